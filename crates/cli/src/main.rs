@@ -1,1 +1,43 @@
-fn main() {}
+//! The `rorqual` binary: flags, verbs, progress and exit codes. The only crate that prints.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+mod args;
+mod exit;
+mod message;
+mod progress;
+mod stats;
+mod verbs;
+
+use args::{Cli, Verb};
+use clap::{CommandFactory, Parser};
+use exit::Exit;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let _ = error.print();
+            return if error.use_stderr() { Exit::Bad.into() } else { Exit::Done.into() };
+        }
+    };
+    cli.common.color.write_global();
+    let exit = match cli.verb {
+        Verb::Count(args) => verbs::count::run(&cli.common, &args),
+        Verb::Logs(args) => verbs::logs::run(&cli.common, &args),
+        Verb::Serve(args) => verbs::serve::run(&cli.common, &args),
+        Verb::Completions { shell } => {
+            clap_complete::generate(shell, &mut Cli::command(), "rorqual", &mut std::io::stdout());
+            Exit::Done
+        }
+        Verb::Man => print_man_page(),
+    };
+    exit.into()
+}
+
+fn print_man_page() -> Exit {
+    match clap_mangen::Man::new(Cli::command()).render(&mut std::io::stdout()) {
+        Ok(()) => Exit::Done,
+        Err(error) => message::print_error(&error),
+    }
+}

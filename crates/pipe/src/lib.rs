@@ -1,1 +1,34 @@
-//! pipe
+//! The river: bytes of any amount through a fixed amount of memory.
+//!
+//! * An [`Input`] is a file that workers read side by side, or a stream that one reader cuts into blocks.
+//! * A [`Stage`] turns one [`Chunk`] after another into an output; there is one stage a worker.
+//! * A sink takes the outputs in the order of the input, whichever worker finished first.
+//!
+//! [`run`] joins the three. All payload memory is leased from one [`Pool`]; a lease waits while the pool is
+//! empty, and that wait is the back pressure. This crate opens no socket, starts no async runtime and
+//! prints nothing.
+
+mod budget;
+pub mod count;
+mod chunk;
+pub mod decode;
+mod error;
+pub mod gather;
+mod input;
+pub mod limits;
+mod pool;
+mod run;
+mod sequence;
+mod size;
+pub mod stats;
+mod stream;
+mod throttle;
+
+pub use budget::{Budget, BudgetError};
+pub use chunk::{Chunk, Line, Lines};
+pub use error::{Error, Kind};
+pub use input::Input;
+pub use pool::{Lease, Pool};
+pub use run::{Control, Finish, Framing, Plan, Stage, run};
+pub use size::{ParseSizeError, format_size, parse_size};
+pub use stream::{BlockReader, BlockSource, Blocks, Filled};

@@ -1,0 +1,1 @@
+"""The parts of bench/run.py. Python's standard library only."""

@@ -1,0 +1,169 @@
+#!/usr/bin/env python3
+"""Measure rorqual beside the best tools for each job and beside the machine's floor, on the same bytes, in one run.
+
+  bench/run.py                  everything: about half an hour, most of it GoAccess
+  bench/run.py --quick          3 rounds, without GoAccess and the browser; kept apart as results/quick.*
+  bench/run.py --only count     jobs whose name starts so (count, logs, browser); may be given again
+  bench/run.py --no-browser     without the upload from a real browser
+
+Results: bench/results/latest.json with every raw run, and latest.svg. See bench/README.md.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from harness import browser, count, logs, machine, results, svg
+from harness.data import Data
+from harness.jobs import Programs, Setting
+from harness.measure import Runner, warm
+
+BENCH = Path(__file__).resolve().parent
+ROOT = BENCH.parent
+TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).resolve() / "release"
+
+ROUNDS = 5
+ROUNDS_QUICK = 3
+
+
+JOBS = {
+    "count": count.plain,
+    "count-nul": count.nul,
+    "count-sparse": count.sparse,
+    "logs": logs.one,
+    "logs-15g": logs.ten,
+    "logs-distinct": logs.distinct,
+    "logs-gz": logs.gzip,
+    "browser": None,
+}
+
+def main():
+    args = arguments()
+    if not quiet_enough(args):
+        return 2
+    if not args.no_build:
+        build()
+    setting = prepare(args)
+    fresh = header(setting.programs)
+    for name in chosen(args):
+        job = browser.job(BENCH / "browser", setting) if name == "browser" else measured(JOBS[name](setting), setting)
+        print("\n" + results.table(job) + "\n", flush=True)
+        fresh["jobs"].append(job)
+        keep(fresh, args.quick)
+    return 0 if all(results.sound(job) for job in fresh["jobs"]) else 1
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help=f"{ROUNDS_QUICK} rounds, no GoAccess, no browser")
+    parser.add_argument("--only", action="append", metavar="JOB", help=", ".join(JOBS))
+    parser.add_argument("--no-browser", action="store_true", help="leave the upload out")
+    parser.add_argument("--no-goaccess", action="store_true", help="leave the minutes of GoAccess out")
+    parser.add_argument("--no-build", action="store_true", help="measure what is in target/release as it is")
+    parser.add_argument("--busy", action="store_true", help="measure although the machine is busy")
+    parser.add_argument("--rounds", type=int, help=f"runs of each ({ROUNDS})")
+    parser.add_argument("--rorqual", default=TARGET / "rorqual", help="the program to measure (target/release/rorqual)")
+    args = parser.parse_args()
+    args.rounds = args.rounds or (ROUNDS_QUICK if args.quick else ROUNDS)
+    unknown = [name for name in args.only or [] if not any(job.startswith(name) for job in JOBS)]
+    if unknown:
+        parser.error(f"no job is called {unknown[0]}; there are {', '.join(JOBS)}")
+    return args
+
+
+def chosen(args):
+    without_browser = args.no_browser or (args.quick and not args.only)
+    names = [name for name in JOBS if not args.only or name.startswith(tuple(args.only))]
+    return [name for name in names if not (name == "browser" and without_browser)]
+
+
+def quiet_enough(args):
+    """A benchmark on a busy machine measures the other programs."""
+    load = machine.load_per_cpu()
+    if load <= machine.LOAD_MAX:
+        return True
+    print(f"run.py: the load average is {load:.2f} per CPU, quiet is below {machine.LOAD_MAX}.", file=sys.stderr)
+    if args.busy or args.quick:
+        print("run.py: measuring all the same; do not trust the numbers.", file=sys.stderr)
+        return True
+    print("run.py: wait, or use --busy to measure all the same.", file=sys.stderr)
+    return False
+
+
+def build():
+    for package in (["-p", "rorqual-testkit", "--features", "sink", "--bins"], ["-p", "rorqual"]):
+        subprocess.run(["cargo", "build", "--release", "--quiet", *package], cwd=ROOT, check=True)
+
+
+def prepare(args):
+    out = BENCH / "data" / "out"
+    out.mkdir(parents=True, exist_ok=True)
+    return Setting(
+        data=Data(BENCH / "data", TARGET / "gen"),
+        out=out,
+        programs=Programs(rorqual=Path(args.rorqual).resolve(), floor=TARGET / "floor", sink=TARGET / "sink"),
+        runner=Runner(TARGET / "timed", out),
+        rounds=args.rounds,
+        goaccess=not (args.quick or args.no_goaccess),
+    )
+
+
+def header(programs):
+    return {
+        "schema": results.SCHEMA,
+        "date": machine.now(),
+        "commit": machine.commit(ROOT),
+        "machine": machine.describe(),
+        "versions": machine.versions(programs.rorqual),
+        "jobs": [],
+    }
+
+
+def measured(job, setting):
+    """Rounds in which everyone has a turn, so that a slow minute of the machine is shared by all."""
+    contenders = [contender for contender in job.contenders if setting.takes_part(contender)]
+    runs = {contender.name: [] for contender in contenders}
+    print(f"{job.title} ...", flush=True)
+    for path in job.files:
+        warm(path)
+    for round_number in range(setting.rounds):
+        for contender in contenders:
+            if not contender.missing() and not (round_number and done(contender, runs[contender.name])):
+                runs[contender.name].append(turn(contender, setting.runner))
+    rows = [results.of_contender(contender, job.bytes, runs[contender.name]) for contender in contenders]
+    verified = job.verify() if job.verify else ([], True)
+    return results.of_job(job, rows, verified, machine.now())
+
+
+def done(contender, runs):
+    """Who takes minutes runs once, and who has not answered in time is not asked again."""
+    return contender.once or any(run.timed_out for run in runs)
+
+
+def turn(contender, runner):
+    run, stdout, stderr = runner.run(contender.stages, contender.timeout_seconds)
+    if not run.timed_out and not run.wrong:
+        run.wrong = contender.check(stdout)
+    if run.exit_code:
+        run.wrong = f"{run.wrong or 'answered'}, exit code {run.exit_code}: {last_line(stderr)}"
+    print(f"  {contender.name}: {run.seconds:.2f} s{' timed out' if run.timed_out else ''} {run.wrong}", flush=True)
+    return run
+
+
+def last_line(text):
+    lines = text.strip().splitlines()
+    return lines[-1][:80] if lines else "said nothing"
+
+
+def keep(fresh, quick):
+    name = "quick" if quick else "latest"
+    merged = results.merge(BENCH / "results" / f"{name}.json", fresh)
+    merged["jobs"].sort(key=lambda job: list(JOBS).index(job["name"]))
+    results.save(BENCH / "results" / f"{name}.json", merged)
+    (BENCH / "results" / f"{name}.svg").write_text(svg.render(merged))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

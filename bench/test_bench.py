@@ -1,0 +1,163 @@
+"""Tests of the benchmark itself: python3 -m unittest discover bench"""
+
+import copy
+import sys
+import unittest
+import xml.dom.minidom
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import compare_goaccess  # noqa: E402
+from harness import goaccess, jobs, results, svg, truths  # noqa: E402
+from harness.measure import Run  # noqa: E402
+
+
+def counted(value, hits, sent=0):
+    return {"data": value, "hits": {"count": hits}, "bytes": {"count": sent}}
+
+
+def row(value, hits, sent=0, more=0):
+    return {"value": value, "hits": hits, "hits_max": hits + more, "bytes": sent}
+
+
+THEIRS = {
+    "general": {"total_requests": 5, "valid_requests": 5, "failed_requests": 0, "bandwidth": 50},
+    "status_codes": {"data": [{"data": "2xx Success", "items": [counted("200 - OK", 4)]},
+                              {"data": "4xx Client Errors", "items": [counted("404 - Not Found", 1)]}]},
+    "visitors": {"data": [counted("20250101", 3), counted("20250102", 2)]},
+    "visit_time": {"data": [counted("00", 5)]},
+    "requests": {"data": [counted("/a b", 2, 20), counted("/a b", 1, 10)]},
+    "static_requests": {"data": [counted("/x.css", 1, 10)]},
+    "not_found": {"data": [counted("/gone", 1, 10)]},
+    "hosts": {"data": [counted("10.0.0.1", 5, 50)], "metadata": {"data": {"total": {"value": 1}}}},
+}  # fmt: skip
+
+OURS = {
+    "lines": {"total": 6, "parsed": 5, "rejected": 0, "blank": 1},
+    "bytes_sent": 50,
+    "time": {"zone_seconds": 0},
+    "histogram": {"bucket_seconds": 3600, "at": [1735689600, 1735776000],
+                  "series": [{"class": "2xx", "hits": [3, 1]}, {"class": "4xx", "hits": [0, 1]}]},
+    "status": [row("200", 4), row("404", 1)],
+    "clients": {"distinct": 1, "exact": True},
+    "panels": [
+        {"field": "path", "exact": True, "distinct": {"count": 4},
+         "rows": [row("/a%20b", 2, 20), row("/a b%20", 1, 10), row("/gone", 1, 10), row("/x.css", 1, 10)]},
+        {"field": "client", "exact": True, "rows": [row("10.0.0.1", 5, 50)]},
+    ],
+}  # fmt: skip
+
+
+class CompareWithGoAccess(unittest.TestCase):
+    def differing(self, change):
+        ours = copy.deepcopy(OURS)
+        change(ours)
+        return [what for what, ok, _ in compare_goaccess.compare(ours, THEIRS).checks if ok is False]
+
+    def test_panels_methods_and_spellings_of_a_path_are_summed(self):
+        self.assertEqual(self.differing(lambda ours: None), [])
+
+    def test_every_kind_of_difference_is_found(self):
+        changes = {
+            "parsed lines": lambda ours: ours["lines"].update(parsed=4),
+            "bytes sent": lambda ours: ours.update(bytes_sent=49),
+            "hits per status": lambda ours: ours["status"].pop(),
+            "hits and bytes per path": lambda ours: ours["panels"][0]["rows"][2].update(bytes=11),
+            "hits and bytes per client": lambda ours: ours["panels"][1]["rows"][0].update(hits=4),
+            "distinct clients": lambda ours: ours["clients"].update(distinct=2),
+        }
+        for what, change in changes.items():
+            with self.subTest(what):
+                self.assertEqual(self.differing(change), [what])
+
+    def test_a_day_is_the_logs_own(self):
+        late = self.differing(lambda ours: ours["time"].update(zone_seconds=-3600))
+        self.assertEqual(late, ["hits per day", "hits per hour of the day"])
+
+    def test_a_cut_list_must_have_the_most_frequent(self):
+        wrong = self.differing(lambda ours: ours["panels"][0].update(rows=[row("/gone", 1, 10)]))
+        self.assertEqual(wrong, ["hits and bytes per path"])
+
+    def test_goaccess_takes_addresses_with_the_same_hash_for_one(self):
+        # Found in access.log; GoAccess 1.7 counts them once.
+        self.assertEqual(goaccess.distinct_as_counted([b"202.46.62.0", b"220.181.51.198", b"10.0.0.1"]), 2)
+
+
+class CompareWithTheTruth(unittest.TestCase):
+    TOP = [{"value": "/a", "hits": 9}, {"value": "/b", "hits": 5}, {"value": "/c", "hits": 1}]
+
+    def problems(self, rows, exact, error_max=0):
+        panel = {"hits": 15, "exact": exact, "error_max": error_max, "rows": rows}
+        return truths.panel_problems(panel, self.TOP, 15)
+
+    def test_exact_rows_are_the_true_ones(self):
+        self.assertEqual(self.problems([row("/a", 9), row("/b", 5)], True), [])
+        self.assertTrue(self.problems([row("/a", 9), row("/b", 4)], True))
+        self.assertTrue(self.problems([row("/b", 5), row("/a", 9)], True))
+
+    def test_bounds_hold(self):
+        self.assertEqual(self.problems([row("/a", 8, more=2), row("/b", 5)], False), [])
+        self.assertTrue(self.problems([row("/a", 8, more=0), row("/b", 5)], False))
+        self.assertTrue(self.problems([row("/a", 10), row("/b", 5)], False))
+
+    def test_a_frequent_value_may_not_be_missing(self):
+        self.assertTrue(self.problems([row("/b", 5)], False, error_max=3))
+        self.assertEqual(self.problems([row("/b", 5)], False, error_max=4), [])
+
+    def test_a_value_that_is_not_among_the_true_top_is_rare(self):
+        self.assertTrue(self.problems([row("/a", 9), row("/b", 5), row("/z", 2)], False))
+
+    def test_estimates_have_their_error(self):
+        estimate = {"count": 103, "exact": False, "error": 0.02}
+        self.assertEqual(list(truths.distinct_problems(estimate, 100)), [])
+        self.assertTrue(list(truths.distinct_problems(estimate | {"count": 104}, 100)))
+        self.assertTrue(list(truths.distinct_problems(estimate | {"exact": True}, 100)))
+
+
+class Results(unittest.TestCase):
+    def job(self):
+        ours = jobs.Contender("ours", "ours", [["a"]])
+        rows = [
+            results.of_contender(ours, 1000, [Run(2.0), Run(1.0), Run(4.0)]),
+            results.of_contender(jobs.Contender("slow <b>", "peer", [["b"]]), 1000, [Run(4.0)]),
+            results.of_contender(jobs.Contender("liar", "peer", [["c"]]), 1000, [Run(0.1, wrong="wrong: 7")]),
+            results.of_contender(jobs.Contender("late", "peer", [["d"]]), 1000, [Run(60.0, timed_out=True)]),
+            results.of_contender(jobs.Contender("absent", "peer", [["e"]]), 1000, []),
+        ]
+        return results.of_job(jobs.Job("count", "Count", 1000, []), rows, ([], True), "2025-01-01")
+
+    def test_medians_and_ratios(self):
+        ours, slow, liar, late, _ = self.job()["contenders"]
+        self.assertEqual((ours["seconds"], ours["ratio"], slow["ratio"]), (2.0, 1.0, 2.0))
+        self.assertEqual((liar["bytes_per_second"], liar["failure"]), (None, "wrong: 7"))
+        self.assertEqual(late["failure"], "no answer in 60 s")
+
+    def test_the_table_says_why_there_is_no_number(self):
+        text = results.table(self.job())
+        for words in ("wrong: 7", "no answer in 60 s", "skipped"):
+            self.assertIn(words, text)
+
+    def test_only_our_own_failures_fail_the_run(self):
+        job = self.job()
+        self.assertTrue(results.sound(job))
+        job["contenders"][0]["failure"] = "wrong: 1"
+        self.assertFalse(results.sound(job))
+
+    def test_the_picture_is_well_formed(self):
+        machine = {"cpu": "x & y", "cpus": 2, "memory_bytes": 1 << 34, "system": "Debian"}
+        picture = svg.render({"machine": machine, "date": "2025-01-01T00:00:00", "jobs": [self.job()]})
+        self.assertIn("slow &lt;b&gt;", picture)
+        xml.dom.minidom.parseString(picture)
+
+
+class Answers(unittest.TestCase):
+    def test_the_first_number_is_the_answer(self):
+        check = jobs.expect_number(12)
+        self.assertEqual(check(b"12 file\n"), "")
+        self.assertEqual(check(b"1300\n"), "wrong: 1,300")
+        self.assertEqual(check(b""), "no answer")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,205 @@
+//! `rorqual logs`
+
+mod terminal;
+mod time;
+
+use crate::args::{Common, FormatArgs, LogsArgs};
+use crate::exit::Exit;
+use crate::message::{self, escaped};
+use crate::progress::Progress;
+use crate::verbs::count::or_stdin;
+use rorqual_pipe::gather::Gather;
+use rorqual_pipe::limits::PROGRAM_BYTES;
+use rorqual_pipe::{Control, Input};
+use rorqual_table::aggregate::Span;
+use rorqual_table::analyze::{Analyzer, Formats, Settings};
+use rorqual_table::format::{Detection, Format, formats_in_config, preview};
+use rorqual_table::report::{Report, Source};
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+use tempfile::NamedTempFile;
+
+const MEMORY_BYTES_DEFAULT: u64 = 256 << 20;
+
+/// Lines shown when a format was guessed and does not fit well.
+const PREVIEW_LINES: usize = 2;
+
+pub(crate) fn run(common: &Common, args: &LogsArgs) -> Exit {
+    let started = Instant::now();
+    let settings = match settings(common, args) {
+        Ok(settings) => settings,
+        Err(error) => return message::error(&error),
+    };
+    let analyzer = match settings.shares(PROGRAM_BYTES, 1) {
+        Ok(shares) => Analyzer::new(&settings, shares),
+        Err(error) => return message::error(&error),
+    };
+    let mut rejects = match args.rejects.as_deref().map(|path| RejectFile::create(path, &analyzer)).transpose() {
+        Ok(rejects) => rejects,
+        Err(error) => return message::error(&error),
+    };
+    let control = Control::with_rate_limit(common.limit_rate);
+    let (sources, mut exit) = run_files(common, args, &analyzer, &control, &mut rejects);
+    if let Some(rejects) = rejects {
+        exit = exit.max(rejects.finish().map_or_else(|error| message::error(&error), |()| Exit::Done));
+    }
+    let analysed = sources.iter().any(|source| source.error.is_none() || source.bytes > 0);
+    let report = analyzer.report(sources, exit == Exit::Done, usize::from(args.top));
+    if common.stats {
+        crate::stats::print(started, settings.memory_bytes, analyzer.threads(), &control, analyzer.pool());
+    }
+    if !analysed {
+        return exit;
+    }
+    let printed = if args.json { print_json(&report) } else { terminal::print(&report) };
+    printed.map_or_else(|error| message::print_error(&error), |()| exit)
+}
+
+/// What was typed, as what is meant.
+fn settings(common: &Common, args: &LogsArgs) -> Result<Settings, String> {
+    let time = |text: &Option<String>| text.as_deref().map(time::parse_us).transpose();
+    Ok(Settings {
+        memory_bytes: common.memory.unwrap_or(MEMORY_BYTES_DEFAULT),
+        threads: common.threads.map(usize::from),
+        line_bytes_max: line_bytes_max(&args.format)?,
+        span: Span { since_us: time(&args.since)?, until_us: time(&args.until)? },
+        formats: formats(&args.format)?,
+    })
+}
+
+/// The line limit, which has to leave room for at least a short line and must not be absurd.
+pub(crate) fn line_bytes_max(args: &FormatArgs) -> Result<usize, String> {
+    match args.line_max {
+        1_024..=1_073_741_824 => Ok(args.line_max as usize),
+        _ => Err("--line-max must be between 1KiB and 1GiB".to_owned()),
+    }
+}
+
+/// The formats that the flags name.
+pub(crate) fn formats(args: &FormatArgs) -> Result<Formats, String> {
+    let named = match &args.format_file {
+        Some(path) => formats_of(path)?,
+        None => Vec::new(),
+    };
+    let Some(text) = &args.format else {
+        return Ok(Formats { given: None, candidates: named.into_iter().map(|(_, format)| format).collect() });
+    };
+    if let Some((_, format)) = named.into_iter().find(|(name, _)| name == text) {
+        return Ok(Formats { given: Some(format), candidates: Vec::new() });
+    }
+    let given = Format::parse(text).map_err(|error| format!("--format: {error}"))?;
+    Ok(Formats { given: Some(given), candidates: Vec::new() })
+}
+
+fn formats_of(path: &Path) -> Result<Vec<(String, Format)>, String> {
+    let name = path.display();
+    let text = std::fs::read(path).map_err(|error| format!("--format-file {name}: {error}"))?;
+    let mut formats = Vec::new();
+    for (format_name, format) in formats_in_config(&String::from_utf8_lossy(&text)) {
+        match format {
+            Ok(format) => formats.push((format_name, format)),
+            Err(error) => message::note(&format!("{name}: the format '{format_name}' is left out: {error}")),
+        }
+    }
+    if formats.is_empty() { Err(format!("--format-file {name}: no usable log_format or LogFormat in it")) } else { Ok(formats) }
+}
+
+fn run_files(
+    common: &Common,
+    args: &LogsArgs,
+    analyzer: &Analyzer,
+    control: &Control,
+    rejects: &mut Option<RejectFile>,
+) -> (Vec<Source>, Exit) {
+    let files = or_stdin(&args.files);
+    let total_bytes = files.iter().map(|path| std::fs::metadata(path).ok().filter(|data| data.is_file()).map(|data| data.len())).sum();
+    let _progress = Progress::start(common.progress, control, total_bytes);
+    let mut exit = Exit::Done;
+    let mut sources = Vec::new();
+    for path in files {
+        let (source, error) = run_file(&path, analyzer, control, rejects);
+        sources.push(source);
+        exit = exit.max(error.map_or(Exit::Done, |error| message::error(&error)));
+    }
+    (sources, exit)
+}
+
+fn run_file(path: &Path, analyzer: &Analyzer, control: &Control, rejects: &mut Option<RejectFile>) -> (Source, Option<String>) {
+    let failed = |error: String| {
+        let source = Source { name: path.to_string_lossy().into(), format: None, bytes: 0, lines: 0, error: Some(error.clone()) };
+        (source, Some(error))
+    };
+    let input = match Input::open(path) {
+        Ok(input) => input,
+        Err(error) => return failed(error.to_string()),
+    };
+    let found = |detection: &Detection, head: &[u8]| say_if_unsure(path, detection, head);
+    match analyzer.run(input, control, found, rejects.as_mut().map(|rejects| &mut rejects.gather)) {
+        Ok(ran) => (ran.source, ran.error.map(|error| error.to_string())),
+        Err(error) => failed(error.to_string()),
+    }
+}
+
+/// Shows what the guessed format makes of the first lines when it does not fit well.
+fn say_if_unsure(path: &Path, detection: &Detection, head: &[u8]) {
+    if detection.sure {
+        return;
+    }
+    let mut text = format!(
+        "{}: taken for '{}', but only {} of the first {} lines fit. It reads them as:",
+        path.display(),
+        detection.format.name(),
+        detection.sound,
+        detection.lines
+    );
+    for row in preview(&detection.format, head, PREVIEW_LINES) {
+        let fields: Vec<String> = row.iter().map(|(field, value)| format!("{}={value}", field.name())).collect();
+        text.push_str(&format!("\n  {}", if fields.is_empty() { "(does not fit)".to_owned() } else { fields.join("  ") }));
+    }
+    message::note(&(text + "\nGive --format if that is wrong."));
+}
+
+/// The file of `--rejects`: appears whole at the end, or not at all.
+struct RejectFile {
+    gather: Gather<NamedTempFile<File>>,
+    path: PathBuf,
+}
+
+impl RejectFile {
+    fn create(path: &Path, analyzer: &Analyzer) -> Result<Self, String> {
+        let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let failed = |error: io::Error| format!("--rejects {}: cannot create it: {error}", path.display());
+        let file = NamedTempFile::new_in(folder).map_err(failed)?;
+        let gather = Gather::new(file, analyzer.pool()).map_err(failed)?;
+        Ok(Self { gather, path: path.to_owned() })
+    }
+
+    fn finish(self) -> Result<(), String> {
+        let path = self.path;
+        let failed = |error: &dyn std::fmt::Display| format!("--rejects {}: {error}", path.display());
+        let file = self.gather.finish().map_err(|error| failed(&error))?;
+        file.as_file().sync_all().map_err(|error| failed(&error))?;
+        file.persist(&path).map_err(|error| failed(&error))?;
+        Ok(())
+    }
+}
+
+fn print_json(report: &Report) -> io::Result<()> {
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    serde_json::to_writer(&mut out, report)?;
+    out.write_all(b"\n")?;
+    out.flush()
+}
+
+/// A value from a log, safe to show on a terminal, at most `width` characters.
+pub(crate) fn shown(value: &str, width: usize) -> String {
+    let safe = escaped(value).replace('\n', "\\n");
+    if safe.chars().count() <= width {
+        return safe;
+    }
+    let mut cut: String = safe.chars().take(width.saturating_sub(1)).collect();
+    cut.push('…');
+    cut
+}

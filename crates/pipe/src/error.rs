@@ -1,0 +1,93 @@
+//! What can go wrong with foreign bytes and foreign files, in a form that names file and offset.
+
+use std::fmt;
+use std::io;
+
+/// Whose fault it is, and so what helps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// The operating system refused: no such file, no permission, disk full, connection reset.
+    Io,
+    /// The input is not what it claims to be: a broken checksum, an impossible header.
+    Corrupt,
+    /// The input ends too early: a cut gzip, a file that shrank while it was read.
+    Truncated,
+    /// A stated limit was met; the message quotes it and names the flag that moves it.
+    Limit,
+    /// The one who listens went away (closed pipe) or asked to stop. Not a failure of the input.
+    Stopped,
+}
+
+/// An error with the place where it happened.
+#[derive(Debug)]
+pub struct Error {
+    kind: Kind,
+    name: String,
+    offset: Option<u64>,
+    message: String,
+    cause: Option<io::Error>,
+}
+
+impl Error {
+    /// An error about the input `name`.
+    pub fn new(kind: Kind, name: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { kind, name: name.into(), offset: None, message: message.into(), cause: None }
+    }
+
+    /// An operating-system error while doing `message` ("cannot open", "cannot read").
+    pub fn io(name: impl Into<String>, message: impl Into<String>, cause: io::Error) -> Self {
+        let kind = if cause.kind() == io::ErrorKind::BrokenPipe { Kind::Stopped } else { Kind::Io };
+        Self { kind, name: name.into(), offset: None, message: message.into(), cause: Some(cause) }
+    }
+
+    /// The same error at `offset` bytes into the input.
+    #[must_use]
+    pub fn at(mut self, offset: u64) -> Self {
+        self.offset = Some(offset);
+        self
+    }
+
+    /// What kind of error it is.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// Bytes into the input, where known.
+    #[must_use]
+    pub fn offset(&self) -> Option<u64> {
+        self.offset
+    }
+
+    /// The input's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.name, self.message)?;
+        if let Some(offset) = self.offset {
+            write!(f, " at byte {offset}")?;
+        }
+        match &self.cause {
+            Some(cause) => write!(f, ": {}", reason(cause)),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.cause.as_ref().map(|cause| cause as _)
+    }
+}
+
+/// The system's words without Rust's "(os error 2)".
+fn reason(cause: &io::Error) -> String {
+    let text = cause.to_string();
+    let end = text.find(" (os error").unwrap_or(text.len());
+    text[..end].to_owned()
+}

@@ -1,0 +1,20 @@
+//! What the process has used, as the kernel saw it.
+
+/// Peak resident size of this process (VmHWM), in bytes; `None` where the system does not tell.
+#[must_use]
+pub fn peak_bytes() -> Option<u64> {
+    status_field("VmHWM:")
+}
+
+/// Resident size of this process now, in bytes; `None` where the system does not tell.
+#[must_use]
+pub fn resident_bytes() -> Option<u64> {
+    status_field("VmRSS:")
+}
+
+fn status_field(field: &str) -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with(field))?;
+    let kibibytes: u64 = line[field.len()..].trim().trim_end_matches("kB").trim().parse().ok()?;
+    Some(kibibytes << 10)
+}

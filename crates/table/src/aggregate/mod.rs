@@ -1,0 +1,191 @@
+//! An analysis: what all workers together know of a log, in a fixed amount of memory.
+//!
+//! Each worker has a [`Worker`] stage with small dictionaries of its own, which stay in its core's cache. When one of
+//! them is full, its sums go to the [`Tally`](tally::Tally) of the field, which all workers share.
+
+mod agents;
+mod notes;
+mod tally;
+mod timeline;
+mod totals;
+mod worker;
+
+pub use notes::{ChunkNotes, NoteKeeper, Sample};
+pub use timeline::CLASSES;
+pub use totals::LineCounts;
+pub use worker::Worker;
+
+pub(crate) use tally::{Amount, Top, TopRow, sort_rows};
+pub(crate) use timeline::Buckets;
+pub(crate) use totals::{Spread, Totals};
+
+use crate::batch::TEXT_FIELDS;
+use crate::dict::Seed;
+use crate::format::Field;
+use agents::AgentClasses;
+use notes::Samples;
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tally::Tally;
+use timeline::Timeline;
+
+/// Parts in a hundred of the tables' memory for each field, by how many distinct values real logs have.
+const SHARES: [(Field, u64); 8] = [
+    (Field::Client, 42),
+    (Field::Path, 31),
+    (Field::Referrer, 9),
+    (Field::Agent, 9),
+    (Field::Host, 2),
+    (Field::User, 2),
+    (Field::Method, 1),
+    (Field::Protocol, 1),
+];
+
+/// The same for the referring sites, which are derived from the referrers.
+const SITE_SHARE: u64 = 3;
+
+/// What an analysis takes beside its tables: the timeline, sums, samples, classes of agents.
+pub const FIXED_BYTES: u64 = timeline::TIMELINE_BYTES + (2 << 20);
+
+/// What one worker takes: its dictionaries when all fields are full, its batch, its sums.
+pub const WORKER_BYTES: u64 = worker::WORKER_BYTES;
+
+/// Least memory for the tables of an analysis; less would make everything approximate.
+pub const TABLES_BYTES_MIN: u64 = 8 << 20;
+
+/// Which lines count.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Span {
+    /// Lines at or after this time, in Unix microseconds.
+    pub since_us: Option<i64>,
+    /// Lines before this time.
+    pub until_us: Option<i64>,
+}
+
+impl Span {
+    fn bounded(self) -> bool {
+        self.since_us.is_some() || self.until_us.is_some()
+    }
+
+    /// A line without time is in no bounded span.
+    fn holds(self, time_us: Option<i64>) -> bool {
+        match time_us {
+            None => !self.bounded(),
+            Some(time) => self.since_us.is_none_or(|since| time >= since) && self.until_us.is_none_or(|until| time < until),
+        }
+    }
+}
+
+/// What is known of a log so far.
+pub struct Analysis {
+    seed: Seed,
+    span: Span,
+    tallies: Vec<(Field, Tally)>,
+    sites: Tally,
+    agents: Arc<AgentClasses>,
+    totals: Mutex<Totals>,
+    timeline: Mutex<Timeline>,
+    rejects: Mutex<Samples>,
+    repairs: Mutex<Samples>,
+    /// Offset of the log's own clock, of the first line that says; `i32::MIN` until then.
+    zone_seconds: AtomicI32,
+    /// Raised when somebody wants to see the sums; workers hand over theirs then.
+    wanted: AtomicU64,
+}
+
+impl Analysis {
+    /// An empty analysis of the lines in `span` whose tables take at most `tables_bytes` (beside [`FIXED_BYTES`],
+    /// and [`WORKER_BYTES`] for each worker).
+    #[must_use]
+    pub fn new(tables_bytes: u64, span: Span) -> Self {
+        let seed = Seed::default();
+        let agents = Arc::new(AgentClasses::default());
+        let share = |percent| tables_bytes / 100 * percent;
+        let tally = |(field, percent)| {
+            let classes = Arc::clone(&agents);
+            let classify: Option<tally::Classify> =
+                (field == Field::Agent).then(|| Arc::new(move |agent: &[u8]| classes.class_of(agent)) as tally::Classify);
+            (field, Tally::new(&seed, share(percent), classify))
+        };
+        Self {
+            tallies: SHARES.into_iter().map(tally).collect(),
+            sites: Tally::new(&seed, share(SITE_SHARE), None),
+            seed,
+            span,
+            agents,
+            totals: Mutex::default(),
+            timeline: Mutex::default(),
+            rejects: Mutex::default(),
+            repairs: Mutex::default(),
+            zone_seconds: AtomicI32::new(i32::MIN),
+            wanted: AtomicU64::new(0),
+        }
+    }
+
+    /// Asks the workers to hand over what they have at their next chunk, so that a report is up to date.
+    pub fn refresh(&self) {
+        self.wanted.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Lets go of the tables' memory; the sums and the timeline stay.
+    pub fn release_tables(&self) {
+        self.tallies.iter().for_each(|(_, tally)| tally.clear());
+        self.sites.clear();
+    }
+
+    /// Lines by what became of them.
+    #[must_use]
+    pub fn lines(&self) -> LineCounts {
+        lock(&self.totals).lines
+    }
+
+    pub(crate) fn totals(&self) -> MutexGuard<'_, Totals> {
+        lock(&self.totals)
+    }
+
+    pub(crate) fn buckets(&self, from: Option<i64>, to: Option<i64>, count_max: usize) -> Buckets {
+        lock(&self.timeline).buckets(from, to, count_max)
+    }
+
+    /// Samples of rejected and of repaired lines.
+    fn samples(&self) -> (MutexGuard<'_, Samples>, MutexGuard<'_, Samples>) {
+        (lock(&self.rejects), lock(&self.repairs))
+    }
+
+    pub(crate) fn sample_lists(&self) -> (Vec<Sample>, Vec<Sample>) {
+        let (rejects, repairs) = self.samples();
+        (rejects.list(), repairs.list())
+    }
+
+    pub(crate) fn top(&self, field: Field, count: usize) -> Top {
+        self.tally(field).map_or_else(Top::default, |tally| tally.top(count))
+    }
+
+    pub(crate) fn top_sites(&self, count: usize) -> Top {
+        self.sites.top(count)
+    }
+
+    /// Totals of browsers, systems and bots, each as (name, amount).
+    pub(crate) fn agent_classes(&self) -> agents::ClassTotals {
+        self.tally(Field::Agent).map_or_else(Default::default, |tally| self.agents.totals(&tally.classes()))
+    }
+
+    pub(crate) fn zone_seconds(&self) -> Option<i32> {
+        let zone = self.zone_seconds.load(Ordering::Relaxed);
+        (zone != i32::MIN).then_some(zone)
+    }
+
+    fn tally(&self, field: Field) -> Option<&Tally> {
+        self.tallies.iter().find(|(tallied, _)| *tallied == field).map(|(_, tally)| tally)
+    }
+
+    /// The text fields that are tallied, in the order of [`TEXT_FIELDS`].
+    fn tallied_fields(&self) -> Vec<Field> {
+        TEXT_FIELDS.into_iter().filter(|field| self.tally(*field).is_some()).collect()
+    }
+}
+
+// A poisoned lock is taken all the same: the run that panicked has ended with that panic.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,183 @@
+//! Lines that were rejected or repaired: samples with their place and reason, and the rejected ones whole.
+
+use crate::parse::Flaw;
+use bytes::Bytes;
+use rorqual_pipe::gather::Gather;
+use rorqual_pipe::{Chunk, Error, Line, format_size};
+use std::fmt;
+use std::io::Write;
+use std::mem::discriminant;
+
+/// Samples kept of each kind (rejected, repaired).
+const SAMPLES_MAX: usize = 20;
+
+/// Of these at most so many for one reason, so that the rare reasons are seen too.
+const SAMPLES_PER_REASON_MAX: usize = 3;
+
+/// Bytes of a line that a sample shows.
+const SAMPLE_TEXT_BYTES_MAX: usize = 500;
+
+/// Why a line is in the notes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reason {
+    Flaw(Flaw),
+    TooLong { line_bytes_max: u64 },
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Flaw(flaw) => flaw.fmt(f),
+            Self::TooLong { line_bytes_max } => {
+                write!(f, "the line is longer than {} (--line-max moves this limit)", format_size(*line_bytes_max))
+            }
+        }
+    }
+}
+
+impl Reason {
+    /// Reasons that differ only in their figures are one kind.
+    fn like(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Flaw(a), Self::Flaw(b)) => discriminant(a) == discriminant(b),
+            _ => discriminant(self) == discriminant(other),
+        }
+    }
+}
+
+/// One line as an example.
+#[derive(Debug, Clone, serde::Serialize)]
+pub struct Sample {
+    /// The input's name.
+    pub source: String,
+    /// Line number in the input, from 1.
+    pub line: u64,
+    /// Byte offset of the line in the (decoded) input.
+    pub offset: u64,
+    /// Why it is here, for people.
+    pub reason: String,
+    /// The start of the line, invalid UTF-8 replaced by U+FFFD.
+    pub text: String,
+}
+
+/// What one chunk has to note; made by a worker, taken in the order of the input.
+#[derive(Debug, Default)]
+pub struct ChunkNotes {
+    lines: u64,
+    rejects: Vec<Note>,
+    repairs: Vec<Note>,
+    rejected: Vec<Bytes>,
+}
+
+#[derive(Debug)]
+struct Note {
+    line: u64,
+    offset: u64,
+    reason: Reason,
+    text: Vec<u8>,
+}
+
+impl ChunkNotes {
+    pub(crate) fn count_line(&mut self) {
+        self.lines += 1;
+    }
+
+    pub(crate) fn repair(&mut self, chunk: &Chunk, line: &Line<'_>, reason: Reason) {
+        note(&mut self.repairs, self.lines, chunk, line, reason);
+    }
+
+    pub(crate) fn reject(&mut self, chunk: &Chunk, line: &Line<'_>, reason: Reason, keep: bool) {
+        note(&mut self.rejects, self.lines, chunk, line, reason);
+        if !keep {
+            return;
+        }
+        // With the newline, where there is one; lines that touch become one piece.
+        let end = (line.start + line.bytes.len() + 1).min(chunk.bytes.len());
+        let piece = chunk.bytes.slice(line.start..end);
+        match self.rejected.last_mut() {
+            Some(last) if last.as_ptr().wrapping_add(last.len()) == piece.as_ptr() => {
+                let start = line.start - last.len();
+                *last = chunk.bytes.slice(start..end);
+            }
+            _ => self.rejected.push(piece),
+        }
+    }
+}
+
+fn note(notes: &mut Vec<Note>, line_number: u64, chunk: &Chunk, line: &Line<'_>, reason: Reason) {
+    let alike = notes.iter().filter(|note| note.reason.like(&reason)).count();
+    if notes.len() < SAMPLES_MAX && alike < SAMPLES_PER_REASON_MAX {
+        let text = line.bytes[..line.bytes.len().min(SAMPLE_TEXT_BYTES_MAX)].to_vec();
+        notes.push(Note { line: line_number, offset: chunk.offset + line.start as u64, reason, text });
+    }
+}
+
+/// The samples of a whole analysis.
+#[derive(Debug, Default)]
+pub(crate) struct Samples {
+    kept: Vec<(Reason, Sample)>,
+}
+
+impl Samples {
+    pub(crate) fn list(&self) -> Vec<Sample> {
+        self.kept.iter().map(|(_, sample)| sample.clone()).collect()
+    }
+
+    fn add(&mut self, source: &str, lines_before: u64, note: &Note) {
+        let alike = self.kept.iter().filter(|(reason, _)| reason.like(&note.reason)).count();
+        if self.kept.len() >= SAMPLES_MAX || alike >= SAMPLES_PER_REASON_MAX {
+            return;
+        }
+        let sample = Sample {
+            source: source.to_owned(),
+            line: lines_before + note.line,
+            offset: note.offset,
+            reason: note.reason.to_string(),
+            text: String::from_utf8_lossy(&note.text).into_owned(),
+        };
+        self.kept.push((note.reason, sample));
+    }
+}
+
+/// Takes the notes of one input in order, numbers the lines, and writes the rejected ones where asked.
+pub struct NoteKeeper<'a, W: Write> {
+    source: String,
+    lines: u64,
+    analysis: &'a crate::aggregate::Analysis,
+    rejects: Option<&'a mut Gather<W>>,
+}
+
+impl<'a, W: Write> NoteKeeper<'a, W> {
+    /// A keeper for the input `source` of `analysis`.
+    pub fn new(source: &str, analysis: &'a crate::aggregate::Analysis, rejects: Option<&'a mut Gather<W>>) -> Self {
+        Self { source: source.to_owned(), lines: 0, analysis, rejects }
+    }
+
+    /// Takes the notes of the next chunk.
+    ///
+    /// # Errors
+    /// When rejected lines can't be written.
+    pub fn take(&mut self, notes: ChunkNotes) -> Result<(), Error> {
+        if !(notes.rejects.is_empty() && notes.repairs.is_empty()) {
+            let (mut rejects, mut repairs) = self.analysis.samples();
+            notes.rejects.iter().for_each(|note| rejects.add(&self.source, self.lines, note));
+            notes.repairs.iter().for_each(|note| repairs.add(&self.source, self.lines, note));
+        }
+        self.lines += notes.lines;
+        let Some(gather) = &mut self.rejects else { return Ok(()) };
+        for piece in notes.rejected {
+            let ended = piece.ends_with(b"\n");
+            gather
+                .push(piece)
+                .and_then(|()| if ended { Ok(()) } else { gather.push_copy(b"\n") })
+                .map_err(|cause| Error::io("--rejects", "cannot write", cause))?;
+        }
+        // The pieces point into pooled buffers that the workers wait for.
+        gather.flush_shared().map_err(|cause| Error::io("--rejects", "cannot write", cause))
+    }
+
+    /// Lines of this input so far.
+    pub fn lines(&self) -> u64 {
+        self.lines
+    }
+}

@@ -1,0 +1,533 @@
+//! Hits and bytes for every distinct value of a field, exact while they fit their share of memory.
+//!
+//! # What happens beyond the share
+//! Lossy Counting (Manku and Motwani, VLDB 2002), driven by memory instead of by a fixed window: when a shard is
+//! full, the values with the fewest hits are dropped, and `floor` rises to the most hits that a
+//! dropped value can have had. A value that comes (again) later is noted with the floor of that moment as what it
+//! may have missed. So for every value in the table `hits <= true hits <= hits + missed`, and a value that is not
+//! in it has at most `floor` hits. Values that were frequent from the start stay exact.
+//! The number of distinct values is estimated from the first drop on by a `HyperLogLog` sketch for each shard.
+
+use crate::dict::{Seed, hash};
+use datasketches::common::NumStdDev;
+use datasketches::hll::{HllSketch, HllType};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A power of two, so that a few bits of the hash choose the shard; enough that two workers rarely meet, few
+/// enough that growing one shard is a small part of the share.
+pub(crate) const SHARDS: usize = 16;
+
+/// Registers of a shard's sketch, as a power of two: 4 KiB a shard, 0.4 % standard error over 16 shards.
+const SKETCH_LOG_REGISTERS: u8 = 12;
+
+const SLOTS_MIN: usize = 64;
+
+/// Part of a shard's share that its tables may fill; the rest is for the copy while one of them grows.
+const FILL: f64 = 0.88;
+
+/// Derives a class from a value when it first enters, such as the kind of browser from an agent.
+pub(crate) type Classify = Arc<dyn Fn(&[u8]) -> u32 + Send + Sync>;
+
+/// One field's values.
+pub(crate) struct Tally {
+    seed: Seed,
+    shards: Vec<Mutex<Shard>>,
+    classify: Option<Classify>,
+}
+
+/// Hits and bytes of one value or class.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Amount {
+    pub(crate) hits: u64,
+    pub(crate) bytes: u64,
+}
+
+impl Amount {
+    pub(crate) fn add(&mut self, other: Self) {
+        self.hits += other.hits;
+        // Sizes are foreign numbers: a log may claim 2^64 - 1 bytes for every line.
+        self.bytes = self.bytes.saturating_add(other.bytes);
+    }
+}
+
+/// One row of a top table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TopRow {
+    pub(crate) key: Vec<u8>,
+    pub(crate) amount: Amount,
+    /// How many hits more than counted it may have.
+    pub(crate) missed: u64,
+}
+
+/// The top of one field.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Top {
+    pub(crate) rows: Vec<TopRow>,
+    pub(crate) distinct: u64,
+    /// Relative, two standard deviations; 0 when exact.
+    pub(crate) distinct_error: f64,
+    /// Hits of all values.
+    pub(crate) hits: u64,
+    /// The most hits that a value outside the table can have; 0 when nothing was dropped.
+    pub(crate) floor: u64,
+}
+
+impl Tally {
+    /// A tally that holds at most `share_bytes`.
+    pub(crate) fn new(seed: &Seed, share_bytes: u64, classify: Option<Classify>) -> Self {
+        let limit = (share_bytes / SHARDS as u64) as f64 * FILL;
+        let shards = (0..SHARDS).map(|_| Mutex::new(Shard::new(limit as usize))).collect();
+        Self { seed: seed.clone(), shards, classify }
+    }
+
+    /// Adds to the values of one shard, which all have the hash's top bits `shard`.
+    pub(crate) fn add_all<'a>(&self, shard: usize, values: impl Iterator<Item = (u64, &'a [u8], Amount)>) {
+        let mut shard = self.shard(shard);
+        for (hash, key, amount) in values {
+            shard.add(&self.seed, self.classify.as_ref(), hash, key, amount);
+        }
+    }
+
+    /// Adds to one value.
+    pub(crate) fn add(&self, key: &[u8], amount: Amount) {
+        let hash = hash(&self.seed, key);
+        self.shard(shard_of(hash)).add(&self.seed, self.classify.as_ref(), hash, key, amount);
+    }
+
+    /// The `count` values with the most hits, ties by value.
+    pub(crate) fn top(&self, count: usize) -> Top {
+        let mut top = Top::default();
+        let mut best = Best { rows: Vec::new(), count, bar: 0 };
+        let (mut distinct, mut variance) = (0.0, 0.0);
+        for shard in 0..SHARDS {
+            let shard = self.shard(shard);
+            let (estimate, deviation) = shard.distinct();
+            distinct += estimate;
+            variance += deviation * deviation;
+            top.floor = top.floor.max(shard.floor);
+            top.hits += shard.dropped_hits();
+            for entry in &shard.entries {
+                top.hits += entry.hits;
+                best.offer(&shard, entry);
+            }
+        }
+        best.cut();
+        top.rows = best.rows;
+        top.distinct = distinct.round() as u64;
+        top.distinct_error = if variance > 0.0 { variance.sqrt() / distinct } else { 0.0 };
+        top
+    }
+
+    /// The total of each class; exact, also when values were dropped.
+    pub(crate) fn classes(&self) -> HashMap<u32, Amount> {
+        let mut classes = HashMap::new();
+        for shard in 0..SHARDS {
+            let shard = self.shard(shard);
+            for (&class, &amount) in &shard.dropped {
+                classes.entry(class).or_insert_with(Amount::default).add(amount);
+            }
+            for (entry, &class) in shard.entries.iter().zip(&shard.classes) {
+                classes.entry(class).or_insert_with(Amount::default).add(entry.amount());
+            }
+        }
+        classes
+    }
+
+    /// Lets go of all memory.
+    pub(crate) fn clear(&self) {
+        for shard in 0..SHARDS {
+            let mut shard = self.shard(shard);
+            *shard = Shard::new(shard.limit_bytes);
+        }
+    }
+
+    fn shard(&self, shard: usize) -> MutexGuard<'_, Shard> {
+        self.shards[shard].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Which shard a hash belongs to: its top bits, as the slots use the low ones.
+pub(crate) fn shard_of(hash: u64) -> usize {
+    (hash >> (64 - SHARDS.trailing_zeros())) as usize
+}
+
+#[derive(Debug)]
+struct Shard {
+    limit_bytes: usize,
+    /// The hash's low half and the entry's index plus one; 0 is free. The place of a hash is its low half scaled
+    /// to the number of slots, so the table can grow by any factor up to its limit.
+    slots: Vec<u64>,
+    entries: Vec<Entry>,
+    /// Classes of the entries; empty where the tally does not classify.
+    classes: Vec<u32>,
+    /// Keys, each after its length, in the order of the entries.
+    arena: Vec<u8>,
+    floor: u64,
+    sketch: Option<HllSketch>,
+    dropped: HashMap<u32, Amount>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    start: u32,
+    /// More than 2^32 would take 2^32 lines for each entry the shard has room for.
+    missed: u32,
+    hits: u64,
+    bytes: u64,
+}
+
+impl Entry {
+    fn amount(&self) -> Amount {
+        Amount { hits: self.hits, bytes: self.bytes }
+    }
+
+    fn hits_max(&self) -> u64 {
+        self.hits + u64::from(self.missed)
+    }
+}
+
+impl Shard {
+    fn new(limit_bytes: usize) -> Self {
+        Self {
+            limit_bytes,
+            slots: Vec::new(),
+            entries: Vec::new(),
+            classes: Vec::new(),
+            arena: Vec::new(),
+            floor: 0,
+            sketch: None,
+            dropped: HashMap::new(),
+        }
+    }
+
+    #[inline]
+    fn add(&mut self, seed: &Seed, classify: Option<&Classify>, hash: u64, key: &[u8], amount: Amount) {
+        let tag = hash as u32;
+        if !self.slots.is_empty() {
+            let mut index = home(tag, self.slots.len());
+            loop {
+                let slot = self.slots[index];
+                if slot == 0 {
+                    break;
+                }
+                if (slot >> 32) as u32 == tag {
+                    let entry = (slot as u32 - 1) as usize;
+                    if key_at(&self.arena, self.entries[entry].start) == key {
+                        let entry = &mut self.entries[entry];
+                        entry.hits += amount.hits;
+                        entry.bytes = entry.bytes.saturating_add(amount.bytes);
+                        return;
+                    }
+                }
+                index = following(index, self.slots.len());
+            }
+        }
+        self.insert(seed, classify, hash, key, amount);
+    }
+
+    fn insert(&mut self, seed: &Seed, classify: Option<&Classify>, hash: u64, key: &[u8], amount: Amount) {
+        if let Some(sketch) = &mut self.sketch {
+            sketch.update(hash);
+        }
+        let class = classify.map(|classify| classify(key));
+        if !self.make_room(key.len(), class.is_some()) {
+            self.drop_some(seed, class.is_some());
+            if let Some(sketch) = &mut self.sketch {
+                sketch.update(hash);
+            }
+            if !self.make_room(key.len(), class.is_some()) {
+                // A key too large for what is left: it is as if it had come and been dropped.
+                self.floor += amount.hits;
+                self.dropped.entry(class.unwrap_or_default()).or_default().add(amount);
+                return;
+            }
+        }
+        let start = self.arena.len() as u32;
+        push_key(&mut self.arena, key);
+        let missed = u32::try_from(self.floor).unwrap_or(u32::MAX);
+        self.entries.push(Entry { start, missed, hits: amount.hits, bytes: amount.bytes });
+        self.classes.extend(class);
+        place(&mut self.slots, hash as u32, self.entries.len() as u32);
+    }
+
+    /// Makes room for one more entry within the limit; `false` when there is none.
+    fn make_room(&mut self, key_bytes: usize, classified: bool) -> bool {
+        let entry_bytes = size_of::<Entry>() + if classified { size_of::<u32>() } else { 0 };
+        let mut slots = self.slots.len();
+        let mut entries = self.entries.capacity();
+        let mut arena = self.arena.capacity();
+        // At most five slots of six are used: linear probing stays short, and little is idle.
+        if (self.entries.len() + 1) * 6 > slots * 5 {
+            slots = (slots + slots / 2).max(SLOTS_MIN);
+        }
+        if self.entries.len() == entries {
+            entries = (entries + entries / 4).max(SLOTS_MIN);
+        }
+        if self.arena.len() + key_bytes + LENGTH_BYTES_MAX > arena {
+            arena = (arena + arena / 4).max(arena + key_bytes + LENGTH_BYTES_MAX).max(1 << 10);
+        }
+        let cost = |slots, entries, arena| slots * size_of::<u64>() + entries * entry_bytes + arena;
+        if cost(slots, entries, arena) > self.limit_bytes {
+            return false;
+        }
+        if slots > self.slots.len() {
+            self.regrow_slots(slots);
+        }
+        self.entries.reserve_exact(entries - self.entries.len());
+        if classified {
+            self.classes.reserve_exact(entries - self.classes.len());
+        }
+        self.arena.reserve_exact(arena - self.arena.len());
+        true
+    }
+
+    fn regrow_slots(&mut self, length: usize) {
+        let mut slots = vec![0; length];
+        for &slot in self.slots.iter().filter(|slot| **slot != 0) {
+            place(&mut slots, (slot >> 32) as u32, slot as u32);
+        }
+        self.slots = slots;
+    }
+
+    /// Drops the entries with the fewest hits, about half of all.
+    #[cold]
+    fn drop_some(&mut self, seed: &Seed, classified: bool) {
+        let first_drop = self.sketch.is_none();
+        let mut sketch = self.sketch.take().or_else(|| HllSketch::new(SKETCH_LOG_REGISTERS, HllType::Hll8).ok());
+        let threshold = self.median_hits();
+        self.floor = self.floor.max(threshold);
+        self.slots.fill(0);
+        let (mut kept, mut arena_end) = (0, 0);
+        for index in 0..self.entries.len() {
+            let mut entry = self.entries[index];
+            let key = key_at(&self.arena, entry.start);
+            let hash = hash(seed, key);
+            if let Some(sketch) = sketch.as_mut().filter(|_| first_drop) {
+                sketch.update(hash);
+            }
+            if entry.hits_max() <= threshold {
+                let class = if classified { self.classes[index] } else { 0 };
+                self.dropped.entry(class).or_default().add(entry.amount());
+                continue;
+            }
+            let (from, to) = stored_range(&self.arena, entry.start);
+            self.arena.copy_within(from..to, arena_end);
+            entry.start = arena_end as u32;
+            arena_end += to - from;
+            self.entries[kept] = entry;
+            if classified {
+                self.classes[kept] = self.classes[index];
+            }
+            kept += 1;
+            place(&mut self.slots, hash as u32, kept as u32);
+        }
+        self.entries.truncate(kept);
+        self.classes.truncate(kept);
+        self.arena.truncate(arena_end);
+        self.sketch = sketch;
+    }
+
+    /// The median of what the entries may have at most, from a sample of them.
+    fn median_hits(&self) -> u64 {
+        let step = (self.entries.len() / 1024).max(1);
+        let mut sample: Vec<u64> = self.entries.iter().step_by(step).map(Entry::hits_max).collect();
+        let middle = sample.len() / 2;
+        if sample.is_empty() { 0 } else { *sample.select_nth_unstable(middle).1 }
+    }
+
+    /// The number of distinct values and its uncertainty (two standard deviations).
+    fn distinct(&self) -> (f64, f64) {
+        match &self.sketch {
+            None => (self.entries.len() as f64, 0.0),
+            Some(sketch) => {
+                let estimate = sketch.estimate();
+                let above = sketch.upper_bound(NumStdDev::Two) - estimate;
+                (estimate, above.max(estimate - sketch.lower_bound(NumStdDev::Two)))
+            }
+        }
+    }
+
+    fn dropped_hits(&self) -> u64 {
+        self.dropped.values().map(|amount| amount.hits).sum()
+    }
+}
+
+/// Candidates for the top rows; at most twice as many as wanted.
+struct Best {
+    rows: Vec<TopRow>,
+    count: usize,
+    /// Fewer hits than this can't be among the best any more.
+    bar: u64,
+}
+
+impl Best {
+    fn offer(&mut self, shard: &Shard, entry: &Entry) {
+        if entry.hits < self.bar {
+            return;
+        }
+        let key = key_at(&shard.arena, entry.start).to_vec();
+        self.rows.push(TopRow { key, amount: entry.amount(), missed: entry.missed.into() });
+        if self.rows.len() >= 2 * self.count.max(1) {
+            self.cut();
+        }
+    }
+
+    fn cut(&mut self) {
+        sort_rows(&mut self.rows, self.count);
+        if self.rows.len() == self.count {
+            self.bar = self.rows.last().map_or(0, |row| row.amount.hits);
+        }
+    }
+}
+
+/// Most hits first, ties by value; only the first `count`.
+pub(crate) fn sort_rows(rows: &mut Vec<TopRow>, count: usize) {
+    rows.sort_unstable_by(|a, b| b.amount.hits.cmp(&a.amount.hits).then_with(|| a.key.cmp(&b.key)));
+    rows.truncate(count);
+}
+
+#[inline]
+fn home(tag: u32, slots: usize) -> usize {
+    ((u64::from(tag) * slots as u64) >> 32) as usize
+}
+
+#[inline]
+fn following(index: usize, slots: usize) -> usize {
+    if index + 1 == slots { 0 } else { index + 1 }
+}
+
+fn place(slots: &mut [u64], tag: u32, entry: u32) {
+    let mut index = home(tag, slots.len());
+    while slots[index] != 0 {
+        index = following(index, slots.len());
+    }
+    slots[index] = u64::from(tag) << 32 | u64::from(entry);
+}
+
+/// Bytes that a key's length takes at most.
+const LENGTH_BYTES_MAX: usize = 5;
+
+/// Lengths below this take one byte; longer ones this byte and four.
+const LONG: u8 = 0xff;
+
+fn push_key(arena: &mut Vec<u8>, key: &[u8]) {
+    match u8::try_from(key.len()) {
+        Ok(length) if length < LONG => arena.push(length),
+        _ => {
+            arena.push(LONG);
+            arena.extend_from_slice(&(key.len() as u32).to_le_bytes());
+        }
+    }
+    arena.extend_from_slice(key);
+}
+
+#[inline]
+fn key_range(arena: &[u8], start: u32) -> (usize, usize) {
+    let start = start as usize;
+    match arena[start] {
+        LONG => {
+            let mut length = [0; 4];
+            length.copy_from_slice(&arena[start + 1..start + 5]);
+            (start + 5, start + 5 + u32::from_le_bytes(length) as usize)
+        }
+        length => (start + 1, start + 1 + length as usize),
+    }
+}
+
+#[inline]
+fn key_at(arena: &[u8], start: u32) -> &[u8] {
+    let (from, to) = key_range(arena, start);
+    &arena[from..to]
+}
+
+fn stored_range(arena: &[u8], start: u32) -> (usize, usize) {
+    (start as usize, key_range(arena, start).1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashMap;
+
+    const ONE: Amount = Amount { hits: 1, bytes: 10 };
+
+    /// A skewed stream of keys, longer ones among them: key k comes about `scale / k` times.
+    fn feed(tally: &Tally, keys: u64, scale: u64) -> HashMap<Vec<u8>, u64> {
+        let mut truth: HashMap<Vec<u8>, u64> = HashMap::new();
+        for round in 0..scale {
+            for k in 1..=keys {
+                // Key k comes in every k-th round, and once for sure.
+                if round % k == 0 || round == k % scale {
+                    let key = format!("/{k}/{}", "x".repeat((k % 7 * 60) as usize)).into_bytes();
+                    tally.add(&key, ONE);
+                    *truth.entry(key).or_default() += 1;
+                }
+            }
+        }
+        truth
+    }
+
+    #[test]
+    fn exact_while_it_fits() {
+        let tally = Tally::new(&Seed::default(), 64 << 20, None);
+        let truth = feed(&tally, 3_000, 50);
+        let top = tally.top(100_000);
+        assert_eq!((top.floor, top.distinct_error, top.distinct), (0, 0.0, truth.len() as u64));
+        assert_eq!(top.hits, truth.values().sum::<u64>());
+        assert_eq!(top.rows.len(), truth.len());
+        for row in &top.rows {
+            assert_eq!((row.amount.hits, row.amount.bytes), (truth[&row.key], 10 * truth[&row.key]));
+        }
+        assert!(top.rows.windows(2).all(|pair| (pair[1].amount.hits, &pair[0].key) < (pair[0].amount.hits, &pair[1].key)
+            || pair[1].amount.hits < pair[0].amount.hits));
+        let ten = tally.top(10).rows;
+        assert_eq!(ten, top.rows[..10]);
+    }
+
+    #[test]
+    fn bounds_hold_beyond_the_share() {
+        let tally = Tally::new(&Seed::default(), 1 << 20, None);
+        let truth = feed(&tally, 20_000, 40);
+        let top = tally.top(100_000);
+        assert!(top.floor > 0, "the share was meant to be too small");
+        assert_eq!(top.hits, truth.values().sum::<u64>(), "dropped hits still count in the total");
+        let mut listed = HashMap::new();
+        for row in &top.rows {
+            let true_hits = truth[&row.key];
+            assert!(row.amount.hits <= true_hits && true_hits <= row.amount.hits + row.missed, "{row:?}: {true_hits}");
+            listed.insert(row.key.clone(), ());
+        }
+        for (key, hits) in &truth {
+            assert!(listed.contains_key(key) || *hits <= top.floor, "{hits} hits are not listed, the floor is {}", top.floor);
+        }
+        let off = (top.distinct as f64 - truth.len() as f64).abs() / truth.len() as f64;
+        assert!(off <= 2.0 * top.distinct_error, "{} distinct of {}, stated error {}", top.distinct, truth.len(), top.distinct_error);
+        for shard in &tally.shards {
+            let shard = shard.lock().unwrap();
+            let bytes = shard.slots.capacity() * 8 + shard.entries.capacity() * size_of::<Entry>() + shard.arena.capacity();
+            assert!(bytes <= shard.limit_bytes, "{bytes} bytes in a shard of {}", shard.limit_bytes);
+        }
+    }
+
+    #[test]
+    fn classes_stay_exact_beyond_the_share() {
+        let classify: Classify = Arc::new(|key: &[u8]| u32::from(key.len() % 3 == 0));
+        let tally = Tally::new(&Seed::default(), 1 << 20, Some(Arc::clone(&classify)));
+        let truth = feed(&tally, 20_000, 10);
+        let expected: u64 = truth.iter().filter(|(key, _)| classify(key) == 1).map(|(_, hits)| hits).sum();
+        assert!(tally.top(1).floor > 0);
+        assert_eq!(tally.classes()[&1], Amount { hits: expected, bytes: expected * 10 });
+    }
+
+    #[test]
+    fn a_key_larger_than_the_share_is_bounded_too() {
+        let tally = Tally::new(&Seed::default(), 64 << 10, None);
+        tally.add(&vec![b'x'; 200 << 10], ONE);
+        tally.add(b"small", ONE);
+        let top = tally.top(10);
+        assert_eq!(top.hits, 2);
+        assert_eq!(top.rows.len(), 1);
+        assert_eq!(top.floor, 1);
+    }
+}

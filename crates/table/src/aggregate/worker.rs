@@ -1,0 +1,240 @@
+//! The stage that parses a chunk, codes its fields, and counts codes.
+
+use crate::agent::referring_site;
+use crate::aggregate::notes::{ChunkNotes, Reason};
+use crate::aggregate::tally::{Amount, SHARDS, Tally, shard_of};
+use crate::aggregate::timeline::class_of;
+use crate::aggregate::{Analysis, Totals, lock};
+use crate::batch::{ABSENT, Batch, NO_TIME, TEXT_FIELDS, TextColumn};
+use crate::format::{Field, Format};
+use crate::parse::{Outcome, Parser};
+use rorqual_pipe::{Chunk, Error, Stage};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// Distinct values of a field after which a worker hands its sums over and starts afresh: about as many as
+/// fit the core's own cache with everything that belongs to them.
+const CODES_MAX: usize = 8 << 10;
+
+/// The same for the bytes of the values.
+const ARENA_BYTES_MAX: usize = 512 << 10;
+
+/// What one worker holds at most, when every field is full and a chunk of the shortest lines comes on top.
+pub(crate) const WORKER_BYTES: u64 = 12 << 20;
+
+/// Parses, codes and counts the chunks it is given.
+pub struct Worker {
+    analysis: Arc<Analysis>,
+    parser: Parser,
+    batch: Batch,
+    /// Hits and bytes for each code, in the order of [`TEXT_FIELDS`].
+    sums: [Vec<Amount>; TEXT_FIELDS.len()],
+    totals: Totals,
+    /// Keep rejected lines whole, for `--rejects`.
+    keep_rejects: bool,
+    line_bytes_max: u64,
+    /// The last wish for fresh sums that was granted.
+    granted: u64,
+    /// Scratch: codes in the order of their shards.
+    order: Vec<u32>,
+}
+
+impl Worker {
+    /// A worker of `analysis` for lines of `format`. With `keep_rejects` its notes hold rejected lines whole.
+    #[must_use]
+    pub fn new(analysis: &Arc<Analysis>, format: &Format, line_bytes_max: u64, keep_rejects: bool) -> Self {
+        Self {
+            batch: Batch::with_seed(&analysis.tallied_fields(), &analysis.seed),
+            analysis: Arc::clone(analysis),
+            parser: Parser::new(format),
+            sums: std::array::from_fn(|_| Vec::new()),
+            totals: Totals::default(),
+            keep_rejects,
+            line_bytes_max,
+            granted: 0,
+            order: Vec::new(),
+        }
+    }
+
+    /// Hands over everything counted so far. Must be called at the end.
+    pub fn finish(mut self) {
+        self.hand_over();
+    }
+
+    fn parse_lines(&mut self, chunk: &Chunk) -> ChunkNotes {
+        let mut notes = ChunkNotes::default();
+        let span = self.analysis.span;
+        let lines = &mut self.totals.lines;
+        for line in chunk.lines() {
+            notes.count_line();
+            lines.total += 1;
+            if line.long {
+                lines.rejected += 1;
+                notes.reject(chunk, &line, Reason::TooLong { line_bytes_max: self.line_bytes_max }, self.keep_rejects);
+                continue;
+            }
+            let (record, flaw) = match self.parser.parse(line.bytes) {
+                Outcome::Parsed(record) => (record, None),
+                Outcome::Repaired(record, flaw) => (record, Some(flaw)),
+                Outcome::Rejected(flaw) => {
+                    lines.rejected += 1;
+                    notes.reject(chunk, &line, Reason::Flaw(flaw), self.keep_rejects);
+                    continue;
+                }
+                Outcome::Blank => {
+                    lines.blank += 1;
+                    continue;
+                }
+            };
+            if span.bounded() && !span.holds(record.time_us) {
+                lines.outside += 1;
+                continue;
+            }
+            lines.parsed += 1;
+            if chunk.offset == 0 && lines.parsed == 1 {
+                self.analysis.zone_seconds.store(record.zone_seconds, Ordering::Relaxed);
+            }
+            self.batch.push(&record);
+            if let Some(flaw) = flaw {
+                lines.repaired += 1;
+                notes.repair(chunk, &line, Reason::Flaw(flaw));
+            }
+        }
+        notes
+    }
+
+    fn count(&mut self) {
+        let batch = &mut self.batch;
+        count_numbers(batch, &mut self.totals);
+        count_times(batch, &mut self.totals, &self.analysis);
+        for (column, sums) in batch.texts.iter_mut().zip(&mut self.sums) {
+            if let Some(column) = column {
+                sums.resize(column.dict.len(), Amount::default());
+                count_codes(&column.codes, &batch.bytes, sums);
+            }
+        }
+        batch.clear();
+    }
+
+    /// Hands over the fields whose dictionaries are full.
+    fn relieve(&mut self) {
+        for index in 0..TEXT_FIELDS.len() {
+            let full = |column: &TextColumn| column.dict.len() > CODES_MAX || column.dict.arena_bytes() > ARENA_BYTES_MAX;
+            if self.batch.texts[index].as_ref().is_some_and(full) {
+                self.hand_over_field(index);
+                if let Some(column) = &mut self.batch.texts[index] {
+                    column.dict.clear();
+                }
+                self.sums[index].clear();
+            }
+        }
+    }
+
+    fn hand_over(&mut self) {
+        for index in 0..TEXT_FIELDS.len() {
+            self.hand_over_field(index);
+            self.sums[index].fill(Amount::default());
+        }
+        self.analysis.totals().take(&mut self.totals);
+    }
+
+    fn hand_over_field(&mut self, index: usize) {
+        let field = TEXT_FIELDS[index];
+        let (Some(column), Some(tally)) = (&self.batch.texts[index], self.analysis.tally(field)) else { return };
+        let sums = &self.sums[index];
+        hand_over_codes(column, sums, tally, &mut self.order);
+        if field == Field::Referrer {
+            for (code, amount) in counted(sums) {
+                let site = referring_site(column.dict.key(code));
+                if !site.is_empty() {
+                    self.analysis.sites.add(site, amount);
+                }
+            }
+        }
+    }
+}
+
+impl Stage for Worker {
+    type Output = ChunkNotes;
+
+    fn chunk(&mut self, chunk: &Chunk) -> Result<ChunkNotes, Error> {
+        let notes = self.parse_lines(chunk);
+        self.count();
+        let wanted = self.analysis.wanted.load(Ordering::Relaxed);
+        if wanted != self.granted {
+            self.granted = wanted;
+            self.hand_over();
+        }
+        self.relieve();
+        Ok(notes)
+    }
+}
+
+fn count_numbers(batch: &mut Batch, totals: &mut Totals) {
+    for (&status, bytes) in batch.status.iter().zip(&mut batch.bytes) {
+        let amount = &mut totals.status[usize::from(status).min(999)];
+        amount.hits += 1;
+        if *bytes == ABSENT {
+            // From here on the column is only summed up.
+            *bytes = 0;
+        } else {
+            totals.bytes.record(*bytes);
+            totals.bytes_sent = totals.bytes_sent.saturating_add(*bytes);
+            amount.bytes = amount.bytes.saturating_add(*bytes);
+        }
+    }
+    let present = |number: &&u64| **number != ABSENT;
+    batch.request_time_us.iter().filter(present).for_each(|&time| totals.request_time_us.record(time));
+    batch.upstream_time_us.iter().filter(present).for_each(|&time| totals.upstream_time_us.record(time));
+}
+
+fn count_times(batch: &Batch, totals: &mut Totals, analysis: &Analysis) {
+    let mut timeline = lock(&analysis.timeline);
+    for (&time, &status) in batch.time_us.iter().zip(&batch.status) {
+        if time != NO_TIME {
+            totals.widen(time);
+            timeline.add(time.div_euclid(1_000_000), class_of(status), 1);
+        }
+    }
+}
+
+fn count_codes(codes: &[u32], bytes: &[u64], sums: &mut [Amount]) {
+    for (&code, &bytes) in codes.iter().zip(bytes) {
+        let amount = &mut sums[code as usize];
+        amount.hits += 1;
+        amount.bytes = amount.bytes.saturating_add(bytes);
+    }
+}
+
+/// Codes that were met, the absent value's left out.
+fn counted(sums: &[Amount]) -> impl Iterator<Item = (u32, Amount)> {
+    sums.iter().enumerate().skip(1).filter(|(_, amount)| amount.hits > 0).map(|(code, amount)| (code as u32, *amount))
+}
+
+/// Adds the sums to the tally, shard by shard, so that each shard is locked once.
+fn hand_over_codes(column: &TextColumn, sums: &[Amount], tally: &Tally, order: &mut Vec<u32>) {
+    let shard = |code: u32| shard_of(column.dict.hash_of(code));
+    let mut ends = [0usize; SHARDS];
+    counted(sums).for_each(|(code, _)| ends[shard(code)] += 1);
+    let mut starts = [0usize; SHARDS];
+    let mut total = 0;
+    for (start, count) in starts.iter_mut().zip(&mut ends) {
+        *start = total;
+        total += *count;
+        *count = total;
+    }
+    order.clear();
+    order.resize(total, 0);
+    let mut next = starts;
+    for (code, _) in counted(sums) {
+        let place = &mut next[shard(code)];
+        order[*place] = code;
+        *place += 1;
+    }
+    for shard in 0..SHARDS {
+        let codes = &order[starts[shard]..ends[shard]];
+        if !codes.is_empty() {
+            tally.add_all(shard, codes.iter().map(|&code| (column.dict.hash_of(code), column.dict.key(code), sums[code as usize])));
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! Runs inputs through an analysis: budget, format, workers, report.
+
+use crate::aggregate::{Analysis, ChunkNotes, FIXED_BYTES, NoteKeeper, Span, TABLES_BYTES_MIN, WORKER_BYTES, Worker};
+use crate::format::{Detection, Unknown, detect};
+use crate::format::Format;
+use crate::report::{Report, RunStats, Source};
+use rorqual_pipe::decode::{decoder_bytes, zstd_window_log_max};
+use rorqual_pipe::gather::Gather;
+use rorqual_pipe::limits::{self, buffer_bytes, buffers_needed};
+use rorqual_pipe::{Budget, BudgetError, Control, Error, Framing, Input, Plan, Pool, run, stats};
+use std::fmt;
+use std::io::Write;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// What an analysis is asked to do, and with what.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The memory of the whole process.
+    pub memory_bytes: u64,
+    /// Worker threads; `None` takes one a core, or as many as half of the memory has room for.
+    pub threads: Option<usize>,
+    /// Longest line that is parsed.
+    pub line_bytes_max: usize,
+    /// Which lines count.
+    pub span: Span,
+    /// The formats that come into question.
+    pub formats: Formats,
+}
+
+/// Which formats an input may have.
+#[derive(Debug, Clone, Default)]
+pub struct Formats {
+    /// The format, when it is known.
+    pub given: Option<Format>,
+    /// Formats to try before the well-known ones, such as those of a configuration file.
+    pub candidates: Vec<Format>,
+}
+
+/// Memory of one analysis: what it shares out, and to whom.
+#[derive(Debug, Clone, Copy)]
+pub struct Shares {
+    /// Worker threads.
+    pub threads: usize,
+    /// For the tables of distinct values.
+    pub tables_bytes: u64,
+    line_bytes_max: usize,
+}
+
+impl Settings {
+    /// Shares the memory out, for `analyses` of them at a time and `program_bytes` beside them.
+    ///
+    /// # Errors
+    /// When there is too little; the error prints the sum.
+    pub fn shares(&self, program_bytes: u64, analyses: u64) -> Result<Shares, BudgetError> {
+        let threads = self.threads.unwrap_or_else(|| self.threads_fitting(analyses));
+        let buffers = buffers_needed(threads) as u64;
+        let buffer = buffer_bytes(self.line_bytes_max) as u64;
+        let mut budget = Budget::new(self.memory_bytes);
+        let times = if analyses == 1 { String::new() } else { format!("{analyses} x ") };
+        budget.reserve("program", program_bytes);
+        // Rounding of the allocator, which nobody can name.
+        budget.reserve("a tenth, unassigned", self.memory_bytes / 10);
+        budget.reserve(format!("{times}{threads} threads"), analyses * threads as u64 * limits::THREAD_BYTES);
+        budget.reserve(format!("{times}{buffers} blocks, each with room for one line (--line-max)"), analyses * buffers * buffer);
+        budget.reserve(format!("{times}decoder"), analyses * decoder_bytes(self.memory_bytes / analyses));
+        budget.reserve(format!("{times}{threads} workers' dictionaries"), analyses * threads as u64 * WORKER_BYTES);
+        budget.reserve(format!("{times}timeline, sums, samples"), analyses * FIXED_BYTES);
+        let tables_bytes = (budget.rest_bytes() / analyses).max(TABLES_BYTES_MIN);
+        budget.reserve(format!("{times}tables of distinct values"), analyses * tables_bytes);
+        budget.check()?;
+        Ok(Shares { threads, tables_bytes, line_bytes_max: self.line_bytes_max })
+    }
+
+    fn threads_fitting(&self, analyses: u64) -> usize {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let each = WORKER_BYTES + limits::THREAD_BYTES + 4 * buffer_bytes(self.line_bytes_max) as u64;
+        let fitting = (self.memory_bytes / 2 / analyses / each) as usize;
+        cores.min(fitting).max(1)
+    }
+}
+
+impl Shares {
+    /// A pool for one run.
+    #[must_use]
+    pub fn pool(&self) -> Pool {
+        Pool::new(buffer_bytes(self.line_bytes_max), buffers_needed(self.threads))
+    }
+}
+
+/// Why an input could not be analysed at all.
+#[derive(Debug)]
+pub enum AnalyzeError {
+    /// Nobody knows its format.
+    UnknownFormat {
+        /// The input's name.
+        name: String,
+        /// Its first lines.
+        unknown: Unknown,
+    },
+}
+
+impl fmt::Display for AnalyzeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self::UnknownFormat { name, unknown } = self;
+        writeln!(f, "{name}: this is in none of the known log formats. It starts with:")?;
+        for line in &unknown.lines {
+            writeln!(f, "  {line}")?;
+        }
+        write!(
+            f,
+            "Give its format: --format '$remote_addr - $remote_user [$time_local] \"$request\" $status …' (nginx log_format), \
+             --format '%h %l %u %t \"%r\" %>s %b' (Apache LogFormat), or --format-file nginx.conf"
+        )
+    }
+}
+
+impl std::error::Error for AnalyzeError {}
+
+/// Inputs run through one analysis, one after another.
+pub struct Analyzer {
+    analysis: Arc<Analysis>,
+    shares: Shares,
+    plan: Plan,
+    pool: Pool,
+    formats: Formats,
+    memory_bytes: u64,
+    start: Instant,
+}
+
+/// How the run over one input ended.
+pub struct Ran {
+    /// The input, as the report lists it.
+    pub source: Source,
+    /// What ended it early; the lines before it are in the analysis.
+    pub error: Option<Error>,
+}
+
+impl Analyzer {
+    /// An analyzer with the memory of `shares`.
+    #[must_use]
+    pub fn new(settings: &Settings, shares: Shares) -> Self {
+        Self {
+            analysis: Arc::new(Analysis::new(shares.tables_bytes, settings.span)),
+            shares,
+            plan: Plan {
+                framing: Framing::Lines { line_bytes_max: settings.line_bytes_max },
+                zstd_window_log_max: zstd_window_log_max(settings.memory_bytes),
+            },
+            pool: shares.pool(),
+            formats: settings.formats.clone(),
+            memory_bytes: settings.memory_bytes,
+            start: Instant::now(),
+        }
+    }
+
+    /// What is known so far; may be looked at while a run is on its way.
+    #[must_use]
+    pub fn analysis(&self) -> &Arc<Analysis> {
+        &self.analysis
+    }
+
+    /// The pool that all blocks are leased from.
+    #[must_use]
+    pub fn pool(&self) -> &Pool {
+        &self.pool
+    }
+
+    /// Worker threads.
+    #[must_use]
+    pub fn threads(&self) -> usize {
+        self.shares.threads
+    }
+
+    /// Runs one input through the analysis. `found` hears the format before the first line is parsed, with the
+    /// lines it was found by; rejected lines go to `rejects`, whole and in order.
+    ///
+    /// # Errors
+    /// When the format is unknown. Any later error is in [`Ran`], with what was analysed before it.
+    pub fn run<W: Write + Send>(
+        &self,
+        input: Input,
+        control: &Control,
+        found: impl FnOnce(&Detection, &[u8]),
+        rejects: Option<&mut Gather<W>>,
+    ) -> Result<Ran, AnalyzeError> {
+        let name = input.name().to_owned();
+        let before = control.decoded_bytes();
+        let keep_rejects = rejects.is_some();
+        let mut keeper = NoteKeeper::new(&name, &self.analysis, rejects);
+        let mut format = None;
+        let mut unknown = None;
+        let start = |head: &[u8]| {
+            if head.is_empty() {
+                return None;
+            }
+            match self.detect(whole_lines(head)) {
+                Ok(detection) => {
+                    found(&detection, whole_lines(head));
+                    format = Some(detection.format.name().to_owned());
+                    Some(self.workers(&detection.format, keep_rejects))
+                }
+                Err(lines) => {
+                    unknown = Some(lines);
+                    None
+                }
+            }
+        };
+        let finish = run(input, &self.plan, &self.pool, control, start, |notes: ChunkNotes| keeper.take(notes));
+        finish.stages.into_iter().for_each(Worker::finish);
+        if let (Some(unknown), None) = (unknown, &finish.error) {
+            return Err(AnalyzeError::UnknownFormat { name, unknown });
+        }
+        let source = Source {
+            name,
+            format,
+            bytes: control.decoded_bytes() - before,
+            lines: keeper.lines(),
+            error: finish.error.as_ref().map(ToString::to_string),
+        };
+        Ok(Ran { source, error: finish.error })
+    }
+
+    /// The report of everything run so far.
+    #[must_use]
+    pub fn report(&self, sources: Vec<Source>, complete: bool, top: usize) -> Report {
+        let bytes = sources.iter().map(|source| source.bytes).sum();
+        let seconds = self.start.elapsed().as_secs_f64();
+        let stats = RunStats {
+            seconds,
+            bytes,
+            bytes_per_second: bytes as f64 / seconds.max(1e-9),
+            threads: self.shares.threads,
+            memory_max_bytes: self.memory_bytes,
+            peak_bytes: stats::peak_bytes(),
+        };
+        Report::new(&self.analysis, sources, complete, top, stats)
+    }
+
+    fn detect(&self, head: &[u8]) -> Result<Detection, Unknown> {
+        match &self.formats.given {
+            Some(format) => Ok(Detection { format: format.clone(), lines: 0, sound: 0, sure: true }),
+            None => detect(head, &self.formats.candidates),
+        }
+    }
+
+    fn workers(&self, format: &Format, keep_rejects: bool) -> Vec<Worker> {
+        let Framing::Lines { line_bytes_max } = self.plan.framing else { return Vec::new() };
+        let worker = |_| Worker::new(&self.analysis, format, line_bytes_max as u64, keep_rejects);
+        (0..self.shares.threads).map(worker).collect()
+    }
+}
+
+/// The part of `head` that is whole lines; all of it where it has no newline.
+fn whole_lines(head: &[u8]) -> &[u8] {
+    memchr::memrchr(b'\n', head).map_or(head, |newline| &head[..=newline])
+}

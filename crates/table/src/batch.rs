@@ -1,0 +1,161 @@
+//! Rows as dictionary-coded columns.
+
+use crate::dict::{Dict, Seed};
+use crate::format::Field;
+use crate::parse::Record;
+use arrow_array::builder::StringBuilder;
+use arrow_array::types::UInt32Type;
+use arrow_array::{
+    ArrayRef, DictionaryArray, PrimitiveArray, RecordBatch, StringArray, TimestampMicrosecondArray, UInt16Array, UInt64Array,
+};
+use arrow_schema::{ArrowError, Field as ArrowField, Schema};
+use std::sync::Arc;
+
+/// The fields whose values are texts, each coded by a dictionary of its own.
+pub const TEXT_FIELDS: [Field; 9] = [
+    Field::Client,
+    Field::User,
+    Field::Host,
+    Field::Method,
+    Field::Path,
+    Field::Query,
+    Field::Protocol,
+    Field::Referrer,
+    Field::Agent,
+];
+
+/// Stands for an absent number in the columns of [`Batch`].
+pub(crate) const ABSENT: u64 = u64::MAX;
+
+/// Rows of one chunk of a log, as columns. Codes refer to the batch's own dictionaries, which outlive
+/// [`Batch::clear`], so that the next rows get the same codes.
+#[derive(Debug)]
+pub struct Batch {
+    pub(crate) time_us: Vec<i64>,
+    pub(crate) status: Vec<u16>,
+    pub(crate) bytes: Vec<u64>,
+    pub(crate) request_time_us: Vec<u64>,
+    pub(crate) upstream_time_us: Vec<u64>,
+    /// In the order of [`TEXT_FIELDS`]; `None` for fields that nobody asked for.
+    pub(crate) texts: [Option<TextColumn>; TEXT_FIELDS.len()],
+}
+
+/// Codes of one text field, and what they stand for.
+#[derive(Debug)]
+pub(crate) struct TextColumn {
+    pub(crate) codes: Vec<u32>,
+    pub(crate) dict: Dict,
+}
+
+/// The time of a row that has none.
+pub(crate) const NO_TIME: i64 = i64::MIN;
+
+impl Batch {
+    /// An empty batch with columns for `fields` (numbers always have one).
+    #[must_use]
+    pub fn new(fields: &[Field]) -> Self {
+        Self::with_seed(fields, &Seed::default())
+    }
+
+    pub(crate) fn with_seed(fields: &[Field], seed: &Seed) -> Self {
+        let column = |field| fields.contains(&field).then(|| TextColumn { codes: Vec::new(), dict: Dict::new(seed.clone()) });
+        Self {
+            time_us: Vec::new(),
+            status: Vec::new(),
+            bytes: Vec::new(),
+            request_time_us: Vec::new(),
+            upstream_time_us: Vec::new(),
+            texts: TEXT_FIELDS.map(column),
+        }
+    }
+
+    /// Adds a row.
+    #[inline]
+    pub fn push(&mut self, record: &Record<'_>) {
+        self.time_us.push(record.time_us.unwrap_or(NO_TIME));
+        self.status.push(record.status);
+        self.bytes.push(record.bytes.unwrap_or(ABSENT));
+        self.request_time_us.push(record.request_time_us.unwrap_or(ABSENT));
+        self.upstream_time_us.push(record.upstream_time_us.unwrap_or(ABSENT));
+        let values = [
+            record.client,
+            record.user,
+            record.host,
+            record.method,
+            record.path,
+            record.query,
+            record.protocol,
+            record.referrer,
+            record.agent,
+        ];
+        for (column, value) in self.texts.iter_mut().zip(values) {
+            if let Some(column) = column {
+                column.codes.push(column.dict.intern(value));
+            }
+        }
+    }
+
+    /// Rows in the batch.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.time_us.len()
+    }
+
+    /// Whether there is no row.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.time_us.is_empty()
+    }
+
+    /// Removes the rows; dictionaries stay.
+    pub fn clear(&mut self) {
+        self.time_us.clear();
+        self.status.clear();
+        self.bytes.clear();
+        self.request_time_us.clear();
+        self.upstream_time_us.clear();
+        self.texts.iter_mut().flatten().for_each(|column| column.codes.clear());
+    }
+
+    /// The rows as an Arrow batch: `time` as microseconds UTC, `status` as u16, `bytes`, `request_time_us` and `upstream_time_us` as
+    /// u64, texts as dictionaries of UTF-8 (invalid bytes become U+FFFD). Absent values are null.
+    ///
+    /// # Errors
+    /// When Arrow refuses the columns, which would be a defect here.
+    pub fn to_arrow(&self) -> Result<RecordBatch, ArrowError> {
+        let mut fields = Vec::new();
+        let mut columns: Vec<ArrayRef> = Vec::new();
+        let mut add = |name: &str, array: ArrayRef| {
+            fields.push(ArrowField::new(name, array.data_type().clone(), true));
+            columns.push(array);
+        };
+        let times = self.time_us.iter().map(|&time| (time != NO_TIME).then_some(time));
+        add("time", Arc::new(TimestampMicrosecondArray::from_iter(times).with_timezone("UTC")));
+        add("status", Arc::new(UInt16Array::from_iter(self.status.iter().map(|&status| (status != 0).then_some(status)))));
+        for (name, numbers) in
+            [("bytes", &self.bytes), ("request_time_us", &self.request_time_us), ("upstream_time_us", &self.upstream_time_us)]
+        {
+            let values = numbers.iter().map(|&number| (number != ABSENT).then_some(number));
+            add(name, Arc::new(UInt64Array::from_iter(values)));
+        }
+        for (field, column) in TEXT_FIELDS.iter().zip(&self.texts) {
+            if let Some(column) = column {
+                add(field.name(), Arc::new(column.to_arrow()?));
+            }
+        }
+        RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)
+    }
+}
+
+impl TextColumn {
+    fn to_arrow(&self) -> Result<DictionaryArray<UInt32Type>, ArrowError> {
+        let mut values = StringBuilder::with_capacity(self.dict.len() - 1, self.dict.arena_bytes());
+        for code in 1..self.dict.len() as u32 {
+            values.append_value(String::from_utf8_lossy(self.dict.key(code)));
+        }
+        let values: StringArray = values.finish();
+        // Code 0 is the absent value; Arrow's keys start at the first real one.
+        let keys: PrimitiveArray<UInt32Type> = self.codes.iter().map(|code| code.checked_sub(1)).collect();
+        DictionaryArray::try_new(keys, Arc::new(values))
+    }
+}

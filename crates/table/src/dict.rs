@@ -1,0 +1,139 @@
+//! A dictionary: distinct byte strings, each with a small code.
+
+use foldhash::quality::RandomState;
+use std::hash::{BuildHasher, Hasher};
+
+/// Hashes keys alike in every worker of one analysis. The seed differs from process to process, so that
+/// nobody can write a log whose keys collide.
+pub(crate) type Seed = RandomState;
+
+#[inline]
+pub(crate) fn hash(seed: &Seed, key: &[u8]) -> u64 {
+    let mut hasher = seed.build_hasher();
+    hasher.write(key);
+    hasher.finish()
+}
+
+/// Slots of an empty dictionary; a power of two.
+const SLOTS_MIN: usize = 1 << 10;
+
+/// Distinct values of one field as one worker sees them, coded 1, 2, 3 …; code 0 is the absent value.
+#[derive(Debug)]
+pub(crate) struct Dict {
+    seed: Seed,
+    /// The hash's low half and the code; 0 is free. Open addressing, linear probing.
+    slots: Vec<u64>,
+    /// For each code: its hash, and where its bytes end in `arena`. Entry 0 is the absent value.
+    entries: Vec<DictEntry>,
+    arena: Vec<u8>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct DictEntry {
+    hash: u64,
+    end: u32,
+}
+
+impl Dict {
+    pub(crate) fn new(seed: Seed) -> Self {
+        let entries = vec![DictEntry { hash: 0, end: 0 }];
+        Self { seed, slots: vec![0; SLOTS_MIN], entries, arena: Vec::new() }
+    }
+
+    /// The code of `key`, a new one where it was not seen before; 0 for the empty key.
+    #[inline]
+    pub(crate) fn intern(&mut self, key: &[u8]) -> u32 {
+        if key.is_empty() {
+            return 0;
+        }
+        let hash = hash(&self.seed, key);
+        let mask = self.slots.len() - 1;
+        let tag = hash as u32;
+        let mut index = tag as usize & mask;
+        loop {
+            let slot = self.slots[index];
+            if slot == 0 {
+                return self.insert(hash, index, key);
+            }
+            if (slot >> 32) as u32 == tag && self.key(slot as u32) == key {
+                return slot as u32;
+            }
+            index = (index + 1) & mask;
+        }
+    }
+
+    /// How many codes are in use, the absent value's included.
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// The bytes of a code that [`Dict::intern`] gave since the last [`Dict::clear`].
+    #[inline]
+    pub(crate) fn key(&self, code: u32) -> &[u8] {
+        let code = code as usize;
+        let start = if code == 0 { 0 } else { self.entries[code - 1].end as usize };
+        &self.arena[start..self.entries[code].end as usize]
+    }
+
+    pub(crate) fn hash_of(&self, code: u32) -> u64 {
+        self.entries[code as usize].hash
+    }
+
+    /// Bytes of all keys.
+    pub(crate) fn arena_bytes(&self) -> usize {
+        self.arena.len()
+    }
+
+    /// Forgets every code; keeps its memory.
+    pub(crate) fn clear(&mut self) {
+        self.slots.fill(0);
+        self.entries.truncate(1);
+        self.arena.clear();
+    }
+
+    #[cold]
+    fn insert(&mut self, hash: u64, index: usize, key: &[u8]) -> u32 {
+        let code = self.entries.len() as u32;
+        self.arena.extend_from_slice(key);
+        self.entries.push(DictEntry { hash, end: self.arena.len() as u32 });
+        self.slots[index] = (hash as u32 as u64) << 32 | u64::from(code);
+        if self.entries.len() * 2 > self.slots.len() {
+            self.grow();
+        }
+        code
+    }
+
+    fn grow(&mut self) {
+        let mask = self.slots.len() * 2 - 1;
+        let mut slots = vec![0; mask + 1];
+        for &slot in self.slots.iter().filter(|slot| **slot != 0) {
+            let mut index = (slot >> 32) as usize & mask;
+            while slots[index] != 0 {
+                index = (index + 1) & mask;
+            }
+            slots[index] = slot;
+        }
+        self.slots = slots;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_stand_for_their_keys() {
+        let mut dict = Dict::new(Seed::default());
+        assert_eq!(dict.intern(b""), 0);
+        let keys: Vec<String> = (0..10_000).map(|n| format!("/path/{n}")).collect();
+        for (index, key) in keys.iter().enumerate() {
+            assert_eq!(dict.intern(key.as_bytes()), index as u32 + 1);
+        }
+        for (index, key) in keys.iter().enumerate() {
+            assert_eq!(dict.intern(key.as_bytes()), index as u32 + 1, "{key} got a second code");
+            assert_eq!(dict.key(index as u32 + 1), key.as_bytes());
+        }
+        dict.clear();
+        assert_eq!((dict.len(), dict.arena_bytes(), dict.intern(b"x")), (1, 0, 1));
+    }
+}

@@ -1,0 +1,172 @@
+//! Apache's `LogFormat` strings.
+
+use super::compile::{Piece, Slot, unit};
+use super::error::FormatError;
+use super::program::{ClockItem, Part};
+use super::strftime;
+use crate::parse::number::Unit;
+
+/// Splits a `LogFormat` string into text and directives. `\"`, `\\`, `\t` and `\n` stand for the byte.
+pub(crate) fn pieces(text: &str) -> Result<Vec<Piece>, FormatError> {
+    let mut pieces = Vec::new();
+    let mut literal = Vec::new();
+    let mut rest = text;
+    while let Some(byte) = rest.bytes().next() {
+        let column = text.len() - rest.len() + 1;
+        if byte == b'%' {
+            let (directive, after) = directive(&rest[1..], column)?;
+            rest = after;
+            directive.push_to(&mut pieces, &mut literal, column)?;
+        } else {
+            let (byte, length) = text_byte(rest.as_bytes());
+            literal.push(byte);
+            rest = rest.get(length..).unwrap_or_else(|| unescaped_multibyte(rest, &mut literal));
+        }
+    }
+    pieces.push(Piece::Text(literal));
+    Ok(pieces)
+}
+
+/// The byte that the text begins with, and how many bytes of the format write it.
+fn text_byte(text: &[u8]) -> (u8, usize) {
+    match text {
+        [b'\\', b't', ..] => (b'\t', 2),
+        [b'\\', b'n', ..] => (b'\n', 2),
+        [b'\\', byte @ (b'"' | b'\\'), ..] => (*byte, 2),
+        [byte, ..] => (*byte, 1),
+        [] => (0, 0),
+    }
+}
+
+/// `text` begins with a character of several bytes, whose first is already in `literal`.
+fn unescaped_multibyte<'t>(text: &'t str, literal: &mut Vec<u8>) -> &'t str {
+    let length = text.chars().next().map_or(0, char::len_utf8);
+    literal.extend(&text.as_bytes()[1..length]);
+    &text[length..]
+}
+
+/// `%!200,304{Referer}>i` taken apart.
+struct Directive<'t> {
+    argument: Option<&'t str>,
+    /// `<` or `>`: before or after internal redirects.
+    side: Option<char>,
+    letter: &'t str,
+}
+
+fn directive(text: &str, column: usize) -> Result<(Directive<'_>, &str), FormatError> {
+    let conditions = text.bytes().take_while(|byte| byte.is_ascii_digit() || matches!(byte, b'!' | b',')).count();
+    let mut rest = &text[conditions..];
+    let (mut argument, mut side) = (None, None);
+    loop {
+        if let Some(after) = rest.strip_prefix(['<', '>']) {
+            side = rest.chars().next();
+            rest = after;
+        } else if let Some(after) = rest.strip_prefix('{') {
+            let close = after.find('}').ok_or_else(|| FormatError::new(column, "no '}' after '%{'"))?;
+            argument = Some(&after[..close]);
+            rest = &after[close + 1..];
+        } else {
+            break;
+        }
+    }
+    let length = match rest.chars().next() {
+        // ^FB, ^ti and ^to are the directives of three letters.
+        Some('^') => 3.min(rest.len()),
+        Some(letter) => letter.len_utf8(),
+        None => return Err(FormatError::new(column, "a '%' without a directive")),
+    };
+    let letter = rest.get(..length).ok_or_else(|| FormatError::new(column, "a '%^' without a directive"))?;
+    Ok((Directive { argument, side, letter }, &rest[length..]))
+}
+
+impl Directive<'_> {
+    fn push_to(&self, pieces: &mut Vec<Piece>, literal: &mut Vec<u8>, column: usize) -> Result<(), FormatError> {
+        let bracketed = self.letter == "t" && self.argument.is_none();
+        match self.letter {
+            "%" => {
+                literal.push(b'%');
+                return Ok(());
+            }
+            // Apache writes the brackets of a bare %t itself.
+            "t" if bracketed => literal.push(b'['),
+            _ => {}
+        }
+        let (part, rank) = self.part(column)?;
+        pieces.push(Piece::Text(std::mem::take(literal)));
+        let list = self.argument.is_some_and(|name| name.eq_ignore_ascii_case("x-forwarded-for"));
+        pieces.push(Piece::Slot(Slot { part, rank, list, is_skipped: false, source: self.source(), column }));
+        if bracketed {
+            literal.push(b']');
+        }
+        Ok(())
+    }
+
+    fn source(&self) -> String {
+        match self.argument {
+            Some(argument) => format!("%{{{argument}}}{}", self.letter),
+            None => format!("%{}", self.letter),
+        }
+    }
+
+    /// What the directive is, and its rank among those that say the same.
+    fn part(&self, column: usize) -> Result<(Part, u8), FormatError> {
+        Ok(match (self.letter, self.argument) {
+            ("h", _) => (Part::Client, 1),
+            ("a", None) => (Part::Client, 0),
+            ("a", Some(_)) => (Part::Client, 2),
+            ("u", _) => (Part::User, 0),
+            ("t", None) => (Part::Clf, 1),
+            ("t", Some(argument)) => (clock(argument, column)?, 1),
+            ("r", _) => (Part::Request, 0),
+            ("m", _) => (Part::Method, 1),
+            ("U", _) => (Part::Path, 1),
+            ("q", _) => (Part::MarkedQuery, 1),
+            ("H", _) => (Part::Protocol, 1),
+            ("s", _) => (Part::Status, u8::from(self.side != Some('>'))),
+            ("b" | "B", _) => (Part::Bytes, 0),
+            ("O", _) => (Part::Bytes, 1),
+            ("D", _) => (Part::RequestTime(Unit::Micros), 0),
+            ("T", argument) => (self.duration(argument, column)?, if argument.is_some() { 1 } else { 2 }),
+            ("v", _) => (Part::Host, 0),
+            ("V", _) => (Part::Host, 1),
+            ("i", Some(header)) => header_part(header),
+            ("A" | "C" | "I" | "L" | "P" | "R" | "S" | "X" | "e" | "f" | "i" | "k" | "l" | "n" | "o" | "p" | "^FB" | "^ti" | "^to", _) => {
+                (Part::Skip, 0)
+            }
+            (letter, _) => return Err(FormatError::new(column, format!("%{letter} is no directive of Apache's LogFormat"))),
+        })
+    }
+
+    fn duration(&self, argument: Option<&str>, column: usize) -> Result<Part, FormatError> {
+        let name = argument.unwrap_or("s");
+        match unit(name) {
+            Some(unit) => Ok(Part::RequestTime(unit)),
+            None => Err(FormatError::new(column, format!("%{{{name}}}T: the unit is none of s, ms, us"))),
+        }
+    }
+}
+
+fn header_part(header: &str) -> (Part, u8) {
+    match header.to_ascii_lowercase().as_str() {
+        "referer" | "referrer" => (Part::Referrer, 0),
+        "user-agent" => (Part::Agent, 0),
+        "host" => (Part::Host, 1),
+        "x-forwarded-for" => (Part::Forwarded, 3),
+        "x-real-ip" | "cf-connecting-ip" | "true-client-ip" => (Part::Client, 3),
+        _ => (Part::Skip, 0),
+    }
+}
+
+/// `%{…}t`: the time by strftime, or one of Apache's own words for it.
+fn clock(argument: &str, column: usize) -> Result<Part, FormatError> {
+    let format = argument.strip_prefix("begin:").or_else(|| argument.strip_prefix("end:")).unwrap_or(argument);
+    Ok(match format {
+        "sec" => Part::Epoch(Unit::Seconds),
+        "msec" => Part::Epoch(Unit::Millis),
+        "usec" => Part::Epoch(Unit::Micros),
+        "msec_frac" => Part::Clock([ClockItem::FractionMillis].into()),
+        "usec_frac" => Part::Clock([ClockItem::FractionMicros].into()),
+        "begin" | "end" => Part::Clf,
+        _ => Part::Clock(strftime::items(format, column)?.into()),
+    })
+}

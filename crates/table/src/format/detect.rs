@@ -1,0 +1,167 @@
+//! Which format a log has, from its first lines.
+
+use std::fmt;
+
+use super::{Field, Format};
+use crate::parse::{Flaw, Outcome, Parser, Record, record};
+
+/// Lines of a sample that are looked at, at most.
+pub const SAMPLE_LINES_MAX: usize = 200;
+
+/// Lines that [`Unknown`] shows, at most.
+const UNKNOWN_LINES_MAX: usize = 5;
+
+/// Bytes of each line that [`Unknown`] shows, at most.
+const UNKNOWN_LINE_BYTES_MAX: usize = 200;
+
+/// The format found for a log.
+#[derive(Debug, Clone)]
+pub struct Detection {
+    /// The format that reads most lines of the sample. Of a JSON format it has only the fields that the
+    /// sample has.
+    pub format: Format,
+    /// Lines looked at; blank ones do not count.
+    pub lines: usize,
+    /// Lines among them that the format reads without a flaw. A request that is none (a scanner's bytes)
+    /// is the client's flaw, not the format's, and does not count as one.
+    pub sound: usize,
+    /// Whether at least 90 % of the lines are sound.
+    pub sure: bool,
+}
+
+/// No known format reads any line of the sample.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unknown {
+    /// The sample's first lines, each cut at 200 bytes, invalid UTF-8 replaced; none for an empty sample.
+    pub lines: Vec<String>,
+}
+
+impl fmt::Display for Unknown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.lines.first() {
+            None => f.write_str("there is no line to find the format by"),
+            Some(line) => write!(f, "no known format reads the first lines, such as {line:?}"),
+        }
+    }
+}
+
+impl std::error::Error for Unknown {}
+
+/// Formats tried besides the caller's, the more particular first.
+const CANDIDATES: [(&str, &str); 8] = [
+    ("vhost_combined", r#"%v:%p %h %l %u %t "%r" %>s %O "%{Referer}i" "%{User-Agent}i""#),
+    (
+        "traefik_common",
+        r#"$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent" $count "$router" "$server" ${request_time}"#,
+    ),
+    (
+        "combined_forwarded",
+        r#"$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent" "$http_x_forwarded_for""#,
+    ),
+    (
+        "combined_upstream_timed",
+        r#"$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent" $request_time $upstream_response_time"#,
+    ),
+    (
+        "combined_timed",
+        r#"$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent" $request_time"#,
+    ),
+    ("combined", r#"%h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-Agent}i""#),
+    (
+        "combined_extra",
+        r#"$remote_addr $ident $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent" $more"#,
+    ),
+    ("common", r#"%h %l %u %t "%r" %>s %b"#),
+];
+
+/// Finds the format of a log from the whole lines at its beginning, at most [`SAMPLE_LINES_MAX`]; a last
+/// line without its line end counts only if it is the only one. `extra` formats are tried first, and win
+/// where they read as many lines as a known one.
+pub fn detect(sample: &[u8], extra: &[Format]) -> Result<Detection, Unknown> {
+    let lines = sample_lines(sample);
+    let json = Format::named("json");
+    let known = CANDIDATES.iter().filter_map(|(name, source)| candidate(name, source));
+    let mut best: Option<(Tally, Format)> = None;
+    for format in extra.iter().cloned().chain(json).chain(known) {
+        let tally = tally(&format, &lines);
+        if tally.sound > best.as_ref().map_or(0, |(best, _)| best.sound) {
+            best = Some((tally, format));
+        }
+    }
+    let Some((tally, format)) = best else {
+        return Err(unknown(&lines));
+    };
+    let format = if format.is_json() { format.narrowed(tally.fields) } else { format };
+    let sure = tally.sound * 10 >= lines.len() * 9;
+    Ok(Detection { format, lines: lines.len(), sound: tally.sound, sure })
+}
+
+/// The sound lines' fields with their values, for people to see whether a format is the right one.
+/// Looks at the first `lines` whole lines of the sample; one that is rejected gives an empty row.
+pub fn preview(format: &Format, sample: &[u8], lines: usize) -> Vec<Vec<(Field, String)>> {
+    let mut parser = Parser::new(format);
+    let row = |line: &&[u8]| match parser.parse(line) {
+        Outcome::Parsed(record) | Outcome::Repaired(record, _) => fields(&record),
+        Outcome::Rejected(_) | Outcome::Blank => Vec::new(),
+    };
+    sample_lines(sample).iter().take(lines).map(row).collect()
+}
+
+fn fields(record: &Record<'_>) -> Vec<(Field, String)> {
+    Field::ALL.into_iter().filter_map(|field| Some((field, record::field_text(record, field)?))).collect()
+}
+
+fn candidate(name: &str, source: &str) -> Option<Format> {
+    if source.contains('$') {
+        Format::nginx(name, source, super::compile::Escaping::Backslash).ok()
+    } else {
+        Format::apache(name, source).ok()
+    }
+}
+
+/// Whole lines that are not blank.
+fn sample_lines(sample: &[u8]) -> Vec<&[u8]> {
+    let whole = memchr::memrchr(b'\n', sample).map_or(sample.len(), |end| end);
+    let lines = sample[..whole].split(|byte| *byte == b'\n');
+    lines.filter(|line| !line.trim_ascii().is_empty()).take(SAMPLE_LINES_MAX).collect()
+}
+
+#[derive(Default)]
+struct Tally {
+    sound: usize,
+    /// Bits of the fields that sound lines have.
+    fields: u16,
+}
+
+fn tally(format: &Format, lines: &[&[u8]]) -> Tally {
+    let mut parser = Parser::new(format);
+    let mut tally = Tally::default();
+    let is_timed = matches!(format.name(), "combined_timed" | "combined_upstream_timed");
+    for line in lines {
+        let (Outcome::Parsed(record) | Outcome::Repaired(record, Flaw::NotRequest)) = parser.parse(line) else {
+            continue;
+        };
+        if is_timed && !ends_in_times(line) {
+            continue;
+        }
+        tally.sound += 1;
+        tally.fields |= record::field_bits(&record);
+    }
+    tally
+}
+
+/// Whether the numbers behind the last quote have a decimal point, as nginx's times do; whole numbers there
+/// may be anything (Apache's combinedio has byte counts).
+fn ends_in_times(line: &[u8]) -> bool {
+    let quote = memchr::memrchr(b'"', line).map_or(0, |at| at + 1);
+    let mut words = line[quote..].trim_ascii().split(|byte| matches!(byte, b' ' | b','));
+    words.all(|word| word.is_empty() || matches!(word, b"-" | b":") || word.contains(&b'.'))
+}
+
+fn unknown(lines: &[&[u8]]) -> Unknown {
+    let shown = |line: &&[u8]| {
+        let cut = &line[..line.len().min(UNKNOWN_LINE_BYTES_MAX)];
+        String::from_utf8_lossy(cut).trim_end().to_owned()
+    };
+    Unknown { lines: lines.iter().take(UNKNOWN_LINES_MAX).map(shown).collect() }
+}

@@ -1,0 +1,184 @@
+//! Which keys of a JSON access log mean which field.
+//!
+//! Keys are compared without case and without anything but letters and digits, and a nested key is its
+//! path run together: `RequestMethod`, `request_method` and `{"request": {"method": …}}` are one key.
+
+use std::collections::HashMap;
+
+use super::field::Field;
+use super::program::Part;
+use crate::parse::number::Unit;
+
+/// Longest key that can mean something.
+pub(crate) const KEY_BYTES_MAX: usize = 40;
+
+/// Objects that may hold fields, counting the outermost.
+const OBJECTS_MAX: usize = 200;
+
+/// The keys of a format.
+#[derive(Debug, Clone)]
+pub(crate) struct JsonKeys {
+    /// Number of the slot, by key path.
+    by_path: HashMap<Vec<u8>, u16>,
+    slots: Vec<JsonSlot>,
+    /// Paths of the objects worth entering; the first is the outermost.
+    objects: Vec<Vec<u8>>,
+}
+
+/// A field of a JSON format.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct JsonSlot {
+    pub(crate) part: Part,
+    /// Where a line has two keys for one field, the lower rank is taken.
+    pub(crate) rank: u8,
+}
+
+/// What a key is in the object it stands in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Meaning {
+    /// Number of the slot that the value fills.
+    pub(crate) slot: Option<u16>,
+    /// Number of the object to enter, if the value is one.
+    pub(crate) object: Option<u8>,
+}
+
+impl JsonKeys {
+    /// Keys from dotted paths; the earlier of two for one path counts.
+    pub(crate) fn new<'k>(keys: impl IntoIterator<Item = (&'k str, Part, u8)>) -> JsonKeys {
+        let mut made = JsonKeys { by_path: HashMap::new(), slots: Vec::new(), objects: vec![Vec::new()] };
+        for (path, part, rank) in keys {
+            for (dot, _) in path.match_indices('.') {
+                made.add_object(plain(&path.as_bytes()[..dot]));
+            }
+            if let Ok(number) = u16::try_from(made.slots.len()) {
+                made.by_path.entry(plain(path.as_bytes())).or_insert(number);
+                made.slots.push(JsonSlot { part, rank });
+            }
+        }
+        made
+    }
+
+    fn add_object(&mut self, path: Vec<u8>) {
+        if !self.objects.contains(&path) && self.objects.len() < OBJECTS_MAX {
+            self.objects.push(path);
+        }
+    }
+
+    /// The keys that the servers and frameworks known here use.
+    pub(crate) fn well_known() -> JsonKeys {
+        JsonKeys::new(WELL_KNOWN.iter().map(|(path, part, rank)| (*path, part.clone(), *rank)))
+    }
+
+    pub(crate) fn slot(&self, number: u16) -> &JsonSlot {
+        &self.slots[usize::from(number)]
+    }
+
+    /// Bits of the fields that the keys can fill.
+    pub(crate) fn fields(&self) -> u16 {
+        let mut bits = self.slots.iter().fold(0, |bits, slot| bits | slot.part.fields());
+        if bits & Field::Path.bit() != 0 {
+            bits |= Field::Query.bit();
+        }
+        bits
+    }
+
+    /// What `key` means in the object numbered `object` (0 is the outermost).
+    pub(crate) fn meaning(&self, object: u8, key: &[u8]) -> Meaning {
+        if key.len() > KEY_BYTES_MAX {
+            return Meaning::default();
+        }
+        // Traefik's `Duration` is in nanoseconds, everyone else's `duration` in seconds.
+        let key = if key == b"Duration" { b"duration_ns" } else { key };
+        let plain = plain(key);
+        // A key without a letter would lead from an object into itself, to any depth.
+        if plain.is_empty() {
+            return Meaning::default();
+        }
+        let mut path = self.objects[usize::from(object)].clone();
+        path.extend(plain);
+        let slot = self.by_path.get(&path).copied();
+        let object = self.objects.iter().skip(1).position(|known| *known == path);
+        Meaning { slot, object: object.and_then(|at| u8::try_from(at + 1).ok()) }
+    }
+}
+
+/// Letters and digits of a key, in lower case.
+fn plain(key: &[u8]) -> Vec<u8> {
+    let kept = key.iter().filter(|byte| byte.is_ascii_alphanumeric() || !byte.is_ascii());
+    kept.map(u8::to_ascii_lowercase).collect()
+}
+
+const SECONDS: Unit = Unit::Seconds;
+
+/// Dotted key paths, what they are, and their rank among keys for the same field.
+#[rustfmt::skip]
+const WELL_KNOWN: &[(&str, Part, u8)] = &[
+    // Time: the start of the request before its end, the finer before the coarser.
+    ("StartUTC", Part::AnyTime, 0), ("StartLocal", Part::AnyTime, 1), ("ts", Part::AnyTime, 2),
+    ("msec", Part::AnyTime, 2), ("time_iso8601", Part::AnyTime, 3), ("time_local", Part::AnyTime, 4),
+    ("@timestamp", Part::AnyTime, 5), ("time", Part::AnyTime, 6), ("datetime", Part::AnyTime, 7),
+    ("date", Part::AnyTime, 8), ("start_time", Part::AnyTime, 5), ("event.created", Part::AnyTime, 9), ("t", Part::AnyTime, 9),
+    // Client
+    ("request.client_ip", Part::Address, 0), ("ClientHost", Part::Address, 1), ("request.remote_ip", Part::Address, 1),
+    ("remote_addr", Part::Address, 1), ("request.remote_addr", Part::Address, 2), 
+    ("remote_ip", Part::Address, 2), ("ip", Part::Address, 3), ("client.ip", Part::Address, 3), ("client.address", Part::Address, 4),
+    ("client", Part::Address, 3), ("clientip", Part::Address, 2), ("client_addr", Part::Address, 4), ("source.ip", Part::Address, 4),
+    ("source.address", Part::Address, 5), ("remote_host", Part::Address, 4), ("host_ip", Part::Address, 8),
+    ("c_ip", Part::Address, 4), ("httpRequest.remoteIp", Part::Address, 2), ("downstream_remote_address", Part::Address, 4),
+    ("remote", Part::Address, 5), ("peer", Part::Address, 6),
+    ("http_x_forwarded_for", Part::Forwarded, 7), ("x_forwarded_for", Part::Forwarded, 7),
+    // User
+    ("remote_user", Part::User, 0), ("user_id", Part::User, 1), ("ClientUsername", Part::User, 1), ("user", Part::User, 2),
+    ("user.name", Part::User, 2), ("username", Part::User, 3), ("auth", Part::User, 4),
+    // Host
+    ("request.host", Part::Host, 0), ("RequestHost", Part::Host, 1), ("http_host", Part::Host, 1), ("host", Part::Host, 2),
+    ("url.domain", Part::Host, 3), ("server_name", Part::Host, 3), ("vhost", Part::Host, 3), ("virtual_host", Part::Host, 3),
+    ("authority", Part::Host, 3), ("domain", Part::Host, 4), ("RequestAddr", Part::Host, 4),
+    // Request
+    ("request", Part::Request, 0), ("request_line", Part::Request, 1), ("http_request", Part::Request, 2),
+    ("request.method", Part::Method, 0), ("request_method", Part::Method, 0), ("method", Part::Method, 1),
+    ("verb", Part::Method, 2), ("http_method", Part::Method, 2), ("http.request.method", Part::Method, 2),
+    ("http.method", Part::Method, 3), ("httpRequest.requestMethod", Part::Method, 2),
+    ("request_uri", Part::Target, 0), ("request.uri", Part::Target, 0), ("RequestPath", Part::Target, 1),
+    ("uri", Part::Target, 2), ("url.original", Part::Target, 3), ("url", Part::Target, 4), ("request_url", Part::Target, 4),
+    ("request.url", Part::Target, 4), ("httpRequest.requestUrl", Part::Target, 4), ("target", Part::Target, 5), ("path", Part::Target, 5),
+    ("request.path", Part::Target, 5), ("url.path", Part::Target, 5), ("http.path", Part::Target, 6), ("resource", Part::Target, 7),
+    ("args", Part::Query, 0), ("query_string", Part::Query, 1), ("query", Part::Query, 2), ("url.query", Part::Query, 2),
+    ("request.query", Part::Query, 2),
+    ("request.proto", Part::Protocol, 0), ("server_protocol", Part::Protocol, 0), ("RequestProtocol", Part::Protocol, 1),
+    ("protocol", Part::Protocol, 2), ("proto", Part::Protocol, 2), ("http_version", Part::Protocol, 3),
+    ("httpRequest.protocol", Part::Protocol, 2), ("http.version", Part::Protocol, 3),
+    // Response
+    ("status", Part::Status, 0), ("DownstreamStatus", Part::Status, 0), ("status_code", Part::Status, 1),
+    ("response_code", Part::Status, 1), ("response.status", Part::Status, 1), ("http.response.status_code", Part::Status, 1),
+    ("http_status", Part::Status, 1), ("http.status_code", Part::Status, 1), ("httpRequest.status", Part::Status, 1),
+    ("response", Part::Status, 2), ("code", Part::Status, 3), ("OriginStatus", Part::Status, 4),
+    ("body_bytes_sent", Part::Bytes, 0), ("size", Part::Bytes, 1), ("DownstreamContentSize", Part::Bytes, 1),
+    ("bytes_sent", Part::Bytes, 2), ("bytes_out", Part::Bytes, 2), ("bytes", Part::Bytes, 3), ("response_size", Part::Bytes, 3),
+    ("response_length", Part::Bytes, 3), ("content_length", Part::Bytes, 5), ("body_size", Part::Bytes, 4),
+    ("http.response.body.bytes", Part::Bytes, 2), ("http.response.bytes", Part::Bytes, 3), ("httpRequest.responseSize", Part::Bytes, 2),
+    ("response.size", Part::Bytes, 3), ("length", Part::Bytes, 6), ("OriginContentSize", Part::Bytes, 7),
+    // Headers
+    ("http_referer", Part::Referrer, 0), ("http_referrer", Part::Referrer, 0), ("request.headers.Referer", Part::Referrer, 0),
+    ("request_Referer", Part::Referrer, 0), ("referer", Part::Referrer, 1), ("referrer", Part::Referrer, 1),
+    ("http.request.referrer", Part::Referrer, 1), ("httpRequest.referer", Part::Referrer, 1), ("headers.referer", Part::Referrer, 2),
+    ("http_user_agent", Part::Agent, 0), ("request.headers.User-Agent", Part::Agent, 0), ("request_User-Agent", Part::Agent, 0),
+    ("user_agent", Part::Agent, 1), ("user_agent.original", Part::Agent, 1), ("agent", Part::Agent, 2), ("ua", Part::Agent, 3),
+    ("httpRequest.userAgent", Part::Agent, 1), ("headers.user-agent", Part::Agent, 2), ("http.user_agent", Part::Agent, 2),
+    // Durations: seconds unless the key or the value names another unit.
+    ("request_time", Part::RequestTime(SECONDS), 0), ("duration", Part::RequestTime(SECONDS), 1),
+    ("duration_ms", Part::RequestTime(Unit::Millis), 1), ("duration_us", Part::RequestTime(Unit::Micros), 1),
+    ("duration_ns", Part::RequestTime(Unit::Nanos), 1), ("duration_s", Part::RequestTime(SECONDS), 1),
+    ("latency_human", Part::RequestTime(SECONDS), 1), ("latency", Part::RequestTime(SECONDS), 2),
+    ("latency_ms", Part::RequestTime(Unit::Millis), 1), ("latency_us", Part::RequestTime(Unit::Micros), 1),
+    ("latency_ns", Part::RequestTime(Unit::Nanos), 1), ("httpRequest.latency", Part::RequestTime(SECONDS), 1),
+    ("request_time_ms", Part::RequestTime(Unit::Millis), 1), ("request_time_us", Part::RequestTime(Unit::Micros), 1),
+    ("response_time", Part::RequestTime(SECONDS), 3), ("response_time_ms", Part::RequestTime(Unit::Millis), 2),
+    ("response_time_us", Part::RequestTime(Unit::Micros), 2), ("elapsed", Part::RequestTime(SECONDS), 3),
+    ("elapsed_ms", Part::RequestTime(Unit::Millis), 2), ("elapsed_us", Part::RequestTime(Unit::Micros), 2),
+    ("took", Part::RequestTime(SECONDS), 4), ("took_ms", Part::RequestTime(Unit::Millis), 3),
+    ("event.duration", Part::RequestTime(Unit::Nanos), 2),
+    ("upstream_response_time", Part::UpstreamTime(SECONDS), 0), ("OriginDuration", Part::UpstreamTime(Unit::Nanos), 0),
+    ("upstream_time", Part::UpstreamTime(SECONDS), 1), ("upstream_duration", Part::UpstreamTime(SECONDS), 1),
+    ("upstream_latency", Part::UpstreamTime(SECONDS), 1), ("upstream_response_time_ms", Part::UpstreamTime(Unit::Millis), 1),
+];

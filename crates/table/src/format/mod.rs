@@ -1,0 +1,153 @@
+//! Access-log formats: their names, the languages they are written in, and finding out which one a log has.
+//!
+//! A [`Format`] is made from a name, from an nginx `log_format` string or from an Apache `LogFormat`
+//! string, and is compiled once; a [`crate::parse::Parser`] per thread then reads lines by it.
+
+mod apache;
+mod compile;
+mod config;
+mod detect;
+mod error;
+mod field;
+pub(crate) mod json;
+mod nginx;
+pub(crate) mod program;
+mod strftime;
+
+use std::sync::Arc;
+
+pub use config::formats_in_config;
+pub use detect::{Detection, SAMPLE_LINES_MAX, Unknown, detect, preview};
+pub use error::FormatError;
+pub use field::Field;
+
+use compile::Escaping;
+use json::JsonKeys;
+use program::Program;
+
+/// A compiled access-log format. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Format {
+    inner: Arc<Inner>,
+}
+
+#[derive(Clone, Debug)]
+struct Inner {
+    name: String,
+    source: String,
+    fields: u16,
+    kind: Kind,
+}
+
+/// How lines of a format are read.
+#[derive(Clone, Debug)]
+pub(crate) enum Kind {
+    Text(Program),
+    Json(JsonKeys),
+}
+
+/// Names that [`Format::named`] knows, each with its format string.
+const NAMED: [(&str, &str); 3] = [
+    ("common", r#"%h %l %u %t "%r" %>s %b"#),
+    ("combined", r#"%h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-Agent}i""#),
+    ("vhost_combined", r#"%v:%p %h %l %u %t "%r" %>s %O "%{Referer}i" "%{User-Agent}i""#),
+];
+
+impl Format {
+    /// The format of that name: `common`, `combined`, `vhost_combined` or `json`.
+    pub fn named(name: &str) -> Option<Format> {
+        if name == "json" {
+            return Some(Format::json());
+        }
+        let (name, source) = NAMED.iter().find(|(known, _)| *known == name)?;
+        Format::apache(name, source).ok()
+    }
+
+    /// Compiles `text`: a name, an nginx `log_format` string (it has a `$name`) or an Apache `LogFormat`
+    /// string (it has a `%`); a whole `log_format name …;` or `LogFormat "…" name` will do as well. An nginx
+    /// string that makes JSON objects gives a format that reads keys in any order.
+    pub fn parse(text: &str) -> Result<Format, FormatError> {
+        let text = text.trim();
+        if let Some(format) = Format::named(text) {
+            return Ok(format);
+        }
+        if let Some(format) = config::definition(text) {
+            return format;
+        }
+        if nginx::has_variable(text) {
+            return Format::nginx("custom", text, Escaping::Backslash);
+        }
+        if text.contains('%') {
+            return Format::apache("custom", text);
+        }
+        Err(FormatError::new(
+            1,
+            format!(
+                "{text:?} is no format: give common, combined, vhost_combined, json, \
+                 an nginx log_format string ($remote_addr …) or an Apache LogFormat string (%h …)"
+            ),
+        ))
+    }
+
+    /// The format's name; `custom` if it came from a format string without one.
+    pub fn name(&self) -> &str {
+        &self.inner.name
+    }
+
+    /// The format string; for JSON, `json`.
+    pub fn source(&self) -> &str {
+        &self.inner.source
+    }
+
+    /// Whether lines of the format can have the field.
+    pub fn has(&self, field: Field) -> bool {
+        self.inner.fields & field.bit() != 0
+    }
+
+    /// The fields that lines of the format can have.
+    pub fn fields(&self) -> impl Iterator<Item = Field> + use<> {
+        let bits = self.inner.fields;
+        Field::ALL.into_iter().filter(move |field| field.bit() & bits != 0)
+    }
+
+    pub(crate) fn kind(&self) -> &Kind {
+        &self.inner.kind
+    }
+
+    pub(crate) fn is_json(&self) -> bool {
+        matches!(self.inner.kind, Kind::Json(_))
+    }
+
+    /// The format with none but the `fields` given as bits, in what it says; it reads lines as before.
+    pub(crate) fn narrowed(&self, fields: u16) -> Format {
+        let inner = Inner { fields: self.inner.fields & fields, ..(*self.inner).clone() };
+        Format { inner: Arc::new(inner) }
+    }
+
+    fn apache(name: &str, source: &str) -> Result<Format, FormatError> {
+        let program = compile::compile(apache::pieces(source)?, Escaping::Backslash)?;
+        Ok(Format::text(name, source, program))
+    }
+
+    fn nginx(name: &str, source: &str, escaping: Escaping) -> Result<Format, FormatError> {
+        if let Some(keys) = nginx::json_keys(source) {
+            return Ok(Format::new(name, source, keys.fields(), Kind::Json(keys)));
+        }
+        let program = compile::compile(nginx::pieces(source)?, escaping)?;
+        Ok(Format::text(name, source, program))
+    }
+
+    fn text(name: &str, source: &str, program: Program) -> Format {
+        let fields = program.fields;
+        Format::new(name, source, fields, Kind::Text(program))
+    }
+
+    fn json() -> Format {
+        let keys = JsonKeys::well_known();
+        Format::new("json", "json", keys.fields(), Kind::Json(keys))
+    }
+
+    fn new(name: &str, source: &str, fields: u16, kind: Kind) -> Format {
+        Format { inner: Arc::new(Inner { name: name.to_owned(), source: source.to_owned(), fields, kind }) }
+    }
+}

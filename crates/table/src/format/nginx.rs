@@ -1,0 +1,145 @@
+//! nginx's `log_format` strings.
+
+use super::compile::{Piece, Slot};
+use super::error::FormatError;
+use super::json::JsonKeys;
+use super::program::Part;
+use crate::parse::number::Unit;
+
+/// Splits a `log_format` string, quotes already undone, into text and variables.
+pub(crate) fn pieces(text: &str) -> Result<Vec<Piece>, FormatError> {
+    let mut pieces = Vec::new();
+    let mut rest = text;
+    while let Some(dollar) = rest.find('$') {
+        let column = text.len() - rest.len() + dollar + 1;
+        pieces.push(Piece::Text(rest.as_bytes()[..dollar].to_vec()));
+        let (name, after) = variable(&rest[dollar + 1..], column)?;
+        pieces.push(Piece::Slot(slot(name, column)));
+        rest = after;
+    }
+    pieces.push(Piece::Text(rest.as_bytes().to_vec()));
+    Ok(pieces)
+}
+
+/// The name at the start of `text`, which follows a `$`, and what comes after it.
+fn variable(text: &str, column: usize) -> Result<(&str, &str), FormatError> {
+    let braced = text.strip_prefix('{');
+    let body = braced.unwrap_or(text);
+    let length = body.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_').count();
+    let (name, after) = body.split_at(length);
+    if name.is_empty() {
+        return Err(FormatError::new(column, "a '$' without the name of a variable"));
+    }
+    match braced {
+        None => Ok((name, after)),
+        Some(_) => match after.strip_prefix('}') {
+            Some(after) => Ok((name, after)),
+            None => Err(FormatError::new(column, format!("no '}}' after '${{{name}'"))),
+        },
+    }
+}
+
+fn slot(name: &str, column: usize) -> Slot {
+    let (part, rank) = part(name);
+    let list = name.starts_with("upstream_") || name.contains("forwarded_for");
+    Slot { part, rank, list, is_skipped: false, source: format!("${name}"), column }
+}
+
+/// What a variable is, and its rank among those that say the same; one we have no use for is skipped.
+pub(crate) fn part(name: &str) -> (Part, u8) {
+    match name {
+        "remote_addr" => (Part::Client, 0),
+        "realip_remote_addr" | "binary_remote_addr" => (Part::Client, 2),
+        "http_x_forwarded_for" | "proxy_add_x_forwarded_for" => (Part::Forwarded, 3),
+        "http_x_real_ip" | "http_cf_connecting_ip" | "http_true_client_ip" => (Part::Client, 3),
+        "remote_user" => (Part::User, 0),
+        "time_iso8601" => (Part::Iso, 1),
+        "time_local" => (Part::Clf, 2),
+        // Finer than the others, and the same instant.
+        "msec" => (Part::Epoch(Unit::Seconds), 0),
+        "request" => (Part::Request, 0),
+        "request_method" => (Part::Method, 1),
+        "request_uri" => (Part::Target, 1),
+        "uri" | "document_uri" => (Part::Path, 2),
+        "args" | "query_string" => (Part::Query, 2),
+        "is_args" => (Part::MarkedQuery, 3),
+        "server_protocol" => (Part::Protocol, 1),
+        "status" => (Part::Status, 0),
+        "body_bytes_sent" => (Part::Bytes, 0),
+        "bytes_sent" => (Part::Bytes, 1),
+        "http_referer" => (Part::Referrer, 0),
+        "http_user_agent" => (Part::Agent, 0),
+        "request_time" => (Part::RequestTime(Unit::Seconds), 0),
+        "upstream_response_time" => (Part::UpstreamTime(Unit::Seconds), 0),
+        "host" => (Part::Host, 0),
+        "http_host" => (Part::Host, 1),
+        "server_name" => (Part::Host, 2),
+        _ => (Part::Skip, 0),
+    }
+}
+
+/// Whether the text names a variable, so that it is nginx's and not Apache's.
+pub(crate) fn has_variable(text: &str) -> bool {
+    text.split('$').skip(1).any(|after| after.starts_with(|char: char| char.is_ascii_alphabetic() || char == '{'))
+}
+
+/// The keys of a format string that makes JSON objects, by the variables that are their values; `None` if
+/// the string is no JSON object, or has no value that is a field.
+pub(crate) fn json_keys(text: &str) -> Option<JsonKeys> {
+    if !text.trim_start().starts_with('{') {
+        return None;
+    }
+    let value: serde_json::Value = serde_json::from_str(&with_quoted_variables(text)).ok()?;
+    let mut keys = Vec::new();
+    collect_keys(&value, "", &mut keys);
+    let keys = JsonKeys::new(keys.iter().map(|(path, part, rank)| (path.as_str(), part.clone(), *rank)));
+    (keys.fields() != 0).then_some(keys)
+}
+
+/// Puts quotes around each variable that is not in a string, which makes JSON of the format string.
+fn with_quoted_variables(text: &str) -> String {
+    let mut json = String::new();
+    let (mut in_string, mut in_variable, mut escaped) = (false, false, false);
+    for char in text.chars() {
+        if in_variable && !(char.is_ascii_alphanumeric() || matches!(char, '_' | '{' | '}' | '$')) {
+            json.push('"');
+            in_variable = false;
+        }
+        if char == '$' && !in_string && !in_variable {
+            json.push('"');
+            in_variable = true;
+        }
+        in_string ^= char == '"' && !escaped;
+        escaped = char == '\\' && !escaped;
+        json.push(char);
+    }
+    json
+}
+
+fn collect_keys(value: &serde_json::Value, path: &str, keys: &mut Vec<(String, Part, u8)>) {
+    match value {
+        serde_json::Value::Object(members) => {
+            for (key, value) in members {
+                let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+                collect_keys(value, &path, keys);
+            }
+        }
+        serde_json::Value::String(text) => keys.extend(value_part(text).map(|(part, rank)| (path.to_owned(), part, rank))),
+        _ => {}
+    }
+}
+
+/// What a value made of variables is: one variable, a request line, or a path with its query.
+fn value_part(text: &str) -> Option<(Part, u8)> {
+    let bare = text.replace(['{', '}'], "");
+    match bare.as_str() {
+        "$request_method $request_uri $server_protocol" => return Some((Part::Request, 1)),
+        "$uri$is_args$args" | "$uri?$args" | "$uri?$query_string" => return Some((Part::Target, 2)),
+        _ => {}
+    }
+    let name = bare.strip_prefix('$').filter(|name| !name.contains(|char: char| !char.is_ascii_alphanumeric() && char != '_'))?;
+    match part(name) {
+        (Part::Skip, _) => None,
+        known => Some(known),
+    }
+}

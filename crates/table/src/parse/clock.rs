@@ -1,0 +1,143 @@
+//! Times written by strftime, possibly in several pieces of a line.
+
+use super::record::Flaw;
+use super::time::{Instant, day_us, days_from_civil, digits, month_from_name, zone_seconds};
+use crate::format::program::ClockItem;
+
+/// What the pieces of a line's time have said so far.
+#[derive(Default)]
+pub(crate) struct ClockPieces {
+    year: Option<i64>,
+    century: Option<i64>,
+    month: Option<i64>,
+    day: Option<i64>,
+    day_of_year: Option<i64>,
+    hour: i64,
+    is_pm: Option<bool>,
+    minute: i64,
+    second: i64,
+    zone_seconds: Option<i32>,
+    epoch_seconds: Option<i64>,
+    fraction_us: i64,
+}
+
+impl ClockPieces {
+    /// Reads `items` from the start of `text`; gives how many bytes they took.
+    pub(crate) fn read(&mut self, items: &[ClockItem], text: &[u8]) -> Result<usize, Flaw> {
+        let mut rest = text;
+        for item in items {
+            rest = self.read_item(*item, rest)?;
+        }
+        Ok(text.len() - rest.len())
+    }
+
+    fn read_item<'t>(&mut self, item: ClockItem, text: &'t [u8]) -> Result<&'t [u8], Flaw> {
+        match item {
+            ClockItem::Literal(byte) => text.strip_prefix(&[byte]).ok_or(Flaw::NotTime),
+            ClockItem::Space => Ok(text.trim_ascii_start()),
+            ClockItem::MonthName | ClockItem::WeekdayName | ClockItem::ZoneName => self.read_name(item, text),
+            ClockItem::AmPm => self.read_half(text),
+            ClockItem::Zone => self.read_zone(text),
+            _ => self.read_digits(item, text),
+        }
+    }
+
+    fn read_digits<'t>(&mut self, item: ClockItem, text: &'t [u8]) -> Result<&'t [u8], Flaw> {
+        // %e, %k and %l pad with a space.
+        let text = text.trim_ascii_start();
+        let length = text.iter().take(digits_max(item)).take_while(|byte| byte.is_ascii_digit()).count();
+        let value = digits(&text[..length])?;
+        match item {
+            ClockItem::Year => self.year = Some(value),
+            ClockItem::Century => self.century = Some(value),
+            // POSIX: 69 to 99 are the last century's.
+            ClockItem::YearOfCentury => self.year = Some(if value < 69 { 2000 + value } else { 1900 + value }),
+            ClockItem::Month => self.month = Some(value),
+            ClockItem::Day => self.day = Some(value),
+            ClockItem::DayOfYear => self.day_of_year = Some(value),
+            ClockItem::Hour | ClockItem::Hour12 => self.hour = value,
+            ClockItem::Minute => self.minute = value,
+            ClockItem::Second => self.second = value,
+            ClockItem::EpochSeconds => self.epoch_seconds = Some(value),
+            ClockItem::FractionMillis => self.fraction_us = value * 1_000,
+            ClockItem::FractionMicros => self.fraction_us = value,
+            _ => {}
+        }
+        Ok(&text[length..])
+    }
+
+    fn read_name<'t>(&mut self, item: ClockItem, text: &'t [u8]) -> Result<&'t [u8], Flaw> {
+        let length = text.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
+        if item == ClockItem::MonthName {
+            let name = text[..length].first_chunk::<3>().ok_or(Flaw::NotTime)?;
+            self.month = Some(month_from_name(*name).ok_or(Flaw::NotTime)?);
+        }
+        if item == ClockItem::ZoneName && matches!(&text[..length], b"UTC" | b"GMT") {
+            self.zone_seconds = Some(0);
+        }
+        if length == 0 { Err(Flaw::NotTime) } else { Ok(&text[length..]) }
+    }
+
+    fn read_half<'t>(&mut self, text: &'t [u8]) -> Result<&'t [u8], Flaw> {
+        let (half, rest) = text.split_first_chunk::<2>().ok_or(Flaw::NotTime)?;
+        self.is_pm = Some(match half.map(|byte| byte.to_ascii_lowercase()) {
+            [b'a', b'm'] => false,
+            [b'p', b'm'] => true,
+            _ => return Err(Flaw::NotTime),
+        });
+        Ok(rest)
+    }
+
+    fn read_zone<'t>(&mut self, text: &'t [u8]) -> Result<&'t [u8], Flaw> {
+        let (zone, rest) = text.split_first_chunk::<5>().ok_or(Flaw::NotTime)?;
+        self.zone_seconds = Some(zone_seconds(zone)?);
+        Ok(rest)
+    }
+
+    /// Puts the pieces together. `known` is the time that another field of the line gave in whole; pieces
+    /// without a date then only add their fraction to it. `None` if no piece says the date.
+    pub(crate) fn finish(&self, known: Option<Instant>) -> Result<Option<Instant>, Flaw> {
+        if let Some(seconds) = self.epoch_seconds {
+            let time_us = seconds.checked_mul(1_000_000).ok_or(Flaw::ImpossibleTime)? + self.fraction_us;
+            return Ok(Some(Instant { time_us, zone_seconds: self.zone_seconds.unwrap_or(0) }));
+        }
+        let Some(days) = self.days()? else {
+            return Ok(known.map(|instant| Instant { time_us: instant.time_us + self.fraction_us, ..instant }));
+        };
+        let zone_seconds = self.zone_seconds.unwrap_or(0);
+        let day_us = day_us(self.hour24()?, self.minute, self.second)?;
+        let time_us = (days * 86_400 - i64::from(zone_seconds)) * 1_000_000 + day_us + self.fraction_us;
+        Ok(Some(Instant { time_us, zone_seconds }))
+    }
+
+    fn days(&self) -> Result<Option<i64>, Flaw> {
+        let Some(year) = self.year else {
+            return Ok(None);
+        };
+        let year = self.century.map_or(year, |century| century * 100 + year % 100);
+        match (self.month, self.day, self.day_of_year) {
+            (Some(month), Some(day), _) => days_from_civil(year, month, day).map(Some),
+            (_, _, Some(day @ 1..=366)) => Ok(Some(days_from_civil(year, 1, 1)? + day - 1)),
+            (_, _, Some(_)) => Err(Flaw::ImpossibleTime),
+            _ => Ok(None),
+        }
+    }
+
+    fn hour24(&self) -> Result<i64, Flaw> {
+        match self.is_pm {
+            None => Ok(self.hour),
+            Some(_) if !(1..=12).contains(&self.hour) => Err(Flaw::ImpossibleTime),
+            Some(is_pm) => Ok(self.hour % 12 + if is_pm { 12 } else { 0 }),
+        }
+    }
+}
+
+fn digits_max(item: ClockItem) -> usize {
+    match item {
+        ClockItem::Year => 4,
+        ClockItem::DayOfYear | ClockItem::FractionMillis => 3,
+        ClockItem::FractionMicros => 6,
+        ClockItem::EpochSeconds => 12,
+        _ => 2,
+    }
+}

@@ -1,0 +1,113 @@
+//! Reads a line of the combined format in one straight run.
+//!
+//! Takes the lines that are as they should be and leaves every other one (`None`) to `general`, so that
+//! only sound lines need to be thought of here, and both give the same answer by construction.
+
+use super::general::present;
+use super::record::Record;
+use super::request;
+use super::time::{CLF_BYTES, ClfClock};
+
+/// Reads `client - user [time] "request" status bytes "referrer" "agent"`.
+#[inline]
+pub(crate) fn parse<'a>(clock: &mut ClfClock, line: &'a [u8]) -> Option<Record<'a>> {
+    let mut record = Record::default();
+    let rest = read_client_and_user(line, &mut record)?;
+    let rest = read_time(clock, rest, &mut record)?;
+    let (text, rest) = split_quote(rest, b" ")?;
+    request::read(text, &mut record).ok()?;
+    let rest = read_status_and_bytes(rest, &mut record)?;
+    let (referrer, rest) = split_quote(rest, b" \"")?;
+    record.referrer = present(referrer);
+    let (agent, rest) = split_quote(rest, b"")?;
+    record.agent = present(agent);
+    rest.is_empty().then_some(record)
+}
+
+/// `client - user [`
+#[inline]
+fn read_client_and_user<'a>(line: &'a [u8], record: &mut Record<'a>) -> Option<&'a [u8]> {
+    // `general` drops a byte order mark.
+    line.first().filter(|byte| byte.is_ascii())?;
+    let space = short_find(line, b' ')?;
+    record.client = present(&line[..space]);
+    let rest = line[space..].strip_prefix(b" - ")?;
+    if let Some(rest) = rest.strip_prefix(b"- [") {
+        return Some(rest);
+    }
+    let space = short_find(rest, b' ')?;
+    record.user = if &rest[..space] == b"\"\"" { b"" } else { &rest[..space] };
+    rest[space..].strip_prefix(b" [")
+}
+
+/// `17/May/2015:10:05:03 +0000] "`
+#[inline]
+fn read_time<'a>(clock: &mut ClfClock, text: &'a [u8], record: &mut Record<'a>) -> Option<&'a [u8]> {
+    let (text, rest) = text.split_first_chunk::<CLF_BYTES>()?;
+    let instant = clock.read(text).ok()?;
+    record.time_us = Some(instant.time_us);
+    record.zone_seconds = instant.zone_seconds;
+    rest.strip_prefix(b"] \"")
+}
+
+/// What stands before the first quote, and after it and `then`. `None` also where a backslash stands
+/// before the quote, which then may be escaped.
+#[inline]
+fn split_quote<'a>(text: &'a [u8], then: &[u8]) -> Option<(&'a [u8], &'a [u8])> {
+    let quote = memchr::memchr(b'"', text)?;
+    let (left, right) = (&text[..quote], &text[quote + 1..]);
+    if left.last() == Some(&b'\\') {
+        return None;
+    }
+    Some((left, right.strip_prefix(then)?))
+}
+
+/// `200 203023 "`
+#[inline]
+fn read_status_and_bytes<'a>(text: &'a [u8], record: &mut Record<'a>) -> Option<&'a [u8]> {
+    let (&[a @ b'1'..=b'9', b @ b'0'..=b'9', c @ b'0'..=b'9', b' '], rest) = text.split_first_chunk::<4>()? else {
+        return None;
+    };
+    record.status = u16::from(a - b'0') * 100 + u16::from(b - b'0') * 10 + u16::from(c - b'0');
+    let (bytes, rest) = read_bytes(rest)?;
+    record.bytes = bytes;
+    rest.strip_prefix(b" \"")
+}
+
+/// Up to seven digits, in one machine word, or `-`.
+#[inline]
+fn read_bytes(text: &[u8]) -> Option<(Option<u64>, &[u8])> {
+    let word = u64::from_le_bytes(*text.first_chunk::<8>()?);
+    if text[0] == b'-' {
+        return Some((None, &text[1..]));
+    }
+    // Digits become 0..=9; adding 0x76 sets the top bit of every byte that is none (or that follows one).
+    let values = word ^ 0x3030_3030_3030_3030;
+    let foreign = (values.wrapping_add(0x7676_7676_7676_7676) | values) & 0x8080_8080_8080_8080;
+    let count = foreign.trailing_zeros() / 8;
+    if count == 0 || count == 8 {
+        return None;
+    }
+    // Leading zeros in front, then pairs, fours and eights of digits are added up side by side.
+    let digits = values << (64 - 8 * count);
+    let pairs = (digits.wrapping_mul(10) + (digits >> 8)) & 0x00ff_00ff_00ff_00ff;
+    let fours = (pairs.wrapping_mul(100) + (pairs >> 16)) & 0x0000_ffff_0000_ffff;
+    let number = (fours.wrapping_mul(10_000) + (fours >> 32)) & 0xffff_ffff;
+    Some((Some(number), &text[count as usize..]))
+}
+
+/// First occurrence of `byte`, for fields so short that a call of memchr would cost more than the search.
+#[inline]
+fn short_find(text: &[u8], byte: u8) -> Option<usize> {
+    let Some(window) = text.first_chunk::<16>() else {
+        return memchr::memchr(byte, text);
+    };
+    let pattern = u128::from_le_bytes([byte; 16]);
+    let zeros = u128::from_le_bytes(*window) ^ pattern;
+    const LOW: u128 = 0x0101_0101_0101_0101_0101_0101_0101_0101;
+    let hits = zeros.wrapping_sub(LOW) & !zeros & (LOW << 7);
+    if hits == 0 {
+        return memchr::memchr(byte, &text[16..]).map(|at| at + 16);
+    }
+    Some(hits.trailing_zeros() as usize / 8)
+}

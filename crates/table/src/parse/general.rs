@@ -1,0 +1,323 @@
+//! Reads a line of any text format, by a loop over its compiled program.
+
+use super::clock::ClockPieces;
+use super::number::{self, NumberError, Unit};
+use super::record::{Draft, Flaw, Outcome, Spot};
+use super::request;
+use super::time::{self, CLF_BYTES, ClfClock, Instant};
+use crate::format::Field;
+use crate::format::program::{Op, Part, Program, Stop};
+
+/// Fields without which a line with a flaw is of no use.
+pub(crate) fn needed(fields: u16) -> u16 {
+    fields & (Field::Time.bit() | Field::Status.bit())
+}
+
+/// Reads one line, without its line end.
+pub(crate) fn parse<'a>(program: &Program, clock: &mut ClfClock, line: &'a [u8]) -> Outcome<'a> {
+    // A byte order mark may begin the first line of a file.
+    let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
+    if line.trim_ascii().is_empty() {
+        return Outcome::Blank;
+    }
+    let Some(rest) = line.strip_prefix(&*program.lead) else {
+        return Outcome::Rejected(Flaw::Start);
+    };
+    let mut reader = Reader { clock, pieces: ClockPieces::default(), draft: Draft::default() };
+    reader.read_ops(&program.ops, rest);
+    if program.has_clock {
+        reader.finish_clock();
+    }
+    reader.draft.outcome(needed(program.fields))
+}
+
+struct Reader<'p, 'a> {
+    clock: &'p mut ClfClock,
+    pieces: ClockPieces,
+    draft: Draft<'a>,
+}
+
+/// A field cut out of a line.
+struct Cut<'a> {
+    text: &'a [u8],
+    rest: &'a [u8],
+    flaw: Option<Flaw>,
+    /// Whether all of the field is there, even if what should follow is not.
+    is_whole: bool,
+}
+
+impl<'a> Reader<'_, 'a> {
+    fn read_ops(&mut self, ops: &[Op], line: &'a [u8]) {
+        let mut rest = line;
+        for (at, op) in ops.iter().enumerate() {
+            let next = ops.get(at + 1).map_or(Spot::Other, |next| next.part.spot());
+            let cut = match self.cut(op, rest, next) {
+                Ok(cut) => cut,
+                Err(flaw) => return self.draft.note(flaw),
+            };
+            if let Some(flaw) = cut.flaw {
+                self.read_cut(op, &cut);
+                // What follows cannot be found any more.
+                return self.draft.note(flaw);
+            }
+            match self.read_part(op, cut.text) {
+                Ok(()) => self.draft.sound |= op.part.fields(),
+                Err(flaw) => self.draft.note(flaw),
+            }
+            rest = cut.rest;
+        }
+    }
+
+    fn cut(&mut self, op: &Op, text: &'a [u8], next: Spot) -> Result<Cut<'a>, Flaw> {
+        if let Part::Clock(items) = &op.part {
+            let length = self.pieces.read(items, text)?;
+            let after = text[length..].strip_prefix(&*op.end).ok_or_else(|| missing_end(op, &text[length..], next))?;
+            return Ok(Cut { text: &text[..length], rest: after, flaw: None, is_whole: true });
+        }
+        if op.stop == Stop::LineEnd {
+            return Ok(cut_last(op, text));
+        }
+        match field_bytes(op, text) {
+            Some(length) => Ok(Cut { text: &text[..length], rest: &text[length + op.end.len()..], flaw: None, is_whole: true }),
+            None => Ok(cut_short(op, text, next)),
+        }
+    }
+
+    /// Reads a field whose end is flawed. Half a path or half a number would be a wrong value, so only
+    /// texts that people read, and a status, which has a known length, are taken from a cut field. That it
+    /// cannot be read then is no second flaw.
+    fn read_cut(&mut self, op: &Op, cut: &Cut<'a>) {
+        let is_taken = cut.is_whole || matches!(op.part, Part::Referrer | Part::Agent | Part::Status);
+        if is_taken && self.read_part(op, cut.text).is_ok() {
+            self.draft.sound |= op.part.fields();
+        }
+    }
+
+    fn read_part(&mut self, op: &Op, text: &'a [u8]) -> Result<(), Flaw> {
+        if op.is_skipped {
+            return Ok(());
+        }
+        let part = &op.part;
+        let record = &mut self.draft.record;
+        match part {
+            Part::Skip | Part::Clock(_) => {}
+            Part::Client | Part::Address => record.client = present(text),
+            Part::Forwarded => record.client = first_of_list(present(text)),
+            Part::User => record.user = if text == b"\"\"" { b"" } else { present(text) },
+            Part::Host => record.host = present(text),
+            Part::Clf | Part::Iso | Part::Epoch(_) | Part::AnyTime => return self.read_time(part, text),
+            Part::Request => return request::read(text, record),
+            Part::Method => record.method = present(text),
+            Part::Target => request::read_target(present(text), record),
+            Part::Path => record.path = present(text),
+            Part::Query | Part::MarkedQuery => record.query = present(text.strip_prefix(b"?").unwrap_or(text)),
+            Part::Protocol => record.protocol = present(text),
+            Part::Status => record.status = status(text)?,
+            Part::Bytes => record.bytes = bytes(text)?,
+            Part::Referrer => record.referrer = present(text),
+            Part::Agent => record.agent = present(text),
+            Part::RequestTime(unit) => record.request_time_us = duration(text, *unit, Field::RequestTime)?,
+            Part::UpstreamTime(unit) => record.upstream_time_us = duration(text, *unit, Field::UpstreamTime)?,
+        }
+        Ok(())
+    }
+
+    fn read_time(&mut self, part: &Part, text: &[u8]) -> Result<(), Flaw> {
+        if present(text).is_empty() {
+            return Ok(());
+        }
+        let instant = match part {
+            Part::Clf => clf(self.clock, text)?,
+            Part::Iso => time::iso(text)?,
+            Part::Epoch(unit) => epoch(text, *unit)?,
+            _ => return Ok(()),
+        };
+        self.draft.record.time_us = Some(instant.time_us);
+        self.draft.record.zone_seconds = instant.zone_seconds;
+        Ok(())
+    }
+
+    fn finish_clock(&mut self) {
+        let record = &mut self.draft.record;
+        let known = record.time_us.map(|time_us| Instant { time_us, zone_seconds: record.zone_seconds });
+        match self.pieces.finish(known) {
+            Ok(Some(instant)) => {
+                record.time_us = Some(instant.time_us);
+                record.zone_seconds = instant.zone_seconds;
+            }
+            Ok(None) => {}
+            Err(flaw) => {
+                self.draft.sound &= !Field::Time.bit();
+                self.draft.note(flaw);
+            }
+        }
+    }
+}
+
+/// Length of the field that `text` begins with; `None` if its end is not there.
+fn field_bytes(op: &Op, text: &[u8]) -> Option<usize> {
+    match op.stop {
+        Stop::Literal => match op.part {
+            // A common-log time has a known width, so that it may hold the literal (a space).
+            Part::Clf if text.get(CLF_BYTES..).is_some_and(|rest| rest.starts_with(&op.end)) => Some(CLF_BYTES),
+            // The colons of an IPv6 address in brackets are not the one before the port.
+            Part::Host if text.first() == Some(&b'[') => {
+                let close = memchr::memchr(b']', text)?;
+                find(&text[close..], &op.end, false).map(|at| close + at)
+            }
+            _ => find(text, &op.end, op.escaped),
+        },
+        Stop::List => find_list_end(text, &op.end, op.escaped),
+        Stop::Number => Some(number_bytes(text)),
+        Stop::Slash => memchr::memchr(b'/', text),
+        Stop::LineEnd => Some(text.len()),
+    }
+}
+
+/// First occurrence of `literal` in `text`; where `escaped`, one that no backslash escapes.
+#[inline]
+fn find(text: &[u8], literal: &[u8], escaped: bool) -> Option<usize> {
+    let (&first, more) = literal.split_first()?;
+    let mut from = 0;
+    loop {
+        let at = from + memchr::memchr(first, &text[from..])?;
+        if text[at + 1..].starts_with(more) && !(escaped && is_escaped(text, at)) {
+            return Some(at);
+        }
+        from = at + 1;
+    }
+}
+
+/// Whether an odd number of backslashes stands before `at`.
+#[inline]
+fn is_escaped(text: &[u8], at: usize) -> bool {
+    let mut slashes = 0;
+    while slashes < at && text[at - 1 - slashes] == b'\\' {
+        slashes += 1;
+    }
+    slashes % 2 == 1
+}
+
+/// As [`find`], but an occurrence within a list (`0.1, 0.2 : 0.3`) is none.
+fn find_list_end(text: &[u8], literal: &[u8], escaped: bool) -> Option<usize> {
+    let mut from = 0;
+    loop {
+        let at = from + find(&text[from..], literal, escaped)?;
+        let goes_on = text[..at].ends_with(b",") || text[..at].ends_with(b" :") || text[at..].starts_with(b" : ");
+        if !goes_on {
+            return Some(at);
+        }
+        from = at + 1;
+    }
+}
+
+fn number_bytes(text: &[u8]) -> usize {
+    if text.first() == Some(&b'-') {
+        return 1;
+    }
+    let is_number = |byte: &u8| byte.is_ascii_digit() || *byte == b'.';
+    let length = text.iter().take_while(|byte| is_number(byte)).count();
+    // nginx's $pipe is 'p' or '.': a point at the end is not the number's.
+    if text[..length].ends_with(b".") { length - 1 } else { length }
+}
+
+/// The last field of a line: all up to the literal that ends the line.
+fn cut_last<'a>(op: &Op, text: &'a [u8]) -> Cut<'a> {
+    let text = if op.end.ends_with(b" ") { text } else { text.trim_ascii_end() };
+    let whole = |length: usize| Cut { text: &text[..length], rest: &[], flaw: None, is_whole: true };
+    if op.end.is_empty() {
+        return whole(text.len());
+    }
+    let Some(first) = find(text, &op.end, op.escaped) else {
+        return Cut { text, rest: &[], flaw: Some(missing_end(op, text, Spot::Other)), is_whole: false };
+    };
+    let last = text.len() - op.end.len();
+    let inner = text.ends_with(&op.end) && !(op.escaped && is_escaped(text, last));
+    // A quote within the field is part of it, but `" "` is where another field begins.
+    let more_fields = op.escaped && memchr::memmem::find(&text[first..], b"\" \"").is_some();
+    if first == last || (inner && !more_fields) {
+        return whole(last);
+    }
+    Cut { text: &text[..first], rest: &[], flaw: Some(Flaw::TextAfter), is_whole: true }
+}
+
+/// A field whose end is missing, because the line ends within it or within the literal behind it.
+fn cut_short<'a>(op: &Op, text: &'a [u8], next: Spot) -> Cut<'a> {
+    let begun = (1..op.end.len()).rev().find(|length| text.ends_with(&op.end[..*length]));
+    let text_only = &text[..text.len() - begun.unwrap_or(0)];
+    let flaw = if begun.is_some() { Flaw::Missing(next) } else { missing_end(op, text, next) };
+    Cut { text: text_only, rest: &[], flaw: Some(flaw), is_whole: begun.is_some() }
+}
+
+/// The flaw of a field that does not end with its literal.
+fn missing_end(op: &Op, text: &[u8], next: Spot) -> Flaw {
+    match op.end.first() {
+        Some(mark) if mark.is_ascii_punctuation() => Flaw::Unclosed(op.part.spot(), char::from(*mark)),
+        _ if text.is_empty() => Flaw::Missing(op.part.spot()),
+        _ => Flaw::Missing(next),
+    }
+}
+
+/// The field's text, where `-` is an absent field.
+#[inline]
+pub(crate) fn present(text: &[u8]) -> &[u8] {
+    if text == b"-" { &[] } else { text }
+}
+
+pub(crate) fn first_of_list(text: &[u8]) -> &[u8] {
+    text.split(|byte| *byte == b',').next().unwrap_or(text).trim_ascii()
+}
+
+/// A status of 100 to 999; 0 for `-`, and for the 000 and 009 that nginx writes where there was none.
+pub(crate) fn status(text: &[u8]) -> Result<u16, Flaw> {
+    let text = present(text);
+    if text.is_empty() || matches!(text, b"0" | b"000" | b"009") {
+        return Ok(0);
+    }
+    match number::unsigned(text) {
+        Ok(status @ 100..=999) => u16::try_from(status).map_err(|_| Flaw::StatusRange),
+        Ok(_) | Err(NumberError::TooLarge) => Err(Flaw::StatusRange),
+        Err(NumberError::NotDigits) => Err(Flaw::NotNumber(Field::Status)),
+    }
+}
+
+pub(crate) fn bytes(text: &[u8]) -> Result<Option<u64>, Flaw> {
+    let text = present(text);
+    if text.is_empty() {
+        return Ok(None);
+    }
+    number::unsigned(text).map(Some).map_err(|error| flaw_of(error, Field::Bytes))
+}
+
+fn duration(text: &[u8], unit: Unit, field: Field) -> Result<Option<u64>, Flaw> {
+    number::duration_sum_us(text, unit).map_err(|error| flaw_of(error, field))
+}
+
+pub(crate) fn flaw_of(error: NumberError, field: Field) -> Flaw {
+    match error {
+        NumberError::NotDigits => Flaw::NotNumber(field),
+        NumberError::TooLarge => Flaw::TooLarge(field),
+    }
+}
+
+pub(crate) fn clf(clock: &mut ClfClock, text: &[u8]) -> Result<Instant, Flaw> {
+    <&[u8; CLF_BYTES]>::try_from(text).map_err(|_| Flaw::NotTime).and_then(|text| clock.read(text))
+}
+
+fn epoch(text: &[u8], unit: Unit) -> Result<Instant, Flaw> {
+    let time_us = number::decimal_us(text, unit).map_err(|error| match error {
+        NumberError::NotDigits => Flaw::NotTime,
+        NumberError::TooLarge => Flaw::ImpossibleTime,
+    })?;
+    instant_from_epoch(time_us)
+}
+
+/// An instant up to the year 9999, which is what calendars can show.
+pub(crate) fn instant_from_epoch(time_us: u64) -> Result<Instant, Flaw> {
+    const YEAR_10000_US: i64 = 253_402_300_800_000_000;
+    match i64::try_from(time_us) {
+        Ok(time_us) if time_us < YEAR_10000_US => Ok(Instant { time_us, zone_seconds: 0 }),
+        _ => Err(Flaw::ImpossibleTime),
+    }
+}
+

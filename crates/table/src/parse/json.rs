@@ -1,0 +1,559 @@
+//! Reads a line that is one JSON object, by the names of its keys, in any order.
+//!
+//! One pass over the line, without a tree: values of keys that mean something are remembered as slices,
+//! all others are stepped over. Nested objects are entered only where a key path leads into them, and the
+//! rest is skipped by counting brackets, so that no depth of nesting costs stack.
+
+use super::general::{self, needed, present, status};
+use super::number::{self, Unit};
+use super::record::{Draft, Flaw, Outcome};
+use super::request;
+use super::time::{self, CLF_BYTES, ClfClock, Instant};
+use crate::format::Field;
+use crate::format::json::{JsonKeys, KEY_BYTES_MAX, Meaning};
+use crate::format::program::Part;
+
+/// What a parser keeps from line to line.
+#[derive(Clone, Debug)]
+pub(crate) struct JsonState {
+    /// Strings of the current line whose escapes were undone.
+    scratch: Vec<u8>,
+    memo: Box<[MemoEntry]>,
+}
+
+/// Keys remembered with their meaning. The lines of a log repeat the same few dozen.
+const MEMO_ENTRIES: usize = 256;
+
+#[derive(Clone, Copy, Debug)]
+struct MemoEntry {
+    object: u8,
+    /// Length of the key; 255 for an entry that holds none.
+    key_bytes: u8,
+    key: [u8; KEY_BYTES_MAX],
+    meaning: Meaning,
+}
+
+const NO_ENTRY: MemoEntry =
+    MemoEntry { object: 0, key_bytes: 255, key: [0; KEY_BYTES_MAX], meaning: Meaning { slot: None, object: None } };
+
+impl JsonState {
+    pub(crate) fn new() -> JsonState {
+        JsonState { scratch: Vec::new(), memo: vec![NO_ENTRY; MEMO_ENTRIES].into() }
+    }
+
+    #[inline]
+    fn meaning(&mut self, keys: &JsonKeys, object: u8, key: &[u8]) -> Meaning {
+        if key.len() > KEY_BYTES_MAX {
+            return Meaning::default();
+        }
+        let at = memo_index(object, key);
+        let entry = &self.memo[at];
+        if entry.object == object && usize::from(entry.key_bytes) == key.len() && &entry.key[..key.len()] == key {
+            return entry.meaning;
+        }
+        self.remember(keys, object, key, at)
+    }
+
+    #[cold]
+    fn remember(&mut self, keys: &JsonKeys, object: u8, key: &[u8], at: usize) -> Meaning {
+        let meaning = keys.meaning(object, key);
+        let mut entry = MemoEntry { object, key_bytes: key.len() as u8, meaning, ..NO_ENTRY };
+        entry.key[..key.len()].copy_from_slice(key);
+        self.memo[at] = entry;
+        meaning
+    }
+}
+
+fn memo_index(object: u8, key: &[u8]) -> usize {
+    let (first, last) = (key.first().copied().unwrap_or(0), key.last().copied().unwrap_or(0));
+    let middle = key.get(key.len() / 2).copied().unwrap_or(0);
+    let bytes = u32::from_le_bytes([first, last, middle, key.len() as u8 ^ object.rotate_left(4)]);
+    (bytes.wrapping_mul(0x9e37_79b1) >> 24) as usize % MEMO_ENTRIES
+}
+
+/// A value as found: in the line itself, or in the scratch from where to where.
+#[derive(Clone, Copy)]
+enum Text<'a> {
+    Line(&'a [u8]),
+    Scratch(usize, usize),
+}
+
+/// The best value so far for one kind of part.
+#[derive(Clone, Copy)]
+struct Held<'a> {
+    slot: u16,
+    rank: u8,
+    text: Text<'a>,
+}
+
+const KINDS: usize = 16;
+const REQUEST: usize = 4;
+const METHOD: usize = 5;
+const TARGET: usize = 6;
+const PATH: usize = 7;
+const QUERY: usize = 8;
+const PROTOCOL: usize = 9;
+const STATUS: usize = 10;
+
+/// Parts of one kind compete for one place.
+fn kind(part: &Part) -> Option<usize> {
+    Some(match part {
+        Part::AnyTime | Part::Clf | Part::Iso | Part::Epoch(_) => 0,
+        Part::Client | Part::Address | Part::Forwarded => 1,
+        Part::User => 2,
+        Part::Host => 3,
+        Part::Request => REQUEST,
+        Part::Method => METHOD,
+        Part::Target => TARGET,
+        Part::Path => PATH,
+        Part::Query | Part::MarkedQuery => QUERY,
+        Part::Protocol => PROTOCOL,
+        Part::Status => STATUS,
+        Part::Bytes => 11,
+        Part::Referrer => 12,
+        Part::Agent => 13,
+        Part::RequestTime(_) => 14,
+        Part::UpstreamTime(_) => 15,
+        Part::Skip | Part::Clock(_) => return None,
+    })
+}
+
+/// Reads one line, without its line end.
+pub(crate) fn parse<'a>(
+    keys: &JsonKeys,
+    clock: &mut ClfClock,
+    state: &'a mut JsonState,
+    line: &'a [u8],
+) -> Outcome<'a> {
+    let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
+    if line.trim_ascii().is_empty() {
+        return Outcome::Blank;
+    }
+    state.scratch.clear();
+    let mut scan = Scan { keys, state, line, at: 0, held: [None; KINDS] };
+    let scanned = scan.line();
+    let (held, at) = (scan.held, scan.at);
+    let scratch = &*state.scratch;
+    let mut fill = Fill { keys, clock, held, scratch, draft: Draft::default() };
+    fill.all();
+    match scanned {
+        Ok(()) => {}
+        Err(Stopped::Broken) => fill.draft.note(Flaw::NotJson(u32::try_from(at).unwrap_or(u32::MAX))),
+        Err(Stopped::TextAfter) => fill.draft.note(Flaw::TextAfter),
+    }
+    let is_access = [STATUS, METHOD, TARGET, PATH, REQUEST].iter().any(|kind| held[*kind].is_some());
+    if !is_access && scanned.is_ok() {
+        return Outcome::Rejected(Flaw::NoAccess);
+    }
+    fill.draft.outcome(needed(Field::Time.bit() | Field::Status.bit()))
+}
+
+/// Why the scan of a line ended before its end.
+#[derive(Clone, Copy)]
+enum Stopped {
+    Broken,
+    TextAfter,
+}
+
+/// One pass over a line.
+struct Scan<'s, 'a> {
+    keys: &'s JsonKeys,
+    state: &'s mut JsonState,
+    line: &'a [u8],
+    at: usize,
+    held: [Option<Held<'a>>; KINDS],
+}
+
+/// A string of a line without its quotes.
+#[derive(Clone, Copy)]
+struct Quoted<'a> {
+    text: &'a [u8],
+    has_escapes: bool,
+}
+
+impl<'a> Scan<'_, 'a> {
+    fn line(&mut self) -> Result<(), Stopped> {
+        self.space();
+        self.expect(b'{')?;
+        self.object(0)?;
+        self.space();
+        if self.at == self.line.len() { Ok(()) } else { Err(Stopped::TextAfter) }
+    }
+
+    /// The members of an object whose `{` is behind us, up to its `}`. Entering an object makes its path
+    /// longer, and known paths are a few keys long, so that this does not go deep.
+    fn object(&mut self, object: u8) -> Result<(), Stopped> {
+        self.space();
+        if self.take(b'}') {
+            return Ok(());
+        }
+        loop {
+            self.expect(b'"')?;
+            let key = self.string()?;
+            self.space();
+            self.expect(b':')?;
+            self.space();
+            let meaning = self.state.meaning(self.keys, object, key.text);
+            self.value(meaning)?;
+            self.space();
+            if self.take(b'}') {
+                return Ok(());
+            }
+            self.expect(b',')?;
+            self.space();
+        }
+    }
+
+    fn value(&mut self, meaning: Meaning) -> Result<(), Stopped> {
+        match self.peek() {
+            Some(b'"') => {
+                self.at += 1;
+                let string = self.string()?;
+                if let Some(slot) = meaning.slot {
+                    self.hold_string(slot, string);
+                }
+            }
+            Some(b'{') => match meaning.object {
+                Some(object) => {
+                    self.at += 1;
+                    self.object(object)?;
+                }
+                None => self.skip_nested()?,
+            },
+            Some(b'[') => self.array(meaning)?,
+            Some(_) => {
+                let text = self.scalar()?;
+                if let Some(slot) = meaning.slot.filter(|_| !matches!(text, b"null" | b"true" | b"false")) {
+                    self.hold(slot, |_scratch| Text::Line(text));
+                }
+            }
+            None => return Err(Stopped::Broken),
+        }
+        Ok(())
+    }
+
+    /// An array: its first string is the value (a header that came once), the rest is skipped.
+    fn array(&mut self, meaning: Meaning) -> Result<(), Stopped> {
+        let start = self.at;
+        if let Some(slot) = meaning.slot {
+            self.at += 1;
+            self.space();
+            if self.take(b'"') {
+                let string = self.string()?;
+                self.hold_string(slot, string);
+            }
+            self.at = start;
+        }
+        self.skip_nested()
+    }
+
+    fn hold_string(&mut self, slot: u16, string: Quoted<'a>) {
+        self.hold(slot, |scratch| {
+            if !string.has_escapes {
+                return Text::Line(string.text);
+            }
+            let start = scratch.len();
+            undo_escapes(string.text, scratch);
+            Text::Scratch(start, scratch.len())
+        });
+    }
+
+    /// Keeps a value unless one of lower rank is there; of equals the later one counts, as JSON has it.
+    #[inline]
+    fn hold(&mut self, slot: u16, text: impl FnOnce(&mut Vec<u8>) -> Text<'a>) {
+        let known = self.keys.slot(slot);
+        let Some(kind) = kind(&known.part) else { return };
+        if self.held[kind].is_some_and(|held| held.rank < known.rank) {
+            return;
+        }
+        let text = text(&mut self.state.scratch);
+        // An empty or '-' value must not push aside, or stand before, one that says something.
+        let is_absent = matches!(text, Text::Line(b"" | b"-"));
+        if !is_absent || self.held[kind].is_none() {
+            let rank = if is_absent { u8::MAX } else { known.rank };
+            self.held[kind] = Some(Held { slot, rank, text });
+        }
+    }
+
+    /// The string whose opening quote is behind us.
+    #[inline]
+    fn string(&mut self) -> Result<Quoted<'a>, Stopped> {
+        let start = self.at;
+        let mut has_escapes = false;
+        loop {
+            let rest = &self.line[self.at..];
+            let Some(found) = memchr::memchr2(b'"', b'\\', rest) else {
+                self.at = self.line.len();
+                return Err(Stopped::Broken);
+            };
+            if rest[found] == b'"' {
+                let text = &self.line[start..self.at + found];
+                self.at += found + 1;
+                return Ok(Quoted { text, has_escapes });
+            }
+            has_escapes = true;
+            self.at = (self.at + found + 2).min(self.line.len());
+        }
+    }
+
+    /// A number or a word.
+    fn scalar(&mut self) -> Result<&'a [u8], Stopped> {
+        let rest = &self.line[self.at..];
+        let is_end = |byte: &u8| matches!(byte, b',' | b'}' | b']' | b' ' | b'\t');
+        let length = rest.iter().position(is_end).unwrap_or(rest.len());
+        let is_scalar = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.');
+        if length == 0 || !rest[..length].iter().all(is_scalar) {
+            return Err(Stopped::Broken);
+        }
+        self.at += length;
+        Ok(&rest[..length])
+    }
+
+    /// Steps over the object or array that begins here.
+    fn skip_nested(&mut self) -> Result<(), Stopped> {
+        let mut depth = 0usize;
+        while let Some(byte) = self.peek() {
+            self.at += 1;
+            match byte {
+                b'"' => {
+                    self.string()?;
+                }
+                b'{' | b'[' => depth += 1,
+                b'}' | b']' => {
+                    depth -= 1;
+                    if depth == 0 {
+                        return Ok(());
+                    }
+                }
+                _ => {}
+            }
+        }
+        Err(Stopped::Broken)
+    }
+
+    #[inline]
+    fn peek(&self) -> Option<u8> {
+        self.line.get(self.at).copied()
+    }
+
+    #[inline]
+    fn take(&mut self, byte: u8) -> bool {
+        let is_next = self.peek() == Some(byte);
+        self.at += usize::from(is_next);
+        is_next
+    }
+
+    #[inline]
+    fn expect(&mut self, byte: u8) -> Result<(), Stopped> {
+        if self.take(byte) { Ok(()) } else { Err(Stopped::Broken) }
+    }
+
+    #[inline]
+    fn space(&mut self) {
+        while let Some(b' ' | b'\t' | b'\r' | b'\n') = self.peek() {
+            self.at += 1;
+        }
+    }
+}
+
+/// Appends `text` to `out` with its escapes undone. What is no JSON escape (nginx without `escape=json`
+/// writes `\x22`) stays as it is; half a surrogate pair becomes U+FFFD.
+fn undo_escapes(text: &[u8], out: &mut Vec<u8>) {
+    let mut rest = text;
+    while let Some(slash) = memchr::memchr(b'\\', rest) {
+        out.extend_from_slice(&rest[..slash]);
+        rest = &rest[slash..];
+        let length = undo_escape(rest, out);
+        rest = &rest[length..];
+    }
+    out.extend_from_slice(rest);
+}
+
+/// Undoes the escape that `text` begins with; gives its length.
+fn undo_escape(text: &[u8], out: &mut Vec<u8>) -> usize {
+    let byte = match text.get(1) {
+        Some(byte @ (b'"' | b'\\' | b'/')) => *byte,
+        Some(b'b') => 8,
+        Some(b'f') => 12,
+        Some(b'n') => b'\n',
+        Some(b'r') => b'\r',
+        Some(b't') => b'\t',
+        Some(b'u') => return undo_unicode(text, out),
+        _ => {
+            out.push(b'\\');
+            return 1;
+        }
+    };
+    out.push(byte);
+    2
+}
+
+fn undo_unicode(text: &[u8], out: &mut Vec<u8>) -> usize {
+    let Some(first) = code_unit(text) else {
+        out.push(b'\\');
+        return 1;
+    };
+    let (code, length) = match (first, code_unit(text.get(6..).unwrap_or(&[]))) {
+        (0xd800..=0xdbff, Some(second @ 0xdc00..=0xdfff)) => (0x1_0000 + ((first - 0xd800) << 10) + (second - 0xdc00), 12),
+        _ => (first, 6),
+    };
+    let character = char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER);
+    out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+    length
+}
+
+/// The number of a `\u1234` that `text` begins with.
+fn code_unit(text: &[u8]) -> Option<u32> {
+    let digits = text.strip_prefix(b"\\u")?.get(..4)?;
+    digits.iter().try_fold(0, |code, byte| Some(code * 16 + char::from(*byte).to_digit(16)?))
+}
+
+/// Makes a record of the values held.
+struct Fill<'p, 'a> {
+    keys: &'p JsonKeys,
+    clock: &'p mut ClfClock,
+    held: [Option<Held<'a>>; KINDS],
+    scratch: &'a [u8],
+    draft: Draft<'a>,
+}
+
+impl<'a> Fill<'_, 'a> {
+    fn all(&mut self) {
+        let has_request = self.request();
+        for kind in 0..KINDS {
+            let is_request = (REQUEST..=PROTOCOL).contains(&kind);
+            let Some(held) = self.held[kind].filter(|_| !(is_request && has_request) && kind != REQUEST) else {
+                continue;
+            };
+            let part = &self.keys.slot(held.slot).part;
+            let text = self.text(held);
+            match self.part(part, text) {
+                Ok(()) => self.draft.sound |= part.fields(),
+                Err(flaw) => self.draft.note(flaw),
+            }
+        }
+    }
+
+    /// Reads the request line, if there is one: it says method, target and protocol at once. One that is
+    /// not sound counts as a flaw only where no other keys say the same.
+    fn request(&mut self) -> bool {
+        let Some(held) = self.held[REQUEST] else { return false };
+        let text = self.text(held);
+        match request::read(text, &mut self.draft.record) {
+            Ok(()) => !present(text).is_empty(),
+            Err(flaw) => {
+                let says_same = self.held[METHOD].is_some() && self.held[TARGET].or(self.held[PATH]).is_some();
+                if !says_same {
+                    self.draft.note(flaw);
+                }
+                false
+            }
+        }
+    }
+
+    fn text(&self, held: Held<'a>) -> &'a [u8] {
+        match held.text {
+            Text::Line(text) => text,
+            Text::Scratch(start, end) => &self.scratch[start..end],
+        }
+    }
+
+    fn part(&mut self, part: &Part, text: &'a [u8]) -> Result<(), Flaw> {
+        let has_target = self.held[TARGET].is_some();
+        let record = &mut self.draft.record;
+        let text = present(text);
+        match part {
+            Part::AnyTime | Part::Clf | Part::Iso | Part::Epoch(_) => return self.time(text),
+            Part::Client => record.client = text,
+            Part::Address => record.client = without_port(text),
+            Part::Forwarded => record.client = general::first_of_list(text),
+            Part::User => record.user = text,
+            Part::Host => record.host = text,
+            Part::Method => record.method = text,
+            Part::Target => request::read_target(text, record),
+            Part::Path if !has_target => record.path = text,
+            Part::Query | Part::MarkedQuery if record.query.is_empty() => {
+                record.query = text.strip_prefix(b"?").unwrap_or(text);
+            }
+            Part::Protocol => record.protocol = text,
+            Part::Status => record.status = status(text)?,
+            Part::Bytes => record.bytes = general::bytes(text)?,
+            Part::Referrer => record.referrer = text,
+            Part::Agent => record.agent = text,
+            Part::RequestTime(unit) => record.request_time_us = duration(text, *unit, Field::RequestTime)?,
+            Part::UpstreamTime(unit) => record.upstream_time_us = duration(text, *unit, Field::UpstreamTime)?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn time(&mut self, text: &[u8]) -> Result<(), Flaw> {
+        if text.is_empty() {
+            return Ok(());
+        }
+        let instant = any_time(self.clock, text)?;
+        self.draft.record.time_us = Some(instant.time_us);
+        self.draft.record.zone_seconds = instant.zone_seconds;
+        Ok(())
+    }
+}
+
+/// A time in any of the forms that JSON logs have: RFC 3339, common log, or Unix time in any unit.
+fn any_time(clock: &mut ClfClock, text: &[u8]) -> Result<Instant, Flaw> {
+    let text = text.strip_prefix(b"[").and_then(|text| text.strip_suffix(b"]")).unwrap_or(text);
+    if text.len() == CLF_BYTES && text[2] == b'/' {
+        return general::clf(clock, text);
+    }
+    if text.get(4).is_some_and(|byte| matches!(byte, b'-' | b'/')) {
+        return time::iso(text);
+    }
+    let time_us = number::epoch_us(text).map_err(|_| Flaw::NotTime)?;
+    general::instant_from_epoch(time_us)
+}
+
+/// `10.0.0.1:4711` and `[::1]:4711` without their port; a bare IPv6 address, with its many colons, stays.
+fn without_port(text: &[u8]) -> &[u8] {
+    if let Some(inner) = text.strip_prefix(b"[") {
+        return memchr::memchr(b']', inner).map_or(text, |close| &inner[..close]);
+    }
+    match memchr::memchr(b':', text) {
+        Some(colon) if memchr::memchr(b':', &text[colon + 1..]).is_none() => &text[..colon],
+        _ => text,
+    }
+}
+
+fn duration(text: &[u8], unit: Unit, field: Field) -> Result<Option<u64>, Flaw> {
+    if text.is_empty() {
+        return Ok(None);
+    }
+    number::duration_sum_us(text, unit).map_err(|error| general::flaw_of(error, field))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn undone(text: &str) -> String {
+        let mut out = Vec::new();
+        undo_escapes(text.as_bytes(), &mut out);
+        String::from_utf8_lossy(&out).into_owned()
+    }
+
+    #[test]
+    fn escapes() {
+        assert_eq!(undone(r"/a\u0026b\/c"), "/a&b/c");
+        assert_eq!(undone(r#"\"\\\t\x22"#), "\"\\\t\\x22");
+        assert_eq!(undone(r"\ud83d\ude00"), "\u{1f600}");
+        assert_eq!(undone(r"\ud83d-\udc00"), "\u{fffd}-\u{fffd}");
+        assert_eq!(undone(r"\u12"), r"\u12");
+        assert_eq!(undone(r"\"), r"\");
+    }
+
+    #[test]
+    fn ports_are_cut() {
+        assert_eq!(without_port(b"10.0.0.1:4711"), b"10.0.0.1");
+        assert_eq!(without_port(b"[::1]:4711"), b"::1");
+        assert_eq!(without_port(b"2001:db8::1"), b"2001:db8::1");
+        assert_eq!(without_port(b"[::1"), b"[::1");
+    }
+}

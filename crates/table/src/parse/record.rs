@@ -1,0 +1,208 @@
+//! What one line of an access log says, and what can be wrong with it.
+
+use std::fmt;
+
+use crate::format::Field;
+
+/// One access-log line: its fields as slices of the line, or of the parser's scratch where an escape
+/// had to be undone. An empty slice is an absent field (`-` in the log, or not in the format at all).
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Record<'a> {
+    /// Unix time in microseconds, UTC.
+    pub time_us: Option<i64>,
+    /// The log's own offset in seconds east of UTC; 0 when the line does not say.
+    pub zone_seconds: i32,
+    /// Address or name of the client, as in the log.
+    pub client: &'a [u8],
+    /// Authenticated user.
+    pub user: &'a [u8],
+    /// Virtual host the request was for.
+    pub host: &'a [u8],
+    /// Request method, such as `GET`.
+    pub method: &'a [u8],
+    /// Target of the request up to its first `?`; an absolute target keeps its scheme and host.
+    pub path: &'a [u8],
+    /// What follows the first `?` of the target, without it.
+    pub query: &'a [u8],
+    /// Protocol of the request, such as `HTTP/1.1`.
+    pub protocol: &'a [u8],
+    /// Response status, 100 to 999; 0 when absent.
+    pub status: u16,
+    /// Bytes of the response.
+    pub bytes: Option<u64>,
+    /// `Referer` of the request.
+    pub referrer: &'a [u8],
+    /// `User-Agent` of the request.
+    pub agent: &'a [u8],
+    /// Time the request took, in microseconds.
+    pub request_time_us: Option<u64>,
+    /// Time spent with upstream servers, in microseconds, summed where there were several.
+    pub upstream_time_us: Option<u64>,
+}
+
+/// What became of a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome<'a> {
+    /// Every field was sound.
+    Parsed(Record<'a>),
+    /// One field was not sound and is absent (or, if it was a text cut short, holds what there was);
+    /// time and status are sound.
+    Repaired(Record<'a>, Flaw),
+    /// The line could not be used, for the first flaw found.
+    Rejected(Flaw),
+    /// Nothing but white space.
+    Blank,
+}
+
+/// A place in a line that a flaw can be at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Spot {
+    /// A field of the record.
+    Field(Field),
+    /// The request line, which holds method, target and protocol.
+    Request,
+    /// A field of the format that no record has.
+    Other,
+}
+
+impl fmt::Display for Spot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Spot::Field(field) => field.title(),
+            Spot::Request => "request",
+            Spot::Other => "unnamed field",
+        })
+    }
+}
+
+/// Why a line is not sound. `Display` gives the sentence to show to people.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flaw {
+    /// The line does not begin with the text that the format begins with.
+    Start,
+    /// The mark that closes a field was not found.
+    Unclosed(Spot, char),
+    /// The line ends where this field should begin, or before.
+    Missing(Spot),
+    /// A number was expected.
+    NotNumber(Field),
+    /// The number does not fit in 64 bits.
+    TooLarge(Field),
+    /// A status outside 100 to 999.
+    StatusRange,
+    /// The time is not written as the format says.
+    NotTime,
+    /// The time is written well, but there is no such date or hour.
+    ImpossibleTime,
+    /// The request is not `METHOD target PROTOCOL`.
+    NotRequest,
+    /// There is text after the last field of the format.
+    TextAfter,
+    /// The line is not one JSON object; the number is the byte where it stops being one, from 0.
+    NotJson(u32),
+    /// The JSON object has neither a status nor a request.
+    NoAccess,
+}
+
+impl fmt::Display for Flaw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Flaw::Start => f.write_str("the line does not begin as the format says"),
+            Flaw::Unclosed(spot, mark) => write!(f, "no closing {:?} after the {spot}", mark.to_string()),
+            Flaw::Missing(spot) => write!(f, "the line ends before the {spot}"),
+            Flaw::NotNumber(field) => write!(f, "{} is not a number", field.title()),
+            Flaw::TooLarge(field) => write!(f, "{} does not fit in 64 bits", field.title()),
+            Flaw::StatusRange => f.write_str("status is not between 100 and 999"),
+            Flaw::NotTime => f.write_str("time is not written as the format says"),
+            Flaw::ImpossibleTime => f.write_str("there is no such date or time"),
+            Flaw::NotRequest => f.write_str("request is not 'METHOD target PROTOCOL'"),
+            Flaw::TextAfter => f.write_str("there is text after the last field"),
+            Flaw::NotJson(at) => write!(f, "not a JSON object at byte {at}"),
+            Flaw::NoAccess => f.write_str("the JSON object has neither a status nor a request"),
+        }
+    }
+}
+
+/// Collects the fields of one line and the flaws met on the way; decides the outcome.
+#[derive(Default)]
+pub(crate) struct Draft<'a> {
+    pub(crate) record: Record<'a>,
+    /// Fields among time and status that were read and sound, as bits of [`Field::bit`].
+    pub(crate) sound: u16,
+    flaw: Option<Flaw>,
+    flaws: u32,
+}
+
+impl<'a> Draft<'a> {
+    /// Notes a flaw; the first is the one reported.
+    #[cold]
+    pub(crate) fn note(&mut self, flaw: Flaw) {
+        self.flaw.get_or_insert(flaw);
+        self.flaws += 1;
+    }
+
+    /// The outcome, where `needed` are the fields that must be sound for a flawed line to be kept.
+    pub(crate) fn outcome(self, needed: u16) -> Outcome<'a> {
+        match self.flaw {
+            None => Outcome::Parsed(self.record),
+            Some(flaw) if self.flaws == 1 && self.sound & needed == needed => Outcome::Repaired(self.record, flaw),
+            Some(flaw) => Outcome::Rejected(flaw),
+        }
+    }
+}
+
+/// Bits of the fields that the record has.
+pub(crate) fn field_bits(record: &Record<'_>) -> u16 {
+    let mut bits = 0;
+    for field in Field::ALL {
+        if has(record, field) {
+            bits |= field.bit();
+        }
+    }
+    bits
+}
+
+fn has(record: &Record<'_>, field: Field) -> bool {
+    match field {
+        Field::Time => record.time_us.is_some(),
+        Field::Status => record.status != 0,
+        Field::Bytes => record.bytes.is_some(),
+        Field::RequestTime => record.request_time_us.is_some(),
+        Field::UpstreamTime => record.upstream_time_us.is_some(),
+        text => !bytes_of(record, text).is_empty(),
+    }
+}
+
+fn bytes_of<'a>(record: &Record<'a>, field: Field) -> &'a [u8] {
+    match field {
+        Field::Client => record.client,
+        Field::User => record.user,
+        Field::Host => record.host,
+        Field::Method => record.method,
+        Field::Path => record.path,
+        Field::Query => record.query,
+        Field::Protocol => record.protocol,
+        Field::Referrer => record.referrer,
+        Field::Agent => record.agent,
+        Field::Time | Field::Status | Field::Bytes | Field::RequestTime | Field::UpstreamTime => &[],
+    }
+}
+
+/// The field as text for people: the time in RFC 3339, durations in seconds; `None` if it is absent.
+pub(crate) fn field_text(record: &Record<'_>, field: Field) -> Option<String> {
+    if !has(record, field) {
+        return None;
+    }
+    Some(match field {
+        Field::Time => super::time::rfc3339(record.time_us?, record.zone_seconds),
+        Field::Status => record.status.to_string(),
+        Field::Bytes => record.bytes?.to_string(),
+        Field::RequestTime => seconds(record.request_time_us?),
+        Field::UpstreamTime => seconds(record.upstream_time_us?),
+        text => String::from_utf8_lossy(bytes_of(record, text)).into_owned(),
+    })
+}
+
+fn seconds(duration_us: u64) -> String {
+    format!("{}.{:06} s", duration_us / 1_000_000, duration_us % 1_000_000)
+}

@@ -1,0 +1,87 @@
+//! The request line: `METHOD target PROTOCOL`.
+
+use super::record::{Flaw, Record};
+
+/// Longest method taken for one; the longest registered is 17 bytes (`UPDATEREDIRECTREF`).
+const METHOD_BYTES_MAX: usize = 32;
+
+/// Fills method, path, query and protocol. An absent request (`-` or nothing) is sound.
+///
+/// `GET /path` without a protocol (HTTP/0.9, or cut short) keeps what it has, and is a flaw.
+#[inline]
+pub(crate) fn read<'a>(text: &'a [u8], record: &mut Record<'a>) -> Result<(), Flaw> {
+    let Some(space) = method_bytes(text) else {
+        return read_unusual(text);
+    };
+    let Some(protocol) = protocol_at(text, space) else {
+        return read_without_protocol(text, space, record);
+    };
+    record.method = &text[..space];
+    record.protocol = &text[protocol..];
+    read_target(&text[space + 1..protocol - 1], record);
+    Ok(())
+}
+
+/// Splits a target at its first `?`.
+#[inline]
+pub(crate) fn read_target<'a>(target: &'a [u8], record: &mut Record<'a>) {
+    match memchr::memchr(b'?', target) {
+        Some(mark) => (record.path, record.query) = (&target[..mark], &target[mark + 1..]),
+        None => record.path = target,
+    }
+}
+
+/// Length of the method that the request begins with; `None` if it does not begin with a method and a space.
+#[inline]
+fn method_bytes(text: &[u8]) -> Option<usize> {
+    match text {
+        [b'G', b'E', b'T', b' ', ..] => Some(3),
+        [b'P', b'O', b'S', b'T', b' ', ..] | [b'H', b'E', b'A', b'D', b' ', ..] => Some(4),
+        _ => method_bytes_any(text),
+    }
+}
+
+fn method_bytes_any(text: &[u8]) -> Option<usize> {
+    let window = &text[..text.len().min(METHOD_BYTES_MAX + 1)];
+    let space = window.iter().position(|byte| *byte == b' ')?;
+    let is_method = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    (space > 0 && window[..space].iter().all(is_method)).then_some(space)
+}
+
+/// Where the protocol begins, behind the last space; `None` if what is there is no `NAME/version`.
+#[inline]
+fn protocol_at(text: &[u8], space: usize) -> Option<usize> {
+    // Nearly all requests end in ` HTTP/1.1` or ` HTTP/1.0`: look at that place first.
+    let usual = text.len().wrapping_sub(9);
+    if let Some([b' ', b'H', b'T', b'T', b'P', b'/', b'1', b'.', b'0'..=b'9']) = text.get(usual..)
+        && usual > space
+    {
+        return Some(usual + 1);
+    }
+    protocol_at_any(text, space)
+}
+
+fn protocol_at_any(text: &[u8], space: usize) -> Option<usize> {
+    let last = memchr::memrchr(b' ', text).filter(|last| *last > space)?;
+    let protocol = &text[last + 1..];
+    let slash = protocol.iter().position(|byte| *byte == b'/')?;
+    let named = slash > 0 && protocol[..slash].iter().all(u8::is_ascii_alphabetic);
+    let version = &protocol[slash + 1..];
+    let versioned = !version.is_empty() && version.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.');
+    (named && versioned).then_some(last + 1)
+}
+
+#[cold]
+fn read_unusual(text: &[u8]) -> Result<(), Flaw> {
+    if text.is_empty() || text == b"-" { Ok(()) } else { Err(Flaw::NotRequest) }
+}
+
+#[cold]
+fn read_without_protocol<'a>(text: &'a [u8], space: usize, record: &mut Record<'a>) -> Result<(), Flaw> {
+    let target = &text[space + 1..];
+    if target.first().is_some_and(|byte| matches!(byte, b'/' | b'*')) || target.windows(3).any(|part| part == b"://") {
+        record.method = &text[..space];
+        read_target(target, record);
+    }
+    Err(Flaw::NotRequest)
+}

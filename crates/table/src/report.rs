@@ -1,0 +1,337 @@
+//! The report: what `rorqual logs --json` prints and what the page shows, from one place.
+//!
+//! The fields are the schema `rorqual.logs/1`, which is described in `crates/serve/API.md`.
+
+pub use crate::aggregate::Sample;
+use crate::aggregate::{Amount, Analysis, Buckets, CLASSES, LineCounts, Spread, Top, TopRow, sort_rows};
+use crate::format::Field;
+use serde::Serialize;
+use std::collections::HashMap;
+
+/// The schema's name; it changes when a field changes its meaning.
+pub const SCHEMA: &str = "rorqual.logs/1";
+
+/// Buckets of the histogram in a report, unless asked otherwise.
+pub const BUCKETS_DEFAULT: usize = 400;
+
+/// One input of a report.
+#[derive(Debug, Clone, Serialize)]
+pub struct Source {
+    /// Its name.
+    pub name: String,
+    /// The format's name, where one was found.
+    pub format: Option<String>,
+    /// Bytes analysed, after decoding.
+    pub bytes: u64,
+    /// Lines, of any kind.
+    pub lines: u64,
+    /// What ended it early.
+    pub error: Option<String>,
+}
+
+/// What it took to make the report.
+#[derive(Debug, Clone, Serialize)]
+pub struct RunStats {
+    /// Wall-clock time.
+    pub seconds: f64,
+    /// Bytes analysed, after decoding.
+    pub bytes: u64,
+    /// The quotient of the two.
+    pub bytes_per_second: f64,
+    /// Worker threads.
+    pub threads: usize,
+    /// The budget.
+    pub memory_max_bytes: u64,
+    /// The process's peak resident size, where the system tells.
+    pub peak_bytes: Option<u64>,
+}
+
+/// A whole report.
+#[derive(Debug, Clone, Serialize)]
+pub struct Report {
+    /// [`SCHEMA`].
+    pub schema: &'static str,
+    /// Whether all inputs were read to their end.
+    pub complete: bool,
+    /// The inputs, in order.
+    pub sources: Vec<Source>,
+    /// Lines by what became of them.
+    pub lines: LineCounts,
+    /// Sum of the response sizes.
+    pub bytes_sent: u64,
+    /// When the lines are from.
+    pub time: Option<TimeSpan>,
+    /// Lines over time.
+    pub histogram: Option<Histogram>,
+    /// By status code, most hits first; lines without one as `-`.
+    pub status: Vec<StatusRow>,
+    /// How many client addresses.
+    pub clients: Distinct,
+    /// The top tables.
+    pub panels: Vec<Panel>,
+    /// Distributions of numbers.
+    pub percentiles: PercentileSet,
+    /// Rejected lines.
+    pub rejects: Samples,
+    /// Repaired lines.
+    pub repairs: Samples,
+    /// Cost.
+    pub stats: RunStats,
+}
+
+/// First and last time in Unix seconds, and the log's own offset from UTC.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct TimeSpan {
+    /// Earliest.
+    pub first: f64,
+    /// Latest.
+    pub last: f64,
+    /// East of UTC.
+    pub zone_seconds: i32,
+}
+
+/// Lines over time: non-empty buckets only.
+#[derive(Debug, Clone, Serialize, PartialEq, Eq)]
+pub struct Histogram {
+    /// Width of a bucket.
+    pub bucket_seconds: i64,
+    /// The finest width held in memory.
+    pub finest_seconds: i64,
+    /// Start of each bucket, Unix seconds.
+    pub at: Vec<i64>,
+    /// Hits for each class, parallel to `at`.
+    pub series: Vec<Series>,
+}
+
+/// One status class over time.
+#[derive(Debug, Clone, Serialize, PartialEq, Eq)]
+pub struct Series {
+    /// One of [`CLASSES`].
+    pub class: &'static str,
+    /// Hits for each bucket.
+    pub hits: Vec<u64>,
+}
+
+/// Hits and bytes of a status code.
+#[derive(Debug, Clone, Serialize, PartialEq, Eq)]
+pub struct StatusRow {
+    /// The code, or `-`.
+    pub value: String,
+    /// Lines.
+    pub hits: u64,
+    /// Sum of response sizes.
+    pub bytes: u64,
+}
+
+/// A number of distinct values.
+#[derive(Debug, Clone, Copy, Serialize, PartialEq)]
+pub struct Distinct {
+    /// How many; an estimate unless exact.
+    #[serde(rename = "count")]
+    pub distinct: u64,
+    /// Whether every value was held.
+    pub exact: bool,
+    /// Relative error, two standard deviations.
+    pub error: f64,
+}
+
+/// A top table.
+#[derive(Debug, Clone, Serialize)]
+pub struct Panel {
+    /// Name for programs.
+    pub field: &'static str,
+    /// Name for people.
+    pub title: &'static str,
+    /// How many values.
+    pub distinct: Distinct,
+    /// Lines that have the field.
+    pub hits: u64,
+    /// Whether all counts are exact.
+    pub exact: bool,
+    /// The most hits that a value which is not listed can have beyond what was counted for it.
+    pub error_max: u64,
+    /// Most hits first.
+    pub rows: Vec<Row>,
+}
+
+/// A row of a top table.
+#[derive(Debug, Clone, Serialize, PartialEq, Eq)]
+pub struct Row {
+    /// As in the log.
+    pub value: String,
+    /// Counted lines.
+    pub hits: u64,
+    /// The true number is at most this.
+    pub hits_max: u64,
+    /// Sum of response sizes; a lower bound where `hits_max` is above `hits`.
+    pub bytes: u64,
+}
+
+/// The distributions that a log can have.
+#[derive(Debug, Clone, Serialize)]
+pub struct PercentileSet {
+    /// Response sizes in bytes.
+    pub bytes: Option<Percentiles>,
+    /// Request times in seconds.
+    pub request_time: Option<Percentiles>,
+    /// Upstream times in seconds.
+    pub upstream_time: Option<Percentiles>,
+}
+
+/// One distribution; percentiles are at most 1 % off, the others exact.
+#[derive(Debug, Clone, Copy, Serialize, PartialEq)]
+#[allow(missing_docs)]
+pub struct Percentiles {
+    pub count: u64,
+    pub mean: f64,
+    pub p50: f64,
+    pub p90: f64,
+    pub p95: f64,
+    pub p99: f64,
+    pub max: f64,
+}
+
+/// Lines with something wrong.
+#[derive(Debug, Clone, Serialize)]
+pub struct Samples {
+    /// All of them.
+    pub count: u64,
+    /// A few, at most three for one reason.
+    pub samples: Vec<Sample>,
+}
+
+/// The top tables in the order in which they are shown; sites and classes of agents are derived.
+const PANELS: [(&str, &str); 12] = [
+    ("path", "Paths"),
+    ("client", "Clients"),
+    ("host", "Virtual hosts"),
+    ("method", "Methods"),
+    ("protocol", "Protocols"),
+    ("referrer", "Referrers"),
+    ("site", "Referring sites"),
+    ("browser", "Browsers"),
+    ("os", "Operating systems"),
+    ("bot", "Bots"),
+    ("agent", "User agents"),
+    ("user", "Users"),
+];
+
+impl Report {
+    /// The report of what `analysis` holds now, with `top` rows in each table.
+    #[must_use]
+    pub fn new(analysis: &Analysis, sources: Vec<Source>, complete: bool, top: usize, stats: RunStats) -> Self {
+        let totals = analysis.totals().clone();
+        let (rejects, repairs) = analysis.sample_lists();
+        let panels = panels(analysis, top);
+        let clients = panels.iter().find(|panel| panel.field == "client").map(|panel| panel.distinct);
+        let micro = |spread: &Spread| percentiles(spread, 1e-6);
+        Self {
+            schema: SCHEMA,
+            complete,
+            sources,
+            lines: totals.lines,
+            bytes_sent: totals.bytes_sent,
+            time: totals.span_us.map(|(first, last)| TimeSpan {
+                first: first as f64 / 1e6,
+                last: last as f64 / 1e6,
+                zone_seconds: analysis.zone_seconds().unwrap_or(0),
+            }),
+            histogram: totals.span_us.map(|_| histogram(analysis, None, None, BUCKETS_DEFAULT)),
+            status: status_rows(&*totals.status),
+            clients: clients.unwrap_or(Distinct { distinct: 0, exact: true, error: 0.0 }),
+            panels,
+            percentiles: PercentileSet {
+                bytes: percentiles(&totals.bytes, 1.0),
+                request_time: micro(&totals.request_time_us),
+                upstream_time: micro(&totals.upstream_time_us),
+            },
+            rejects: Samples { count: totals.lines.rejected, samples: rejects },
+            repairs: Samples { count: totals.lines.repaired, samples: repairs },
+            stats,
+        }
+    }
+}
+
+/// Lines in `[from, to)` (Unix seconds) in at most `buckets_max` buckets, give or take the alignment.
+#[must_use]
+pub fn histogram(analysis: &Analysis, from: Option<i64>, to: Option<i64>, buckets_max: usize) -> Histogram {
+    let Buckets { width_seconds, finest_seconds, rows } = analysis.buckets(from, to, buckets_max);
+    let series = CLASSES.iter().enumerate().map(|(index, class)| Series {
+        class,
+        hits: rows.iter().map(|(_, counts)| counts[index]).collect(),
+    });
+    Histogram {
+        bucket_seconds: width_seconds,
+        finest_seconds,
+        series: series.collect(),
+        at: rows.iter().map(|(at, _)| *at).collect(),
+    }
+}
+
+fn panels(analysis: &Analysis, count: usize) -> Vec<Panel> {
+    let classes = analysis.agent_classes();
+    let panel = |(name, title): (&'static str, &'static str)| {
+        let top = match name {
+            "site" => analysis.top_sites(count),
+            "browser" => class_top(&classes.browsers, count),
+            "os" => class_top(&classes.systems, count),
+            "bot" => class_top(&classes.bots, count),
+            _ => Field::ALL.into_iter().find(|field| field.name() == name).map_or_else(Top::default, |field| analysis.top(field, count)),
+        };
+        (top.hits > 0).then(|| to_panel(name, title, top))
+    };
+    PANELS.into_iter().filter_map(panel).collect()
+}
+
+fn class_top(sums: &HashMap<String, Amount>, count: usize) -> Top {
+    let row = |(name, amount): (&String, &Amount)| TopRow { key: name.clone().into_bytes(), amount: *amount, missed: 0 };
+    let mut rows: Vec<TopRow> = sums.iter().map(row).collect();
+    let hits = sums.values().map(|amount| amount.hits).sum();
+    sort_rows(&mut rows, count);
+    Top { rows, distinct: sums.len() as u64, hits, ..Top::default() }
+}
+
+fn to_panel(field: &'static str, title: &'static str, top: Top) -> Panel {
+    let exact = top.floor == 0;
+    let row = |row: TopRow| Row {
+        value: String::from_utf8_lossy(&row.key).into_owned(),
+        hits: row.amount.hits,
+        hits_max: row.amount.hits + row.missed,
+        bytes: row.amount.bytes,
+    };
+    Panel {
+        field,
+        title,
+        distinct: Distinct { distinct: top.distinct, exact, error: top.distinct_error },
+        hits: top.hits,
+        exact,
+        error_max: top.floor,
+        rows: top.rows.into_iter().map(row).collect(),
+    }
+}
+
+fn status_rows(status: &[Amount]) -> Vec<StatusRow> {
+    let row = |(code, amount): (usize, &Amount)| StatusRow {
+        value: if code == 0 { "-".to_owned() } else { code.to_string() },
+        hits: amount.hits,
+        bytes: amount.bytes,
+    };
+    let mut rows: Vec<StatusRow> = status.iter().enumerate().filter(|(_, amount)| amount.hits > 0).map(row).collect();
+    rows.sort_by(|a, b| b.hits.cmp(&a.hits).then_with(|| a.value.cmp(&b.value)));
+    rows
+}
+
+fn percentiles(spread: &Spread, scale: f64) -> Option<Percentiles> {
+    (spread.count() > 0).then(|| {
+        let at = |quantile| spread.quantile(quantile) as f64 * scale;
+        Percentiles {
+            count: spread.count(),
+            mean: spread.mean() * scale,
+            p50: at(0.50),
+            p90: at(0.90),
+            p95: at(0.95),
+            p99: at(0.99),
+            max: spread.max() as f64 * scale,
+        }
+    })
+}

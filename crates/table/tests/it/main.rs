@@ -1,0 +1,8 @@
+//! Tests of the crate as its users see it.
+
+mod parse_bad;
+mod parse_combined;
+mod parse_detect;
+mod parse_formats;
+mod parse_json;
+mod parse_time;

@@ -1,0 +1,72 @@
+//! Test data of any size, made from a seed, streamed, in constant memory.
+//!
+//! A [`Lines`] makes one line after the other without end; [`write_lines`] pours it into anything that is
+//! [`Write`]: a file, a pipe, a socket. The same seed and size give the same bytes on every machine.
+
+mod access;
+mod clock;
+mod distinct;
+mod hostile;
+mod random;
+mod sample;
+
+use std::io::{self, Write};
+
+pub use access::{AccessLog, NEEDLE, NEEDLE_EVERY_LINES};
+pub use distinct::{DistinctLog, Ranked, Truth, TruthOf};
+pub use hostile::{write_gzip_bomb, write_nul_log, write_sparse_log};
+
+/// The seed of every generator unless another is asked for.
+pub const SEED_DEFAULT: u64 = 20_251_121;
+
+/// Lines are gathered to writes of this size.
+const WRITE_BYTES: usize = 256 << 10;
+
+/// An endless log.
+pub trait Lines {
+    /// Appends the next line, with its newline, to `out`.
+    fn line(&mut self, out: &mut Vec<u8>);
+}
+
+/// What was written, so that a test knows the answer without counting.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Written {
+    /// Newlines.
+    pub lines: u64,
+    /// Bytes, before compression if there is one.
+    pub bytes: u64,
+}
+
+/// Writes whole lines up to the first line end at or past `bytes_min`.
+///
+/// # Errors
+/// Whatever `out` answers; what was written until then is in `out`.
+pub fn write_lines(
+    lines: &mut impl Lines,
+    bytes_min: u64,
+    out: &mut impl Write,
+) -> io::Result<Written> {
+    let mut written = Written::default();
+    let mut buffer = Vec::with_capacity(2 * WRITE_BYTES);
+    while written.bytes < bytes_min {
+        let room = bytes_min - written.bytes;
+        written.lines += fill(lines, room, &mut buffer);
+        written.bytes += buffer.len() as u64;
+        out.write_all(&buffer)?;
+        buffer.clear();
+    }
+    Ok(written)
+}
+
+/// Fills `buffer` with lines up to `room_bytes` or a write's worth, whichever is less; returns how many.
+fn fill(lines: &mut impl Lines, room_bytes: u64, buffer: &mut Vec<u8>) -> u64 {
+    let enough = usize::try_from(room_bytes)
+        .unwrap_or(usize::MAX)
+        .min(WRITE_BYTES);
+    let mut count = 0;
+    while buffer.len() < enough {
+        lines.line(buffer);
+        count += 1;
+    }
+    count
+}

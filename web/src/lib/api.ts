@@ -1,0 +1,220 @@
+/** The server's contract (crates/serve/API.md) in types, and the few calls the page makes. */
+
+export type SessionState = 'waiting' | 'receiving' | 'interrupted' | 'finished' | 'cancelled' | 'failed'
+
+export interface ServerError {
+  code: string
+  message: string
+  offset?: number
+  lines?: string[]
+}
+
+export interface Session {
+  id: string
+  name: string
+  size: number | null
+  state: SessionState
+  /** Bytes the parser has taken; where an interrupted upload goes on. */
+  offset: number
+  rate: number
+  eta_seconds: number | null
+  error: ServerError | null
+  created: number
+  expires_seconds: number
+}
+
+export interface Server {
+  version: string
+  memory_max_bytes: number
+  resident_bytes: number
+  peak_bytes: number
+  sessions_max: number
+  threads: number
+}
+
+export type StatusClass = '2xx' | '3xx' | '4xx' | '5xx' | 'other'
+
+export interface Histogram {
+  bucket_seconds: number
+  /** The finest width held in memory: zooming further shows nothing more. */
+  finest_seconds: number
+  /** Starts of the buckets that have lines; the others are zero. */
+  at: number[]
+  series: { class: StatusClass; hits: number[] }[]
+}
+
+export interface Row {
+  value: string
+  hits: number
+  bytes: number
+  /** Absent where the count is exact by construction (status). */
+  hits_max?: number
+}
+
+export interface Distinct {
+  count: number
+  exact: boolean
+  error: number
+}
+
+export interface Panel {
+  field: string
+  title: string
+  distinct: Distinct
+  hits: number
+  exact: boolean
+  error_max: number
+  rows: Row[]
+}
+
+export interface Percentiles {
+  count: number
+  mean: number
+  p50: number
+  p90: number
+  p95: number
+  p99: number
+  max: number
+}
+
+export interface Sample {
+  source: string
+  line: number
+  offset: number
+  reason: string
+  text: string
+}
+
+export interface Report {
+  schema: string
+  complete: boolean
+  sources: { name: string; format: string; bytes: number; lines: number; error: string | null }[]
+  lines: { total: number; parsed: number; repaired: number; rejected: number; outside: number; blank: number }
+  bytes_sent: number
+  time: { first: number; last: number; zone_seconds: number } | null
+  histogram: Histogram | null
+  status: Row[]
+  clients: { distinct: number; exact: boolean; error: number }
+  panels: Panel[]
+  percentiles: {
+    bytes: Percentiles | null
+    request_time: Percentiles | null
+    upstream_time: Percentiles | null
+  }
+  rejects: { count: number; samples: Sample[] }
+  repairs: { count: number; samples: Sample[] }
+  stats: {
+    seconds: number
+    bytes: number
+    bytes_per_second: number
+    threads: number
+    memory_max_bytes: number
+    peak_bytes: number
+  }
+}
+
+export interface Live {
+  session: Session
+  report: Report | null
+  server: Server
+}
+
+/** The server's refusal (`status` > 0), or no answer at all (`status` 0). */
+export class ApiError extends Error {
+  constructor(
+    readonly status: number,
+    readonly body: ServerError,
+    readonly retryAfterSeconds: number | null = null,
+  ) {
+    super(body.message)
+  }
+}
+
+async function call<T>(method: string, path: string, body?: unknown): Promise<T> {
+  const init: RequestInit = { method }
+  if (body !== undefined) {
+    init.body = JSON.stringify(body)
+    init.headers = { 'Content-Type': 'application/json' }
+  }
+  let response: Response
+  try {
+    response = await fetch(path, init)
+  } catch {
+    throw new ApiError(0, { code: 'no_answer', message: 'rorqual does not answer' })
+  }
+  const text = await response.text()
+  if (!response.ok) {
+    const retryAfter = Number(response.headers.get('Retry-After') ?? Number.NaN)
+    throw new ApiError(
+      response.status,
+      readError(text, response.status),
+      Number.isFinite(retryAfter) ? retryAfter : null,
+    )
+  }
+  return (text === '' ? undefined : JSON.parse(text)) as T
+}
+
+/** The error in a body, or one made from the status when the body is not ours. */
+export function readError(text: string, status: number): ServerError {
+  try {
+    const error = (JSON.parse(text) as { error?: ServerError }).error
+    if (error && typeof error.code === 'string') return error
+  } catch {
+    // Not JSON: something between us and the server answered.
+  }
+  return { code: `http_${status}`, message: `the server answered ${status}` }
+}
+
+const session = (id: string) => `/api/sessions/${encodeURIComponent(id)}`
+
+export const dataUrl = (id: string, offset: number) => `${session(id)}/data?offset=${offset}`
+
+export const api = {
+  server: () => call<Server>('GET', '/api/server'),
+  sessions: async () => (await call<{ sessions: Session[] }>('GET', '/api/sessions')).sessions,
+  session: (id: string) => call<Live>('GET', session(id)),
+  create: (name: string, size: number, format: string | null) =>
+    call<Session>('POST', '/api/sessions', format === null ? { name, size } : { name, size, format }),
+  sample: () => call<Session>('POST', '/api/sessions', { sample: true }),
+  cancel: (id: string) => call<Session>('POST', `${session(id)}/cancel`),
+  remove: (id: string) => call<unknown>('DELETE', session(id)),
+  histogram: (id: string, from: number, to: number, buckets: number) =>
+    call<Histogram>('GET', `${session(id)}/histogram?from=${from}&to=${to}&buckets=${buckets}`),
+}
+
+export interface LiveEvents {
+  live(live: Live): void
+  end(): void
+  /** The stream broke; the browser or we try again. */
+  lost(): void
+}
+
+const reopenMs = 2000
+
+/**
+ * Follows a session. The browser reconnects a broken stream by itself, except after an error status
+ * (a restarted server, say): then we open a new one. Returns what stops it.
+ */
+export function follow(id: string, on: LiveEvents): () => void {
+  let source: EventSource
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const open = () => {
+    source = new EventSource(`${session(id)}/live`)
+    source.addEventListener('live', (event) => {
+      on.live(JSON.parse((event as MessageEvent<string>).data) as Live)
+    })
+    source.addEventListener('end', () => {
+      source.close()
+      on.end()
+    })
+    source.addEventListener('error', () => {
+      on.lost()
+      if (source.readyState === EventSource.CLOSED) timer = setTimeout(open, reopenMs)
+    })
+  }
+  open()
+  return () => {
+    clearTimeout(timer)
+    source.close()
+  }
+}

@@ -1,0 +1,134 @@
+import { describe, expect, test } from 'vitest'
+import type { Histogram } from './api'
+import * as h from './histogram'
+
+const day = Date.UTC(2025, 0, 1) / 1000
+
+const sparse: Histogram = {
+  bucket_seconds: 60,
+  finest_seconds: 60,
+  at: [day, day + 120],
+  series: [
+    { class: '2xx', hits: [10, 20] },
+    { class: '3xx', hits: [1, 0] },
+    { class: '4xx', hits: [0, 2] },
+    { class: '5xx', hits: [3, 0] },
+    { class: 'other', hits: [0, 0] },
+  ],
+}
+
+const of = (bins: h.Bins, name: (typeof h.classes)[number]) => bins.hits[h.classes.indexOf(name)]
+
+describe('fill', () => {
+  test('gaps are zeros', () => {
+    const bins = h.fill(sparse, { from: day, to: day + 240 }, 400)
+    expect(bins.at).toEqual([day, day + 60, day + 120, day + 180])
+    expect(of(bins, '2xx')).toEqual([10, 0, 20, 0])
+    expect(of(bins, '5xx')).toEqual([3, 0, 0, 0])
+    expect([0, 1, 2].map((bin) => h.total(bins, bin))).toEqual([14, 0, 22])
+  })
+
+  test('joins whole buckets where there is no room, and loses none', () => {
+    const bins = h.fill(sparse, { from: day, to: day + 240 }, 2)
+    expect(bins.seconds).toBe(120)
+    expect(of(bins, '2xx')).toEqual([10, 20])
+  })
+
+  test('leaves out what lies outside the span, and never has no bins', () => {
+    expect(of(h.fill(sparse, { from: day + 60, to: day + 120 }, 10), '2xx')).toEqual([0])
+    expect(h.fill(sparse, { from: day, to: day }, 10).at).toHaveLength(1)
+  })
+
+  test('a mistaken clock does not make millions of bins', () => {
+    const bins = h.fill(sparse, { from: 0, to: day * 2 }, 1e9)
+    expect(bins.at.length).toBeLessThanOrEqual(4097)
+    expect(bins.hits.flat().reduce((a, b) => a + b)).toBe(36)
+  })
+})
+
+test('stacks from the baseline; hidden classes take no room', () => {
+  const bins = h.fill(sparse, { from: day, to: day + 180 }, 400)
+  const all = h.stack(bins, () => true)
+  expect(all[0]).toEqual([3, 0, 0])
+  expect(all[4]).toEqual([14, 0, 22])
+  const calm = h.stack(bins, (name) => name !== '5xx' && name !== '2xx')
+  expect(calm[4]).toEqual([1, 0, 2])
+})
+
+test('says what a bar counts', () => {
+  expect([1, 60, 120, 900, 3600, 21600, 86400, 604800, 90].map(h.widthTitle)).toEqual([
+    'second', 'minute', '2 minutes', '15 minutes', 'hour', '6 hours', 'day', 'week', '90 seconds',
+  ])
+})
+
+test('spans: whole, snapped outwards, scaled inside the whole', () => {
+  expect(h.wholeSpan(sparse)).toEqual({ from: day, to: day + 180 })
+  expect(h.wholeSpan({ ...sparse, at: [] })).toBeNull()
+  expect(h.snap({ from: day + 59, to: day + 61 }, 60)).toEqual({ from: day, to: day + 120 })
+  expect(h.snap({ from: day, to: day }, 60)).toEqual({ from: day, to: day + 60 })
+  const whole = { from: 0, to: 100 }
+  expect(h.scale(whole, whole, 50, 0.5)).toEqual({ from: 25, to: 75 })
+  expect(h.scale({ from: 90, to: 100 }, whole, 95, 4)).toEqual({ from: 60, to: 100 })
+  expect(h.scale({ from: 25, to: 75 }, whole, 50, 9)).toEqual(whole)
+})
+
+test('the axis of a log that still arrives moves in steps', () => {
+  const at = (to: number) => ({ from: 0, to })
+  const first = h.arrivingEnd(null, at(100), 0.1)
+  expect(first).toBe(1000)
+  expect(h.arrivingEnd(first, at(300), 0.29)).toBe(first)
+  expect(h.arrivingEnd(first, at(300), 0.1)).toBe(3000) // far off
+  expect(h.arrivingEnd(first, at(1001), 0.99)).toBeCloseTo(1001 / 0.99) // passed
+  expect(h.arrivingEnd(null, at(100), null)).toBe(125)
+})
+
+describe('ticks', () => {
+  test('hours with the date where it changes', () => {
+    const ticks = h.timeTicks({ from: day, to: day + 2 * 86400 }, 800, 0)
+    expect(ticks.map((tick) => tick.label)).toEqual([
+      '00:00', '06:00', '12:00', '18:00', '00:00', '06:00', '12:00', '18:00', '00:00',
+    ])
+    expect(ticks.filter((tick) => tick.above).map((tick) => tick.above)).toEqual([
+      '01 Jan 2025', '02 Jan 2025', '03 Jan 2025',
+    ])
+  })
+
+  test('round in the zone of the log', () => {
+    const [tick] = h.timeTicks({ from: day, to: day + 86400 }, 200, 5400)
+    expect(tick?.label).toBe('12:00')
+    expect(((tick?.at ?? 0) + 5400) % 43200).toBe(0)
+  })
+
+  test('months and years for long logs', () => {
+    const year = h.timeTicks({ from: day, to: day + 365 * 86400 }, 1200, 0)
+    expect(year.map((tick) => tick.label).slice(0, 3)).toEqual(['Jan', 'Feb', 'Mar'])
+    const decades = h.timeTicks({ from: 0, to: day }, 600, 0)
+    expect(decades.length).toBeGreaterThan(2)
+    expect(decades.length).toBeLessThan(10)
+  })
+
+  test('never crowd', () => {
+    for (const seconds of [1, 30, 600, 86400, 1e6, 1e7, 1e8, 2e9])
+      for (const width of [300, 1200, 2500])
+        expect(h.timeTicks({ from: day, to: day + seconds }, width, 0).length).toBeLessThanOrEqual(width / 70 + 2)
+  })
+
+  test('counts', () => {
+    expect(h.countTicks(1234, 160)).toEqual([0, 500, 1000])
+    expect(h.countTicks(1, 160)).toEqual([0, 1])
+    expect(h.countTicks(0, 160)).toEqual([0])
+    expect([950, 9999, 12000, 1500000].map(h.short)).toEqual(['950', '9,999', '12k', '1.5M'])
+  })
+})
+
+test('words for times', () => {
+  expect(h.zoneTitle(0)).toBe('UTC')
+  expect(h.zoneTitle(-12600)).toBe('UTC−03:30')
+  expect(h.moment(day, 0, 86400)).toBe('01 Jan 2025')
+  expect(h.moment(day, 3600, 3600)).toBe('01 Jan 2025 01:00')
+  expect(h.moment(day + 5, 0, 1)).toBe('01 Jan 2025 00:00:05')
+  expect(h.spanTitle({ from: day, to: day + 3600 }, 0, 3600)).toBe('01 Jan 2025 00:00 – 01:00')
+  expect(h.spanTitle({ from: day, to: day + 172800 }, 0, 86400)).toBe('01 Jan 2025 – 03 Jan 2025')
+  const bins = h.fill(sparse, { from: day, to: day + 180 }, 400)
+  expect(h.binTitle(bins, 0, 0)).toBe('01 Jan 2025 00:00 – 00:01, 14 requests, 2xx 10, 3xx 1, 5xx 3')
+})

@@ -1,0 +1,268 @@
+/** The histogram on a canvas: uPlot set up for stacked bars of time. Knows pixels and colours, no store. */
+
+import uPlot from 'uplot'
+import { classes, countTicks, short, timeTicks, type Bins, type Span } from './histogram'
+
+export interface Scene {
+  bins: Bins
+  /** Heights to draw, as `stack` makes them. */
+  heights: number[][]
+  view: Span
+  zone: number
+  /** Nothing has arrived yet after this time; null when all is there. */
+  missingFrom: number | null
+  /** What to call the part that is missing. */
+  missingWords: string
+}
+
+export interface PlotEvents {
+  /** The bin under the pointer, or null. */
+  hover(bin: number | null): void
+  select(span: Span): void
+  out(): void
+}
+
+/** The tokens of app.css as the canvas needs them: computed for the theme on the screen. */
+function colours(host: HTMLElement) {
+  const probe = document.createElement('i')
+  host.append(probe)
+  const read = (name: string) => {
+    probe.style.color = `var(${name})`
+    return getComputedStyle(probe).color
+  }
+  const all = {
+    classes: classes.map((name) => read(`--c-${name}`)),
+    ink: read('--ink-3'),
+    ground: read('--ground'),
+    rule: read('--rule'),
+    strong: read('--rule-strong'),
+    sans: getComputedStyle(host).fontFamily,
+  }
+  probe.remove()
+  return all
+}
+
+const tight = uPlot.paths.bars?.({ size: [1, Infinity], align: 1 })
+const gapped = uPlot.paths.bars?.({ size: [1, Infinity], align: 1, gap: 1 })
+const gapFromPx = 5
+
+/** The width of the y axis: what the bars do not have. */
+export const axisPx = 52
+
+export class Plot {
+  private readonly plot: uPlot
+  private paint: ReturnType<typeof colours>
+  private readonly mark: HTMLElement
+  private readonly range: HTMLElement
+  private highest = 1
+
+  constructor(
+    private readonly host: HTMLElement,
+    private scene: Scene,
+    private readonly on: PlotEvents,
+  ) {
+    this.paint = colours(host)
+    this.plot = new uPlot(this.options(), this.data(), host)
+    this.range = this.overlay('range')
+    this.mark = this.overlay('mark')
+  }
+
+  show(scene: Scene): void {
+    this.scene = scene
+    this.plot.setData(this.data())
+  }
+
+  resize(width: number, height: number): void {
+    this.plot.setSize({ width, height })
+  }
+
+  /** After a change of theme. */
+  repaint(): void {
+    this.paint = colours(this.host)
+    this.plot.redraw(true, true)
+  }
+
+  /** Marks a bin, and the bins of a span that is being chosen. */
+  point(bin: number | null, chosen: Span | null): void {
+    const { bins } = this.scene
+    const at = bin === null ? undefined : bins.at[bin]
+    this.place(this.mark, at === undefined ? null : { from: at, to: at + bins.seconds })
+    this.place(this.range, chosen)
+  }
+
+  destroy(): void {
+    this.plot.destroy()
+  }
+
+  private overlay(name: string): HTMLElement {
+    const element = document.createElement('div')
+    element.className = `overlay ${name}`
+    element.hidden = true
+    this.plot.over.prepend(element)
+    return element
+  }
+
+  private place(element: HTMLElement, span: Span | null): void {
+    element.hidden = span === null
+    if (span === null) return
+    const left = Math.max(0, this.plot.valToPos(span.from, 'x'))
+    const right = Math.min(this.plot.over.clientWidth, this.plot.valToPos(span.to, 'x'))
+    element.style.left = `${left}px`
+    element.style.width = `${Math.max(1, right - left)}px`
+  }
+
+  /** The tallest stack first: the lower ones are painted over it. */
+  private data(): uPlot.AlignedData {
+    const top = this.scene.heights[this.scene.heights.length - 1] ?? []
+    this.highest = top.reduce((most, height) => Math.max(most, height), 0)
+    return [this.scene.bins.at, ...[...this.scene.heights].reverse()]
+  }
+
+  private options(): uPlot.Options {
+    const font = `12px ${this.paint.sans}`
+    const reversed = classes.map((_, index) => classes.length - 1 - index)
+    return {
+      width: this.host.clientWidth || 300,
+      height: this.host.clientHeight || 200,
+      padding: [8, 0, 0, 0],
+      legend: { show: false },
+      cursor: {
+        y: false,
+        x: false,
+        points: { show: false },
+        drag: { x: true, y: false, setScale: false, dist: 4 },
+        bind: { dblclick: () => () => (this.on.out(), null) },
+      },
+      scales: {
+        x: { time: false, range: () => [this.scene.view.from, this.scene.view.to] },
+        y: { range: () => [0, Math.max(1, this.highest * 1.04)] },
+      },
+      axes: [
+        {
+          font,
+          size: 44,
+          gap: 4,
+          stroke: () => this.paint.ink,
+          grid: { show: false },
+          ticks: { stroke: () => this.paint.strong, width: 1, size: 4 },
+          splits: (u) => this.ticks(u).map((tick) => tick.at),
+          values: (u) => this.ticks(u).map((tick) => (tick.above ? `${tick.label}\n${tick.above}` : tick.label)),
+        },
+        {
+          font,
+          size: axisPx,
+          gap: 4,
+          stroke: () => this.paint.ink,
+          grid: { stroke: () => this.paint.rule, width: 1 },
+          ticks: { show: false },
+          splits: (u) => countTicks(this.highest, u.over.clientHeight || 160),
+          values: (_, values) => values.map((value) => short(value)),
+        },
+      ],
+      series: [
+        {},
+        ...reversed.map((index) => ({
+          fill: () => this.paint.classes[index] ?? '',
+          width: 0,
+          points: { show: false },
+          paths: (u: uPlot, series: number, from: number, to: number) =>
+            (this.binWidth(u) >= gapFromPx ? gapped : tight)?.(u, series, from, to) ?? null,
+        })),
+      ],
+      hooks: {
+        drawClear: [(u) => this.drawMissing(u)],
+        draw: [(u) => (this.drawFewErrors(u), this.drawMissingWords(u))],
+        setCursor: [(u) => this.on.hover(this.binAt(u))],
+        setSelect: [(u) => this.selected(u)],
+      },
+    }
+  }
+
+  private ticks(u: uPlot) {
+    return timeTicks(this.scene.view, u.width - axisPx, this.scene.zone)
+  }
+
+  private binWidth(u: uPlot): number {
+    const { bins, view } = this.scene
+    return ((u.width - axisPx) * bins.seconds) / (view.to - view.from)
+  }
+
+  private binAt(u: uPlot): number | null {
+    const left = u.cursor.left ?? -1
+    if (left < 0) return null
+    const { bins } = this.scene
+    const bin = Math.floor((u.posToVal(left, 'x') - (bins.at[0] ?? 0)) / bins.seconds)
+    return bin >= 0 && bin < bins.at.length ? bin : null
+  }
+
+  private selected(u: uPlot): void {
+    const { left, width } = u.select
+    if (width < 4) return
+    const span = { from: u.posToVal(left, 'x'), to: u.posToVal(left + width, 'x') }
+    u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false)
+    this.on.select(span)
+  }
+
+  /** Hatching where the log has not arrived yet. */
+  private drawMissing(u: uPlot): void {
+    const { missingFrom, view } = this.scene
+    if (missingFrom === null || missingFrom >= view.to) return
+    const { ctx, bbox } = u
+    const left = Math.max(bbox.left, u.valToPos(missingFrom, 'x', true))
+    const right = bbox.left + bbox.width
+    if (right - left < 2) return
+    const step = 8 * devicePixelRatio
+    ctx.save()
+    ctx.beginPath()
+    ctx.rect(left, bbox.top, right - left, bbox.height)
+    ctx.clip()
+    ctx.strokeStyle = this.paint.rule
+    ctx.lineWidth = devicePixelRatio
+    ctx.beginPath()
+    for (let x = Math.floor(left / step) * step; x < right + bbox.height; x += step) {
+      ctx.moveTo(x, bbox.top)
+      ctx.lineTo(x - bbox.height, bbox.top + bbox.height)
+    }
+    ctx.stroke()
+    ctx.restore()
+  }
+
+  private drawMissingWords(u: uPlot): void {
+    const { missingFrom, missingWords } = this.scene
+    if (missingFrom === null) return
+    const { ctx, bbox } = u
+    const right = bbox.left + bbox.width
+    const px = devicePixelRatio
+    ctx.save()
+    ctx.font = `${12 * px}px ${this.paint.sans}`
+    const width = ctx.measureText(missingWords).width + 16 * px
+    if (right - u.valToPos(missingFrom, 'x', true) < width) return ctx.restore()
+    ctx.fillStyle = this.paint.ground
+    ctx.fillRect(right - width, bbox.top + 8 * px, width, 20 * px)
+    ctx.fillStyle = this.paint.ink
+    ctx.textAlign = 'right'
+    ctx.textBaseline = 'top'
+    ctx.fillText(missingWords, right - 8 * px, bbox.top + 12 * px)
+    ctx.restore()
+  }
+
+  /** A single server error must not vanish below a pixel: wherever there is one, the baseline is at least 2 px red. */
+  private drawFewErrors(u: uPlot): void {
+    const { bins, heights } = this.scene
+    const bottom = u.bbox.top + u.bbox.height
+    const least = 2 * devicePixelRatio
+    const { ctx } = u
+    ctx.save()
+    ctx.beginPath()
+    ctx.rect(u.bbox.left, u.bbox.top, u.bbox.width, u.bbox.height)
+    ctx.clip()
+    ctx.fillStyle = this.paint.classes[0] ?? ''
+    bins.at.forEach((at, bin) => {
+      if (!heights[0]?.[bin]) return
+      const left = Math.round(u.valToPos(at, 'x', true))
+      const right = Math.round(u.valToPos(at + bins.seconds, 'x', true))
+      ctx.fillRect(left, bottom - least, Math.max(1, right - left), least)
+    })
+    ctx.restore()
+  }
+}

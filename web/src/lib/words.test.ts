@@ -1,0 +1,62 @@
+import { expect, test } from 'vitest'
+import type { Session } from './api'
+import type { UploadState } from './upload'
+import { notice, problemText, shownState, soFar } from './words'
+
+const session = (change: Partial<Session> = {}): Session => ({
+  id: 's', name: 'access.log', size: 2 ** 30, state: 'receiving', offset: 812 * 2 ** 20, rate: 0, eta_seconds: null,
+  error: null, created: 0, expires_seconds: 1800, ...change,
+})
+const upload = (change: Partial<UploadState> = {}): UploadState => ({
+  phase: 'sending', stalled: false, offset: 0, error: null, retryAt: null, changed: false, ...change,
+})
+const say = (s: Session, u: UploadState | null = null, lost = false) => notice(s, u, lost, 0)
+
+test('all well says nothing', () => {
+  expect(say(session(), upload())).toBeNull()
+  expect(say(session({ state: 'finished' }), upload({ phase: 'done' }))).toBeNull()
+  expect(say(session({ state: 'interrupted' }), upload())).toBeNull() // just resumed: the server follows in a moment
+})
+
+test('a lost connection says where, and what to do', () => {
+  expect(say(session(), upload({ phase: 'waiting', retryAt: 3500 }))?.text).toBe(
+    'Connection lost at 812 MiB. Trying again in 4 s.',
+  )
+  expect(say(session(), upload({ phase: 'interrupted' }))).toMatchObject({ actions: ['resume'] })
+  expect(say(session({ state: 'interrupted' }))?.text).toBe(
+    'Connection lost at 812 MiB. Drop the same file again to go on from there.',
+  )
+})
+
+test('the state shown is ours where we know more', () => {
+  expect(shownState(session(), upload({ phase: 'waiting' }))).toBe('interrupted')
+  expect(shownState(session(), upload())).toBe('receiving')
+  expect(shownState(session({ state: 'finished' }), upload({ phase: 'waiting' }))).toBe('finished')
+})
+
+test('ends are told exactly', () => {
+  expect(say(session({ state: 'cancelled' }))?.text).toBe(
+    'Cancelled at 812 MiB of 1.00 GiB. What was read until then stays below.',
+  )
+  const error = { code: 'unknown_format', message: 'x', lines: ['?'] }
+  expect(say(session({ state: 'failed', error }))?.actions).toEqual(['format'])
+  expect(say(session({ state: 'failed', error: { code: 'gzip', message: 'the gzip stream is damaged' } }))?.text).toBe(
+    'Reading stopped: the gzip stream is damaged. What was read up to 812 MiB stays below.',
+  )
+  expect(say(session({ state: 'finished' }), upload({ phase: 'done', changed: true }))?.tone).toBe('warn')
+})
+
+test('partial totals say that they are', () => {
+  expect(soFar(session())).toBe('so far, 79 %')
+  expect(soFar(session({ size: null }))).toBe('so far')
+  expect(soFar(session({ state: 'cancelled' }))).toBe('of the first 79 %')
+  expect(soFar(session({ state: 'finished' }))).toBeNull()
+})
+
+test('problems', () => {
+  expect(problemText('sessions_full', '', 4, null)).toBe('All 4 sessions are in use. Close one, then try again.')
+  expect(problemText('sessions_full', '', 4, 'access.log')).toBe(
+    'access.log was not opened: all 4 sessions are in use. Close one, then try again.',
+  )
+  expect(problemText('http_500', 'the server answered 500', null, null)).toBe('The server answered 500.')
+})

@@ -1,0 +1,141 @@
+/** What the page says about a session: exact, and with what to do next. */
+
+import type { Session, SessionState } from './api'
+import { bytes, count, percent } from './format'
+import type { UploadState } from './upload'
+
+export type Action = 'resume' | 'again' | 'pick' | 'format'
+
+export interface Notice {
+  tone: 'note' | 'warn' | 'bad'
+  text: string
+  actions: Action[]
+}
+
+const stateWords: Record<SessionState, string> = {
+  waiting: 'Waiting for bytes',
+  receiving: 'Arriving',
+  interrupted: 'Interrupted',
+  finished: 'Finished',
+  cancelled: 'Cancelled',
+  failed: 'Failed',
+}
+
+export const stateWord = (state: SessionState) => stateWords[state]
+
+/** What the page shows as the state: our own upload knows of a lost connection before the server does. */
+export function shownState(session: Session, upload: UploadState | null): SessionState {
+  const here = upload?.phase === 'waiting' || upload?.phase === 'interrupted'
+  return here && (session.state === 'receiving' || session.state === 'waiting') ? 'interrupted' : session.state
+}
+
+/** `so far, 43 %`: every partial total says that it is one. */
+export function soFar(session: Session): string | null {
+  if (session.state === 'finished') return null
+  const part = percent(session.offset, session.size)
+  if (session.state === 'cancelled' || session.state === 'failed') {
+    return part === null ? `of the first ${bytes(session.offset)}` : `of the first ${part}`
+  }
+  return part === null ? 'so far' : `so far, ${part}`
+}
+
+/** A session that was just made gets its bytes in a moment; saying that it has none would only flicker. */
+const waitingMs = 2000
+
+/** The one thing most worth saying, or null when all goes well. `nowMs` is the upload's clock. */
+export function notice(session: Session, upload: UploadState | null, lost: boolean, nowMs: number): Notice | null {
+  return failure(session, upload) ?? interruption(session, upload, nowMs) ?? doubt(session, upload, lost)
+}
+
+function failure(session: Session, upload: UploadState | null): Notice | null {
+  const error = upload?.phase === 'failed' ? upload.error : session.state === 'failed' ? session.error : null
+  const kept = session.offset > 0 ? ` What was read up to ${bytes(session.offset)} stays below.` : ''
+  if (error?.code === 'unknown_format') {
+    return { tone: 'bad', text: 'The format of this log was not recognised from its first lines.', actions: ['format'] }
+  }
+  if (error?.code === 'file_unreadable') {
+    const text = `The file can no longer be read: it was changed, moved or removed while it was being sent.${kept}`
+    return { tone: 'bad', text, actions: ['pick'] }
+  }
+  if (error?.code === 'not_found') {
+    const text = 'The server no longer knows this session. Drop the file again to read it from the start.'
+    return { tone: 'bad', text, actions: ['pick'] }
+  }
+  if (error || session.state === 'failed') {
+    return { tone: 'bad', text: `Reading stopped: ${error?.message ?? 'no reason given'}.${kept}`, actions: ['pick'] }
+  }
+  if (session.state === 'cancelled' || upload?.phase === 'cancelled') {
+    const of = session.size === null ? '' : ` of ${bytes(session.size)}`
+    const text = `Cancelled at ${bytes(session.offset)}${of}. What was read until then stays below.`
+    return { tone: 'note', text, actions: [] }
+  }
+  return null
+}
+
+function interruption(session: Session, upload: UploadState | null, nowMs: number): Notice | null {
+  const at = bytes(upload ? Math.max(upload.offset, session.offset) : session.offset)
+  if (session.state === 'finished') return null
+  if (upload?.phase === 'waiting') {
+    const seconds = upload.retryAt === null ? 0 : Math.ceil((upload.retryAt - nowMs) / 1000)
+    const when = seconds > 0 ? `Trying again in ${seconds} s.` : 'Trying again now.'
+    const what =
+      upload.error?.code === 'busy'
+        ? `Another upload of this log is running, or its end was not noticed yet (at ${at}).`
+        : `Connection lost at ${at}.`
+    return { tone: 'warn', text: `${what} ${when}`, actions: ['resume'] }
+  }
+  if (upload?.phase === 'interrupted') {
+    const what = upload.error?.code === 'busy' ? 'Another upload of this log is running' : `Connection lost at ${at}`
+    return { tone: 'warn', text: `${what}. Resume goes on from there.`, actions: ['resume'] }
+  }
+  const mine = upload?.phase === 'sending'
+  if (mine) return null
+  if (session.state === 'interrupted') {
+    const text = `Connection lost at ${at}. Drop the same file again to go on from there.`
+    return { tone: 'warn', text, actions: ['again'] }
+  }
+  if (session.state === 'waiting' && performance.timeOrigin + nowMs > 1000 * session.created + waitingMs) {
+    return { tone: 'note', text: `No bytes yet. Drop ${session.name} to send it.`, actions: ['again'] }
+  }
+  return null
+}
+
+function doubt(session: Session, upload: UploadState | null, lost: boolean): Notice | null {
+  if (upload?.stalled) {
+    const text = `No bytes have moved for 20 s, at ${bytes(session.offset)}. Still waiting; Resume sends the rest anew.`
+    return { tone: 'warn', text, actions: ['resume'] }
+  }
+  if (upload?.changed && session.state === 'finished') {
+    const text = 'The file changed on disk while it was being sent: this report may mix its old and its new content.'
+    return { tone: 'warn', text, actions: [] }
+  }
+  if (lost) {
+    return { tone: 'warn', text: 'rorqual does not answer. The numbers below are the last it sent.', actions: [] }
+  }
+  return null
+}
+
+/** Problems that belong to no session. */
+export function problemText(code: string, message: string, sessionsMax: number | null, file: string | null): string {
+  const first = file === null ? '' : `${file} was not opened: `
+  switch (code) {
+    case 'sessions_full':
+      return sentence(`${first}all ${sessionsMax === null ? '' : `${count(sessionsMax)} `}sessions are in use. Close one, then try again`)
+    case 'no_answer':
+      return 'rorqual does not answer. Is it still running?'
+    case 'http_401':
+    case 'unauthorized':
+      return 'This page needs the whole link that rorqual printed, with its token.'
+    case 'not_found':
+    case 'http_404':
+      return 'The server no longer knows that session. Drop the file again to read it anew.'
+    default:
+      return sentence(first + message)
+  }
+}
+
+/** A name keeps its letters; a message of the server begins as a sentence does. */
+function sentence(text: string): string {
+  const begins = /^\S+\.\S/.test(text) ? text : text.charAt(0).toUpperCase() + text.slice(1)
+  return begins.endsWith('.') ? begins : `${begins}.`
+}

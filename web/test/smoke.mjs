@@ -1,0 +1,322 @@
+// Drives the built page in Chromium against any server of API.md and takes pictures of what it sees.
+//   node test/smoke.mjs [--base URL] [--shots DIR]      without --base: against mock/server.mjs
+// Nothing here is special to the mock: the browser reaches the server through a wire (wire.mjs) that can be slow or cut.
+
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import os from 'node:os'
+import path from 'node:path'
+import { parseArgs } from 'node:util'
+import { chromium } from 'playwright-core'
+import { text } from './log.mjs'
+import { Wire } from './wire.mjs'
+
+const { values: args } = parseArgs({
+  options: { base: { type: 'string' }, shots: { type: 'string' }, chromium: { type: 'string', default: '/usr/bin/chromium' } },
+})
+const flags = ['--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync']
+const folder = mkdtempSync(path.join(os.tmpdir(), 'rorqual-smoke-'))
+const lineCount = 60_000
+const file = path.join(folder, 'access.log')
+writeFileSync(file, text(lineCount))
+const other = path.join(folder, 'other.log')
+writeFileSync(other, text(1000))
+const odd = path.join(folder, 'odd.log')
+writeFileSync(odd, 'one thing\nand another <b>thing</b>\n'.repeat(300))
+
+const mock = args.base ? null : spawn(process.execPath, [path.join(import.meta.dirname, '../mock/server.mjs'), '--port', '0'], { stdio: ['ignore', 'pipe', 'inherit'] })
+const base = args.base ?? (await new Promise((done) => mock.stdout.once('data', (line) => done(String(line).trim()))))
+const wire = await Wire.start()
+const browser = await chromium.launch({ executablePath: args.chromium, args: [...flags, `--proxy-server=socks5://127.0.0.1:${wire.port}`, '--proxy-bypass-list=<-loopback>'] })
+const broken = []
+
+async function open(options = {}) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options })
+  const page = await context.newPage()
+  page.on('pageerror', (error) => broken.push(`page error: ${error.message}`))
+  page.on('console', (message) => {
+    // A connection we cut ourselves is reported by the browser too; a policy violation must never be.
+    if (/Content.Security.Policy/i.test(message.text())) broken.push(message.text())
+  })
+  await page.goto(base)
+  return page
+}
+
+const at = (page, id) => page.getByTestId(id)
+const state = (page, name, timeout = 60_000) => page.locator(`[data-testid=state][data-state=${name}]`).waitFor({ timeout })
+const send = (page, name) => page.locator('#file').setInputFiles(name)
+const number = async (page, id) => Number((await at(page, id).first().textContent()).replace(/\D/g, ''))
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+/** What axe finds wrong, in both themes. */
+async function accessible(page) {
+  await page.evaluate(axe)
+  for (const colorScheme of ['dark', 'light']) {
+    await page.emulateMedia({ colorScheme })
+    const { violations } = await page.evaluate(() => globalThis.axe.run())
+    assert.deepEqual(violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html.slice(0, 120)).join(' | ')}`), [])
+  }
+}
+
+async function shoot(page, name) {
+  if (!args.shots) return
+  mkdirSync(args.shots, { recursive: true })
+  for (const [width, height] of [[380, 800], [1280, 800], [2560, 1300]])
+    for (const colorScheme of ['light', 'dark']) {
+      await page.setViewportSize({ width, height })
+      await page.emulateMedia({ colorScheme })
+      await page.waitForTimeout(200)
+      await page.screenshot({ path: path.join(args.shots, `${name}-${width}-${colorScheme}.png`) })
+    }
+  await page.setViewportSize({ width: 1280, height: 800 })
+  await page.emulateMedia({ colorScheme: 'light' })
+}
+
+async function clear(page) {
+  await page.evaluate(async () => {
+    const { sessions } = await (await fetch('/api/sessions')).json()
+    for (const { id } of sessions) await fetch(`/api/sessions/${id}`, { method: 'DELETE' })
+  })
+}
+
+const steps = {
+  async 'an empty page says what happens'(page) {
+    await clear(page)
+    await page.goto('about:blank')
+    await page.goto(base)
+    await page.getByRole('heading', { level: 1 }).waitFor()
+    assert.match(await page.textContent('main'), /Nothing is written to disk/)
+    await accessible(page)
+    await shoot(page, 'empty')
+  },
+
+  async 'a file arrives, live, to the end'(page) {
+    wire.rate = 2_000_000
+    await send(page, file)
+    await state(page, 'receiving')
+    await at(page, 'histogram').locator('canvas').waitFor()
+    await page.waitForFunction(() => /so far/.test(document.querySelector('dl')?.textContent ?? ''))
+    const early = await number(page, 'lines-total')
+    await shoot(page, 'arriving')
+    wire.mend()
+    await state(page, 'finished')
+    await page.waitForFunction(() => !/so far/.test(document.querySelector('dl')?.textContent ?? ''))
+    assert.equal(await number(page, 'lines-total'), lineCount)
+    assert.ok(early < lineCount)
+    await accessible(page)
+    await shoot(page, 'done')
+  },
+
+  async 'rejected lines show themselves as text'(page) {
+    await at(page, 'rejected').getByRole('button').click()
+    await at(page, 'samples').waitFor()
+    assert.ok((await at(page, 'samples').locator('tbody tr').count()) > 0)
+    await accessible(page)
+    await shoot(page, 'rejected')
+    await at(page, 'rejected').getByRole('button').click()
+    await at(page, 'panel-path').getByRole('button', { name: /more/ }).click()
+    assert.match(await at(page, 'panel-path').textContent(), /<script>alert\(1\)<\/script>/)
+  },
+
+  async 'drag zooms, Back and Escape come out'(page) {
+    const wide = Number(await at(page, 'histogram').getAttribute('data-bucket-seconds'))
+    const box = await at(page, 'histogram').boundingBox()
+    await page.mouse.move(box.x + box.width * 0.5, box.y + 40)
+    await page.mouse.down()
+    await page.mouse.move(box.x + box.width * 0.65, box.y + 60, { steps: 4 })
+    await page.mouse.up()
+    await page.waitForFunction((w) => Number(document.getElementById('histogram').dataset.bucketSeconds) < w, wide)
+    assert.match(page.url(), /from=\d+&to=\d+/)
+    await shoot(page, 'zoomed')
+    await page.mouse.dblclick(box.x + box.width * 0.5, box.y + 60)
+    await page.waitForFunction((w) => Number(document.getElementById('histogram').dataset.bucketSeconds) === w, wide)
+    await page.goBack()
+    await page.waitForFunction((w) => Number(document.getElementById('histogram').dataset.bucketSeconds) < w, wide)
+    await page.goBack()
+    await page.waitForFunction((w) => Number(document.getElementById('histogram').dataset.bucketSeconds) === w, wide)
+    await page.goForward()
+    assert.match(page.url(), /from=/)
+    await page.reload()
+    await at(page, 'histogram').locator('canvas').waitFor()
+    assert.match(page.url(), /from=/)
+    await page.keyboard.press('Escape')
+    await page.waitForFunction(() => !/from=/.test(location.hash))
+  },
+
+  async 'all of it by keyboard'(page) {
+    await page.keyboard.press('g')
+    await page.keyboard.press('Home')
+    for (let i = 0; i < 5; i++) await page.keyboard.press('Shift+ArrowRight')
+    const said = await page.locator('[aria-live=polite]').textContent()
+    assert.match(said, /requests/)
+    await page.keyboard.press('Enter')
+    await page.keyboard.press('Shift+ArrowRight')
+    await shoot(page, 'keyboard')
+    await page.keyboard.press('Enter')
+    await page.waitForFunction(() => /from=/.test(location.hash))
+    await page.keyboard.press('t')
+    await at(page, 'buckets').waitFor()
+    await accessible(page)
+    await shoot(page, 'table')
+    await page.keyboard.press('t')
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('?')
+    await page.getByRole('dialog').waitFor()
+    await accessible(page)
+    await shoot(page, 'keys')
+    await page.keyboard.press('Escape')
+  },
+
+  async 'zoomed in as far as it goes says so'(page) {
+    await page.keyboard.press('g')
+    for (let i = 0; i < 60 && !/finest/.test(await page.textContent('#histogram-title')); i++) {
+      await page.keyboard.press('+')
+      await page.waitForTimeout(50)
+    }
+    assert.match(await page.textContent('#histogram-title'), /the finest this session holds/)
+    await shoot(page, 'finest')
+    await page.keyboard.press('Escape')
+  },
+
+  async 'several files, one after another, each its own session'(page) {
+    const first = page.url()
+    await page.locator('#file').setInputFiles([file, other])
+    await page.waitForFunction((was) => location.href !== was, first)
+    await state(page, 'finished')
+    const second = page.url()
+    await page.locator('summary').click()
+    await page.waitForFunction(() => document.querySelectorAll('[data-testid=sessions] li').length === 3)
+    assert.equal(page.url(), second)
+    await page.waitForFunction(() => [...document.querySelectorAll('[data-testid=sessions] li')].every((li) => /Finished/.test(li.textContent)))
+    await shoot(page, 'sessions')
+    await page.locator('[data-testid=sessions] .open', { hasText: 'other.log' }).click()
+    await page.waitForFunction(() => document.title.startsWith('other.log'))
+    await at(page, 'histogram').locator('canvas').waitFor()
+    assert.equal(await number(page, 'lines-total'), 1000)
+    await page.goBack()
+    await page.waitForFunction(() => document.title.startsWith('access.log'))
+    await at(page, 'histogram').locator('canvas').waitFor()
+  },
+
+  async 'a class can be hidden, a panel opened'(page) {
+    await page.getByRole('button', { name: /^2xx/ }).click()
+    assert.equal(await page.getByRole('button', { name: /^2xx/ }).getAttribute('aria-pressed'), 'false')
+    await shoot(page, 'hidden-2xx')
+    await page.getByRole('button', { name: /^2xx/ }).click()
+    await at(page, 'panel-client').getByRole('button', { name: /more/ }).click()
+    assert.ok((await at(page, 'panel-client').locator('tbody tr').count()) > 10)
+  },
+
+  async 'a reload in the middle is taken up by dropping the file again'(page) {
+    await clear(page)
+    await page.goto('about:blank')
+    await page.goto(base)
+    wire.rate = 1_000_000
+    await send(page, file)
+    await state(page, 'receiving')
+    await at(page, 'lines-total').waitFor()
+    await page.waitForTimeout(700)
+    await page.reload()
+    await state(page, 'interrupted')
+    await accessible(page)
+    await shoot(page, 'interrupted')
+    assert.match(await at(page, 'notice').textContent(), /Connection lost at .* Drop the same file again/)
+    wire.mend()
+    const before = page.url()
+    await send(page, file)
+    await state(page, 'finished')
+    assert.equal(page.url(), before)
+    assert.equal(await number(page, 'lines-total'), lineCount)
+  },
+
+  async 'a lost connection goes on by itself'(page) {
+    await clear(page)
+    await page.goto('about:blank')
+    await page.goto(base)
+    wire.rate = 1_000_000
+    await send(page, file)
+    await state(page, 'receiving')
+    await page.waitForTimeout(700)
+    wire.cut()
+    await state(page, 'interrupted')
+    await shoot(page, 'lost')
+    wire.mend()
+    await state(page, 'finished')
+    assert.equal(await number(page, 'lines-total'), lineCount)
+  },
+
+  async 'cancel keeps what was read'(page) {
+    await clear(page)
+    await page.goto('about:blank')
+    await page.goto(base)
+    wire.rate = 1_000_000
+    await send(page, file)
+    await state(page, 'receiving')
+    await at(page, 'lines-total').waitFor()
+    await at(page, 'cancel').click()
+    await state(page, 'cancelled')
+    assert.match(await at(page, 'notice').textContent(), /^Cancelled at .* of .*stays below/)
+    assert.ok((await number(page, 'lines-total')) > 0)
+    await shoot(page, 'cancelled')
+  },
+
+  async 'an unknown format shows its lines and takes a format'(page) {
+    await send(page, odd)
+    await at(page, 'error').waitFor()
+    assert.match(await page.textContent('ol'), /<b>thing<\/b>/)
+    await accessible(page)
+    await shoot(page, 'failed')
+    await page.fill('#format', '%h')
+    await page.getByRole('button', { name: 'Read it as this' }).click()
+    await page.waitForFunction(() => !document.querySelector('[data-testid=error]') || !document.querySelector('#format')?.value)
+  },
+
+  async 'full is said, and told how to go on'(page) {
+    await clear(page)
+    const { sessions_max: max } = await page.evaluate(async () => (await fetch('/api/server')).json())
+    for (let i = 0; i < max; i++)
+      await page.evaluate((i) => fetch('/api/sessions', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ name: `other-${i}.log`, size: 5 }) }), i)
+    await page.goto('about:blank')
+    await page.goto(base)
+    await send(page, file)
+    await page.locator('[data-testid=error][data-code=sessions_full]').waitFor()
+    await shoot(page, 'full')
+    await page.getByRole('button', { name: 'Close other-0.log' }).first().click()
+    await page.getByRole('button', { name: 'Try again' }).click()
+    await state(page, 'finished')
+    await clear(page)
+  },
+
+  async 'the sample'(page) {
+    await page.goto('about:blank')
+    await page.goto(`${base.replace(/\/$/, '')}/#new`)
+    await at(page, 'sample').click()
+    await at(page, 'lines-total').waitFor()
+    await shoot(page, 'sample')
+    await clear(page)
+  },
+}
+
+let failed = 0
+const page = await open()
+for (const [name, step] of Object.entries(steps)) {
+  const begun = Date.now()
+  wire.mend()
+  try {
+    await step(page)
+    console.log(`ok    ${name} (${Date.now() - begun} ms)`)
+  } catch (error) {
+    failed++
+    console.log(`FAIL  ${name}\n${error.stack}`)
+    if (args.shots) await page.screenshot({ path: path.join(args.shots, `fail-${failed}.png`) })
+  }
+}
+for (const message of broken) console.log(`FAIL  ${message}`)
+await browser.close()
+wire.close()
+mock?.kill()
+rmSync(folder, { recursive: true })
+process.exit(failed + broken.length > 0 ? 1 : 0)
