@@ -133,8 +133,15 @@ def measured(job, setting):
             if not contender.missing() and not (round_number and done(contender, runs[contender.name])):
                 runs[contender.name].append(turn(contender, setting.runner))
     rows = [results.of_contender(contender, job.bytes, runs[contender.name]) for contender in contenders]
-    verified = job.verify() if job.verify else ([], True)
-    return results.of_job(job, rows, verified, machine.now())
+    return results.of_job(job, rows, verified(job), machine.now())
+
+
+def verified(job):
+    """A report of another shape than API.md says is a wrong one, not the end of the benchmark."""
+    try:
+        return job.verify() if job.verify else ([], True)
+    except (KeyError, TypeError, ValueError, OSError, subprocess.CalledProcessError) as error:
+        return [f"the reports could not be compared: {type(error).__name__}: {error}"], False
 
 
 def done(contender, runs):

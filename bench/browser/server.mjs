@@ -1,6 +1,6 @@
 // A server under test, and what Linux knows about its memory and its disk.
 import { spawn } from 'node:child_process';
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { constants, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 
 const LOOK_MS = 100;
@@ -19,7 +19,7 @@ export async function startServer(program, args) {
       peak_bytes: status(child.pid, 'VmHWM'),
       cpu_seconds: cpuSeconds(child.pid),
       write_bytes: io(child.pid).write_bytes - writtenAtStart,
-      files_open: [...files.seen],
+      files_written: [...files.seen],
     }),
     async stop() {
       files.stop();
@@ -35,24 +35,30 @@ function firstLine(stream) {
   return new Promise((resolve) => lines.once('line', (line) => resolve(line.trim())).once('close', () => resolve(null)));
 }
 
-// The regular files that a process had open at any look: an upload kept on disk would be one, deleted or not.
-// Its standard streams are ours, not its own.
+// The files that a process had open for writing at any look: an upload kept on a disk, or on a tmpfs, of which Linux
+// counts no writing, would be one, deleted or not. Devices, sockets and the like have other names. Its standard streams
+// are ours, not its own.
 function watchFiles(pid) {
   const seen = new Set();
-  const timer = setInterval(() => openFiles(pid).forEach((path) => seen.add(path)), LOOK_MS);
+  const timer = setInterval(() => filesForWriting(pid).forEach((path) => seen.add(path)), LOOK_MS);
   return { seen, stop: () => clearInterval(timer) };
 }
 
-function openFiles(pid) {
+function filesForWriting(pid) {
   try {
     const folder = `/proc/${pid}/fd`;
     const own = readdirSync(folder).filter((fd) => Number(fd) > 2);
-    const targets = own.map((fd) => readlinkSync(`${folder}/${fd}`));
-    return targets.filter((target) => target.startsWith('/') && !target.startsWith('/dev/') && !target.startsWith('/proc/'));
+    const written = own.filter((fd) => openForWriting(pid, fd)).map((fd) => readlinkSync(`${folder}/${fd}`));
+    return written.filter((target) => /^\/(?!dev\/(?!shm\/))/.test(target));
   } catch {
     // A descriptor was closed between the two calls; the next look comes soon.
     return [];
   }
+}
+
+function openForWriting(pid, fd) {
+  const flags = /^flags:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/fdinfo/${fd}`, 'utf8'))[1];
+  return (parseInt(flags, 8) & (constants.O_WRONLY | constants.O_RDWR)) !== 0;
 }
 
 function status(pid, name) {

@@ -27,22 +27,27 @@ const WAYS = {
   rorqual: { page: pages.rorqual, program: options.rorqual, args: ['serve', '--port', '0'] },
 };
 
-async function round(browser, name, { page: script, program, args }) {
-  const server = await startServer(program, args);
+// A round that fails is told as such, and does not end the others.
+async function round(browser, name, way) {
+  let server;
   try {
-    const { page } = browser;
-    await page.open(server.url, script.ready);
-    await page.evaluate(script.watch);
-    const cpuBefore = treeCpuSeconds(browser.pid);
-    await page.chooseFile('#file', options.file);
-    const measured = await within(UPLOAD_MS_MAX, page.evaluate('window.bench'));
-    return { way: name, ...measured, browser_cpu_seconds: treeCpuSeconds(browser.pid) - cpuBefore, server: server.usage() };
+    server = await startServer(way.program, way.args);
+    return { way: name, ...(await upload(browser, server, way.page)), server: server.usage() };
   } catch (error) {
-    return { way: name, failure: error.message.split('\n')[0], server: server.usage() };
+    return { way: name, failure: error.message.split('\n')[0], server: null };
   } finally {
     await browser.page.open('about:blank', 'true').catch(() => {});
-    await server.stop();
+    await server?.stop();
   }
+}
+
+async function upload({ page, pid }, server, script) {
+  await page.open(server.url, script.ready);
+  await page.evaluate(script.watch);
+  const cpuBefore = treeCpuSeconds(pid);
+  await page.chooseFile('#file', options.file);
+  const measured = await within(UPLOAD_MS_MAX, page.evaluate('window.bench'));
+  return { ...measured, browser_cpu_seconds: treeCpuSeconds(pid) - cpuBefore };
 }
 
 async function within(ms, promise) {

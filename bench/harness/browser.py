@@ -55,26 +55,27 @@ def row(way, rounds, log_bytes):
 
 def run_of(one):
     """CPU is the server's; the browser's is in `extra`."""
+    server = one["server"] or {}
     return measure.Run(
         seconds=one.get("seconds", 0.0),
-        cpu_seconds=one["server"]["cpu_seconds"],
-        peak_bytes=one["server"]["peak_bytes"],
+        cpu_seconds=server.get("cpu_seconds", 0.0),
+        peak_bytes=server.get("peak_bytes", 0),
         wrong=one.get("failure", ""),
         extra={key: one.get(key) for key in ("histogram_seconds", "browser_cpu_seconds", "server")},
     )
 
 
 def said(rounds):
-    """Sentences about our rounds, and whether the promise that nothing is written to disk was kept."""
+    """Sentences about our rounds, and whether they kept the promise that nothing is written to disk."""
     ours = [one for one in rounds if one["way"] == "rorqual"]
     good = [one for one in ours if not one.get("failure")]
     if not good:
         return ["rorqual serve finished no upload"], not ours
     first = [one["histogram_seconds"] for one in good if one["histogram_seconds"] is not None]
     written = max(one["server"]["write_bytes"] for one in good)
-    files = sorted({path for one in good for path in one["server"]["files_open"]})
+    files = sorted({path for one in good for path in one["server"]["files_written"]})
     lines = [
         f"first histogram after {statistics.median(first):.2f} s" if first else "no histogram was seen",
-        f"the server wrote {written:,} bytes to disk and had these files open: {', '.join(files) or 'none'}",
+        f"the server wrote {written:,} bytes to disk and had open for writing: {', '.join(files) or 'none'}",
     ]
-    return lines, bool(first) and written == 0 and len(good) == len(ours)
+    return lines, bool(first) and written == 0 and not files and len(good) == len(ours)

@@ -1,5 +1,6 @@
 // Drives the built page in Chromium against any server of API.md and takes pictures of what it sees.
 //   node test/smoke.mjs [--base URL] [--shots DIR]      without --base: against mock/server.mjs
+// URL may be the one `rorqual serve` prints, token and all.
 // Nothing here is special to the mock: the browser reaches the server through a wire (wire.mjs) that can be slow or cut.
 
 import assert from 'node:assert/strict'
@@ -292,7 +293,7 @@ const steps = {
 
   async 'the sample'(page) {
     await page.goto('about:blank')
-    await page.goto(`${base.replace(/\/$/, '')}/#new`)
+    await page.goto(Object.assign(new URL(base), { hash: 'new' }).href)
     await at(page, 'sample').click()
     await at(page, 'lines-total').waitFor()
     await shoot(page, 'sample')

@@ -1,1 +1,21 @@
-//! serve
+//! The log explorer's server: uploads that are analysed while they arrive, and live views of them.
+//!
+//! The interface is described in `API.md`. Async code only moves bytes and answers; each analysis is a blocking run
+//! of `rorqual-table` on threads of its own, fed through pooled blocks. A consumer that is behind holds the
+//! blocks, the upload then finds none free, stops reading its socket, and TCP slows the sender.
+//! Nothing that is uploaded is written to disk.
+
+mod api;
+mod error;
+mod feed;
+mod guard;
+mod limits;
+mod live;
+mod page;
+mod server;
+mod session;
+mod sessions;
+mod upload;
+
+pub use limits::SESSIONS_MAX_DEFAULT;
+pub use server::{Config, Server, StartError};

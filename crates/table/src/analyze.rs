@@ -26,6 +26,8 @@ pub struct Settings {
     pub span: Span,
     /// The formats that come into question.
     pub formats: Formats,
+    /// Buffers of the pool beside those of the run, for whoever fills blocks before the run takes them.
+    pub feed_buffers: usize,
 }
 
 /// Which formats an input may have.
@@ -45,6 +47,7 @@ pub struct Shares {
     /// For the tables of distinct values.
     pub tables_bytes: u64,
     line_bytes_max: usize,
+    buffers: usize,
 }
 
 impl Settings {
@@ -54,7 +57,7 @@ impl Settings {
     /// When there is too little; the error prints the sum.
     pub fn shares(&self, program_bytes: u64, analyses: u64) -> Result<Shares, BudgetError> {
         let threads = self.threads.unwrap_or_else(|| self.threads_fitting(analyses));
-        let buffers = buffers_needed(threads) as u64;
+        let buffers = buffers_needed(threads) + self.feed_buffers;
         let buffer = buffer_bytes(self.line_bytes_max) as u64;
         let mut budget = Budget::new(self.memory_bytes);
         let times = if analyses == 1 { String::new() } else { format!("{analyses} x ") };
@@ -62,14 +65,14 @@ impl Settings {
         // Rounding of the allocator, which nobody can name.
         budget.reserve("a tenth, unassigned", self.memory_bytes / 10);
         budget.reserve(format!("{times}{threads} threads"), analyses * threads as u64 * limits::THREAD_BYTES);
-        budget.reserve(format!("{times}{buffers} blocks, each with room for one line (--line-max)"), analyses * buffers * buffer);
+        budget.reserve(format!("{times}{buffers} blocks, each with room for one line (--line-max)"), analyses * buffers as u64 * buffer);
         budget.reserve(format!("{times}decoder"), analyses * decoder_bytes(self.memory_bytes / analyses));
         budget.reserve(format!("{times}{threads} workers' dictionaries"), analyses * threads as u64 * WORKER_BYTES);
         budget.reserve(format!("{times}timeline, sums, samples"), analyses * FIXED_BYTES);
         let tables_bytes = (budget.rest_bytes() / analyses).max(TABLES_BYTES_MIN);
         budget.reserve(format!("{times}tables of distinct values"), analyses * tables_bytes);
         budget.check()?;
-        Ok(Shares { threads, tables_bytes, line_bytes_max: self.line_bytes_max })
+        Ok(Shares { threads, tables_bytes, line_bytes_max: self.line_bytes_max, buffers })
     }
 
     fn threads_fitting(&self, analyses: u64) -> usize {
@@ -84,7 +87,7 @@ impl Shares {
     /// A pool for one run.
     #[must_use]
     pub fn pool(&self) -> Pool {
-        Pool::new(buffer_bytes(self.line_bytes_max), buffers_needed(self.threads))
+        Pool::new(buffer_bytes(self.line_bytes_max), self.buffers)
     }
 }
 

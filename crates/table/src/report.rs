@@ -3,7 +3,7 @@
 //! The fields are the schema `rorqual.logs/1`, which is described in `crates/serve/API.md`.
 
 pub use crate::aggregate::Sample;
-use crate::aggregate::{Amount, Analysis, Buckets, CLASSES, LineCounts, Spread, Top, TopRow, sort_rows};
+use crate::aggregate::{Amount, Analysis, Buckets, CLASSES, KEY_BYTES_SHOWN, LineCounts, Spread, Top, TopRow, sort_rows};
 use crate::format::Field;
 use serde::Serialize;
 use std::collections::HashMap;
@@ -294,7 +294,7 @@ fn class_top(sums: &HashMap<String, Amount>, count: usize) -> Top {
 fn to_panel(field: &'static str, title: &'static str, top: Top) -> Panel {
     let exact = top.floor == 0;
     let row = |row: TopRow| Row {
-        value: String::from_utf8_lossy(&row.key).into_owned(),
+        value: shown_value(&row.key),
         hits: row.amount.hits,
         hits_max: row.amount.hits + row.missed,
         bytes: row.amount.bytes,
@@ -308,6 +308,16 @@ fn to_panel(field: &'static str, title: &'static str, top: Top) -> Panel {
         error_max: top.floor,
         rows: top.rows.into_iter().map(row).collect(),
     }
+}
+
+/// A value as text; one that is too long to show ends in `…`.
+fn shown_value(key: &[u8]) -> String {
+    let cut = key.len() > KEY_BYTES_SHOWN;
+    let mut text = String::from_utf8_lossy(&key[..key.len().min(KEY_BYTES_SHOWN)]).into_owned();
+    if cut {
+        text.push('…');
+    }
+    text
 }
 
 fn status_rows(status: &[Amount]) -> Vec<StatusRow> {

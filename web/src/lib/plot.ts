@@ -179,7 +179,11 @@ export class Plot {
   }
 
   private ticks(u: uPlot) {
-    return timeTicks(this.scene.view, u.width - axisPx, this.scene.zone)
+    const { view, zone } = this.scene
+    const width = u.width - axisPx
+    // A label at the very end would be cut.
+    const last = view.to - (20 * (view.to - view.from)) / width
+    return timeTicks(view, width, zone).filter((tick) => tick.at <= last)
   }
 
   private binWidth(u: uPlot): number {

@@ -34,6 +34,7 @@ interface OwnUpload {
 
 const zoomEveryMs = 500
 const sessionsEveryMs = 3000
+const createAgainMs = 500
 
 const env: Env = {
   xhr: () => new XMLHttpRequest(),
@@ -193,7 +194,7 @@ class Store {
     this.live = live
     this.server = live.server
     this.lost = false
-    this.uploads.get(live.session.id)?.upload.serverAt(live.session.offset)
+    this.uploads.get(live.session.id)?.upload.serverSays(live.session)
     if (this.place.span !== null) this.fetchZoom()
   }
 
@@ -202,8 +203,8 @@ class Store {
       const [server, sessions] = await Promise.all([api.server(), api.sessions()])
       this.server = server
       this.sessions = sessions
-      for (const session of sessions) this.uploads.get(session.id)?.upload.serverAt(session.offset)
-      if (this.problem?.code === 'no_answer') this.problem = null
+      for (const session of sessions) this.uploads.get(session.id)?.upload.serverSays(session)
+      if (this.problem?.code === 'no_answer' && this.problem.file === null) this.problem = null
     } catch (error) {
       this.complain(error, null)
     }
@@ -268,8 +269,11 @@ class Store {
   private async next(): Promise<void> {
     if (this.starting) return
     this.starting = true
-    await this.startNext()
-    this.starting = false
+    try {
+      await this.startNext()
+    } finally {
+      this.starting = false
+    }
   }
 
   private async startNext(): Promise<void> {
@@ -277,10 +281,14 @@ class Store {
     const busy = [...this.uploads.values()].some(({ state }) => state.phase === 'sending' || state.phase === 'waiting')
     if (!file || busy) return
     this.queue = rest
+    await this.sendWhereItBelongs(file)
+  }
+
+  private async sendWhereItBelongs(file: File): Promise<void> {
     await this.look()
     const cutOff = resumable(file, this.sessions, (id) => isActive(this.uploads.get(id)?.state))
-    if (cutOff) return this.send(file, cutOff)
-    await this.sendNew(file, null)
+    if (cutOff) this.send(file, cutOff)
+    else await this.sendNew(file, null)
   }
 
   /** Asked for by the reader: it shows itself. */
@@ -292,9 +300,20 @@ class Store {
 
   private async sendNew(file: File, format: string | null): Promise<void> {
     try {
-      this.send(file, await api.create(file.name, file.size, format))
+      this.send(file, await this.create(file, format))
     } catch (error) {
       this.complain(error, file)
+    }
+  }
+
+  /** Once more if no answer came: a browser does not repeat a POST on a connection that was closed while idle. */
+  private async create(file: File, format: string | null): Promise<Session> {
+    try {
+      return await api.create(file.name, file.size, format)
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.status !== 0) throw error
+      await new Promise((go) => setTimeout(go, createAgainMs))
+      return api.create(file.name, file.size, format)
     }
   }
 

@@ -109,7 +109,7 @@ test('sends one slice from the offset to the end, then is done', async () => {
 })
 
 test('a lost connection goes on by itself from where the server is', async () => {
-  upload.serverAt(400)
+  upload.serverSays({ offset: 400, state: 'receiving' })
   w.last().error()
   await settle()
   expect(upload.state).toMatchObject({ phase: 'waiting', offset: 400, retryAt: backoffMs[0] })
@@ -138,7 +138,7 @@ test('progress makes the waits short again', async () => {
     await settle()
     expect(upload.state.retryAt).toBe(w.time + (backoffMs[0] ?? 0))
     await w.pass(backoffMs[0] ?? 0)
-    upload.serverAt(400 + turn)
+    upload.serverSays({ offset: 400 + turn, state: 'receiving' })
   }
 })
 
@@ -159,6 +159,15 @@ test('finished elsewhere is done', async () => {
   w.last().answer(409, { code: 'finished', message: '' })
   await settle()
   expect(upload.state.phase).toBe('done')
+})
+
+test('finished, but the answer is lost, is done', async () => {
+  upload.serverSays({ offset: size, state: 'finished' })
+  upload.serverSays({ offset: size, state: 'finished' })
+  expect(upload.state.phase).toBe('sending')
+  await w.pass(2000)
+  expect(upload.state.phase).toBe('done')
+  expect(w.timers).toHaveLength(0)
 })
 
 test('an unknown format fails with its lines, also when the refusal arrives as a lost connection', async () => {
@@ -191,7 +200,7 @@ test('silence on both sides is told, and any movement ends it', async () => {
   expect(upload.state.stalled).toBe(false)
   await w.pass(2000)
   expect(upload.state).toMatchObject({ phase: 'sending', stalled: true })
-  upload.serverAt(10)
+  upload.serverSays({ offset: 10, state: 'receiving' })
   expect(upload.state.stalled).toBe(false)
 })
 

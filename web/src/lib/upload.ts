@@ -65,6 +65,7 @@ export interface Env {
 export const backoffMs = [500, 1000, 2000, 4000, 8000]
 export const stallMs = 20_000
 const watchMs = 1000
+const answerMs = 2000
 
 const noAnswer: ServerError = { code: 'connection_lost', message: 'the connection was lost' }
 const unreadable: ServerError = {
@@ -76,6 +77,7 @@ export class Upload {
   state: UploadState
   private xhr: XhrLike | null = null
   private attempt = 0
+  private ending = false
   private movedAt = 0
   private stop: (() => void)[] = []
   private readonly picked: { size: number; lastModified: number }
@@ -105,9 +107,15 @@ export class Upload {
     this.watch()
   }
 
-  /** The server says how far it is (from the live events). */
-  serverAt(offset: number): void {
-    if (this.state.phase !== 'sending' || offset <= this.state.offset) return
+  /** What the server says of the session, from the live events. */
+  serverSays({ offset, state }: Pick<Session, 'offset' | 'state'>): void {
+    if (this.state.phase !== 'sending') return
+    if (state === 'finished' && !this.ending) {
+      // Its answer to the request should be on the way; if that is lost, nothing else is.
+      this.ending = true
+      this.stop.push(this.env.after(answerMs, () => void this.finish()))
+    }
+    if (offset <= this.state.offset) return
     this.attempt = 0 // it gets somewhere: the next loss starts with short waits again
     this.set({ offset, error: null })
     this.moved()

@@ -122,7 +122,7 @@ export function problemText(code: string, message: string, sessionsMax: number |
     case 'sessions_full':
       return sentence(`${first}all ${sessionsMax === null ? '' : `${count(sessionsMax)} `}sessions are in use. Close one, then try again`)
     case 'no_answer':
-      return 'rorqual does not answer. Is it still running?'
+      return sentence(`${first}rorqual does not answer. Is it still running?`)
     case 'http_401':
     case 'unauthorized':
       return 'This page needs the whole link that rorqual printed, with its token.'
@@ -137,5 +137,5 @@ export function problemText(code: string, message: string, sessionsMax: number |
 /** A name keeps its letters; a message of the server begins as a sentence does. */
 function sentence(text: string): string {
   const begins = /^\S+\.\S/.test(text) ? text : text.charAt(0).toUpperCase() + text.slice(1)
-  return begins.endsWith('.') ? begins : `${begins}.`
+  return /[.?]$/.test(begins) ? begins : `${begins}.`
 }

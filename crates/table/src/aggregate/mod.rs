@@ -15,7 +15,7 @@ pub use timeline::CLASSES;
 pub use totals::LineCounts;
 pub use worker::Worker;
 
-pub(crate) use tally::{Amount, Top, TopRow, sort_rows};
+pub(crate) use tally::{Amount, KEY_BYTES_SHOWN, Top, TopRow, sort_rows};
 pub(crate) use timeline::Buckets;
 pub(crate) use totals::{Spread, Totals};
 

@@ -23,6 +23,10 @@ const SKETCH_LOG_REGISTERS: u8 = 12;
 
 const SLOTS_MIN: usize = 64;
 
+/// Bytes of a value that a top row has; one byte more tells that there is more. A path may be as long as a line, and
+/// a report of hundreds of such rows would outweigh the tables it is made from.
+pub(crate) const KEY_BYTES_SHOWN: usize = 1024;
+
 /// Part of a shard's share that its tables may fill; the rest is for the copy while one of them grows.
 const FILL: f64 = 0.88;
 
@@ -366,7 +370,8 @@ impl Best {
         if entry.hits < self.bar {
             return;
         }
-        let key = key_at(&shard.arena, entry.start).to_vec();
+        let key = key_at(&shard.arena, entry.start);
+        let key = key[..key.len().min(KEY_BYTES_SHOWN + 1)].to_vec();
         self.rows.push(TopRow { key, amount: entry.amount(), missed: entry.missed.into() });
         if self.rows.len() >= 2 * self.count.max(1) {
             self.cut();

@@ -4,13 +4,15 @@
 //! all others are stepped over. Nested objects are entered only where a key path leads into them, and the
 //! rest is skipped by counting brackets, so that no depth of nesting costs stack.
 
+use super::escape::undo_escapes;
 use super::general::{self, needed, present, status};
+use super::memo::KeyMemo;
 use super::number::{self, Unit};
 use super::record::{Draft, Flaw, Outcome};
 use super::request;
 use super::time::{self, CLF_BYTES, ClfClock, Instant};
 use crate::format::Field;
-use crate::format::json::{JsonKeys, KEY_BYTES_MAX, Meaning};
+use crate::format::json::{JsonKeys, Meaning};
 use crate::format::program::Part;
 
 /// What a parser keeps from line to line.
@@ -18,57 +20,16 @@ use crate::format::program::Part;
 pub(crate) struct JsonState {
     /// Strings of the current line whose escapes were undone.
     scratch: Vec<u8>,
-    memo: Box<[MemoEntry]>,
+    memo: KeyMemo,
 }
-
-/// Keys remembered with their meaning. The lines of a log repeat the same few dozen.
-const MEMO_ENTRIES: usize = 256;
-
-#[derive(Clone, Copy, Debug)]
-struct MemoEntry {
-    object: u8,
-    /// Length of the key; 255 for an entry that holds none.
-    key_bytes: u8,
-    key: [u8; KEY_BYTES_MAX],
-    meaning: Meaning,
-}
-
-const NO_ENTRY: MemoEntry =
-    MemoEntry { object: 0, key_bytes: 255, key: [0; KEY_BYTES_MAX], meaning: Meaning { slot: None, object: None } };
 
 impl JsonState {
     pub(crate) fn new() -> JsonState {
-        JsonState { scratch: Vec::new(), memo: vec![NO_ENTRY; MEMO_ENTRIES].into() }
-    }
-
-    #[inline]
-    fn meaning(&mut self, keys: &JsonKeys, object: u8, key: &[u8]) -> Meaning {
-        if key.len() > KEY_BYTES_MAX {
-            return Meaning::default();
+        JsonState {
+            scratch: Vec::new(),
+            memo: KeyMemo::new(),
         }
-        let at = memo_index(object, key);
-        let entry = &self.memo[at];
-        if entry.object == object && usize::from(entry.key_bytes) == key.len() && &entry.key[..key.len()] == key {
-            return entry.meaning;
-        }
-        self.remember(keys, object, key, at)
     }
-
-    #[cold]
-    fn remember(&mut self, keys: &JsonKeys, object: u8, key: &[u8], at: usize) -> Meaning {
-        let meaning = keys.meaning(object, key);
-        let mut entry = MemoEntry { object, key_bytes: key.len() as u8, meaning, ..NO_ENTRY };
-        entry.key[..key.len()].copy_from_slice(key);
-        self.memo[at] = entry;
-        meaning
-    }
-}
-
-fn memo_index(object: u8, key: &[u8]) -> usize {
-    let (first, last) = (key.first().copied().unwrap_or(0), key.last().copied().unwrap_or(0));
-    let middle = key.get(key.len() / 2).copied().unwrap_or(0);
-    let bytes = u32::from_le_bytes([first, last, middle, key.len() as u8 ^ object.rotate_left(4)]);
-    (bytes.wrapping_mul(0x9e37_79b1) >> 24) as usize % MEMO_ENTRIES
 }
 
 /// A value as found: in the line itself, or in the scratch from where to where.
@@ -130,22 +91,39 @@ pub(crate) fn parse<'a>(
         return Outcome::Blank;
     }
     state.scratch.clear();
-    let mut scan = Scan { keys, state, line, at: 0, held: [None; KINDS] };
+    let mut scan = Scan {
+        keys,
+        state,
+        line,
+        at: 0,
+        held: [None; KINDS],
+    };
     let scanned = scan.line();
     let (held, at) = (scan.held, scan.at);
     let scratch = &*state.scratch;
-    let mut fill = Fill { keys, clock, held, scratch, draft: Draft::default() };
+    let mut fill = Fill {
+        keys,
+        clock,
+        held: &held,
+        scratch,
+        draft: Draft::default(),
+    };
     fill.all();
     match scanned {
         Ok(()) => {}
-        Err(Stopped::Broken) => fill.draft.note(Flaw::NotJson(u32::try_from(at).unwrap_or(u32::MAX))),
+        Err(Stopped::Broken) => fill
+            .draft
+            .note(Flaw::NotJson(u32::try_from(at).unwrap_or(u32::MAX))),
         Err(Stopped::TextAfter) => fill.draft.note(Flaw::TextAfter),
     }
-    let is_access = [STATUS, METHOD, TARGET, PATH, REQUEST].iter().any(|kind| held[*kind].is_some());
+    let is_access = [STATUS, METHOD, TARGET, PATH, REQUEST]
+        .iter()
+        .any(|kind| held[*kind].is_some());
     if !is_access && scanned.is_ok() {
         return Outcome::Rejected(Flaw::NoAccess);
     }
-    fill.draft.outcome(needed(Field::Time.bit() | Field::Status.bit()))
+    fill.draft
+        .outcome(needed(Field::Time.bit() | Field::Status.bit()))
 }
 
 /// Why the scan of a line ended before its end.
@@ -177,7 +155,11 @@ impl<'a> Scan<'_, 'a> {
         self.expect(b'{')?;
         self.object(0)?;
         self.space();
-        if self.at == self.line.len() { Ok(()) } else { Err(Stopped::TextAfter) }
+        if self.at == self.line.len() {
+            Ok(())
+        } else {
+            Err(Stopped::TextAfter)
+        }
     }
 
     /// The members of an object whose `{` is behind us, up to its `}`. Entering an object makes its path
@@ -193,7 +175,7 @@ impl<'a> Scan<'_, 'a> {
             self.space();
             self.expect(b':')?;
             self.space();
-            let meaning = self.state.meaning(self.keys, object, key.text);
+            let meaning = self.state.memo.meaning(self.keys, object, key.text);
             self.value(meaning)?;
             self.space();
             if self.take(b'}') {
@@ -223,7 +205,10 @@ impl<'a> Scan<'_, 'a> {
             Some(b'[') => self.array(meaning)?,
             Some(_) => {
                 let text = self.scalar()?;
-                if let Some(slot) = meaning.slot.filter(|_| !matches!(text, b"null" | b"true" | b"false")) {
+                if let Some(slot) = meaning
+                    .slot
+                    .filter(|_| !matches!(text, b"null" | b"true" | b"false"))
+                {
                     self.hold(slot, |_scratch| Text::Line(text));
                 }
             }
@@ -262,7 +247,9 @@ impl<'a> Scan<'_, 'a> {
     #[inline]
     fn hold(&mut self, slot: u16, text: impl FnOnce(&mut Vec<u8>) -> Text<'a>) {
         let known = self.keys.slot(slot);
-        let Some(kind) = kind(&known.part) else { return };
+        let Some(kind) = kind(&known.part) else {
+            return;
+        };
         if self.held[kind].is_some_and(|held| held.rank < known.rank) {
             return;
         }
@@ -301,7 +288,8 @@ impl<'a> Scan<'_, 'a> {
         let rest = &self.line[self.at..];
         let is_end = |byte: &u8| matches!(byte, b',' | b'}' | b']' | b' ' | b'\t');
         let length = rest.iter().position(is_end).unwrap_or(rest.len());
-        let is_scalar = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.');
+        let is_scalar =
+            |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.');
         if length == 0 || !rest[..length].iter().all(is_scalar) {
             return Err(Stopped::Broken);
         }
@@ -345,7 +333,11 @@ impl<'a> Scan<'_, 'a> {
 
     #[inline]
     fn expect(&mut self, byte: u8) -> Result<(), Stopped> {
-        if self.take(byte) { Ok(()) } else { Err(Stopped::Broken) }
+        if self.take(byte) {
+            Ok(())
+        } else {
+            Err(Stopped::Broken)
+        }
     }
 
     #[inline]
@@ -356,63 +348,11 @@ impl<'a> Scan<'_, 'a> {
     }
 }
 
-/// Appends `text` to `out` with its escapes undone. What is no JSON escape (nginx without `escape=json`
-/// writes `\x22`) stays as it is; half a surrogate pair becomes U+FFFD.
-fn undo_escapes(text: &[u8], out: &mut Vec<u8>) {
-    let mut rest = text;
-    while let Some(slash) = memchr::memchr(b'\\', rest) {
-        out.extend_from_slice(&rest[..slash]);
-        rest = &rest[slash..];
-        let length = undo_escape(rest, out);
-        rest = &rest[length..];
-    }
-    out.extend_from_slice(rest);
-}
-
-/// Undoes the escape that `text` begins with; gives its length.
-fn undo_escape(text: &[u8], out: &mut Vec<u8>) -> usize {
-    let byte = match text.get(1) {
-        Some(byte @ (b'"' | b'\\' | b'/')) => *byte,
-        Some(b'b') => 8,
-        Some(b'f') => 12,
-        Some(b'n') => b'\n',
-        Some(b'r') => b'\r',
-        Some(b't') => b'\t',
-        Some(b'u') => return undo_unicode(text, out),
-        _ => {
-            out.push(b'\\');
-            return 1;
-        }
-    };
-    out.push(byte);
-    2
-}
-
-fn undo_unicode(text: &[u8], out: &mut Vec<u8>) -> usize {
-    let Some(first) = code_unit(text) else {
-        out.push(b'\\');
-        return 1;
-    };
-    let (code, length) = match (first, code_unit(text.get(6..).unwrap_or(&[]))) {
-        (0xd800..=0xdbff, Some(second @ 0xdc00..=0xdfff)) => (0x1_0000 + ((first - 0xd800) << 10) + (second - 0xdc00), 12),
-        _ => (first, 6),
-    };
-    let character = char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER);
-    out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
-    length
-}
-
-/// The number of a `\u1234` that `text` begins with.
-fn code_unit(text: &[u8]) -> Option<u32> {
-    let digits = text.strip_prefix(b"\\u")?.get(..4)?;
-    digits.iter().try_fold(0, |code, byte| Some(code * 16 + char::from(*byte).to_digit(16)?))
-}
-
 /// Makes a record of the values held.
 struct Fill<'p, 'a> {
     keys: &'p JsonKeys,
     clock: &'p mut ClfClock,
-    held: [Option<Held<'a>>; KINDS],
+    held: &'p [Option<Held<'a>>; KINDS],
     scratch: &'a [u8],
     draft: Draft<'a>,
 }
@@ -422,7 +362,9 @@ impl<'a> Fill<'_, 'a> {
         let has_request = self.request();
         for kind in 0..KINDS {
             let is_request = (REQUEST..=PROTOCOL).contains(&kind);
-            let Some(held) = self.held[kind].filter(|_| !(is_request && has_request) && kind != REQUEST) else {
+            let Some(held) =
+                self.held[kind].filter(|_| !(is_request && has_request) && kind != REQUEST)
+            else {
                 continue;
             };
             let part = &self.keys.slot(held.slot).part;
@@ -437,12 +379,15 @@ impl<'a> Fill<'_, 'a> {
     /// Reads the request line, if there is one: it says method, target and protocol at once. One that is
     /// not sound counts as a flaw only where no other keys say the same.
     fn request(&mut self) -> bool {
-        let Some(held) = self.held[REQUEST] else { return false };
+        let Some(held) = self.held[REQUEST] else {
+            return false;
+        };
         let text = self.text(held);
         match request::read(text, &mut self.draft.record) {
             Ok(()) => !present(text).is_empty(),
             Err(flaw) => {
-                let says_same = self.held[METHOD].is_some() && self.held[TARGET].or(self.held[PATH]).is_some();
+                let says_same =
+                    self.held[METHOD].is_some() && self.held[TARGET].or(self.held[PATH]).is_some();
                 if !says_same {
                     self.draft.note(flaw);
                 }
@@ -480,8 +425,12 @@ impl<'a> Fill<'_, 'a> {
             Part::Bytes => record.bytes = general::bytes(text)?,
             Part::Referrer => record.referrer = text,
             Part::Agent => record.agent = text,
-            Part::RequestTime(unit) => record.request_time_us = duration(text, *unit, Field::RequestTime)?,
-            Part::UpstreamTime(unit) => record.upstream_time_us = duration(text, *unit, Field::UpstreamTime)?,
+            Part::RequestTime(unit) => {
+                record.request_time_us = duration(text, *unit, Field::RequestTime)?;
+            }
+            Part::UpstreamTime(unit) => {
+                record.upstream_time_us = duration(text, *unit, Field::UpstreamTime)?;
+            }
             _ => {}
         }
         Ok(())
@@ -500,7 +449,10 @@ impl<'a> Fill<'_, 'a> {
 
 /// A time in any of the forms that JSON logs have: RFC 3339, common log, or Unix time in any unit.
 fn any_time(clock: &mut ClfClock, text: &[u8]) -> Result<Instant, Flaw> {
-    let text = text.strip_prefix(b"[").and_then(|text| text.strip_suffix(b"]")).unwrap_or(text);
+    let text = text
+        .strip_prefix(b"[")
+        .and_then(|text| text.strip_suffix(b"]"))
+        .unwrap_or(text);
     if text.len() == CLF_BYTES && text[2] == b'/' {
         return general::clf(clock, text);
     }
@@ -532,22 +484,6 @@ fn duration(text: &[u8], unit: Unit, field: Field) -> Result<Option<u64>, Flaw> 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn undone(text: &str) -> String {
-        let mut out = Vec::new();
-        undo_escapes(text.as_bytes(), &mut out);
-        String::from_utf8_lossy(&out).into_owned()
-    }
-
-    #[test]
-    fn escapes() {
-        assert_eq!(undone(r"/a\u0026b\/c"), "/a&b/c");
-        assert_eq!(undone(r#"\"\\\t\x22"#), "\"\\\t\\x22");
-        assert_eq!(undone(r"\ud83d\ude00"), "\u{1f600}");
-        assert_eq!(undone(r"\ud83d-\udc00"), "\u{fffd}-\u{fffd}");
-        assert_eq!(undone(r"\u12"), r"\u12");
-        assert_eq!(undone(r"\"), r"\");
-    }
 
     #[test]
     fn ports_are_cut() {

@@ -7,8 +7,10 @@
 
 mod clock;
 mod combined;
+mod escape;
 mod general;
 mod json;
+mod memo;
 pub(crate) mod number;
 pub mod record;
 mod request;
@@ -34,7 +36,11 @@ impl Parser {
     /// A parser for lines of `format`.
     pub fn new(format: &Format) -> Parser {
         let json = matches!(format.kind(), Kind::Json(_)).then(JsonState::new);
-        Parser { format: format.clone(), clock: ClfClock::default(), json }
+        Parser {
+            format: format.clone(),
+            clock: ClfClock::default(),
+            json,
+        }
     }
 
     /// Reads one line, given without its final newline; a carriage return at its end is ignored.
@@ -63,10 +69,13 @@ impl Parser {
 
 #[inline]
 fn parse_text<'a>(program: &Program, clock: &mut ClfClock, line: &'a [u8]) -> Outcome<'a> {
-    if program.shape == Shape::Combined
-        && let Some(record) = combined::parse(clock, line)
-    {
-        return Outcome::Parsed(record);
+    if program.shape == Shape::Combined {
+        let mut outcome = Outcome::Parsed(Record::default());
+        if let Outcome::Parsed(record) = &mut outcome
+            && combined::parse(clock, line, record).is_some()
+        {
+            return outcome;
+        }
     }
     general::parse(program, clock, line)
 }

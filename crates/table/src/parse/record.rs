@@ -108,7 +108,9 @@ impl fmt::Display for Flaw {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Flaw::Start => f.write_str("the line does not begin as the format says"),
-            Flaw::Unclosed(spot, mark) => write!(f, "no closing {:?} after the {spot}", mark.to_string()),
+            Flaw::Unclosed(spot, mark) => {
+                write!(f, "no closing {:?} after the {spot}", mark.to_string())
+            }
             Flaw::Missing(spot) => write!(f, "the line ends before the {spot}"),
             Flaw::NotNumber(field) => write!(f, "{} is not a number", field.title()),
             Flaw::TooLarge(field) => write!(f, "{} does not fit in 64 bits", field.title()),
@@ -145,7 +147,9 @@ impl<'a> Draft<'a> {
     pub(crate) fn outcome(self, needed: u16) -> Outcome<'a> {
         match self.flaw {
             None => Outcome::Parsed(self.record),
-            Some(flaw) if self.flaws == 1 && self.sound & needed == needed => Outcome::Repaired(self.record, flaw),
+            Some(flaw) if self.flaws == 1 && self.sound & needed == needed => {
+                Outcome::Repaired(self.record, flaw)
+            }
             Some(flaw) => Outcome::Rejected(flaw),
         }
     }
@@ -184,7 +188,9 @@ fn bytes_of<'a>(record: &Record<'a>, field: Field) -> &'a [u8] {
         Field::Protocol => record.protocol,
         Field::Referrer => record.referrer,
         Field::Agent => record.agent,
-        Field::Time | Field::Status | Field::Bytes | Field::RequestTime | Field::UpstreamTime => &[],
+        Field::Time | Field::Status | Field::Bytes | Field::RequestTime | Field::UpstreamTime => {
+            &[]
+        }
     }
 }
 
@@ -204,5 +210,9 @@ pub(crate) fn field_text(record: &Record<'_>, field: Field) -> Option<String> {
 }
 
 fn seconds(duration_us: u64) -> String {
-    format!("{}.{:06} s", duration_us / 1_000_000, duration_us % 1_000_000)
+    format!(
+        "{}.{:06} s",
+        duration_us / 1_000_000,
+        duration_us % 1_000_000
+    )
 }

@@ -23,6 +23,9 @@ use tempfile::NamedTempFile;
 
 const MEMORY_BYTES_DEFAULT: u64 = 256 << 20;
 
+/// The gather sink of `--rejects` holds one buffer.
+const REJECT_BUFFERS: usize = 1;
+
 /// Lines shown when a format was guessed and does not fit well.
 const PREVIEW_LINES: usize = 2;
 
@@ -66,6 +69,7 @@ fn settings(common: &Common, args: &LogsArgs) -> Result<Settings, String> {
         line_bytes_max: line_bytes_max(&args.format)?,
         span: Span { since_us: time(&args.since)?, until_us: time(&args.until)? },
         formats: formats(&args.format)?,
+        feed_buffers: REJECT_BUFFERS,
     })
 }
 

@@ -1,0 +1,55 @@
+//! `PUT /api/sessions/{id}/data`
+
+use crate::error::ApiError;
+use crate::feed::{Interruption, idle_max};
+use crate::session::{Session, State};
+use axum::body::Body;
+use axum::http::StatusCode;
+use std::sync::Arc;
+
+/// Takes a body into a session; comes back when everything is analysed, or when the upload is interrupted.
+pub(crate) async fn upload(session: Arc<Session>, offset: u64, body: Body) -> Result<(), ApiError> {
+    let mut feed = session.begin_upload(offset)?;
+    let mut changes = session.changes();
+    match feed.take(body, session.taken()).await {
+        Ok(()) if session.whole() => {
+            // The end of the source: the run goes on to its report.
+            drop(feed);
+            while !session.state().ended() && changes.changed().await.is_ok() {}
+            outcome(&session)
+        }
+        Ok(()) => {
+            session.pause_upload(feed, State::Waiting, None);
+            Ok(())
+        }
+        Err(Interruption::RunEnded) => {
+            drop(feed);
+            while !session.state().ended() && changes.changed().await.is_ok() {}
+            outcome(&session)
+        }
+        Err(interruption) => {
+            let error = interrupted(&interruption, session.offset());
+            session.pause_upload(feed, State::Interrupted, Some(&error));
+            Err(error)
+        }
+    }
+}
+
+fn outcome(session: &Session) -> Result<(), ApiError> {
+    match session.state() {
+        State::Finished => Ok(()),
+        State::Cancelled => Err(ApiError::new(StatusCode::CONFLICT, "cancelled", "the session was cancelled")),
+        _ => Err(session.error()),
+    }
+}
+
+fn interrupted(interruption: &Interruption, offset: u64) -> ApiError {
+    let (status, message) = match interruption {
+        Interruption::Connection(cause) => (StatusCode::BAD_REQUEST, format!("the connection broke off at byte {offset} ({cause})")),
+        Interruption::Idle => (StatusCode::REQUEST_TIMEOUT, format!("nothing came for {} s at byte {offset}", idle_max().as_secs())),
+        Interruption::NoMemory | Interruption::RunEnded => {
+            (StatusCode::SERVICE_UNAVAILABLE, format!("the system has no memory for another block at byte {offset}"))
+        }
+    };
+    ApiError::new(status, "interrupted", message).with("offset", offset)
+}
