@@ -7,19 +7,49 @@ import path from 'node:path'
 import { parseArgs } from 'node:util'
 import { lines as sampleLines } from '../test/log.mjs'
 
-const { values: args } = parseArgs({ options: { port: { type: 'string', default: '4455' }, rate: { type: 'string' } } })
+const { values: args } = parseArgs({
+  options: { port: { type: 'string', default: '4455' }, rate: { type: 'string' } },
+})
 const rateMax = args.rate ? Number(args.rate) : Infinity
 const dist = path.resolve(import.meta.dirname, '../dist')
 const csp =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-const types = { '.html': 'text/html; charset=utf-8', '.js': 'text/javascript', '.css': 'text/css', '.svg': 'image/svg+xml' }
+const types = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript',
+  '.css': 'text/css',
+  '.svg': 'image/svg+xml',
+}
 const sessionsMax = 4
 const sessions = new Map()
 
-const combined = /^(\S+) \S+ \S+ \[(\d\d)\/(\w{3})\/(\d{4}):(\d\d):(\d\d):(\d\d) ([+-]\d{4})\] "(\S+) (\S+) (HTTP\/[\d.]+)" (\d{3}) (\d+|-) "([^"]*)" "([^"]*)"$/
-const monthOf = { Jan: 0, Feb: 1, Mar: 2, Apr: 3, May: 4, Jun: 5, Jul: 6, Aug: 7, Sep: 8, Oct: 9, Nov: 10, Dec: 11 }
+const combined =
+  /^(\S+) \S+ \S+ \[(\d\d)\/(\w{3})\/(\d{4}):(\d\d):(\d\d):(\d\d) ([+-]\d{4})\] "(\S+) (\S+) (HTTP\/[\d.]+)" (\d{3}) (\d+|-) "([^"]*)" "([^"]*)"$/
+const monthOf = {
+  Jan: 0,
+  Feb: 1,
+  Mar: 2,
+  Apr: 3,
+  May: 4,
+  Jun: 5,
+  Jul: 6,
+  Aug: 7,
+  Sep: 8,
+  Oct: 9,
+  Nov: 10,
+  Dec: 11,
+}
 const classes = ['2xx', '3xx', '4xx', '5xx', 'other']
-const fields = { path: 'Path', client: 'Client', method: 'Method', protocol: 'Protocol', referrer: 'Referrer', browser: 'Browser', os: 'Operating system', agent: 'Agent' }
+const fields = {
+  path: 'Path',
+  client: 'Client',
+  method: 'Method',
+  protocol: 'Protocol',
+  referrer: 'Referrer',
+  browser: 'Browser',
+  os: 'Operating system',
+  agent: 'Agent',
+}
 
 class Log {
   lines = { total: 0, parsed: 0, repaired: 0, rejected: 0, outside: 0, blank: 0 }
@@ -49,8 +79,16 @@ class Log {
     bucket[Math.min(4, Math.max(0, Math.floor(+m[12] / 100) - 2))]++
     this.seconds.set(at, bucket)
     const agent = m[15]
-    const values = { path: m[10], client: m[1], method: m[9], protocol: m[11], referrer: m[14] === '-' ? null : m[14], agent,
-      browser: /Firefox|Chrome|Safari|curl|bot/.exec(agent)?.[0] ?? 'Other', os: /Linux|Windows|iPhone/.exec(agent)?.[0] ?? 'Other' }
+    const values = {
+      path: m[10],
+      client: m[1],
+      method: m[9],
+      protocol: m[11],
+      referrer: m[14] === '-' ? null : m[14],
+      agent,
+      browser: /Firefox|Chrome|Safari|curl|bot/.exec(agent)?.[0] ?? 'Other',
+      os: /Linux|Windows|iPhone/.exec(agent)?.[0] ?? 'Other',
+    }
     add(this.status, m[12], size)
     for (const field in values) if (values[field] !== null) add(this.maps[field], values[field], size)
   }
@@ -58,7 +96,13 @@ class Log {
   reject(line) {
     this.lines.rejected++
     if (this.rejects.length < 10)
-      this.rejects.push({ source: 'log', line: this.lines.total, offset: this.bytes, reason: 'no closing "]" after the time', text: line.slice(0, 500) })
+      this.rejects.push({
+        source: 'log',
+        line: this.lines.total,
+        offset: this.bytes,
+        reason: 'no closing "]" after the time',
+        text: line.slice(0, 500),
+      })
   }
 
   histogram(from, to, buckets) {
@@ -73,7 +117,12 @@ class Log {
       out.set(start, sum)
     }
     const at = [...out.keys()].sort((a, b) => a - b)
-    return { bucket_seconds: width, finest_seconds: 60, at, series: classes.map((name, i) => ({ class: name, hits: at.map((t) => out.get(t)[i]) })) }
+    return {
+      bucket_seconds: width,
+      finest_seconds: 60,
+      at,
+      series: classes.map((name, i) => ({ class: name, hits: at.map((t) => out.get(t)[i]) })),
+    }
   }
 
   report(session) {
@@ -84,20 +133,61 @@ class Log {
       const exact = field !== 'client'
       const rows = top(this.maps[field], 50)
       const hits = [...this.maps[field].values()].reduce((sum, v) => sum + v.hits, 0)
-      return { field, title, distinct: { count: this.maps[field].size, exact, error: exact ? 0 : 0.016 }, hits, exact, error_max: exact ? 0 : 12,
-        rows: rows.map((row) => ({ ...row, hits_max: row.hits + (exact ? 0 : 12) })) }
+      return {
+        field,
+        title,
+        distinct: { count: this.maps[field].size, exact, error: exact ? 0 : 0.016 },
+        hits,
+        exact,
+        error_max: exact ? 0 : 12,
+        rows: rows.map((row) => ({ ...row, hits_max: row.hits + (exact ? 0 : 12) })),
+      }
     })
     const took = (Date.now() - session.started) / 1000
     return {
-      schema: 'rorqual.logs/1', complete: session.state === 'finished',
-      sources: [{ name: session.name, format: 'combined', bytes: this.bytes, lines: this.lines.total, error: null }],
-      lines: this.lines, bytes_sent: this.sent,
+      schema: 'rorqual.logs/1',
+      complete: session.state === 'finished',
+      sources: [
+        { name: session.name, format: 'combined', bytes: this.bytes, lines: this.lines.total, error: null },
+      ],
+      lines: this.lines,
+      bytes_sent: this.sent,
       time: timed ? { first: this.first, last: this.last, zone_seconds: 0 } : null,
-      histogram: timed ? this.histogram(this.first - 86400, this.last + 1, Math.max(1, Math.ceil(((this.last - this.first) / (this.last + 86401 - this.first)) * 400))) : null,
-      status: top(this.status, 50), clients: { distinct: this.maps.client.size, exact: false, error: 0.016 }, panels,
-      percentiles: { bytes: sizes.length ? { count: sizes.length, mean: this.sent / this.lines.parsed, p50: p(0.5), p90: p(0.9), p95: p(0.95), p99: p(0.99), max: p(1) } : null, request_time: null, upstream_time: null },
-      rejects: { count: this.lines.rejected, samples: this.rejects }, repairs: { count: 0, samples: [] },
-      stats: { seconds: took, bytes: this.bytes, bytes_per_second: this.bytes / took, threads: 2, memory_max_bytes: 2 ** 29, peak_bytes: process.resourceUsage().maxRSS * 1024 },
+      histogram: timed
+        ? this.histogram(
+            this.first - 86400,
+            this.last + 1,
+            Math.max(1, Math.ceil(((this.last - this.first) / (this.last + 86401 - this.first)) * 400)),
+          )
+        : null,
+      status: top(this.status, 50),
+      clients: { count: this.maps.client.size, exact: false, error: 0.016 },
+      panels,
+      percentiles: {
+        bytes: sizes.length
+          ? {
+              count: sizes.length,
+              mean: this.sent / this.lines.parsed,
+              p50: p(0.5),
+              p90: p(0.9),
+              p95: p(0.95),
+              p99: p(0.99),
+              max: p(1),
+            }
+          : null,
+        request_time: null,
+        upstream_time: null,
+      },
+      rejects: { count: this.lines.rejected, samples: this.rejects },
+      repairs: { count: 0, samples: [] },
+      stats: {
+        seconds: took,
+        bytes: this.bytes,
+        bytes_per_second: this.bytes / took,
+        threads: 2,
+        memory_max_bytes: 2 ** 29,
+        peak_bytes: process.resourceUsage().maxRSS * 1024,
+      },
     }
   }
 }
@@ -109,20 +199,58 @@ function add(map, value, bytes) {
     row.bytes += bytes
   } else map.set(value, { hits: 1, bytes })
 }
-const top = (map, n) => [...map].map(([value, row]) => ({ value, ...row })).sort((a, b) => b.hits - a.hits || (a.value < b.value ? -1 : 1)).slice(0, n)
+const top = (map, n) =>
+  [...map]
+    .map(([value, row]) => ({ value, ...row }))
+    .sort((a, b) => b.hits - a.hits || (a.value < b.value ? -1 : 1))
+    .slice(0, n)
 
 function server() {
   const resident = process.memoryUsage().rss
-  return { version: '0.1.0', memory_max_bytes: 2 ** 29, resident_bytes: resident, peak_bytes: process.resourceUsage().maxRSS * 1024, sessions_max: sessionsMax, threads: 2 }
+  return {
+    version: '0.1.0',
+    memory_max_bytes: 2 ** 29,
+    resident_bytes: resident,
+    peak_bytes: process.resourceUsage().maxRSS * 1024,
+    sessions_max: sessionsMax,
+    threads: 2,
+  }
 }
-const bare = ({ id, name, size, state, offset, rate, error, created }) => ({ id, name, size, state, offset, rate, error, created, expires_seconds: 1800,
-  eta_seconds: size === null || rate <= 0 || state !== 'receiving' ? null : (size - offset) / rate })
-const liveOf = (session) => ({ session: bare(session), report: session.log.lines.total ? session.log.report(session) : null, server: server() })
+const bare = ({ id, name, size, state, offset, rate, error, created }) => ({
+  id,
+  name,
+  size,
+  state,
+  offset,
+  rate,
+  error,
+  created,
+  expires_seconds: 1800,
+  eta_seconds: size === null || rate <= 0 || state !== 'receiving' ? null : (size - offset) / rate,
+})
+const liveOf = (session) => ({
+  session: bare(session),
+  report: session.log.lines.total ? session.log.report(session) : null,
+  server: server(),
+})
 const isEnd = (session) => ['finished', 'cancelled', 'failed'].includes(session.state)
 
 function make(name, size) {
   const id = Math.random().toString(36).slice(2, 10)
-  const session = { id, name, size, state: 'waiting', offset: 0, rate: 0, error: null, created: Date.now() / 1000, started: Date.now(), log: new Log(), tail: '', format: null }
+  const session = {
+    id,
+    name,
+    size,
+    state: 'waiting',
+    offset: 0,
+    rate: 0,
+    error: null,
+    created: Date.now() / 1000,
+    started: Date.now(),
+    log: new Log(),
+    tail: '',
+    format: null,
+  }
   sessions.set(id, session)
   return session
 }
@@ -131,7 +259,8 @@ function feed(session, chunk) {
   session.state = 'receiving'
   const parts = (session.tail + chunk.toString('latin1')).split('\n')
   session.tail = parts.pop()
-  if (session.offset === 0 && !session.format && !parts.slice(0, 10).some((line) => combined.test(line))) return fail(session, parts)
+  if (session.offset === 0 && !session.format && !parts.slice(0, 10).some((line) => combined.test(line)))
+    return fail(session, parts)
   for (const line of parts) {
     session.log.take(line)
     session.log.bytes += line.length + 1
@@ -144,7 +273,11 @@ function feed(session, chunk) {
 
 function fail(session, parts) {
   session.state = 'failed'
-  session.error = { code: 'unknown_format', message: 'no known format fits the first lines', lines: parts.slice(0, 5) }
+  session.error = {
+    code: 'unknown_format',
+    message: 'no known format fits the first lines',
+    lines: parts.slice(0, 5),
+  }
   return false
 }
 
@@ -166,9 +299,12 @@ async function sample(session) {
   if (!isEnd(session)) finish(session)
 }
 
-const pause = (bytes) => new Promise((go) => setTimeout(go, Number.isFinite(rateMax) ? (bytes / rateMax) * 1000 : 20))
-const json = (res, status, body, headers = {}) => res.writeHead(status, { 'Content-Type': 'application/json', ...headers }).end(JSON.stringify(body))
-const refuse = (res, status, code, more = {}, headers = {}) => json(res, status, { error: { code, message: code.replaceAll('_', ' '), ...more } }, headers)
+const pause = (bytes) =>
+  new Promise((go) => setTimeout(go, Number.isFinite(rateMax) ? (bytes / rateMax) * 1000 : 20))
+const json = (res, status, body, headers = {}) =>
+  res.writeHead(status, { 'Content-Type': 'application/json', ...headers }).end(JSON.stringify(body))
+const refuse = (res, status, code, more = {}, headers = {}) =>
+  json(res, status, { error: { code, message: code.replaceAll('_', ' '), ...more } }, headers)
 
 async function body(req) {
   const chunks = []
@@ -223,7 +359,11 @@ function events(req, res, session) {
 function statics(url, res) {
   const file = path.join(dist, url.pathname === '/' ? 'index.html' : path.normalize(url.pathname))
   if (!file.startsWith(dist) || !existsSync(file)) return res.writeHead(404).end()
-  const headers = { 'Content-Type': types[path.extname(file)] ?? 'application/octet-stream', 'Content-Security-Policy': csp, 'X-Content-Type-Options': 'nosniff' }
+  const headers = {
+    'Content-Type': types[path.extname(file)] ?? 'application/octet-stream',
+    'Content-Security-Policy': csp,
+    'X-Content-Type-Options': 'nosniff',
+  }
   if (file.endsWith('.html')) return res.writeHead(200, headers).end(readFileSync(file))
   res.writeHead(200, headers)
   createReadStream(file).pipe(res)
@@ -234,13 +374,17 @@ async function answer(req, res) {
   const [, root, kind, id, verb] = url.pathname.split('/')
   if (root !== 'api') return statics(url, res)
   if (kind === 'server') return json(res, 200, server())
-  if (!id) return req.method === 'POST' ? create(req, res) : json(res, 200, { sessions: [...sessions.values()].reverse().map(bare) })
+  if (!id)
+    return req.method === 'POST'
+      ? create(req, res)
+      : json(res, 200, { sessions: [...sessions.values()].reverse().map(bare) })
   const session = sessions.get(id)
   if (!session) return refuse(res, 404, 'not_found')
   const q = (name) => Number(url.searchParams.get(name))
   if (verb === 'data') return put(req, res, session, q('offset'))
   if (verb === 'live') return events(req, res, session)
-  if (verb === 'histogram') return json(res, 200, session.log.histogram(q('from'), q('to'), q('buckets') || 400))
+  if (verb === 'histogram')
+    return json(res, 200, session.log.histogram(q('from'), q('to'), q('buckets') || 400))
   if (verb === 'cancel') {
     if (!isEnd(session)) session.state = 'cancelled'
     return json(res, 200, bare(session))
@@ -253,6 +397,8 @@ async function answer(req, res) {
   json(res, 200, liveOf(session))
 }
 
-http.createServer((req, res) => void answer(req, res).catch((error) => (console.error(error), res.destroy()))).listen(Number(args.port), '127.0.0.1', function () {
-  console.log(`http://127.0.0.1:${this.address().port}/`)
-})
+http
+  .createServer((req, res) => void answer(req, res).catch((error) => (console.error(error), res.destroy())))
+  .listen(Number(args.port), '127.0.0.1', function () {
+    console.log(`http://127.0.0.1:${this.address().port}/`)
+  })

@@ -1,19 +1,45 @@
 // A made-up access log, the same for every run: daily tides, a burst of errors, some scanners, a few broken lines.
 
-const paths = ['/', '/index.html', '/favicon.ico', '/style.css', '/app.js', '/blog/', '/blog/atom.xml', '/robots.txt',
-  '/images/logo.svg', '/api/v1/items?limit=50&sort=created', '/api/v1/login', '/downloads/handbook.pdf',
-  '/blog/2025/why-whales-are-large', '/wp-login.php', '/.env', '/search?q=<script>alert(1)</script>', '/missing.gif']
-const agents = ['Mozilla/5.0 (X11; Linux x86_64; rv:133.0) Gecko/20100101 Firefox/133.0',
+const paths = [
+  '/',
+  '/index.html',
+  '/favicon.ico',
+  '/style.css',
+  '/app.js',
+  '/blog/',
+  '/blog/atom.xml',
+  '/robots.txt',
+  '/images/logo.svg',
+  '/api/v1/items?limit=50&sort=created',
+  '/api/v1/login',
+  '/downloads/handbook.pdf',
+  '/blog/2025/why-whales-are-large',
+  '/wp-login.php',
+  '/.env',
+  '/<script>alert(1)</script>?q=1',
+  '/missing.gif',
+]
+const agents = [
+  'Mozilla/5.0 (X11; Linux x86_64; rv:133.0) Gecko/20100101 Firefox/133.0',
   'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 Chrome/131.0 Safari/537.36',
-  'Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)', 'curl/8.5.0',
-  'Mozilla/5.0 (iPhone; CPU iPhone OS 18_1 like Mac OS X) AppleWebKit/605.1.15 Version/18.1 Safari/604.1']
-const referrers = ['-', '-', '-', 'https://www.google.com/', 'https://news.ycombinator.com/', 'https://example.org/blog/']
+  'Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)',
+  'curl/8.5.0',
+  'Mozilla/5.0 (iPhone; CPU iPhone OS 18_1 like Mac OS X) AppleWebKit/605.1.15 Version/18.1 Safari/604.1',
+]
+const referrers = [
+  '-',
+  '-',
+  '-',
+  'https://www.google.com/',
+  'https://news.ycombinator.com/',
+  'https://example.org/blog/',
+]
 const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
 const two = (n) => String(n).padStart(2, '0')
 
 export function* lines(total, { start = Date.UTC(2025, 0, 1), days = 21 } = {}) {
   let seed = 42
-  const random = () => ((seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0) / 2 ** 32)
+  const random = () => (seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0) / 2 ** 32
   const skewed = (list, power = 2) => list[Math.floor(random() ** power * list.length)]
   let time = start
   const mean = (days * 86400e3) / total
@@ -29,10 +55,24 @@ export function* lines(total, { start = Date.UTC(2025, 0, 1), days = 21 } = {}) 
     const ip = `${60 + Math.floor(random() ** 3 * 120)}.${Math.floor(random() ** 2 * 40)}.${Math.floor(random() ** 4 * 255)}.${1 + Math.floor(random() ** 3 * 250)}`
     const r = random()
     const path = skewed(paths)
-    const status = storm && r < 0.35 ? 503 : r < 0.004 ? 500 : /env|wp-|missing/.test(path) ? 404 : r < 0.02 ? 403 : r < 0.13 ? 304 : r < 0.16 ? 301 : 200
+    const status =
+      storm && r < 0.35
+        ? 503
+        : r < 0.004
+          ? 500
+          : /env|wp-|missing/.test(path)
+            ? 404
+            : r < 0.02
+              ? 403
+              : r < 0.13
+                ? 304
+                : r < 0.16
+                  ? 301
+                  : 200
     const size = status === 304 ? '-' : Math.floor(200 + random() ** 6 * 900000)
     if (i % 997 === 500) yield `${ip} - - [${when} "GET ${path} HTTP/1.1" ${status} ${size}`
-    else yield `${ip} - - [${when}] "${r < 0.93 ? 'GET' : r < 0.98 ? 'POST' : 'HEAD'} ${path} HTTP/${r < 0.3 ? '2.0' : '1.1'}" ${status} ${size} "${skewed(referrers, 1)}" "${skewed(agents, 1)}"`
+    else
+      yield `${ip} - - [${when}] "${r < 0.93 ? 'GET' : r < 0.98 ? 'POST' : 'HEAD'} ${path} HTTP/${r < 0.3 ? '2.0' : '1.1'}" ${status} ${size} "${skewed(referrers, 1)}" "${skewed(agents, 1)}"`
   }
 }
 

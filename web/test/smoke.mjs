@@ -1,10 +1,11 @@
 // Drives the built page in Chromium against any server of API.md and takes pictures of what it sees.
-//   node test/smoke.mjs [--base URL] [--shots DIR]      without --base: against mock/server.mjs
-// URL may be the one `rorqual serve` prints, token and all.
+//   node test/smoke.mjs [--program PROGRAM | --base URL] [--only WORDS] [--shots DIR]      without either: against mock/server.mjs
+// PROGRAM is a rorqual to start; URL may be the one that `rorqual serve` prints, token and all.
 // Nothing here is special to the mock: the browser reaches the server through a wire (wire.mjs) that can be slow or cut.
 
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import os from 'node:os'
@@ -15,9 +16,22 @@ import { text } from './log.mjs'
 import { Wire } from './wire.mjs'
 
 const { values: args } = parseArgs({
-  options: { base: { type: 'string' }, shots: { type: 'string' }, chromium: { type: 'string', default: '/usr/bin/chromium' } },
+  options: {
+    base: { type: 'string' },
+    program: { type: 'string' },
+    only: { type: 'string', default: '' },
+    shots: { type: 'string' },
+    chromium: { type: 'string', default: '/usr/bin/chromium' },
+  },
 })
-const flags = ['--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync']
+const flags = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+]
 const folder = mkdtempSync(path.join(os.tmpdir(), 'rorqual-smoke-'))
 const lineCount = 60_000
 const file = path.join(folder, 'access.log')
@@ -27,11 +41,37 @@ writeFileSync(other, text(1000))
 const odd = path.join(folder, 'odd.log')
 writeFileSync(odd, 'one thing\nand another <b>thing</b>\n'.repeat(300))
 
-const mock = args.base ? null : spawn(process.execPath, [path.join(import.meta.dirname, '../mock/server.mjs'), '--port', '0'], { stdio: ['ignore', 'pipe', 'inherit'] })
-const base = args.base ?? (await new Promise((done) => mock.stdout.once('data', (line) => done(String(line).trim()))))
+const server = args.base ? null : start(args.program)
+const base = args.base ?? (await firstLine(server))
 const wire = await Wire.start()
-const browser = await chromium.launch({ executablePath: args.chromium, args: [...flags, `--proxy-server=socks5://127.0.0.1:${wire.port}`, '--proxy-bypass-list=<-loopback>'] })
+const browser = await chromium.launch({
+  executablePath: args.chromium,
+  args: [...flags, `--proxy-server=socks5://127.0.0.1:${wire.port}`, '--proxy-bypass-list=<-loopback>'],
+})
 const broken = []
+
+/** A server that prints its address first; it says the rest on stderr. */
+function start(program) {
+  const mock = [process.execPath, path.join(import.meta.dirname, '../mock/server.mjs')]
+  const [file, ...words] = program ? [program, 'serve'] : mock
+  return spawn(file, [...words, '--port', '0'], { stdio: ['ignore', 'pipe', 'inherit'] })
+}
+
+async function firstLine(server) {
+  let text = ''
+  for await (const part of server.stdout.iterator({ destroyOnReturn: false })) {
+    text += part
+    if (text.includes('\n')) return text.trim()
+  }
+  throw new Error('the server ended before it printed its address')
+}
+
+/** Ctrl-C; a server that does not end well by it is a failure. */
+async function stop(server) {
+  server.kill('SIGINT')
+  const [code, signal] = server.exitCode === null ? await once(server, 'exit') : [server.exitCode, null]
+  if (args.program && code !== 0) broken.push(`the server ended with ${code ?? signal}`)
+}
 
 async function open(options = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options })
@@ -46,7 +86,8 @@ async function open(options = {}) {
 }
 
 const at = (page, id) => page.getByTestId(id)
-const state = (page, name, timeout = 60_000) => page.locator(`[data-testid=state][data-state=${name}]`).waitFor({ timeout })
+const state = (page, name, timeout = 60_000) =>
+  page.locator(`[data-testid=state][data-state=${name}]`).waitFor({ timeout })
 const send = (page, name) => page.locator('#file').setInputFiles(name)
 const number = async (page, id) => Number((await at(page, id).first().textContent()).replace(/\D/g, ''))
 
@@ -58,14 +99,21 @@ async function accessible(page) {
   for (const colorScheme of ['dark', 'light']) {
     await page.emulateMedia({ colorScheme })
     const { violations } = await page.evaluate(() => globalThis.axe.run())
-    assert.deepEqual(violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html.slice(0, 120)).join(' | ')}`), [])
+    assert.deepEqual(
+      violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html.slice(0, 120)).join(' | ')}`),
+      [],
+    )
   }
 }
 
 async function shoot(page, name) {
   if (!args.shots) return
   mkdirSync(args.shots, { recursive: true })
-  for (const [width, height] of [[380, 800], [1280, 800], [2560, 1300]])
+  for (const [width, height] of [
+    [380, 800],
+    [1280, 800],
+    [2560, 1300],
+  ])
     for (const colorScheme of ['light', 'dark']) {
       await page.setViewportSize({ width, height })
       await page.emulateMedia({ colorScheme })
@@ -89,7 +137,7 @@ const steps = {
     await page.goto('about:blank')
     await page.goto(base)
     await page.getByRole('heading', { level: 1 }).waitFor()
-    assert.match(await page.textContent('main'), /Nothing is written to disk/)
+    assert.match(await page.textContent('main'), /Nothing\s+is written to disk/)
     await accessible(page)
     await shoot(page, 'empty')
   },
@@ -129,15 +177,27 @@ const steps = {
     await page.mouse.down()
     await page.mouse.move(box.x + box.width * 0.65, box.y + 60, { steps: 4 })
     await page.mouse.up()
-    await page.waitForFunction((w) => Number(document.getElementById('histogram').dataset.bucketSeconds) < w, wide)
+    await page.waitForFunction(
+      (w) => Number(document.getElementById('histogram').dataset.bucketSeconds) < w,
+      wide,
+    )
     assert.match(page.url(), /from=\d+&to=\d+/)
     await shoot(page, 'zoomed')
     await page.mouse.dblclick(box.x + box.width * 0.5, box.y + 60)
-    await page.waitForFunction((w) => Number(document.getElementById('histogram').dataset.bucketSeconds) === w, wide)
+    await page.waitForFunction(
+      (w) => Number(document.getElementById('histogram').dataset.bucketSeconds) === w,
+      wide,
+    )
     await page.goBack()
-    await page.waitForFunction((w) => Number(document.getElementById('histogram').dataset.bucketSeconds) < w, wide)
+    await page.waitForFunction(
+      (w) => Number(document.getElementById('histogram').dataset.bucketSeconds) < w,
+      wide,
+    )
     await page.goBack()
-    await page.waitForFunction((w) => Number(document.getElementById('histogram').dataset.bucketSeconds) === w, wide)
+    await page.waitForFunction(
+      (w) => Number(document.getElementById('histogram').dataset.bucketSeconds) === w,
+      wide,
+    )
     await page.goForward()
     assert.match(page.url(), /from=/)
     await page.reload()
@@ -191,7 +251,11 @@ const steps = {
     await page.locator('summary').click()
     await page.waitForFunction(() => document.querySelectorAll('[data-testid=sessions] li').length === 3)
     assert.equal(page.url(), second)
-    await page.waitForFunction(() => [...document.querySelectorAll('[data-testid=sessions] li')].every((li) => /Finished/.test(li.textContent)))
+    await page.waitForFunction(() =>
+      [...document.querySelectorAll('[data-testid=sessions] li')].every((li) =>
+        /Finished/.test(li.textContent),
+      ),
+    )
     await shoot(page, 'sessions')
     await page.locator('[data-testid=sessions] .open', { hasText: 'other.log' }).click()
     await page.waitForFunction(() => document.title.startsWith('other.log'))
@@ -272,14 +336,24 @@ const steps = {
     await shoot(page, 'failed')
     await page.fill('#format', '%h')
     await page.getByRole('button', { name: 'Read it as this' }).click()
-    await page.waitForFunction(() => !document.querySelector('[data-testid=error]') || !document.querySelector('#format')?.value)
+    await page.waitForFunction(
+      () => !document.querySelector('[data-testid=error]') || !document.querySelector('#format')?.value,
+    )
   },
 
   async 'full is said, and told how to go on'(page) {
     await clear(page)
     const { sessions_max: max } = await page.evaluate(async () => (await fetch('/api/server')).json())
     for (let i = 0; i < max; i++)
-      await page.evaluate((i) => fetch('/api/sessions', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ name: `other-${i}.log`, size: 5 }) }), i)
+      await page.evaluate(
+        (i) =>
+          fetch('/api/sessions', {
+            method: 'POST',
+            headers: { 'Content-Type': 'application/json' },
+            body: JSON.stringify({ name: `other-${i}.log`, size: 5 }),
+          }),
+        i,
+      )
     await page.goto('about:blank')
     await page.goto(base)
     await send(page, file)
@@ -303,7 +377,8 @@ const steps = {
 
 let failed = 0
 const page = await open()
-for (const [name, step] of Object.entries(steps)) {
+const chosen = Object.entries(steps).filter(([name]) => name.includes(args.only))
+for (const [name, step] of chosen) {
   const begun = Date.now()
   wire.mend()
   try {
@@ -315,9 +390,11 @@ for (const [name, step] of Object.entries(steps)) {
     if (args.shots) await page.screenshot({ path: path.join(args.shots, `fail-${failed}.png`) })
   }
 }
-for (const message of broken) console.log(`FAIL  ${message}`)
 await browser.close()
 wire.close()
-mock?.kill()
+if (server) await stop(server)
 rmSync(folder, { recursive: true })
-process.exit(failed + broken.length > 0 ? 1 : 0)
+for (const message of broken) console.log(`FAIL  ${message}`)
+failed += broken.length
+console.log(`${chosen.length + broken.length - failed} passed, ${failed} failed`)
+process.exit(failed > 0 ? 1 : 0)

@@ -9,6 +9,8 @@ pub(crate) enum Exit {
     Done,
     /// Wrong usage, or at least one bad input; what could be done was done.
     Bad,
+    /// Ctrl-C; what was printed is of what was read by then.
+    Interrupted,
 }
 
 impl From<Exit> for ExitCode {
@@ -16,6 +18,8 @@ impl From<Exit> for ExitCode {
         Self::from(match exit {
             Exit::Done => 0,
             Exit::Bad => 2,
+            // As shells report a death by SIGINT.
+            Exit::Interrupted => 130,
         })
     }
 }

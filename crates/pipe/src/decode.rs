@@ -4,6 +4,9 @@ use crate::limits::ZSTD_WINDOW_SHARE;
 use flate2::bufread::MultiGzDecoder;
 use std::io::{self, BufRead, Read};
 
+/// How many first bytes tell an encoding.
+pub(crate) const MAGIC_BYTES: usize = 4;
+
 /// How a stream is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Encoding {

@@ -85,7 +85,7 @@ impl Input {
 
 fn head(file: &File) -> std::io::Result<Vec<u8>> {
     use std::os::unix::fs::FileExt;
-    let mut head = vec![0; 4];
+    let mut head = vec![0; crate::decode::MAGIC_BYTES];
     let length = file.read_at(&mut head, 0)?;
     head.truncate(length);
     Ok(head)

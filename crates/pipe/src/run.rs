@@ -25,7 +25,7 @@ pub enum Framing {
     Bytes,
     /// After newlines; a line longer than `line_bytes_max` comes as its head, marked as long.
     Lines {
-        /// The longest line that is handed over whole, in bytes without the newline.
+        /// The longest line that is handed over whole, in bytes without the newline; at least 1.
         line_bytes_max: usize,
     },
 }
@@ -158,7 +158,7 @@ pub fn run<S: Stage>(
     run_stream(blocks, control, start, sink)
 }
 
-/// Remembers the first error, and tells everyone to stop.
+/// Remembers the error that is nearest to the start of the input, and tells everyone to stop.
 struct Failure<'a> {
     first: Mutex<Option<Error>>,
     stop: AtomicBool,
@@ -172,7 +172,12 @@ impl<'a> Failure<'a> {
 
     fn set(&self, error: Error) {
         self.stop.store(true, Ordering::Relaxed);
-        self.first.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+        let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
+        // Workers meet the end of a shrunken file in several blocks; the first of these is where it ends.
+        let offsets = first.as_ref().and_then(Error::offset).zip(error.offset());
+        if first.is_none() || offsets.is_some_and(|(known, new)| new < known) {
+            *first = Some(error);
+        }
     }
 
     fn stopping(&self) -> bool {
@@ -184,7 +189,7 @@ impl<'a> Failure<'a> {
     }
 }
 
-/// Aborts the sequence when a worker leaves by an error or a panic, so that nobody waits for its number.
+/// Aborts the sequence when a worker leaves by a panic, so that nobody waits for its number.
 struct AbortOnDrop<'a, O, F: FnMut(O) -> Result<(), Error>>(Option<&'a Sequence<O, F>>);
 
 impl<O, F: FnMut(O) -> Result<(), Error>> Drop for AbortOnDrop<'_, O, F> {
@@ -291,10 +296,11 @@ fn run_file<S: Stage>(
             let (sequence, failure) = (&sequence, &failure);
             scope.spawn(move || {
                 let mut guard = AbortOnDrop(Some(sequence));
-                match file_worker(file, pool, stage, sequence, failure) {
-                    Ok(()) => guard.0 = None,
-                    Err(error) => failure.set(error),
+                if let Err(error) = file_worker(file, pool, stage, sequence, failure) {
+                    failure.set(error);
                 }
+                // No abort after an error: the numbers before it are with other workers, and still to come.
+                guard.0 = None;
             });
         }
     });

@@ -1,7 +1,7 @@
 //! Streams: input that comes once, in order. One reader cuts it into chunks at newlines.
 
 use crate::chunk::Chunk;
-use crate::decode::{Encoding, decoder};
+use crate::decode::{Encoding, MAGIC_BYTES, decoder};
 use crate::error::{Error, Kind};
 use crate::limits::BLOCK_BYTES;
 use crate::pool::{Lease, Pool};
@@ -143,17 +143,54 @@ pub(crate) struct Decoded {
     window_log_max: u32,
 }
 
-/// Gives back a block that was looked at.
+/// Gives back a block that was looked at, and the failure that came after it.
 struct Again {
     first: Option<Filled>,
+    failed: Option<Error>,
     rest: Box<dyn BlockSource>,
+}
+
+impl Again {
+    /// Looks at the first block, made long enough to recognise an encoding by: a slow upload may begin with one byte.
+    fn new(mut rest: Box<dyn BlockSource>, name: &str) -> Result<Self, Error> {
+        let mut first = rest.next_block()?;
+        let mut failed = None;
+        while let Some(filled) = first.as_mut().filter(|filled| filled.range.len() < MAGIC_BYTES) {
+            match rest.next_block() {
+                Ok(Some(next)) => append(filled, &next, name)?,
+                Ok(None) => break,
+                Err(error) => {
+                    failed = Some(error);
+                    break;
+                }
+            }
+        }
+        Ok(Self { first, failed, rest })
+    }
+
+    fn head(&self) -> &[u8] {
+        self.first.as_ref().map_or(&[], |filled| &filled.lease[filled.range.clone()])
+    }
+}
+
+fn append(filled: &mut Filled, next: &Filled, name: &str) -> Result<(), Error> {
+    let bytes = &next.lease[next.range.clone()];
+    let end = filled.range.end + bytes.len();
+    let room = filled.lease.get_mut(filled.range.end..end);
+    room.ok_or_else(|| Error::new(Kind::Limit, name, "a source left too little room behind its block"))?.copy_from_slice(bytes);
+    filled.range.end = end;
+    Ok(())
 }
 
 impl BlockSource for Again {
     fn next_block(&mut self) -> Result<Option<Filled>, Error> {
-        match self.first.take() {
-            Some(filled) => Ok(Some(filled)),
-            None => self.rest.next_block(),
+        match (self.first.take(), self.failed.take()) {
+            (Some(filled), failed) => {
+                self.failed = failed;
+                Ok(Some(filled))
+            }
+            (None, Some(error)) => Err(error),
+            (None, None) => self.rest.next_block(),
         }
     }
 }
@@ -163,10 +200,9 @@ impl Decoded {
         Self { inner: Some(source), decided: None, name: name.into(), pool: pool.clone(), headroom, window_log_max }
     }
 
-    fn decide(&mut self, mut source: Box<dyn BlockSource>) -> Result<Box<dyn BlockSource>, Error> {
-        let first = source.next_block()?;
-        let encoding = first.as_ref().map_or(Encoding::Plain, |f| Encoding::detect(&f.lease[f.range.clone()]));
-        let again = Box::new(Again { first, rest: source });
+    fn decide(&mut self, source: Box<dyn BlockSource>) -> Result<Box<dyn BlockSource>, Error> {
+        let again = Box::new(Again::new(source, &self.name)?);
+        let encoding = Encoding::detect(again.head());
         if encoding == Encoding::Plain {
             return Ok(again);
         }

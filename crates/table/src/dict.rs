@@ -43,6 +43,8 @@ impl Dict {
     /// The code of `key`, a new one where it was not seen before; 0 for the empty key.
     #[inline]
     pub(crate) fn intern(&mut self, key: &[u8]) -> u32 {
+        // Must come before any comparison: glibc's AVX-512 memcmp loads from the dangling address of an empty slice under
+        // an empty mask, and the suppressed page fault costs hundreds of cycles (measured: a third of a whole run).
         if key.is_empty() {
             return 0;
         }

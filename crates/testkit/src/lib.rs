@@ -1,5 +1,11 @@
 //! Development only: what the tests and the benchmark need and the product must not carry.
 //!
 //! * [`generate`]: logs of any size, and hostile files, made the same way every time.
+//! * [`paths`]: every path that the same bytes can take, which must give one answer.
+//! * [`process`]: the real program, fed, watched and measured from outside.
+//! * [`fault`]: readers and writers that fail at the nth call.
 
+pub mod fault;
 pub mod generate;
+pub mod paths;
+pub mod process;

@@ -94,7 +94,7 @@ export interface Report {
   time: { first: number; last: number; zone_seconds: number } | null
   histogram: Histogram | null
   status: Row[]
-  clients: { distinct: number; exact: boolean; error: number }
+  clients: Distinct
   panels: Panel[]
   percentiles: {
     bytes: Percentiles | null

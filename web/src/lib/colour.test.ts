@@ -26,7 +26,9 @@ const eyes: Record<string, number[]> = {
   tritanopia: [1.255528, -0.076749, -0.178779, -0.078411, 0.930809, 0.147602, 0.004733, 0.691367, 0.3039],
 }
 const see = (m: number[], [r, g, b]: Rgb): Rgb =>
-  [0, 3, 6].map((i) => Math.min(1, Math.max(0, (m[i] ?? 0) * r + (m[i + 1] ?? 0) * g + (m[i + 2] ?? 0) * b))) as Rgb
+  [0, 3, 6].map((i) =>
+    Math.min(1, Math.max(0, (m[i] ?? 0) * r + (m[i + 1] ?? 0) * g + (m[i + 2] ?? 0) * b)),
+  ) as Rgb
 
 /** OKLab, where equal distances look about equal. */
 function lab([r, g, b]: Rgb): Rgb {
@@ -46,8 +48,15 @@ describe.each([
   ['dark', 1],
 ])('%s', (_, theme) => {
   test.each([
-    ['ink', 'ground'], ['ink-2', 'ground'], ['ink-3', 'ground'], ['ink-3', 'wash'], ['ink-2', 'raised'],
-    ['warn', 'warn-wash'], ['bad', 'bad-wash'], ['bad', 'ground'], ['accent', 'ground'],
+    ['ink', 'ground'],
+    ['ink-2', 'ground'],
+    ['ink-3', 'ground'],
+    ['ink-3', 'wash'],
+    ['ink-2', 'raised'],
+    ['warn', 'warn-wash'],
+    ['bad', 'bad-wash'],
+    ['bad', 'ground'],
+    ['accent', 'ground'],
   ])('%s can be read on %s', (ink, ground) => {
     expect(contrast(token(ink, theme), token(ground, theme))).toBeGreaterThanOrEqual(4.5)
   })
@@ -56,7 +65,15 @@ describe.each([
   const stack = ['5xx', '4xx', 'other', '3xx', '2xx']
   test.each(Object.keys(eyes))('the classes that touch are told apart with %s', (eye) => {
     const seen = stack.map((name) => see(eyes[eye] ?? [], token(`c-${name}`, theme)))
-    const touching = [[0, 1], [1, 2], [1, 3], [3, 4], [0, 4], [0, 3], [1, 4]] as const
+    const touching = [
+      [0, 1],
+      [1, 2],
+      [1, 3],
+      [3, 4],
+      [0, 4],
+      [0, 3],
+      [1, 4],
+    ] as const
     for (const [a, b] of touching) {
       const far = distance(seen[a] as Rgb, seen[b] as Rgb)
       expect(far, `${stack[a]} and ${stack[b]} are ${far.toFixed(3)} apart`).toBeGreaterThan(0.07)

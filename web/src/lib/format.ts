@@ -72,10 +72,13 @@ export const relative = (error: number) => `± ${(error * 100).toPrecision(2)} %
  * direction of text as escapes, so that a line cannot pretend to be another.
  */
 export function visible(text: string): string {
-  return text.replace(/[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g, (c) => {
-    const code = c.charCodeAt(0)
-    if (code < 0x20) return String.fromCharCode(0x2400 + code)
-    if (code === 0x7f) return '\u2421'
-    return `\\u${code.toString(16).padStart(4, '0')}`
-  })
+  return text.replace(
+    /[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g,
+    (c) => {
+      const code = c.charCodeAt(0)
+      if (code < 0x20) return String.fromCharCode(0x2400 + code)
+      if (code === 0x7f) return '\u2421'
+      return `\\u${code.toString(16).padStart(4, '0')}`
+    },
+  )
 }

@@ -57,7 +57,15 @@ test('stacks from the baseline; hidden classes take no room', () => {
 
 test('says what a bar counts', () => {
   expect([1, 60, 120, 900, 3600, 21600, 86400, 604800, 90].map(h.widthTitle)).toEqual([
-    'second', 'minute', '2 minutes', '15 minutes', 'hour', '6 hours', 'day', 'week', '90 seconds',
+    'second',
+    'minute',
+    '2 minutes',
+    '15 minutes',
+    'hour',
+    '6 hours',
+    'day',
+    'week',
+    '90 seconds',
   ])
 })
 
@@ -86,10 +94,20 @@ describe('ticks', () => {
   test('hours with the date where it changes', () => {
     const ticks = h.timeTicks({ from: day, to: day + 2 * 86400 }, 800, 0)
     expect(ticks.map((tick) => tick.label)).toEqual([
-      '00:00', '06:00', '12:00', '18:00', '00:00', '06:00', '12:00', '18:00', '00:00',
+      '00:00',
+      '06:00',
+      '12:00',
+      '18:00',
+      '00:00',
+      '06:00',
+      '12:00',
+      '18:00',
+      '00:00',
     ])
     expect(ticks.filter((tick) => tick.above).map((tick) => tick.above)).toEqual([
-      '01 Jan 2025', '02 Jan 2025', '03 Jan 2025',
+      '01 Jan 2025',
+      '02 Jan 2025',
+      '03 Jan 2025',
     ])
   })
 
@@ -110,7 +128,9 @@ describe('ticks', () => {
   test('never crowd', () => {
     for (const seconds of [1, 30, 600, 86400, 1e6, 1e7, 1e8, 2e9])
       for (const width of [300, 1200, 2500])
-        expect(h.timeTicks({ from: day, to: day + seconds }, width, 0).length).toBeLessThanOrEqual(width / 70 + 2)
+        expect(h.timeTicks({ from: day, to: day + seconds }, width, 0).length).toBeLessThanOrEqual(
+          width / 70 + 2,
+        )
   })
 
   test('counts', () => {

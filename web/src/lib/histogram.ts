@@ -30,8 +30,8 @@ const ceilTo = (value: number, step: number) => Math.ceil(value / step) * step
 
 /** Widths that divide hours and days as people do. */
 const widths = [
-  1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 14400, 21600, 28800, 43200, 86400, 172800,
-  604800, 1209600, 2592000, 7776000, 31536000,
+  1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 14400, 21600, 28800, 43200, 86400,
+  172800, 604800, 1209600, 2592000, 7776000, 31536000,
 ]
 
 /** The width for at most `buckets` bins over a span: a whole multiple of what the server sent, if possible a usual one. */
@@ -130,7 +130,10 @@ export interface Tick {
   above: string
 }
 
-const ticks = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 432000, 604800, 1209600]
+const ticks = [
+  1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 432000,
+  604800, 1209600,
+]
 const monthTicks = [1, 2, 3, 6, 12, 24, 60, 120]
 const tickWidth = 84
 const monthSeconds = 2629746

@@ -10,7 +10,11 @@ export interface Ranking {
 }
 
 /** The new ranking and the rows in it. Numbers are always the newest; only places are kept. */
-export function rank(previous: Ranking | null, rows: Row[], nowMs: number): { ranking: Ranking; rows: Row[] } {
+export function rank(
+  previous: Ranking | null,
+  rows: Row[],
+  nowMs: number,
+): { ranking: Ranking; rows: Row[] } {
   if (previous === null || nowMs - previous.at >= rerankMs) {
     return { ranking: { order: rows.map((row) => row.value), at: nowMs }, rows }
   }

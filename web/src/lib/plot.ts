@@ -146,7 +146,8 @@ export class Plot {
           grid: { show: false },
           ticks: { stroke: () => this.paint.strong, width: 1, size: 4 },
           splits: (u) => this.ticks(u).map((tick) => tick.at),
-          values: (u) => this.ticks(u).map((tick) => (tick.above ? `${tick.label}\n${tick.above}` : tick.label)),
+          values: (u) =>
+            this.ticks(u).map((tick) => (tick.above ? `${tick.label}\n${tick.above}` : tick.label)),
         },
         {
           font,

@@ -278,7 +278,9 @@ class Store {
 
   private async startNext(): Promise<void> {
     const [file, ...rest] = this.queue
-    const busy = [...this.uploads.values()].some(({ state }) => state.phase === 'sending' || state.phase === 'waiting')
+    const busy = [...this.uploads.values()].some(
+      ({ state }) => state.phase === 'sending' || state.phase === 'waiting',
+    )
     if (!file || busy) return
     this.queue = rest
     await this.sendWhereItBelongs(file)

@@ -44,8 +44,17 @@ const file = (change: Partial<FileLike> = {}): FileLike => ({
 })
 
 const session = (change: Partial<Session> = {}): Session => ({
-  id: 's', name: 'access.log', size, state: 'interrupted', offset: 400, rate: 0, eta_seconds: null, error: null,
-  created: 0, expires_seconds: 1800, ...change,
+  id: 's',
+  name: 'access.log',
+  size,
+  state: 'interrupted',
+  offset: 400,
+  rate: 0,
+  eta_seconds: null,
+  error: null,
+  created: 0,
+  expires_seconds: 1800,
+  ...change,
 })
 
 /** A clock by hand and a server that answers as told. */

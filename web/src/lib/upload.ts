@@ -198,7 +198,8 @@ export class Upload {
     this.xhr = null
     if (status === 200) return void this.finish()
     const error = readError(xhr.responseText, status)
-    if (error.code === 'offset_mismatch' && typeof error.offset === 'number') return this.goOnFrom(error.offset)
+    if (error.code === 'offset_mismatch' && typeof error.offset === 'number')
+      return this.goOnFrom(error.offset)
     if (error.code === 'finished') return void this.finish()
     // Busy: the server has not yet noticed that our former connection is gone.
     if (error.code === 'busy' || status === 429 || status === 503) {
@@ -244,13 +245,20 @@ export class Upload {
     if (error instanceof ApiError && error.status === 404) {
       return this.fail({ code: 'not_found', message: 'the server no longer knows this session' })
     }
-    if (error instanceof ApiError && (error.status === 401 || error.status === 403)) return this.fail(error.body)
+    if (error instanceof ApiError && (error.status === 401 || error.status === 403))
+      return this.fail(error.body)
     this.wait(noAnswer)
   }
 
   private fail(error: ServerError, changed = false): void {
     this.clear()
-    this.set({ phase: 'failed', error, retryAt: null, stalled: false, changed: changed || this.state.changed })
+    this.set({
+      phase: 'failed',
+      error,
+      retryAt: null,
+      stalled: false,
+      changed: changed || this.state.changed,
+    })
   }
 
   /** All is there; but was it one file all the while? */
@@ -264,7 +272,11 @@ export class Upload {
 }
 
 /** The session a dropped file belongs to: one that was cut off, of the same name and size. Newest first. */
-export function resumable(file: FileLike, sessions: Session[], busy: (id: string) => boolean): Session | null {
+export function resumable(
+  file: FileLike,
+  sessions: Session[],
+  busy: (id: string) => boolean,
+): Session | null {
   const open = (session: Session) => session.state === 'interrupted' || session.state === 'waiting'
   return (
     sessions.find(

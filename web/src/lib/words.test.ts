@@ -4,11 +4,26 @@ import type { UploadState } from './upload'
 import { notice, problemText, shownState, soFar } from './words'
 
 const session = (change: Partial<Session> = {}): Session => ({
-  id: 's', name: 'access.log', size: 2 ** 30, state: 'receiving', offset: 812 * 2 ** 20, rate: 0, eta_seconds: null,
-  error: null, created: 0, expires_seconds: 1800, ...change,
+  id: 's',
+  name: 'access.log',
+  size: 2 ** 30,
+  state: 'receiving',
+  offset: 812 * 2 ** 20,
+  rate: 0,
+  eta_seconds: null,
+  error: null,
+  created: 0,
+  expires_seconds: 1800,
+  ...change,
 })
 const upload = (change: Partial<UploadState> = {}): UploadState => ({
-  phase: 'sending', stalled: false, offset: 0, error: null, retryAt: null, changed: false, ...change,
+  phase: 'sending',
+  stalled: false,
+  offset: 0,
+  error: null,
+  retryAt: null,
+  changed: false,
+  ...change,
 })
 const say = (s: Session, u: UploadState | null = null, lost = false) => notice(s, u, lost, 0)
 
@@ -40,9 +55,9 @@ test('ends are told exactly', () => {
   )
   const error = { code: 'unknown_format', message: 'x', lines: ['?'] }
   expect(say(session({ state: 'failed', error }))?.actions).toEqual(['format'])
-  expect(say(session({ state: 'failed', error: { code: 'gzip', message: 'the gzip stream is damaged' } }))?.text).toBe(
-    'Reading stopped: the gzip stream is damaged. What was read up to 812 MiB stays below.',
-  )
+  expect(
+    say(session({ state: 'failed', error: { code: 'gzip', message: 'the gzip stream is damaged' } }))?.text,
+  ).toBe('Reading stopped: the gzip stream is damaged. What was read up to 812 MiB stays below.')
   expect(say(session({ state: 'finished' }), upload({ phase: 'done', changed: true }))?.tone).toBe('warn')
 })
 
@@ -54,7 +69,9 @@ test('partial totals say that they are', () => {
 })
 
 test('problems', () => {
-  expect(problemText('sessions_full', '', 4, null)).toBe('All 4 sessions are in use. Close one, then try again.')
+  expect(problemText('sessions_full', '', 4, null)).toBe(
+    'All 4 sessions are in use. Close one, then try again.',
+  )
   expect(problemText('sessions_full', '', 4, 'access.log')).toBe(
     'access.log was not opened: all 4 sessions are in use. Close one, then try again.',
   )

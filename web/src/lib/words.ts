@@ -26,7 +26,9 @@ export const stateWord = (state: SessionState) => stateWords[state]
 /** What the page shows as the state: our own upload knows of a lost connection before the server does. */
 export function shownState(session: Session, upload: UploadState | null): SessionState {
   const here = upload?.phase === 'waiting' || upload?.phase === 'interrupted'
-  return here && (session.state === 'receiving' || session.state === 'waiting') ? 'interrupted' : session.state
+  return here && (session.state === 'receiving' || session.state === 'waiting')
+    ? 'interrupted'
+    : session.state
 }
 
 /** `so far, 43 %`: every partial total says that it is one. */
@@ -43,7 +45,12 @@ export function soFar(session: Session): string | null {
 const waitingMs = 2000
 
 /** The one thing most worth saying, or null when all goes well. `nowMs` is the upload's clock. */
-export function notice(session: Session, upload: UploadState | null, lost: boolean, nowMs: number): Notice | null {
+export function notice(
+  session: Session,
+  upload: UploadState | null,
+  lost: boolean,
+  nowMs: number,
+): Notice | null {
   return failure(session, upload) ?? interruption(session, upload, nowMs) ?? doubt(session, upload, lost)
 }
 
@@ -51,7 +58,11 @@ function failure(session: Session, upload: UploadState | null): Notice | null {
   const error = upload?.phase === 'failed' ? upload.error : session.state === 'failed' ? session.error : null
   const kept = session.offset > 0 ? ` What was read up to ${bytes(session.offset)} stays below.` : ''
   if (error?.code === 'unknown_format') {
-    return { tone: 'bad', text: 'The format of this log was not recognised from its first lines.', actions: ['format'] }
+    return {
+      tone: 'bad',
+      text: 'The format of this log was not recognised from its first lines.',
+      actions: ['format'],
+    }
   }
   if (error?.code === 'file_unreadable') {
     const text = `The file can no longer be read: it was changed, moved or removed while it was being sent.${kept}`
@@ -62,7 +73,11 @@ function failure(session: Session, upload: UploadState | null): Notice | null {
     return { tone: 'bad', text, actions: ['pick'] }
   }
   if (error || session.state === 'failed') {
-    return { tone: 'bad', text: `Reading stopped: ${error?.message ?? 'no reason given'}.${kept}`, actions: ['pick'] }
+    return {
+      tone: 'bad',
+      text: `Reading stopped: ${error?.message ?? 'no reason given'}.${kept}`,
+      actions: ['pick'],
+    }
   }
   if (session.state === 'cancelled' || upload?.phase === 'cancelled') {
     const of = session.size === null ? '' : ` of ${bytes(session.size)}`
@@ -85,7 +100,8 @@ function interruption(session: Session, upload: UploadState | null, nowMs: numbe
     return { tone: 'warn', text: `${what} ${when}`, actions: ['resume'] }
   }
   if (upload?.phase === 'interrupted') {
-    const what = upload.error?.code === 'busy' ? 'Another upload of this log is running' : `Connection lost at ${at}`
+    const what =
+      upload.error?.code === 'busy' ? 'Another upload of this log is running' : `Connection lost at ${at}`
     return { tone: 'warn', text: `${what}. Resume goes on from there.`, actions: ['resume'] }
   }
   const mine = upload?.phase === 'sending'
@@ -106,21 +122,33 @@ function doubt(session: Session, upload: UploadState | null, lost: boolean): Not
     return { tone: 'warn', text, actions: ['resume'] }
   }
   if (upload?.changed && session.state === 'finished') {
-    const text = 'The file changed on disk while it was being sent: this report may mix its old and its new content.'
+    const text =
+      'The file changed on disk while it was being sent: this report may mix its old and its new content.'
     return { tone: 'warn', text, actions: [] }
   }
   if (lost) {
-    return { tone: 'warn', text: 'rorqual does not answer. The numbers below are the last it sent.', actions: [] }
+    return {
+      tone: 'warn',
+      text: 'rorqual does not answer. The numbers below are the last it sent.',
+      actions: [],
+    }
   }
   return null
 }
 
 /** Problems that belong to no session. */
-export function problemText(code: string, message: string, sessionsMax: number | null, file: string | null): string {
+export function problemText(
+  code: string,
+  message: string,
+  sessionsMax: number | null,
+  file: string | null,
+): string {
   const first = file === null ? '' : `${file} was not opened: `
   switch (code) {
     case 'sessions_full':
-      return sentence(`${first}all ${sessionsMax === null ? '' : `${count(sessionsMax)} `}sessions are in use. Close one, then try again`)
+      return sentence(
+        `${first}all ${sessionsMax === null ? '' : `${count(sessionsMax)} `}sessions are in use. Close one, then try again`,
+      )
     case 'no_answer':
       return sentence(`${first}rorqual does not answer. Is it still running?`)
     case 'http_401':

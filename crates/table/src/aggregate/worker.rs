@@ -64,6 +64,7 @@ impl Worker {
     fn parse_lines(&mut self, chunk: &Chunk) -> ChunkNotes {
         let mut notes = ChunkNotes::default();
         let span = self.analysis.span;
+        let bounded = span.bounded();
         let lines = &mut self.totals.lines;
         for line in chunk.lines() {
             notes.count_line();
@@ -73,12 +74,14 @@ impl Worker {
                 notes.reject(chunk, &line, Reason::TooLong { line_bytes_max: self.line_bytes_max }, self.keep_rejects);
                 continue;
             }
-            let (record, flaw) = match self.parser.parse(line.bytes) {
+            // The record is used where it lies: it is large, and moving it costs as much as parsing a field.
+            let outcome = self.parser.parse(line.bytes);
+            let (record, flaw) = match &outcome {
                 Outcome::Parsed(record) => (record, None),
-                Outcome::Repaired(record, flaw) => (record, Some(flaw)),
+                Outcome::Repaired(record, flaw) => (record, Some(*flaw)),
                 Outcome::Rejected(flaw) => {
                     lines.rejected += 1;
-                    notes.reject(chunk, &line, Reason::Flaw(flaw), self.keep_rejects);
+                    notes.reject(chunk, &line, Reason::Flaw(*flaw), self.keep_rejects);
                     continue;
                 }
                 Outcome::Blank => {
@@ -86,7 +89,7 @@ impl Worker {
                     continue;
                 }
             };
-            if span.bounded() && !span.holds(record.time_us) {
+            if bounded && !span.holds(record.time_us) {
                 lines.outside += 1;
                 continue;
             }
@@ -94,7 +97,7 @@ impl Worker {
             if chunk.offset == 0 && lines.parsed == 1 {
                 self.analysis.zone_seconds.store(record.zone_seconds, Ordering::Relaxed);
             }
-            self.batch.push(&record);
+            self.batch.push(record);
             if let Some(flaw) = flaw {
                 lines.repaired += 1;
                 notes.repair(chunk, &line, Reason::Flaw(flaw));
@@ -234,7 +237,7 @@ fn hand_over_codes(column: &TextColumn, sums: &[Amount], tally: &Tally, order: &
     for shard in 0..SHARDS {
         let codes = &order[starts[shard]..ends[shard]];
         if !codes.is_empty() {
-            tally.add_all(shard, codes.iter().map(|&code| (column.dict.hash_of(code), column.dict.key(code), sums[code as usize])));
+            tally.add_all(shard, codes, |code| (column.dict.hash_of(code), column.dict.key(code), sums[code as usize]));
         }
     }
 }

@@ -59,9 +59,8 @@ impl Parser {
     /// As [`Parser::parse`], but never by a specialised function: for tests that hold both to one answer.
     #[doc(hidden)]
     pub fn parse_slow<'a>(&'a mut self, line: &'a [u8]) -> Outcome<'a> {
-        let line = line.strip_suffix(b"\r").unwrap_or(line);
         match self.format.kind() {
-            Kind::Text(program) => general::parse(program, &mut self.clock, line),
+            Kind::Text(program) => general::parse(program, &mut self.clock, line.strip_suffix(b"\r").unwrap_or(line)),
             Kind::Json(_) => self.parse(line),
         }
     }

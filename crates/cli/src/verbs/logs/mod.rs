@@ -44,9 +44,14 @@ pub(crate) fn run(common: &Common, args: &LogsArgs) -> Exit {
         Err(error) => return message::error(&error),
     };
     let control = Control::with_rate_limit(common.limit_rate);
+    stop_on_interrupt(&control);
     let (sources, mut exit) = run_files(common, args, &analyzer, &control, &mut rejects);
     if let Some(rejects) = rejects {
         exit = exit.max(rejects.finish().map_or_else(|error| message::error(&error), |()| Exit::Done));
+    }
+    if control.stopped() {
+        message::note(&"stopped by Ctrl-C: this is what was read by then");
+        exit = Exit::Interrupted;
     }
     let analysed = sources.iter().any(|source| source.error.is_none() || source.bytes > 0);
     let report = analyzer.report(sources, exit == Exit::Done, usize::from(args.top));
@@ -58,6 +63,21 @@ pub(crate) fn run(common: &Common, args: &LogsArgs) -> Exit {
     }
     let printed = if args.json { print_json(&report) } else { terminal::print(&report) };
     printed.map_or_else(|error| message::print_error(&error), |()| exit)
+}
+
+/// The first Ctrl-C ends the run with a report of what was read; the second ends the process.
+fn stop_on_interrupt(control: &Control) {
+    let control = control.clone();
+    let handler = move || {
+        if control.stopped() {
+            std::process::exit(130);
+        }
+        control.stop();
+    };
+    // Without a handler Ctrl-C ends the process at once, as it would have anyway.
+    if let Err(error) = ctrlc::set_handler(handler) {
+        message::note(&format!("no handler for Ctrl-C: {error}"));
+    }
 }
 
 /// What was typed, as what is meant.
@@ -123,6 +143,9 @@ fn run_files(
     let mut exit = Exit::Done;
     let mut sources = Vec::new();
     for path in files {
+        if control.stopped() {
+            break;
+        }
         let (source, error) = run_file(&path, analyzer, control, rejects);
         sources.push(source);
         exit = exit.max(error.map_or(Exit::Done, |error| message::error(&error)));

@@ -1,0 +1,283 @@
+//! The fuzz targets as plain functions: foreign bytes in, a panic when a promise is broken.
+//!
+//! `src/bin/` wraps each for libFuzzer; `crates/table/tests/corpus.rs` includes this file and runs every target over
+//! its corpus in the ordinary test run. So nothing here may need libFuzzer.
+
+use rorqual_pipe::count::{Count, Counter};
+use rorqual_pipe::limits::buffer_bytes;
+use rorqual_pipe::{
+    BlockSource, Chunk, Control, Error, Filled, Framing, Input, Plan, Pool, Stage, format_size, parse_size, run,
+};
+use rorqual_table::agent::{classify, referring_site};
+use rorqual_table::aggregate::Span;
+use rorqual_table::analyze::{AnalyzeError, Analyzer, Formats, Settings};
+use rorqual_table::format::{Format, SAMPLE_LINES_MAX, detect as detect_format, formats_in_config, preview};
+use rorqual_table::parse::{Outcome, Parser};
+use std::io::Cursor;
+use std::sync::LazyLock;
+
+/// Every target by its name, which is also its folder in `corpus/`.
+pub const TARGETS: [(&str, fn(&[u8])); 9] = [
+    ("agent", agent),
+    ("analyze", analyze),
+    ("config", config),
+    ("decode", decode),
+    ("detect", detect),
+    ("format", format),
+    ("framing", framing),
+    ("line", line),
+    ("size", size),
+];
+
+/// Formats that differ in how they are read.
+const FORMATS: [&str; 10] = [
+    "common",
+    "combined",
+    "vhost_combined",
+    "json",
+    r#"$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent" $request_time $upstream_response_time"#,
+    r#"$host $msec $time_iso8601 $request_method $request_uri $server_protocol $status $bytes_sent "$http_user_agent""#,
+    r#"{"time":"$time_iso8601","status":$status,"request":"$request","bytes":$body_bytes_sent,"request_time":$request_time}"#,
+    r#"%v:%p %h %l %u %{%Y-%m-%dT%H:%M:%S}t.%{usec_frac}t "%m %U%q %H" %>s %O %D"#,
+    r#"%{sec}t %a "%r" %s %B %T "%{User-agent}i""#,
+    r#"%h %t "%r" %>s %b %{ms}T"#,
+];
+
+static COMPILED: LazyLock<Vec<Format>> = LazyLock::new(|| FORMATS.iter().filter_map(|text| Format::parse(text).ok()).collect());
+
+/// Lines under every kind of format: the fast path and the general one agree, and a parser that has read other lines
+/// before gives the same answer as a fresh one.
+pub fn line(data: &[u8]) {
+    assert_eq!(COMPILED.len(), FORMATS.len(), "a format of this target no longer compiles");
+    COMPILED.iter().for_each(|format| parse_both_ways(format, data));
+}
+
+fn parse_both_ways(format: &Format, data: &[u8]) {
+    let mut used = Parser::new(format);
+    for line in data.split(|byte| *byte == b'\n') {
+        let (mut fresh, mut general) = (Parser::new(format), Parser::new(format));
+        let outcome = used.parse(line);
+        assert_eq!(outcome, fresh.parse(line), "{}: a used parser answers differently", format.source());
+        assert_eq!(outcome, general.parse_slow(line), "{}: the two paths differ", format.source());
+        match outcome {
+            Outcome::Parsed(record) | Outcome::Repaired(record, _) => {
+                assert!(record.status == 0 || (100..=999).contains(&record.status), "{record:?}");
+            }
+            Outcome::Rejected(flaw) => assert!(!flaw.to_string().is_empty()),
+            Outcome::Blank => assert!(line.trim_ascii().is_empty() || line.starts_with(b"\xef\xbb\xbf")),
+        }
+    }
+}
+
+/// The first line is a format string, compiled and then used on the other lines.
+pub fn format(data: &[u8]) {
+    let end = data.iter().position(|byte| *byte == b'\n').unwrap_or(data.len());
+    let text = String::from_utf8_lossy(&data[..end]);
+    match Format::parse(&text) {
+        Ok(format) => {
+            let lines = data.get(end + 1..).unwrap_or_default();
+            parse_both_ways(&format, lines);
+            preview(&format, lines, 5);
+            assert!(format.fields().all(|field| format.has(field)));
+        }
+        Err(error) => assert!(error.column() >= 1 && error.column() <= text.len() + 1, "{text:?}: {error}"),
+    }
+}
+
+/// A server's configuration; every format in it reads a few lines.
+pub fn config(data: &[u8]) {
+    for (_name, format) in formats_in_config(&String::from_utf8_lossy(data)) {
+        match format {
+            Ok(format) => parse_both_ways(&format, LINES),
+            Err(error) => assert!(!error.to_string().is_empty()),
+        }
+    }
+}
+
+const LINES: &[u8] = b"127.0.0.1 - - [17/May/2015:10:05:03 +0000] \"GET /a?b HTTP/1.1\" 200 17 \"-\" \"curl/8.5.0\"\n{\"status\":200}\n";
+
+/// A log's beginning, whose format is looked for.
+pub fn detect(data: &[u8]) {
+    let extra = COMPILED.get(4..6).unwrap_or_default();
+    match detect_format(data, extra) {
+        Ok(found) => {
+            assert!(found.sound > 0 && found.sound <= found.lines && found.lines <= SAMPLE_LINES_MAX, "{found:?}");
+            assert!(preview(&found.format, data, 5).len() <= 5);
+        }
+        Err(unknown) => assert!(unknown.lines.len() <= 5),
+    }
+}
+
+/// A user agent, which is a referrer as well.
+pub fn agent(data: &[u8]) {
+    let agent = classify(data);
+    assert!(agent.bot.is_none() || (agent.browser.is_empty() && agent.os.is_empty()), "{agent:?}");
+    assert!(agent.bot.is_none_or(|bot| !bot.is_empty() && bot.len() <= 200));
+    let site = referring_site(data);
+    assert!(site.len() <= data.len() && !site.contains(&b'/'));
+}
+
+/// A size as people write them: what is read is written, and read again to within three digits.
+pub fn size(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let Ok(bytes) = parse_size(text) else { return };
+    // Beyond, the rounded text may not fit 64 bits.
+    if bytes >= 1 << 63 {
+        return;
+    }
+    let again = parse_size(&format_size(bytes)).expect("what we write, we read");
+    assert!(again.abs_diff(bytes) as f64 <= bytes as f64 * 0.006, "{text:?}: {bytes} and {again}");
+}
+
+/// Lines that blocks were cut through, against lines of the whole. The first three bytes choose the line limit, the sizes
+/// of the blocks and the number of threads.
+pub fn framing(data: &[u8]) {
+    let Some((&[limit, cuts, threads], data)) = data.split_first_chunk::<3>() else { return };
+    if looks_encoded(data) {
+        return;
+    }
+    let line_bytes_max = 1 + usize::from(limit % 48);
+    // With the fewest buffers that a run may have, so that leases that are not given back show as a hang.
+    let pool = Pool::new(buffer_bytes(line_bytes_max), 3);
+    let input = Input::from_source("fuzz", Box::new(Blocks::new(data, cuts, &pool, line_bytes_max)));
+    let plan = Plan { framing: Framing::Lines { line_bytes_max }, zstd_window_log_max: 20 };
+    let mut lines = Vec::new();
+    let sink = |seen: Vec<SeenLine>| {
+        lines.extend(seen);
+        Ok(())
+    };
+    let stages = vec![Collect; 1 + usize::from(threads % 2)];
+    let finish = run(input, &plan, &pool, &Control::default(), |_| Some(stages), sink);
+    assert!(finish.error.is_none(), "{:?}", finish.error);
+    assert_eq!(lines, naive_lines(data, line_bytes_max));
+    assert_eq!(pool.lent(), 0, "a buffer did not come home");
+}
+
+/// What a compressed file may start with.
+fn looks_encoded(head: &[u8]) -> bool {
+    rorqual_pipe::decode::Encoding::detect(head) != rorqual_pipe::decode::Encoding::Plain
+}
+
+/// One line as a stage sees it: its offset, its bytes, and whether it is over-long.
+type SeenLine = (u64, Vec<u8>, bool);
+
+fn naive_lines(data: &[u8], line_bytes_max: usize) -> Vec<SeenLine> {
+    let mut offset = 0;
+    let mut lines = Vec::new();
+    for line in data.split_inclusive(|byte| *byte == b'\n') {
+        let text = line.strip_suffix(b"\n").unwrap_or(line);
+        lines.push((offset, text[..text.len().min(line_bytes_max)].to_vec(), text.len() > line_bytes_max));
+        offset += line.len() as u64;
+    }
+    lines
+}
+
+/// A text in blocks whose sizes follow from one number.
+struct Blocks {
+    rest: std::vec::IntoIter<u8>,
+    state: u8,
+    pool: Pool,
+    headroom: usize,
+}
+
+impl Blocks {
+    fn new(data: &[u8], seed: u8, pool: &Pool, headroom: usize) -> Self {
+        Self { rest: data.to_vec().into_iter(), state: seed, pool: pool.clone(), headroom }
+    }
+}
+
+impl BlockSource for Blocks {
+    fn next_block(&mut self) -> Result<Option<Filled>, Error> {
+        let rest = self.rest.as_slice();
+        if rest.is_empty() {
+            return Ok(None);
+        }
+        self.state = self.state.wrapping_mul(13).wrapping_add(7);
+        let length = rest.len().min(1 + usize::from(self.state % 61));
+        let mut lease = self.pool.lease().map_err(|cause| Error::io("fuzz", "cannot lease", cause))?;
+        let range = self.headroom..self.headroom + length;
+        lease[range.clone()].copy_from_slice(&rest[..length]);
+        self.rest.nth(length - 1);
+        Ok(Some(Filled { lease, range }))
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Collect;
+
+impl Stage for Collect {
+    type Output = Vec<SeenLine>;
+
+    fn chunk(&mut self, chunk: &Chunk) -> Result<Vec<SeenLine>, Error> {
+        Ok(chunk.lines().map(|line| (chunk.offset + line.start as u64, line.bytes.to_vec(), line.long)).collect())
+    }
+}
+
+/// Decoded bytes after which a target has seen enough of a bomb.
+const DECODED_BYTES_MAX: u64 = 4 << 20;
+
+/// Stored bytes, compressed or not: no panic, a bounded run, and the same answer in one piece and in many. Of damaged
+/// data only the damage must be seen both ways: how much flate2 gives before it depends on how the data arrives.
+pub fn decode(data: &[u8]) {
+    let pool = Pool::new(buffer_bytes(0), 4);
+    let whole = count(Input::from_reader("fuzz", Box::new(Cursor::new(data.to_vec()))), &pool);
+    let cut = count(Input::from_source("fuzz", Box::new(Blocks::new(data, data.len() as u8, &pool, 0))), &pool);
+    if let (Some((whole, whole_error)), Some((cut, cut_error))) = (whole, cut) {
+        assert_eq!(whole_error.is_some(), cut_error.is_some(), "{whole_error:?} or {cut_error:?}");
+        assert!(whole_error.is_some() || whole == cut, "{whole:?} is not {cut:?}");
+    }
+}
+
+/// What an input counts as, and what it broke off with; `None` when it was stopped as too long.
+fn count(input: Input, pool: &Pool) -> Option<((u64, u64, u64), Option<String>)> {
+    let plan = Plan { framing: Framing::Bytes, zstd_window_log_max: 20 };
+    let control = Control::default();
+    let mut total = Count::default();
+    let sink = |counted: Count| {
+        total = total.then(counted);
+        if control.decoded_bytes() > DECODED_BYTES_MAX {
+            control.stop();
+        }
+        Ok(())
+    };
+    let finish = run(input, &plan, pool, &control, |_| Some(vec![Counter { longest: true }]), sink);
+    assert_eq!(pool.lent(), 0, "a buffer did not come home");
+    let counts = (total.newlines, total.bytes, total.longest_bytes());
+    (!control.stopped()).then(|| (counts, finish.error.map(|error| error.to_string())))
+}
+
+/// A whole analysis: every line is in one of the counts, and the report is JSON. The first byte chooses the line limit.
+pub fn analyze(data: &[u8]) {
+    let Some((&limit, data)) = data.split_first() else { return };
+    if looks_encoded(data) {
+        return;
+    }
+    let line_bytes_max = 64 + usize::from(limit) * 8;
+    let settings = Settings {
+        memory_bytes: 64 << 20,
+        threads: Some(1),
+        line_bytes_max,
+        span: Span::default(),
+        formats: Formats::default(),
+        feed_buffers: 0,
+    };
+    let shares = settings.shares(0, 1).expect("64 MiB are enough for one thread");
+    let analyzer = Analyzer::new(&settings, shares);
+    let input = Input::from_reader("fuzz", Box::new(Cursor::new(data.to_vec())));
+    let sources = match analyzer.run::<std::io::Sink>(input, &Control::default(), |_, _| {}, None) {
+        Ok(ran) => {
+            assert!(ran.error.is_none(), "{:?}", ran.error);
+            vec![ran.source]
+        }
+        Err(AnalyzeError::UnknownFormat { .. }) => return,
+    };
+    let report = serde_json::to_value(analyzer.report(sources, true, 10)).expect("a report is JSON");
+    let lines = |name: &str| report["lines"][name].as_u64().expect("a count");
+    assert_eq!(lines("total"), data.split_inclusive(|byte| *byte == b'\n').count() as u64, "{report}");
+    assert_eq!(lines("total"), lines("parsed") + lines("rejected") + lines("outside") + lines("blank"), "{report}");
+    assert!(lines("repaired") <= lines("parsed"), "{report}");
+    let statuses: u64 = report["status"].as_array().into_iter().flatten().filter_map(|row| row["hits"].as_u64()).sum();
+    assert!(statuses <= lines("parsed"), "{report}");
+    assert_eq!(analyzer.pool().lent(), 0, "a buffer did not come home");
+}
+
