@@ -36,6 +36,10 @@ const folder = mkdtempSync(path.join(os.tmpdir(), 'rorqual-smoke-'))
 const lineCount = 60_000
 const file = path.join(folder, 'access.log')
 writeFileSync(file, text(lineCount))
+// More than the kernel's socket buffers hold: a browser that leaves must not have sent it all.
+const bigLineCount = 4 * lineCount
+const big = path.join(folder, 'big.log')
+writeFileSync(big, text(bigLineCount))
 const other = path.join(folder, 'other.log')
 writeFileSync(other, text(1000))
 const odd = path.join(folder, 'odd.log')
@@ -280,7 +284,7 @@ const steps = {
     await page.goto('about:blank')
     await page.goto(base)
     wire.rate = 1_000_000
-    await send(page, file)
+    await send(page, big)
     await state(page, 'receiving')
     await at(page, 'lines-total').waitFor()
     await page.waitForTimeout(700)
@@ -291,10 +295,10 @@ const steps = {
     assert.match(await at(page, 'notice').textContent(), /Connection lost at .* Drop the same file again/)
     wire.mend()
     const before = page.url()
-    await send(page, file)
+    await send(page, big)
     await state(page, 'finished')
     assert.equal(page.url(), before)
-    assert.equal(await number(page, 'lines-total'), lineCount)
+    assert.equal(await number(page, 'lines-total'), bigLineCount)
   },
 
   async 'a lost connection goes on by itself'(page) {
@@ -387,6 +391,10 @@ for (const [name, step] of chosen) {
   } catch (error) {
     failed++
     console.log(`FAIL  ${name}\n${error.stack}`)
+    const seen = await page.evaluate(() => document.body.innerText).catch(String)
+    console.log(`      the page is ${page.url()} and says: ${seen.replace(/\s+/g, ' ').slice(0, 600)}`)
+    const said = await page.evaluate(async () => (await fetch('/api/sessions')).text()).catch(String)
+    console.log(`      the server says: ${said}`)
     if (args.shots) await page.screenshot({ path: path.join(args.shots, `fail-${failed}.png`) })
   }
 }

@@ -11,6 +11,7 @@ mod verbs;
 use args::{Cli, Verb};
 use clap::{CommandFactory, Parser};
 use exit::Exit;
+use std::io::Write;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -26,13 +27,17 @@ fn main() -> ExitCode {
         Verb::Count(args) => verbs::count::run(&cli.common, &args),
         Verb::Logs(args) => verbs::logs::run(&cli.common, &args),
         Verb::Serve(args) => verbs::serve::run(&cli.common, &args),
-        Verb::Completions { shell } => {
-            clap_complete::generate(shell, &mut Cli::command(), "rorqual", &mut std::io::stdout());
-            Exit::Done
-        }
+        Verb::Completions { shell } => print_completions(shell),
         Verb::Man => print_man_page(),
     };
     exit.into()
+}
+
+fn print_completions(shell: clap_complete::Shell) -> Exit {
+    // Not straight to stdout: the generator panics when the reader closed the pipe.
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "rorqual", &mut script);
+    std::io::stdout().write_all(&script).map_or_else(|error| message::print_error(&error), |()| Exit::Done)
 }
 
 fn print_man_page() -> Exit {

@@ -48,7 +48,9 @@ impl Budget {
         if self.reserved_bytes() <= self.total_bytes { Ok(()) } else { Err(BudgetError(self.clone())) }
     }
 
-    fn reserved_bytes(&self) -> u64 {
+    /// What all holders have reserved.
+    #[must_use]
+    pub fn reserved_bytes(&self) -> u64 {
         self.holders.iter().map(|(_, bytes)| bytes).fold(0, |sum, bytes| sum.saturating_add(*bytes))
     }
 }

@@ -47,12 +47,6 @@ impl Chunk {
     pub fn lines(&self) -> Lines<'_> {
         Lines { bytes: &self.bytes, position: 0, line_bytes_max: self.line_bytes_max, cut: self.cut }
     }
-
-    /// Length of the stretch in the decoded input.
-    #[must_use]
-    pub fn stretch_bytes(&self) -> u64 {
-        self.zeros + self.bytes.len() as u64
-    }
 }
 
 impl<'a> Iterator for Lines<'a> {

@@ -19,6 +19,8 @@ pub struct Gather<W: Write> {
     small: Lease,
     small_used: usize,
     pieces: Vec<Piece>,
+    /// A write failed, and so something is missing.
+    failed: bool,
     stats: GatherStats,
 }
 
@@ -48,7 +50,7 @@ impl<W: Write> Gather<W> {
     /// When the system has no memory for the buffer.
     pub fn new(writer: W, pool: &Pool) -> io::Result<Self> {
         let small = pool.lease()?;
-        Ok(Self { writer, small, small_used: 0, pieces: Vec::with_capacity(ENTRIES_MAX), stats: GatherStats::default() })
+        Ok(Self { writer, small, small_used: 0, pieces: Vec::with_capacity(ENTRIES_MAX), failed: false, stats: GatherStats::default() })
     }
 
     /// Takes one piece. A large one keeps its buffer alive until the next flush.
@@ -107,6 +109,7 @@ impl<W: Write> Gather<W> {
         drop(slices);
         self.pieces.clear();
         self.small_used = 0;
+        self.failed |= result.is_err();
         result
     }
 
@@ -128,9 +131,12 @@ impl<W: Write> Gather<W> {
     /// Flushes and gives the writer back.
     ///
     /// # Errors
-    /// When the last write fails.
+    /// When the last write fails, or an earlier one has: then something is missing.
     pub fn finish(mut self) -> io::Result<W> {
         self.flush()?;
+        if self.failed {
+            return Err(io::Error::other("an earlier write failed"));
+        }
         self.writer.flush()?;
         Ok(self.writer)
     }

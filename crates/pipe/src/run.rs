@@ -91,7 +91,7 @@ impl Control {
         self.shared.stored_bytes.load(Ordering::Relaxed)
     }
 
-    /// Bytes given to stages so far, after decoding; holes of sparse files included.
+    /// Bytes taken in so far, after decoding; holes of sparse files and the rest of over-long lines included.
     #[must_use]
     pub fn decoded_bytes(&self) -> u64 {
         self.shared.decoded_bytes.load(Ordering::Relaxed)
@@ -206,7 +206,6 @@ where
     S: Stage,
     F: FnMut(S::Output) -> Result<(), Error>,
 {
-    failure.control.decoded(chunk.stretch_bytes());
     let submitted = match stage.chunk(chunk) {
         Ok(output) => sequence.submit(number, output),
         Err(error) => Err(Err(error)),
@@ -227,12 +226,14 @@ fn run_stream<S: Stage>(
     sink: impl FnMut(S::Output) -> Result<(), Error> + Send,
 ) -> Finish<S> {
     let failure = Failure::new(control);
-    let mut next = || match blocks.next_chunk() {
-        Ok(chunk) => chunk,
-        Err(error) => {
+    let mut next = || {
+        let before = blocks.offset();
+        let chunk = blocks.next_chunk();
+        control.decoded(blocks.offset() - before);
+        chunk.unwrap_or_else(|error| {
             failure.first.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
             blocks.last()
-        }
+        })
     };
     let first = next();
     let Some(mut stages) = start(first.as_ref().map_or(&[], |chunk| &chunk.bytes)) else {
@@ -414,6 +415,7 @@ impl SharedFile {
     /// Reads a claimed stretch. What was read comes back even when the file ended early or reading failed.
     fn chunk(&self, claim: &Claim, mut lease: Lease) -> (Chunk, Option<Error>) {
         if claim.hole {
+            self.control.decoded(claim.length);
             let chunk = Chunk { offset: claim.offset, bytes: Bytes::new(), zeros: claim.length, line_bytes_max: usize::MAX, cut: false };
             return (chunk, None);
         }
@@ -429,6 +431,7 @@ impl SharedFile {
         if read < length + overread && error.is_none() {
             error = Some(self.shrank(claim.offset + read as u64));
         }
+        self.control.decoded(read.min(length) as u64);
         self.control.stored(read.min(length) as u64);
         let chunk = match self.framing {
             Framing::Bytes => {

@@ -301,6 +301,11 @@ impl Blocks {
         Ok(self.last())
     }
 
+    /// Where the next block starts: how much was taken in, after decoding.
+    pub(crate) fn offset(&self) -> u64 {
+        self.offset
+    }
+
     /// The unfinished line at the end, once; also after an error.
     pub(crate) fn last(&mut self) -> Option<Chunk> {
         let rest = std::mem::take(&mut self.carry);

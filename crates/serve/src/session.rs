@@ -183,7 +183,8 @@ impl Session {
     /// Gives the feed back when more is to come.
     pub(crate) fn pause_upload(&self, feed: Feed, state: State, error: Option<&ApiError>) {
         let mut inner = self.lock();
-        if inner.state.ended() {
+        // A cancelled run waits for the end of its source, which comes with the end of the feed.
+        if inner.state.ended() || self.control.stopped() {
             return;
         }
         inner.feed = Some(feed);
@@ -266,7 +267,15 @@ impl Session {
         inner.feed = None;
         if never_ran {
             self.set_state(&mut inner, State::Cancelled);
+        } else {
+            self.changed.send_modify(|version| *version += 1);
         }
+    }
+
+    /// Comes back once the session was cancelled, so that a silent upload does not hold its run.
+    pub(crate) async fn cancelled(&self) {
+        let mut changes = self.changes();
+        while !self.control.stopped() && changes.changed().await.is_ok() {}
     }
 
     pub(crate) fn view(&self, expires_after: Duration) -> View {

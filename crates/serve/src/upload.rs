@@ -11,7 +11,11 @@ use std::sync::Arc;
 pub(crate) async fn upload(session: Arc<Session>, offset: u64, body: Body) -> Result<(), ApiError> {
     let mut feed = session.begin_upload(offset)?;
     let mut changes = session.changes();
-    match feed.take(body, session.taken()).await {
+    let taken = tokio::select! {
+        taken = feed.take(body, session.taken()) => taken,
+        () = session.cancelled() => Err(Interruption::RunEnded),
+    };
+    match taken {
         Ok(()) if session.whole() => {
             // The end of the source: the run goes on to its report.
             drop(feed);

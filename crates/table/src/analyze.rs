@@ -62,13 +62,14 @@ impl Settings {
         let mut budget = Budget::new(self.memory_bytes);
         let times = if analyses == 1 { String::new() } else { format!("{analyses} x ") };
         budget.reserve("program", program_bytes);
-        // Rounding of the allocator, which nobody can name.
-        budget.reserve("a tenth, unassigned", self.memory_bytes / 10);
         budget.reserve(format!("{times}{threads} threads"), analyses * threads as u64 * limits::THREAD_BYTES);
         budget.reserve(format!("{times}{buffers} blocks, each with room for one line (--line-max)"), analyses * buffers as u64 * buffer);
         budget.reserve(format!("{times}decoder"), analyses * decoder_bytes(self.memory_bytes / analyses));
         budget.reserve(format!("{times}{threads} workers' dictionaries"), analyses * threads as u64 * WORKER_BYTES);
         budget.reserve(format!("{times}timeline, sums, samples"), analyses * FIXED_BYTES);
+        // Rounding of the allocator, which nobody can name. Of the least that would do, where too little was given.
+        let least = budget.reserved_bytes() + analyses * TABLES_BYTES_MIN;
+        budget.reserve("a tenth, unassigned", (self.memory_bytes / 10).max(least / 9));
         let tables_bytes = (budget.rest_bytes() / analyses).max(TABLES_BYTES_MIN);
         budget.reserve(format!("{times}tables of distinct values"), analyses * tables_bytes);
         budget.check()?;

@@ -91,8 +91,9 @@ impl ChunkNotes {
         if !keep {
             return;
         }
-        // With the newline, where there is one; lines that touch become one piece.
-        let end = (line.start + line.bytes.len() + 1).min(chunk.bytes.len());
+        // With the newline, where there is one; of an over-long line its head, as that is all that some chunks have.
+        // Lines that touch become one piece.
+        let end = (line.start + line.bytes.len() + usize::from(!line.long)).min(chunk.bytes.len());
         let piece = chunk.bytes.slice(line.start..end);
         match self.rejected.last_mut() {
             Some(last) if last.as_ptr().wrapping_add(last.len()) == piece.as_ptr() => {

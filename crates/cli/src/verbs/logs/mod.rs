@@ -198,6 +198,10 @@ impl RejectFile {
     fn create(path: &Path, analyzer: &Analyzer) -> Result<Self, String> {
         let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let failed = |error: io::Error| format!("--rejects {}: cannot create it: {error}", path.display());
+        // What is there is replaced at the end, which a folder would refuse and a device would not survive.
+        if std::fs::metadata(path).is_ok_and(|target| !target.is_file()) {
+            return Err(format!("--rejects {}: is there and is no plain file", path.display()));
+        }
         let file = NamedTempFile::new_in(folder).map_err(failed)?;
         let gather = Gather::new(file, analyzer.pool()).map_err(failed)?;
         Ok(Self { gather, path: path.to_owned() })

@@ -1,0 +1,112 @@
+# What can be done here; `make` alone lists it. CONTRIBUTING.md says how long each takes.
+# Needs a Rust toolchain (stable, with clippy and rustfmt), Node 20.19 or later with npm, Python 3.11, a C and a C++ compiler.
+# Everything else comes from crates.io, the npm registry and Debian's packages.
+
+SHELL := /usr/bin/env bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+CHROMIUM ?= /usr/bin/chromium
+PREFIX ?= $(HOME)/.local
+FUZZ_SECONDS ?= 6
+export NPM_CONFIG_FUND = false
+export NPM_CONFIG_AUDIT = false
+export NPM_CONFIG_UPDATE_NOTIFIER = false
+
+page_sources := $(shell find web/src web/public -type f -not -name '*.test.ts') web/index.html web/vite.config.ts web/svelte.config.js
+packages := web/node_modules/.package-lock.json
+page := web/dist/index.html
+deny := target/tools/bin/cargo-deny
+
+.PHONY: help run web build install test test-web test-rust test-e2e test-bench lint lint-rust lint-web deny tidy advisories fmt fuzz bench ci clean
+
+help: ## List the targets
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
+
+run: build ## Build everything and open the log explorer on the sample
+	target/release/rorqual serve --open samples/apache_combined.log
+
+web: $(page) ## Build the page
+
+build: $(page) ## Build target/release/rorqual, the page in it
+	cargo build --release --locked -p rorqual
+
+install: build ## Install rorqual, its manual page and completions below PREFIX (~/.local)
+	install -Dm755 target/release/rorqual $(PREFIX)/bin/rorqual
+	install -d $(PREFIX)/share/man/man1 $(PREFIX)/share/bash-completion/completions $(PREFIX)/share/zsh/site-functions $(PREFIX)/share/fish/vendor_completions.d
+	target/release/rorqual man > $(PREFIX)/share/man/man1/rorqual.1
+	target/release/rorqual completions bash > $(PREFIX)/share/bash-completion/completions/rorqual
+	target/release/rorqual completions zsh > $(PREFIX)/share/zsh/site-functions/_rorqual
+	target/release/rorqual completions fish > $(PREFIX)/share/fish/vendor_completions.d/rorqual.fish
+
+test: test-web test-rust test-bench test-e2e ## Run every test: the page's, the workspace's, the benchmark's, the browser's
+
+test-web: $(packages)
+	cd web && npm test
+
+test-rust: $(page)
+	cargo test --workspace --locked --no-fail-fast
+
+test-bench:
+	python3 -m unittest discover bench
+
+# The debug build reads the page from web/dist; a release build has it inside.
+test-e2e: $(page) $(CHROMIUM)
+	cargo build --locked -p rorqual
+	cd web && node test/smoke.mjs --program ../target/debug/rorqual --chromium $(CHROMIUM)
+
+lint: lint-rust lint-web deny tidy ## Check formatting, clippy, types, licences and the tree's own rules
+
+lint-rust: $(page)
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+
+lint-web: $(packages)
+	cd web && npm run check
+
+tidy:
+	tools/tidy.py
+
+deny: $(deny)
+	$(deny) --locked check --hide-inclusion-graph licenses bans sources
+	$(deny) --locked --manifest-path fuzz/Cargo.toml --config deny.toml check --hide-inclusion-graph licenses bans sources
+
+advisories: $(deny) ## Look for known vulnerabilities (fetches the advisory database of RustSec, and asks the npm registry)
+	$(deny) --locked check advisories
+	cd web && npm audit
+
+fmt: $(packages) ## Format everything
+	cargo fmt --all
+	cd web && npm run format
+
+fuzz: | $(shell command -v c++ || echo c++) ## Fuzz each parser of foreign bytes for FUZZ_SECONDS (6)
+	fuzz/run $(FUZZ_SECONDS)
+
+bench: $(page) ## Measure beside the other tools (half an hour; BENCH="--quick" for a few minutes)
+	bench/run.py $(BENCH)
+
+ci: lint test fuzz ## What CI runs
+
+clean: ## Remove everything that was built
+	cargo clean
+	rm -rf fuzz/target fuzz/corpus-run fuzz/artifacts web/dist web/node_modules
+
+# npm writes this file last: it is there and new only after a whole install.
+$(packages): web/package.json web/package-lock.json
+	cd web && npm ci
+	@touch $@
+
+$(deny):
+	cargo install cargo-deny@0.20.2 --locked --root target/tools --target-dir target/tools/build
+	rm -rf target/tools/build
+
+$(page): $(packages) $(page_sources)
+	cd web && npm run build
+	@touch $@
+
+/usr/bin/chromium:
+	@tools/debian chromium 'the browser tests need Chromium'
+
+c++:
+	@tools/debian g++ 'libFuzzer needs a C++ compiler'

@@ -1,0 +1,131 @@
+//! A server under test, and a client of it that can do what no good client does.
+
+use crate::common::{eventually, rorqual};
+use rorqual_testkit::process::Running;
+use serde_json::{Value, json};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+/// `rorqual serve` on a free port, until dropped.
+pub(crate) struct Server {
+    pub(crate) running: Running,
+    pub(crate) port: u16,
+    pub(crate) token: String,
+}
+
+/// An answer.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    /// The head, names in lower case.
+    pub(crate) head: String,
+    pub(crate) body: String,
+}
+
+impl Answer {
+    fn parse(text: &str) -> Self {
+        let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no head: {text:?}"));
+        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
+        Self { status, head: head.to_ascii_lowercase(), body: body.to_owned() }
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("no JSON ({error}): {self:?}"))
+    }
+
+    /// Checks status and error code.
+    pub(crate) fn refused(&self, status: u16, code: &str) -> Value {
+        assert_eq!(self.status, status, "{self:?}");
+        let error = self.json()["error"].clone();
+        assert_eq!(error["code"], code, "{error}");
+        assert!(error["message"].as_str().is_some_and(|message| !message.is_empty()));
+        error
+    }
+}
+
+impl Server {
+    pub(crate) fn start(args: &[&str]) -> Self {
+        let mut running = rorqual(&["serve", "--port", "0"]).args(args).start();
+        let url = running.stdout_when(|text| text.contains('\n'));
+        let (address, token) = url.trim().split_once("/?token=").expect("an address with a token");
+        let port = address.strip_prefix("http://127.0.0.1:").and_then(|port| port.parse().ok()).expect("a loopback address");
+        Self { running, port, token: token.to_owned() }
+    }
+
+    pub(crate) fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(("127.0.0.1", self.port)).expect("it listens");
+        stream.set_read_timeout(Some(Duration::from_secs(120))).expect("a valid time");
+        stream
+    }
+
+    /// The start of a request that may be made, without the empty line that ends the head.
+    pub(crate) fn head(&self, method: &str, target: &str) -> String {
+        format!(
+            "{method} {target} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nAuthorization: Bearer {}\r\nConnection: close\r\n",
+            self.port, self.token
+        )
+    }
+
+    /// Sends bytes as they are and reads the answer to its end.
+    pub(crate) fn raw(&self, request: &[u8]) -> Answer {
+        let mut stream = self.connect();
+        // An early answer may close the connection while we still send.
+        let _ = stream.write_all(request);
+        read_answer(&mut stream)
+    }
+
+    pub(crate) fn request(&self, method: &str, target: &str, body: &[u8]) -> Answer {
+        let head = format!("{}Content-Length: {}\r\n\r\n", self.head(method, target), body.len());
+        self.raw(&[head.as_bytes(), body].concat())
+    }
+
+    pub(crate) fn get(&self, target: &str) -> Answer {
+        self.request("GET", target, b"")
+    }
+
+    /// A new session; its id.
+    pub(crate) fn session(&self, wanted: &Value) -> String {
+        let answer = self.request("POST", "/api/sessions", wanted.to_string().as_bytes());
+        assert_eq!(answer.status, 201, "{answer:?}");
+        answer.json()["id"].as_str().expect("an id").to_owned()
+    }
+
+    /// A new session for `bytes` bytes of the combined format.
+    pub(crate) fn session_of(&self, bytes: usize) -> String {
+        self.session(&json!({"name": "test.log", "size": bytes}))
+    }
+
+    pub(crate) fn put(&self, id: &str, offset: usize, body: &[u8]) -> Answer {
+        self.request("PUT", &format!("/api/sessions/{id}/data?offset={offset}"), body)
+    }
+
+    /// Starts an upload whose announced length is `length`.
+    pub(crate) fn begin_put(&self, id: &str, offset: usize, length: u64) -> TcpStream {
+        let mut stream = self.connect();
+        let head = self.head("PUT", &format!("/api/sessions/{id}/data?offset={offset}"));
+        stream.write_all(format!("{head}Content-Length: {length}\r\n\r\n").as_bytes()).expect("it listens");
+        stream
+    }
+
+    pub(crate) fn live(&self, id: &str) -> Value {
+        self.get(&format!("/api/sessions/{id}")).json()
+    }
+
+    /// The session once `ready` likes it.
+    pub(crate) fn when(&self, id: &str, what: &str, ready: impl Fn(&Value) -> bool) -> Value {
+        eventually(what, || Some(self.live(id)).filter(|live| ready(live)))
+    }
+
+    pub(crate) fn when_state(&self, id: &str, state: &str) -> Value {
+        self.when(id, state, |live| live["session"]["state"] == state)
+    }
+}
+
+pub(crate) fn read_answer(stream: &mut TcpStream) -> Answer {
+    let mut bytes = Vec::new();
+    let read = stream.read_to_end(&mut bytes);
+    // A reset behind a whole answer is the end of it.
+    assert!(read.is_ok() || !bytes.is_empty(), "no answer: {read:?}");
+    Answer::parse(&String::from_utf8_lossy(&bytes))
+}

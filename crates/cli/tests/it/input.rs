@@ -1,0 +1,298 @@
+//! Bad input: an answer for what can be read, a message that names file and place for what can not, the exit code.
+
+use crate::common::{Folder, GIB, MIB, PROGRAM, Truth, eventually, hits_of, line, log, panel, rorqual};
+use rorqual_testkit::paths::{gzip, zstd_frame};
+use rorqual_testkit::process::{Run, Running};
+use std::fs::{File, Permissions};
+use std::io::{Seek, SeekFrom, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+
+#[test]
+fn an_empty_file_is_no_error() {
+    let folder = Folder::new();
+    let file = folder.file("empty", b"");
+    let report = rorqual(&["logs", "--json", &file]).run().exits(0).json();
+    assert_eq!((&report["lines"]["total"], &report["complete"]), (&0.into(), &true.into()));
+    assert!(report["time"].is_null() && report["histogram"].is_null());
+    assert_eq!(rorqual(&["count", &file]).run().exits(0).text(), format!("0 0 0 {file}\n"));
+    let _ = rorqual(&["logs", &file]).run().exits(0);
+    let _ = rorqual(&["logs"]).run().exits(0);
+}
+
+#[test]
+fn line_ends_of_any_kind() {
+    let folder = Folder::new();
+    let truth = Truth::of(&log(100));
+    let text = String::from_utf8(log(100)).expect("text");
+    for (name, bytes) in [("none at the end", text.trim_end().to_owned()), ("CRLF", text.replace('\n', "\r\n"))] {
+        let report = rorqual(&["logs", "--json", &folder.file(name, bytes)]).run().exits(0).json();
+        truth.check(&report);
+        assert_eq!(report["lines"]["repaired"], 0, "{name}");
+        assert_eq!(hits_of(&panel(&report, "agent")["rows"])["agent/1.0"], 100, "{name}");
+    }
+}
+
+#[test]
+fn invalid_utf8_is_shown_replaced() {
+    let folder = Folder::new();
+    let file = folder.file("log", b"10.0.0.1 - - [02/Jan/2025:00:00:00 +0000] \"GET /\xff\xfe/x HTTP/1.1\" 200 5 \"-\" \"a\"\n");
+    let report = rorqual(&["logs", "--json", &file]).run().exits(0).json();
+    assert_eq!(hits_of(&panel(&report, "path")["rows"])["/\u{fffd}\u{fffd}/x"], 1);
+    let terminal = rorqual(&["logs", &file]).run().exits(0);
+    assert!(terminal.text().contains("/\u{fffd}\u{fffd}/x"));
+}
+
+#[test]
+fn a_line_of_3_gib_is_rejected_with_a_sample() {
+    let folder = Folder::new();
+    let path = folder.text("log");
+    let mut file = File::create(&path).expect("a file");
+    file.write_all(&log(10)).expect("room");
+    let before = file.stream_position().expect("a file");
+    file.seek(SeekFrom::Current(3 * GIB as i64)).expect("sparse");
+    file.write_all(&[b"\n", &log(10)[..]].concat()).expect("room");
+    let ran = rorqual(&["logs", "--json", &path]).run().exits(0);
+    let report = ran.within(256 * MIB).json();
+    Truth::of(&[log(10), log(10)].concat()).check(&report);
+    assert_eq!(report["rejects"]["count"], 1);
+    let sample = &report["rejects"]["samples"][0];
+    assert_eq!((&sample["line"], &sample["offset"]), (&11.into(), &before.into()));
+    let reason = sample["reason"].as_str().expect("a reason");
+    assert!(reason.contains("256 KiB") && reason.contains("--line-max"), "{reason}");
+}
+
+#[test]
+fn cut_compression_gives_what_came_before() {
+    let folder = Folder::new();
+    let bytes = log(40_000);
+    for (name, stored) in [("gzip", gzip(&bytes)), ("zstd", zstd_frame(&bytes))] {
+        let file = folder.file(name, &stored[..stored.len() - 9]);
+        let ran = rorqual(&["logs", "--json", &file]).run().exits(2);
+        ran.says(&[&file, name, "ends too early", "at byte "]);
+        let report = ran.json();
+        assert_eq!(report["complete"], false);
+        let parsed = report["lines"]["parsed"].as_u64().expect("a number");
+        assert!(parsed > 10_000, "{name}: {parsed} lines of 40,000");
+        assert!(report["sources"][0]["error"].as_str().is_some_and(|error| error.contains("ends too early")));
+        let counted = rorqual(&["count", "--json", &file]).run().exits(2).json();
+        assert_eq!(counted["total"]["bytes"], report["sources"][0]["bytes"]);
+    }
+}
+
+#[test]
+fn damaged_compression_is_told() {
+    let folder = Folder::new();
+    let bytes = log(40_000);
+    for (name, mut stored) in [("gzip", gzip(&bytes)), ("zstd", zstd_with_checksum(&bytes))] {
+        let middle = stored.len() / 2;
+        stored[middle..middle + 50].fill(0xa5);
+        let file = folder.file(name, stored);
+        for verb in ["count", "logs"] {
+            let ran = rorqual(&[verb, &file]).run().exits(2);
+            ran.says(&[&file, name, "damaged", "at byte "]);
+        }
+    }
+}
+
+/// As the `zstd` program writes it; without its checksum a damage can be a sound file of other bytes.
+fn zstd_with_checksum(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = zstd::Encoder::new(Vec::new(), 1).expect("a level that exists");
+    encoder.include_checksum(true).expect("before the first byte");
+    encoder.write_all(bytes).expect("a Vec takes everything");
+    encoder.finish().expect("a Vec takes everything")
+}
+
+#[test]
+fn garbage_behind_gzip_is_told_and_costs_nothing_before_it() {
+    let folder = Folder::new();
+    let bytes = log(1_000);
+    for garbage in [&b"garbage that is no member of any gzip file"[..], &[7; 3]] {
+        let file = folder.file("log.gz", [&gzip(&bytes)[..], garbage].concat());
+        let ran = rorqual(&["logs", "--json", &file]).run().exits(2);
+        ran.says(&[&file, "gzip", &format!("at byte {}", bytes.len())]);
+        Truth::of(&bytes).check(&ran.json());
+    }
+}
+
+#[test]
+fn a_zstd_window_beyond_the_budget_names_the_flag_and_more_memory_opens_it() {
+    let folder = Folder::new();
+    let mut encoder = zstd::Encoder::new(Vec::new(), 1).expect("a level that exists");
+    encoder.window_log(27).expect("before the first byte");
+    let bytes = log(1_000);
+    encoder.write_all(&bytes).expect("a Vec takes everything");
+    let file = folder.file("log.zst", encoder.finish().expect("a Vec takes everything"));
+    for verb in ["count", "logs"] {
+        rorqual(&[verb, &file]).run().exits(2).says(&[&file, "zstd", "window", "--memory"]);
+    }
+    let ran = rorqual(&["count", "--json", "--memory", "4GiB", &file]).run().exits(0);
+    assert_eq!(ran.json()["total"]["bytes"], bytes.len());
+}
+
+#[test]
+fn what_can_not_be_opened_is_named() {
+    let folder = Folder::new();
+    std::fs::create_dir(folder.at("folder")).expect("a folder");
+    for (name, reason) in [("folder", "is a directory"), ("missing", "No such file")] {
+        for verb in ["count", "logs"] {
+            let ran = rorqual(&[verb, &folder.text(name)]).run().exits(2);
+            ran.says(&[&folder.text(name), reason]);
+        }
+    }
+}
+
+#[test]
+fn a_file_without_permission_is_named() {
+    let folder = Folder::new();
+    let file = folder.file("secret", log(3));
+    std::fs::set_permissions(&file, Permissions::from_mode(0o000)).expect("it is ours");
+    // Root may read everything, so the program is run as nobody; a copy of it that nobody can reach.
+    let copy = folder.at("rorqual");
+    std::fs::copy(PROGRAM, &copy).expect("room");
+    std::fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).expect("it is ours");
+    let is_root = File::open(&file).is_ok();
+    let ran = Run::new(copy).args(["count", &file]).with(|command| if is_root { command.uid(65_534); }).run();
+    ran.exits(2).says(&[&file, "cannot open: Permission denied"]);
+}
+
+/// The program reading `file` so slowly that something can happen to it, and being in its middle.
+fn reading_slowly(verb: &str, file: &str) -> Running {
+    let running = rorqual(&[verb, "--json", "--limit-rate", "4MiB", "--threads", "2", file]).start();
+    let io = format!("/proc/{}/io", running.id());
+    eventually("a block was read", || {
+        let text = std::fs::read_to_string(&io).ok()?;
+        let read: u64 = text.lines().find_map(|line| line.strip_prefix("rchar: "))?.trim().parse().ok()?;
+        // More than the program's own libraries.
+        (read > MIB / 2).then_some(())
+    });
+    running
+}
+
+#[test]
+fn a_file_that_shrinks_is_told_with_its_place() {
+    let folder = Folder::new();
+    let bytes = log(80_000);
+    assert!(bytes.len() as u64 > 6 * MIB);
+    for verb in ["count", "logs"] {
+        let file = folder.file("log", &bytes);
+        let running = reading_slowly(verb, &file);
+        let size = 3 * MIB + 12_345;
+        File::options().write(true).open(&file).and_then(|file| file.set_len(size)).expect("it is ours");
+        let ran = running.wait().exits(2);
+        ran.says(&[&file, "shrank", &format!("it had {} bytes", bytes.len()), &format!("at byte {size}")]);
+        let answer = ran.json();
+        if verb == "count" {
+            assert_eq!(answer["total"]["bytes"], size);
+        } else {
+            let kept = &bytes[..size as usize];
+            let whole = kept.iter().filter(|byte| **byte == b'\n').count();
+            assert_eq!((&answer["lines"]["total"], &answer["complete"]), (&(whole + 1).into(), &false.into()));
+        }
+    }
+}
+
+#[test]
+fn a_file_that_grows_is_read_as_it_was() {
+    let folder = Folder::new();
+    let bytes = log(20_000);
+    let file = folder.file("log", &bytes);
+    let running = reading_slowly("logs", &file);
+    File::options().append(true).open(&file).and_then(|mut file| file.write_all(&log(500))).expect("room");
+    Truth::of(&bytes).check(&running.wait().exits(0).json());
+}
+
+#[test]
+fn a_file_that_vanishes_is_read_to_its_end() {
+    let folder = Folder::new();
+    let bytes = log(20_000);
+    let file = folder.file("log", &bytes);
+    let running = reading_slowly("logs", &file);
+    std::fs::remove_file(&file).expect("it is ours");
+    Truth::of(&bytes).check(&running.wait().exits(0).json());
+}
+
+#[test]
+fn time_may_go_backwards() {
+    let folder = Folder::new();
+    let forward: Vec<String> = (0..50_000).map(line).collect();
+    let backward: Vec<String> = forward.iter().rev().cloned().collect();
+    let report = |name: &str, lines: &[String]| {
+        let file = folder.file(name, lines.join("\n"));
+        rorqual(&["logs", "--json", &file]).run().exits(0).json()
+    };
+    let (forward, backward) = (report("forward", &forward), report("backward", &backward));
+    assert_eq!(forward["lines"]["parsed"], 50_000);
+    assert_eq!(forward["time"], backward["time"]);
+    assert_eq!(forward["histogram"], backward["histogram"]);
+}
+
+#[test]
+fn an_unknown_format_shows_its_first_lines_and_what_to_do() {
+    let folder = Folder::new();
+    let file = folder.file("poem", b"Call me Ishmael.\nSome years ago\n\x1b[31mnever mind\n");
+    let ran = rorqual(&["logs", &file]).run().exits(2);
+    ran.says(&[&file, "none of the known log formats", "  Call me Ishmael.", "  Some years ago", "--format '", "--format-file"]);
+    assert!(ran.stdout.is_empty() && !ran.stderr.contains('\x1b'));
+}
+
+#[test]
+fn a_wrong_format_string_is_refused_with_its_place() {
+    let folder = Folder::new();
+    let file = folder.file("log", log(3));
+    for (format, part) in [("", "is no format"), ("combind", "combind"), ("$remote_addr $no_such_variable_$", "column"), ("%h %!", "column")] {
+        let ran = rorqual(&["logs", "--format", format, &file]).run().exits(2);
+        ran.says(&["--format", part]);
+        assert!(ran.stdout.is_empty(), "{format}");
+    }
+    let missing = folder.text("missing.conf");
+    rorqual(&["logs", "--format-file", &missing, &file]).run().exits(2).says(&["--format-file", &missing, "No such file"]);
+    let empty = folder.file("nginx.conf", b"events {}\n");
+    rorqual(&["logs", "--format-file", &empty, &file]).run().exits(2).says(&["--format-file", &empty, "no usable"]);
+}
+
+#[test]
+fn one_bad_file_does_not_end_the_run() {
+    let folder = Folder::new();
+    let good = folder.file("good", log(1_000));
+    let bad = [folder.text("missing"), folder.file("poem", b"Call me Ishmael.\nSome\n"), folder.path().to_str().expect("text").to_owned()];
+    let ran = rorqual(&["logs", "--json", &bad[0], &good, &bad[1], &bad[2], &good]).run().exits(2);
+    ran.says(&[&bad[0], &bad[1], &bad[2]]);
+    let report = ran.json();
+    Truth::of(&log(1_000)).times(2).check(&report);
+    let errors: Vec<bool> = report["sources"].as_array().expect("sources").iter().map(|source| source["error"].is_string()).collect();
+    assert_eq!(errors, [true, false, true, true, false]);
+    assert_eq!(report["complete"], false);
+    let counted = rorqual(&["count", "--json", &bad[0], &good, &bad[2]]).run().exits(2);
+    assert_eq!(counted.json()["total"]["lines"], 1_000);
+}
+
+#[test]
+fn since_and_until_cut_a_span() {
+    let folder = Folder::new();
+    // A line a second from midnight on.
+    let file = folder.file("log", log(7_200));
+    let run = |flags: &[&str]| rorqual(&["logs", "--json", &file]).args(flags).run().exits(0).json();
+    for (flags, parsed) in [
+        (&["--since", "2025-01-02T00:10"][..], 7_200 - 600),
+        (&["--until", "2025-01-02T00:10"], 600),
+        (&["--since", "2025-01-02T01:00:00+01:00", "--until", "2025-01-02T00:00:01Z"], 1),
+        (&["--since", "2025-01-03"], 0),
+        (&["--until", "2025-01-03"], 7_200),
+    ] {
+        let report = run(flags);
+        assert_eq!(report["lines"]["parsed"], parsed, "{flags:?}");
+        assert_eq!(report["lines"]["outside"], 7_200 - parsed, "{flags:?}");
+    }
+    for flag in ["--since", "--until"] {
+        rorqual(&["logs", flag, "yesterday", &file]).run().exits(2).says(&["'yesterday' is not a time", "2025-01-31"]);
+    }
+}
+
+#[test]
+fn proc_files_and_devices_are_streams() {
+    let ran = rorqual(&["count", "-c", "/proc/cpuinfo"]).run().exits(0);
+    let first: u64 = ran.text().split(' ').next().and_then(|number| number.parse().ok()).expect("a number");
+    assert!(first > 0, "a file of size 0 that has bytes");
+    assert_eq!(rorqual(&["count", "/dev/null"]).run().exits(0).text(), "0 0 0 /dev/null\n");
+}

@@ -1,0 +1,186 @@
+//! Where the answers go: closed pipes, full disks, the file of `--rejects`, terminals.
+
+use crate::common::{Folder, eventually, line, log, rorqual};
+use rorqual_testkit::process::{Run, Running};
+use std::io::Write;
+use std::os::unix::fs::FileTypeExt;
+
+/// The program in a pipe whose reader takes one line.
+fn into_head(args: &str) -> Run {
+    let script = format!("set -o pipefail; \"$0\" {args} | head -1 >/dev/null");
+    Run::new("bash").args(["-c", &script, crate::common::PROGRAM])
+}
+
+#[test]
+fn a_reader_that_has_enough_is_success_and_silence() {
+    let folder = Folder::new();
+    let file = folder.file("log", log(2_000));
+    let many = vec![file.clone(); 3_000].join(" ");
+    for args in [
+        format!("logs {file}"),
+        format!("logs --json --top 1000 {file}"),
+        format!("count {many}"),
+        "man".to_owned(),
+        "completions bash".to_owned(),
+        "completions zsh".to_owned(),
+        "--help".to_owned(),
+    ] {
+        let ran = into_head(&args).run().exits(0);
+        assert_eq!(ran.stderr, "", "{}", &args[..args.len().min(80)]);
+    }
+}
+
+#[test]
+fn a_closed_output_is_success_and_silence() {
+    for args in ["man", "completions bash", "count /dev/null", "logs /dev/null"] {
+        // The reader is gone before anything is written.
+        let script = format!("set -o pipefail; (sleep 0.2; exec \"$0\" {args}) | true");
+        let ran = Run::new("bash").args(["-c", &script, crate::common::PROGRAM]).run().exits(0);
+        assert_eq!(ran.stderr, "", "{args}");
+    }
+}
+
+#[test]
+fn a_full_disk_is_an_error() {
+    for args in ["count /dev/null", "logs /dev/null", "logs --json /dev/null", "man"] {
+        let ran = Run::new("bash").args(["-c", &format!("\"$0\" {args} > /dev/full"), crate::common::PROGRAM]).run().exits(2);
+        ran.says(&["cannot write", "No space left"]);
+    }
+}
+
+/// A log in which every tenth line is unlike the others, and those lines.
+fn with_rejects(count: u64) -> (Vec<u8>, Vec<u8>) {
+    let (mut all, mut bad) = (Vec::new(), Vec::new());
+    for number in 0..count {
+        let text = if number % 10 == 3 { format!("rejected {number} {}\n", "?".repeat((number % 97) as usize * 60)) } else { line(number) + "\n" };
+        all.extend(text.bytes());
+        if number % 10 == 3 {
+            bad.extend(text.bytes());
+        }
+    }
+    (all, bad)
+}
+
+#[test]
+fn rejects_are_whole_and_in_order() {
+    let folder = Folder::new();
+    let (all, bad) = with_rejects(40_000);
+    let file = folder.file("log", all);
+    let rejects = folder.text("rejects");
+    for threads in ["1", "2", "8"] {
+        let report = rorqual(&["logs", "--json", "--threads", threads, "--rejects", &rejects, &file]).run().exits(0).json();
+        assert_eq!(report["rejects"]["count"], 4_000);
+        assert!(std::fs::read(&rejects).expect("it was made") == bad, "{threads} threads");
+    }
+    assert_eq!(folder.names(), ["log", "rejects"], "no temporary file is left");
+}
+
+#[test]
+fn rejects_of_several_files_follow_each_other() {
+    let folder = Folder::new();
+    let (all, bad) = with_rejects(1_000);
+    // The second one ends without a newline, which is put in so that no two lines become one.
+    let (one, two) = (folder.file("one", &all), folder.file("two", [&all[..], b"cut"].concat()));
+    let rejects = folder.text("rejects");
+    let _ = rorqual(&["logs", "--rejects", &rejects, &two, &one]).run().exits(0);
+    let expected = [&bad[..], b"cut\n", &bad[..]].concat();
+    assert!(std::fs::read(&rejects).expect("it was made") == expected);
+}
+
+#[test]
+fn a_rejects_file_that_can_not_be_made_is_told_before_the_work() {
+    let folder = Folder::new();
+    let file = folder.file("log", log(10));
+    let missing = folder.text("no/such/folder");
+    let ran = rorqual(&["logs", "--rejects", &missing, &file]).run().exits(2);
+    ran.says(&["--rejects", &missing, "No such file"]);
+    assert!(ran.stdout.is_empty());
+}
+
+#[test]
+fn a_rejects_target_that_is_no_file_is_refused_and_left_alone() {
+    let folder = Folder::new();
+    let file = folder.file("log", log(10));
+    std::fs::create_dir(folder.at("folder")).expect("a folder");
+    let target = folder.text("folder");
+    let ran = rorqual(&["logs", "--rejects", &target, &file]).run().exits(2);
+    ran.says(&["--rejects", &target]);
+    assert!(ran.stdout.is_empty(), "told before the work");
+    assert!(Run::new("mkfifo").arg(folder.at("fifo")).run().code == Some(0));
+    let target = folder.text("fifo");
+    rorqual(&["logs", "--rejects", &target, &file]).run().exits(2).says(&["--rejects", &target]);
+    let kind = std::fs::symlink_metadata(&target).expect("it is still there").file_type();
+    assert!(kind.is_fifo(), "a device must not be replaced by a file");
+}
+
+/// A run over an endless log that has begun to write rejected lines.
+fn endless(folder: &Folder) -> Running {
+    let (all, _) = with_rejects(2_000);
+    let running = rorqual(&["logs", "--json", "--format", "combined", "--rejects", &folder.text("rejects"), "-"])
+        .feed(move |stdin| loop {
+            stdin.write_all(&all)?;
+        })
+        .start();
+    eventually("something is written", || {
+        let entries = std::fs::read_dir(folder.path()).expect("it is there");
+        let sizes = entries.filter_map(|entry| entry.ok()?.metadata().ok()).map(|metadata| metadata.len());
+        sizes.max().filter(|size| *size > 100_000)
+    });
+    running
+}
+
+#[test]
+fn a_killed_run_leaves_the_last_rejects_alone() {
+    let folder = Folder::new();
+    let rejects = folder.file("rejects", b"of the last run");
+    drop(endless(&folder));
+    assert_eq!(std::fs::read(&rejects).expect("it is there"), b"of the last run");
+}
+
+#[test]
+fn an_interrupted_run_keeps_what_it_has_and_says_so() {
+    let folder = Folder::new();
+    let running = endless(&folder);
+    running.interrupt();
+    let ran = running.wait().exits(130);
+    ran.says(&["stopped by Ctrl-C"]);
+    let report = ran.json();
+    assert_eq!(report["complete"], false);
+    let written = std::fs::read(folder.at("rejects")).expect("it was made");
+    let lines = written.split_inclusive(|byte| *byte == b'\n');
+    assert!(lines.clone().all(|line| line.starts_with(b"rejected ") && line.ends_with(b"\n")), "whole lines only");
+    assert_eq!(lines.count() as u64, report["rejects"]["count"].as_u64().expect("a number"));
+    assert_eq!(folder.names(), ["rejects"], "no temporary file is left");
+}
+
+#[test]
+fn rejects_that_do_not_fit_the_disk_leave_nothing_behind() {
+    let folder = Folder::new();
+    let (all, _) = with_rejects(5_000);
+    let (file, rejects) = (folder.file("log", all), folder.text("rejects"));
+    // Files of more than 64 KiB are refused to it, as a full disk refuses; two inputs, so that there are writes after that.
+    let script = "trap '' XFSZ; ulimit -f 64; exec \"$0\" logs --json --rejects \"$1\" \"$2\" \"$2\"";
+    let ran = Run::new("bash").args(["-c", script, crate::common::PROGRAM, &rejects, &file]).run().exits(2);
+    ran.says(&["--rejects", "cannot write"]);
+    assert_eq!(ran.json()["complete"], false);
+    assert_eq!(folder.names(), ["log"], "neither half a file nor a temporary one");
+}
+
+#[test]
+fn log_lines_can_not_steer_the_terminal() {
+    let folder = Folder::new();
+    let mut bytes = log(20);
+    bytes.extend(b"10.0.0.1 - - [02/Jan/2025:00:00:00 +0000] \"GET /\x1b[2J\x1b]0;pwned\x07\xc2\x9b31m HTTP/1.1\" 200 5 \"-\" \"\x1b[31mred\"\n");
+    bytes.extend(b"rejected \x1b[2J\x08\x08\n");
+    let file = folder.file("log\x1b[2J", bytes);
+    for args in [&["logs", "--color", "never"][..], &["count"]] {
+        let ran = rorqual(args).args([&file, &folder.text("missing\x1b[2J")]).run().exits(2);
+        for text in [ran.text(), &ran.stderr] {
+            let steering = text.chars().find(|character| character.is_control() && *character != '\n');
+            assert_eq!(steering, None, "{text:?}");
+        }
+        assert!(ran.text().contains("\\u{1b}[2J"), "shown, but harmless: {}", ran.text());
+    }
+    let json = rorqual(&["logs", "--json", &file]).run().exits(0);
+    assert!(!json.text().contains('\x1b'), "JSON escapes them");
+}

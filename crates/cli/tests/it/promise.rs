@@ -1,0 +1,261 @@
+//! Promise 1: the memory you give is the memory it takes, whatever the input. Measured from outside.
+
+use crate::common::{Folder, GIB, MIB, Truth, hits_of, log, panel, rorqual};
+use rorqual_testkit::generate::{AccessLog, DistinctLog, Lines, Truth as DistinctTruth, TruthOf, write_gzip_bomb, write_lines, write_sparse_log};
+use rorqual_testkit::process::{Ran, Run};
+use serde_json::Value;
+use std::fs::File;
+use std::io::{Seek, SeekFrom, Write};
+use std::process::ChildStdin;
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+const DEFAULT: u64 = 256 * MIB;
+
+/// What `count` takes, whatever is given.
+const COUNT: u64 = 24 * MIB;
+
+/// Long enough for 4 GiB on a slow machine.
+const TIME_MAX: Duration = Duration::from_secs(300);
+
+/// Feeds `block` over and over.
+fn repeat(run: Run, block: Vec<u8>, times: u64) -> Ran {
+    let feed = move |stdin: &mut ChildStdin| (0..times).try_for_each(|_| stdin.write_all(&block));
+    run.feed(feed).time_max(TIME_MAX).run()
+}
+
+/// About 1 MiB of real lines, and how often they make 4 GiB.
+fn real_lines() -> (Vec<u8>, u64) {
+    let mut block = Vec::new();
+    // Up to the one line in 10,000 whose quotes do not close, which the reference can't split.
+    write_lines(&mut AccessLog::of_bytes(GIB), MIB, &mut block).expect("a Vec takes everything");
+    let times = 4 * GIB / block.len() as u64 + 1;
+    (block, times)
+}
+
+#[test]
+fn logs_of_4_gib_from_a_pipe() {
+    let (block, times) = real_lines();
+    let truth = Truth::of(&block).times(times);
+    let ran = repeat(rorqual(&["logs", "--json"]), block, times).exits(0);
+    ran.within(DEFAULT);
+    truth.check(&ran.json());
+}
+
+#[test]
+fn count_of_4_gib_from_a_pipe() {
+    let (block, times) = real_lines();
+    let (bytes, lines) = (block.len() as u64 * times, block.iter().filter(|byte| **byte == b'\n').count() as u64 * times);
+    let ran = repeat(rorqual(&["count", "--json"]), block, times).exits(0);
+    ran.within(COUNT);
+    let total = &ran.json()["total"];
+    assert_eq!((&total["bytes"], &total["lines"]), (&bytes.into(), &lines.into()));
+}
+
+#[test]
+fn a_line_of_4_gib_of_nuls() {
+    let folder = Folder::new();
+    let path = folder.text("log");
+    let mut file = File::create(&path).expect("a file");
+    file.seek(SeekFrom::Start(4 * GIB)).expect("sparse");
+    file.write_all(&[b"\n", &log(3)[..]].concat()).expect("room");
+    let size = file.stream_position().expect("a file");
+    let counted = rorqual(&["count", "--json", &path]).run().exits(0);
+    counted.within(COUNT);
+    let total = &counted.json()["total"];
+    assert_eq!((&total["lines"], &total["bytes"], &total["longest_bytes"]), (&4.into(), &size.into(), &(4 * GIB).into()));
+    let ran = rorqual(&["logs", "--json", "--format", "combined", &path]).run().exits(0);
+    ran.within(DEFAULT);
+    let report = ran.json();
+    assert_eq!((&report["lines"]["rejected"], &report["lines"]["total"]), (&1.into(), &4.into()));
+    Truth::of(&log(3)).check(&report);
+    // The same without a format given: what the first block shows is no log.
+    rorqual(&["logs", &path]).run().exits(2).says(&[&path, "none of the known log formats", "--format"]);
+}
+
+#[test]
+fn a_pipe_of_2_gib_without_a_newline() {
+    let zeros = vec![0; MIB as usize];
+    let counted = repeat(rorqual(&["count", "--json"]), zeros.clone(), 2 * 1024).exits(0);
+    counted.within(COUNT);
+    assert_eq!(counted.json()["total"]["longest_bytes"], 2 * GIB);
+    let ran = repeat(rorqual(&["logs", "--json", "--format", "combined"]), zeros, 2 * 1024).exits(0);
+    ran.within(DEFAULT);
+    assert_eq!(ran.json()["lines"]["rejected"], 1);
+}
+
+#[test]
+fn a_hole_of_20_gib() {
+    let folder = Folder::new();
+    let path = folder.text("log");
+    let written = write_sparse_log(MIB, 20 * GIB, &mut File::create(&path).expect("a file")).expect("sparse");
+    let ran = rorqual(&["count", "--json", &path]).run().exits(0);
+    ran.within(COUNT);
+    let total = &ran.json()["total"];
+    assert_eq!((&total["lines"], &total["bytes"]), (&written.lines.into(), &written.bytes.into()));
+    assert!(total["longest_bytes"].as_u64() >= Some(20 * GIB));
+}
+
+#[test]
+fn a_gzip_bomb_of_4_gib() {
+    let folder = Folder::new();
+    let path = folder.text("bomb.gz");
+    let mut member = Vec::new();
+    // Members are one stream: 16 of them are one line of 4 GiB.
+    write_gzip_bomb(GIB / 4, &mut member).expect("a Vec takes everything");
+    std::fs::write(&path, member.repeat(16)).expect("room");
+    assert!(std::fs::metadata(&path).expect("it is there").len() < 5 * MIB);
+    let counted = rorqual(&["count", "--json", &path]).run().exits(0);
+    counted.within(COUNT);
+    assert_eq!(counted.json()["total"]["longest_bytes"], 4 * GIB);
+    let ran = rorqual(&["logs", "--json", "--format", "combined", &path]).run().exits(0);
+    ran.within(DEFAULT);
+    assert_eq!(ran.json()["lines"]["rejected"], 1);
+}
+
+/// Millions of distinct values in little memory: bounds instead of counts, and true ones.
+#[test]
+fn millions_of_distinct_values_in_96_mib() {
+    const BYTES: u64 = 512 * MIB;
+    let (sender, truths) = channel();
+    let feed = move |stdin: &mut ChildStdin| {
+        let mut lines = DistinctLog::new(BYTES, 1);
+        write_lines(&mut lines, BYTES, stdin)?;
+        sender.send(lines.truth()).expect("the test waits");
+        Ok(())
+    };
+    let ran = rorqual(&["logs", "--json", "--top", "100", "--memory", "96MiB"]).feed(feed).time_max(TIME_MAX).run().exits(0);
+    ran.within(96 * MIB);
+    let truth: DistinctTruth = truths.recv().expect("everything was fed");
+    let report = ran.json();
+    assert_eq!(report["lines"]["parsed"], truth.lines);
+    assert!(truth.paths.distinct > 1_000_000);
+    check_bounds(panel(&report, "path"), &truth.paths, truth.lines);
+    check_bounds(panel(&report, "client"), &truth.clients, truth.lines);
+    assert_eq!(report["clients"], panel(&report, "client")["distinct"]);
+}
+
+fn check_bounds(panel: &Value, truth: &TruthOf, lines: u64) {
+    let number = |value: &Value| value.as_u64().expect("a number");
+    assert_eq!(number(&panel["hits"]), lines, "the sum stays exact");
+    assert_eq!((&panel["exact"], &panel["distinct"]["exact"]), (&false.into(), &false.into()));
+    let (distinct, error) = (number(&panel["distinct"]["count"]) as f64, panel["distinct"]["error"].as_f64().expect("a number"));
+    // Twice the stated error, which holds in 95 of 100 cases.
+    let off = (distinct - truth.distinct as f64).abs() / truth.distinct as f64;
+    assert!(error > 0.0 && error < 0.05 && off <= 2.0 * error, "{distinct} instead of {}", truth.distinct);
+    let rows = panel["rows"].as_array().expect("rows");
+    assert_eq!(rows.len(), 100);
+    let true_hits = |name: &Value| truth.top.iter().find(|ranked| *name == ranked.value).map(|ranked| u64::from(ranked.hits));
+    for row in rows {
+        // Values beyond the truth's list have at most the hits of its last.
+        let hits = true_hits(&row["value"]).unwrap_or(u64::from(truth.top.last().expect("a list").hits));
+        assert!(number(&row["hits"]) <= hits && hits <= number(&row["hits_max"]), "{row}: {hits}");
+    }
+    let (listed, error_max) = (hits_of(&panel["rows"]), number(&panel["error_max"]));
+    let last = rows.last().map(|row| number(&row["hits"])).expect("rows");
+    assert!(error_max > 0);
+    for ranked in &truth.top {
+        let shown = listed.contains_key(&ranked.value);
+        assert!(shown || u64::from(ranked.hits) <= last + error_max, "{} is missing", ranked.value);
+    }
+}
+
+/// A log of `bytes` whose lines `line` makes.
+struct Made<F>(F, u64);
+
+impl<F: FnMut(u64, &mut Vec<u8>)> Lines for Made<F> {
+    fn line(&mut self, out: &mut Vec<u8>) {
+        (self.0)(self.1, out);
+        self.1 += 1;
+    }
+}
+
+/// Runs `logs` with 96 MiB on 256 MiB of lines that `line` makes from their number.
+fn hostile(flags: &[&str], line: impl FnMut(u64, &mut Vec<u8>) + Send + 'static) -> Value {
+    let feed = move |stdin: &mut ChildStdin| write_lines(&mut Made(line, 0), 256 * MIB, stdin).map(drop);
+    let run = rorqual(&["logs", "--json", "--memory", "96MiB"]).args(flags);
+    let ran = run.feed(feed).time_max(TIME_MAX).run().exits(0);
+    ran.within(96 * MIB);
+    ran.json()
+}
+
+fn push_combined(out: &mut Vec<u8>, client: &str, time: &str, path: &str, referrer: &str, agent: &str) {
+    out.extend(format!("{client} - - [{time}] \"GET {path} HTTP/1.1\" 200 5 \"{referrer}\" \"{agent}\"\n").bytes());
+}
+
+const TIME: &str = "02/Jan/2025:00:00:00 +0000";
+
+#[test]
+fn lines_of_one_byte_all_rejected_and_kept() {
+    let folder = Folder::new();
+    let rejects = folder.text("rejects");
+    // Every line is rejected, and none touches the next: the most pieces that a block can have.
+    let report = hostile(&["--format", "combined", "--rejects", &rejects], |_, out| out.extend(b"x\n\n"));
+    let rejected = report["rejects"]["count"].as_u64().expect("a number");
+    assert_eq!(std::fs::metadata(&rejects).expect("it was made").len(), 2 * rejected);
+    assert_eq!(report["lines"]["blank"], rejected);
+}
+
+#[test]
+fn lines_of_one_byte_in_a_format_that_takes_them() {
+    let report = hostile(&["--format", "$remote_addr"], |number, out| out.extend([b'a' + (number % 26) as u8, b'\n']));
+    assert_eq!(panel(&report, "client")["distinct"]["count"], 26);
+}
+
+#[test]
+fn paths_of_100_kib_no_two_the_same() {
+    let padding = "/long".repeat(20_000);
+    let report = hostile(&[], move |number, out| push_combined(out, "10.0.0.1", TIME, &format!("/{number}{padding}"), "-", "a"));
+    assert_eq!(report["lines"]["rejected"], 0);
+    let row = panel(&report, "path")["rows"][0]["value"].as_str().expect("a value").to_owned();
+    assert!(row.len() < 2_000, "a row of {} bytes", row.len());
+}
+
+#[test]
+fn agents_and_referrers_no_two_the_same() {
+    let report = hostile(&[], |number, out| {
+        let agent = format!("Mozilla/5.0 (compatible; Some{number}Bot/{number}; +http://example.com/{number})");
+        push_combined(out, &format!("host-{number}.example"), TIME, "/", &format!("http://site-{number}.example/"), &agent);
+    });
+    assert_eq!(panel(&report, "agent")["exact"], false);
+    assert_eq!(panel(&report, "site")["exact"], false);
+}
+
+#[test]
+fn times_from_all_centuries() {
+    let report = hostile(&[], |number, out| {
+        // A stride that is prime to everything: the year changes with every line.
+        let n = number * 7_919;
+        let time = format!("{:02}/Feb/{:04}:{:02}:{:02}:{:02} +0000", n % 28 + 1, n % 9_000 + 1_000, n % 24, n / 7 % 60, n / 11 % 60);
+        push_combined(out, "10.0.0.1", &time, "/", "-", "a");
+    });
+    let hits: u64 = report["histogram"]["series"].as_array().expect("series").iter().flat_map(|series| series["hits"].as_array().expect("hits")).filter_map(Value::as_u64).sum();
+    assert_eq!(report["lines"]["parsed"], hits, "every line is in some bucket");
+}
+
+#[test]
+fn too_little_memory_is_refused_with_the_sum() {
+    let cases: [(&[&str], &[&str]); 3] = [
+        (&["count", "--memory", "8MiB", "--threads", "2"], &["8.00 MiB is too little", "program", "2 threads", "blocks", "decoder"]),
+        (&["logs", "--memory", "32MiB", "--threads", "2"], &["32.0 MiB is too little", "2 workers' dictionaries", "--line-max", "tables of distinct values"]),
+        (&["serve", "--port", "0", "--memory", "64MiB"], &["64.0 MiB is too little", "4 x ", "program"]),
+    ];
+    for (args, parts) in cases {
+        let ran = rorqual(args).run().exits(2);
+        ran.says(parts).says(&["this needs at least", "bytes", "Give --memory"]);
+        assert!(ran.stdout.is_empty());
+    }
+}
+
+#[test]
+fn the_least_memory_that_is_named_is_enough_and_kept() {
+    let folder = Folder::new();
+    let file = folder.file("log", log(100_000));
+    for (verb, too_little) in [("count", "8MiB"), ("logs", "32MiB")] {
+        let refused = rorqual(&[verb, "--memory", too_little, &file]).run().exits(2).stderr;
+        let after = refused.split("Give --memory ").nth(1).expect("an advice");
+        let advised = after.split(',').next().expect("a size");
+        let ran = rorqual(&[verb, "--memory", advised, &file]).run().exits(0);
+        ran.within(rorqual_pipe::parse_size(advised).expect("a size"));
+    }
+}

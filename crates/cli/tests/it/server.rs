@@ -1,0 +1,394 @@
+//! `rorqual serve`: who may ask, and what an upload can meet.
+
+use crate::client::{Answer, Server, read_answer};
+use crate::common::{Truth, comparable, eventually, line, log};
+use rorqual_testkit::paths::{gzip, zstd_frame};
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Write};
+use std::net::Shutdown;
+
+/// The report of an upload that nothing disturbed.
+fn undisturbed(server: &Server, body: &[u8]) -> Value {
+    let id = server.session_of(body.len());
+    assert_eq!(server.put(&id, 0, body).status, 200);
+    comparable(server.live(&id)["report"].clone())
+}
+
+/// A session's report once it has one that is complete.
+fn report(server: &Server, id: &str) -> Value {
+    let live = server.when_state(id, "finished");
+    assert_eq!(live["report"]["complete"], true);
+    comparable(live["report"].clone())
+}
+
+#[test]
+fn an_upload_gives_the_report_of_the_command_line() {
+    let server = Server::start(&[]);
+    let body = log(30_000);
+    let id = server.session_of(body.len());
+    let answer = server.put(&id, 0, &body);
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let session = answer.json();
+    assert_eq!((&session["state"], &session["offset"]), (&"finished".into(), &body.len().into()));
+    let report = server.live(&id)["report"].clone();
+    Truth::of(&body).check(&report);
+    let printed = crate::common::rorqual(&["logs", "--json", "--top", "100"]).stdin(body).run().exits(0).json();
+    assert_eq!(comparable(report), comparable(printed));
+}
+
+#[test]
+fn a_request_without_the_token_is_refused() {
+    let server = Server::start(&[]);
+    let host = format!("Host: 127.0.0.1:{}\r\n", server.port);
+    let ask = |line: &str, headers: &str| server.raw(format!("{line} HTTP/1.1\r\n{host}Connection: close\r\n{headers}\r\n").as_bytes());
+    let wrong = "0".repeat(server.token.len());
+    let cookie = format!("rorqual_{}", server.port);
+    for target in ["/", "/api/server", "/api/sessions", "/no/such/page", &format!("/?token={wrong}"), "/?token=", &format!("/api/server?token={}", server.token)] {
+        for headers in ["", &format!("Authorization: Bearer {wrong}\r\n"), &format!("Cookie: {cookie}={wrong}\r\n"), &format!("Cookie: rorqual={}\r\n", server.token)] {
+            ask(&format!("GET {target}"), headers).refused(401, "no_token");
+        }
+    }
+    let entered = ask(&format!("GET /?token={}", server.token), "");
+    assert_eq!(entered.status, 303);
+    for part in ["set-cookie: ", "httponly", "samesite=strict", "path=/", "location: /\r"] {
+        assert!(entered.head.contains(part), "{part} is missing in {}", entered.head);
+    }
+    let known = ask("GET /api/server", &format!("Cookie: other=1; {cookie}={}\r\n", server.token));
+    assert_eq!(known.status, 200);
+}
+
+#[test]
+fn a_foreign_host_origin_or_site_is_refused_even_with_the_token() {
+    let server = Server::start(&[]);
+    let ask = |target: &str, host: &str, header: &str| {
+        let head = format!("GET {target} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {}\r\nConnection: close\r\n{header}\r\n", server.token);
+        server.raw(head.as_bytes())
+    };
+    let own = format!("127.0.0.1:{}", server.port);
+    for host in ["evil.example", "127.0.0.1", &format!("evil.example:{}", server.port), &format!("127.0.0.1.evil.example:{}", server.port), "127.0.0.1:1"] {
+        ask("/api/server", host, "").refused(403, "wrong_host");
+    }
+    for header in ["Origin: http://evil.example\r\n", "Origin: null\r\n", "Origin: https://127.0.0.1\r\n", "Sec-Fetch-Site: cross-site\r\n", "Sec-Fetch-Site: same-site\r\n"] {
+        ask("/api/server", &own, header).refused(403, "foreign_origin");
+    }
+    for header in [&format!("Origin: http://{own}\r\n"), "Sec-Fetch-Site: same-origin\r\n", "Sec-Fetch-Site: none\r\n"] {
+        assert_eq!(ask("/api/server", &own, header).status, 200, "{header}");
+    }
+    // A link to the page is no attack, a link to the interface would be.
+    assert_ne!(ask("/", &own, "Sec-Fetch-Site: cross-site\r\n").status, 403);
+    for host in ["localhost", "LOCALHOST", "[::1]"] {
+        assert_eq!(ask("/api/server", &format!("{host}:{}", server.port), "").status, 200, "{host}");
+    }
+}
+
+#[test]
+fn every_answer_has_the_security_headers() {
+    let server = Server::start(&[]);
+    for answer in [server.get("/"), server.get("/api/server"), server.get("/api/sessions/none"), server.raw(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")] {
+        for part in ["content-security-policy: default-src 'none'", "x-content-type-options: nosniff", "frame-ancestors 'none'", "referrer-policy: no-referrer"] {
+            assert!(answer.head.contains(part), "{part} is missing in {}", answer.head);
+        }
+    }
+}
+
+#[test]
+fn a_finished_session_takes_no_more() {
+    let server = Server::start(&[]);
+    let body = log(100);
+    let id = server.session_of(body.len());
+    assert_eq!(server.put(&id, 0, &body).status, 200);
+    server.put(&id, 0, &body).refused(409, "finished");
+    server.put(&id, body.len(), b"more").refused(409, "finished");
+    Truth::of(&body).check(&server.live(&id)["report"]);
+}
+
+#[test]
+fn a_wrong_offset_is_told_the_right_one() {
+    let server = Server::start(&[]);
+    let body = log(1_000);
+    let id = server.session_of(body.len());
+    assert_eq!(server.put(&id, 1, &body).refused(409, "offset_mismatch")["offset"], 0);
+    let first = server.put(&id, 0, &body[..5_001]);
+    assert_eq!((first.status, &first.json()["state"]), (200, &"waiting".into()));
+    for offset in [0, 5_000, 5_002] {
+        assert_eq!(server.put(&id, offset, b"x").refused(409, "offset_mismatch")["offset"], 5_001);
+    }
+    assert_eq!(server.put(&id, 5_001, &body[5_001..]).status, 200);
+    assert_eq!(report(&server, &id), undisturbed(&server, &body));
+}
+
+#[test]
+fn a_dropped_connection_goes_on_where_it_was() {
+    let server = Server::start(&[]);
+    let plain = log(30_000);
+    for body in [plain.clone(), gzip(&plain), zstd_frame(&plain)] {
+        let id = server.session_of(body.len());
+        let mut offset = 0;
+        // Anywhere in a line, a block, a compressed block.
+        for sent in [10, body.len() / 3, body.len() / 2 + 1] {
+            let mut stream = server.begin_put(&id, offset, (body.len() - offset) as u64);
+            stream.write_all(&body[offset..sent]).expect("it listens");
+            stream.shutdown(Shutdown::Both).expect("it is open");
+            let live = server.when_state(&id, "interrupted");
+            assert_eq!(live["session"]["error"]["code"], "interrupted");
+            offset = live["session"]["offset"].as_u64().expect("a number") as usize;
+            assert!(offset <= sent);
+        }
+        let answer = server.put(&id, offset, &body[offset..]);
+        assert_eq!(answer.status, 200, "{answer:?}");
+        let interrupted = report(&server, &id);
+        assert_eq!(interrupted, undisturbed(&server, &body));
+        Truth::of(&plain).check(&interrupted);
+    }
+}
+
+#[test]
+fn two_uploads_into_one_session_do_not_mix() {
+    let server = Server::start(&[]);
+    let body = log(5_000);
+    let id = server.session_of(body.len());
+    let mut first = server.begin_put(&id, 0, body.len() as u64);
+    first.write_all(&body[..100_000]).expect("it listens");
+    server.when_state(&id, "receiving");
+    server.put(&id, 0, &body).refused(409, "busy");
+    first.write_all(&body[100_000..]).expect("it listens");
+    assert_eq!(read_answer(&mut first).status, 200);
+    Truth::of(&body).check(&server.live(&id)["report"]);
+}
+
+#[test]
+fn a_full_server_says_when_to_come_again() {
+    let server = Server::start(&["--sessions", "2"]);
+    let first = server.session_of(10);
+    let _second = server.session_of(10);
+    let answer = server.request("POST", "/api/sessions", b"{}");
+    answer.refused(503, "sessions_full");
+    assert!(answer.head.contains("retry-after: "), "{}", answer.head);
+    assert_eq!(server.request("DELETE", &format!("/api/sessions/{first}"), b"").status, 204);
+    let _third = server.session_of(10);
+}
+
+#[test]
+fn an_unknown_format_shows_the_first_lines() {
+    let server = Server::start(&[]);
+    let body = b"Call me Ishmael.\nSome years ago\n<script>alert(1)</script>\n";
+    let id = server.session_of(body.len());
+    let error = server.put(&id, 0, body).refused(422, "unknown_format");
+    assert_eq!(error["lines"][0], "Call me Ishmael.");
+    assert_eq!(error["lines"][2], "<script>alert(1)</script>");
+    let live = server.live(&id);
+    assert_eq!((&live["session"]["state"], &live["session"]["error"]["code"]), (&"failed".into(), &"unknown_format".into()));
+    assert!(live["report"].is_null());
+    let given = server.session(&json!({"name": "x", "size": body.len(), "format": "$request_id"}));
+    assert_ne!(server.put(&given, 0, body).status, 500);
+}
+
+#[test]
+fn a_damaged_upload_keeps_what_came_before() {
+    let server = Server::start(&[]);
+    let stored = gzip(&log(20_000));
+    let body = &stored[..stored.len() - 20];
+    let id = server.session_of(body.len());
+    server.put(&id, 0, body).refused(422, "bad_input");
+    let live = server.live(&id);
+    assert_eq!((&live["session"]["state"], &live["report"]["complete"]), (&"failed".into(), &false.into()));
+    assert!(live["report"]["lines"]["parsed"].as_u64() > Some(10_000));
+}
+
+#[test]
+fn bad_requests_are_told() {
+    let server = Server::start(&[]);
+    for body in [&b""[..], b"no json", b"{\"nam\": 1}", b"[]"] {
+        server.request("POST", "/api/sessions", body).refused(400, "bad_request");
+    }
+    server.request("POST", "/api/sessions", br#"{"format": ""}"#).refused(400, "bad_format");
+    server.request("POST", "/api/sessions", &vec![b' '; 1 << 20]).refused(400, "bad_request");
+    let long = json!({"name": "n".repeat(2_000)}).to_string();
+    server.request("POST", "/api/sessions", long.as_bytes()).refused(400, "bad_request");
+    for target in ["/api/sessions/none", "/api/sessions/none/live", "/api/sessions/none/histogram"] {
+        server.get(target).refused(404, "no_session");
+    }
+    server.put("none", 0, b"x").refused(404, "no_session");
+    let id = server.session_of(1);
+    assert_eq!(server.request("PUT", &format!("/api/sessions/{id}/data?offset=-1"), b"x").status, 400);
+    assert_eq!(server.request("PATCH", "/api/sessions", b"").status, 405);
+}
+
+#[test]
+fn cancel_keeps_what_was_parsed_and_delete_forgets() {
+    let server = Server::start(&[]);
+    let body = log(50_000);
+    let id = server.session(&json!({"name": "test.log"}));
+    let mut upload = server.begin_put(&id, 0, 10 * body.len() as u64);
+    upload.write_all(&body).expect("it listens");
+    server.when(&id, "everything is parsed", |live| live["report"]["lines"]["parsed"] == 50_000);
+    // The upload is silent now, and must not hold the cancel until its time is over.
+    let started = std::time::Instant::now();
+    let cancelled = server.request("POST", &format!("/api/sessions/{id}/cancel"), b"");
+    assert_eq!((cancelled.status, &cancelled.json()["state"]), (200, &"cancelled".into()));
+    assert!(started.elapsed().as_secs() < 10, "a cancel took {:?}", started.elapsed());
+    let live = server.live(&id);
+    assert_eq!((&live["report"]["complete"], &live["report"]["lines"]["parsed"]), (&false.into(), &50_000.into()));
+    assert_eq!(server.request("DELETE", &format!("/api/sessions/{id}"), b"").status, 204);
+    server.get(&format!("/api/sessions/{id}")).refused(404, "no_session");
+    assert_eq!(server.get("/api/sessions").json()["sessions"], json!([]));
+}
+
+#[test]
+fn a_session_that_never_began_can_be_cancelled() {
+    let server = Server::start(&[]);
+    let id = server.session_of(10);
+    let cancelled = server.request("POST", &format!("/api/sessions/{id}/cancel"), b"");
+    assert_eq!(cancelled.json()["state"], "cancelled");
+    server.put(&id, 0, b"0123456789").refused(409, "finished");
+}
+
+#[test]
+fn sessions_side_by_side_know_nothing_of_each_other() {
+    let server = Server::start(&[]);
+    let bodies: Vec<Vec<u8>> = (1..=4).map(|factor| log(factor * 4_000)).collect();
+    std::thread::scope(|scope| {
+        for body in &bodies {
+            let server = &server;
+            scope.spawn(move || {
+                let id = server.session_of(body.len());
+                assert_eq!(server.put(&id, 0, body).status, 200);
+                Truth::of(body).check(&server.live(&id)["report"]);
+            });
+        }
+    });
+    assert_eq!(server.get("/api/sessions").json()["sessions"].as_array().map(Vec::len), Some(4));
+}
+
+#[test]
+fn an_upload_of_unknown_length_in_chunks_of_one_byte() {
+    let server = Server::start(&[]);
+    let body = log(200);
+    let id = server.session(&json!({"name": "test.log"}));
+    let mut stream = server.connect();
+    stream.set_nodelay(true).expect("a socket");
+    let head = server.head("PUT", &format!("/api/sessions/{id}/data"));
+    stream.write_all(format!("{head}Transfer-Encoding: chunked\r\n\r\n").as_bytes()).expect("it listens");
+    for byte in &body {
+        stream.write_all(&[b'1', b'\r', b'\n', *byte, b'\r', b'\n']).expect("it listens");
+    }
+    stream.write_all(b"0\r\n\r\n").expect("it listens");
+    let answer = read_answer(&mut stream);
+    assert_eq!((answer.status, &answer.json()["state"]), (200, &"finished".into()));
+    assert_eq!(report(&server, &id), undisturbed(&server, &body));
+}
+
+#[test]
+fn a_slow_trickle_shows_as_it_comes() {
+    let server = Server::start(&[]);
+    let id = server.session(&json!({"name": "test.log"}));
+    let mut upload = server.begin_put(&id, 0, 1 << 20);
+    for number in 0..4 {
+        upload.write_all((line(number) + "\n").as_bytes()).expect("it listens");
+        server.when(&id, "the line shows", |live| live["report"]["lines"]["parsed"] == number + 1);
+    }
+}
+
+#[test]
+fn a_gzip_that_begins_with_single_bytes_is_recognised() {
+    let server = Server::start(&[]);
+    let body = gzip(&log(1_000));
+    let id = server.session_of(body.len());
+    for offset in 0..5 {
+        // A body of its own each: the block is handed on at its end.
+        let answer = server.put(&id, offset, &body[offset..=offset]);
+        assert_eq!(answer.status, 200, "{answer:?}");
+    }
+    assert_eq!(server.put(&id, 5, &body[5..]).status, 200);
+    Truth::of(&log(1_000)).check(&server.live(&id)["report"]);
+}
+
+#[test]
+fn live_events_end_with_end() {
+    let server = Server::start(&[]);
+    let body = log(20_000);
+    let id = server.session_of(body.len());
+    let mut watcher = server.connect();
+    watcher.write_all(format!("{}\r\n", server.head("GET", &format!("/api/sessions/{id}/live"))).as_bytes()).expect("it listens");
+    let mut lines = BufReader::new(watcher).lines().map(|line| line.expect("text until the end"));
+    assert!(lines.any(|line| line == "event: live"), "the first comes at once");
+    assert_eq!(server.put(&id, 0, &body).status, 200);
+    let rest: Vec<String> = lines.collect();
+    let end = rest.iter().position(|line| line == "event: end").expect("it ends");
+    let last = rest[..end].iter().filter_map(|line| line.strip_prefix("data: ")).next_back().expect("a state before the end");
+    let last: Value = serde_json::from_str(last).expect("JSON");
+    assert_eq!((&last["session"]["state"], &last["report"]["complete"]), (&"finished".into(), &true.into()));
+    assert!(!rest[end + 1..].iter().any(|line| line.starts_with("event:")), "nothing follows it");
+}
+
+#[test]
+fn files_of_the_command_line_are_sessions() {
+    let folder = crate::common::Folder::new();
+    let (one, two) = (folder.file("one", log(3_000)), folder.file("two", gzip(&log(2_000))));
+    let server = Server::start(&[&one, &two]);
+    let sessions = server.get("/api/sessions").json()["sessions"].clone();
+    assert_eq!((&sessions[0]["name"], &sessions[1]["name"]), (&two.as_str().into(), &one.as_str().into()));
+    for (session, count) in [(&sessions[1], 3_000), (&sessions[0], 2_000)] {
+        let id = session["id"].as_str().expect("an id");
+        let live = server.when_state(id, "finished");
+        Truth::of(&log(count)).check(&live["report"]);
+    }
+}
+
+#[test]
+fn the_histogram_of_a_span_counts_the_lines_in_it() {
+    let server = Server::start(&[]);
+    let body = log(7_200);
+    let id = server.session_of(body.len());
+    assert_eq!(server.put(&id, 0, &body).status, 200);
+    let start = 1_735_776_000; // 2025-01-02T00:00:00Z
+    let target = format!("/api/sessions/{id}/histogram?from={}&to={}&buckets=20", start + 600, start + 1_800);
+    let histogram = server.get(&target).json();
+    let hits: u64 = histogram["series"].as_array().expect("series").iter().flat_map(|series| series["hits"].as_array().expect("hits")).filter_map(Value::as_u64).sum();
+    assert_eq!(hits, 1_200);
+    assert_eq!(histogram["bucket_seconds"], 60);
+}
+
+#[test]
+fn the_sample_is_built_in() {
+    let server = Server::start(&[]);
+    let id = server.session(&json!({"sample": true}));
+    let live = server.when_state(&id, "finished");
+    assert_eq!(live["report"]["lines"]["total"], 10_000);
+}
+
+#[test]
+fn an_interrupt_ends_the_server_even_in_the_middle_of_an_upload() {
+    let server = Server::start(&[]);
+    let id = server.session_of(1 << 20);
+    let mut upload = server.begin_put(&id, 0, 1 << 20);
+    upload.write_all(&log(100)).expect("it listens");
+    server.when_state(&id, "receiving");
+    server.running.interrupt();
+    let _ = server.running.wait().exits(0);
+}
+
+#[test]
+fn a_taken_port_and_a_missing_file_are_told() {
+    let server = Server::start(&[]);
+    let port = server.port.to_string();
+    let ran = crate::common::rorqual(&["serve", "--port", &port]).run().exits(2);
+    ran.says(&["cannot listen", &port, "--port"]);
+    let missing = crate::common::Folder::new().text("missing");
+    crate::common::rorqual(&["serve", "--port", "0", &missing]).run().exits(2).says(&[&missing, "cannot open"]);
+}
+
+#[test]
+fn requests_that_never_end_do_not_hold_the_server() {
+    let server = Server::start(&[]);
+    let stalled: Vec<_> = (0..20)
+        .map(|_| {
+            let mut stream = server.connect();
+            stream.write_all(b"GET / HTTP/1.1\r\nHo").expect("it listens");
+            stream
+        })
+        .collect();
+    let answer: Answer = eventually("an answer beside them", || Some(server.get("/api/server")));
+    assert_eq!(answer.status, 200);
+    drop(stalled);
+}

@@ -1,0 +1,126 @@
+//! Promise 1 for the server: an upload of any size at any pace, in the memory given, and nothing on the disk.
+
+use crate::client::{Server, read_answer};
+use crate::common::{GIB, MIB, Truth, log};
+use rorqual_testkit::generate::{DistinctLog, write_lines};
+use serde_json::json;
+use std::io::Write;
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+const DEFAULT: u64 = 512 * MIB;
+
+/// What the kernel may hold between the two ends of a connection, and the server's own blocks on top.
+fn in_flight_max() -> u64 {
+    let max = |name: &str| {
+        let text = std::fs::read_to_string(format!("/proc/sys/net/ipv4/{name}")).unwrap_or_default();
+        text.split_whitespace().last().and_then(|bytes| bytes.parse().ok()).unwrap_or(32 * MIB)
+    };
+    max("tcp_rmem") + max("tcp_wmem") + 16 * MIB
+}
+
+/// Sends `block` over and over, counting what the kernel took.
+fn send(mut stream: TcpStream, block: &[u8], times: u64, sent: &AtomicU64) -> TcpStream {
+    for _ in 0..times {
+        stream.write_all(block).expect("it listens");
+        sent.fetch_add(block.len() as u64, Ordering::Relaxed);
+    }
+    stream
+}
+
+#[test]
+fn an_upload_of_2_gib_into_a_slow_analysis() {
+    let server = Server::start(&["--limit-rate", "200MiB"]);
+    let block = log(9_000);
+    let times = 2 * GIB / block.len() as u64;
+    let bytes = times * block.len() as u64;
+    let id = server.session(&json!({"name": "test.log", "size": bytes}));
+    let stream = server.begin_put(&id, 0, bytes);
+    let (sent, done) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
+    let written_before = server.running.disk_write_bytes();
+    let truth = Truth::of(&block).times(times);
+    let sender = {
+        let (sent, done) = (Arc::clone(&sent), Arc::clone(&done));
+        std::thread::spawn(move || {
+            let stream = send(stream, &block, times, &sent);
+            done.store(true, Ordering::Relaxed);
+            stream
+        })
+    };
+    let mut ahead_max = 0;
+    while !done.load(Ordering::Relaxed) {
+        // Read first: what was sent by now can't be more than what was taken by then and is on its way.
+        let sent = sent.load(Ordering::Relaxed);
+        let offset = server.live(&id)["session"]["offset"].as_u64().expect("a number");
+        ahead_max = ahead_max.max(sent.saturating_sub(offset));
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let answer = read_answer(&mut sender.join().expect("it sends"));
+    assert_eq!((answer.status, &answer.json()["state"]), (200, &"finished".into()));
+    assert!(ahead_max < in_flight_max(), "the sender was {} MiB ahead", ahead_max / MIB);
+    truth.check(&server.live(&id)["report"]);
+    assert!(server.running.peak_bytes() <= DEFAULT, "peak {} MiB", server.running.peak_bytes() / MIB);
+    let written = server.running.disk_write_bytes() - written_before;
+    assert!(written < MIB, "{} KiB were written to disk", written >> 10);
+}
+
+#[test]
+fn a_silent_run_stops_the_sender() {
+    // 1 MiB/s: what is sent beyond it has to wait in the sender.
+    let server = Server::start(&["--limit-rate", "1MiB"]);
+    let id = server.session(&json!({"name": "test.log"}));
+    let stream = server.begin_put(&id, 0, GIB);
+    let sent = Arc::new(AtomicU64::new(0));
+    let counted = Arc::clone(&sent);
+    stream.set_write_timeout(Some(Duration::from_secs(2))).expect("a valid time");
+    let block = log(9_000);
+    let blocked = std::thread::spawn(move || {
+        let mut stream = stream;
+        while stream.write_all(&block).is_ok() {
+            counted.fetch_add(block.len() as u64, Ordering::Relaxed);
+        }
+        stream
+    });
+    // The kernel takes no more for two seconds: that is the back pressure.
+    let stream = blocked.join().expect("it sends until it may not");
+    let sent = sent.load(Ordering::Relaxed);
+    assert!(sent < in_flight_max() + 16 * MIB, "{} MiB went into a server that takes 1 MiB/s", sent / MIB);
+    drop(stream);
+}
+
+#[test]
+fn many_sessions_one_after_another_and_side_by_side() {
+    let server = Server::start(&[]);
+    // More distinct values than a session's share has room for, so that every table is full.
+    let mut body = Vec::new();
+    write_lines(&mut DistinctLog::new(96 * MIB, 3), 96 * MIB, &mut body).expect("a Vec takes everything");
+    for _round in 0..4 {
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    let id = server.session_of(body.len());
+                    assert_eq!(server.put(&id, 0, &body).status, 200);
+                });
+            }
+        });
+    }
+    let peak = server.running.peak_bytes();
+    assert!(peak <= DEFAULT, "peak {} MiB", peak / MIB);
+}
+
+#[test]
+fn sessions_that_are_deleted_in_the_middle_give_their_memory_back() {
+    let server = Server::start(&[]);
+    let mut body = Vec::new();
+    write_lines(&mut DistinctLog::new(48 * MIB, 3), 48 * MIB, &mut body).expect("a Vec takes everything");
+    for _ in 0..20 {
+        let id = server.session(&json!({"name": "test.log"}));
+        let mut upload = server.begin_put(&id, 0, GIB);
+        upload.write_all(&body).expect("it listens");
+        assert_eq!(server.request("DELETE", &format!("/api/sessions/{id}"), b"").status, 204);
+    }
+    let peak = server.running.peak_bytes();
+    assert!(peak <= DEFAULT, "peak {} MiB", peak / MIB);
+}

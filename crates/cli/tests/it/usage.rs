@@ -1,0 +1,103 @@
+//! What the program says of itself, and what it prints where other programs have set the form.
+
+use crate::common::{Folder, log, rorqual};
+use rorqual_testkit::process::Run;
+
+#[test]
+fn help_names_every_verb_and_the_flags_of_all() {
+    let ran = rorqual(&["--help"]).run().exits(0);
+    for part in ["count", "logs", "serve", "completions", "man", "--memory", "--threads", "--stats"] {
+        assert!(ran.text().contains(part), "{part}");
+    }
+    assert_eq!(ran.stderr, "");
+}
+
+#[test]
+fn every_verb_has_help_and_the_version_is_the_package_s() {
+    for verb in ["count", "logs", "serve"] {
+        let ran = rorqual(&[verb, "--help"]).run().exits(0);
+        assert!(ran.text().contains("Usage: rorqual "), "{verb}");
+    }
+    let version = rorqual(&["--version"]).run().exits(0);
+    assert_eq!(version.text().trim(), format!("rorqual {}", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn wrong_usage_is_told_and_is_exit_2() {
+    for args in [&[][..], &["no-such-verb"], &["count", "--no-such-flag"], &["logs", "--top", "0"], &["count", "--threads", "0"]] {
+        let ran = rorqual(args).run().exits(2);
+        assert!(ran.stderr.contains("Usage") || ran.stderr.contains("--help"), "{args:?}: {}", ran.stderr);
+        assert!(ran.stdout.is_empty());
+    }
+    rorqual(&["count", "--memory", "much"]).run().exits(2).says(&["--memory", "'much' is not a size", "256MiB"]);
+    rorqual(&["logs", "--line-max", "10"]).run().exits(2).says(&["--line-max", "1KiB and 1GiB"]);
+}
+
+#[test]
+fn bash_reads_the_completions() {
+    let script = rorqual(&["completions", "bash"]).run().exits(0).stdout;
+    let ran = Run::new("bash").args(["-c", "source /dev/stdin && complete -p rorqual"]).stdin(script).run().exits(0);
+    assert!(ran.text().contains("_rorqual"), "{}", ran.text());
+    assert_eq!(ran.stderr, "");
+}
+
+#[test]
+fn the_manual_page_is_one() {
+    let page = rorqual(&["man"]).run().exits(0);
+    assert!(page.text().contains(".TH rorqual 1") && page.text().contains(".SH"));
+}
+
+#[test]
+fn counts_are_printed_as_wc_prints_them() {
+    let folder = Folder::new();
+    let files = [
+        folder.file("small", b"one\ntwo\nthree"),
+        folder.file("empty", b""),
+        folder.file("log", log(9_000)),
+        folder.file("nul", [0; 5_000]),
+    ];
+    for names in [&files[..1], &files[..], &files[1..3]] {
+        for flags in [&["-l"][..], &["-c"], &["-lc"], &["-L"]] {
+            // wc's -L counts columns; that is bytes here, but for control characters.
+            if flags == ["-L"] && names.len() == 4 {
+                continue;
+            }
+            let ours = rorqual(&["count"]).args(flags).args(names).run().exits(0);
+            let theirs = Run::new("wc").with(|wc| { wc.env("LC_ALL", "C"); }).args(flags).args(names).run().exits(0);
+            assert_eq!(squeezed(ours.text()), squeezed(theirs.text()), "{flags:?} {names:?}");
+        }
+    }
+}
+
+/// Without the padding, for which wc looks at the sizes of the files instead of at the numbers.
+fn squeezed(text: &str) -> Vec<Vec<&str>> {
+    text.lines().map(|line| line.split_whitespace().collect()).collect()
+}
+
+#[test]
+fn counts_of_one_number_or_of_stdin_are_those_of_wc_byte_for_byte() {
+    let folder = Folder::new();
+    let file = folder.file("log", log(9_000));
+    for flag in ["-l", "-c"] {
+        let ours = rorqual(&["count", flag, &file]).run().exits(0);
+        let theirs = Run::new("wc").args([flag, &file]).run().exits(0);
+        assert_eq!(ours.text(), theirs.text());
+        let ours = rorqual(&["count", flag]).stdin("a\nb").run().exits(0);
+        let theirs = Run::new("wc").arg(flag).stdin("a\nb").run().exits(0);
+        assert_eq!(ours.text(), theirs.text());
+    }
+}
+
+#[test]
+fn stats_are_one_json_object_on_stderr() {
+    let folder = Folder::new();
+    let file = folder.file("log", log(9_000));
+    for verb in ["count", "logs"] {
+        let ran = rorqual(&[verb, "--stats", "--threads", "1", &file]).run().exits(0);
+        let stats: serde_json::Value = serde_json::from_str(&ran.stderr).expect("one object");
+        let bytes = std::fs::metadata(&file).expect("it is there").len();
+        assert_eq!((&stats["stored_bytes"], &stats["decoded_bytes"]), (&bytes.into(), &bytes.into()));
+        assert_eq!(stats["threads"], 1);
+        assert!(stats["peak_bytes"].as_u64().is_some_and(|peak| peak > 0));
+    }
+}

@@ -1,0 +1,24 @@
+//! Every fuzz target over its corpus: what once went wrong stays right, with no fuzzer at hand.
+#![allow(clippy::expect_used, clippy::unwrap_used, unreachable_pub, dead_code)]
+
+#[path = "../../../fuzz/src/lib.rs"]
+mod targets;
+
+use std::fs;
+use std::path::Path;
+
+#[test]
+fn every_target_takes_its_corpus() {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
+    for (name, target) in targets::TARGETS {
+        let mut inputs: Vec<_> = fs::read_dir(corpus.join(name)).unwrap().map(|entry| entry.unwrap().path()).collect();
+        inputs.sort();
+        assert!(!inputs.is_empty(), "{name} has no corpus");
+        for input in inputs {
+            // Shown when the target panics.
+            println!("{}", input.display());
+            target(&fs::read(&input).unwrap());
+        }
+    }
+    assert_eq!(fs::read_dir(&corpus).unwrap().count(), targets::TARGETS.len(), "a corpus without a target");
+}

@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""Mechanical rules of the tree, each with what to use instead. What clippy and cargo-deny can check is theirs."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parent.parent
+
+# What a source line may not contain, in which files (a path's start), except where, and what to use instead.
+LINES = [
+    (r"\bthread::(spawn|scope|Builder)\b|\brayon::", "crates/", ("crates/pipe/src/run.rs", "crates/cli/src/progress.rs", "/tests/", "crates/testkit/"),
+     "only pipe/src/run.rs starts threads: write a Stage and call run()"),
+    (r"\bFile::(open|create)\b|\bfs::(read|write|read_to_string)\b|\bOpenOptions\b", "crates/",
+     ("crates/pipe/src/input.rs", "crates/pipe/src/stats.rs", "crates/cli/src/verbs/", "/tests/", "/examples/", "crates/testkit/"),
+     "files are opened by Input::open (pipe/src/input.rs), and by the verbs"),
+    (r"\b(MmapMut|Mmap|MmapOptions)\b", "crates/", ("crates/pipe/src/pool.rs",), "payload memory is leased from pipe's Pool"),
+    (r"#\[ignore", "crates/", (), "a test that may be left out is not a test: make it fast, or make it a benchmark"),
+    (r"\bunsafe\b", "crates/", (), "unsafe_code is forbidden: take a crate that has the safe call"),
+    (r"\bTcp(Listener|Stream)\b|\btokio::", "crates/pipe/", (), "pipe opens no socket and starts no runtime: that is serve's and cli's"),
+    (r"\btest\.(only|skip)\b|\bit\.(only|skip)\b|\bdescribe\.(only|skip)\b", "web/", (), "all tests run, always"),
+    (r"\{@html", "web/src/", (), "log text is only ever a text node"),
+]
+
+# Crates that a crate may not depend on, and why.
+DEPENDENCIES = [
+    ("rorqual-pipe", r"tokio|hyper|axum|arrow.*|reqwest|serde_json", "pipe knows bytes: no sockets, no runtime, no Arrow"),
+    ("rorqual-table", r"tokio|hyper|axum|reqwest", "table knows columns: no sockets, no runtime"),
+    ("rorqual", r"axum|hyper", "only serve knows HTTP"),
+]
+
+BLOB_BYTES_MAX = 1 << 20
+BLOBS = {"samples/apache_combined.log"}
+
+
+def main():
+    paths = [path for path in listed_files() if (TOP / path).is_file()]
+    problems = [*blobs(paths), *lines(paths), *dependencies(), *limits(paths)]
+    for problem in problems:
+        print(problem)
+    print(f"tidy: {len(problems)} problems in {len(paths)} files")
+    return 1 if problems else 0
+
+
+def listed_files():
+    """Tracked files, and new ones that are not ignored."""
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    return [path for path in run(command).split("\0") if path]
+
+
+def blobs(paths):
+    for path in paths:
+        size = (TOP / path).stat().st_size
+        if size > BLOB_BYTES_MAX and path not in BLOBS:
+            yield f"{path}: {size} bytes; a file above 1 MiB is generated (testkit's gen), not committed"
+
+
+def lines(paths):
+    for path in paths:
+        rules = [rule for rule in LINES if path.startswith(rule[1]) and not any(part in path for part in rule[2])]
+        if not rules or not path.endswith((".rs", ".ts", ".svelte", ".mjs")):
+            continue
+        for number, line in enumerate((TOP / path).read_text().splitlines(), 1):
+            code = line.split("//")[0]
+            for pattern, _, _, instead in rules:
+                if re.search(pattern, code):
+                    yield f"{path}:{number}: {instead}: {line.strip()}"
+
+
+def limits(paths):
+    """Limits have a doc comment that says what they cost."""
+    for path in paths:
+        if not path.endswith("/limits.rs"):
+            continue
+        before = ""
+        for number, line in enumerate((TOP / path).read_text().splitlines(), 1):
+            if re.match(r"pub(\(crate\))? const [A-Z]", line) and not before.startswith("///"):
+                yield f"{path}:{number}: a limit without a doc comment"
+            before = line
+
+
+def dependencies():
+    command = ["cargo", "metadata", "--format-version", "1", "--locked", "--all-features"]
+    metadata = json.loads(run(command))
+    for package in metadata["packages"]:
+        if package["source"] is None:
+            yield from forbidden(package)
+
+
+def forbidden(package):
+    for crate, pattern, reason in DEPENDENCIES:
+        for dependency in package["dependencies"]:
+            own = dependency["kind"] is None and crate == package["name"]
+            if own and re.fullmatch(pattern, dependency["name"]):
+                yield f"{package['name']} depends on {dependency['name']}: {reason}"
+
+
+def run(command):
+    return subprocess.run(command, cwd=TOP, check=True, capture_output=True, text=True).stdout
+
+
+if __name__ == "__main__":
+    sys.exit(main())
