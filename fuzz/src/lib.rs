@@ -3,6 +3,7 @@
 //! `src/bin/` wraps each for libFuzzer; `crates/table/tests/corpus.rs` includes this file and runs every target over
 //! its corpus in the ordinary test run. So nothing here may need libFuzzer.
 
+use bytes::Bytes;
 use rorqual_pipe::count::{Count, Counter};
 use rorqual_pipe::limits::buffer_bytes;
 use rorqual_pipe::{
@@ -16,8 +17,11 @@ use rorqual_table::parse::{Outcome, Parser};
 use std::io::Cursor;
 use std::sync::LazyLock;
 
+/// Takes foreign bytes, and panics when a promise is broken.
+pub type Target = fn(&[u8]);
+
 /// Every target by its name, which is also its folder in `corpus/`.
-pub const TARGETS: [(&str, fn(&[u8])); 9] = [
+pub const TARGETS: [(&str, Target); 9] = [
     ("agent", agent),
     ("analyze", analyze),
     ("config", config),
@@ -174,7 +178,7 @@ fn naive_lines(data: &[u8], line_bytes_max: usize) -> Vec<SeenLine> {
 
 /// A text in blocks whose sizes follow from one number.
 struct Blocks {
-    rest: std::vec::IntoIter<u8>,
+    rest: Bytes,
     state: u8,
     pool: Pool,
     headroom: usize,
@@ -182,22 +186,20 @@ struct Blocks {
 
 impl Blocks {
     fn new(data: &[u8], seed: u8, pool: &Pool, headroom: usize) -> Self {
-        Self { rest: data.to_vec().into_iter(), state: seed, pool: pool.clone(), headroom }
+        Self { rest: Bytes::copy_from_slice(data), state: seed, pool: pool.clone(), headroom }
     }
 }
 
 impl BlockSource for Blocks {
     fn next_block(&mut self) -> Result<Option<Filled>, Error> {
-        let rest = self.rest.as_slice();
-        if rest.is_empty() {
+        if self.rest.is_empty() {
             return Ok(None);
         }
         self.state = self.state.wrapping_mul(13).wrapping_add(7);
-        let length = rest.len().min(1 + usize::from(self.state % 61));
+        let piece = self.rest.split_to(self.rest.len().min(1 + usize::from(self.state % 61)));
         let mut lease = self.pool.lease().map_err(|cause| Error::io("fuzz", "cannot lease", cause))?;
-        let range = self.headroom..self.headroom + length;
-        lease[range.clone()].copy_from_slice(&rest[..length]);
-        self.rest.nth(length - 1);
+        let range = self.headroom..self.headroom + piece.len();
+        lease[range.clone()].copy_from_slice(&piece);
         Ok(Some(Filled { lease, range }))
     }
 }

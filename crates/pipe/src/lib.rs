@@ -17,6 +17,7 @@ pub mod gather;
 mod input;
 pub mod limits;
 mod pool;
+mod queue;
 mod run;
 mod sequence;
 mod size;

@@ -1,5 +1,7 @@
 //! Every limit of the pipeline in one place, with the memory it costs.
 
+use std::time::Duration;
+
 /// How many new bytes one block holds. Small enough that a block read by a core is still in that core's
 /// L2 cache when it is searched, large enough that a system call a block costs nothing.
 pub const BLOCK_BYTES: usize = 256 << 10;
@@ -21,6 +23,9 @@ pub const READER_BUFFERS: usize = 2;
 
 /// Blocks of a stream that wait for a worker, for each worker.
 pub const QUEUE_PER_WORKER: usize = 1;
+
+/// A worker that gets nothing from a stream for this long is idle.
+pub const IDLE_AFTER: Duration = Duration::from_millis(100);
 
 /// The process before any payload: code, stacks, allocator, the runtime's tables. Measured: 5 MiB for
 /// `count`, 9 MiB for `serve`; the rest is room for the allocator's rounding.

@@ -3,10 +3,11 @@
 use crate::chunk::Chunk;
 use crate::error::{Error, Kind};
 use crate::input::{Body, Input};
-use crate::limits::{BLOCK_BYTES, OVERREAD_BYTES, QUEUE_PER_WORKER, WINDOW_PER_WORKER};
+use crate::limits::{BLOCK_BYTES, IDLE_AFTER, OVERREAD_BYTES, QUEUE_PER_WORKER, WINDOW_PER_WORKER};
 use crate::pool::{Lease, Pool};
+use crate::queue::{Giver, Queue, Taken, Taker};
 use crate::sequence::Sequence;
-use crate::stream::{Blocks, BlockSource, Decoded, ReadSource};
+use crate::stream::{BlockSource, Blocks, Decoded, ReadSource};
 use crate::throttle::Throttle;
 use bytes::Bytes;
 use memchr::memchr;
@@ -15,7 +16,6 @@ use std::fs::File;
 use std::io::ErrorKind;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// How the input is cut for the stages.
@@ -49,6 +49,9 @@ pub trait Stage: Send {
     /// # Errors
     /// An error ends the run.
     fn chunk(&mut self, chunk: &Chunk) -> Result<Self::Output, Error>;
+
+    /// Called when a stream has given this worker nothing for [`IDLE_AFTER`]: the time to show others what it knows.
+    fn idle(&mut self) {}
 }
 
 /// Watches and steers a run from outside; clones share one state.
@@ -241,39 +244,35 @@ fn run_stream<S: Stage>(
     };
     let threads = stages.len();
     let sequence = Sequence::new(threads * WINDOW_PER_WORKER, sink);
-    let (sender, receiver) = sync_channel::<(u64, Chunk)>(threads * QUEUE_PER_WORKER);
-    let receiver = Arc::new(Mutex::new(receiver));
+    let queue = Queue::<(u64, Chunk)>::new(threads * QUEUE_PER_WORKER);
     std::thread::scope(|scope| {
         for stage in &mut stages {
-            let (receiver, sequence, failure) = (Arc::clone(&receiver), &sequence, &failure);
+            let (taker, sequence, failure) = (Taker(&queue), &sequence, &failure);
             scope.spawn(move || {
                 let mut guard = AbortOnDrop(Some(sequence));
-                while let Some((number, chunk)) = receive(&receiver) {
-                    if !work(stage, number, &chunk, sequence, failure) {
-                        return;
+                loop {
+                    match taker.take(IDLE_AFTER) {
+                        Taken::One((number, chunk)) if !work(stage, number, &chunk, sequence, failure) => return,
+                        Taken::One(_) => {}
+                        Taken::Nothing => stage.idle(),
+                        Taken::End => break,
                     }
                 }
                 guard.0 = None;
             });
         }
-        drop(receiver);
+        let giver = Giver(&queue);
         let mut chunk = first;
         let mut number = 0;
         while let Some(ready) = chunk.take() {
-            // An error here: every worker has left.
-            if sender.send((number, ready)).is_err() || failure.stopping() {
+            if !giver.put((number, ready)) || failure.stopping() {
                 break;
             }
             number += 1;
             chunk = next();
         }
-        drop(sender);
     });
     Finish { stages, error: failure.into_inner() }
-}
-
-fn receive(receiver: &Mutex<Receiver<(u64, Chunk)>>) -> Option<(u64, Chunk)> {
-    receiver.lock().unwrap_or_else(PoisonError::into_inner).recv().ok()
 }
 
 fn run_file<S: Stage>(
@@ -391,7 +390,8 @@ impl SharedFile {
         let seek = |from| rustix::fs::seek(&self.file, from);
         let data = match seek(SeekFrom::Data(next.offset)) {
             Ok(data) => data,
-            // No data after the offset: the hole goes to the end.
+            // No data after the offset: the hole goes to the end, or the file shrank, which reading will tell.
+            Err(rustix::io::Errno::NXIO) if self.file.metadata().is_ok_and(|now| now.len() < self.size_bytes) => return 0,
             Err(rustix::io::Errno::NXIO) => self.size_bytes,
             Err(_) => {
                 next.no_holes = true;
@@ -416,7 +416,8 @@ impl SharedFile {
     fn chunk(&self, claim: &Claim, mut lease: Lease) -> (Chunk, Option<Error>) {
         if claim.hole {
             self.control.decoded(claim.length);
-            let chunk = Chunk { offset: claim.offset, bytes: Bytes::new(), zeros: claim.length, line_bytes_max: usize::MAX, cut: false };
+            let chunk =
+                Chunk { offset: claim.offset, bytes: Bytes::new(), zeros: claim.length, line_bytes_max: usize::MAX, cut: false };
             return (chunk, None);
         }
         let length = claim.length as usize;
@@ -464,7 +465,8 @@ impl SharedFile {
             if read > length + line_bytes_max {
                 break (length + line_bytes_max, true);
             }
-            let more = (read - length).max(OVERREAD_BYTES).min(length + line_bytes_max + 1 - read).min((self.size_bytes - at) as usize);
+            let more =
+                (read - length).max(OVERREAD_BYTES).min(length + line_bytes_max + 1 - read).min((self.size_bytes - at) as usize);
             match self.read(&mut lease[read..read + more], at) {
                 Ok(0) => *error = Some(self.shrank(at)),
                 Ok(count) => read += count,

@@ -69,15 +69,21 @@ impl Server {
 
     /// Sends bytes as they are and reads the answer to its end.
     pub(crate) fn raw(&self, request: &[u8]) -> Answer {
-        let mut stream = self.connect();
-        // An early answer may close the connection while we still send.
-        let _ = stream.write_all(request);
-        read_answer(&mut stream)
+        self.send(&[request])
     }
 
     pub(crate) fn request(&self, method: &str, target: &str, body: &[u8]) -> Answer {
         let head = format!("{}Content-Length: {}\r\n\r\n", self.head(method, target), body.len());
-        self.raw(&[head.as_bytes(), body].concat())
+        self.send(&[head.as_bytes(), body])
+    }
+
+    fn send(&self, parts: &[&[u8]]) -> Answer {
+        let mut stream = self.connect();
+        for part in parts {
+            // An early answer may close the connection while we still send.
+            let _ = stream.write_all(part);
+        }
+        read_answer(&mut stream)
     }
 
     pub(crate) fn get(&self, target: &str) -> Answer {

@@ -63,7 +63,8 @@ impl Folder {
     /// The names in it, sorted.
     pub(crate) fn names(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.path()).expect("it is there");
-        let mut names: Vec<String> = entries.map(|entry| entry.expect("readable").file_name().to_string_lossy().into_owned()).collect();
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.expect("readable").file_name().to_string_lossy().into_owned()).collect();
         names.sort();
         names
     }

@@ -1,4 +1,5 @@
 //! End-to-end tests of the real binary.
+#![allow(clippy::expect_used, clippy::cast_possible_wrap)]
 
 mod client;
 mod common;

@@ -52,7 +52,11 @@ fn a_full_disk_is_an_error() {
 fn with_rejects(count: u64) -> (Vec<u8>, Vec<u8>) {
     let (mut all, mut bad) = (Vec::new(), Vec::new());
     for number in 0..count {
-        let text = if number % 10 == 3 { format!("rejected {number} {}\n", "?".repeat((number % 97) as usize * 60)) } else { line(number) + "\n" };
+        let text = if number % 10 == 3 {
+            format!("rejected {number} {}\n", "?".repeat((number % 97) as usize * 60))
+        } else {
+            line(number) + "\n"
+        };
         all.extend(text.bytes());
         if number % 10 == 3 {
             bad.extend(text.bytes());
@@ -117,8 +121,10 @@ fn a_rejects_target_that_is_no_file_is_refused_and_left_alone() {
 fn endless(folder: &Folder) -> Running {
     let (all, _) = with_rejects(2_000);
     let running = rorqual(&["logs", "--json", "--format", "combined", "--rejects", &folder.text("rejects"), "-"])
-        .feed(move |stdin| loop {
-            stdin.write_all(&all)?;
+        .feed(move |stdin| {
+            loop {
+                stdin.write_all(&all)?;
+            }
         })
         .start();
     eventually("something is written", || {

@@ -1,7 +1,9 @@
 //! Promise 1: the memory you give is the memory it takes, whatever the input. Measured from outside.
 
 use crate::common::{Folder, GIB, MIB, Truth, hits_of, log, panel, rorqual};
-use rorqual_testkit::generate::{AccessLog, DistinctLog, Lines, Truth as DistinctTruth, TruthOf, write_gzip_bomb, write_lines, write_sparse_log};
+use rorqual_testkit::generate::{
+    AccessLog, DistinctLog, Lines, Truth as DistinctTruth, TruthOf, write_gzip_bomb, write_lines, write_sparse_log,
+};
 use rorqual_testkit::process::{Ran, Run};
 use serde_json::Value;
 use std::fs::File;
@@ -226,18 +228,31 @@ fn times_from_all_centuries() {
     let report = hostile(&[], |number, out| {
         // A stride that is prime to everything: the year changes with every line.
         let n = number * 7_919;
-        let time = format!("{:02}/Feb/{:04}:{:02}:{:02}:{:02} +0000", n % 28 + 1, n % 9_000 + 1_000, n % 24, n / 7 % 60, n / 11 % 60);
+        let time =
+            format!("{:02}/Feb/{:04}:{:02}:{:02}:{:02} +0000", n % 28 + 1, n % 9_000 + 1_000, n % 24, n / 7 % 60, n / 11 % 60);
         push_combined(out, "10.0.0.1", &time, "/", "-", "a");
     });
-    let hits: u64 = report["histogram"]["series"].as_array().expect("series").iter().flat_map(|series| series["hits"].as_array().expect("hits")).filter_map(Value::as_u64).sum();
+    let hits: u64 = report["histogram"]["series"]
+        .as_array()
+        .expect("series")
+        .iter()
+        .flat_map(|series| series["hits"].as_array().expect("hits"))
+        .filter_map(Value::as_u64)
+        .sum();
     assert_eq!(report["lines"]["parsed"], hits, "every line is in some bucket");
 }
 
 #[test]
 fn too_little_memory_is_refused_with_the_sum() {
     let cases: [(&[&str], &[&str]); 3] = [
-        (&["count", "--memory", "8MiB", "--threads", "2"], &["8.00 MiB is too little", "program", "2 threads", "blocks", "decoder"]),
-        (&["logs", "--memory", "32MiB", "--threads", "2"], &["32.0 MiB is too little", "2 workers' dictionaries", "--line-max", "tables of distinct values"]),
+        (
+            &["count", "--memory", "8MiB", "--threads", "2"],
+            &["8.00 MiB is too little", "program", "2 threads", "blocks", "decoder"],
+        ),
+        (
+            &["logs", "--memory", "32MiB", "--threads", "2"],
+            &["32.0 MiB is too little", "2 workers' dictionaries", "--line-max", "tables of distinct values"],
+        ),
         (&["serve", "--port", "0", "--memory", "64MiB"], &["64.0 MiB is too little", "4 x ", "program"]),
     ];
     for (args, parts) in cases {

@@ -68,8 +68,8 @@ fn an_upload_of_2_gib_into_a_slow_analysis() {
 
 #[test]
 fn a_silent_run_stops_the_sender() {
-    // 1 MiB/s: what is sent beyond it has to wait in the sender.
-    let server = Server::start(&["--limit-rate", "1MiB"]);
+    // A block takes minutes: what is sent beyond it has to wait in the sender.
+    let server = Server::start(&["--limit-rate", "1KiB"]);
     let id = server.session(&json!({"name": "test.log"}));
     let stream = server.begin_put(&id, 0, GIB);
     let sent = Arc::new(AtomicU64::new(0));
@@ -86,7 +86,7 @@ fn a_silent_run_stops_the_sender() {
     // The kernel takes no more for two seconds: that is the back pressure.
     let stream = blocked.join().expect("it sends until it may not");
     let sent = sent.load(Ordering::Relaxed);
-    assert!(sent < in_flight_max() + 16 * MIB, "{} MiB went into a server that takes 1 MiB/s", sent / MIB);
+    assert!(sent < in_flight_max(), "{} MiB went into a server that takes nothing", sent / MIB);
     drop(stream);
 }
 

@@ -24,7 +24,8 @@ fn every_verb_has_help_and_the_version_is_the_package_s() {
 
 #[test]
 fn wrong_usage_is_told_and_is_exit_2() {
-    for args in [&[][..], &["no-such-verb"], &["count", "--no-such-flag"], &["logs", "--top", "0"], &["count", "--threads", "0"]] {
+    for args in [&[][..], &["no-such-verb"], &["count", "--no-such-flag"], &["logs", "--top", "0"], &["count", "--threads", "0"]]
+    {
         let ran = rorqual(args).run().exits(2);
         assert!(ran.stderr.contains("Usage") || ran.stderr.contains("--help"), "{args:?}: {}", ran.stderr);
         assert!(ran.stdout.is_empty());
@@ -63,7 +64,14 @@ fn counts_are_printed_as_wc_prints_them() {
                 continue;
             }
             let ours = rorqual(&["count"]).args(flags).args(names).run().exits(0);
-            let theirs = Run::new("wc").with(|wc| { wc.env("LC_ALL", "C"); }).args(flags).args(names).run().exits(0);
+            let theirs = Run::new("wc")
+                .with(|wc| {
+                    wc.env("LC_ALL", "C");
+                })
+                .args(flags)
+                .args(names)
+                .run()
+                .exits(0);
             assert_eq!(squeezed(ours.text()), squeezed(theirs.text()), "{flags:?} {names:?}");
         }
     }

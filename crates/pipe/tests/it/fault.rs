@@ -3,7 +3,7 @@
 
 use crate::common::{KeepBytes, KeepLines, Outcome, Pieces, Seen, Setup, TIME_MAX, split};
 use rorqual_pipe::limits::{BLOCK_BYTES, buffers_needed};
-use rorqual_pipe::{Chunk, Control, Error, Framing, Input, Kind, Pool, Stage, run};
+use rorqual_pipe::{BlockSource, Chunk, Control, Error, Filled, Framing, Input, Kind, Pool, Stage, run};
 use rorqual_testkit::fault::{Fault, Faulty};
 use rorqual_testkit::paths::{gzip, zstd_frame};
 use rorqual_testkit::process::in_time;
@@ -101,7 +101,11 @@ fn a_source_that_fails_at_every_block() {
 }
 
 /// A sink that fails at one call: as the one of `--rejects` on a full disk.
-fn run_into_failing_sink(input: impl FnOnce(&Pool) -> Input + Send + 'static, threads: usize, fault: &Fault) -> (Vec<u64>, Option<Error>) {
+fn run_into_failing_sink(
+    input: impl FnOnce(&Pool) -> Input + Send + 'static,
+    threads: usize,
+    fault: &Fault,
+) -> (Vec<u64>, Option<Error>) {
     let fault = fault.clone();
     in_time(TIME_MAX, move || {
         let setup = Setup::lines(100, threads);
@@ -224,9 +228,9 @@ struct Slow {
 }
 
 impl Stage for Slow {
-    type Output = (u64, usize);
+    type Output = (u64, u64);
 
-    fn chunk(&mut self, chunk: &Chunk) -> Result<(u64, usize), Error> {
+    fn chunk(&mut self, chunk: &Chunk) -> Result<(u64, u64), Error> {
         if chunk.offset > self.held_offset {
             self.seen.store(true, Ordering::SeqCst);
         }
@@ -238,14 +242,14 @@ impl Stage for Slow {
             // Time for the fault to take its wrong way; the right way does not depend on it.
             std::thread::sleep(Duration::from_millis(30));
         }
-        Ok((chunk.offset, chunk.bytes.len()))
+        Ok((chunk.offset, chunk.zeros + chunk.bytes.len() as u64))
     }
 }
 
 #[test]
-fn everything_before_the_end_of_a_shrunken_file_is_handed_over() {
-    let size = 4 * BLOCK_BYTES + 1_000;
-    for threads in [1, 2, 4] {
+fn everything_before_the_end_of_a_shrunken_file_is_handed_over_and_nothing_more() {
+    // The second size leaves no block half read: what is missing must not be taken for a hole.
+    for (size, threads) in [4 * BLOCK_BYTES + 1_000, 4 * BLOCK_BYTES].into_iter().flat_map(|size| [1, 2, 4].map(|n| (size, n))) {
         let file = stored(&text(8 * BLOCK_BYTES));
         let path = file.path().to_owned();
         let shrunken = move |_: &Pool| {
@@ -259,8 +263,8 @@ fn everything_before_the_end_of_a_shrunken_file_is_handed_over() {
         let error = outcome.error.expect("it shrank");
         assert_eq!((error.kind(), error.offset()), (Kind::Truncated, Some(size as u64)), "{threads} threads: {error}");
         assert!(error.to_string().contains("shrank"), "{error}");
-        let bytes: usize = outcome.outputs.iter().map(|(_, length)| length).sum();
-        assert_eq!(bytes, size, "{threads} threads: {:?}", outcome.outputs);
+        let bytes: u64 = outcome.outputs.iter().map(|(_, length)| length).sum();
+        assert_eq!(bytes, size as u64, "{threads} threads: {:?}", outcome.outputs);
     }
 }
 
@@ -332,5 +336,73 @@ fn a_run_that_is_stopped_ends() {
             chunks.into_inner()
         });
         assert!((5..30).contains(&chunks), "{chunks} chunks");
+    }
+}
+
+/// Tells when it is idle.
+struct Drowsy {
+    idle: Arc<AtomicU64>,
+    own: u64,
+}
+
+impl Stage for Drowsy {
+    type Output = ();
+
+    fn chunk(&mut self, _: &Chunk) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn idle(&mut self) {
+        self.idle.fetch_or(self.own, Ordering::SeqCst);
+    }
+}
+
+/// Gives newlines once, and nothing more until every stage has been idle.
+struct Silent {
+    idle: Arc<AtomicU64>,
+    wanted: u64,
+    given: bool,
+}
+
+impl std::io::Read for Silent {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        if !std::mem::replace(&mut self.given, true) {
+            // Enough to tell that it is not compressed.
+            buffer.fill(b'\n');
+            return Ok(buffer.len());
+        }
+        let deadline = Instant::now() + TIME_MAX / 2;
+        while self.idle.load(Ordering::SeqCst) != self.wanted {
+            assert!(Instant::now() < deadline, "a stage was never idle");
+            std::thread::yield_now();
+        }
+        Ok(0)
+    }
+}
+
+#[test]
+fn every_stage_of_a_silent_stream_is_told_that_it_is_idle() {
+    for threads in 1..=4usize {
+        let (idle, next) = (Arc::new(AtomicU64::new(0)), AtomicU64::new(0));
+        let reader = Silent { idle: Arc::clone(&idle), wanted: (1 << threads) - 1, given: false };
+        // One block a read: the source hands on what it has.
+        let stage = move || Drowsy { idle: Arc::clone(&idle), own: 1 << next.fetch_add(1, Ordering::SeqCst) };
+        let outcome = Setup::bytes(threads)
+            .run(|pool| Input::from_source("silent", Box::new(Blockwise { reader, pool: pool.clone() })), stage);
+        assert!(outcome.error.is_none());
+    }
+}
+
+/// Every read a block of its own, as an upload that trickles.
+struct Blockwise<R> {
+    reader: R,
+    pool: Pool,
+}
+
+impl<R: std::io::Read + Send> BlockSource for Blockwise<R> {
+    fn next_block(&mut self) -> Result<Option<Filled>, Error> {
+        let mut lease = self.pool.lease().expect("the system has memory for a test");
+        let read = self.reader.read(&mut lease[..4]).expect("it does not fail");
+        Ok((read > 0).then_some(Filled { lease, range: 0..read }))
     }
 }

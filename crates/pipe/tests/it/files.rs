@@ -80,7 +80,9 @@ fn newlines_around_a_block_border() {
 
 #[test]
 fn lines_of_the_limit_and_one_more_across_a_border() {
-    for (before, length) in [(0, 100), (0, 101), (1, 100), (1, 101), (50, 100), (50, 101), (99, 100), (100, 100), (100, 101), (101, 101)] {
+    for (before, length) in
+        [(0, 100), (0, 101), (1, 100), (1, 101), (50, 100), (50, 101), (99, 100), (100, 100), (100, 101), (101, 101)]
+    {
         let start = BLOCK_BYTES - before;
         let mut bytes = text(2 * BLOCK_BYTES);
         bytes[start..start + length].fill(b'y');

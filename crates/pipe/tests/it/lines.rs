@@ -3,9 +3,9 @@
 use crate::common::{BUFFERS_MIN, Pieces, Setup, split};
 use proptest::collection::vec;
 use proptest::prelude::*;
+use rorqual_pipe::Input;
 use rorqual_pipe::limits::BLOCK_BYTES;
 use rorqual_testkit::fault::{Fault, Faulty};
-use rorqual_pipe::Input;
 use std::io::Cursor;
 
 const PIECES: [usize; 6] = [1, 2, 7, 64, 1_001, BLOCK_BYTES];

@@ -1,4 +1,5 @@
 //! Tests of the crate as its users see it.
+#![allow(clippy::expect_used, clippy::cast_possible_wrap)]
 
 mod common;
 mod count;

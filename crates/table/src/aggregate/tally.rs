@@ -548,7 +548,7 @@ mod tests {
 
     #[test]
     fn classes_stay_exact_beyond_the_share() {
-        let classify: Classify = Arc::new(|key: &[u8]| u32::from(key.len() % 3 == 0));
+        let classify: Classify = Arc::new(|key: &[u8]| u32::from(key.len().is_multiple_of(3)));
         let tally = Tally::new(&Seed::default(), 1 << 20, Some(Arc::clone(&classify)));
         let truth = feed(&tally, 20_000, 10);
         let expected: u64 = truth.iter().filter(|(key, _)| classify(key) == 1).map(|(_, hits)| hits).sum();

@@ -1,4 +1,6 @@
 //! Lines over time, by status class, at the finest width that fits a fixed number of buckets.
+// Indices and numbers of buckets are far below 2^63.
+#![allow(clippy::cast_possible_wrap)]
 
 use std::collections::BTreeMap;
 
@@ -43,7 +45,7 @@ pub(crate) fn class_of(status: u16) -> usize {
 }
 
 /// Counts by bucket and class.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Timeline {
     /// Index into [`WIDTHS`].
     level: usize,
@@ -58,12 +60,6 @@ pub(crate) struct Buckets {
     pub(crate) width_seconds: i64,
     pub(crate) finest_seconds: i64,
     pub(crate) rows: Vec<(i64, Counts)>,
-}
-
-impl Default for Timeline {
-    fn default() -> Self {
-        Self { level: 0, chunks: BTreeMap::new(), current: None }
-    }
 }
 
 impl Timeline {

@@ -35,6 +35,8 @@ pub struct Worker {
     line_bytes_max: u64,
     /// The last wish for fresh sums that was granted.
     granted: u64,
+    /// Something was counted since sums were handed over.
+    counted: bool,
     /// Scratch: codes in the order of their shards.
     order: Vec<u32>,
 }
@@ -52,6 +54,7 @@ impl Worker {
             keep_rejects,
             line_bytes_max,
             granted: 0,
+            counted: false,
             order: Vec::new(),
         }
     }
@@ -139,6 +142,7 @@ impl Worker {
             self.sums[index].fill(Amount::default());
         }
         self.analysis.totals().take(&mut self.totals);
+        self.counted = false;
     }
 
     fn hand_over_field(&mut self, index: usize) {
@@ -163,6 +167,7 @@ impl Stage for Worker {
     fn chunk(&mut self, chunk: &Chunk) -> Result<ChunkNotes, Error> {
         let notes = self.parse_lines(chunk);
         self.count();
+        self.counted = true;
         let wanted = self.analysis.wanted.load(Ordering::Relaxed);
         if wanted != self.granted {
             self.granted = wanted;
@@ -170,6 +175,13 @@ impl Stage for Worker {
         }
         self.relieve();
         Ok(notes)
+    }
+
+    /// A log that comes in drops is shown to the last of them.
+    fn idle(&mut self) {
+        if self.counted {
+            self.hand_over();
+        }
     }
 }
 

@@ -1,8 +1,11 @@
 //! Tests of the crate as its users see it.
+#![allow(clippy::expect_used)]
 
+mod aggregate_bounds;
 mod parse_bad;
 mod parse_combined;
 mod parse_detect;
 mod parse_formats;
 mod parse_json;
 mod parse_time;
+mod report_live;

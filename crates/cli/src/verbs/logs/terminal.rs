@@ -1,4 +1,6 @@
 //! The report as text, for looking at.
+// Columns and buckets are far below 2^63.
+#![allow(clippy::cast_possible_wrap)]
 
 use super::shown;
 use super::time::{format, show, show_width};
@@ -274,7 +276,7 @@ fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index) % 3 == 0 {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);
