@@ -6,9 +6,7 @@
 use bytes::Bytes;
 use rorqual_pipe::count::{Count, Counter};
 use rorqual_pipe::limits::buffer_bytes;
-use rorqual_pipe::{
-    BlockSource, Chunk, Control, Error, Filled, Framing, Input, Plan, Pool, Stage, format_size, parse_size, run,
-};
+use rorqual_pipe::{BlockSource, Chunk, Control, Error, Filled, Framing, Input, Plan, Pool, Stage, format_size, parse_size, run};
 use rorqual_table::agent::{classify, referring_site};
 use rorqual_table::aggregate::Span;
 use rorqual_table::analyze::{AnalyzeError, Analyzer, Formats, Settings};
@@ -98,7 +96,8 @@ pub fn config(data: &[u8]) {
     }
 }
 
-const LINES: &[u8] = b"127.0.0.1 - - [17/May/2015:10:05:03 +0000] \"GET /a?b HTTP/1.1\" 200 17 \"-\" \"curl/8.5.0\"\n{\"status\":200}\n";
+const LINES: &[u8] =
+    b"127.0.0.1 - - [17/May/2015:10:05:03 +0000] \"GET /a?b HTTP/1.1\" 200 17 \"-\" \"curl/8.5.0\"\n{\"status\":200}\n";
 
 /// A log's beginning, whose format is looked for.
 pub fn detect(data: &[u8]) {
@@ -282,4 +281,3 @@ pub fn analyze(data: &[u8]) {
     assert!(statuses <= lines("parsed"), "{report}");
     assert_eq!(analyzer.pool().lent(), 0, "a buffer did not come home");
 }
-

@@ -120,7 +120,7 @@ pub(crate) struct LogsArgs {
     /// Only lines before this time
     #[arg(long, value_name = "TIME")]
     pub(crate) until: Option<String>,
-    /// Write lines that could not be parsed to this file, whole and in order
+    /// Write lines that could not be parsed to this file, in order; whole, but for those longer than --line-max
     #[arg(long, value_name = "FILE")]
     pub(crate) rejects: Option<PathBuf>,
     /// Logs; `-` is standard input [default: -]

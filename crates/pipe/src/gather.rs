@@ -50,7 +50,14 @@ impl<W: Write> Gather<W> {
     /// When the system has no memory for the buffer.
     pub fn new(writer: W, pool: &Pool) -> io::Result<Self> {
         let small = pool.lease()?;
-        Ok(Self { writer, small, small_used: 0, pieces: Vec::with_capacity(ENTRIES_MAX), failed: false, stats: GatherStats::default() })
+        Ok(Self {
+            writer,
+            small,
+            small_used: 0,
+            pieces: Vec::with_capacity(ENTRIES_MAX),
+            failed: false,
+            stats: GatherStats::default(),
+        })
     }
 
     /// Takes one piece. A large one keeps its buffer alive until the next flush.

@@ -9,8 +9,8 @@
 //! prints nothing.
 
 mod budget;
-pub mod count;
 mod chunk;
+pub mod count;
 pub mod decode;
 mod error;
 pub mod gather;

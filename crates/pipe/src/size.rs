@@ -51,7 +51,13 @@ pub fn format_size(bytes: u64) -> String {
         scaled /= 1024.0;
         unit += 1;
     }
-    let digits = if unit == 0 || scaled >= 99.95 { 0 } else if scaled >= 9.995 { 1 } else { 2 };
+    let digits = if unit == 0 || scaled >= 99.95 {
+        0
+    } else if scaled >= 9.995 {
+        1
+    } else {
+        2
+    };
     format!("{scaled:.digits$} {}", UNITS[unit])
 }
 
@@ -62,8 +68,14 @@ mod tests {
     #[test]
     fn reads_what_people_write() {
         for (text, bytes) in [
-            ("0", 0), ("4096", 4096), ("64k", 65_536), ("64 KiB", 65_536), ("256MiB", 268_435_456),
-            ("256mb", 268_435_456), ("1.5GiB", 1_610_612_736), ("2t", 2_199_023_255_552),
+            ("0", 0),
+            ("4096", 4096),
+            ("64k", 65_536),
+            ("64 KiB", 65_536),
+            ("256MiB", 268_435_456),
+            ("256mb", 268_435_456),
+            ("1.5GiB", 1_610_612_736),
+            ("2t", 2_199_023_255_552),
         ] {
             assert_eq!(parse_size(text), Ok(bytes), "{text}");
         }
@@ -79,8 +91,13 @@ mod tests {
     #[test]
     fn writes_three_digits() {
         for (bytes, text) in [
-            (0, "0 B"), (1023, "1023 B"), (1024, "1.00 KiB"), (10_240, "10.0 KiB"), (1_048_575, "1.00 MiB"),
-            (1_610_612_736, "1.50 GiB"), (851_443_712, "812 MiB"),
+            (0, "0 B"),
+            (1023, "1023 B"),
+            (1024, "1.00 KiB"),
+            (10_240, "10.0 KiB"),
+            (1_048_575, "1.00 MiB"),
+            (1_610_612_736, "1.50 GiB"),
+            (851_443_712, "812 MiB"),
         ] {
             assert_eq!(format_size(bytes), text);
         }

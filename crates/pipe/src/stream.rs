@@ -248,7 +248,9 @@ fn describe(name: &str, encoding: &str, cause: io::Error) -> Error {
         Err(_) if text.contains("too much memory") => Error::new(
             Kind::Limit,
             name,
-            format!("this {encoding} data needs a larger window than a 32nd of the memory given (a larger --memory moves the limit)"),
+            format!(
+                "this {encoding} data needs a larger window than a 32nd of the memory given (a larger --memory moves the limit)"
+            ),
         ),
         Err(_) => Error::new(Kind::Corrupt, name, format!("the {encoding} data is damaged ({text})")),
     }
@@ -336,9 +338,10 @@ impl Blocks {
             self.skipping = false;
         }
         let carried = std::mem::take(&mut self.carry);
-        let start = range.start.checked_sub(carried.len()).ok_or_else(|| {
-            Error::new(Kind::Limit, &self.name, "a source left too little room before its block")
-        })?;
+        let start = range
+            .start
+            .checked_sub(carried.len())
+            .ok_or_else(|| Error::new(Kind::Limit, &self.name, "a source left too little room before its block"))?;
         lease[start..range.start].copy_from_slice(&carried);
         drop(carried);
         let rest = memrchr(b'\n', &lease[start..range.end]).map_or(start, |newline| start + newline + 1);

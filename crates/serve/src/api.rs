@@ -126,7 +126,10 @@ async fn cancel(State(app): Shared, Path(id): Path<String>) -> Result<Json<View>
     Ok(Json(session.view(app.sessions.idle_max())))
 }
 
-async fn live(State(app): Shared, Path(id): Path<String>) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, ApiError> {
+async fn live(
+    State(app): Shared,
+    Path(id): Path<String>,
+) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, ApiError> {
     let session = app.sessions.get(&id)?;
     Ok(Sse::new(events(app, session)))
 }

@@ -3,8 +3,8 @@
 use crate::api::{App, router};
 use crate::guard::Guard;
 use crate::limits::{
-    CONNECTION_BUFFER_BYTES, CONNECTION_BYTES, CONNECTIONS_MAX, ENDED_SESSION_BYTES, ENDED_SESSIONS_MAX, FEED_BUFFERS, HEAD_TIME_MAX,
-    PROGRAM_BYTES,
+    CONNECTION_BUFFER_BYTES, CONNECTION_BYTES, CONNECTIONS_MAX, ENDED_SESSION_BYTES, ENDED_SESSIONS_MAX, FEED_BUFFERS,
+    HEAD_TIME_MAX, PROGRAM_BYTES,
 };
 use crate::sessions::Sessions;
 use axum::Router;
@@ -63,7 +63,9 @@ impl fmt::Display for StartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Budget(error) => error.fmt(f),
-            Self::Listen { port, cause } => write!(f, "cannot listen on 127.0.0.1:{port}: {cause} (another --port, or 0 for a free one?)"),
+            Self::Listen { port, cause } => {
+                write!(f, "cannot listen on 127.0.0.1:{port}: {cause} (another --port, or 0 for a free one?)")
+            }
         }
     }
 }
@@ -104,7 +106,11 @@ impl Server {
         for (path, file) in files {
             let name = path.to_string_lossy().into_owned();
             let size = file.metadata().ok().filter(|data| data.is_file()).map(|data| data.len());
-            let session = self.app.sessions.create(name.clone(), size, true, None).map_err(|error| format!("{name}: {}", error.message()))?;
+            let session = self
+                .app
+                .sessions
+                .create(name.clone(), size, true, None)
+                .map_err(|error| format!("{name}: {}", error.message()))?;
             queue.push((session, name, file));
         }
         tokio::task::spawn_blocking(move || queue.into_iter().for_each(|(session, name, file)| session.run_file(name, file)));

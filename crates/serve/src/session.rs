@@ -3,10 +3,10 @@
 use crate::error::ApiError;
 use crate::feed::{Feed, FeedSource, feed};
 use crate::limits::TOP_ROWS;
+use axum::http::StatusCode;
 use rorqual_pipe::{Control, Input};
 use rorqual_table::analyze::{AnalyzeError, Analyzer, Settings, Shares};
 use rorqual_table::report::{Histogram, Report, Source, histogram};
-use axum::http::StatusCode;
 use serde::Serialize;
 use serde_json::{Value, value::RawValue};
 use std::collections::VecDeque;
@@ -91,7 +91,15 @@ pub(crate) struct View {
 }
 
 impl Session {
-    pub(crate) fn new(id: String, name: String, size: Option<u64>, is_file: bool, settings: &Settings, shares: Shares, rate_limit: Option<u64>) -> Self {
+    pub(crate) fn new(
+        id: String,
+        name: String,
+        size: Option<u64>,
+        is_file: bool,
+        settings: &Settings,
+        shares: Shares,
+        rate_limit: Option<u64>,
+    ) -> Self {
         let control = Control::with_rate_limit(rate_limit);
         let analyzer = Analyzer::new(settings, shares);
         let (feed, source) = feed(analyzer.pool(), settings.line_bytes_max, &control);
@@ -231,7 +239,7 @@ impl Session {
             }
         };
         let report = self.analyzer.report(sources, state == State::Finished, TOP_ROWS);
-        self.analyzer.analysis().release_tables();
+        self.analyzer.release();
         let mut inner = self.lock();
         (inner.feed, inner.source) = (None, None);
         inner.error = error;

@@ -23,7 +23,13 @@ pub(crate) struct Sessions {
 }
 
 impl Sessions {
-    pub(crate) fn new(settings: Settings, shares: Shares, sessions_max: usize, rate_limit: Option<u64>, idle_max: Duration) -> Self {
+    pub(crate) fn new(
+        settings: Settings,
+        shares: Shares,
+        sessions_max: usize,
+        rate_limit: Option<u64>,
+        idle_max: Duration,
+    ) -> Self {
         Self { all: Mutex::default(), settings, shares, sessions_max, rate_limit, idle_max }
     }
 
@@ -49,7 +55,8 @@ impl Sessions {
         }
         let session = Arc::new(Session::new(id, name, size, is_file, &settings, self.shares, self.rate_limit));
         all.push(Arc::clone(&session));
-        let ended: Vec<String> = all.iter().filter(|session| session.state().ended()).map(|session| session.id().to_owned()).collect();
+        let ended: Vec<String> =
+            all.iter().filter(|session| session.state().ended()).map(|session| session.id().to_owned()).collect();
         let surplus = ended.len().saturating_sub(ENDED_SESSIONS_MAX);
         all.retain(|session| !ended[..surplus].iter().any(|id| id == session.id()));
         Ok(session)
@@ -58,7 +65,11 @@ impl Sessions {
     pub(crate) fn get(&self, id: &str) -> Result<Arc<Session>, ApiError> {
         let found = self.lock().iter().find(|session| session.id() == id).cloned();
         let session = found.ok_or_else(|| {
-            ApiError::new(StatusCode::NOT_FOUND, "no_session", "there is no such session; it may have been forgotten after its idle time")
+            ApiError::new(
+                StatusCode::NOT_FOUND,
+                "no_session",
+                "there is no such session; it may have been forgotten after its idle time",
+            )
         })?;
         session.touch();
         Ok(session)

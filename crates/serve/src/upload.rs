@@ -49,8 +49,12 @@ fn outcome(session: &Session) -> Result<(), ApiError> {
 
 fn interrupted(interruption: &Interruption, offset: u64) -> ApiError {
     let (status, message) = match interruption {
-        Interruption::Connection(cause) => (StatusCode::BAD_REQUEST, format!("the connection broke off at byte {offset} ({cause})")),
-        Interruption::Idle => (StatusCode::REQUEST_TIMEOUT, format!("nothing came for {} s at byte {offset}", idle_max().as_secs())),
+        Interruption::Connection(cause) => {
+            (StatusCode::BAD_REQUEST, format!("the connection broke off at byte {offset} ({cause})"))
+        }
+        Interruption::Idle => {
+            (StatusCode::REQUEST_TIMEOUT, format!("nothing came for {} s at byte {offset}", idle_max().as_secs()))
+        }
         Interruption::NoMemory | Interruption::RunEnded => {
             (StatusCode::SERVICE_UNAVAILABLE, format!("the system has no memory for another block at byte {offset}"))
         }

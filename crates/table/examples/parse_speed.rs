@@ -25,9 +25,7 @@ struct Tally {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
-    let path = arguments
-        .next()
-        .ok_or("usage: parse_speed FILE [FORMAT] [slow]")?;
+    let path = arguments.next().ok_or("usage: parse_speed FILE [FORMAT] [slow]")?;
     let format = Format::parse(&arguments.next().unwrap_or_else(|| "combined".to_owned()))?;
     let slow = arguments.next().is_some_and(|word| word == "slow");
     let mut parser = Parser::new(&format);
@@ -50,16 +48,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         block.copy_within(whole..filled, 0);
         held = filled - whole;
     }
-    let Tally {
-        parsed,
-        repaired,
-        rejected,
-        blank,
-        check,
-    } = tally;
-    println!(
-        "parsed {parsed} repaired {repaired} rejected {rejected} blank {blank} check {check:x}"
-    );
+    let Tally { parsed, repaired, rejected, blank, check } = tally;
+    println!("parsed {parsed} repaired {repaired} rejected {rejected} blank {blank} check {check:x}");
     println!("{:.0} MB/s", bytes as f64 / 1e6 / elapsed.as_secs_f64());
     Ok(())
 }
@@ -69,30 +59,14 @@ fn parse_lines(parser: &mut Parser, block: &[u8], slow: bool, tally: &mut Tally)
     for end in memchr::memchr_iter(b'\n', block) {
         let line = &block[start..end];
         start = end + 1;
-        let outcome = if slow {
-            parser.parse_slow(line)
-        } else {
-            parser.parse(line)
-        };
+        let outcome = if slow { parser.parse_slow(line) } else { parser.parse(line) };
         match outcome {
             Outcome::Parsed(record) => {
                 tally.parsed += 1;
-                let sizes = [
-                    record.client,
-                    record.path,
-                    record.query,
-                    record.referrer,
-                    record.agent,
-                    record.method,
-                ];
+                let sizes = [record.client, record.path, record.query, record.referrer, record.agent, record.method];
                 let size: usize = sizes.iter().map(|field| field.len()).sum();
-                let numbers = record.time_us.unwrap_or(0).unsigned_abs()
-                    + u64::from(record.status)
-                    + record.bytes.unwrap_or(0);
-                tally.check = tally
-                    .check
-                    .wrapping_mul(31)
-                    .wrapping_add(size as u64 + numbers);
+                let numbers = record.time_us.unwrap_or(0).unsigned_abs() + u64::from(record.status) + record.bytes.unwrap_or(0);
+                tally.check = tally.check.wrapping_mul(31).wrapping_add(size as u64 + numbers);
             }
             Outcome::Repaired(..) => tally.repaired += 1,
             Outcome::Rejected(_) => tally.rejected += 1,

@@ -92,37 +92,23 @@ const BOTS: &[(&str, &str)] = &[
     ("fetcher", ""), ("scanner", ""), ("monitor", ""), ("linkcheck", ""), ("validator", ""), ("feed", ""), ("rss", ""), ("archiver", ""),
 ];
 
-static BOT_FINDER: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
-    AhoCorasickBuilder::new()
-        .ascii_case_insensitive(true)
-        .build(BOTS.iter().map(|(text, _name)| text))
-        .ok()
-});
+static BOT_FINDER: LazyLock<Option<AhoCorasick>> =
+    LazyLock::new(|| AhoCorasickBuilder::new().ascii_case_insensitive(true).build(BOTS.iter().map(|(text, _name)| text)).ok());
 
 /// Classifies a user agent as in the log. An empty one has neither browser nor system, and is no bot.
 pub fn classify(agent: &[u8]) -> Agent {
     let text = String::from_utf8_lossy(&agent[..agent.len().min(AGENT_BYTES_MAX)]);
     if let Some(name) = bot(&text) {
-        return Agent {
-            bot: Some(name),
-            ..Agent::default()
-        };
+        return Agent { bot: Some(name), ..Agent::default() };
     }
     let Some(found) = Parser::new().parse(&text) else {
         return Agent::default();
     };
     if found.category == "crawler" {
-        return Agent {
-            bot: Some(Cow::Owned(known(found.name).to_owned())),
-            ..Agent::default()
-        };
+        return Agent { bot: Some(Cow::Owned(known(found.name).to_owned())), ..Agent::default() };
     }
     let owned = |text: &str| Cow::Owned(known(text).to_owned());
-    Agent {
-        browser: owned(found.name),
-        os: owned(found.os),
-        bot: None,
-    }
+    Agent { browser: owned(found.name), os: owned(found.os), bot: None }
 }
 
 /// woothee's word for what it does not know, made empty.
@@ -134,11 +120,8 @@ fn known(text: &str) -> &str {
 fn bot(text: &str) -> Option<Cow<'static, str>> {
     let finder = BOT_FINDER.as_ref()?;
     // "…Bot" at the very end counts as "bot;" would.
-    let ends_in_bot =
-        text.len() >= 3 && text.as_bytes()[text.len() - 3..].eq_ignore_ascii_case(b"bot");
-    let first = finder
-        .find_overlapping_iter(text)
-        .min_by_key(|found| found.pattern().as_usize());
+    let ends_in_bot = text.len() >= 3 && text.as_bytes()[text.len() - 3..].eq_ignore_ascii_case(b"bot");
+    let first = finder.find_overlapping_iter(text).min_by_key(|found| found.pattern().as_usize());
     match first {
         Some(found) => {
             let (_text, name) = BOTS[found.pattern().as_usize()];
@@ -155,29 +138,12 @@ fn bot(text: &str) -> Option<Cow<'static, str>> {
 
 /// The word of the user agent that stands at `at`, without version: `FooBot` of `(compatible; FooBot/1.0)`.
 fn own_name(text: &str, at: usize) -> Cow<'static, str> {
-    let is_end = |byte: &u8| {
-        matches!(
-            byte,
-            b' ' | b'/' | b';' | b'(' | b')' | b',' | b':' | b'+' | b'@' | b'"'
-        )
-    };
+    let is_end = |byte: &u8| matches!(byte, b' ' | b'/' | b';' | b'(' | b')' | b',' | b':' | b'+' | b'@' | b'"');
     let bytes = text.as_bytes();
-    let start = bytes[..at]
-        .iter()
-        .rposition(is_end)
-        .map_or(0, |end| end + 1);
-    let end = bytes[at..]
-        .iter()
-        .position(is_end)
-        .map_or(bytes.len(), |end| at + end);
-    let word = bytes
-        .get(start..end.min(start + BOT_NAME_BYTES_MAX))
-        .unwrap_or_default();
-    if word.is_empty() {
-        Cow::Borrowed("other bot")
-    } else {
-        Cow::Owned(String::from_utf8_lossy(word).into_owned())
-    }
+    let start = bytes[..at].iter().rposition(is_end).map_or(0, |end| end + 1);
+    let end = bytes[at..].iter().position(is_end).map_or(bytes.len(), |end| at + end);
+    let word = bytes.get(start..end.min(start + BOT_NAME_BYTES_MAX)).unwrap_or_default();
+    if word.is_empty() { Cow::Borrowed("other bot") } else { Cow::Owned(String::from_utf8_lossy(word).into_owned()) }
 }
 
 /// Host of the URL that a referrer is, as given: without user and port, with `www.`. Empty if there is none.
@@ -190,10 +156,7 @@ pub fn referring_site(referrer: &[u8]) -> &[u8] {
         return &[];
     }
     let rest = &referrer[colon + 3..];
-    let end = rest
-        .iter()
-        .position(|byte| matches!(byte, b'/' | b'?' | b'#' | b'\\'))
-        .unwrap_or(rest.len());
+    let end = rest.iter().position(|byte| matches!(byte, b'/' | b'?' | b'#' | b'\\')).unwrap_or(rest.len());
     let authority = &rest[..end];
     let host = memchr::memrchr(b'@', authority).map_or(authority, |at| &authority[at + 1..]);
     if host.first() == Some(&b'[') {
@@ -208,11 +171,7 @@ mod tests {
 
     fn names(agent: &str) -> (String, String, Option<String>) {
         let found = classify(agent.as_bytes());
-        (
-            found.browser.into_owned(),
-            found.os.into_owned(),
-            found.bot.map(Cow::into_owned),
-        )
+        (found.browser.into_owned(), found.os.into_owned(), found.bot.map(Cow::into_owned))
     }
 
     fn bot_name(agent: &str) -> Option<String> {
@@ -221,7 +180,8 @@ mod tests {
 
     #[test]
     fn browsers() {
-        let chrome = "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0.0.0 Safari/537.36";
+        let chrome =
+            "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0.0.0 Safari/537.36";
         assert_eq!(names(chrome), ("Chrome".into(), "Windows 10".into(), None));
         let firefox = "Mozilla/5.0 (X11; Linux x86_64; rv:121.0) Gecko/20100101 Firefox/121.0";
         assert_eq!(names(firefox), ("Firefox".into(), "Linux".into(), None));
@@ -238,18 +198,12 @@ mod tests {
         let expected = [
             (claude, "ClaudeBot"),
             (google, "Googlebot"),
-            (
-                "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; GPTBot/1.2; +https://openai.com/gptbot)",
-                "GPTBot",
-            ),
+            ("Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; GPTBot/1.2; +https://openai.com/gptbot)", "GPTBot"),
             ("CCBot/2.0 (https://commoncrawl.org/faq/)", "CCBot"),
             ("curl/8.5.0", "curl"),
             ("python-requests/2.31.0", "python-requests"),
             ("Go-http-client/1.1", "Go-http-client"),
-            (
-                "Mozilla/5.0 (compatible; FooBot/1.0; +http://foo.example/)",
-                "FooBot",
-            ),
+            ("Mozilla/5.0 (compatible; FooBot/1.0; +http://foo.example/)", "FooBot"),
             ("ExampleBot", "ExampleBot"),
             ("my-crawler (admin@example.org)", "my-crawler"),
         ];
@@ -264,10 +218,7 @@ mod tests {
             (b"http://www.Example.com:8080/a?b", b"www.Example.com"),
             (b"https://user:pass@example.com", b"example.com"),
             (b"https://[::1]:80/x", b"[::1]"),
-            (
-                b"android-app://com.google.android.gm",
-                b"com.google.android.gm",
-            ),
+            (b"android-app://com.google.android.gm", b"com.google.android.gm"),
             (b"example.com/x", b""),
             (b"/a?u=http://x/", b""),
             (b"", b""),

@@ -1,8 +1,8 @@
 //! Runs inputs through an analysis: budget, format, workers, report.
 
 use crate::aggregate::{Analysis, ChunkNotes, FIXED_BYTES, NoteKeeper, Span, TABLES_BYTES_MIN, WORKER_BYTES, Worker};
-use crate::format::{Detection, Unknown, detect};
 use crate::format::Format;
+use crate::format::{Detection, Unknown, detect};
 use crate::report::{Report, RunStats, Source};
 use rorqual_pipe::decode::{decoder_bytes, zstd_window_log_max};
 use rorqual_pipe::gather::Gather;
@@ -63,7 +63,10 @@ impl Settings {
         let times = if analyses == 1 { String::new() } else { format!("{analyses} x ") };
         budget.reserve("program", program_bytes);
         budget.reserve(format!("{times}{threads} threads"), analyses * threads as u64 * limits::THREAD_BYTES);
-        budget.reserve(format!("{times}{buffers} blocks, each with room for one line (--line-max)"), analyses * buffers as u64 * buffer);
+        budget.reserve(
+            format!("{times}{buffers} blocks, each with room for one line (--line-max)"),
+            analyses * buffers as u64 * buffer,
+        );
         budget.reserve(format!("{times}decoder"), analyses * decoder_bytes(self.memory_bytes / analyses));
         budget.reserve(format!("{times}{threads} workers' dictionaries"), analyses * threads as u64 * WORKER_BYTES);
         budget.reserve(format!("{times}timeline, sums, samples"), analyses * FIXED_BYTES);
@@ -223,6 +226,12 @@ impl Analyzer {
             error: finish.error.as_ref().map(ToString::to_string),
         };
         Ok(Ran { source, error: finish.error })
+    }
+
+    /// Lets go of the memory that only a run needs: the tables of distinct values and the free blocks.
+    pub fn release(&self) {
+        self.analysis.release_tables();
+        self.pool.release_free();
     }
 
     /// The report of everything run so far.

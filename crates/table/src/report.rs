@@ -256,10 +256,10 @@ impl Report {
 #[must_use]
 pub fn histogram(analysis: &Analysis, from: Option<i64>, to: Option<i64>, buckets_max: usize) -> Histogram {
     let Buckets { width_seconds, finest_seconds, rows } = analysis.buckets(from, to, buckets_max);
-    let series = CLASSES.iter().enumerate().map(|(index, class)| Series {
-        class,
-        hits: rows.iter().map(|(_, counts)| counts[index]).collect(),
-    });
+    let series = CLASSES
+        .iter()
+        .enumerate()
+        .map(|(index, class)| Series { class, hits: rows.iter().map(|(_, counts)| counts[index]).collect() });
     Histogram {
         bucket_seconds: width_seconds,
         finest_seconds,
@@ -276,7 +276,10 @@ fn panels(analysis: &Analysis, count: usize) -> Vec<Panel> {
             "browser" => class_top(&classes.browsers, count),
             "os" => class_top(&classes.systems, count),
             "bot" => class_top(&classes.bots, count),
-            _ => Field::ALL.into_iter().find(|field| field.name() == name).map_or_else(Top::default, |field| analysis.top(field, count)),
+            _ => Field::ALL
+                .into_iter()
+                .find(|field| field.name() == name)
+                .map_or_else(Top::default, |field| analysis.top(field, count)),
         };
         (top.hits > 0).then(|| to_panel(name, title, top))
     };

@@ -95,7 +95,9 @@ fn config(common: &Common, args: &ServeArgs) -> Result<Config, String> {
 
 /// Opened before anything else, so that a wrong name is told at once.
 fn open_files(paths: &[PathBuf]) -> Result<Vec<(PathBuf, File)>, String> {
-    let open = |path: &PathBuf| File::open(path).map(|file| (path.clone(), file)).map_err(|error| format!("{}: cannot open: {error}", path.display()));
+    let open = |path: &PathBuf| {
+        File::open(path).map(|file| (path.clone(), file)).map_err(|error| format!("{}: cannot open: {error}", path.display()))
+    };
     paths.iter().map(open).collect()
 }
 

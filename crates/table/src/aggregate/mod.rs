@@ -128,7 +128,7 @@ impl Analysis {
     }
 
     /// Lets go of the tables' memory; the sums and the timeline stay.
-    pub fn release_tables(&self) {
+    pub(crate) fn release_tables(&self) {
         self.tallies.iter().for_each(|(_, tally)| tally.clear());
         self.sites.clear();
     }

@@ -538,7 +538,13 @@ mod tests {
             assert!(listed.contains_key(key) || *hits <= top.floor, "{hits} hits are not listed, the floor is {}", top.floor);
         }
         let off = (top.distinct as f64 - truth.len() as f64).abs() / truth.len() as f64;
-        assert!(off <= 2.0 * top.distinct_error, "{} distinct of {}, stated error {}", top.distinct, truth.len(), top.distinct_error);
+        assert!(
+            off <= 2.0 * top.distinct_error,
+            "{} distinct of {}, stated error {}",
+            top.distinct,
+            truth.len(),
+            top.distinct_error
+        );
         for shard in &tally.shards {
             let shard = shard.lock().unwrap();
             let bytes = shard.slots.capacity() * 8 + shard.entries.capacity() * size_of::<Entry>() + shard.arena.capacity();

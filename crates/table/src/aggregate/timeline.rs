@@ -18,9 +18,8 @@ const CHUNKS_MAX: usize = 256;
 pub(crate) const TIMELINE_BYTES: u64 = (CHUNKS_MAX as u64 + 1) * (CHUNK * CLASSES.len() * 8 + 64) as u64;
 
 /// Widths in seconds; each divides the next, so that buckets can be joined without splitting any.
-pub(crate) const WIDTHS: [i64; 17] = [
-    1, 5, 15, 30, 60, 120, 600, 1_800, 3_600, 7_200, 21_600, 43_200, 86_400, 604_800, 2_419_200, 29_030_400, 290_304_000,
-];
+pub(crate) const WIDTHS: [i64; 17] =
+    [1, 5, 15, 30, 60, 120, 600, 1_800, 3_600, 7_200, 21_600, 43_200, 86_400, 604_800, 2_419_200, 29_030_400, 290_304_000];
 
 const _: () = {
     let mut index = 1;
@@ -105,7 +104,8 @@ impl Timeline {
             while let Some((chunk, counts)) = self.chunks.pop_first() {
                 for (index, counts) in counts.iter().enumerate().filter(|(_, counts)| **counts != Counts::default()) {
                     let bucket = (chunk * CHUNK as i64 + index as i64).div_euclid(factor);
-                    let target = joined.entry(bucket.div_euclid(CHUNK as i64)).or_insert_with(|| Box::new([Counts::default(); CHUNK]));
+                    let target =
+                        joined.entry(bucket.div_euclid(CHUNK as i64)).or_insert_with(|| Box::new([Counts::default(); CHUNK]));
                     join(&mut target[bucket.rem_euclid(CHUNK as i64) as usize], counts);
                 }
             }
@@ -156,8 +156,37 @@ impl Timeline {
 /// The least round width, a multiple of `finest`, with which at most `count_max` buckets span `span` seconds.
 fn display_width(finest: i64, span: i64, count_max: i64) -> i64 {
     const ROUND: [i64; 31] = [
-        1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1_200, 1_800, 3_600, 7_200, 10_800, 14_400, 21_600, 28_800, 43_200, 86_400,
-        172_800, 604_800, 1_209_600, 2_419_200, 7_257_600, 14_515_200, 29_030_400, 145_152_000, 290_304_000,
+        1,
+        2,
+        5,
+        10,
+        15,
+        20,
+        30,
+        60,
+        120,
+        300,
+        600,
+        900,
+        1_200,
+        1_800,
+        3_600,
+        7_200,
+        10_800,
+        14_400,
+        21_600,
+        28_800,
+        43_200,
+        86_400,
+        172_800,
+        604_800,
+        1_209_600,
+        2_419_200,
+        7_257_600,
+        14_515_200,
+        29_030_400,
+        145_152_000,
+        290_304_000,
     ];
     let wanted = span / count_max.max(1) + i64::from(span % count_max.max(1) != 0);
     let fits = |width: &i64| *width >= wanted && width % finest == 0;

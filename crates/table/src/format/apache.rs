@@ -20,9 +20,7 @@ pub(crate) fn pieces(text: &str) -> Result<Vec<Piece>, FormatError> {
         } else {
             let (byte, length) = text_byte(rest.as_bytes());
             literal.push(byte);
-            rest = rest
-                .get(length..)
-                .unwrap_or_else(|| unescaped_multibyte(rest, &mut literal));
+            rest = rest.get(length..).unwrap_or_else(|| unescaped_multibyte(rest, &mut literal));
         }
     }
     pieces.push(Piece::Text(literal));
@@ -56,10 +54,7 @@ struct Directive<'t> {
 }
 
 fn directive(text: &str, column: usize) -> Result<(Directive<'_>, &str), FormatError> {
-    let conditions = text
-        .bytes()
-        .take_while(|byte| byte.is_ascii_digit() || matches!(byte, b'!' | b','))
-        .count();
+    let conditions = text.bytes().take_while(|byte| byte.is_ascii_digit() || matches!(byte, b'!' | b',')).count();
     let mut rest = &text[conditions..];
     let (mut argument, mut side) = (None, None);
     loop {
@@ -67,9 +62,7 @@ fn directive(text: &str, column: usize) -> Result<(Directive<'_>, &str), FormatE
             side = rest.chars().next();
             rest = after;
         } else if let Some(after) = rest.strip_prefix('{') {
-            let close = after
-                .find('}')
-                .ok_or_else(|| FormatError::new(column, "no '}' after '%{'"))?;
+            let close = after.find('}').ok_or_else(|| FormatError::new(column, "no '}' after '%{'"))?;
             argument = Some(&after[..close]);
             rest = &after[close + 1..];
         } else {
@@ -82,26 +75,12 @@ fn directive(text: &str, column: usize) -> Result<(Directive<'_>, &str), FormatE
         Some(letter) => letter.len_utf8(),
         None => return Err(FormatError::new(column, "a '%' without a directive")),
     };
-    let letter = rest
-        .get(..length)
-        .ok_or_else(|| FormatError::new(column, "a '%^' without a directive"))?;
-    Ok((
-        Directive {
-            argument,
-            side,
-            letter,
-        },
-        &rest[length..],
-    ))
+    let letter = rest.get(..length).ok_or_else(|| FormatError::new(column, "a '%^' without a directive"))?;
+    Ok((Directive { argument, side, letter }, &rest[length..]))
 }
 
 impl Directive<'_> {
-    fn push_to(
-        &self,
-        pieces: &mut Vec<Piece>,
-        literal: &mut Vec<u8>,
-        column: usize,
-    ) -> Result<(), FormatError> {
+    fn push_to(&self, pieces: &mut Vec<Piece>, literal: &mut Vec<u8>, column: usize) -> Result<(), FormatError> {
         let bracketed = self.letter == "t" && self.argument.is_none();
         match self.letter {
             "%" => {
@@ -114,17 +93,8 @@ impl Directive<'_> {
         }
         let (part, rank) = self.part(column)?;
         pieces.push(Piece::Text(std::mem::take(literal)));
-        let list = self
-            .argument
-            .is_some_and(|name| name.eq_ignore_ascii_case("x-forwarded-for"));
-        pieces.push(Piece::Slot(Slot {
-            part,
-            rank,
-            list,
-            is_skipped: false,
-            source: self.source(),
-            column,
-        }));
+        let list = self.argument.is_some_and(|name| name.eq_ignore_ascii_case("x-forwarded-for"));
+        pieces.push(Piece::Slot(Slot { part, rank, list, is_skipped: false, source: self.source(), column }));
         if bracketed {
             literal.push(b']');
         }
@@ -156,23 +126,17 @@ impl Directive<'_> {
             ("b" | "B", _) => (Part::Bytes, 0),
             ("O", _) => (Part::Bytes, 1),
             ("D", _) => (Part::RequestTime(Unit::Micros), 0),
-            ("T", argument) => (
-                self.duration(argument, column)?,
-                if argument.is_some() { 1 } else { 2 },
-            ),
+            ("T", argument) => (self.duration(argument, column)?, if argument.is_some() { 1 } else { 2 }),
             ("v", _) => (Part::Host, 0),
             ("V", _) => (Part::Host, 1),
             ("i", Some(header)) => header_part(header),
             (
-                "A" | "C" | "I" | "L" | "P" | "R" | "S" | "X" | "e" | "f" | "i" | "k" | "l" | "n"
-                | "o" | "p" | "^FB" | "^ti" | "^to",
+                "A" | "C" | "I" | "L" | "P" | "R" | "S" | "X" | "e" | "f" | "i" | "k" | "l" | "n" | "o" | "p" | "^FB" | "^ti"
+                | "^to",
                 _,
             ) => (Part::Skip, 0),
             (letter, _) => {
-                return Err(FormatError::new(
-                    column,
-                    format!("%{letter} is no directive of Apache's LogFormat"),
-                ));
+                return Err(FormatError::new(column, format!("%{letter} is no directive of Apache's LogFormat")));
             }
         })
     }
@@ -181,10 +145,7 @@ impl Directive<'_> {
         let name = argument.unwrap_or("s");
         match unit(name) {
             Some(unit) => Ok(Part::RequestTime(unit)),
-            None => Err(FormatError::new(
-                column,
-                format!("%{{{name}}}T: the unit is none of s, ms, us"),
-            )),
+            None => Err(FormatError::new(column, format!("%{{{name}}}T: the unit is none of s, ms, us"))),
         }
     }
 }
@@ -202,10 +163,7 @@ fn header_part(header: &str) -> (Part, u8) {
 
 /// `%{…}t`: the time by strftime, or one of Apache's own words for it.
 fn clock(argument: &str, column: usize) -> Result<Part, FormatError> {
-    let format = argument
-        .strip_prefix("begin:")
-        .or_else(|| argument.strip_prefix("end:"))
-        .unwrap_or(argument);
+    let format = argument.strip_prefix("begin:").or_else(|| argument.strip_prefix("end:")).unwrap_or(argument);
     Ok(match format {
         "sec" => Part::Epoch(Unit::Seconds),
         "msec" => Part::Epoch(Unit::Millis),

@@ -50,19 +50,10 @@ pub(crate) fn compile(pieces: Vec<Piece>, escaping: Escaping) -> Result<Program,
             _ => Vec::new(),
         };
         let stop = stop(&slot, &end, pieces.peek())?;
-        let quoted = before
-            .last()
-            .is_some_and(|byte| matches!(byte, b'"' | b'\''))
-            && before.last() == end.first();
+        let quoted = before.last().is_some_and(|byte| matches!(byte, b'"' | b'\'')) && before.last() == end.first();
         let escaped = quoted && escaping == Escaping::Backslash;
         before.clone_from(&end);
-        ops.push(Op {
-            part: slot.part,
-            end: end.into(),
-            stop,
-            is_skipped: slot.is_skipped,
-            escaped,
-        });
+        ops.push(Op { part: slot.part, end: end.into(), stop, is_skipped: slot.is_skipped, escaped });
     }
     finish(lead, ops)
 }
@@ -81,10 +72,7 @@ fn stop(slot: &Slot, end: &[u8], next: Option<&Piece>) -> Result<Stop, FormatErr
         (part, _) if part.is_number() => Ok(Stop::Number),
         _ => Err(FormatError::new(
             next.column,
-            format!(
-                "nothing between {} and {} tells where one ends and the other begins",
-                slot.source, next.source
-            ),
+            format!("nothing between {} and {} tells where one ends and the other begins", slot.source, next.source),
         )),
     }
 }
@@ -141,29 +129,13 @@ fn skip_doubles(pieces: &mut [Piece]) {
 }
 
 fn finish(lead: Vec<u8>, ops: Vec<Op>) -> Result<Program, FormatError> {
-    let fields = ops
-        .iter()
-        .filter(|op| !op.is_skipped)
-        .fold(0, |bits, op| bits | op.part.fields());
+    let fields = ops.iter().filter(|op| !op.is_skipped).fold(0, |bits, op| bits | op.part.fields());
     if fields == 0 {
-        return Err(FormatError::new(
-            1,
-            "the format has no field that a report could use",
-        ));
+        return Err(FormatError::new(1, "the format has no field that a report could use"));
     }
     let has_clock = ops.iter().any(|op| matches!(op.part, Part::Clock(_)));
-    let shape = if is_combined(&lead, &ops) {
-        Shape::Combined
-    } else {
-        Shape::General
-    };
-    Ok(Program {
-        lead: lead.into(),
-        ops: ops.into(),
-        fields,
-        has_clock,
-        shape,
-    })
+    let shape = if is_combined(&lead, &ops) { Shape::Combined } else { Shape::General };
+    Ok(Program { lead: lead.into(), ops: ops.into(), fields, has_clock, shape })
 }
 
 fn is_combined(lead: &[u8], ops: &[Op]) -> bool {
@@ -180,11 +152,7 @@ fn is_combined(lead: &[u8], ops: &[Op]) -> bool {
     ];
     let same = |(op, (part, end)): (&Op, &(Part, &[u8]))| {
         let quoted = matches!(op.part, Part::Request | Part::Referrer | Part::Agent);
-        op.part == *part
-            && &*op.end == *end
-            && op.escaped == quoted
-            && op.stop != Stop::List
-            && !op.is_skipped
+        op.part == *part && &*op.end == *end && op.escaped == quoted && op.stop != Stop::List && !op.is_skipped
     };
     lead.is_empty() && ops.len() == COMBINED.len() && ops.iter().zip(&COMBINED).all(same)
 }

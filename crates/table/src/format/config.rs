@@ -29,17 +29,11 @@ fn nginx_formats(text: &str) -> Vec<(String, Result<Format, FormatError>)> {
 
 fn nginx_format(name: &str, words: &[String]) -> Result<Format, FormatError> {
     let (escaping, words) = match words {
-        [first, rest @ ..] if first.starts_with("escape=") => {
-            (first["escape=".len()..].to_owned(), rest)
-        }
+        [first, rest @ ..] if first.starts_with("escape=") => (first["escape=".len()..].to_owned(), rest),
         all => (String::new(), all),
     };
     let source = words.concat();
-    let escaping = if escaping == "none" {
-        Escaping::None
-    } else {
-        Escaping::Backslash
-    };
+    let escaping = if escaping == "none" { Escaping::None } else { Escaping::Backslash };
     Format::nginx(name, &source, escaping)
 }
 
@@ -95,12 +89,7 @@ fn nginx_bare(text: &str) -> (String, &str) {
             // A block, unless it is the brace of ${name}.
             '{' if word.ends_with('$') => {
                 word.push('{');
-                word.extend(
-                    chars
-                        .by_ref()
-                        .map(|(_, inner)| inner)
-                        .take_while(|inner| *inner != '}'),
-                );
+                word.extend(chars.by_ref().map(|(_, inner)| inner).take_while(|inner| *inner != '}'));
                 word.push('}');
             }
             ';' | '{' => return (word, &text[at..]),
@@ -160,22 +149,12 @@ fn apache_word(text: &str) -> (&str, &str) {
 
 /// A whole definition given where a format string was asked for, if it is one.
 pub(crate) fn definition(text: &str) -> Option<Result<Format, FormatError>> {
-    if text.starts_with("log_format")
-        || text
-            .get(..9)
-            .is_some_and(|start| start.eq_ignore_ascii_case("LogFormat"))
-    {
-        return formats_in_config(text)
-            .into_iter()
-            .next()
-            .map(|(_, format)| format);
+    if text.starts_with("log_format") || text.get(..9).is_some_and(|start| start.eq_ignore_ascii_case("LogFormat")) {
+        return formats_in_config(text).into_iter().next().map(|(_, format)| format);
     }
     // The quoted pieces of a log_format without its head.
     if text.starts_with('\'') && nginx::has_variable(text) {
-        return nginx_formats(&format!("log_format custom {text};"))
-            .into_iter()
-            .next()
-            .map(|(_, format)| format);
+        return nginx_formats(&format!("log_format custom {text};")).into_iter().next().map(|(_, format)| format);
     }
     None
 }

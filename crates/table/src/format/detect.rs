@@ -49,10 +49,7 @@ impl std::error::Error for Unknown {}
 
 /// Formats tried besides the caller's, the more particular first.
 const CANDIDATES: [(&str, &str); 8] = [
-    (
-        "vhost_combined",
-        r#"%v:%p %h %l %u %t "%r" %>s %O "%{Referer}i" "%{User-Agent}i""#,
-    ),
+    ("vhost_combined", r#"%v:%p %h %l %u %t "%r" %>s %O "%{Referer}i" "%{User-Agent}i""#),
     (
         "traefik_common",
         r#"$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent" $count "$router" "$server" ${request_time}"#,
@@ -69,10 +66,7 @@ const CANDIDATES: [(&str, &str); 8] = [
         "combined_timed",
         r#"$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent" $request_time"#,
     ),
-    (
-        "combined",
-        r#"%h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-Agent}i""#,
-    ),
+    ("combined", r#"%h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-Agent}i""#),
     (
         "combined_extra",
         r#"$remote_addr $ident $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent" $more"#,
@@ -86,9 +80,7 @@ const CANDIDATES: [(&str, &str); 8] = [
 pub fn detect(sample: &[u8], extra: &[Format]) -> Result<Detection, Unknown> {
     let lines = sample_lines(sample);
     let json = Format::named("json");
-    let known = CANDIDATES
-        .iter()
-        .filter_map(|(name, source)| candidate(name, source));
+    let known = CANDIDATES.iter().filter_map(|(name, source)| candidate(name, source));
     let mut best: Option<(Tally, Format)> = None;
     for format in extra.iter().cloned().chain(json).chain(known) {
         let tally = tally(&format, &lines);
@@ -99,18 +91,9 @@ pub fn detect(sample: &[u8], extra: &[Format]) -> Result<Detection, Unknown> {
     let Some((tally, format)) = best else {
         return Err(unknown(&lines));
     };
-    let format = if format.is_json() {
-        format.narrowed(tally.fields)
-    } else {
-        format
-    };
+    let format = if format.is_json() { format.narrowed(tally.fields) } else { format };
     let sure = tally.sound * 10 >= lines.len() * 9;
-    Ok(Detection {
-        format,
-        lines: lines.len(),
-        sound: tally.sound,
-        sure,
-    })
+    Ok(Detection { format, lines: lines.len(), sound: tally.sound, sure })
 }
 
 /// The sound lines' fields with their values, for people to see whether a format is the right one.
@@ -125,10 +108,7 @@ pub fn preview(format: &Format, sample: &[u8], lines: usize) -> Vec<Vec<(Field, 
 }
 
 fn fields(record: &Record<'_>) -> Vec<(Field, String)> {
-    Field::ALL
-        .into_iter()
-        .filter_map(|field| Some((field, record::field_text(record, field)?)))
-        .collect()
+    Field::ALL.into_iter().filter_map(|field| Some((field, record::field_text(record, field)?))).collect()
 }
 
 fn candidate(name: &str, source: &str) -> Option<Format> {
@@ -143,10 +123,7 @@ fn candidate(name: &str, source: &str) -> Option<Format> {
 fn sample_lines(sample: &[u8]) -> Vec<&[u8]> {
     let whole = memchr::memrchr(b'\n', sample).map_or(sample.len(), |end| end);
     let lines = sample[..whole].split(|byte| *byte == b'\n');
-    lines
-        .filter(|line| !line.trim_ascii().is_empty())
-        .take(SAMPLE_LINES_MAX)
-        .collect()
+    lines.filter(|line| !line.trim_ascii().is_empty()).take(SAMPLE_LINES_MAX).collect()
 }
 
 #[derive(Default)]
@@ -161,9 +138,7 @@ fn tally(format: &Format, lines: &[&[u8]]) -> Tally {
     let mut tally = Tally::default();
     let is_timed = matches!(format.name(), "combined_timed" | "combined_upstream_timed");
     for line in lines {
-        let (Outcome::Parsed(record) | Outcome::Repaired(record, Flaw::NotRequest)) =
-            parser.parse(line)
-        else {
+        let (Outcome::Parsed(record) | Outcome::Repaired(record, Flaw::NotRequest)) = parser.parse(line) else {
             continue;
         };
         if is_timed && !ends_in_times(line) {
@@ -179,9 +154,7 @@ fn tally(format: &Format, lines: &[&[u8]]) -> Tally {
 /// may be anything (Apache's combinedio has byte counts).
 fn ends_in_times(line: &[u8]) -> bool {
     let quote = memchr::memrchr(b'"', line).map_or(0, |at| at + 1);
-    let mut words = line[quote..]
-        .trim_ascii()
-        .split(|byte| matches!(byte, b' ' | b','));
+    let mut words = line[quote..].trim_ascii().split(|byte| matches!(byte, b' ' | b','));
     words.all(|word| word.is_empty() || matches!(word, b"-" | b":") || word.contains(&b'.'))
 }
 
@@ -190,7 +163,5 @@ fn unknown(lines: &[&[u8]]) -> Unknown {
         let cut = &line[..line.len().min(UNKNOWN_LINE_BYTES_MAX)];
         String::from_utf8_lossy(cut).trim_end().to_owned()
     };
-    Unknown {
-        lines: lines.iter().take(UNKNOWN_LINES_MAX).map(shown).collect(),
-    }
+    Unknown { lines: lines.iter().take(UNKNOWN_LINES_MAX).map(shown).collect() }
 }

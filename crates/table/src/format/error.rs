@@ -11,10 +11,7 @@ pub struct FormatError {
 
 impl FormatError {
     pub(crate) fn new(column: usize, message: impl Into<String>) -> FormatError {
-        FormatError {
-            column,
-            message: message.into(),
-        }
+        FormatError { column, message: message.into() }
     }
 
     /// Where it is wrong: the byte of the format string, from 1.

@@ -45,11 +45,7 @@ pub(crate) struct Meaning {
 impl JsonKeys {
     /// Keys from dotted paths; the earlier of two for one path counts.
     pub(crate) fn new<'k>(keys: impl IntoIterator<Item = (&'k str, Part, u8)>) -> JsonKeys {
-        let mut made = JsonKeys {
-            by_path: HashMap::new(),
-            slots: Vec::new(),
-            objects: vec![Vec::new()],
-        };
+        let mut made = JsonKeys { by_path: HashMap::new(), slots: Vec::new(), objects: vec![Vec::new()] };
         for (path, part, rank) in keys {
             for (dot, _) in path.match_indices('.') {
                 made.add_object(plain(&path.as_bytes()[..dot]));
@@ -70,11 +66,7 @@ impl JsonKeys {
 
     /// The keys that the servers and frameworks known here use.
     pub(crate) fn well_known() -> JsonKeys {
-        JsonKeys::new(
-            WELL_KNOWN
-                .iter()
-                .map(|(path, part, rank)| (*path, part.clone(), *rank)),
-        )
+        JsonKeys::new(WELL_KNOWN.iter().map(|(path, part, rank)| (*path, part.clone(), *rank)))
     }
 
     pub(crate) fn slot(&self, number: u16) -> &JsonSlot {
@@ -83,10 +75,7 @@ impl JsonKeys {
 
     /// Bits of the fields that the keys can fill.
     pub(crate) fn fields(&self) -> u16 {
-        let mut bits = self
-            .slots
-            .iter()
-            .fold(0, |bits, slot| bits | slot.part.fields());
+        let mut bits = self.slots.iter().fold(0, |bits, slot| bits | slot.part.fields());
         if bits & Field::Path.bit() != 0 {
             bits |= Field::Query.bit();
         }
@@ -99,11 +88,7 @@ impl JsonKeys {
             return Meaning::default();
         }
         // Traefik's `Duration` is in nanoseconds, everyone else's `duration` in seconds.
-        let key = if key == b"Duration" {
-            b"duration_ns"
-        } else {
-            key
-        };
+        let key = if key == b"Duration" { b"duration_ns" } else { key };
         let plain = plain(key);
         // A key without a letter would lead from an object into itself, to any depth.
         if plain.is_empty() {
@@ -113,18 +98,13 @@ impl JsonKeys {
         path.extend(plain);
         let slot = self.by_path.get(&path).copied();
         let object = self.objects.iter().skip(1).position(|known| *known == path);
-        Meaning {
-            slot,
-            object: object.and_then(|at| u8::try_from(at + 1).ok()),
-        }
+        Meaning { slot, object: object.and_then(|at| u8::try_from(at + 1).ok()) }
     }
 }
 
 /// Letters and digits of a key, in lower case.
 fn plain(key: &[u8]) -> Vec<u8> {
-    let kept = key
-        .iter()
-        .filter(|byte| byte.is_ascii_alphanumeric() || !byte.is_ascii());
+    let kept = key.iter().filter(|byte| byte.is_ascii_alphanumeric() || !byte.is_ascii());
     kept.map(u8::to_ascii_lowercase).collect()
 }
 

@@ -49,14 +49,8 @@ pub(crate) enum Kind {
 /// Names that [`Format::named`] knows, each with its format string.
 const NAMED: [(&str, &str); 3] = [
     ("common", r#"%h %l %u %t "%r" %>s %b"#),
-    (
-        "combined",
-        r#"%h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-Agent}i""#,
-    ),
-    (
-        "vhost_combined",
-        r#"%v:%p %h %l %u %t "%r" %>s %O "%{Referer}i" "%{User-Agent}i""#,
-    ),
+    ("combined", r#"%h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-Agent}i""#),
+    ("vhost_combined", r#"%v:%p %h %l %u %t "%r" %>s %O "%{Referer}i" "%{User-Agent}i""#),
 ];
 
 impl Format {
@@ -113,9 +107,7 @@ impl Format {
     /// The fields that lines of the format can have.
     pub fn fields(&self) -> impl Iterator<Item = Field> + use<> {
         let bits = self.inner.fields;
-        Field::ALL
-            .into_iter()
-            .filter(move |field| field.bit() & bits != 0)
+        Field::ALL.into_iter().filter(move |field| field.bit() & bits != 0)
     }
 
     pub(crate) fn kind(&self) -> &Kind {
@@ -128,13 +120,8 @@ impl Format {
 
     /// The format with none but the `fields` given as bits, in what it says; it reads lines as before.
     pub(crate) fn narrowed(&self, fields: u16) -> Format {
-        let inner = Inner {
-            fields: self.inner.fields & fields,
-            ..(*self.inner).clone()
-        };
-        Format {
-            inner: Arc::new(inner),
-        }
+        let inner = Inner { fields: self.inner.fields & fields, ..(*self.inner).clone() };
+        Format { inner: Arc::new(inner) }
     }
 
     fn apache(name: &str, source: &str) -> Result<Format, FormatError> {
@@ -161,13 +148,6 @@ impl Format {
     }
 
     fn new(name: &str, source: &str, fields: u16, kind: Kind) -> Format {
-        Format {
-            inner: Arc::new(Inner {
-                name: name.to_owned(),
-                source: source.to_owned(),
-                fields,
-                kind,
-            }),
-        }
+        Format { inner: Arc::new(Inner { name: name.to_owned(), source: source.to_owned(), fields, kind }) }
     }
 }

@@ -25,25 +25,16 @@ pub(crate) fn pieces(text: &str) -> Result<Vec<Piece>, FormatError> {
 fn variable(text: &str, column: usize) -> Result<(&str, &str), FormatError> {
     let braced = text.strip_prefix('{');
     let body = braced.unwrap_or(text);
-    let length = body
-        .bytes()
-        .take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
-        .count();
+    let length = body.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_').count();
     let (name, after) = body.split_at(length);
     if name.is_empty() {
-        return Err(FormatError::new(
-            column,
-            "a '$' without the name of a variable",
-        ));
+        return Err(FormatError::new(column, "a '$' without the name of a variable"));
     }
     match braced {
         None => Ok((name, after)),
         Some(_) => match after.strip_prefix('}') {
             Some(after) => Ok((name, after)),
-            None => Err(FormatError::new(
-                column,
-                format!("no '}}' after '${{{name}'"),
-            )),
+            None => Err(FormatError::new(column, format!("no '}}' after '${{{name}'"))),
         },
     }
 }
@@ -51,14 +42,7 @@ fn variable(text: &str, column: usize) -> Result<(&str, &str), FormatError> {
 fn slot(name: &str, column: usize) -> Slot {
     let (part, rank) = part(name);
     let list = name.starts_with("upstream_") || name.contains("forwarded_for");
-    Slot {
-        part,
-        rank,
-        list,
-        is_skipped: false,
-        source: format!("${name}"),
-        column,
-    }
+    Slot { part, rank, list, is_skipped: false, source: format!("${name}"), column }
 }
 
 /// What a variable is, and its rank among those that say the same; one we have no use for is skipped.
@@ -96,9 +80,7 @@ pub(crate) fn part(name: &str) -> (Part, u8) {
 
 /// Whether the text names a variable, so that it is nginx's and not Apache's.
 pub(crate) fn has_variable(text: &str) -> bool {
-    text.split('$')
-        .skip(1)
-        .any(|after| after.starts_with(|char: char| char.is_ascii_alphabetic() || char == '{'))
+    text.split('$').skip(1).any(|after| after.starts_with(|char: char| char.is_ascii_alphabetic() || char == '{'))
 }
 
 /// The keys of a format string that makes JSON objects, by the variables that are their values; `None` if
@@ -110,10 +92,7 @@ pub(crate) fn json_keys(text: &str) -> Option<JsonKeys> {
     let value: serde_json::Value = serde_json::from_str(&with_quoted_variables(text)).ok()?;
     let mut keys = Vec::new();
     collect_keys(&value, "", &mut keys);
-    let keys = JsonKeys::new(
-        keys.iter()
-            .map(|(path, part, rank)| (path.as_str(), part.clone(), *rank)),
-    );
+    let keys = JsonKeys::new(keys.iter().map(|(path, part, rank)| (path.as_str(), part.clone(), *rank)));
     (keys.fields() != 0).then_some(keys)
 }
 
@@ -141,11 +120,7 @@ fn collect_keys(value: &serde_json::Value, path: &str, keys: &mut Vec<(String, P
     match value {
         serde_json::Value::Object(members) => {
             for (key, value) in members {
-                let path = if path.is_empty() {
-                    key.clone()
-                } else {
-                    format!("{path}.{key}")
-                };
+                let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
                 collect_keys(value, &path, keys);
             }
         }
@@ -166,9 +141,7 @@ fn value_part(text: &str) -> Option<(Part, u8)> {
         }
         _ => {}
     }
-    let name = bare
-        .strip_prefix('$')
-        .filter(|name| !name.contains(|char: char| !char.is_ascii_alphanumeric() && char != '_'))?;
+    let name = bare.strip_prefix('$').filter(|name| !name.contains(|char: char| !char.is_ascii_alphanumeric() && char != '_'))?;
     match part(name) {
         (Part::Skip, _) => None,
         known => Some(known),

@@ -97,9 +97,7 @@ impl Part {
             Part::Client | Part::Address | Part::Forwarded => Field::Client.bit(),
             Part::User => Field::User.bit(),
             Part::Host => Field::Host.bit(),
-            Part::Clf | Part::Iso | Part::Epoch(_) | Part::AnyTime | Part::Clock(_) => {
-                Field::Time.bit()
-            }
+            Part::Clf | Part::Iso | Part::Epoch(_) | Part::AnyTime | Part::Clock(_) => Field::Time.bit(),
             Part::Request => all(&[Field::Method, Field::Path, Field::Query, Field::Protocol]),
             Part::Method => Field::Method.bit(),
             Part::Target => all(&[Field::Path, Field::Query]),
@@ -121,20 +119,14 @@ impl Part {
             Part::Request => Spot::Request,
             other => {
                 let bits = other.fields();
-                Field::ALL
-                    .into_iter()
-                    .find(|field| field.bit() & bits != 0)
-                    .map_or(Spot::Other, Spot::Field)
+                Field::ALL.into_iter().find(|field| field.bit() & bits != 0).map_or(Spot::Other, Spot::Field)
             }
         }
     }
 
     /// Whether the part's text is digits, so that its end shows without a literal.
     pub(crate) fn is_number(&self) -> bool {
-        matches!(
-            self,
-            Part::Epoch(_) | Part::Status | Part::Bytes | Part::RequestTime(_)
-        )
+        matches!(self, Part::Epoch(_) | Part::Status | Part::Bytes | Part::RequestTime(_))
     }
 }
 

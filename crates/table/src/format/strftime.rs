@@ -26,10 +26,7 @@ fn directive(
     // E, O and - ask for other digits or no padding; the value is the same.
     let letter = bytes.find(|byte| !matches!(byte, b'E' | b'O' | b'-' | b'_' | b'^' | b'#'));
     let Some(letter) = letter else {
-        return Err(FormatError::new(
-            column,
-            format!("%{{{format}}}t ends within a directive"),
-        ));
+        return Err(FormatError::new(column, format!("%{{{format}}}t ends within a directive")));
     };
     if let Some(expansion) = expansion(letter) {
         items.extend(self::items(expansion, column)?);
@@ -37,13 +34,7 @@ fn directive(
     }
     let item = item(letter);
     items.push(item.ok_or_else(|| {
-        FormatError::new(
-            column,
-            format!(
-                "%{{{format}}}t: %{} is no strftime directive known here",
-                char::from(letter)
-            ),
-        )
+        FormatError::new(column, format!("%{{{format}}}t: %{} is no strftime directive known here", char::from(letter)))
     })?);
     Ok(())
 }

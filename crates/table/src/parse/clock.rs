@@ -35,9 +35,7 @@ impl ClockPieces {
         match item {
             ClockItem::Literal(byte) => text.strip_prefix(&[byte]).ok_or(Flaw::NotTime),
             ClockItem::Space => Ok(text.trim_ascii_start()),
-            ClockItem::MonthName | ClockItem::WeekdayName | ClockItem::ZoneName => {
-                self.read_name(item, text)
-            }
+            ClockItem::MonthName | ClockItem::WeekdayName | ClockItem::ZoneName => self.read_name(item, text),
             ClockItem::AmPm => self.read_half(text),
             ClockItem::Zone => self.read_zone(text),
             _ => self.read_digits(item, text),
@@ -47,22 +45,14 @@ impl ClockPieces {
     fn read_digits<'t>(&mut self, item: ClockItem, text: &'t [u8]) -> Result<&'t [u8], Flaw> {
         // %e, %k and %l pad with a space.
         let text = text.trim_ascii_start();
-        let length = text
-            .iter()
-            .take(digits_max(item))
-            .take_while(|byte| byte.is_ascii_digit())
-            .count();
+        let length = text.iter().take(digits_max(item)).take_while(|byte| byte.is_ascii_digit()).count();
         let value = digits(&text[..length])?;
         match item {
             ClockItem::Year => self.year = Some(value),
             ClockItem::Century => self.century = Some(value),
             // POSIX: 69 to 99 are the last century's.
             ClockItem::YearOfCentury => {
-                self.year = Some(if value < 69 {
-                    2000 + value
-                } else {
-                    1900 + value
-                });
+                self.year = Some(if value < 69 { 2000 + value } else { 1900 + value });
             }
             ClockItem::Month => self.month = Some(value),
             ClockItem::Day => self.day = Some(value),
@@ -79,10 +69,7 @@ impl ClockPieces {
     }
 
     fn read_name<'t>(&mut self, item: ClockItem, text: &'t [u8]) -> Result<&'t [u8], Flaw> {
-        let length = text
-            .iter()
-            .take_while(|byte| byte.is_ascii_alphabetic())
-            .count();
+        let length = text.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
         if item == ClockItem::MonthName {
             let name = text[..length].first_chunk::<3>().ok_or(Flaw::NotTime)?;
             self.month = Some(month_from_name(*name).ok_or(Flaw::NotTime)?);
@@ -90,11 +77,7 @@ impl ClockPieces {
         if item == ClockItem::ZoneName && matches!(&text[..length], b"UTC" | b"GMT") {
             self.zone_seconds = Some(0);
         }
-        if length == 0 {
-            Err(Flaw::NotTime)
-        } else {
-            Ok(&text[length..])
-        }
+        if length == 0 { Err(Flaw::NotTime) } else { Ok(&text[length..]) }
     }
 
     fn read_half<'t>(&mut self, text: &'t [u8]) -> Result<&'t [u8], Flaw> {
@@ -117,36 +100,23 @@ impl ClockPieces {
     /// without a date then only add their fraction to it. `None` if no piece says the date.
     pub(crate) fn finish(&self, known: Option<Instant>) -> Result<Option<Instant>, Flaw> {
         if let Some(seconds) = self.epoch_seconds {
-            let time_us =
-                seconds.checked_mul(1_000_000).ok_or(Flaw::ImpossibleTime)? + self.fraction_us;
-            return Ok(Some(Instant {
-                time_us,
-                zone_seconds: self.zone_seconds.unwrap_or(0),
-            }));
+            let time_us = seconds.checked_mul(1_000_000).ok_or(Flaw::ImpossibleTime)? + self.fraction_us;
+            return Ok(Some(Instant { time_us, zone_seconds: self.zone_seconds.unwrap_or(0) }));
         }
         let Some(days) = self.days()? else {
-            return Ok(known.map(|instant| Instant {
-                time_us: instant.time_us + self.fraction_us,
-                ..instant
-            }));
+            return Ok(known.map(|instant| Instant { time_us: instant.time_us + self.fraction_us, ..instant }));
         };
         let zone_seconds = self.zone_seconds.unwrap_or(0);
         let day_us = day_us(self.hour24()?, self.minute, self.second)?;
-        let time_us =
-            (days * 86_400 - i64::from(zone_seconds)) * 1_000_000 + day_us + self.fraction_us;
-        Ok(Some(Instant {
-            time_us,
-            zone_seconds,
-        }))
+        let time_us = (days * 86_400 - i64::from(zone_seconds)) * 1_000_000 + day_us + self.fraction_us;
+        Ok(Some(Instant { time_us, zone_seconds }))
     }
 
     fn days(&self) -> Result<Option<i64>, Flaw> {
         let Some(year) = self.year else {
             return Ok(None);
         };
-        let year = self
-            .century
-            .map_or(year, |century| century * 100 + year % 100);
+        let year = self.century.map_or(year, |century| century * 100 + year % 100);
         match (self.month, self.day, self.day_of_year) {
             (Some(month), Some(day), _) => days_from_civil(year, month, day).map(Some),
             (_, _, Some(day @ 1..=366)) => Ok(Some(days_from_civil(year, 1, 1)? + day - 1)),

@@ -11,11 +11,7 @@ use super::time::{CLF_BYTES, ClfClock};
 /// Reads `client - user [time] "request" status bytes "referrer" "agent"` into an empty record, which is
 /// worth nothing after a `None`. (A record is 240 bytes: handing it back would copy it.)
 #[inline]
-pub(crate) fn parse<'a>(
-    clock: &mut ClfClock,
-    line: &'a [u8],
-    record: &mut Record<'a>,
-) -> Option<()> {
+pub(crate) fn parse<'a>(clock: &mut ClfClock, line: &'a [u8], record: &mut Record<'a>) -> Option<()> {
     let rest = read_client_and_user(line, record)?;
     let rest = read_time(clock, rest, record)?;
     let (text, rest) = split_quote(rest, b" ")?;
@@ -40,21 +36,13 @@ fn read_client_and_user<'a>(line: &'a [u8], record: &mut Record<'a>) -> Option<&
         return Some(rest);
     }
     let space = short_find(rest, b' ')?;
-    record.user = if &rest[..space] == b"\"\"" {
-        b""
-    } else {
-        &rest[..space]
-    };
+    record.user = if &rest[..space] == b"\"\"" { b"" } else { &rest[..space] };
     rest[space..].strip_prefix(b" [")
 }
 
 /// `17/May/2015:10:05:03 +0000] "`
 #[inline]
-fn read_time<'a>(
-    clock: &mut ClfClock,
-    text: &'a [u8],
-    record: &mut Record<'a>,
-) -> Option<&'a [u8]> {
+fn read_time<'a>(clock: &mut ClfClock, text: &'a [u8], record: &mut Record<'a>) -> Option<&'a [u8]> {
     let (text, rest) = text.split_first_chunk::<CLF_BYTES>()?;
     let instant = clock.read(text).ok()?;
     record.time_us = Some(instant.time_us);
@@ -77,9 +65,7 @@ fn split_quote<'a>(text: &'a [u8], then: &[u8]) -> Option<(&'a [u8], &'a [u8])> 
 /// `200 203023 "`
 #[inline]
 fn read_status_and_bytes<'a>(text: &'a [u8], record: &mut Record<'a>) -> Option<&'a [u8]> {
-    let (&[a @ b'1'..=b'9', b @ b'0'..=b'9', c @ b'0'..=b'9', b' '], rest) =
-        text.split_first_chunk::<4>()?
-    else {
+    let (&[a @ b'1'..=b'9', b @ b'0'..=b'9', c @ b'0'..=b'9', b' '], rest) = text.split_first_chunk::<4>()? else {
         return None;
     };
     record.status = u16::from(a - b'0') * 100 + u16::from(b - b'0') * 10 + u16::from(c - b'0');

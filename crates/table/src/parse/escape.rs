@@ -38,9 +38,7 @@ fn undo_unicode(text: &[u8], out: &mut Vec<u8>) -> usize {
         return 1;
     };
     let (code, length) = match (first, code_unit(text.get(6..).unwrap_or(&[]))) {
-        (0xd800..=0xdbff, Some(second @ 0xdc00..=0xdfff)) => {
-            (0x1_0000 + ((first - 0xd800) << 10) + (second - 0xdc00), 12)
-        }
+        (0xd800..=0xdbff, Some(second @ 0xdc00..=0xdfff)) => (0x1_0000 + ((first - 0xd800) << 10) + (second - 0xdc00), 12),
         _ => (first, 6),
     };
     let character = char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER);
@@ -51,9 +49,7 @@ fn undo_unicode(text: &[u8], out: &mut Vec<u8>) -> usize {
 /// The number of a `\u1234` that `text` begins with.
 fn code_unit(text: &[u8]) -> Option<u32> {
     let digits = text.strip_prefix(b"\\u")?.get(..4)?;
-    digits.iter().try_fold(0, |code, byte| {
-        Some(code * 16 + char::from(*byte).to_digit(16)?)
-    })
+    digits.iter().try_fold(0, |code, byte| Some(code * 16 + char::from(*byte).to_digit(16)?))
 }
 
 #[cfg(test)]

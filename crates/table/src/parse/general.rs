@@ -23,11 +23,7 @@ pub(crate) fn parse<'a>(program: &Program, clock: &mut ClfClock, line: &'a [u8])
     let Some(rest) = line.strip_prefix(&*program.lead) else {
         return Outcome::Rejected(Flaw::Start);
     };
-    let mut reader = Reader {
-        clock,
-        pieces: ClockPieces::default(),
-        draft: Draft::default(),
-    };
+    let mut reader = Reader { clock, pieces: ClockPieces::default(), draft: Draft::default() };
     reader.read_ops(&program.ops, rest);
     if program.has_clock {
         reader.finish_clock();
@@ -75,26 +71,14 @@ impl<'a> Reader<'_, 'a> {
     fn cut(&mut self, op: &Op, text: &'a [u8], next: Spot) -> Result<Cut<'a>, Flaw> {
         if let Part::Clock(items) = &op.part {
             let length = self.pieces.read(items, text)?;
-            let after = text[length..]
-                .strip_prefix(&*op.end)
-                .ok_or_else(|| missing_end(op, &text[length..], next))?;
-            return Ok(Cut {
-                text: &text[..length],
-                rest: after,
-                flaw: None,
-                is_whole: true,
-            });
+            let after = text[length..].strip_prefix(&*op.end).ok_or_else(|| missing_end(op, &text[length..], next))?;
+            return Ok(Cut { text: &text[..length], rest: after, flaw: None, is_whole: true });
         }
         if op.stop == Stop::LineEnd {
             return Ok(cut_last(op, text));
         }
         match field_bytes(op, text) {
-            Some(length) => Ok(Cut {
-                text: &text[..length],
-                rest: &text[length + op.end.len()..],
-                flaw: None,
-                is_whole: true,
-            }),
+            Some(length) => Ok(Cut { text: &text[..length], rest: &text[length + op.end.len()..], flaw: None, is_whole: true }),
             None => Ok(cut_short(op, text, next)),
         }
     }
@@ -103,8 +87,7 @@ impl<'a> Reader<'_, 'a> {
     /// texts that people read, and a status, which has a known length, are taken from a cut field. That it
     /// cannot be read then is no second flaw.
     fn read_cut(&mut self, op: &Op, cut: &Cut<'a>) {
-        let is_taken =
-            cut.is_whole || matches!(op.part, Part::Referrer | Part::Agent | Part::Status);
+        let is_taken = cut.is_whole || matches!(op.part, Part::Referrer | Part::Agent | Part::Status);
         if is_taken && self.read_part(op, cut.text).is_ok() {
             self.draft.sound |= op.part.fields();
         }
@@ -164,10 +147,7 @@ impl<'a> Reader<'_, 'a> {
 
     fn finish_clock(&mut self) {
         let record = &mut self.draft.record;
-        let known = record.time_us.map(|time_us| Instant {
-            time_us,
-            zone_seconds: record.zone_seconds,
-        });
+        let known = record.time_us.map(|time_us| Instant { time_us, zone_seconds: record.zone_seconds });
         match self.pieces.finish(known) {
             Ok(Some(instant)) => {
                 record.time_us = Some(instant.time_us);
@@ -187,13 +167,7 @@ fn field_bytes(op: &Op, text: &[u8]) -> Option<usize> {
     match op.stop {
         Stop::Literal => match op.part {
             // A common-log time has a known width, so that it may hold the literal (a space).
-            Part::Clf
-                if text
-                    .get(CLF_BYTES..)
-                    .is_some_and(|rest| begins_with(rest, &op.end)) =>
-            {
-                Some(CLF_BYTES)
-            }
+            Part::Clf if text.get(CLF_BYTES..).is_some_and(|rest| begins_with(rest, &op.end)) => Some(CLF_BYTES),
             // The colons of an IPv6 address in brackets are not the one before the port.
             Part::Host if text.first() == Some(&b'[') => {
                 let close = memchr::memchr(b']', text)?;
@@ -225,11 +199,7 @@ fn find(text: &[u8], literal: &[u8], escaped: bool) -> Option<usize> {
 /// `starts_with` for literals of a few bytes, for which a call of memcmp took a quarter of all time.
 #[inline]
 fn begins_with(text: &[u8], literal: &[u8]) -> bool {
-    text.len() >= literal.len()
-        && text
-            .iter()
-            .zip(literal)
-            .all(|(byte, expected)| byte == expected)
+    text.len() >= literal.len() && text.iter().zip(literal).all(|(byte, expected)| byte == expected)
 }
 
 /// Whether an odd number of backslashes stands before `at`.
@@ -247,9 +217,7 @@ fn find_list_end(text: &[u8], literal: &[u8], escaped: bool) -> Option<usize> {
     let mut from = 0;
     loop {
         let at = from + find(&text[from..], literal, escaped)?;
-        let goes_on = text[..at].ends_with(b",")
-            || text[..at].ends_with(b" :")
-            || text[at..].starts_with(b" : ");
+        let goes_on = text[..at].ends_with(b",") || text[..at].ends_with(b" :") || text[at..].starts_with(b" : ");
         if !goes_on {
             return Some(at);
         }
@@ -264,36 +232,18 @@ fn number_bytes(text: &[u8]) -> usize {
     let is_number = |byte: &u8| byte.is_ascii_digit() || *byte == b'.';
     let length = text.iter().take_while(|byte| is_number(byte)).count();
     // nginx's $pipe is 'p' or '.': a point at the end is not the number's.
-    if text[..length].ends_with(b".") {
-        length - 1
-    } else {
-        length
-    }
+    if text[..length].ends_with(b".") { length - 1 } else { length }
 }
 
 /// The last field of a line: all up to the literal that ends the line.
 fn cut_last<'a>(op: &Op, text: &'a [u8]) -> Cut<'a> {
-    let text = if op.end.ends_with(b" ") {
-        text
-    } else {
-        text.trim_ascii_end()
-    };
-    let whole = |length: usize| Cut {
-        text: &text[..length],
-        rest: &[],
-        flaw: None,
-        is_whole: true,
-    };
+    let text = if op.end.ends_with(b" ") { text } else { text.trim_ascii_end() };
+    let whole = |length: usize| Cut { text: &text[..length], rest: &[], flaw: None, is_whole: true };
     if op.end.is_empty() {
         return whole(text.len());
     }
     let Some(first) = find(text, &op.end, op.escaped) else {
-        return Cut {
-            text,
-            rest: &[],
-            flaw: Some(missing_end(op, text, Spot::Other)),
-            is_whole: false,
-        };
+        return Cut { text, rest: &[], flaw: Some(missing_end(op, text, Spot::Other)), is_whole: false };
     };
     let last = text.len() - op.end.len();
     let inner = text.ends_with(&op.end) && !(op.escaped && is_escaped(text, last));
@@ -302,39 +252,21 @@ fn cut_last<'a>(op: &Op, text: &'a [u8]) -> Cut<'a> {
     if first == last || (inner && !more_fields) {
         return whole(last);
     }
-    Cut {
-        text: &text[..first],
-        rest: &[],
-        flaw: Some(Flaw::TextAfter),
-        is_whole: true,
-    }
+    Cut { text: &text[..first], rest: &[], flaw: Some(Flaw::TextAfter), is_whole: true }
 }
 
 /// A field whose end is missing, because the line ends within it or within the literal behind it.
 fn cut_short<'a>(op: &Op, text: &'a [u8], next: Spot) -> Cut<'a> {
-    let begun = (1..op.end.len())
-        .rev()
-        .find(|length| text.ends_with(&op.end[..*length]));
+    let begun = (1..op.end.len()).rev().find(|length| text.ends_with(&op.end[..*length]));
     let text_only = &text[..text.len() - begun.unwrap_or(0)];
-    let flaw = if begun.is_some() {
-        Flaw::Missing(next)
-    } else {
-        missing_end(op, text, next)
-    };
-    Cut {
-        text: text_only,
-        rest: &[],
-        flaw: Some(flaw),
-        is_whole: begun.is_some(),
-    }
+    let flaw = if begun.is_some() { Flaw::Missing(next) } else { missing_end(op, text, next) };
+    Cut { text: text_only, rest: &[], flaw: Some(flaw), is_whole: begun.is_some() }
 }
 
 /// The flaw of a field that does not end with its literal.
 fn missing_end(op: &Op, text: &[u8], next: Spot) -> Flaw {
     match op.end.first() {
-        Some(mark) if mark.is_ascii_punctuation() => {
-            Flaw::Unclosed(op.part.spot(), char::from(*mark))
-        }
+        Some(mark) if mark.is_ascii_punctuation() => Flaw::Unclosed(op.part.spot(), char::from(*mark)),
         _ if text.is_empty() => Flaw::Missing(op.part.spot()),
         _ => Flaw::Missing(next),
     }
@@ -347,10 +279,7 @@ pub(crate) fn present(text: &[u8]) -> &[u8] {
 }
 
 pub(crate) fn first_of_list(text: &[u8]) -> &[u8] {
-    text.split(|byte| *byte == b',')
-        .next()
-        .unwrap_or(text)
-        .trim_ascii()
+    text.split(|byte| *byte == b',').next().unwrap_or(text).trim_ascii()
 }
 
 /// A status of 100 to 999; 0 for `-`, and for the 000 and 009 that nginx writes where there was none.
@@ -371,9 +300,7 @@ pub(crate) fn bytes(text: &[u8]) -> Result<Option<u64>, Flaw> {
     if text.is_empty() {
         return Ok(None);
     }
-    number::unsigned(text)
-        .map(Some)
-        .map_err(|error| flaw_of(error, Field::Bytes))
+    number::unsigned(text).map(Some).map_err(|error| flaw_of(error, Field::Bytes))
 }
 
 fn duration(text: &[u8], unit: Unit, field: Field) -> Result<Option<u64>, Flaw> {
@@ -388,9 +315,7 @@ pub(crate) fn flaw_of(error: NumberError, field: Field) -> Flaw {
 }
 
 pub(crate) fn clf(clock: &mut ClfClock, text: &[u8]) -> Result<Instant, Flaw> {
-    <&[u8; CLF_BYTES]>::try_from(text)
-        .map_err(|_| Flaw::NotTime)
-        .and_then(|text| clock.read(text))
+    <&[u8; CLF_BYTES]>::try_from(text).map_err(|_| Flaw::NotTime).and_then(|text| clock.read(text))
 }
 
 fn epoch(text: &[u8], unit: Unit) -> Result<Instant, Flaw> {
@@ -405,10 +330,7 @@ fn epoch(text: &[u8], unit: Unit) -> Result<Instant, Flaw> {
 pub(crate) fn instant_from_epoch(time_us: u64) -> Result<Instant, Flaw> {
     const YEAR_10000_US: i64 = 253_402_300_800_000_000;
     match i64::try_from(time_us) {
-        Ok(time_us) if time_us < YEAR_10000_US => Ok(Instant {
-            time_us,
-            zone_seconds: 0,
-        }),
+        Ok(time_us) if time_us < YEAR_10000_US => Ok(Instant { time_us, zone_seconds: 0 }),
         _ => Err(Flaw::ImpossibleTime),
     }
 }

@@ -25,10 +25,7 @@ pub(crate) struct JsonState {
 
 impl JsonState {
     pub(crate) fn new() -> JsonState {
-        JsonState {
-            scratch: Vec::new(),
-            memo: KeyMemo::new(),
-        }
+        JsonState { scratch: Vec::new(), memo: KeyMemo::new() }
     }
 }
 
@@ -80,50 +77,28 @@ fn kind(part: &Part) -> Option<usize> {
 }
 
 /// Reads one line, without its line end.
-pub(crate) fn parse<'a>(
-    keys: &JsonKeys,
-    clock: &mut ClfClock,
-    state: &'a mut JsonState,
-    line: &'a [u8],
-) -> Outcome<'a> {
+pub(crate) fn parse<'a>(keys: &JsonKeys, clock: &mut ClfClock, state: &'a mut JsonState, line: &'a [u8]) -> Outcome<'a> {
     let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
     if line.trim_ascii().is_empty() {
         return Outcome::Blank;
     }
     state.scratch.clear();
-    let mut scan = Scan {
-        keys,
-        state,
-        line,
-        at: 0,
-        held: [None; KINDS],
-    };
+    let mut scan = Scan { keys, state, line, at: 0, held: [None; KINDS] };
     let scanned = scan.line();
     let (held, at) = (scan.held, scan.at);
     let scratch = &*state.scratch;
-    let mut fill = Fill {
-        keys,
-        clock,
-        held: &held,
-        scratch,
-        draft: Draft::default(),
-    };
+    let mut fill = Fill { keys, clock, held: &held, scratch, draft: Draft::default() };
     fill.all();
     match scanned {
         Ok(()) => {}
-        Err(Stopped::Broken) => fill
-            .draft
-            .note(Flaw::NotJson(u32::try_from(at).unwrap_or(u32::MAX))),
+        Err(Stopped::Broken) => fill.draft.note(Flaw::NotJson(u32::try_from(at).unwrap_or(u32::MAX))),
         Err(Stopped::TextAfter) => fill.draft.note(Flaw::TextAfter),
     }
-    let is_access = [STATUS, METHOD, TARGET, PATH, REQUEST]
-        .iter()
-        .any(|kind| held[*kind].is_some());
+    let is_access = [STATUS, METHOD, TARGET, PATH, REQUEST].iter().any(|kind| held[*kind].is_some());
     if !is_access && scanned.is_ok() {
         return Outcome::Rejected(Flaw::NoAccess);
     }
-    fill.draft
-        .outcome(needed(Field::Time.bit() | Field::Status.bit()))
+    fill.draft.outcome(needed(Field::Time.bit() | Field::Status.bit()))
 }
 
 /// Why the scan of a line ended before its end.
@@ -155,11 +130,7 @@ impl<'a> Scan<'_, 'a> {
         self.expect(b'{')?;
         self.object(0)?;
         self.space();
-        if self.at == self.line.len() {
-            Ok(())
-        } else {
-            Err(Stopped::TextAfter)
-        }
+        if self.at == self.line.len() { Ok(()) } else { Err(Stopped::TextAfter) }
     }
 
     /// The members of an object whose `{` is behind us, up to its `}`. Entering an object makes its path
@@ -205,10 +176,7 @@ impl<'a> Scan<'_, 'a> {
             Some(b'[') => self.array(meaning)?,
             Some(_) => {
                 let text = self.scalar()?;
-                if let Some(slot) = meaning
-                    .slot
-                    .filter(|_| !matches!(text, b"null" | b"true" | b"false"))
-                {
+                if let Some(slot) = meaning.slot.filter(|_| !matches!(text, b"null" | b"true" | b"false")) {
                     self.hold(slot, |_scratch| Text::Line(text));
                 }
             }
@@ -288,8 +256,7 @@ impl<'a> Scan<'_, 'a> {
         let rest = &self.line[self.at..];
         let is_end = |byte: &u8| matches!(byte, b',' | b'}' | b']' | b' ' | b'\t');
         let length = rest.iter().position(is_end).unwrap_or(rest.len());
-        let is_scalar =
-            |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.');
+        let is_scalar = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.');
         if length == 0 || !rest[..length].iter().all(is_scalar) {
             return Err(Stopped::Broken);
         }
@@ -333,11 +300,7 @@ impl<'a> Scan<'_, 'a> {
 
     #[inline]
     fn expect(&mut self, byte: u8) -> Result<(), Stopped> {
-        if self.take(byte) {
-            Ok(())
-        } else {
-            Err(Stopped::Broken)
-        }
+        if self.take(byte) { Ok(()) } else { Err(Stopped::Broken) }
     }
 
     #[inline]
@@ -362,9 +325,7 @@ impl<'a> Fill<'_, 'a> {
         let has_request = self.request();
         for kind in 0..KINDS {
             let is_request = (REQUEST..=PROTOCOL).contains(&kind);
-            let Some(held) =
-                self.held[kind].filter(|_| !(is_request && has_request) && kind != REQUEST)
-            else {
+            let Some(held) = self.held[kind].filter(|_| !(is_request && has_request) && kind != REQUEST) else {
                 continue;
             };
             let part = &self.keys.slot(held.slot).part;
@@ -386,8 +347,7 @@ impl<'a> Fill<'_, 'a> {
         match request::read(text, &mut self.draft.record) {
             Ok(()) => !present(text).is_empty(),
             Err(flaw) => {
-                let says_same =
-                    self.held[METHOD].is_some() && self.held[TARGET].or(self.held[PATH]).is_some();
+                let says_same = self.held[METHOD].is_some() && self.held[TARGET].or(self.held[PATH]).is_some();
                 if !says_same {
                     self.draft.note(flaw);
                 }
@@ -449,10 +409,7 @@ impl<'a> Fill<'_, 'a> {
 
 /// A time in any of the forms that JSON logs have: RFC 3339, common log, or Unix time in any unit.
 fn any_time(clock: &mut ClfClock, text: &[u8]) -> Result<Instant, Flaw> {
-    let text = text
-        .strip_prefix(b"[")
-        .and_then(|text| text.strip_suffix(b"]"))
-        .unwrap_or(text);
+    let text = text.strip_prefix(b"[").and_then(|text| text.strip_suffix(b"]")).unwrap_or(text);
     if text.len() == CLF_BYTES && text[2] == b'/' {
         return general::clf(clock, text);
     }

@@ -14,15 +14,8 @@ struct MemoEntry {
     meaning: Meaning,
 }
 
-const NO_ENTRY: MemoEntry = MemoEntry {
-    object: 0,
-    key_bytes: 255,
-    key: [0; KEY_BYTES_MAX],
-    meaning: Meaning {
-        slot: None,
-        object: None,
-    },
-};
+const NO_ENTRY: MemoEntry =
+    MemoEntry { object: 0, key_bytes: 255, key: [0; KEY_BYTES_MAX], meaning: Meaning { slot: None, object: None } };
 
 /// Keys with their meaning, in a table of fixed size with two places for each key.
 #[derive(Clone, Debug)]
@@ -32,9 +25,7 @@ pub(crate) struct KeyMemo {
 
 impl KeyMemo {
     pub(crate) fn new() -> KeyMemo {
-        KeyMemo {
-            entries: vec![NO_ENTRY; MEMO_ENTRIES].into(),
-        }
+        KeyMemo { entries: vec![NO_ENTRY; MEMO_ENTRIES].into() }
     }
 
     /// What `key` means in the object numbered `object`, by `keys`, which must always be the same.
@@ -46,10 +37,7 @@ impl KeyMemo {
         let at = memo_index(object, key);
         for way in [at, at ^ 1] {
             let entry = &self.entries[way];
-            if entry.object == object
-                && usize::from(entry.key_bytes) == key.len()
-                && entry.key[..key.len()] == *key
-            {
+            if entry.object == object && usize::from(entry.key_bytes) == key.len() && entry.key[..key.len()] == *key {
                 return entry.meaning;
             }
         }
@@ -61,12 +49,7 @@ impl KeyMemo {
     #[cold]
     fn remember(&mut self, keys: &JsonKeys, object: u8, key: &[u8], at: usize) -> Meaning {
         let meaning = keys.meaning(object, key);
-        let mut entry = MemoEntry {
-            object,
-            key_bytes: key.len() as u8,
-            meaning,
-            ..NO_ENTRY
-        };
+        let mut entry = MemoEntry { object, key_bytes: key.len() as u8, meaning, ..NO_ENTRY };
         entry.key[..key.len()].copy_from_slice(key);
         self.entries[at ^ 1] = self.entries[at];
         self.entries[at] = entry;
@@ -78,12 +61,8 @@ impl KeyMemo {
 #[inline]
 fn memo_index(object: u8, key: &[u8]) -> usize {
     let ends = match (key.first_chunk::<8>(), key.last_chunk::<8>()) {
-        (Some(first), Some(last)) => {
-            u64::from_le_bytes(*first) ^ u64::from_le_bytes(*last).rotate_left(19)
-        }
-        _ => key
-            .iter()
-            .fold(0, |bits, byte| bits << 8 | u64::from(*byte)),
+        (Some(first), Some(last)) => u64::from_le_bytes(*first) ^ u64::from_le_bytes(*last).rotate_left(19),
+        _ => key.iter().fold(0, |bits, byte| bits << 8 | u64::from(*byte)),
     };
     let salt = u64::from(object) << 8 | key.len() as u64;
     ((ends ^ salt << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as usize % MEMO_ENTRIES

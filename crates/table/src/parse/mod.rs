@@ -36,11 +36,7 @@ impl Parser {
     /// A parser for lines of `format`.
     pub fn new(format: &Format) -> Parser {
         let json = matches!(format.kind(), Kind::Json(_)).then(JsonState::new);
-        Parser {
-            format: format.clone(),
-            clock: ClfClock::default(),
-            json,
-        }
+        Parser { format: format.clone(), clock: ClfClock::default(), json }
     }
 
     /// Reads one line, given without its final newline; a carriage return at its end is ignored.

@@ -43,10 +43,7 @@ pub(crate) fn unsigned(text: &[u8]) -> Result<u64, NumberError> {
             return Err(NumberError::NotDigits);
         }
         if checked {
-            value = value
-                .checked_mul(10)
-                .and_then(|v| v.checked_add(u64::from(digit)))
-                .ok_or(NumberError::TooLarge)?;
+            value = value.checked_mul(10).and_then(|v| v.checked_add(u64::from(digit))).ok_or(NumberError::TooLarge)?;
         } else {
             value = value * 10 + u64::from(digit);
         }
@@ -64,11 +61,7 @@ pub(crate) fn decimal_us(text: &[u8], unit: Unit) -> Result<u64, NumberError> {
     if whole.is_empty() && fraction.is_empty() {
         return Err(NumberError::NotDigits);
     }
-    scaled(
-        whole,
-        fraction,
-        unit.micros_exponent().saturating_add(exponent),
-    )
+    scaled(whole, fraction, unit.micros_exponent().saturating_add(exponent))
 }
 
 /// `whole.fraction` × 10^`exponent`, cut to a whole number.
@@ -77,19 +70,10 @@ fn scaled(whole: &[u8], fraction: &[u8], exponent: i32) -> Result<u64, NumberErr
     if let Some(_foreign) = digits.clone().find(|byte| !byte.is_ascii_digit()) {
         return Err(NumberError::NotDigits);
     }
-    let kept = i64::try_from(whole.len())
-        .unwrap_or(i64::MAX)
-        .saturating_add(i64::from(exponent));
+    let kept = i64::try_from(whole.len()).unwrap_or(i64::MAX).saturating_add(i64::from(exponent));
     let mut value = 0u64;
-    for digit in digits
-        .map(|byte| u64::from(byte - b'0'))
-        .chain(std::iter::repeat(0))
-        .take(kept.clamp(0, 1 << 20) as usize)
-    {
-        value = value
-            .checked_mul(10)
-            .and_then(|v| v.checked_add(digit))
-            .ok_or(NumberError::TooLarge)?;
+    for digit in digits.map(|byte| u64::from(byte - b'0')).chain(std::iter::repeat(0)).take(kept.clamp(0, 1 << 20) as usize) {
+        value = value.checked_mul(10).and_then(|v| v.checked_add(digit)).ok_or(NumberError::TooLarge)?;
     }
     Ok(value)
 }
@@ -111,41 +95,24 @@ fn split_exponent(text: &[u8]) -> Result<(&[u8], i32), NumberError> {
 /// A duration with its unit written behind it, as Go writes them: `1.5ms`, `12µs`, `1m2.5s`; a bare
 /// number is in `bare`.
 pub(crate) fn duration_us(text: &[u8], bare: Unit) -> Result<u64, NumberError> {
-    if text
-        .last()
-        .is_some_and(|byte| byte.is_ascii_digit() || *byte == b'.')
-    {
+    if text.last().is_some_and(|byte| byte.is_ascii_digit() || *byte == b'.') {
         return decimal_us(text, bare);
     }
     let mut rest = text;
     let mut total = 0u64;
     while !rest.is_empty() {
-        let digits = rest
-            .iter()
-            .position(|b| !b.is_ascii_digit() && *b != b'.')
-            .ok_or(NumberError::NotDigits)?;
+        let digits = rest.iter().position(|b| !b.is_ascii_digit() && *b != b'.').ok_or(NumberError::NotDigits)?;
         let after = &rest[digits..];
-        let letters = after
-            .iter()
-            .position(u8::is_ascii_digit)
-            .unwrap_or(after.len());
+        let letters = after.iter().position(u8::is_ascii_digit).unwrap_or(after.len());
         let part = with_suffix(&rest[..digits], &after[..letters])?;
         total = total.checked_add(part).ok_or(NumberError::TooLarge)?;
         rest = &after[letters..];
     }
-    if text.is_empty() {
-        Err(NumberError::NotDigits)
-    } else {
-        Ok(total)
-    }
+    if text.is_empty() { Err(NumberError::NotDigits) } else { Ok(total) }
 }
 
 fn with_suffix(digits: &[u8], suffix: &[u8]) -> Result<u64, NumberError> {
-    let seconds = |factor: u64| {
-        decimal_us(digits, Unit::Seconds)?
-            .checked_mul(factor)
-            .ok_or(NumberError::TooLarge)
-    };
+    let seconds = |factor: u64| decimal_us(digits, Unit::Seconds)?.checked_mul(factor).ok_or(NumberError::TooLarge);
     match suffix.trim_ascii() {
         b"h" => seconds(3600),
         b"m" | b"min" => seconds(60),
@@ -173,9 +140,7 @@ pub(crate) fn duration_sum_us(text: &[u8], unit: Unit) -> Result<Option<u64>, Nu
 /// Unix time in microseconds from a number of unknown unit, which its size tells: 1e11 seconds are the
 /// year 5138, and 1e11 milliseconds are 1973.
 pub(crate) fn epoch_us(text: &[u8]) -> Result<u64, NumberError> {
-    let seconds = decimal_us(text, Unit::Seconds)
-        .ok()
-        .map(|us| us / 1_000_000);
+    let seconds = decimal_us(text, Unit::Seconds).ok().map(|us| us / 1_000_000);
     let unit = match seconds {
         Some(value) if value < 100_000_000_000 => Unit::Seconds,
         Some(value) if value < 100_000_000_000_000 => Unit::Millis,
@@ -200,22 +165,13 @@ mod tests {
         assert_eq!(decimal_us(b"1.5e-3", Unit::Seconds), Ok(1_500));
         assert_eq!(decimal_us(b"8.2719e-05", Unit::Seconds), Ok(82));
         assert_eq!(decimal_us(b"1234567", Unit::Nanos), Ok(1_234));
-        assert_eq!(
-            decimal_us(b"1e300", Unit::Seconds),
-            Err(NumberError::TooLarge)
-        );
+        assert_eq!(decimal_us(b"1e300", Unit::Seconds), Err(NumberError::TooLarge));
         assert_eq!(decimal_us(b"1e-300", Unit::Seconds), Ok(0));
         assert_eq!(decimal_us(b"0e300", Unit::Seconds), Ok(0));
         assert_eq!(decimal_us(b".", Unit::Seconds), Err(NumberError::NotDigits));
-        assert_eq!(
-            decimal_us(b"1.2.3", Unit::Seconds),
-            Err(NumberError::NotDigits)
-        );
+        assert_eq!(decimal_us(b"1.2.3", Unit::Seconds), Err(NumberError::NotDigits));
         assert_eq!(unsigned(b"18446744073709551615"), Ok(u64::MAX));
-        assert_eq!(
-            unsigned(b"18446744073709551616"),
-            Err(NumberError::TooLarge)
-        );
+        assert_eq!(unsigned(b"18446744073709551616"), Err(NumberError::TooLarge));
     }
 
     #[test]
@@ -224,14 +180,8 @@ mod tests {
         assert_eq!(duration_us("12µs".as_bytes(), Unit::Seconds), Ok(12));
         assert_eq!(duration_us(b"1m2.5s", Unit::Seconds), Ok(62_500_000));
         assert_eq!(duration_us(b"0.1", Unit::Seconds), Ok(100_000));
-        assert_eq!(
-            duration_us(b"5 parsecs", Unit::Seconds),
-            Err(NumberError::NotDigits)
-        );
-        assert_eq!(
-            duration_sum_us(b"0.1, 0.2 : -", Unit::Seconds),
-            Ok(Some(300_000))
-        );
+        assert_eq!(duration_us(b"5 parsecs", Unit::Seconds), Err(NumberError::NotDigits));
+        assert_eq!(duration_sum_us(b"0.1, 0.2 : -", Unit::Seconds), Ok(Some(300_000)));
         assert_eq!(duration_sum_us(b"-", Unit::Seconds), Ok(None));
     }
 

@@ -147,9 +147,7 @@ impl<'a> Draft<'a> {
     pub(crate) fn outcome(self, needed: u16) -> Outcome<'a> {
         match self.flaw {
             None => Outcome::Parsed(self.record),
-            Some(flaw) if self.flaws == 1 && self.sound & needed == needed => {
-                Outcome::Repaired(self.record, flaw)
-            }
+            Some(flaw) if self.flaws == 1 && self.sound & needed == needed => Outcome::Repaired(self.record, flaw),
             Some(flaw) => Outcome::Rejected(flaw),
         }
     }
@@ -188,9 +186,7 @@ fn bytes_of<'a>(record: &Record<'a>, field: Field) -> &'a [u8] {
         Field::Protocol => record.protocol,
         Field::Referrer => record.referrer,
         Field::Agent => record.agent,
-        Field::Time | Field::Status | Field::Bytes | Field::RequestTime | Field::UpstreamTime => {
-            &[]
-        }
+        Field::Time | Field::Status | Field::Bytes | Field::RequestTime | Field::UpstreamTime => &[],
     }
 }
 
@@ -210,9 +206,5 @@ pub(crate) fn field_text(record: &Record<'_>, field: Field) -> Option<String> {
 }
 
 fn seconds(duration_us: u64) -> String {
-    format!(
-        "{}.{:06} s",
-        duration_us / 1_000_000,
-        duration_us % 1_000_000
-    )
+    format!("{}.{:06} s", duration_us / 1_000_000, duration_us % 1_000_000)
 }

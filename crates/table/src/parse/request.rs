@@ -67,34 +67,19 @@ fn protocol_at_any(text: &[u8], space: usize) -> Option<usize> {
     let slash = protocol.iter().position(|byte| *byte == b'/')?;
     let named = slash > 0 && protocol[..slash].iter().all(u8::is_ascii_alphabetic);
     let version = &protocol[slash + 1..];
-    let versioned = !version.is_empty()
-        && version
-            .iter()
-            .all(|byte| byte.is_ascii_digit() || *byte == b'.');
+    let versioned = !version.is_empty() && version.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.');
     (named && versioned).then_some(last + 1)
 }
 
 #[cold]
 fn read_unusual(text: &[u8]) -> Result<(), Flaw> {
-    if text.is_empty() || text == b"-" {
-        Ok(())
-    } else {
-        Err(Flaw::NotRequest)
-    }
+    if text.is_empty() || text == b"-" { Ok(()) } else { Err(Flaw::NotRequest) }
 }
 
 #[cold]
-fn read_without_protocol<'a>(
-    text: &'a [u8],
-    space: usize,
-    record: &mut Record<'a>,
-) -> Result<(), Flaw> {
+fn read_without_protocol<'a>(text: &'a [u8], space: usize, record: &mut Record<'a>) -> Result<(), Flaw> {
     let target = &text[space + 1..];
-    if target
-        .first()
-        .is_some_and(|byte| matches!(byte, b'/' | b'*'))
-        || target.windows(3).any(|part| part == b"://")
-    {
+    if target.first().is_some_and(|byte| matches!(byte, b'/' | b'*')) || target.windows(3).any(|part| part == b"://") {
         record.method = &text[..space];
         read_target(target, record);
     }

@@ -44,10 +44,7 @@ impl ClfClock {
             Some(day_us) => day_us,
             None => day_us_slow(&hms)?,
         };
-        Ok(Instant {
-            time_us: self.midnight_us + day_us,
-            zone_seconds: self.zone_seconds,
-        })
+        Ok(Instant { time_us: self.midnight_us + day_us, zone_seconds: self.zone_seconds })
     }
 
     /// Works out a date and zone that differ from the last line's.
@@ -112,11 +109,7 @@ pub(crate) fn day_us(hour: i64, minute: i64, second: i64) -> Result<i64, Flaw> {
     if hour > 23 || minute > 59 || second > 60 {
         return Err(Flaw::ImpossibleTime);
     }
-    let second_us = if second == 60 {
-        LEAP_SECOND_US
-    } else {
-        second * SECOND_US
-    };
+    let second_us = if second == 60 { LEAP_SECOND_US } else { second * SECOND_US };
     Ok((hour * 3600 + minute * 60) * SECOND_US + second_us)
 }
 
@@ -135,9 +128,7 @@ pub(crate) fn digits(text: &[u8]) -> Result<i64, Flaw> {
 pub(crate) fn month_from_name(name: [u8; 3]) -> Option<i64> {
     const NAMES: &[u8; 36] = b"janfebmaraprmayjunjulaugsepoctnovdec";
     let name = name.map(|byte| byte.to_ascii_lowercase());
-    let at = NAMES
-        .chunks_exact(3)
-        .position(|candidate| candidate == name)?;
+    let at = NAMES.chunks_exact(3).position(|candidate| candidate == name)?;
     i64::try_from(at + 1).ok()
 }
 
@@ -157,18 +148,12 @@ pub(crate) fn zone_seconds(text: &[u8]) -> Result<i32, Flaw> {
     if hour > 23 || minute > 59 {
         return Err(Flaw::ImpossibleTime);
     }
-    i32::try_from(hour * 3600 + minute * 60)
-        .map(|seconds| sign * seconds)
-        .map_err(|_| Flaw::ImpossibleTime)
+    i32::try_from(hour * 3600 + minute * 60).map(|seconds| sign * seconds).map_err(|_| Flaw::ImpossibleTime)
 }
 
 /// Days from 1970-01-01 to a date of the proleptic Gregorian calendar, years 0 to 9999.
 pub(crate) fn days_from_civil(year: i64, month: i64, day: i64) -> Result<i64, Flaw> {
-    if !(1..=12).contains(&month)
-        || day < 1
-        || day > days_in_month(year, month)
-        || !(0..=9999).contains(&year)
-    {
+    if !(1..=12).contains(&month) || day < 1 || day > days_in_month(year, month) || !(0..=9999).contains(&year) {
         return Err(Flaw::ImpossibleTime);
     }
     // Howard Hinnant's days_from_civil: years begin in March, so that the leap day comes last.
@@ -193,45 +178,19 @@ fn days_in_month(year: i64, month: i64) -> i64 {
 /// RFC 3339 and its everyday relatives: `2024-01-02T03:04:05.678Z`, a space for the `T`, a comma for the
 /// point, a slash for the hyphen, `+0100` for `+01:00`, no zone for UTC. A fraction is cut to microseconds.
 pub(crate) fn iso(text: &[u8]) -> Result<Instant, Flaw> {
-    let (
-        &[
-            y3,
-            y2,
-            y1,
-            y0,
-            b'-' | b'/',
-            m1,
-            m0,
-            b'-' | b'/',
-            d1,
-            d0,
-            b'T' | b't' | b' ',
-            ref hms @ ..,
-        ],
-        rest,
-    ) = text.split_first_chunk::<19>().ok_or(Flaw::NotTime)?
+    let (&[y3, y2, y1, y0, b'-' | b'/', m1, m0, b'-' | b'/', d1, d0, b'T' | b't' | b' ', ref hms @ ..], rest) =
+        text.split_first_chunk::<19>().ok_or(Flaw::NotTime)?
     else {
         return Err(Flaw::NotTime);
     };
-    let days = days_from_civil(
-        digits(&[y3, y2, y1, y0])?,
-        digits(&[m1, m0])?,
-        digits(&[d1, d0])?,
-    )?;
+    let days = days_from_civil(digits(&[y3, y2, y1, y0])?, digits(&[m1, m0])?, digits(&[d1, d0])?)?;
     let whole_us = day_us_slow(hms)?;
     let (fraction_us, zone) = fraction_us(rest)?;
     let zone = zone.strip_prefix(b" ").unwrap_or(zone);
-    let zone_seconds = if zone.is_empty() {
-        0
-    } else {
-        zone_seconds(zone)?
-    };
+    let zone_seconds = if zone.is_empty() { 0 } else { zone_seconds(zone)? };
     let leap = whole_us % SECOND_US != 0;
     let local_us = days * 86_400 * SECOND_US + whole_us + if leap { 0 } else { fraction_us };
-    Ok(Instant {
-        time_us: local_us - i64::from(zone_seconds) * SECOND_US,
-        zone_seconds,
-    })
+    Ok(Instant { time_us: local_us - i64::from(zone_seconds) * SECOND_US, zone_seconds })
 }
 
 /// A leading `.678` in microseconds, and what follows it.
@@ -251,21 +210,11 @@ fn fraction_us(text: &[u8]) -> Result<(i64, &[u8]), Flaw> {
 /// The instant as `2015-05-17T10:05:03+00:00` in the log's own zone, with a fraction if it has one.
 pub(crate) fn rfc3339(time_us: i64, zone_seconds: i32) -> String {
     let local_us = time_us.saturating_add(i64::from(zone_seconds) * SECOND_US);
-    let (seconds, fraction_us) = (
-        local_us.div_euclid(SECOND_US),
-        local_us.rem_euclid(SECOND_US),
-    );
+    let (seconds, fraction_us) = (local_us.div_euclid(SECOND_US), local_us.rem_euclid(SECOND_US));
     let (year, month, day) = civil_from_days(seconds.div_euclid(86_400));
     let second = seconds.rem_euclid(86_400);
-    let fraction = if fraction_us == 0 {
-        String::new()
-    } else {
-        format!(".{fraction_us:06}")
-    };
-    let (sign, zone) = (
-        if zone_seconds < 0 { '-' } else { '+' },
-        zone_seconds.unsigned_abs(),
-    );
+    let fraction = if fraction_us == 0 { String::new() } else { format!(".{fraction_us:06}") };
+    let (sign, zone) = (if zone_seconds < 0 { '-' } else { '+' }, zone_seconds.unsigned_abs());
     format!(
         "{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}{fraction}{sign}{:02}:{:02}",
         second / 3600,
@@ -280,8 +229,7 @@ pub(crate) fn rfc3339(time_us: i64, zone_seconds: i32) -> String {
 fn civil_from_days(days: i64) -> (i64, i64, i64) {
     let shifted = days + 719_468;
     let (era, day_of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
-    let year_of_era =
-        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let month_from_march = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
@@ -301,18 +249,9 @@ mod tests {
 
     #[test]
     fn clf_known_instants() {
-        assert_eq!(
-            clf("10/Oct/2000:13:55:36 -0700"),
-            Ok(Instant {
-                time_us: 971_211_336_000_000,
-                zone_seconds: -25_200
-            })
-        );
+        assert_eq!(clf("10/Oct/2000:13:55:36 -0700"), Ok(Instant { time_us: 971_211_336_000_000, zone_seconds: -25_200 }));
         assert_eq!(clf("01/Jan/1970:00:00:00 +0000").map(|i| i.time_us), Ok(0));
-        assert_eq!(
-            clf("31/Dec/2016:23:59:60 +0000").map(|i| i.time_us),
-            Ok(1_483_228_799_999_999)
-        );
+        assert_eq!(clf("31/Dec/2016:23:59:60 +0000").map(|i| i.time_us), Ok(1_483_228_799_999_999));
         assert_eq!(clf("29/Feb/2023:00:00:00 +0000"), Err(Flaw::ImpossibleTime));
         assert_eq!(clf("29/Feb/2024:24:00:00 +0000"), Err(Flaw::ImpossibleTime));
         assert_eq!(clf("29/Feb/2024:2:000:00 +0000"), Err(Flaw::NotTime));
@@ -322,12 +261,7 @@ mod tests {
     #[test]
     fn day_us_fast_takes_every_second_of_a_day_and_nothing_else() {
         for second in 0..86_400u32 {
-            let text = format!(
-                "{:02}:{:02}:{:02}",
-                second / 3600,
-                second / 60 % 60,
-                second % 60
-            );
+            let text = format!("{:02}:{:02}:{:02}", second / 3600, second / 60 % 60, second % 60);
             let fixed = <[u8; 8]>::try_from(text.as_bytes()).expect("eight bytes");
             assert_eq!(day_us_fast(fixed), Some(i64::from(second) * SECOND_US));
         }
@@ -335,39 +269,18 @@ mod tests {
             for byte in 0..=255u8 {
                 let mut text = *b"11:11:11";
                 text[at] = byte;
-                assert_eq!(
-                    day_us_fast(text).is_some(),
-                    day_us_slow(&text).is_ok_and(|us| us % SECOND_US == 0),
-                    "{text:?}"
-                );
+                assert_eq!(day_us_fast(text).is_some(), day_us_slow(&text).is_ok_and(|us| us % SECOND_US == 0), "{text:?}");
             }
         }
     }
 
     #[test]
     fn iso_and_its_relatives() {
-        let expect = |time_us, zone_seconds| {
-            Ok(Instant {
-                time_us,
-                zone_seconds,
-            })
-        };
-        assert_eq!(
-            iso(b"2022-03-09T21:30:01.5241024Z"),
-            expect(1_646_861_401_524_102, 0)
-        );
-        assert_eq!(
-            iso(b"2022-03-09T22:30:01+01:00"),
-            expect(1_646_861_401_000_000, 3600)
-        );
-        assert_eq!(
-            iso(b"2022-03-09 22:30:01,5 +0100"),
-            expect(1_646_861_401_500_000, 3600)
-        );
-        assert_eq!(
-            iso(b"2022-03-09T21:30:01"),
-            expect(1_646_861_401_000_000, 0)
-        );
+        let expect = |time_us, zone_seconds| Ok(Instant { time_us, zone_seconds });
+        assert_eq!(iso(b"2022-03-09T21:30:01.5241024Z"), expect(1_646_861_401_524_102, 0));
+        assert_eq!(iso(b"2022-03-09T22:30:01+01:00"), expect(1_646_861_401_000_000, 3600));
+        assert_eq!(iso(b"2022-03-09 22:30:01,5 +0100"), expect(1_646_861_401_500_000, 3600));
+        assert_eq!(iso(b"2022-03-09T21:30:01"), expect(1_646_861_401_000_000, 0));
         assert_eq!(iso(b"2022-13-09T21:30:01Z"), Err(Flaw::ImpossibleTime));
         assert_eq!(iso(b"2022-03-09T21:30:01X"), Err(Flaw::NotTime));
         assert_eq!(iso(b"2022-03-09T21:30:0"), Err(Flaw::NotTime));

@@ -36,90 +36,33 @@ fn what_is_said_about_bad_lines() {
     assert_outcome(&format!(r#"{head} "GET / HTTP/1.1" 200 5 {rest}"#), "ok");
     assert_outcome(&format!("{head} \"GET / HTTP/1.1\" 200 5 {rest}\r"), "ok");
     assert_outcome(&format!("{head} \"GET / HTTP/1.1\" 200 5 {rest}  "), "ok");
-    assert_outcome(
-        &format!("\u{feff}{head} \"GET / HTTP/1.1\" 200 5 {rest}"),
-        "ok",
-    );
+    assert_outcome(&format!("\u{feff}{head} \"GET / HTTP/1.1\" 200 5 {rest}"), "ok");
     assert_outcome(&format!(r#"{head} "-" 408 - {rest}"#), "ok");
     assert_outcome(&format!(r#"{head} "" 400 0 {rest}"#), "ok");
     assert_outcome(&format!(r#"{head} "GET / HTTP/1.1" - - {rest}"#), "ok");
-    assert_outcome(
-        &format!(r#"{head} "\x16\x03\x01\x00" 400 157 {rest}"#),
-        "repaired: request is not 'METHOD target PROTOCOL'",
-    );
-    assert_outcome(
-        &format!(r#"{head} "GET /" 400 157 {rest}"#),
-        "repaired: request is not 'METHOD target PROTOCOL'",
-    );
-    assert_outcome(
-        &format!(r#"{head} "GET / HTTP/1.1" 200 5x {rest}"#),
-        "repaired: number of bytes is not a number",
-    );
+    assert_outcome(&format!(r#"{head} "\x16\x03\x01\x00" 400 157 {rest}"#), "repaired: request is not 'METHOD target PROTOCOL'");
+    assert_outcome(&format!(r#"{head} "GET /" 400 157 {rest}"#), "repaired: request is not 'METHOD target PROTOCOL'");
+    assert_outcome(&format!(r#"{head} "GET / HTTP/1.1" 200 5x {rest}"#), "repaired: number of bytes is not a number");
     assert_outcome(
         &format!(r#"{head} "GET / HTTP/1.1" 200 99999999999999999999 {rest}"#),
         "repaired: number of bytes does not fit in 64 bits",
     );
-    assert_outcome(
-        &format!(r#"{head} "GET / HTTP/1.1" 099 5 {rest}"#),
-        "rejected: status is not between 100 and 999",
-    );
-    assert_outcome(
-        &format!(r#"{head} "GET / HTTP/1.1" 1000 5 {rest}"#),
-        "rejected: status is not between 100 and 999",
-    );
-    assert_outcome(
-        &format!(r#"{head} "GET / HTTP/1.1" OK 5 {rest}"#),
-        "rejected: status is not a number",
-    );
-    assert_outcome(
-        &format!(r#"{head} "GET / HTTP/1.1" 200"#),
-        "repaired: the line ends before the number of bytes",
-    );
-    assert_outcome(
-        &format!(r#"{head} "GET / HTTP/1.1" 200 5"#),
-        "repaired: the line ends before the referrer",
-    );
-    assert_outcome(
-        &format!(r#"{head} "GET / HTTP/1.1" 200 5 "http://x"#),
-        "repaired: no closing \"\\\"\" after the referrer",
-    );
-    assert_outcome(
-        &format!(r#"{head} "GET / HTTP/1.1" 200 5 "http://x""#),
-        "repaired: the line ends before the agent",
-    );
-    assert_outcome(
-        &format!(r#"{head} "GET / HTTP/1.1"#),
-        "rejected: no closing \"\\\"\" after the request",
-    );
-    assert_outcome(
-        "1.2.3.4 - - [17/May/2015:10:05:03 +0000",
-        "rejected: no closing \"]\" after the time",
-    );
-    assert_outcome(
-        "1.2.3.4",
-        "rejected: the line ends before the unnamed field",
-    );
-    assert_outcome(
-        &"x".repeat(100_000),
-        "rejected: the line ends before the unnamed field",
-    );
+    assert_outcome(&format!(r#"{head} "GET / HTTP/1.1" 099 5 {rest}"#), "rejected: status is not between 100 and 999");
+    assert_outcome(&format!(r#"{head} "GET / HTTP/1.1" 1000 5 {rest}"#), "rejected: status is not between 100 and 999");
+    assert_outcome(&format!(r#"{head} "GET / HTTP/1.1" OK 5 {rest}"#), "rejected: status is not a number");
+    assert_outcome(&format!(r#"{head} "GET / HTTP/1.1" 200"#), "repaired: the line ends before the number of bytes");
+    assert_outcome(&format!(r#"{head} "GET / HTTP/1.1" 200 5"#), "repaired: the line ends before the referrer");
+    assert_outcome(&format!(r#"{head} "GET / HTTP/1.1" 200 5 "http://x"#), "repaired: no closing \"\\\"\" after the referrer");
+    assert_outcome(&format!(r#"{head} "GET / HTTP/1.1" 200 5 "http://x""#), "repaired: the line ends before the agent");
+    assert_outcome(&format!(r#"{head} "GET / HTTP/1.1"#), "rejected: no closing \"\\\"\" after the request");
+    assert_outcome("1.2.3.4 - - [17/May/2015:10:05:03 +0000", "rejected: no closing \"]\" after the time");
+    assert_outcome("1.2.3.4", "rejected: the line ends before the unnamed field");
+    assert_outcome(&"x".repeat(100_000), "rejected: the line ends before the unnamed field");
     let at = |time: &str| format!(r#"1.2.3.4 - - [{time}] "GET / HTTP/1.1" 200 5 {rest}"#);
-    assert_outcome(
-        &at("31/Apr/2015:10:05:03 +0000"),
-        "rejected: there is no such date or time",
-    );
-    assert_outcome(
-        &at("17/May/2015:24:05:03 +0000"),
-        "rejected: there is no such date or time",
-    );
-    assert_outcome(
-        &at("17/May/2015:10:05:03"),
-        "rejected: time is not written as the format says",
-    );
-    assert_outcome(
-        &at("17/Mai/2015:10:05:03 +0000"),
-        "rejected: time is not written as the format says",
-    );
+    assert_outcome(&at("31/Apr/2015:10:05:03 +0000"), "rejected: there is no such date or time");
+    assert_outcome(&at("17/May/2015:24:05:03 +0000"), "rejected: there is no such date or time");
+    assert_outcome(&at("17/May/2015:10:05:03"), "rejected: time is not written as the format says");
+    assert_outcome(&at("17/Mai/2015:10:05:03 +0000"), "rejected: time is not written as the format says");
     assert_outcome(&at("-"), "ok");
 }
 
@@ -128,28 +71,15 @@ fn what_is_kept_of_bad_lines() {
     let mut parser = combined();
     let line = r#"1.2.3.4 - - [17/May/2015:10:05:03 +0000] "\x16\x03\x01" 400 157 "-" "a""#;
     let (_, record) = outcome(&mut parser, line);
-    assert_eq!(
-        (record.method, record.path, record.status, record.bytes),
-        (&b""[..], &b""[..], 400, Some(157))
-    );
+    assert_eq!((record.method, record.path, record.status, record.bytes), (&b""[..], &b""[..], 400, Some(157)));
     let line = r#"1.2.3.4 - - [17/May/2015:10:05:03 +0000] "GET /x?y" 200 5 "-" "a""#;
     let (_, record) = outcome(&mut parser, line);
-    assert_eq!(
-        (record.method, record.path, record.query, record.protocol),
-        (&b"GET"[..], &b"/x"[..], &b"y"[..], &b""[..])
-    );
+    assert_eq!((record.method, record.path, record.query, record.protocol), (&b"GET"[..], &b"/x"[..], &b"y"[..], &b""[..]));
     let line = r#"1.2.3.4 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 5 "http://x"#;
     let (_, record) = outcome(&mut parser, line);
-    assert_eq!(
-        (record.referrer, record.agent),
-        (&b"http://x"[..], &b""[..])
-    );
+    assert_eq!((record.referrer, record.agent), (&b"http://x"[..], &b""[..]));
     let line = r#"1.2.3.4 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 5"#;
-    assert_eq!(
-        outcome(&mut parser, line).1.bytes,
-        None,
-        "it may be half a number"
-    );
+    assert_eq!(outcome(&mut parser, line).1.bytes, None, "it may be half a number");
     let line = r#"1.2.3.4 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 5 "#;
     assert_eq!(outcome(&mut parser, line).1.bytes, Some(5));
 }
@@ -161,49 +91,19 @@ fn requests_of_every_kind() {
         let line = format!(r#"h - - [17/May/2015:10:05:03 +0000] "{request}" 200 5 "-" "a""#);
         let (said, record) = outcome(&mut parser, &line);
         let text = |field: &[u8]| String::from_utf8_lossy(field).into_owned();
-        (
-            said == "ok",
-            text(record.method),
-            text(record.path),
-            text(record.query),
-            text(record.protocol),
-        )
+        (said == "ok", text(record.method), text(record.path), text(record.query), text(record.protocol))
     };
     let of = |method: &str, path: &str, query: &str, protocol: &str| {
-        (
-            true,
-            method.to_owned(),
-            path.to_owned(),
-            query.to_owned(),
-            protocol.to_owned(),
-        )
+        (true, method.to_owned(), path.to_owned(), query.to_owned(), protocol.to_owned())
     };
-    assert_eq!(
-        request("GET /a?b?c HTTP/1.1"),
-        of("GET", "/a", "b?c", "HTTP/1.1")
-    );
-    assert_eq!(
-        request("GET http://h/a?b HTTP/1.1"),
-        of("GET", "http://h/a", "b", "HTTP/1.1")
-    );
-    assert_eq!(
-        request("CONNECT h:443 HTTP/1.1"),
-        of("CONNECT", "h:443", "", "HTTP/1.1")
-    );
-    assert_eq!(
-        request("OPTIONS * HTTP/1.0"),
-        of("OPTIONS", "*", "", "HTTP/1.0")
-    );
-    assert_eq!(
-        request("VERSION-CONTROL / HTTP/2"),
-        of("VERSION-CONTROL", "/", "", "HTTP/2")
-    );
+    assert_eq!(request("GET /a?b?c HTTP/1.1"), of("GET", "/a", "b?c", "HTTP/1.1"));
+    assert_eq!(request("GET http://h/a?b HTTP/1.1"), of("GET", "http://h/a", "b", "HTTP/1.1"));
+    assert_eq!(request("CONNECT h:443 HTTP/1.1"), of("CONNECT", "h:443", "", "HTTP/1.1"));
+    assert_eq!(request("OPTIONS * HTTP/1.0"), of("OPTIONS", "*", "", "HTTP/1.0"));
+    assert_eq!(request("VERSION-CONTROL / HTTP/2"), of("VERSION-CONTROL", "/", "", "HTTP/2"));
     assert_eq!(request("PRI * HTTP/2.0"), of("PRI", "*", "", "HTTP/2.0"));
     assert_eq!(request("GET /a b HTTP/3"), of("GET", "/a b", "", "HTTP/3"));
-    assert_eq!(
-        request("DESCRIBE rtsp://h/a RTSP/1.0"),
-        of("DESCRIBE", "rtsp://h/a", "", "RTSP/1.0")
-    );
+    assert_eq!(request("DESCRIBE rtsp://h/a RTSP/1.0"), of("DESCRIBE", "rtsp://h/a", "", "RTSP/1.0"));
     assert!(!request("GET HTTP/1.1").0);
     assert!(!request("G=T / HTTP/1.1").0);
     assert!(!request("GET / HTTP/").0);
@@ -219,10 +119,7 @@ static PARSERS: LazyLock<Vec<Parser>> = LazyLock::new(|| {
         "$remote_addr $upstream_response_time $request_time$pipe [$time_iso8601] $host$request_uri \"$http_referer\" $status $msec",
         r#"{"a":"$time_local","b":{"c":"$request","d":$status}}"#,
     ];
-    formats
-        .iter()
-        .map(|text| Parser::new(&Format::parse(text).expect("sound")))
-        .collect()
+    formats.iter().map(|text| Parser::new(&Format::parse(text).expect("sound"))).collect()
 });
 
 /// Bytes of which lines of all formats are made, so that random lines get far into the parsers.
@@ -303,34 +200,17 @@ proptest! {
 #[test]
 fn nesting_costs_no_stack() {
     let mut parser = Parser::new(&Format::named("json").expect("known"));
-    for open in [
-        "[",
-        "{\"a\":",
-        "{\"request\":",
-        "{\"_\":",
-        "{\"request\":{\"_\":",
-    ] {
+    for open in ["[", "{\"a\":", "{\"request\":", "{\"_\":", "{\"request\":{\"_\":"] {
         for head in ["{\"x\":", "{\"request\":{\"_\":", ""] {
             let line = format!("{head}{}", open.repeat(200_000));
-            assert!(matches!(
-                parser.parse(line.as_bytes()),
-                Outcome::Rejected(_)
-            ));
+            assert!(matches!(parser.parse(line.as_bytes()), Outcome::Rejected(_)));
         }
     }
 }
 
 #[test]
 fn agents_of_any_bytes_are_classified() {
-    for agent in [
-        &b"\xff\xfe bot"[..],
-        &[b'('; 100_000],
-        b"Windows ",
-        b"Mozilla/5.0 (",
-        b"DoCoMo/",
-        b"KDDI-",
-        b"bot",
-    ] {
+    for agent in [&b"\xff\xfe bot"[..], &[b'('; 100_000], b"Windows ", b"Mozilla/5.0 (", b"DoCoMo/", b"KDDI-", b"bot"] {
         let _ = rorqual_table::agent::classify(agent);
     }
     assert!(!Format::named("common").expect("known").has(Field::Agent));

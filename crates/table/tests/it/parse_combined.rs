@@ -15,10 +15,7 @@ fn combined() -> Parser {
 }
 
 fn sample_lines() -> impl Iterator<Item = &'static [u8]> {
-    SAMPLE
-        .strip_suffix(b"\n")
-        .unwrap_or(SAMPLE)
-        .split(|byte| *byte == b'\n')
+    SAMPLE.strip_suffix(b"\n").unwrap_or(SAMPLE).split(|byte| *byte == b'\n')
 }
 
 #[test]
@@ -61,20 +58,8 @@ fn the_whole_sample() {
         queries += usize::from(!record.query.is_empty());
     }
     assert_eq!(parsed, 10_000);
-    assert_eq!(
-        repaired,
-        [(8_899, Flaw::Unclosed(Spot::Field(Field::Agent), '"'))]
-    );
-    let expected = [
-        (200, 9126),
-        (206, 45),
-        (301, 164),
-        (304, 445),
-        (403, 2),
-        (404, 213),
-        (416, 2),
-        (500, 3),
-    ];
+    assert_eq!(repaired, [(8_899, Flaw::Unclosed(Spot::Field(Field::Agent), '"'))]);
+    let expected = [(200, 9126), (206, 45), (301, 164), (304, 445), (403, 2), (404, 213), (416, 2), (500, 3)];
     assert!(by_status.into_iter().eq(expected));
     assert_eq!(bytes, SAMPLE_BYTES_SENT);
     assert_eq!(queries, SAMPLE_QUERIES);
@@ -87,13 +72,8 @@ const SAMPLE_QUERIES: usize = 1_258;
 fn unterminated_agent_keeps_its_text() {
     let line = sample_lines().nth(8_898).expect("line 8899");
     let mut parser = combined();
-    let Outcome::Repaired(record, flaw) = parser.parse(line) else {
-        panic!("not repaired")
-    };
-    assert_eq!(
-        record.agent,
-        b"Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html"
-    );
+    let Outcome::Repaired(record, flaw) = parser.parse(line) else { panic!("not repaired") };
+    assert_eq!(record.agent, b"Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html");
     assert_eq!(flaw.to_string(), "no closing \"\\\"\" after the agent");
     assert_eq!((record.status, record.bytes), (200, Some(235)));
 }
@@ -102,12 +82,7 @@ fn unterminated_agent_keeps_its_text() {
 fn fast_and_slow_agree_on_the_sample() {
     let (mut fast, mut slow) = (combined(), combined());
     for line in sample_lines() {
-        assert_eq!(
-            fast.parse(line),
-            slow.parse_slow(line),
-            "{}",
-            String::from_utf8_lossy(line)
-        );
+        assert_eq!(fast.parse(line), slow.parse_slow(line), "{}", String::from_utf8_lossy(line));
     }
 }
 
@@ -201,19 +176,13 @@ proptest! {
 /// Every single byte of a line replaced by every other: the two functions agree throughout.
 #[test]
 fn fast_and_slow_agree_on_every_one_byte_change() {
-    let line =
-        br#"10.0.0.1 - u [29/Feb/2024:23:59:59 -0130] "GET /a?b=c HTTP/1.1" 200 1234567 "r" "a b""#;
+    let line = br#"10.0.0.1 - u [29/Feb/2024:23:59:59 -0130] "GET /a?b=c HTTP/1.1" 200 1234567 "r" "a b""#;
     let (mut fast, mut slow) = (combined(), combined());
     let mut changed = line.to_vec();
     for at in 0..line.len() {
         for byte in 0..=255 {
             changed[at] = byte;
-            assert_eq!(
-                fast.parse(&changed),
-                slow.parse_slow(&changed),
-                "{}",
-                String::from_utf8_lossy(&changed)
-            );
+            assert_eq!(fast.parse(&changed), slow.parse_slow(&changed), "{}", String::from_utf8_lossy(&changed));
         }
         changed[at] = line[at];
     }

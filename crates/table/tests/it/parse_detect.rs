@@ -4,23 +4,16 @@ use rorqual_table::format::{Field, Format, detect, preview};
 
 const SAMPLE: &[u8] = include_bytes!("../../../../samples/apache_combined.log");
 
-const COMBINED: &str =
-    r#"1.2.3.4 - - [17/May/2015:10:05:03 +0000] "GET /a?b HTTP/1.1" 200 5 "-" "x""#;
+const COMBINED: &str = r#"1.2.3.4 - - [17/May/2015:10:05:03 +0000] "GET /a?b HTTP/1.1" 200 5 "-" "x""#;
 
 fn found(lines: &str) -> String {
-    detect(lines.as_bytes(), &[]).map_or_else(
-        |unknown| unknown.to_string(),
-        |found| found.format.name().to_owned(),
-    )
+    detect(lines.as_bytes(), &[]).map_or_else(|unknown| unknown.to_string(), |found| found.format.name().to_owned())
 }
 
 #[test]
 fn the_sample_is_combined() {
     let found = detect(SAMPLE, &[]).expect("a known format");
-    assert_eq!(
-        (found.format.name(), found.lines, found.sound, found.sure),
-        ("combined", 200, 200, true)
-    );
+    assert_eq!((found.format.name(), found.lines, found.sound, found.sure), ("combined", 200, 200, true));
 }
 
 #[test]
@@ -28,27 +21,13 @@ fn relatives_of_the_combined_format() {
     let common = COMBINED.split_once(r#" "-" "#).expect("a referrer").0;
     assert_eq!(found(&format!("{COMBINED}\n")), "combined");
     assert_eq!(found(&format!("{common}\n")), "common");
-    assert_eq!(
-        found(&format!("example.com:80 {COMBINED}\n")),
-        "vhost_combined"
-    );
+    assert_eq!(found(&format!("example.com:80 {COMBINED}\n")), "vhost_combined");
     assert_eq!(found(&format!("{COMBINED} \"-\"\n")), "combined_forwarded");
     assert_eq!(found(&format!("{COMBINED} 0.005\n")), "combined_timed");
-    assert_eq!(
-        found(&format!("{COMBINED} 0.005 0.001, 0.002\n")),
-        "combined_upstream_timed"
-    );
+    assert_eq!(found(&format!("{COMBINED} 0.005 0.001, 0.002\n")), "combined_upstream_timed");
     assert_eq!(found(&format!("{COMBINED} 512 2048\n")), "combined_extra");
-    assert_eq!(
-        found(&format!(
-            "{COMBINED} 7 \"router@docker\" \"http://10.0.0.1:80\" 12ms\n"
-        )),
-        "traefik_common"
-    );
-    assert_eq!(
-        found("hello\nworld\n"),
-        "no known format reads the first lines, such as \"hello\""
-    );
+    assert_eq!(found(&format!("{COMBINED} 7 \"router@docker\" \"http://10.0.0.1:80\" 12ms\n")), "traefik_common");
+    assert_eq!(found("hello\nworld\n"), "no known format reads the first lines, such as \"hello\"");
     assert_eq!(found("\n\n"), "there is no line to find the format by");
 }
 
@@ -70,13 +49,7 @@ fn only_whole_lines_count() {
 
 #[test]
 fn unsure_below_nine_in_ten() {
-    let sample = |bad: usize| {
-        format!(
-            "{}{}",
-            format!("{COMBINED}\r\n").repeat(10 - bad),
-            "?\n".repeat(bad)
-        )
-    };
+    let sample = |bad: usize| format!("{}{}", format!("{COMBINED}\r\n").repeat(10 - bad), "?\n".repeat(bad));
     assert!(detect(sample(1).as_bytes(), &[]).expect("known").sure);
     let unsure = detect(sample(2).as_bytes(), &[]).expect("known");
     assert_eq!((unsure.sure, unsure.lines, unsure.sound), (false, 10, 8));
@@ -85,26 +58,17 @@ fn unsure_below_nine_in_ten() {
 #[test]
 fn a_scanners_bytes_are_not_the_formats_fault() {
     let line = COMBINED.replace("GET /a?b HTTP/1.1", r"\x16\x03\x01");
-    assert!(
-        detect(format!("{line}\n").as_bytes(), &[])
-            .expect("known")
-            .sure
-    );
+    assert!(detect(format!("{line}\n").as_bytes(), &[]).expect("known").sure);
 }
 
 #[test]
 fn the_callers_formats_come_first() {
-    let own = Format::parse(
-        r#"$remote_addr - $remote_user [$time_local] "$request" $status $bytes_sent "$http_referer" "$foo""#,
-    );
+    let own = Format::parse(r#"$remote_addr - $remote_user [$time_local] "$request" $status $bytes_sent "$http_referer" "$foo""#);
     let own = own.expect("sound");
     let detection = detect(SAMPLE, &[own]).expect("known");
     assert_eq!(detection.format.name(), "custom");
     let other = Format::parse("%h %>s").expect("sound");
-    assert_eq!(
-        detect(SAMPLE, &[other]).expect("known").format.name(),
-        "combined"
-    );
+    assert_eq!(detect(SAMPLE, &[other]).expect("known").format.name(), "combined");
 }
 
 #[test]
@@ -117,11 +81,7 @@ fn unknown_lines_are_shown_cut() {
 
 #[test]
 fn preview_shows_what_lines_have() {
-    let rows = preview(
-        &Format::named("combined").expect("known"),
-        format!("{COMBINED}\n?\n").as_bytes(),
-        5,
-    );
+    let rows = preview(&Format::named("combined").expect("known"), format!("{COMBINED}\n?\n").as_bytes(), 5);
     let expected = [
         (Field::Time, "2015-05-17T10:05:03+00:00"),
         (Field::Client, "1.2.3.4"),
@@ -134,11 +94,6 @@ fn preview_shows_what_lines_have() {
         (Field::Agent, "x"),
     ];
     assert_eq!(rows.len(), 2);
-    assert!(
-        rows[0]
-            .iter()
-            .map(|(field, text)| (*field, text.as_str()))
-            .eq(expected)
-    );
+    assert!(rows[0].iter().map(|(field, text)| (*field, text.as_str())).eq(expected));
     assert!(rows[1].is_empty());
 }

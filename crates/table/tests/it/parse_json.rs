@@ -34,11 +34,9 @@ fn as_json(record: &Record<'_>, flaw: Option<Flaw>) -> Value {
     }
     put("zone_seconds", json!(record.zone_seconds));
     put("status", json!(record.status));
-    for (name, number) in [
-        ("bytes", record.bytes),
-        ("request_time_us", record.request_time_us),
-        ("upstream_time_us", record.upstream_time_us),
-    ] {
+    for (name, number) in
+        [("bytes", record.bytes), ("request_time_us", record.request_time_us), ("upstream_time_us", record.upstream_time_us)]
+    {
         if let Some(number) = number {
             put(name, json!(number));
         }
@@ -55,16 +53,12 @@ fn as_json(record: &Record<'_>, flaw: Option<Flaw>) -> Value {
 /// The sample's format is found by itself, and each line reads as the file beside it says.
 fn assert_golden(log: &str, expected: &str, format: &str) {
     let sample = std::fs::read(samples().join(log)).expect("the sample");
-    let expected: Vec<Value> = serde_json::from_slice(
-        &std::fs::read(samples().join(expected)).expect("its expected records"),
-    )
-    .expect("JSON");
+    let expected: Vec<Value> =
+        serde_json::from_slice(&std::fs::read(samples().join(expected)).expect("its expected records")).expect("JSON");
     let found = detect(&sample, &[]).expect("a known format");
     assert_eq!((found.format.name(), found.sure), (format, true), "{log}");
     let mut parser = Parser::new(&found.format);
-    let lines = sample
-        .split(|byte| *byte == b'\n')
-        .filter(|line| !line.is_empty());
+    let lines = sample.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
     let read: Vec<Value> = lines
         .map(|line| match parser.parse(line) {
             Outcome::Parsed(record) => as_json(&record, None),
@@ -80,16 +74,8 @@ fn golden_samples() {
     assert_golden("caddy.json.log", "caddy.json.expected.json", "json");
     assert_golden("traefik.json.log", "traefik.json.expected.json", "json");
     assert_golden("nginx.json.log", "nginx.json.expected.json", "json");
-    assert_golden(
-        "nginx_main.log",
-        "nginx_main.expected.json",
-        "combined_forwarded",
-    );
-    assert_golden(
-        "vhost_combined.log",
-        "vhost_combined.expected.json",
-        "vhost_combined",
-    );
+    assert_golden("nginx_main.log", "nginx_main.expected.json", "combined_forwarded");
+    assert_golden("vhost_combined.log", "vhost_combined.expected.json", "vhost_combined");
 }
 
 fn json_parser() -> Parser {
@@ -110,56 +96,25 @@ fn what_is_no_json_access_line() {
     assert_eq!(said("  "), "blank");
     assert_eq!(said("hello"), "rejected: not a JSON object at byte 0");
     assert_eq!(said("[1]"), "rejected: not a JSON object at byte 0");
-    assert_eq!(
-        said("{}"),
-        "rejected: the JSON object has neither a status nor a request"
-    );
+    assert_eq!(said("{}"), "rejected: the JSON object has neither a status nor a request");
     assert_eq!(
         said(r#"{"level":"info","ts":1646861401.5,"msg":"serving initial configuration"}"#),
         "rejected: the JSON object has neither a status nor a request"
     );
-    assert_eq!(
-        said(r#"{"ts":1646861401,"status":200,"size":1"#),
-        "repaired: not a JSON object at byte 38"
-    );
-    assert_eq!(
-        said(r#"{"ts":1646861401,"status":200,"uri":"/a"#),
-        "repaired: not a JSON object at byte 39"
-    );
-    assert_eq!(
-        said(r#"{"ts":1646861401,"size":1"#),
-        "rejected: not a JSON object at byte 25"
-    );
-    assert_eq!(
-        said(r#"{"ts":1646861401,"status":200} {}"#),
-        "repaired: there is text after the last field"
-    );
-    assert_eq!(
-        said(r#"{"ts":"yesterday","status":200}"#),
-        "rejected: time is not written as the format says"
-    );
-    assert_eq!(
-        said(r#"{"ts":1,"status":2000}"#),
-        "rejected: status is not between 100 and 999"
-    );
-    assert_eq!(
-        said(r#"{"ts":1,"status":200,"size":-1}"#),
-        "repaired: number of bytes is not a number"
-    );
-    assert_eq!(
-        said(r#"{"ts":1,"status":200,"duration":"soon"}"#),
-        "repaired: request time is not a number"
-    );
-    assert_eq!(
-        said(r#"{"ts":1e300,"status":200}"#),
-        "rejected: time is not written as the format says"
-    );
+    assert_eq!(said(r#"{"ts":1646861401,"status":200,"size":1"#), "repaired: not a JSON object at byte 38");
+    assert_eq!(said(r#"{"ts":1646861401,"status":200,"uri":"/a"#), "repaired: not a JSON object at byte 39");
+    assert_eq!(said(r#"{"ts":1646861401,"size":1"#), "rejected: not a JSON object at byte 25");
+    assert_eq!(said(r#"{"ts":1646861401,"status":200} {}"#), "repaired: there is text after the last field");
+    assert_eq!(said(r#"{"ts":"yesterday","status":200}"#), "rejected: time is not written as the format says");
+    assert_eq!(said(r#"{"ts":1,"status":2000}"#), "rejected: status is not between 100 and 999");
+    assert_eq!(said(r#"{"ts":1,"status":200,"size":-1}"#), "repaired: number of bytes is not a number");
+    assert_eq!(said(r#"{"ts":1,"status":200,"duration":"soon"}"#), "repaired: request time is not a number");
+    assert_eq!(said(r#"{"ts":1e300,"status":200}"#), "rejected: time is not written as the format says");
 }
 
 #[test]
 fn keys_in_any_order_case_and_number() {
-    let expected =
-        json!({"time_us": 1_000_000, "zone_seconds": 0, "status": 404, "path": "/b", "bytes": 7});
+    let expected = json!({"time_us": 1_000_000, "zone_seconds": 0, "status": 404, "path": "/b", "bytes": 7});
     for line in [
         r#"{"ts":1,"status":404,"uri":"/b","size":7}"#,
         r#" { "SIZE" : "7" , "Uri" : "/b" , "Status" : "404" , "TS" : "1" } "#,
@@ -177,31 +132,17 @@ fn times_and_durations_in_every_unit() {
     let record = |members: &str| {
         let line = format!(r#"{{{members},"status":200}}"#);
         match json_parser().parse(line.as_bytes()) {
-            Outcome::Parsed(record) => (
-                record.time_us,
-                record.request_time_us,
-                record.upstream_time_us,
-            ),
+            Outcome::Parsed(record) => (record.time_us, record.request_time_us, record.upstream_time_us),
             other => panic!("{line}: {other:?}"),
         }
     };
     let second = Some(1_646_861_401_000_000);
-    for time in [
-        "1646861401",
-        "1646861401000",
-        "1646861401000000",
-        "1646861401000000000",
-        r#""1646861401.0""#,
-        "1.646861401e9",
-    ] {
+    for time in ["1646861401", "1646861401000", "1646861401000000", "1646861401000000000", r#""1646861401.0""#, "1.646861401e9"] {
         assert_eq!(record(&format!(r#""ts":{time}"#)).0, second, "{time}");
     }
-    for time in [
-        "2022-03-09T21:30:01Z",
-        "2022-03-09T22:30:01.000+0100",
-        "[09/Mar/2022:21:30:01 +0000]",
-        "2022/03/09 21:30:01.000",
-    ] {
+    for time in
+        ["2022-03-09T21:30:01Z", "2022-03-09T22:30:01.000+0100", "[09/Mar/2022:21:30:01 +0000]", "2022/03/09 21:30:01.000"]
+    {
         assert_eq!(record(&format!(r#""time":"{time}""#)).0, second, "{time}");
     }
     for duration in [
@@ -216,10 +157,7 @@ fn times_and_durations_in_every_unit() {
     ] {
         assert_eq!(record(duration).1, Some(250_000), "{duration}");
     }
-    assert_eq!(
-        record(r#""upstream_response_time":"0.1, 0.2 : -""#).2,
-        Some(300_000)
-    );
+    assert_eq!(record(r#""upstream_response_time":"0.1, 0.2 : -""#).2, Some(300_000));
     assert_eq!(record(r#""OriginDuration":1500"#).2, Some(1));
 }
 
@@ -227,20 +165,9 @@ fn times_and_durations_in_every_unit() {
 fn a_parser_forgets_the_last_line() {
     let mut parser = json_parser();
     let first = br#"{"ts":1,"status":200,"uri":"/\u0061","user_agent":"\"x\"","size":3}"#;
-    assert!(
-        matches!(parser.parse(first), Outcome::Parsed(record) if record.path == b"/a" && record.agent == b"\"x\"")
-    );
-    let Outcome::Parsed(record) = parser.parse(br#"{"ts":2,"status":201}"#) else {
-        panic!("not parsed")
-    };
-    assert_eq!(
-        record,
-        Record {
-            time_us: Some(2_000_000),
-            status: 201,
-            ..Record::default()
-        }
-    );
+    assert!(matches!(parser.parse(first), Outcome::Parsed(record) if record.path == b"/a" && record.agent == b"\"x\""));
+    let Outcome::Parsed(record) = parser.parse(br#"{"ts":2,"status":201}"#) else { panic!("not parsed") };
+    assert_eq!(record, Record { time_us: Some(2_000_000), status: 201, ..Record::default() });
 }
 
 #[test]
@@ -248,12 +175,8 @@ fn more_keys_than_the_memo_holds() {
     let mut parser = json_parser();
     for round in 0..3 {
         for key in 0..2_000 {
-            let line = format!(
-                r#"{{"ts":1,"key{key}":{round},"status":200,"request":{{"uri":"/{key}","k{key}":1}}}}"#
-            );
-            let Outcome::Parsed(record) = parser.parse(line.as_bytes()) else {
-                panic!("{line}")
-            };
+            let line = format!(r#"{{"ts":1,"key{key}":{round},"status":200,"request":{{"uri":"/{key}","k{key}":1}}}}"#);
+            let Outcome::Parsed(record) = parser.parse(line.as_bytes()) else { panic!("{line}") };
             assert_eq!(record.path, format!("/{key}").as_bytes());
         }
     }
@@ -262,8 +185,5 @@ fn more_keys_than_the_memo_holds() {
 #[test]
 fn detection_narrows_json_to_the_fields_seen() {
     let found = detect(b"{\"ts\":1,\"status\":200,\"uri\":\"/\"}\n", &[]).expect("json");
-    assert_eq!(
-        found.format.fields().collect::<Vec<_>>(),
-        [Field::Time, Field::Path, Field::Status]
-    );
+    assert_eq!(found.format.fields().collect::<Vec<_>>(), [Field::Time, Field::Path, Field::Status]);
 }

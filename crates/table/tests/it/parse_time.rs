@@ -20,12 +20,8 @@ const ISO: &str = "$time_iso8601 $status";
 const PIECES: &str = "%{%y %j %I:%M:%S %p %z}t %s";
 
 /// The formats, compiled once.
-static FORMATS: LazyLock<HashMap<&str, Format>> = LazyLock::new(|| {
-    [CLF, ISO, PIECES, "json"]
-        .into_iter()
-        .map(|text| (text, Format::parse(text).expect("sound")))
-        .collect()
-});
+static FORMATS: LazyLock<HashMap<&str, Format>> =
+    LazyLock::new(|| [CLF, ISO, PIECES, "json"].into_iter().map(|text| (text, Format::parse(text).expect("sound"))).collect());
 
 fn time_of(format: &str, line: &str) -> Option<(i64, i32)> {
     let mut parser = Parser::new(&FORMATS[format]);
@@ -74,18 +70,9 @@ proptest! {
 fn a_flawed_date_is_not_remembered() {
     let mut parser = Parser::new(&FORMATS[CLF]);
     for _ in 0..2 {
-        assert!(matches!(
-            parser.parse(b"[31/Feb/2015:10:05:03 +0000] 200"),
-            Outcome::Rejected(_)
-        ));
-        assert!(matches!(
-            parser.parse(b"[28/Feb/2015:10:05:03 +0000] 200"),
-            Outcome::Parsed(_)
-        ));
-        assert!(matches!(
-            parser.parse(b"[28/Feb/2015:10:05:03 +9900] 200"),
-            Outcome::Rejected(_)
-        ));
+        assert!(matches!(parser.parse(b"[31/Feb/2015:10:05:03 +0000] 200"), Outcome::Rejected(_)));
+        assert!(matches!(parser.parse(b"[28/Feb/2015:10:05:03 +0000] 200"), Outcome::Parsed(_)));
+        assert!(matches!(parser.parse(b"[28/Feb/2015:10:05:03 +9900] 200"), Outcome::Rejected(_)));
     }
 }
 
@@ -93,15 +80,10 @@ fn a_flawed_date_is_not_remembered() {
 fn every_day_of_eight_hundred_years() {
     let mut parser = Parser::new(&FORMATS[CLF]);
     let mut date = jiff::civil::date(1600, 1, 1);
-    let mut days = Timestamp::from_second(-11_676_096_000)
-        .expect("in range")
-        .as_second()
-        / 86_400;
+    let mut days = Timestamp::from_second(-11_676_096_000).expect("in range").as_second() / 86_400;
     while date.year() < 2400 {
         let line = format!("[{} 200", date.strftime("%d/%b/%Y:00:00:00 +0000]"));
-        let Outcome::Parsed(record) = parser.parse(line.as_bytes()) else {
-            panic!("{line}")
-        };
+        let Outcome::Parsed(record) = parser.parse(line.as_bytes()) else { panic!("{line}") };
         assert_eq!(record.time_us, Some(days * 86_400_000_000), "{line}");
         date = date.tomorrow().expect("in range");
         days += 1;

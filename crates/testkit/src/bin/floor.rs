@@ -1,9 +1,5 @@
 //! `floor THREADS BLOCK_BYTES FILE…`: reads every byte and does nothing with it. No counter can be faster.
-#![allow(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a development tool; printing is its interface"
-)]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a development tool; printing is its interface")]
 
 use std::error::Error;
 use std::fs::File;
@@ -35,9 +31,7 @@ fn run(args: &[String]) -> Result<u64, Box<dyn Error>> {
         return Err("THREADS and BLOCK_BYTES start at 1".into());
     }
     let mut buffers = vec![vec![0; block_bytes]; threads];
-    files.iter().try_fold(0, |sum, path| {
-        Ok(sum + read_file(&File::open(path)?, &mut buffers)?)
-    })
+    files.iter().try_fold(0, |sum, path| Ok(sum + read_file(&File::open(path)?, &mut buffers)?))
 }
 
 /// One thread a buffer, each with its own contiguous part of the file.
@@ -47,18 +41,9 @@ fn read_file(file: &File, buffers: &mut [Vec<u8>]) -> io::Result<u64> {
         let parts = (0u64..).map(|index| index * part_bytes);
         let readers: Vec<_> = parts
             .zip(buffers)
-            .map(|(start, buffer)| {
-                scope.spawn(move || read_part(file, start, start + part_bytes, buffer))
-            })
+            .map(|(start, buffer)| scope.spawn(move || read_part(file, start, start + part_bytes, buffer)))
             .collect();
-        readers
-            .into_iter()
-            .map(|reader| {
-                reader
-                    .join()
-                    .map_err(|_| io::Error::other("a reader panicked"))?
-            })
-            .sum()
+        readers.into_iter().map(|reader| reader.join().map_err(|_| io::Error::other("a reader panicked"))?).sum()
     })
 }
 

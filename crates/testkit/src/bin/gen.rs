@@ -1,9 +1,5 @@
 //! `gen`: makes the files of the tests and the benchmark.
-#![allow(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a development tool; printing is its interface"
-)]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a development tool; printing is its interface")]
 
 use rorqual_testkit::generate::{self, AccessLog, DistinctLog, Written};
 use std::error::Error;
@@ -30,10 +26,7 @@ type Outcome = Result<Written, Box<dyn Error>>;
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    if args
-        .first()
-        .is_some_and(|first| first == "--help" || first == "-h")
-    {
+    if args.first().is_some_and(|first| first == "--help" || first == "-h") {
         print!("{USAGE}");
         return ExitCode::SUCCESS;
     }
@@ -55,35 +48,19 @@ fn run(args: &[String]) -> Outcome {
         ["access", out, bytes] => access(out, size(bytes)?, generate::SEED_DEFAULT),
         ["access", out, bytes, seed] => access(out, size(bytes)?, seed.parse()?),
         ["distinct", out, bytes] => distinct(out, size(bytes)?, generate::SEED_DEFAULT, None),
-        ["distinct", out, bytes, "--truth", truth] => {
-            distinct(out, size(bytes)?, generate::SEED_DEFAULT, Some(truth))
-        }
+        ["distinct", out, bytes, "--truth", truth] => distinct(out, size(bytes)?, generate::SEED_DEFAULT, Some(truth)),
         ["distinct", out, bytes, seed] => distinct(out, size(bytes)?, seed.parse()?, None),
-        ["distinct", out, bytes, seed, "--truth", truth] => {
-            distinct(out, size(bytes)?, seed.parse()?, Some(truth))
-        }
-        ["nul", out, log, nuls] => Ok(generate::write_nul_log(
-            size(log)?,
-            size(nuls)?,
-            &mut open(out)?,
-        )?),
+        ["distinct", out, bytes, seed, "--truth", truth] => distinct(out, size(bytes)?, seed.parse()?, Some(truth)),
+        ["nul", out, log, nuls] => Ok(generate::write_nul_log(size(log)?, size(nuls)?, &mut open(out)?)?),
         ["sparse", "-", ..] => Err("a hole needs a file, stdout cannot have one".into()),
-        ["sparse", out, log, hole] => Ok(generate::write_sparse_log(
-            size(log)?,
-            size(hole)?,
-            &mut File::create(out)?,
-        )?),
+        ["sparse", out, log, hole] => Ok(generate::write_sparse_log(size(log)?, size(hole)?, &mut File::create(out)?)?),
         ["gzbomb", out, bytes] => Ok(generate::write_gzip_bomb(size(bytes)?, &mut open(out)?)?),
         _ => Err(format!("these arguments are none of the forms below\n\n{USAGE}").into()),
     }
 }
 
 fn access(out: &str, bytes: u64, seed: u64) -> Outcome {
-    Ok(generate::write_lines(
-        &mut AccessLog::new(bytes, seed),
-        bytes,
-        &mut open(out)?,
-    )?)
+    Ok(generate::write_lines(&mut AccessLog::new(bytes, seed), bytes, &mut open(out)?)?)
 }
 
 fn distinct(out: &str, bytes: u64, seed: u64, truth: Option<&str>) -> Outcome {
@@ -96,21 +73,13 @@ fn distinct(out: &str, bytes: u64, seed: u64, truth: Option<&str>) -> Outcome {
 }
 
 fn open(out: &str) -> io::Result<Box<dyn Write>> {
-    Ok(if out == "-" {
-        Box::new(io::stdout().lock())
-    } else {
-        Box::new(File::create(out)?)
-    })
+    Ok(if out == "-" { Box::new(io::stdout().lock()) } else { Box::new(File::create(out)?) })
 }
 
 fn size(text: &str) -> Result<u64, String> {
     let units = [("KiB", 10), ("MiB", 20), ("GiB", 30)];
-    let unit = units
-        .iter()
-        .find_map(|(name, shift)| Some((text.strip_suffix(name)?, *shift)));
+    let unit = units.iter().find_map(|(name, shift)| Some((text.strip_suffix(name)?, *shift)));
     let (digits, shift) = unit.unwrap_or((text, 0));
     let number: Option<u64> = digits.parse().ok();
-    number
-        .and_then(|n| n.checked_mul(1 << shift))
-        .ok_or_else(|| format!("\"{text}\" is not a size (123, 64KiB, 1536MiB, 20GiB)"))
+    number.and_then(|n| n.checked_mul(1 << shift)).ok_or_else(|| format!("\"{text}\" is not a size (123, 64KiB, 1536MiB, 20GiB)"))
 }

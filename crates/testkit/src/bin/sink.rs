@@ -2,11 +2,7 @@
 //!
 //! Prints its URL as the first line. `GET` answers a bare page with the file input `#file`, `PUT` reads the body and
 //! answers how many bytes it had.
-#![allow(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a development tool; printing is its interface"
-)]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a development tool; printing is its interface")]
 
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
@@ -17,17 +13,13 @@ use hyper_util::rt::TokioIo;
 use std::io;
 use tokio::net::{TcpListener, TcpStream};
 
-const PAGE: &str =
-    "<!doctype html><meta charset=utf-8><title>sink</title><input type=file id=file>";
+const PAGE: &str = "<!doctype html><meta charset=utf-8><title>sink</title><input type=file id=file>";
 
 /// hyper reads at most this much at once; measured best for one upload on loopback.
 const READ_BYTES_MAX: usize = 1 << 20;
 
 fn main() -> io::Result<()> {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_io()
-        .build()?
-        .block_on(serve())
+    tokio::runtime::Builder::new_current_thread().enable_io().build()?.block_on(serve())
 }
 
 async fn serve() -> io::Result<()> {
@@ -40,10 +32,8 @@ async fn serve() -> io::Result<()> {
 }
 
 async fn connection(stream: TcpStream) {
-    let served = http1::Builder::new()
-        .max_buf_size(READ_BYTES_MAX)
-        .serve_connection(TokioIo::new(stream), service_fn(answer))
-        .await;
+    let served =
+        http1::Builder::new().max_buf_size(READ_BYTES_MAX).serve_connection(TokioIo::new(stream), service_fn(answer)).await;
     if let Err(error) = served {
         eprintln!("sink: {error}");
     }
@@ -52,10 +42,7 @@ async fn connection(stream: TcpStream) {
 async fn answer(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, hyper::Error> {
     if request.method() != Method::PUT {
         let mut page = Response::new(Full::from(PAGE));
-        page.headers_mut().insert(
-            "content-type",
-            hyper::header::HeaderValue::from_static("text/html"),
-        );
+        page.headers_mut().insert("content-type", hyper::header::HeaderValue::from_static("text/html"));
         return Ok(page);
     }
     let mut body = request.into_body();

@@ -89,10 +89,7 @@ fn push_with_needle(request: &[u8], out: &mut Vec<u8>) {
 }
 
 fn mean_bytes(records: &[Record]) -> f64 {
-    let fixed: usize = records
-        .iter()
-        .map(|r| r.network.len() + r.user.len() + r.request.len() + r.tail.len())
-        .sum();
+    let fixed: usize = records.iter().map(|r| r.network.len() + r.user.len() + r.request.len() + r.tail.len()).sum();
     fixed as f64 / records.len() as f64 + VARYING_BYTES
 }
 
@@ -103,8 +100,7 @@ mod tests {
 
     fn text(bytes: u64, seed: u64) -> (Vec<u8>, Written) {
         let mut out = Vec::new();
-        let written = write_lines(&mut AccessLog::new(bytes, seed), bytes, &mut out)
-            .expect("a Vec takes everything");
+        let written = write_lines(&mut AccessLog::new(bytes, seed), bytes, &mut out).expect("a Vec takes everything");
         (out, written)
     }
 
@@ -112,10 +108,7 @@ mod tests {
     fn says_truly_what_it_wrote() {
         let (out, written) = text(3_000_000, 1);
         assert_eq!(written.bytes, out.len() as u64);
-        assert_eq!(
-            written.lines,
-            memchr::memchr_iter(b'\n', &out).count() as u64
-        );
+        assert_eq!(written.lines, memchr::memchr_iter(b'\n', &out).count() as u64);
         assert!((3_000_000..3_004_000).contains(&written.bytes));
     }
 
@@ -129,10 +122,7 @@ mod tests {
     fn keeps_the_real_lines_in_order_and_every_one() {
         let (out, _) = text(3_000_000, SEED_DEFAULT);
         let records = records();
-        for (line, record) in out
-            .split_inclusive(|&byte| byte == b'\n')
-            .zip(records.iter().cycle())
-        {
+        for (line, record) in out.split_inclusive(|&byte| byte == b'\n').zip(records.iter().cycle()) {
             assert!(line.starts_with(record.network));
             assert!(line.ends_with(record.tail));
             assert!(memmem::find(line, record.request).is_some());

@@ -19,12 +19,7 @@ pub(super) struct Clock {
 
 impl Clock {
     pub(super) fn new(lines_expected: f64) -> Self {
-        Self {
-            lines_expected,
-            lines: 0,
-            day: -1,
-            stamp: Vec::new(),
-        }
+        Self { lines_expected, lines: 0, day: -1, stamp: Vec::new() }
     }
 
     /// The next line's time: `01/Jan/2025:00:00:00 +0000`.
@@ -41,17 +36,10 @@ impl Clock {
         if day != self.day {
             self.day = day;
             let date = Timestamp::from_second(day * DAY_SECONDS).unwrap_or(Timestamp::UNIX_EPOCH);
-            self.stamp = date
-                .strftime("%d/%b/%Y:%H:%M:%S +0000")
-                .to_string()
-                .into_bytes();
+            self.stamp = date.strftime("%d/%b/%Y:%H:%M:%S +0000").to_string().into_bytes();
         }
         let second = seconds.rem_euclid(DAY_SECONDS);
-        for (at, value) in [
-            (12, second / 3600),
-            (15, second / 60 % 60),
-            (18, second % 60),
-        ] {
+        for (at, value) in [(12, second / 3600), (15, second / 60 % 60), (18, second % 60)] {
             self.stamp[at] = b'0' + (value / 10) as u8;
             self.stamp[at + 1] = b'0' + (value % 10) as u8;
         }
@@ -65,9 +53,7 @@ mod tests {
     #[test]
     fn covers_ninety_days_evenly() {
         let mut clock = Clock::new(4.0);
-        let stamps: Vec<_> = (0..5)
-            .map(|_| String::from_utf8_lossy(clock.tick()).into_owned())
-            .collect();
+        let stamps: Vec<_> = (0..5).map(|_| String::from_utf8_lossy(clock.tick()).into_owned()).collect();
         assert_eq!(
             stamps,
             [

@@ -32,9 +32,7 @@ const TOP_MAX: usize = 1000;
 /// First octets that no address of the sample has.
 const NETWORKS_UNUSED: [u8; 16] = [3, 4, 6, 7, 9, 11, 13, 16, 17, 18, 19, 21, 22, 25, 26, 28];
 
-const SECTIONS: [&str; 8] = [
-    "books", "music", "films", "games", "tools", "shoes", "bikes", "lamps",
-];
+const SECTIONS: [&str; 8] = ["books", "music", "films", "games", "tools", "shoes", "bikes", "lamps"];
 
 /// The endless log; [`DistinctLog::truth`] tells what is in it so far.
 pub struct DistinctLog {
@@ -81,11 +79,7 @@ impl DistinctLog {
     #[must_use]
     pub fn new(bytes: u64, seed: u64) -> Self {
         let records = records();
-        let agents = records
-            .iter()
-            .filter_map(Record::agent)
-            .filter(|agent| agent.len() <= AGENT_BYTES_MAX)
-            .collect();
+        let agents = records.iter().filter_map(Record::agent).filter(|agent| agent.len() <= AGENT_BYTES_MAX).collect();
         Self {
             paths: Population::new(hot_paths(&records), tail_path, PATH_NEW_SHARE),
             clients: Population::new(hot_clients(&records), tail_client, CLIENT_NEW_SHARE),
@@ -100,11 +94,7 @@ impl DistinctLog {
     /// What is in the lines made so far.
     #[must_use]
     pub fn truth(&self) -> Truth {
-        Truth {
-            lines: self.lines,
-            paths: self.paths.truth(),
-            clients: self.clients.truth(),
-        }
+        Truth { lines: self.lines, paths: self.paths.truth(), clients: self.clients.truth() }
     }
 }
 
@@ -138,13 +128,7 @@ struct Population {
 impl Population {
     fn new(hot: Vec<String>, tail_text: fn(u32, &mut Vec<u8>), new_share: f64) -> Self {
         let hot_hits = vec![0; hot.len()];
-        Self {
-            hot,
-            tail_text,
-            new_share,
-            hot_hits,
-            tail_hits: Vec::new(),
-        }
+        Self { hot, tail_text, new_share, hot_hits, tail_hits: Vec::new() }
     }
 
     fn push(&mut self, random: &mut Random, out: &mut Vec<u8>) {
@@ -172,22 +156,11 @@ impl Population {
 
     fn truth(&self) -> TruthOf {
         let mut hot: HashMap<&str, u32> = HashMap::new();
-        for (value, &hits) in self
-            .hot
-            .iter()
-            .zip(&self.hot_hits)
-            .filter(|(_, hits)| **hits > 0)
-        {
+        for (value, &hits) in self.hot.iter().zip(&self.hot_hits).filter(|(_, hits)| **hits > 0) {
             *hot.entry(value).or_default() += hits;
         }
         let distinct = (hot.len() + self.tail_hits.len()) as u64;
-        let mut top: Vec<Ranked> = hot
-            .iter()
-            .map(|(value, &hits)| Ranked {
-                value: (*value).to_owned(),
-                hits,
-            })
-            .collect();
+        let mut top: Vec<Ranked> = hot.iter().map(|(value, &hits)| Ranked { value: (*value).to_owned(), hits }).collect();
         top.extend(self.tail_top());
         top.sort_unstable_by(|a, b| b.hits.cmp(&a.hits).then_with(|| a.value.cmp(&b.value)));
         top.truncate(TOP_MAX);
@@ -199,38 +172,25 @@ impl Population {
         let mut sorted = self.tail_hits.clone();
         sorted.sort_unstable_by(|a, b| b.cmp(a));
         let enough = sorted.get(TOP_MAX).copied().unwrap_or(0);
-        let many = self
-            .tail_hits
-            .iter()
-            .enumerate()
-            .filter(|(_, hits)| **hits >= enough.max(2));
-        many.map(|(number, &hits)| self.ranked(number, hits))
-            .collect()
+        let many = self.tail_hits.iter().enumerate().filter(|(_, hits)| **hits >= enough.max(2));
+        many.map(|(number, &hits)| self.ranked(number, hits)).collect()
     }
 
     fn ranked(&self, number: usize, hits: u32) -> Ranked {
         let mut text = Vec::new();
         (self.tail_text)(number as u32, &mut text);
-        Ranked {
-            value: String::from_utf8_lossy(&text).into_owned(),
-            hits,
-        }
+        Ranked { value: String::from_utf8_lossy(&text).into_owned(), hits }
     }
 }
 
 fn hot_paths(records: &[Record]) -> Vec<String> {
     let paths = records.iter().filter_map(Record::path);
-    paths
-        .map(|path| String::from_utf8_lossy(path).into_owned())
-        .collect()
+    paths.map(|path| String::from_utf8_lossy(path).into_owned()).collect()
 }
 
 fn hot_clients(records: &[Record]) -> Vec<String> {
     let text = |record: &Record| [record.network, record.octet].concat();
-    records
-        .iter()
-        .map(|record| String::from_utf8_lossy(&text(record)).into_owned())
-        .collect()
+    records.iter().map(|record| String::from_utf8_lossy(&text(record)).into_owned()).collect()
 }
 
 /// `/catalog/books/9f3a0c21.html`: a directory that no real line has. The multiplication by an odd number shuffles
@@ -249,11 +209,7 @@ fn tail_path(number: u32, out: &mut Vec<u8>) {
 fn tail_client(number: u32, out: &mut Vec<u8>) {
     let name = number.wrapping_mul(0x9e37_79b1) & ((1 << 28) - 1);
     let mut digits = itoa::Buffer::new();
-    out.extend_from_slice(
-        digits
-            .format(NETWORKS_UNUSED[(name >> 24) as usize])
-            .as_bytes(),
-    );
+    out.extend_from_slice(digits.format(NETWORKS_UNUSED[(name >> 24) as usize]).as_bytes());
     for octet in &name.to_be_bytes()[1..] {
         out.push(b'.');
         out.extend_from_slice(digits.format(*octet).as_bytes());
@@ -272,29 +228,17 @@ mod tests {
         let mut log = DistinctLog::new(BYTES, 3);
         let mut out = Vec::new();
         write_lines(&mut log, BYTES, &mut out).expect("a Vec takes everything");
-        (
-            String::from_utf8(out).expect("this log is ASCII"),
-            log.truth(),
-        )
+        (String::from_utf8(out).expect("this log is ASCII"), log.truth())
     }
 
     /// Counts what the log really has, by reading it.
     fn counted<'a>(values: impl Iterator<Item = &'a str>) -> TruthOf {
         let mut hits: HashMap<&str, u32> = HashMap::new();
         values.for_each(|value| *hits.entry(value).or_default() += 1);
-        let mut top: Vec<_> = hits
-            .iter()
-            .map(|(value, &hits)| Ranked {
-                value: (*value).to_owned(),
-                hits,
-            })
-            .collect();
+        let mut top: Vec<_> = hits.iter().map(|(value, &hits)| Ranked { value: (*value).to_owned(), hits }).collect();
         top.sort_unstable_by(|a, b| b.hits.cmp(&a.hits).then_with(|| a.value.cmp(&b.value)));
         top.truncate(TOP_MAX);
-        TruthOf {
-            distinct: hits.len() as u64,
-            top,
-        }
+        TruthOf { distinct: hits.len() as u64, top }
     }
 
     fn same(truth: &TruthOf, counted: &TruthOf) {
@@ -309,14 +253,8 @@ mod tests {
     fn the_truth_is_what_is_in_the_log() {
         let (text, truth) = made();
         assert_eq!(truth.lines, text.lines().count() as u64);
-        same(
-            &truth.clients,
-            &counted(text.lines().filter_map(|line| line.split(' ').next())),
-        );
-        same(
-            &truth.paths,
-            &counted(text.lines().filter_map(|line| line.split(' ').nth(6))),
-        );
+        same(&truth.clients, &counted(text.lines().filter_map(|line| line.split(' ').next())));
+        same(&truth.paths, &counted(text.lines().filter_map(|line| line.split(' ').nth(6))));
     }
 
     #[test]
@@ -330,19 +268,9 @@ mod tests {
     #[test]
     fn the_tail_never_meets_the_sample() {
         let records = records();
-        assert!(
-            hot_paths(&records)
-                .iter()
-                .all(|path| !path.starts_with("/catalog/"))
-        );
-        let networks: HashSet<_> = NETWORKS_UNUSED
-            .iter()
-            .map(|network| format!("{network}."))
-            .collect();
+        assert!(hot_paths(&records).iter().all(|path| !path.starts_with("/catalog/")));
+        let networks: HashSet<_> = NETWORKS_UNUSED.iter().map(|network| format!("{network}.")).collect();
         let hot = hot_clients(&records);
-        assert!(
-            hot.iter()
-                .all(|client| !networks.iter().any(|network| client.starts_with(network)))
-        );
+        assert!(hot.iter().all(|client| !networks.iter().any(|network| client.starts_with(network))));
     }
 }

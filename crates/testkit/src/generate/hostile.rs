@@ -25,8 +25,7 @@ pub fn write_nul_log(log_bytes: u64, nul_bytes: u64, out: &mut impl Write) -> io
 /// Whatever the file system answers, among it that the file is too large for it.
 pub fn write_sparse_log(log_bytes: u64, hole_bytes: u64, out: &mut File) -> io::Result<Written> {
     write_log_around(log_bytes, out, |out| {
-        let hole =
-            i64::try_from(hole_bytes).map_err(|_| io::Error::from(io::ErrorKind::FileTooLarge))?;
+        let hole = i64::try_from(hole_bytes).map_err(|_| io::Error::from(io::ErrorKind::FileTooLarge))?;
         out.seek(SeekFrom::Current(hole))?;
         Ok(hole_bytes)
     })
@@ -54,10 +53,7 @@ fn write_log_around<W: Write>(
     let middle_bytes = middle(out)?;
     out.write_all(b"\n")?;
     let after = write_lines(&mut log, log_bytes.saturating_sub(before.bytes), out)?;
-    Ok(Written {
-        lines: before.lines + 1 + after.lines,
-        bytes: before.bytes + middle_bytes + 1 + after.bytes,
-    })
+    Ok(Written { lines: before.lines + 1 + after.lines, bytes: before.bytes + middle_bytes + 1 + after.bytes })
 }
 
 fn write_zeros(bytes: u64, out: &mut impl Write) -> io::Result<()> {
@@ -85,10 +81,7 @@ mod tests {
         let nul_lines: Vec<_> = lines.iter().filter(|line| line.contains(&0)).collect();
         assert_eq!(nul_lines.len(), 1);
         assert_eq!(nul_lines[0].len(), 300_001);
-        assert_eq!(
-            nul_lines[0].iter().filter(|&&byte| byte == 0).count(),
-            300_000
-        );
+        assert_eq!(nul_lines[0].iter().filter(|&&byte| byte == 0).count(), 300_000);
     }
 
     #[test]
@@ -97,9 +90,7 @@ mod tests {
         let written = write_gzip_bomb(10_000_001, &mut out).expect("a Vec takes everything");
         assert!(out.len() < 20_000);
         let mut unpacked = Vec::new();
-        flate2::read::GzDecoder::new(&out[..])
-            .read_to_end(&mut unpacked)
-            .expect("it is gzip");
+        flate2::read::GzDecoder::new(&out[..]).read_to_end(&mut unpacked).expect("it is gzip");
         assert_eq!(unpacked.len() as u64, written.bytes);
         assert!(unpacked.iter().all(|&byte| byte == 0));
     }

@@ -41,11 +41,7 @@ pub struct Written {
 ///
 /// # Errors
 /// Whatever `out` answers; what was written until then is in `out`.
-pub fn write_lines(
-    lines: &mut impl Lines,
-    bytes_min: u64,
-    out: &mut impl Write,
-) -> io::Result<Written> {
+pub fn write_lines(lines: &mut impl Lines, bytes_min: u64, out: &mut impl Write) -> io::Result<Written> {
     let mut written = Written::default();
     let mut buffer = Vec::with_capacity(2 * WRITE_BYTES);
     while written.bytes < bytes_min {
@@ -60,9 +56,7 @@ pub fn write_lines(
 
 /// Fills `buffer` with lines up to `room_bytes` or a write's worth, whichever is less; returns how many.
 fn fill(lines: &mut impl Lines, room_bytes: u64, buffer: &mut Vec<u8>) -> u64 {
-    let enough = usize::try_from(room_bytes)
-        .unwrap_or(usize::MAX)
-        .min(WRITE_BYTES);
+    let enough = usize::try_from(room_bytes).unwrap_or(usize::MAX).min(WRITE_BYTES);
     let mut count = 0;
     while buffer.len() < enough {
         lines.line(buffer);

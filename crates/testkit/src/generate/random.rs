@@ -39,13 +39,6 @@ mod tests {
     fn gives_the_published_sequence() {
         let mut random = Random::new(1_234_567);
         let first = [random.next(), random.next(), random.next()];
-        assert_eq!(
-            first,
-            [
-                6_457_827_717_110_365_317,
-                3_203_168_211_198_807_973,
-                9_817_491_932_198_370_423
-            ]
-        );
+        assert_eq!(first, [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423]);
     }
 }

@@ -23,10 +23,7 @@ pub(super) struct Record {
 
 /// Every line of the sample, in order.
 pub(super) fn records() -> Vec<Record> {
-    SAMPLE
-        .split_inclusive(|&byte| byte == b'\n')
-        .filter_map(Record::parse)
-        .collect()
+    SAMPLE.split_inclusive(|&byte| byte == b'\n').filter_map(Record::parse).collect()
 }
 
 impl Record {
@@ -90,10 +87,7 @@ mod tests {
 
     #[test]
     fn the_line_with_the_open_quote_is_kept() {
-        let open = records()
-            .iter()
-            .filter(|record| !record.tail.ends_with(b"\"\n"))
-            .count();
+        let open = records().iter().filter(|record| !record.tail.ends_with(b"\"\n")).count();
         assert_eq!(open, 1);
     }
 }

@@ -15,11 +15,12 @@ use rorqual_table::aggregate::Span;
 use rorqual_table::analyze::{Analyzer, Formats, Settings};
 use rorqual_table::format::{Detection, Format, formats_in_config, preview};
 use rorqual_table::report::{Report, Source};
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
-use tempfile::NamedTempFile;
+use tempfile::{Builder, NamedTempFile};
 
 const MEMORY_BYTES_DEFAULT: u64 = 256 << 20;
 
@@ -83,11 +84,15 @@ fn stop_on_interrupt(control: &Control) {
 /// What was typed, as what is meant.
 fn settings(common: &Common, args: &LogsArgs) -> Result<Settings, String> {
     let time = |text: &Option<String>| text.as_deref().map(time::parse_us).transpose();
+    let span = Span { since_us: time(&args.since)?, until_us: time(&args.until)? };
+    if span.since_us.zip(span.until_us).is_some_and(|(since, until)| since >= until) {
+        return Err("--since is not before --until: no line can be in between".to_owned());
+    }
     Ok(Settings {
         memory_bytes: common.memory.unwrap_or(MEMORY_BYTES_DEFAULT),
         threads: common.threads.map(usize::from),
         line_bytes_max: line_bytes_max(&args.format)?,
-        span: Span { since_us: time(&args.since)?, until_us: time(&args.until)? },
+        span,
         formats: formats(&args.format)?,
         feed_buffers: REJECT_BUFFERS,
     })
@@ -138,7 +143,8 @@ fn run_files(
     rejects: &mut Option<RejectFile>,
 ) -> (Vec<Source>, Exit) {
     let files = or_stdin(&args.files);
-    let total_bytes = files.iter().map(|path| std::fs::metadata(path).ok().filter(|data| data.is_file()).map(|data| data.len())).sum();
+    let total_bytes =
+        files.iter().map(|path| std::fs::metadata(path).ok().filter(|data| data.is_file()).map(|data| data.len())).sum();
     let _progress = Progress::start(common.progress, control, total_bytes);
     let mut exit = Exit::Done;
     let mut sources = Vec::new();
@@ -202,7 +208,8 @@ impl RejectFile {
         if std::fs::metadata(path).is_ok_and(|target| !target.is_file()) {
             return Err(format!("--rejects {}: is there and is no plain file", path.display()));
         }
-        let file = NamedTempFile::new_in(folder).map_err(failed)?;
+        // As any new file: the umask decides, where a temporary file would be the owner's alone.
+        let file = Builder::new().permissions(Permissions::from_mode(0o666)).tempfile_in(folder).map_err(failed)?;
         let gather = Gather::new(file, analyzer.pool()).map_err(failed)?;
         Ok(Self { gather, path: path.to_owned() })
     }

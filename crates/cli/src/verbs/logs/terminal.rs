@@ -25,7 +25,8 @@ const EIGHTHS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇'
 const LEFT_EIGHTHS: [char; 9] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'];
 
 /// Colour by meaning, in the order of the histogram's series.
-const CLASS_COLORS: [AnsiColor; 5] = [AnsiColor::Cyan, AnsiColor::Blue, AnsiColor::Yellow, AnsiColor::Red, AnsiColor::BrightBlack];
+const CLASS_COLORS: [AnsiColor; 5] =
+    [AnsiColor::Cyan, AnsiColor::Blue, AnsiColor::Yellow, AnsiColor::Red, AnsiColor::BrightBlack];
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
@@ -63,9 +64,12 @@ fn header(out: &mut impl Write, report: &Report) -> io::Result<()> {
     }
     let lines = &report.lines;
     let mut parts = vec![format!("{} parsed", thousands(lines.parsed))];
-    for (count, what) in
-        [(lines.repaired, "of them repaired"), (lines.rejected, "rejected"), (lines.outside, "outside the time span"), (lines.blank, "blank")]
-    {
+    for (count, what) in [
+        (lines.repaired, "of them repaired"),
+        (lines.rejected, "rejected"),
+        (lines.outside, "outside the time span"),
+        (lines.blank, "blank"),
+    ] {
         if count > 0 {
             parts.push(format!("{} {what}", thousands(count)));
         }
@@ -163,7 +167,13 @@ fn cell(line: &mut String, column: &[u64], row: usize, highest: u64) {
 fn axis(out: &mut impl Write, histogram: &Histogram, columns: usize, span: i64) -> io::Result<()> {
     let Some(&first) = histogram.at.first() else { return Ok(()) };
     let whole = span * columns as i64;
-    let pattern = if whole > 3 * 86_400 { "%d %b" } else if whole > 3 * 3_600 { "%d %b %H:%M" } else { "%H:%M:%S" };
+    let pattern = if whole > 3 * 86_400 {
+        "%d %b"
+    } else if whole > 3 * 3_600 {
+        "%d %b %H:%M"
+    } else {
+        "%H:%M:%S"
+    };
     let every = 20;
     let mut line = " ".repeat(SCALE);
     for column in (0..columns).step_by(every) {
@@ -194,7 +204,8 @@ fn panel(out: &mut impl Write, panel: &Panel, width: usize) -> io::Result<()> {
     }
     writeln!(out, "{DIM:#}")?;
     for row in &panel.rows {
-        let missing = if row.hits_max > row.hits { format!("≈ +{}", thousands(row.hits_max - row.hits)) } else { String::new() };
+        let missing =
+            if row.hits_max > row.hits { format!("≈ +{}", thousands(row.hits_max - row.hits)) } else { String::new() };
         let value = shown(&row.value, width.saturating_sub(45 + missing.chars().count()).max(20));
         writeln!(out, "{}", table_row(row.hits, panel.hits, row.bytes, &missing, &value))?;
     }
@@ -213,7 +224,11 @@ fn table_row(hits: u64, total: u64, bytes: u64, missing: &str, value: &str) -> S
 
 fn percentiles(out: &mut impl Write, report: &Report) -> io::Result<()> {
     let set = &report.percentiles;
-    let rows = [("Response size", &set.bytes, false), ("Request time", &set.request_time, true), ("Upstream time", &set.upstream_time, true)];
+    let rows = [
+        ("Response size", &set.bytes, false),
+        ("Request time", &set.request_time, true),
+        ("Upstream time", &set.upstream_time, true),
+    ];
     if rows.iter().all(|(_, spread, _)| spread.is_none()) {
         return Ok(());
     }
