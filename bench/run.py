@@ -3,7 +3,7 @@
 
   bench/run.py                  everything: about half an hour, most of it GoAccess
   bench/run.py --quick          3 rounds, without GoAccess and the browser; kept apart as results/quick.*
-  bench/run.py --only count     jobs whose name starts so (count, logs, browser); may be given again
+  bench/run.py --only count     a job, or all whose name starts so; may be given again
   bench/run.py --no-browser     without the upload from a real browser
 
 Results: bench/results/latest.json with every raw run, and latest.svg. See bench/README.md.
@@ -75,7 +75,9 @@ def arguments():
 
 def chosen(args):
     without_browser = args.no_browser or (args.quick and not args.only)
-    names = [name for name in JOBS if not args.only or name.startswith(tuple(args.only))]
+    # A job's whole name means that job alone: `--only logs` is not `logs-15g`, `--only log` is all of them.
+    wanted = tuple(args.only or [""])
+    names = [name for name in JOBS if name in wanted or any(name.startswith(start) for start in wanted if start not in JOBS)]
     return [name for name in names if not (name == "browser" and without_browser)]
 
 

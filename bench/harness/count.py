@@ -2,7 +2,7 @@
 
 from .jobs import Contender, Job, expect_number
 
-READ_BYTES = 1 << 20
+READ_BYTES = 256 << 10
 
 # grep and ripgrep hold a whole line; without this the hole's 20 GiB would take the machine with them.
 MEMORY_LIMIT = ["prlimit", f"--as={8 << 30}"]
