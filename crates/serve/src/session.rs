@@ -161,7 +161,9 @@ impl Session {
 
     pub(crate) fn idle(&self) -> Duration {
         let inner = self.lock();
-        if inner.state == State::Receiving { Duration::ZERO } else { inner.touched.elapsed() }
+        // A file that waits for its turn is not idle either.
+        let busy = inner.state == State::Receiving || (self.is_file && !inner.state.ended());
+        if busy { Duration::ZERO } else { inner.touched.elapsed() }
     }
 
     /// Takes the feed for an upload that goes on at `offset`.
@@ -171,8 +173,12 @@ impl Session {
             let message = "this session has ended; make a new one for another upload";
             return Err(ApiError::new(StatusCode::CONFLICT, "finished", message));
         }
+        if self.is_file {
+            let message = "this session reads a file of the server; make a new one for an upload";
+            return Err(ApiError::new(StatusCode::CONFLICT, "busy", message));
+        }
         let expected = self.offset();
-        if offset != expected && !self.is_file && inner.feed.is_some() {
+        if offset != expected && inner.feed.is_some() {
             let message = format!("the upload goes on at byte {expected}, not at {offset}");
             return Err(ApiError::new(StatusCode::CONFLICT, "offset_mismatch", message).with("offset", expected));
         }
@@ -225,6 +231,7 @@ impl Session {
         let found = |detection: &rorqual_table::format::Detection, _: &[u8]| {
             self.lock().format = Some(detection.format.name().to_owned());
         };
+        let guard = FailOnUnwind(self);
         let ran = self.analyzer.run::<std::io::Sink>(input, &self.control, found, None);
         let (state, error, sources) = match ran {
             Ok(ran) if self.control.stopped() => (State::Cancelled, None, vec![ran.source]),
@@ -239,12 +246,14 @@ impl Session {
             }
         };
         let report = self.analyzer.report(sources, state == State::Finished, TOP_ROWS);
-        self.analyzer.release();
+        std::mem::forget(guard);
         let mut inner = self.lock();
         (inner.feed, inner.source) = (None, None);
         inner.error = error;
         inner.report = to_json(&report, Duration::ZERO);
         self.set_state(&mut inner, state);
+        drop(inner);
+        self.analyzer.release();
     }
 
     fn fail(&self, code: &'static str, message: &str) {
@@ -354,6 +363,15 @@ impl Session {
     // A poisoned lock is taken all the same: one broken session must not take the list of all with it.
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Sets a session to failed when its run panics: nobody else would, and whoever waits for its end would wait for ever.
+struct FailOnUnwind<'a>(&'a Session);
+
+impl Drop for FailOnUnwind<'_> {
+    fn drop(&mut self) {
+        self.0.fail("internal", "the analysis stopped by a defect of rorqual; its log has more");
     }
 }
 

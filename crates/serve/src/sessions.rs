@@ -90,8 +90,14 @@ impl Sessions {
     /// Forgets sessions that nobody has asked for in the idle time.
     pub(crate) fn forget_idle(&self) {
         let mut all = self.lock();
-        all.iter().filter(|session| session.idle() > self.idle_max).for_each(|session| session.cancel());
-        all.retain(|session| session.idle() <= self.idle_max);
+        // Asked once: to cancel a session is to touch it.
+        all.retain(|session| {
+            let idle = session.idle() > self.idle_max;
+            if idle {
+                session.cancel();
+            }
+            !idle
+        });
     }
 
     /// Stops all sessions.

@@ -48,6 +48,7 @@ pub struct Shares {
     pub tables_bytes: u64,
     line_bytes_max: usize,
     buffers: usize,
+    zstd_window_log_max: u32,
 }
 
 impl Settings {
@@ -76,7 +77,13 @@ impl Settings {
         let tables_bytes = (budget.rest_bytes() / analyses).max(TABLES_BYTES_MIN);
         budget.reserve(format!("{times}tables of distinct values"), analyses * tables_bytes);
         budget.check()?;
-        Ok(Shares { threads, tables_bytes, line_bytes_max: self.line_bytes_max, buffers })
+        Ok(Shares {
+            threads,
+            tables_bytes,
+            line_bytes_max: self.line_bytes_max,
+            buffers,
+            zstd_window_log_max: zstd_window_log_max(self.memory_bytes / analyses),
+        })
     }
 
     fn threads_fitting(&self, analyses: u64) -> usize {
@@ -152,7 +159,7 @@ impl Analyzer {
             shares,
             plan: Plan {
                 framing: Framing::Lines { line_bytes_max: settings.line_bytes_max },
-                zstd_window_log_max: zstd_window_log_max(settings.memory_bytes),
+                zstd_window_log_max: shares.zstd_window_log_max,
             },
             pool: shares.pool(),
             formats: settings.formats.clone(),

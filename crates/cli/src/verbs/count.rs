@@ -15,6 +15,9 @@ use std::time::Instant;
 
 const MEMORY_BYTES_DEFAULT: u64 = 256 << 20;
 
+/// More threads than that, unless asked for, would need more than the default memory, and gain nothing over the memory's speed.
+const THREADS_MAX_DEFAULT: usize = 64;
+
 /// What is counted, in `wc`'s column order.
 #[derive(Clone, Copy)]
 struct Columns {
@@ -38,7 +41,7 @@ impl Columns {
 }
 
 pub(crate) fn run(common: &Common, args: &CountArgs) -> Exit {
-    let counting = match Counting::new(common, Columns::of(args)) {
+    let counting = match Counting::new(common, Columns::of(args), args.json) {
         Ok(counting) => counting,
         Err(error) => return message::error(&error),
     };
@@ -66,6 +69,8 @@ pub(crate) fn or_stdin(files: &[PathBuf]) -> Vec<PathBuf> {
 /// What all files of one run share.
 struct Counting {
     columns: Columns,
+    /// JSON has every count, whatever was asked for.
+    longest: bool,
     memory_bytes: u64,
     threads: usize,
     progress: When,
@@ -75,8 +80,9 @@ struct Counting {
 }
 
 impl Counting {
-    fn new(common: &Common, columns: Columns) -> Result<Self, BudgetError> {
-        let (memory_bytes, threads) = (common.memory.unwrap_or(MEMORY_BYTES_DEFAULT), common.threads());
+    fn new(common: &Common, columns: Columns, json: bool) -> Result<Self, BudgetError> {
+        let memory_bytes = common.memory.unwrap_or(MEMORY_BYTES_DEFAULT);
+        let threads = common.threads.map_or_else(|| common.threads().min(THREADS_MAX_DEFAULT), usize::from);
         let buffers = buffers_needed(threads);
         let mut budget = Budget::new(memory_bytes);
         budget.reserve("program", limits::PROGRAM_BYTES);
@@ -86,6 +92,7 @@ impl Counting {
         budget.check()?;
         Ok(Self {
             columns,
+            longest: columns.longest || json,
             memory_bytes,
             threads,
             progress: common.progress,
@@ -103,7 +110,7 @@ impl Counting {
         };
         let expected_bytes = input.size_bytes().map(|size| size + self.control.stored_bytes());
         let _progress = Progress::start(self.progress, &self.control, expected_bytes);
-        let stages = vec![Counter { longest: self.columns.longest }; self.threads];
+        let stages = vec![Counter { longest: self.longest }; self.threads];
         let mut total = Count::default();
         let add = |count| {
             total = total.then(count);

@@ -202,6 +202,8 @@ impl Entry {
 
 impl Shard {
     fn new(limit_bytes: usize) -> Self {
+        // Places in the arena are 32 bits wide.
+        let limit_bytes = limit_bytes.min(u32::MAX as usize);
         Self {
             limit_bytes,
             slots: Vec::new(),
