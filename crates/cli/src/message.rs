@@ -24,7 +24,9 @@ pub(crate) fn print_error(cause: &io::Error) -> Exit {
 pub(crate) fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for character in text.chars() {
-        if character.is_control() && character != '\n' {
+        // Bidirectional controls too: they reverse what is shown of the rest of the line.
+        let steers = character.is_control() || matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        if steers && character != '\n' {
             safe.extend(character.escape_default());
         } else {
             safe.push(character);

@@ -17,6 +17,7 @@ use std::io::ErrorKind;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// How the input is cut for the stages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,7 +111,15 @@ impl Control {
     pub fn stored(&self, bytes: u64) {
         self.shared.stored_bytes.fetch_add(bytes, Ordering::Relaxed);
         if let Some(throttle) = &self.shared.throttle {
-            std::thread::sleep(throttle.take(bytes));
+            // In slices: a block may cost minutes, and a stop should not wait for them.
+            let until = Instant::now() + throttle.take(bytes);
+            while !self.stopped() {
+                let left = until.saturating_duration_since(Instant::now());
+                if left.is_zero() {
+                    break;
+                }
+                std::thread::sleep(left.min(Duration::from_millis(50)));
+            }
         }
     }
 
