@@ -17,7 +17,7 @@ use rorqual_table::format::{Detection, Format, formats_in_config, preview};
 use rorqual_table::report::{Report, Source};
 use std::fs::{File, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use tempfile::{Builder, NamedTempFile};
@@ -40,6 +40,9 @@ pub(crate) fn run(common: &Common, args: &LogsArgs) -> Exit {
         Ok(shares) => Analyzer::new(&settings, shares),
         Err(error) => return message::error(&error),
     };
+    if let Some(error) = args.rejects.as_deref().and_then(|target| rejects_an_input(target, &args.files)) {
+        return message::error(&error);
+    }
     let mut rejects = match args.rejects.as_deref().map(|path| RejectFile::create(path, &analyzer)).transpose() {
         Ok(rejects) => rejects,
         Err(error) => return message::error(&error),
@@ -192,6 +195,14 @@ fn say_if_unsure(path: &Path, detection: &Detection, head: &[u8]) {
         text.push_str(&format!("\n  {}", if fields.is_empty() { "(does not fit)".to_owned() } else { fields.join("  ") }));
     }
     message::note(&(text + "\nGive --format if that is wrong."));
+}
+
+/// Why the rejected lines must not go there: it is one of the inputs, which the end of the run would replace.
+fn rejects_an_input(target: &Path, inputs: &[PathBuf]) -> Option<String> {
+    let identity = |path: &Path| std::fs::metadata(path).ok().map(|data| (data.dev(), data.ino()));
+    let target_identity = identity(target)?;
+    let same = inputs.iter().any(|input| identity(input) == Some(target_identity));
+    same.then(|| format!("--rejects {}: is one of the inputs, and would be lost", target.display()))
 }
 
 /// The file of `--rejects`: appears whole at the end, or not at all.
