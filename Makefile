@@ -10,6 +10,8 @@ MAKEFLAGS += --no-print-directory
 CHROMIUM ?= /usr/bin/chromium
 PREFIX ?= $(HOME)/.local
 FUZZ_SECONDS ?= 6
+# Where cargo builds; the same as cargo's own, wherever a recipe runs.
+target := $(abspath $(or $(CARGO_TARGET_DIR),target))
 export NPM_CONFIG_FUND = false
 export NPM_CONFIG_AUDIT = false
 export NPM_CONFIG_UPDATE_NOTIFIER = false
@@ -17,28 +19,28 @@ export NPM_CONFIG_UPDATE_NOTIFIER = false
 page_sources := $(shell find web/src web/public -type f -not -name '*.test.ts') web/index.html web/vite.config.ts web/svelte.config.js
 packages := web/node_modules/.package-lock.json
 page := web/dist/index.html
-deny := target/tools/bin/cargo-deny
+deny := $(target)/tools/bin/cargo-deny
 
-.PHONY: help run web build install test test-web test-rust test-e2e test-bench lint lint-rust lint-web deny tidy advisories fmt fuzz bench ci clean
+.PHONY: help run web build install test test-web test-rust test-e2e test-bench lint lint-rust lint-web deny tidy advisories fmt fuzz bench soak ci clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
 
 run: build ## Build everything and open the log explorer on the sample
-	target/release/rorqual serve --open samples/apache_combined.log
+	$(target)/release/rorqual serve --open samples/apache_combined.log
 
 web: $(page) ## Build the page
 
-build: $(page) ## Build target/release/rorqual, the page in it
+build: $(page) ## Build target/release/rorqual, the page in it (below CARGO_TARGET_DIR where that is set)
 	cargo build --release --locked -p rorqual
 
 install: build ## Install rorqual, its manual page and completions below PREFIX (~/.local)
-	install -Dm755 target/release/rorqual $(PREFIX)/bin/rorqual
+	install -Dm755 $(target)/release/rorqual $(PREFIX)/bin/rorqual
 	install -d $(PREFIX)/share/man/man1 $(PREFIX)/share/bash-completion/completions $(PREFIX)/share/zsh/site-functions $(PREFIX)/share/fish/vendor_completions.d
-	target/release/rorqual man > $(PREFIX)/share/man/man1/rorqual.1
-	target/release/rorqual completions bash > $(PREFIX)/share/bash-completion/completions/rorqual
-	target/release/rorqual completions zsh > $(PREFIX)/share/zsh/site-functions/_rorqual
-	target/release/rorqual completions fish > $(PREFIX)/share/fish/vendor_completions.d/rorqual.fish
+	$(target)/release/rorqual man > $(PREFIX)/share/man/man1/rorqual.1
+	$(target)/release/rorqual completions bash > $(PREFIX)/share/bash-completion/completions/rorqual
+	$(target)/release/rorqual completions zsh > $(PREFIX)/share/zsh/site-functions/_rorqual
+	$(target)/release/rorqual completions fish > $(PREFIX)/share/fish/vendor_completions.d/rorqual.fish
 
 test: test-web test-rust test-bench test-e2e ## Run every test: the page's, the workspace's, the benchmark's, the browser's
 
@@ -54,7 +56,7 @@ test-bench:
 # The debug build reads the page from web/dist; a release build has it inside.
 test-e2e: $(page) $(CHROMIUM)
 	cargo build --locked -p rorqual
-	cd web && node test/smoke.mjs --program ../target/debug/rorqual --chromium $(CHROMIUM)
+	cd web && node test/smoke.mjs --program $(target)/debug/rorqual --chromium $(CHROMIUM)
 
 lint: lint-rust lint-web deny tidy ## Check formatting, clippy, types, licences and the tree's own rules
 
@@ -86,6 +88,9 @@ fuzz: | $(shell command -v c++ || echo c++) ## Fuzz each parser of foreign bytes
 bench: $(page) ## Measure beside the other tools (half an hour; BENCH="--quick" for a few minutes)
 	bench/run.py $(BENCH)
 
+soak: $(page) ## Run everything at once for minutes and see that nothing is left (SOAK="--minutes 120" for hours)
+	bench/soak.py $(SOAK)
+
 ci: lint test fuzz ## What CI runs
 
 clean: ## Remove everything that was built
@@ -98,8 +103,8 @@ $(packages): web/package.json web/package-lock.json
 	@touch $@
 
 $(deny):
-	cargo install cargo-deny@0.20.2 --locked --root target/tools --target-dir target/tools/build
-	rm -rf target/tools/build
+	cargo install cargo-deny@0.20.2 --locked --root $(target)/tools --target-dir $(target)/tools/build
+	rm -rf $(target)/tools/build
 
 $(page): $(packages) $(page_sources)
 	cd web && npm run build

@@ -15,7 +15,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from harness import browser, count, logs, machine, results, svg
+from harness import browser, count, fetch, grep, hashing, logs, machine, results, store, svg
 from harness.data import Data
 from harness.jobs import Programs, Setting
 from harness.measure import Runner, warm
@@ -32,6 +32,10 @@ JOBS = {
     "count": count.plain,
     "count-nul": count.nul,
     "count-sparse": count.sparse,
+    **grep.jobs(),
+    **hashing.jobs(),
+    **fetch.jobs(),
+    **store.jobs(),
     "logs": logs.one,
     "logs-15g": logs.ten,
     "logs-distinct": logs.distinct,
@@ -39,8 +43,11 @@ JOBS = {
     "browser": None,
 }
 
+
 def main():
     args = arguments()
+    # Peers that are built from source come before the distribution's; nginx is not in everyone's PATH.
+    os.environ["PATH"] = os.pathsep.join([str(BENCH / "data" / "peers" / "bin"), os.environ["PATH"], "/usr/sbin"])
     if not quiet_enough(args):
         return 2
     if not args.no_build:
@@ -105,7 +112,7 @@ def prepare(args):
     return Setting(
         data=Data(BENCH / "data", TARGET / "gen"),
         out=out,
-        programs=Programs(rorqual=Path(args.rorqual).resolve(), floor=TARGET / "floor", sink=TARGET / "sink"),
+        programs=Programs(Path(args.rorqual).resolve(), *(TARGET / name for name in ("floor", "sink", "drain", "gen"))),
         runner=Runner(TARGET / "timed", out),
         rounds=args.rounds,
         goaccess=not (args.quick or args.no_goaccess),
@@ -128,14 +135,19 @@ def measured(job, setting):
     contenders = [contender for contender in job.contenders if setting.takes_part(contender)]
     runs = {contender.name: [] for contender in contenders}
     print(f"{job.title} ...", flush=True)
+    with job.around:
+        rounds(job, contenders, runs, setting)
+    rows = [results.of_contender(contender, job.bytes, runs[contender.name]) for contender in contenders]
+    return results.of_job(job, rows, verified(job), machine.now())
+
+
+def rounds(job, contenders, runs, setting):
     for path in job.files:
         warm(path)
     for round_number in range(setting.rounds):
         for contender in contenders:
             if not contender.missing() and not (round_number and done(contender, runs[contender.name])):
-                runs[contender.name].append(turn(contender, setting.runner))
-    rows = [results.of_contender(contender, job.bytes, runs[contender.name]) for contender in contenders]
-    return results.of_job(job, rows, verified(job), machine.now())
+                runs[contender.name].append(turn(contender, job, setting.runner))
 
 
 def verified(job):
@@ -151,10 +163,13 @@ def done(contender, runs):
     return contender.once or any(run.timed_out for run in runs)
 
 
-def turn(contender, runner):
+def turn(contender, job, runner):
+    contender.before()
     run, stdout, stderr = runner.run(contender.stages, contender.timeout_seconds)
     if not run.timed_out and not run.wrong:
         run.wrong = contender.check(stdout)
+    if contender.bytes_per_second and run.usable:
+        run.seconds = job.bytes / contender.bytes_per_second(stdout)
     if run.exit_code:
         run.wrong = f"{run.wrong or 'answered'}, exit code {run.exit_code}: {last_line(stderr)}"
     print(f"  {contender.name}: {run.seconds:.2f} s{' timed out' if run.timed_out else ''} {run.wrong}", flush=True)
@@ -171,7 +186,8 @@ def keep(fresh, quick):
     merged = results.merge(BENCH / "results" / f"{name}.json", fresh)
     merged["jobs"].sort(key=lambda job: list(JOBS).index(job["name"]))
     results.save(BENCH / "results" / f"{name}.json", merged)
-    (BENCH / "results" / f"{name}.svg").write_text(svg.render(merged))
+    for suffix, picture in svg.pictures(merged).items():
+        (BENCH / "results" / f"{name}{suffix}.svg").write_text(picture)
 
 
 if __name__ == "__main__":

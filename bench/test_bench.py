@@ -1,6 +1,7 @@
 """Tests of the benchmark itself: python3 -m unittest discover bench"""
 
 import copy
+import hashlib
 import sys
 import tempfile
 import unittest
@@ -10,7 +11,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 import compare_goaccess  # noqa: E402
-from harness import goaccess, jobs, results, svg, truths  # noqa: E402
+import run  # noqa: E402
+from harness import data, goaccess, grep, hashing, jobs, results, soak_svg, svg, truths  # noqa: E402
 from harness.measure import Run  # noqa: E402
 
 
@@ -161,12 +163,98 @@ class Results(unittest.TestCase):
 
     def test_the_picture_is_well_formed(self):
         machine = {"cpu": "x & y", "cpus": 2, "memory_bytes": 1 << 34, "system": "Debian"}
-        picture = svg.render({"machine": machine, "date": "2025-01-01T00:00:00", "jobs": [self.job()]})
-        self.assertIn("slow &lt;b&gt;", picture)
+        searching = self.job() | {"name": "grep-rare-count"}
+        pictures = svg.pictures({"machine": machine, "date": "2025-01-01T00:00:00", "jobs": [self.job(), searching]})
+        self.assertEqual(sorted(pictures), ["", "-grep"])
+        for picture in pictures.values():
+            self.assertIn("slow &lt;b&gt;", picture)
+            xml.dom.minidom.parseString(picture)
+
+    def test_a_folded_picture_has_the_fastest_way_of_each_program(self):
+        peer = lambda name, rate: {"name": name, "role": "peer", "bytes_per_second": rate}  # noqa: E731
+        rows = [peer("rg", 5), peer("rg --no-mmap", 7), peer("rg -a", None), peer("grep", None)]
+        rows += [{"name": "rg floor", "role": "floor", "bytes_per_second": 9}]
+        self.assertEqual([row["name"] for row in svg.folded(rows)], ["rg --no-mmap", "grep", "rg floor"])
+
+    def test_every_job_is_in_one_picture(self):
+        starts = [start for _, found, _ in svg.PICTURES.values() for start in found]
+        for name in run.JOBS:
+            self.assertEqual(sum(name.startswith(start) for start in starts), 1, name)
+
+
+class Soak(unittest.TestCase):
+    RECORD = {
+        "seconds": 9.0, "seed": 1, "outcomes": {"count": {"done": 3, "cut": 1}},
+        "checks": [{"name": "files", "ok": True, "text": ""}],
+        "series": {"marks": [[3.0, "at rest"]], "moments": [
+            {"seconds": at, "resident_bytes": 60 << 20, "server_resident_bytes": 20 << 20,
+             "descriptors": 7, "server_descriptors": 7}
+            for at in range(9)]},
+    }  # fmt: skip
+
+    def test_the_picture_is_well_formed_and_says_what_failed(self):
+        picture = soak_svg.render(self.RECORD)
+        self.assertIn("4 operations in 9 s", picture)
         xml.dom.minidom.parseString(picture)
+        failed = soak_svg.render(self.RECORD | {"checks": [{"name": "files", "ok": False, "text": ""}]})
+        self.assertIn("failed: files", failed)
+
+    def test_a_scale_ends_at_a_round_number(self):
+        self.assertEqual([soak_svg.nice(most) for most in (1, 9, 13, 21, 81, 170)], [4, 12, 20, 40, 120, 200])
+
+
+class Goals(unittest.TestCase):
+    ROWS = [
+        {"name": "ours", "role": "ours", "bytes_per_second": 30, "peak_bytes": 3 << 20},
+        {"name": "a", "role": "peer", "bytes_per_second": 10},
+        {"name": "b", "role": "peer", "bytes_per_second": 20},
+        {"name": "wrong", "role": "peer", "bytes_per_second": None},
+    ]  # fmt: skip
+
+    def met(self, **goal):
+        return results.judged(jobs.Goal("ours", **goal), self.ROWS)["met"]
+
+    def test_a_goal_is_held_against_the_fastest(self):
+        self.assertTrue(self.met(times=1.5, beside=("a", "b", "wrong")))
+        self.assertFalse(self.met(times=1.6, beside=("a", "b", "wrong")))
+        self.assertTrue(self.met(times=2.9, beside=("a",)))
+
+    def test_without_a_sound_answer_there_is_nothing_to_judge(self):
+        self.assertIsNone(self.met(times=1, beside=("wrong", "absent")))
+        self.assertIsNone(results.judged(jobs.Goal("absent", 1, ("a",)), self.ROWS)["met"])
+
+    def test_memory(self):
+        self.assertTrue(self.met(peak_mib=3))
+        self.assertFalse(self.met(peak_mib=2))
 
 
 class Answers(unittest.TestCase):
+    def test_a_contender_is_missing_when_its_own_program_is(self):
+        self.assertEqual(jobs.program_of(["env", "LC_ALL=C", "grep", "a=b"]), "grep")
+        self.assertEqual(jobs.program_of(["prlimit", "--as=1", "rg"]), "rg")
+        self.assertEqual(jobs.program_of([Path("/x/rorqual"), "grep"]), "/x/rorqual")
+
+    def test_digests(self):
+        check = hashing.expect_digests(["ab", "cd"])
+        self.assertEqual(check(b"ab  x\ncd *y\n"), "")
+        self.assertTrue(check(b"cd x\nab y\n"))
+        self.assertTrue(check(b"ab x\n"))
+        self.assertEqual(hashing.expect_digests(["ab", "cd"], in_order=False)(b"cd x\nab y\n"), "")
+        self.assertEqual(hashing.speed_of(b"+H:16384\n+F:25:sha256:1761918976.00\n"), 1761918976.0)
+
+    def test_all_numbers_must_be_there(self):
+        self.assertEqual(grep.expect(3, 4)(b"3 4\n"), "")
+        self.assertEqual(grep.expect(3, 4)(b"3 5\n"), "wrong: 3 5")
+        self.assertEqual(grep.expect(3)(b""), "no answer")
+
+    def test_the_truth_about_a_search(self):
+        with tempfile.NamedTemporaryFile() as log:
+            log.write(b"a 404 b\n\0\0\nx\n 404 \n")
+            log.flush()
+            found = data.matches_of(log.name, r" 4\d4 ")
+        self.assertEqual((found["lines"], found["bytes"]), (2, 14))
+        self.assertEqual(found["sha256"], hashlib.sha256(b"a 404 b\n 404 \n").hexdigest())
+
     def test_the_first_number_is_the_answer(self):
         check = jobs.expect_number(12)
         self.assertEqual(check(b"12 file\n"), "")

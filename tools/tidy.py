@@ -14,8 +14,9 @@ LINES = [
     (r"\bthread::(spawn|scope|Builder)\b|\brayon::", "crates/", ("crates/pipe/src/run.rs", "crates/cli/src/progress.rs", "/tests/", "crates/testkit/"),
      "only pipe/src/run.rs starts threads: write a Stage and call run()"),
     (r"\bFile::(open|create)\b|\bfs::(read|write|read_to_string)\b|\bOpenOptions\b", "crates/",
-     ("crates/pipe/src/input.rs", "crates/pipe/src/stats.rs", "crates/cli/src/verbs/", "/tests/", "/examples/", "crates/testkit/"),
-     "files are opened by Input::open (pipe/src/input.rs), and by the verbs"),
+     ("crates/pipe/src/input.rs", "crates/pipe/src/stats.rs", "crates/fetch/src/part.rs", "crates/fetch/src/sidecar.rs",
+      "crates/store/src/disk.rs", "crates/cli/src/verbs/", "/tests/", "/examples/", "crates/testkit/"),
+     "files are opened by Input::open (pipe/src/input.rs), the store's by its disk.rs, parts by fetch, and by the verbs"),
     (r"\b(MmapMut|Mmap|MmapOptions)\b", "crates/", ("crates/pipe/src/pool.rs",), "payload memory is leased from pipe's Pool"),
     (r"#\[ignore", "crates/", (), "a test that may be left out is not a test: make it fast, or make it a benchmark"),
     (r"\bunsafe\b", "crates/", (), "unsafe_code is forbidden: take a crate that has the safe call"),
@@ -28,7 +29,7 @@ LINES = [
 DEPENDENCIES = [
     ("rorqual-pipe", r"tokio|hyper|axum|arrow.*|reqwest|serde_json", "pipe knows bytes: no sockets, no runtime, no Arrow"),
     ("rorqual-table", r"tokio|hyper|axum|reqwest", "table knows columns: no sockets, no runtime"),
-    ("rorqual", r"axum|hyper", "only serve knows HTTP"),
+    ("rorqual", r"axum|hyper|reqwest", "only serve and fetch know HTTP"),
 ]
 
 BLOB_BYTES_MAX = 1 << 20

@@ -1,5 +1,7 @@
-"""The files that are measured: made on demand by testkit's `gen`, with the truth that `gen` says about them."""
+"""The files that are measured: made on demand by testkit's `gen`, with the truth about them: what `gen` says, what
+Python's `re` finds in them, what Python's `hashlib` makes of them."""
 
+import hashlib
 import json
 import re
 import subprocess
@@ -15,7 +17,11 @@ RECIPES = {
     "distinct.log": ("distinct", 1536 * MIB),
     "nul.log": ("nul", 300 * MIB, 512 * MIB),
     "sparse.log": ("sparse", 300 * MIB, 20 * GIB),
+    "behind.log": ("behind", 300 * MIB, 20 * GIB),
 }
+# Logs of this size and a seed each, for work on many files.
+PART_BYTES = 192 * MIB
+PARTS = 8
 
 
 @dataclass
@@ -30,6 +36,29 @@ class Data:
         self.folder = Path(folder)
         self.gen = gen
         self.folder.mkdir(parents=True, exist_ok=True)
+
+    @staticmethod
+    def recipe(name):
+        return RECIPES[name]
+
+    def parts(self):
+        """Logs of the same kind that differ."""
+        argvs = [("access", self.folder / f"part{seed}.log", PART_BYTES, seed) for seed in range(1, PARTS + 1)]
+        return [self._made(argv[1], [str(self.gen), *map(str, argv)]) for argv in argvs]
+
+    def matches(self, name, pattern):
+        """Lines, bytes and digest of what a search prints, by Python's `re`, which shares no code with anyone here."""
+        log = self.log(name)
+        return self._noted(log, f"re {pattern}", lambda: matches_of(log.path, pattern))
+
+    def digest(self, log, algorithm="sha256"):
+        return self._noted(log, algorithm, lambda: file_digest(log.path, algorithm))
+
+    @staticmethod
+    def digest_of_output(argv):
+        """SHA-256 and length of what a program prints."""
+        with subprocess.Popen([str(arg) for arg in argv], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+            return digest_and_length(process.stdout)
 
     def log(self, name):
         """The generated file, made now if it is missing or was made otherwise."""
@@ -56,6 +85,20 @@ class Data:
     def truth(self, name):
         return json.loads(self.truth_path(name).read_text())
 
+    def _noted(self, log, question, answer):
+        """Answers that take a while are kept beside the file, and thrown away with it."""
+        note = log.path.with_name(f"{log.path.name}.known.json")
+        stat = log.path.stat()
+        version = [stat.st_size, stat.st_mtime_ns]
+        known = json.loads(note.read_text()) if note.exists() else {}
+        if known.get("version") != version:
+            known = {"version": version, "answers": {}}
+        if question not in known["answers"]:
+            print(f"the truth about {log.path.name}: {question} ...", flush=True)
+            known["answers"][question] = answer()
+            note.write_text(json.dumps(known, indent=1))
+        return known["answers"][question]
+
     def _made(self, path, command):
         note = path.with_name(f"{path.name}.made.json")
         known = json.loads(note.read_text()) if note.exists() and path.exists() else {}
@@ -69,3 +112,28 @@ class Data:
         done = subprocess.run(command, check=True, stderr=subprocess.PIPE, text=True)
         said = re.search(r"lines=(\d+) bytes=(\d+)", done.stderr)
         return {"lines": int(said.group(1)), "bytes": int(said.group(2))}
+
+
+def matches_of(path, pattern):
+    search = re.compile(pattern.encode()).search
+    lines, count_bytes, digest = 0, 0, hashlib.sha256()
+    with open(path, "rb") as file:
+        for line in file:
+            if search(line):
+                lines += 1
+                count_bytes += len(line)
+                digest.update(line)
+    return {"lines": lines, "bytes": count_bytes, "sha256": digest.hexdigest()}
+
+
+def file_digest(path, algorithm):
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, algorithm).hexdigest()
+
+
+def digest_and_length(stream):
+    digest, length = hashlib.sha256(), 0
+    while block := stream.read(1 << 20):
+        digest.update(block)
+        length += len(block)
+    return digest.hexdigest(), length

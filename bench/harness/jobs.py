@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -24,10 +25,25 @@ class Contender:
     timeout_seconds: float = TIMEOUT_SECONDS
     # For those that take more than a minute: one run instead of a median.
     once: bool = False
+    # Run before each turn, unmeasured: what an earlier one has left is gone.
+    before: Callable[[], None] = lambda: None
+    # For those that say how fast they were themselves, given stdout.
+    bytes_per_second: Callable[[bytes], float] | None = None
 
     def missing(self):
         """The programs that are not here; the contender is skipped, with a word."""
-        return [str(stage[0]) for stage in self.stages if shutil.which(stage[0]) is None]
+        programs = [program_of(stage) for stage in self.stages]
+        return [program for program in programs if shutil.which(program) is None]
+
+
+@dataclass
+class Goal:
+    """What this row of ours is asked to reach: so many times the fastest of `beside`, in so much memory."""
+
+    ours: str
+    times: float = 0
+    beside: tuple[str, ...] = ()
+    peak_mib: int = 0
 
 
 @dataclass
@@ -40,6 +56,9 @@ class Job:
     files: list[Path] = field(default_factory=list)
     # Run once after the measurement; returns lines of text and whether all is well.
     verify: Callable[[], tuple[list[str], bool]] | None = None
+    goals: list[Goal] = field(default_factory=list)
+    # What has to run meanwhile: a server.
+    around: AbstractContextManager = field(default_factory=nullcontext)
 
 
 @dataclass
@@ -49,6 +68,8 @@ class Programs:
     rorqual: Path
     floor: Path
     sink: Path
+    drain: Path
+    gen: Path
 
 
 @dataclass
@@ -66,6 +87,15 @@ class Setting:
 
     def takes_part(self, contender):
         return self.goaccess or contender.stages[0][0] != "goaccess"
+
+
+def program_of(argv):
+    """Behind what only prepares the way for it."""
+    words = iter(map(str, argv))
+    for word in words:
+        if word not in ("env", "prlimit") and "=" not in word:
+            return word
+    return str(argv[0])
 
 
 def expect_number(number):

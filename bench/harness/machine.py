@@ -12,6 +12,9 @@ from datetime import datetime, timezone
 LOAD_MAX = 0.25
 
 
+ASKED = ("wc", "grep", "rg", "sha256sum", "b3sum", "curl", "aria2c", "wget", "goaccess", "gzip", "chromium", "node", "rustc")
+
+
 def describe():
     return {
         "cpu": cpu_model(),
@@ -46,7 +49,8 @@ def now():
 
 def versions(rorqual):
     """The first line that each program says about itself; those that are missing are left out."""
-    asked = {name: [name, "--version"] for name in ("wc", "grep", "rg", "goaccess", "gzip", "chromium", "node", "rustc")}
+    asked = {name: [name, "--version"] for name in ASKED}
+    asked |= {"openssl": ["openssl", "version"], "nginx": ["nginx", "-v"]}
     asked |= {"mawk": ["mawk", "-W", "version"], "rorqual": [str(rorqual), "--version"], "python": [sys.executable, "-V"]}
     return {name: version(argv) for name, argv in asked.items() if shutil.which(argv[0])}
 

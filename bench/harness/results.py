@@ -31,6 +31,7 @@ def of_job(job, rows, verified, date):
         "bytes": job.bytes,
         "date": date,
         "contenders": with_ratios(sorted(rows, key=lambda row: ROLES.index(row["role"]))),
+        "goals": [judged(goal, rows) for goal in getattr(job, "goals", [])],
         "verified": {"ok": ok, "lines": lines},
     }
 
@@ -82,6 +83,28 @@ def with_ratios(rows):
     return rows
 
 
+def judged(goal, rows):
+    """A goal as a sentence, and whether it is met; None when there is nothing to compare."""
+    named = {row["name"]: row for row in rows}
+    ours = named.get(goal.ours, {})
+    if goal.peak_mib:
+        peak = ours.get("peak_bytes") if ours.get("bytes_per_second") else None
+        said = f"{peak / MIB:,.1f} MiB" if peak else "not measured"
+        met = peak <= goal.peak_mib * MIB if peak else None
+        return {"text": f"{goal.ours}: {said}, asked: at most {goal.peak_mib} MiB", "met": met}
+    rates = {name: named.get(name, {}).get("bytes_per_second") for name in goal.beside}
+    rates = {name: rate for name, rate in rates.items() if rate}
+    if not rates or not ours.get("bytes_per_second"):
+        return {"text": f"{goal.ours}: not compared, asked: {goal.times:g}x {' or '.join(goal.beside)}", "met": None}
+    best = max(rates, key=rates.get)
+    times = ours["bytes_per_second"] / rates[best]
+    return {"text": f"{goal.ours}: {times:.2f}x {best}, asked: {goal.times:g}x", "met": times >= goal.times}
+
+
+def goal_text(goal):
+    return {True: "reached: ", False: "MISSED: ", None: ""}[goal["met"]] + goal["text"]
+
+
 def table(job):
     """The job as aligned text."""
     head = ["", "MB/s", "rorqual is", "seconds", "(least..most)", "CPU s", "peak MiB", ""]
@@ -91,7 +114,8 @@ def table(job):
     for row in rows:
         cells = [row[0].ljust(widths[0])] + [cell.rjust(width) for cell, width in zip(row[1:-1], widths[1:-1])]
         text.append("  " + "  ".join(cells) + "  " + row[-1])
-    return "\n".join([*text, *(f"  {line}" for line in job["verified"]["lines"])])
+    notes = [*job["verified"]["lines"], *map(goal_text, job.get("goals", []))]
+    return "\n".join([*text, *(f"  {line}" for line in notes)])
 
 
 def table_row(row):

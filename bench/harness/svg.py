@@ -1,20 +1,48 @@
 """The results as a picture: one group of bars a job. Text stays text, and the colours follow the reader's theme."""
 
+from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
 from .results import MIB, rate_text, ratio_text
 
-WIDTH = 880
-NAME_WIDTH = 250
-BAR_LEFT = NAME_WIDTH + 14
-BAR_WIDTH = 300
-MEMORY_RIGHT = WIDTH - 16
 ROW_HEIGHT = 24
 BAR_HEIGHT = 14
 TITLE_HEIGHT = 46
 MARGIN = 20
 FOOT_HEIGHT = 44
-FAILURE_CHARS_MAX = 60
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The widths of one group of bars, and how many stand side by side."""
+
+    columns: int = 1
+    name_width: int = 250
+    bar_width: int = 300
+    # Only the fastest way of each other program.
+    folded: bool = False
+
+    @property
+    def bar_left(self):
+        return self.name_width + 14
+
+    @property
+    def memory_right(self):
+        # Behind the longest bar there is room for its label.
+        return self.bar_left + self.bar_width + (300 if self.columns == 1 else 180)
+
+    @property
+    def width(self):
+        return self.memory_right + 16
+
+    @property
+    def failure_chars_max(self):
+        return 60 if self.columns == 1 else 30
+
+    @property
+    def legend(self):
+        return "MB/s, and how many times as fast rorqual is" if self.columns == 1 else "MB/s, times as fast"
+
 
 STYLE = """
   text { font: 13px system-ui, sans-serif; fill: #1f2328; }
@@ -37,49 +65,81 @@ STYLE = """
 """
 
 
-def render(results):
+# The pictures, by what their file names end in: title, the jobs whose names start so, and how they are laid out.
+PICTURES = {
+    "": ("Speed and memory of rorqual beside other tools", ("count", "logs", "browser"), Layout()),
+    "-grep": ("Searching: rorqual beside ripgrep and grep", ("grep",), Layout(2, name_width=190, bar_width=120, folded=True)),
+    "-bytes": ("Checksums, downloads and the store: rorqual beside other tools", ("hash", "fetch", "store"), Layout()),
+}
+
+
+def pictures(results):
+    """One SVG each, for those that have anything to show."""
+    found = {}
+    for suffix, (title, starts, layout) in PICTURES.items():
+        jobs = [job for job in results["jobs"] if job["name"].startswith(starts) and shown(job, layout)]
+        if jobs:
+            found[suffix] = render(title, jobs, results, layout)
+    return found
+
+
+def render(title, jobs, results, layout):
     parts, top = [], MARGIN
-    for job in results["jobs"]:
-        parts.append(group(job, top))
-        top += TITLE_HEIGHT + ROW_HEIGHT * len(shown(job)) + MARGIN
+    for start in range(0, len(jobs), layout.columns):
+        beside = jobs[start : start + layout.columns]
+        parts += [group(job, index * layout.width, top, layout) for index, job in enumerate(beside)]
+        top += TITLE_HEIGHT + ROW_HEIGHT * max(len(shown(job, layout)) for job in beside) + MARGIN
+    width = layout.width * layout.columns
     parts.append(foot(results, top))
     height = top + FOOT_HEIGHT
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" '
-        f'role="img" aria-label="Speed and memory of rorqual beside other tools">\n<style>{STYLE}</style>\n'
-        f'<rect class="page" width="{WIDTH}" height="{height}"/>\n' + "\n".join(parts) + "\n</svg>\n"
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
+        f'role="img" aria-label="{title}">\n<style>{STYLE}</style>\n'
+        f'<rect class="page" width="{width}" height="{height}"/>\n' + "\n".join(parts) + "\n</svg>\n"
     )
 
 
-def shown(job):
-    return [row for row in job["contenders"] if not row.get("skipped")]
+def shown(job, layout):
+    rows = [row for row in job["contenders"] if not row.get("skipped")]
+    return folded(rows) if layout.folded else rows
 
 
-def group(job, top):
+def folded(rows):
+    """Of one program's ways to do the same only the fastest, if any of them has the right answer."""
+    best = {}
+    for row in rows:
+        if row["role"] == "peer" and row["bytes_per_second"]:
+            program = row["name"].split()[0]
+            best[program] = max(best.get(program, row), row, key=lambda one: one["bytes_per_second"])
+    return [row for row in rows if row["role"] != "peer" or best.get(row["name"].split()[0], row) is row]
+
+
+def group(job, left, top, layout):
     """A linear scale of its own for each job: within one the lengths can be compared, and a sliver is a sliver."""
-    most = max((row["bytes_per_second"] or 0 for row in shown(job)), default=0)
+    rows = shown(job, layout)
+    most = max((row["bytes_per_second"] or 0 for row in rows), default=0)
     lines = [
-        text(MARGIN, top + 16, job["title"], "title"),
-        text(BAR_LEFT, top + 36, "MB/s, and how many times as fast rorqual is", "faint"),
-        text(MEMORY_RIGHT, top + 36, "peak memory", "faint end"),
+        text(left + MARGIN, top + 16, job["title"], "title"),
+        text(left + layout.bar_left, top + 36, layout.legend, "faint"),
+        text(left + layout.memory_right, top + 36, "peak memory", "faint end"),
     ]
-    for index, row in enumerate(shown(job)):
-        lines.append(bar(row, top + TITLE_HEIGHT + index * ROW_HEIGHT, most))
+    for index, row in enumerate(rows):
+        lines.append(bar(row, left, top + TITLE_HEIGHT + index * ROW_HEIGHT, most, layout))
     return "\n".join(lines)
 
 
-def bar(row, top, most):
-    base = top + 12
-    lines = [text(NAME_WIDTH, base, row["name"], "name ours" if row["role"] == "ours" else "name")]
+def bar(row, left, top, most, layout):
+    base, bar_left = top + 12, left + layout.bar_left
+    lines = [text(left + layout.name_width, base, row["name"], "name ours" if row["role"] == "ours" else "name")]
     rate = row["bytes_per_second"]
     if rate:
-        width = max(1.0, BAR_WIDTH * rate / most)
-        lines.append(f'<rect class="{row["role"]}" x="{BAR_LEFT}" y="{top}" width="{width:.1f}" height="{BAR_HEIGHT}" rx="2"/>')
-        lines.append(text(BAR_LEFT + width + 8, base, label(row), "value"))
+        width = max(1.0, layout.bar_width * rate / most)
+        lines.append(f'<rect class="{row["role"]}" x="{bar_left}" y="{top}" width="{width:.1f}" height="{BAR_HEIGHT}" rx="2"/>')
+        lines.append(text(bar_left + width + 8, base, label(row), "value"))
     else:
-        lines.append(text(BAR_LEFT, base, shorten(row["failure"]), "failure"))
+        lines.append(text(bar_left, base, shorten(row["failure"], layout.failure_chars_max), "failure"))
     if row["peak_bytes"]:
-        lines.append(text(MEMORY_RIGHT, base, f"{row['peak_bytes'] / MIB:,.0f} MiB", "end"))
+        lines.append(text(left + layout.memory_right, base, f"{row['peak_bytes'] / MIB:,.0f} MiB", "end"))
     return "\n".join(lines)
 
 
@@ -88,15 +148,15 @@ def label(row):
     return rate_text(row) + ("" if ratio == "-" or row["ratio"] == 1.0 else f"  ({ratio})")
 
 
-def shorten(words):
-    return words if len(words) <= FAILURE_CHARS_MAX else words[: FAILURE_CHARS_MAX - 1] + "…"
+def shorten(words, chars_max):
+    return words if len(words) <= chars_max else words[: chars_max - 1] + "…"
 
 
 def foot(results, top):
     machine = results["machine"]
     memory = f"{machine['memory_bytes'] / (1 << 30):.0f} GiB"
     words = f"{machine['cpu']}, {machine['cpus']} CPUs, {memory}, {machine['system']}; {results['date'][:10]}; "
-    words += "whole processes, files in the page cache, medians, one machine and one run."
+    words += "whole processes, page cache, medians of one run."
     return text(MARGIN, top + 14, words, "faint")
 
 

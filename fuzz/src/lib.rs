@@ -4,6 +4,7 @@
 //! its corpus in the ordinary test run. So nothing here may need libFuzzer.
 
 use bytes::Bytes;
+use rorqual_digest::list::{Line, Lines, Parser as ListParser, escape};
 use rorqual_pipe::count::{Count, Counter};
 use rorqual_pipe::limits::buffer_bytes;
 use rorqual_pipe::{BlockSource, Chunk, Control, Error, Filled, Framing, Input, Plan, Pool, Stage, format_size, parse_size, run};
@@ -19,9 +20,10 @@ use std::sync::LazyLock;
 pub type Target = fn(&[u8]);
 
 /// Every target by its name, which is also its folder in `corpus/`.
-pub const TARGETS: [(&str, Target); 9] = [
+pub const TARGETS: [(&str, Target); 10] = [
     ("agent", agent),
     ("analyze", analyze),
+    ("checksums", checksums),
     ("config", config),
     ("decode", decode),
     ("detect", detect),
@@ -130,6 +132,23 @@ pub fn size(data: &[u8]) {
     }
     let again = parse_size(&format_size(bytes)).expect("what we write, we read");
     assert!(again.abs_diff(bytes) as f64 <= bytes as f64 * 0.006, "{text:?}: {bytes} and {again}");
+}
+
+/// A list of checksums: every entry is written and read again, and reading it in pieces gives the same lines.
+pub fn checksums(data: &[u8]) {
+    let lines: Vec<Line> = Lines::new(data, ListParser::new(None)).map(|line| line.expect("a slice does not fail").1).collect();
+    let in_pieces = std::io::BufReader::with_capacity(7, data);
+    let again = Lines::new(in_pieces, ListParser::new(None)).map(|line| line.expect("a slice does not fail").1);
+    assert!(lines.iter().cloned().eq(again), "{lines:?}");
+    assert_eq!(lines.len(), data.split_inclusive(|byte| *byte == b'\n').count());
+    for line in &lines {
+        let Line::Entry { digest, name } = line else { continue };
+        assert_eq!(digest.as_bytes().len(), digest.algorithm().digest_bytes());
+        let (escaped, marked) = escape(name);
+        let mark: &[u8] = if marked { b"\\" } else { b"" };
+        let written = [mark, digest.to_string().as_bytes(), b"  ", &escaped].concat();
+        assert_eq!(&ListParser::new(Some(digest.algorithm())).line(&written), line, "{}", written.escape_ascii());
+    }
 }
 
 /// Lines that blocks were cut through, against lines of the whole. The first three bytes choose the line limit, the sizes

@@ -379,7 +379,7 @@ async function answer(req, res) {
       ? create(req, res)
       : json(res, 200, { sessions: [...sessions.values()].reverse().map(bare) })
   const session = sessions.get(id)
-  if (!session) return refuse(res, 404, 'not_found')
+  if (!session) return refuse(res, 404, 'no_session')
   const q = (name) => Number(url.searchParams.get(name))
   if (verb === 'data') return put(req, res, session, q('offset'))
   if (verb === 'live') return events(req, res, session)

@@ -146,6 +146,15 @@ const steps = {
     await shoot(page, 'empty')
   },
 
+  async 'the file that --open hands to the browser leads to the page'(page) {
+    const lead = path.join(folder, 'lead.html')
+    writeFileSync(lead, `<!doctype html><meta http-equiv="refresh" content="0;url=${base}">`)
+    await page.context().clearCookies()
+    await page.goto(`file://${lead}`)
+    await page.waitForURL((url) => url.protocol === 'http:' && !url.search)
+    await page.getByRole('heading', { level: 1 }).waitFor()
+  },
+
   async 'a file arrives, live, to the end'(page) {
     wire.rate = 2_000_000
     await send(page, file)

@@ -7,8 +7,20 @@ use std::process::ExitCode;
 pub(crate) enum Exit {
     /// Everything was done, or the reader of our output had enough.
     Done,
+    /// Nothing was found, or something differs, where `grep` and `sha256sum` say so.
+    Not,
     /// Wrong usage, or at least one bad input; what could be done was done.
     Bad,
+    /// `fetch`: no connection: an unknown name, nobody who listens, a certificate that is not to be trusted.
+    NoConnection,
+    /// `fetch`: the server answered, and not with the file.
+    BadAnswer,
+    /// `fetch`: the transfer broke and trying again did not help; what has arrived is kept.
+    Broken,
+    /// `fetch`: everything has arrived and has another digest; it is kept aside.
+    WrongDigest,
+    /// `fetch`: a time limit; what has arrived is kept.
+    TimedOut,
     /// Ctrl-C; what was printed is of what was read by then.
     Interrupted,
 }
@@ -17,7 +29,13 @@ impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         Self::from(match exit {
             Exit::Done => 0,
+            Exit::Not => 1,
             Exit::Bad => 2,
+            Exit::NoConnection => 3,
+            Exit::BadAnswer => 4,
+            Exit::Broken => 5,
+            Exit::WrongDigest => 6,
+            Exit::TimedOut => 7,
             // As shells report a death by SIGINT.
             Exit::Interrupted => 130,
         })

@@ -3,10 +3,15 @@
 
 mod args;
 mod exit;
+mod fitting;
+mod input;
+mod interrupt;
+mod manual;
 mod message;
 mod progress;
 mod stats;
 mod verbs;
+mod whole_file;
 
 use args::{Cli, Verb};
 use clap::{CommandFactory, Parser};
@@ -25,6 +30,10 @@ fn main() -> ExitCode {
     cli.common.color.write_global();
     let exit = match cli.verb {
         Verb::Count(args) => verbs::count::run(&cli.common, &args),
+        Verb::Grep(args) => verbs::grep::run(&cli.common, &args),
+        Verb::Hash(args) => verbs::hash::run(&cli.common, &args),
+        Verb::Fetch(args) => verbs::fetch::run(&cli.common, &args),
+        Verb::Store(args) => verbs::store::run(&cli.common, &args),
         Verb::Logs(args) => verbs::logs::run(&cli.common, &args),
         Verb::Serve(args) => verbs::serve::run(&cli.common, &args),
         Verb::Completions { shell } => print_completions(shell),
@@ -41,8 +50,6 @@ fn print_completions(shell: clap_complete::Shell) -> Exit {
 }
 
 fn print_man_page() -> Exit {
-    match clap_mangen::Man::new(Cli::command()).render(&mut std::io::stdout()) {
-        Ok(()) => Exit::Done,
-        Err(error) => message::print_error(&error),
-    }
+    let printed = manual::page(&Cli::command()).and_then(|page| std::io::stdout().write_all(&page));
+    printed.map_or_else(|error| message::print_error(&error), |()| Exit::Done)
 }

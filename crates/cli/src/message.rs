@@ -1,6 +1,7 @@
 //! What is said on stderr, and how output errors end a verb.
 
 use crate::exit::Exit;
+use rorqual_pipe::reason;
 use std::fmt::Display;
 use std::io::{self, ErrorKind};
 
@@ -17,7 +18,7 @@ pub(crate) fn note(text: &dyn Display) {
 
 /// The end after a failure to print: silent success when the reader closed the pipe.
 pub(crate) fn print_error(cause: &io::Error) -> Exit {
-    if cause.kind() == ErrorKind::BrokenPipe { Exit::Done } else { error(&format!("cannot write: {cause}")) }
+    if cause.kind() == ErrorKind::BrokenPipe { Exit::Done } else { error(&format!("cannot write: {}", reason(cause))) }
 }
 
 /// Text with its control characters made visible, newlines kept: safe to show on a terminal.

@@ -8,18 +8,25 @@ use std::fmt;
 pub struct Budget {
     total_bytes: u64,
     holders: Vec<(String, u64)>,
+    /// What would need less memory, for the error.
+    instead: &'static str,
 }
 
 impl Budget {
     /// A budget of `total_bytes` for the whole process, with nothing reserved yet.
     #[must_use]
     pub fn new(total_bytes: u64) -> Self {
-        Self { total_bytes, holders: Vec::new() }
+        Self { total_bytes, holders: Vec::new(), instead: "fewer --threads" }
     }
 
     /// Names a holder and the most it will ever hold.
     pub fn reserve(&mut self, holder: impl Into<String>, bytes: u64) {
         self.holders.push((holder.into(), bytes));
+    }
+
+    /// What the error advises other than more memory: `fewer --threads` unless this says so.
+    pub fn advise(&mut self, instead: &'static str) {
+        self.instead = instead;
     }
 
     /// What is given, in bytes.
@@ -71,7 +78,8 @@ impl fmt::Display for BudgetError {
         for (holder, bytes) in &self.0.holders {
             writeln!(f, "  {:>10}  {holder}", format_size(*bytes))?;
         }
-        write!(f, "Give --memory {}, or fewer --threads.", format_size(needed.next_multiple_of(1 << 20)).replace(' ', ""))
+        // Not rounded down, as a size in GiB would be.
+        write!(f, "Give --memory {}MiB, or {}.", needed.div_ceil(1 << 20), self.0.instead)
     }
 }
 

@@ -1,7 +1,28 @@
 //! What a stage is given: a stretch of the input, and its lines.
 
 use bytes::Bytes;
-use memchr::memchr;
+use memchr::{memchr, memrchr};
+
+/// How the input is cut for the stages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Framing {
+    /// Anywhere.
+    Bytes,
+    /// After newlines; a line longer than `line_bytes_max` comes as its head, marked as long.
+    Lines {
+        /// The longest line that is handed over whole, in bytes without the newline; at least 1.
+        line_bytes_max: usize,
+    },
+}
+
+/// What a run needs beside its input.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// How the input is cut.
+    pub framing: Framing,
+    /// The largest zstd window that an input may ask for, as a power of two.
+    pub zstd_window_log_max: u32,
+}
 
 /// A stretch of the (decoded) input.
 ///
@@ -16,8 +37,14 @@ pub struct Chunk {
     pub bytes: Bytes,
     /// Length of a hole in a sparse file, which reads as zeros and was not read; `bytes` is empty then.
     pub zeros: u64,
+    /// Under [`Framing::Lines`](crate::Framing::Lines), what this stretch has of a line that an earlier chunk began, its newline
+    /// included where it is here. Of an over-long line this is what follows its head; it may begin with what the head
+    /// already had. Of any other line it is nothing new.
+    pub before: Bytes,
+    /// Where `before` starts in the decoded input.
+    pub before_offset: u64,
     pub(crate) line_bytes_max: usize,
-    /// The last line in `bytes` is over-long and only its head is here.
+    /// The last line in `bytes` is over-long and only its head is here: at least `line_bytes_max` bytes of it.
     pub(crate) cut: bool,
 }
 
@@ -42,6 +69,33 @@ pub struct Lines<'a> {
 }
 
 impl Chunk {
+    /// A stretch of bytes that was framed as bytes.
+    pub(crate) fn of_bytes(offset: u64, bytes: Bytes) -> Self {
+        Self { bytes, ..Self::empty(offset, usize::MAX) }
+    }
+
+    /// A hole.
+    pub(crate) fn of_zeros(offset: u64, zeros: u64) -> Self {
+        Self { zeros, ..Self::empty(offset, usize::MAX) }
+    }
+
+    /// Nothing at all, at `offset`.
+    #[must_use]
+    pub fn empty(offset: u64, line_bytes_max: usize) -> Self {
+        Self { offset, bytes: Bytes::new(), zeros: 0, before: Bytes::new(), before_offset: offset, line_bytes_max, cut: false }
+    }
+
+    /// Its last line lacks a newline, and is not an over-long one that goes on.
+    pub(crate) fn is_unfinished(&self) -> bool {
+        self.line_bytes_max < usize::MAX && !self.cut && self.bytes.last().is_some_and(|last| *last != b'\n')
+    }
+
+    /// Where in `bytes` the last line starts, when that line is over-long and goes on in the chunks that follow.
+    #[must_use]
+    pub fn long_start(&self) -> Option<usize> {
+        self.cut.then(|| memrchr(b'\n', &self.bytes).map_or(0, |newline| newline + 1))
+    }
+
     /// The lines of a chunk that was framed as lines.
     #[must_use]
     pub fn lines(&self) -> Lines<'_> {

@@ -18,6 +18,20 @@ pub enum Kind {
     Stopped,
 }
 
+impl Kind {
+    /// One word for it, as a label of measures.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Io => "io",
+            Self::Corrupt => "corrupt",
+            Self::Truncated => "truncated",
+            Self::Limit => "limit",
+            Self::Stopped => "stopped",
+        }
+    }
+}
+
 /// An error with the place where it happened.
 #[derive(Debug)]
 pub struct Error {
@@ -86,7 +100,8 @@ impl std::error::Error for Error {
 }
 
 /// The system's words without Rust's "(os error 2)".
-fn reason(cause: &io::Error) -> String {
+#[must_use]
+pub fn reason(cause: &io::Error) -> String {
     let text = cause.to_string();
     let end = text.find(" (os error").unwrap_or(text.len());
     text[..end].to_owned()

@@ -1,5 +1,6 @@
 //! Many pieces in, few large writes out.
 
+use crate::error::reason;
 use crate::pool::{Lease, Pool};
 use bytes::Bytes;
 use std::io::{self, ErrorKind, IoSlice, Write};
@@ -19,8 +20,8 @@ pub struct Gather<W: Write> {
     small: Lease,
     small_used: usize,
     pieces: Vec<Piece>,
-    /// A write failed, and so something is missing.
-    failed: bool,
+    /// Why a write failed, and so something is missing.
+    failed: Option<String>,
     stats: GatherStats,
 }
 
@@ -55,7 +56,7 @@ impl<W: Write> Gather<W> {
             small,
             small_used: 0,
             pieces: Vec::with_capacity(ENTRIES_MAX),
-            failed: false,
+            failed: None,
             stats: GatherStats::default(),
         })
     }
@@ -116,7 +117,9 @@ impl<W: Write> Gather<W> {
         drop(slices);
         self.pieces.clear();
         self.small_used = 0;
-        self.failed |= result.is_err();
+        if let Err(cause) = &result {
+            self.failed.get_or_insert_with(|| reason(cause));
+        }
         result
     }
 
@@ -141,8 +144,8 @@ impl<W: Write> Gather<W> {
     /// When the last write fails, or an earlier one has: then something is missing.
     pub fn finish(mut self) -> io::Result<W> {
         self.flush()?;
-        if self.failed {
-            return Err(io::Error::other("an earlier write failed"));
+        if let Some(cause) = self.failed {
+            return Err(io::Error::other(format!("an earlier write failed: {cause}")));
         }
         self.writer.flush()?;
         Ok(self.writer)

@@ -1,21 +1,36 @@
 //! Where bytes come from.
 
+use crate::chunk::{Chunk, Plan};
+use crate::control::Control;
+use crate::descriptor::Descriptor;
 use crate::error::{Error, Kind};
-use crate::stream::BlockSource;
+use crate::file::SharedFile;
+use crate::limits::BLOCK_BYTES;
+use crate::pool::Pool;
+use crate::stream::{BlockSource, ReadSource};
+use rustix::fs::OFlags;
 use std::fs::File;
 use std::io::Read;
+use std::os::fd::AsFd;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+
+const STDIN: &str = "standard input";
 
 /// An input that was opened and not yet read.
 pub struct Input {
     pub(crate) name: String,
     pub(crate) body: Body,
+    /// Undo a compression that is recognised.
+    pub(crate) decode: bool,
     size_bytes: Option<u64>,
 }
 
 pub(crate) enum Body {
     /// A plain regular file: read side by side.
     File { file: File, size_bytes: u64 },
+    /// A pipe, a FIFO, a device or a compressed file.
+    Descriptor(File),
     /// A stream of stored bytes, which may be compressed.
     Read(Box<dyn Read + Send>),
     /// The same, in buffers that are filled elsewhere.
@@ -28,12 +43,28 @@ impl Input {
     /// # Errors
     /// When it does not exist, may not be read, or is a directory.
     pub fn open(path: &Path) -> Result<Self, Error> {
+        Self::open_as(path, true)
+    }
+
+    /// As [`Input::open`], with the bytes as they are stored: no encoding is looked for.
+    ///
+    /// # Errors
+    /// As [`Input::open`].
+    pub fn open_stored(path: &Path) -> Result<Self, Error> {
+        Self::open_as(path, false)
+    }
+
+    fn open_as(path: &Path, decode: bool) -> Result<Self, Error> {
         if path.as_os_str() == "-" {
-            return Ok(Self::from_reader("standard input", Box::new(std::io::stdin())));
+            let stdin = std::io::stdin().as_fd().try_clone_to_owned();
+            let file = stdin.map_err(|cause| Error::io(STDIN, "cannot use", cause))?;
+            return Self::of_file(STDIN.into(), file.into(), decode);
         }
         let name = path.to_string_lossy().into_owned();
-        let file = File::open(path).map_err(|cause| Error::io(&name, "cannot open", cause))?;
-        Self::from_file(name, file)
+        // A FIFO would otherwise not open before somebody writes to it; a file does not care.
+        let opened = File::options().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path);
+        let file = opened.map_err(|cause| Error::io(&name, "cannot open", cause))?;
+        Self::of_file(name, file, decode)
     }
 
     /// An input over an open file.
@@ -41,39 +72,117 @@ impl Input {
     /// # Errors
     /// When it is a directory or can't be examined.
     pub fn from_file(name: String, file: File) -> Result<Self, Error> {
+        Self::of_file(name, file, true)
+    }
+
+    fn of_file(name: String, file: File, decode: bool) -> Result<Self, Error> {
         let metadata = file.metadata().map_err(|cause| Error::io(&name, "cannot examine", cause))?;
         if metadata.is_dir() {
             return Err(Error::new(Kind::Io, name, "is a directory; give a file in it"));
         }
         let size_bytes = metadata.len();
-        // Files of /proc are regular, have no size, and can only be read as streams.
-        if !metadata.is_file() || size_bytes == 0 {
-            return Ok(Self::from_reader(name, Box::new(file)));
+        // Files of /proc are regular, have no size, and can only be read as streams. Standard input may be a file that
+        // another program has read a part of.
+        let empty = metadata.is_file() && size_bytes == 0;
+        if empty && head(&file).is_ok_and(|head| head.is_empty()) {
+            return Ok(Self { name, body: Body::File { file, size_bytes }, decode, size_bytes: Some(0) });
+        }
+        if !metadata.is_file() || empty || rustix::fs::tell(&file).is_ok_and(|position| position > 0) {
+            return Ok(Self { name, body: Body::Descriptor(file), decode, size_bytes: None });
         }
         let head = head(&file).map_err(|cause| Error::io(&name, "cannot read", cause))?;
         let body = match crate::decode::Encoding::detect(&head) {
             crate::decode::Encoding::Plain => Body::File { file, size_bytes },
-            _ => Body::Read(Box::new(file)),
+            _ if !decode => Body::File { file, size_bytes },
+            _ => Body::Descriptor(file),
         };
-        Ok(Self { name, body, size_bytes: Some(size_bytes) })
+        Ok(Self { name, body, decode, size_bytes: Some(size_bytes) })
     }
 
     /// An input over anything that reads, of unknown size.
     #[must_use]
     pub fn from_reader(name: impl Into<String>, reader: Box<dyn Read + Send>) -> Self {
-        Self { name: name.into(), body: Body::Read(reader), size_bytes: None }
+        Self { name: name.into(), body: Body::Read(reader), decode: true, size_bytes: None }
     }
 
     /// An input over buffers that are filled elsewhere, from the pool that the run is given.
     #[must_use]
     pub fn from_source(name: impl Into<String>, source: Box<dyn BlockSource>) -> Self {
-        Self { name: name.into(), body: Body::Source(source), size_bytes: None }
+        Self { name: name.into(), body: Body::Source(source), decode: true, size_bytes: None }
+    }
+
+    /// The same input as a stream that one reader reads ahead of its one worker, even where it is a file: for work that can't be split.
+    #[must_use]
+    pub fn sequential(self) -> Self {
+        let body = match self.body {
+            Body::File { file, .. } => Body::Descriptor(file),
+            other => other,
+        };
+        Self { body, ..self }
+    }
+
+    /// The same input with its bytes as they are stored: no encoding is undone.
+    #[must_use]
+    pub fn stored(self) -> Self {
+        Self { decode: false, ..self }
+    }
+
+    /// Its bytes as blocks from `pool`, in order; for sources that do more with each before a run is given it. What is stored is counted, and
+    /// no encoding is undone. A stop ends it as its end would.
+    #[must_use]
+    pub fn into_blocks(self, pool: &Pool, control: &Control) -> Box<dyn BlockSource> {
+        let Self { name, body, .. } = self;
+        match body {
+            Body::File { file, .. } | Body::Descriptor(file) => {
+                let reader = Descriptor::new(file, control.clone());
+                Box::new(ReadSource::new(reader, &name, pool, 0, Some(control.clone())))
+            }
+            Body::Read(reader) => Box::new(ReadSource::new(reader, &name, pool, 0, Some(control.clone()))),
+            Body::Source(source) => source,
+        }
+    }
+
+    /// Whether it is a plain file, which workers read side by side.
+    #[must_use]
+    pub fn is_file(&self) -> bool {
+        matches!(self.body, Body::File { .. })
     }
 
     /// The input's name in messages.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The same file once more, where it is a plain one: for reading a part of it again.
+    ///
+    /// # Errors
+    /// When the system has no descriptor for it.
+    pub fn file_again(&self) -> Result<Option<File>, Error> {
+        let Body::File { file, .. } = &self.body else { return Ok(None) };
+        file.try_clone().map(Some).map_err(|cause| Error::io(&self.name, "cannot open again", cause))
+    }
+
+    /// Whether it is a plain file of at most one block, which [`Input::into_chunk`] takes at once.
+    #[must_use]
+    pub fn is_small(&self) -> bool {
+        matches!(self.body, Body::File { size_bytes, .. } if size_bytes <= BLOCK_BYTES as u64)
+    }
+
+    /// The whole of a small file, read here, and what went wrong after it; anything else comes as its first block.
+    ///
+    /// # Errors
+    /// When there is no memory for a block, or it is no plain file.
+    pub fn into_chunk(self, plan: &Plan, pool: &Pool, control: &Control) -> Result<(Chunk, Option<Error>), Error> {
+        let Body::File { file, size_bytes } = self.body else {
+            return Err(Error::new(Kind::Io, self.name, "is no plain file"));
+        };
+        let lease = pool.lease().map_err(|cause| Error::io(&self.name, "no memory for a block", cause))?;
+        let file = SharedFile::new(file, self.name, size_bytes, plan.framing, control.clone());
+        Ok(match file.claim() {
+            Some(claim) => file.chunk(&claim, lease),
+            None => (Chunk::empty(0, usize::MAX), None),
+        })
     }
 
     /// Stored size (before decoding), where it is known.

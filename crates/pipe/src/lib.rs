@@ -10,12 +10,16 @@
 
 mod budget;
 mod chunk;
+mod control;
 pub mod count;
 pub mod decode;
+mod descriptor;
 mod error;
+mod file;
 pub mod gather;
 mod input;
 pub mod limits;
+mod operation;
 mod pool;
 mod queue;
 mod run;
@@ -26,10 +30,12 @@ mod stream;
 mod throttle;
 
 pub use budget::{Budget, BudgetError};
-pub use chunk::{Chunk, Line, Lines};
-pub use error::{Error, Kind};
+pub use chunk::{Chunk, Framing, Line, Lines, Plan};
+pub use control::Control;
+pub use error::{Error, Kind, reason};
 pub use input::Input;
+pub use operation::{Gate, Operation, Pass};
 pub use pool::{Lease, Pool};
-pub use run::{Control, Finish, Framing, Plan, Stage, run};
+pub use run::{Finish, Stage, each, run};
 pub use size::{ParseSizeError, format_size, parse_size};
 pub use stream::{BlockReader, BlockSource, Blocks, Filled};

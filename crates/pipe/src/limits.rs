@@ -27,6 +27,13 @@ pub const QUEUE_PER_WORKER: usize = 1;
 /// A worker that gets nothing from a stream for this long is idle.
 pub const IDLE_AFTER: Duration = Duration::from_millis(100);
 
+/// How long a pipe that has given something may be silent before that is handed on, in a block that is not full:
+/// `tail -f log | rorqual grep` answers at once, and a busy pipe fills its blocks.
+pub const PARTIAL_BLOCK_AFTER: Duration = Duration::from_millis(20);
+
+/// How often a reader that waits for a pipe looks whether the run was stopped.
+pub const STOP_CHECK: Duration = Duration::from_millis(50);
+
 /// The process before any payload: code, stacks, allocator, the runtime's tables. Measured: 5 MiB for
 /// `count`, 9 MiB for `serve`; the rest is room for the allocator's rounding.
 pub const PROGRAM_BYTES: u64 = 12 << 20;
@@ -34,12 +41,15 @@ pub const PROGRAM_BYTES: u64 = 12 << 20;
 /// What one worker thread costs beside its buffers: touched stack and thread-local allocator arenas.
 pub const THREAD_BYTES: u64 = 512 << 10;
 
-/// Share of the whole budget that a zstd window may take; the format allows windows of gigabytes. A 32nd of
-/// 256 MiB is the 8 MiB that all levels up to 19 stay within.
+/// Share of the whole budget that a zstd window may take, or an xz dictionary; the formats allow gigabytes. A 32nd of
+/// 256 MiB is the 8 MiB that zstd's levels up to 19 and xz's up to 6 stay within, and lz4's blocks of 4 MiB.
 pub const ZSTD_WINDOW_SHARE: u64 = 32;
 
 /// Bytes that one decoder needs beside a zstd window: inflate's tables and window, zstd's workspace.
 pub const DECODER_BYTES: u64 = 1 << 20;
+
+/// What bzip2 needs for its largest blocks, 900,000 bytes: 4 bytes each, and its tables. So no budget gives a decoder less.
+pub const BZIP2_BYTES: u64 = 4 << 20;
 
 /// A pipe or a decoder's input is read through a pooled buffer of the same size as all others.
 pub const DECODER_BUFFERS: usize = 1;

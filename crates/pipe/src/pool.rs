@@ -174,6 +174,8 @@ impl Shared {
     }
 
     fn waited(&self, start: Instant) {
+        metrics::counter!("rorqual_pool_waits_total").increment(1);
+        metrics::histogram!("rorqual_pool_wait_seconds").record(start.elapsed());
         self.waits.fetch_add(1, Ordering::Relaxed);
         self.wait_nanos.fetch_add(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
     }

@@ -1,44 +1,18 @@
 //! Joins an input, stages on threads, and a sink. The only place that starts threads.
 
-use crate::chunk::Chunk;
-use crate::error::{Error, Kind};
+use crate::chunk::{Chunk, Framing, Plan};
+use crate::control::Control;
+use crate::descriptor::Descriptor;
+use crate::error::Error;
+use crate::file::SharedFile;
 use crate::input::{Body, Input};
-use crate::limits::{BLOCK_BYTES, IDLE_AFTER, OVERREAD_BYTES, QUEUE_PER_WORKER, WINDOW_PER_WORKER};
-use crate::pool::{Lease, Pool};
+use crate::limits::{BLOCK_BYTES, IDLE_AFTER, QUEUE_PER_WORKER, WINDOW_PER_WORKER};
+use crate::pool::Pool;
 use crate::queue::{Giver, Queue, Taken, Taker};
 use crate::sequence::Sequence;
 use crate::stream::{BlockSource, Blocks, Decoded, ReadSource};
-use crate::throttle::Throttle;
-use bytes::Bytes;
-use memchr::memchr;
-use rustix::fs::SeekFrom;
-use std::fs::File;
-use std::io::ErrorKind;
-use std::os::unix::fs::FileExt;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
-
-/// How the input is cut for the stages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Framing {
-    /// Anywhere.
-    Bytes,
-    /// After newlines; a line longer than `line_bytes_max` comes as its head, marked as long.
-    Lines {
-        /// The longest line that is handed over whole, in bytes without the newline; at least 1.
-        line_bytes_max: usize,
-    },
-}
-
-/// What a run needs beside its input.
-#[derive(Debug, Clone)]
-pub struct Plan {
-    /// How the input is cut.
-    pub framing: Framing,
-    /// The largest zstd window that an input may ask for, as a power of two.
-    pub zstd_window_log_max: u32,
-}
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// One worker's work. There is one stage a thread, so a stage needs no lock of its own.
 pub trait Stage: Send {
@@ -53,79 +27,6 @@ pub trait Stage: Send {
 
     /// Called when a stream has given this worker nothing for [`IDLE_AFTER`]: the time to show others what it knows.
     fn idle(&mut self) {}
-}
-
-/// Watches and steers a run from outside; clones share one state.
-#[derive(Debug, Clone, Default)]
-pub struct Control {
-    shared: Arc<Shared>,
-}
-
-#[derive(Debug, Default)]
-struct Shared {
-    stop: AtomicBool,
-    stored_bytes: AtomicU64,
-    decoded_bytes: AtomicU64,
-    reads: AtomicU64,
-    throttle: Option<Throttle>,
-}
-
-impl Control {
-    /// A control that lets at most `bytes_per_second` stored bytes pass (`None`: no limit).
-    #[must_use]
-    pub fn with_rate_limit(bytes_per_second: Option<u64>) -> Self {
-        let throttle = bytes_per_second.map(Throttle::new);
-        Self { shared: Arc::new(Shared { throttle, ..Shared::default() }) }
-    }
-
-    /// Asks the run to end soon; what was taken by then is complete.
-    pub fn stop(&self) {
-        self.shared.stop.store(true, Ordering::Relaxed);
-    }
-
-    /// Whether [`Control::stop`] was called.
-    #[must_use]
-    pub fn stopped(&self) -> bool {
-        self.shared.stop.load(Ordering::Relaxed)
-    }
-
-    /// Bytes read so far, as stored (compressed, where the input is).
-    #[must_use]
-    pub fn stored_bytes(&self) -> u64 {
-        self.shared.stored_bytes.load(Ordering::Relaxed)
-    }
-
-    /// Bytes taken in so far, after decoding; holes of sparse files and the rest of over-long lines included.
-    #[must_use]
-    pub fn decoded_bytes(&self) -> u64 {
-        self.shared.decoded_bytes.load(Ordering::Relaxed)
-    }
-
-    /// Read system calls on the input so far.
-    #[must_use]
-    pub fn reads(&self) -> u64 {
-        self.shared.reads.load(Ordering::Relaxed)
-    }
-
-    /// Counts stored bytes, and sleeps where there is a rate limit. Called by whoever takes them in.
-    pub fn stored(&self, bytes: u64) {
-        self.shared.stored_bytes.fetch_add(bytes, Ordering::Relaxed);
-        if let Some(throttle) = &self.shared.throttle {
-            // In slices: a block may cost minutes, and a stop should not wait for them.
-            let until = Instant::now() + throttle.take(bytes);
-            while !self.stopped() {
-                let left = until.saturating_duration_since(Instant::now());
-                if left.is_zero() {
-                    break;
-                }
-                std::thread::sleep(left.min(Duration::from_millis(50)));
-            }
-        }
-    }
-
-    fn decoded(&self, bytes: u64) {
-        self.shared.decoded_bytes.fetch_add(bytes, Ordering::Relaxed);
-    }
 }
 
 /// How a run ended. The stages come back in any case, with what they gathered.
@@ -162,11 +63,16 @@ pub fn run<S: Stage>(
             let file = SharedFile::new(file, name, size_bytes, plan.framing, control.clone());
             return run_file(&file, pool, control, start, sink);
         }
+        Body::Descriptor(file) => {
+            let reader = Descriptor::new(file, control.clone());
+            Box::new(ReadSource::new(reader, &name, pool, headroom, Some(control.clone())))
+        }
         Body::Read(reader) => Box::new(ReadSource::new(reader, &name, pool, headroom, Some(control.clone()))),
         Body::Source(source) => source,
     };
-    let decoded = Decoded::new(source, &name, pool, headroom, plan.zstd_window_log_max);
-    let blocks = Blocks::new(Box::new(decoded), &name, plan.framing);
+    let source: Box<dyn BlockSource> =
+        if input.decode { Box::new(Decoded::new(source, &name, pool, headroom, plan.zstd_window_log_max)) } else { source };
+    let blocks = Blocks::new(source, &name, plan.framing);
     run_stream(blocks, control, start, sink)
 }
 
@@ -242,10 +148,15 @@ fn run_stream<S: Stage>(
         let before = blocks.offset();
         let chunk = blocks.next_chunk();
         control.decoded(blocks.offset() - before);
-        chunk.unwrap_or_else(|error| {
-            failure.first.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+        let chunk = chunk.unwrap_or_else(|error| {
+            // A stop ends the waiting for a pipe, which a decoder takes for the end of its data.
+            if !control.stopped() {
+                failure.first.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+            }
             blocks.last()
-        })
+        });
+        // A stop ends the wait for a pipe anywhere: half a line is none.
+        chunk.filter(|chunk| !(control.stopped() && chunk.is_unfinished()))
     };
     let first = next();
     let Some(mut stages) = start(first.as_ref().map_or(&[], |chunk| &chunk.bytes)) else {
@@ -300,6 +211,13 @@ fn run_file<S: Stage>(
         return Finish { stages: Vec::new(), error: None };
     };
     let sequence = Sequence::new(stages.len() * WINDOW_PER_WORKER, sink);
+    // One worker is this thread: starting another would cost more than reading a small file.
+    if let [stage] = &mut stages[..] {
+        if let Err(error) = file_worker(file, pool, stage, &sequence, &failure) {
+            failure.set(error);
+        }
+        return Finish { stages, error: failure.into_inner() };
+    }
     std::thread::scope(|scope| {
         for stage in &mut stages {
             let (sequence, failure) = (&sequence, &failure);
@@ -342,167 +260,44 @@ where
     Ok(())
 }
 
-/// A plain file that all workers read, each the blocks that it claims.
-struct SharedFile {
-    file: File,
-    name: String,
-    size_bytes: u64,
-    framing: Framing,
-    control: Control,
-    next: Mutex<Next>,
-}
-
-#[derive(Default)]
-struct Next {
-    number: u64,
-    offset: u64,
-    /// Where the data extent that contains `offset` ends.
-    data_end: u64,
-    /// The file system can't tell data from holes.
-    no_holes: bool,
-}
-
-struct Claim {
-    number: u64,
-    offset: u64,
-    length: u64,
-    hole: bool,
-}
-
-impl SharedFile {
-    fn new(file: File, name: String, size_bytes: u64, framing: Framing, control: Control) -> Self {
-        Self { file, name, size_bytes, framing, control, next: Mutex::default() }
+/// Works on items side by side, one worker a thread, and gives the outputs to `sink` in the order of the items.
+/// With one worker, no thread is started.
+///
+/// # Errors
+/// The first error of the sink; items that were not begun by then are left.
+pub fn each<T: Send, W: Send, O: Send>(
+    items: impl Iterator<Item = T> + Send,
+    workers: &mut [W],
+    work: impl Fn(&mut W, T) -> O + Sync,
+    sink: impl FnMut(O) -> Result<(), Error> + Send,
+) -> Result<(), Error> {
+    if let [worker] = workers {
+        return items.map(|item| work(worker, item)).try_for_each(sink);
     }
-
-    /// The next block, or the next hole rounded to blocks. The first block is never part of a hole: the
-    /// line that starts the file is its owner's.
-    fn claim(&self) -> Option<Claim> {
-        let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
-        let offset = next.offset;
-        if offset >= self.size_bytes {
-            return None;
+    let sequence = Sequence::new(workers.len() * WINDOW_PER_WORKER, sink);
+    // Fused: each worker asks once more after the end.
+    let items = Mutex::new((0..).zip(items.fuse()));
+    let failed = Mutex::new(None);
+    std::thread::scope(|scope| {
+        for worker in workers {
+            let (items, sequence, failed, work) = (&items, &sequence, &failed, &work);
+            scope.spawn(move || {
+                let mut guard = AbortOnDrop(Some(sequence));
+                loop {
+                    let next = items.lock().unwrap_or_else(PoisonError::into_inner).next();
+                    let Some((number, item)) = next else { break };
+                    match sequence.submit(number, work(worker, item)) {
+                        Ok(()) => {}
+                        Err(Ok(_aborted)) => break,
+                        Err(Err(error)) => {
+                            *failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                            break;
+                        }
+                    }
+                }
+                guard.0 = None;
+            });
         }
-        let hole_end = if offset == 0 { 0 } else { self.hole_end(&mut next) };
-        let hole = hole_end > offset;
-        let end = if hole { hole_end } else { (offset + BLOCK_BYTES as u64).min(self.size_bytes) };
-        let claim = Claim { number: next.number, offset, length: end - offset, hole };
-        next.number += 1;
-        next.offset = end;
-        Some(claim)
-    }
-
-    /// End of the hole at the next offset, as a block border or the end of the file; 0 when it is data.
-    fn hole_end(&self, next: &mut Next) -> u64 {
-        if next.no_holes || next.offset < next.data_end {
-            return 0;
-        }
-        let seek = |from| rustix::fs::seek(&self.file, from);
-        let data = match seek(SeekFrom::Data(next.offset)) {
-            Ok(data) => data,
-            // No data after the offset: the hole goes to the end, or the file shrank, which reading will tell.
-            Err(rustix::io::Errno::NXIO) if self.file.metadata().is_ok_and(|now| now.len() < self.size_bytes) => return 0,
-            Err(rustix::io::Errno::NXIO) => self.size_bytes,
-            Err(_) => {
-                next.no_holes = true;
-                return 0;
-            }
-        };
-        if data > next.offset {
-            return if data >= self.size_bytes { self.size_bytes } else { data - data % BLOCK_BYTES as u64 };
-        }
-        next.data_end = seek(SeekFrom::Hole(next.offset)).unwrap_or(self.size_bytes);
-        0
-    }
-
-    fn first_stretch(&self, pool: &Pool) -> Result<Bytes, Error> {
-        let mut lease = pool.lease().map_err(|cause| Error::io(&self.name, "no memory for a block", cause))?;
-        let wanted = self.size_bytes.min(BLOCK_BYTES as u64) as usize;
-        let read = self.read(&mut lease[..wanted], 0)?;
-        Ok(Bytes::from_owner(lease).slice(..read))
-    }
-
-    /// Reads a claimed stretch. What was read comes back even when the file ended early or reading failed.
-    fn chunk(&self, claim: &Claim, mut lease: Lease) -> (Chunk, Option<Error>) {
-        if claim.hole {
-            self.control.decoded(claim.length);
-            let chunk =
-                Chunk { offset: claim.offset, bytes: Bytes::new(), zeros: claim.length, line_bytes_max: usize::MAX, cut: false };
-            return (chunk, None);
-        }
-        let length = claim.length as usize;
-        let overread = match self.framing {
-            Framing::Bytes => 0,
-            Framing::Lines { .. } => OVERREAD_BYTES.min((self.size_bytes - claim.offset) as usize - length),
-        };
-        let (read, mut error) = match self.read(&mut lease[..length + overread], claim.offset) {
-            Ok(read) => (read, None),
-            Err(error) => (0, Some(error)),
-        };
-        if read < length + overread && error.is_none() {
-            error = Some(self.shrank(claim.offset + read as u64));
-        }
-        self.control.decoded(read.min(length) as u64);
-        self.control.stored(read.min(length) as u64);
-        let chunk = match self.framing {
-            Framing::Bytes => {
-                let bytes = Bytes::from_owner(lease).slice(..read);
-                Chunk { offset: claim.offset, bytes, zeros: 0, line_bytes_max: usize::MAX, cut: false }
-            }
-            Framing::Lines { line_bytes_max } => self.lines(claim, lease, read, line_bytes_max, &mut error),
-        };
-        (chunk, error)
-    }
-
-    /// The lines that this block owns: those whose preceding newline lies in it (and the file's first).
-    fn lines(&self, claim: &Claim, mut lease: Lease, mut read: usize, line_bytes_max: usize, error: &mut Option<Error>) -> Chunk {
-        let length = read.min(claim.length as usize);
-        let start = if claim.offset == 0 { Some(0) } else { memchr(b'\n', &lease[..length]).map(|newline| newline + 1) };
-        let Some(start) = start else {
-            return Chunk { offset: claim.offset, bytes: Bytes::new(), zeros: 0, line_bytes_max, cut: false };
-        };
-        // From here on the newline that ends the line which crosses the border is looked for.
-        let mut searched = length;
-        let (end, cut) = loop {
-            if let Some(newline) = memchr(b'\n', &lease[searched..read]) {
-                break (searched + newline + 1, false);
-            }
-            searched = read;
-            let at = claim.offset + read as u64;
-            if at >= self.size_bytes || error.is_some() {
-                break (read, false);
-            }
-            if read > length + line_bytes_max {
-                break (length + line_bytes_max, true);
-            }
-            let more =
-                (read - length).max(OVERREAD_BYTES).min(length + line_bytes_max + 1 - read).min((self.size_bytes - at) as usize);
-            match self.read(&mut lease[read..read + more], at) {
-                Ok(0) => *error = Some(self.shrank(at)),
-                Ok(count) => read += count,
-                Err(failed) => *error = Some(failed),
-            }
-        };
-        let bytes = Bytes::from_owner(lease).slice(start.min(end)..end);
-        Chunk { offset: claim.offset + start as u64, bytes, zeros: 0, line_bytes_max, cut }
-    }
-
-    /// Fills `buffer` from `offset`; less only at the end of the file.
-    fn read(&self, buffer: &mut [u8], offset: u64) -> Result<usize, Error> {
-        let mut filled = 0;
-        while filled < buffer.len() {
-            self.control.shared.reads.fetch_add(1, Ordering::Relaxed);
-            match self.file.read_at(&mut buffer[filled..], offset + filled as u64) {
-                Ok(0) => break,
-                Ok(read) => filled += read,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(cause) => return Err(Error::io(&self.name, "cannot read", cause).at(offset + filled as u64)),
-            }
-        }
-        Ok(filled)
-    }
-
-    fn shrank(&self, end: u64) -> Error {
-        let message = format!("the file shrank while it was read: it had {} bytes when opened and now ends", self.size_bytes);
-        Error::new(Kind::Truncated, &self.name, message).at(end)
-    }
+    });
+    failed.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
 }

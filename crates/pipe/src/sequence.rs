@@ -6,18 +6,21 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Takes numbered outputs from many workers and hands them to one sink in order.
 ///
-/// A worker that is `window` numbers ahead of the next one waits. Whoever holds the next number never
-/// does, so the sequence always moves as long as numbers are claimed by workers that can finish.
+/// Whoever submits what comes next works the sink, outside the lock, for as long as something comes next; the others leave
+/// their output and go on. A worker that is `window` numbers ahead waits. Whoever holds the next number never does, so the
+/// sequence always moves as long as numbers are claimed by workers that can finish.
 pub(crate) struct Sequence<O, F> {
-    state: Mutex<State<O, F>>,
+    state: Mutex<State<O>>,
+    sink: Mutex<F>,
     moved: Condvar,
     window: u64,
 }
 
-struct State<O, F> {
+struct State<O> {
     next: u64,
     pending: BTreeMap<u64, O>,
-    sink: F,
+    /// Somebody is working the sink.
+    draining: bool,
     aborted: bool,
 }
 
@@ -26,8 +29,8 @@ pub(crate) struct Aborted;
 
 impl<O, F: FnMut(O) -> Result<(), Error>> Sequence<O, F> {
     pub(crate) fn new(window: usize, sink: F) -> Self {
-        let state = State { next: 0, pending: BTreeMap::new(), sink, aborted: false };
-        Self { state: Mutex::new(state), moved: Condvar::new(), window: window as u64 }
+        let state = State { next: 0, pending: BTreeMap::new(), draining: false, aborted: false };
+        Self { state: Mutex::new(state), sink: Mutex::new(sink), moved: Condvar::new(), window: window as u64 }
     }
 
     /// Hands over output `number`, and to the sink all that are now in order.
@@ -43,32 +46,43 @@ impl<O, F: FnMut(O) -> Result<(), Error>> Sequence<O, F> {
             return Err(Ok(Aborted));
         }
         state.pending.insert(number, output);
-        let before = state.next;
-        let result = drain(&mut state);
-        state.aborted |= result.is_err();
-        if state.next != before || state.aborted {
+        if state.draining { Ok(()) } else { self.drain(state) }
+    }
+
+    fn drain<'a>(&'a self, mut state: MutexGuard<'a, State<O>>) -> Result<(), Result<Aborted, Error>> {
+        state.draining = true;
+        let result = loop {
+            if state.aborted {
+                break Err(Ok(Aborted));
+            }
+            let next = state.next;
+            let Some(output) = state.pending.remove(&next) else { break Ok(()) };
+            drop(state);
+            let result = (self.sink.lock().unwrap_or_else(PoisonError::into_inner))(output);
+            state = self.lock();
+            state.next += 1;
             self.moved.notify_all();
-        }
-        result.map_err(Err)
+            if let Err(error) = result {
+                abort(&mut state);
+                break Err(Err(error));
+            }
+        };
+        state.draining = false;
+        result
     }
 
     /// Lets everyone who waits go, and drops what waits.
     pub(crate) fn abort(&self) {
-        let mut state = self.lock();
-        state.aborted = true;
-        state.pending.clear();
+        abort(&mut self.lock());
         self.moved.notify_all();
     }
 
-    fn lock(&self) -> MutexGuard<'_, State<O, F>> {
+    fn lock(&self) -> MutexGuard<'_, State<O>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn drain<O, F: FnMut(O) -> Result<(), Error>>(state: &mut State<O, F>) -> Result<(), Error> {
-    while let Some(output) = state.pending.remove(&state.next) {
-        state.next += 1;
-        (state.sink)(output)?;
-    }
-    Ok(())
+fn abort<O>(state: &mut State<O>) {
+    state.aborted = true;
+    state.pending.clear();
 }

@@ -1,15 +1,18 @@
 //! Streams: input that comes once, in order. One reader cuts it into chunks at newlines.
 
-use crate::chunk::Chunk;
-use crate::decode::{Encoding, MAGIC_BYTES, decoder};
+use crate::chunk::{Chunk, Framing};
+use crate::control::Control;
+use crate::decode::{Encoding, decoder, describe};
+use crate::descriptor::Source;
 use crate::error::{Error, Kind};
 use crate::limits::BLOCK_BYTES;
 use crate::pool::{Lease, Pool};
-use crate::run::{Control, Framing};
 use bytes::Bytes;
 use memchr::{memchr, memrchr};
 use std::io::{self, BufRead, ErrorKind, Read};
 use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A leased buffer with data in `range`. `range.start` is at least the longest line: the room before it is
 /// where the end of the last block's unfinished line is put, so that no block is ever copied.
@@ -30,6 +33,9 @@ pub trait BlockSource: Send {
     fn next_block(&mut self) -> Result<Option<Filled>, Error>;
 }
 
+/// Makes an error of what reading failed with, for the input of this name.
+type Describe = Box<dyn Fn(&str, io::Error) -> Error + Send>;
+
 /// Fills buffers from anything that reads.
 pub(crate) struct ReadSource<R> {
     reader: R,
@@ -38,26 +44,26 @@ pub(crate) struct ReadSource<R> {
     headroom: usize,
     offset: u64,
     failed: Option<Error>,
-    describe: fn(&str, io::Error) -> Error,
+    describe: Describe,
     count: Option<Control>,
 }
 
-impl<R: Read + Send> ReadSource<R> {
+impl<R: Source> ReadSource<R> {
     /// `count` is told of the bytes as they are read, when they are the stored ones.
     pub(crate) fn new(reader: R, name: &str, pool: &Pool, headroom: usize, count: Option<Control>) -> Self {
-        let describe = |name: &str, cause| Error::io(name, "cannot read", cause);
+        let describe = Box::new(|name: &str, cause| Error::io(name, "cannot read", cause));
         Self { reader, name: name.into(), pool: pool.clone(), headroom, offset: 0, failed: None, describe, count }
     }
 }
 
-impl<R: Read + Send> BlockSource for ReadSource<R> {
+impl<R: Source> BlockSource for ReadSource<R> {
     fn next_block(&mut self) -> Result<Option<Filled>, Error> {
         if let Some(error) = self.failed.take() {
             return Err(error);
         }
         let mut lease = self.pool.lease().map_err(|cause| Error::io(&self.name, "no memory for a block", cause))?;
         let (start, mut end) = (self.headroom, self.headroom);
-        while end < start + BLOCK_BYTES {
+        while end < start + BLOCK_BYTES && (end == start || self.reader.more_soon()) {
             match self.reader.read(&mut lease[end..start + BLOCK_BYTES]) {
                 Ok(0) => break,
                 Ok(read) => end += read,
@@ -89,14 +95,14 @@ pub struct BlockReader {
     source: Box<dyn BlockSource>,
     current: Bytes,
     /// Bytes handed out so far.
-    offset: u64,
+    taken: Arc<AtomicU64>,
     /// An error of the source, kept whole while it travels through a decoder as an `io::Error`.
     failed: bool,
 }
 
 impl BlockReader {
     fn new(source: Box<dyn BlockSource>) -> Self {
-        Self { source, current: Bytes::new(), offset: 0, failed: false }
+        Self { source, current: Bytes::new(), taken: Arc::default(), failed: false }
     }
 }
 
@@ -118,7 +124,7 @@ impl BufRead for BlockReader {
     }
 
     fn consume(&mut self, amount: usize) {
-        self.offset += amount as u64;
+        self.taken.fetch_add(amount as u64, Ordering::Relaxed);
         let _ = self.current.split_to(amount);
     }
 }
@@ -155,7 +161,7 @@ impl Again {
     fn new(mut rest: Box<dyn BlockSource>, name: &str) -> Result<Self, Error> {
         let mut first = rest.next_block()?;
         let mut failed = None;
-        while let Some(filled) = first.as_mut().filter(|filled| filled.range.len() < MAGIC_BYTES) {
+        while let Some(filled) = first.as_mut().filter(|filled| is_short(filled)) {
             match rest.next_block() {
                 Ok(Some(next)) => append(filled, &next, name)?,
                 Ok(None) => break,
@@ -171,6 +177,10 @@ impl Again {
     fn head(&self) -> &[u8] {
         self.first.as_ref().map_or(&[], |filled| &filled.lease[filled.range.clone()])
     }
+}
+
+fn is_short(filled: &Filled) -> bool {
+    filled.range.len() < Encoding::head_bytes(&filled.lease[filled.range.clone()])
 }
 
 fn append(filled: &mut Filled, next: &Filled, name: &str) -> Result<(), Error> {
@@ -206,13 +216,12 @@ impl Decoded {
         if encoding == Encoding::Plain {
             return Ok(again);
         }
-        let reader = decoder(encoding, BlockReader::new(again), self.window_log_max)
+        let input = BlockReader::new(again);
+        let taken = Arc::clone(&input.taken);
+        let reader = decoder(encoding, input, self.window_log_max)
             .map_err(|cause| Error::io(&self.name, "cannot start the decoder", cause))?;
         let mut decoded = ReadSource::new(reader, &self.name, &self.pool, self.headroom, None);
-        decoded.describe = match encoding {
-            Encoding::Zstd => describe_zstd,
-            _ => describe_gzip,
-        };
+        decoded.describe = Box::new(move |name, cause| describe(name, encoding, taken.load(Ordering::Relaxed), cause));
         Ok(Box::new(decoded))
     }
 }
@@ -226,33 +235,6 @@ impl BlockSource for Decoded {
             Some(source) => source.next_block(),
             None => Ok(None),
         }
-    }
-}
-
-fn describe_gzip(name: &str, cause: io::Error) -> Error {
-    describe(name, "gzip", cause)
-}
-
-fn describe_zstd(name: &str, cause: io::Error) -> Error {
-    describe(name, "zstd", cause)
-}
-
-/// A decoder's failure in our words; a failure of the source below it comes through as it was.
-fn describe(name: &str, encoding: &str, cause: io::Error) -> Error {
-    let text = cause.to_string();
-    if cause.kind() == ErrorKind::UnexpectedEof || text.contains("incomplete frame") {
-        return Error::new(Kind::Truncated, name, format!("the {encoding} data ends too early (the file is cut short)"));
-    }
-    match cause.downcast::<Error>() {
-        Ok(source_error) => source_error,
-        Err(_) if text.contains("too much memory") => Error::new(
-            Kind::Limit,
-            name,
-            format!(
-                "this {encoding} data needs a larger window than a 32nd of the memory given (a larger --memory moves the limit)"
-            ),
-        ),
-        Err(_) => Error::new(Kind::Corrupt, name, format!("the {encoding} data is damaged ({text})")),
     }
 }
 
@@ -315,14 +297,13 @@ impl Blocks {
             return None;
         }
         let offset = self.offset - rest.len() as u64;
-        Some(self.chunk(offset, rest, false))
+        Some(Chunk { bytes: rest, ..Chunk::empty(offset, self.line_bytes_max()) })
     }
 
     fn whole(&mut self, filled: Filled) -> Chunk {
         let offset = self.offset;
         self.offset += filled.range.len() as u64;
-        let bytes = Bytes::from_owner(filled.lease).slice(filled.range);
-        self.chunk(offset, bytes, false)
+        Chunk::of_bytes(offset, Bytes::from_owner(filled.lease).slice(filled.range))
     }
 
     /// Whole lines of the block with the carried start of the first one before them; the rest is carried.
@@ -330,9 +311,15 @@ impl Blocks {
         let Filled { mut lease, mut range } = filled;
         self.offset += range.len() as u64;
         let end_offset = self.offset;
+        // Either a line is carried or one is being skipped, never both: what is before the lines is one or the other.
+        let before_start = range.start;
+        let before_offset = end_offset - range.len() as u64;
         if self.skipping {
             match memchr(b'\n', &lease[range.clone()]) {
-                None => return Ok(None),
+                None => {
+                    let before = Bytes::from_owner(lease).slice(range);
+                    return Ok(Some(Chunk { before, ..Chunk::empty(before_offset, line_bytes_max) }));
+                }
                 Some(newline) => range.start += newline + 1,
             }
             self.skipping = false;
@@ -345,22 +332,22 @@ impl Blocks {
         lease[start..range.start].copy_from_slice(&carried);
         drop(carried);
         let rest = memrchr(b'\n', &lease[start..range.end]).map_or(start, |newline| start + newline + 1);
-        let bytes = Bytes::from_owner(lease);
-        let offset = end_offset - (range.end - start) as u64;
-        if range.end - rest > line_bytes_max {
-            self.skipping = true;
-            return Ok(Some(self.chunk(offset, bytes.slice(start..rest + line_bytes_max), true)));
+        self.skipping = range.end - rest > line_bytes_max;
+        let all = Bytes::from_owner(lease);
+        let end = if self.skipping { range.end } else { rest };
+        if !self.skipping {
+            self.carry = all.slice(rest..range.end);
         }
-        self.carry = bytes.slice(rest..range.end);
-        let lines = bytes.slice(start..rest);
-        Ok((!lines.is_empty()).then(|| self.chunk(offset, lines, false)))
+        let (before, bytes) = (all.slice(before_start..range.start), all.slice(start..end));
+        let offset = end_offset - (range.end - start) as u64;
+        let chunk = Chunk { offset, bytes, zeros: 0, before, before_offset, line_bytes_max, cut: self.skipping };
+        Ok((!chunk.bytes.is_empty() || !chunk.before.is_empty()).then_some(chunk))
     }
 
-    fn chunk(&self, offset: u64, bytes: Bytes, cut: bool) -> Chunk {
-        let line_bytes_max = match self.framing {
+    fn line_bytes_max(&self) -> usize {
+        match self.framing {
             Framing::Bytes => usize::MAX,
             Framing::Lines { line_bytes_max } => line_bytes_max,
-        };
-        Chunk { offset, bytes, zeros: 0, line_bytes_max, cut }
+        }
     }
 }

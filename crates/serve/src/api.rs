@@ -1,41 +1,36 @@
 //! The handlers, as `API.md` lists them.
 
 use crate::error::ApiError;
-use crate::guard::{Guard, guard};
+use crate::guard::{Gate, guard};
 use crate::limits::{BUCKETS, JSON_BYTES_MAX, NAME_BYTES_MAX};
 use crate::live::{Live, ServerView, events};
-use crate::page::page;
+use crate::page::{page, wrong_method};
 use crate::session::{Session, View};
 use crate::sessions::Sessions;
 use crate::upload::upload;
 use axum::body::{Body, to_bytes};
-use axum::extract::{DefaultBodyLimit, Path, Query, State};
+use axum::extract::{DefaultBodyLimit, FromRequestParts, Path, Query, State};
 use axum::http::StatusCode;
-use axum::response::sse::{Event, Sse};
+use axum::http::request::Parts;
+use axum::response::Response;
 use axum::routing::{get, post, put};
 use axum::{Json, Router};
-use futures_util::Stream;
 use rorqual_pipe::Input;
 use rorqual_table::format::Format;
 use rorqual_table::report::Histogram;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use std::convert::Infallible;
 use std::io::Cursor;
 use std::sync::Arc;
 
 /// Ten thousand real lines, to try the explorer with.
 const SAMPLE: &[u8] = include_bytes!("../../../samples/apache_combined.log");
 
-/// What all handlers share.
-pub(crate) struct App {
-    pub(crate) sessions: Sessions,
-}
-
-type Shared = State<Arc<App>>;
+type Shared = State<Arc<Sessions>>;
 
 /// The whole interface.
-pub(crate) fn router(app: Arc<App>, guarded: Arc<Guard>) -> Router {
+pub(crate) fn router(sessions: Arc<Sessions>, gate: Arc<Gate>) -> Router {
     Router::new()
         .route("/api/server", get(server))
         .route("/api/sessions", post(create).get(list))
@@ -44,10 +39,35 @@ pub(crate) fn router(app: Arc<App>, guarded: Arc<Guard>) -> Router {
         .route("/api/sessions/{id}/cancel", post(cancel))
         .route("/api/sessions/{id}/live", get(live))
         .route("/api/sessions/{id}/histogram", get(histogram))
-        .fallback(get(page))
+        .method_not_allowed_fallback(wrong_method)
+        .fallback(page)
         .layer(DefaultBodyLimit::disable())
-        .layer(axum::middleware::from_fn_with_state(guarded, guard))
-        .with_state(app)
+        .layer(axum::middleware::from_fn_with_state(gate, guard))
+        .with_state(sessions)
+}
+
+/// The session that a path names.
+struct Named(Arc<Session>);
+
+impl FromRequestParts<Arc<Sessions>> for Named {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, sessions: &Arc<Sessions>) -> Result<Self, ApiError> {
+        let Path(id) = Path::<String>::from_request_parts(parts, sessions).await.map_err(|_| ApiError::no_session())?;
+        sessions.get(&id).map(Self)
+    }
+}
+
+/// What the query asks for.
+struct Asked<T>(T);
+
+impl<T: DeserializeOwned> FromRequestParts<Arc<Sessions>> for Asked<T> {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, sessions: &Arc<Sessions>) -> Result<Self, ApiError> {
+        let query = Query::<T>::from_request_parts(parts, sessions).await;
+        query.map(|Query(asked)| Self(asked)).map_err(|error| ApiError::bad_request(error.body_text()))
+    }
 }
 
 #[derive(Deserialize)]
@@ -60,99 +80,90 @@ struct NewSession {
     sample: bool,
 }
 
-async fn create(State(app): Shared, body: Body) -> Result<(StatusCode, Json<View>), ApiError> {
-    let bad = |message: String| ApiError::new(StatusCode::BAD_REQUEST, "bad_request", message);
-    let body = to_bytes(body, JSON_BYTES_MAX).await.map_err(|error| bad(error.to_string()))?;
-    let wanted: NewSession = serde_json::from_slice(&body).map_err(|error| bad(error.to_string()))?;
+async fn create(State(sessions): Shared, body: Body) -> Result<(StatusCode, Json<View>), ApiError> {
+    let body = to_bytes(body, JSON_BYTES_MAX).await.map_err(|error| ApiError::bad_request(error.to_string()))?;
+    let wanted: NewSession = serde_json::from_slice(&body).map_err(|error| ApiError::bad_request(error.to_string()))?;
     let format = wanted.format.as_deref().map(Format::parse).transpose();
     let format = format.map_err(|error| ApiError::new(StatusCode::BAD_REQUEST, "bad_format", error.to_string()))?;
-    let session = if wanted.sample {
-        start_sample(&app)?
-    } else {
-        let name: String = wanted.name.unwrap_or_else(|| "upload".to_owned());
-        if name.len() > NAME_BYTES_MAX {
-            return Err(bad(format!("a name has at most {NAME_BYTES_MAX} bytes")));
-        }
-        app.sessions.create(name, wanted.size, false, format)?
-    };
-    Ok((StatusCode::CREATED, Json(session.view(app.sessions.idle_max()))))
+    let name = wanted.name.unwrap_or_else(|| "upload".to_owned());
+    if name.len() > NAME_BYTES_MAX {
+        return Err(ApiError::bad_request(format!("a name has at most {NAME_BYTES_MAX} bytes")));
+    }
+    sessions.make_room().await;
+    let session = if wanted.sample { start_sample(&sessions)? } else { sessions.create(name, wanted.size, false, format)? };
+    Ok((StatusCode::CREATED, Json(session.view(sessions.idle_max()))))
 }
 
-fn start_sample(app: &App) -> Result<Arc<Session>, ApiError> {
-    let session = app.sessions.create("sample.log".to_owned(), Some(SAMPLE.len() as u64), true, None)?;
+fn start_sample(sessions: &Sessions) -> Result<Arc<Session>, ApiError> {
+    let session = sessions.create("sample.log".to_owned(), Some(SAMPLE.len() as u64), true, None)?;
     let running = Arc::clone(&session);
     tokio::task::spawn_blocking(move || running.run_input(Input::from_reader("sample.log", Box::new(Cursor::new(SAMPLE)))));
     Ok(session)
 }
 
-async fn list(State(app): Shared) -> Json<Value> {
-    let views: Vec<View> = app.sessions.list().iter().map(|session| session.view(app.sessions.idle_max())).collect();
+async fn list(State(sessions): Shared) -> Json<Value> {
+    let views: Vec<View> = sessions.list().iter().map(|session| session.view(sessions.idle_max())).collect();
     Json(json!({"sessions": views}))
 }
 
-async fn show(State(app): Shared, Path(id): Path<String>) -> Result<Json<Live>, ApiError> {
-    let session = app.sessions.get(&id)?;
-    Ok(Json(Live::new(&app, &session).await))
+async fn show(State(sessions): Shared, Named(session): Named) -> Live {
+    Live::new(&sessions, &session).await
 }
 
-async fn forget(State(app): Shared, Path(id): Path<String>) -> Result<StatusCode, ApiError> {
-    app.sessions.remove(&id)?;
+async fn forget(State(sessions): Shared, Named(session): Named) -> Result<StatusCode, ApiError> {
+    sessions.remove(session.id()).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct At {
     #[serde(default)]
     offset: u64,
 }
 
-async fn data(State(app): Shared, Path(id): Path<String>, Query(at): Query<At>, body: Body) -> Result<Json<View>, ApiError> {
-    let session = app.sessions.get(&id)?;
+async fn data(State(sessions): Shared, Named(session): Named, Asked(at): Asked<At>, body: Body) -> Result<Json<View>, ApiError> {
     // A task of its own: bytes that were counted as taken must reach the run even when the client goes away and this
     // handler is dropped.
     let task = tokio::spawn(upload(Arc::clone(&session), at.offset, body));
     match task.await {
         Ok(result) => result?,
-        Err(error) => return Err(ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "upload_failed", error.to_string())),
+        Err(error) => return Err(ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", error.to_string())),
     }
-    Ok(Json(session.view(app.sessions.idle_max())))
+    Ok(Json(session.view(sessions.idle_max())))
 }
 
-async fn cancel(State(app): Shared, Path(id): Path<String>) -> Result<Json<View>, ApiError> {
-    let session = app.sessions.get(&id)?;
-    let mut changes = session.changes();
+async fn cancel(State(sessions): Shared, Named(session): Named) -> Json<View> {
     session.cancel();
-    while !session.state().ended() && changes.changed().await.is_ok() {}
-    Ok(Json(session.view(app.sessions.idle_max())))
+    session.ended().await;
+    Json(session.view(sessions.idle_max()))
 }
 
-async fn live(
-    State(app): Shared,
-    Path(id): Path<String>,
-) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, ApiError> {
-    let session = app.sessions.get(&id)?;
-    Ok(Sse::new(events(app, session)))
+async fn live(State(sessions): Shared, Named(session): Named) -> Response {
+    events(sessions, session)
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct HistogramSpan {
     from: Option<f64>,
     to: Option<f64>,
     buckets: Option<usize>,
 }
 
-async fn histogram(
-    State(app): Shared,
-    Path(id): Path<String>,
-    Query(span): Query<HistogramSpan>,
-) -> Result<Json<Histogram>, ApiError> {
-    let session = app.sessions.get(&id)?;
-    let second = |time: Option<f64>| time.filter(|time| time.is_finite()).map(|time| time as i64);
+async fn histogram(Named(session): Named, Asked(span): Asked<HistogramSpan>) -> Result<Json<Histogram>, ApiError> {
+    let second = |time: Option<f64>| match time {
+        Some(time) if !time.is_finite() => Err(ApiError::bad_request("a time is a finite number of seconds")),
+        time => Ok(time.map(|time| time as i64)),
+    };
     let (default, most) = BUCKETS;
-    let buckets = span.buckets.unwrap_or(default).clamp(1, most);
-    Ok(Json(session.histogram(second(span.from), second(span.to), buckets)))
+    let buckets = span.buckets.unwrap_or(default);
+    if buckets == 0 {
+        return Err(ApiError::bad_request("a histogram has at least one bucket"));
+    }
+    Ok(Json(session.histogram(second(span.from)?, second(span.to)?, buckets.min(most))))
 }
 
-async fn server(State(app): Shared) -> Json<ServerView> {
-    Json(ServerView::new(&app))
+async fn server(State(sessions): Shared) -> Json<ServerView> {
+    Json(ServerView::new(&sessions))
 }

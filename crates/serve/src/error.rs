@@ -21,6 +21,17 @@ impl ApiError {
         Self { status, code, message: message.into(), extra: None, retry_after_seconds: None }
     }
 
+    /// A request that says nothing sensible.
+    pub(crate) fn bad_request(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "bad_request", message)
+    }
+
+    /// There is no such session, or no longer.
+    pub(crate) fn no_session() -> Self {
+        let message = "there is no such session; it may have been forgotten after its idle time";
+        Self::new(StatusCode::NOT_FOUND, "no_session", message)
+    }
+
     pub(crate) fn with(mut self, name: &'static str, value: impl Into<Value>) -> Self {
         self.extra = Some((name, value.into()));
         self

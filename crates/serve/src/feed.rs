@@ -1,14 +1,17 @@
 //! From the socket to the run: filled blocks through a short queue.
 
-use crate::limits::{FEED_PATIENCE, FEED_QUEUE, UPLOAD_IDLE_MAX};
+use crate::limits::{FEED_PATIENCE, FEED_QUEUE, FIRST_PATIENCE, UPLOAD_IDLE_MAX};
 use bytes::{Buf, Bytes};
 use http_body_util::BodyExt;
+use rorqual_pipe::decode::Encoding;
 use rorqual_pipe::limits::BLOCK_BYTES;
 use rorqual_pipe::{BlockSource, Control, Error, Filled, Lease, Pool};
+use rorqual_table::analyze::Formats;
+use rorqual_table::format::{SAMPLE_LINES_MAX, detect};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout_at};
 
 /// The writing end: an upload, or one after another.
 #[derive(Debug)]
@@ -16,7 +19,19 @@ pub(crate) struct Feed {
     sender: Sender<Filled>,
     pool: Pool,
     headroom: usize,
-    current: Option<(Lease, usize)>,
+    current: Option<Filling>,
+    /// The formats in question, until the first block is handed on: the run takes the format from that block alone.
+    first: Option<Formats>,
+}
+
+/// A block that is being filled.
+#[derive(Debug)]
+struct Filling {
+    lease: Lease,
+    used: usize,
+    newlines: usize,
+    /// When to hand it on although it is not full.
+    due: Instant,
 }
 
 /// The reading end: the source of a run.
@@ -32,6 +47,8 @@ pub(crate) enum Interruption {
     Connection(String),
     /// Nothing came for too long.
     Idle,
+    /// More came than was announced; what was announced is taken.
+    TooLong,
     /// The run has ended and takes no more.
     RunEnded,
     /// The system has no memory for a block.
@@ -39,60 +56,121 @@ pub(crate) enum Interruption {
 }
 
 /// A feed that fills blocks of `pool` behind `headroom` bytes, and the source that gives them to a run.
-pub(crate) fn feed(pool: &Pool, headroom: usize, control: &Control) -> (Feed, FeedSource) {
+pub(crate) fn feed(pool: &Pool, headroom: usize, formats: Formats, control: &Control) -> (Feed, FeedSource) {
     let (sender, receiver) = channel(FEED_QUEUE);
-    let feed = Feed { sender, pool: pool.clone(), headroom, current: None };
+    let feed = Feed { sender, pool: pool.clone(), headroom, current: None, first: Some(formats) };
     (feed, FeedSource { receiver, control: control.clone() })
 }
 
 impl Feed {
-    /// Takes a body to its end, counting every byte in `taken` that the run is now sure to get. Also after an
-    /// interruption all counted bytes reach the run.
-    pub(crate) async fn take(&mut self, mut body: axum::body::Body, taken: &AtomicU64) -> Result<(), Interruption> {
-        let result = self.take_frames(&mut body, taken).await;
-        self.hand_on().await?;
+    /// Takes a body to its end, or until `taken` is `size`, counting every byte in `taken`. Also after an interruption all
+    /// counted bytes reach the run; those by which no format can be told yet stay here until there are more, or the end.
+    pub(crate) async fn take(
+        &mut self,
+        mut body: axum::body::Body,
+        taken: &AtomicU64,
+        size: Option<u64>,
+    ) -> Result<(), Interruption> {
+        let result = self.take_frames(&mut body, taken, size).await;
+        self.hand_on_ripe().await?;
         result
     }
 
-    async fn take_frames(&mut self, body: &mut axum::body::Body, taken: &AtomicU64) -> Result<(), Interruption> {
+    /// Hands on what is left: the end of the log.
+    pub(crate) async fn finish(mut self) -> Result<(), Interruption> {
+        self.hand_on().await
+    }
+
+    async fn take_frames(
+        &mut self,
+        body: &mut axum::body::Body,
+        taken: &AtomicU64,
+        size: Option<u64>,
+    ) -> Result<(), Interruption> {
+        let mut last = Instant::now();
         loop {
-            let patience = if self.current.is_some() { FEED_PATIENCE } else { UPLOAD_IDLE_MAX };
-            match timeout(patience, body.frame()).await {
+            let silent = last + UPLOAD_IDLE_MAX;
+            let until = self.current.as_ref().map_or(silent, |filling| filling.due.min(silent));
+            match timeout_at(until, body.frame()).await {
                 Ok(None) => return Ok(()),
-                Ok(Some(Ok(frame))) => match frame.into_data() {
-                    Ok(data) => self.put(data, taken).await?,
-                    Err(_trailers) => {}
-                },
                 Ok(Some(Err(error))) => return Err(Interruption::Connection(error.to_string())),
-                Err(_elapsed) if self.current.is_some() => self.hand_on().await?,
-                Err(_elapsed) => return Err(Interruption::Idle),
+                Ok(Some(Ok(frame))) => {
+                    // Trailers say nothing to us.
+                    let mut data = frame.into_data().unwrap_or_default();
+                    let room = size.map_or(u64::MAX, |size| size.saturating_sub(taken.load(Ordering::Relaxed)));
+                    let too_long = data.len() as u64 > room;
+                    data.truncate(usize::try_from(room).unwrap_or(usize::MAX));
+                    self.put(data, taken).await?;
+                    if too_long {
+                        return Err(Interruption::TooLong);
+                    }
+                    last = Instant::now();
+                }
+                Err(_elapsed) if last.elapsed() >= UPLOAD_IDLE_MAX => return Err(Interruption::Idle),
+                Err(_elapsed) => {}
+            }
+            if self.current.as_ref().is_some_and(|filling| filling.due <= Instant::now()) {
+                self.hand_on_ripe().await?;
             }
         }
     }
 
     async fn put(&mut self, mut data: Bytes, taken: &AtomicU64) -> Result<(), Interruption> {
         while data.has_remaining() {
-            let (mut lease, used) = match self.current.take() {
-                Some(current) => current,
-                None => (self.pool.lease_async().await.map_err(|_| Interruption::NoMemory)?, 0),
+            let mut filling = match self.current.take() {
+                Some(filling) => filling,
+                None => Filling {
+                    lease: self.pool.lease_async().await.map_err(|_| Interruption::NoMemory)?,
+                    used: 0,
+                    newlines: 0,
+                    due: Instant::now() + self.patience(),
+                },
             };
-            let length = data.len().min(BLOCK_BYTES - used);
-            let start = self.headroom + used;
-            data.copy_to_slice(&mut lease[start..start + length]);
-            self.current = Some((lease, used + length));
+            let length = data.len().min(BLOCK_BYTES - filling.used);
+            let start = self.headroom + filling.used;
+            let place = &mut filling.lease[start..start + length];
+            data.copy_to_slice(place);
+            if self.first.is_some() {
+                filling.newlines += place.iter().filter(|byte| **byte == b'\n').count();
+            }
+            filling.used += length;
+            let full = filling.used == BLOCK_BYTES || filling.newlines >= SAMPLE_LINES_MAX;
+            self.current = Some(filling);
             taken.fetch_add(length as u64, Ordering::Relaxed);
-            if used + length == BLOCK_BYTES {
+            if full {
                 self.hand_on().await?;
             }
         }
         Ok(())
     }
 
+    fn patience(&self) -> Duration {
+        if self.first.is_some() { FIRST_PATIENCE } else { FEED_PATIENCE }
+    }
+
+    /// Hands the block on, unless it is the first and tells no format: then more has to come, or the end.
+    async fn hand_on_ripe(&mut self) -> Result<(), Interruption> {
+        let Some(filling) = &mut self.current else { return Ok(()) };
+        let head = &filling.lease[self.headroom..self.headroom + filling.used];
+        if self.first.as_ref().is_some_and(|formats| !tells_format(head, formats)) {
+            filling.due = Instant::now() + FIRST_PATIENCE;
+            return Ok(());
+        }
+        self.hand_on().await
+    }
+
     async fn hand_on(&mut self) -> Result<(), Interruption> {
-        let Some((lease, used)) = self.current.take() else { return Ok(()) };
+        let Some(Filling { lease, used, .. }) = self.current.take() else { return Ok(()) };
+        self.first = None;
         let range = self.headroom..self.headroom + used;
         self.sender.send(Filled { lease, range }).await.map_err(|_| Interruption::RunEnded)
     }
+}
+
+/// Whether a run would find a format by this head. Compressed data it decodes a block of first, however little comes at once.
+fn tells_format(head: &[u8], formats: &Formats) -> bool {
+    let lines = head.iter().rposition(|byte| *byte == b'\n').map_or(&[][..], |newline| &head[..newline]);
+    formats.given.is_some() || Encoding::detect(head) != Encoding::Plain || detect(lines, &formats.candidates).is_ok()
 }
 
 impl BlockSource for FeedSource {

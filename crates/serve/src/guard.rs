@@ -1,11 +1,12 @@
 //! Who may ask: a token against other users of the machine, Host against DNS rebinding, Origin and Sec-Fetch-Site
 //! against other pages in the same browser.
 
+use crate::connections::{Connections, Place};
 use crate::error::ApiError;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
+use axum::response::{Html, IntoResponse, Response};
 use std::sync::Arc;
 
 /// What a request must show.
@@ -82,17 +83,35 @@ impl Guard {
             return None;
         }
         let cookie = format!("{}={}; HttpOnly; SameSite=Strict; Path=/", self.cookie, self.token);
+        // Where another page led here (the file that `--open` hands to the browser), a redirect would still count as its
+        // doing, and the browser would keep the strict cookie back. Our own page may go where it likes.
+        let site = request.headers().get("sec-fetch-site");
+        if site.is_some_and(|site| site != "none" && site != "same-origin") {
+            let page = Html("<!doctype html><meta http-equiv=\"refresh\" content=\"0;url=/\"><title>rorqual</title>");
+            return Some(([(header::SET_COOKIE, cookie)], page).into_response());
+        }
         Some((StatusCode::SEE_OTHER, [(header::SET_COOKIE, cookie), (header::LOCATION, "/".to_owned())]).into_response())
     }
 }
 
+/// What stands before every request: the guard, and the places of those that it let through.
+pub(crate) struct Gate {
+    pub(crate) guard: Guard,
+    pub(crate) connections: Arc<Connections>,
+}
+
 /// Lets a request through or not, and puts the security headers on every answer.
-pub(crate) async fn guard(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Response {
-    let mut response = match guard.check(&request) {
-        Ok(()) => match guard.sign_in(&request) {
-            Some(signed_in) => signed_in,
-            None => next.run(request).await,
-        },
+pub(crate) async fn guard(State(gate): State<Arc<Gate>>, request: Request, next: Next) -> Response {
+    let mut response = match gate.guard.check(&request) {
+        Ok(()) => {
+            if let Some(place) = request.extensions().get::<Arc<Place>>().cloned() {
+                gate.connections.welcome(&place).await;
+            }
+            match gate.guard.sign_in(&request) {
+                Some(signed_in) => signed_in,
+                None => next.run(request).await,
+            }
+        }
         Err(refused) => refused.into_response(),
     };
     let headers = response.headers_mut();

@@ -6,16 +6,19 @@
 //! Nothing that is uploaded is written to disk.
 
 mod api;
+mod connections;
 mod error;
 mod feed;
 mod guard;
 mod limits;
+mod linger;
 mod live;
 mod page;
+mod reports;
 mod server;
 mod session;
 mod sessions;
 mod upload;
 
 pub use limits::SESSIONS_MAX_DEFAULT;
-pub use server::{Config, Server, StartError};
+pub use server::{Config, Server, StartError, Totals};

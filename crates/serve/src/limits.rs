@@ -9,18 +9,33 @@ pub const SESSIONS_MAX_DEFAULT: usize = 4;
 /// report, and no tables.
 pub(crate) const ENDED_SESSIONS_MAX: usize = 8;
 
-/// What an ended session holds at most.
+/// What an ended session holds at most, its last report included.
 pub(crate) const ENDED_SESSION_BYTES: u64 = 4 << 20;
 
-/// Connections at a time; further ones wait in the kernel's queue.
+/// Connections at a time that have shown the token; further ones wait.
 pub(crate) const CONNECTIONS_MAX: usize = 32;
+
+/// Connections at a time that have not shown it yet, each with [`CONNECTION_BYTES`]; the oldest makes room for a new one.
+pub(crate) const STRANGERS_MAX: usize = 16;
 
 /// What a connection's read buffer may grow to. Large enough that an upload is read at memory speed.
 pub(crate) const CONNECTION_BUFFER_BYTES: usize = 256 << 10;
 
-/// What one connection may hold: its read buffer twice over (the old one lives until its last slice is copied on) and
-/// an answer being written.
-pub(crate) const CONNECTION_BYTES: u64 = 3 * CONNECTION_BUFFER_BYTES as u64;
+/// What one connection may hold: its read buffer twice over (the old one lives until its last slice is copied on), as much
+/// of answers being written, and the report that the last of these ends in, which a slow client alone may still hold.
+pub(crate) const CONNECTION_BYTES: u64 = (3 * CONNECTION_BUFFER_BYTES + REPORT_BYTES_MAX) as u64;
+
+/// Bytes of a report as JSON. All who look at a session share one; a longer one is cut to fewer rows a table.
+pub(crate) const REPORT_BYTES_MAX: usize = 512 << 10;
+
+/// What the reports of one session hold: the latest, and the next while it is made, with its rows and a buffer that grows.
+pub(crate) const REPORTS_BYTES: u64 = 4 << 20;
+
+/// How much of a body that was refused is still read, and dropped, so that its sender comes to read the refusal.
+pub(crate) const LINGER_BYTES_MAX: u64 = 256 << 20;
+
+/// And for how long.
+pub(crate) const LINGER_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// The process before any session: code, runtime, page, allocator. Measured: 9 MiB.
 pub(crate) const PROGRAM_BYTES: u64 = 20 << 20;
@@ -34,8 +49,17 @@ pub(crate) const FEED_QUEUE: usize = 2;
 /// A block that is not full is handed on after this long, so that a slow upload is seen as it comes.
 pub(crate) const FEED_PATIENCE: Duration = Duration::from_millis(150);
 
+/// The first block waits this long for lines: the format of all is told by those in it.
+pub(crate) const FIRST_PATIENCE: Duration = Duration::from_secs(1);
+
 /// An upload that sends nothing for this long is taken for interrupted.
 pub(crate) const UPLOAD_IDLE_MAX: Duration = Duration::from_secs(60);
+
+/// An interrupted upload keeps its place for this long, so that its sender may come back; then it gives way to a new session.
+pub(crate) const INTERRUPTED_GRACE: Duration = Duration::from_secs(3);
+
+/// A session that waits for bytes, and was not interrupted, keeps its place for this long.
+pub(crate) const WAITING_GRACE: Duration = UPLOAD_IDLE_MAX;
 
 /// A request's head has to arrive within this time.
 pub(crate) const HEAD_TIME_MAX: Duration = Duration::from_secs(10);
@@ -46,7 +70,7 @@ pub(crate) const JSON_BYTES_MAX: usize = 64 << 10;
 /// Least time between two live reports of a session; making one must also not take more than a tenth of it.
 pub(crate) const LIVE_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Rows of each table in a report.
+/// Rows of each table in a report, at most.
 pub(crate) const TOP_ROWS: usize = 100;
 
 /// Buckets of a zoomed histogram, by default and at most.

@@ -1,25 +1,27 @@
 //! Server-sent events: the latest state of a session, at a pace that neither side has trouble with.
 
-use crate::api::App;
 use crate::limits::LIVE_INTERVAL;
 use crate::session::{Session, State, View};
-use axum::response::sse::Event;
-use futures_util::Stream;
-use futures_util::stream::unfold;
+use crate::sessions::Sessions;
+use axum::body::Body;
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use futures_util::stream::{iter, unfold};
+use futures_util::{Stream, StreamExt};
 use rorqual_pipe::stats;
-use serde::{Serialize, Serializer};
-use serde_json::value::RawValue;
+use serde::Serialize;
 use std::convert::Infallible;
 use std::sync::Arc;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
-/// Everything that the page shows of a session.
-#[derive(Debug, Serialize)]
+/// Everything that the page shows of a session. The report is the bytes that all who look at it share: they are sent as
+/// they are, and never copied into an answer.
+#[derive(Debug)]
 pub(crate) struct Live {
     session: View,
-    #[serde(serialize_with = "shared_json")]
-    report: Option<Arc<RawValue>>,
+    report: Option<Bytes>,
     server: ServerView,
 }
 
@@ -35,30 +37,46 @@ pub(crate) struct ServerView {
 }
 
 impl ServerView {
-    pub(crate) fn new(app: &App) -> Self {
+    pub(crate) fn new(sessions: &Sessions) -> Self {
         Self {
             version: env!("CARGO_PKG_VERSION"),
-            memory_max_bytes: app.sessions.memory_bytes(),
+            memory_max_bytes: sessions.memory_bytes(),
             resident_bytes: stats::resident_bytes(),
             peak_bytes: stats::peak_bytes(),
-            sessions_max: app.sessions.sessions_max(),
-            threads: app.sessions.threads(),
+            sessions_max: sessions.sessions_max(),
+            threads: sessions.threads(),
         }
     }
 }
 
 impl Live {
-    /// What is known now. The report is made on a blocking thread: it goes over all tables.
-    pub(crate) async fn new(app: &App, session: &Arc<Session>) -> Self {
-        let view = session.view(app.sessions.idle_max());
-        let worker = Arc::clone(session);
-        let report = tokio::task::spawn_blocking(move || worker.report(LIVE_INTERVAL)).await.ok().flatten();
-        Self { session: view, report, server: ServerView::new(app) }
+    /// What is known now.
+    pub(crate) async fn new(sessions: &Sessions, session: &Arc<Session>) -> Self {
+        // Seen before the report is: what is shown as finished has its last report.
+        let view = session.view(sessions.idle_max());
+        Self { session: view, report: session.report().await, server: ServerView::new(sessions) }
+    }
+
+    /// As JSON between `before` and `after`.
+    fn into_parts(self, before: &str, after: &str) -> [Bytes; 3] {
+        let json = |value: serde_json::Result<String>| value.unwrap_or_else(|_| "null".to_owned());
+        let session = json(serde_json::to_string(&self.session));
+        let server = json(serde_json::to_string(&self.server));
+        [
+            format!("{before}{{\"session\":{session},\"report\":").into(),
+            self.report.unwrap_or(Bytes::from_static(b"null")),
+            format!(",\"server\":{server}}}{after}").into(),
+        ]
     }
 }
 
-fn shared_json<S: Serializer>(report: &Option<Arc<RawValue>>, serializer: S) -> Result<S::Ok, S::Error> {
-    report.as_deref().serialize(serializer)
+impl IntoResponse for Live {
+    fn into_response(self) -> Response {
+        let parts = self.into_parts("", "");
+        let length: usize = parts.iter().map(Bytes::len).sum();
+        let headers = [(header::CONTENT_TYPE, "application/json".to_owned()), (header::CONTENT_LENGTH, length.to_string())];
+        (headers, Body::from_stream(iter(parts.map(Ok::<_, Infallible>)))).into_response()
+    }
 }
 
 enum Step {
@@ -66,25 +84,31 @@ enum Step {
     Ended,
 }
 
-/// Lives of a session until it has ended, and then `end`. Made only when the client takes the one before: the
-/// latest wins, and a slow client costs nothing.
-pub(crate) fn events(app: Arc<App>, session: Arc<Session>) -> impl Stream<Item = Result<Event, Infallible>> {
+/// Lives of a session until it has ended, and then `end`, as `text/event-stream`.
+pub(crate) fn events(sessions: Arc<Sessions>, session: Arc<Session>) -> Response {
+    let headers = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-cache")];
+    let parts = event_parts(sessions, session).flat_map(|parts| iter(parts.map(Ok::<_, Infallible>)));
+    (headers, Body::from_stream(parts)).into_response()
+}
+
+/// Made only when the client takes the one before: the latest wins, and a slow client costs nothing.
+fn event_parts(sessions: Arc<Sessions>, session: Arc<Session>) -> impl Stream<Item = [Bytes; 3]> {
     let changes = session.changes();
     unfold((Step::Show(None), changes), move |(step, mut changes)| {
-        let (app, session) = (Arc::clone(&app), Arc::clone(&session));
+        let (sessions, session) = (Arc::clone(&sessions), Arc::clone(&session));
         async move {
             let Step::Show(before) = step else { return None };
             if let Some(before) = before {
                 if before.ended() {
-                    return Some((Ok(Event::default().event("end").data("{}")), (Step::Ended, changes)));
+                    let end = [Bytes::from_static(b"event: end\ndata: {}\n\n"), Bytes::new(), Bytes::new()];
+                    return Some((end, (Step::Ended, changes)));
                 }
                 pause(&mut changes).await;
             }
             session.touch();
-            let live = Live::new(&app, &session).await;
+            let live = Live::new(&sessions, &session).await;
             let state = live.session.state;
-            let event = Event::default().event("live").json_data(&live).unwrap_or_default();
-            Some((Ok(event), (Step::Show(Some(state)), changes)))
+            Some((live.into_parts("event: live\ndata: ", "\n\n"), (Step::Show(Some(state)), changes)))
         }
     })
 }

@@ -1,6 +1,7 @@
 //! The page, from inside the binary.
 
-use axum::http::{StatusCode, Uri, header};
+use crate::error::ApiError;
+use axum::http::{Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use rust_embed::RustEmbed;
 
@@ -10,7 +11,7 @@ use rust_embed::RustEmbed;
 struct Files;
 
 /// A file of the page; `/` is its index.
-pub(crate) async fn page(uri: Uri) -> Response {
+pub(crate) async fn page(method: Method, uri: Uri) -> Result<Response, ApiError> {
     let path = match uri.path().trim_start_matches('/') {
         "" => "index.html",
         path => path,
@@ -18,18 +19,25 @@ pub(crate) async fn page(uri: Uri) -> Response {
     let Some(file) = Files::get(path) else {
         return missing(path);
     };
+    if !matches!(method, Method::GET | Method::HEAD) {
+        return Err(wrong_method(method).await);
+    }
     // Assets have their hash in their name; the index names the assets of this build.
     let cache = if path.starts_with("assets/") { "max-age=31536000, immutable" } else { "no-store" };
-    ([(header::CONTENT_TYPE, media_type(path)), (header::CACHE_CONTROL, cache)], file.data).into_response()
+    Ok(([(header::CONTENT_TYPE, media_type(path)), (header::CACHE_CONTROL, cache)], file.data).into_response())
 }
 
-fn missing(path: &str) -> Response {
-    let text = if path == "index.html" {
-        "This binary was built without its page: run `make web` (or `make run`) and build again.\n"
-    } else {
-        "There is no such page.\n"
-    };
-    (StatusCode::NOT_FOUND, text).into_response()
+fn missing(path: &str) -> Result<Response, ApiError> {
+    if path == "index.html" {
+        let text = "This binary was built without its page: run `make web` (or `make run`) and build again.\n";
+        return Ok((StatusCode::NOT_FOUND, text).into_response());
+    }
+    Err(ApiError::new(StatusCode::NOT_FOUND, "not_found", "there is nothing at this address"))
+}
+
+/// The answer to a method that an address does not have.
+pub(crate) async fn wrong_method(method: Method) -> ApiError {
+    ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", format!("{method} is not for this address"))
 }
 
 fn media_type(path: &str) -> &'static str {

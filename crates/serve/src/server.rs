@@ -1,26 +1,30 @@
 //! The listening socket and what runs behind it.
 
-use crate::api::{App, router};
-use crate::guard::Guard;
+use crate::api::router;
+use crate::connections::{Connections, Taken};
+use crate::guard::{Gate, Guard};
 use crate::limits::{
     CONNECTION_BUFFER_BYTES, CONNECTION_BYTES, CONNECTIONS_MAX, ENDED_SESSION_BYTES, ENDED_SESSIONS_MAX, FEED_BUFFERS,
-    HEAD_TIME_MAX, PROGRAM_BYTES,
+    HEAD_TIME_MAX, PROGRAM_BYTES, REPORTS_BYTES, STRANGERS_MAX,
 };
+use crate::linger::Lingering;
 use crate::sessions::Sessions;
 use axum::Router;
+use hyper::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use rorqual_pipe::BudgetError;
-use rorqual_table::analyze::Settings;
+use rorqual_table::analyze::{Settings, Shares};
 use std::fmt;
 use std::fs::File;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 
 /// How a server is to be.
 #[derive(Debug, Clone)]
@@ -40,9 +44,20 @@ pub struct Config {
 /// A server that listens, and answers once it runs.
 pub struct Server {
     listener: TcpListener,
-    app: Arc<App>,
-    guard: Arc<Guard>,
+    sessions: Arc<Sessions>,
+    gate: Arc<Gate>,
     port: u16,
+}
+
+/// What a server did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Totals {
+    /// Analyses that were made.
+    pub sessions: u64,
+    /// Bytes they took in, as stored.
+    pub stored_bytes: u64,
+    /// Worker threads of each.
+    pub threads: usize,
 }
 
 /// Why a server could not start.
@@ -79,22 +94,20 @@ impl Server {
     /// When the memory does not suffice or the port can't be had.
     pub async fn bind(mut config: Config) -> Result<Self, StartError> {
         config.settings.feed_buffers = FEED_BUFFERS;
-        let connections = CONNECTIONS_MAX as u64 * CONNECTION_BYTES;
-        let ended = ENDED_SESSIONS_MAX as u64 * ENDED_SESSION_BYTES;
-        let program = PROGRAM_BYTES + connections + ended;
-        let shares = config.settings.shares(program, config.sessions_max as u64).map_err(StartError::Budget)?;
+        let shares = shares(&config)?;
         let failed = |cause| StartError::Listen { port: config.port, cause };
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, config.port)).await.map_err(failed)?;
         let port = listener.local_addr().map_err(failed)?.port();
         let guard = Guard::new(port).map_err(|error| failed(std::io::Error::other(error.to_string())))?;
         let sessions = Sessions::new(config.settings, shares, config.sessions_max, config.rate_limit, config.idle_max);
-        Ok(Self { listener, app: Arc::new(App { sessions }), guard: Arc::new(guard), port })
+        let gate = Arc::new(Gate { guard, connections: Connections::new() });
+        Ok(Self { listener, sessions: Arc::new(sessions), gate, port })
     }
 
     /// The address to open, token included.
     #[must_use]
     pub fn url(&self) -> String {
-        format!("http://127.0.0.1:{}/?token={}", self.port, self.guard.token())
+        format!("http://127.0.0.1:{}/?token={}", self.port, self.gate.guard.token())
     }
 
     /// Opens files of this machine, each as a session; they are analysed one after another while the server runs.
@@ -106,11 +119,8 @@ impl Server {
         for (path, file) in files {
             let name = path.to_string_lossy().into_owned();
             let size = file.metadata().ok().filter(|data| data.is_file()).map(|data| data.len());
-            let session = self
-                .app
-                .sessions
-                .create(name.clone(), size, true, None)
-                .map_err(|error| format!("{name}: {}", error.message()))?;
+            let made = self.sessions.create(name.clone(), size, true, None);
+            let session = made.map_err(|error| format!("{name}: {}", error.message()))?;
             queue.push((session, name, file));
         }
         tokio::task::spawn_blocking(move || queue.into_iter().for_each(|(session, name, file)| session.run_file(name, file)));
@@ -118,29 +128,40 @@ impl Server {
     }
 
     /// Answers until `stop` is done; then stops all sessions.
-    pub async fn run(self, stop: impl Future<Output = ()>) {
-        let router = router(Arc::clone(&self.app), Arc::clone(&self.guard));
-        let housekeeping = tokio::spawn(keep_house(Arc::clone(&self.app)));
+    pub async fn run(self, stop: impl Future<Output = ()>) -> Totals {
+        let router = router(Arc::clone(&self.sessions), Arc::clone(&self.gate));
+        let housekeeping = tokio::spawn(keep_house(Arc::clone(&self.sessions)));
         tokio::select! {
-            () = accept(&self.listener, router) => {}
+            () = accept(&self.listener, &self.gate.connections, router) => {}
             () = stop => {}
         }
         housekeeping.abort();
-        self.app.sessions.cancel_all();
+        self.sessions.cancel_all();
+        let (sessions, stored_bytes) = self.sessions.totals();
+        Totals { sessions, stored_bytes, threads: self.sessions.threads() }
     }
 }
 
-async fn accept(listener: &TcpListener, router: Router) {
-    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+/// Shares the memory out among the sessions, what is beside them first.
+fn shares(config: &Config) -> Result<Shares, StartError> {
+    let connections = CONNECTIONS_MAX + STRANGERS_MAX;
+    let sessions = config.sessions_max as u64;
+    let beside = [
+        ("program".to_owned(), PROGRAM_BYTES),
+        (format!("{connections} connections, each with buffers and a report"), connections as u64 * CONNECTION_BYTES),
+        (format!("{ENDED_SESSIONS_MAX} ended sessions"), ENDED_SESSIONS_MAX as u64 * ENDED_SESSION_BYTES),
+        (format!("{sessions} x reports"), sessions * REPORTS_BYTES),
+    ];
+    let instead = if sessions > 1 { "fewer --sessions" } else { "fewer --threads" };
+    config.settings.shares_beside(&beside, sessions, instead).map_err(StartError::Budget)
+}
+
+async fn accept(listener: &TcpListener, connections: &Arc<Connections>, router: Router) {
     loop {
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
         match listener.accept().await {
-            Ok((stream, peer)) => {
-                let router = router.clone();
-                tokio::spawn(async move {
-                    serve(stream, peer, router).await;
-                    drop(place);
-                });
+            Ok((stream, _peer)) => {
+                let taken = connections.admit().await;
+                tokio::spawn(serve(stream, taken, router.clone()));
             }
             // Out of descriptors, mostly: there will be some when a connection ends.
             Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
@@ -148,23 +169,33 @@ async fn accept(listener: &TcpListener, router: Router) {
     }
 }
 
-async fn serve(stream: TcpStream, _peer: SocketAddr, router: Router) {
+async fn serve(stream: TcpStream, taken: Taken, router: Router) {
     // Small answers should not wait for more; failing to say so only costs latency.
     let _ = stream.set_nodelay(true);
-    let service = TowerToHyperService::new(router);
-    // An error here is a client that went away.
-    let _ = http1::Builder::new()
+    let place = Arc::clone(taken.place());
+    let answer = TowerToHyperService::new(router);
+    let service = service_fn(move |mut request: Request<Incoming>| {
+        request.extensions_mut().insert(Arc::clone(&place));
+        answer.call(Lingering::wrap(request))
+    });
+    let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIME_MAX)
         .max_buf_size(CONNECTION_BUFFER_BYTES)
-        .serve_connection(TokioIo::new(stream), service)
-        .await;
+        // A client that has sent all it has to say may still read.
+        .half_close(true)
+        .serve_connection(TokioIo::new(stream), service);
+    tokio::select! {
+        // An error here is a client that went away.
+        _ = connection => {}
+        () = taken.leave() => {}
+    }
 }
 
-async fn keep_house(app: Arc<App>) {
+async fn keep_house(sessions: Arc<Sessions>) {
     let mut every = tokio::time::interval(Duration::from_secs(5));
     loop {
         every.tick().await;
-        app.sessions.forget_idle();
+        sessions.forget_idle();
     }
 }

@@ -2,13 +2,15 @@
 
 use crate::error::ApiError;
 use crate::feed::{Feed, FeedSource, feed};
-use crate::limits::TOP_ROWS;
+use crate::limits::{INTERRUPTED_GRACE, TOP_ROWS, WAITING_GRACE};
+use crate::reports::Reports;
 use axum::http::StatusCode;
+use bytes::Bytes;
 use rorqual_pipe::{Control, Input};
 use rorqual_table::analyze::{AnalyzeError, Analyzer, Settings, Shares};
-use rorqual_table::report::{Histogram, Report, Source, histogram};
+use rorqual_table::report::{Histogram, Source, histogram};
 use serde::Serialize;
-use serde_json::{Value, value::RawValue};
+use serde_json::Value;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -52,6 +54,7 @@ pub(crate) struct Session {
     taken: AtomicU64,
     is_file: bool,
     inner: Mutex<Inner>,
+    reports: Reports,
     /// Rises with every change of state.
     changed: watch::Sender<u64>,
 }
@@ -64,15 +67,12 @@ struct Inner {
     feed: Option<Feed>,
     /// The reading end, until the run starts.
     source: Option<FeedSource>,
+    /// When the state was set.
+    since: Instant,
     touched: Instant,
     rates: VecDeque<(Instant, u64)>,
-    report: Option<CachedReport>,
-}
-
-struct CachedReport {
-    made: Instant,
-    cost: Duration,
-    json: Arc<RawValue>,
+    /// Why it was stopped, where nobody asked for it.
+    stopped_by: Option<Value>,
 }
 
 /// A session as clients see it.
@@ -102,16 +102,17 @@ impl Session {
     ) -> Self {
         let control = Control::with_rate_limit(rate_limit);
         let analyzer = Analyzer::new(settings, shares);
-        let (feed, source) = feed(analyzer.pool(), settings.line_bytes_max, &control);
+        let (feed, source) = feed(analyzer.pool(), settings.line_bytes_max, settings.formats.clone(), &control);
         let inner = Inner {
             state: State::Waiting,
             error: None,
             format: None,
             feed: Some(feed),
             source: Some(source),
+            since: Instant::now(),
             touched: Instant::now(),
             rates: VecDeque::new(),
-            report: None,
+            stopped_by: None,
         };
         Self {
             id,
@@ -123,6 +124,7 @@ impl Session {
             taken: AtomicU64::new(0),
             is_file,
             inner: Mutex::new(inner),
+            reports: Reports::default(),
             changed: watch::Sender::new(0),
         }
     }
@@ -149,6 +151,15 @@ impl Session {
         &self.taken
     }
 
+    pub(crate) fn size(&self) -> Option<u64> {
+        self.size
+    }
+
+    /// Bytes taken in, as stored.
+    pub(crate) fn stored_bytes(&self) -> u64 {
+        self.control.stored_bytes()
+    }
+
     /// Whether the announced size has come; an unannounced one comes with the end of a body.
     pub(crate) fn whole(&self) -> bool {
         self.size.is_none_or(|size| self.offset() >= size)
@@ -166,8 +177,22 @@ impl Session {
         if busy { Duration::ZERO } else { inner.touched.elapsed() }
     }
 
-    /// Takes the feed for an upload that goes on at `offset`.
-    pub(crate) fn begin_upload(self: &Arc<Self>, offset: u64) -> Result<Feed, ApiError> {
+    /// Since when this session holds its place for an upload that may never come; `None` while it has a right to it.
+    pub(crate) fn holds_up_since(&self) -> Option<Instant> {
+        let inner = self.lock();
+        (!self.control.stopped() && self.holds_up(&inner)).then_some(inner.since)
+    }
+
+    fn holds_up(&self, inner: &Inner) -> bool {
+        match inner.state {
+            State::Interrupted => inner.since.elapsed() >= INTERRUPTED_GRACE,
+            State::Waiting => !self.is_file && inner.since.elapsed() >= WAITING_GRACE,
+            _ => false,
+        }
+    }
+
+    /// Takes the feed for an upload that goes on at `offset` with a body of `length`, where that is known.
+    pub(crate) fn begin_upload(self: &Arc<Self>, offset: u64, length: Option<u64>) -> Result<Feed, ApiError> {
         let mut inner = self.lock();
         if inner.state.ended() {
             let message = "this session has ended; make a new one for another upload";
@@ -181,6 +206,10 @@ impl Session {
         if offset != expected && inner.feed.is_some() {
             let message = format!("the upload goes on at byte {expected}, not at {offset}");
             return Err(ApiError::new(StatusCode::CONFLICT, "offset_mismatch", message).with("offset", expected));
+        }
+        let end = length.map_or(offset, |length| offset.saturating_add(length));
+        if let Some(size) = self.size.filter(|size| end > *size) {
+            return Err(too_long(size, &format!("a body that ends at byte {end} was refused, and nothing of it taken")));
         }
         let busy = || ApiError::new(StatusCode::CONFLICT, "busy", "another upload into this session is running");
         let feed = inner.feed.take().ok_or_else(busy)?;
@@ -233,8 +262,12 @@ impl Session {
         };
         let guard = FailOnUnwind(self);
         let ran = self.analyzer.run::<std::io::Sink>(input, &self.control, found, None);
+        let stopped = |source| {
+            let stopped_by = self.lock().stopped_by.take();
+            (if stopped_by.is_some() { State::Failed } else { State::Cancelled }, stopped_by, vec![source])
+        };
         let (state, error, sources) = match ran {
-            Ok(ran) if self.control.stopped() => (State::Cancelled, None, vec![ran.source]),
+            Ok(ran) if self.control.stopped() => stopped(ran.source),
             Ok(ran) => match ran.error {
                 None => (State::Finished, None, vec![ran.source]),
                 Some(error) => (State::Failed, Some(failure("bad_input", &error.to_string())), vec![ran.source]),
@@ -245,15 +278,20 @@ impl Session {
                 (State::Failed, Some(object), Vec::new())
             }
         };
-        let report = self.analyzer.report(sources, state == State::Finished, TOP_ROWS);
+        self.end(state, error, sources);
         std::mem::forget(guard);
+    }
+
+    /// The last report, and then the end; in between the memory is given back that the next session may be waiting for.
+    fn end(&self, state: State, error: Option<Value>, sources: Vec<Source>) {
+        let turn = self.reports.blocking_turn();
+        let report = || self.analyzer.report(sources, state == State::Finished, TOP_ROWS);
+        self.reports.make(&turn, self.control.decoded_bytes(), true, report);
+        self.analyzer.release();
         let mut inner = self.lock();
         (inner.feed, inner.source) = (None, None);
         inner.error = error;
-        inner.report = to_json(&report, Duration::ZERO);
         self.set_state(&mut inner, state);
-        drop(inner);
-        self.analyzer.release();
     }
 
     fn fail(&self, code: &'static str, message: &str) {
@@ -267,15 +305,34 @@ impl Session {
     pub(crate) fn error(&self) -> ApiError {
         let error = self.lock().error.clone().unwrap_or_default();
         let text = |name: &str| error[name].as_str().unwrap_or_default().to_owned();
-        let code = if text("code") == "unknown_format" { "unknown_format" } else { "bad_input" };
-        let answer = ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, code, text("message"));
+        let (status, code) = match error["code"].as_str() {
+            Some("unknown_format") => (StatusCode::UNPROCESSABLE_ENTITY, "unknown_format"),
+            Some("displaced") => (StatusCode::CONFLICT, "displaced"),
+            Some("internal") => (StatusCode::INTERNAL_SERVER_ERROR, "internal"),
+            _ => (StatusCode::UNPROCESSABLE_ENTITY, "bad_input"),
+        };
+        let answer = ApiError::new(status, code, text("message"));
         if error["lines"].is_array() { answer.with("lines", error["lines"].clone()) } else { answer }
     }
 
     /// Stops the run; what it has analysed stays.
     pub(crate) fn cancel(&self) {
-        self.control.stop();
+        self.stop(&mut self.lock());
+    }
+
+    /// Ends a session that waits for the rest of an upload, because its place is needed.
+    pub(crate) fn give_way(&self) {
         let mut inner = self.lock();
+        // Its sender may have come back meanwhile.
+        if self.holds_up(&inner) && !self.control.stopped() {
+            let message = "its place was needed by another session (--sessions) while nothing came; send the log anew";
+            inner.stopped_by = Some(failure("displaced", message));
+            self.stop(&mut inner);
+        }
+    }
+
+    fn stop(&self, inner: &mut Inner) {
+        self.control.stop();
         if inner.state.ended() {
             return;
         }
@@ -283,10 +340,22 @@ impl Session {
         // The run sees the end of its source, and sets the state itself.
         inner.feed = None;
         if never_ran {
-            self.set_state(&mut inner, State::Cancelled);
+            inner.error = inner.stopped_by.take();
+            let state = if inner.error.is_some() { State::Failed } else { State::Cancelled };
+            self.set_state(inner, state);
         } else {
             self.changed.send_modify(|version| *version += 1);
         }
+    }
+
+    pub(crate) fn stopped(&self) -> bool {
+        self.control.stopped()
+    }
+
+    /// Waits until it has ended.
+    pub(crate) async fn ended(&self) {
+        let mut changes = self.changes();
+        while !self.state().ended() && changes.changed().await.is_ok() {}
     }
 
     /// Comes back once the session was cancelled, so that a silent upload does not hold its run.
@@ -314,29 +383,28 @@ impl Session {
         }
     }
 
-    /// The report as JSON, at most a little old; `None` until the format is known. Blocks for as long as it
-    /// takes to go over the tables once.
-    pub(crate) fn report(&self, interval: Duration) -> Option<Arc<RawValue>> {
-        {
-            let inner = self.lock();
-            inner.format.as_ref()?;
-            if let Some(cached) = &inner.report {
-                let age = cached.made.elapsed();
-                if inner.state.ended() || age < interval || age < cached.cost * 10 {
-                    return Some(Arc::clone(&cached.json));
-                }
-            }
+    /// The report as JSON, at most a little old, the same for all who ask; `None` until the format is known. It is made on
+    /// a blocking thread, as it goes over all tables.
+    pub(crate) async fn report(self: &Arc<Self>) -> Option<Bytes> {
+        self.lock().format.as_ref()?;
+        let fresh = || self.reports.fresh(self.control.decoded_bytes());
+        if let Some(report) = fresh() {
+            return Some(report);
         }
-        let started = Instant::now();
-        let report = self.analyzer.report(vec![self.source_so_far()], false, TOP_ROWS);
-        self.analyzer.analysis().refresh();
-        let cached = to_json(&report, started.elapsed())?;
-        let mut inner = self.lock();
-        // The run may have ended meanwhile, and its last report must not be replaced by an older one.
-        if !inner.state.ended() || inner.report.is_none() {
-            inner.report = Some(cached);
+        let turn = self.reports.turn().await;
+        // Another may have made it meanwhile.
+        if let Some(report) = fresh() {
+            return Some(report);
         }
-        inner.report.as_ref().map(|cached| Arc::clone(&cached.json))
+        let session = Arc::clone(self);
+        let make = move || {
+            let bytes = session.control.decoded_bytes();
+            let report = || session.analyzer.report(vec![session.source_so_far()], false, TOP_ROWS);
+            let made = session.reports.make(&turn, bytes, false, report);
+            session.analyzer.analysis().refresh();
+            made
+        };
+        tokio::task::spawn_blocking(make).await.ok().flatten()
     }
 
     /// Lines over time in a span.
@@ -356,7 +424,7 @@ impl Session {
 
     fn set_state(&self, inner: &mut Inner, state: State) {
         inner.state = state;
-        inner.touched = Instant::now();
+        (inner.since, inner.touched) = (Instant::now(), Instant::now());
         self.changed.send_modify(|version| *version += 1);
     }
 
@@ -393,15 +461,16 @@ impl Inner {
     }
 }
 
-fn to_json(report: &Report, cost: Duration) -> Option<CachedReport> {
-    let json = serde_json::value::to_raw_value(report).ok()?;
-    Some(CachedReport { made: Instant::now(), cost, json: json.into() })
-}
-
 fn failure(code: &'static str, message: &str) -> Value {
     ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, code, message).object()
 }
 
 fn unknown_format(error: &AnalyzeError) -> ApiError {
     ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, "unknown_format", error.to_string())
+}
+
+/// More came than was announced.
+pub(crate) fn too_long(size: u64, what: &str) -> ApiError {
+    let message = format!("the session was announced with a size of {size} bytes: {what}");
+    ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_long", message).with("size", size)
 }

@@ -6,6 +6,7 @@ use crate::limits::ENDED_SESSIONS_MAX;
 use crate::session::Session;
 use axum::http::StatusCode;
 use rorqual_table::analyze::{Settings, Shares};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -20,6 +21,9 @@ pub(crate) struct Sessions {
     sessions_max: usize,
     rate_limit: Option<u64>,
     idle_max: Duration,
+    made: AtomicU64,
+    /// Bytes that forgotten sessions took in.
+    forgotten_bytes: AtomicU64,
 }
 
 impl Sessions {
@@ -30,7 +34,33 @@ impl Sessions {
         rate_limit: Option<u64>,
         idle_max: Duration,
     ) -> Self {
-        Self { all: Mutex::default(), settings, shares, sessions_max, rate_limit, idle_max }
+        Self {
+            all: Mutex::default(),
+            settings,
+            shares,
+            sessions_max,
+            rate_limit,
+            idle_max,
+            made: AtomicU64::new(0),
+            forgotten_bytes: AtomicU64::new(0),
+        }
+    }
+
+    /// Where all places are taken: ends the session that has waited longest for the rest of its upload, if there is one.
+    pub(crate) async fn make_room(&self) {
+        let longest = {
+            let all = self.lock();
+            let full = all.iter().filter(|session| !session.state().ended()).count() >= self.sessions_max;
+            let waiting = all.iter().filter(|_| full).filter_map(|session| Some((session.holds_up_since()?, session)));
+            waiting.min_by_key(|(since, _)| *since).map(|(_, session)| Arc::clone(session))
+        };
+        if let Some(session) = longest {
+            session.give_way();
+            // An upload that came back in time keeps its place, and then this one has none.
+            if session.stopped() {
+                session.ended().await;
+            }
+        }
     }
 
     /// A new session, if there is room for one more that runs.
@@ -55,22 +85,17 @@ impl Sessions {
         }
         let session = Arc::new(Session::new(id, name, size, is_file, &settings, self.shares, self.rate_limit));
         all.push(Arc::clone(&session));
+        self.made.fetch_add(1, Ordering::Relaxed);
         let ended: Vec<String> =
             all.iter().filter(|session| session.state().ended()).map(|session| session.id().to_owned()).collect();
         let surplus = ended.len().saturating_sub(ENDED_SESSIONS_MAX);
-        all.retain(|session| !ended[..surplus].iter().any(|id| id == session.id()));
+        self.forget(&mut all, |session| ended[..surplus].iter().any(|id| id == session.id()));
         Ok(session)
     }
 
     pub(crate) fn get(&self, id: &str) -> Result<Arc<Session>, ApiError> {
         let found = self.lock().iter().find(|session| session.id() == id).cloned();
-        let session = found.ok_or_else(|| {
-            ApiError::new(
-                StatusCode::NOT_FOUND,
-                "no_session",
-                "there is no such session; it may have been forgotten after its idle time",
-            )
-        })?;
+        let session = found.ok_or_else(ApiError::no_session)?;
         session.touch();
         Ok(session)
     }
@@ -80,24 +105,35 @@ impl Sessions {
         self.lock().iter().rev().cloned().collect()
     }
 
-    /// Stops and forgets a session.
-    pub(crate) fn remove(&self, id: &str) -> Result<(), ApiError> {
-        self.get(id)?.cancel();
-        self.lock().retain(|session| session.id() != id);
+    /// Stops and forgets a session. Its place is free when its run has ended, and its memory is back.
+    pub(crate) async fn remove(&self, id: &str) -> Result<(), ApiError> {
+        let session = self.get(id)?;
+        session.cancel();
+        session.ended().await;
+        self.forget(&mut self.lock(), |session| session.id() == id);
         Ok(())
     }
 
-    /// Forgets sessions that nobody has asked for in the idle time.
+    /// Stops and forgets sessions that nobody has asked for in the idle time.
     pub(crate) fn forget_idle(&self) {
         let mut all = self.lock();
-        // Asked once: to cancel a session is to touch it.
-        all.retain(|session| {
-            let idle = session.idle() > self.idle_max;
-            if idle {
-                session.cancel();
-            }
-            !idle
-        });
+        let idle: Vec<String> =
+            all.iter().filter(|session| session.idle() > self.idle_max).map(|session| session.id().to_owned()).collect();
+        let is_idle = |session: &Session| idle.iter().any(|id| id == session.id());
+        all.iter().filter(|session| is_idle(session)).for_each(|session| session.cancel());
+        self.forget(&mut all, is_idle);
+    }
+
+    fn forget(&self, all: &mut Vec<Arc<Session>>, whom: impl Fn(&Session) -> bool) {
+        for session in all.extract_if(.., |session| whom(session)) {
+            self.forgotten_bytes.fetch_add(session.stored_bytes(), Ordering::Relaxed);
+        }
+    }
+
+    /// Sessions made so far, and the bytes that all of them took in.
+    pub(crate) fn totals(&self) -> (u64, u64) {
+        let bytes: u64 = self.lock().iter().map(|session| session.stored_bytes()).sum();
+        (self.made.load(Ordering::Relaxed), bytes + self.forgotten_bytes.load(Ordering::Relaxed))
     }
 
     /// Stops all sessions.

@@ -6,8 +6,8 @@ use crate::format::{Detection, Unknown, detect};
 use crate::report::{Report, RunStats, Source};
 use rorqual_pipe::decode::{decoder_bytes, zstd_window_log_max};
 use rorqual_pipe::gather::Gather;
-use rorqual_pipe::limits::{self, buffer_bytes, buffers_needed};
-use rorqual_pipe::{Budget, BudgetError, Control, Error, Framing, Input, Plan, Pool, run, stats};
+use rorqual_pipe::limits::{self, LINE_BYTES_MAX_DEFAULT, buffer_bytes, buffers_needed};
+use rorqual_pipe::{Budget, BudgetError, Control, Error, Framing, Input, Operation, Plan, Pool, run, stats};
 use std::fmt;
 use std::io::Write;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use std::time::Instant;
 pub struct Settings {
     /// The memory of the whole process.
     pub memory_bytes: u64,
-    /// Worker threads; `None` takes one a core, or as many as half of the memory has room for.
+    /// Worker threads; `None` takes one a core, or as many as the memory has room for.
     pub threads: Option<usize>,
     /// Longest line that is parsed.
     pub line_bytes_max: usize,
@@ -52,38 +52,84 @@ pub struct Shares {
 }
 
 impl Settings {
-    /// Shares the memory out, for `analyses` of them at a time and `program_bytes` beside them.
+    /// Shares the memory out, for `analyses` of them at a time and `program_bytes` beside them. A number of threads that
+    /// nobody asked for, and then the window that zstd may ask for, give way to the least that is needed.
     ///
     /// # Errors
     /// When there is too little; the error prints the sum.
     pub fn shares(&self, program_bytes: u64, analyses: u64) -> Result<Shares, BudgetError> {
-        let threads = self.threads.unwrap_or_else(|| self.threads_fitting(analyses));
+        self.shares_beside(&[("program".to_owned(), program_bytes)], analyses, "fewer --threads")
+    }
+
+    /// As [`Settings::shares`], beside holders that are named one by one, and with `instead` as what the error advises
+    /// other than more memory.
+    ///
+    /// # Errors
+    /// When there is too little; the error prints the sum.
+    pub fn shares_beside(&self, beside: &[(String, u64)], analyses: u64, instead: &'static str) -> Result<Shares, BudgetError> {
+        let threads_max = self.threads.unwrap_or_else(|| self.threads_fitting(analyses));
+        let threads_min = self.threads.unwrap_or(1);
+        let each = self.memory_bytes / analyses;
+        let decoder_shares = std::iter::successors(Some(each), |share| {
+            let smaller = share / 2;
+            (zstd_window_log_max(smaller) < zstd_window_log_max(*share)).then_some(smaller)
+        });
+        // Threads that nobody asked for give way first, then the decoder's window.
+        let mut choices = decoder_shares.flat_map(|share| (threads_min..=threads_max).rev().map(move |threads| (threads, share)));
+        let mut least = self.terms((threads_min, each), beside, analyses, instead);
+        let found = choices.find_map(|choice| {
+            least = self.terms(choice, beside, analyses, instead);
+            least.0.check().is_ok().then_some(least.1)
+        });
+        match found {
+            Some(shares) => Ok(shares),
+            None => least.0.check().map(|()| least.1),
+        }
+    }
+
+    /// The sum for a number of threads and a decoder's share of the memory, of which as much is shared out as there is.
+    fn terms(
+        &self,
+        (threads, decoder_share): (usize, u64),
+        beside: &[(String, u64)],
+        analyses: u64,
+        instead: &'static str,
+    ) -> (Budget, Shares) {
         let buffers = buffers_needed(threads) + self.feed_buffers;
         let buffer = buffer_bytes(self.line_bytes_max) as u64;
         let mut budget = Budget::new(self.memory_bytes);
+        budget.advise(instead);
         let times = if analyses == 1 { String::new() } else { format!("{analyses} x ") };
-        budget.reserve("program", program_bytes);
+        beside.iter().for_each(|(holder, bytes)| budget.reserve(holder, *bytes));
         budget.reserve(format!("{times}{threads} threads"), analyses * threads as u64 * limits::THREAD_BYTES);
         budget.reserve(
             format!("{times}{buffers} blocks, each with room for one line (--line-max)"),
             analyses * buffers as u64 * buffer,
         );
-        budget.reserve(format!("{times}decoder"), analyses * decoder_bytes(self.memory_bytes / analyses));
+        budget.reserve(format!("{times}decoder"), analyses * decoder_bytes(decoder_share));
         budget.reserve(format!("{times}{threads} workers' dictionaries"), analyses * threads as u64 * WORKER_BYTES);
+        // The default is within the workers' room.
+        let line_bytes = self.line_bytes_max.saturating_sub(LINE_BYTES_MAX_DEFAULT) as u64;
+        if line_bytes > 0 {
+            budget.reserve(
+                format!("{times}{threads} workers' copies of a line whose escapes are undone (--line-max)"),
+                analyses * threads as u64 * line_bytes,
+            );
+        }
         budget.reserve(format!("{times}timeline, sums, samples"), analyses * FIXED_BYTES);
         // Rounding of the allocator, which nobody can name. Of the least that would do, where too little was given.
         let least = budget.reserved_bytes() + analyses * TABLES_BYTES_MIN;
         budget.reserve("a tenth, unassigned", (self.memory_bytes / 10).max(least / 9));
         let tables_bytes = (budget.rest_bytes() / analyses).max(TABLES_BYTES_MIN);
         budget.reserve(format!("{times}tables of distinct values"), analyses * tables_bytes);
-        budget.check()?;
-        Ok(Shares {
+        let shares = Shares {
             threads,
             tables_bytes,
             line_bytes_max: self.line_bytes_max,
             buffers,
-            zstd_window_log_max: zstd_window_log_max(self.memory_bytes / analyses),
-        })
+            zstd_window_log_max: zstd_window_log_max(decoder_share),
+        };
+        (budget, shares)
     }
 
     fn threads_fitting(&self, analyses: u64) -> usize {
@@ -148,6 +194,8 @@ pub struct Ran {
     pub source: Source,
     /// What ended it early; the lines before it are in the analysis.
     pub error: Option<Error>,
+    /// Offset of its clock in seconds east of UTC, by its first line that counts and has a time.
+    pub zone_seconds: Option<i32>,
 }
 
 impl Analyzer {
@@ -198,6 +246,7 @@ impl Analyzer {
         found: impl FnOnce(&Detection, &[u8]),
         rejects: Option<&mut Gather<W>>,
     ) -> Result<Ran, AnalyzeError> {
+        let operation = Operation::start("logs");
         let name = input.name().to_owned();
         let before = control.decoded_bytes();
         let keep_rejects = rejects.is_some();
@@ -222,17 +271,21 @@ impl Analyzer {
         };
         let finish = run(input, &self.plan, &self.pool, control, start, |notes: ChunkNotes| keeper.take(notes));
         finish.stages.into_iter().for_each(Worker::finish);
-        if let (Some(unknown), None) = (unknown, &finish.error) {
+        let error = finish.error;
+        operation.bytes(control.decoded_bytes() - before);
+        if let (Some(unknown), None) = (unknown, &error) {
+            operation.failed("unknown_format");
             return Err(AnalyzeError::UnknownFormat { name, unknown });
         }
+        operation.ended(error.as_ref());
         let source = Source {
             name,
             format,
             bytes: control.decoded_bytes() - before,
             lines: keeper.lines(),
-            error: finish.error.as_ref().map(ToString::to_string),
+            error: error.as_ref().map(ToString::to_string),
         };
-        Ok(Ran { source, error: finish.error })
+        Ok(Ran { source, error, zone_seconds: keeper.zone_seconds() })
     }
 
     /// Lets go of the memory that only a run needs: the tables of distinct values and the free blocks.

@@ -12,7 +12,7 @@ use arrow_schema::{ArrowError, Field as ArrowField, Schema};
 use std::sync::Arc;
 
 /// The fields whose values are texts, each coded by a dictionary of its own.
-pub const TEXT_FIELDS: [Field; 9] = [
+pub(crate) const TEXT_FIELDS: [Field; 9] = [
     Field::Client,
     Field::User,
     Field::Host,
@@ -24,7 +24,7 @@ pub const TEXT_FIELDS: [Field; 9] = [
     Field::Agent,
 ];
 
-/// Stands for an absent number in the columns of [`Batch`].
+/// Stands for an absent number in the columns of [`Batch`]. A log's own 2^64 - 1 becomes one less, which no report can show.
 pub(crate) const ABSENT: u64 = u64::MAX;
 
 /// Rows of one chunk of a log, as columns. Codes refer to the batch's own dictionaries, which outlive
@@ -74,21 +74,11 @@ impl Batch {
     pub fn push(&mut self, record: &Record<'_>) {
         self.time_us.push(record.time_us.unwrap_or(NO_TIME));
         self.status.push(record.status);
-        self.bytes.push(record.bytes.unwrap_or(ABSENT));
-        self.request_time_us.push(record.request_time_us.unwrap_or(ABSENT));
-        self.upstream_time_us.push(record.upstream_time_us.unwrap_or(ABSENT));
-        let values = [
-            record.client,
-            record.user,
-            record.host,
-            record.method,
-            record.path,
-            record.query,
-            record.protocol,
-            record.referrer,
-            record.agent,
-        ];
-        for (column, value) in self.texts.iter_mut().zip(values) {
+        let number = |number: Option<u64>| number.map_or(ABSENT, |number| number.min(ABSENT - 1));
+        self.bytes.push(number(record.bytes));
+        self.request_time_us.push(number(record.request_time_us));
+        self.upstream_time_us.push(number(record.upstream_time_us));
+        for (column, value) in self.texts.iter_mut().zip(record.texts()) {
             if let Some(column) = column {
                 column.codes.push(column.dict.intern(value));
             }

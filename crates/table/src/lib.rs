@@ -9,4 +9,4 @@ pub mod format;
 pub mod parse;
 pub mod report;
 
-pub use batch::{Batch, TEXT_FIELDS};
+pub use batch::Batch;

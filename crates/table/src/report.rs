@@ -57,7 +57,7 @@ pub struct Report {
     pub sources: Vec<Source>,
     /// Lines by what became of them.
     pub lines: LineCounts,
-    /// Sum of the response sizes.
+    /// Sum of the response sizes; 2^64 - 1 stands for that or more, here and below.
     pub bytes_sent: u64,
     /// When the lines are from.
     pub time: Option<TimeSpan>,
@@ -106,7 +106,7 @@ pub struct Histogram {
 /// One status class over time.
 #[derive(Debug, Clone, Serialize, PartialEq, Eq)]
 pub struct Series {
-    /// One of [`CLASSES`].
+    /// `2xx`, `3xx`, `4xx`, `5xx` or `other`.
     pub class: &'static str,
     /// Hits for each bucket.
     pub hits: Vec<u64>,
@@ -178,7 +178,7 @@ pub struct PercentileSet {
     pub upstream_time: Option<Percentiles>,
 }
 
-/// One distribution; percentiles are at most 1 % off, the others exact.
+/// One distribution of numbers up to 2^64 - 2; percentiles are at most 1 % too high, the others exact.
 #[derive(Debug, Clone, Copy, Serialize, PartialEq)]
 #[allow(missing_docs)]
 pub struct Percentiles {

@@ -3,7 +3,11 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that can't write its files has failed")]
 
 use crate::process::{Ran, Run};
+use bzip2::write::BzEncoder;
 use flate2::{Compression, write::GzEncoder};
+use liblzma::stream::{Check, Filters, LzmaOptions, Stream};
+use liblzma::write::XzEncoder;
+use lz4_flex::frame::{BlockMode, BlockSize, FrameEncoder, FrameInfo};
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -19,8 +23,13 @@ pub fn encodings(bytes: &[u8]) -> Vec<(&'static str, Vec<u8>)> {
         ("plain", bytes.to_vec()),
         ("gzip", gzip(bytes)),
         ("gzip of two members", [gzip(first), gzip(second)].concat()),
+        ("gzip with zeros behind it", [gzip(bytes), vec![0; 1_000]].concat()),
         ("zstd", zstd_frame(bytes)),
         ("zstd of two frames and a skippable one", frames.concat()),
+        ("bzip2 of two streams", [bzip2(first), bzip2(second)].concat()),
+        ("xz of two streams and padding", [xz(first), vec![0; 8], xz(second)].concat()),
+        ("lzma", lzma(bytes)),
+        ("lz4 of two frames and a skippable one", [lz4(first, true), skippable_frame(), lz4(second, false)].concat()),
     ]
 }
 
@@ -44,7 +53,73 @@ pub fn zstd_frame(bytes: &[u8]) -> Vec<u8> {
     zstd::encode_all(bytes, 1).unwrap()
 }
 
-/// A frame that a decoder has to step over (RFC 8878, 3.1.2).
+/// One bzip2 stream.
+///
+/// # Panics
+/// Never: a `Vec` takes everything.
+#[must_use]
+pub fn bzip2(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = BzEncoder::new(Vec::new(), bzip2::Compression::best());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// One xz stream with a dictionary of 1 MiB.
+///
+/// # Panics
+/// Never: a `Vec` takes everything.
+#[must_use]
+pub fn xz(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = XzEncoder::new(Vec::new(), 1);
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// One xz stream with a dictionary of 8 MiB, one lz4 frame of blocks of 4 MiB, linked, and one bzip2 stream: what needs the most
+/// memory that the default budget allows, by name.
+///
+/// # Panics
+/// Never: a `Vec` takes everything.
+#[must_use]
+pub fn greedy_encodings(bytes: &[u8]) -> Vec<(&'static str, Vec<u8>)> {
+    let mut options = LzmaOptions::new_preset(0).unwrap();
+    let mut filters = Filters::new();
+    filters.lzma2(options.dict_size(8 << 20));
+    let stream = Stream::new_stream_encoder(&filters, Check::Crc64).unwrap();
+    let mut xz = XzEncoder::new_stream(Vec::new(), stream);
+    xz.write_all(bytes).unwrap();
+    let info = FrameInfo::new().block_size(BlockSize::Max4MB).block_mode(BlockMode::Linked);
+    let mut lz4 = FrameEncoder::with_frame_info(info, Vec::new());
+    lz4.write_all(bytes).unwrap();
+    vec![("xz", xz.finish().unwrap()), ("lz4", lz4.finish().unwrap()), ("bzip2", bzip2(bytes))]
+}
+
+/// A `.lzma` file.
+///
+/// # Panics
+/// Never: a `Vec` takes everything.
+#[must_use]
+pub fn lzma(bytes: &[u8]) -> Vec<u8> {
+    let options = LzmaOptions::new_preset(1).unwrap();
+    let mut encoder = XzEncoder::new_stream(Vec::new(), Stream::new_lzma_encoder(&options).unwrap());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// One lz4 frame of blocks of 64 KiB, either linked and with all checksums, or independent and with none.
+///
+/// # Panics
+/// Never: a `Vec` takes everything.
+#[must_use]
+pub fn lz4(bytes: &[u8], linked: bool) -> Vec<u8> {
+    let mode = if linked { BlockMode::Linked } else { BlockMode::Independent };
+    let info = FrameInfo::new().block_size(BlockSize::Max64KB).block_mode(mode).block_checksums(linked).content_checksum(linked);
+    let mut encoder = FrameEncoder::with_frame_info(info.content_size(linked.then_some(bytes.len() as u64)), Vec::new());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// A frame that a decoder has to step over (RFC 8878, 3.1.2), in lz4 as in zstd.
 fn skippable_frame() -> Vec<u8> {
     [&[0x5a, 0x2a, 0x4d, 0x18, 3, 0, 0, 0][..], b"abc"].concat()
 }

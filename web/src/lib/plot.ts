@@ -2,6 +2,7 @@
 
 import uPlot from 'uplot'
 import { classes, countTicks, short, timeTicks, type Bins, type Span } from './histogram'
+import { textured, textures } from './texture'
 
 export interface Scene {
   bins: Bins
@@ -163,7 +164,7 @@ export class Plot {
       series: [
         {},
         ...reversed.map((index) => ({
-          fill: () => this.paint.classes[index] ?? '',
+          fill: (u: uPlot) => this.fill(u, index),
           width: 0,
           points: { show: false },
           paths: (u: uPlot, series: number, from: number, to: number) =>
@@ -177,6 +178,12 @@ export class Plot {
         setSelect: [(u) => this.selected(u)],
       },
     }
+  }
+
+  private fill(u: uPlot, index: number): string | CanvasPattern {
+    const name = classes[index]
+    const colour = this.paint.classes[index] ?? ''
+    return name ? textured(u.ctx, textures[name], colour, this.paint.ground, devicePixelRatio) : colour
   }
 
   private ticks(u: uPlot) {

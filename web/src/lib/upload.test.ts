@@ -164,6 +164,21 @@ test('busy waits; Retry-After is kept to', async () => {
   expect(upload.state).toMatchObject({ phase: 'waiting', error: { code: 'busy' }, retryAt: 3000 })
 })
 
+test('a silence that the server gave up on goes on from where it is', async () => {
+  const error = { code: 'interrupted', message: 'nothing came for 60 s at byte 400', offset: 400 }
+  w.last().answer(408, error)
+  expect(upload.state).toMatchObject({ phase: 'waiting', error, retryAt: backoffMs[0] })
+  await w.pass(backoffMs[0] ?? 0)
+  expect(w.last().url).toContain('offset=400')
+  expect(upload.state.phase).toBe('sending')
+})
+
+test('cancelled elsewhere is cancelled, and no failure', () => {
+  w.last().answer(409, { code: 'cancelled', message: '' })
+  expect(upload.state.phase).toBe('cancelled')
+  expect(w.timers).toHaveLength(0)
+})
+
 test('finished elsewhere is done', async () => {
   w.last().answer(409, { code: 'finished', message: '' })
   await settle()
@@ -194,12 +209,12 @@ test('an unknown format fails with its lines, also when the refusal arrives as a
 
 test('a forgotten session fails', async () => {
   w.session = () => {
-    throw new ApiError(404, { code: 'not_found', message: '' })
+    throw new ApiError(404, { code: 'no_session', message: '' })
   }
   w.last().error()
   await settle()
   await w.pass(500)
-  expect(upload.state).toMatchObject({ phase: 'failed', error: { code: 'not_found' } })
+  expect(upload.state).toMatchObject({ phase: 'failed', error: { code: 'no_session' } })
 })
 
 test('silence on both sides is told, and any movement ends it', async () => {

@@ -3,7 +3,7 @@
  * brings them, so that the tests can bring others.
  *
  *   sending ──200──▶ done
- *      │ connection lost, busy          ┌─ retry() or by itself, from the offset the server names
+ *      │ lost, silent for long, busy    ┌─ retry() or by itself, from the offset the server names
  *      ▼                                │
  *   waiting (a few times, longer each) ─┤
  *      ▼                                │
@@ -202,8 +202,13 @@ export class Upload {
       return this.goOnFrom(error.offset)
     if (error.code === 'finished') return void this.finish()
     // Busy: the server has not yet noticed that our former connection is gone.
-    if (error.code === 'busy' || status === 429 || status === 503) {
+    // Interrupted: the server gave up on a silence of ours (a laptop that slept, say), and waits for the rest.
+    if (error.code === 'busy' || error.code === 'interrupted' || status === 429 || status === 503) {
       return this.wait(error, 1000 * Number(xhr.getResponseHeader('Retry-After') ?? 0))
+    }
+    if (error.code === 'cancelled') {
+      this.clear()
+      return this.set({ phase: 'cancelled', stalled: false, retryAt: null })
     }
     this.fail(error)
   }
@@ -243,7 +248,7 @@ export class Upload {
 
   private refused(error: unknown): void {
     if (error instanceof ApiError && error.status === 404) {
-      return this.fail({ code: 'not_found', message: 'the server no longer knows this session' })
+      return this.fail({ code: 'no_session', message: 'the server no longer knows this session' })
     }
     if (error instanceof ApiError && (error.status === 401 || error.status === 403))
       return this.fail(error.body)

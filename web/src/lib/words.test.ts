@@ -43,6 +43,13 @@ test('a lost connection says where, and what to do', () => {
   )
 })
 
+test('a silence of ours is told as one', () => {
+  const error = { code: 'interrupted', message: 'nothing came for 60 s' }
+  expect(say(session(), upload({ phase: 'waiting', error, retryAt: 500 }))?.text).toBe(
+    'Nothing was sent for too long at 812 MiB. Trying again in 1 s.',
+  )
+})
+
 test('the state shown is ours where we know more', () => {
   expect(shownState(session(), upload({ phase: 'waiting' }))).toBe('interrupted')
   expect(shownState(session(), upload())).toBe('receiving')
@@ -75,5 +82,7 @@ test('problems', () => {
   expect(problemText('sessions_full', '', 4, 'access.log')).toBe(
     'access.log was not opened: all 4 sessions are in use. Close one, then try again.',
   )
+  for (const code of ['no_session', 'no_token'])
+    expect(problemText(code, 'message', null, null)).not.toContain('essage')
   expect(problemText('http_500', 'the server answered 500', null, null)).toBe('The server answered 500.')
 })

@@ -68,7 +68,7 @@ function failure(session: Session, upload: UploadState | null): Notice | null {
     const text = `The file can no longer be read: it was changed, moved or removed while it was being sent.${kept}`
     return { tone: 'bad', text, actions: ['pick'] }
   }
-  if (error?.code === 'not_found') {
+  if (error?.code === 'no_session') {
     const text = 'The server no longer knows this session. Drop the file again to read it from the start.'
     return { tone: 'bad', text, actions: ['pick'] }
   }
@@ -96,12 +96,14 @@ function interruption(session: Session, upload: UploadState | null, nowMs: numbe
     const what =
       upload.error?.code === 'busy'
         ? `Another upload of this log is running, or its end was not noticed yet (at ${at}).`
-        : `Connection lost at ${at}.`
+        : `${pauseWords(upload)} at ${at}.`
     return { tone: 'warn', text: `${what} ${when}`, actions: ['resume'] }
   }
   if (upload?.phase === 'interrupted') {
     const what =
-      upload.error?.code === 'busy' ? 'Another upload of this log is running' : `Connection lost at ${at}`
+      upload.error?.code === 'busy'
+        ? 'Another upload of this log is running'
+        : `${pauseWords(upload)} at ${at}`
     return { tone: 'warn', text: `${what}. Resume goes on from there.`, actions: ['resume'] }
   }
   const mine = upload?.phase === 'sending'
@@ -115,6 +117,9 @@ function interruption(session: Session, upload: UploadState | null, nowMs: numbe
   }
   return null
 }
+
+const pauseWords = (upload: UploadState) =>
+  upload.error?.code === 'interrupted' ? 'Nothing was sent for too long' : 'Connection lost'
 
 function doubt(session: Session, upload: UploadState | null, lost: boolean): Notice | null {
   if (upload?.stalled) {
@@ -152,9 +157,9 @@ export function problemText(
     case 'no_answer':
       return sentence(`${first}rorqual does not answer. Is it still running?`)
     case 'http_401':
-    case 'unauthorized':
+    case 'no_token':
       return 'This page needs the whole link that rorqual printed, with its token.'
-    case 'not_found':
+    case 'no_session':
     case 'http_404':
       return 'The server no longer knows that session. Drop the file again to read it anew.'
     default:

@@ -4,19 +4,17 @@ use crate::args::{Common, CountArgs, When};
 use crate::exit::Exit;
 use crate::message::{self, escaped};
 use crate::progress::Progress;
+use crate::{fitting, input, interrupt};
 use rorqual_pipe::count::{Count, Counter};
 use rorqual_pipe::decode::{decoder_bytes, zstd_window_log_max};
 use rorqual_pipe::limits::{self, BLOCK_BYTES, buffers_needed};
-use rorqual_pipe::{Budget, BudgetError, Control, Error, Framing, Input, Plan, Pool};
+use rorqual_pipe::{Budget, BudgetError, Control, Error, Framing, Operation, Plan, Pool};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 const MEMORY_BYTES_DEFAULT: u64 = 256 << 20;
-
-/// More threads than that, unless asked for, would need more than the default memory, and gain nothing over the memory's speed.
-const THREADS_MAX_DEFAULT: usize = 64;
 
 /// What is counted, in `wc`'s column order.
 #[derive(Clone, Copy)]
@@ -48,11 +46,16 @@ pub(crate) fn run(common: &Common, args: &CountArgs) -> Exit {
     let start = Instant::now();
     let mut counts = Vec::new();
     let mut exit = Exit::Done;
+    interrupt::stop_on_interrupt(&counting.control);
     for path in or_stdin(&args.files) {
+        if counting.control.stopped() {
+            break;
+        }
         let (count, error) = counting.file(&path);
         counts.extend(count.map(|count| (path, count)));
         exit = exit.max(error.map_or(Exit::Done, |error| message::error(&error)));
     }
+    exit = interrupt::exit_of(&counting.control, exit);
     let total = counts.iter().fold(Count::default(), |total, (_, count)| total.beside(*count));
     let printed = if args.json { print_json(&counts, &total) } else { print_table(counting.columns, &counts, &total, args) };
     if common.stats {
@@ -82,14 +85,8 @@ struct Counting {
 impl Counting {
     fn new(common: &Common, columns: Columns, json: bool) -> Result<Self, BudgetError> {
         let memory_bytes = common.memory.unwrap_or(MEMORY_BYTES_DEFAULT);
-        let threads = common.threads.map_or_else(|| common.threads().min(THREADS_MAX_DEFAULT), usize::from);
+        let threads = fitting::threads(common, |threads| budget(threads, memory_bytes))?;
         let buffers = buffers_needed(threads);
-        let mut budget = Budget::new(memory_bytes);
-        budget.reserve("program", limits::PROGRAM_BYTES);
-        budget.reserve(format!("{threads} threads"), threads as u64 * limits::THREAD_BYTES);
-        budget.reserve(format!("{buffers} blocks"), (buffers * BLOCK_BYTES) as u64);
-        budget.reserve("decoder", decoder_bytes(memory_bytes));
-        budget.check()?;
         Ok(Self {
             columns,
             longest: columns.longest || json,
@@ -104,7 +101,8 @@ impl Counting {
 
     /// The count of one file, and what went wrong; both when something was counted before it.
     fn file(&self, path: &Path) -> (Option<Count>, Option<Error>) {
-        let input = match Input::open(path) {
+        let operation = Operation::start("count");
+        let input = match input::open(path) {
             Ok(input) => input,
             Err(error) => return (None, Some(error)),
         };
@@ -117,8 +115,20 @@ impl Counting {
             Ok(())
         };
         let finish = rorqual_pipe::run(input, &self.plan, &self.pool, &self.control, |_| Some(stages), add);
+        operation.bytes(total.bytes);
+        operation.ended(finish.error.as_ref());
         (Some(total), finish.error)
     }
+}
+
+fn budget(threads: usize, memory_bytes: u64) -> Budget {
+    let buffers = buffers_needed(threads);
+    let mut budget = Budget::new(memory_bytes);
+    budget.reserve("program", limits::PROGRAM_BYTES);
+    budget.reserve(format!("{threads} threads"), threads as u64 * limits::THREAD_BYTES);
+    budget.reserve(format!("{buffers} blocks"), (buffers * BLOCK_BYTES) as u64);
+    budget.reserve("decoder", decoder_bytes(memory_bytes));
+    budget
 }
 
 fn print_table(columns: Columns, counts: &[(PathBuf, Count)], total: &Count, args: &CountArgs) -> io::Result<()> {

@@ -1,5 +1,9 @@
 //! One file a verb.
 
 pub(crate) mod count;
+pub(crate) mod fetch;
+pub(crate) mod grep;
+pub(crate) mod hash;
 pub(crate) mod logs;
 pub(crate) mod serve;
+pub(crate) mod store;

@@ -1,18 +1,21 @@
 //! `rorqual serve`
 
-use crate::args::{Common, ServeArgs};
+use crate::args::{Common, ServeArgs, When};
 use crate::exit::Exit;
 use crate::message;
 use crate::verbs::logs::{formats, line_bytes_max};
-use rorqual_serve::{Config, Server};
+use rorqual_serve::{Config, Server, Totals};
 use rorqual_table::aggregate::Span;
 use rorqual_table::analyze::Settings;
 use std::fs::File;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::task::Poll;
+use std::time::{Duration, Instant};
+use tempfile::NamedTempFile;
 use tokio::runtime::{Builder, Runtime};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 const MEMORY_BYTES_DEFAULT: u64 = 512 << 20;
 
@@ -23,43 +26,48 @@ const ASYNC_THREADS: usize = 2;
 const BLOCKING_THREADS_PER_SESSION: usize = 3;
 
 pub(crate) fn run(common: &Common, args: &ServeArgs) -> Exit {
-    let files = match open_files(&args.files) {
-        Ok(files) => files,
-        Err(error) => return message::error(&error),
-    };
-    let config = match config(common, args) {
+    if common.progress == When::Always {
+        return message::error(&"serve draws no progress here (--progress always): the page shows it");
+    }
+    let start = Instant::now();
+    let (files, bad) = open_files(&args.files);
+    if files.is_empty() && bad {
+        return Exit::Bad;
+    }
+    let config = match config(common, args, files.len()) {
         Ok(config) => config,
         Err(error) => return message::error(&error),
     };
+    let memory_bytes = config.settings.memory_bytes;
     let runtime = match runtime(config.sessions_max) {
         Ok(runtime) => runtime,
         Err(error) => return message::error(&format!("cannot start the runtime: {error}")),
     };
-    let exit = runtime.block_on(serve(config, args.open, files));
+    let served = runtime.block_on(serve(config, args.open, files));
     // A run that waits for bytes of a client that went away must not hold the process.
     runtime.shutdown_timeout(Duration::from_secs(2));
-    exit
+    let totals = match served {
+        Ok(totals) => totals,
+        Err(exit) => return exit,
+    };
+    if common.stats {
+        print_stats(start, memory_bytes, totals);
+    }
+    if bad { Exit::Bad } else { Exit::Done }
 }
 
-async fn serve(config: Config, open: bool, files: Vec<(PathBuf, File)>) -> Exit {
+async fn serve(config: Config, open: bool, files: Vec<(PathBuf, File)>) -> Result<Totals, Exit> {
     let memory = rorqual_pipe::format_size(config.settings.memory_bytes);
-    let server = match Server::bind(config).await {
-        Ok(server) => server,
-        Err(error) => return message::error(&error),
-    };
+    // Before the address is printed: whoever reads it may send a signal at once.
+    let stop = stop_signal();
+    let server = Server::bind(config).await.map_err(|error| message::error(&error))?;
     let url = server.url();
-    if let Err(error) = announce(&url) {
-        return message::print_error(&error);
-    }
+    announce(&url).map_err(|error| message::print_error(&error))?;
     message::note(&format!("the log explorer is at the address above, within {memory} of memory; Ctrl-C ends it"));
-    if let Err(error) = server.open(files) {
-        return message::error(&error);
-    }
-    if open {
-        open_in_browser(&url);
-    }
-    server.run(stop_signal()).await;
-    Exit::Done
+    server.open(files).map_err(|error| message::error(&error))?;
+    // Removed when the server ends.
+    let _page = open.then(|| open_in_browser(&url)).flatten();
+    Ok(server.run(stop).await)
 }
 
 fn announce(url: &str) -> io::Result<()> {
@@ -76,10 +84,10 @@ fn runtime(sessions_max: usize) -> io::Result<Runtime> {
         .build()
 }
 
-fn config(common: &Common, args: &ServeArgs) -> Result<Config, String> {
+fn config(common: &Common, args: &ServeArgs, files: usize) -> Result<Config, String> {
     Ok(Config {
         port: args.port,
-        sessions_max: usize::from(args.sessions).max(args.files.len()),
+        sessions_max: usize::from(args.sessions).max(files),
         idle_max: Duration::from_secs(u64::from(args.idle) * 60),
         rate_limit: common.limit_rate,
         settings: Settings {
@@ -93,25 +101,86 @@ fn config(common: &Common, args: &ServeArgs) -> Result<Config, String> {
     })
 }
 
-/// Opened before anything else, so that a wrong name is told at once.
-fn open_files(paths: &[PathBuf]) -> Result<Vec<(PathBuf, File)>, String> {
-    let open = |path: &PathBuf| {
-        File::open(path).map(|file| (path.clone(), file)).map_err(|error| format!("{}: cannot open: {error}", path.display()))
-    };
-    paths.iter().map(open).collect()
-}
-
-async fn stop_signal() {
-    // Without a handler the signal ends the process, which is all that is asked.
-    if tokio::signal::ctrl_c().await.is_err() {
-        std::future::pending::<()>().await;
+/// Opened before anything else, so that a wrong name is told at once. The good ones, and whether there were others.
+fn open_files(paths: &[PathBuf]) -> (Vec<(PathBuf, File)>, bool) {
+    let mut files = Vec::new();
+    for path in paths {
+        match open_file(path) {
+            Ok(file) => files.push((path.clone(), file)),
+            Err(error) => {
+                message::error(&format!("{}: {error}", path.display()));
+            }
+        }
     }
+    let bad = files.len() < paths.len();
+    (files, bad)
 }
 
-fn open_in_browser(url: &str) {
+fn open_file(path: &Path) -> Result<File, String> {
+    // Looked at first: opening a FIFO waits for its writer, and nothing could end that.
+    let cannot = |cause: io::Error| format!("cannot open: {cause}");
+    let metadata = path.metadata().map_err(cannot)?;
+    if metadata.is_dir() {
+        return Err("is a directory; give a file in it".to_owned());
+    }
+    if !metadata.is_file() {
+        return Err("is not a regular file, and serve reads no others: give it to `rorqual logs`, or upload it".to_owned());
+    }
+    File::open(path).map_err(cannot)
+}
+
+/// Done when the process is asked to end: Ctrl-C, `kill`, or a terminal that was closed. Registered at once.
+fn stop_signal() -> impl Future<Output = ()> {
+    let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
+    // Without a handler the signal ends the process, which is all that is asked.
+    let mut signals: Vec<Signal> = kinds.into_iter().filter_map(|kind| signal(kind).ok()).collect();
+    std::future::poll_fn(move |context| {
+        let arrived = signals.iter_mut().any(|signal| signal.poll_recv(context).is_ready());
+        if arrived { Poll::Ready(()) } else { Poll::Pending }
+    })
+}
+
+/// Hands the browser a page that leads to the address, and not the address: everybody on this machine can read the
+/// arguments of a process, and the token is in it. Only we can read the page.
+fn open_in_browser(url: &str) -> Option<NamedTempFile> {
     let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
-    let started = Command::new(program).arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    let page = match redirect_page(url) {
+        Ok(page) => page,
+        Err(error) => {
+            message::note(&format!("cannot write the page that leads the browser to the address ({error}): open it yourself"));
+            return None;
+        }
+    };
+    let started = Command::new(program).arg(page.path()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
     if started.is_err() {
         message::note(&format!("no {program} here: open the address yourself"));
     }
+    Some(page)
+}
+
+fn redirect_page(url: &str) -> io::Result<NamedTempFile> {
+    // Of this user alone and gone with the session, where there is such a folder.
+    let folder = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|folder| folder.is_dir());
+    let folder = folder.unwrap_or_else(std::env::temp_dir);
+    // Its mode is 0600.
+    let mut page = tempfile::Builder::new().prefix("rorqual-").suffix(".html").tempfile_in(folder)?;
+    writeln!(
+        page,
+        "<!doctype html><meta charset=\"utf-8\"><meta name=\"referrer\" content=\"no-referrer\">\
+         <meta http-equiv=\"refresh\" content=\"0;url={url}\"><title>rorqual</title>"
+    )?;
+    page.flush()?;
+    Ok(page)
+}
+
+fn print_stats(start: Instant, memory_max_bytes: u64, totals: Totals) {
+    let object = serde_json::json!({
+        "sessions": totals.sessions,
+        "stored_bytes": totals.stored_bytes,
+        "seconds": start.elapsed().as_secs_f64(),
+        "threads": totals.threads,
+        "memory_max_bytes": memory_max_bytes,
+        "peak_bytes": rorqual_pipe::stats::peak_bytes(),
+    });
+    eprintln!("{object}");
 }

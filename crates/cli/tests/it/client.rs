@@ -1,9 +1,9 @@
 //! A server under test, and a client of it that can do what no good client does.
 
 use crate::common::{eventually, rorqual};
-use rorqual_testkit::process::Running;
+use rorqual_testkit::process::{Run, Running};
 use serde_json::{Value, json};
-use std::io::{Read, Write};
+use std::io::{BufRead, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
@@ -46,7 +46,12 @@ impl Answer {
 
 impl Server {
     pub(crate) fn start(args: &[&str]) -> Self {
-        let mut running = rorqual(&["serve", "--port", "0"]).args(args).start();
+        Self::start_as(rorqual(&["serve", "--port", "0"]).args(args))
+    }
+
+    /// The same, of a program that was told more than arguments.
+    pub(crate) fn start_as(run: Run) -> Self {
+        let mut running = run.start();
         let url = running.stdout_when(|text| text.contains('\n'));
         let (address, token) = url.trim().split_once("/?token=").expect("an address with a token");
         let port = address.strip_prefix("http://127.0.0.1:").and_then(|port| port.parse().ok()).expect("a loopback address");
@@ -134,4 +139,17 @@ pub(crate) fn read_answer(stream: &mut TcpStream) -> Answer {
     // A reset behind a whole answer is the end of it.
     assert!(read.is_ok() || !bytes.is_empty(), "no answer: {read:?}");
     Answer::parse(&String::from_utf8_lossy(&bytes))
+}
+
+/// The texts of a body in chunks, as long as they come; the head was read.
+pub(crate) fn chunks(mut reader: impl BufRead) -> impl Iterator<Item = String> {
+    std::iter::from_fn(move || {
+        let mut length = String::new();
+        reader.read_line(&mut length).expect("the length of a chunk");
+        let length = usize::from_str_radix(length.trim(), 16).expect("a length");
+        let mut chunk = vec![0; length + 2];
+        reader.read_exact(&mut chunk).expect("a whole chunk");
+        chunk.truncate(length);
+        (length > 0).then(|| String::from_utf8(chunk).expect("text"))
+    })
 }

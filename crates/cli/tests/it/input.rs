@@ -3,10 +3,15 @@
 use crate::common::{Folder, GIB, MIB, PROGRAM, Truth, eventually, hits_of, line, log, panel, rorqual};
 use rorqual_testkit::paths::{gzip, zstd_frame};
 use rorqual_testkit::process::{Run, Running};
+use rustix::fs::OFlags;
+use rustix::pty::OpenptFlags;
 use std::fs::{File, Permissions};
-use std::io::{Seek, SeekFrom, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::io::{self, Seek, SeekFrom, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
+use std::process::ChildStdin;
+use std::sync::mpsc::channel;
 
 #[test]
 fn an_empty_file_is_no_error() {
@@ -292,6 +297,7 @@ fn since_and_until_cut_a_span() {
         (&["--since", "2025-01-02T01:00:00+01:00", "--until", "2025-01-02T00:00:01Z"], 1),
         (&["--since", "2025-01-03"], 0),
         (&["--until", "2025-01-03"], 7_200),
+        (&["--until", "9999-12-31"], 7_200),
     ] {
         let report = run(flags);
         assert_eq!(report["lines"]["parsed"], parsed, "{flags:?}");
@@ -299,6 +305,166 @@ fn since_and_until_cut_a_span() {
     }
     for flag in ["--since", "--until"] {
         rorqual(&["logs", flag, "yesterday", &file]).run().exits(2).says(&["'yesterday' is not a time", "2025-01-31"]);
+    }
+}
+
+/// The program waiting for `input`, which it has opened, or at least tried to.
+fn waiting_for(args: &[&str], input: impl FnOnce(&mut ChildStdin) -> io::Result<()> + Send + 'static) -> Running {
+    let running = rorqual(args).feed(input).start();
+    let state = format!("/proc/{}/status", running.id());
+    // Bit 1 of the caught signals: the handler of Ctrl-C is there.
+    eventually("it listens to Ctrl-C", || {
+        let text = std::fs::read_to_string(&state).ok()?;
+        let caught = text.lines().find_map(|line| line.strip_prefix("SigCgt:"))?.trim();
+        (u64::from_str_radix(caught, 16).ok()? & 2 != 0).then_some(())
+    });
+    running
+}
+
+#[test]
+fn ctrl_c_ends_the_wait_for_a_fifo_that_nobody_writes_to() {
+    let folder = Folder::new();
+    assert!(Run::new("mkfifo").arg(folder.at("fifo")).run().code == Some(0));
+    for verb in ["count", "logs"] {
+        let running = waiting_for(&[verb, "--json", &folder.text("fifo")], |_| Ok(()));
+        running.interrupt();
+        let ran = running.wait().exits(130);
+        ran.says(&["stopped by Ctrl-C"]);
+        let report = ran.json();
+        let lines = if verb == "count" { &report["total"]["lines"] } else { &report["lines"]["total"] };
+        assert_eq!(lines, &0);
+    }
+}
+
+#[test]
+fn ctrl_c_ends_the_wait_for_a_pipe_and_what_came_is_counted() {
+    for (verb, stored) in [("count", log(1_000)), ("logs", log(1_000)), ("logs", gzip(&log(100_000)))] {
+        let plain = stored.starts_with(b"10.");
+        let (all_sent, seen) = channel();
+        let running = waiting_for(&[verb, "--json"], move |stdin| {
+            // All but the end of a gzip stream, which would be cut.
+            stdin.write_all(&stored[..if plain { stored.len() } else { stored.len() - 9 }])?;
+            all_sent.send(stdin.as_fd().try_clone_to_owned()?).expect("the test waits");
+            Ok(())
+        });
+        // As long as we hold it, the pipe does not end.
+        let _writing_end = seen.recv().expect("it reads");
+        let pipe = format!("/proc/{}/fd/0", running.id());
+        eventually("the pipe is empty", || {
+            let pipe = File::open(&pipe).ok()?;
+            (rustix::io::ioctl_fionread(&pipe).ok()? == 0).then_some(())
+        });
+        running.interrupt();
+        let ran = running.wait().exits(130);
+        assert_eq!(ran.stderr, "rorqual: stopped by Ctrl-C: this is what was read by then\n");
+        let report = ran.json();
+        match (verb, plain) {
+            ("count", _) => assert_eq!(report["total"]["lines"], 1_000),
+            (_, true) => {
+                Truth::of(&log(1_000)).check(&report);
+                assert_eq!(report["complete"], false);
+            }
+            _ => assert!(report["lines"]["parsed"].as_u64() > Some(90_000), "{}", report["lines"]),
+        }
+    }
+}
+
+#[test]
+fn a_terminal_as_input_is_told() {
+    let master = rustix::pty::openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
+    rustix::pty::unlockpt(&master).expect("it is ours");
+    let name = rustix::pty::ptsname(&master, Vec::new()).expect("it is ours").into_string().expect("a path");
+    // Held open: what is typed is lost when a terminal has no reader.
+    let _slave =
+        File::options().read(true).write(true).custom_flags(OFlags::NOCTTY.bits() as i32).open(&name).expect("a terminal");
+    File::from(master.try_clone().expect("a terminal")).write_all(b"one\ntwo\n\x04").expect("it is typed");
+    let ran = Run::new("bash").args(["-c", "exec \"$0\" count < \"$1\"", PROGRAM, &name]).run().exits(0);
+    ran.says(&["reading standard input, which is this terminal", "Ctrl-D"]);
+    assert_eq!(ran.text(), "2 8 3\n");
+    assert_eq!(rorqual(&["count"]).stdin("one\n").run().exits(0).stderr, "", "a pipe is no terminal");
+}
+
+#[test]
+fn a_log_of_which_nothing_can_be_read_is_an_error() {
+    let folder = Folder::new();
+    let (file, empty) = (folder.file("log", log(30)), folder.file("empty", b"\n\n"));
+    let ran = rorqual(&["logs", "--json", "--format", "$status", &file]).run().exits(2);
+    ran.says(&["not one of 30 lines could be read as", &format!("{file}:1: status is not a number"), "--format"]);
+    assert_eq!(ran.json()["lines"]["rejected"], 30);
+    // Blank lines, and lines outside of the span, were read well.
+    let _ = rorqual(&["logs", "--format", "combined", &empty]).run().exits(0);
+    let mixed = folder.file("mixed", [&log(3)[..], b"no line\n"].concat());
+    for more in [&[][..], &["--since", "2030-01-01"]] {
+        assert_eq!(rorqual(&["logs", "--format", "combined", &mixed]).args(more).run().exits(0).stderr, "");
+    }
+}
+
+/// A log of `count` seconds from midnight on, by a clock in `zone`.
+fn log_in(zone: &str, count: u64) -> String {
+    let lines: Vec<String> = (0..count).map(|number| line(number).replace("+0000", zone)).collect();
+    lines.join("\n")
+}
+
+#[test]
+fn the_zone_is_the_first_file_s_whatever_is_cut_out_of_it() {
+    let folder = Folder::new();
+    let (east, west) = (folder.file("east", log_in("+0530", 9_000)), folder.file("west", log_in("-0300", 9_000)));
+    // The first lines, a whole block of them, are outside the span.
+    let since = ["--since", "2025-01-01T20:30:00"];
+    let zone = |args: &[&str]| {
+        let ran = rorqual(&["logs", "--json"]).args(args).args(since).run().exits(0);
+        (ran.json()["time"]["zone_seconds"].as_i64().expect("a zone"), ran.stderr)
+    };
+    assert_eq!(zone(&[&east]), (19_800, String::new()));
+    let (seconds, said) = zone(&[&east, &west, &east]);
+    assert_eq!(seconds, 19_800);
+    let expected =
+        format!("rorqual: {west}: its clock is at UTC-03:00, that of the first file at UTC+05:30; the report is in UTC\n");
+    assert_eq!(said, expected, "once, for the file that differs");
+    assert_eq!(zone(&[&west, &west]), (-10_800, String::new()));
+}
+
+#[test]
+fn sizes_of_any_number_are_right_or_marked() {
+    let folder = Folder::new();
+    let sizes = ["18446744073709551615", "18446744073709551615", "9000000000000000", "-"];
+    let lines =
+        sizes.map(|size| format!("10.0.0.1 - - [02/Jan/2025:00:00:00 +0000] \"GET / HTTP/1.1\" 200 {size} \"-\" \"a\"\n"));
+    let file = folder.file("log", lines.concat());
+    let report = rorqual(&["logs", "--json", &file]).run().exits(0).json();
+    let spread = &report["percentiles"]["bytes"];
+    assert_eq!(spread["count"], 3, "the largest number is not an absent one");
+    let close = |name: &str, value: f64| {
+        let found = spread[name].as_f64().expect("a number");
+        assert!((found / value - 1.0).abs() <= 0.01, "{name} {found} instead of {value}");
+    };
+    close("p50", 1.8446744073709552e19);
+    close("max", 1.8446744073709552e19);
+    assert_eq!(report["bytes_sent"], u64::MAX, "the most that a sum can show");
+    assert!(rorqual(&["logs", &file]).run().exits(0).text().contains("≥ 16777216 TiB"), "and marked as such");
+}
+
+#[test]
+fn values_of_70_kib_are_counted_as_any_other() {
+    let folder = Folder::new();
+    let long = "x".repeat(70 << 10);
+    let long_line = format!(
+        "10.0.0.1 - - [02/Jan/2025:00:00:00 +0000] \"GET /{long} HTTP/1.1\" 200 7 \"http://example.com/{long}\" \"curl/8.0 {long}\"\n"
+    );
+    let file = folder.file("log", [long_line.repeat(3).as_bytes(), &log(2)].concat());
+    let report = rorqual(&["logs", "--json", "--threads", "1", &file]).run().exits(0).json();
+    let shown = |start: &str| format!("{start}{}…", &long[..1_024 - start.len()]);
+    for (field, value, distinct) in [
+        ("path", shown("/"), 3),
+        ("referrer", shown("http://example.com/"), 1),
+        ("agent", shown("curl/8.0 "), 2),
+        ("site", "example.com".to_owned(), 1),
+        ("bot", "curl".to_owned(), 1),
+    ] {
+        let panel = panel(&report, field);
+        let top = &panel["rows"][0];
+        assert_eq!((&panel["exact"], &panel["distinct"]["count"]), (&true.into(), &distinct.into()), "{field}");
+        assert_eq!((&top["value"], &top["hits"], &top["bytes"]), (&value.into(), &3.into(), &21.into()), "{field}");
     }
 }
 

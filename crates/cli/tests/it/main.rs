@@ -3,10 +3,16 @@
 
 mod client;
 mod common;
+mod decode;
+mod fetch;
+mod grep;
+mod hash;
+mod hash_check;
 mod input;
 mod output;
 mod paths;
 mod promise;
 mod server;
+mod store;
 mod upload;
 mod usage;

@@ -128,8 +128,11 @@ fn endless(folder: &Folder) -> Running {
         })
         .start();
     eventually("something is written", || {
-        let entries = std::fs::read_dir(folder.path()).expect("it is there");
-        let sizes = entries.filter_map(|entry| entry.ok()?.metadata().ok()).map(|metadata| metadata.len());
+        // The file has no name yet, so it is looked for among the open ones.
+        let open = std::fs::read_dir(format!("/proc/{}/fd", running.id())).ok()?;
+        let ours = open.filter_map(Result::ok).map(|entry| entry.path());
+        let ours = ours.filter(|path| std::fs::read_link(path).is_ok_and(|link| link.starts_with(folder.path())));
+        let sizes = ours.filter_map(|path| std::fs::metadata(path).ok()).map(|metadata| metadata.len());
         sizes.max().filter(|size| *size > 100_000)
     });
     running
@@ -141,6 +144,40 @@ fn a_killed_run_leaves_the_last_rejects_alone() {
     let rejects = folder.file("rejects", b"of the last run");
     drop(endless(&folder));
     assert_eq!(std::fs::read(&rejects).expect("it is there"), b"of the last run");
+    assert_eq!(folder.names(), ["rejects"], "no temporary file is left");
+}
+
+#[test]
+fn a_second_ctrl_c_ends_it_and_leaves_nothing_behind() {
+    let folder = Folder::new();
+    let running = endless(&folder);
+    // Two signals may arrive as one; then the report of the first may win, and the file is there.
+    running.interrupt();
+    running.interrupt();
+    let _ = running.wait().exits(130);
+    let names = folder.names();
+    assert!(names.is_empty() || names == ["rejects"], "{names:?}");
+}
+
+#[test]
+fn rejects_onto_an_input_are_refused_however_it_is_spelled() {
+    let folder = Folder::new();
+    let bytes = log(10);
+    let file = folder.file("log", &bytes);
+    let other = folder.file("other", log(5));
+    std::fs::hard_link(&file, folder.at("hard")).expect("one file system");
+    std::os::unix::fs::symlink(&file, folder.at("soft")).expect("a link");
+    let dotted = format!("{}/./log", folder.path().display());
+    for target in [&file, &folder.text("hard"), &folder.text("soft"), &dotted] {
+        let ran = rorqual(&["logs", "--rejects", target, &other, &file]).run().exits(2);
+        ran.says(&["--rejects", target, "is one of the inputs"]);
+        assert!(ran.stdout.is_empty(), "told before the work");
+        let script = "exec \"$0\" logs --rejects \"$1\" < \"$2\"";
+        let redirected = Run::new("bash").args(["-c", script, crate::common::PROGRAM, target, &file]).run().exits(2);
+        redirected.says(&["--rejects", target, "is one of the inputs"]);
+    }
+    assert_eq!(std::fs::read(&file).expect("it is there"), bytes);
+    assert_eq!(folder.names(), ["hard", "log", "other", "soft"]);
 }
 
 #[test]
@@ -167,9 +204,55 @@ fn rejects_that_do_not_fit_the_disk_leave_nothing_behind() {
     // Files of more than 64 KiB are refused to it, as a full disk refuses; two inputs, so that there are writes after that.
     let script = "trap '' XFSZ; ulimit -f 64; exec \"$0\" logs --json --rejects \"$1\" \"$2\" \"$2\"";
     let ran = Run::new("bash").args(["-c", script, crate::common::PROGRAM, &rejects, &file]).run().exits(2);
-    ran.says(&["--rejects", "cannot write"]);
+    ran.says(&["--rejects: cannot write: File too large", &format!("--rejects {rejects}: cannot write: ")]);
+    ran.says(&["an earlier write failed: File too large"]);
+    assert!(!ran.stderr.contains("os error"), "{}", ran.stderr);
     assert_eq!(ran.json()["complete"], false);
     assert_eq!(folder.names(), ["log"], "neither half a file nor a temporary one");
+}
+
+/// What a terminal of `columns` would show.
+fn shown_in(columns: u16, args: &[&str]) -> String {
+    let wide = |command: &mut std::process::Command| {
+        command.env("COLUMNS", columns.to_string());
+    };
+    rorqual(&["logs", "--color", "never"]).args(args).with(wide).run().exits(0).text().to_owned()
+}
+
+#[test]
+fn a_report_fits_its_terminal_and_its_columns_stay_apart() {
+    let folder = Folder::new();
+    let big = line(0).replace(" 200 0 ", " 200 18446744073709551615 ") + "\n";
+    let samples = concat!(env!("CARGO_MANIFEST_DIR"), "/../../samples");
+    let logs = [
+        folder.file("log", log(20_000)),
+        folder.file("years", [line(0), line(1).replace("2025", "1970"), line(2).replace("2025", "9999")].join("\n")),
+        folder.file("sizes", [big.repeat(2).into_bytes(), log(50)].concat()),
+        format!("{samples}/apache_combined.log"),
+        format!("{samples}/nginx_main.log"),
+        format!("{samples}/caddy.json.log"),
+    ];
+    for columns in [80, 200] {
+        for log in &logs {
+            let text = shown_in(columns, &["--top", "3", log]);
+            for line in text.lines().skip(1) {
+                assert!(line.chars().count() <= usize::from(columns), "{columns}: {line}");
+            }
+            // Whatever has a unit is apart from what follows.
+            for unit in ["iB", "ms", "µs"] {
+                let tight =
+                    text.match_indices(unit).any(|(at, _)| text[at + 2..].starts_with(|next: char| next.is_ascii_digit()));
+                assert!(!tight, "{text}");
+            }
+            let tables = text.split("\n\n").filter(|part| part.contains(" distinct\n"));
+            tables.for_each(|table| assert!(table.lines().count() <= 1 + 3, "{table}"));
+            assert!(text.contains("\nStatus  "), "{text}");
+        }
+    }
+    let years = shown_in(80, &[&logs[1]]);
+    assert!(years.contains("Requests per 120 years") && years.contains("╵19"), "{years}");
+    let empty = shown_in(80, &["/dev/null"]);
+    assert!(empty.contains("\nno lines\n") && !empty.contains("Status"), "{empty}");
 }
 
 #[test]

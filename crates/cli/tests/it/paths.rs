@@ -47,7 +47,7 @@ fn count() {
     let bytes = mixed_log();
     let newlines = bytes.iter().filter(|byte| **byte == b'\n').count();
     let longest = bytes.split(|byte| *byte == b'\n').map(<[u8]>::len).max().expect("a line");
-    let settings: [&[&str]; 3] = [&["--threads", "1"], &["--threads", "4"], &["--threads", "1", "--memory", "17MiB"]];
+    let settings: [&[&str]; 3] = [&["--threads", "1"], &["--threads", "4"], &["--threads", "1", "--memory", "19MiB"]];
     on_every_path(PROGRAM, &["count", "--json"], &settings, &bytes, |path, ran| {
         let total = &ran.exits(0).json()["total"];
         let counts = ["lines", "bytes", "longest_bytes"].map(|name| total[name].as_u64().expect("a number") as usize);
@@ -59,7 +59,7 @@ fn count() {
 fn logs_of_sound_lines_equal_a_reference() {
     let bytes = log(20_000);
     let truth = Truth::of(&bytes);
-    let settings: [&[&str]; 3] = [&["--threads", "1"], &["--threads", "3"], &["--threads", "1", "--memory", "48MiB"]];
+    let settings: [&[&str]; 3] = [&["--threads", "1"], &["--threads", "3"], &["--threads", "1", "--memory", "52MiB"]];
     let same = Same::default();
     on_every_path(PROGRAM, &["logs", "--json"], &settings, &bytes, |path, ran| {
         let report = ran.exits(0).json();

@@ -81,7 +81,8 @@ fn a_pipe_of_2_gib_without_a_newline() {
     let counted = repeat(rorqual(&["count", "--json"]), zeros.clone(), 2 * 1024).exits(0);
     counted.within(COUNT);
     assert_eq!(counted.json()["total"]["longest_bytes"], 2 * GIB);
-    let ran = repeat(rorqual(&["logs", "--json", "--format", "combined"]), zeros, 2 * 1024).exits(0);
+    let ran = repeat(rorqual(&["logs", "--json", "--format", "combined"]), zeros, 2 * 1024).exits(2);
+    ran.says(&["not one of 1 lines could be read as 'combined'"]);
     ran.within(DEFAULT);
     assert_eq!(ran.json()["lines"]["rejected"], 1);
 }
@@ -110,7 +111,7 @@ fn a_gzip_bomb_of_4_gib() {
     let counted = rorqual(&["count", "--json", &path]).run().exits(0);
     counted.within(COUNT);
     assert_eq!(counted.json()["total"]["longest_bytes"], 4 * GIB);
-    let ran = rorqual(&["logs", "--json", "--format", "combined", &path]).run().exits(0);
+    let ran = rorqual(&["logs", "--json", "--format", "combined", &path]).run().exits(2);
     ran.within(DEFAULT);
     assert_eq!(ran.json()["lines"]["rejected"], 1);
 }
@@ -174,11 +175,65 @@ impl<F: FnMut(u64, &mut Vec<u8>)> Lines for Made<F> {
 
 /// Runs `logs` with 96 MiB on 256 MiB of lines that `line` makes from their number.
 fn hostile(flags: &[&str], line: impl FnMut(u64, &mut Vec<u8>) + Send + 'static) -> Value {
+    hostile_to(0, flags, line)
+}
+
+fn hostile_to(code: i32, flags: &[&str], line: impl FnMut(u64, &mut Vec<u8>) + Send + 'static) -> Value {
     let feed = move |stdin: &mut ChildStdin| write_lines(&mut Made(line, 0), 256 * MIB, stdin).map(drop);
     let run = rorqual(&["logs", "--json", "--memory", "96MiB"]).args(flags);
-    let ran = run.feed(feed).time_max(TIME_MAX).run().exits(0);
+    let ran = run.feed(feed).time_max(TIME_MAX).run().exits(code);
     ran.within(96 * MIB);
     ran.json()
+}
+
+/// The least memory that a refusal of these arguments names.
+fn least_memory(args: &[&str]) -> String {
+    let refused = rorqual(args).args(["--memory", "1MiB"]).run().exits(2).stderr;
+    let after = refused.split("Give --memory ").nth(1).expect("an advice");
+    after.split(',').next().expect("a size").to_owned()
+}
+
+/// Lines of 60 MiB, each with another field that is that long, in the memory that is named for them.
+fn long_values(format: &str, line: fn(u64, &str) -> String) {
+    let flags = ["logs", "--json", "--line-max", "64MiB", "--threads", "1", "--format", format];
+    let memory = least_memory(&flags);
+    let folder = Folder::new();
+    let path = folder.text("log");
+    let mut file = File::create(&path).expect("a file");
+    let long = "long\\u0041".repeat(6 * MIB as usize);
+    (0..5).for_each(|number| file.write_all(line(number, &long).as_bytes()).expect("room"));
+    let ran = rorqual(&flags).args(["--memory", &memory, &path]).run().exits(0);
+    ran.within(rorqual_pipe::parse_size(&memory).expect("a size"));
+    // A block and the line, what is read along of the next, the line with its escapes undone: but not one copy for each field.
+    ran.within(160 * MIB);
+    let report = ran.json();
+    assert_eq!((&report["lines"]["parsed"], &report["lines"]["repaired"]), (&5.into(), &0.into()));
+    let path = panel(&report, "path");
+    assert_eq!((&path["hits"], path["rows"][0]["value"].as_str()), (&5.into(), Some("/short")));
+    assert_eq!(panel(&report, "client")["hits"], 5);
+}
+
+#[test]
+fn values_of_60_mib_in_every_field_of_a_line() {
+    long_values("combined", |number, long| {
+        let value = |field: u64, short: &str| if number == field { long.to_owned() } else { short.to_owned() };
+        let (client, user, path) = (value(0, "10.0.0.1"), value(1, "-"), value(2, "short"));
+        let (referrer, agent) = (value(3, "http://example.com/"), value(4, "agent"));
+        format!("{client} - {user} [{TIME}] \"GET /{path} HTTP/1.1\" 200 5 \"{referrer}\" \"{agent}\"\n")
+    });
+}
+
+#[test]
+fn values_of_60_mib_with_escapes_in_every_field_of_a_json_line() {
+    long_values("json", |number, long| {
+        let value = |field: u64, short: &str| if number == field { long.to_owned() } else { short.to_owned() };
+        let (client, user, path) = (value(0, "10.0.0.1"), value(1, "-"), value(2, "short"));
+        let (referrer, agent) = (value(3, "http://example.com/"), value(4, "agent"));
+        format!(
+            "{{\"time_local\":\"{TIME}\",\"remote_addr\":\"{client}\",\"remote_user\":\"{user}\",\"request_method\":\"GET\",\"uri\":\"/{path}\",\
+             \"status\":200,\"body_bytes_sent\":5,\"http_referer\":\"{referrer}\",\"http_user_agent\":\"{agent}\"}}\n"
+        )
+    });
 }
 
 fn push_combined(out: &mut Vec<u8>, client: &str, time: &str, path: &str, referrer: &str, agent: &str) {
@@ -192,7 +247,7 @@ fn lines_of_one_byte_all_rejected_and_kept() {
     let folder = Folder::new();
     let rejects = folder.text("rejects");
     // Every line is rejected, and none touches the next: the most pieces that a block can have.
-    let report = hostile(&["--format", "combined", "--rejects", &rejects], |_, out| out.extend(b"x\n\n"));
+    let report = hostile_to(2, &["--format", "combined", "--rejects", &rejects], |_, out| out.extend(b"x\n\n"));
     let rejected = report["rejects"]["count"].as_u64().expect("a number");
     assert_eq!(std::fs::metadata(&rejects).expect("it was made").len(), 2 * rejected);
     assert_eq!(report["lines"]["blank"], rejected);
@@ -263,14 +318,28 @@ fn too_little_memory_is_refused_with_the_sum() {
 }
 
 #[test]
+fn more_memory_is_never_refused_where_less_is_not() {
+    let folder = Folder::new();
+    let file = folder.file("log", log(10));
+    for (args, from, to, step) in [
+        (&["count"][..], 10, 40, 1),
+        (&["logs"], 40, 140, 1),
+        (&["logs", "--threads", "4"], 80, 140, 1),
+        (&["logs", "--line-max", "40MiB", "--threads", "1"], 440, 520, 4),
+    ] {
+        let accepted = |mib: u64| rorqual(args).args(["--memory", &format!("{mib}MiB"), &file]).run().code == Some(0);
+        let answers: Vec<bool> = (from..=to).step_by(step).map(accepted).collect();
+        assert!(answers.is_sorted() && !answers[0] && answers[answers.len() - 1], "{args:?}: {answers:?}");
+    }
+}
+
+#[test]
 fn the_least_memory_that_is_named_is_enough_and_kept() {
     let folder = Folder::new();
     let file = folder.file("log", log(100_000));
-    for (verb, too_little) in [("count", "8MiB"), ("logs", "32MiB")] {
-        let refused = rorqual(&[verb, "--memory", too_little, &file]).run().exits(2).stderr;
-        let after = refused.split("Give --memory ").nth(1).expect("an advice");
-        let advised = after.split(',').next().expect("a size");
-        let ran = rorqual(&[verb, "--memory", advised, &file]).run().exits(0);
-        ran.within(rorqual_pipe::parse_size(advised).expect("a size"));
+    for args in [&["count"][..], &["logs"], &["logs", "--line-max", "20MiB"], &["logs", "--threads", "5"]] {
+        let advised = least_memory(args);
+        let ran = rorqual(args).args(["--memory", &advised, &file]).run().exits(0);
+        ran.within(rorqual_pipe::parse_size(&advised).expect("a size"));
     }
 }

@@ -1,11 +1,14 @@
 //! `rorqual serve`: who may ask, and what an upload can meet.
 
-use crate::client::{Answer, Server, read_answer};
-use crate::common::{Truth, comparable, eventually, line, log};
+use crate::client::{Answer, Server, chunks, read_answer};
+use crate::common::{Folder, Truth, comparable, eventually, line, log, panel, rorqual};
 use rorqual_testkit::paths::{gzip, zstd_frame};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::net::Shutdown;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+use std::time::{Duration, Instant};
 
 /// The report of an upload that nothing disturbed.
 fn undisturbed(server: &Server, body: &[u8]) -> Value {
@@ -267,8 +270,133 @@ fn bad_requests_are_told() {
     }
     server.put("none", 0, b"x").refused(404, "no_session");
     let id = server.session_of(1);
-    assert_eq!(server.request("PUT", &format!("/api/sessions/{id}/data?offset=-1"), b"x").status, 400);
-    assert_eq!(server.request("PATCH", "/api/sessions", b"").status, 405);
+    for query in ["offset=-1", "offset=x", "offset=", "ofset=0", "offset=0&offset=0"] {
+        server.request("PUT", &format!("/api/sessions/{id}/data?{query}"), b"x").refused(400, "bad_request");
+    }
+    for query in ["from=NaN", "to=inf", "from=-Infinity", "from=x", "buckets=-1", "buckets=0", "bucket=1"] {
+        server.get(&format!("/api/sessions/{id}/histogram?{query}")).refused(400, "bad_request");
+    }
+    for (method, target) in [("PATCH", "/api/sessions"), ("GET", "/api/sessions/x/data"), ("DELETE", "/api/server")] {
+        let answer = server.request(method, target, b"");
+        answer.refused(405, "method_not_allowed");
+        assert!(answer.head.contains("allow: "), "{}", answer.head);
+    }
+    for (method, target) in [("GET", "/no/such/page"), ("GET", "/api/no"), ("POST", "/api/no"), ("GET", "/api/sessions/a/b")] {
+        server.request(method, target, b"").refused(404, "not_found");
+    }
+    server.get("/api/sessions/%ff").refused(404, "no_session");
+}
+
+#[test]
+fn the_format_is_not_judged_by_a_first_drop() {
+    let server = Server::start(&[]);
+    let body = log(1_000);
+    let id = server.session_of(6 + body.len());
+    // A body that ends, and says nothing of the format; then one that is as short; then the rest.
+    assert_eq!(server.put(&id, 0, b"odd").status, 200);
+    assert_eq!(server.put(&id, 3, b"ly\n").json()["state"], "waiting");
+    assert!(server.live(&id)["report"].is_null());
+    assert_eq!(server.put(&id, 6, &body).status, 200);
+    let lines = server.live(&id)["report"]["lines"].clone();
+    assert_eq!((&lines["parsed"], &lines["rejected"]), (&1_000.into(), &1.into()));
+    // What never becomes a log is still refused, at its end.
+    let id = server.session_of(12);
+    assert_eq!(server.put(&id, 0, b"oddly\n").status, 200);
+    server.put(&id, 6, b"odder\n").refused(422, "unknown_format");
+}
+
+#[test]
+fn more_than_was_announced_is_refused() {
+    let server = Server::start(&[]);
+    let body = log(1_000);
+    let id = server.session_of(body.len());
+    let longer = [&body[..], b"and more\n"].concat();
+    // Its length is announced: nothing of it is taken, and the session goes on.
+    let error = server.put(&id, 0, &longer).refused(413, "too_long");
+    assert_eq!(error["size"], body.len());
+    assert_eq!(server.live(&id)["session"]["offset"], 0);
+    // It is not: what was announced is analysed, and the answer says so.
+    let mut stream = server.connect();
+    let head = server.head("PUT", &format!("/api/sessions/{id}/data"));
+    stream.write_all(format!("{head}Transfer-Encoding: chunked\r\n\r\n{:x}\r\n", longer.len()).as_bytes()).expect("it listens");
+    stream.write_all(&longer).expect("it listens");
+    stream.write_all(b"\r\n0\r\n\r\n").expect("it listens");
+    read_answer(&mut stream).refused(413, "too_long");
+    let live = server.live(&id);
+    assert_eq!((&live["session"]["state"], &live["session"]["offset"]), (&"finished".into(), &body.len().into()));
+    Truth::of(&body).check(&live["report"]);
+}
+
+#[test]
+fn an_interrupted_upload_gives_its_place_to_a_new_session_oldest_first() {
+    let server = Server::start(&["--sessions", "2"]);
+    let body = log(2_000);
+    let interrupted = || {
+        let id = server.session_of(body.len());
+        let mut stream = server.begin_put(&id, 0, body.len() as u64);
+        stream.write_all(&body[..body.len() / 2]).expect("it listens");
+        server.when(&id, "half is taken", |live| live["session"]["offset"] == body.len() / 2);
+        stream.shutdown(Shutdown::Both).expect("it is open");
+        server.when_state(&id, "interrupted");
+        id
+    };
+    let (older, newer) = (interrupted(), interrupted());
+    // Its sender may come back at once.
+    server.request("POST", "/api/sessions", b"{}").refused(503, "sessions_full");
+    eventually("a place", || Some(server.request("POST", "/api/sessions", b"{}")).filter(|answer| answer.status == 201));
+    let live = server.live(&older);
+    assert_eq!((&live["session"]["state"], &live["session"]["error"]["code"]), (&"failed".into(), &"displaced".into()));
+    assert!(live["report"]["lines"]["parsed"].as_u64() > Some(0), "what was analysed stays");
+    assert_eq!(server.put(&newer, body.len() / 2, &body[body.len() / 2..]).status, 200);
+    Truth::of(&body).check(&server.live(&newer)["report"]);
+}
+
+#[test]
+fn a_report_has_a_limit_whatever_the_values() {
+    let server = Server::start(&[]);
+    // Six bytes of JSON for one of the log, in several fields.
+    let value = |number: u64| format!("{number}{}", "\u{1}".repeat(900));
+    let line = |number| {
+        let value = value(number);
+        format!("10.0.0.1 - {value} [02/Jan/2025:00:00:00 +0000] \"GET /{value} HTTP/1.1\" 200 1 \"{value}\" \"{value}\"\n")
+    };
+    let body: String = (0..200).map(line).collect();
+    let id = server.session_of(body.len());
+    assert_eq!(server.put(&id, 0, body.as_bytes()).status, 200);
+    let answer = server.get(&format!("/api/sessions/{id}"));
+    assert!(answer.body.len() < (512 << 10) + (4 << 10), "{} bytes", answer.body.len());
+    let report = answer.json()["report"].clone();
+    let rows = panel(&report, "path")["rows"].as_array().map_or(0, Vec::len);
+    assert!((1..100).contains(&rows), "{rows} rows");
+    assert_eq!(panel(&report, "path")["distinct"]["count"], 200);
+}
+
+#[test]
+fn a_client_that_sends_everything_first_reads_the_refusal() {
+    let server = Server::start(&[]);
+    // More than the kernel takes on its way.
+    let body = vec![b'x'; 64 << 20];
+    let host = format!("Host: 127.0.0.1:{}\r\n", server.port);
+    let stranger = format!("PUT /api/sessions/x/data HTTP/1.1\r\n{host}");
+    for (head, status, code) in [(stranger, 401, "no_token"), (server.head("PUT", "/api/sessions/x/data"), 404, "no_session")] {
+        let mut stream = server.connect();
+        stream
+            .write_all(format!("{head}Connection: close\r\nContent-Length: {}\r\n\r\n", body.len()).as_bytes())
+            .expect("it listens");
+        stream.write_all(&body).expect("it is read to its end");
+        read_answer(&mut stream).refused(status, code);
+    }
+}
+
+#[test]
+fn a_client_that_has_closed_its_half_gets_its_answer() {
+    let server = Server::start(&[]);
+    let body = log(2_000);
+    let id = server.session_of(body.len());
+    let mut stream = server.begin_put(&id, 0, body.len() as u64);
+    stream.write_all(&body).expect("it listens");
+    stream.shutdown(Shutdown::Write).expect("it is open");
+    assert_eq!(read_answer(&mut stream).status, 200);
 }
 
 #[test]
@@ -367,15 +495,25 @@ fn live_events_end_with_end() {
     let id = server.session_of(body.len());
     let mut watcher = server.connect();
     watcher.write_all(format!("{}\r\n", server.head("GET", &format!("/api/sessions/{id}/live"))).as_bytes()).expect("it listens");
-    let mut lines = BufReader::new(watcher).lines().map(|line| line.expect("text until the end"));
-    assert!(lines.any(|line| line == "event: live"), "the first comes at once");
+    let mut reader = BufReader::new(watcher);
+    while !matches!(line_of(&mut reader).as_str(), "\r\n" | "") {}
+    let mut texts = chunks(reader);
+    assert!(texts.next().is_some_and(|text| text.starts_with("event: live\n")), "the first comes at once");
     assert_eq!(server.put(&id, 0, &body).status, 200);
-    let rest: Vec<String> = lines.collect();
-    let end = rest.iter().position(|line| line == "event: end").expect("it ends");
-    let last = rest[..end].iter().filter_map(|line| line.strip_prefix("data: ")).next_back().expect("a state before the end");
+    let rest: String = texts.collect();
+    let events: Vec<&str> = rest.split_inclusive("\n\n").collect();
+    let (end, before) = events.split_last().expect("it ends");
+    assert_eq!(*end, "event: end\ndata: {}\n\n", "nothing follows it");
+    let last = before.last().expect("a state before the end");
+    let last = last.trim_start_matches("event: live\n").strip_prefix("data: ").expect("data");
     let last: Value = serde_json::from_str(last).expect("JSON");
     assert_eq!((&last["session"]["state"], &last["report"]["complete"]), (&"finished".into(), &true.into()));
-    assert!(!rest[end + 1..].iter().any(|line| line.starts_with("event:")), "nothing follows it");
+}
+
+fn line_of(reader: &mut impl BufRead) -> String {
+    let mut line = String::new();
+    reader.read_line(&mut line).expect("text");
+    line
 }
 
 #[test]
@@ -432,26 +570,93 @@ fn an_interrupt_ends_the_server_even_in_the_middle_of_an_upload() {
 }
 
 #[test]
-fn a_taken_port_and_a_missing_file_are_told() {
+fn a_taken_port_and_bad_files_are_told() {
     let server = Server::start(&[]);
     let port = server.port.to_string();
-    let ran = crate::common::rorqual(&["serve", "--port", &port]).run().exits(2);
+    let ran = rorqual(&["serve", "--port", &port]).run().exits(2);
     ran.says(&["cannot listen", &port, "--port"]);
-    let missing = crate::common::Folder::new().text("missing");
-    crate::common::rorqual(&["serve", "--port", "0", &missing]).run().exits(2).says(&[&missing, "cannot open"]);
+    let folder = Folder::new();
+    let (missing, fifo) = (folder.text("missing"), folder.text("fifo"));
+    assert!(Command::new("mkfifo").arg(&fifo).status().expect("mkfifo").success());
+    // Nothing is left to show.
+    let ran = rorqual(&["serve", "--port", "0", &missing, &fifo, "/"]).run().exits(2);
+    ran.says(&[&missing, "cannot open", &fifo, "not a regular file", "is a directory"]);
+    let good = folder.file("good", log(10));
+    let server = Server::start(&[&missing, &good, &fifo]);
+    let sessions = server.get("/api/sessions").json()["sessions"].clone();
+    assert_eq!((sessions.as_array().map(Vec::len), &sessions[0]["name"]), (Some(1), &good.as_str().into()));
+    server.running.interrupt();
+    server.running.wait().exits(2).says(&[&missing, &fifo]);
+}
+
+#[test]
+fn flags_that_do_nothing_here_are_refused_and_stats_are_told() {
+    rorqual(&["serve", "--port", "0", "--progress", "always"]).run().exits(2).says(&["--progress", "page"]);
+    let many = rorqual(&["serve", "--port", "0", "--memory", "512MiB", "--sessions", "100"]).run().exits(2);
+    many.says(&["100 x ", "reports", "connections", "fewer --sessions."]);
+    // What a refusal names is enough, however little was given.
+    for sessions in ["1", "4", "100"] {
+        let refused = rorqual(&["serve", "--port", "0", "--memory", "1MiB", "--sessions", sessions]).run().exits(2);
+        let least = refused.stderr.split("Give --memory ").nth(1).and_then(|rest| rest.split(',').next()).expect("a size");
+        drop(Server::start(&["--memory", least, "--sessions", sessions]));
+    }
+    let server = Server::start(&["--stats"]);
+    let body = log(100);
+    let id = server.session_of(body.len());
+    assert_eq!(server.put(&id, 0, &body).status, 200);
+    assert_eq!(server.request("DELETE", &format!("/api/sessions/{id}"), b"").status, 204);
+    server.session(&json!({"name": "another"}));
+    server.running.interrupt();
+    let ran = server.running.wait().exits(0);
+    let stats: Value = serde_json::from_str(ran.stderr.lines().last().expect("a line")).expect("JSON");
+    assert_eq!((&stats["sessions"], &stats["stored_bytes"]), (&2.into(), &body.len().into()));
+}
+
+#[test]
+fn the_token_is_in_no_argument_of_the_browser() {
+    let folder = Folder::new();
+    let browser = folder.file(
+        "xdg-open",
+        "#!/bin/sh\ncp -p \"$1\" \"$SAW/page\"\necho \"$@\" > \"$SAW/new\"\nmv \"$SAW/new\" \"$SAW/arguments\"\n",
+    );
+    std::fs::set_permissions(&browser, PermissionsExt::from_mode(0o755)).expect("our file");
+    let path = format!("{}:/usr/bin:/bin", folder.path().display());
+    let temporary = folder.at("tmp");
+    std::fs::create_dir(&temporary).expect("our folder");
+    let server = Server::start_as(rorqual(&["serve", "--port", "0", "--open"]).with(|command| {
+        command.env("PATH", path).env("SAW", folder.path()).env("TMPDIR", &temporary).env_remove("XDG_RUNTIME_DIR");
+    }));
+    let arguments = eventually("the browser", || std::fs::read_to_string(folder.at("arguments")).ok());
+    assert!(!arguments.contains(&server.token), "{arguments}");
+    let page = arguments.trim();
+    assert!(page.starts_with(temporary.to_str().expect("a path of ours")) && page.ends_with(".html"), "{page}");
+    assert_eq!(std::fs::metadata(page).expect("it is there").permissions().mode() & 0o777, 0o600);
+    let text = std::fs::read_to_string(folder.at("page")).expect("a copy");
+    assert!(text.contains(&format!("http://127.0.0.1:{}/?token={}", server.port, server.token)), "{text}");
+    // From that page, which is another site to the browser, a redirect would not carry the cookie.
+    let head = server.head("GET", &format!("/?token={}", server.token));
+    let entered = server.raw(format!("{head}Sec-Fetch-Site: cross-site\r\n\r\n").as_bytes());
+    assert_eq!(entered.status, 200);
+    assert!(entered.head.contains("set-cookie: ") && entered.body.contains("url=/"), "{entered:?}");
+    server.running.interrupt();
+    let _ = server.running.wait().exits(0);
+    assert!(!std::path::Path::new(page).exists(), "it is removed");
 }
 
 #[test]
 fn requests_that_never_end_do_not_hold_the_server() {
     let server = Server::start(&[]);
-    let stalled: Vec<_> = (0..20)
+    let started = Instant::now();
+    let stalled: Vec<_> = (0..200)
         .map(|_| {
             let mut stream = server.connect();
             stream.write_all(b"GET / HTTP/1.1\r\nHo").expect("it listens");
             stream
         })
         .collect();
-    let answer: Answer = eventually("an answer beside them", || Some(server.get("/api/server")));
+    let answer: Answer = server.get("/api/server");
     assert_eq!(answer.status, 200);
+    // Less than the time that a head may take.
+    assert!(started.elapsed() < Duration::from_secs(5), "after {:?}", started.elapsed());
     drop(stalled);
 }

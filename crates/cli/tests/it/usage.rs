@@ -17,6 +17,7 @@ fn every_verb_has_help_and_the_version_is_the_package_s() {
     for verb in ["count", "logs", "serve"] {
         let ran = rorqual(&[verb, "--help"]).run().exits(0);
         assert!(ran.text().contains("Usage: rorqual "), "{verb}");
+        assert!(ran.text().contains(&format!("Examples:\n  rorqual {verb} ")), "{verb}");
     }
     let version = rorqual(&["--version"]).run().exits(0);
     assert_eq!(version.text().trim(), format!("rorqual {}", env!("CARGO_PKG_VERSION")));
@@ -31,6 +32,7 @@ fn wrong_usage_is_told_and_is_exit_2() {
         assert!(ran.stdout.is_empty());
     }
     rorqual(&["count", "--memory", "much"]).run().exits(2).says(&["--memory", "'much' is not a size", "256MiB"]);
+    rorqual(&["count", "--limit-rate", "0"]).run().exits(2).says(&["--limit-rate", "never end"]);
     rorqual(&["logs", "--line-max", "10"]).run().exits(2).says(&["--line-max", "1KiB and 1GiB"]);
 }
 
@@ -45,7 +47,22 @@ fn bash_reads_the_completions() {
 #[test]
 fn the_manual_page_is_one() {
     let page = rorqual(&["man"]).run().exits(0);
-    assert!(page.text().contains(".TH rorqual 1") && page.text().contains(".SH"));
+    assert!(page.text().contains(".TH rorqual 1"));
+    let titles = page.text().lines().filter(|line| line.starts_with(".TH")).count();
+    assert_eq!(titles, 1);
+    let help = rorqual(&["--help"]).run().exits(0);
+    let verbs = help.text().lines().skip_while(|line| !line.starts_with("Commands")).skip(1).take_while(|line| !line.is_empty());
+    let verbs = verbs.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+    for verb in verbs.filter(|verb| !["", "help"].contains(verb)) {
+        let section = format!(".SH \"RORQUAL {}\"", verb.to_uppercase());
+        assert!(page.text().contains(&section), "{section}");
+    }
+    for flag in ["line\\-max", "rejects", "longest", "idle", "memory"] {
+        let told = page.text().matches(&format!("\\-\\-{flag}")).count();
+        assert!(told > 0, "{flag}");
+    }
+    // Flags of every verb are told once.
+    assert_eq!(page.text().matches("Most memory the whole process may take").count(), 1);
 }
 
 #[test]

@@ -10,13 +10,13 @@ mod timeline;
 mod totals;
 mod worker;
 
-pub use notes::{ChunkNotes, NoteKeeper, Sample};
-pub use timeline::CLASSES;
+pub use notes::{ChunkNotes, Sample};
 pub use totals::LineCounts;
 pub use worker::Worker;
 
+pub(crate) use notes::NoteKeeper;
 pub(crate) use tally::{Amount, KEY_BYTES_SHOWN, Top, TopRow, sort_rows};
-pub(crate) use timeline::Buckets;
+pub(crate) use timeline::{Buckets, CLASSES};
 pub(crate) use totals::{Spread, Totals};
 
 use crate::batch::TEXT_FIELDS;
@@ -45,13 +45,13 @@ const SHARES: [(Field, u64); 8] = [
 const SITE_SHARE: u64 = 3;
 
 /// What an analysis takes beside its tables: the timeline, sums, samples, classes of agents.
-pub const FIXED_BYTES: u64 = timeline::TIMELINE_BYTES + (2 << 20);
+pub(crate) const FIXED_BYTES: u64 = timeline::TIMELINE_BYTES + (2 << 20);
 
 /// What one worker takes: its dictionaries when all fields are full, its batch, its sums.
-pub const WORKER_BYTES: u64 = worker::WORKER_BYTES;
+pub(crate) const WORKER_BYTES: u64 = worker::WORKER_BYTES;
 
 /// Least memory for the tables of an analysis; less would make everything approximate.
-pub const TABLES_BYTES_MIN: u64 = 8 << 20;
+pub(crate) const TABLES_BYTES_MIN: u64 = 8 << 20;
 
 /// Which lines count.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -87,15 +87,15 @@ pub struct Analysis {
     timeline: Mutex<Timeline>,
     rejects: Mutex<Samples>,
     repairs: Mutex<Samples>,
-    /// Offset of the log's own clock, of the first line that says; `i32::MIN` until then.
+    /// Offset of the first input's clock, by its first line with a time; `i32::MIN` until then.
     zone_seconds: AtomicI32,
     /// Raised when somebody wants to see the sums; workers hand over theirs then.
     wanted: AtomicU64,
 }
 
 impl Analysis {
-    /// An empty analysis of the lines in `span` whose tables take at most `tables_bytes` (beside [`FIXED_BYTES`],
-    /// and [`WORKER_BYTES`] for each worker).
+    /// An empty analysis of the lines in `span` whose tables take at most `tables_bytes`, beside what is
+    /// fixed and what each worker takes.
     #[must_use]
     pub fn new(tables_bytes: u64, span: Span) -> Self {
         let seed = Seed::default();
@@ -170,9 +170,17 @@ impl Analysis {
         self.tally(Field::Agent).map_or_else(Default::default, |tally| self.agents.totals(&tally.classes()))
     }
 
-    pub(crate) fn zone_seconds(&self) -> Option<i32> {
+    /// Offset from UTC of the first input's clock in seconds east, once a line with a time was counted.
+    #[must_use]
+    pub fn zone_seconds(&self) -> Option<i32> {
         let zone = self.zone_seconds.load(Ordering::Relaxed);
         (zone != i32::MIN).then_some(zone)
+    }
+
+    /// The first one stays: a report can show one zone only.
+    fn offer_zone(&self, zone_seconds: i32) {
+        let (known, order) = (&self.zone_seconds, Ordering::Relaxed);
+        let _ = known.compare_exchange(i32::MIN, zone_seconds, order, order);
     }
 
     fn tally(&self, field: Field) -> Option<&Tally> {

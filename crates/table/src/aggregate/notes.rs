@@ -1,6 +1,6 @@
 //! Lines that were rejected or repaired: samples with their place and reason, and the rejected ones whole.
 
-use crate::parse::Flaw;
+use crate::parse::{Flaw, Record};
 use bytes::Bytes;
 use rorqual_pipe::gather::Gather;
 use rorqual_pipe::{Chunk, Error, Line, format_size};
@@ -64,6 +64,8 @@ pub struct Sample {
 #[derive(Debug, Default)]
 pub struct ChunkNotes {
     lines: u64,
+    /// Of the first line that counts and has a time.
+    zone_seconds: Option<i32>,
     rejects: Vec<Note>,
     repairs: Vec<Note>,
     rejected: Vec<Bytes>,
@@ -80,6 +82,12 @@ struct Note {
 impl ChunkNotes {
     pub(crate) fn count_line(&mut self) {
         self.lines += 1;
+    }
+
+    pub(crate) fn zone(&mut self, record: &Record<'_>) {
+        if self.zone_seconds.is_none() && record.time_us.is_some() {
+            self.zone_seconds = Some(record.zone_seconds);
+        }
     }
 
     pub(crate) fn repair(&mut self, chunk: &Chunk, line: &Line<'_>, reason: Reason) {
@@ -141,30 +149,35 @@ impl Samples {
 }
 
 /// Takes the notes of one input in order, numbers the lines, and writes the rejected ones where asked.
-pub struct NoteKeeper<'a, W: Write> {
+pub(crate) struct NoteKeeper<'a, W: Write> {
     source: String,
     lines: u64,
+    zone_seconds: Option<i32>,
     analysis: &'a crate::aggregate::Analysis,
     rejects: Option<&'a mut Gather<W>>,
 }
 
 impl<'a, W: Write> NoteKeeper<'a, W> {
     /// A keeper for the input `source` of `analysis`.
-    pub fn new(source: &str, analysis: &'a crate::aggregate::Analysis, rejects: Option<&'a mut Gather<W>>) -> Self {
-        Self { source: source.to_owned(), lines: 0, analysis, rejects }
+    pub(crate) fn new(source: &str, analysis: &'a crate::aggregate::Analysis, rejects: Option<&'a mut Gather<W>>) -> Self {
+        Self { source: source.to_owned(), lines: 0, zone_seconds: None, analysis, rejects }
     }
 
     /// Takes the notes of the next chunk.
     ///
     /// # Errors
     /// When rejected lines can't be written.
-    pub fn take(&mut self, notes: ChunkNotes) -> Result<(), Error> {
+    pub(crate) fn take(&mut self, notes: ChunkNotes) -> Result<(), Error> {
         if !(notes.rejects.is_empty() && notes.repairs.is_empty()) {
             let (mut rejects, mut repairs) = self.analysis.samples();
             notes.rejects.iter().for_each(|note| rejects.add(&self.source, self.lines, note));
             notes.repairs.iter().for_each(|note| repairs.add(&self.source, self.lines, note));
         }
         self.lines += notes.lines;
+        if let (None, Some(zone)) = (self.zone_seconds, notes.zone_seconds) {
+            self.zone_seconds = Some(zone);
+            self.analysis.offer_zone(zone);
+        }
         let Some(gather) = &mut self.rejects else { return Ok(()) };
         for piece in notes.rejected {
             let ended = piece.ends_with(b"\n");
@@ -178,7 +191,12 @@ impl<'a, W: Write> NoteKeeper<'a, W> {
     }
 
     /// Lines of this input so far.
-    pub fn lines(&self) -> u64 {
+    pub(crate) fn lines(&self) -> u64 {
         self.lines
+    }
+
+    /// Offset of this input's clock in seconds east of UTC, by its first line that counts and has a time.
+    pub(crate) fn zone_seconds(&self) -> Option<i32> {
+        self.zone_seconds
     }
 }

@@ -6,6 +6,8 @@
 //! dropped value can have had. A value that comes (again) later is noted with the floor of that moment as what it
 //! may have missed. So for every value in the table `hits <= true hits <= hits + missed`, and a value that is not
 //! in it has at most `floor` hits. Values that were frequent from the start stay exact.
+//! A value too long to be worth dropping others for is turned away: its hits count in the total and in its class, and only
+//! values as long as that may have missed them.
 //! The number of distinct values is estimated from the first drop on by a `HyperLogLog` sketch for each shard.
 
 use crate::dict::{Seed, hash};
@@ -33,6 +35,10 @@ pub(crate) const KEY_BYTES_SHOWN: usize = 1024;
 
 /// Part of a shard's share that its tables may fill; the rest is for the copy while one of them grows.
 const FILL: f64 = 0.88;
+
+/// A key that takes more than this part of a full shard's arena does not drop others to get in: one such key would cost
+/// half of all that is there.
+const KEY_PART_MAX: usize = 8;
 
 /// Derives a class from a value when it first enters, such as the kind of browser from an agent.
 pub(crate) type Classify = Arc<dyn Fn(&[u8]) -> u32 + Send + Sync>;
@@ -118,7 +124,7 @@ impl Tally {
             let (estimate, deviation) = shard.distinct();
             distinct += estimate;
             variance += deviation * deviation;
-            top.floor = top.floor.max(shard.floor);
+            top.floor = top.floor.max(shard.floor + shard.turned_away.hits);
             top.hits += shard.dropped_hits();
             for entry in &shard.entries {
                 top.hits += entry.hits;
@@ -177,8 +183,17 @@ struct Shard {
     /// Keys, each after its length, in the order of the entries.
     arena: Vec<u8>,
     floor: u64,
+    turned_away: TurnedAway,
     sketch: Option<HllSketch>,
     dropped: HashMap<u32, Amount>,
+}
+
+/// What is known of the keys that were too long.
+#[derive(Debug, Clone, Copy)]
+struct TurnedAway {
+    hits: u64,
+    /// The shortest of them.
+    key_bytes_min: usize,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -211,6 +226,7 @@ impl Shard {
             classes: Vec::new(),
             arena: Vec::new(),
             floor: 0,
+            turned_away: TurnedAway { hits: 0, key_bytes_min: usize::MAX },
             sketch: None,
             dropped: HashMap::new(),
         }
@@ -269,28 +285,38 @@ impl Shard {
         }
         let class = classify.map(|classify| classify(key));
         if !self.make_room(key.len(), class.is_some()) {
-            self.drop_some(seed, class.is_some());
-            if let Some(sketch) = &mut self.sketch {
-                sketch.update(hash);
-            }
-            if !self.make_room(key.len(), class.is_some()) {
-                // A key too large for what is left: it is as if it had come and been dropped.
-                self.floor += amount.hits;
+            self.start_sketch(seed, hash);
+            let fits = self.may_drop_others(key.len(), class.is_some()) && {
+                self.drop_some(seed, class.is_some());
+                self.make_room(key.len(), class.is_some())
+            };
+            if !fits {
+                self.turned_away.hits += amount.hits;
+                self.turned_away.key_bytes_min = self.turned_away.key_bytes_min.min(key.len());
                 self.dropped.entry(class.unwrap_or_default()).or_default().add(amount);
                 return;
             }
         }
         let start = self.arena.len() as u32;
         push_key(&mut self.arena, key);
-        let missed = u32::try_from(self.floor).unwrap_or(u32::MAX);
+        // It may be one that was turned away before there was room.
+        let turned_away = if key.len() >= self.turned_away.key_bytes_min { self.turned_away.hits } else { 0 };
+        let missed = u32::try_from(self.floor + turned_away).unwrap_or(u32::MAX);
         self.entries.push(Entry { start, missed, hits: amount.hits, bytes: amount.bytes });
         self.classes.extend(class);
         place(&mut self.slots, hash as u32, self.entries.len() as u32);
     }
 
+    /// Whether a key is short enough, for what a shard can hold of keys, that others are dropped for it.
+    fn may_drop_others(&self, key_bytes: usize, classified: bool) -> bool {
+        let tables =
+            self.slots.len().max(SLOTS_MIN) * size_of::<u64>() + self.entries.capacity().max(SLOTS_MIN) * entry_bytes(classified);
+        (key_bytes + LENGTH_BYTES_MAX) * KEY_PART_MAX <= self.limit_bytes.saturating_sub(tables)
+    }
+
     /// Makes room for one more entry within the limit; `false` when there is none.
     fn make_room(&mut self, key_bytes: usize, classified: bool) -> bool {
-        let entry_bytes = size_of::<Entry>() + if classified { size_of::<u32>() } else { 0 };
+        let entry_bytes = entry_bytes(classified);
         let mut slots = self.slots.len();
         let mut entries = self.entries.capacity();
         let mut arena = self.arena.capacity();
@@ -330,8 +356,6 @@ impl Shard {
     /// Drops the entries with the fewest hits, about half of all.
     #[cold]
     fn drop_some(&mut self, seed: &Seed, classified: bool) {
-        let first_drop = self.sketch.is_none();
-        let mut sketch = self.sketch.take().or_else(|| HllSketch::new(SKETCH_LOG_REGISTERS, HllType::Hll8).ok());
         let threshold = self.median_hits();
         self.floor = self.floor.max(threshold);
         self.slots.fill(0);
@@ -340,9 +364,6 @@ impl Shard {
             let mut entry = self.entries[index];
             let key = key_at(&self.arena, entry.start);
             let hash = hash(seed, key);
-            if let Some(sketch) = sketch.as_mut().filter(|_| first_drop) {
-                sketch.update(hash);
-            }
             if entry.hits_max() <= threshold {
                 let class = if classified { self.classes[index] } else { 0 };
                 self.dropped.entry(class).or_default().add(entry.amount());
@@ -362,7 +383,17 @@ impl Shard {
         self.entries.truncate(kept);
         self.classes.truncate(kept);
         self.arena.truncate(arena_end);
-        self.sketch = sketch;
+    }
+
+    /// From now on the entries are not all that came: counts distinct values by the sketch, the one that is coming included.
+    fn start_sketch(&mut self, seed: &Seed, coming: u64) {
+        if self.sketch.is_some() {
+            return;
+        }
+        let Ok(mut sketch) = HllSketch::new(SKETCH_LOG_REGISTERS, HllType::Hll8) else { return };
+        self.entries.iter().for_each(|entry| sketch.update(hash(seed, key_at(&self.arena, entry.start))));
+        sketch.update(coming);
+        self.sketch = Some(sketch);
     }
 
     /// The median of what the entries may have at most, from a sample of them.
@@ -388,6 +419,10 @@ impl Shard {
     fn dropped_hits(&self) -> u64 {
         self.dropped.values().map(|amount| amount.hits).sum()
     }
+}
+
+fn entry_bytes(classified: bool) -> usize {
+    size_of::<Entry>() + if classified { size_of::<u32>() } else { 0 }
 }
 
 /// Candidates for the top rows; at most twice as many as wanted.
@@ -573,5 +608,34 @@ mod tests {
         assert_eq!(top.hits, 2);
         assert_eq!(top.rows.len(), 1);
         assert_eq!(top.floor, 1);
+        assert_eq!((top.distinct, top.distinct_error > 0.0), (2, true), "it was seen, if not kept");
+    }
+
+    #[test]
+    fn a_key_that_can_not_fit_costs_the_others_nothing() {
+        let classify: Classify = Arc::new(|key: &[u8]| key.len() as u32 / 1_000);
+        let tally = Tally::new(&Seed::default(), 2 << 20, Some(classify));
+        let mut truth = HashMap::new();
+        for round in 0..3 {
+            for n in 0..16_000u32 {
+                let key = format!("/{n}").into_bytes();
+                tally.add(&key, ONE);
+                *truth.entry(key).or_insert(0u64) += 1;
+            }
+            // Far more than a shard, most of one, and a fifth: each shard meets each.
+            for size in [400_000, 100_000, 24_000] {
+                (0..100).for_each(|n| tally.add(&[vec![b'x'; size], vec![n]].concat(), ONE));
+            }
+            assert_eq!(tally.top(1).hits, (round + 1) * 16_300);
+        }
+        let top = tally.top(100_000);
+        let short = top.rows.iter().filter(|row| row.key.len() < 100);
+        assert_eq!(short.clone().count(), truth.len(), "none was dropped");
+        for row in short {
+            assert_eq!((row.amount.hits, row.missed), (truth[&row.key], 0), "{row:?}");
+        }
+        assert!(top.floor > 0, "but what was turned away is owned up to");
+        let classes = tally.classes();
+        assert_eq!([400, 100, 24].map(|class| classes[&class].hits), [300, 300, 300]);
     }
 }

@@ -9,8 +9,8 @@ const STATUSES: usize = 1000;
 /// Percentiles' relative error is below 1 %: two significant digits.
 const SIGNIFICANT_DIGITS: u8 = 2;
 
-/// Sizes up to 1 TiB and times up to 12 days (in microseconds) are told apart; beyond counts as that.
-const VALUE_MAX: u64 = 1 << 40;
+/// Any number that a log can hold: the histogram's buckets grow with the value, so all of them take 60 KiB.
+const VALUE_MAX: u64 = u64::MAX;
 
 /// Counts of lines by what became of them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
@@ -145,5 +145,23 @@ impl Spread {
     /// The value below which a share of `quantile` (0 to 1) lies, at most 1 % too high.
     pub(crate) fn quantile(&self, quantile: f64) -> u64 {
         self.histogram.value_at_quantile(quantile).min(self.max)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_hold_for_any_number() {
+        for scale in [1, 1_000_000_000, 1 << 40, (1 << 63) / 50, u64::MAX / 100] {
+            let mut spread = Spread::new();
+            (1..=100).for_each(|n| spread.record(n * scale));
+            for (quantile, n) in [(0.5, 50), (0.9, 90), (0.99, 99), (1.0, 100)] {
+                let (found, exact) = (spread.quantile(quantile), n * scale);
+                assert!(found >= exact && (found - exact) as f64 <= exact as f64 * 0.01, "{found} for {exact}");
+            }
+            assert_eq!((spread.max(), spread.count()), (100 * scale, 100));
+        }
     }
 }

@@ -7,7 +7,7 @@ use crate::aggregate::timeline::class_of;
 use crate::aggregate::{Analysis, Totals, lock};
 use crate::batch::{ABSENT, Batch, NO_TIME, TEXT_FIELDS, TextColumn};
 use crate::format::{Field, Format};
-use crate::parse::{Outcome, Parser};
+use crate::parse::{Outcome, Parser, Record};
 use rorqual_pipe::{Chunk, Error, Stage};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -18,6 +18,10 @@ const CODES_MAX: usize = 8 << 10;
 
 /// The same for the bytes of the values.
 const ARENA_BYTES_MAX: usize = 512 << 10;
+
+/// Longer values are not copied into a dictionary but counted in the shared tables at once: however long lines may be
+/// (`--line-max`), what a worker holds stays the same.
+const VALUE_BYTES_CODED_MAX: usize = 64 << 10;
 
 /// What one worker holds at most, when every field is full and a chunk of the shortest lines comes on top.
 pub(crate) const WORKER_BYTES: u64 = 12 << 20;
@@ -78,8 +82,8 @@ impl Worker {
                 continue;
             }
             // The record is used where it lies: it is large, and moving it costs as much as parsing a field.
-            let outcome = self.parser.parse(line.bytes);
-            let (record, flaw) = match &outcome {
+            let mut outcome = self.parser.parse(line.bytes);
+            let (record, flaw) = match &mut outcome {
                 Outcome::Parsed(record) => (record, None),
                 Outcome::Repaired(record, flaw) => (record, Some(*flaw)),
                 Outcome::Rejected(flaw) => {
@@ -97,8 +101,9 @@ impl Worker {
                 continue;
             }
             lines.parsed += 1;
-            if chunk.offset == 0 && lines.parsed == 1 {
-                self.analysis.zone_seconds.store(record.zone_seconds, Ordering::Relaxed);
+            notes.zone(record);
+            if line.bytes.len() > VALUE_BYTES_CODED_MAX {
+                count_long_values(&self.analysis, record);
             }
             self.batch.push(record);
             if let Some(flaw) = flaw {
@@ -151,12 +156,7 @@ impl Worker {
         let sums = &self.sums[index];
         hand_over_codes(column, sums, tally, &mut self.order);
         if field == Field::Referrer {
-            for (code, amount) in counted(sums) {
-                let site = referring_site(column.dict.key(code));
-                if !site.is_empty() {
-                    self.analysis.sites.add(site, amount);
-                }
-            }
+            counted(sums).for_each(|(code, amount)| count_site(&self.analysis, column.dict.key(code), amount));
         }
     }
 }
@@ -182,6 +182,29 @@ impl Stage for Worker {
         if self.counted {
             self.hand_over();
         }
+    }
+}
+
+/// Counts the long values of a record, and takes them out of it.
+#[cold]
+fn count_long_values(analysis: &Analysis, record: &mut Record<'_>) {
+    let amount = Amount { hits: 1, bytes: record.bytes.unwrap_or(0) };
+    let fields = TEXT_FIELDS.into_iter().zip(record.texts_mut());
+    for (field, value) in fields.filter(|(_, value)| value.len() > VALUE_BYTES_CODED_MAX) {
+        let value = std::mem::take(value);
+        if let Some(tally) = analysis.tally(field) {
+            tally.add(value, amount);
+        }
+        if field == Field::Referrer {
+            count_site(analysis, value, amount);
+        }
+    }
+}
+
+fn count_site(analysis: &Analysis, referrer: &[u8], amount: Amount) {
+    let site = referring_site(referrer);
+    if !site.is_empty() {
+        analysis.sites.add(site, amount);
     }
 }
 

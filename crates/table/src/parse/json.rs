@@ -27,7 +27,18 @@ impl JsonState {
     pub(crate) fn new() -> JsonState {
         JsonState { scratch: Vec::new(), memo: KeyMemo::new() }
     }
+
+    /// Forgets the last line; after an uncommonly long one its room too.
+    fn clear(&mut self) {
+        if self.scratch.capacity() > SCRATCH_BYTES_KEPT {
+            self.scratch = Vec::new();
+        }
+        self.scratch.clear();
+    }
 }
+
+/// Room for undone escapes that is kept from line to line.
+const SCRATCH_BYTES_KEPT: usize = 64 << 10;
 
 /// A value as found: in the line itself, or in the scratch from where to where.
 #[derive(Clone, Copy)]
@@ -82,7 +93,7 @@ pub(crate) fn parse<'a>(keys: &JsonKeys, clock: &mut ClfClock, state: &'a mut Js
     if line.trim_ascii().is_empty() {
         return Outcome::Blank;
     }
-    state.scratch.clear();
+    state.clear();
     let mut scan = Scan { keys, state, line, at: 0, held: [None; KINDS] };
     let scanned = scan.line();
     let (held, at) = (scan.held, scan.at);
@@ -201,11 +212,16 @@ impl<'a> Scan<'_, 'a> {
     }
 
     fn hold_string(&mut self, slot: u16, string: Quoted<'a>) {
+        let line_bytes = self.line.len();
         self.hold(slot, |scratch| {
             if !string.has_escapes {
                 return Text::Line(string.text);
             }
             let start = scratch.len();
+            if string.text.len() > scratch.capacity() - start {
+                // Once for all of the line, which is never longer undone than as it is: growing bit by bit would take twice that.
+                scratch.reserve_exact(line_bytes.saturating_sub(start).max(1 << 10));
+            }
             undo_escapes(string.text, scratch);
             Text::Scratch(start, scratch.len())
         });

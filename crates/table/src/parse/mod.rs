@@ -12,7 +12,7 @@ mod general;
 mod json;
 mod memo;
 pub(crate) mod number;
-pub mod record;
+pub(crate) mod record;
 mod request;
 pub(crate) mod time;
 

@@ -40,6 +40,20 @@ pub struct Record<'a> {
     pub upstream_time_us: Option<u64>,
 }
 
+impl<'a> Record<'a> {
+    /// The texts, in the order of `TEXT_FIELDS`.
+    #[inline]
+    pub(crate) fn texts(&self) -> [&'a [u8]; 9] {
+        let Self { client, user, host, method, path, query, protocol, referrer, agent, .. } = *self;
+        [client, user, host, method, path, query, protocol, referrer, agent]
+    }
+
+    pub(crate) fn texts_mut(&mut self) -> [&mut &'a [u8]; 9] {
+        let Self { client, user, host, method, path, query, protocol, referrer, agent, .. } = self;
+        [client, user, host, method, path, query, protocol, referrer, agent]
+    }
+}
+
 /// What became of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome<'a> {

@@ -15,6 +15,8 @@ gen: make test data, the same every time, in constant memory
                                                FILE gets what is in it, as JSON
   gen nul OUT BYTES_OF_LOG BYTES_OF_NULS       an access log with one line of NULs in the middle
   gen sparse OUT BYTES_OF_LOG HOLE_BYTES       the same with a hole, which takes no room on the disk
+  gen behind OUT BYTES_OF_LOG NULS             an access log with one line of NULs that ends in zq9behind;
+                                               a hole in a file, written out to stdout
   gen gzbomb OUT BYTES                         a gzip file that unpacks to BYTES zeros
 
 OUT is a file, or - for stdout (not for sparse). Sizes are bytes or end in KiB, MiB, GiB.
@@ -54,6 +56,8 @@ fn run(args: &[String]) -> Outcome {
         ["nul", out, log, nuls] => Ok(generate::write_nul_log(size(log)?, size(nuls)?, &mut open(out)?)?),
         ["sparse", "-", ..] => Err("a hole needs a file, stdout cannot have one".into()),
         ["sparse", out, log, hole] => Ok(generate::write_sparse_log(size(log)?, size(hole)?, &mut File::create(out)?)?),
+        ["behind", "-", log, nuls] => Ok(generate::write_behind_log(size(log)?, size(nuls)?, &mut io::stdout().lock())?),
+        ["behind", out, log, hole] => Ok(generate::write_sparse_behind_log(size(log)?, size(hole)?, &mut File::create(out)?)?),
         ["gzbomb", out, bytes] => Ok(generate::write_gzip_bomb(size(bytes)?, &mut open(out)?)?),
         _ => Err(format!("these arguments are none of the forms below\n\n{USAGE}").into()),
     }

@@ -25,10 +25,44 @@ pub fn write_nul_log(log_bytes: u64, nul_bytes: u64, out: &mut impl Write) -> io
 /// Whatever the file system answers, among it that the file is too large for it.
 pub fn write_sparse_log(log_bytes: u64, hole_bytes: u64, out: &mut File) -> io::Result<Written> {
     write_log_around(log_bytes, out, |out| {
-        let hole = i64::try_from(hole_bytes).map_err(|_| io::Error::from(io::ErrorKind::FileTooLarge))?;
-        out.seek(SeekFrom::Current(hole))?;
+        seek_over(hole_bytes, out)?;
         Ok(hole_bytes)
     })
+}
+
+/// The text that ends the line of [`write_behind_log`], and stands nowhere else in it.
+pub const BEHIND: &str = "zq9behind";
+
+/// A log of about `log_bytes` with one line of `nul_bytes` NULs and then [`BEHIND`] in its middle.
+///
+/// # Errors
+/// Whatever `out` answers.
+pub fn write_behind_log(log_bytes: u64, nul_bytes: u64, out: &mut impl Write) -> io::Result<Written> {
+    write_log_around(log_bytes, out, |out| {
+        write_zeros(nul_bytes, out)?;
+        behind(nul_bytes, out)
+    })
+}
+
+/// The same bytes as [`write_behind_log`] with the NULs as a hole.
+///
+/// # Errors
+/// As [`write_sparse_log`].
+pub fn write_sparse_behind_log(log_bytes: u64, hole_bytes: u64, out: &mut File) -> io::Result<Written> {
+    write_log_around(log_bytes, out, |out| {
+        seek_over(hole_bytes, out)?;
+        behind(hole_bytes, out)
+    })
+}
+
+fn behind(before_bytes: u64, out: &mut impl Write) -> io::Result<u64> {
+    out.write_all(BEHIND.as_bytes())?;
+    Ok(before_bytes + BEHIND.len() as u64)
+}
+
+fn seek_over(hole_bytes: u64, out: &mut File) -> io::Result<()> {
+    let hole = i64::try_from(hole_bytes).map_err(|_| io::Error::from(io::ErrorKind::FileTooLarge))?;
+    out.seek(SeekFrom::Current(hole)).map(drop)
 }
 
 /// A gzip file that unpacks to `bytes` zeros: a thousand times its own size.
@@ -82,6 +116,20 @@ mod tests {
         assert_eq!(nul_lines.len(), 1);
         assert_eq!(nul_lines[0].len(), 300_001);
         assert_eq!(nul_lines[0].iter().filter(|&&byte| byte == 0).count(), 300_000);
+    }
+
+    #[test]
+    fn the_match_is_behind_the_nuls_whether_they_are_stored_or_not() {
+        let mut stored = Vec::new();
+        let written = write_behind_log(1_000_000, 300_000, &mut stored).expect("a Vec takes everything");
+        let line = stored.split(|&byte| byte == b'\n').find(|line| line.contains(&0)).expect("there is one");
+        assert_eq!(line, [&[0; 300_000][..], BEHIND.as_bytes()].concat());
+        assert_eq!(memchr::memmem::find_iter(&stored, BEHIND).count(), 1);
+        let mut file = tempfile::tempfile().expect("a temporary file");
+        assert_eq!(write_sparse_behind_log(1_000_000, 300_000, &mut file).expect("room on the disk"), written);
+        let mut sparse = Vec::new();
+        file.rewind().and_then(|()| file.read_to_end(&mut sparse)).expect("it can be read");
+        assert!(sparse == stored);
     }
 
     #[test]

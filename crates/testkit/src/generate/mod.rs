@@ -14,7 +14,8 @@ use std::io::{self, Write};
 
 pub use access::{AccessLog, NEEDLE, NEEDLE_EVERY_LINES};
 pub use distinct::{DistinctLog, Ranked, Truth, TruthOf};
-pub use hostile::{write_gzip_bomb, write_nul_log, write_sparse_log};
+pub use hostile::{BEHIND, write_behind_log, write_gzip_bomb, write_nul_log, write_sparse_behind_log, write_sparse_log};
+pub use random::Random;
 
 /// The seed of every generator unless another is asked for.
 pub const SEED_DEFAULT: u64 = 20_251_121;

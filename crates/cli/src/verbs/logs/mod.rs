@@ -1,5 +1,6 @@
 //! `rorqual logs`
 
+mod rejects;
 mod terminal;
 mod time;
 
@@ -8,19 +9,17 @@ use crate::exit::Exit;
 use crate::message::{self, escaped};
 use crate::progress::Progress;
 use crate::verbs::count::or_stdin;
-use rorqual_pipe::gather::Gather;
+use crate::{input, interrupt};
+use rejects::{RejectFile, rejects_an_input};
 use rorqual_pipe::limits::PROGRAM_BYTES;
-use rorqual_pipe::{Control, Input};
+use rorqual_pipe::{Control, reason};
 use rorqual_table::aggregate::Span;
 use rorqual_table::analyze::{Analyzer, Formats, Settings};
 use rorqual_table::format::{Detection, Format, formats_in_config, preview};
 use rorqual_table::report::{Report, Source};
-use std::fs::{File, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
-use tempfile::{Builder, NamedTempFile};
 
 const MEMORY_BYTES_DEFAULT: u64 = 256 << 20;
 
@@ -40,48 +39,32 @@ pub(crate) fn run(common: &Common, args: &LogsArgs) -> Exit {
         Ok(shares) => Analyzer::new(&settings, shares),
         Err(error) => return message::error(&error),
     };
-    if let Some(error) = args.rejects.as_deref().and_then(|target| rejects_an_input(target, &args.files)) {
+    let files = or_stdin(&args.files);
+    if let Some(error) = args.rejects.as_deref().and_then(|target| rejects_an_input(target, &files)) {
         return message::error(&error);
     }
-    let mut rejects = match args.rejects.as_deref().map(|path| RejectFile::create(path, &analyzer)).transpose() {
+    let mut rejects = match args.rejects.as_deref().map(|path| RejectFile::create(path, analyzer.pool())).transpose() {
         Ok(rejects) => rejects,
         Err(error) => return message::error(&error),
     };
     let control = Control::with_rate_limit(common.limit_rate);
-    stop_on_interrupt(&control);
-    let (sources, mut exit) = run_files(common, args, &analyzer, &control, &mut rejects);
+    interrupt::stop_on_interrupt(&control);
+    let (sources, mut exit) = run_files(common, &files, &analyzer, &control, &mut rejects);
     if let Some(rejects) = rejects {
         exit = exit.max(rejects.finish().map_or_else(|error| message::error(&error), |()| Exit::Done));
     }
-    if control.stopped() {
-        message::note(&"stopped by Ctrl-C: this is what was read by then");
-        exit = Exit::Interrupted;
-    }
+    exit = interrupt::exit_of(&control, exit);
     let analysed = sources.iter().any(|source| source.error.is_none() || source.bytes > 0);
     let report = analyzer.report(sources, exit == Exit::Done, usize::from(args.top));
+    exit = exit.max(nothing_fits(&report).map_or(Exit::Done, |error| message::error(&error)));
     if common.stats {
         crate::stats::print(started, settings.memory_bytes, analyzer.threads(), &control, analyzer.pool());
     }
-    if !analysed {
+    if !analysed && !control.stopped() {
         return exit;
     }
-    let printed = if args.json { print_json(&report) } else { terminal::print(&report) };
+    let printed = if args.json { print_json(&report) } else { terminal::print(&report, usize::from(args.top)) };
     printed.map_or_else(|error| message::print_error(&error), |()| exit)
-}
-
-/// The first Ctrl-C ends the run with a report of what was read; the second ends the process.
-fn stop_on_interrupt(control: &Control) {
-    let control = control.clone();
-    let handler = move || {
-        if control.stopped() {
-            std::process::exit(130);
-        }
-        control.stop();
-    };
-    // Without a handler Ctrl-C ends the process at once, as it would have anyway.
-    if let Err(error) = ctrlc::set_handler(handler) {
-        message::note(&format!("no handler for Ctrl-C: {error}"));
-    }
 }
 
 /// What was typed, as what is meant.
@@ -127,7 +110,7 @@ pub(crate) fn formats(args: &FormatArgs) -> Result<Formats, String> {
 
 fn formats_of(path: &Path) -> Result<Vec<(String, Format)>, String> {
     let name = path.display();
-    let text = std::fs::read(path).map_err(|error| format!("--format-file {name}: {error}"))?;
+    let text = std::fs::read(path).map_err(|error| format!("--format-file {name}: {}", reason(&error)))?;
     let mut formats = Vec::new();
     for (format_name, format) in formats_in_config(&String::from_utf8_lossy(&text)) {
         match format {
@@ -140,12 +123,11 @@ fn formats_of(path: &Path) -> Result<Vec<(String, Format)>, String> {
 
 fn run_files(
     common: &Common,
-    args: &LogsArgs,
+    files: &[PathBuf],
     analyzer: &Analyzer,
     control: &Control,
     rejects: &mut Option<RejectFile>,
 ) -> (Vec<Source>, Exit) {
-    let files = or_stdin(&args.files);
     let total_bytes =
         files.iter().map(|path| std::fs::metadata(path).ok().filter(|data| data.is_file()).map(|data| data.len())).sum();
     let _progress = Progress::start(common.progress, control, total_bytes);
@@ -155,7 +137,7 @@ fn run_files(
         if control.stopped() {
             break;
         }
-        let (source, error) = run_file(&path, analyzer, control, rejects);
+        let (source, error) = run_file(path, analyzer, control, rejects);
         sources.push(source);
         exit = exit.max(error.map_or(Exit::Done, |error| message::error(&error)));
     }
@@ -167,15 +149,45 @@ fn run_file(path: &Path, analyzer: &Analyzer, control: &Control, rejects: &mut O
         let source = Source { name: path.to_string_lossy().into(), format: None, bytes: 0, lines: 0, error: Some(error.clone()) };
         (source, Some(error))
     };
-    let input = match Input::open(path) {
+    let input = match input::open(path) {
         Ok(input) => input,
         Err(error) => return failed(error.to_string()),
     };
     let found = |detection: &Detection, head: &[u8]| say_if_unsure(path, detection, head);
     match analyzer.run(input, control, found, rejects.as_mut().map(|rejects| &mut rejects.gather)) {
-        Ok(ran) => (ran.source, ran.error.map(|error| error.to_string())),
+        Ok(ran) => {
+            say_if_other_zone(path, ran.zone_seconds, analyzer);
+            (ran.source, ran.error.map(|error| error.to_string()))
+        }
         Err(error) => failed(error.to_string()),
     }
+}
+
+/// A report is in UTC, and shows one zone beside it, that of the first file.
+fn say_if_other_zone(path: &Path, zone_seconds: Option<i32>, analyzer: &Analyzer) {
+    let (Some(zone), Some(first)) = (zone_seconds, analyzer.analysis().zone_seconds()) else { return };
+    if zone != first {
+        let (name, zone, first) = (path.display(), time::show_zone(zone), time::show_zone(first));
+        message::note(&format!("{name}: its clock is at UTC{zone}, that of the first file at UTC{first}; the report is in UTC"));
+    }
+}
+
+/// What to say, and to fail for, when a log had lines and none of them could be read.
+fn nothing_fits(report: &Report) -> Option<String> {
+    let lines = report.lines;
+    if lines.rejected == 0 || lines.parsed > 0 || lines.outside > 0 {
+        return None;
+    }
+    let first = report.rejects.samples.first()?;
+    let format = report.sources.iter().find(|source| source.name == first.source).and_then(|source| source.format.as_deref());
+    Some(format!(
+        "not one of {} lines could be read as '{}'; the first is {}:{}: {}. Another format is given by --format or --format-file",
+        lines.rejected,
+        format.unwrap_or("-"),
+        first.source,
+        first.line,
+        first.reason
+    ))
 }
 
 /// Shows what the guessed format makes of the first lines when it does not fit well.
@@ -195,44 +207,6 @@ fn say_if_unsure(path: &Path, detection: &Detection, head: &[u8]) {
         text.push_str(&format!("\n  {}", if fields.is_empty() { "(does not fit)".to_owned() } else { fields.join("  ") }));
     }
     message::note(&(text + "\nGive --format if that is wrong."));
-}
-
-/// Why the rejected lines must not go there: it is one of the inputs, which the end of the run would replace.
-fn rejects_an_input(target: &Path, inputs: &[PathBuf]) -> Option<String> {
-    let identity = |path: &Path| std::fs::metadata(path).ok().map(|data| (data.dev(), data.ino()));
-    let target_identity = identity(target)?;
-    let same = inputs.iter().any(|input| identity(input) == Some(target_identity));
-    same.then(|| format!("--rejects {}: is one of the inputs, and would be lost", target.display()))
-}
-
-/// The file of `--rejects`: appears whole at the end, or not at all.
-struct RejectFile {
-    gather: Gather<NamedTempFile<File>>,
-    path: PathBuf,
-}
-
-impl RejectFile {
-    fn create(path: &Path, analyzer: &Analyzer) -> Result<Self, String> {
-        let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let failed = |error: io::Error| format!("--rejects {}: cannot create it: {error}", path.display());
-        // What is there is replaced at the end, which a folder would refuse and a device would not survive.
-        if std::fs::metadata(path).is_ok_and(|target| !target.is_file()) {
-            return Err(format!("--rejects {}: is there and is no plain file", path.display()));
-        }
-        // As any new file: the umask decides, where a temporary file would be the owner's alone.
-        let file = Builder::new().permissions(Permissions::from_mode(0o666)).tempfile_in(folder).map_err(failed)?;
-        let gather = Gather::new(file, analyzer.pool()).map_err(failed)?;
-        Ok(Self { gather, path: path.to_owned() })
-    }
-
-    fn finish(self) -> Result<(), String> {
-        let path = self.path;
-        let failed = |error: &dyn std::fmt::Display| format!("--rejects {}: {error}", path.display());
-        let file = self.gather.finish().map_err(|error| failed(&error))?;
-        file.as_file().sync_all().map_err(|error| failed(&error))?;
-        file.persist(&path).map_err(|error| failed(&error))?;
-        Ok(())
-    }
 }
 
 fn print_json(report: &Report) -> io::Result<()> {

@@ -1,0 +1,59 @@
+//! What `rorqual logs` takes.
+
+use crate::args::size;
+use clap::Args;
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  rorqual logs access.log access.log.1.gz
+  rorqual logs --since 2025-01-31T08:00 --until 2025-01-31T09:00 access.log
+  rorqual logs --json --top 100 access.log | jq '.panels[0].rows'
+  rorqual logs --format '%h %l %u %t \"%r\" %>s %b %D' access.log
+  rorqual logs --rejects unread.log access.log";
+
+/// Report on web-server logs: requests over time, status, top paths, clients, referrers, agents, percentiles
+///
+/// The format is recognised by itself: Apache and nginx common, combined and vhost_combined, and JSON lines of nginx, Caddy and
+/// Traefik. Any other is given with --format or --format-file. Several files make one report.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct LogsArgs {
+    /// Print the report as JSON (schema `rorqual.logs/1`)
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Rows of each top table
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub(crate) top: u16,
+    #[command(flatten)]
+    pub(crate) format: FormatArgs,
+    /// Only lines at or after this time (2025-01-31, 2025-01-31T08:00, 2025-01-31T08:00:00Z; UTC unless said)
+    #[arg(long, value_name = "TIME")]
+    pub(crate) since: Option<String>,
+    /// Only lines before this time
+    #[arg(long, value_name = "TIME")]
+    pub(crate) until: Option<String>,
+    /// Write lines that could not be parsed to this file, in order; whole, but for those longer than --line-max
+    ///
+    /// The file appears at the end, in one piece: after Ctrl-C with the lines read by then, and not at all when the process is
+    /// killed or the disk is full. It must not be one of the inputs.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) rejects: Option<PathBuf>,
+    /// Logs; `-` is standard input [default: -]
+    #[arg(value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+}
+
+/// How the log's format is given when it is not to be recognised.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct FormatArgs {
+    /// common, combined, vhost_combined, json; or an nginx `log_format` or Apache `LogFormat` string; or a name in --format-file
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) format: Option<String>,
+    /// An nginx.conf or Apache configuration whose log formats are tried
+    #[arg(long, value_name = "FILE")]
+    pub(crate) format_file: Option<PathBuf>,
+    /// Longest line that is parsed; longer ones are rejected (with a sample), at no cost in memory
+    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "256KiB")]
+    pub(crate) line_max: u64,
+}

@@ -1,0 +1,116 @@
+//! What can be typed. What is meant is worked out by each verb, once.
+
+mod count;
+mod fetch;
+mod grep;
+mod hash;
+mod logs;
+mod serve;
+mod store;
+
+pub(crate) use count::CountArgs;
+pub(crate) use fetch::FetchArgs;
+pub(crate) use grep::GrepArgs;
+pub(crate) use hash::HashArgs;
+pub(crate) use logs::{FormatArgs, LogsArgs};
+pub(crate) use serve::ServeArgs;
+pub(crate) use store::{Addressing, LeaseArgs, LeaseCommand, StoreArgs, StoreCommand};
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use rorqual_pipe::parse_size;
+
+/// Files of any size, in the memory you give it, at the speed of the hardware.
+#[derive(Debug, Parser)]
+#[command(name = "rorqual", version, arg_required_else_help = true, max_term_width = 110)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    #[command(subcommand)]
+    pub(crate) verb: Verb,
+}
+
+/// Flags of every verb.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Flags of every verb")]
+pub(crate) struct Common {
+    /// Most memory the whole process may take, resident, whatever the input [default: 256MiB; serve: 512MiB]
+    #[arg(long, global = true, value_name = "SIZE", value_parser = size)]
+    pub(crate) memory: Option<u64>,
+    /// Worker threads [default: one a core]
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: Option<u16>,
+    /// Take in at most this many bytes a second
+    #[arg(long, global = true, value_name = "SIZE", value_parser = rate)]
+    pub(crate) limit_rate: Option<u64>,
+    /// Show progress on stderr
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub(crate) progress: When,
+    /// Colour the output
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub(crate) color: When,
+    /// At the end, print one JSON object on stderr: bytes, seconds, rate, peak memory, waits, system calls
+    #[arg(long, global = true)]
+    pub(crate) stats: bool,
+}
+
+/// When to do something that suits terminals.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum When {
+    Auto,
+    Always,
+    Never,
+}
+
+impl When {
+    pub(crate) fn write_global(self) {
+        match self {
+            Self::Auto => anstream::ColorChoice::Auto,
+            Self::Always => anstream::ColorChoice::Always,
+            Self::Never => anstream::ColorChoice::Never,
+        }
+        .write_global();
+    }
+}
+
+impl Common {
+    pub(crate) fn threads(&self) -> usize {
+        self.threads.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from)
+    }
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    Count(CountArgs),
+    Grep(GrepArgs),
+    Hash(HashArgs),
+    Fetch(FetchArgs),
+    Store(StoreArgs),
+    Logs(LogsArgs),
+    #[command(after_help = SERVE_EXAMPLES)]
+    Serve(ServeArgs),
+    /// Print a completion script for a shell
+    #[command(after_help = "Examples:\n  rorqual completions bash > ~/.local/share/bash-completion/completions/rorqual")]
+    Completions {
+        /// bash, zsh, fish, elvish or powershell
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page (roff), all verbs in one
+    #[command(after_help = "Examples:\n  rorqual man | man -l -")]
+    Man,
+}
+
+const SERVE_EXAMPLES: &str = "\
+Examples:
+  rorqual serve --open access.log     the log explorer on a log, in the browser
+  rorqual serve --port 0              on a free port; drop logs on the page";
+
+fn rate(text: &str) -> Result<u64, String> {
+    match size(text)? {
+        0 => Err("at 0 bytes a second it would never end (without this flag there is no limit)".to_owned()),
+        rate => Ok(rate),
+    }
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    parse_size(text).map_err(|error| error.to_string())
+}

@@ -1,0 +1,17 @@
+//! Inputs as verbs open them.
+
+use crate::message;
+use rorqual_pipe::{Error, Input};
+use std::io::IsTerminal;
+use std::path::Path;
+
+/// As [`Input::open`]; who sits before a silent terminal is told what is waited for.
+///
+/// # Errors
+/// As [`Input::open`].
+pub(crate) fn open(path: &Path) -> Result<Input, Error> {
+    if path.as_os_str() == "-" && std::io::stdin().is_terminal() {
+        message::note(&"reading standard input, which is this terminal: Ctrl-D ends it");
+    }
+    Input::open(path)
+}

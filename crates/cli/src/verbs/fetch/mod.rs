@@ -1,0 +1,208 @@
+//! `rorqual fetch`
+
+mod into_store;
+
+use crate::args::{Common, FetchArgs, When};
+use crate::exit::Exit;
+use crate::interrupt::stop_on_interrupt;
+use crate::message;
+use crate::progress::Progress;
+use rorqual_digest::{Algorithm, Digest};
+use rorqual_fetch::limits::{BLOCKING_THREADS, HELP_AFTER, PIECE_BYTES};
+use rorqual_fetch::{Error, Event, Fetch, Fetched, Kind, Target, Wanted};
+use rorqual_pipe::{Budget, Control, Gate, format_size, limits, stats};
+use serde_json::json;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+const MEMORY_BYTES_DEFAULT: u64 = 256 << 20;
+
+pub(crate) fn run(common: &Common, args: &FetchArgs) -> Exit {
+    if let Some(dir) = &args.store {
+        return into_store::run(common, args, Path::new(dir));
+    }
+    let output = match args.output.clone().map_or_else(|| rorqual_fetch::file_name(&args.url).map(PathBuf::from), Ok) {
+        Ok(output) => output,
+        Err(error) => return message::error(&error),
+    };
+    let fetch = match settings(args, &output) {
+        Ok(fetch) => fetch,
+        Err(text) => return message::error(&text),
+    };
+    let start = Instant::now();
+    match fetched(common, fetch, 0) {
+        Ok(fetched) => tell(args, &output, &fetched, start.elapsed()),
+        Err(exit) => exit,
+    }
+}
+
+/// Fetches within the memory given; what went wrong was said.
+fn fetched(common: &Common, fetch: Fetch, index_bytes: u64) -> Result<Fetched, Exit> {
+    let memory_bytes = common.memory.unwrap_or(MEMORY_BYTES_DEFAULT);
+    let mut budget = budget(&fetch, memory_bytes);
+    if index_bytes > 0 {
+        budget.reserve("the store's index", index_bytes);
+    }
+    budget.check().map_err(|error| message::error(&error))?;
+    let control = Control::with_rate_limit(common.limit_rate);
+    stop_on_interrupt(&control);
+    let start = Instant::now();
+    let result = watched(fetch, common.progress, &control);
+    if common.stats {
+        print_stats(start.elapsed(), memory_bytes, &control);
+    }
+    result.map_err(|error| fail(&error))
+}
+
+/// Fetches, with a bar and notes on the way.
+fn watched(fetch: Fetch, when: When, control: &Control) -> Result<Fetched, Error> {
+    let mut bar = None;
+    let mut observe = |event: Event| {
+        // Drawn from the start of the transfer on, and not over what is said now.
+        drop(bar.take());
+        match event {
+            Event::Started { size_bytes, resumed_bytes } => {
+                if resumed_bytes > 0 {
+                    message::note(&format!("going on from {} that an earlier fetch has left", format_size(resumed_bytes)));
+                }
+                let left = size_bytes.map(|size| size.saturating_sub(resumed_bytes) + control.stored_bytes());
+                bar = Some(Progress::start(when, control, left));
+            }
+            Event::Retry { why, after, resumes } => {
+                let how = if resumes { "going on from what is there" } else { "trying again" };
+                message::note(&format!("{why}; {how} in {:.1} s", after.as_secs_f64()));
+            }
+            Event::StartOver { why } => message::note(&format!("{why}; starting over")),
+        }
+    };
+    fetch.run(&Gate::new(1), control, &mut observe)
+}
+
+/// What was typed, as what is meant.
+fn settings(args: &FetchArgs, output: &Path) -> Result<Fetch, String> {
+    let target = if output == Path::new("-") {
+        // Not by `Stdout`, which looks for newlines.
+        let stdout = io::stdout().as_fd().try_clone_to_owned().map_err(|error| format!("no standard output: {error}"))?;
+        Target::Writer(Box::new(File::from(stdout)))
+    } else {
+        Target::File { path: output.to_owned(), replace: args.force }
+    };
+    let expected = [(Algorithm::Sha256, &args.sha256), (Algorithm::Blake3, &args.blake3)];
+    let digests = expected.into_iter().filter_map(|(algorithm, text)| Some(wanted(algorithm, text.as_deref()?)));
+    Ok(Fetch {
+        url: args.url.clone(),
+        target,
+        digests: digests.collect::<Result<_, _>>()?,
+        headers: args.headers.iter().map(|line| header(line)).collect::<Result<_, _>>()?,
+        parallel: usize::from(args.parallel),
+        piece_bytes: PIECE_BYTES,
+        help_after: HELP_AFTER,
+        connect_timeout: args.connect_timeout,
+        idle_timeout: args.idle_timeout,
+        time_max: args.max_time,
+        retries: args.retries,
+        retry_delay: args.retry_delay,
+        redirects_max: args.max_redirects,
+        allow_downgrade: args.allow_downgrade,
+        ca_certs: args.ca_certs.clone(),
+        keep_encoding: args.keep_encoding,
+    })
+}
+
+fn wanted(algorithm: Algorithm, text: &str) -> Result<Wanted, String> {
+    let digest = Digest::parse(algorithm, text.trim());
+    let wrong = || format!("--{algorithm} {text:?}: not a digest of {} bytes", algorithm.digest_bytes());
+    digest.map(|digest| Wanted { algorithm, expected: Some(digest) }).ok_or_else(wrong)
+}
+
+fn header(line: &str) -> Result<(String, String), String> {
+    let (name, value) = line.split_once(':').ok_or_else(|| format!("--header {line:?}: not NAME: VALUE"))?;
+    Ok((name.trim().to_owned(), value.trim().to_owned()))
+}
+
+fn budget(fetch: &Fetch, memory_bytes: u64) -> Budget {
+    let threads = BLOCKING_THREADS as u64;
+    let mut budget = Budget::new(memory_bytes);
+    budget.reserve("program", limits::PROGRAM_BYTES);
+    budget.reserve(format!("{threads} threads"), threads * limits::THREAD_BYTES);
+    fetch.reserve(&mut budget);
+    budget
+}
+
+fn tell(args: &FetchArgs, output: &Path, fetched: &Fetched, took: Duration) -> Exit {
+    let to_stdout = output == Path::new("-");
+    if !fetched.length_told && fetched.digests.is_empty() {
+        message::note(&"the server told no length: whether the file is whole can't be known (--sha256 would tell)");
+    }
+    if args.json {
+        let text = describe(args, output, fetched, took);
+        // Standard output has the file.
+        let printed = if to_stdout { writeln!(io::stderr(), "{text}") } else { writeln!(io::stdout(), "{text}") };
+        return printed.map_or_else(|error| message::print_error(&error), |()| Exit::Done);
+    }
+    if !to_stdout {
+        let (size, rate) = (format_size(fetched.size_bytes), format_size(rate(fetched, took) as u64));
+        let verified = if fetched.digests.is_empty() { "" } else { ", verified" };
+        message::note(&format!("{}: {size} at {rate}/s{verified}", output.display()));
+    }
+    Exit::Done
+}
+
+fn rate(fetched: &Fetched, took: Duration) -> f64 {
+    fetched.received_bytes as f64 / took.as_secs_f64().max(1e-9)
+}
+
+fn describe(args: &FetchArgs, output: &Path, fetched: &Fetched, took: Duration) -> serde_json::Value {
+    let mut object = json!({
+        "schema": "rorqual.fetch/1",
+        "file": output.to_string_lossy(),
+        "url": fetched.url,
+        "size_bytes": fetched.size_bytes,
+        "received_bytes": fetched.received_bytes,
+        "resumed_bytes": fetched.resumed_bytes,
+        "seconds": took.as_secs_f64(),
+        "bytes_per_second": rate(fetched, took),
+        "http_version": fetched.http_version,
+        "ranges": fetched.ranges,
+        "parallel": if fetched.ranges { args.parallel } else { 1 },
+        "length_told": fetched.length_told,
+        "failures": fetched.failures,
+        "etag": fetched.etag,
+        "last_modified": fetched.last_modified,
+    });
+    for digest in &fetched.digests {
+        object[digest.algorithm().name()] = json!(digest.to_string());
+    }
+    object
+}
+
+fn fail(error: &Error) -> Exit {
+    if error.kind == Kind::Closed {
+        return Exit::Done;
+    }
+    message::error(error);
+    match error.kind {
+        Kind::Local | Kind::Closed => Exit::Bad,
+        Kind::Connect => Exit::NoConnection,
+        Kind::Answer => Exit::BadAnswer,
+        Kind::Broken => Exit::Broken,
+        Kind::Digest => Exit::WrongDigest,
+        Kind::Timeout => Exit::TimedOut,
+        Kind::Stopped => Exit::Interrupted,
+    }
+}
+
+fn print_stats(took: Duration, memory_bytes: u64, control: &Control) {
+    let (bytes, seconds) = (control.stored_bytes(), took.as_secs_f64());
+    let object = json!({
+        "stored_bytes": bytes,
+        "seconds": seconds,
+        "bytes_per_second": bytes as f64 / seconds.max(1e-9),
+        "memory_max_bytes": memory_bytes,
+        "peak_bytes": stats::peak_bytes(),
+    });
+    eprintln!("{object}");
+}

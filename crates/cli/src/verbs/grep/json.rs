@@ -1,0 +1,242 @@
+//! Found lines as JSON, an object a line, of ripgrep's types.
+
+use crate::verbs::grep::printer::output_error;
+use data_encoding::BASE64;
+use grep_regex::RegexMatcher;
+use rorqual_pipe::gather::Gather;
+use rorqual_pipe::{Error, Pool};
+use rorqual_search::{Expression, Long, LongMatches, Part, Summary, each_match};
+use serde_json::{Value, json};
+use std::convert::Infallible;
+use std::fmt;
+use std::io::{self, Stdout, Write};
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// What is given of a line that is not held whole.
+const LONG_BYTES_MAX: usize = 64 << 10;
+
+/// Prints events.
+pub(crate) struct Json {
+    /// Shared, as a clone of a matcher begins with empty caches.
+    matcher: Arc<RegexMatcher>,
+    out: Gather<Stdout>,
+    /// A piece of an event; kept for its room.
+    piece: Vec<u8>,
+    path: Value,
+    /// The input's `begin` was printed, as something was found.
+    begun: bool,
+    started: Instant,
+    input_started: Instant,
+    input: Counts,
+    all: Counts,
+    long: LongState,
+    long_matches: LongMatches,
+}
+
+/// The over-long line that is passing: its head.
+#[derive(Default)]
+struct LongState {
+    selected: bool,
+    number: u64,
+    offset: u64,
+    head: Vec<u8>,
+    rest_bytes: u64,
+    /// Matches that lie in the head.
+    submatches: Vec<Range<usize>>,
+    matches: u64,
+}
+
+/// Counts a match of an over-long line, and notes it where it lies in the head.
+fn count_match(submatches: &mut Vec<Range<usize>>, matches: &mut u64, at: u64, found: &[u8]) -> Result<(), Infallible> {
+    *matches += 1;
+    let end = at + found.len() as u64;
+    if end <= LONG_BYTES_MAX as u64 {
+        submatches.push(at as usize..end as usize);
+    }
+    Ok(())
+}
+
+#[derive(Default, Clone, Copy)]
+struct Counts {
+    searches: u64,
+    searches_with_match: u64,
+    bytes_printed: u64,
+    matched_lines: u64,
+    matches: u64,
+}
+
+impl Json {
+    pub(crate) fn new(expression: &Expression, pool: &Pool) -> io::Result<Self> {
+        Ok(Self {
+            matcher: Arc::new(expression.matcher()),
+            out: Gather::new(io::stdout(), pool)?,
+            piece: Vec::new(),
+            path: Value::Null,
+            begun: false,
+            started: Instant::now(),
+            input_started: Instant::now(),
+            input: Counts::default(),
+            all: Counts::default(),
+            long: LongState::default(),
+            long_matches: LongMatches::new(expression.matcher()),
+        })
+    }
+
+    pub(crate) fn start(&mut self, name: &[u8]) {
+        self.path = match std::str::from_utf8(name) {
+            Ok(text) => json!({ "text": text }),
+            Err(_) => json!({ "bytes": BASE64.encode(name) }),
+        };
+        self.begun = false;
+        self.input_started = Instant::now();
+        self.input = Counts { searches: 1, ..Counts::default() };
+    }
+
+    pub(crate) fn settle(&mut self, live: bool) -> Result<(), Error> {
+        let flushed = if live { self.out.flush() } else { self.out.flush_shared() };
+        flushed.map_err(output_error)
+    }
+
+    pub(crate) fn part(&mut self, part: Part<'_>) -> Result<(), Error> {
+        let (mut number, mut offset) = (part.number, part.offset);
+        for line in part.lines.split_inclusive(|byte| *byte == b'\n') {
+            self.line(line, part.selected, number, offset)?;
+            number += 1;
+            offset += line.len() as u64;
+        }
+        Ok(())
+    }
+
+    fn line(&mut self, line: &[u8], selected: bool, number: u64, offset: u64) -> Result<(), Error> {
+        let content = line.strip_suffix(b"\n").unwrap_or(line);
+        let matcher = Arc::clone(&self.matcher);
+        self.open(line, selected, number, offset)?;
+        let mut matches = 0;
+        each_match(&matcher, content, |found| {
+            matches += 1;
+            self.submatch(&content[found.clone()], found.start, matches > 1)
+        })?;
+        self.close(selected, matches, 0)
+    }
+
+    /// An over-long line: its head, and the matches that lie whole in that.
+    fn long_line(&mut self) -> Result<(), Error> {
+        let LongState { selected, number, offset, head, rest_bytes, submatches, matches } = std::mem::take(&mut self.long);
+        self.open(&head, selected, number, offset)?;
+        for (index, found) in submatches.iter().enumerate() {
+            self.submatch(&head[found.clone()], found.start, index > 0)?;
+        }
+        self.close(selected, matches, rest_bytes)
+    }
+
+    fn open(&mut self, line: &[u8], selected: bool, number: u64, offset: u64) -> Result<(), Error> {
+        self.begin()?;
+        let kind = if selected { "match" } else { "context" };
+        self.write(format_args!("{{\"type\":\"{kind}\",\"data\":{{\"path\":{},\"lines\":", self.path.clone()))?;
+        self.write_data(line)?;
+        self.write(format_args!(",\"line_number\":{number},\"absolute_offset\":{offset},\"submatches\":["))
+    }
+
+    fn submatch(&mut self, bytes: &[u8], start: usize, further: bool) -> Result<(), Error> {
+        self.write(format_args!("{}{{\"match\":", if further { "," } else { "" }))?;
+        self.write_data(bytes)?;
+        self.write(format_args!(",\"start\":{start},\"end\":{}}}", start + bytes.len()))
+    }
+
+    fn close(&mut self, selected: bool, matches: u64, missing_bytes: u64) -> Result<(), Error> {
+        if selected {
+            self.input.matched_lines += 1;
+            self.input.matches += matches;
+        }
+        match missing_bytes {
+            0 => self.write(format_args!("]}}}}\n")),
+            _ => self.write(format_args!("],\"missing_bytes\":{missing_bytes}}}}}\n")),
+        }
+    }
+
+    fn begin(&mut self) -> Result<(), Error> {
+        if std::mem::replace(&mut self.begun, true) {
+            return Ok(());
+        }
+        self.event(&json!({"type": "begin", "data": {"path": self.path}}))
+    }
+
+    pub(crate) fn long(&mut self, piece: Long<'_>) -> Result<(), Error> {
+        match piece {
+            Long::Start { selected, number, offset } => {
+                self.long = LongState { selected, number, offset, ..LongState::default() }
+            }
+            Long::Bytes(bytes) => {
+                let LongState { head, rest_bytes, submatches, matches, .. } = &mut self.long;
+                let room = (LONG_BYTES_MAX - head.len()).min(bytes.len());
+                head.extend_from_slice(&bytes[..room]);
+                *rest_bytes += (bytes.len() - room) as u64;
+                let _ = self.long_matches.feed(bytes, |at, found| count_match(submatches, matches, at, found));
+            }
+            Long::Lost(bytes) => self.long.rest_bytes += bytes,
+            Long::End { .. } => {
+                let LongState { submatches, matches, .. } = &mut self.long;
+                let _ = self.long_matches.finish(|at, found| count_match(submatches, matches, at, found));
+                self.long_line()?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn end(&mut self, summary: &Summary) -> Result<(), Error> {
+        self.input.searches_with_match = u64::from(summary.selected > 0);
+        if self.begun {
+            let stats = self.input.stats(self.input_started.elapsed());
+            self.event(&json!({"type": "end", "data": {"path": self.path, "binary_offset": null, "stats": stats}}))?;
+        }
+        let (all, input) = (&mut self.all, self.input);
+        all.searches += input.searches;
+        all.searches_with_match += input.searches_with_match;
+        all.bytes_printed += input.bytes_printed;
+        all.matched_lines += input.matched_lines;
+        all.matches += input.matches;
+        Ok(())
+    }
+
+    pub(crate) fn finish(&mut self) -> Result<(), Error> {
+        let elapsed = self.started.elapsed();
+        let (total, stats) = (span(elapsed), self.all.stats(elapsed));
+        self.event(&json!({"type": "summary", "data": {"elapsed_total": total, "stats": stats}}))?;
+        self.settle(true)
+    }
+
+    fn event(&mut self, event: &Value) -> Result<(), Error> {
+        self.write(format_args!("{event}\n"))
+    }
+
+    /// Writes a piece of an event: an event of a line with many matches is many times as long as the line.
+    fn write(&mut self, piece: fmt::Arguments<'_>) -> Result<(), Error> {
+        self.piece.clear();
+        self.piece.write_fmt(piece).map_err(output_error)?;
+        self.input.bytes_printed += self.piece.len() as u64;
+        self.out.push_copy(&self.piece).map_err(output_error)
+    }
+
+    /// Text where it is UTF-8, and else bytes.
+    fn write_data(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        match std::str::from_utf8(bytes) {
+            Ok(text) => self.write(format_args!("{{\"text\":{}}}", json!(text))),
+            Err(_) => self.write(format_args!("{{\"bytes\":\"{}\"}}", BASE64.encode_display(bytes))),
+        }
+    }
+}
+
+impl Counts {
+    fn stats(self, elapsed: Duration) -> Value {
+        json!({
+            "elapsed": span(elapsed), "searches": self.searches, "searches_with_match": self.searches_with_match,
+            "bytes_printed": self.bytes_printed, "matched_lines": self.matched_lines, "matches": self.matches,
+        })
+    }
+}
+
+fn span(elapsed: Duration) -> Value {
+    json!({"secs": elapsed.as_secs(), "nanos": elapsed.subsec_nanos(), "human": format!("{:.6}s", elapsed.as_secs_f64())})
+}

@@ -1,0 +1,423 @@
+//! `rorqual grep`
+
+mod inputs;
+mod json;
+mod operands;
+mod printer;
+mod text;
+
+use crate::args::{Common, GrepArgs, When};
+use crate::exit::Exit;
+use crate::fitting;
+use crate::interrupt;
+use crate::message;
+use crate::progress::Progress;
+use inputs::{Inputs, Named};
+use printer::Printer;
+use rorqual_pipe::decode::{decoder_bytes, zstd_window_log_max};
+use rorqual_pipe::limits::{self, WINDOW_PER_WORKER, buffer_bytes, buffers_needed};
+use rorqual_pipe::{Budget, Control, Error, Framing, Input, Kind, Operation, Plan, Pool};
+use rorqual_search::limits::{CACHES_PER_WORKER, CONTEXT_SHARE, HITS_MAX, WINDOW_BYTES, WORD_FACTOR, pattern_bytes_max};
+use rorqual_search::{Again, Case, Expression, Hit, Mode, Pattern, Report, Searcher, Settings, Summary};
+use std::io::{self, IsTerminal};
+use std::path::PathBuf;
+use std::time::Instant;
+use text::shown_name;
+
+const MEMORY_BYTES_DEFAULT: u64 = 256 << 20;
+
+/// The longest `--line-max`, in bytes.
+const LINE_BYTES_MAX: u64 = 1 << 30;
+
+/// How many times the length of a line its JSON may take: six where each byte is escaped, and a copy.
+const JSON_FACTOR: u64 = 7;
+
+/// Buffers beside those of a run: output, an over-long line's head, and reading it again.
+const BUFFERS_BESIDE: usize = 3;
+
+/// What is printed of each input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Output {
+    Lines,
+    Json,
+    Count,
+    NamesWith,
+    NamesWithout,
+    Nothing,
+}
+
+impl Output {
+    fn of(args: &GrepArgs) -> Self {
+        match args {
+            GrepArgs { quiet: true, .. } => Self::Nothing,
+            GrepArgs { json: true, .. } => Self::Json,
+            GrepArgs { files_with_matches: true, .. } => Self::NamesWith,
+            GrepArgs { files_without_match: true, .. } => Self::NamesWithout,
+            GrepArgs { count: true, .. } => Self::Count,
+            _ => Self::Lines,
+        }
+    }
+
+    fn mode(self) -> Mode {
+        if matches!(self, Self::Lines | Self::Json) { Mode::Lines } else { Mode::Count }
+    }
+
+    /// One selected line tells all.
+    fn is_yes_or_no(self) -> bool {
+        matches!(self, Self::NamesWith | Self::NamesWithout | Self::Nothing)
+    }
+}
+
+pub(crate) fn run(common: &Common, args: &GrepArgs) -> Exit {
+    let start = Instant::now();
+    let (search, mut results) = match Search::new(common, args) {
+        Ok(made) => made,
+        Err(error) => return message::error(&error),
+    };
+    interrupt::stop_on_interrupt(&search.control);
+    let printed = search.all(&mut results);
+    if common.stats {
+        crate::stats::print(start, search.memory_bytes, search.threads, &search.control, &search.pool);
+    }
+    match printed {
+        // A closed pipe is the reader's way of saying enough.
+        Err(error) if error.kind() == Kind::Stopped => Exit::Done,
+        Err(error) => message::error(&error),
+        Ok(()) => interrupt::exit_of(&search.control, results.exit()),
+    }
+}
+
+/// What was typed, as what is meant.
+struct Search {
+    output: Output,
+    settings: Settings,
+    searcher: Searcher,
+    paths: Vec<PathBuf>,
+    recursive: bool,
+    progress: When,
+    memory_bytes: u64,
+    threads: usize,
+    plan: Plan,
+    pool: Pool,
+    control: Control,
+}
+
+impl Search {
+    fn new(common: &Common, args: &GrepArgs) -> Result<(Self, Results), String> {
+        let output = Output::of(args);
+        let memory_bytes = common.memory.unwrap_or(MEMORY_BYTES_DEFAULT);
+        let (patterns, paths) = operands::read(args, memory_bytes / WORD_FACTOR)?;
+        let around = output.mode() == Mode::Lines && !args.only_matching;
+        let lines = |given: Option<usize>| if around { given.or(args.context).unwrap_or(0) } else { 0 };
+        let (before, after) = (lines(args.before_context), lines(args.after_context));
+        let line_bytes_max = match args.line_max {
+            1..=LINE_BYTES_MAX => args.line_max as usize,
+            other => return Err(format!("--line-max {other} is not between 1 byte and 1 GiB")),
+        };
+        let dressed = match output {
+            Output::Json => JSON_FACTOR,
+            Output::Lines => 2,
+            _ => 0,
+        };
+        let pattern = Pattern {
+            patterns,
+            fixed: args.fixed_strings,
+            case: case(args),
+            word: args.word_regexp,
+            whole_line: args.line_regexp,
+            bytes_max: pattern_bytes_max(memory_bytes),
+        };
+        let window = args.only_matching || args.json;
+        let needs = Needs { memory_bytes, line_bytes_max, before, window, dressed, compile_bytes: pattern.compile_bytes() };
+        let threads = fitting::threads(common, |threads| needs.budget(threads)).map_err(|error| error.to_string())?;
+        let expression = Expression::new(pattern).map_err(|error| error.to_string())?;
+        let searcher = Searcher {
+            matcher: expression.matcher(),
+            mode: output.mode(),
+            invert: args.invert_match,
+            numbered: output.mode() == Mode::Lines && (args.line_number || args.json),
+            around: before > 0 || after > 0,
+        };
+        let pool = Pool::new(buffer_bytes(line_bytes_max), buffers_needed(threads) + BUFFERS_BESIDE);
+        let names = !args.no_filename && (args.with_filename || args.recursive || paths.len() > 1);
+        let printer = Printer::new(output, args, &expression, &pool, names).map_err(|error| error.to_string())?;
+        let selected_max = args.max_count.unwrap_or(u64::MAX).min(if output.is_yes_or_no() { 1 } else { u64::MAX });
+        let search = Self {
+            output,
+            settings: Settings {
+                before,
+                after,
+                selected_max,
+                eager: args.only_matching && !args.invert_match && output == Output::Lines,
+                context_bytes_max: needs.context_bytes(),
+            },
+            searcher,
+            paths,
+            recursive: args.recursive,
+            progress: progress(common, output),
+            memory_bytes,
+            threads,
+            plan: Plan { framing: Framing::Lines { line_bytes_max }, zstd_window_log_max: zstd_window_log_max(memory_bytes) },
+            pool,
+            control: Control::with_rate_limit(common.limit_rate),
+        };
+        Ok((search, Results { output, names, expression, printer, selected_any: false, failed: false }))
+    }
+
+    /// Searches all inputs; an error is one of the output.
+    fn all(&self, results: &mut Results) -> Result<(), Error> {
+        if self.settings.selected_max == 0 {
+            return Ok(());
+        }
+        let mut inputs = Inputs::new(&self.paths, self.recursive);
+        let _progress = Progress::start(self.progress, &self.control, inputs.stored_bytes());
+        while let Some(next) = inputs.next_input() {
+            let larger = match next {
+                Ok(named) if named.input.is_small() && self.threads > 1 => self.small_ones(named, &mut inputs, results)?,
+                other => Some(other),
+            };
+            match larger {
+                Some(Ok(_)) if self.control.stopped() => {}
+                Some(Ok(named)) => self.one(named, results)?,
+                Some(Err(error)) => results.fail(&error),
+                None => {}
+            }
+            if self.control.stopped() || results.is_decided() {
+                break;
+            }
+        }
+        results.printer.finish()
+    }
+
+    /// Searches one input with all workers.
+    fn one(&self, Named { name, input }: Named, results: &mut Results) -> Result<(), Error> {
+        let operation = Operation::start("grep");
+        let shown = input.name().to_owned();
+        let live = input.size_bytes().is_none();
+        let again = match self.again(&input) {
+            Ok(again) => again,
+            Err(error) => {
+                results.fail(&error);
+                return Ok(());
+            }
+        };
+        let workers = vec![self.searcher.clone(); self.threads];
+        let bytes_before = self.control.decoded_bytes();
+        let mut report = results.report(self, &name, &shown, again);
+        let take = |found| {
+            report.take(found)?;
+            report.sink().settle(live)
+        };
+        let finish = rorqual_pipe::run(input, &self.plan, &self.pool, &self.control, |_| Some(workers), take);
+        operation.bytes(self.control.decoded_bytes() - bytes_before);
+        let ended = report.finish();
+        let enough = ended.as_ref().is_ok_and(|summary| summary.enough);
+        operation.ended(finish.error.as_ref().filter(|_| !enough));
+        results.end(self, &name, &shown, finish.error, ended)
+    }
+
+    /// Searches small files side by side, each by one worker, until one comes that is not small, which is given back.
+    fn small_ones(
+        &self,
+        first: Named,
+        inputs: &mut Inputs<'_>,
+        results: &mut Results,
+    ) -> Result<Option<Result<Named, Error>>, Error> {
+        let mut larger = None;
+        let mut first = Some(first);
+        let small = std::iter::from_fn(|| {
+            let next = first.take().map_or_else(|| inputs.next_input(), |first| Some(Ok(first)))?;
+            match next {
+                Ok(named) if named.input.is_small() && !self.control.stopped() => Some(named),
+                other => {
+                    larger = Some(other);
+                    None
+                }
+            }
+        });
+        let work = |searcher: &mut Searcher, Named { name, input }: Named| {
+            let operation = Operation::start("grep");
+            let shown = input.name().to_owned();
+            let found = input.into_chunk(&self.plan, &self.pool, &self.control).map(|(chunk, error)| {
+                operation.bytes(chunk.bytes.len() as u64);
+                (searcher.found(chunk), error)
+            });
+            operation.ended(found.as_ref().map_or_else(Some, |(_, error)| error.as_ref()));
+            (name, shown, found)
+        };
+        let mut decided = false;
+        let mut workers = vec![self.searcher.clone(); self.threads];
+        let searched = rorqual_pipe::each(small, &mut workers, work, |(name, shown, found)| {
+            match found {
+                Err(error) => results.fail(&error),
+                Ok((found, error)) => {
+                    let mut report = results.report(self, &name, &shown, None);
+                    let taken = report.take(found).and_then(|()| report.sink().settle(false));
+                    let ended = report.finish();
+                    results.end(self, &name, &shown, taken.err().or(error), ended)?;
+                }
+            }
+            decided = results.is_decided();
+            if decided { Err(Error::new(Kind::Stopped, "", "the answer is known")) } else { Ok(()) }
+        });
+        match searched {
+            Err(_) if decided => Ok(None),
+            other => other.map(|()| larger),
+        }
+    }
+
+    /// What it takes to read a plain file's over-long line again, where lines are printed.
+    fn again(&self, input: &Input) -> Result<Option<Again>, Error> {
+        if self.output.mode() == Mode::Count {
+            return Ok(None);
+        }
+        let Some(file) = input.file_again()? else { return Ok(None) };
+        let buffer = self.pool.lease().map_err(|cause| Error::io(input.name(), "no memory for a block", cause))?;
+        Ok(Some(Again { file, name: input.name().to_owned(), buffer }))
+    }
+}
+
+/// What all inputs came to so far, and where it is printed.
+struct Results {
+    output: Output,
+    names: bool,
+    expression: Expression,
+    printer: Printer,
+    selected_any: bool,
+    failed: bool,
+}
+
+impl Results {
+    fn report<'a>(
+        &'a mut self,
+        search: &Search,
+        name: &[u8],
+        shown: &'a str,
+        again: Option<Again>,
+    ) -> Report<'a, &'a mut Printer> {
+        self.printer.start(name);
+        Report::new(search.settings, shown, &mut self.expression, search.searcher.clone(), again, &mut self.printer)
+    }
+
+    /// One input is over. An error that is given back is one of the output.
+    fn end(
+        &mut self,
+        search: &Search,
+        name: &[u8],
+        shown: &str,
+        error: Option<Error>,
+        ended: Result<Summary, Error>,
+    ) -> Result<(), Error> {
+        self.printer.settle(false)?;
+        let (summary, late) = match ended {
+            Ok(summary) => (summary, None),
+            Err(error) => (Summary::default(), Some(error)),
+        };
+        self.selected_any |= summary.selected > 0;
+        if summary.context_cut {
+            self.failed = true;
+            message::note(&format!(
+                "{shown}: lines before a selected one are missing: an 8th of the memory holds no more (--memory)"
+            ));
+        }
+        match error.or(late) {
+            Some(error) if self.printer.failed => return Err(error),
+            Some(error) if !summary.enough => self.fail(&error),
+            _ => {}
+        }
+        // Of what was not searched to its end, nothing can be told in one word.
+        if search.control.stopped() && !summary.enough && !matches!(self.output, Output::Lines | Output::Json) {
+            return Ok(());
+        }
+        self.tell(name, &summary)
+    }
+
+    fn tell(&mut self, name: &[u8], summary: &Summary) -> Result<(), Error> {
+        let name = shown_name(name);
+        let line = match self.output {
+            Output::Count if self.names => [&name[..], format!(":{}\n", summary.selected).as_bytes()].concat(),
+            Output::Count => format!("{}\n", summary.selected).into_bytes(),
+            Output::NamesWith if summary.selected > 0 => [&name[..], b"\n"].concat(),
+            Output::NamesWithout if summary.selected == 0 => [&name[..], b"\n"].concat(),
+            _ => return self.printer.end(summary),
+        };
+        self.printer.say(&line)
+    }
+
+    fn fail(&mut self, error: &Error) {
+        self.failed = true;
+        message::error(error);
+    }
+
+    /// Nothing that is still to come can change the answer.
+    fn is_decided(&self) -> bool {
+        self.output == Output::Nothing && self.selected_any
+    }
+
+    /// As grep: an error counts more than what was found, but for -q, which has its answer.
+    fn exit(&self) -> Exit {
+        match (self.failed || self.printer.lost_something(), self.is_decided(), self.selected_any) {
+            (_, true, _) | (false, _, true) => Exit::Done,
+            (true, ..) => Exit::Bad,
+            (false, _, false) => Exit::Not,
+        }
+    }
+}
+
+fn case(args: &GrepArgs) -> Case {
+    match (args.ignore_case, args.smart_case) {
+        (true, _) => Case::Insensitive,
+        (_, true) => Case::Smart,
+        _ => Case::Sensitive,
+    }
+}
+
+/// A progress bar would be drawn between the lines on a terminal.
+fn progress(common: &Common, output: Output) -> When {
+    let lines_on_terminal = output.mode() == Mode::Lines && io::stdout().is_terminal();
+    if common.progress == When::Auto && lines_on_terminal { When::Never } else { common.progress }
+}
+
+/// What the memory has to hold.
+struct Needs {
+    memory_bytes: u64,
+    line_bytes_max: usize,
+    before: usize,
+    window: bool,
+    /// How many times its length a line may take that is being printed.
+    dressed: u64,
+    /// Compiling the patterns.
+    compile_bytes: u64,
+}
+
+impl Needs {
+    fn context_bytes(&self) -> usize {
+        usize::try_from(self.memory_bytes / CONTEXT_SHARE).unwrap_or(usize::MAX)
+    }
+
+    fn budget(&self, threads: usize) -> Budget {
+        let buffers = buffers_needed(threads) + BUFFERS_BESIDE;
+        let pattern_bytes = pattern_bytes_max(self.memory_bytes);
+        let hits = (threads * (1 + WINDOW_PER_WORKER) * HITS_MAX * size_of::<Hit>()) as u64;
+        let mut budget = Budget::new(self.memory_bytes);
+        budget.reserve("program", limits::PROGRAM_BYTES);
+        budget.reserve(format!("{threads} threads"), threads as u64 * limits::THREAD_BYTES);
+        budget.reserve(format!("{buffers} blocks"), (buffers * buffer_bytes(self.line_bytes_max)) as u64);
+        budget.reserve("decoder", decoder_bytes(self.memory_bytes));
+        budget.reserve("compiling the patterns", self.compile_bytes);
+        // The workers, and the one that looks at what they found.
+        budget.reserve("automata", (threads as u64 + 1) * CACHES_PER_WORKER * pattern_bytes);
+        budget.reserve("places of matches", hits);
+        if self.dressed > 0 {
+            let line = buffer_bytes(self.line_bytes_max) as u64;
+            budget.reserve("a line as it is printed (--line-max)", self.dressed * line);
+        }
+        if self.before > 0 {
+            budget.reserve("lines before", self.context_bytes() as u64);
+        }
+        if self.window {
+            budget.reserve("matches in over-long lines", 2 * WINDOW_BYTES as u64);
+        }
+        budget
+    }
+}

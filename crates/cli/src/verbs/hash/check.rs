@@ -1,0 +1,230 @@
+//! Lists of checksums, checked as `sha256sum --check` does: its messages, and its exit codes.
+
+use super::{Hashing, SCHEMA, ended, print_failed};
+use crate::args::{Common, HashArgs};
+use crate::exit::Exit;
+use crate::message::{self, escaped};
+use crate::progress::Progress;
+use crate::verbs::count::or_stdin;
+use rorqual_digest::Digest;
+use rorqual_digest::list::{Line, Lines, Parser, escape};
+use rorqual_pipe::{Error, each};
+use serde_json::json;
+use std::error::Error as _;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, ErrorKind, IsTerminal, Write};
+use std::iter::Peekable;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+pub(super) fn run(hashing: &Hashing, common: &Common, args: &HashArgs) -> Exit {
+    let _progress = Progress::start(common.progress, &hashing.control, None);
+    let mut report = Report { args, terminal: io::stdout().is_terminal(), first: true, all: Counts::default() };
+    let mut exit = Exit::Done;
+    for path in or_stdin(&args.files) {
+        match check_list(hashing, args, &path, &mut report) {
+            Ok(good) => exit = exit.max(if good { Exit::Done } else { Exit::Not }),
+            // Nobody listens any more: what was not checked is not right.
+            Err(error) => return ended(Err(error), exit).max(Exit::Not),
+        }
+    }
+    ended(report.end().map_err(print_failed), exit)
+}
+
+/// What became of the lines of a list.
+#[derive(Debug, Default, Clone, Copy)]
+struct Counts {
+    ok: u64,
+    failed: u64,
+    unreadable: u64,
+    missing: u64,
+    improper: u64,
+}
+
+/// What became of one line.
+enum Outcome {
+    Ok,
+    Failed,
+    Unreadable(Error),
+    /// Missing, which was to be passed over.
+    Missing,
+}
+
+/// One line with what became of it; `None` of an improper one.
+struct Checked {
+    number: u64,
+    entry: Option<(Vec<u8>, Digest, Outcome)>,
+}
+
+/// Checks one list; whether nothing is wrong with it. An error is one of printing.
+fn check_list(hashing: &Hashing, args: &HashArgs, path: &Path, report: &mut Report<'_>) -> Result<bool, Error> {
+    let stdin = path.as_os_str() == "-";
+    let name = if stdin { "standard input".to_owned() } else { path.to_string_lossy().into_owned() };
+    let input: Box<dyn BufRead + Send> = match File::open(path) {
+        _ if stdin => Box::new(BufReader::new(io::stdin())),
+        Ok(file) => Box::new(BufReader::new(file)),
+        Err(cause) => {
+            message::error(&Error::io(name, "cannot open", cause));
+            return Ok(false);
+        }
+    };
+    let mut failure = None;
+    let lines = Lines::new(input, Parser::new(args.algorithm)).map_while(|line| line.map_err(|cause| failure = Some(cause)).ok());
+    let lines = lines.filter(|(_, line)| *line != Line::Nothing).peekable();
+    let mut counts = Counts::default();
+    let result =
+        check_lines(hashing, args, stdin, lines, |checked| report.line(&name, &checked, &mut counts).map_err(print_failed));
+    report.all.add(&counts);
+    result?;
+    if let Some(cause) = failure {
+        message::error(&Error::io(name, "cannot read", cause));
+        return Ok(false);
+    }
+    Ok(report.list(&name, &counts))
+}
+
+fn check_lines(
+    hashing: &Hashing,
+    args: &HashArgs,
+    stdin: bool,
+    lines: Peekable<impl Iterator<Item = (u64, Line)> + Send>,
+    report: impl FnMut(Checked) -> Result<(), Error> + Send,
+) -> Result<(), Error> {
+    let mut lines = lines;
+    let first = lines.next();
+    let alone = lines.peek().is_none();
+    let lines = first.into_iter().chain(lines);
+    let work = |_: &mut (), (number, line): (u64, Line)| {
+        let entry = match line {
+            // A list from standard input can't also be the file it speaks of.
+            Line::Entry { digest, name } if !(stdin && name == b"-") => {
+                let outcome = check_file(hashing, args, &name, &digest, alone);
+                Some((name, digest, outcome))
+            }
+            _ => None,
+        };
+        Checked { number, entry }
+    };
+    each(lines, &mut vec![(); if alone { 1 } else { hashing.threads }], work, report)
+}
+
+fn check_file(hashing: &Hashing, args: &HashArgs, name: &[u8], expected: &Digest, alone: bool) -> Outcome {
+    let path = PathBuf::from(OsStr::from_bytes(name));
+    match hashing.file(&path, expected.algorithm(), alone) {
+        Ok(digest) if digest == *expected => Outcome::Ok,
+        Ok(_) => Outcome::Failed,
+        Err(error) if args.ignore_missing && is_missing(&error) => Outcome::Missing,
+        Err(error) => Outcome::Unreadable(error),
+    }
+}
+
+fn is_missing(error: &Error) -> bool {
+    let cause = error.source().and_then(|cause| cause.downcast_ref::<io::Error>());
+    cause.is_some_and(|cause| cause.kind() == ErrorKind::NotFound)
+}
+
+impl Counts {
+    fn add(&mut self, other: &Self) {
+        self.ok += other.ok;
+        self.failed += other.failed;
+        self.unreadable += other.unreadable;
+        self.missing += other.missing;
+        self.improper += other.improper;
+    }
+
+    fn proper(&self) -> u64 {
+        self.ok + self.failed + self.unreadable + self.missing
+    }
+}
+
+/// Prints what a check finds.
+struct Report<'a> {
+    args: &'a HashArgs,
+    terminal: bool,
+    first: bool,
+    all: Counts,
+}
+
+impl Report<'_> {
+    fn line(&mut self, list: &str, checked: &Checked, counts: &mut Counts) -> io::Result<()> {
+        let Some((name, digest, outcome)) = &checked.entry else {
+            counts.improper += 1;
+            if self.args.warn {
+                message::note(&format!("{list}: {}: improperly formatted checksum line", checked.number));
+            }
+            return self.json(|| json!({"list": list, "line": checked.number, "status": "improper"}));
+        };
+        let (count, word, text) = match outcome {
+            Outcome::Ok => (&mut counts.ok, "ok", "OK"),
+            Outcome::Failed => (&mut counts.failed, "failed", "FAILED"),
+            Outcome::Unreadable(_) => (&mut counts.unreadable, "unreadable", "FAILED open or read"),
+            Outcome::Missing => (&mut counts.missing, "missing", ""),
+        };
+        *count += 1;
+        if let Outcome::Unreadable(error) = outcome {
+            message::error(error);
+        }
+        if self.args.json {
+            let name = String::from_utf8_lossy(name);
+            let algorithm = digest.algorithm().name();
+            return self
+                .json(|| json!({"list": list, "line": checked.number, "name": name, "algorithm": algorithm, "status": word}));
+        }
+        let silent = self.args.status || text.is_empty() || (self.args.quiet && word == "ok");
+        if silent { Ok(()) } else { io::stdout().write_all(&self.text(name, text)) }
+    }
+
+    /// Escaped only where a newline would break the line, as `sha256sum` does.
+    fn text(&self, name: &[u8], text: &str) -> Vec<u8> {
+        let (name, mark) = if name.contains(&b'\n') { (escape(name).0, "\\") } else { (name.into(), "") };
+        let name = if self.terminal { escaped(&String::from_utf8_lossy(&name)).into_bytes() } else { name.into_owned() };
+        [mark.as_bytes(), &name, b": ", text.as_bytes(), b"\n"].concat()
+    }
+
+    fn json(&mut self, value: impl FnOnce() -> serde_json::Value) -> io::Result<()> {
+        if !self.args.json {
+            return Ok(());
+        }
+        let before =
+            if std::mem::take(&mut self.first) { format!("{{\"schema\":\"{SCHEMA}\",\"checks\":[\n") } else { ",".to_owned() };
+        writeln!(io::stdout(), "{before}{}", value())
+    }
+
+    /// The summary of one list; whether nothing is wrong with it.
+    fn list(&self, list: &str, counts: &Counts) -> bool {
+        if counts.proper() == 0 {
+            message::note(&format!("{list}: no properly formatted checksum lines found"));
+            return false;
+        }
+        if !self.args.status {
+            warn(counts.improper, "line is improperly formatted", "lines are improperly formatted");
+            warn(counts.unreadable, "listed file could not be read", "listed files could not be read");
+            warn(counts.failed, "computed checksum did NOT match", "computed checksums did NOT match");
+        }
+        if self.args.ignore_missing && counts.ok == 0 && !self.args.status {
+            message::note(&format!("{list}: no file was verified"));
+        }
+        counts.ok > 0 && counts.failed + counts.unreadable == 0 && !(self.args.strict && counts.improper > 0)
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        if self.args.json {
+            let open = if self.first { format!("{{\"schema\":\"{SCHEMA}\",\"checks\":[\n") } else { String::new() };
+            let Counts { ok, failed, unreadable, missing, improper } = self.all;
+            writeln!(
+                io::stdout(),
+                "{open}],\"ok\":{ok},\"failed\":{failed},\"unreadable\":{unreadable},\"missing\":{missing},\"improper\":{improper}}}"
+            )?;
+        }
+        io::stdout().flush()
+    }
+}
+
+fn warn(count: u64, one: &str, many: &str) {
+    match count {
+        0 => {}
+        1 => message::note(&format!("WARNING: 1 {one}")),
+        _ => message::note(&format!("WARNING: {count} {many}")),
+    }
+}

@@ -1,0 +1,99 @@
+//! `rorqual hash`
+
+mod check;
+mod print;
+
+use crate::args::{Common, HashArgs};
+use crate::exit::Exit;
+use crate::fitting;
+use crate::message;
+use rorqual_digest::{Algorithm, Digest, digest};
+use rorqual_pipe::limits::{self, BLOCK_BYTES, buffers_needed};
+use rorqual_pipe::{Budget, BudgetError, Control, Error, Input, Kind, Pool};
+use std::io;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+const MEMORY_BYTES_DEFAULT: u64 = 256 << 20;
+
+/// A file of this size is worth all threads, where the algorithm can use them; smaller ones go side by side.
+const LARGE_BYTES: u64 = 16 << 20;
+
+/// The JSON of `hash` and `hash --check`.
+const SCHEMA: &str = "rorqual.hash/1";
+
+pub(crate) fn run(common: &Common, args: &HashArgs) -> Exit {
+    let hashing = match Hashing::new(common) {
+        Ok(hashing) => hashing,
+        Err(error) => return message::error(&error),
+    };
+    let start = Instant::now();
+    let exit = if args.check { check::run(&hashing, common, args) } else { print::run(&hashing, common, args) };
+    if common.stats {
+        crate::stats::print(start, hashing.memory_bytes, hashing.threads, &hashing.control, &hashing.pool);
+    }
+    exit
+}
+
+/// What all files of one run share.
+struct Hashing {
+    memory_bytes: u64,
+    threads: usize,
+    pool: Pool,
+    control: Control,
+    /// Held by the one file that has all threads.
+    large: Mutex<()>,
+}
+
+fn budget(threads: usize, memory_bytes: u64) -> Budget {
+    // One thread a file and one that reads ahead of it, or all threads on one file while the others wait for their turn.
+    let (started, buffers) = (2 * threads, buffers_needed(threads));
+    let mut budget = Budget::new(memory_bytes);
+    budget.reserve("program", limits::PROGRAM_BYTES);
+    budget.reserve(format!("{started} threads"), started as u64 * limits::THREAD_BYTES);
+    budget.reserve(format!("{buffers} blocks"), (buffers * BLOCK_BYTES) as u64);
+    budget
+}
+
+impl Hashing {
+    fn new(common: &Common) -> Result<Self, BudgetError> {
+        let memory_bytes = common.memory.unwrap_or(MEMORY_BYTES_DEFAULT);
+        let threads = fitting::threads(common, |threads| budget(threads, memory_bytes))?;
+        Ok(Self {
+            memory_bytes,
+            threads,
+            pool: Pool::new(BLOCK_BYTES, buffers_needed(threads)),
+            control: Control::with_rate_limit(common.limit_rate),
+            large: Mutex::new(()),
+        })
+    }
+
+    /// The digest of one file; `alone` says that there is no other.
+    fn file(&self, path: &Path, algorithm: Algorithm, alone: bool) -> Result<Digest, Error> {
+        let input = Input::open_stored(path)?;
+        let hash = |input, threads| digest(input, algorithm, &self.pool, &self.control, threads);
+        if alone {
+            return hash(input, self.threads);
+        }
+        if algorithm == Algorithm::Blake3 && input.is_file() && input.size_bytes().is_some_and(|size| size >= LARGE_BYTES) {
+            let _one = self.large.lock().unwrap_or_else(PoisonError::into_inner);
+            return hash(input, self.threads);
+        }
+        hash(input, 1)
+    }
+}
+
+/// A failure to print as an error that ends the run.
+fn print_failed(cause: io::Error) -> Error {
+    Error::io("standard output", "cannot write", cause)
+}
+
+/// How a run of files ended: a reader that closed the pipe has had enough.
+fn ended(result: Result<(), Error>, exit: Exit) -> Exit {
+    match result {
+        Ok(()) => exit,
+        Err(error) if error.kind() == Kind::Stopped => Exit::Done,
+        Err(error) => message::error(&error),
+    }
+}

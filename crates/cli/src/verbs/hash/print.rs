@@ -1,0 +1,130 @@
+//! Digests of files, printed in the order in which they were named.
+
+use super::{Hashing, SCHEMA, ended, print_failed};
+use crate::args::{Common, HashArgs};
+use crate::exit::Exit;
+use crate::message::{self, escaped};
+use crate::progress::Progress;
+use crate::verbs::count::or_stdin;
+use rorqual_digest::list::escape;
+use rorqual_digest::{Algorithm, Digest, Encoding};
+use rorqual_pipe::{Error, each};
+use serde_json::json;
+use std::io::{self, IsTerminal, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+pub(super) fn run(hashing: &Hashing, common: &Common, args: &HashArgs) -> Exit {
+    let files = or_stdin(&args.files);
+    let algorithm = args.algorithm.unwrap_or(Algorithm::Sha256);
+    let alone = files.len() == 1;
+    let workers = hashing.threads.min(files.len());
+    let mut printer = Printer { form: Form::of(args), encoding: args.encoding.into(), first: true };
+    let mut exit = Exit::Done;
+    let _progress = Progress::start(common.progress, &hashing.control, total_bytes(&files));
+    let hash = |_: &mut (), path: &PathBuf| (path.clone(), hashing.file(path, algorithm, alone));
+    let print = |(path, result): (PathBuf, Result<Digest, Error>)| {
+        if let Err(error) = &result {
+            exit = exit.max(message::error(error));
+        }
+        printer.file(&path, algorithm, &result).map_err(print_failed)
+    };
+    let result = each(files.iter(), &mut vec![(); workers], hash, print);
+    let result = result.and_then(|()| printer.end().map_err(print_failed));
+    ended(result, exit)
+}
+
+/// The size of all files, where each is a plain one.
+fn total_bytes(files: &[PathBuf]) -> Option<u64> {
+    let sizes = files.iter().map(|path| path.metadata().ok().filter(std::fs::Metadata::is_file).map(|metadata| metadata.len()));
+    sizes.sum()
+}
+
+#[derive(Clone, Copy)]
+enum Form {
+    /// As `sha256sum`; `terminal` keeps control characters from it.
+    Gnu {
+        terminal: bool,
+    },
+    Bsd {
+        terminal: bool,
+    },
+    /// Ended by NUL, names as they are.
+    Raw {
+        tag: bool,
+    },
+    Json,
+}
+
+impl Form {
+    fn of(args: &HashArgs) -> Self {
+        let terminal = io::stdout().is_terminal();
+        match (args.json, args.zero, args.tag) {
+            (true, _, _) => Self::Json,
+            (_, true, tag) => Self::Raw { tag },
+            (_, _, true) => Self::Bsd { terminal },
+            _ => Self::Gnu { terminal },
+        }
+    }
+}
+
+struct Printer {
+    form: Form,
+    encoding: Encoding,
+    first: bool,
+}
+
+impl Printer {
+    fn file(&mut self, path: &Path, algorithm: Algorithm, result: &Result<Digest, Error>) -> io::Result<()> {
+        match (self.form, result) {
+            (Form::Json, _) => self.json(path, algorithm, result),
+            (_, Err(_)) => Ok(()),
+            (_, Ok(digest)) => io::stdout().write_all(&self.line(path.as_os_str().as_bytes(), digest)),
+        }
+    }
+
+    fn line(&self, name: &[u8], digest: &Digest) -> Vec<u8> {
+        let (tag, end, terminal) = match self.form {
+            Form::Raw { tag } => (tag, b'\0', false),
+            Form::Bsd { terminal } => (true, b'\n', terminal),
+            Form::Gnu { terminal } => (false, b'\n', terminal),
+            Form::Json => (false, b'\n', false),
+        };
+        let (name, was_escaped) = if end == 0 { (name.into(), false) } else { escape(name) };
+        let name = if terminal { escaped(&String::from_utf8_lossy(&name)).into_bytes() } else { name.into_owned() };
+        let text = digest.encode(self.encoding);
+        let mut line = if was_escaped { vec![b'\\'] } else { Vec::new() };
+        if tag {
+            line.extend(format!("{} (", digest.algorithm().tag()).bytes());
+            line.extend(name);
+            line.extend(format!(") = {text}").bytes());
+        } else {
+            line.extend(format!("{text}  ").bytes());
+            line.extend(name);
+        }
+        line.push(end);
+        line
+    }
+
+    fn json(&mut self, path: &Path, algorithm: Algorithm, result: &Result<Digest, Error>) -> io::Result<()> {
+        let mut file = json!({"name": path.to_string_lossy(), "algorithm": algorithm.name()});
+        match result {
+            Ok(digest) => file["digest"] = json!(digest.encode(self.encoding)),
+            Err(error) => file["error"] = json!(error.to_string()),
+        }
+        let before = self.before_json();
+        writeln!(io::stdout(), "{before}{file}")
+    }
+
+    /// One document, printed as its parts come: what opens it before the first file, and a comma before the others.
+    fn before_json(&mut self) -> String {
+        if std::mem::take(&mut self.first) { format!("{{\"schema\":\"{SCHEMA}\",\"files\":[\n") } else { ",".to_owned() }
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        if matches!(self.form, Form::Json) {
+            writeln!(io::stdout(), "]}}")?;
+        }
+        io::stdout().flush()
+    }
+}

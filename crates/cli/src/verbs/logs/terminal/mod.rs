@@ -1,0 +1,269 @@
+//! The report as text, for looking at.
+
+mod plot;
+
+use super::shown;
+use super::time::show;
+use anstyle::{AnsiColor, Style};
+use rorqual_pipe::format_size;
+use rorqual_table::report::{Distinct, Panel, Percentiles, Report, Row, Sample, Samples, StatusRow};
+use std::io::{self, Write};
+
+const WIDTH_DEFAULT: usize = 100;
+const WIDTH_MIN: usize = 40;
+const WIDTH_MAX: usize = 160;
+
+/// Width of the share bars in the tables.
+const BAR: usize = 12;
+
+const LEFT_EIGHTHS: [char; 9] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'];
+
+/// Colour by meaning, in the order of the histogram's series.
+const CLASS_COLORS: [AnsiColor; 5] =
+    [AnsiColor::Cyan, AnsiColor::Blue, AnsiColor::Yellow, AnsiColor::Red, AnsiColor::BrightBlack];
+
+const BOLD: Style = Style::new().bold();
+const DIM: Style = Style::new().dimmed();
+
+/// Prints the whole report on stdout, with at most `top` rows in each table.
+pub(crate) fn print(report: &Report, top: usize) -> io::Result<()> {
+    let width = width();
+    let mut text = Vec::new();
+    header(&mut text, report)?;
+    if let Some(histogram) = &report.histogram {
+        plot::plot(&mut text, histogram, width)?;
+    }
+    status(&mut text, report, top, width)?;
+    for table in &report.panels {
+        panel(&mut text, table, width)?;
+    }
+    percentiles(&mut text, report)?;
+    flawed(&mut text, "Rejected lines", &report.rejects, width)?;
+    flawed(&mut text, "Repaired lines", &report.repairs, width)?;
+    footer(&mut text, report)?;
+    let mut out = anstream::stdout().lock();
+    out.write_all(&text)?;
+    out.flush()
+}
+
+/// The terminal's width, or what the environment says it is.
+fn width() -> usize {
+    let terminal = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
+    let told = || std::env::var("COLUMNS").ok()?.parse().ok();
+    terminal.or_else(told).unwrap_or(WIDTH_DEFAULT).clamp(WIDTH_MIN, WIDTH_MAX)
+}
+
+fn header(out: &mut impl Write, report: &Report) -> io::Result<()> {
+    for source in &report.sources {
+        let format = source.format.as_deref().unwrap_or("-");
+        let name = shown(&source.name, 60);
+        writeln!(out, "{BOLD}{name}{BOLD:#}  {format}  {}  {} lines", format_size(source.bytes), thousands(source.lines))?;
+        if let Some(error) = &source.error {
+            let error = shown(error, 200);
+            writeln!(out, "  {error}")?;
+        }
+    }
+    let lines = &report.lines;
+    if lines.total == 0 {
+        return writeln!(out, "no lines");
+    }
+    let mut parts = vec![format!("{} parsed", thousands(lines.parsed))];
+    for (count, what) in [
+        (lines.repaired, "of them repaired"),
+        (lines.rejected, "rejected"),
+        (lines.outside, "outside the time span"),
+        (lines.blank, "blank"),
+    ] {
+        if count > 0 {
+            parts.push(format!("{} {what}", thousands(count)));
+        }
+    }
+    writeln!(out, "{}", parts.join(", "))?;
+    if let Some(time) = report.time {
+        writeln!(
+            out,
+            "{} to {} UTC, {} sent, {} client{}",
+            show(time.first as i64),
+            show(time.last as i64),
+            size(report.bytes_sent),
+            distinct(report.clients),
+            if report.clients.distinct == 1 { "" } else { "s" }
+        )?;
+    }
+    Ok(())
+}
+
+fn status(out: &mut impl Write, report: &Report, top: usize, width: usize) -> io::Result<()> {
+    if report.status.is_empty() {
+        return Ok(());
+    }
+    let hits = report.status.iter().map(|row| row.hits).sum();
+    writeln!(out, "\n{BOLD}Status{BOLD:#}  {DIM}{} distinct{DIM:#}", thousands(report.status.len() as u64))?;
+    let rows: Vec<_> = report.status.iter().take(top).map(TableRow::of_status).collect();
+    table(out, hits, &rows, width)
+}
+
+fn panel(out: &mut impl Write, panel: &Panel, width: usize) -> io::Result<()> {
+    write!(out, "\n{BOLD}{}{BOLD:#}  {DIM}{} distinct", panel.title, distinct(panel.distinct))?;
+    if !panel.exact {
+        write!(out, ", counts marked ≈ may be too low by what is given")?;
+    }
+    writeln!(out, "{DIM:#}")?;
+    let rows: Vec<_> = panel.rows.iter().map(TableRow::of_panel).collect();
+    table(out, panel.hits, &rows, width)
+}
+
+struct TableRow<'a> {
+    hits: u64,
+    /// How many hits more there may be.
+    missing: u64,
+    bytes: u64,
+    value: &'a str,
+    style: Style,
+}
+
+impl<'a> TableRow<'a> {
+    fn of_status(row: &'a StatusRow) -> Self {
+        let class = match row.value.as_bytes().first() {
+            Some(b @ b'2'..=b'5') => usize::from(b - b'2'),
+            _ => 4,
+        };
+        let style = Style::new().fg_color(Some(CLASS_COLORS[class].into()));
+        Self { hits: row.hits, missing: 0, bytes: row.bytes, value: &row.value, style }
+    }
+
+    fn of_panel(row: &'a Row) -> Self {
+        Self { hits: row.hits, missing: row.hits_max - row.hits, bytes: row.bytes, value: &row.value, style: Style::new() }
+    }
+}
+
+/// Share, hits, bytes and value, in columns as wide as they need to be.
+fn table(out: &mut impl Write, total: u64, rows: &[TableRow<'_>], width: usize) -> io::Result<()> {
+    let missing = |row: &TableRow<'_>| if row.missing > 0 { format!(" ≈ +{}", thousands(row.missing)) } else { String::new() };
+    let widest = |text: &dyn Fn(&TableRow<'_>) -> String| rows.iter().map(|row| text(row).chars().count()).max().unwrap_or(0);
+    let hits_width = widest(&|row| thousands(row.hits)).max(11);
+    let missing_width = widest(&missing);
+    let bytes_width = widest(&|row| size(row.bytes)).max(9);
+    let value_width = width.saturating_sub(BAR + 13 + hits_width + missing_width + bytes_width).max(20);
+    for row in rows {
+        let share = row.hits as f64 / total.max(1) as f64;
+        let (hits, missing, bytes) = (thousands(row.hits), missing(row), size(row.bytes));
+        let value = shown(row.value, value_width);
+        let style = row.style;
+        writeln!(
+            out,
+            "{style}{:<BAR$} {:>5.1} % {hits:>hits_width$}{missing:<missing_width$} {bytes:>bytes_width$}  {value}{style:#}",
+            bar(share),
+            share * 100.0
+        )?;
+    }
+    Ok(())
+}
+
+fn bar(share: f64) -> String {
+    let eighths = (share * BAR as f64 * 8.0).round() as usize;
+    let mut bar: String = std::iter::repeat_n('█', (eighths / 8).min(BAR)).collect();
+    if eighths / 8 < BAR {
+        bar.push(LEFT_EIGHTHS[eighths % 8]);
+    }
+    bar
+}
+
+fn percentiles(out: &mut impl Write, report: &Report) -> io::Result<()> {
+    let set = &report.percentiles;
+    let mut rows = vec![["", "mean", "p50", "p90", "p95", "p99", "max"].map(str::to_owned)];
+    for (name, spread, is_time) in [
+        ("Response size", &set.bytes, false),
+        ("Request time", &set.request_time, true),
+        ("Upstream time", &set.upstream_time, true),
+    ] {
+        let Some(Percentiles { mean, p50, p90, p95, p99, max, .. }) = spread else { continue };
+        let number = |value: &f64| if is_time { seconds(*value) } else { format_size(*value as u64) };
+        rows.push([name.to_owned(), number(mean), number(p50), number(p90), number(p95), number(p99), number(max)]);
+    }
+    if rows.len() == 1 {
+        return Ok(());
+    }
+    writeln!(out, "\n{BOLD}Percentiles{BOLD:#}  {DIM}p50 to p99 ≈, at most 1 % too high{DIM:#}")?;
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (1..rows[0].len()).map(|column| width(column) + 2).collect();
+    for (index, row) in rows.iter().enumerate() {
+        let style = if index == 0 { DIM } else { Style::new() };
+        let cells = row[1..].iter().zip(&widths).map(|(cell, width)| format!("{cell:>width$}"));
+        writeln!(out, "{style}{:<13}{}{style:#}", row[0], cells.collect::<String>())?;
+    }
+    Ok(())
+}
+
+fn flawed(out: &mut impl Write, title: &str, flawed: &Samples, width: usize) -> io::Result<()> {
+    if flawed.count == 0 {
+        return Ok(());
+    }
+    writeln!(out, "\n{BOLD}{title}{BOLD:#}  {DIM}{}, for example:{DIM:#}", thousands(flawed.count))?;
+    for Sample { source, line, reason, text, .. } in &flawed.samples {
+        let place = shown(source, 40);
+        writeln!(out, "{place}:{line}: {reason}")?;
+        writeln!(out, "  {DIM}{}{DIM:#}", shown(text, width.saturating_sub(2)))?;
+    }
+    Ok(())
+}
+
+fn footer(out: &mut impl Write, report: &Report) -> io::Result<()> {
+    let stats = &report.stats;
+    let peak = stats.peak_bytes.map_or_else(|| "?".to_owned(), format_size);
+    writeln!(
+        out,
+        "\n{DIM}{} in {:.2} s, {}/s, {} threads, peak memory {peak} of {}{DIM:#}",
+        format_size(stats.bytes),
+        stats.seconds,
+        format_size(stats.bytes_per_second as u64),
+        stats.threads,
+        format_size(stats.memory_max_bytes)
+    )
+}
+
+/// A sum of sizes; one that is more than a number can hold stays at the most.
+fn size(bytes: u64) -> String {
+    if bytes == u64::MAX { format!("≥ {}", format_size(bytes)) } else { format_size(bytes) }
+}
+
+fn distinct(distinct: Distinct) -> String {
+    if distinct.exact {
+        thousands(distinct.distinct)
+    } else {
+        format!("≈ {} ±{:.1} %", thousands(distinct.distinct), distinct.error * 100.0)
+    }
+}
+
+fn seconds(value: f64) -> String {
+    match value {
+        v if v >= 1.0 => format!("{v:.2} s"),
+        v if v >= 1e-3 => format!("{:.1} ms", v * 1e3),
+        v => format!("{:.0} µs", v * 1e6),
+    }
+}
+
+/// `6794000` as `6,794,000`.
+fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_thousands() {
+        for (number, text) in [(0, "0"), (999, "999"), (1_000, "1,000"), (6_794_000, "6,794,000")] {
+            assert_eq!(thousands(number), text);
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! The histogram: lines over time, a column of blocks for each stretch of time, and the axis below.
+// Columns and buckets are far below 2^63.
+#![allow(clippy::cast_possible_wrap)]
+
+use super::{BOLD, CLASS_COLORS, DIM, thousands};
+use crate::verbs::logs::time::{format, show_width};
+use anstyle::Style;
+use rorqual_table::report::Histogram;
+use std::io::{self, Write};
+
+/// Rows of the histogram.
+const HEIGHT: usize = 8;
+
+/// Columns left of the histogram, for its scale.
+const SCALE: usize = 11;
+
+/// Columns from one label of the axis to the next: a date, a time and a gap.
+const LABEL_EVERY: usize = 22;
+
+const EIGHTHS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+const MINUTE: i64 = 60;
+const HOUR: i64 = 60 * MINUTE;
+const DAY: i64 = 24 * HOUR;
+
+/// Stretches of time that people think in, in seconds, for one column.
+#[rustfmt::skip]
+const SPANS: [i64; 30] = [
+    1, 2, 5, 10, 15, 20, 30,
+    MINUTE, 2 * MINUTE, 5 * MINUTE, 10 * MINUTE, 15 * MINUTE, 20 * MINUTE, 30 * MINUTE,
+    HOUR, 2 * HOUR, 3 * HOUR, 4 * HOUR, 6 * HOUR, 8 * HOUR, 12 * HOUR,
+    DAY, 2 * DAY, 7 * DAY, 14 * DAY, 28 * DAY, 84 * DAY, 168 * DAY, 336 * DAY, 1_680 * DAY,
+];
+
+/// Hits by class for each column, and the time that the columns stand for.
+struct Columns {
+    start: i64,
+    span: i64,
+    hits: Vec<Vec<u64>>,
+}
+
+pub(super) fn plot(out: &mut impl Write, histogram: &Histogram, width: usize) -> io::Result<()> {
+    let Some(columns) = columns(histogram, width.saturating_sub(SCALE).max(10)) else { return Ok(()) };
+    let highest = columns.hits.iter().map(|column| column.iter().sum::<u64>()).max().unwrap_or(0).max(1);
+    let legend: Vec<String> = histogram
+        .series
+        .iter()
+        .zip(CLASS_COLORS)
+        .filter(|(series, _)| series.hits.iter().any(|hits| *hits > 0))
+        .map(|(series, color)| {
+            let style = Style::new().fg_color(Some(color.into()));
+            format!("{style}█{style:#} {}", series.class)
+        })
+        .collect();
+    writeln!(out, "\n{BOLD}Requests per {}{BOLD:#}   {}", show_width(columns.span), legend.join("  "))?;
+    for row in (0..HEIGHT).rev() {
+        let label = if row == HEIGHT - 1 { thousands(highest) } else { String::new() };
+        write!(out, "{DIM}{label:>width$}{DIM:#} ", width = SCALE - 1)?;
+        let mut line = String::new();
+        for column in &columns.hits {
+            cell(&mut line, column, row, highest);
+        }
+        writeln!(out, "{}", line.trim_end())?;
+    }
+    let axis = axis(&columns, width);
+    writeln!(out, "{DIM}{axis}{DIM:#}")
+}
+
+/// The buckets joined into at most `columns_max` columns, which begin at round times.
+fn columns(histogram: &Histogram, columns_max: usize) -> Option<Columns> {
+    let (&first, &last) = (histogram.at.first()?, histogram.at.last()?);
+    let bucket = histogram.bucket_seconds;
+    let count = |span: i64| (last.div_euclid(span) - first.div_euclid(span) + 1) as usize;
+    let round = SPANS.into_iter().find(|span| span % bucket == 0 && count(*span) <= columns_max);
+    let span = round.unwrap_or_else(|| bucket * ((last - first) / bucket / (columns_max as i64 - 1).max(1) + 1));
+    let start = first.div_euclid(span) * span;
+    let mut hits = vec![vec![0; histogram.series.len()]; count(span)];
+    for (index, at) in histogram.at.iter().enumerate() {
+        let column = &mut hits[((at - start) / span) as usize];
+        for (sum, series) in column.iter_mut().zip(&histogram.series) {
+            *sum += series.hits[index];
+        }
+    }
+    Some(Columns { start, span, hits })
+}
+
+/// One character: how much of this row the column fills, in the colour of the class that fills most of it.
+fn cell(line: &mut String, column: &[u64], row: usize, highest: u64) {
+    let unit = highest as f64 / HEIGHT as f64;
+    let (low, high) = (row as f64 * unit, (row + 1) as f64 * unit);
+    let total = column.iter().sum::<u64>() as f64;
+    // A column with anything in it shows at least the thinnest block.
+    let mut eighths = ((total.min(high) - low) / unit * 8.0).round().max(0.0) as usize;
+    if row == 0 && total > 0.0 {
+        eighths = eighths.max(1);
+    }
+    if eighths == 0 {
+        line.push(' ');
+        return;
+    }
+    let mut bottom = 0.0;
+    let mut best = (0.0, 0);
+    for (class, hits) in column.iter().enumerate() {
+        let top = bottom + *hits as f64;
+        let overlap = top.min(high) - f64::max(bottom, low);
+        if overlap > best.0 {
+            best = (overlap, class);
+        }
+        bottom = top;
+    }
+    let style = Style::new().fg_color(Some(CLASS_COLORS[best.1].into()));
+    line.push_str(&format!("{style}{}{style:#}", EIGHTHS[eighths.min(8)]));
+}
+
+/// A label below every 22nd column, with as much of the date as tells it from its neighbours; no label is cut.
+fn axis(columns: &Columns, width: usize) -> String {
+    let step = columns.span * LABEL_EVERY as i64;
+    let mut line = " ".repeat(SCALE);
+    for column in (0..columns.hits.len()).step_by(LABEL_EVERY) {
+        let is_first = column == 0;
+        let label = format!("╵{}", format(columns.start + column as i64 * columns.span, pattern(step, is_first)));
+        if is_first || SCALE + column + label.chars().count() <= width {
+            let padding = (SCALE + column).saturating_sub(line.chars().count());
+            line.push_str(&" ".repeat(padding));
+            line.push_str(&label);
+        }
+    }
+    line
+}
+
+fn pattern(step: i64, is_first: bool) -> &'static str {
+    match step {
+        step if step >= 366 * DAY => "%Y",
+        step if step >= 31 * DAY => "%Y-%m",
+        step if step >= 7 * DAY || step % DAY == 0 => "%Y-%m-%d",
+        step if step >= 20 * MINUTE => "%Y-%m-%d %H:%M",
+        _ if is_first => "%Y-%m-%d %H:%M:%S",
+        _ => "%H:%M:%S",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rorqual_table::report::Series;
+
+    fn histogram(bucket_seconds: i64, at: Vec<i64>) -> Histogram {
+        let series = vec![Series { class: "2xx", hits: vec![1; at.len()] }];
+        Histogram { bucket_seconds, finest_seconds: 1, at, series }
+    }
+
+    #[test]
+    fn the_highest_column_fills_the_plot_and_a_lonely_hit_shows() {
+        let column = |hits| vec![hits, 0, 0, 0, 0];
+        let drawn = |hits, row| {
+            let mut line = String::new();
+            cell(&mut line, &column(hits), row, 8_000);
+            anstream::adapter::strip_str(&line).to_string()
+        };
+        assert_eq!((drawn(8_000, 7), drawn(8_000, 0)), ("█".to_owned(), "█".to_owned()));
+        assert_eq!((drawn(1, 0), drawn(1, 1), drawn(0, 0)), ("▁".to_owned(), " ".to_owned(), " ".to_owned()));
+    }
+
+    #[test]
+    fn any_stretch_of_time_fits_with_labels_that_differ() {
+        // From two seconds to all that a calendar has, from 1990 on and from its start.
+        for start in [631_152_000, -62_135_596_800] {
+            for exponent in 1..=38 {
+                let end: i64 = (start + (1i64 << exponent)).min(253_402_300_799);
+                let histogram = histogram(1, vec![start, end]);
+                for width in [40, 80, 200] {
+                    let columns = columns(&histogram, width - SCALE).expect("it has buckets");
+                    let count = columns.hits.len();
+                    assert!(count <= width - SCALE && count > 1, "{count} columns of {} s", columns.span);
+                    assert_eq!(columns.hits.iter().flatten().sum::<u64>(), 2);
+                    let axis = axis(&columns, width);
+                    assert!(axis.chars().count() <= width, "{axis}");
+                    let mut labels: Vec<&str> = axis.split('╵').skip(1).map(str::trim).collect();
+                    let all = labels.len();
+                    labels.dedup();
+                    assert_eq!(labels.len(), all, "{axis}");
+                    assert!(labels[0].len() >= 4 && !labels[0].contains('?'), "the year is told: {axis}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn columns_are_round_stretches_of_time() {
+        let day = |number: i64| 1_735_689_600 + number * DAY;
+        for (bucket, last, width, span, count) in [
+            (HOUR, day(4), 100, HOUR, 97),
+            (HOUR, day(4), 90, 2 * HOUR, 49),
+            (6 * HOUR, day(90), 80, 2 * DAY, 46),
+            (DAY, day(3_650), 100, 84 * DAY, 44),
+        ] {
+            let columns = columns(&histogram(bucket, vec![day(0), last]), width).expect("it has buckets");
+            assert_eq!((columns.span, columns.hits.len()), (span, count));
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! `rorqual store get` and `path`: an entry's bytes, and where they are.
+
+use super::session::{Session, lease_json, print_failed, terms, time};
+use crate::args::LeaseArgs;
+use crate::exit::Exit;
+use crate::message;
+use crate::progress::Progress;
+use crate::whole_file::{self, folder_of};
+use rorqual_pipe::{Error, Kind};
+use rorqual_store::{Reader, Store};
+use serde_json::json;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::AsFd;
+use std::path::Path;
+
+/// How much is copied between two looks at Ctrl-C. The kernel copies: none of it passes through our memory.
+const STEP_BYTES: u64 = 4 << 20;
+
+pub(super) fn get(session: &Session, key: &str, output: Option<&Path>, verify: bool, lease: &LeaseArgs) -> Result<Exit, Error> {
+    let output = output.filter(|path| path.as_os_str() != "-");
+    if session.json && output.is_none() {
+        return Err(Error::new(Kind::Limit, "--json", "the bytes go to standard output; give -o FILE"));
+    }
+    let store = session.open()?;
+    let Some(reader) = open(session, &store, key, lease)? else { return Ok(Exit::Not) };
+    if verify && !sound(session, &store, &reader)? {
+        message::note(&format!("{}: the bytes have another digest; nothing was written", reader.digest));
+        return Ok(Exit::Not);
+    }
+    match output {
+        Some(path) => write_file(session, &reader, path)?,
+        None => write_stdout(session, &reader)?,
+    }
+    report(session, &reader)?;
+    Ok(Exit::Done)
+}
+
+fn open(session: &Session, store: &Store, key: &str, lease: &LeaseArgs) -> Result<Option<Reader>, Error> {
+    let Some(digest) = session.find(store, key)? else { return Ok(None) };
+    let reader = store.get(&digest, terms(lease).as_ref())?;
+    if reader.is_none() {
+        message::note(&format!("{key}: was evicted just now"));
+    }
+    Ok(reader)
+}
+
+fn sound(session: &Session, store: &Store, reader: &Reader) -> Result<bool, Error> {
+    let _progress = Progress::start(session.progress, &session.control, Some(2 * reader.bytes));
+    store.verify_reader(reader, &session.pool, &session.control)
+}
+
+fn report(session: &Session, reader: &Reader) -> Result<(), Error> {
+    let lease = reader.lease.as_ref();
+    if session.json {
+        let object = json!({
+            "schema": "rorqual.store.get/1", "digest": reader.digest.to_string(), "bytes": reader.bytes, "lease": lease.map(lease_json),
+        });
+        return session.say(&object, String::new);
+    }
+    if let Some(lease) = lease {
+        message::note(&format!("lease {} until {}", lease.id, time(lease.expires_ms)));
+    }
+    Ok(())
+}
+
+fn write_stdout(session: &Session, reader: &Reader) -> Result<(), Error> {
+    let mut out = File::from(io::stdout().as_fd().try_clone_to_owned().map_err(print_failed)?);
+    copy(session, reader, &mut out, print_failed)
+}
+
+/// Writes a file without a name, and puts it in place when it is on the disk.
+fn write_file(session: &Session, reader: &Reader, path: &Path) -> Result<(), Error> {
+    let name = path.to_string_lossy();
+    let failed = |cause| Error::io(&*name, "cannot write", cause);
+    if whole_file::is_no_file(path) {
+        return Err(Error::new(Kind::Io, &*name, "is there and is no plain file"));
+    }
+    let (mut file, place) = whole_file::create(path).map_err(failed)?;
+    if reader.reflink(&file) {
+        session.control.stored(reader.bytes);
+        session.control.decoded(reader.bytes);
+    } else {
+        copy(session, reader, &mut file, failed)?;
+    }
+    if session.settings.fsync {
+        file.sync_all().map_err(failed)?;
+    }
+    place.put(&file).map_err(failed)?;
+    let folder = folder_of(path);
+    if session.settings.fsync { File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed) } else { Ok(()) }
+}
+
+fn copy(session: &Session, reader: &Reader, target: &mut File, failed: impl Fn(io::Error) -> Error) -> Result<(), Error> {
+    let control = &session.control;
+    let _progress = Progress::start(session.progress, control, Some(control.stored_bytes() + reader.bytes));
+    let mut copied = 0;
+    while copied < reader.bytes {
+        if control.stopped() {
+            return Err(Error::new(Kind::Stopped, reader.digest.to_string(), "stopped before its end").at(copied));
+        }
+        let step = io::copy(&mut (&reader.file).take(STEP_BYTES), target).map_err(&failed)?;
+        if step == 0 {
+            return Err(Error::new(Kind::Truncated, reader.digest.to_string(), "the entry's file was cut meanwhile").at(copied));
+        }
+        copied += step;
+        control.stored(step);
+        control.decoded(step);
+    }
+    Ok(())
+}
+
+pub(super) fn path(session: &Session, key: &str, lease: &LeaseArgs) -> Result<Exit, Error> {
+    let store = session.open()?;
+    // Opened, so that a path is only printed of what can be read, and this counts as a use.
+    let Some(reader) = open(session, &store, key, lease)? else { return Ok(Exit::Not) };
+    let path = store.path(&reader.digest);
+    let path = std::path::absolute(&path).map_err(|cause| Error::io(path.to_string_lossy(), "cannot tell where it is", cause))?;
+    let object = json!({
+        "schema": "rorqual.store.path/1",
+        "digest": reader.digest.to_string(),
+        "bytes": reader.bytes,
+        "path": path.to_string_lossy(),
+        "lease": reader.lease.as_ref().map(lease_json),
+    });
+    session.say(&object, || match &reader.lease {
+        Some(lease) => format!("{}\t{}", path.display(), lease.id),
+        None => path.display().to_string(),
+    })?;
+    Ok(Exit::Done)
+}

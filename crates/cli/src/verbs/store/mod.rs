@@ -1,0 +1,76 @@
+//! `rorqual store`
+
+mod copy;
+mod house;
+mod lease;
+mod list;
+mod put;
+pub(crate) mod session;
+
+use crate::args::{Addressing, Common, StoreArgs, StoreCommand};
+use crate::exit::Exit;
+use crate::interrupt::stop_on_interrupt;
+use crate::message;
+use rorqual_digest::Algorithm;
+use rorqual_pipe::{Error, Kind};
+use rorqual_store::Store;
+use serde_json::json;
+use session::Session;
+
+pub(crate) fn run(common: &Common, args: &StoreArgs) -> Exit {
+    let session = match Session::new(common, args) {
+        Ok(session) => session,
+        Err(refusal) => return message::error(&refusal),
+    };
+    stop_on_interrupt(&session.control);
+    let exit = match dispatch(&session, &args.command) {
+        Ok(exit) => exit,
+        Err(error) => failed(&session, &error),
+    };
+    if common.stats {
+        crate::stats::print(session.start, session.memory_bytes, session.threads, &session.control, &session.pool);
+    }
+    exit
+}
+
+fn dispatch(session: &Session, command: &StoreCommand) -> Result<Exit, Error> {
+    match command {
+        StoreCommand::Init { algorithm, max_size } => init(session, *algorithm, *max_size),
+        StoreCommand::Put { file, name, lease } => put::put(session, file, name.as_deref(), lease),
+        StoreCommand::Get { key, output, verify, lease } => copy::get(session, key, output.as_deref(), *verify, lease),
+        StoreCommand::Path { key, lease } => copy::path(session, key, lease),
+        StoreCommand::Ls => list::entries(session),
+        StoreCommand::Rm { keys, force } => house::remove(session, keys, *force),
+        StoreCommand::Gc { rebuild, max_size } => house::gc(session, *rebuild, *max_size),
+        StoreCommand::Verify { repair } => house::verify(session, *repair),
+        StoreCommand::Stat { key: None } => list::usage(session),
+        StoreCommand::Stat { key: Some(key) } => list::entry(session, key),
+        StoreCommand::Lease { command } => lease::lease(session, command),
+    }
+}
+
+/// The end after an error: Ctrl-C and a reader who had enough are none.
+fn failed(session: &Session, error: &Error) -> Exit {
+    match error.kind() {
+        Kind::Stopped if session.control.stopped() => {
+            message::note(error);
+            Exit::Interrupted
+        }
+        Kind::Stopped => Exit::Done,
+        _ => message::error(error),
+    }
+}
+
+fn init(session: &Session, algorithm: Option<Addressing>, max_size: Option<u64>) -> Result<Exit, Error> {
+    let algorithm = algorithm.map(|algorithm| match algorithm {
+        Addressing::Sha256 => Algorithm::Sha256,
+        Addressing::Blake3 => Algorithm::Blake3,
+    });
+    let usage = Store::init(&session.settings, algorithm, max_size)?.usage()?;
+    let dir = session.settings.dir.display().to_string();
+    let object = json!({
+        "schema": "rorqual.store.init/1", "dir": dir, "algorithm": usage.algorithm.name(), "bytes_max": usage.bytes_max,
+    });
+    session.say(&object, || dir.clone())?;
+    Ok(Exit::Done)
+}

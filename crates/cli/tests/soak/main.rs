@@ -1,0 +1,97 @@
+//! `make soak`: all operations of the libraries side by side in one long-lived process, with faults among them, and a real
+//! `rorqual serve` beside it. Afterwards nothing may be left: no descriptor, thread, temporary file, buffer, or memory.
+//!
+//! A test of its own, and not one of `it`: what it counts belongs to its process. Run by `cargo test` it takes seconds;
+//! `make soak` gives it minutes or hours and keeps what it saw as a plot.
+#![allow(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a test, and printing is its report"
+)]
+
+#[allow(dead_code, reason = "made for other tests as well")]
+#[path = "../it/client.rs"]
+mod client;
+#[allow(dead_code, reason = "made for other tests as well")]
+#[path = "../it/common.rs"]
+mod common;
+
+mod checks;
+mod leak;
+mod options;
+mod process;
+mod record;
+mod recorder;
+mod samples;
+mod serve;
+mod work;
+
+use checks::{Check, Rest};
+use options::Options;
+use process::Sampler;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+use work::Kit;
+
+/// Workers that want to run operations. More than may, so that some wait at the gate.
+const WORKERS: u64 = 6;
+
+/// Of the time that is for warming up, at most this much: caches and arenas have their size by then.
+const WARM_UP_MAX: Duration = Duration::from_secs(60);
+
+fn main() -> ExitCode {
+    let options = match Options::parse(std::env::args().skip(1)) {
+        Ok(Some(options)) => options,
+        Ok(None) => return ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("soak: {error}\n{}", options::USAGE);
+            return ExitCode::from(2);
+        }
+    };
+    let sound = soak(&options) && (options.given || leak::is_found());
+    if sound { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn soak(options: &Options) -> bool {
+    println!("soak: {} s, seed {} (--seconds, --minutes, --seed)", options.time.as_secs_f64(), options.seed);
+    let recorder = recorder::install();
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let kit = Kit::new(options.seed, folder.path(), options.fast);
+    let server = serve::Serve::start();
+    let sampler = Sampler::start(options.time, server.id());
+    let warm_up = (options.time / 3).min(WARM_UP_MAX);
+
+    let started = Instant::now();
+    phase(&kit, &server, started + warm_up, 0);
+    let before = Rest::of(&kit, &server);
+    sampler.mark("at rest");
+    let warm = kit.tallies.total();
+    let end = started + options.time;
+    phase(&kit, &server, end, WORKERS);
+    let leaked = options.leak.then(|| leak::everything(&kit));
+    let after = Rest::of(&kit, &server);
+    let series = sampler.stop();
+
+    let mut found = checks::leftovers(&before, &after);
+    found.extend(checks::of_work(&kit, &recorder));
+    found.extend(kit.finish());
+    drop(leaked);
+    record::print(&kit.tallies, &recorder, warm);
+    if let Some(path) = &options.json {
+        record::write(path, options, &kit.tallies, &series, &found);
+    }
+    found.iter().for_each(Check::print);
+    found.iter().all(|check| check.ok)
+}
+
+/// All workers until `deadline`; when this returns, no operation is under way.
+fn phase(kit: &Kit, server: &serve::Serve, deadline: Instant, first: u64) {
+    std::thread::scope(|scope| {
+        for worker in first..first + WORKERS {
+            scope.spawn(move || kit.work(worker, deadline));
+        }
+        scope.spawn(|| server.work(kit, first, deadline));
+    });
+}

@@ -1,0 +1,43 @@
+//! Checksums of files and streams.
+
+use super::{Kit, Mishap, Outcome, THREADS, judge, stored};
+use rorqual_digest::{Algorithm, Encoding, digest};
+use rorqual_pipe::{Control, Input};
+use rorqual_testkit::generate::Random;
+use std::io::Cursor;
+
+/// In the order of the sample's truths.
+const ALGORITHMS: [Algorithm; 4] = [Algorithm::Sha256, Algorithm::Sha512, Algorithm::Sha1, Algorithm::Md5];
+
+pub(super) fn once(kit: &Kit, random: &mut Random) -> Outcome {
+    if random.below(ALGORITHMS.len() + 1) == ALGORITHMS.len() { blake3(kit, random) } else { known(kit, random) }
+}
+
+/// Against what `sha256sum` and its like say of the file.
+fn known(kit: &Kit, random: &mut Random) -> Outcome {
+    let (sample, control) = (kit.sample(random), Control::default());
+    let mishap = match Kit::mishap(random) {
+        // A digest is told when all is over: there is no pipe to close.
+        Mishap::Close => Mishap::None,
+        other => other,
+    };
+    let which = random.below(ALGORITHMS.len());
+    // As it is stored: a digest is never of what is in an encoding.
+    let input = stored(sample, mishap, &control, random);
+    let result = digest(input, ALGORITHMS[which], &kit.pool, &control, 1 + random.below(THREADS));
+    let right = result.as_ref().is_ok_and(|digest| digest.encode(Encoding::Hex) == sample.digests[which]);
+    judge(mishap, result.as_ref().err(), control.stopped(), right, sample)
+}
+
+/// No other program here knows BLAKE3: the tree of the file by all threads against the stream by one.
+fn blake3(kit: &Kit, random: &mut Random) -> Outcome {
+    let (sample, control) = (kit.sample(random), Control::default());
+    let file = Input::open_stored(&sample.path).expect("it is there");
+    let stream = Input::from_reader("soak", Box::new(Cursor::new(sample.bytes.clone())));
+    let tree = digest(file, Algorithm::Blake3, &kit.pool, &control, THREADS);
+    let line = digest(stream, Algorithm::Blake3, &kit.pool, &control, 1);
+    match (tree, line) {
+        (Ok(tree), Ok(line)) if tree.as_bytes() == line.as_bytes() => Outcome::Done,
+        (tree, line) => Outcome::wrong(format!("BLAKE3: {tree:?} of the file, {line:?} of the stream"), sample),
+    }
+}

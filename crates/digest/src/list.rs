@@ -1,0 +1,210 @@
+//! Lists of checksums, as `sha256sum` and BSD's `sha256` write and read them. Names are bytes, as the system has them.
+//!
+//! | line | is |
+//! |---|---|
+//! | `DIGEST  NAME`, `DIGEST *NAME` | GNU's form; `*` says that the file was read as binary, which is all one here |
+//! | `DIGEST NAME` | `md5 -r`'s form, in lists whose first line of this kind has it |
+//! | `SHA256 (NAME) = DIGEST` | BSD's form; OpenSSL's, without the blanks, as well |
+//! | `\DIGEST  NAME`, `\SHA256 (NAME) = DIGEST` | the same with `\n`, `\r` and `\\` in the name for a newline, a return and a backslash |
+//! | `# …`, an empty line | nothing |
+
+use crate::limits::LIST_LINE_BYTES_MAX;
+use crate::{Algorithm, Digest};
+use std::borrow::Cow;
+use std::io::{self, BufRead};
+
+/// A line of a list, understood.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Line {
+    /// The digest that a file should have.
+    Entry {
+        /// Computed by whoever made the list.
+        digest: Digest,
+        /// The file's name.
+        name: Vec<u8>,
+    },
+    /// A comment or an empty line.
+    Nothing,
+    /// None of the forms, or longer than [`LIST_LINE_BYTES_MAX`].
+    Improper,
+}
+
+/// Reads the lines of one list.
+#[derive(Debug, Clone)]
+pub struct Parser {
+    algorithm: Option<Algorithm>,
+    /// Whether one blank stands between digest and name; unknown until a line has shown it.
+    one_blank: Option<bool>,
+}
+
+impl Parser {
+    /// A parser of lines of `algorithm`; `None` takes any, known by the tag or the digest's length. BLAKE3's digests have the length of
+    /// SHA-256's, which they are then taken for where there is no tag.
+    #[must_use]
+    pub fn new(algorithm: Option<Algorithm>) -> Self {
+        Self { algorithm, one_blank: None }
+    }
+
+    /// Reads one line, given without its newline.
+    pub fn line(&mut self, line: &[u8]) -> Line {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        if line.is_empty() || line.starts_with(b"#") {
+            return Line::Nothing;
+        }
+        self.entry(line.trim_ascii_start()).map_or(Line::Improper, |(digest, name)| Line::Entry { digest, name })
+    }
+
+    fn entry(&mut self, line: &[u8]) -> Option<(Digest, Vec<u8>)> {
+        let (escaped, line) = line.strip_prefix(b"\\").map_or((false, line), |rest| (true, rest));
+        let (digest, name) = match tagged(line) {
+            Some((algorithm, digest, name)) => (self.wanted(algorithm)?.digest(digest)?, name),
+            None => self.untagged(line)?,
+        };
+        let name = if escaped { unescape(name)? } else { name.to_vec() };
+        // No file has a name with a NUL in it.
+        (!name.is_empty() && !name.contains(&0)).then_some((digest, name))
+    }
+
+    /// A digest of this algorithm is wanted here.
+    fn wanted(&self, algorithm: Algorithm) -> Option<Tagged> {
+        self.algorithm.is_none_or(|only| only == algorithm).then_some(Tagged(algorithm))
+    }
+
+    fn untagged<'a>(&mut self, line: &'a [u8]) -> Option<(Digest, &'a [u8])> {
+        let end = line.iter().position(|byte| matches!(byte, b' ' | b'\t'))?;
+        let digest = self.guess(std::str::from_utf8(&line[..end]).ok()?)?;
+        let rest = &line[end + 1..];
+        let two = rest.len() > 1 && matches!(rest[0], b' ' | b'*');
+        match (two, self.one_blank) {
+            (false, Some(false)) => return None,
+            (false, _) => self.one_blank = Some(true),
+            (true, Some(true)) => {}
+            (true, _) => {
+                self.one_blank = Some(false);
+                return Some((digest, &rest[1..]));
+            }
+        }
+        Some((digest, rest))
+    }
+
+    fn guess(&self, text: &str) -> Option<Digest> {
+        if let Some(algorithm) = self.algorithm {
+            return Digest::parse(algorithm, text);
+        }
+        // Base32 of SHA-1 is as long as hexadecimal of MD5, and may consist of the same digits: hexadecimal is the rule.
+        let hex = Algorithm::ALL.into_iter().find(|algorithm| 2 * algorithm.digest_bytes() == text.len());
+        let hex = hex.and_then(|algorithm| Digest::parse(algorithm, text));
+        hex.or_else(|| Algorithm::ALL.into_iter().find_map(|algorithm| Digest::parse(algorithm, text)))
+    }
+}
+
+struct Tagged(Algorithm);
+
+impl Tagged {
+    fn digest(&self, text: &[u8]) -> Option<Digest> {
+        Digest::parse(self.0, std::str::from_utf8(text).ok()?)
+    }
+}
+
+/// Algorithm, digest and name of a line in BSD's form. The name ends at the last parenthesis.
+fn tagged(line: &[u8]) -> Option<(Algorithm, &[u8], &[u8])> {
+    let (algorithm, rest) = Algorithm::ALL.into_iter().find_map(|algorithm| {
+        let rest = line.strip_prefix(algorithm.tag().as_bytes())?;
+        Some((algorithm, rest.strip_prefix(b" ").unwrap_or(rest).strip_prefix(b"(")?))
+    })?;
+    let end = rest.iter().rposition(|byte| *byte == b')')?;
+    let digest = rest[end + 1..].trim_ascii_start().strip_prefix(b"=")?;
+    Some((algorithm, digest.trim_ascii_start(), &rest[..end]))
+}
+
+fn unescape(name: &[u8]) -> Option<Vec<u8>> {
+    let mut plain = Vec::with_capacity(name.len());
+    let mut bytes = name.iter();
+    while let Some(byte) = bytes.next() {
+        plain.push(match byte {
+            b'\\' => match bytes.next()? {
+                b'n' => b'\n',
+                b'r' => b'\r',
+                b'\\' => b'\\',
+                _ => return None,
+            },
+            other => *other,
+        });
+    }
+    Some(plain)
+}
+
+/// A name as a list has it, and whether it was escaped, which a backslash at the line's start says.
+#[must_use]
+pub fn escape(name: &[u8]) -> (Cow<'_, [u8]>, bool) {
+    if !name.iter().any(|byte| matches!(byte, b'\n' | b'\r' | b'\\')) {
+        return (Cow::Borrowed(name), false);
+    }
+    let mut escaped = Vec::with_capacity(name.len() + 8);
+    for byte in name {
+        match byte {
+            b'\n' => escaped.extend(b"\\n"),
+            b'\r' => escaped.extend(b"\\r"),
+            b'\\' => escaped.extend(b"\\\\"),
+            other => escaped.push(*other),
+        }
+    }
+    (Cow::Owned(escaped), true)
+}
+
+/// The lines of a list, numbered from 1, in constant memory.
+#[derive(Debug)]
+pub struct Lines<R> {
+    input: R,
+    parser: Parser,
+    number: u64,
+    buffer: Vec<u8>,
+}
+
+impl<R: BufRead> Lines<R> {
+    /// The lines of `input` as `parser` understands them.
+    pub fn new(input: R, parser: Parser) -> Self {
+        Self { input, parser, number: 0, buffer: Vec::new() }
+    }
+
+    /// The next line into the buffer, of one that is too long the head; `None` at the end, otherwise whether it is whole.
+    fn read(&mut self) -> io::Result<Option<bool>> {
+        self.buffer.clear();
+        let (mut any, mut whole) = (false, true);
+        loop {
+            let available = match self.input.fill_buf() {
+                Ok(available) => available,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            };
+            if available.is_empty() {
+                return Ok(any.then_some(whole));
+            }
+            any = true;
+            let newline = available.iter().position(|byte| *byte == b'\n');
+            let piece = &available[..newline.unwrap_or(available.len())];
+            let room = LIST_LINE_BYTES_MAX - self.buffer.len();
+            whole &= piece.len() <= room;
+            self.buffer.extend_from_slice(&piece[..piece.len().min(room)]);
+            let taken = piece.len() + usize::from(newline.is_some());
+            self.input.consume(taken);
+            if newline.is_some() {
+                return Ok(Some(whole));
+            }
+        }
+    }
+}
+
+impl<R: BufRead> Iterator for Lines<R> {
+    type Item = io::Result<(u64, Line)>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let whole = match self.read() {
+            Ok(whole) => whole?,
+            Err(error) => return Some(Err(error)),
+        };
+        self.number += 1;
+        let line = if whole { self.parser.line(&self.buffer) } else { Line::Improper };
+        Some(Ok((self.number, line)))
+    }
+}

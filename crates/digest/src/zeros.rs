@@ -1,0 +1,13 @@
+//! The bytes of a hole in a sparse file, without reading or making them.
+
+use rorqual_pipe::limits::BLOCK_BYTES;
+
+/// Never touched but by reading, so that it is the system's one page of zeros many times over.
+static ZEROS: [u8; BLOCK_BYTES] = [0; BLOCK_BYTES];
+
+/// `length` zeros in pieces.
+pub(crate) fn zeros(length: u64) -> impl Iterator<Item = &'static [u8]> {
+    let whole = length / BLOCK_BYTES as u64;
+    let rest = &ZEROS[..(length % BLOCK_BYTES as u64) as usize];
+    (0..whole).map(|_| &ZEROS[..]).chain((!rest.is_empty()).then_some(rest))
+}

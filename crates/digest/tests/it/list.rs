@@ -1,0 +1,94 @@
+//! Lists of checksums: each form by hand, and any name there and back.
+
+use proptest::prelude::*;
+use rorqual_digest::limits::LIST_LINE_BYTES_MAX;
+use rorqual_digest::list::{Line, Lines, Parser, escape};
+use rorqual_digest::{Algorithm, Digest, Encoding};
+
+const ABC: &str = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+
+fn entry(algorithm: Algorithm, digest: &str, name: &[u8]) -> Line {
+    Line::Entry { digest: Digest::parse(algorithm, digest).expect("a digest"), name: name.to_vec() }
+}
+
+fn one(line: &str) -> Line {
+    Parser::new(None).line(line.as_bytes())
+}
+
+#[test]
+fn every_form() {
+    let abc = entry(Algorithm::Sha256, ABC, b"a b");
+    for line in
+        ["{}  a b", "{} *a b", "{} a b", "{}\ta b", " {}  a b\r", "SHA256 (a b) = {}", "SHA256(a b)= {}", "SHA256 (a b)={}"]
+    {
+        assert_eq!(one(&line.replace("{}", ABC)), abc, "{line}");
+    }
+    assert_eq!(one(&format!("BLAKE3 (a) = {ABC}")), entry(Algorithm::Blake3, ABC, b"a"));
+    assert_eq!(one(&format!("\\{ABC}  a\\nb\\\\c\\rd")), entry(Algorithm::Sha256, ABC, b"a\nb\\c\rd"));
+    assert_eq!(one("# text"), Line::Nothing);
+    assert_eq!(one(""), Line::Nothing);
+    for line in [
+        "{}",
+        "{} ",
+        "x{}  a",
+        "{}x  a",
+        "SHA256 a = {}",
+        "SHA256 (a) {}",
+        "SHA256 () = {}",
+        "SHA512 (a) = {}",
+        "\\{}  a\\",
+        "{}  a\0b",
+    ] {
+        assert_eq!(one(&line.replace("{}", ABC)), Line::Improper, "{line}");
+    }
+}
+
+#[test]
+fn the_blanks_of_the_first_line_hold_for_all() {
+    let (one, two, name) = (format!("{ABC} a"), format!("{ABC}  a"), |name: &[u8]| entry(Algorithm::Sha256, ABC, name));
+    let mut parser = Parser::new(None);
+    assert_eq!([one.as_bytes(), two.as_bytes()].map(|line| parser.line(line)), [name(b"a"), name(b" a")]);
+    let mut parser = Parser::new(None);
+    assert_eq!([two.as_bytes(), one.as_bytes()].map(|line| parser.line(line)), [name(b"a"), Line::Improper]);
+}
+
+#[test]
+fn hexadecimal_comes_before_base32_of_the_same_length() {
+    let both = "a2b3c4d5e6f7a2b3c4d5e6f7a2b3c4d5";
+    assert_eq!(one(&format!("{both}  a")), entry(Algorithm::Md5, both, b"a"));
+    let only = "z2b3c4d5e6f7a2b3c4d5e6f7a2b3c4d5";
+    assert_eq!(one(&format!("{only}  a")), entry(Algorithm::Sha1, only, b"a"));
+}
+
+#[test]
+fn a_line_that_is_too_long_is_improper_and_the_next_is_read() {
+    let longest = format!("{ABC}  {}", "x".repeat(LIST_LINE_BYTES_MAX - ABC.len() - 2));
+    let text = format!("{longest}\n{longest}y\n{ABC}  a");
+    let lines: Vec<(u64, Line)> = Lines::new(text.as_bytes(), Parser::new(None)).map(|line| line.expect("a slice")).collect();
+    let name = &longest.as_bytes()[ABC.len() + 2..];
+    let expected = [entry(Algorithm::Sha256, ABC, name), Line::Improper, entry(Algorithm::Sha256, ABC, b"a")];
+    assert!(lines.into_iter().eq((1..).zip(expected)));
+}
+
+proptest! {
+    #[test]
+    fn any_name_there_and_back(name in prop::collection::vec(prop::sample::select(b"ab \\\n\r*()=#\t\xff".to_vec()), 1..20), bytes: [u8; 64]) {
+        for algorithm in Algorithm::ALL {
+            let digest = Digest::from_bytes(algorithm, &bytes[..algorithm.digest_bytes()]).expect("its length");
+            let (escaped, marked) = escape(&name);
+            let mark = if marked { "\\" } else { "" };
+            let expected = Line::Entry { digest, name: name.clone() };
+            for encoding in Encoding::ALL {
+                let gnu = [format!("{mark}{}  ", digest.encode(encoding)).as_bytes(), &escaped].concat();
+                prop_assert_eq!(&Parser::new(Some(algorithm)).line(&gnu), &expected);
+                let bsd = [format!("{mark}{} (", algorithm.tag()).as_bytes(), &escaped, format!(") = {}", digest.encode(encoding)).as_bytes()].concat();
+                prop_assert_eq!(&Parser::new(None).line(&bsd), &expected);
+            }
+        }
+    }
+
+    #[test]
+    fn no_bytes_are_too_foreign(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        let _ = Parser::new(None).line(&bytes);
+    }
+}

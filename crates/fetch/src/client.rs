@@ -1,0 +1,115 @@
+//! The HTTP client: TLS, proxies, redirects.
+
+use crate::error::{Error, Kind};
+use crate::limits::{CONNECTION_WINDOW_BYTES, FRAME_BYTES_MAX, STREAM_WINDOW_BYTES};
+use crate::settings::Fetch;
+use reqwest::Client;
+use reqwest::header::{ACCEPT_ENCODING, HeaderMap, HeaderName, HeaderValue};
+use reqwest::redirect::{Attempt, Policy};
+use rustls::RootCertStore;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Why a redirect is not followed; found again in the error's chain.
+#[derive(Debug)]
+pub(crate) struct RefusedRedirect(String);
+
+impl std::fmt::Display for RefusedRedirect {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for RefusedRedirect {}
+
+pub(crate) fn client(fetch: &Fetch) -> Result<Client, Error> {
+    let (redirects_max, allow_downgrade) = (fetch.redirects_max, fetch.allow_downgrade);
+    let secret = fetch.headers.iter().map(|(name, _)| name.to_ascii_lowercase()).find(|name| !stays_home(name));
+    Client::builder()
+        .user_agent(concat!("rorqual/", env!("CARGO_PKG_VERSION")))
+        .default_headers(headers(&fetch.headers)?)
+        .redirect(Policy::custom(move |attempt| follow(attempt, redirects_max, allow_downgrade, secret.as_deref())))
+        // The URL that was asked for is nobody else's business.
+        .referer(false)
+        .connect_timeout(fetch.connect_timeout)
+        .pool_max_idle_per_host(fetch.parallel)
+        .http2_initial_stream_window_size(STREAM_WINDOW_BYTES)
+        .http2_initial_connection_window_size(CONNECTION_WINDOW_BYTES)
+        .http2_max_frame_size(FRAME_BYTES_MAX)
+        .tls_backend_preconfigured(tls(&fetch.ca_certs)?)
+        .build()
+        .map_err(|error| Error::new(Kind::Local, format!("no HTTP client: {error}")))
+}
+
+/// Whether a header may meet a redirect to another host: it says nothing that is secret, or reqwest does not send it on.
+fn stays_home(name: &str) -> bool {
+    let removed = ["authorization", "cookie", "cookie2", "proxy-authorization", "www-authenticate"];
+    removed.contains(&name) || name == "user-agent" || name.starts_with("accept")
+}
+
+fn follow(attempt: Attempt<'_>, redirects_max: usize, allow_downgrade: bool, secret: Option<&str>) -> reqwest::redirect::Action {
+    if attempt.previous().len() > redirects_max {
+        return attempt.error(RefusedRedirect(format!("more than {redirects_max} redirects (--max-redirects)")));
+    }
+    let secure_before = attempt.previous().iter().any(|url| url.scheme() == "https");
+    if secure_before && attempt.url().scheme() != "https" && !allow_downgrade {
+        let host = attempt.url().host_str().unwrap_or("").to_owned();
+        return attempt.error(RefusedRedirect(format!("a redirect from https to http at {host} (--allow-downgrade)")));
+    }
+    let origin = |url: &reqwest::Url| (url.host_str().map(str::to_owned), url.port_or_known_default());
+    let elsewhere = attempt.previous().first().is_some_and(|first| origin(first) != origin(attempt.url()));
+    if let Some(name) = secret.filter(|_| elsewhere) {
+        let host = attempt.url().host_str().unwrap_or("").to_owned();
+        let text = format!(
+            "a redirect to {host} would take --header {name} along; give that address itself, with the headers it may have"
+        );
+        return attempt.error(RefusedRedirect(text));
+    }
+    attempt.follow()
+}
+
+fn headers(pairs: &[(String, String)]) -> Result<HeaderMap, Error> {
+    let mut headers = HeaderMap::new();
+    // The bytes as they are stored: a size, a range and a digest are of those.
+    headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    for (name, value) in pairs {
+        let wrong = |what| Error::new(Kind::Local, format!("--header {name:?}: not a header {what}"));
+        let key = HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong("name"))?;
+        if ["range", "if-range", "accept-encoding"].contains(&key.as_str()) {
+            return Err(Error::new(Kind::Local, format!("--header {name:?}: a fetch sets this one itself")));
+        }
+        let mut value = HeaderValue::from_str(value).map_err(|_| wrong("value"))?;
+        value.set_sensitive(true);
+        headers.insert(key, value);
+    }
+    Ok(headers)
+}
+
+fn tls(ca_certs: &[impl AsRef<Path>]) -> Result<rustls::ClientConfig, Error> {
+    let mut roots = RootCertStore::empty();
+    for path in ca_certs {
+        add_file(&mut roots, path.as_ref())?;
+    }
+    if ca_certs.is_empty() {
+        // A machine without any still fetches by http; https then fails with an unknown issuer.
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    }
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let versions = rustls::ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let versions = versions.map_err(|error| Error::new(Kind::Local, format!("no TLS: {error}")))?;
+    let mut config = versions.with_root_certificates(roots).with_no_client_auth();
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(config)
+}
+
+fn add_file(roots: &mut RootCertStore, path: &Path) -> Result<(), Error> {
+    let wrong = |what: &dyn std::fmt::Display| Error::new(Kind::Local, format!("--ca-cert {}: {what}", path.display()));
+    let mut count = 0;
+    for certificate in CertificateDer::pem_file_iter(path).map_err(|error| wrong(&error))? {
+        roots.add(certificate.map_err(|error| wrong(&error))?).map_err(|error| wrong(&error))?;
+        count += 1;
+    }
+    if count == 0 { Err(wrong(&"no certificate in it")) } else { Ok(()) }
+}

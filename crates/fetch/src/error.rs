@@ -1,0 +1,82 @@
+//! How a fetch fails, and what is left of it.
+
+use std::fmt;
+use std::path::PathBuf;
+
+/// What went wrong, as a script wants to know it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A setting that can't be, or the local file: it exists, no room, no permission, another fetch works on it.
+    Local,
+    /// No connection: the name is unknown, nobody listens, the certificate is not to be trusted.
+    Connect,
+    /// The server answered, and not with the file: an HTTP status, a redirect that is refused, an encoding.
+    Answer,
+    /// The transfer broke and trying again did not help.
+    Broken,
+    /// The bytes are not those of the digest.
+    Digest,
+    /// A time limit.
+    Timeout,
+    /// The one who takes the bytes has enough: a closed pipe.
+    Closed,
+    /// [`Control::stop`](rorqual_pipe::Control::stop) was called.
+    Stopped,
+}
+
+impl Kind {
+    /// A short name, fit for a label.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Local => "local",
+            Self::Connect => "connect",
+            Self::Answer => "answer",
+            Self::Broken => "broken",
+            Self::Digest => "digest",
+            Self::Timeout => "timeout",
+            Self::Closed => "closed",
+            Self::Stopped => "stopped",
+        }
+    }
+}
+
+/// A fetch that failed. The final name is untouched.
+#[derive(Debug, Clone)]
+pub struct Error {
+    /// What went wrong.
+    pub kind: Kind,
+    /// What went wrong, in words that name the URL or the file.
+    pub message: String,
+    /// The part that is kept, and how many sound bytes it has; the next fetch goes on from there.
+    pub kept: Option<(PathBuf, u64)>,
+}
+
+impl Error {
+    pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), kept: None }
+    }
+
+    pub(crate) fn local(what: impl fmt::Display, cause: &std::io::Error) -> Self {
+        Self::new(Kind::Local, format!("{what}: {}", reason(cause)))
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        match &self.kept {
+            Some((path, bytes)) => write!(f, "; {} keeps {bytes} bytes to go on from", path.display()),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// The system's words without Rust's "(os error 2)".
+pub(crate) fn reason(cause: &dyn fmt::Display) -> String {
+    let text = cause.to_string();
+    let end = text.find(" (os error").unwrap_or(text.len());
+    text[..end].to_owned()
+}

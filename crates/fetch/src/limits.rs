@@ -1,0 +1,69 @@
+//! Every limit of a fetch in one place, with what it costs.
+
+use std::time::Duration;
+
+/// What one range request asks for. Small enough that the digest, which follows the first gap, is never far behind, large
+/// enough that the round trip between two requests costs little. Costs no memory: pieces lie in the file.
+pub const PIECE_BYTES: u64 = 16 << 20;
+
+/// The buffer through which the digest reads the file back.
+pub const BLOCK_BYTES: usize = 256 << 10;
+
+/// What one connection holds at most: the HTTP/1 read buffer of 417,792 bytes twice, one being filled and one being written,
+/// and the records of TLS.
+pub const CONNECTION_BYTES: u64 = 1 << 20;
+
+/// What one HTTP/2 stream may send ahead of us, in bytes; held in memory until it is written.
+pub const STREAM_WINDOW_BYTES: u32 = 1 << 20;
+
+/// What all streams of one HTTP/2 connection may send ahead of us, in bytes; held in memory until it is written.
+pub const CONNECTION_WINDOW_BYTES: u32 = 4 << 20;
+
+/// The largest HTTP/2 frame; one is held whole before it is written.
+pub const FRAME_BYTES_MAX: u32 = 256 << 10;
+
+/// After this many new bytes the part is flushed to the disk and its claims are written down. Costs one `fdatasync`, which
+/// runs beside the transfer and keeps the last one short.
+pub const SYNC_BYTES: u64 = 32 << 20;
+
+/// After this time, too, when there are new bytes: what kill -9 can cost.
+pub const SYNC_EVERY: Duration = Duration::from_millis(250);
+
+/// Requests at the same time, when not said otherwise. Costs a connection each.
+pub const PARALLEL_DEFAULT: usize = 4;
+
+/// How long the first connection is watched before others join it, in the command line's fetches.
+pub const HELP_AFTER: Duration = Duration::from_millis(250);
+
+/// A connection that is faster than this alone gets no company.
+pub const FAST_BYTES_PER_SECOND: u64 = 128 << 20;
+
+/// The most requests at the same time; beyond, it is an attack and not a download.
+pub const PARALLEL_MAX: usize = 16;
+
+/// Attempts without this much progress count together as one row of failures, which `retries` bounds.
+pub const PROGRESS_BYTES: u64 = 1 << 20;
+
+/// How often a fetch begins again from nothing, because the file changed or the server's ranges are wrong.
+pub const START_OVERS_MAX: u32 = 3;
+
+/// How many bytes are taken from a rate limit at once: short, so that a slow limit does not hide the clock, and long enough
+/// that what each sleep lasts too long does not count.
+pub const THROTTLE_BYTES: usize = 32 << 10;
+
+/// The longest pause between two attempts, unless the server asks for a longer one.
+pub const BACKOFF_MAX: Duration = Duration::from_secs(30);
+
+/// The longest wait that a server may ask for by Retry-After.
+pub const RETRY_AFTER_MAX: Duration = Duration::from_secs(3_600);
+
+/// How often Ctrl-C and the clock are looked at.
+pub const WATCH_EVERY: Duration = Duration::from_millis(20);
+
+/// The most that a sidecar may hold; a larger file is none of ours.
+pub const SIDECAR_BYTES_MAX: u64 = 1 << 20;
+
+/// Blocking threads: the digest, the flusher, and one for names to be resolved.
+pub const BLOCKING_THREADS: usize = 3;
+
+const _: () = assert!(STREAM_WINDOW_BYTES <= CONNECTION_WINDOW_BYTES);

@@ -1,0 +1,65 @@
+//! The name that a URL gives to a file.
+
+use crate::error::{Error, Kind};
+use percent_encoding::percent_decode_str;
+use reqwest::Url;
+
+/// The longest name that common file systems take is 255 bytes; `.part.json.new` comes behind it.
+const NAME_BYTES_MAX: usize = 240;
+
+/// The last segment of the URL's path, decoded: a plain name that can't lead out of a directory.
+///
+/// # Errors
+/// When the URL can't be read or ends in no such name.
+pub fn file_name(url: &str) -> Result<String, Error> {
+    let parsed = parse(url)?;
+    let last = parsed.path_segments().and_then(|mut segments| segments.next_back()).unwrap_or("");
+    let name = percent_decode_str(last).decode_utf8().unwrap_or_default();
+    let plain = !name.is_empty() && name != "." && name != ".." && name.len() <= NAME_BYTES_MAX;
+    if plain && !name.contains(|character: char| character == '/' || character.is_control()) {
+        return Ok(name.into_owned());
+    }
+    Err(Error::new(Kind::Local, format!("{}: the URL gives no file name; give one with --output", shown(&parsed))))
+}
+
+pub(crate) fn parse(url: &str) -> Result<Url, Error> {
+    let parsed = Url::parse(url).map_err(|error| Error::new(Kind::Local, format!("{url}: not a URL: {error}")))?;
+    match parsed.scheme() {
+        "http" | "https" => Ok(parsed),
+        other => Err(Error::new(Kind::Local, format!("{}: {other} is not supported: http and https are", shown(&parsed)))),
+    }
+}
+
+/// The URL without the password that may be in it.
+pub(crate) fn shown(url: &Url) -> String {
+    let mut url = url.clone();
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
+    url.set_fragment(None);
+    url.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_segment_and_nothing_that_leads_elsewhere() {
+        for (url, name) in [
+            ("http://h/a/b.tar.gz", Some("b.tar.gz")),
+            ("https://u:p@h/a%20b?x=/c#d", Some("a b")),
+            ("http://h/%D1%84", Some("ф")),
+            ("http://h/", None),
+            ("http://h", None),
+            ("http://h/a/..", None),
+            ("http://h/..%2f..%2fetc%2fpasswd", None),
+            ("http://h/a%00b", None),
+            ("http://h/a%1b[2J", None),
+            ("ftp://h/a", None),
+            ("a", None),
+        ] {
+            assert_eq!(file_name(url).ok().as_deref(), name, "{url}");
+        }
+        assert!(!file_name("https://user:secret@h/").unwrap_err().to_string().contains("secret"));
+    }
+}

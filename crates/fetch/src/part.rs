@@ -1,0 +1,215 @@
+//! `FILE.part`, which becomes `FILE` or stays to be gone on from.
+//!
+//! Whoever works on it holds its lock. A part that lies there without a sidecar is somebody else's and is not touched.
+
+use crate::error::{Error, Kind};
+use crate::ranges::Ranges;
+use crate::sidecar::{Found, Record, Sidecar, Validator, with_suffix};
+use rustix::fs::{FallocateFlags, OFlags, RenameFlags};
+use rustix::io::Errno;
+use std::fs::{File, Metadata, OpenOptions, TryLockError};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The part of one target, locked.
+#[derive(Debug)]
+pub(crate) struct Part {
+    target: PathBuf,
+    replace: bool,
+    pub(crate) path: PathBuf,
+    pub(crate) ledger: Arc<Ledger>,
+}
+
+/// The part's file, and what is written down of it.
+#[derive(Debug)]
+pub(crate) struct Ledger {
+    pub(crate) file: File,
+    sidecar: Sidecar,
+    record: Mutex<Record>,
+}
+
+impl Ledger {
+    pub(crate) fn record(&self) -> MutexGuard<'_, Record> {
+        self.record.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes down what is being fetched, before any byte of it is.
+    pub(crate) fn adopt(&self, validator: Option<&Validator>, size_bytes: Option<u64>) -> Result<(), Error> {
+        let mut record = self.record();
+        record.validator = validator.cloned();
+        record.size_bytes = size_bytes;
+        self.sidecar.write(&record)
+    }
+
+    /// Flushes the part, and then claims `done`.
+    pub(crate) fn keep(&self, done: &Ranges) -> Result<(), Error> {
+        self.file.sync_data().map_err(|cause| Error::local("cannot flush the part", &cause))?;
+        let mut record = self.record();
+        record.set_done(done);
+        self.sidecar.write(&record)
+    }
+}
+
+impl Part {
+    /// Opens or creates the part beside `target`. Its record's claims hold for `url` and the file as it is.
+    ///
+    /// # Errors
+    /// When the target can't be written (or exists, without `replace`), or another fetch works on it.
+    pub(crate) fn open(target: &Path, url: &str, replace: bool) -> Result<Self, Error> {
+        let path = with_suffix(target, ".part");
+        let sidecar = Sidecar::new(&path);
+        check_target(target, replace).inspect_err(|_| {
+            // A fetch that was killed between its rename and its last step has left this.
+            if !path.exists() {
+                let _ = sidecar.remove();
+            }
+        })?;
+        let file = lock(&path, target)?;
+        let length = file.metadata().map_err(|cause| cannot("read", &path, &cause))?.len();
+        let record = match sidecar.read()? {
+            Found::Nothing if length > 0 => return Err(foreign(&path)),
+            Found::Record(record) if record.url == url && record.validator.is_some() => Some(record),
+            _ => None,
+        };
+        let fresh = record.is_none();
+        let mut record = record.unwrap_or_else(|| Record::new(url));
+        // What was cut off since is not there any more.
+        let mut done = record.done();
+        done.remove(&(length.min(record.size_bytes.unwrap_or(u64::MAX))..u64::MAX));
+        record.set_done(&done);
+        let ledger = Arc::new(Ledger { file, sidecar, record: Mutex::new(record) });
+        let part = Self { target: target.to_owned(), replace, path, ledger };
+        if fresh {
+            part.reset()?;
+        }
+        Ok(part)
+    }
+
+    /// Throws everything away, so that a crash in between can't leave claims of bytes that are gone.
+    pub(crate) fn reset(&self) -> Result<(), Error> {
+        {
+            let mut record = self.ledger.record();
+            *record = Record::new(&record.url);
+            self.ledger.sidecar.write(&record)?;
+        }
+        self.sync_directory()?;
+        self.ledger.file.set_len(0).map_err(|cause| cannot("empty", &self.path, &cause))
+    }
+
+    /// Takes the room for the whole file now, rather than to fail at its end. File systems that can't do without.
+    pub(crate) fn reserve(&self, size_bytes: u64) -> Result<(), Error> {
+        if size_bytes == 0 {
+            return Ok(());
+        }
+        match rustix::fs::fallocate(&self.ledger.file, FallocateFlags::KEEP_SIZE, 0, size_bytes) {
+            Err(cause @ (Errno::NOSPC | Errno::FBIG | Errno::DQUOT)) => {
+                let what = format!("{}: no room for the {size_bytes} bytes that the server announces", self.path.display());
+                Err(Error::local(what, &io::Error::from(cause)))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The end: cut to `size_bytes`, flushed, renamed, and the directory flushed.
+    pub(crate) fn finish(&self, size_bytes: u64) -> Result<(), Error> {
+        let flushed = self.ledger.file.set_len(size_bytes).and_then(|()| self.ledger.file.sync_all());
+        flushed.map_err(|cause| cannot("flush", &self.path, &cause))?;
+        self.rename()?;
+        self.sync_directory()?;
+        self.ledger.sidecar.remove().map_err(|cause| cannot("remove", &with_suffix(&self.path, ".json"), &cause))
+    }
+
+    /// The file with its lock, which ends when both handles are closed.
+    pub(crate) fn file(&self) -> Result<Arc<File>, Error> {
+        let again = self.ledger.file.try_clone().map(Arc::new);
+        again.map_err(|cause| cannot("open", &self.target, &cause))
+    }
+
+    fn rename(&self) -> Result<(), Error> {
+        check_target(&self.target, self.replace)?;
+        let flags = if self.replace { RenameFlags::empty() } else { RenameFlags::NOREPLACE };
+        let here = rustix::fs::CWD;
+        let renamed = match rustix::fs::renameat_with(here, &self.path, here, &self.target, flags) {
+            Err(Errno::EXIST) => return Err(exists(&self.target)),
+            // A file system without the flag; the check above has to do.
+            Err(Errno::INVAL | Errno::NOSYS) => std::fs::rename(&self.path, &self.target),
+            other => other.map_err(io::Error::from),
+        };
+        renamed.map_err(|cause| cannot("rename the finished part to", &self.target, &cause))
+    }
+
+    fn sync_directory(&self) -> Result<(), Error> {
+        let parent = self.target.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let directory = parent.unwrap_or(Path::new("."));
+        let flushed = File::open(directory).and_then(|directory| directory.sync_all());
+        flushed.map_err(|cause| cannot("flush", directory, &cause))
+    }
+
+    /// What is left after a failure: the part and how much of it is claimed, or nothing at all when nothing is.
+    pub(crate) fn leave(&self) -> Option<(PathBuf, u64)> {
+        let kept_bytes = self.ledger.record().done().bytes();
+        if kept_bytes > 0 {
+            return Some((self.path.clone(), kept_bytes));
+        }
+        let _ = std::fs::remove_file(&self.path);
+        let _ = self.ledger.sidecar.remove();
+        None
+    }
+}
+
+/// Only a plain file may be replaced, and only when that was asked for.
+fn check_target(target: &Path, replace: bool) -> Result<(), Error> {
+    let kind = match std::fs::symlink_metadata(target) {
+        Ok(metadata) => metadata.file_type(),
+        Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(cause) => return Err(cannot("write", target, &cause)),
+    };
+    let wrong = |what: &str| Err(Error::new(Kind::Local, format!("{}: {what}", target.display())));
+    match () {
+        () if kind.is_dir() => wrong("is a directory; name the file in it"),
+        () if kind.is_symlink() => wrong("is a symbolic link; name the file that it points at"),
+        () if !kind.is_file() => wrong("is no plain file; write to it by --output - and a redirection"),
+        () if !replace => Err(exists(target)),
+        () => Ok(()),
+    }
+}
+
+fn lock(path: &Path, target: &Path) -> Result<File, Error> {
+    loop {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false);
+        let opened = options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed()).open(path);
+        let file = opened.map_err(|cause| match Errno::from_io_error(&cause) {
+            Some(Errno::LOOP) => Error::new(Kind::Local, format!("{}: is a symbolic link; remove it", path.display())),
+            _ => cannot("create", path, &cause),
+        })?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(Error::new(Kind::Local, format!("{}: another fetch is at work on it", target.display())));
+            }
+            Err(TryLockError::Error(cause)) => return Err(cannot("lock", path, &cause)),
+        }
+        // The one who had the lock may have renamed or removed the file meanwhile.
+        let ours = file.metadata().map_err(|cause| cannot("read", path, &cause))?;
+        let same = |there: Metadata| (there.dev(), there.ino()) == (ours.dev(), ours.ino());
+        if std::fs::symlink_metadata(path).is_ok_and(same) {
+            return Ok(file);
+        }
+    }
+}
+
+fn cannot(what: &str, path: &Path, cause: &io::Error) -> Error {
+    Error::local(format!("{}: cannot {what} it", path.display()), cause)
+}
+
+fn exists(target: &Path) -> Error {
+    Error::new(Kind::Local, format!("{}: exists; --force replaces it", target.display()))
+}
+
+fn foreign(path: &Path) -> Error {
+    let message = format!("{0}: is there without {0}.json, so it is not the part of a fetch; move it away", path.display());
+    Error::new(Kind::Local, message)
+}

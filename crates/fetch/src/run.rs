@@ -1,0 +1,289 @@
+//! A fetch from its start to its end: rounds, the digest and the keeper beside them, and the end of the part.
+
+use crate::beside;
+use crate::board::Board;
+use crate::client::client;
+use crate::error::{Error, Kind};
+use crate::limits::{BLOCK_BYTES, BLOCKING_THREADS, PARALLEL_MAX, WATCH_EVERY};
+use crate::name::{parse, shown};
+use crate::outcome::{Next, Outcome, decide};
+use crate::part::Part;
+use crate::ranges::Ranges;
+use crate::settings::{Event, Fetch, Fetched, Target};
+use crate::sidecar::Validator;
+use crate::sink::{Sink, Stream};
+use crate::transfer::{Ended, Job, Round, Source};
+use futures_util::future::{Either, select};
+use rorqual_digest::{Digest, Hasher};
+use rorqual_pipe::{Control, Gate, Operation, Pool};
+use std::cell::RefCell;
+use std::io::Write;
+use std::path::Path;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::SetOnce;
+use tokio::task::{JoinError, JoinHandle, spawn_blocking};
+
+impl Fetch {
+    /// Fetches, and comes back when the file is there or can't be had. Takes a turn at `gate`. `control` counts and limits what is
+    /// received, and stops it; `observe` hears of what happens on the way.
+    ///
+    /// # Errors
+    /// With what went wrong, and what is kept to go on from. The final name then is as it was.
+    pub fn run(mut self, gate: &Gate, control: &Control, observe: &mut dyn FnMut(Event)) -> Result<Fetched, Error> {
+        let _pass = gate.enter();
+        let operation = Operation::start("fetch");
+        let result = self.run_now(control, observe);
+        match &result {
+            Ok(fetched) => {
+                operation.bytes(fetched.received_bytes);
+                operation.done();
+            }
+            Err(error) => operation.failed(error.kind.name()),
+        }
+        result
+    }
+
+    fn run_now(&mut self, control: &Control, observe: &mut dyn FnMut(Event)) -> Result<Fetched, Error> {
+        let url = parse(&self.url)?;
+        self.parallel = self.parallel.clamp(1, PARALLEL_MAX);
+        let target = std::mem::replace(&mut self.target, Target::Writer(Box::new(std::io::sink())));
+        if matches!(target, Target::Writer(_)) {
+            self.parallel = 1;
+        }
+        let client = client(self)?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(BLOCKING_THREADS).build();
+        let runtime = runtime.map_err(|cause| Error::local("no runtime", &cause))?;
+        let job = Job::new(self, url, client, control, observe);
+        let result = match target {
+            Target::File { path, replace } => runtime.block_on(to_file(&job, &path, replace)),
+            Target::Writer(writer) => runtime.block_on(to_writer(&job, writer)),
+        };
+        // A name that is still being resolved is not waited for.
+        runtime.shutdown_background();
+        result
+    }
+
+    fn hashers(&self) -> Vec<Hasher> {
+        self.digests.iter().map(|wanted| Hasher::new(wanted.algorithm)).collect()
+    }
+}
+
+/// What a round starts from.
+#[derive(Default)]
+struct Start {
+    done: Ranges,
+    size_bytes: Option<u64>,
+    validator: Option<Validator>,
+}
+
+impl Start {
+    fn of(part: &Part) -> Self {
+        let record = part.ledger.record();
+        // An empty file has nothing to go on from.
+        let (mut done, size_bytes) = (record.done(), record.size_bytes.filter(|size| *size > 0));
+        if let Some(last) = size_bytes.filter(|size| done.prefix() == *size).and_then(|size| size.checked_sub(1)) {
+            // The server still has to say that it is the same file.
+            done.remove(&(last..u64::MAX));
+        }
+        Self { done, size_bytes, validator: record.validator.clone() }
+    }
+}
+
+/// What a round brings.
+struct Whole {
+    source: Source,
+    size_bytes: u64,
+    digests: Vec<Digest>,
+}
+
+async fn to_file(job: &Job<'_>, path: &Path, replace: bool) -> Result<Fetched, Error> {
+    let sink = Sink::Part(Part::open(path, &shown(&job.url), replace)?);
+    let Sink::Part(part) = &sink else { return Err(Error::new(Kind::Local, "no part")) };
+    let (mut start, mut whole) = (Start::of(part), false);
+    loop {
+        let resumed_bytes = start.done.bytes();
+        let ended = match file_round(job, part, &sink, start, whole).await {
+            Ok(done) => match part.finish(done.size_bytes) {
+                Ok(()) => return part.file().map(|file| Fetched { file: Some(file), ..fetched(job, done, resumed_bytes) }),
+                Err(error) => Ended::Failed(Outcome::Local(error)),
+            },
+            Err(ended) => ended,
+        };
+        let over = match ended {
+            Ended::StartOver { why, whole: no_ranges, after } => {
+                whole = no_ranges;
+                start_over(job, &why, after, || part.reset()).await
+            }
+            Ended::Failed(outcome) => Err(outcome),
+        };
+        if let Err(outcome) = over {
+            let mut error = outcome.into_error(&shown(&job.url));
+            error.kept = part.leave();
+            return Err(error);
+        }
+        start = Start::default();
+    }
+}
+
+/// Throws away what there is, tells, and pauses.
+async fn start_over(
+    job: &Job<'_>,
+    why: &Outcome,
+    after: Duration,
+    reset: impl FnOnce() -> Result<(), Error>,
+) -> Result<(), Outcome> {
+    reset().map_err(Outcome::Local)?;
+    job.tell(Event::StartOver { why: why.to_string() });
+    let pause = async {
+        tokio::time::sleep(after).await;
+        Ok(())
+    };
+    watched(job, pause).await
+}
+
+/// One round into a part. Whatever its end, what has arrived is flushed and written down.
+async fn file_round(job: &Job<'_>, part: &Part, sink: &Sink, start: Start, whole: bool) -> Result<Whole, Ended> {
+    let resumed = start.done.bytes() > 0;
+    let board = Arc::new(Board::new(start.done, start.size_bytes));
+    let keeper = spawn_blocking({
+        let (board, ledger) = (Arc::clone(&board), Arc::clone(&part.ledger));
+        move || beside::keep(&board, &ledger)
+    });
+    let hashers = job.fetch.hashers();
+    let digester = (!hashers.is_empty()).then(|| {
+        let (board, ledger) = (Arc::clone(&board), Arc::clone(&part.ledger));
+        spawn_blocking(move || beside::digest(&board, &ledger.file, hashers, &Pool::new(BLOCK_BYTES, 1)))
+    });
+    let round =
+        Round { job, board: &board, sink, source: SetOnce::new(), claimed: SetOnce::new(), resumed: start.validator, whole };
+    let mut result = received(job, &round, digester, resumed).await;
+    board.end();
+    let kept = keeper.await.unwrap_or_else(|error| Err(crashed(&error)));
+    if let Err(error) = kept.and_then(|()| part.ledger.keep(&board.done())) {
+        // The first failure is the one to tell.
+        result = result.and(Err(Ended::Failed(Outcome::Local(error))));
+    }
+    let (size_bytes, digests) = result?;
+    match round.source.into_inner() {
+        Some(source) => Ok(Whole { source, size_bytes, digests }),
+        None => Err(Ended::Failed(Outcome::Local(Error::new(Kind::Local, "no answer")))),
+    }
+}
+
+type Digesting = JoinHandle<Result<Option<Vec<Hasher>>, Error>>;
+
+/// Everything that is to be received, and its digests, which are the right ones.
+async fn received(
+    job: &Job<'_>,
+    round: &Round<'_, '_>,
+    digester: Option<Digesting>,
+    resumed: bool,
+) -> Result<(u64, Vec<Digest>), Ended> {
+    watched(job, round.run()).await?;
+    let failed = |error| Ended::Failed(Outcome::Local(error));
+    let hashers = match digester {
+        Some(digester) => {
+            let ended = async { digester.await.unwrap_or_else(|error| Err(crashed(&error))).map_err(failed) };
+            watched(job, ended).await?.unwrap_or_default()
+        }
+        None => Vec::new(),
+    };
+    let digests = check(job, hashers, resumed)?;
+    Ok((round.board.size().unwrap_or(0), digests))
+}
+
+/// Compares the digests with those expected.
+fn check(job: &Job<'_>, hashers: Vec<Hasher>, resumed: bool) -> Result<Vec<Digest>, Ended> {
+    let digests: Vec<Digest> = hashers.into_iter().map(Hasher::finish).collect();
+    for (wanted, computed) in job.fetch.digests.iter().zip(&digests) {
+        let Some(expected) = wanted.expected.filter(|expected| expected != computed) else { continue };
+        let why = format!("its {} is {computed}, and should be {expected}", wanted.algorithm);
+        let outcome = Outcome::Mismatch { why, resumed };
+        return Err(match decide(&outcome, &mut job.tries.borrow_mut(), false) {
+            Next::StartOver { whole, after } => Ended::StartOver { why: outcome, whole, after },
+            _ => Ended::Failed(outcome),
+        });
+    }
+    Ok(digests)
+}
+
+async fn to_writer(job: &Job<'_>, writer: Box<dyn Write + Send>) -> Result<Fetched, Error> {
+    let sink = Sink::Writer(RefCell::new(Stream { writer, hashers: job.fetch.hashers() }));
+    let mut whole = false;
+    loop {
+        let board = Board::new(Ranges::default(), None);
+        let round =
+            Round { job, board: &board, sink: &sink, source: SetOnce::new(), claimed: SetOnce::new(), resumed: None, whole };
+        let result = watched(job, round.run()).await.and_then(|()| written(job, &sink));
+        let over = match result {
+            Ok(digests) => match round.source.into_inner() {
+                Some(source) => return Ok(fetched(job, Whole { source, size_bytes: board.done_bytes(), digests }, 0)),
+                None => Err(Outcome::Local(Error::new(Kind::Local, "no answer"))),
+            },
+            Err(Ended::StartOver { why, .. }) if board.done_bytes() > 0 => Err(Outcome::GivenAway(why.to_string())),
+            Err(Ended::StartOver { why, whole: no_ranges, after }) => {
+                whole = no_ranges;
+                start_over(job, &why, after, || Ok(())).await
+            }
+            Err(Ended::Failed(outcome)) => Err(outcome),
+        };
+        over.map_err(|outcome| outcome.into_error(&shown(&job.url)))?;
+    }
+}
+
+fn written(job: &Job<'_>, sink: &Sink) -> Result<Vec<Digest>, Ended> {
+    let Sink::Writer(stream) = sink else { return Ok(Vec::new()) };
+    let mut stream = stream.borrow_mut();
+    let flushed = stream.writer.flush().map_err(|cause| Error::local("cannot write", &cause));
+    flushed.map_err(|error| Ended::Failed(Outcome::Local(error)))?;
+    check(job, std::mem::take(&mut stream.hashers), false)
+}
+
+fn fetched(job: &Job<'_>, whole: Whole, resumed_bytes: u64) -> Fetched {
+    let Whole { source, size_bytes, digests } = whole;
+    Fetched {
+        url: shown(&source.url),
+        size_bytes,
+        received_bytes: job.received_bytes.get(),
+        resumed_bytes,
+        digests,
+        http_version: source.head.http_version,
+        etag: source.head.etag,
+        last_modified: source.head.last_modified,
+        ranges: source.head.partial,
+        length_told: source.head.length_told,
+        failures: job.tries.borrow().failures,
+        file: None,
+    }
+}
+
+/// What `work` gives, unless Ctrl-C or the clock comes first.
+async fn watched<T, E: From<Outcome>>(job: &Job<'_>, work: impl Future<Output = Result<T, E>>) -> Result<T, E> {
+    let watch = async {
+        loop {
+            if job.control.stopped() {
+                return Outcome::Stopped;
+            }
+            if let Some(limit) = job.fetch.time_max.filter(|limit| job.started.elapsed() >= *limit) {
+                return Outcome::TimeUp(limit);
+            }
+            tokio::time::sleep(WATCH_EVERY).await;
+        }
+    };
+    match select(pin!(work), pin!(watch)).await {
+        Either::Left((result, _)) => result,
+        Either::Right((outcome, _)) => Err(outcome.into()),
+    }
+}
+
+impl From<Outcome> for Ended {
+    fn from(outcome: Outcome) -> Self {
+        Self::Failed(outcome)
+    }
+}
+
+fn crashed(error: &JoinError) -> Error {
+    Error::new(Kind::Local, format!("a thread of the fetch has ended: {error}"))
+}

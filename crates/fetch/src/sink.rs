@@ -1,0 +1,56 @@
+//! Where received bytes go.
+
+use crate::error::{Error, Kind};
+use crate::part::Part;
+use crate::sidecar::Validator;
+use rorqual_digest::Hasher;
+use std::cell::RefCell;
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::FileExt;
+
+/// A part, anywhere in it; or a writer, in order.
+pub(crate) enum Sink {
+    Part(Part),
+    Writer(RefCell<Stream>),
+}
+
+/// What a writer has been given, and its digests.
+pub(crate) struct Stream {
+    pub(crate) writer: Box<dyn Write + Send>,
+    pub(crate) hashers: Vec<Hasher>,
+}
+
+impl Sink {
+    /// The first answer is there; nothing has been written yet.
+    pub(crate) fn adopt(&self, validator: Option<&Validator>, size_bytes: Option<u64>) -> Result<(), Error> {
+        match self {
+            Self::Part(part) => {
+                part.reserve(size_bytes.unwrap_or(0))?;
+                part.ledger.adopt(validator, size_bytes)
+            }
+            Self::Writer(_) => Ok(()),
+        }
+    }
+
+    pub(crate) fn write(&self, at: u64, bytes: &[u8]) -> Result<(), Error> {
+        let written = match self {
+            Self::Part(part) => part.ledger.file.write_all_at(bytes, at),
+            Self::Writer(stream) => {
+                let mut stream = stream.borrow_mut();
+                stream.hashers.iter_mut().for_each(|hasher| hasher.update(bytes));
+                stream.writer.write_all(bytes)
+            }
+        };
+        written.map_err(|cause| match cause.kind() {
+            ErrorKind::BrokenPipe => Error::new(Kind::Closed, "the reader of the output has enough"),
+            _ => Error::local(format!("{}: cannot write at byte {at}", self.name()), &cause),
+        })
+    }
+
+    fn name(&self) -> String {
+        match self {
+            Self::Part(part) => part.path.display().to_string(),
+            Self::Writer(_) => "output".to_owned(),
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Watches and steers a run from outside.
+
+use crate::throttle::Throttle;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// Watches and steers a run from outside; clones share one state.
+#[derive(Debug, Clone, Default)]
+pub struct Control {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    stop: AtomicBool,
+    stored_bytes: AtomicU64,
+    decoded_bytes: AtomicU64,
+    reads: AtomicU64,
+    throttle: Option<Throttle>,
+}
+
+impl Control {
+    /// A control that lets at most `bytes_per_second` stored bytes pass (`None`: no limit).
+    #[must_use]
+    pub fn with_rate_limit(bytes_per_second: Option<u64>) -> Self {
+        let throttle = bytes_per_second.map(Throttle::new);
+        Self { shared: Arc::new(Shared { throttle, ..Shared::default() }) }
+    }
+
+    /// Asks the run to end soon; what was taken by then is complete.
+    pub fn stop(&self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether [`Control::stop`] was called.
+    #[must_use]
+    pub fn stopped(&self) -> bool {
+        self.shared.stop.load(Ordering::Relaxed)
+    }
+
+    /// Bytes read so far, as stored (compressed, where the input is).
+    #[must_use]
+    pub fn stored_bytes(&self) -> u64 {
+        self.shared.stored_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Bytes taken in so far, after decoding; holes of sparse files and the rest of over-long lines included.
+    #[must_use]
+    pub fn decoded_bytes(&self) -> u64 {
+        self.shared.decoded_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Read system calls on the input so far.
+    #[must_use]
+    pub fn reads(&self) -> u64 {
+        self.shared.reads.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn read_called(&self) {
+        self.shared.reads.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts stored bytes, and sleeps where there is a rate limit. Called by whoever takes them in.
+    pub fn stored(&self, bytes: u64) {
+        self.shared.stored_bytes.fetch_add(bytes, Ordering::Relaxed);
+        if let Some(throttle) = &self.shared.throttle {
+            // In slices: a block may cost minutes, and a stop should not wait for them.
+            let until = Instant::now() + throttle.take(bytes);
+            while !self.stopped() {
+                let left = until.saturating_duration_since(Instant::now());
+                if left.is_zero() {
+                    break;
+                }
+                std::thread::sleep(left.min(Duration::from_millis(50)));
+            }
+        }
+    }
+
+    /// Counts bytes that were taken in after decoding; a run does so itself.
+    pub fn decoded(&self, bytes: u64) {
+        self.shared.decoded_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+}

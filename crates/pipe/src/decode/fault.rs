@@ -1,0 +1,77 @@
+//! What is wrong with compressed data, in our words.
+
+use super::Encoding;
+use crate::error::{Error, Kind};
+use std::fmt;
+use std::io::{self, ErrorKind};
+
+/// What our own decoders find; others have errors of their own.
+#[derive(Debug)]
+pub(super) enum Fault {
+    /// Bytes behind the end that are neither padding nor another member.
+    Trailing,
+    /// Against the format, or a checksum that does not match.
+    Damaged(&'static str),
+    /// Needs more memory than it may have, for this.
+    Memory(&'static str),
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Trailing => "something else follows",
+            Self::Damaged(what) | Self::Memory(what) => what,
+        })
+    }
+}
+
+impl std::error::Error for Fault {}
+
+impl From<Fault> for io::Error {
+    fn from(fault: Fault) -> Self {
+        Self::new(ErrorKind::InvalidData, fault)
+    }
+}
+
+/// A decoder's failure in our words; a failure of the source below it comes through as it was. `stored` is how many bytes the decoder
+/// had taken by then: the offset that is added later counts decoded ones.
+pub(crate) fn describe(name: &str, encoding: Encoding, stored: u64, cause: io::Error) -> Error {
+    let cause = match cause.downcast::<Error>() {
+        Ok(source_error) => return source_error,
+        Err(cause) => cause,
+    };
+    let (data, text) = (encoding.name(), cause.to_string());
+    let fault = cause.get_ref().and_then(|inner| inner.downcast_ref::<Fault>());
+    let place = format!("byte {stored} of the file; of the decoded data");
+    if let Some(Fault::Trailing) = fault {
+        return Error::new(Kind::Corrupt, name, format!("the {data} data is followed by something else, near {place}"));
+    }
+    if let Some(what) = memory(&cause, &text) {
+        let message = format!(
+            "this {data} data needs {what} than a 32nd of the memory given (a larger --memory moves the limit), near {place}"
+        );
+        return Error::new(Kind::Limit, name, message);
+    }
+    // zstd says the latter.
+    if cause.kind() == ErrorKind::UnexpectedEof || text.contains("incomplete frame") {
+        return Error::new(
+            Kind::Truncated,
+            name,
+            format!("the {data} data ends too early (the file is cut short), after {place}"),
+        );
+    }
+    Error::new(Kind::Corrupt, name, format!("the {data} data is damaged ({text}), near {place}"))
+}
+
+/// What is larger than the memory allows, where that is the matter.
+fn memory(cause: &io::Error, text: &str) -> Option<&'static str> {
+    let inner = cause.get_ref();
+    if let Some(Fault::Memory(what)) = inner.and_then(|inner| inner.downcast_ref::<Fault>()) {
+        return Some(what);
+    }
+    if let Some(liblzma::stream::Error::MemLimit) = inner.and_then(|inner| inner.downcast_ref()) {
+        return Some("a larger dictionary");
+    }
+    // zstd's errors are only texts.
+    text.contains("too much memory").then_some("a larger window")
+}

@@ -1,0 +1,65 @@
+//! Pipes, terminals, and others that keep a reader waiting.
+
+use crate::control::Control;
+use crate::limits::{PARTIAL_BLOCK_AFTER, STOP_CHECK};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::fs::File;
+use std::io::{self, ErrorKind, Read};
+use std::time::Duration;
+
+/// Something that reads, and may know whether reading would wait.
+pub(crate) trait Source: Read + Send {
+    /// Whether more comes soon: then a block is filled before it is handed on, instead of letting what is there wait.
+    fn more_soon(&self) -> bool {
+        true
+    }
+}
+
+impl Source for Box<dyn Read + Send> {}
+
+/// A pipe, a FIFO, a device or a terminal: waiting for it ends when the run is stopped.
+pub(crate) struct Descriptor {
+    file: File,
+    control: Control,
+    /// The end was met. A terminal would go on after it.
+    ended: bool,
+}
+
+impl Descriptor {
+    pub(crate) fn new(file: File, control: Control) -> Self {
+        Self { file, control, ended: false }
+    }
+
+    fn ready(&self, patience: Duration) -> bool {
+        let timeout = Timespec::try_from(patience).ok();
+        // What can't be polled is read at once, and says itself what is wrong.
+        match poll(&mut [PollFd::new(&self.file, PollFlags::IN)], timeout.as_ref()) {
+            Ok(ready) => ready > 0,
+            Err(error) => error != rustix::io::Errno::INTR,
+        }
+    }
+}
+
+impl Read for Descriptor {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while !self.ended && !self.control.stopped() {
+            if !self.ready(STOP_CHECK) {
+                continue;
+            }
+            match self.file.read(buffer) {
+                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+                result => {
+                    self.ended = matches!(result, Ok(0));
+                    return result;
+                }
+            }
+        }
+        Ok(0)
+    }
+}
+
+impl Source for Descriptor {
+    fn more_soon(&self) -> bool {
+        self.ready(PARTIAL_BLOCK_AFTER)
+    }
+}

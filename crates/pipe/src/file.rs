@@ -1,0 +1,178 @@
+//! A plain file that all workers read side by side.
+
+use crate::chunk::{Chunk, Framing};
+use crate::control::Control;
+use crate::error::{Error, Kind};
+use crate::limits::{BLOCK_BYTES, OVERREAD_BYTES};
+use crate::pool::{Lease, Pool};
+use bytes::Bytes;
+use memchr::memchr;
+use rustix::fs::SeekFrom;
+use std::fs::File;
+use std::io::ErrorKind;
+use std::os::unix::fs::FileExt;
+use std::sync::{Mutex, PoisonError};
+
+/// A plain file that all workers read, each the blocks that it claims.
+pub(crate) struct SharedFile {
+    file: File,
+    pub(crate) name: String,
+    size_bytes: u64,
+    framing: Framing,
+    control: Control,
+    next: Mutex<Next>,
+}
+
+#[derive(Default)]
+struct Next {
+    number: u64,
+    offset: u64,
+    /// Where the data extent that contains `offset` ends.
+    data_end: u64,
+    /// The file system can't tell data from holes.
+    no_holes: bool,
+}
+
+pub(crate) struct Claim {
+    pub(crate) number: u64,
+    offset: u64,
+    length: u64,
+    hole: bool,
+}
+
+impl SharedFile {
+    pub(crate) fn new(file: File, name: String, size_bytes: u64, framing: Framing, control: Control) -> Self {
+        Self { file, name, size_bytes, framing, control, next: Mutex::default() }
+    }
+
+    /// The next block, or the next hole rounded to blocks. The first block is never part of a hole: the
+    /// line that starts the file is its owner's.
+    pub(crate) fn claim(&self) -> Option<Claim> {
+        let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+        let offset = next.offset;
+        if offset >= self.size_bytes {
+            return None;
+        }
+        let hole_end = if offset == 0 { 0 } else { self.hole_end(&mut next) };
+        let hole = hole_end > offset;
+        let end = if hole { hole_end } else { (offset + BLOCK_BYTES as u64).min(self.size_bytes) };
+        let claim = Claim { number: next.number, offset, length: end - offset, hole };
+        next.number += 1;
+        next.offset = end;
+        Some(claim)
+    }
+
+    /// End of the hole at the next offset, as a block border or the end of the file; 0 when it is data.
+    fn hole_end(&self, next: &mut Next) -> u64 {
+        if next.no_holes || next.offset < next.data_end {
+            return 0;
+        }
+        let seek = |from| rustix::fs::seek(&self.file, from);
+        let data = match seek(SeekFrom::Data(next.offset)) {
+            Ok(data) => data,
+            // No data after the offset: the hole goes to the end, or the file shrank, which reading will tell.
+            Err(rustix::io::Errno::NXIO) if self.file.metadata().is_ok_and(|now| now.len() < self.size_bytes) => return 0,
+            Err(rustix::io::Errno::NXIO) => self.size_bytes,
+            Err(_) => {
+                next.no_holes = true;
+                return 0;
+            }
+        };
+        if data > next.offset {
+            return if data >= self.size_bytes { self.size_bytes } else { data - data % BLOCK_BYTES as u64 };
+        }
+        next.data_end = seek(SeekFrom::Hole(next.offset)).unwrap_or(self.size_bytes);
+        0
+    }
+
+    pub(crate) fn first_stretch(&self, pool: &Pool) -> Result<Bytes, Error> {
+        let mut lease = pool.lease().map_err(|cause| Error::io(&self.name, "no memory for a block", cause))?;
+        let wanted = self.size_bytes.min(BLOCK_BYTES as u64) as usize;
+        let read = self.read(&mut lease[..wanted], 0)?;
+        Ok(Bytes::from_owner(lease).slice(..read))
+    }
+
+    /// Reads a claimed stretch. What was read comes back even when the file ended early or reading failed.
+    pub(crate) fn chunk(&self, claim: &Claim, mut lease: Lease) -> (Chunk, Option<Error>) {
+        if claim.hole {
+            self.control.decoded(claim.length);
+            let chunk = Chunk::of_zeros(claim.offset, claim.length);
+            return (chunk, None);
+        }
+        let length = claim.length as usize;
+        let overread = match self.framing {
+            Framing::Bytes => 0,
+            Framing::Lines { .. } => OVERREAD_BYTES.min((self.size_bytes - claim.offset) as usize - length),
+        };
+        let (read, mut error) = match self.read(&mut lease[..length + overread], claim.offset) {
+            Ok(read) => (read, None),
+            Err(error) => (0, Some(error)),
+        };
+        if read < length + overread && error.is_none() {
+            error = Some(self.shrank(claim.offset + read as u64));
+        }
+        self.control.decoded(read.min(length) as u64);
+        self.control.stored(read.min(length) as u64);
+        let chunk = match self.framing {
+            Framing::Bytes => Chunk::of_bytes(claim.offset, Bytes::from_owner(lease).slice(..read)),
+            Framing::Lines { line_bytes_max } => self.lines(claim, lease, read, line_bytes_max, &mut error),
+        };
+        (chunk, error)
+    }
+
+    /// The lines that this block owns: those whose preceding newline lies in it (and the file's first).
+    fn lines(&self, claim: &Claim, mut lease: Lease, mut read: usize, line_bytes_max: usize, error: &mut Option<Error>) -> Chunk {
+        let length = read.min(claim.length as usize);
+        let start = if claim.offset == 0 { Some(0) } else { memchr(b'\n', &lease[..length]).map(|newline| newline + 1) };
+        let Some(start) = start else {
+            let before = Bytes::from_owner(lease).slice(..length);
+            return Chunk { before, ..Chunk::empty(claim.offset, line_bytes_max) };
+        };
+        // From here on the newline that ends the line which crosses the border is looked for.
+        let mut searched = length;
+        let (end, cut) = loop {
+            if let Some(newline) = memchr(b'\n', &lease[searched..read]) {
+                break (searched + newline + 1, false);
+            }
+            searched = read;
+            let at = claim.offset + read as u64;
+            if at >= self.size_bytes || error.is_some() {
+                break (read, false);
+            }
+            if read > length + line_bytes_max {
+                break (length + line_bytes_max, true);
+            }
+            let more =
+                (read - length).max(OVERREAD_BYTES).min(length + line_bytes_max + 1 - read).min((self.size_bytes - at) as usize);
+            match self.read(&mut lease[read..read + more], at) {
+                Ok(0) => *error = Some(self.shrank(at)),
+                Ok(count) => read += count,
+                Err(failed) => *error = Some(failed),
+            }
+        };
+        let all = Bytes::from_owner(lease);
+        let (before, bytes) = (all.slice(..start), all.slice(start.min(end)..end));
+        let offset = claim.offset + start as u64;
+        Chunk { offset, bytes, zeros: 0, before, before_offset: claim.offset, line_bytes_max, cut }
+    }
+
+    /// Fills `buffer` from `offset`; less only at the end of the file.
+    fn read(&self, buffer: &mut [u8], offset: u64) -> Result<usize, Error> {
+        let mut filled = 0;
+        while filled < buffer.len() {
+            self.control.read_called();
+            match self.file.read_at(&mut buffer[filled..], offset + filled as u64) {
+                Ok(0) => break,
+                Ok(read) => filled += read,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(cause) => return Err(Error::io(&self.name, "cannot read", cause).at(offset + filled as u64)),
+            }
+        }
+        Ok(filled)
+    }
+
+    fn shrank(&self, end: u64) -> Error {
+        let message = format!("the file shrank while it was read: it had {} bytes when opened and now ends", self.size_bytes);
+        Error::new(Kind::Truncated, &self.name, message).at(end)
+    }
+}

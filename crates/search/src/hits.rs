@@ -1,0 +1,34 @@
+//! What a worker found in one chunk.
+
+use rorqual_pipe::Chunk;
+
+/// A stretch of a chunk: selected lines that follow one another, or one match.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hit {
+    /// Where it starts in the chunk's bytes.
+    pub start: u32,
+    /// Where it ends: behind the last line's newline, or behind the match.
+    pub end: u32,
+    /// Lines of the chunk before the one in which it starts; 0 where lines are not numbered.
+    pub line: u32,
+}
+
+/// What was found in a chunk.
+#[derive(Debug)]
+pub struct Found {
+    /// The chunk, which keeps its buffer.
+    pub(crate) chunk: Chunk,
+    pub(crate) batch: Batch,
+}
+
+/// The hits of a chunk, or of a part of it where there are many.
+#[derive(Debug, Default)]
+pub(crate) struct Batch {
+    pub(crate) hits: Vec<Hit>,
+    /// Selected lines.
+    pub(crate) selected: u64,
+    /// Where to go on; the end of the chunk's whole lines when it was searched to its end.
+    pub(crate) next: usize,
+    /// Newlines before `next`, where lines are numbered.
+    pub(crate) lines: u32,
+}

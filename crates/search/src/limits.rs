@@ -1,0 +1,41 @@
+//! Every limit of a search, with the memory it costs.
+
+/// Hits that a worker notes for a chunk before it leaves the rest of that chunk to the report: 12 bytes each, at most once a worker
+/// and once for each chunk that waits.
+pub const HITS_MAX: usize = 16 << 10;
+
+/// Share of the budget that the patterns may take when compiled, and that a worker's automaton may keep of its states.
+/// Each is a 64th: 4 MiB of 256 MiB.
+pub const PATTERN_SHARE: u64 = 64;
+
+/// Least memory for compiled patterns, in bytes; enough for every pattern that a person types.
+pub const PATTERN_BYTES_MIN: u64 = 1 << 20;
+
+/// How many times the limit on compiled patterns is needed while they are compiled: syntax trees, the automaton for each direction,
+/// literals. Measured with the patterns of the tests.
+pub const COMPILE_FACTOR: u64 = 6;
+
+/// Memory that compiling may take for each byte of the patterns' text: trees of syntax and of meaning. Measured: up to 234 where case is
+/// folded, 210 for regular expressions.
+pub const TEXT_FACTOR: u64 = 256;
+
+/// The same for plain words, which need no trees. Measured: up to 56.
+pub const WORD_FACTOR: u64 = 64;
+
+/// Automata that one worker may fill: forward, backward, and the one for candidate lines.
+pub const CACHES_PER_WORKER: u64 = 3;
+
+/// Share of the budget for the lines before a selected one that lie in earlier chunks (`-B`): an 8th.
+pub const CONTEXT_SHARE: u64 = 8;
+
+/// How much of a line that is not held whole is looked at together for the places of its matches. A match that is longer than half of
+/// it is not found, while whether the line matches is always exact.
+pub const WINDOW_BYTES: usize = 512 << 10;
+
+/// Memory that compiled patterns may take, of a budget of `memory_bytes`.
+#[must_use]
+pub fn pattern_bytes_max(memory_bytes: u64) -> u64 {
+    (memory_bytes / PATTERN_SHARE).max(PATTERN_BYTES_MIN)
+}
+
+const _: () = assert!(HITS_MAX * size_of::<crate::Hit>() < 256 << 10);

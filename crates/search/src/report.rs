@@ -1,0 +1,459 @@
+//! Joins what all workers found, in the order of the input.
+
+use crate::hits::{Batch, Found, Hit};
+use crate::long::LongMatcher;
+use crate::passed::{Passed, PassedLine, Piece, lines_backward, lines_forward};
+use crate::pattern::Expression;
+use crate::searcher::{Mode, Searcher, count_lines};
+use bytes::Bytes;
+use rorqual_pipe::{Chunk, Error, Kind, Lease};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+/// What is to be done with the selected lines.
+#[derive(Debug, Clone, Copy)]
+pub struct Settings {
+    /// Lines shown before a selected one.
+    pub before: usize,
+    /// Lines shown behind a selected one.
+    pub after: usize,
+    /// Stop after this many selected lines.
+    pub selected_max: u64,
+    /// Over-long lines are shown as they come, before it is known whether they are selected: who prints matches alone prints nothing of the
+    /// others.
+    pub eager: bool,
+    /// Most memory for lines before a selected one that lie in earlier chunks, in bytes.
+    pub context_bytes_max: usize,
+}
+
+/// Lines to show: whole, each with its newline but for the last of the input.
+#[derive(Debug, Clone, Copy)]
+pub struct Part<'a> {
+    /// The buffer that holds them, where they can be pointed at, with the place in it; or where they were copied to.
+    pub buffer: Option<(&'a Bytes, usize)>,
+    /// The lines.
+    pub lines: &'a [u8],
+    /// Whether they are selected, or around a selected one.
+    pub selected: bool,
+    /// Number of the first line, from 1; meaningless where lines are not numbered.
+    pub number: u64,
+    /// Where the first line starts in the decoded input.
+    pub offset: u64,
+}
+
+/// An over-long line to show, in pieces.
+#[derive(Debug, Clone, Copy)]
+pub enum Long<'a> {
+    /// It begins.
+    Start {
+        /// Whether it is selected, or around a selected one.
+        selected: bool,
+        /// Its number, from 1.
+        number: u64,
+        /// Where it starts in the decoded input.
+        offset: u64,
+    },
+    /// Its next bytes.
+    Bytes(&'a [u8]),
+    /// Its next bytes were not kept: the input can't be read again, and it was not known yet that the line is selected.
+    Lost(u64),
+    /// It is over; with its newline, unless it is the input's last.
+    End {
+        /// It had a newline.
+        newline: bool,
+    },
+}
+
+/// Shows lines.
+pub trait Sink {
+    /// Lines that follow one another.
+    ///
+    /// # Errors
+    /// An error ends the search.
+    fn part(&mut self, part: Part<'_>) -> Result<(), Error>;
+
+    /// Lines were left out since the part before.
+    ///
+    /// # Errors
+    /// An error ends the search.
+    fn gap(&mut self) -> Result<(), Error>;
+
+    /// A line that is not held whole.
+    ///
+    /// # Errors
+    /// An error ends the search.
+    fn long(&mut self, piece: Long<'_>) -> Result<(), Error>;
+}
+
+/// What one input came to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Selected lines; at most `selected_max`.
+    pub selected: u64,
+    /// Lines before a selected one were left out: there was no memory to keep that many.
+    pub context_cut: bool,
+    /// As many lines as were wanted were found, and the rest of the input was left.
+    pub enough: bool,
+}
+
+/// An input that can be read again, and a buffer to do it with.
+pub struct Again {
+    /// The file.
+    pub file: File,
+    /// Its name in messages.
+    pub name: String,
+    /// The buffer.
+    pub buffer: Lease,
+}
+
+/// Takes what was found in one input, chunk after chunk.
+pub struct Report<'a, S> {
+    settings: Settings,
+    name: &'a str,
+    expression: &'a mut Expression,
+    searcher: Searcher,
+    again: Option<Again>,
+    sink: S,
+    summary: Summary,
+    /// Lines before the present chunk.
+    lines: u64,
+    /// Everything up to here was shown or passed over for good, and how many lines that were.
+    shown_to: u64,
+    shown_lines: u64,
+    shown_any: bool,
+    /// Lines still to be shown behind the last selected one.
+    after_left: usize,
+    passed: Passed,
+    long: Option<LongLine>,
+}
+
+/// An over-long line that is passing.
+struct LongLine {
+    offset: u64,
+    number: u64,
+    /// Everything before this offset was fed to the automaton.
+    fed_to: u64,
+    /// Its first bytes, as long as they may have to be shown.
+    head: Bytes,
+    /// It is being shown as it comes.
+    shown: bool,
+}
+
+impl<'a, S: Sink> Report<'a, S> {
+    /// A report on the input called `name`. `again` is the same input where it is a plain file.
+    #[must_use]
+    pub fn new(
+        settings: Settings,
+        name: &'a str,
+        expression: &'a mut Expression,
+        searcher: Searcher,
+        again: Option<Again>,
+        sink: S,
+    ) -> Self {
+        Self {
+            settings,
+            name,
+            expression,
+            searcher,
+            again,
+            sink,
+            summary: Summary::default(),
+            lines: 0,
+            shown_to: 0,
+            shown_lines: 0,
+            shown_any: false,
+            after_left: 0,
+            passed: Passed::new(settings.before, settings.context_bytes_max),
+            long: None,
+        }
+    }
+
+    /// Takes what was found in the next chunk.
+    ///
+    /// # Errors
+    /// When the sink fails, or a pattern can't be made fit for over-long lines; and [`Kind::Stopped`] when there is enough.
+    pub fn take(&mut self, found: Found) -> Result<(), Error> {
+        let Found { chunk, mut batch } = found;
+        if self.long.is_some() {
+            self.long_goes_on(&chunk)?;
+        }
+        // A worker lets go of a chunk in which it found nothing.
+        let whole = chunk.long_start().unwrap_or(chunk.bytes.len());
+        self.batch(&chunk, &batch)?;
+        while batch.next < whole {
+            self.searcher.search(&chunk.bytes[..whole], &mut batch);
+            self.batch(&chunk, &batch)?;
+        }
+        if self.around() && whole > 0 {
+            self.show_after(&chunk, whole)?;
+            self.passed.add_lines(&chunk.bytes[..whole], chunk.offset, self.lines + 1);
+        }
+        self.lines += u64::from(batch.lines);
+        match chunk.long_start() {
+            Some(start) => self.long_starts(&chunk, start),
+            None => Ok(()),
+        }
+    }
+
+    /// The input is over: ends an over-long line that has no newline.
+    ///
+    /// # Errors
+    /// When the sink fails.
+    pub fn finish(mut self) -> Result<Summary, Error> {
+        let ended = if self.long.is_some() { self.long_ends(false) } else { Ok(()) };
+        self.summary.context_cut = self.passed.missed;
+        match ended {
+            Err(error) if !self.summary.enough => Err(error),
+            _ => Ok(self.summary),
+        }
+    }
+
+    /// Where lines are shown.
+    pub fn sink(&mut self) -> &mut S {
+        &mut self.sink
+    }
+
+    fn around(&self) -> bool {
+        self.settings.before > 0 || self.settings.after > 0
+    }
+
+    fn batch(&mut self, chunk: &Chunk, batch: &Batch) -> Result<(), Error> {
+        if self.searcher.mode == Mode::Count {
+            return self.select(batch.selected).map(|_| ());
+        }
+        for hit in &batch.hits {
+            let bytes = &chunk.bytes[hit.start as usize..hit.end as usize];
+            let room = self.settings.selected_max - self.summary.selected;
+            let hit = if room < bytes.len() as u64 { first_lines(bytes, *hit, room) } else { *hit };
+            self.show_hit(chunk, hit)?;
+            self.select(count_lines(&chunk.bytes[hit.start as usize..hit.end as usize]))?;
+        }
+        Ok(())
+    }
+
+    /// Counts selected lines; an error once there are enough and nothing is left to show.
+    fn select(&mut self, lines: u64) -> Result<(), Error> {
+        self.summary.selected = self.summary.selected.saturating_add(lines).min(self.settings.selected_max);
+        self.check_enough()
+    }
+
+    fn check_enough(&mut self) -> Result<(), Error> {
+        if self.summary.selected < self.settings.selected_max || self.after_left > 0 {
+            return Ok(());
+        }
+        self.summary.enough = true;
+        Err(Error::new(Kind::Stopped, "", "enough lines were found"))
+    }
+
+    fn show_hit(&mut self, chunk: &Chunk, hit: Hit) -> Result<(), Error> {
+        let (start, end) = (hit.start as usize, hit.end as usize);
+        let number = self.lines + u64::from(hit.line) + 1;
+        if self.around() {
+            self.show_after(chunk, start)?;
+            if self.summary.selected >= self.settings.selected_max {
+                return Ok(());
+            }
+            self.show_before(chunk, start, number)?;
+        }
+        self.show(chunk, start..end, true, number)?;
+        self.after_left = self.settings.after;
+        Ok(())
+    }
+
+    fn show(&mut self, chunk: &Chunk, range: std::ops::Range<usize>, selected: bool, number: u64) -> Result<(), Error> {
+        let offset = chunk.offset + range.start as u64;
+        let lines = &chunk.bytes[range.clone()];
+        self.sink.part(Part { buffer: Some((&chunk.bytes, range.start)), lines, selected, number, offset })?;
+        if self.around() {
+            self.mark_shown(offset + lines.len() as u64, number.saturating_sub(1) + count_lines(lines));
+        }
+        Ok(())
+    }
+
+    fn mark_shown(&mut self, to: u64, lines: u64) {
+        (self.shown_to, self.shown_lines, self.shown_any) = (to, lines, true);
+    }
+
+    /// Shows what is still owed behind the last selected line, up to `limit` of the chunk.
+    fn show_after(&mut self, chunk: &Chunk, limit: usize) -> Result<(), Error> {
+        let start = self.shown_to.saturating_sub(chunk.offset) as usize;
+        if self.after_left == 0 || start >= limit {
+            return Ok(());
+        }
+        let (length, lines) = lines_forward(&chunk.bytes[start..limit], self.after_left);
+        self.show(chunk, start..start + length, false, self.shown_lines + 1)?;
+        self.after_left -= lines;
+        if self.after_left == 0 { self.check_enough() } else { Ok(()) }
+    }
+
+    /// Shows the lines before the one at `start` that were not shown yet.
+    fn show_before(&mut self, chunk: &Chunk, start: usize, number: u64) -> Result<(), Error> {
+        let first = (self.shown_to.saturating_sub(chunk.offset) as usize).min(start);
+        let (length, lines) = lines_backward(&chunk.bytes[first..start], self.settings.before);
+        let from = start - length;
+        // What is before the chunk, where the lines reach up to its start.
+        let wanted = if from == 0 { self.settings.before - lines } else { 0 };
+        let earlier = self.passed.last_lines(wanted, self.shown_to, chunk.offset);
+        let offset = earlier.first().map_or(chunk.offset + from as u64, Piece::offset);
+        if self.shown_any && offset > self.shown_to {
+            self.sink.gap()?;
+        }
+        for piece in earlier {
+            match piece {
+                Piece::Lines { bytes, number, offset, .. } => {
+                    let part = Part { buffer: None, lines: &bytes, selected: false, number, offset };
+                    self.sink.part(part)?;
+                }
+                Piece::Long(line) => self.show_passed(&line, false)?,
+            }
+        }
+        if length > 0 {
+            // Where lines are not numbered, it is nothing anyway.
+            self.show(chunk, from..start, false, number.saturating_sub(lines as u64))?;
+        }
+        Ok(())
+    }
+
+    // Over-long lines.
+
+    fn long_starts(&mut self, chunk: &Chunk, start: usize) -> Result<(), Error> {
+        self.expression.long().map_err(|error| Error::new(Kind::Limit, self.name, error.to_string()))?.start();
+        let offset = chunk.offset + start as u64;
+        let head = chunk.bytes.slice(start..);
+        let (number, shown) = (self.lines + 1, self.settings.eager);
+        self.long = Some(LongLine { offset, number, fed_to: offset, head: Bytes::new(), shown });
+        if shown {
+            self.sink.long(Long::Start { selected: true, number, offset })?;
+        }
+        self.long_bytes(&head)?;
+        if let Some(long) = self.long.as_mut().filter(|long| !long.shown && self.searcher.mode == Mode::Lines) {
+            long.head = head;
+        }
+        Ok(())
+    }
+
+    fn long_goes_on(&mut self, chunk: &Chunk) -> Result<(), Error> {
+        let fed_to = self.long.as_ref().map_or(0, |long| long.fed_to);
+        if chunk.zeros > 0 {
+            return self.long_zeros((chunk.offset + chunk.zeros).saturating_sub(fed_to));
+        }
+        let known = fed_to.saturating_sub(chunk.before_offset).min(chunk.before.len() as u64) as usize;
+        let piece = &chunk.before[known..];
+        match piece.strip_suffix(b"\n") {
+            Some(content) => {
+                self.long_bytes(content)?;
+                self.long_ends(true)
+            }
+            None => self.long_bytes(piece),
+        }
+    }
+
+    fn long_bytes(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        let (Some(long), Ok(matcher)) = (&mut self.long, self.expression.long()) else { return Ok(()) };
+        let at = long.fed_to;
+        long.fed_to += bytes.len() as u64;
+        let matched = matcher.feed(bytes);
+        if long.shown {
+            return self.sink.long(Long::Bytes(bytes));
+        }
+        // Everything so far is at hand, so it can be shown from here on as it comes.
+        let at_hand = at == long.offset + long.head.len() as u64;
+        if matched && at_hand && !self.searcher.invert && self.searcher.mode == Mode::Lines {
+            long.shown = true;
+            let head = std::mem::take(&mut long.head);
+            let (number, offset) = (long.number, long.offset);
+            self.before_long(number, offset)?;
+            self.sink.long(Long::Start { selected: true, number, offset })?;
+            if !head.is_empty() {
+                self.sink.long(Long::Bytes(&head))?;
+            }
+            return self.sink.long(Long::Bytes(bytes));
+        }
+        Ok(())
+    }
+
+    fn long_zeros(&mut self, count: u64) -> Result<(), Error> {
+        let (Some(long), Ok(matcher)) = (&mut self.long, self.expression.long()) else { return Ok(()) };
+        long.fed_to += count;
+        matcher.feed_zeros(count);
+        if long.shown {
+            return self.show_zeros(count);
+        }
+        Ok(())
+    }
+
+    fn show_zeros(&mut self, mut count: u64) -> Result<(), Error> {
+        const ZEROS: [u8; 16 << 10] = [0; 16 << 10];
+        while count > 0 {
+            let length = count.min(ZEROS.len() as u64);
+            self.sink.long(Long::Bytes(&ZEROS[..length as usize]))?;
+            count -= length;
+        }
+        Ok(())
+    }
+
+    fn long_ends(&mut self, newline: bool) -> Result<(), Error> {
+        let Some(long) = self.long.take() else { return Ok(()) };
+        let selected = self.expression.long().is_ok_and(LongMatcher::finish) != self.searcher.invert;
+        let lines = self.searcher.mode == Mode::Lines;
+        let around = lines && !selected && self.after_left > 0;
+        let line =
+            PassedLine { offset: long.offset, number: long.number, bytes: long.fed_to - long.offset, newline, head: long.head };
+        if long.shown {
+            self.sink.long(Long::End { newline })?;
+        } else if lines && selected {
+            self.before_long(line.number, line.offset)?;
+            self.show_passed(&line, true)?;
+        } else if around {
+            self.show_passed(&line, false)?;
+        }
+        self.lines = line.number;
+        if selected || around {
+            self.mark_shown(line.end(), line.number);
+        }
+        self.passed.add_long(&line);
+        if selected {
+            self.after_left = if lines { self.settings.after } else { 0 };
+            return self.select(1);
+        }
+        self.after_left -= usize::from(around);
+        if around && self.after_left == 0 { self.check_enough() } else { Ok(()) }
+    }
+
+    /// Shows the lines before an over-long one that is selected.
+    fn before_long(&mut self, number: u64, offset: u64) -> Result<(), Error> {
+        if self.around() { self.show_before(&Chunk::empty(offset, usize::MAX), 0, number) } else { Ok(()) }
+    }
+
+    /// Shows an over-long line that has passed: the file is read again, or else its head is all there is.
+    fn show_passed(&mut self, line: &PassedLine, selected: bool) -> Result<(), Error> {
+        self.sink.long(Long::Start { selected, number: line.number, offset: line.offset })?;
+        let end = line.offset + line.bytes;
+        if let Some(again) = &mut self.again {
+            let mut at = line.offset;
+            while at < end {
+                let length = (end - at).min(again.buffer.len() as u64) as usize;
+                let read = again.file.read_at(&mut again.buffer[..length], at);
+                let read = read.map_err(|cause| Error::io(&again.name, "cannot read again", cause).at(at))?;
+                if read == 0 {
+                    return Err(Error::new(Kind::Truncated, &again.name, "the file shrank while it was read").at(at));
+                }
+                self.sink.long(Long::Bytes(&again.buffer[..read]))?;
+                at += read as u64;
+            }
+        } else {
+            self.sink.long(Long::Bytes(&line.head))?;
+            let lost = line.bytes - line.head.len() as u64;
+            if lost > 0 {
+                self.sink.long(Long::Lost(lost))?;
+            }
+        }
+        self.sink.long(Long::End { newline: line.newline })
+    }
+}
+
+/// The first `count` lines of a hit.
+fn first_lines(bytes: &[u8], hit: Hit, count: u64) -> Hit {
+    let (length, _) = lines_forward(bytes, usize::try_from(count).unwrap_or(usize::MAX));
+    Hit { end: hit.start + length as u32, ..hit }
+}

@@ -1,0 +1,98 @@
+//! Places for connections: those that have shown the token, and a few for strangers, who give way to one another.
+
+use crate::limits::{CONNECTIONS_MAX, STRANGERS_MAX};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+
+/// All connections of a server.
+pub(crate) struct Connections {
+    known: Arc<Semaphore>,
+    /// Connections that have not shown the token yet, oldest first.
+    strangers: Mutex<VecDeque<Arc<Place>>>,
+    /// A stranger left.
+    freed: Notify,
+}
+
+/// One connection's place.
+#[derive(Default)]
+pub(crate) struct Place {
+    known: OnceLock<OwnedSemaphorePermit>,
+    /// It showed the token, and waits for a place among the known.
+    waits: OnceLock<()>,
+    leave: Notify,
+}
+
+/// A place that is given back when its connection ends.
+pub(crate) struct Taken {
+    connections: Arc<Connections>,
+    place: Arc<Place>,
+}
+
+impl Connections {
+    pub(crate) fn new() -> Arc<Self> {
+        let known = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+        Arc::new(Self { known, strangers: Mutex::default(), freed: Notify::new() })
+    }
+
+    /// A place for a connection that was just made. Where all are taken, the stranger that has been silent longest leaves:
+    /// who never shows a token holds up nobody who has one.
+    pub(crate) async fn admit(self: &Arc<Self>) -> Taken {
+        loop {
+            let freed = self.freed.notified();
+            if let Some(place) = self.try_admit() {
+                return Taken { connections: Arc::clone(self), place };
+            }
+            freed.await;
+        }
+    }
+
+    fn try_admit(&self) -> Option<Arc<Place>> {
+        let mut strangers = self.lock();
+        if strangers.len() >= STRANGERS_MAX {
+            let oldest = strangers.iter().position(|place| place.waits.get().is_none())?;
+            strangers.remove(oldest)?.leave.notify_one();
+        }
+        let place = Arc::new(Place::default());
+        strangers.push_back(Arc::clone(&place));
+        Some(place)
+    }
+
+    /// Gives a stranger that showed the token its place among the known; waits while there is none.
+    pub(crate) async fn welcome(&self, place: &Arc<Place>) {
+        if place.known.get().is_some() || place.waits.set(()).is_err() {
+            return;
+        }
+        if let Ok(permit) = Arc::clone(&self.known).acquire_owned().await {
+            // Set once: it did not wait before.
+            let _ = place.known.set(permit);
+        }
+        self.dismiss(place);
+    }
+
+    fn dismiss(&self, place: &Arc<Place>) {
+        self.lock().retain(|other| !Arc::ptr_eq(other, place));
+        self.freed.notify_waiters();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Arc<Place>>> {
+        self.strangers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Taken {
+    pub(crate) fn place(&self) -> &Arc<Place> {
+        &self.place
+    }
+
+    /// Comes back when this connection has to leave.
+    pub(crate) async fn leave(&self) {
+        self.place.leave.notified().await;
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        self.connections.dismiss(&self.place);
+    }
+}

@@ -1,0 +1,338 @@
+//! Taking a file in: streamed, hashed on its way, and then there at once.
+
+use crate::evict::Evicted;
+use crate::index::Index;
+use crate::key::check_name;
+use crate::lease::{Lease, LeaseTerms, add_lease};
+use crate::limits::{RESERVE_STEP_BYTES, UNRESERVED_BYTES_MAX};
+use crate::store::{Store, Turn};
+use crate::temp::Temp;
+use crate::verify::hash;
+use rorqual_digest::{Digest, Hasher};
+use rorqual_pipe::{BlockSource, Chunk, Control, Error, Filled, Framing, Input, Kind, Operation, Plan, Pool, Stage, run};
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::Arc;
+
+/// What is to be known of a put beside its bytes.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct PutOptions<'a> {
+    /// A name for the entry. One that is in use is pointed at it; what it named before stays under its digest and its other names.
+    pub name: Option<&'a str>,
+    /// A lease, taken in the same transaction.
+    pub lease: Option<LeaseTerms<'a>>,
+}
+
+/// What a put did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stored {
+    /// What the entry is addressed by.
+    pub digest: Digest,
+    /// Its length.
+    pub bytes: u64,
+    /// It was not there before. Otherwise it is now the one that was used last.
+    pub new: bool,
+    /// What had to go for it.
+    pub evicted: Evicted,
+    /// The lease that was asked for.
+    pub lease: Option<Lease>,
+}
+
+impl Store {
+    /// Takes in `input`, as it is stored; `size_bytes` is what it is expected to have, if that is known.
+    ///
+    /// The calling thread reads and writes, another one hashes. `pool` lends the blocks, which must be at least
+    /// [`BLOCK_BYTES`](rorqual_pipe::limits::BLOCK_BYTES). Blocks of zeros become holes on the disk.
+    ///
+    /// What is there already keeps its names and leases and becomes the one that was used last. A file that is as long as some entry and does
+    /// not fit beside them all is therefore read once more at the start, for its digest. A stream can't be; should the entry have to
+    /// go for its own bytes, it gets its names back.
+    ///
+    /// # Errors
+    /// When reading or writing fails; [`Kind::Limit`] when it does not fit beside what is leased, open or being written;
+    /// [`Kind::Stopped`] when `control` asked to stop. Nothing is left then.
+    pub fn put(
+        &self,
+        input: Input,
+        size_bytes: Option<u64>,
+        options: &PutOptions<'_>,
+        pool: &Pool,
+        control: &Control,
+    ) -> Result<Stored, Error> {
+        self.check(options)?;
+        self.putting(|| {
+            if let Some(stored) = self.put_again(&input, options, pool, control)? {
+                return Ok(stored);
+            }
+            let mut temp = Temp::new(self)?;
+            let mut evicted = Evicted::default();
+            let (digest, bytes) = self.take_in(input, size_bytes, &temp, &mut evicted, pool, control)?;
+            let failed = |cause| Error::io(temp.path.to_string_lossy(), "cannot write", cause);
+            // The last block may have become a hole.
+            temp.file.set_len(bytes).map_err(failed)?;
+            self.publish(&mut temp, &digest, bytes, options, evicted)
+        })
+    }
+
+    /// Takes in a file of [`Store::parts_dir`] that is written and whose digest is known, without a copy: it is renamed. The digest is
+    /// not computed again: `file` is the file that it was computed of, with the exclusive `flock` held since before that. After an
+    /// error the file is still there, unless it became the entry.
+    ///
+    /// # Errors
+    /// As [`Store::put`], when somebody else has a lock on the file, and when another file is at `path` by now.
+    pub fn adopt(&self, path: &Path, file: Arc<File>, digest: &Digest, options: &PutOptions<'_>) -> Result<Stored, Error> {
+        self.check(options)?;
+        if digest.algorithm() != self.algorithm() {
+            let message = format!("the store is addressed by {}, not {}", self.algorithm(), digest.algorithm());
+            return Err(Error::new(Kind::Limit, path.to_string_lossy(), message));
+        }
+        self.putting(|| {
+            let mut temp = Temp::of_part(self, path, file)?;
+            let length = temp.file.metadata().map_err(|cause| Error::io(path.to_string_lossy(), "cannot examine", cause))?.len();
+            self.publish(&mut temp, digest, length, options, Evicted::default())
+        })
+    }
+
+    /// Where downloads may be written that are adopted later: on the store's file system, and kept for
+    /// [`PART_AGE_MAX`](crate::limits::PART_AGE_MAX) after their last change, or while somebody holds their `flock`.
+    #[must_use]
+    pub fn parts_dir(&self) -> std::path::PathBuf {
+        self.inner.disk.parts()
+    }
+
+    fn check(&self, options: &PutOptions<'_>) -> Result<(), Error> {
+        options.name.map_or(Ok(()), |name| check_name(self.algorithm(), name))?;
+        options.lease.as_ref().map_or(Ok(()), LeaseTerms::check)
+    }
+
+    fn putting(&self, work: impl FnOnce() -> Result<Stored, Error>) -> Result<Stored, Error> {
+        let _pass = self.inner.gate.enter();
+        let operation = Operation::start("store.put");
+        let result = work();
+        match &result {
+            Ok(stored) => {
+                operation.bytes(stored.bytes);
+                operation.done();
+            }
+            Err(error) => operation.failed(error.kind().name()),
+        }
+        result
+    }
+
+    /// Finds that a file is an entry already, where writing it once more would first evict others, or that entry itself.
+    fn put_again(
+        &self,
+        input: &Input,
+        options: &PutOptions<'_>,
+        pool: &Pool,
+        control: &Control,
+    ) -> Result<Option<Stored>, Error> {
+        let Some((file, bytes)) = input.file_again()?.zip(input.size_bytes()) else { return Ok(None) };
+        if bytes <= UNRESERVED_BYTES_MAX || !self.index().has_length(bytes)? || self.index().excess(bytes)? == 0 {
+            return Ok(None);
+        }
+        let digest = {
+            let mut block = pool.lease().map_err(|cause| Error::io(input.name(), "no memory for a block", cause))?;
+            hash(&file, input.name(), Hasher::new(self.algorithm()), &mut block, control)?
+        };
+        let turn = self.turn()?;
+        let Some(row) = turn.row(&digest)?.filter(|row| has_length(&self.path(&digest), row.bytes)) else { return Ok(None) };
+        let lease = record(&turn, &digest, row.bytes, true, "", options)?;
+        Ok(Some(Stored { digest, bytes: row.bytes, new: false, evicted: Evicted::default(), lease }))
+    }
+
+    /// Reads all, writes it to `temp` and hashes it.
+    #[allow(clippy::too_many_arguments, reason = "they are what a run needs, once")]
+    fn take_in(
+        &self,
+        input: Input,
+        size_bytes: Option<u64>,
+        temp: &Temp,
+        evicted: &mut Evicted,
+        pool: &Pool,
+        control: &Control,
+    ) -> Result<(Digest, u64), Error> {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let name = &input.name().to_owned();
+        let mut writing = Writing {
+            store: self.clone(),
+            source: input.into_blocks(pool, control),
+            name: name.to_owned(),
+            temp: temp.name.clone(),
+            file: Arc::clone(&temp.file),
+            written: 0,
+            reserved: 0,
+            evicted: sender,
+        };
+        if let Some(bytes) = size_bytes.filter(|bytes| *bytes > UNRESERVED_BYTES_MAX) {
+            writing.reserve(bytes)?;
+        }
+        let input = Input::from_source(name, Box::new(writing)).stored();
+        // Nothing is decoded, so that the window means nothing.
+        let plan = Plan { framing: Framing::Bytes, zstd_window_log_max: 0 };
+        let stages = vec![Hashing { hasher: Hasher::new(self.algorithm()), bytes: 0 }];
+        let finish = run(input, &plan, pool, control, |_| Some(stages), Ok);
+        receiver.try_iter().for_each(|batch| evicted.add(batch));
+        if let Some(error) = finish.error {
+            return Err(error);
+        }
+        let stage = finish.stages.into_iter().next().filter(|_| !control.stopped());
+        let stage = stage.ok_or_else(|| Error::new(Kind::Stopped, name, "stopped before its end; nothing was stored"))?;
+        Ok((stage.hasher.finish(), stage.bytes))
+    }
+
+    /// Makes a written file an entry, or finds that it is one already.
+    fn publish(
+        &self,
+        temp: &mut Temp,
+        digest: &Digest,
+        bytes: u64,
+        options: &PutOptions<'_>,
+        mut evicted: Evicted,
+    ) -> Result<Stored, Error> {
+        let disk = &self.inner.disk;
+        let failed = |cause| Error::io(temp.path.to_string_lossy(), "cannot finish", cause);
+        disk.make_read_only(&temp.file).and_then(|()| disk.sync(&temp.file)).map_err(failed)?;
+        let turn = self.turn()?;
+        let row = turn.row(digest)?;
+        let blob = disk.blob(digest);
+        let sound = row.is_some() && has_length(&blob, bytes);
+        if row.is_none() {
+            evicted.add(turn.make_room(bytes.saturating_sub(turn.reserved_for(&temp.name)?.unwrap_or(0)), None)?);
+        }
+        if !sound {
+            place(&turn, &temp.path, &blob).map_err(|cause| Error::io(blob.to_string_lossy(), "cannot place", cause))?;
+            temp.check_placed(&blob)?;
+        }
+        let lease = record(&turn, digest, bytes, row.is_some(), &temp.name, options)?;
+        drop(turn);
+        temp.done();
+        Ok(Stored { digest: *digest, bytes, new: row.is_none(), evicted, lease })
+    }
+}
+
+/// Writes down that a file is in its place, with all that was asked for beside it. What is `known` becomes the one that was used last.
+fn record(
+    turn: &Turn<'_>,
+    digest: &Digest,
+    bytes: u64,
+    known: bool,
+    temp: &str,
+    options: &PutOptions<'_>,
+) -> Result<Option<Lease>, Error> {
+    turn.transaction(true, |index| {
+        if known {
+            index.touch(digest, turn.now_ms)?;
+        } else {
+            index.add_entry(digest, bytes, turn.now_ms)?;
+        }
+        index.restore_names(temp, digest)?;
+        options.name.map_or(Ok(()), |name| index.set_name(name, digest))?;
+        index.end_reservation(temp)?;
+        options.lease.as_ref().map(|terms| add_lease(index, digest, terms, turn.now_ms)).transpose()
+    })
+}
+
+fn has_length(blob: &Path, bytes: u64) -> bool {
+    std::fs::metadata(blob).is_ok_and(|metadata| metadata.len() == bytes)
+}
+
+/// Renames a file to its place among the blobs, so that it is there after a power cut.
+fn place(turn: &Turn<'_>, from: &Path, blob: &Path) -> io::Result<()> {
+    let disk = turn.disk;
+    let Some(folder) = blob.parent() else { return Ok(()) };
+    if !folder.exists() {
+        disk.make_dir(folder)?;
+        for above in folder.ancestors().skip(1).take_while(|above| *above != disk.dir()) {
+            disk.sync_dir(above)?;
+        }
+    }
+    disk.rename(from, blob)?;
+    disk.sync_dir(folder)
+}
+
+/// Hashes one chunk after the other.
+struct Hashing {
+    hasher: Hasher,
+    bytes: u64,
+}
+
+impl Stage for Hashing {
+    type Output = ();
+
+    fn chunk(&mut self, chunk: &Chunk) -> Result<(), Error> {
+        self.hasher.update(&chunk.bytes);
+        self.bytes += chunk.bytes.len() as u64;
+        Ok(())
+    }
+}
+
+/// Reads blocks, and writes each to the temporary file before it is hashed.
+struct Writing {
+    store: Store,
+    source: Box<dyn BlockSource>,
+    name: String,
+    /// The name of the temporary file, which space is reserved under.
+    temp: String,
+    file: Arc<File>,
+    written: u64,
+    reserved: u64,
+    evicted: std::sync::mpsc::Sender<Evicted>,
+}
+
+impl BlockSource for Writing {
+    fn next_block(&mut self) -> Result<Option<Filled>, Error> {
+        let Some(filled) = self.source.next_block()? else { return Ok(None) };
+        let block = &filled.lease[filled.range.clone()];
+        self.make_room(block.len() as u64)?;
+        self.write(block).map_err(|cause| Error::io(self.store.dir().to_string_lossy(), "cannot write to tmp/", cause))?;
+        Ok(Some(filled))
+    }
+}
+
+impl Writing {
+    fn make_room(&mut self, more: u64) -> Result<(), Error> {
+        let wanted = self.written + more;
+        if wanted <= UNRESERVED_BYTES_MAX.max(self.reserved) {
+            return Ok(());
+        }
+        // Near the bound a whole step may not fit where the rest of the input would.
+        self.reserve(wanted.next_multiple_of(RESERVE_STEP_BYTES)).or_else(|_| self.reserve(wanted))
+    }
+
+    /// Reserves `bytes` in all, and evicts for them.
+    fn reserve(&mut self, bytes: u64) -> Result<(), Error> {
+        let store = self.store.clone();
+        let turn = store.turn()?;
+        let bytes_max = turn.bytes_max()?;
+        if bytes > bytes_max {
+            let message = format!(
+                "has at least {bytes} bytes, and the store {} may hold {bytes_max} (`rorqual store init --max-size` moves that)",
+                store.dir().display()
+            );
+            return Err(Error::new(Kind::Limit, &self.name, message));
+        }
+        let evicted = turn.make_room(bytes - self.reserved, Some(&self.temp))?;
+        turn.transaction(false, |index: &Index<'_>| index.set_reserved(&self.temp, bytes))?;
+        self.reserved = bytes;
+        // The put that waits for it may have failed, and then nobody needs it.
+        let _ = self.evicted.send(evicted);
+        Ok(())
+    }
+
+    fn write(&mut self, block: &[u8]) -> io::Result<()> {
+        self.store.inner.disk.step("write")?;
+        if !is_zero(block) {
+            self.file.write_all_at(block, self.written)?;
+        }
+        self.written += block.len() as u64;
+        Ok(())
+    }
+}
+
+/// Compared with itself, one byte on: as fast as the memory is read, and done at the first byte that differs.
+fn is_zero(block: &[u8]) -> bool {
+    block.first() == Some(&0) && block[1..] == block[..block.len() - 1]
+}

@@ -1,0 +1,310 @@
+//! A store that is open, and turns at changing it.
+
+use crate::disk::{self, Disk, Hook, wait_for};
+use crate::entry::{Entry, Usage};
+use crate::index::{Index, schema};
+use crate::limits::{OPERATIONS_MAX_DEFAULT, STORE_BYTES_MAX_DEFAULT, TOUCH_AFTER};
+use rorqual_digest::{Algorithm, Digest};
+use rorqual_pipe::{Error, Gate, Kind};
+use rusqlite::Connection;
+use rustix::fs::FlockOperation;
+use std::fs::File;
+use std::io::{self, ErrorKind};
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// Gives the milliseconds since 1970.
+pub type Clock = Arc<dyn Fn() -> u64 + Send + Sync>;
+
+/// How a store is used by this process.
+#[derive(Clone)]
+pub struct Settings {
+    /// Where it is.
+    pub dir: PathBuf,
+    /// Wait until what was put is on the disk. Without it a put is faster, and entries may be gone or damaged after a power cut (never
+    /// after a kill); [`Store::verify`] finds them. Default: true.
+    pub fsync: bool,
+    /// Puts and verifications at the same time. Default: 16.
+    pub operations_max: usize,
+    /// How old the last use on record may be before a read writes it anew. Default: a minute.
+    pub touch_after: Duration,
+    /// The wall clock, for tests.
+    pub clock: Option<Clock>,
+    /// Faults, for tests.
+    pub hook: Option<Hook>,
+}
+
+impl Settings {
+    /// The defaults for a store in `dir`.
+    #[must_use]
+    pub fn new(dir: impl Into<PathBuf>) -> Self {
+        let (dir, operations_max) = (dir.into(), OPERATIONS_MAX_DEFAULT);
+        Self { dir, fsync: true, operations_max, touch_after: TOUCH_AFTER, clock: None, hook: None }
+    }
+
+    pub(crate) fn disk(&self) -> Disk {
+        Disk::new(self.dir.clone(), self.fsync, self.hook.clone())
+    }
+}
+
+/// An open store; clones share it. Threads may use it side by side, and processes may open the same one.
+#[derive(Clone)]
+pub struct Store {
+    pub(crate) inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    pub(crate) disk: Disk,
+    pub(crate) gate: Gate,
+    pub(crate) touch_after: Duration,
+    algorithm: Algorithm,
+    clock: Option<Clock>,
+    index_path: PathBuf,
+    connection: Mutex<Connection>,
+    /// Threads of this process take turns before they wait for other processes, whose `flock` they would share.
+    order: Mutex<()>,
+    /// `None` where we may only read.
+    lock: Option<File>,
+    /// Shared by all who have the store open, so that nobody puts another index in its place.
+    _in_use: File,
+}
+
+/// The sole right, among all processes, to change the store; until dropped.
+pub(crate) struct Turn<'a> {
+    index: Index<'a>,
+    lock: &'a File,
+    _order: MutexGuard<'a, ()>,
+    pub(crate) disk: &'a Disk,
+    pub(crate) now_ms: u64,
+}
+
+impl Store {
+    /// Opens a store that exists. Where the process may not write, everything that only reads works.
+    ///
+    /// # Errors
+    /// When there is none, or its index is damaged or of a newer version.
+    pub fn open(settings: &Settings) -> Result<Self, Error> {
+        let disk = settings.disk();
+        let name = disk.dir().to_string_lossy().into_owned();
+        let index_path = disk.index();
+        let failed = |cause: io::Error| match cause.kind() {
+            ErrorKind::NotFound => Error::new(Kind::Io, &name, "there is no store; `rorqual store init` or a put makes one"),
+            _ => Error::io(&name, "cannot open the store", cause),
+        };
+        if !index_path.exists() {
+            return Err(failed(ErrorKind::NotFound.into()));
+        }
+        let in_use = disk::open_lock(&disk.in_use(), false).map_err(failed)?;
+        wait_for(&in_use, FlockOperation::LockShared).map_err(failed)?;
+        let lock = match disk::open_lock(&disk.lock(), true) {
+            Ok(lock) => Some(lock),
+            Err(error) if matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem) => None,
+            Err(error) => return Err(failed(error)),
+        };
+        let connection = schema::open(&index_path, lock.is_some())?;
+        let inner = Inner {
+            algorithm: algorithm_of(&connection, &index_path)?,
+            gate: Gate::new(settings.operations_max),
+            touch_after: settings.touch_after,
+            clock: settings.clock.clone(),
+            connection: Mutex::new(connection),
+            order: Mutex::new(()),
+            lock,
+            _in_use: in_use,
+            index_path,
+            disk,
+        };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// Opens a store, and makes it where there is none: with `algorithm` (SHA-256 unless given; SHA-256 and BLAKE3 are offered) and room for
+    /// `bytes_max` ([`STORE_BYTES_MAX_DEFAULT`] unless given). A bound that is given is set anew in a store that exists.
+    ///
+    /// # Errors
+    /// When it can't be made, or exists with another algorithm.
+    pub fn init(settings: &Settings, algorithm: Option<Algorithm>, bytes_max: Option<u64>) -> Result<Self, Error> {
+        let wanted = algorithm.unwrap_or(Algorithm::Sha256);
+        if !matches!(wanted, Algorithm::Sha256 | Algorithm::Blake3) {
+            return Err(Error::new(Kind::Limit, wanted.name(), "a store is addressed by sha256 or blake3"));
+        }
+        make(&settings.disk(), wanted, bytes_max.unwrap_or(STORE_BYTES_MAX_DEFAULT))?;
+        let store = Self::open(settings)?;
+        if let Some(asked) = algorithm.filter(|asked| *asked != store.algorithm()) {
+            let message = format!("is addressed by {}, and can't be by {asked} as well: make another store", store.algorithm());
+            return Err(Error::new(Kind::Limit, store.dir().to_string_lossy(), message));
+        }
+        if let Some(bytes_max) = bytes_max {
+            store.turn()?.transaction(true, |index| index.set_bytes_max(bytes_max))?;
+        }
+        Ok(store)
+    }
+
+    /// What its entries are addressed by.
+    #[must_use]
+    pub fn algorithm(&self) -> Algorithm {
+        self.inner.algorithm
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        self.inner.disk.dir()
+    }
+
+    /// The file of an entry. It may be evicted at any time, unless a lease or a [`Reader`](crate::Reader) keeps it.
+    #[must_use]
+    pub fn path(&self, digest: &Digest) -> PathBuf {
+        self.inner.disk.blob(digest)
+    }
+
+    /// All about an entry.
+    ///
+    /// # Errors
+    /// When the index can't be read.
+    pub fn entry(&self, digest: &Digest) -> Result<Option<Entry>, Error> {
+        self.index().entry(digest, self.now_ms())
+    }
+
+    /// Gives each entry to `visit`, in the order of the digests and with a fixed amount of memory. Entries that come or go meanwhile
+    /// may or may not be among them.
+    ///
+    /// # Errors
+    /// When the index can't be read, and the first error of `visit`.
+    pub fn for_each(&self, mut visit: impl FnMut(&Entry) -> Result<(), Error>) -> Result<(), Error> {
+        let mut after = None;
+        loop {
+            let page = self.index().page(after.as_ref())?;
+            for (digest, _) in &page {
+                // Not within the lock of the index: printing may wait.
+                let entry = self.entry(digest)?;
+                entry.as_ref().map_or(Ok(()), &mut visit)?;
+            }
+            match page.last() {
+                Some((last, _)) => after = Some(*last),
+                None => return Ok(()),
+            }
+        }
+    }
+
+    /// What the store holds.
+    ///
+    /// # Errors
+    /// When the index can't be read.
+    pub fn usage(&self) -> Result<Usage, Error> {
+        self.index().usage(self.now_ms())
+    }
+
+    /// Whether this process may only read.
+    #[must_use]
+    pub fn is_read_only(&self) -> bool {
+        self.inner.lock.is_none()
+    }
+
+    pub(crate) fn now_ms(&self) -> u64 {
+        self.inner.clock.as_ref().map_or_else(system_ms, |clock| clock())
+    }
+
+    /// The index, for reading. Others' changes are seen between two questions.
+    pub(crate) fn index(&self) -> Index<'_> {
+        let inner = &*self.inner;
+        // A poisoned lock is taken all the same: a transaction that was left open by a panic was rolled back by its guard.
+        let connection = inner.connection.lock().unwrap_or_else(PoisonError::into_inner);
+        Index { connection, path: &inner.index_path, algorithm: inner.algorithm }
+    }
+
+    /// Waits for a turn at changing the store.
+    pub(crate) fn turn(&self) -> Result<Turn<'_>, Error> {
+        let inner = &*self.inner;
+        let failed = |cause| Error::io(self.dir().to_string_lossy(), "cannot lock the store", cause);
+        let read_only = || Error::new(Kind::Io, self.dir().to_string_lossy(), "the store may not be written here");
+        let lock = inner.lock.as_ref().ok_or_else(read_only)?;
+        inner.disk.step("lock").map_err(failed)?;
+        let order = inner.order.lock().unwrap_or_else(PoisonError::into_inner);
+        wait_for(lock, FlockOperation::LockExclusive).map_err(failed)?;
+        Ok(Turn { index: self.index(), lock, _order: order, disk: &inner.disk, now_ms: self.now_ms() })
+    }
+}
+
+impl Turn<'_> {
+    /// Does `work` whole or not at all. With `durable` it survives a power cut once this has returned.
+    pub(crate) fn transaction<T>(&self, durable: bool, work: impl FnOnce(&Index<'_>) -> Result<T, Error>) -> Result<T, Error> {
+        let failed = |cause| self.index.write_failed(cause);
+        let synchronous = match (self.disk.fsync, durable) {
+            (true, true) => "FULL",
+            (true, false) => "NORMAL",
+            (false, _) => "OFF",
+        };
+        self.index.connection.pragma_update(None, "synchronous", synchronous).map_err(failed)?;
+        self.step("begin")?;
+        let guard = rusqlite::Transaction::new_unchecked(&self.index.connection, rusqlite::TransactionBehavior::Immediate)
+            .map_err(failed)?;
+        // Dropped without a commit, the guard rolls back.
+        let done = work(&self.index)?;
+        self.step("commit")?;
+        guard.commit().map_err(failed)?;
+        self.step("committed").map(|()| done)
+    }
+
+    pub(crate) fn step(&self, name: &'static str) -> Result<(), Error> {
+        self.disk.step(name).map_err(|cause| self.failed(name, cause))
+    }
+
+    pub(crate) fn failed(&self, what: &str, cause: io::Error) -> Error {
+        Error::io(self.disk.dir().to_string_lossy(), format!("cannot {what}"), cause)
+    }
+}
+
+impl<'a> Deref for Turn<'a> {
+    type Target = Index<'a>;
+    fn deref(&self) -> &Index<'a> {
+        &self.index
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        // The file stays open for the next turn. Should this fail, which Linux excludes, the process's end unlocks it.
+        let _ = wait_for(self.lock, FlockOperation::Unlock);
+    }
+}
+
+/// Makes the folders and the index where they are missing. The index appears when it is complete.
+fn make(disk: &Disk, algorithm: Algorithm, bytes_max: u64) -> Result<(), Error> {
+    if disk.index().exists() {
+        return Ok(());
+    }
+    let name = disk.dir().to_string_lossy();
+    let failed = |cause| Error::io(&*name, "cannot make the store", cause);
+    for dir in [disk.tmp(), disk.parts(), disk.blobs()] {
+        disk.make_dir(&dir).map_err(failed)?;
+    }
+    disk::open_lock(&disk.in_use(), true).map_err(failed)?;
+    let lock = disk::open_lock(&disk.lock(), true).map_err(failed)?;
+    wait_for(&lock, FlockOperation::LockExclusive).map_err(failed)?;
+    if disk.index().exists() {
+        return Ok(());
+    }
+    if std::fs::read_dir(disk.blobs()).map_err(failed)?.next().is_some() {
+        let message = "there are files but no index; `rorqual store gc --rebuild` makes one from them";
+        return Err(Error::new(Kind::Corrupt, &*name, message));
+    }
+    disk.step("make index").map_err(failed)?;
+    schema::create(&disk.new_index(), algorithm, bytes_max, disk.fsync)?;
+    disk.rename(&disk.new_index(), &disk.index()).map_err(failed)?;
+    disk.sync_dir(disk.dir()).map_err(failed)
+}
+
+fn algorithm_of(connection: &Connection, path: &Path) -> Result<Algorithm, Error> {
+    let sql = "SELECT value FROM setting WHERE name = 'algorithm'";
+    let name: String = connection
+        .query_row(sql, [], |row| row.get(0))
+        .map_err(|cause| crate::error::of_index(path, "cannot read the index", cause))?;
+    let unknown = |_| Error::new(Kind::Corrupt, path.to_string_lossy(), format!("unknown algorithm '{name}'"));
+    name.parse().map_err(unknown)
+}
+
+fn system_ms() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
+}

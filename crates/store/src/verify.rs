@@ -1,0 +1,162 @@
+//! Reading everything again.
+
+use crate::read::Reader;
+use crate::remove::Removed;
+use crate::store::Store;
+use rorqual_digest::{Digest, Hasher};
+use rorqual_pipe::{Control, Error, Kind, Operation, Pool, each};
+use std::fs::File;
+use std::io::ErrorKind;
+use std::os::unix::fs::FileExt;
+
+/// What was found out about an entry.
+#[derive(Debug)]
+pub enum Verdict {
+    /// Its bytes have its digest.
+    Sound,
+    /// They have another one, or are missing; the text says which.
+    Damaged(String),
+    /// They can't be read; the text says why. It may be the machine's fault, so that such an entry is never removed.
+    Unreadable(String),
+}
+
+/// An entry that was read again.
+#[derive(Debug)]
+pub struct Checked {
+    /// The entry.
+    pub digest: Digest,
+    /// How many of its bytes were read.
+    pub bytes: u64,
+    /// Whether they are right.
+    pub verdict: Verdict,
+    /// What became of a damaged one that was to be removed.
+    pub removed: Option<Removed>,
+}
+
+impl Store {
+    /// Reads every entry again, on `threads` threads, and gives what it finds to `visit` in the order of the digests; with `repair`, damaged
+    /// entries are removed unless they are leased or open. Entries that are evicted meanwhile are not among them.
+    ///
+    /// `pool` lends a block to each thread.
+    ///
+    /// # Errors
+    /// When the index can't be read, the first error of `visit`, and [`Kind::Stopped`] when `control` asked to stop.
+    pub fn verify(
+        &self,
+        repair: bool,
+        threads: usize,
+        pool: &Pool,
+        control: &Control,
+        mut visit: impl FnMut(&Checked) -> Result<(), Error> + Send,
+    ) -> Result<(), Error> {
+        let stopped = || Error::new(Kind::Stopped, self.dir().to_string_lossy(), "stopped before its end");
+        let mut workers = vec![(); threads.max(1)];
+        let check = |(): &mut (), item: Result<Digest, Error>| self.check_entry(&item?, repair, pool, control);
+        each(Digests::new(self), &mut workers, check, |checked| match checked? {
+            _ if control.stopped() => Err(stopped()),
+            Some(checked) => visit(&checked),
+            None => Ok(()),
+        })?;
+        if control.stopped() { Err(stopped()) } else { Ok(()) }
+    }
+
+    /// Whether an open entry's bytes have its digest. The file's position does not change.
+    ///
+    /// # Errors
+    /// When it can't be read, and [`Kind::Stopped`].
+    pub fn verify_reader(&self, reader: &Reader, pool: &Pool, control: &Control) -> Result<bool, Error> {
+        let path = self.path(&reader.digest);
+        let name = path.to_string_lossy();
+        let mut block = pool.lease().map_err(|cause| Error::io(&*name, "no memory for a block", cause))?;
+        Ok(hash(&reader.file, &name, Hasher::new(self.algorithm()), &mut block, control)? == reader.digest)
+    }
+
+    /// `None` when it is gone.
+    fn check_entry(&self, digest: &Digest, repair: bool, pool: &Pool, control: &Control) -> Result<Option<Checked>, Error> {
+        let _pass = self.inner.gate.enter();
+        let operation = Operation::start("store.verify");
+        let (bytes, verdict) = match self.open_reader(digest) {
+            Ok(None) => return Ok(None),
+            Ok(Some(reader)) => (reader.bytes, self.judge(&reader, pool, control)),
+            Err(error) => (0, Err(error)),
+        };
+        operation.bytes(bytes);
+        let verdict = match verdict {
+            Ok(verdict) => verdict,
+            Err(error) if error.kind() == Kind::Stopped => return Err(error),
+            Err(error) if error.kind() == Kind::Corrupt => Verdict::Damaged(error.to_string()),
+            Err(error) => Verdict::Unreadable(error.to_string()),
+        };
+        let damaged = matches!(verdict, Verdict::Damaged(_));
+        let removed = if damaged && repair { Some(self.remove(digest, false)?) } else { None };
+        match verdict {
+            Verdict::Sound => operation.done(),
+            Verdict::Damaged(_) => operation.failed("corrupt"),
+            Verdict::Unreadable(_) => operation.failed("io"),
+        }
+        Ok(Some(Checked { digest: *digest, bytes, verdict, removed }))
+    }
+
+    fn judge(&self, reader: &Reader, pool: &Pool, control: &Control) -> Result<Verdict, Error> {
+        let sound = self.verify_reader(reader, pool, control)?;
+        let differs = || Verdict::Damaged(format!("{}: the bytes have another digest", self.path(&reader.digest).display()));
+        Ok(if sound { Verdict::Sound } else { differs() })
+    }
+}
+
+pub(crate) fn hash(file: &File, name: &str, mut hasher: Hasher, block: &mut [u8], control: &Control) -> Result<Digest, Error> {
+    let mut offset = 0;
+    loop {
+        if control.stopped() {
+            return Err(Error::new(Kind::Stopped, name, "stopped before its end"));
+        }
+        match file.read_at(block, offset) {
+            Ok(0) => return Ok(hasher.finish()),
+            Ok(read) => {
+                hasher.update(&block[..read]);
+                control.stored(read as u64);
+                control.decoded(read as u64);
+                offset += read as u64;
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(cause) => return Err(Error::io(name, "cannot read", cause).at(offset)),
+        }
+    }
+}
+
+/// All digests, a page at a time.
+struct Digests<'a> {
+    store: &'a Store,
+    page: std::vec::IntoIter<(Digest, u64)>,
+    after: Option<Digest>,
+    /// Nothing more comes: several workers ask after the end.
+    ended: bool,
+}
+
+impl<'a> Digests<'a> {
+    fn new(store: &'a Store) -> Self {
+        Self { store, page: Vec::new().into_iter(), after: None, ended: false }
+    }
+}
+
+impl Iterator for Digests<'_> {
+    type Item = Result<Digest, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.ended {
+            return None;
+        }
+        if self.page.len() == 0 {
+            match self.store.index().page(self.after.as_ref()) {
+                Ok(page) => self.page = page.into_iter(),
+                Err(error) => {
+                    self.ended = true;
+                    return Some(Err(error));
+                }
+            }
+        }
+        self.after = self.page.next().map(|(digest, _)| digest);
+        self.ended = self.after.is_none();
+        self.after.map(Ok)
+    }
+}

@@ -1,0 +1,144 @@
+//! Files and indexes that are not what they were.
+
+use crate::common::{MIB, check_clean, digests, folder, get, pool, put, put_with, settings, store};
+use rorqual_pipe::{Control, Kind};
+use rorqual_store::{Checked, PutOptions, Removed, Store, Verdict, rebuild};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+/// Puts other bytes into a blob.
+fn overwrite(path: &Path, bytes: &[u8]) {
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o644)).unwrap();
+    std::fs::write(path, bytes).unwrap();
+}
+
+fn verdicts(store: &Store, repair: bool) -> Vec<(String, Option<Removed>)> {
+    let mut damaged = Vec::new();
+    let note = |checked: &Checked| {
+        if let Verdict::Damaged(why) = &checked.verdict {
+            damaged.push((why.clone(), checked.removed));
+        }
+        Ok(())
+    };
+    store.verify(repair, 2, &pool(), &Control::default(), note).unwrap();
+    damaged
+}
+
+#[test]
+fn verify_finds_each_kind_of_damage_and_repairs_it() {
+    let dir = folder();
+    let store = store(dir.path(), MIB);
+    let sound = put(&store, b"sound").digest;
+    let [changed, cut, missing] = [b"changed", b"cut off", b"missing"].map(|bytes| put(&store, bytes).digest);
+    overwrite(&store.path(&changed), b"chanGed");
+    overwrite(&store.path(&cut), b"cut");
+    std::fs::remove_file(store.path(&missing)).unwrap();
+    for digest in [&cut, &missing] {
+        assert_eq!(store.get(digest, None).unwrap_err().kind(), Kind::Corrupt);
+    }
+    let found = verdicts(&store, false);
+    let mut whys: Vec<&str> = found.iter().map(|(why, _)| why.as_str()).collect();
+    whys.sort_by_key(|why| (why.contains("missing"), why.contains("has 3 bytes instead of 7")));
+    assert!(
+        whys.len() == 3 && whys[0].contains("another digest") && whys[1].contains("instead") && whys[2].contains("missing"),
+        "{whys:?}"
+    );
+    assert!(verdicts(&store, true).iter().all(|(_, removed)| *removed == Some(Removed::Done)));
+    assert_eq!(digests(&store).into_iter().collect::<Vec<_>>(), [sound.to_string()]);
+    check_clean(&store);
+}
+
+/// What can't be read may be sound: a link to itself stands for a disk that fails.
+#[test]
+fn what_can_not_be_read_is_reported_and_not_removed() {
+    let dir = folder();
+    let store = store(dir.path(), MIB);
+    let digest = put(&store, b"abc").digest;
+    let path = store.path(&digest);
+    std::fs::remove_file(&path).unwrap();
+    std::os::unix::fs::symlink(&path, &path).unwrap();
+    let mut seen = Vec::new();
+    let note = |checked: &Checked| {
+        seen.push((matches!(checked.verdict, Verdict::Unreadable(_)), checked.removed));
+        Ok(())
+    };
+    store.verify(true, 1, &pool(), &Control::default(), note).unwrap();
+    assert_eq!(seen, [(true, None)]);
+    assert_eq!(digests(&store).len(), 1);
+}
+
+#[test]
+fn a_put_mends_an_entry_whose_file_is_gone() {
+    let dir = folder();
+    let store = store(dir.path(), MIB);
+    let digest = put(&store, b"abc").digest;
+    std::fs::remove_file(store.path(&digest)).unwrap();
+    put(&store, b"abc");
+    assert_eq!(get(&store, &digest).unwrap(), b"abc");
+    check_clean(&store);
+}
+
+#[test]
+fn a_damaged_index_is_named_and_made_anew() {
+    let dir = folder();
+    let old = store(dir.path(), MIB);
+    let [one, two] =
+        [b"one", b"two"].map(|bytes| put_with(&old, bytes, &PutOptions { name: Some("n"), lease: None }).unwrap().digest);
+    let error = rebuild(&settings(dir.path()), None).unwrap_err().to_string();
+    assert!(error.contains("other processes have the store open"), "{error}");
+    drop(old);
+    let index = dir.path().join("index.sqlite");
+    for bytes in [vec![7; 50_000], Vec::new(), b"SQLite format 3\0".to_vec()] {
+        std::fs::write(&index, &bytes).unwrap();
+        let error = Store::open(&settings(dir.path())).err().unwrap();
+        assert_eq!(error.kind(), Kind::Corrupt, "{error}");
+        assert_eq!(rebuild(&settings(dir.path()), Some(MIB)).unwrap().entries, 2);
+        let new = Store::open(&settings(dir.path())).unwrap();
+        assert_eq!((get(&new, &one).unwrap(), get(&new, &two).unwrap()), (b"one".to_vec(), b"two".to_vec()));
+        assert_eq!(new.usage().unwrap().bytes_max, MIB);
+        check_clean(&new);
+    }
+    std::fs::remove_file(&index).unwrap();
+    let error = Store::init(&settings(dir.path()), None, None).err().unwrap().to_string();
+    assert!(error.contains("files but no index") && error.contains("gc --rebuild"), "{error}");
+}
+
+/// What the bound was is lost with the index; a gc must not take the default for it.
+#[test]
+fn a_new_index_has_room_for_all_files() {
+    let dir = folder();
+    let digest = put(&store(dir.path(), 20 << 30), b"small").digest;
+    let blob = dir.path().join("blobs/sha256/ab").join("ab".repeat(32));
+    std::fs::create_dir_all(blob.parent().unwrap()).unwrap();
+    std::fs::File::create(&blob).unwrap().set_len(11 << 30).unwrap();
+    let usage = rebuild(&settings(dir.path()), None).unwrap();
+    assert_eq!((usage.entries, usage.bytes_max), (2, (11 << 30) + 5));
+    let store = Store::open(&settings(dir.path())).unwrap();
+    assert_eq!(store.gc().unwrap().evicted.entries, 0);
+    assert!(blob.exists() && get(&store, &digest).is_some());
+    drop(store);
+    std::fs::remove_file(&blob).unwrap();
+    assert_eq!(rebuild(&settings(dir.path()), None).unwrap().bytes_max, 10 << 30);
+}
+
+#[test]
+fn an_index_of_a_newer_version_is_left_alone() {
+    let dir = folder();
+    drop(store(dir.path(), MIB));
+    let index = rusqlite::Connection::open(dir.path().join("index.sqlite")).unwrap();
+    index.pragma_update(None, "user_version", 2).unwrap();
+    let error = Store::open(&settings(dir.path())).err().unwrap().to_string();
+    assert!(error.contains("has version 2, and this program knows 1"), "{error}");
+}
+
+#[test]
+fn foreign_files_are_left_alone_and_counted() {
+    let dir = folder();
+    let store = store(dir.path(), MIB);
+    put(&store, b"abc");
+    for path in ["blobs/sha256/README", "blobs/sha256/ba/notes.txt"] {
+        std::fs::write(dir.path().join(path), b"mine").unwrap();
+    }
+    assert_eq!(store.gc().unwrap().foreign, 2);
+    assert!(dir.path().join("blobs/sha256/ba/notes.txt").exists());
+}

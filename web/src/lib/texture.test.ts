@@ -1,0 +1,24 @@
+import { expect, test } from 'vitest'
+import { classes } from './histogram'
+import { strokes, textures } from './texture'
+
+test('classes that touch differ without their colours', () => {
+  // Where there are no lines of the odd class, and it is rare, 4xx and 3xx touch; 2xx stands on any of them.
+  const stack = classes.map((name) => textures[name])
+  for (const [a, b] of [
+    [0, 1],
+    [1, 2],
+    [2, 3],
+    [1, 3],
+    [3, 4],
+    [1, 4],
+  ] as const)
+    expect(stack[a]).not.toBe(stack[b])
+})
+
+test('textures are drawn differently', () => {
+  const drawn = (['plain', 'hatch', 'cross', 'lines'] as const).map((name) =>
+    JSON.stringify(strokes(name, 6)),
+  )
+  expect(new Set(drawn).size).toBe(4)
+})
