@@ -82,15 +82,15 @@ impl Expression {
 }
 
 impl Pattern {
-    /// Most memory that compiling may take, in bytes.
+    /// Most memory that compiling may take, in bytes, where what is compiled may take `bytes_max`.
     #[must_use]
-    pub fn compile_bytes(&self) -> u64 {
+    pub fn compile_bytes(&self, bytes_max: u64) -> u64 {
         let is_text = |pattern: &String| self.fixed || !pattern.chars().any(regex_syntax::is_meta_character);
         let as_it_is = self.case == Case::Sensitive && !self.word && !self.whole_line;
         let factor = if as_it_is && self.patterns.iter().all(is_text) { WORD_FACTOR } else { TEXT_FACTOR };
         // Each is a string of its own.
         let text = self.patterns.iter().map(|pattern| (pattern.len() + size_of::<String>()) as u64).sum::<u64>();
-        (text * factor).max(self.bytes_max * COMPILE_FACTOR)
+        (text * factor).max(bytes_max * COMPILE_FACTOR)
     }
 
     fn matcher(&self) -> Result<RegexMatcher, PatternError> {

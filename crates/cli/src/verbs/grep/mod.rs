@@ -32,6 +32,9 @@ const LINE_BYTES_MAX: u64 = 1 << 30;
 /// How many times the length of a line its JSON may take: six where each byte is escaped, and a copy.
 const JSON_FACTOR: u64 = 7;
 
+/// More memory than that is not advised.
+const MEMORY_BYTES_MAX: u64 = 1 << 50;
+
 /// Buffers beside those of a run: output, an over-long line's head, and reading it again.
 const BUFFERS_BESIDE: usize = 3;
 
@@ -128,7 +131,7 @@ impl Search {
             bytes_max: pattern_bytes_max(memory_bytes),
         };
         let window = args.only_matching || args.json;
-        let needs = Needs { memory_bytes, line_bytes_max, before, window, dressed, compile_bytes: pattern.compile_bytes() };
+        let needs = Needs { pattern: &pattern, memory_bytes, line_bytes_max, before, window, dressed };
         let threads = fitting::threads(common, |threads| needs.budget(threads)).map_err(|error| error.to_string())?;
         let expression = Expression::new(pattern).map_err(|error| error.to_string())?;
         let searcher = Searcher {
@@ -149,7 +152,7 @@ impl Search {
                 after,
                 selected_max,
                 eager: args.only_matching && !args.invert_match && output == Output::Lines,
-                context_bytes_max: needs.context_bytes(),
+                context_bytes_max: usize::try_from(memory_bytes / CONTEXT_SHARE).unwrap_or(usize::MAX),
             },
             searcher,
             paths,
@@ -379,32 +382,40 @@ fn progress(common: &Common, output: Output) -> When {
 }
 
 /// What the memory has to hold.
-struct Needs {
+struct Needs<'a> {
+    pattern: &'a Pattern,
     memory_bytes: u64,
     line_bytes_max: usize,
     before: usize,
     window: bool,
     /// How many times its length a line may take that is being printed.
     dressed: u64,
-    /// Compiling the patterns.
-    compile_bytes: u64,
 }
 
-impl Needs {
-    fn context_bytes(&self) -> usize {
-        usize::try_from(self.memory_bytes / CONTEXT_SHARE).unwrap_or(usize::MAX)
+impl Needs<'_> {
+    /// The sum for what is given, or, where that is too little, for what would do: some terms grow with the memory.
+    fn budget(&self, threads: usize) -> Budget {
+        let mut memory_bytes = self.memory_bytes;
+        loop {
+            let budget = self.terms(threads, memory_bytes);
+            // So many threads take more of any memory than there is of it.
+            if budget.reserved_bytes() <= memory_bytes || memory_bytes > MEMORY_BYTES_MAX {
+                return budget;
+            }
+            memory_bytes = budget.reserved_bytes().next_multiple_of(1 << 20);
+        }
     }
 
-    fn budget(&self, threads: usize) -> Budget {
+    fn terms(&self, threads: usize, memory_bytes: u64) -> Budget {
         let buffers = buffers_needed(threads) + BUFFERS_BESIDE;
-        let pattern_bytes = pattern_bytes_max(self.memory_bytes);
+        let pattern_bytes = pattern_bytes_max(memory_bytes);
         let hits = (threads * (1 + WINDOW_PER_WORKER) * HITS_MAX * size_of::<Hit>()) as u64;
         let mut budget = Budget::new(self.memory_bytes);
         budget.reserve("program", limits::PROGRAM_BYTES);
         budget.reserve(format!("{threads} threads"), threads as u64 * limits::THREAD_BYTES);
         budget.reserve(format!("{buffers} blocks"), (buffers * buffer_bytes(self.line_bytes_max)) as u64);
-        budget.reserve("decoder", decoder_bytes(self.memory_bytes));
-        budget.reserve("compiling the patterns", self.compile_bytes);
+        budget.reserve("decoder", decoder_bytes(memory_bytes));
+        budget.reserve("compiling the patterns", self.pattern.compile_bytes(pattern_bytes));
         // The workers, and the one that looks at what they found.
         budget.reserve("automata", (threads as u64 + 1) * CACHES_PER_WORKER * pattern_bytes);
         budget.reserve("places of matches", hits);
@@ -413,7 +424,7 @@ impl Needs {
             budget.reserve("a line as it is printed (--line-max)", self.dressed * line);
         }
         if self.before > 0 {
-            budget.reserve("lines before", self.context_bytes() as u64);
+            budget.reserve("lines before", memory_bytes / CONTEXT_SHARE);
         }
         if self.window {
             budget.reserve("matches in over-long lines", 2 * WINDOW_BYTES as u64);
