@@ -398,11 +398,14 @@ impl Needs<'_> {
         let mut memory_bytes = self.memory_bytes;
         loop {
             let budget = self.terms(threads, memory_bytes);
-            // So many threads take more of any memory than there is of it.
-            if budget.reserved_bytes() <= memory_bytes || memory_bytes > MEMORY_BYTES_MAX {
+            if budget.reserved_bytes() <= memory_bytes {
                 return budget;
             }
             memory_bytes = budget.reserved_bytes().next_multiple_of(1 << 20);
+            // So many threads take more of any memory than there is of it.
+            if memory_bytes > MEMORY_BYTES_MAX {
+                return self.terms(threads, self.memory_bytes);
+            }
         }
     }
 
