@@ -1,7 +1,7 @@
 //! What a stage is given: a stretch of the input, and its lines.
 
 use bytes::Bytes;
-use memchr::{memchr, memrchr};
+use memchr::memchr;
 
 /// How the input is cut for the stages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,6 +13,27 @@ pub enum Framing {
         /// The longest line that is handed over whole, in bytes without the newline; at least 1.
         line_bytes_max: usize,
     },
+    /// Behind records, by a [`Splitter`](crate::Splitter); one longer than `record_bytes_max` comes as its head, marked as long, unless
+    /// it lies within one block.
+    Records {
+        /// The longest record that is handed over whole, in bytes with what separates it from the one before; at least 1.
+        record_bytes_max: usize,
+    },
+}
+
+impl Framing {
+    /// The longest piece that is handed over whole, in bytes.
+    pub(crate) fn piece_bytes_max(self) -> usize {
+        match self {
+            Self::Bytes => usize::MAX,
+            Self::Lines { line_bytes_max: max } | Self::Records { record_bytes_max: max } => max,
+        }
+    }
+
+    /// The room that a buffer has before its block, for the unfinished piece of the block before.
+    pub(crate) fn headroom(self) -> usize {
+        if self == Self::Bytes { 0 } else { self.piece_bytes_max() }
+    }
 }
 
 /// What a run needs beside its input.
@@ -28,7 +49,8 @@ pub struct Plan {
 ///
 /// Under [`Framing::Bytes`](crate::Framing::Bytes) chunks are consecutive and cover the input. Under
 /// [`Framing::Lines`](crate::Framing::Lines) a chunk starts at the start of a line and holds whole lines; only
-/// the last line of the input may lack its newline.
+/// the last line of the input may lack its newline. The same holds for records under [`Framing::Records`](crate::Framing::Records),
+/// where a chunk has what is between records too.
 #[derive(Debug, Clone)]
 pub struct Chunk {
     /// Where `bytes` (or the zeros) start in the decoded input.
@@ -44,8 +66,11 @@ pub struct Chunk {
     /// Where `before` starts in the decoded input.
     pub before_offset: u64,
     pub(crate) line_bytes_max: usize,
-    /// The last line in `bytes` is over-long and only its head is here: at least `line_bytes_max` bytes of it.
-    pub(crate) cut: bool,
+    /// Where in `bytes` the last line or record starts that is over-long and of which only the head is here: at least
+    /// `line_bytes_max` bytes of it.
+    pub(crate) long_start: Option<usize>,
+    /// The input ended inside this line or record, or behind a last one that nothing ends.
+    pub(crate) unfinished: bool,
 }
 
 /// One line, without its newline.
@@ -82,24 +107,34 @@ impl Chunk {
     /// Nothing at all, at `offset`.
     #[must_use]
     pub fn empty(offset: u64, line_bytes_max: usize) -> Self {
-        Self { offset, bytes: Bytes::new(), zeros: 0, before: Bytes::new(), before_offset: offset, line_bytes_max, cut: false }
+        Self {
+            offset,
+            bytes: Bytes::new(),
+            zeros: 0,
+            before: Bytes::new(),
+            before_offset: offset,
+            line_bytes_max,
+            long_start: None,
+            unfinished: false,
+        }
     }
 
-    /// Its last line lacks a newline, and is not an over-long one that goes on.
-    pub(crate) fn is_unfinished(&self) -> bool {
-        self.line_bytes_max < usize::MAX && !self.cut && self.bytes.last().is_some_and(|last| *last != b'\n')
+    /// Its last line or record is one that nothing ended but the end of the input.
+    #[must_use]
+    pub fn is_unfinished(&self) -> bool {
+        self.unfinished
     }
 
-    /// Where in `bytes` the last line starts, when that line is over-long and goes on in the chunks that follow.
+    /// Where in `bytes` the last line or record starts, when it is over-long and goes on in the chunks that follow.
     #[must_use]
     pub fn long_start(&self) -> Option<usize> {
-        self.cut.then(|| memrchr(b'\n', &self.bytes).map_or(0, |newline| newline + 1))
+        self.long_start
     }
 
     /// The lines of a chunk that was framed as lines.
     #[must_use]
     pub fn lines(&self) -> Lines<'_> {
-        Lines { bytes: &self.bytes, position: 0, line_bytes_max: self.line_bytes_max, cut: self.cut }
+        Lines { bytes: &self.bytes, position: 0, line_bytes_max: self.line_bytes_max, cut: self.long_start.is_some() }
     }
 }
 

@@ -6,7 +6,7 @@ use crate::error::{Error, Kind};
 use crate::limits::{BLOCK_BYTES, OVERREAD_BYTES};
 use crate::pool::{Lease, Pool};
 use bytes::Bytes;
-use memchr::memchr;
+use memchr::{memchr, memrchr};
 use rustix::fs::SeekFrom;
 use std::fs::File;
 use std::io::ErrorKind;
@@ -18,7 +18,8 @@ pub(crate) struct SharedFile {
     file: File,
     pub(crate) name: String,
     size_bytes: u64,
-    framing: Framing,
+    /// Blocks are cut at lines, the longest of which has so many bytes.
+    line_bytes_max: Option<usize>,
     control: Control,
     next: Mutex<Next>,
 }
@@ -42,7 +43,8 @@ pub(crate) struct Claim {
 
 impl SharedFile {
     pub(crate) fn new(file: File, name: String, size_bytes: u64, framing: Framing, control: Control) -> Self {
-        Self { file, name, size_bytes, framing, control, next: Mutex::default() }
+        let line_bytes_max = if let Framing::Lines { line_bytes_max } = framing { Some(line_bytes_max) } else { None };
+        Self { file, name, size_bytes, line_bytes_max, control, next: Mutex::default() }
     }
 
     /// The next block, or the next hole rounded to blocks. The first block is never part of a hole: the
@@ -100,9 +102,9 @@ impl SharedFile {
             return (chunk, None);
         }
         let length = claim.length as usize;
-        let overread = match self.framing {
-            Framing::Bytes => 0,
-            Framing::Lines { .. } => OVERREAD_BYTES.min((self.size_bytes - claim.offset) as usize - length),
+        let overread = match self.line_bytes_max {
+            None => 0,
+            Some(_) => OVERREAD_BYTES.min((self.size_bytes - claim.offset) as usize - length),
         };
         let (read, mut error) = match self.read(&mut lease[..length + overread], claim.offset) {
             Ok(read) => (read, None),
@@ -113,9 +115,9 @@ impl SharedFile {
         }
         self.control.decoded(read.min(length) as u64);
         self.control.stored(read.min(length) as u64);
-        let chunk = match self.framing {
-            Framing::Bytes => Chunk::of_bytes(claim.offset, Bytes::from_owner(lease).slice(..read)),
-            Framing::Lines { line_bytes_max } => self.lines(claim, lease, read, line_bytes_max, &mut error),
+        let chunk = match self.line_bytes_max {
+            None => Chunk::of_bytes(claim.offset, Bytes::from_owner(lease).slice(..read)),
+            Some(line_bytes_max) => self.lines(claim, lease, read, line_bytes_max, &mut error),
         };
         (chunk, error)
     }
@@ -153,7 +155,9 @@ impl SharedFile {
         let all = Bytes::from_owner(lease);
         let (before, bytes) = (all.slice(..start), all.slice(start.min(end)..end));
         let offset = claim.offset + start as u64;
-        Chunk { offset, bytes, zeros: 0, before, before_offset: claim.offset, line_bytes_max, cut }
+        let long_start = cut.then(|| memrchr(b'\n', &bytes).map_or(0, |newline| newline + 1));
+        let unfinished = !cut && bytes.last().is_some_and(|last| *last != b'\n');
+        Chunk { offset, bytes, zeros: 0, before, before_offset: claim.offset, line_bytes_max, long_start, unfinished }
     }
 
     /// Fills `buffer` from `offset`; less only at the end of the file.

@@ -10,6 +10,7 @@ use crate::limits::{BLOCK_BYTES, IDLE_AFTER, QUEUE_PER_WORKER, WINDOW_PER_WORKER
 use crate::pool::Pool;
 use crate::queue::{Giver, Queue, Taken, Taker};
 use crate::sequence::Sequence;
+use crate::splitter::Splitter;
 use crate::stream::{BlockSource, Blocks, Decoded, ReadSource};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -52,11 +53,35 @@ pub fn run<S: Stage>(
     start: impl FnOnce(&[u8]) -> Option<Vec<S>>,
     sink: impl FnMut(S::Output) -> Result<(), Error> + Send,
 ) -> Finish<S> {
+    run_with(input, plan, None, pool, control, start, sink)
+}
+
+/// As [`run`], with records that `splitter` finds; the plan's framing is [`Framing::Records`]. Since a splitter sees everything
+/// in order, a file is read by one reader too.
+pub fn run_records<S: Stage>(
+    input: Input,
+    splitter: Box<dyn Splitter>,
+    plan: &Plan,
+    pool: &Pool,
+    control: &Control,
+    start: impl FnOnce(&[u8]) -> Option<Vec<S>>,
+    sink: impl FnMut(S::Output) -> Result<(), Error> + Send,
+) -> Finish<S> {
+    debug_assert!(matches!(plan.framing, Framing::Records { .. }), "a splitter for something else than records");
+    run_with(input.sequential(), plan, Some(splitter), pool, control, start, sink)
+}
+
+fn run_with<S: Stage>(
+    input: Input,
+    plan: &Plan,
+    splitter: Option<Box<dyn Splitter>>,
+    pool: &Pool,
+    control: &Control,
+    start: impl FnOnce(&[u8]) -> Option<Vec<S>>,
+    sink: impl FnMut(S::Output) -> Result<(), Error> + Send,
+) -> Finish<S> {
     let name = input.name;
-    let headroom = match plan.framing {
-        Framing::Bytes => 0,
-        Framing::Lines { line_bytes_max } => line_bytes_max,
-    };
+    let headroom = plan.framing.headroom();
     debug_assert!(pool.buffer_bytes() >= headroom + BLOCK_BYTES, "buffers are too small for the line limit");
     let source: Box<dyn BlockSource> = match input.body {
         Body::File { file, size_bytes } => {
@@ -72,7 +97,7 @@ pub fn run<S: Stage>(
     };
     let source: Box<dyn BlockSource> =
         if input.decode { Box::new(Decoded::new(source, &name, pool, headroom, plan.zstd_window_log_max)) } else { source };
-    let blocks = Blocks::new(source, &name, plan.framing);
+    let blocks = Blocks::new(source, &name, plan.framing, splitter);
     run_stream(blocks, control, start, sink)
 }
 

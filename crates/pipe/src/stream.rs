@@ -7,8 +7,8 @@ use crate::descriptor::Source;
 use crate::error::{Error, Kind};
 use crate::limits::BLOCK_BYTES;
 use crate::pool::{Lease, Pool};
+use crate::splitter::{Fault, Newlines, Splitter};
 use bytes::Bytes;
-use memchr::{memchr, memrchr};
 use std::io::{self, BufRead, ErrorKind, Read};
 use std::ops::Range;
 use std::sync::Arc;
@@ -243,17 +243,20 @@ pub struct Blocks {
     source: Box<dyn BlockSource>,
     name: String,
     framing: Framing,
+    splitter: Box<dyn Splitter>,
     offset: u64,
-    /// The unfinished line at the end of what was handed over; at most `line_bytes_max` bytes.
+    /// The unfinished line or record at the end of what was handed over; at most as long as one may be.
     carry: Bytes,
-    /// Inside an over-long line whose head was handed over.
+    /// Inside an over-long one whose head was handed over.
     skipping: bool,
     ended: bool,
 }
 
 impl Blocks {
-    pub(crate) fn new(source: Box<dyn BlockSource>, name: &str, framing: Framing) -> Self {
-        Self { source, name: name.into(), framing, offset: 0, carry: Bytes::new(), skipping: false, ended: false }
+    /// `splitter` finds the records where the framing is one of records.
+    pub(crate) fn new(source: Box<dyn BlockSource>, name: &str, framing: Framing, splitter: Option<Box<dyn Splitter>>) -> Self {
+        let splitter = splitter.unwrap_or_else(|| Box::new(Newlines));
+        Self { source, name: name.into(), framing, splitter, offset: 0, carry: Bytes::new(), skipping: false, ended: false }
     }
 
     /// The next chunk, or `None` at the end.
@@ -266,6 +269,7 @@ impl Blocks {
                 Ok(Some(filled)) => filled,
                 Ok(None) => {
                     self.ended = true;
+                    self.splitter.finish().map_err(|fault| self.error(fault))?;
                     break;
                 }
                 Err(error) => {
@@ -276,7 +280,7 @@ impl Blocks {
             };
             let chunk = match self.framing {
                 Framing::Bytes => Some(self.whole(filled)),
-                Framing::Lines { line_bytes_max } => self.cut(filled, line_bytes_max)?,
+                Framing::Lines { .. } | Framing::Records { .. } => self.cut(filled)?,
             };
             if chunk.is_some() {
                 return Ok(chunk);
@@ -297,7 +301,7 @@ impl Blocks {
             return None;
         }
         let offset = self.offset - rest.len() as u64;
-        Some(Chunk { bytes: rest, ..Chunk::empty(offset, self.line_bytes_max()) })
+        Some(Chunk { bytes: rest, unfinished: true, ..Chunk::empty(offset, self.framing.piece_bytes_max()) })
     }
 
     fn whole(&mut self, filled: Filled) -> Chunk {
@@ -306,21 +310,31 @@ impl Blocks {
         Chunk::of_bytes(offset, Bytes::from_owner(filled.lease).slice(filled.range))
     }
 
-    /// Whole lines of the block with the carried start of the first one before them; the rest is carried.
-    fn cut(&mut self, filled: Filled, line_bytes_max: usize) -> Result<Option<Chunk>, Error> {
-        let Filled { mut lease, mut range } = filled;
-        self.offset += range.len() as u64;
+    /// Whole lines or records of the block with the carried start of the first one before them; the rest is carried.
+    fn cut(&mut self, filled: Filled) -> Result<Option<Chunk>, Error> {
+        let piece_bytes_max = self.framing.piece_bytes_max();
+        let Filled { mut lease, range: block } = filled;
+        let split = match self.splitter.split(&lease[block.clone()]) {
+            Ok(split) => split,
+            Err(fault) => {
+                self.ended = true;
+                return Err(self.error(fault));
+            }
+        };
+        self.offset += block.len() as u64;
         let end_offset = self.offset;
-        // Either a line is carried or one is being skipped, never both: what is before the lines is one or the other.
+        let mut range = block.start + split.records.start..block.start + split.records.end;
+        let behind = |index: usize| block.start + index;
+        // Either a piece is carried or one is being skipped, never both: what is before the pieces is one or the other.
         let before_start = range.start;
-        let before_offset = end_offset - range.len() as u64;
+        let before_offset = end_offset - (block.end - before_start) as u64;
         if self.skipping {
-            match memchr(b'\n', &lease[range.clone()]) {
+            match split.first_end.map(behind) {
                 None => {
                     let before = Bytes::from_owner(lease).slice(range);
-                    return Ok(Some(Chunk { before, ..Chunk::empty(before_offset, line_bytes_max) }));
+                    return Ok(Some(Chunk { before, ..Chunk::empty(before_offset, piece_bytes_max) }));
                 }
-                Some(newline) => range.start += newline + 1,
+                Some(end) => range.start = end,
             }
             self.skipping = false;
         }
@@ -331,23 +345,30 @@ impl Blocks {
             .ok_or_else(|| Error::new(Kind::Limit, &self.name, "a source left too little room before its block"))?;
         lease[start..range.start].copy_from_slice(&carried);
         drop(carried);
-        let rest = memrchr(b'\n', &lease[start..range.end]).map_or(start, |newline| start + newline + 1);
-        self.skipping = range.end - rest > line_bytes_max;
+        let rest = split.last_end.map_or(start, |index| behind(index).max(start));
+        self.skipping = range.end - rest > piece_bytes_max;
         let all = Bytes::from_owner(lease);
         let end = if self.skipping { range.end } else { rest };
         if !self.skipping {
             self.carry = all.slice(rest..range.end);
         }
         let (before, bytes) = (all.slice(before_start..range.start), all.slice(start..end));
-        let offset = end_offset - (range.end - start) as u64;
-        let chunk = Chunk { offset, bytes, zeros: 0, before, before_offset, line_bytes_max, cut: self.skipping };
+        let offset = end_offset - (block.end - start) as u64;
+        let chunk = Chunk {
+            offset,
+            bytes,
+            zeros: 0,
+            before,
+            before_offset,
+            line_bytes_max: piece_bytes_max,
+            long_start: self.skipping.then(|| rest - start),
+            unfinished: false,
+        };
         Ok((!chunk.bytes.is_empty() || !chunk.before.is_empty()).then_some(chunk))
     }
 
-    fn line_bytes_max(&self) -> usize {
-        match self.framing {
-            Framing::Bytes => usize::MAX,
-            Framing::Lines { line_bytes_max } => line_bytes_max,
-        }
+    fn error(&self, fault: Fault) -> Error {
+        let kind = if fault.truncated { Kind::Truncated } else { Kind::Corrupt };
+        Error::new(kind, &self.name, fault.message).at(fault.offset)
     }
 }

@@ -99,7 +99,7 @@ impl Setup {
     pub(crate) fn headroom(self) -> usize {
         match self.framing {
             Framing::Bytes => 0,
-            Framing::Lines { line_bytes_max } => line_bytes_max,
+            Framing::Lines { line_bytes_max: max } | Framing::Records { record_bytes_max: max } => max,
         }
     }
 

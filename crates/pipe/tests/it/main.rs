@@ -9,3 +9,4 @@ mod files;
 mod gather;
 mod lines;
 mod pool;
+mod records;

@@ -1,0 +1,59 @@
+//! Where pieces of a stream end: lines, and whatever a [`Splitter`] finds.
+
+use memchr::{memchr, memrchr};
+use std::ops::Range;
+
+/// Finds where records end, in a stream that it sees once, in order, whatever the borders of the blocks.
+pub trait Splitter: Send {
+    /// Takes the next bytes of the decoded input. They are never empty.
+    ///
+    /// # Errors
+    /// When no record can follow any more. Records before the fault in the same bytes should be given first, as a stretch that ends
+    /// behind them, and the error at the next call or in [`Splitter::finish`].
+    fn split(&mut self, bytes: &[u8]) -> Result<Split, Fault>;
+
+    /// The input is over.
+    ///
+    /// # Errors
+    /// When it should not be.
+    fn finish(&mut self) -> Result<(), Fault>;
+}
+
+/// Where records end in a stretch. Indices count from the stretch's first byte.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Split {
+    /// The stretch's part that has records; what is outside belongs to none and is dropped. It starts after 0 only where no record
+    /// is unfinished, and ends before the stretch does only where one ends.
+    pub records: Range<usize>,
+    /// Behind the first record that ends here.
+    pub first_end: Option<usize>,
+    /// Behind the last record that ends here.
+    pub last_end: Option<usize>,
+}
+
+/// Why a stream has no (more) records.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// Where, from the start of the decoded input.
+    pub offset: u64,
+    /// What is wrong there.
+    pub message: String,
+    /// The input ends too early; otherwise it is not what it should be.
+    pub truncated: bool,
+}
+
+/// Lines, which end behind newlines.
+pub(crate) struct Newlines;
+
+impl Splitter for Newlines {
+    fn split(&mut self, bytes: &[u8]) -> Result<Split, Fault> {
+        let behind = |newline| newline + 1;
+        let first_end = memchr(b'\n', bytes).map(behind);
+        let last_end = first_end.and_then(|_| memrchr(b'\n', bytes).map(behind));
+        Ok(Split { records: 0..bytes.len(), first_end, last_end })
+    }
+
+    fn finish(&mut self) -> Result<(), Fault> {
+        Ok(())
+    }
+}
