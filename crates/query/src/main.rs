@@ -1,0 +1,3 @@
+//! `rorqual-query`: SQL over files where they lie.
+
+fn main() {}

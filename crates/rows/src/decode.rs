@@ -1,0 +1,115 @@
+//! What a worker makes of a chunk.
+
+use crate::shape::Shape;
+use arrow_array::RecordBatch;
+use rorqual_pipe::{Chunk, Error};
+use std::collections::BTreeMap;
+
+/// Turns chunks into rows. One a worker.
+pub trait Decode: Send {
+    /// The rows of the records in a chunk, in order. `chunk.bytes` up to `chunk.long_start()` is decoded; what of an over-long record
+    /// is there is the caller's.
+    ///
+    /// # Errors
+    /// Only for what ends the run. A record that is no row is in [`Decoded::bad`].
+    fn decode(&mut self, chunk: &Chunk) -> Result<Decoded, Error>;
+}
+
+/// Finds out what columns records have. One a worker.
+pub trait Infer: Send {
+    /// The columns that the records of a chunk have.
+    ///
+    /// # Errors
+    /// As [`Decode::decode`].
+    fn infer(&mut self, chunk: &Chunk) -> Result<Inferred, Error>;
+}
+
+/// What a chunk came to.
+#[derive(Debug, Default)]
+pub struct Decoded {
+    /// Rows in order, in batches of the decoder's schema, each of about [`crate::limits::BATCH_BYTES_MAX`] at most.
+    pub batches: Vec<RecordBatch>,
+    /// Records that are no rows, in order.
+    pub bad: Vec<Bad>,
+    /// What is worth telling once.
+    pub notes: Notes,
+    /// The chunk has a value that the schema has no place for: what all its records would need. The batches are incomplete then.
+    pub misfit: Option<Shape>,
+}
+
+/// What the records of a chunk have.
+#[derive(Debug, Default)]
+pub struct Inferred {
+    /// Their columns.
+    pub shape: Shape,
+    /// Records that are no rows, in order.
+    pub bad: Vec<Bad>,
+    /// What is worth telling once.
+    pub notes: Notes,
+}
+
+/// A record that is no row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bad {
+    /// Where it starts, from the start of the decoded input.
+    pub offset: u64,
+    /// Its bytes, up to where the next record can start.
+    pub length: u64,
+    /// Where the fault in it is, from the start of the decoded input.
+    pub at: u64,
+    /// What the fault is; a fixed text, so that a million of them take no memory.
+    pub reason: &'static str,
+}
+
+/// Things worth telling once, with how often they were met.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Notes(BTreeMap<Note, Met>);
+
+/// A kind of thing worth telling, which loses nothing or little.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Note {
+    /// An object has a key twice; its last value counts.
+    DuplicateKey,
+    /// A number that 64 bits or a double would change is kept as text.
+    NumberAsText,
+    /// A value without a column is in `_rest`.
+    Rest,
+    /// A lone surrogate, which no UTF-8 can hold, became U+FFFD.
+    LoneSurrogate,
+    /// A line of a log that is no record.
+    RejectedLine,
+    /// A line of a log of which a part was mended or left out.
+    RepairedLine,
+}
+
+/// How often something was met, and where first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Met {
+    /// How often.
+    pub times: u64,
+    /// Where first, from the start of the decoded input.
+    pub first_offset: u64,
+}
+
+impl Notes {
+    /// Something was met at `offset`.
+    pub fn add(&mut self, note: Note, offset: u64) {
+        self.add_met(note, Met { times: 1, first_offset: offset });
+    }
+
+    /// All that `other` met too, later or elsewhere.
+    pub fn merge(&mut self, other: &Notes) {
+        other.0.iter().for_each(|(note, met)| self.add_met(*note, *met));
+    }
+
+    /// What was met.
+    pub fn iter(&self) -> impl Iterator<Item = (Note, Met)> + '_ {
+        self.0.iter().map(|(note, met)| (*note, *met))
+    }
+
+    fn add_met(&mut self, note: Note, met: Met) {
+        let known = self.0.entry(note).or_insert(Met { times: 0, first_offset: u64::MAX });
+        known.times += met.times;
+        known.first_offset = known.first_offset.min(met.first_offset);
+    }
+}

@@ -1,0 +1,21 @@
+//! Rows: documents, logs and tables as columns, and columns as files.
+//!
+//! * A [`Format`] says how bytes are cut into records and who decodes them.
+//! * An [`Infer`] tells what columns a chunk's records have; a [`Decode`] turns them into Arrow batches of a given schema.
+//! * A [`write::Writer`] turns batches into a file; [`read`] turns files of columns back into batches.
+//!
+//! Rows keep their order. This crate starts no threads, opens no socket, and prints nothing.
+
+pub mod csv;
+mod decode;
+mod format;
+pub mod json;
+pub mod limits;
+pub mod log;
+pub mod read;
+mod shape;
+pub mod write;
+
+pub use decode::{Bad, Decode, Decoded, Infer, Inferred, Note, Notes};
+pub use format::Format;
+pub use shape::Shape;

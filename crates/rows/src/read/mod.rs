@@ -1,0 +1,1 @@
+//! Files of columns as batches: Parquet and Arrow IPC.
