@@ -15,7 +15,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from harness import browser, count, fetch, grep, hashing, logs, machine, results, store, svg
+from harness import browser, count, fetch, grep, hashing, logs, machine, results, store, svg, tables
 from harness.data import Data
 from harness.jobs import Programs, Setting
 from harness.measure import Runner, warm
@@ -36,6 +36,7 @@ JOBS = {
     **hashing.jobs(),
     **fetch.jobs(),
     **store.jobs(),
+    **tables.jobs(),
     "logs": logs.one,
     "logs-15g": logs.ten,
     "logs-distinct": logs.distinct,

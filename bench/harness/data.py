@@ -18,6 +18,9 @@ RECIPES = {
     "nul.log": ("nul", 300 * MIB, 512 * MIB),
     "sparse.log": ("sparse", 300 * MIB, 20 * GIB),
     "behind.log": ("behind", 300 * MIB, 20 * GIB),
+    "events.ndjson": ("events", 2 * GIB),
+    "events.json": ("array", 2 * GIB),
+    "nested.json": ("array", 4608 * MIB, "a.b.items"),
 }
 # Logs of this size and a seed each, for work on many files.
 PART_BYTES = 192 * MIB

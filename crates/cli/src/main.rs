@@ -9,6 +9,7 @@ mod interrupt;
 mod manual;
 mod message;
 mod progress;
+mod rejects;
 mod stats;
 mod verbs;
 mod whole_file;
@@ -35,6 +36,8 @@ fn main() -> ExitCode {
         Verb::Fetch(args) => verbs::fetch::run(&cli.common, &args),
         Verb::Store(args) => verbs::store::run(&cli.common, &args),
         Verb::Logs(args) => verbs::logs::run(&cli.common, &args),
+        Verb::Convert(args) => verbs::convert::run(&cli.common, &args),
+        Verb::Schema(args) => verbs::convert::run_schema(&cli.common, &args),
         Verb::Serve(args) => verbs::serve::run(&cli.common, &args),
         Verb::Completions { shell } => print_completions(shell),
         Verb::Man => print_man_page(),

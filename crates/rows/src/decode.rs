@@ -4,6 +4,7 @@ use crate::shape::Shape;
 use arrow_array::RecordBatch;
 use rorqual_pipe::{Chunk, Error};
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// Turns chunks into rows. One a worker.
 pub trait Decode: Send {
@@ -76,8 +77,6 @@ pub enum Note {
     Rest,
     /// A lone surrogate, which no UTF-8 can hold, became U+FFFD.
     LoneSurrogate,
-    /// A line of a log that is no record.
-    RejectedLine,
     /// A line of a log of which a part was mended or left out.
     RepairedLine,
 }
@@ -91,6 +90,23 @@ pub struct Met {
     pub first_offset: u64,
 }
 
+impl Note {
+    /// All kinds, in the order in which they are told.
+    pub const ALL: [Self; 5] = [Self::DuplicateKey, Self::NumberAsText, Self::Rest, Self::LoneSurrogate, Self::RepairedLine];
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::DuplicateKey => "a key twice in one object, whose last value counts",
+            Self::NumberAsText => "a number that 64 bits or a double would change, which stays text",
+            Self::Rest => "a value without a column, which is in _rest",
+            Self::LoneSurrogate => "a lone surrogate, which UTF-8 has no place for and became U+FFFD",
+            Self::RepairedLine => "a line with a field that could not be read, which is null",
+        })
+    }
+}
+
 impl Notes {
     /// Something was met at `offset`.
     pub fn add(&mut self, note: Note, offset: u64) {
@@ -102,9 +118,10 @@ impl Notes {
         other.0.iter().for_each(|(note, met)| self.add_met(*note, *met));
     }
 
-    /// What was met.
-    pub fn iter(&self) -> impl Iterator<Item = (Note, Met)> + '_ {
-        self.0.iter().map(|(note, met)| (*note, *met))
+    /// How often it was met, if it was.
+    #[must_use]
+    pub fn get(&self, note: Note) -> Option<Met> {
+        self.0.get(&note).copied()
     }
 
     fn add_met(&mut self, note: Note, met: Met) {

@@ -1,9 +1,12 @@
 //! Which format an input has, and what it takes to decode it.
 
-use crate::{Decode, Infer, csv, json};
+use crate::csv::{self, Dialect};
+use crate::scan::Head;
+use crate::{Decode, Infer, json, log};
 use arrow_schema::SchemaRef;
 use rorqual_pipe::{Framing, Splitter};
-use rorqual_table::format::Format as LogFormat;
+use rorqual_table::format::{Format as LogFormat, detect as detect_log};
+use std::path::Path;
 
 /// A format that records are decoded from.
 #[derive(Debug, Clone)]
@@ -11,12 +14,89 @@ pub enum Format {
     /// JSON documents.
     Json(json::Layout),
     /// Fields with separators.
-    Csv(csv::Dialect),
+    Csv(Dialect),
     /// An access log.
     Log(LogFormat),
 }
 
+/// What is known of an input's format before it is looked at.
+#[derive(Debug, Clone)]
+pub struct Given {
+    /// Its kind.
+    pub kind: Option<FormatKind>,
+    /// Keys to the array whose elements are the records of a JSON document.
+    pub rows: Option<Vec<String>>,
+    /// The format of an access log.
+    pub log: Option<LogFormat>,
+    /// Between the fields of a CSV.
+    pub delimiter: Option<u8>,
+    /// Whether the first record of a CSV has the columns' names.
+    pub header: Option<bool>,
+    /// A field with values of several types gets a type that all have; otherwise it is an error.
+    pub widen: bool,
+}
+
+/// Kinds of formats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FormatKind {
+    /// JSON of any layout, which is found out.
+    Json,
+    /// One JSON document a line.
+    Ndjson,
+    /// Comma-separated, or as `delimiter` says.
+    Csv,
+    /// Tab-separated.
+    Tsv,
+    /// An access log.
+    Log,
+}
+
 impl Format {
+    /// The format of an input that begins so.
+    ///
+    /// # Errors
+    /// When it is none that is known, or not the one that is given; a sentence that says so.
+    pub fn detect(name: &str, head: &Head, given: &Given) -> Result<Self, String> {
+        match given.kind {
+            _ if given.rows.is_some() => Ok(Self::Json(json::Layout::Rows(given.rows.clone().unwrap_or_default()))),
+            _ if given.log.is_some() => Self::log(head, given),
+            Some(FormatKind::Ndjson) => Ok(Self::Json(json::Layout::Lines)),
+            Some(FormatKind::Json) => Ok(Self::Json(json::detect(&head.bytes, head.whole).unwrap_or(json::Layout::Documents))),
+            Some(FormatKind::Csv) => Self::csv(head, given),
+            Some(FormatKind::Tsv) => Self::csv(head, &Given { delimiter: Some(b'\t'), ..given.clone() }),
+            Some(FormatKind::Log) => Self::log(head, given),
+            None => Self::guess(name, head, given),
+        }
+    }
+
+    fn guess(name: &str, head: &Head, given: &Given) -> Result<Self, String> {
+        if let Some(layout) = json::detect(&head.bytes, head.whole) {
+            return Ok(Self::Json(layout));
+        }
+        let stem = Path::new(name).with_extension("");
+        let extensions = [Path::new(name).extension(), stem.extension()];
+        let is = |wanted: &str| extensions.iter().flatten().any(|extension| extension.eq_ignore_ascii_case(wanted));
+        if is("csv") || is("tsv") {
+            return Self::csv(head, given);
+        }
+        let log = Self::log(head, given);
+        let csv = || Self::csv(head, given).ok().filter(|csv| matches!(csv, Self::Csv(dialect) if dialect.names.len() > 1));
+        log.or_else(|_| csv().ok_or_else(|| NO_FORMAT.to_owned()))
+    }
+
+    fn csv(head: &Head, given: &Given) -> Result<Self, String> {
+        let dialect = Dialect::detect(&head.bytes, head.whole, given.delimiter, given.header);
+        dialect.map(Self::Csv).map_err(|error| error.to_string())
+    }
+
+    fn log(head: &Head, given: &Given) -> Result<Self, String> {
+        if let Some(format) = &given.log {
+            return Ok(Self::Log(format.clone()));
+        }
+        let detection = detect_log(&head.bytes, &[]);
+        detection.map(|detection| Self::Log(detection.format)).map_err(|_| "this is in none of the known log formats".to_owned())
+    }
+
     /// How the input is cut for workers.
     #[must_use]
     pub fn framing(&self, record_bytes_max: usize) -> Framing {
@@ -39,13 +119,38 @@ impl Format {
     /// Who finds out the columns; `None` where the format says them.
     #[must_use]
     pub fn infer(&self) -> Option<Box<dyn Infer>> {
-        todo!()
+        match self {
+            Self::Json(_) => Some(Box::new(json::Inferrer::new())),
+            Self::Csv(dialect) => Some(Box::new(csv::Inferrer::new(dialect))),
+            Self::Log(_) => None,
+        }
     }
 
-    /// Who decodes records to batches of `schema`. A value that has no place there is a misfit, or goes to the column `_rest` where the
-    /// schema has it.
+    /// The columns, where the format says them.
     #[must_use]
-    pub fn decoder(&self, _schema: &SchemaRef) -> Box<dyn Decode> {
-        todo!()
+    pub fn schema(&self) -> Option<SchemaRef> {
+        if let Self::Log(format) = self { Some(log::schema(format)) } else { None }
     }
+
+    /// Who decodes records to batches of `schema`.
+    #[must_use]
+    pub fn decoder(&self, schema: &SchemaRef, without: Without) -> Box<dyn Decode> {
+        match self {
+            Self::Json(_) => Box::new(json::Decoder::new(schema, without)),
+            Self::Csv(dialect) => Box::new(csv::Decoder::new(dialect, schema, without)),
+            Self::Log(format) => Box::new(log::Decoder::new(format, schema)),
+        }
+    }
+}
+
+const NO_FORMAT: &str = "this is no JSON, no access log of a known format and no table with separators; \
+    --from json|ndjson|csv|tsv|log says what it is, --format a log's format";
+
+/// What becomes of a value that has no column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Without {
+    /// It goes to the column `_rest` where the schema has it, and is a misfit where not.
+    Keep,
+    /// It is left out: somebody wants only some of the columns.
+    Ignore,
 }

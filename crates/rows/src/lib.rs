@@ -6,6 +6,7 @@
 //!
 //! Rows keep their order. This crate starts no threads, opens no socket, and prints nothing.
 
+pub mod convert;
 pub mod csv;
 mod decode;
 mod format;
@@ -13,10 +14,12 @@ pub mod json;
 pub mod limits;
 pub mod log;
 pub mod read;
+mod scan;
 mod shape;
 mod text;
 pub mod write;
 
 pub use decode::{Bad, Decode, Decoded, Infer, Inferred, Note, Notes};
-pub use format::Format;
+pub use format::{Format, FormatKind, Given, Without};
+pub use scan::{Head, Scan};
 pub use shape::Shape;

@@ -3,7 +3,7 @@
 use crate::decode::{Bad, Decode, Decoded, Note};
 use crate::text::Texts;
 use arrow_array::builder::{TimestampMicrosecondBuilder, UInt16Builder, UInt64Builder};
-use arrow_array::{ArrayRef, RecordBatch};
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Field as ArrowField, Schema, SchemaRef, TimeUnit};
 use rorqual_pipe::{Chunk, Error, Kind};
 use rorqual_table::format::{Field, Format};
@@ -67,7 +67,9 @@ impl Decode for Decoder {
         }
         if rows > 0 {
             let columns = self.columns.iter_mut().map(Column::finish).collect();
-            let batch = RecordBatch::try_new(Arc::clone(&self.schema), columns);
+            // Of a query that only counts, no column is asked for.
+            let options = RecordBatchOptions::new().with_row_count(Some(rows));
+            let batch = RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options);
             decoded.batches.push(batch.map_err(|error| Error::new(Kind::Corrupt, "", error.to_string()).at(chunk.offset))?);
         }
         Ok(decoded)

@@ -1,5 +1,6 @@
 //! What can be typed. What is meant is worked out by each verb, once.
 
+mod convert;
 mod count;
 mod fetch;
 mod grep;
@@ -8,6 +9,7 @@ mod logs;
 mod serve;
 mod store;
 
+pub(crate) use convert::{Bad, Conflicts, ConvertArgs, From, FromArgs, SchemaArgs, To};
 pub(crate) use count::CountArgs;
 pub(crate) use fetch::FetchArgs;
 pub(crate) use grep::GrepArgs;
@@ -86,6 +88,8 @@ pub(crate) enum Verb {
     Fetch(FetchArgs),
     Store(StoreArgs),
     Logs(LogsArgs),
+    Convert(ConvertArgs),
+    Schema(SchemaArgs),
     #[command(after_help = SERVE_EXAMPLES)]
     Serve(ServeArgs),
     /// Print a completion script for a shell

@@ -1,5 +1,6 @@
 //! One file a verb.
 
+pub(crate) mod convert;
 pub(crate) mod count;
 pub(crate) mod fetch;
 pub(crate) mod grep;

@@ -3,6 +3,7 @@
 
 mod client;
 mod common;
+mod convert;
 mod decode;
 mod fetch;
 mod grep;

@@ -1,33 +1,14 @@
-//! Fields with separators (RFC 4180 and what people make of it).
+//! Fields with separators (RFC 4180, and what people make of it).
+//!
+//! A field that begins with a quote goes to the closing one, and may have separators, newlines and doubled quotes in it; a quote in the
+//! middle of a field is a character. Records end at newlines, with or without a carriage return; empty lines are none. What follows a
+//! closing quote before the next separator belongs to the field, as most programs have it.
 
-use rorqual_pipe::{Fault, Split, Splitter};
+mod columns;
+mod dialect;
+mod scan;
+mod split;
 
-/// How fields are separated.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Dialect {
-    /// Between fields: a comma, a tab, a semicolon, a bar.
-    pub delimiter: u8,
-    /// The names of the columns, which the first record has unless a flag says otherwise.
-    pub header: bool,
-}
-
-/// Finds records: a newline inside quotes ends none.
-pub struct RecordSplitter {}
-
-impl RecordSplitter {
-    /// A splitter for that dialect.
-    #[must_use]
-    pub fn new(_dialect: &Dialect) -> Self {
-        todo!()
-    }
-}
-
-impl Splitter for RecordSplitter {
-    fn split(&mut self, _bytes: &[u8]) -> Result<Split, Fault> {
-        todo!()
-    }
-
-    fn finish(&mut self) -> Result<(), Fault> {
-        todo!()
-    }
-}
+pub(crate) use columns::{Decoder, Inferrer};
+pub use dialect::{Dialect, DialectError};
+pub use split::RecordSplitter;

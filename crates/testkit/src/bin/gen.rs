@@ -1,7 +1,7 @@
 //! `gen`: makes the files of the tests and the benchmark.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a development tool; printing is its interface")]
 
-use rorqual_testkit::generate::{self, AccessLog, DistinctLog, Written};
+use rorqual_testkit::generate::{self, AccessLog, DistinctLog, Events, Written};
 use std::error::Error;
 use std::fs::File;
 use std::io::{self, Write};
@@ -17,6 +17,8 @@ gen: make test data, the same every time, in constant memory
   gen sparse OUT BYTES_OF_LOG HOLE_BYTES       the same with a hole, which takes no room on the disk
   gen behind OUT BYTES_OF_LOG NULS             an access log with one line of NULs that ends in zq9behind;
                                                a hole in a file, written out to stdout
+  gen events OUT BYTES [SEED]                  nested JSON records of five kinds, a line each
+  gen array OUT BYTES [PATH]                   the same records as one array, under PATH (a.b.items) of a document
   gen gzbomb OUT BYTES                         a gzip file that unpacks to BYTES zeros
 
 OUT is a file, or - for stdout (not for sparse). Sizes are bytes or end in KiB, MiB, GiB.
@@ -58,6 +60,10 @@ fn run(args: &[String]) -> Outcome {
         ["sparse", out, log, hole] => Ok(generate::write_sparse_log(size(log)?, size(hole)?, &mut File::create(out)?)?),
         ["behind", "-", log, nuls] => Ok(generate::write_behind_log(size(log)?, size(nuls)?, &mut io::stdout().lock())?),
         ["behind", out, log, hole] => Ok(generate::write_sparse_behind_log(size(log)?, size(hole)?, &mut File::create(out)?)?),
+        ["events", out, bytes] => events(out, size(bytes)?, generate::SEED_DEFAULT),
+        ["events", out, bytes, seed] => events(out, size(bytes)?, seed.parse()?),
+        ["array", out, bytes] => array(out, size(bytes)?, ""),
+        ["array", out, bytes, path] => array(out, size(bytes)?, path),
         ["gzbomb", out, bytes] => Ok(generate::write_gzip_bomb(size(bytes)?, &mut open(out)?)?),
         _ => Err(format!("these arguments are none of the forms below\n\n{USAGE}").into()),
     }
@@ -74,6 +80,14 @@ fn distinct(out: &str, bytes: u64, seed: u64, truth: Option<&str>) -> Outcome {
         serde_json::to_writer_pretty(File::create(path)?, &log.truth())?;
     }
     Ok(written)
+}
+
+fn events(out: &str, bytes: u64, seed: u64) -> Outcome {
+    Ok(generate::write_lines(&mut Events::new(seed), bytes, &mut open(out)?)?)
+}
+
+fn array(out: &str, bytes: u64, path: &str) -> Outcome {
+    Ok(generate::write_array(&mut Events::new(generate::SEED_DEFAULT), bytes, path, &mut open(out)?)?)
 }
 
 fn open(out: &str) -> io::Result<Box<dyn Write>> {

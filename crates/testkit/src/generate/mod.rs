@@ -6,6 +6,7 @@
 mod access;
 mod clock;
 mod distinct;
+mod events;
 mod hostile;
 mod random;
 mod sample;
@@ -14,6 +15,7 @@ use std::io::{self, Write};
 
 pub use access::{AccessLog, NEEDLE, NEEDLE_EVERY_LINES};
 pub use distinct::{DistinctLog, Ranked, Truth, TruthOf};
+pub use events::{Events, write_array};
 pub use hostile::{BEHIND, write_behind_log, write_gzip_bomb, write_nul_log, write_sparse_behind_log, write_sparse_log};
 pub use random::Random;
 

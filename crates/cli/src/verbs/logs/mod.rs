@@ -1,6 +1,6 @@
 //! `rorqual logs`
 
-mod rejects;
+
 mod terminal;
 mod time;
 
@@ -10,7 +10,7 @@ use crate::message::{self, escaped};
 use crate::progress::Progress;
 use crate::verbs::count::or_stdin;
 use crate::{input, interrupt};
-use rejects::{RejectFile, rejects_an_input};
+use crate::rejects::{RejectFile, refuse_an_input};
 use rorqual_pipe::limits::PROGRAM_BYTES;
 use rorqual_pipe::{Control, reason};
 use rorqual_table::aggregate::Span;
@@ -40,7 +40,7 @@ pub(crate) fn run(common: &Common, args: &LogsArgs) -> Exit {
         Err(error) => return message::error(&error),
     };
     let files = or_stdin(&args.files);
-    if let Some(error) = args.rejects.as_deref().and_then(|target| rejects_an_input(target, &files)) {
+    if let Err(error) = args.rejects.as_deref().map_or(Ok(()), |target| refuse_an_input("--rejects", target, &files)) {
         return message::error(&error);
     }
     let mut rejects = match args.rejects.as_deref().map(|path| RejectFile::create(path, analyzer.pool())).transpose() {

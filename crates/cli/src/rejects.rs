@@ -34,13 +34,15 @@ impl RejectFile {
     }
 }
 
-/// Why the rejected lines must not go there: it is one of the inputs, which the end of the run would replace.
-pub(crate) fn rejects_an_input(target: &Path, inputs: &[PathBuf]) -> Option<String> {
+/// Refuses a target that is one of the inputs, which the end of the run would replace.
+pub(crate) fn refuse_an_input(flag: &str, target: &Path, inputs: &[PathBuf]) -> Result<(), String> {
     let identity = |path: &Path| {
         let path = if path.as_os_str() == "-" { Path::new("/dev/stdin") } else { path };
         std::fs::metadata(path).ok().map(|data| (data.dev(), data.ino()))
     };
-    let target_identity = std::fs::metadata(target).ok().map(|data| (data.dev(), data.ino()))?;
-    let same = inputs.iter().any(|input| identity(input) == Some(target_identity));
-    same.then(|| format!("--rejects {}: is one of the inputs, and would be lost", target.display()))
+    let Some(data) = std::fs::metadata(target).ok() else { return Ok(()) };
+    if inputs.iter().all(|input| identity(input) != Some((data.dev(), data.ino()))) {
+        return Ok(());
+    }
+    Err(format!("{flag} {}: is one of the inputs, and would be lost", target.display()))
 }

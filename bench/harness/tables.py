@@ -1,0 +1,198 @@
+"""Tables: JSON and logs to Parquet, a row by its value, SQL over a log, and how quickly a small command is over."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from .count import floor
+from .jobs import Contender, Goal, Job
+
+PEERS = Path(__file__).resolve().parents[1] / "peers"
+TIMEOUT_SECONDS = 120
+MIB = 1 << 20
+
+# Engines of `peers/convert.py`, each at its best setting and at ours: 256 MB.
+NDJSON_ENGINES = {
+    "duckdb": "DuckDB",
+    "duckdb-unordered": "DuckDB, 1 GB, order not kept",
+    "duckdb-256": "DuckDB, 256 MB",
+    "duckdb-256-unordered": "DuckDB, 256 MB, order not kept",
+    "chdb": "ClickHouse local (chdb)",
+    "chdb-256": "ClickHouse local, 256 MB",
+    "polars": "Polars",
+    "pyarrow": "pyarrow",
+}
+BEST = ("DuckDB", "DuckDB, 1 GB, order not kept", "ClickHouse local (chdb)", "Polars", "pyarrow")
+
+
+def jobs():
+    return {
+        "convert-ndjson": ndjson,
+        "convert-array": array,
+        "convert-nested": nested,
+        "convert-log": log,
+        "get": get,
+        "query-hours": hours,
+        "version": version,
+    }
+
+
+def ndjson(setting):
+    data = setting.data.log("events.ndjson")
+    rows = [ours(setting, "rorqual convert", data, data.lines)]
+    rows += [ours(setting, "rorqual, --threads 1", data, data.lines, ["--threads", "1"])]
+    rows += [peer(setting, engine, name, data, data.lines) for engine, name in NDJSON_ENGINES.items()]
+    goals = [Goal("rorqual convert", 1.3, BEST), Goal("rorqual convert", peak_mib=256)]
+    verify = lambda: compare(setting, data, "duckdb", "rorqual convert")  # noqa: E731
+    return Job("convert-ndjson", "2 GiB of NDJSON to Parquet", data.bytes, rows, [data.path], verify, goals)
+
+
+def array(setting):
+    lines, data = setting.data.log("events.ndjson"), setting.data.log("events.json")
+    # A line for each element, and one for each bracket.
+    count = data.lines - 2 + 1
+    rows = [ours(setting, "rorqual convert", data, count), ours(setting, "rorqual, the same as lines", lines, lines.lines)]
+    engines = {name: NDJSON_ENGINES[name] for name in ("duckdb", "duckdb-unordered", "duckdb-256", "chdb", "polars", "pyarrow")}
+    rows += [peer(setting, engine, name, data, count) for engine, name in engines.items()]
+    goals = [Goal("rorqual convert", 0.85, ("rorqual, the same as lines",)), Goal("rorqual convert", peak_mib=256)]
+    return Job("convert-array", "2 GiB of JSON in one array to Parquet", data.bytes, rows, [data.path], goals=goals)
+
+
+def nested(setting):
+    data = setting.data.log("nested.json")
+    count = data.lines - 1
+    rows = [
+        ours(setting, "rorqual convert", data, count),
+        ours(setting, "rorqual, --rows '$.a.b.items'", data, count, ["--rows", "$.a.b.items"]),
+        floor("read only, 2 threads", 2, data, setting.programs),
+    ]
+    goals = [Goal("rorqual convert", peak_mib=256)]
+    return Job("convert-nested", "an array under $.a.b.items of 4.5 GiB", data.bytes, rows, [data.path], goals=goals)
+
+
+def log(setting):
+    data = setting.data.log("access.log")
+    rows = [ours(setting, "rorqual convert", data, None)]
+    goals = [Goal("rorqual convert", peak_mib=256)]
+
+    def verify():
+        size = target(setting, "rorqual convert").stat().st_size
+        return [f"{size / data.bytes:.4f} of the log's size, {data.bytes / size:.1f} times smaller"], size * 8 <= data.bytes
+
+    return Job("convert-log", "1.5 GiB of access log to Parquet", data.bytes, rows, [data.path], verify, goals)
+
+
+def get(setting):
+    data = setting.data.log("events.ndjson")
+    indexed = setting.out / "indexed.parquet"
+    if not indexed.exists() or indexed.stat().st_mtime < data.path.stat().st_mtime:
+        subprocess.run([setting.programs.rorqual, "convert", data.path, "--index", "id", "-o", indexed], check=True)
+    wanted = str(40_000_000_000 + data.lines // 3)
+
+    def found(stdout):
+        return "" if wanted.encode() in stdout else "no answer"
+
+    rows = [
+        Contender("rorqual get", "ours", [[setting.programs.rorqual, "get", indexed, f"id={wanted}"]], found),
+        Contender("DuckDB, the query alone", "peer", [[python(setting), PEERS / "get.py", indexed, wanted]], found,
+                  bytes_per_second=lambda stdout: indexed.stat().st_size / float(stdout.split()[0])),
+        Contender("DuckDB, the whole process", "peer", [[python(setting), PEERS / "get.py", indexed, wanted]], found),
+    ]
+    goals = [Goal("rorqual get", 1.0, ("DuckDB, the query alone",))]
+    return Job("get", "one row of the 2 GiB by an indexed column", indexed.stat().st_size, rows, [indexed], goals=goals)
+
+
+HOURS = """SELECT date_trunc('hour', time) AS hour, status, count(*) AS n FROM '{}' GROUP BY hour, status ORDER BY hour, status"""
+
+
+def hours(setting):
+    data = setting.data.log("access.log")
+    query = setting.programs.rorqual.parent / "rorqual-query"
+    answers = {}
+
+    def answer(name):
+        def check(stdout):
+            answers[name] = stdout
+            return "" if stdout.count(b"\n") > 100 else "no answer"
+
+        return check
+
+    sql = HOURS.format(data.path)
+    rows = [Contender("rorqual query", "ours", [[query, "--format", "csv", sql]], answer("ours"))]
+    for engine, name in {"duckdb-split": "DuckDB, lines split", "duckdb-regex": "DuckDB, regex", "chdb": "ClickHouse local (chdb)",
+                         "polars": "Polars, lines split"}.items():
+        argv = [python(setting), PEERS / "hours.py", engine, data.path]
+        rows.append(Contender(name, "peer", [argv], answer(engine), timeout_seconds=TIMEOUT_SECONDS))
+    rows.append(floor("read only, 2 threads", 2, data, setting.programs))
+
+    def verify():
+        ours = numbers(answers.get("ours", b""))
+        wrong = [name for name, stdout in answers.items() if numbers(stdout) != ours]
+        return [f"other counts: {', '.join(wrong)}" if wrong else "all say the same counts"], "duckdb-split" not in wrong
+
+    goals = [
+        Goal("rorqual query", 2.5, ("DuckDB, lines split", "DuckDB, regex")),
+        Goal("rorqual query", 1.5, ("ClickHouse local (chdb)",)),
+        Goal("rorqual query", peak_mib=256),
+    ]
+    return Job("query-hours", "hour x status of a 1.5 GiB log, by SQL", data.bytes, rows, [data.path], verify, goals)
+
+
+def version(setting):
+    rows = [
+        Contender("rorqual --version", "ours", [[setting.programs.rorqual, "--version"]]),
+        Contender("rg --version", "peer", [["rg", "--version"]]),
+    ]
+    return Job("version", "to start and to end", 1, rows, goals=[Goal("rorqual --version", 0.5, ("rg --version",))])
+
+
+def numbers(stdout):
+    """The counts of an answer, in order; texts of times differ."""
+    return [line.rsplit(b",", 1)[1] for line in stdout.splitlines()[1:] if b"," in line]
+
+
+def ours(setting, name, data, rows, flags=()):
+    out = target(setting, name)
+    argv = [setting.programs.rorqual, "convert", *flags, data.path, "-o", out]
+    return Contender(name, "ours", [argv], expect_rows(setting, out, rows), before=lambda: out.unlink(missing_ok=True))
+
+
+def peer(setting, engine, name, data, rows):
+    out = target(setting, engine)
+    argv = [python(setting), PEERS / "convert.py", engine, data.path, out]
+    check = expect_rows(setting, out, rows)
+    before = lambda: out.unlink(missing_ok=True)  # noqa: E731
+    return Contender(name, "peer", [argv], check, before=before, timeout_seconds=TIMEOUT_SECONDS)
+
+
+def target(setting, name):
+    return setting.out / ("".join(letter if letter.isalnum() else "-" for letter in name) + ".parquet")
+
+
+def python(setting):
+    """The peers' own interpreter, in a virtual environment; bench/README.md says how it is made."""
+    return setting.data.folder / "peers" / "venv" / "bin" / "python"
+
+
+def expect_rows(setting, path, rows):
+    """The footer's number of rows, read by pyarrow where it is there."""
+
+    def check(_stdout):
+        if not path.exists():
+            return "no file"
+        script = "import sys, pyarrow.parquet as p; print(p.ParquetFile(sys.argv[1]).metadata.num_rows)"
+        interpreter = python(setting) if python(setting).exists() else sys.executable
+        done = subprocess.run([interpreter, "-c", script, path], capture_output=True, text=True)
+        said = done.stdout.strip()
+        if done.returncode:
+            return "unreadable"
+        return "" if rows is None or said == str(rows) else f"wrong: {said} rows"
+
+    return check
+
+
+def compare(setting, data, engine, name):
+    """Every row of ours against the JSON itself, by DuckDB."""
+    ours_file = target(setting, name)
+    done = subprocess.run([python(setting), PEERS / "equal.py", data.path, ours_file], capture_output=True, text=True)
+    return [line for line in (done.stdout + done.stderr).splitlines()[-3:]], done.returncode == 0

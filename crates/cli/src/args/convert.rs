@@ -1,0 +1,129 @@
+//! What `rorqual convert` and `rorqual schema` take.
+
+use super::size;
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+
+const CONVERT_EXAMPLES: &str = "\
+Examples:
+  rorqual convert events.ndjson.zst -o events.parquet
+  rorqual convert dump.json --rows '$.data.items' --index actor.login -o items.parquet
+  rorqual convert access.log access.log.1.gz -o access.parquet
+  curl -s https://example.org/feed.json | rorqual convert - --from json --to ndjson -o - | head
+  rorqual convert table.csv --bad skip --rejects bad.csv -o table.arrow";
+
+/// Convert JSON, logs, CSV or columns of any size into Parquet, Arrow IPC, NDJSON or CSV
+///
+/// Documents may be one a line, one after another, the elements of one giant array, or those of an array inside a document
+/// (--rows). What columns there are is found out; --schema says them. Rows keep their order. The file appears whole at the end, or not
+/// at all. Several inputs make one file.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = CONVERT_EXAMPLES)]
+pub(crate) struct ConvertArgs {
+    /// The file to write; `-` is standard output (NDJSON and CSV)
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+    /// What to write [default: by the output's extension]
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) to: Option<To>,
+    #[command(flatten)]
+    pub(crate) from: FromArgs,
+    /// The columns, as `rorqual schema` prints them; what has none goes to the column `_rest`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) schema: Option<PathBuf>,
+    /// What becomes of a record that is none, or is longer than --record-max [default: error; for access logs: skip]
+    #[arg(long, value_name = "WHAT")]
+    pub(crate) bad: Option<Bad>,
+    /// Leave bad records out, and write them to this file, as they are and in order
+    #[arg(long, value_name = "FILE", conflicts_with = "bad")]
+    pub(crate) rejects: Option<PathBuf>,
+    /// After an error, keep what was converted before it (exit code 2 all the same)
+    #[arg(long)]
+    pub(crate) keep_partial: bool,
+    /// Give a column (`actor.login`) a Bloom filter, by which `rorqual get` finds rows at once (Parquet); may be given again
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) index: Vec<String>,
+    /// Largest row group, as arrays in memory (Parquet)
+    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "32MiB")]
+    pub(crate) row_group: u64,
+    /// Inputs; `-` is standard input
+    #[arg(value_name = "IN", required = true)]
+    pub(crate) files: Vec<PathBuf>,
+}
+
+/// What the input is, where it is not to be recognised.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct FromArgs {
+    /// What the input is [default: recognised by its first bytes]
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) from: Option<From>,
+    /// The array in a JSON document whose elements are the records: `$.data.items`, `$["a.b"].items`
+    #[arg(long, value_name = "PATH")]
+    pub(crate) rows: Option<String>,
+    /// The format of an access log: a name, an nginx `log_format` or an Apache `LogFormat` string
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) format: Option<String>,
+    /// What is between the fields of a CSV [default: found out]
+    #[arg(long, value_name = "CHARACTER")]
+    pub(crate) delimiter: Option<char>,
+    /// Whether the first record of a CSV has the columns' names [default: found out]
+    #[arg(long, value_name = "BOOL")]
+    pub(crate) header: Option<bool>,
+    /// Longest record; each worker has room for some of them
+    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "4MiB")]
+    pub(crate) record_max: u64,
+    /// What to do where a field has values of several types: widen (integer, number, text; containers to JSON text), or error
+    #[arg(long, value_name = "WHAT", default_value = "widen")]
+    pub(crate) conflicts: Conflicts,
+}
+
+/// Formats that can be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum From {
+    Json,
+    Ndjson,
+    Csv,
+    Tsv,
+    Log,
+    Parquet,
+    Arrow,
+}
+
+/// Formats that can be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum To {
+    Parquet,
+    Arrow,
+    Ndjson,
+    Csv,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Bad {
+    Error,
+    Skip,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Conflicts {
+    Widen,
+    Error,
+}
+
+const SCHEMA_EXAMPLES: &str = "\
+Examples:
+  rorqual schema events.ndjson
+  rorqual schema events.ndjson > columns.json; rorqual convert --schema columns.json more.ndjson -o more.parquet";
+
+/// Print the columns of JSON, logs, CSV, Parquet or Arrow files, as `convert --schema` reads them
+///
+/// A file is read whole; of a stream, too. Several inputs have the columns that all of them need.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = SCHEMA_EXAMPLES)]
+pub(crate) struct SchemaArgs {
+    #[command(flatten)]
+    pub(crate) from: FromArgs,
+    /// Inputs; `-` is standard input
+    #[arg(value_name = "IN", required = true)]
+    pub(crate) files: Vec<PathBuf>,
+}

@@ -1,0 +1,161 @@
+//! `rorqual convert` and `rorqual schema`
+
+mod output;
+mod pass;
+mod schema;
+mod source;
+
+use crate::args::{Common, ConvertArgs, FromArgs, When};
+use crate::exit::Exit;
+use crate::message;
+use crate::progress::Progress;
+use crate::rejects::refuse_an_input;
+use crate::{fitting, interrupt};
+use arrow_schema::SchemaRef;
+use output::Output;
+use pass::{Ended, Pass};
+use rorqual_pipe::decode::{decoder_bytes, zstd_window_log_max};
+use rorqual_pipe::limits::{self, buffer_bytes, buffers_needed};
+use rorqual_pipe::{Budget, Control, Pool};
+use rorqual_rows::convert::Extent;
+use rorqual_rows::limits::{PREFIX_BYTES, worker_bytes};
+use rorqual_rows::{Given, Scan, Shape};
+pub(crate) use schema::run as run_schema;
+use source::Source;
+use std::path::PathBuf;
+use std::time::Instant;
+
+const MEMORY_BYTES_DEFAULT: u64 = 256 << 20;
+
+/// Buffers beside those of the run: the rejects' one.
+const BUFFERS_BESIDE: usize = 1;
+
+pub(crate) fn run(common: &Common, args: &ConvertArgs) -> Exit {
+    let start = Instant::now();
+    let convert = match Convert::new(common, args) {
+        Ok(convert) => convert,
+        Err(error) => return message::error(&error),
+    };
+    interrupt::stop_on_interrupt(&convert.scan.control);
+    let exit = convert.all().unwrap_or_else(|error| message::error(&error));
+    if common.stats {
+        crate::stats::print(start, convert.memory_bytes, convert.threads, &convert.scan.control, &convert.scan.pool);
+    }
+    exit
+}
+
+/// What was typed, as what is meant, and what all inputs of one run share.
+struct Convert<'a> {
+    args: &'a ConvertArgs,
+    output: Output,
+    given: Given,
+    schema: Option<SchemaRef>,
+    progress: When,
+    memory_bytes: u64,
+    threads: usize,
+    scan: Scan,
+}
+
+impl<'a> Convert<'a> {
+    fn new(common: &Common, args: &'a ConvertArgs) -> Result<Self, String> {
+        let output = Output::new(args)?;
+        let targets = [("-o", Some(&args.output)), ("--rejects", args.rejects.as_ref())];
+        for (flag, target) in targets.into_iter().filter_map(|(flag, target)| Some((flag, target?))) {
+            refuse_an_input(flag, target, &args.files)?;
+        }
+        let schema = args.schema.as_deref().map(schema::read).transpose()?;
+        let memory_bytes = common.memory.unwrap_or(MEMORY_BYTES_DEFAULT);
+        let (threads, scan) = scan(common, &args.from, memory_bytes)?;
+        Ok(Self { args, output, given: source::given(&args.from)?, schema, progress: common.progress, memory_bytes, threads, scan })
+    }
+
+    /// Two passes at most: the second has the columns that the first found everything to need.
+    fn all(&self) -> Result<Exit, String> {
+        let (mut sources, schema) = self.sources()?;
+        let _progress = Progress::start(self.progress, &self.scan.control, stored_bytes(&self.args.files));
+        let misfit = match self.pass(&mut sources, &schema)? {
+            Ended::Written(exit) => return Ok(exit),
+            Ended::Misfit(later) => later,
+        };
+        let mut shape = Shape::from_schema(&schema);
+        shape.merge(misfit);
+        match self.pass(&mut sources, &shape.to_schema(false))? {
+            Ended::Written(exit) => Ok(exit),
+            Ended::Misfit(_) => Err("an input was changed while it was read: its columns are others now".to_owned()),
+        }
+    }
+
+    fn pass(&self, sources: &mut [Source], schema: &SchemaRef) -> Result<Ended, String> {
+        let mut pass = Pass::start(self, schema)?;
+        for source in sources {
+            if pass.goes_on() {
+                pass.source(source)?;
+            }
+        }
+        pass.finish()
+    }
+
+    /// The inputs, and the columns to begin with.
+    fn sources(&self) -> Result<(Vec<Source>, SchemaRef), String> {
+        let mut sources = Vec::new();
+        for path in &self.args.files {
+            sources.push(Source::open(path, &self.given, &self.scan)?);
+        }
+        if let Some(schema) = &self.schema {
+            return Ok((sources, Shape::from_schema(schema).to_schema(true)));
+        }
+        let mut shape = Shape::default();
+        let mut complete = true;
+        for source in &mut sources {
+            if let Some(schema) = source.format.schema() {
+                shape.merge(Shape::from_schema(&schema));
+                continue;
+            }
+            let format = source.format.clone();
+            let (columns, error) = match source.stream() {
+                Some(input) => self.scan.infer_ahead(input, &format, self.threads),
+                None => self.scan.infer(source.input()?, &format, self.threads, Extent::Prefix),
+            };
+            // An error will be met again, behind the rows before it.
+            complete &= error.is_none() && (columns.complete || source.stream().is_none());
+            shape.merge(columns.shape);
+        }
+        Ok((sources, shape.to_schema(!complete)))
+    }
+
+    /// The sum of what is held, for columns of that schema.
+    fn budget(&self, schema: &SchemaRef) -> Budget {
+        let mut budget = budget(self.threads, self.memory_bytes, self.scan.record_bytes_max);
+        let columns = schema.flattened_fields().len();
+        budget.reserve(format!("writer of {columns} columns (--row-group)"), self.output.settings().bytes(schema, self.threads));
+        budget
+    }
+}
+
+/// With what inputs are read, and by how many threads.
+pub(crate) fn scan(common: &Common, args: &FromArgs, memory_bytes: u64) -> Result<(usize, Scan), String> {
+    let record_bytes_max = source::record_bytes_max(args)?;
+    let threads = fitting::threads(common, |threads| budget(threads, memory_bytes, record_bytes_max)).map_err(|error| error.to_string())?;
+    let pool = Pool::new(buffer_bytes(record_bytes_max), buffers_needed(threads) + BUFFERS_BESIDE);
+    let control = Control::with_rate_limit(common.limit_rate);
+    Ok((threads, Scan { pool, control, record_bytes_max, zstd_window_log_max: zstd_window_log_max(memory_bytes) }))
+}
+
+fn budget(threads: usize, memory_bytes: u64, record_bytes_max: usize) -> Budget {
+    let buffers = buffers_needed(threads) + BUFFERS_BESIDE;
+    let mut budget = Budget::new(memory_bytes);
+    budget.reserve("program", limits::PROGRAM_BYTES);
+    budget.reserve(format!("{threads} threads"), threads as u64 * limits::THREAD_BYTES);
+    budget.reserve(
+        format!("{buffers} blocks, each with room for one record (--record-max)"),
+        (buffers * buffer_bytes(record_bytes_max)) as u64,
+    );
+    budget.reserve("decoder", decoder_bytes(memory_bytes));
+    budget.reserve("start of a stream, read ahead", PREFIX_BYTES as u64);
+    budget.reserve(format!("rows of {threads} workers"), threads as u64 * worker_bytes(record_bytes_max));
+    budget
+}
+
+fn stored_bytes(files: &[PathBuf]) -> Option<u64> {
+    files.iter().map(|path| std::fs::metadata(path).ok().filter(|data| data.is_file()).map(|data| data.len())).sum()
+}

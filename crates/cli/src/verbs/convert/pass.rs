@@ -1,0 +1,148 @@
+//! One pass over all inputs.
+
+use super::output::OutputFile;
+use super::source::Source;
+use super::Convert;
+use crate::args::Bad;
+use crate::exit::Exit;
+use crate::rejects::RejectFile;
+use crate::{interrupt, message};
+use arrow_schema::SchemaRef;
+use rorqual_pipe::Input;
+use rorqual_rows::convert::{Conversion, Extent, OnBad};
+use rorqual_rows::write::Writer;
+use rorqual_rows::{Format, Note, Notes, Shape};
+
+/// Inputs on their way into one file.
+pub(super) struct Pass<'a> {
+    convert: &'a Convert<'a>,
+    schema: SchemaRef,
+    file: OutputFile,
+    writer: Writer,
+    rejects: Option<RejectFile>,
+    /// What columns everything needs that came since a value had none.
+    misfit: Option<Shape>,
+    /// What was met, and in which input first.
+    notes: Vec<(String, Notes)>,
+    bad: u64,
+    /// An input ended with an error, which was said.
+    failed: bool,
+}
+
+/// How a pass ended.
+pub(super) enum Ended {
+    /// With the file, or without it after an error that was said.
+    Written(Exit),
+    /// Without it: it needs other columns.
+    Misfit(Shape),
+}
+
+impl<'a> Pass<'a> {
+    pub(super) fn start(convert: &'a Convert<'a>, schema: &SchemaRef) -> Result<Self, String> {
+        convert.budget(schema).check().map_err(|error| error.to_string())?;
+        let file = convert.output.create()?;
+        let writer = Writer::new(file.writer()?, &convert.output.name(), SchemaRef::clone(schema), convert.output.settings());
+        let rejects = convert.args.rejects.as_deref().map(|path| RejectFile::create(path, &convert.scan.pool)).transpose()?;
+        Ok(Self {
+            convert,
+            schema: SchemaRef::clone(schema),
+            file,
+            writer: writer.map_err(|error| error.to_string())?,
+            rejects,
+            misfit: None,
+            notes: Vec::new(),
+            bad: 0,
+            failed: false,
+        })
+    }
+
+    pub(super) fn goes_on(&self) -> bool {
+        !self.failed && !self.convert.scan.control.stopped()
+    }
+
+    /// Takes one input whole: its rows, or from a value without a column on what columns it needs.
+    pub(super) fn source(&mut self, source: &mut Source) -> Result<(), String> {
+        let input = source.input()?;
+        let name = input.name().to_owned();
+        let (notes, bad, later, error) = if self.misfit.is_some() {
+            let (columns, error) = self.convert.scan.infer(input, &source.format, self.convert.threads, Extent::Whole);
+            (columns.notes, columns.bad, Some(columns.shape), error)
+        } else {
+            self.rows(input, &source.format)
+        };
+        self.bad += bad;
+        self.notes.push((name, notes));
+        if let Some(shape) = later {
+            self.misfit.get_or_insert_default().merge(shape);
+        }
+        if let Some(error) = error {
+            self.failed = true;
+            message::error(&error);
+        }
+        Ok(())
+    }
+
+    fn rows(&mut self, input: Input, format: &Format) -> (Notes, u64, Option<Shape>, Option<rorqual_pipe::Error>) {
+        let conversion = Conversion {
+            scan: &self.convert.scan,
+            threads: self.convert.threads,
+            on_bad: self.on_bad(format),
+            writer: &self.writer,
+            schema: SchemaRef::clone(&self.schema),
+        };
+        let rejects = self.rejects.as_mut().map(|rejects| &mut rejects.gather);
+        let (converted, error) = conversion.input(input, format, rejects);
+        (converted.notes, converted.bad, converted.misfit, error)
+    }
+
+    fn on_bad(&self, format: &Format) -> OnBad {
+        match (self.convert.args.bad, format) {
+            _ if self.rejects.is_some() => OnBad::Reject,
+            (Some(Bad::Skip), _) | (None, Format::Log(_)) => OnBad::Skip,
+            (Some(Bad::Error) | None, _) => OnBad::Error,
+        }
+    }
+
+    pub(super) fn finish(self) -> Result<Ended, String> {
+        let control = &self.convert.scan.control;
+        if let (Some(shape), true) = (&self.misfit, self.goes_on()) {
+            return Ok(Ended::Misfit(shape.clone()));
+        }
+        self.say_notes();
+        let exit = interrupt::exit_of(control, if self.failed { Exit::Bad } else { Exit::Done });
+        let whole = exit == Exit::Done;
+        if !whole && (!self.convert.args.keep_partial || self.misfit.is_some()) {
+            message::note(&format!("{} is not written{}", self.convert.output.name(), self.advice()));
+            return Ok(Ended::Written(exit));
+        }
+        let written = self.writer.finish().map_err(|error| error.to_string())?;
+        self.file.put()?;
+        self.rejects.map_or(Ok(()), RejectFile::finish)?;
+        if !whole {
+            message::note(&format!("{} has the {} rows before that", self.convert.output.name(), written.rows));
+        }
+        Ok(Ended::Written(exit))
+    }
+
+    fn advice(&self) -> &'static str {
+        if self.misfit.is_some() {
+            ": what came before needs other columns (--schema gives them)"
+        } else {
+            " (--keep-partial keeps what came before; --bad skip and --rejects FILE leave bad records out)"
+        }
+    }
+
+    fn say_notes(&self) {
+        for note in Note::ALL {
+            let met: Vec<_> = self.notes.iter().filter_map(|(name, notes)| Some((name, notes.get(note)?))).collect();
+            if let Some((name, first)) = met.first() {
+                let times: u64 = met.iter().map(|(_, met)| met.times).sum();
+                message::note(&format!("{times} x {note}; the first in {name} at byte {}", first.first_offset));
+            }
+        }
+        if self.bad > 0 {
+            let kept = self.convert.args.rejects.as_ref().map(|path| format!(", and are in {}", path.display()));
+            message::note(&format!("{} bad records were left out{}", self.bad, kept.unwrap_or_default()));
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! `rorqual schema`, and the files it makes.
+
+use super::source::{self, Source};
+use super::{MEMORY_BYTES_DEFAULT, scan, stored_bytes};
+use crate::args::{Common, SchemaArgs};
+use crate::exit::Exit;
+use crate::progress::Progress;
+use crate::{interrupt, message};
+use arrow_schema::SchemaRef;
+use rorqual_pipe::reason;
+use rorqual_rows::Shape;
+use rorqual_rows::convert::Extent;
+use std::io::Write;
+use std::path::Path;
+
+/// Largest file of `--schema`.
+const FILE_BYTES_MAX: u64 = 16 << 20;
+
+/// Reads a file that `rorqual schema` printed.
+pub(super) fn read(path: &Path) -> Result<SchemaRef, String> {
+    let name = path.display();
+    let size = std::fs::metadata(path).map_err(|error| format!("--schema {name}: {}", reason(&error)))?.len();
+    if size > FILE_BYTES_MAX {
+        return Err(format!("--schema {name}: has more than 16 MiB; is it a schema?"));
+    }
+    let text = std::fs::read_to_string(path).map_err(|error| format!("--schema {name}: {}", reason(&error)))?;
+    Shape::parse(&text).map(|shape| shape.to_schema(false)).map_err(|error| format!("--schema {name}: {error}"))
+}
+
+pub(crate) fn run(common: &Common, args: &SchemaArgs) -> Exit {
+    print(common, args).unwrap_or_else(|error| message::error(&error))
+}
+
+fn print(common: &Common, args: &SchemaArgs) -> Result<Exit, String> {
+    let memory_bytes = common.memory.unwrap_or(MEMORY_BYTES_DEFAULT);
+    let (threads, scan) = scan(common, &args.from, memory_bytes)?;
+    interrupt::stop_on_interrupt(&scan.control);
+    let given = source::given(&args.from)?;
+    let progress = Progress::start(common.progress, &scan.control, stored_bytes(&args.files));
+    let mut shape = Shape::default();
+    let mut exit = Exit::Done;
+    for path in &args.files {
+        let mut source = Source::open(path, &given, &scan)?;
+        if let Some(schema) = source.format.schema() {
+            shape.merge(Shape::from_schema(&schema));
+            continue;
+        }
+        let (columns, error) = scan.infer(source.input()?, &source.format, threads, Extent::Whole);
+        shape.merge(columns.shape);
+        exit = exit.max(error.map_or(Exit::Done, |error| message::error(&error)));
+    }
+    drop(progress);
+    let printed = writeln!(std::io::stdout().lock(), "{shape}");
+    exit = interrupt::exit_of(&scan.control, exit);
+    Ok(printed.map_or_else(|error| message::print_error(&error), |()| exit))
+}

@@ -1,0 +1,325 @@
+//! `rorqual convert` and `rorqual schema`: what comes out is what went in, on every path, and bad input is told.
+
+use crate::common::{Folder, line, rorqual};
+use rorqual_testkit::generate::{Events, Lines, write_array};
+use rorqual_testkit::process::{Ran, Run};
+use serde_json::{Value, json};
+use std::io::Write;
+
+const MIB: u64 = 1 << 20;
+
+/// So many events, a line each.
+fn events(count: usize) -> Vec<u8> {
+    let mut events = Events::new(7);
+    let mut lines = Vec::new();
+    (0..count).for_each(|_| events.line(&mut lines));
+    lines
+}
+
+/// The same as one array, under `path`.
+fn array(count: usize, path: &str) -> Vec<u8> {
+    let elements = events(count);
+    let elements = elements.strip_suffix(b"\n").expect("a last newline").split(|byte| *byte == b'\n').collect::<Vec<_>>();
+    let mut document = elements.join(&b","[..]);
+    document = [b"[".to_vec(), document, b"]".to_vec()].concat();
+    for key in path.split('.').filter(|key| !key.is_empty()).rev() {
+        document = [format!("{{\"{key}\":").into_bytes(), document, b"}".to_vec()].concat();
+    }
+    document
+}
+
+fn rows(ndjson: &[u8]) -> Vec<Value> {
+    ndjson.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).map(|line| serde_json::from_slice(line).expect("JSON")).collect()
+}
+
+/// Without nulls, which a column can't tell from what is not there.
+fn plain(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => fields.iter().filter(|(_, value)| !value.is_null()).map(|(key, value)| (key.clone(), plain(value))).collect(),
+        Value::Array(values) => values.iter().map(plain).collect(),
+        other => other.clone(),
+    }
+}
+
+fn all_plain(ndjson: &[u8]) -> Vec<Value> {
+    rows(ndjson).iter().map(plain).collect()
+}
+
+/// The rows of `input` as NDJSON, by way of Parquet.
+fn through_parquet(folder: &Folder, input: &str, flags: &[&str]) -> Vec<u8> {
+    let parquet = folder.text("through.parquet");
+    rorqual(&["convert", input, "-o", &parquet]).args(flags).run().exits(0);
+    rorqual(&["convert", &parquet, "--to", "ndjson", "-o", "-"]).run().exits(0).stdout
+}
+
+/// The rows of a text as NDJSON.
+fn converted(text: impl Into<Vec<u8>>, flags: &[&str]) -> Ran {
+    rorqual(&["convert", "-", "--to", "ndjson", "-o", "-"]).args(flags).stdin(text).run()
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    rorqual_testkit::paths::gzip(bytes)
+}
+
+#[test]
+fn every_layout_and_path_gives_the_same_rows() {
+    let folder = Folder::new();
+    let lines = events(2_000);
+    let expected = all_plain(&lines);
+    let documents = lines.iter().map(|byte| if *byte == b'\n' { b' ' } else { *byte }).collect::<Vec<_>>();
+    let files = [
+        ("lines.ndjson", lines.clone()),
+        ("documents.json", documents),
+        ("array.json", array(2_000, "")),
+        ("nested.json", array(2_000, "a.b.items")),
+        ("lines.ndjson.gz", gzip(&lines)),
+        ("nested.json.gz", gzip(&array(2_000, "a.b.items"))),
+    ];
+    for (name, bytes) in files {
+        let file = folder.file(name, &bytes);
+        for flags in [&["--threads", "1"][..], &["--threads", "3"]] {
+            assert!(all_plain(&through_parquet(&folder, &file, flags)) == expected, "{name} {flags:?}");
+        }
+        assert!(all_plain(&converted(bytes, &[]).exits(0).stdout) == expected, "{name} from a pipe");
+    }
+}
+
+#[test]
+fn columns_are_those_of_the_whole_input() {
+    let folder = Folder::new();
+    // What the first 8 MiB say is not true of the last lines.
+    let mut text: Vec<u8> = (0..400_000).flat_map(|number| format!("{{\"n\":{number},\"s\":{{\"a\":true}},\"l\":[1]}}\n").into_bytes()).collect();
+    let last = [json!({"n": 0.5, "s": {"a": true, "b": "x"}, "l": ["y"], "new": [{"z": null}]}), json!({"n": null, "l": []})];
+    last.iter().for_each(|row| writeln!(text, "{row}").expect("memory"));
+    let file = folder.file("late.ndjson", &text);
+    let schema = rorqual(&["schema", &file]).run().exits(0);
+    schema.says(&[]);
+    let parquet = folder.text("late.parquet");
+    rorqual(&["convert", &file, "-o", &parquet]).run().exits(0);
+    let printed = rorqual(&["schema", &parquet]).run().exits(0).stdout;
+    assert_eq!(String::from_utf8_lossy(&printed), String::from_utf8_lossy(&schema.stdout), "of the file as of its input");
+    let back = rows(&rorqual(&["convert", &parquet, "--to", "ndjson", "-o", "-"]).run().exits(0).stdout);
+    assert_eq!(back.len(), 400_002);
+    // A list of numbers and texts is one of texts.
+    assert_eq!(plain(&back[0]), json!({"n": 0.0, "s": {"a": true}, "l": ["1"]}));
+    assert_eq!(plain(&back[400_000]), json!({"n": 0.5, "s": {"a": true, "b": "x"}, "l": ["y"], "new": [{}]}));
+}
+
+#[test]
+fn of_a_stream_what_comes_too_late_for_a_column_is_in_the_rest() {
+    let mut text: Vec<u8> = (0..600_000).flat_map(|number| format!("{{\"n\":{number},\"t\":\"{}\"}}\n", "x".repeat(10)).into_bytes()).collect();
+    text.extend(b"{\"n\":\"late\",\"new\":{\"a\":[1,null]}}\n");
+    let folder = Folder::new();
+    let parquet = folder.text("piped.parquet");
+    let ran = rorqual(&["convert", "-", "-o", &parquet]).stdin(text).run().exits(0);
+    ran.says(&["a value without a column, which is in _rest"]);
+    let back = rows(&rorqual(&["convert", &parquet, "--to", "ndjson", "-o", "-"]).run().exits(0).stdout);
+    let last = back.last().expect("rows");
+    let shown = last.to_string();
+    assert!(shown.contains("late") && shown.contains("new") && shown.contains("[1,null]"), "{shown}");
+}
+
+#[test]
+fn what_is_bad_is_told_with_its_place_and_nothing_is_written() {
+    let folder = Folder::new();
+    let good = "{\"a\":1}\n{\"a\":2}\n";
+    let cases: [(&str, &str, Vec<u8>, &[&str]); 9] = [
+        ("garbage.ndjson", "", format!("{good}nonsense\n").into_bytes(), &["at byte 16"]),
+        ("cut.ndjson", "", format!("{good}{{\"a\":").into_bytes(), &["at byte 21"]),
+        ("cut.json", "", b"[{\"a\":1},{\"a\":2},{\"a\"".to_vec(), &["at byte 22"]),
+        ("open.json", "", b"[{\"a\":1},{\"a\":2}".to_vec(), &["at byte 16"]),
+        ("behind.json", "", b"[{\"a\":1}] x".to_vec(), &["at byte 10"]),
+        ("nan.ndjson", "", format!("{good}{{\"a\":NaN}}\n").into_bytes(), &["at byte 21"]),
+        ("utf16.json", "--from=json", "\u{feff}[1]".encode_utf16().flat_map(u16::to_le_bytes).collect(), &["UTF-16", "iconv"]),
+        ("none.json", "--rows=$.b", b"{\"a\":[1]}".to_vec(), &["$.b"]),
+        ("utf8.ndjson", "", [good.as_bytes(), b"{\"a\":\"\xff\"}\n"].concat(), &["at byte 22"]),
+    ];
+    for (name, flag, bytes, said) in cases {
+        let file = folder.file(name, &bytes);
+        let target = folder.text("never.parquet");
+        let flags: Vec<&str> = [flag].into_iter().filter(|flag| !flag.is_empty()).collect();
+        let ran = rorqual(&["convert", &file, "-o", &target]).args(&flags).run().exits(2);
+        ran.says(&[name]).says(said);
+        assert!(!std::path::Path::new(&target).exists(), "{name}: there is a file");
+    }
+}
+
+#[test]
+fn bad_records_are_left_out_kept_or_end_it_as_asked() {
+    let folder = Folder::new();
+    let text = "{\"a\":1}\n{\"a\":}\n{\"a\":2}\n[1\n{\"a\":3}\n";
+    let file = folder.file("bad.ndjson", text);
+    let rejects = folder.text("rejects");
+    let to = |flags: &[&str]| rorqual(&["convert", &file, "--to", "ndjson", "-o", "-"]).args(flags).run();
+    let kept = to(&["--rejects", &rejects]).exits(0);
+    kept.says(&["2 bad records"]);
+    assert_eq!(rows(&kept.stdout), [json!({"a": 1}), json!({"a": 2}), json!({"a": 3})]);
+    assert_eq!(std::fs::read_to_string(&rejects).expect("rejects"), "{\"a\":}\n[1\n");
+    assert_eq!(to(&["--bad", "skip"]).exits(0).stdout, kept.stdout);
+    to(&[]).exits(2).says(&["at byte 13", "record that starts at byte 8"]);
+    let target = folder.text("partial.parquet");
+    let ran = rorqual(&["convert", &file, "--keep-partial", "-o", &target]).run().exits(2);
+    ran.says(&["has the 1 rows before that"]);
+    let back = rorqual(&["convert", &target, "--to", "ndjson", "-o", "-"]).run().exits(0).stdout;
+    assert_eq!(rows(&back), [json!({"a": 1})]);
+}
+
+#[test]
+fn a_record_that_is_too_long_is_told_with_its_size() {
+    let folder = Folder::new();
+    let long = format!("{{\"a\":\"{}\"}}", "x".repeat(3 << 20));
+    let rejects = folder.text("rejects");
+    for (name, text, separator) in [("long.ndjson", format!("{{\"a\":\"1\"}}\n{long}\n{{\"a\":\"2\"}}\n"), "\n"), ("long.json", format!("[{{\"a\":\"1\"}},{long},{{\"a\":\"2\"}}]"), ",")] {
+        let file = folder.file(name, &text);
+        let to = |flags: &[&str]| rorqual(&["convert", &file, "--to", "ndjson", "-o", "-", "--record-max", "1MiB"]).args(flags).run();
+        // With what separates it from the next.
+        let bytes = long.len() + 1;
+        to(&[]).exits(2).says(&[&format!("a record of {bytes} bytes"), "--record-max 1.00 MiB", "at byte 1"]);
+        let skipped = to(&["--bad", "skip"]).exits(0);
+        assert_eq!(rows(&skipped.stdout), [json!({"a": "1"}), json!({"a": "2"})], "{name}");
+        to(&["--rejects", &rejects]).exits(0);
+        let kept = std::fs::read_to_string(&rejects).expect("rejects");
+        assert_eq!(kept.trim_end_matches(['\n', ',']).trim_start_matches(','), long, "{name} {separator:?}");
+        assert_eq!(rorqual(&["convert", &file, "--to", "ndjson", "-o", "-"]).run().exits(0).stdout.len(), text.len() + usize::from(separator == ","));
+    }
+}
+
+#[test]
+fn odd_documents() {
+    let one = |text: &str| rows(&converted(text, &["--from", "json"]).exits(0).stdout);
+    assert_eq!(one("[]"), Vec::<Value>::new());
+    assert_eq!(one("[1,2,3]"), [json!({"value": 1}), json!({"value": 2}), json!({"value": 3})]);
+    assert_eq!(one("\u{feff}[{\"a\":true}]"), [json!({"a": true})]);
+    assert_eq!(one("{\"a\":1}{\"a\":2} {\"a\":3}"), [json!({"a": 1}), json!({"a": 2}), json!({"a": 3})]);
+    let twice = converted("{\"a\":1,\"a\":2}\n{\"a\":3}\n", &[]).exits(0);
+    twice.says(&["a key twice in one object", "at byte"]);
+    assert_eq!(rows(&twice.stdout), [json!({"a": 2}), json!({"a": 3})]);
+    // 2^64 and a number of more digits than a double has are kept as they are written.
+    let large = converted("{\"a\":18446744073709551616,\"b\":0.12345678901234567890}\n{\"a\":1,\"b\":2}\n", &[]).exits(0);
+    large.says(&["which stays text"]);
+    assert_eq!(rows(&large.stdout)[0], json!({"a": "18446744073709551616", "b": "0.12345678901234567890"}));
+    let deep = format!("{{\"a\":{}1{}}}\n", "[".repeat(99_990), "]".repeat(99_990));
+    let back = converted(deep.clone(), &[]).exits(0).stdout;
+    assert!(back.len() >= deep.len(), "depth is kept as JSON text");
+    let key = "k".repeat(1 << 20);
+    let long_key = converted(format!("{{\"{key}\":1}}\n"), &[]).exits(0).stdout;
+    assert!(long_key.starts_with(b"{\"kkk"), "a key of 1 MiB");
+}
+
+#[test]
+fn ten_thousand_columns_and_memory() {
+    let folder = Folder::new();
+    let row = |offset: usize| {
+        let fields: Vec<String> = (0..10_000).map(|column| format!("\"c{column}\":{}", column + offset)).collect();
+        format!("{{{}}}\n", fields.join(","))
+    };
+    let file = folder.file("wide.ndjson", (0..300).map(row).collect::<String>());
+    let target = folder.text("wide.parquet");
+    let ran = rorqual(&["convert", &file, "-o", &target, "--memory", "512MiB"]).run().exits(0);
+    ran.within(512 * MIB);
+    let back = rorqual(&["convert", &target, "--to", "ndjson", "-o", "-", "--memory", "512MiB"]).run().exits(0).within(512 * MIB).stdout.clone();
+    let last: Value = rows(&back).pop().expect("rows");
+    assert_eq!((last["c0"].clone(), last["c9999"].clone()), (json!(299), json!(10_298)));
+}
+
+#[test]
+fn memory_is_kept_for_a_gibibyte_of_each_layout() {
+    let folder = Folder::new();
+    for path in ["", "a.b.items"] {
+        let target = folder.text("large.parquet");
+        let feed = move |stdin: &mut std::process::ChildStdin| write_array(&mut Events::new(3), 1 << 30, path, stdin).map(drop);
+        let ran = rorqual(&["convert", "-", "-o", &target, "--memory", "256MiB"]).feed(feed).run().exits(0);
+        ran.within(256 * MIB);
+    }
+}
+
+#[test]
+fn a_string_of_3_gib_is_told_in_bounded_memory() {
+    let feed = |stdin: &mut std::process::ChildStdin| {
+        stdin.write_all(b"{\"a\":1}\n{\"a\":\"")?;
+        let piece = vec![b'x'; 1 << 20];
+        (0..3 << 10).try_for_each(|_| stdin.write_all(&piece))?;
+        stdin.write_all(b"\"}\n{\"a\":2}\n")
+    };
+    let folder = Folder::new();
+    let target = folder.text("out.ndjson");
+    let ran = rorqual(&["convert", "-", "--bad", "skip", "-o", &target]).feed(feed).run().exits(0);
+    ran.within(256 * MIB).says(&["1 bad records"]);
+    assert_eq!(std::fs::read_to_string(&target).expect("rows"), "{\"a\":1}\n{\"a\":2}\n");
+}
+
+#[test]
+fn a_log_becomes_the_rows_that_its_report_counts() {
+    let folder = Folder::new();
+    let text: String = (0..20_000).map(|number| if number % 100 == 7 { "no log line\n".to_owned() } else { line(number) + "\n" }).collect();
+    let file = folder.file("access.log", &text);
+    let rejects = folder.text("rejects");
+    let target = folder.text("log.parquet");
+    rorqual(&["convert", &file, "-o", &target, "--rejects", &rejects]).run().exits(0).says(&["200 bad records"]);
+    assert_eq!(std::fs::read_to_string(&rejects).expect("rejects"), "no log line\n".repeat(200));
+    let back = rows(&rorqual(&["convert", &target, "--to", "ndjson", "-o", "-"]).run().exits(0).stdout);
+    assert_eq!(back.len(), 19_800);
+    let report = rorqual(&["logs", "--json", &file]).run().exits(0).json();
+    let sum: u64 = back.iter().filter_map(|row| row["bytes"].as_u64()).sum();
+    assert_eq!(json!(sum), report["totals"]["bytes"], "the report's sum of bytes");
+    assert!(text.starts_with(back[0]["client"].as_str().expect("a client")));
+}
+
+#[test]
+fn csv_is_typed_where_nothing_is_lost() {
+    let text = "id,name,zip,price,when,ok,none\n1,\"a, \"\"b\"\"\",007,1.50,2025-01-01T00:00:00Z,true,\n2,\"\",12,2,2025-01-02T00:00:00Z,false,\n";
+    let back = rows(&converted(text, &[]).exits(0).stdout);
+    assert_eq!(plain(&back[0]), json!({"id": 1, "name": "a, \"b\"", "zip": "007", "price": 1.5, "when": "2025-01-01T00:00:00Z", "ok": true}));
+    assert_eq!(plain(&back[1]), json!({"id": 2, "name": "", "zip": "12", "price": 2.0, "when": "2025-01-02T00:00:00Z", "ok": false}));
+    let wrong = converted("a,b\n1,2\n3\n4,5,6\n", &["--from", "csv"]).exits(2);
+    wrong.says(&["at byte 8"]);
+}
+
+#[test]
+fn a_schema_that_was_printed_is_read() {
+    let folder = Folder::new();
+    let file = folder.file("events.ndjson", events(500));
+    let schema = folder.file("schema.json", rorqual(&["schema", &file]).run().exits(0).stdout);
+    let [with, without] = [&["--schema", &schema][..], &[]].map(|flags| through_parquet(&folder, &file, flags));
+    assert!(all_plain(&with) == all_plain(&without));
+    let wrong = folder.file("wrong.json", "{\"a\": \"int65\"}");
+    rorqual(&["convert", &file, "--schema", &wrong, "-o", &folder.text("x.parquet")]).run().exits(2).says(&["--schema", "wrong.json", "int65"]);
+}
+
+#[test]
+fn nothing_is_half_written() {
+    let folder = Folder::new();
+    let file = folder.file("events.ndjson", events(20_000));
+    let before = folder.names();
+    // Files of more than 64 KiB are refused to it, as a full disk refuses.
+    for target in ["full.parquet", "full.arrow", "full.ndjson", "full.csv"] {
+        let script = "trap '' XFSZ; ulimit -f 64; exec \"$0\" convert \"$1\" -o \"$2\"";
+        let ran = Run::new("bash").args(["-c", script, crate::common::PROGRAM, &file, &folder.text(target)]).run().exits(2);
+        ran.says(&["File too large", target]);
+        assert_eq!(folder.names(), before);
+    }
+    rorqual(&["convert", &file, "-o", &file]).run().exits(2).says(&["is one of the inputs"]);
+    rorqual(&["convert", &file, "-o", &folder.text("what")]).run().exits(2).says(&["--to"]);
+    rorqual(&["convert", &file, "--memory", "20MiB", "-o", &folder.text("x.parquet")]).run().exits(2).says(&["--memory", "writer of"]);
+    assert_eq!(folder.names(), before);
+}
+
+#[test]
+fn the_least_memory_that_is_named_is_enough_and_kept() {
+    let folder = Folder::new();
+    let file = folder.file("events.ndjson", events(60_000));
+    let refused = rorqual(&["convert", &file, "--threads", "1", "--memory", "30MiB", "-o", &folder.text("a.parquet")]).run().exits(2).stderr;
+    let advised = refused.split("Give --memory ").nth(1).and_then(|rest| rest.split(',').next()).expect("an advice").to_owned();
+    let mut memory = advised;
+    // The columns are only known once there is memory enough to look at them.
+    for _ in 0..2 {
+        let ran = rorqual(&["convert", &file, "--threads", "1", "--memory", &memory, "-o", &folder.text("a.parquet")]).run();
+        let mebibytes: u64 = memory.trim_end_matches("MiB").parse().expect("a number");
+        if ran.code == Some(0) {
+            ran.within(mebibytes * MIB);
+            return;
+        }
+        memory = ran.stderr.split("Give --memory ").nth(1).and_then(|rest| rest.split(',').next()).expect("an advice").to_owned();
+    }
+    panic!("never enough: {memory}");
+}

@@ -1,0 +1,172 @@
+//! What workers made, in the order of the input.
+
+use super::{Conversion, Converted};
+use crate::decode::{Bad, Inferred, Notes};
+use crate::write::{Prepared, Writer};
+use bytes::Bytes;
+use rorqual_pipe::gather::Gather;
+use rorqual_pipe::{Chunk, Error, Kind};
+use std::fs::File;
+
+/// What becomes of a record that is no row, or is longer than one may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnBad {
+    /// The first one ends the conversion.
+    Error,
+    /// It is left out, and counted.
+    Skip,
+    /// It is left out, and kept as it is, in the order of the input.
+    Reject,
+}
+
+/// Where bad records are kept, each with a newline at its end.
+pub type Rejects = Gather<File>;
+
+/// What a worker made of a chunk.
+pub(super) struct Made {
+    outcome: Outcome,
+    chunk: Chunk,
+}
+
+pub(super) enum Outcome {
+    Rows { prepared: Vec<Prepared>, bad: Vec<Bad>, notes: Notes },
+    Misfit(Inferred),
+}
+
+impl Made {
+    /// What of the chunk is needed later is kept; its buffer only with it.
+    pub(super) fn new(chunk: &Chunk, outcome: Outcome) -> Self {
+        let (Outcome::Rows { bad, .. } | Outcome::Misfit(Inferred { bad, .. })) = &outcome;
+        let mut chunk = chunk.clone();
+        if bad.is_empty() && chunk.long_start().is_none() {
+            chunk.bytes = Bytes::new();
+        }
+        Self { outcome, chunk }
+    }
+}
+
+/// Takes what was made, in order.
+pub(super) struct Collector<'a> {
+    name: String,
+    writer: &'a Writer,
+    on_bad: OnBad,
+    record_bytes_max: usize,
+    rejects: Option<&'a mut Rejects>,
+    converted: Converted,
+    /// The over-long record that goes on.
+    long: Option<Long>,
+}
+
+/// An over-long record, as far as it was seen.
+struct Long {
+    offset: u64,
+    bytes: u64,
+    /// Its last byte is a newline.
+    newline: bool,
+}
+
+impl<'a> Collector<'a> {
+    pub(super) fn new(name: &str, conversion: &Conversion<'a>, rejects: Option<&'a mut Rejects>) -> Self {
+        Self {
+            name: name.to_owned(),
+            writer: conversion.writer,
+            on_bad: conversion.on_bad,
+            record_bytes_max: conversion.scan.record_bytes_max,
+            rejects,
+            converted: Converted::default(),
+            long: None,
+        }
+    }
+
+    pub(super) fn take(&mut self, made: Made) -> Result<(), Error> {
+        let Made { outcome, chunk } = made;
+        self.long_goes_on(&chunk)?;
+        match outcome {
+            Outcome::Rows { prepared, bad, notes } => {
+                self.converted.notes.merge(&notes);
+                self.bad(&chunk, &bad)?;
+                if self.converted.misfit.is_none() {
+                    prepared.into_iter().try_for_each(|prepared| self.writer.push(prepared))?;
+                }
+            }
+            Outcome::Misfit(inferred) => {
+                self.converted.notes.merge(&inferred.notes);
+                self.bad(&chunk, &inferred.bad)?;
+                self.converted.misfit.get_or_insert_default().merge(inferred.shape);
+            }
+        }
+        self.long_starts(&chunk)
+    }
+
+    /// What the input came to, and an over-long record that its end ended.
+    pub(super) fn finish(mut self) -> (Converted, Option<Error>) {
+        let ended = self.long_ends();
+        (self.converted, ended.err())
+    }
+
+    fn bad(&mut self, chunk: &Chunk, bad: &[Bad]) -> Result<(), Error> {
+        self.converted.bad += bad.len() as u64;
+        if let (OnBad::Error, Some(first)) = (self.on_bad, bad.first()) {
+            let message = format!("{} (in the record that starts at byte {})", first.reason, first.offset);
+            return Err(Error::new(Kind::Corrupt, &self.name, message).at(first.at));
+        }
+        for record in bad {
+            let start = (record.offset - chunk.offset) as usize;
+            let bytes = chunk.bytes.slice(start..start + record.length as usize);
+            let newline = bytes.last() == Some(&b'\n');
+            self.keep(bytes)?;
+            if !newline {
+                self.keep(Bytes::from_static(b"\n"))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn keep(&mut self, bytes: Bytes) -> Result<(), Error> {
+        let Some(rejects) = &mut self.rejects else { return Ok(()) };
+        let kept = rejects.push(bytes).and_then(|()| rejects.flush_shared());
+        kept.map_err(|cause| Error::io("--rejects", "cannot write", cause))
+    }
+
+    fn long_starts(&mut self, chunk: &Chunk) -> Result<(), Error> {
+        let Some(start) = chunk.long_start() else { return Ok(()) };
+        let head = chunk.bytes.slice(start..);
+        self.long = Some(Long { offset: chunk.offset + start as u64, bytes: head.len() as u64, newline: false });
+        self.keep(head)
+    }
+
+    fn long_goes_on(&mut self, chunk: &Chunk) -> Result<(), Error> {
+        let Some(long) = &mut self.long else { return Ok(()) };
+        // A file's chunk may begin with what the head already had.
+        let overlap = (long.offset + long.bytes).saturating_sub(chunk.before_offset).min(chunk.before.len() as u64);
+        let more = chunk.before.slice(overlap as usize..);
+        long.bytes += more.len() as u64 + chunk.zeros;
+        long.newline = more.last() == Some(&b'\n');
+        let ended = long.newline || !chunk.bytes.is_empty() || (chunk.zeros == 0 && chunk.before.is_empty());
+        self.keep(more)?;
+        self.keep_zeros(chunk.zeros)?;
+        if ended { self.long_ends() } else { Ok(()) }
+    }
+
+    fn keep_zeros(&mut self, mut count: u64) -> Result<(), Error> {
+        static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
+        while count > 0 && self.rejects.is_some() {
+            let length = count.min(ZEROS.len() as u64);
+            self.keep(Bytes::from_static(&ZEROS[..length as usize]))?;
+            count -= length;
+        }
+        Ok(())
+    }
+
+    /// The over-long record is over.
+    fn long_ends(&mut self) -> Result<(), Error> {
+        let Some(Long { offset, bytes, newline }) = self.long.take() else { return Ok(()) };
+        self.converted.bad += 1;
+        if self.on_bad == OnBad::Error {
+            let max = rorqual_pipe::format_size(self.record_bytes_max as u64);
+            let message = format!("a record of {bytes} bytes, more than --record-max {max}, starts");
+            return Err(Error::new(Kind::Limit, &self.name, message).at(offset));
+        }
+        if newline { Ok(()) } else { self.keep(Bytes::from_static(b"\n")) }
+    }
+}

@@ -1,0 +1,109 @@
+//! Inputs of records into one file of columns.
+//!
+//! What columns there are is inferred from the start of each input, and then everything is decoded on that assumption, which nearly always
+//! holds. A value that has no place shows that it does not: from there on only columns are inferred, and at the end all is decoded once
+//! more, to the columns that everything needs. So the columns are those of the whole input and not of a sample, and mostly one pass does.
+//! A stream can't be read again: what has no column there goes to the column `_rest`.
+
+mod collect;
+mod infer;
+
+pub use collect::{OnBad, Rejects};
+pub use infer::{Columns, Extent};
+
+use crate::decode::{Decode, Infer, Inferred, Notes};
+use crate::format::{Format, Without};
+use crate::scan::Scan;
+use crate::shape::Shape;
+use crate::write::{Prepared, Writer};
+use arrow_schema::SchemaRef;
+use collect::{Collector, Made, Outcome};
+use rorqual_pipe::{Chunk, Error, Input, Operation, Stage};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What converts inputs to one file.
+pub struct Conversion<'a> {
+    /// With what inputs are read.
+    pub scan: &'a Scan,
+    /// Worker threads.
+    pub threads: usize,
+    /// What becomes of records that are no rows.
+    pub on_bad: OnBad,
+    /// The file.
+    pub writer: &'a Writer,
+    /// Its columns.
+    pub schema: SchemaRef,
+}
+
+/// What one input came to.
+#[derive(Debug, Default)]
+pub struct Converted {
+    /// What is worth telling once.
+    pub notes: Notes,
+    /// Records that are no rows.
+    pub bad: u64,
+    /// A value has no place in the schema: what all that came from there on needs. Nothing that was written counts.
+    pub misfit: Option<Shape>,
+}
+
+impl Conversion<'_> {
+    /// Writes the rows of one input. Bad records go to `rejects` where that is what becomes of them.
+    ///
+    /// # Errors
+    /// What ended it early, with what was converted until then.
+    pub fn input(&self, input: Input, format: &Format, rejects: Option<&mut Rejects>) -> (Converted, Option<Error>) {
+        let operation = Operation::start("convert");
+        let before = self.scan.control.decoded_bytes();
+        let misfit = AtomicBool::new(false);
+        let stages = (0..self.threads).map(|_| Worker {
+            decoder: format.decoder(&self.schema, Without::Keep),
+            infer: format.infer(),
+            writer: self.writer,
+            misfit: &misfit,
+        });
+        let mut collector = Collector::new(input.name(), self, rejects);
+        let error = self.scan.run(input, format, stages.collect(), |made| collector.take(made));
+        let (converted, late) = collector.finish();
+        let error = error.or(late);
+        operation.bytes(self.scan.control.decoded_bytes() - before);
+        operation.ended(error.as_ref());
+        (converted, error)
+    }
+}
+
+/// One worker: decodes, and helps to write.
+struct Worker<'a> {
+    decoder: Box<dyn Decode>,
+    infer: Option<Box<dyn Infer>>,
+    writer: &'a Writer,
+    /// Some worker met a value without a place.
+    misfit: &'a AtomicBool,
+}
+
+impl Worker<'_> {
+    fn rows(&mut self, chunk: &Chunk) -> Result<Outcome, Error> {
+        let decoded = self.decoder.decode(chunk)?;
+        if let Some(shape) = decoded.misfit {
+            self.misfit.store(true, Ordering::Relaxed);
+            return Ok(Outcome::Misfit(Inferred { shape, bad: decoded.bad, notes: decoded.notes }));
+        }
+        let prepared: Result<Vec<Prepared>, Error> =
+            decoded.batches.into_iter().map(|batch| self.writer.prepare(batch)).collect();
+        Ok(Outcome::Rows { prepared: prepared?, bad: decoded.bad, notes: decoded.notes })
+    }
+}
+
+impl Stage for Worker<'_> {
+    type Output = Made;
+
+    fn chunk(&mut self, chunk: &Chunk) -> Result<Made, Error> {
+        let outcome = match &mut self.infer {
+            Some(infer) if self.misfit.load(Ordering::Relaxed) => Outcome::Misfit(infer.infer(chunk)?),
+            _ => {
+                self.writer.help()?;
+                self.rows(chunk)?
+            }
+        };
+        Ok(Made::new(chunk, outcome))
+    }
+}

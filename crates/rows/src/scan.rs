@@ -1,0 +1,102 @@
+//! Inputs through stages: what every verb that reads rows does.
+
+use crate::format::Format;
+use rorqual_pipe::limits::BLOCK_BYTES;
+use rorqual_pipe::{Chunk, Control, Error, Framing, Input, Kind, Plan, Pool, Stage, run, run_records};
+use std::io::Cursor;
+use std::os::unix::fs::FileExt;
+
+/// With what inputs are read.
+#[derive(Debug, Clone)]
+pub struct Scan {
+    /// Where blocks come from: [`rorqual_pipe::limits::buffer_bytes`] of the longest record each.
+    pub pool: Pool,
+    /// How a run is stopped and counted.
+    pub control: Control,
+    /// Longest record, in bytes.
+    pub record_bytes_max: usize,
+    /// The largest zstd window that an input may ask for, as a power of two.
+    pub zstd_window_log_max: u32,
+}
+
+/// The start of an input, after decoding.
+#[derive(Debug, Clone, Default)]
+pub struct Head {
+    /// Its first bytes.
+    pub bytes: Vec<u8>,
+    /// This is all there is.
+    pub whole: bool,
+}
+
+/// Ends a run that has seen enough.
+pub(crate) fn enough() -> Error {
+    Error::new(Kind::Stopped, "", "enough was seen")
+}
+
+impl Scan {
+    /// Runs an input's records through stages. An error is what ended it early; what came before was handed to them.
+    pub fn run<S: Stage>(
+        &self,
+        input: Input,
+        format: &Format,
+        stages: Vec<S>,
+        sink: impl FnMut(S::Output) -> Result<(), Error> + Send,
+    ) -> Option<Error> {
+        let plan = self.plan(format.framing(self.record_bytes_max));
+        let start = |_: &[u8]| Some(stages);
+        let finish = match format.splitter() {
+            None => run(input, &plan, &self.pool, &self.control, start, sink),
+            Some(splitter) => run_records(input, splitter, &plan, &self.pool, &self.control, start, sink),
+        };
+        finish.error
+    }
+
+    /// The first block of an input. Of a stream up to `ahead_bytes` of what is stored are read ahead, and read again by the run.
+    ///
+    /// # Errors
+    /// When it can't be read or decoded.
+    pub fn head(&self, input: &mut Input, ahead_bytes: usize) -> Result<Head, Error> {
+        if let Some(file) = input.file_again()? {
+            let mut bytes = vec![0; BLOCK_BYTES];
+            let read = file.read_at(&mut bytes, 0).map_err(|cause| Error::io(input.name(), "cannot read", cause))?;
+            bytes.truncate(read);
+            return Ok(Head { whole: read < BLOCK_BYTES, bytes });
+        }
+        let mut bytes = Vec::new();
+        let keep = |block: Chunk| {
+            bytes.extend_from_slice(&block.bytes);
+            if bytes.len() < BLOCK_BYTES { Ok(()) } else { Err(enough()) }
+        };
+        let (ahead, whole) = self.ahead(input, ahead_bytes)?;
+        let finish = run(ahead, &self.plan(Framing::Bytes), &self.pool, &Control::default(), |_| Some(vec![Blocks]), keep);
+        match finish.error {
+            Some(error) if whole && error.kind() != Kind::Stopped => Err(error),
+            error => Ok(Head { bytes, whole: whole && error.is_none() }),
+        }
+    }
+
+    /// What of a stream was read ahead as an input of its own, and whether it is all there is.
+    ///
+    /// # Errors
+    /// When it can't be read.
+    pub(crate) fn ahead(&self, input: &mut Input, ahead_bytes: usize) -> Result<(Input, bool), Error> {
+        let name = input.name().to_owned();
+        let bytes = input.read_ahead(ahead_bytes, &self.control)?;
+        Ok((Input::from_reader(name, Box::new(Cursor::new(bytes.to_vec()))), bytes.len() < ahead_bytes))
+    }
+
+    fn plan(&self, framing: Framing) -> Plan {
+        Plan { framing, zstd_window_log_max: self.zstd_window_log_max }
+    }
+}
+
+/// Hands blocks on as they are.
+struct Blocks;
+
+impl Stage for Blocks {
+    type Output = Chunk;
+
+    fn chunk(&mut self, chunk: &Chunk) -> Result<Chunk, Error> {
+        Ok(chunk.clone())
+    }
+}
