@@ -12,7 +12,9 @@ mod format;
 pub mod json;
 pub mod limits;
 pub mod log;
+mod near;
 pub mod read;
+pub mod render;
 mod shape;
 pub mod write;
 
