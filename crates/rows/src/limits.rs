@@ -27,3 +27,29 @@ pub const PREFIX_BYTES: usize = 8 << 20;
 pub const fn worker_bytes(record_bytes_max: usize) -> u64 {
     2 * (BLOCK_BYTES + record_bytes_max) as u64 + (WINDOW_PER_WORKER * BATCH_BYTES_MAX) as u64
 }
+/// Most bytes of rows, as arrays, in a row group of a Parquet file unless the caller says otherwise. A writer holds two groups: the one
+/// that gathers and the one that is encoded.
+pub const GROUP_BYTES_MAX_DEFAULT: usize = 40 << 20;
+
+/// Most rows in a row group; what is sized by rows (a Bloom filter: 2 MiB while its column is encoded) is bounded by it.
+pub const GROUP_ROWS_MAX: usize = 1 << 20;
+
+/// A page of a Parquet file is finished when it has so many bytes before compression; a value that is larger gets a page of its own.
+pub const PAGE_BYTES_MAX: usize = 256 << 10;
+
+/// A page is finished at so many rows: what `get` has to decode for one row.
+pub const PAGE_ROWS_MAX: usize = 8192;
+
+/// Largest dictionary of a column chunk; beyond it values are encoded without one.
+pub const DICTIONARY_BYTES_MAX: usize = 1 << 20;
+
+/// What a worker holds for the column that it encodes: a dictionary with its hash table, a page with its levels, before and after
+/// compression, zstd's tables, and a Bloom filter.
+pub const ENCODER_BYTES: usize = 12 << 20;
+
+/// What a writer of Parquet holds for each column of its schema.
+pub const COLUMN_BYTES: usize = 4 << 10;
+
+/// Most bytes that a Parquet file's footer may take while the file is written: about 1 KiB a column of a row group and 256 bytes a page.
+/// Beyond it the file is refused, since a footer is written last.
+pub const FOOTER_BYTES_MAX: usize = 24 << 20;

@@ -85,8 +85,6 @@ pub(crate) enum From {
     Csv,
     Tsv,
     Log,
-    Parquet,
-    Arrow,
 }
 
 /// Formats that can be written.

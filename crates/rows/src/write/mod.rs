@@ -1,9 +1,15 @@
 //! Batches as files: Parquet, Arrow IPC, NDJSON, CSV.
 
+mod arrow;
+mod counted;
+mod failure;
+mod parquet;
+mod text;
+
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use rorqual_pipe::Error;
-use std::fs::File;
+use std::io::Write;
 
 /// What a file is written as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,26 +24,51 @@ pub enum Target {
     Csv,
 }
 
+/// How columns are compressed (Parquet, Arrow).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Codec {
+    /// Not at all.
+    None,
+    /// LZ4.
+    Lz4,
+    /// Zstandard of that level, 1 to 22; a level that is out of range is taken for the nearest.
+    Zstd(i32),
+}
+
 /// How it is written.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// As what.
     pub target: Target,
+    /// How columns are compressed.
+    pub codec: Codec,
     /// Columns that get a Bloom filter (Parquet), by their paths (`actor.login`).
     pub index: Vec<String>,
-    /// Most bytes of rows, as arrays, in a row group.
+    /// Most bytes of rows, as arrays, in a row group. Up to two groups are held, see [`Settings::bytes`].
     pub group_bytes_max: usize,
 }
 
 /// Writes batches, with the help of all workers. `prepare` and `help` are called by any worker at any time; `push` is called in the
 /// order of the rows, by one at a time.
-pub struct Writer {}
+pub struct Writer(Form);
+
+enum Form {
+    Parquet(Box<parquet::Groups>),
+    Arrow(arrow::Batches),
+    Text(text::Text),
+}
 
 /// A batch that is ready to be pushed.
-pub struct Prepared {}
+pub struct Prepared(Ready);
+
+enum Ready {
+    Columns(parquet::Split),
+    Batch(RecordBatch),
+    Text { rows: u64, bytes: Vec<u8> },
+}
 
 /// What was written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Written {
     /// Rows.
     pub rows: u64,
@@ -47,37 +78,87 @@ pub struct Written {
     pub groups: u64,
 }
 
+impl Settings {
+    /// The usual way to write a `target`: zstd of level 1 for Parquet, nothing compressed in Arrow files, nothing indexed.
+    #[must_use]
+    pub fn new(target: Target) -> Self {
+        let codec = if target == Target::Parquet { Codec::Zstd(1) } else { Codec::None };
+        Self { target, codec, index: Vec::new(), group_bytes_max: crate::limits::GROUP_BYTES_MAX_DEFAULT }
+    }
+
+    /// What a writer of rows of that schema holds at most while `threads` help, beside the batches that are prepared and not yet pushed.
+    #[must_use]
+    pub fn bytes(&self, schema: &SchemaRef, threads: usize) -> u64 {
+        match self.target {
+            Target::Parquet => parquet::bytes(self, schema, threads),
+            Target::Arrow => arrow::BYTES,
+            Target::Ndjson | Target::Csv => 0,
+        }
+    }
+}
+
 impl Writer {
     /// Writes rows of `schema` to `file`. `name` is the file's in messages.
     ///
     /// # Errors
-    /// When a column that is to be indexed does not exist.
-    pub fn new(_file: File, _name: &str, _schema: SchemaRef, _settings: &Settings) -> Result<Self, Error> {
-        todo!()
+    /// When a column that is to be indexed does not exist, or the format has no place for a type.
+    pub fn new(file: impl Write + Send + 'static, name: &str, schema: SchemaRef, settings: &Settings) -> Result<Self, Error> {
+        let file = Box::new(file);
+        Ok(Self(match settings.target {
+            Target::Parquet => Form::Parquet(Box::new(parquet::Groups::new(file, name, &schema, settings)?)),
+            Target::Arrow => Form::Arrow(arrow::Batches::new(file, name, &schema, settings.codec)?),
+            Target::Ndjson => Form::Text(text::Text::new(file, name, text::Style::Ndjson, &schema)?),
+            Target::Csv => Form::Text(text::Text::new(file, name, text::Style::Csv, &schema)?),
+        }))
     }
 
     /// What can be done with a batch out of order: text is rendered.
     ///
     /// # Errors
     /// When a value can't be written.
-    pub fn prepare(&self, _batch: RecordBatch) -> Result<Prepared, Error> {
-        todo!()
+    #[allow(clippy::needless_pass_by_value, reason = "the batch's memory goes where it is needed")]
+    pub fn prepare(&self, batch: RecordBatch) -> Result<Prepared, Error> {
+        Ok(Prepared(match &self.0 {
+            Form::Parquet(groups) => Ready::Columns(groups.split(&batch)),
+            Form::Arrow(batches) => Ready::Batch(batches.plain(&batch)?),
+            Form::Text(text) => Ready::Text { rows: batch.num_rows() as u64, bytes: text.render(&batch)? },
+        }))
     }
 
     /// Takes the next batch.
     ///
     /// # Errors
     /// When the file can't be written.
-    pub fn push(&self, _prepared: Prepared) -> Result<(), Error> {
-        todo!()
+    pub fn push(&self, prepared: Prepared) -> Result<(), Error> {
+        match (&self.0, prepared.0) {
+            (Form::Parquet(groups), Ready::Columns(split)) => groups.push(split),
+            (Form::Arrow(batches), Ready::Batch(batch)) => batches.push(batch),
+            (Form::Text(text), Ready::Text { rows, bytes }) => text.push(rows, &bytes),
+            _ => unreachable!("a batch that another writer has prepared"),
+        }
     }
 
-    /// Works off what waits, until little waits.
+    /// Works off what waits, until nothing waits that nobody works on. Of the formats only Parquet has such work.
     ///
     /// # Errors
     /// When the file can't be written.
     pub fn help(&self) -> Result<(), Error> {
-        todo!()
+        match &self.0 {
+            Form::Parquet(groups) => groups.help(),
+            Form::Arrow(_) | Form::Text(_) => Ok(()),
+        }
+    }
+
+    /// Nothing more is pushed: what is left may be worked off by all who [`help`](Self::help), before one calls
+    /// [`finish`](Self::finish). Without it the last row group is encoded by that one alone.
+    ///
+    /// # Errors
+    /// When the file can't be written.
+    pub fn end(&self) -> Result<(), Error> {
+        match &self.0 {
+            Form::Parquet(groups) => groups.seal(),
+            Form::Arrow(_) | Form::Text(_) => Ok(()),
+        }
     }
 
     /// Writes what is left, and the footer.
@@ -85,6 +166,10 @@ impl Writer {
     /// # Errors
     /// When the file can't be written.
     pub fn finish(self) -> Result<Written, Error> {
-        todo!()
+        match self.0 {
+            Form::Parquet(groups) => groups.finish(),
+            Form::Arrow(batches) => batches.finish(),
+            Form::Text(text) => text.finish(),
+        }
     }
 }

@@ -11,7 +11,7 @@ use crate::message;
 use crate::progress::Progress;
 use crate::rejects::refuse_an_input;
 use crate::{fitting, interrupt};
-use arrow_schema::SchemaRef;
+use arrow_schema::{Schema, SchemaRef};
 use output::Output;
 use pass::{Ended, Pass};
 use rorqual_pipe::decode::{decoder_bytes, zstd_window_log_max};
@@ -23,6 +23,7 @@ use rorqual_rows::{Given, Scan, Shape};
 pub(crate) use schema::run as run_schema;
 use source::Source;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Instant;
 
 const MEMORY_BYTES_DEFAULT: u64 = 256 << 20;
@@ -104,13 +105,12 @@ impl<'a> Convert<'a> {
         if let Some(schema) = &self.schema {
             return Ok((sources, Shape::from_schema(schema).to_schema(true)));
         }
+        if let Some(schema) = said_schema(&sources)? {
+            return Ok((sources, schema));
+        }
         let mut shape = Shape::default();
         let mut complete = true;
         for source in &mut sources {
-            if let Some(schema) = source.format.schema() {
-                shape.merge(Shape::from_schema(&schema));
-                continue;
-            }
             let format = source.format.clone();
             let (columns, error) = match source.stream() {
                 Some(input) => self.scan.infer_ahead(input, &format, self.threads),
@@ -129,6 +129,19 @@ impl<'a> Convert<'a> {
         let columns = schema.flattened_fields().len();
         budget.reserve(format!("writer of {columns} columns (--row-group)"), self.output.settings().bytes(schema, self.threads));
         budget
+    }
+}
+
+/// The columns, where the formats of all inputs say them: those that any has.
+fn said_schema(sources: &[Source]) -> Result<Option<SchemaRef>, String> {
+    let said: Vec<_> = sources.iter().filter_map(|source| source.format.schema()).collect();
+    match said.len() {
+        0 => Ok(None),
+        all if all == sources.len() => {
+            let merged = Schema::try_merge(said.iter().map(|schema| (**schema).clone()));
+            merged.map(|schema| Some(Arc::new(schema))).map_err(|error| format!("these logs do not make one file: {error}"))
+        }
+        _ => Err("access logs and other inputs do not make one file".to_owned()),
     }
 }
 

@@ -1,0 +1,294 @@
+//! The values of a batch, in the form that text is made from.
+
+use super::time;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType};
+use arrow_array::types::{Float32Type, Float64Type, Int64Type, UInt64Type};
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, Float32Array, Float64Array, Int64Array, LargeStringArray, OffsetSizeTrait, StringArray, UInt64Array,
+};
+use arrow_buffer::{NullBuffer, ScalarBuffer};
+use arrow_cast::cast;
+use arrow_schema::extension::EXTENSION_TYPE_NAME_KEY;
+use arrow_schema::{ArrowError, DataType, Field, TimeUnit};
+
+/// What `ARROW:extension:name` is of a text that is JSON.
+const JSON_EXTENSION: &str = "arrow.json";
+
+/// The values of a column.
+pub(super) struct Cells {
+    nulls: Option<NullBuffer>,
+    pub(super) values: Values,
+}
+
+/// Values by how they are written.
+pub(super) enum Values {
+    Null,
+    Bool(BooleanArray),
+    Int(Int64Array),
+    UInt(UInt64Array),
+    Float(Float64Array),
+    Float32(Float32Array),
+    /// Numbers that are written as they are.
+    Number(LargeStringArray),
+    Text(StringArray),
+    LargeText(LargeStringArray),
+    /// Texts that are JSON.
+    Raw(LargeStringArray),
+    Time(ScalarBuffer<i64>, TimeUnit, bool),
+    /// Numbers of values.
+    Coded(Vec<usize>, Box<Cells>),
+    /// Keys as JSON has them, with the colon.
+    Struct(Vec<(Vec<u8>, Cells)>),
+    List(Vec<usize>, Box<Cells>),
+    Map(Vec<usize>, Box<Cells>, Box<Cells>),
+}
+
+impl Cells {
+    /// The values of `array`.
+    ///
+    /// # Errors
+    /// When its type has no text.
+    pub(super) fn new(field: &Field, array: &ArrayRef) -> Result<Self, ArrowError> {
+        Ok(Self { nulls: array.logical_nulls(), values: values(field, array)? })
+    }
+
+    pub(super) fn is_null(&self, row: usize) -> bool {
+        self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row))
+    }
+
+    /// Appends the value in `row` as JSON.
+    pub(super) fn push_json(&self, row: usize, out: &mut Vec<u8>) {
+        if self.is_null(row) {
+            return out.extend_from_slice(b"null");
+        }
+        match &self.values {
+            Values::Null => out.extend_from_slice(b"null"),
+            Values::Text(texts) => push_text(out, texts.value(row)),
+            Values::LargeText(texts) => push_text(out, texts.value(row)),
+            Values::Time(values, unit, utc) => {
+                out.push(b'"');
+                time::push(out, values[row], *unit, *utc);
+                out.push(b'"');
+            }
+            Values::Float(values) if !values.value(row).is_finite() => out.extend_from_slice(b"null"),
+            Values::Float32(values) if !values.value(row).is_finite() => out.extend_from_slice(b"null"),
+            Values::Coded(codes, values) => values.push_json(codes[row], out),
+            Values::Struct(fields) => push_object(out, fields, row),
+            Values::List(offsets, items) => push_list(out, offsets[row]..offsets[row + 1], items),
+            Values::Map(offsets, keys, values) => push_map(out, offsets[row]..offsets[row + 1], keys, values),
+            _ => self.push_plain(row, out),
+        }
+    }
+
+    /// Appends a value that has the same text in every format, without quotes; of others nothing.
+    pub(super) fn push_plain(&self, row: usize, out: &mut Vec<u8>) {
+        match &self.values {
+            Values::Bool(values) => out.extend_from_slice(if values.value(row) { b"true" } else { b"false" }),
+            Values::Int(values) => push_number(out, values.value(row)),
+            Values::UInt(values) => push_number(out, values.value(row)),
+            Values::Float(values) => push_float(out, values.value(row)),
+            Values::Float32(values) => push_float(out, values.value(row)),
+            Values::Number(texts) | Values::Raw(texts) => out.extend_from_slice(texts.value(row).as_bytes()),
+            Values::Time(values, unit, utc) => time::push(out, values[row], *unit, *utc),
+            _ => {}
+        }
+    }
+}
+
+/// Appends an object without the fields that are null.
+pub(super) fn push_object(out: &mut Vec<u8>, fields: &[(Vec<u8>, Cells)], row: usize) {
+    let mut before = b'{';
+    for (key, cells) in fields.iter().filter(|(_, cells)| !cells.is_null(row)) {
+        out.push(before);
+        out.extend_from_slice(key);
+        cells.push_json(row, out);
+        before = b',';
+    }
+    if before == b'{' {
+        out.push(before);
+    }
+    out.push(b'}');
+}
+
+fn push_list(out: &mut Vec<u8>, places: std::ops::Range<usize>, items: &Cells) {
+    out.push(b'[');
+    for place in places.clone() {
+        if place > places.start {
+            out.push(b',');
+        }
+        items.push_json(place, out);
+    }
+    out.push(b']');
+}
+
+fn push_map(out: &mut Vec<u8>, places: std::ops::Range<usize>, keys: &Cells, values: &Cells) {
+    out.push(b'{');
+    for place in places.clone() {
+        if place > places.start {
+            out.push(b',');
+        }
+        // What is no text already becomes one: keys are texts in JSON.
+        let start = out.len();
+        keys.push_json(place, out);
+        if out.get(start) != Some(&b'"') {
+            let key = String::from_utf8_lossy(&out[start..]).into_owned();
+            out.truncate(start);
+            push_text(out, &key);
+        }
+        out.push(b':');
+        values.push_json(place, out);
+    }
+    out.push(b'}');
+}
+
+/// The bytes that JSON texts can't have as they are.
+const ESCAPED: [bool; 256] = {
+    let mut escaped = [false; 256];
+    let mut byte = 0;
+    while byte < 0x20 {
+        escaped[byte] = true;
+        byte += 1;
+    }
+    escaped[b'"' as usize] = true;
+    escaped[b'\\' as usize] = true;
+    escaped
+};
+
+/// Appends a text with quotes around it.
+pub(super) fn push_text(out: &mut Vec<u8>, text: &str) {
+    out.push(b'"');
+    let mut rest = text.as_bytes();
+    while let Some(place) = rest.iter().position(|byte| ESCAPED[*byte as usize]) {
+        out.extend_from_slice(&rest[..place]);
+        push_escape(out, rest[place]);
+        rest = &rest[place + 1..];
+    }
+    out.extend_from_slice(rest);
+    out.push(b'"');
+}
+
+fn push_escape(out: &mut Vec<u8>, byte: u8) {
+    let short = match byte {
+        b'\n' => b'n',
+        b'\r' => b'r',
+        b'\t' => b't',
+        0x08 => b'b',
+        0x0c => b'f',
+        b'"' | b'\\' => byte,
+        _ => {
+            let digit = |nibble: u8| b"0123456789abcdef"[nibble as usize];
+            return out.extend_from_slice(&[b'\\', b'u', b'0', b'0', digit(byte >> 4), digit(byte & 15)]);
+        }
+    };
+    out.extend_from_slice(&[b'\\', short]);
+}
+
+fn push_number(out: &mut Vec<u8>, value: impl serde::Serialize) {
+    // Writing to memory does not fail.
+    let _ = serde_json::to_writer(out, &value);
+}
+
+/// The shortest text that reads as the same number.
+fn push_float<F: Copy + Into<f64> + serde::Serialize + std::fmt::Display>(out: &mut Vec<u8>, value: F) {
+    if Into::<f64>::into(value).is_finite() {
+        push_number(out, value);
+    } else {
+        out.extend_from_slice(value.to_string().as_bytes());
+    }
+}
+
+/// Whether a text is JSON.
+pub(super) fn is_json(field: &Field) -> bool {
+    field.metadata().get(EXTENSION_TYPE_NAME_KEY).is_some_and(|name| name == JSON_EXTENSION)
+}
+
+fn values(field: &Field, array: &ArrayRef) -> Result<Values, ArrowError> {
+    Ok(match array.data_type() {
+        DataType::Null => Values::Null,
+        DataType::Boolean => Values::Bool(array.as_boolean().clone()),
+        DataType::Float64 => Values::Float(array.as_primitive::<Float64Type>().clone()),
+        DataType::Float32 => Values::Float32(array.as_primitive::<Float32Type>().clone()),
+        DataType::Float16 => Values::Float32(cast(array, &DataType::Float32)?.as_primitive::<Float32Type>().clone()),
+        data_type if data_type.is_signed_integer() => Values::Int(cast(array, &DataType::Int64)?.as_primitive::<Int64Type>().clone()),
+        data_type if data_type.is_unsigned_integer() => {
+            Values::UInt(cast(array, &DataType::UInt64)?.as_primitive::<UInt64Type>().clone())
+        }
+        data_type if data_type.is_decimal() => Values::Number(texts(array)?),
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View if is_json(field) => Values::Raw(texts(array)?),
+        DataType::Utf8 => Values::Text(array.as_string::<i32>().clone()),
+        DataType::Timestamp(unit, zone) => Values::Time(instants(array, *unit), *unit, zone.is_some()),
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => Values::Text(hex(array)?),
+        _ => return nested(array),
+    })
+}
+
+fn nested(array: &ArrayRef) -> Result<Values, ArrowError> {
+    Ok(match array.data_type() {
+        DataType::Dictionary(..) => {
+            let dictionary = array.as_any_dictionary();
+            let values = dictionary.values();
+            // Codes of nulls may be anything.
+            let codes = if values.is_empty() { vec![0; array.len()] } else { dictionary.normalized_keys() };
+            let field = Field::new("", values.data_type().clone(), true);
+            Values::Coded(codes, Box::new(Cells::new(&field, values)?))
+        }
+        DataType::Struct(fields) => Values::Struct(members(fields.iter().map(AsRef::as_ref), array.as_struct().columns())?),
+        DataType::List(item) => list::<i32>(item, array)?,
+        DataType::LargeList(item) => list::<i64>(item, array)?,
+        DataType::FixedSizeList(item, length) => {
+            let length = usize::try_from(*length).unwrap_or(0);
+            let offsets = (0..=array.len()).map(|row| row * length).collect();
+            Values::List(offsets, Box::new(Cells::new(item, array.as_fixed_size_list().values())?))
+        }
+        DataType::Map(..) => {
+            let map = array.as_map();
+            let (keys, values) = (map.keys(), map.values());
+            let key_field = Field::new("", keys.data_type().clone(), false);
+            let value_field = Field::new("", values.data_type().clone(), true);
+            let offsets = map.offsets().iter().map(|offset| *offset as usize).collect();
+            Values::Map(offsets, Box::new(Cells::new(&key_field, keys)?), Box::new(Cells::new(&value_field, values)?))
+        }
+        _ => Values::LargeText(texts(array)?),
+    })
+}
+
+/// Fields with their keys as JSON has them.
+pub(super) fn members<'a>(
+    fields: impl Iterator<Item = &'a Field>,
+    arrays: &[ArrayRef],
+) -> Result<Vec<(Vec<u8>, Cells)>, ArrowError> {
+    let member = |(field, array): (&Field, &ArrayRef)| {
+        let mut key = Vec::new();
+        push_text(&mut key, field.name());
+        key.push(b':');
+        Ok((key, Cells::new(field, array)?))
+    };
+    fields.zip(arrays).map(member).collect()
+}
+
+fn list<O: OffsetSizeTrait>(item: &Field, array: &ArrayRef) -> Result<Values, ArrowError> {
+    let list = array.as_list::<O>();
+    let offsets = list.offsets().iter().map(|offset| offset.as_usize()).collect();
+    Ok(Values::List(offsets, Box::new(Cells::new(item, list.values())?)))
+}
+
+fn texts(array: &ArrayRef) -> Result<LargeStringArray, ArrowError> {
+    Ok(cast(array, &DataType::LargeUtf8)?.as_string::<i64>().clone())
+}
+
+fn instants(array: &ArrayRef, unit: TimeUnit) -> ScalarBuffer<i64> {
+    match unit {
+        TimeUnit::Second => array.as_primitive::<TimestampSecondType>().values().clone(),
+        TimeUnit::Millisecond => array.as_primitive::<TimestampMillisecondType>().values().clone(),
+        TimeUnit::Microsecond => array.as_primitive::<TimestampMicrosecondType>().values().clone(),
+        TimeUnit::Nanosecond => array.as_primitive::<TimestampNanosecondType>().values().clone(),
+    }
+}
+
+/// Bytes in hexadecimal.
+fn hex(array: &ArrayRef) -> Result<StringArray, ArrowError> {
+    let bytes = cast(array, &DataType::LargeBinary)?;
+    let digits = |value: &[u8]| value.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    Ok(bytes.as_binary::<i64>().iter().map(|value| value.map(digits)).collect())
+}

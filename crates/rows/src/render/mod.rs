@@ -1,0 +1,9 @@
+//! Rows as text: JSON, and CSV.
+
+mod cells;
+mod csv;
+mod json;
+mod time;
+
+pub use csv::Csv;
+pub use json::Json;

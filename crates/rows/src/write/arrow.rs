@@ -1,0 +1,121 @@
+//! Arrow IPC, the file format.
+
+use super::counted::Counted;
+use super::failure::Failure;
+use super::{Codec, Written};
+use crate::limits::BATCH_BYTES_MAX;
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_cast::cast;
+use arrow_ipc::CompressionType;
+use arrow_ipc::writer::{FileWriter, IpcWriteOptions};
+use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef};
+use arrow_select::concat::concat_batches;
+use rorqual_pipe::Error;
+use std::io::Write;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Rows that gather for a batch, the same joined, and its buffers before and after compression.
+pub(super) const BYTES: u64 = 4 * 2 * BATCH_BYTES_MAX as u64;
+
+/// Writes batches. Values of dictionaries are written as they are: the file format has one dictionary for a whole column, which would
+/// have to be known before the first row.
+pub(super) struct Batches {
+    name: String,
+    schema: SchemaRef,
+    file: Mutex<File>,
+}
+
+struct File {
+    writer: FileWriter<Counted>,
+    written: Written,
+    waiting: Vec<RecordBatch>,
+    waiting_bytes: usize,
+}
+
+impl Batches {
+    pub(super) fn new(file: Box<dyn Write + Send>, name: &str, schema: &SchemaRef, codec: Codec) -> Result<Self, Error> {
+        let schema = Arc::new(Schema::new_with_metadata(
+            schema.fields().iter().map(plain_field).collect::<Vec<_>>(),
+            schema.metadata().clone(),
+        ));
+        let writer = writer(file, &schema, codec).map_err(|error| Failure::from(error).error(name))?;
+        let file = Mutex::new(File { writer, written: Written::default(), waiting: Vec::new(), waiting_bytes: 0 });
+        Ok(Self { name: name.to_owned(), schema, file })
+    }
+
+    /// A batch without dictionaries.
+    pub(super) fn plain(&self, batch: &RecordBatch) -> Result<RecordBatch, Error> {
+        let columns = batch.columns().iter().zip(self.schema.fields()).map(|(array, field)| plain_array(array, field));
+        let columns = columns.collect::<Result<Vec<_>, _>>();
+        let batch = columns.and_then(|columns| RecordBatch::try_new(Arc::clone(&self.schema), columns));
+        batch.map_err(|error| Failure::from(error).error(&self.name))
+    }
+
+    pub(super) fn push(&self, batch: RecordBatch) -> Result<(), Error> {
+        self.file().push(batch, &self.schema).map_err(|error| Failure::from(error).error(&self.name))
+    }
+
+    pub(super) fn finish(self) -> Result<Written, Error> {
+        let mut file = self.file();
+        let finished = file.write(&self.schema).and_then(|()| file.writer.finish());
+        let finished = finished.and_then(|()| Ok(file.writer.get_mut().flush()?));
+        finished.map_err(|error| Failure::from(error).error(&self.name))?;
+        Ok(Written { bytes: file.writer.get_ref().bytes, ..file.written })
+    }
+
+    fn file(&self) -> MutexGuard<'_, File> {
+        self.file.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl File {
+    fn push(&mut self, batch: RecordBatch, schema: &SchemaRef) -> Result<(), ArrowError> {
+        self.waiting_bytes += batch.get_array_memory_size();
+        self.waiting.push(batch);
+        if self.waiting_bytes < BATCH_BYTES_MAX { Ok(()) } else { self.write(schema) }
+    }
+
+    /// Writes what waits as one batch.
+    fn write(&mut self, schema: &SchemaRef) -> Result<(), ArrowError> {
+        let waiting = std::mem::take(&mut self.waiting);
+        self.waiting_bytes = 0;
+        let batch = match waiting.as_slice() {
+            [batch] => batch.clone(),
+            batches => concat_batches(schema, batches)?,
+        };
+        if batch.num_rows() == 0 {
+            return Ok(());
+        }
+        self.written.rows += batch.num_rows() as u64;
+        self.written.groups += 1;
+        self.writer.write(&batch)
+    }
+}
+
+fn writer(file: Box<dyn Write + Send>, schema: &Schema, codec: Codec) -> Result<FileWriter<Counted>, ArrowError> {
+    let compression = match codec {
+        Codec::None => None,
+        Codec::Lz4 => Some(CompressionType::LZ4_FRAME),
+        Codec::Zstd(_) => Some(CompressionType::ZSTD),
+    };
+    let mut options = IpcWriteOptions::default().try_with_compression(compression)?;
+    if let Codec::Zstd(level) = codec {
+        options = options.try_with_compression_level(Some(level.clamp(1, 22)))?;
+    }
+    FileWriter::try_new_with_options(Counted::new(file), schema, options)
+}
+
+fn plain_array(array: &ArrayRef, field: &Field) -> Result<ArrayRef, ArrowError> {
+    if array.data_type() == field.data_type() { Ok(Arc::clone(array)) } else { cast(array, field.data_type()) }
+}
+
+fn plain_field(field: &FieldRef) -> FieldRef {
+    let plain = match field.data_type() {
+        DataType::Dictionary(_, values) => values.as_ref().clone(),
+        DataType::Struct(children) => DataType::Struct(children.iter().map(plain_field).collect()),
+        DataType::List(item) => DataType::List(plain_field(item)),
+        DataType::LargeList(item) => DataType::LargeList(plain_field(item)),
+        _ => return Arc::clone(field),
+    };
+    Arc::new(field.as_ref().clone().with_data_type(plain))
+}

@@ -1,0 +1,295 @@
+//! The row group that gathers, the one that is encoded, and the file.
+
+use super::columns::{Column, Split, columns, split};
+use super::encoding::Encodings;
+use super::weight::{ARRAY_BYTES, Weight};
+use crate::limits::{BATCH_BYTES_MAX, COLUMN_BYTES, ENCODER_BYTES, FOOTER_BYTES_MAX, GROUP_ROWS_MAX};
+use crate::write::failure::Failure;
+use crate::write::{Settings, Written};
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_schema::SchemaRef;
+use arrow_select::concat::concat;
+use parquet::arrow::arrow_writer::ArrowColumnChunk;
+use parquet::arrow::{ArrowSchemaConverter, add_encoded_arrow_schema_to_metadata};
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+use rorqual_pipe::{Error, Kind};
+use std::io::Write;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+/// So many arrays of a column that are small become one: an array of a few values takes more than they do.
+const SMALL_ARRAYS: usize = 32;
+
+/// Arrays below this mean size are small.
+const SMALL_BYTES: usize = 4 << 10;
+
+/// What a writer holds at most, see [`Settings::bytes`].
+pub(in crate::write) fn bytes(settings: &Settings, schema: &SchemaRef, threads: usize) -> u64 {
+    let columns = columns(schema).len();
+    let groups = 2 * (settings.group_bytes_max + BATCH_BYTES_MAX);
+    (groups + columns * COLUMN_BYTES + threads * ENCODER_BYTES + FOOTER_BYTES_MAX) as u64
+}
+
+/// Writes row groups.
+pub(in crate::write) struct Groups {
+    name: String,
+    group_bytes_max: usize,
+    columns: Vec<Column>,
+    encodings: Encodings,
+    state: Mutex<State>,
+    /// The sealed group is written, or nothing will ever be.
+    written: Condvar,
+    file: Mutex<File>,
+}
+
+struct File {
+    writer: SerializedFileWriter<Box<dyn Write + Send>>,
+    written: Written,
+    footer_bytes: usize,
+}
+
+#[derive(Default)]
+struct State {
+    open: Open,
+    sealed: Option<Sealed>,
+    failed: Option<Failure>,
+}
+
+/// The group that gathers.
+#[derive(Default)]
+struct Open {
+    /// For each column, in the order of the rows.
+    arrays: Vec<Vec<ArrayRef>>,
+    rows: usize,
+    bytes: usize,
+    /// How many of the last arrays of each column are small, and what all these hold.
+    small: usize,
+    small_bytes: usize,
+}
+
+/// The group that is encoded.
+struct Sealed {
+    /// The columns that nobody has taken, the largest last.
+    tasks: Vec<Task>,
+    /// What columns became.
+    chunks: Vec<Option<Vec<ArrowColumnChunk>>>,
+    /// Columns that are not encoded yet.
+    left: usize,
+}
+
+struct Task {
+    column: usize,
+    arrays: Vec<ArrayRef>,
+}
+
+impl Groups {
+    pub(in crate::write) fn new(file: Box<dyn Write + Send>, name: &str, schema: &SchemaRef, settings: &Settings) -> Result<Self, Error> {
+        let columns = columns(schema);
+        check(name, &columns, &settings.index)?;
+        let writer = writer(file, schema).map_err(|error| Failure::from(error).error(name))?;
+        Ok(Self {
+            name: name.to_owned(),
+            group_bytes_max: settings.group_bytes_max,
+            encodings: Encodings::new(settings),
+            state: Mutex::default(),
+            written: Condvar::new(),
+            file: Mutex::new(File { writer, written: Written::default(), footer_bytes: 0 }),
+            columns,
+        })
+    }
+
+    pub(in crate::write) fn split(&self, batch: &RecordBatch) -> Split {
+        split(&self.columns, batch)
+    }
+
+    pub(in crate::write) fn push(&self, split: Split) -> Result<(), Error> {
+        let full = {
+            let open = &mut self.state().open;
+            open.add(split).map_err(|error| Failure::from(error).error(&self.name))?;
+            open.bytes >= self.group_bytes_max || open.rows >= GROUP_ROWS_MAX
+        };
+        if full { self.seal() } else { Ok(()) }
+    }
+
+    /// Makes tasks of what has gathered. The group before is written first.
+    pub(in crate::write) fn seal(&self) -> Result<(), Error> {
+        self.wait_until_written()?;
+        let mut state = self.state();
+        if state.open.rows > 0 {
+            state.sealed = Some(std::mem::take(&mut state.open).seal());
+        }
+        Ok(())
+    }
+
+    pub(in crate::write) fn help(&self) -> Result<(), Error> {
+        while let Some(task) = self.take() {
+            // Others wait for this column: they must not wait for ever.
+            let guard = FailOnDrop(self);
+            let done = self.columns[task.column].encode(task.arrays, &self.encodings);
+            let done = done.map_err(Failure::from).and_then(|chunks| self.put(task.column, chunks));
+            std::mem::forget(guard);
+            done.map_err(|failure| self.fail(failure))?;
+        }
+        self.failure()
+    }
+
+    pub(in crate::write) fn finish(self) -> Result<Written, Error> {
+        self.seal()?;
+        self.wait_until_written()?;
+        let mut file = self.file.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let finished = file.writer.finish().and_then(|_| Ok(file.writer.inner_mut().flush()?));
+        finished.map_err(|error| Failure::from(error).error(&self.name))?;
+        Ok(Written { bytes: file.writer.bytes_written() as u64, ..file.written })
+    }
+
+    /// The largest column that nobody has taken.
+    fn take(&self) -> Option<Task> {
+        let mut state = self.state();
+        if state.failed.is_some() { None } else { state.sealed.as_mut()?.tasks.pop() }
+    }
+
+    /// Puts what a column became where it belongs, and writes the group when it was the last one.
+    fn put(&self, column: usize, chunks: Vec<ArrowColumnChunk>) -> Result<(), Failure> {
+        let mut state = self.state();
+        let Some(sealed) = state.sealed.as_mut() else { return Ok(()) };
+        sealed.chunks[column] = Some(chunks);
+        sealed.left -= 1;
+        if sealed.left > 0 {
+            return Ok(());
+        }
+        let chunks = std::mem::take(&mut sealed.chunks);
+        drop(state);
+        self.file.lock().unwrap_or_else(PoisonError::into_inner).append(chunks.into_iter().flatten().flatten())?;
+        self.state().sealed = None;
+        self.written.notify_all();
+        Ok(())
+    }
+
+    /// Helps, and waits for the other helpers, until no sealed group is left.
+    fn wait_until_written(&self) -> Result<(), Error> {
+        self.help()?;
+        let mut state = self.state();
+        while state.sealed.is_some() && state.failed.is_none() {
+            state = self.written.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        drop(state);
+        self.failure()
+    }
+
+    fn fail(&self, failure: Failure) -> Error {
+        let error = failure.error(&self.name);
+        self.state().failed.get_or_insert(failure);
+        self.written.notify_all();
+        error
+    }
+
+    fn failure(&self) -> Result<(), Error> {
+        self.state().failed.as_ref().map_or(Ok(()), |failure| Err(failure.error(&self.name)))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Tells all who wait when a helper leaves by a panic.
+struct FailOnDrop<'a>(&'a Groups);
+
+impl Drop for FailOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.fail(Failure::Format { kind: Kind::Corrupt, text: "a column could not be encoded".to_owned() });
+    }
+}
+
+impl Open {
+    fn add(&mut self, split: Split) -> Result<(), arrow_schema::ArrowError> {
+        if split.rows == 0 {
+            return Ok(());
+        }
+        self.arrays.resize_with(split.arrays.len(), Vec::new);
+        self.rows += split.rows;
+        self.bytes += split.bytes;
+        if split.bytes < SMALL_BYTES * split.arrays.len() {
+            self.small += 1;
+            self.small_bytes += split.bytes;
+        } else {
+            (self.small, self.small_bytes) = (0, 0);
+        }
+        self.arrays.iter_mut().zip(split.arrays).for_each(|(arrays, array)| arrays.push(array));
+        if self.small == SMALL_ARRAYS { self.join_small() } else { Ok(()) }
+    }
+
+    fn join_small(&mut self) -> Result<(), arrow_schema::ArrowError> {
+        let mut joined_bytes = 0;
+        for arrays in &mut self.arrays {
+            let small = arrays.split_off(arrays.len() - self.small);
+            let joined = concat(&small.iter().map(AsRef::as_ref).collect::<Vec<&dyn Array>>())?;
+            joined_bytes += Weight::of([&joined]) + ARRAY_BYTES;
+            arrays.push(joined);
+        }
+        self.bytes = self.bytes - self.small_bytes + joined_bytes;
+        (self.small, self.small_bytes) = (0, 0);
+        Ok(())
+    }
+
+    fn seal(self) -> Sealed {
+        let columns = self.arrays.len();
+        let tasks = self.arrays.into_iter().enumerate().map(|(column, arrays)| Task { column, arrays });
+        let mut tasks: Vec<Task> = tasks.collect();
+        tasks.sort_by_cached_key(|task| task.arrays.iter().map(|array| array.get_array_memory_size()).sum::<usize>());
+        Sealed { tasks, chunks: (0..columns).map(|_| None).collect(), left: columns }
+    }
+}
+
+impl File {
+    fn append(&mut self, chunks: impl Iterator<Item = ArrowColumnChunk>) -> Result<(), Failure> {
+        let mut group = self.writer.next_row_group()?;
+        for chunk in chunks {
+            self.footer_bytes += footer_bytes(&chunk);
+            chunk.append_to_row_group(&mut group)?;
+        }
+        self.written.rows += u64::try_from(group.close()?.num_rows()).unwrap_or(0);
+        self.written.groups += 1;
+        if self.footer_bytes <= FOOTER_BYTES_MAX {
+            return Ok(());
+        }
+        Err(Failure::limit(format!(
+            "the file's footer would take more than {FOOTER_BYTES_MAX} bytes of memory after {} row groups: \
+             larger groups (--memory), fewer columns or several files help",
+            self.written.groups
+        )))
+    }
+}
+
+/// What the footer holds of a column chunk until the file ends.
+fn footer_bytes(chunk: &ArrowColumnChunk) -> usize {
+    const CHUNK_BYTES: usize = 1 << 10;
+    const PAGE_BYTES: usize = 256;
+    let pages = chunk.close().offset_index.as_ref().map_or(0, |index| index.page_locations.len());
+    CHUNK_BYTES + pages * PAGE_BYTES
+}
+
+/// Whether there is something to write, and what is to be indexed.
+fn check(name: &str, columns: &[Column], index: &[String]) -> Result<(), Error> {
+    if columns.is_empty() {
+        return Err(Error::new(Kind::Corrupt, name, "there are no columns, and Parquet has no rows without them"));
+    }
+    for wanted in index {
+        if !columns.iter().any(|column| column.path == *wanted) {
+            return Err(Error::new(Kind::Corrupt, name, no_column(wanted, columns)));
+        }
+    }
+    Ok(())
+}
+
+fn no_column(wanted: &str, columns: &[Column]) -> String {
+    let near = crate::near::nearest(wanted, columns.iter().map(|column| column.path.as_str()));
+    format!("there is no column '{wanted}' to index; there is: {}", near.join(", "))
+}
+
+fn writer(file: Box<dyn Write + Send>, schema: &SchemaRef) -> parquet::errors::Result<SerializedFileWriter<Box<dyn Write + Send>>> {
+    let root = ArrowSchemaConverter::new().convert(schema)?.root_schema_ptr();
+    let mut properties = WriterProperties::builder().set_created_by(concat!("rorqual ", env!("CARGO_PKG_VERSION")).to_owned()).build();
+    add_encoded_arrow_schema_to_metadata(schema, &mut properties);
+    SerializedFileWriter::new(file, root, Arc::new(properties))
+}

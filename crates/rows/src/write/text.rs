@@ -1,0 +1,58 @@
+//! Formats of text: rows are rendered by any worker, and written in order.
+
+use super::counted::Counted;
+use super::failure::Failure;
+use super::Written;
+use crate::render::{Csv, Json};
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use rorqual_pipe::Error;
+use std::io::Write;
+use std::sync::{Mutex, PoisonError};
+
+/// Which format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Style {
+    /// A JSON object a line.
+    Ndjson,
+    /// Comma-separated values with a header (RFC 4180).
+    Csv,
+}
+
+/// Writes lines.
+pub(super) struct Text {
+    name: String,
+    style: Style,
+    file: Mutex<(Counted, Written)>,
+}
+
+impl Text {
+    pub(super) fn new(file: Box<dyn Write + Send>, name: &str, style: Style, schema: &SchemaRef) -> Result<Self, Error> {
+        let text = Self { name: name.to_owned(), style, file: Mutex::new((Counted::new(file), Written::default())) };
+        if style == Style::Csv {
+            text.push(0, &Csv::header(schema))?;
+        }
+        Ok(text)
+    }
+
+    pub(super) fn render(&self, batch: &RecordBatch) -> Result<Vec<u8>, Error> {
+        let mut out = Vec::new();
+        let rendered = match self.style {
+            Style::Ndjson => Json::new(batch).map(|json| json.lines(&mut out)),
+            Style::Csv => Csv::new(batch).map(|csv| csv.lines(&mut out)),
+        };
+        rendered.map(|()| out).map_err(|error| Failure::from(error).error(&self.name))
+    }
+
+    pub(super) fn push(&self, rows: u64, bytes: &[u8]) -> Result<(), Error> {
+        let (file, written) = &mut *self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        written.rows += rows;
+        file.write_all(bytes).map_err(|error| Failure::from(&error).error(&self.name))
+    }
+
+    pub(super) fn finish(self) -> Result<Written, Error> {
+        let (mut file, written) = self.file.into_inner().unwrap_or_else(PoisonError::into_inner);
+        file.flush().map_err(|error| Failure::from(&error).error(&self.name))?;
+        Ok(Written { bytes: file.bytes, ..written })
+    }
+}
