@@ -33,8 +33,9 @@ impl Texts {
         self.nulls.append_null();
     }
 
-    pub(crate) fn bytes(&self) -> usize {
-        self.values.len() + self.offsets.len() * size_of::<i32>()
+    /// Texts and nulls so far.
+    pub(crate) fn len(&self) -> usize {
+        self.offsets.len() - 1
     }
 
     /// The column; of texts that are no UTF-8, the bytes that are none become U+FFFD.

@@ -1,49 +1,279 @@
 //! Fields as columns.
 
 use super::Dialect;
-use super::scan::{Field, Fields, Records};
+use super::cell::Cell;
+use super::scan::{Fields, Records};
 use crate::decode::{Bad, Decode, Decoded, Infer, Inferred, Note, Notes};
-use crate::format::Without;
-use crate::json::number::{self, Number};
-use crate::json::time::Moment;
-use crate::rest::Rest;
-use crate::shape::{Scalar, Shape};
+use crate::limits::BATCH_BYTES_MAX;
+use crate::shape::{Kinds, Shape, is_json, is_rest};
 use crate::text::Texts;
-use arrow_array::builder::{BooleanBuilder, Float64Builder, Int64Builder, UInt64Builder};
-use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
-use arrow_schema::{DataType, SchemaRef};
+use arrow_array::builder::{BooleanBuilder, PrimitiveBuilder};
+use arrow_array::types::{Float64Type, Int64Type, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, UInt64Type};
+use arrow_array::{ArrayRef, ArrowPrimitiveType, RecordBatch, RecordBatchOptions};
+use arrow_schema::{DataType, Field as ArrowField, SchemaRef, TimeUnit};
 use rorqual_pipe::{Chunk, Error, Kind};
 use std::sync::Arc;
 
-/// What a field holds, as a type: what is not exactly a value of another is a text.
-enum Cell<'a> {
-    /// An empty field without quotes.
-    Null,
-    Bool(bool),
-    Number(&'a str, Number),
-    Moment(Moment),
-    Text,
+const MARK: &[u8] = b"\xef\xbb\xbf";
+const FEWER: &str = "a record with fewer fields than there are columns";
+const MORE: &str = "a record with more fields than there are columns";
+const NO_UTF8: &str = "a field that is no UTF-8";
+
+/// The records of a chunk, without the header and without empty lines: where each starts, its bytes, and how many it has with its newline.
+fn records<'a>(dialect: &Dialect, chunk: &Chunk, bytes: &'a [u8]) -> impl Iterator<Item = (usize, &'a [u8], usize)> {
+    let first = chunk.offset == 0;
+    let at = if first && bytes.starts_with(MARK) { MARK.len() } else { 0 };
+    let records = Records { bytes, at, delimiter: dialect.delimiter }.filter(|(_, record, _)| !record.is_empty());
+    records.skip(usize::from(first && dialect.header))
 }
 
-impl<'a> Cell<'a> {
-    #[inline]
-    fn of(field: &'a Field<'_>) -> Self {
-        let text: &[u8] = &field.text;
-        match text.first() {
-            None if field.quoted => Self::Text,
-            None => Self::Null,
-            Some(b'-' | b'0'..=b'9') => Self::number_or_moment(text),
-            Some(b't') if text == b"true" => Self::Bool(true),
-            Some(b'f') if text == b"false" => Self::Bool(false),
-            Some(_) => Self::Text,
+/// What of a chunk is whole records.
+fn whole(chunk: &Chunk) -> &[u8] {
+    &chunk.bytes[..chunk.long_start().unwrap_or(chunk.bytes.len())]
+}
+
+/// Finds out the types of the columns, whose names the dialect has.
+pub(crate) struct Inferrer(Dialect);
+
+impl Inferrer {
+    pub(crate) fn new(dialect: &Dialect) -> Self {
+        Self(dialect.clone())
+    }
+}
+
+impl Infer for Inferrer {
+    fn infer(&mut self, chunk: &Chunk) -> Result<Inferred, Error> {
+        let mut inferred = Inferred::default();
+        let Shape { record, count } = &mut inferred.shape;
+        record.meet(Kinds::OBJECT, chunk.offset);
+        let places: Vec<_> = self.0.names.iter().map(|name| record.fields().find_or_add(name, None, count)).collect();
+        for (start, bytes, length) in records(&self.0, chunk, whole(chunk)) {
+            let offset = chunk.offset + start as u64;
+            let fields = Fields::new(bytes, self.0.delimiter);
+            if let Some(reason) = unfit(fields, places.len()) {
+                inferred.bad.push(Bad { offset, length: length as u64, at: offset, reason });
+                continue;
+            }
+            for (field, place) in Fields::new(bytes, self.0.delimiter).zip(&places) {
+                let kinds = Cell::of(&field).kinds();
+                if kinds.has(Kinds::CHANGED) {
+                    inferred.notes.add(Note::NumberAsText, offset);
+                }
+                if let Some(place) = place {
+                    record.fields().node(*place).meet(kinds, offset);
+                }
+            }
+        }
+        Ok(inferred)
+    }
+}
+
+/// Why these fields are no row of so many columns.
+fn unfit(fields: Fields<'_>, columns: usize) -> Option<&'static str> {
+    let mut count = 0;
+    for field in fields {
+        if std::str::from_utf8(&field.text).is_err() {
+            return Some(NO_UTF8);
+        }
+        count += 1;
+    }
+    match count {
+        fewer if fewer < columns => Some(FEWER),
+        more if more > columns => Some(MORE),
+        _ => None,
+    }
+}
+
+/// Decodes records.
+pub(crate) struct Decoder {
+    dialect: Dialect,
+    schema: SchemaRef,
+    /// For each field of a record its column, where it has one.
+    places: Vec<Option<usize>>,
+    columns: Vec<Column>,
+    rest: Option<usize>,
+    rows: usize,
+    bytes: usize,
+}
+
+impl Decoder {
+    /// A decoder to the columns of `schema`. Fields without a column are left out, for the names of all are known.
+    pub(crate) fn new(dialect: &Dialect, schema: &SchemaRef) -> Self {
+        let place = |name: &String| schema.fields().iter().position(|field| field.name() == name && !is_rest(field));
+        Self {
+            dialect: dialect.clone(),
+            schema: Arc::clone(schema),
+            places: dialect.names.iter().map(place).collect(),
+            columns: schema.fields().iter().map(|field| Column::of(field)).collect(),
+            rest: schema.fields().iter().position(|field| is_rest(field)),
+            rows: 0,
+            bytes: 0,
         }
     }
 
-    fn number_or_moment(text: &'a [u8]) -> Self {
-        let Ok(text) = std::str::from_utf8(text) else { return Self::Text };
-        if number::length(text.as_bytes()) == Ok(text.len()) {
-            return Self::Number(text, Number::of(text));
+    /// Adds a row; `false` when a field does not fit its column and there is no `_rest`.
+    fn row(&mut self, record: &[u8], offset: u64, notes: &mut Notes) -> bool {
+        let mut unplaced = serde_json::Map::new();
+        for (index, field) in Fields::new(record, self.dialect.delimiter).enumerate() {
+            self.bytes += field.text.len() + size_of::<u64>();
+            let Some(place) = self.places.get(index).copied().flatten() else { continue };
+            if !self.columns[place].push(&Cell::of(&field), &field.text) {
+                self.columns[place].push(&Cell::Null, &[]);
+                unplaced.insert(self.dialect.names[index].clone(), String::from_utf8_lossy(&field.text).into());
+            }
         }
-        Moment::parse(text).map_or(Self::Text, Self::Moment)
+        self.rows += 1;
+        // Columns that this input does not have.
+        for (place, column) in self.columns.iter_mut().enumerate() {
+            if Some(place) != self.rest && column.rows() < self.rows {
+                column.push(&Cell::Null, &[]);
+            }
+        }
+        let Some(rest) = self.rest else { return unplaced.is_empty() };
+        if unplaced.is_empty() {
+            self.columns[rest].push(&Cell::Null, &[]);
+        } else {
+            notes.add(Note::Rest, offset);
+            self.columns[rest].push_json(&serde_json::Value::Object(unplaced));
+        }
+        true
     }
+
+    fn finish(&mut self, decoded: &mut Decoded, offset: u64) -> Result<(), Error> {
+        let rows = std::mem::take(&mut self.rows);
+        self.bytes = 0;
+        let columns: Vec<ArrayRef> = self.columns.iter_mut().map(Column::finish).collect();
+        if rows > 0 {
+            let options = RecordBatchOptions::new().with_row_count(Some(rows));
+            let batch = RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options);
+            decoded.batches.push(batch.map_err(|error| Error::new(Kind::Corrupt, "", error.to_string()).at(offset))?);
+        }
+        Ok(())
+    }
+}
+
+impl Decode for Decoder {
+    fn decode(&mut self, chunk: &Chunk) -> Result<Decoded, Error> {
+        let mut decoded = Decoded::default();
+        let dialect = self.dialect.clone();
+        for (start, record, length) in records(&dialect, chunk, whole(chunk)) {
+            let offset = chunk.offset + start as u64;
+            if let Some(reason) = unfit(Fields::new(record, dialect.delimiter), dialect.names.len()) {
+                decoded.bad.push(Bad { offset, length: length as u64, at: offset, reason });
+                continue;
+            }
+            if !self.row(record, offset, &mut decoded.notes) {
+                self.finish(&mut Decoded::default(), offset)?;
+                let Inferred { shape, bad, notes } = Inferrer::new(&dialect).infer(chunk)?;
+                return Ok(Decoded { batches: Vec::new(), bad, notes, misfit: Some(shape) });
+            }
+            if self.bytes >= BATCH_BYTES_MAX {
+                self.finish(&mut decoded, offset)?;
+            }
+        }
+        self.finish(&mut decoded, chunk.offset)?;
+        Ok(decoded)
+    }
+}
+
+/// A column that grows.
+enum Column {
+    Bool(BooleanBuilder),
+    Int(PrimitiveBuilder<Int64Type>),
+    UInt(PrimitiveBuilder<UInt64Type>),
+    Float(PrimitiveBuilder<Float64Type>),
+    Milliseconds(PrimitiveBuilder<TimestampMillisecondType>),
+    Microseconds(PrimitiveBuilder<TimestampMicrosecondType>),
+    Nanoseconds(PrimitiveBuilder<TimestampNanosecondType>),
+    Text(Texts),
+    /// JSON text; fields are texts in it.
+    Json(Texts),
+}
+
+impl Column {
+    /// A column of the field's type; what CSV has no values of stays null.
+    fn of(field: &ArrowField) -> Self {
+        match field.data_type() {
+            DataType::Boolean => Self::Bool(BooleanBuilder::new()),
+            DataType::Int64 => Self::Int(PrimitiveBuilder::new()),
+            DataType::UInt64 => Self::UInt(PrimitiveBuilder::new()),
+            DataType::Float64 => Self::Float(PrimitiveBuilder::new()),
+            DataType::Timestamp(TimeUnit::Microsecond, _) => Self::Microseconds(moments()),
+            DataType::Timestamp(TimeUnit::Nanosecond, _) => Self::Nanoseconds(moments()),
+            DataType::Timestamp(..) => Self::Milliseconds(moments()),
+            _ if is_json(field) => Self::Json(Texts::default()),
+            _ => Self::Text(Texts::default()),
+        }
+    }
+
+    /// Adds a value; `false`, and nothing is added, when the column has no place for it.
+    fn push(&mut self, cell: &Cell, text: &[u8]) -> bool {
+        match self {
+            Self::Bool(values) => match cell {
+                Cell::Null => values.append_null(),
+                Cell::Bool(value) => values.append_value(*value),
+                _ => return false,
+            },
+            Self::Int(values) => return push(values, cell, Cell::to_int),
+            Self::UInt(values) => return push(values, cell, Cell::to_uint),
+            Self::Float(values) => return push(values, cell, Cell::to_float),
+            Self::Milliseconds(values) => return push(values, cell, |cell| cell.to_moment(3)),
+            Self::Microseconds(values) => return push(values, cell, |cell| cell.to_moment(6)),
+            Self::Nanoseconds(values) => return push(values, cell, |cell| cell.to_moment(9)),
+            Self::Text(texts) | Self::Json(texts) if matches!(cell, Cell::Null) => texts.push_null(),
+            Self::Text(texts) => texts.push(text),
+            Self::Json(_) => self.push_json(&String::from_utf8_lossy(text).into()),
+        }
+        true
+    }
+
+    fn push_json(&mut self, value: &serde_json::Value) {
+        if let Self::Json(texts) | Self::Text(texts) = self {
+            texts.push(value.to_string().as_bytes());
+        }
+    }
+
+    fn rows(&self) -> usize {
+        use arrow_array::builder::ArrayBuilder;
+        match self {
+            Self::Bool(values) => values.len(),
+            Self::Int(values) => values.len(),
+            Self::UInt(values) => values.len(),
+            Self::Float(values) => values.len(),
+            Self::Milliseconds(values) => values.len(),
+            Self::Microseconds(values) => values.len(),
+            Self::Nanoseconds(values) => values.len(),
+            Self::Text(texts) | Self::Json(texts) => texts.len(),
+        }
+    }
+
+    fn finish(&mut self) -> ArrayRef {
+        match self {
+            Self::Bool(values) => Arc::new(values.finish()),
+            Self::Int(values) => Arc::new(values.finish()),
+            Self::UInt(values) => Arc::new(values.finish()),
+            Self::Float(values) => Arc::new(values.finish()),
+            Self::Milliseconds(values) => Arc::new(values.finish()),
+            Self::Microseconds(values) => Arc::new(values.finish()),
+            Self::Nanoseconds(values) => Arc::new(values.finish()),
+            Self::Text(texts) | Self::Json(texts) => texts.finish(),
+        }
+    }
+}
+
+fn moments<T: arrow_array::types::ArrowTimestampType>() -> PrimitiveBuilder<T> {
+    PrimitiveBuilder::new().with_data_type(DataType::Timestamp(T::UNIT, Some("UTC".into())))
+}
+
+fn push<T: ArrowPrimitiveType>(
+    values: &mut PrimitiveBuilder<T>,
+    cell: &Cell,
+    to: impl Fn(&Cell) -> Option<T::Native>,
+) -> bool {
+    let value = to(cell);
+    let fits = value.is_some() || matches!(cell, Cell::Null);
+    if fits {
+        values.append_option(value);
+    }
+    fits
 }
