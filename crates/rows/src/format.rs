@@ -2,7 +2,7 @@
 
 use crate::csv::{self, Dialect};
 use crate::scan::Head;
-use crate::{Decode, Infer, json, log};
+use crate::{Decode, Infer, Unplaced, json, log};
 use arrow_schema::SchemaRef;
 use rorqual_pipe::{Framing, Splitter};
 use rorqual_table::format::{Format as LogFormat, detect as detect_log};
@@ -20,7 +20,7 @@ pub enum Format {
 }
 
 /// What is known of an input's format before it is looked at.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Given {
     /// Its kind.
     pub kind: Option<FormatKind>,
@@ -32,8 +32,6 @@ pub struct Given {
     pub delimiter: Option<u8>,
     /// Whether the first record of a CSV has the columns' names.
     pub header: Option<bool>,
-    /// A field with values of several types gets a type that all have; otherwise it is an error.
-    pub widen: bool,
 }
 
 /// Kinds of formats.
@@ -120,8 +118,8 @@ impl Format {
     #[must_use]
     pub fn infer(&self) -> Option<Box<dyn Infer>> {
         match self {
-            Self::Json(_) => Some(Box::new(json::Inferrer::new())),
-            Self::Csv(_) => None,
+            Self::Json(layout) => Some(Box::new(json::Inferrer::new(layout))),
+            Self::Csv(dialect) => Some(Box::new(csv::Inferrer::new(dialect))),
             Self::Log(_) => None,
         }
     }
@@ -132,12 +130,13 @@ impl Format {
         if let Self::Log(format) = self { Some(log::schema(format)) } else { None }
     }
 
-    /// Who decodes records to batches of `schema`.
+    /// Who decodes records to batches of `schema`. A value that has no place there is a misfit, or goes to the column `_rest` where the
+    /// schema has it; `unplaced` says whether that holds for one whose key has no column.
     #[must_use]
-    pub fn decoder(&self, schema: &SchemaRef, without: Without) -> Box<dyn Decode> {
+    pub fn decoder(&self, schema: &SchemaRef, unplaced: Unplaced) -> Box<dyn Decode> {
         match self {
-            Self::Json(_) => Box::new(json::Decoder::new(schema, without)),
-            Self::Csv(_) => todo!(),
+            Self::Json(layout) => Box::new(json::Decoder::new(layout, schema, unplaced)),
+            Self::Csv(dialect) => Box::new(csv::Decoder::new(dialect, schema)),
             Self::Log(format) => Box::new(log::Decoder::new(format, schema)),
         }
     }
@@ -145,12 +144,3 @@ impl Format {
 
 const NO_FORMAT: &str = "this is no JSON, no access log of a known format and no table with separators; \
     --from json|ndjson|csv|tsv|log says what it is, --format a log's format";
-
-/// What becomes of a value that has no column.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Without {
-    /// It goes to the column `_rest` where the schema has it, and is a misfit where not.
-    Keep,
-    /// It is left out: somebody wants only some of the columns.
-    Ignore,
-}

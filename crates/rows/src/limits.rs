@@ -7,7 +7,7 @@ use rorqual_pipe::limits::{BLOCK_BYTES, WINDOW_PER_WORKER};
 pub const RECORD_BYTES_MAX_DEFAULT: usize = 4 << 20;
 
 /// A batch that has grown so large is finished: its arrays' bytes, nulls in sparse columns included.
-pub const BATCH_BYTES_MAX: usize = 4 << 20;
+pub const BATCH_BYTES_MAX: usize = 2 << 20;
 
 /// Deepest nesting of a record that is taken apart; deeper parts become JSON text, and beyond [`DEPTH_MAX`] a record is bad.
 pub const NESTING_MAX: usize = 64;
@@ -15,11 +15,12 @@ pub const NESTING_MAX: usize = 64;
 /// Deepest nesting of a record.
 pub const DEPTH_MAX: usize = 100_000;
 
-/// Most columns (leaves) of a schema that is inferred; what more there is goes to `_rest`.
+/// Most columns of a schema that is inferred, lists and structs and what is in them counted each; what more there is goes to `_rest`.
+/// A shape takes about 200 bytes a column, and its name twice.
 pub const COLUMNS_MAX: usize = 10_000;
 
 /// How much of a stream is looked at for its columns before the first row is written.
-pub const PREFIX_BYTES: usize = 8 << 20;
+pub const PREFIX_BYTES: usize = 4 << 20;
 
 /// What a worker's rows take, in bytes: those being made of a chunk, which is at most a block and a record, and those of the chunks that
 /// wait for an earlier one. Columns take up to twice what the text of a record does.
@@ -29,7 +30,7 @@ pub const fn worker_bytes(record_bytes_max: usize) -> u64 {
 }
 /// Most bytes of rows, as arrays, in a row group of a Parquet file unless the caller says otherwise. A writer holds two groups: the one
 /// that gathers and the one that is encoded.
-pub const GROUP_BYTES_MAX_DEFAULT: usize = 40 << 20;
+pub const GROUP_BYTES_MAX_DEFAULT: usize = 24 << 20;
 
 /// Most rows in a row group; what is sized by rows (a Bloom filter: 2 MiB while its column is encoded) is bounded by it.
 pub const GROUP_ROWS_MAX: usize = 1 << 20;
@@ -53,3 +54,12 @@ pub const COLUMN_BYTES: usize = 4 << 10;
 /// Most bytes that a Parquet file's footer may take while the file is written: about 1 KiB a column of a row group and 256 bytes a page.
 /// Beyond it the file is refused, since a footer is written last.
 pub const FOOTER_BYTES_MAX: usize = 24 << 20;
+/// Longest key that becomes a column's name; values under longer ones go to `_rest`.
+pub const COLUMN_NAME_BYTES_MAX: usize = 1024;
+
+/// Most bytes that one record may take as columns, nulls in sparse columns included: a batch takes this and [`BATCH_BYTES_MAX`] at most.
+/// A record that takes more (a list of a million empty objects in a column of a thousand fields) is bad.
+pub const ROW_BYTES_MAX: usize = 32 << 20;
+
+/// Longest record that is decoded: a column of texts counts its bytes with 31 bits.
+pub const TEXT_BYTES_MAX: usize = 1 << 30;

@@ -11,8 +11,8 @@ mod infer;
 pub use collect::{OnBad, Rejects};
 pub use infer::{Columns, Extent};
 
-use crate::decode::{Decode, Infer, Inferred, Notes};
-use crate::format::{Format, Without};
+use crate::decode::{Decode, Infer, Inferred, Notes, Unplaced};
+use crate::format::Format;
 use crate::scan::Scan;
 use crate::shape::Shape;
 use crate::write::{Prepared, Writer};
@@ -56,7 +56,7 @@ impl Conversion<'_> {
         let before = self.scan.control.decoded_bytes();
         let misfit = AtomicBool::new(false);
         let stages = (0..self.threads).map(|_| Worker {
-            decoder: format.decoder(&self.schema, Without::Keep),
+            decoder: format.decoder(&self.schema, Unplaced::Keep),
             infer: format.infer(),
             writer: self.writer,
             misfit: &misfit,

@@ -5,10 +5,13 @@
 //! closing quote before the next separator belongs to the field, as most programs have it.
 
 
+mod cell;
+mod columns;
 mod dialect;
 mod scan;
 mod split;
 
 
+pub(crate) use columns::{Decoder, Inferrer};
 pub use dialect::{Dialect, DialectError};
 pub use split::RecordSplitter;

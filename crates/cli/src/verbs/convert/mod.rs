@@ -5,7 +5,7 @@ mod pass;
 mod schema;
 mod source;
 
-use crate::args::{Common, ConvertArgs, FromArgs, When};
+use crate::args::{Common, Conflicts, ConvertArgs, FromArgs, When};
 use crate::exit::Exit;
 use crate::message;
 use crate::progress::Progress;
@@ -70,19 +70,15 @@ impl<'a> Convert<'a> {
         Ok(Self { args, output, given: source::given(&args.from)?, schema, progress: common.progress, memory_bytes, threads, scan })
     }
 
-    /// Two passes at most: the second has the columns that the first found everything to need.
+    /// One pass, mostly; another for each time that some value has no column in the one before.
     fn all(&self) -> Result<Exit, String> {
-        let (mut sources, schema) = self.sources()?;
+        let (mut sources, mut columns) = self.sources()?;
         let _progress = Progress::start(self.progress, &self.scan.control, stored_bytes(&self.args.files));
-        let misfit = match self.pass(&mut sources, &schema)? {
-            Ended::Written(exit) => return Ok(exit),
-            Ended::Misfit(later) => later,
-        };
-        let mut shape = Shape::from_schema(&schema);
-        shape.merge(misfit);
-        match self.pass(&mut sources, &shape.to_schema(false))? {
-            Ended::Written(exit) => Ok(exit),
-            Ended::Misfit(_) => Err("an input was changed while it was read: its columns are others now".to_owned()),
+        loop {
+            match self.pass(&mut sources, &columns.schema()?)? {
+                Ended::Written(exit) => return Ok(exit),
+                Ended::Misfit(later) => columns = columns.widened(later)?,
+            }
         }
     }
 
@@ -97,16 +93,16 @@ impl<'a> Convert<'a> {
     }
 
     /// The inputs, and the columns to begin with.
-    fn sources(&self) -> Result<(Vec<Source>, SchemaRef), String> {
+    fn sources(&self) -> Result<(Vec<Source>, Columns), String> {
         let mut sources = Vec::new();
         for path in &self.args.files {
             sources.push(Source::open(path, &self.given, &self.scan)?);
         }
         if let Some(schema) = &self.schema {
-            return Ok((sources, Shape::from_schema(schema).to_schema(true)));
+            return Ok((sources, Columns::Given(Shape::from_schema(schema).to_schema(true))));
         }
         if let Some(schema) = said_schema(&sources)? {
-            return Ok((sources, schema));
+            return Ok((sources, Columns::Given(schema)));
         }
         let mut shape = Shape::default();
         let mut complete = true;
@@ -120,7 +116,8 @@ impl<'a> Convert<'a> {
             complete &= error.is_none() && (columns.complete || source.stream().is_none());
             shape.merge(columns.shape);
         }
-        Ok((sources, shape.to_schema(!complete)))
+        let widen = self.args.from.conflicts == Conflicts::Widen;
+        Ok((sources, Columns::Found { shape, rest: !complete, widen }))
     }
 
     /// The sum of what is held, for columns of that schema.
@@ -129,6 +126,39 @@ impl<'a> Convert<'a> {
         let columns = schema.flattened_fields().len();
         budget.reserve(format!("writer of {columns} columns (--row-group)"), self.output.settings().bytes(schema, self.threads));
         budget
+    }
+}
+
+/// The columns of a pass.
+enum Columns {
+    /// By a schema, or by the formats.
+    Given(SchemaRef),
+    /// By what was seen.
+    Found {
+        shape: Shape,
+        /// Not all was seen, or will be before it is converted: what has no column goes to `_rest`.
+        rest: bool,
+        widen: bool,
+    },
+}
+
+impl Columns {
+    fn schema(&self) -> Result<SchemaRef, String> {
+        match self {
+            Self::Given(schema) => Ok(SchemaRef::clone(schema)),
+            Self::Found { shape, rest, widen } => match shape.conflict().filter(|_| !widen) {
+                Some(conflict) => Err(format!("{conflict}; --conflicts widen takes both as text")),
+                None => Ok(shape.to_schema(*rest)),
+            },
+        }
+    }
+
+    fn widened(self, later: Shape) -> Result<Self, String> {
+        const CHANGED: &str = "an input was changed while it was read: its columns are others now";
+        let Self::Found { mut shape, rest, widen } = self else { return Err(CHANGED.to_owned()) };
+        let before = shape.clone();
+        shape.merge(later);
+        if shape == before { Err(CHANGED.to_owned()) } else { Ok(Self::Found { shape, rest, widen }) }
     }
 }
 
@@ -164,7 +194,7 @@ fn budget(threads: usize, memory_bytes: u64, record_bytes_max: usize) -> Budget 
         (buffers * buffer_bytes(record_bytes_max)) as u64,
     );
     budget.reserve("decoder", decoder_bytes(memory_bytes));
-    budget.reserve("start of a stream, read ahead", PREFIX_BYTES as u64);
+    budget.reserve("start of a stream, read ahead", 2 * PREFIX_BYTES as u64);
     budget.reserve(format!("rows of {threads} workers"), threads as u64 * worker_bytes(record_bytes_max));
     budget
 }

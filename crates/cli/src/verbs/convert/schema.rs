@@ -8,7 +8,7 @@ use crate::progress::Progress;
 use crate::{interrupt, message};
 use arrow_schema::SchemaRef;
 use rorqual_pipe::reason;
-use rorqual_rows::Shape;
+use rorqual_rows::{Shape, format_schema, parse_schema};
 use rorqual_rows::convert::Extent;
 use std::io::Write;
 use std::path::Path;
@@ -24,7 +24,7 @@ pub(super) fn read(path: &Path) -> Result<SchemaRef, String> {
         return Err(format!("--schema {name}: has more than 16 MiB; is it a schema?"));
     }
     let text = std::fs::read_to_string(path).map_err(|error| format!("--schema {name}: {}", reason(&error)))?;
-    Shape::parse(&text).map(|shape| shape.to_schema(false)).map_err(|error| format!("--schema {name}: {error}"))
+    parse_schema(&text).map_err(|error| format!("--schema {name}: {error}"))
 }
 
 pub(crate) fn run(common: &Common, args: &SchemaArgs) -> Exit {
@@ -50,7 +50,7 @@ fn print(common: &Common, args: &SchemaArgs) -> Result<Exit, String> {
         exit = exit.max(error.map_or(Exit::Done, |error| message::error(&error)));
     }
     drop(progress);
-    let printed = writeln!(std::io::stdout().lock(), "{shape}");
+    let printed = writeln!(std::io::stdout().lock(), "{}", format_schema(&shape.to_schema(false)));
     exit = interrupt::exit_of(&scan.control, exit);
     Ok(printed.map_or_else(|error| message::print_error(&error), |()| exit))
 }

@@ -1,6 +1,6 @@
 //! Inputs whose format is known.
 
-use crate::args::{Conflicts, From, FromArgs};
+use crate::args::{From, FromArgs};
 use crate::input;
 use rorqual_pipe::Input;
 use rorqual_pipe::limits::BLOCK_BYTES;
@@ -62,8 +62,7 @@ pub(crate) fn given(args: &FromArgs) -> Result<Given, String> {
         From::Tsv => FormatKind::Tsv,
         From::Log => FormatKind::Log,
     });
-    let widen = args.conflicts == Conflicts::Widen;
-    Ok(Given { kind, rows, log, delimiter, header: args.header, widen })
+    Ok(Given { kind, rows, log, delimiter, header: args.header })
 }
 
 /// The longest record, which must leave room for short ones and must not be absurd.
