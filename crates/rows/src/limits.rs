@@ -45,3 +45,9 @@ pub const COLUMN_BYTES: usize = 4 << 10;
 /// Most bytes that a Parquet file's footer may take while the file is written: about 1 KiB a column of a row group and 256 bytes a page.
 /// Beyond it the file is refused, since a footer is written last.
 pub const FOOTER_BYTES_MAX: usize = 24 << 20;
+
+/// Most rows of a batch that is read of a file of columns.
+pub const BATCH_ROWS_MAX: usize = 8192;
+
+/// Largest piece of a file of columns (a page, a batch of Arrow, a footer) that is read at once; a larger one is refused.
+pub const READ_BYTES_MAX: usize = 64 << 20;
