@@ -63,3 +63,9 @@ pub const ROW_BYTES_MAX: usize = 32 << 20;
 
 /// Longest record that is decoded: a column of texts counts its bytes with 31 bits.
 pub const TEXT_BYTES_MAX: usize = 1 << 30;
+
+/// Most rows of a batch that is read of a file of columns.
+pub const BATCH_ROWS_MAX: usize = 8192;
+
+/// Largest piece of a file of columns (a page, a batch of Arrow, a footer) that is read at once; a larger one is refused.
+pub const READ_BYTES_MAX: usize = 64 << 20;

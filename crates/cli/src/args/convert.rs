@@ -44,7 +44,7 @@ pub(crate) struct ConvertArgs {
     #[arg(long, value_name = "COLUMN")]
     pub(crate) index: Vec<String>,
     /// Largest row group, as arrays in memory (Parquet)
-    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "32MiB")]
+    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "24MiB")]
     pub(crate) row_group: u64,
     /// Inputs; `-` is standard input
     #[arg(value_name = "IN", required = true)]

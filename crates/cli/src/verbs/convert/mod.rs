@@ -21,7 +21,7 @@ use rorqual_rows::convert::Extent;
 use rorqual_rows::limits::{PREFIX_BYTES, worker_bytes};
 use rorqual_rows::{Given, Scan, Shape};
 pub(crate) use schema::run as run_schema;
-use source::Source;
+use source::{Content, Source};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
@@ -107,13 +107,19 @@ impl<'a> Convert<'a> {
         let mut shape = Shape::default();
         let mut complete = true;
         for source in &mut sources {
-            let format = source.format.clone();
-            let (columns, error) = match source.stream() {
-                Some(input) => self.scan.infer_ahead(input, &format, self.threads),
-                None => self.scan.infer(source.input()?, &format, self.threads, Extent::Prefix),
+            let columns = match &mut source.content {
+                // An error will be met again, behind the rows before it.
+                Content::Records(format, Some(stream)) => {
+                    let (columns, error) = self.scan.infer_ahead(stream, format, self.threads);
+                    complete &= error.is_none() && columns.complete;
+                    columns
+                }
+                Content::Records(format, None) => {
+                    let format = format.clone();
+                    self.scan.infer(source.input()?, &format, self.threads, Extent::Prefix).0
+                }
+                Content::Table(_) => continue,
             };
-            // An error will be met again, behind the rows before it.
-            complete &= error.is_none() && (columns.complete || source.stream().is_none());
             shape.merge(columns.shape);
         }
         let widen = self.args.from.conflicts == Conflicts::Widen;
@@ -164,14 +170,14 @@ impl Columns {
 
 /// The columns, where the formats of all inputs say them: those that any has.
 fn said_schema(sources: &[Source]) -> Result<Option<SchemaRef>, String> {
-    let said: Vec<_> = sources.iter().filter_map(|source| source.format.schema()).collect();
+    let said: Vec<_> = sources.iter().filter_map(|source| source.schema()).collect();
     match said.len() {
         0 => Ok(None),
         all if all == sources.len() => {
             let merged = Schema::try_merge(said.iter().map(|schema| (**schema).clone()));
-            merged.map(|schema| Some(Arc::new(schema))).map_err(|error| format!("these logs do not make one file: {error}"))
+            merged.map(|schema| Some(Arc::new(schema))).map_err(|error| format!("the columns of these inputs do not make one file: {error}"))
         }
-        _ => Err("access logs and other inputs do not make one file".to_owned()),
+        _ => Err("access logs, files of columns and other inputs do not make one file".to_owned()),
     }
 }
 

@@ -1,17 +1,20 @@
 //! One pass over all inputs.
 
 use super::output::OutputFile;
-use super::source::Source;
 use super::Convert;
+use super::source::{Content, Source};
 use crate::args::Bad;
 use crate::exit::Exit;
 use crate::rejects::RejectFile;
 use crate::{interrupt, message};
-use arrow_schema::SchemaRef;
-use rorqual_pipe::Input;
+use arrow_array::{RecordBatch, RecordBatchOptions, new_null_array};
+use arrow_schema::{Field, SchemaRef};
+use rorqual_pipe::{Error, Input, Kind};
 use rorqual_rows::convert::{Conversion, Extent, OnBad};
+use rorqual_rows::read::{Rows, Table};
 use rorqual_rows::write::Writer;
 use rorqual_rows::{Format, Note, Notes, Shape};
+use std::sync::Arc;
 
 /// Inputs on their way into one file.
 pub(super) struct Pass<'a> {
@@ -62,27 +65,51 @@ impl<'a> Pass<'a> {
 
     /// Takes one input whole: its rows, or from a value without a column on what columns it needs.
     pub(super) fn source(&mut self, source: &mut Source) -> Result<(), String> {
+        let format = match &source.content {
+            Content::Table(table) => {
+                let copied = self.table(table);
+                self.say(copied.err());
+                return Ok(());
+            }
+            Content::Records(format, _) => format.clone(),
+        };
         let input = source.input()?;
         let name = input.name().to_owned();
         let (notes, bad, later, error) = if self.misfit.is_some() {
-            let (columns, error) = self.convert.scan.infer(input, &source.format, self.convert.threads, Extent::Whole);
+            let (columns, error) = self.convert.scan.infer(input, &format, self.convert.threads, Extent::Whole);
             (columns.notes, columns.bad, Some(columns.shape), error)
         } else {
-            self.rows(input, &source.format)
+            self.rows(input, &format)
         };
         self.bad += bad;
         self.notes.push((name, notes));
         if let Some(shape) = later {
             self.misfit.get_or_insert_default().merge(shape);
         }
+        self.say(error);
+        Ok(())
+    }
+
+    fn say(&mut self, error: Option<Error>) {
         if let Some(error) = error {
             self.failed = true;
             message::error(&error);
         }
+    }
+
+    /// The rows of a file of columns, with nulls for the columns that it does not have.
+    fn table(&self, table: &Table) -> Result<(), Error> {
+        for batch in table.batches(None, &Rows::All)? {
+            if self.convert.scan.control.stopped() {
+                return Ok(());
+            }
+            self.writer.push(self.writer.prepare(fitted(&batch?, &self.schema)?)?)?;
+            self.writer.help()?;
+        }
         Ok(())
     }
 
-    fn rows(&mut self, input: Input, format: &Format) -> (Notes, u64, Option<Shape>, Option<rorqual_pipe::Error>) {
+    fn rows(&mut self, input: Input, format: &Format) -> (Notes, u64, Option<Shape>, Option<Error>) {
         let conversion = Conversion {
             scan: &self.convert.scan,
             threads: self.convert.threads,
@@ -145,4 +172,19 @@ impl<'a> Pass<'a> {
             message::note(&format!("{} bad records were left out{}", self.bad, kept.unwrap_or_default()));
         }
     }
+}
+
+/// A batch with all columns of `schema`.
+fn fitted(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, Error> {
+    if batch.schema_ref() == schema {
+        return Ok(batch.clone());
+    }
+    let column = |field: &Arc<Field>| match batch.column_by_name(field.name()) {
+        Some(column) => Arc::clone(column),
+        None => new_null_array(field.data_type(), batch.num_rows()),
+    };
+    let columns = schema.fields().iter().map(column).collect();
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    RecordBatch::try_new_with_options(SchemaRef::clone(schema), columns, &options)
+        .map_err(|error| Error::new(Kind::Corrupt, "", error.to_string()))
 }

@@ -1,7 +1,7 @@
 //! `rorqual schema`, and the files it makes.
 
-use super::source::{self, Source};
-use super::{MEMORY_BYTES_DEFAULT, scan, stored_bytes};
+use super::source::{self, Content, Source};
+use super::{MEMORY_BYTES_DEFAULT, said_schema, scan, stored_bytes};
 use crate::args::{Common, SchemaArgs};
 use crate::exit::Exit;
 use crate::progress::Progress;
@@ -37,20 +37,24 @@ fn print(common: &Common, args: &SchemaArgs) -> Result<Exit, String> {
     interrupt::stop_on_interrupt(&scan.control);
     let given = source::given(&args.from)?;
     let progress = Progress::start(common.progress, &scan.control, stored_bytes(&args.files));
+    let mut sources = Vec::new();
+    for path in &args.files {
+        sources.push(Source::open(path, &given, &scan)?);
+    }
     let mut shape = Shape::default();
     let mut exit = Exit::Done;
-    for path in &args.files {
-        let mut source = Source::open(path, &given, &scan)?;
-        if let Some(schema) = source.format.schema() {
-            shape.merge(Shape::from_schema(&schema));
-            continue;
+    let said = said_schema(&sources)?;
+    for source in sources.iter_mut().filter(|_| said.is_none()) {
+        let input = source.input()?;
+        if let Content::Records(format, _) = &source.content {
+            let (columns, error) = scan.infer(input, format, threads, Extent::Whole);
+            shape.merge(columns.shape);
+            exit = exit.max(error.map_or(Exit::Done, |error| message::error(&error)));
         }
-        let (columns, error) = scan.infer(source.input()?, &source.format, threads, Extent::Whole);
-        shape.merge(columns.shape);
-        exit = exit.max(error.map_or(Exit::Done, |error| message::error(&error)));
     }
+    let schema = said.unwrap_or_else(|| shape.to_schema(false));
     drop(progress);
-    let printed = writeln!(std::io::stdout().lock(), "{}", format_schema(&shape.to_schema(false)));
+    let printed = write!(std::io::stdout().lock(), "{}", format_schema(&schema));
     exit = interrupt::exit_of(&scan.control, exit);
     Ok(printed.map_or_else(|error| message::print_error(&error), |()| exit))
 }

@@ -2,11 +2,14 @@
 
 use crate::args::{From, FromArgs};
 use crate::input;
-use rorqual_pipe::Input;
+use arrow_schema::SchemaRef;
 use rorqual_pipe::limits::BLOCK_BYTES;
+use rorqual_pipe::{Input, reason};
 use rorqual_rows::limits::PREFIX_BYTES;
+use rorqual_rows::read::{Table, is_table};
 use rorqual_rows::{Format, FormatKind, Given, Scan, json};
 use rorqual_table::format::Format as LogFormat;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 /// Shortest `--record-max`: a record within a block comes whole whatever its length.
@@ -16,34 +19,64 @@ const RECORD_BYTES_MAX: u64 = 1 << 30;
 /// An input whose format is known.
 pub(crate) struct Source {
     pub(crate) path: PathBuf,
-    pub(crate) format: Format,
-    /// A stream, which can't be opened again.
-    stream: Option<Input>,
+    pub(crate) content: Content,
+}
+
+/// What is in an input.
+pub(crate) enum Content {
+    /// Records that are decoded; and the input itself where it is a stream, which can't be opened again.
+    Records(Format, Option<Input>),
+    /// Columns.
+    Table(Table),
 }
 
 impl Source {
     /// Looks at an input.
     pub(crate) fn open(path: &Path, given: &Given, scan: &Scan) -> Result<Self, String> {
+        let content = match table(path, given)? {
+            Some(table) => Content::Table(table),
+            None => Self::records(path, given, scan)?,
+        };
+        Ok(Self { path: path.to_owned(), content })
+    }
+
+    fn records(path: &Path, given: &Given, scan: &Scan) -> Result<Content, String> {
         let mut input = input::open(path).map_err(|error| error.to_string())?;
         let head = scan.head(&mut input, PREFIX_BYTES).map_err(|error| error.to_string())?;
         let name = input.name().to_owned();
+        if is_table(&head.bytes) {
+            return Err(format!("{name}: a Parquet or Arrow file is read by its footer, and so neither from a pipe nor compressed as a whole"));
+        }
         let format = Format::detect(&name, &head, given).map_err(|error| format!("{name}: {error}"))?;
         let stream = if input.is_stored() { None } else { Some(input) };
-        Ok(Self { path: path.to_owned(), format, stream })
+        Ok(Content::Records(format, stream))
     }
 
-    /// The stream that it is, where it is one.
-    pub(crate) fn stream(&mut self) -> Option<&mut Input> {
-        self.stream.as_mut()
+    /// The columns, where the format says them.
+    pub(crate) fn schema(&self) -> Option<SchemaRef> {
+        match &self.content {
+            Content::Records(format, _) => format.schema(),
+            Content::Table(table) => Some(SchemaRef::clone(table.schema())),
+        }
     }
 
     /// The input, from its start; a stream once.
     pub(crate) fn input(&mut self) -> Result<Input, String> {
-        match self.stream.take() {
-            Some(input) => Ok(input),
-            None => input::open(&self.path).map_err(|error| error.to_string()),
+        match &mut self.content {
+            Content::Records(_, stream) if stream.is_some() => stream.take().ok_or_else(|| "a stream can be read once".to_owned()),
+            _ => input::open(&self.path).map_err(|error| error.to_string()),
         }
     }
+}
+
+/// A file of columns, where it is one.
+fn table(path: &Path, given: &Given) -> Result<Option<Table>, String> {
+    if given.kind.is_some() || given.rows.is_some() || given.log.is_some() || !path.is_file() {
+        return Ok(None);
+    }
+    let name = path.display().to_string();
+    let file = File::open(path).map_err(|error| format!("{name}: cannot open: {}", reason(&error)))?;
+    Table::open(file, &name).map_err(|error| error.to_string())
 }
 
 /// What was typed of the format, as what is meant.

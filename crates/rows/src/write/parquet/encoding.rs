@@ -13,7 +13,7 @@ use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::sync::Arc;
 
 /// Values that are looked at before it is decided whether a dictionary pays.
-const SAMPLE_VALUES: usize = 4096;
+const SAMPLE_VALUES: usize = 1024;
 
 /// Share of values that a Bloom filter wrongly says are there.
 const FALSE_POSITIVES: f64 = 0.01;

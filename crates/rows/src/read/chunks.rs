@@ -1,0 +1,88 @@
+//! Stretches of a file, counted as they are read.
+
+use crate::limits::READ_BYTES_MAX;
+use bytes::Bytes;
+use parquet::errors::{ParquetError, Result};
+use parquet::file::reader::{ChunkReader, Length};
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A file that is read at any place.
+#[derive(Debug, Clone)]
+pub(super) struct Chunks {
+    file: Arc<File>,
+    size_bytes: u64,
+    read: Arc<AtomicU64>,
+}
+
+impl Chunks {
+    pub(super) fn new(file: File, size_bytes: u64) -> Self {
+        Self { file: Arc::new(file), size_bytes, read: Arc::default() }
+    }
+
+    pub(super) fn bytes_read(&self) -> u64 {
+        self.read.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn size_bytes(&self) -> u64 {
+        self.size_bytes
+    }
+
+    /// The stretch from `start`. Nothing is allocated for one that is not there, or that is larger than any should be.
+    pub(super) fn bytes(&self, start: u64, length: usize) -> io::Result<Vec<u8>> {
+        if start.saturating_add(length as u64) > self.size_bytes {
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, format!("{length} bytes at byte {start} are not there")));
+        }
+        if length > READ_BYTES_MAX {
+            let text = format!("a piece at byte {start} has {length} bytes: more than {READ_BYTES_MAX} are not taken at once");
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, text));
+        }
+        let mut bytes = vec![0; length];
+        read_at(self, &mut bytes, start)?;
+        Ok(bytes)
+    }
+}
+
+/// Fills `bytes` from that place on.
+pub(super) fn read_at(chunks: &Chunks, bytes: &mut [u8], start: u64) -> io::Result<()> {
+    chunks.file.read_exact_at(bytes, start)?;
+    chunks.read.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+    Ok(())
+}
+
+impl Length for Chunks {
+    fn len(&self) -> u64 {
+        self.size_bytes
+    }
+}
+
+impl ChunkReader for Chunks {
+    type T = BufReader<From>;
+
+    fn get_read(&self, start: u64) -> Result<Self::T> {
+        Ok(BufReader::new(From { chunks: self.clone(), place: start }))
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {
+        self.bytes(start, length).map(Bytes::from).map_err(ParquetError::from)
+    }
+}
+
+/// What follows a place in a file.
+#[derive(Debug)]
+pub(super) struct From {
+    chunks: Chunks,
+    place: u64,
+}
+
+impl Read for From {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let read = self.chunks.file.read_at(bytes, self.place)?;
+        self.place += read as u64;
+        self.chunks.read.fetch_add(read as u64, Ordering::Relaxed);
+        Ok(read)
+    }
+}

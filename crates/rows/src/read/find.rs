@@ -1,0 +1,216 @@
+//! Rows by a value: what the footer rules out is not read.
+
+use super::arrow;
+use super::chunks::Chunks;
+use super::parquet::{Builder, Footer, batches, failed, paths};
+use super::value::{Bound, Value};
+use super::{Batches, Rows, no_column};
+use arrow_array::cast::AsArray;
+use arrow_array::{ArrayRef, BooleanArray, RecordBatch};
+use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields};
+use arrow_select::filter::filter_record_batch;
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{ArrowPredicateFn, RowFilter, RowSelection};
+use parquet::bloom_filter::Sbbf;
+use parquet::data_type::ByteArray;
+use parquet::file::metadata::RowGroupMetaData;
+use parquet::file::page_index::column_index::ColumnIndexMetaData;
+use parquet::file::statistics::Statistics;
+use rorqual_pipe::{Error, Kind};
+use std::ops::Range;
+
+/// The rows of a Parquet file where a column has a value.
+pub(super) fn in_parquet(
+    footer: &Footer,
+    chunks: &Chunks,
+    name: &str,
+    (column, text): (&str, &str),
+    columns: Option<&[String]>,
+) -> Result<Batches, Error> {
+    let schema = footer.metadata.parquet_schema();
+    let paths = paths(schema);
+    let data_type = type_at(name, footer.schema().fields(), column)?;
+    let value = parse(name, column, text, &data_type)?;
+    let leaf = paths.iter().position(|path| path == column);
+    let leaf = leaf.ok_or_else(|| no_column(name, column, paths.iter().map(String::as_str)))?;
+    let builder = footer.builder(chunks, name, columns)?;
+    let mut ranges = Vec::new();
+    let mut start = 0;
+    for (number, group) in footer.parquet().row_groups().iter().enumerate() {
+        let rows = usize::try_from(group.num_rows()).unwrap_or(0);
+        if in_group(&builder, number, group, leaf, &value).map_err(|error| failed(name, &error))? {
+            ranges.extend(pages(footer, number, leaf, &value, rows).into_iter().map(|pages| start + pages.start..start + pages.end));
+        }
+        start += rows;
+    }
+    let (selection, filter) = (RowSelection::from_consecutive_ranges(ranges.into_iter(), start), filter(footer, leaf, value));
+    batches(builder.with_row_selection(selection).with_row_filter(filter), name)
+}
+
+/// The rows of an Arrow file where a column has a value.
+pub(super) fn in_arrow(
+    footer: &arrow::Footer,
+    chunks: &Chunks,
+    name: &str,
+    (column, text): (&str, &str),
+    columns: Option<&[String]>,
+) -> Result<Batches, Error> {
+    let value = parse(name, column, text, &type_at(name, footer.schema().fields(), column)?)?;
+    let columns = footer.projection(name, columns)?;
+    let (steps, failed_name) = (column.to_owned(), name.to_owned());
+    let all = footer.batches(chunks, name, None, Rows::All)?;
+    let found = all.map(move |batch| {
+        let batch = batch?;
+        let found = value.equal(&array_at(&batch, &steps)).and_then(|equal| filter_record_batch(&batch, &equal));
+        let found = found.and_then(|found| columns.as_ref().map_or(Ok(found.clone()), |columns| found.project(columns)));
+        found.map_err(|error| Error::new(Kind::Corrupt, failed_name.clone(), error.to_string()))
+    });
+    Ok(Box::new(found.filter(|batch| !batch.as_ref().is_ok_and(|batch| batch.num_rows() == 0))))
+}
+
+fn parse(name: &str, column: &str, text: &str, data_type: &DataType) -> Result<Value, Error> {
+    let message = || format!("'{text}' is no value of the column '{column}', which is {data_type}");
+    Value::parse(text, data_type).ok_or_else(|| Error::new(Kind::Limit, name, message()))
+}
+
+/// Whether a row group may have the value.
+fn in_group(builder: &Builder, number: usize, group: &RowGroupMetaData, leaf: usize, value: &Value) -> parquet::errors::Result<bool> {
+    let statistics = group.column(leaf).statistics();
+    if statistics.is_some_and(|statistics| !in_statistics(statistics, value)) {
+        return Ok(false);
+    }
+    let bloom = builder.get_row_group_column_bloom_filter(number, leaf)?;
+    let physical = group.column(leaf).column_type();
+    Ok(bloom.is_none_or(|bloom| in_bloom(&bloom, physical, value)))
+}
+
+fn in_statistics(statistics: &Statistics, value: &Value) -> bool {
+    let (min, max) = match statistics {
+        Statistics::Boolean(of) => (of.min_opt().map(|min| Bound::Bool(*min)), of.max_opt().map(|max| Bound::Bool(*max))),
+        Statistics::Int32(of) => (int(of.min_opt(), value), int(of.max_opt(), value)),
+        Statistics::Int64(of) => (of.min_opt().map(|min| Bound::Int(*min)), of.max_opt().map(|max| Bound::Int(*max))),
+        Statistics::Float(of) => {
+            (of.min_opt().map(|min| Bound::Float((*min).into())), of.max_opt().map(|max| Bound::Float((*max).into())))
+        }
+        Statistics::Double(of) => (of.min_opt().map(|min| Bound::Float(*min)), of.max_opt().map(|max| Bound::Float(*max))),
+        Statistics::ByteArray(of) => (bytes(of.min_opt()), bytes(of.max_opt())),
+        _ => (None, None),
+    };
+    value.may_be_within(min, max)
+}
+
+fn bytes(value: Option<&ByteArray>) -> Option<Bound<'_>> {
+    value.map(|value| Bound::Bytes(value.data()))
+}
+
+/// Numbers of 32 bits; unsigned ones are stored as signed ones.
+fn int<'a>(bound: Option<&i32>, value: &Value) -> Option<Bound<'a>> {
+    let unsigned = matches!(value, Value::UInt(_));
+    bound.map(|bound| Bound::Int(if unsigned { bound.cast_unsigned().into() } else { (*bound).into() }))
+}
+
+fn in_bloom(bloom: &Sbbf, physical: parquet::basic::Type, value: &Value) -> bool {
+    use parquet::basic::Type;
+    match (value, physical) {
+        (Value::Int(value), Type::INT64) => bloom.check(value),
+        (Value::UInt(value), Type::INT64) => bloom.check(&value.cast_signed()),
+        (Value::Int(value), Type::INT32) => i32::try_from(*value).is_ok_and(|value| bloom.check(&value)),
+        // Two zeros are equal and have different bits.
+        (Value::Float(value), Type::DOUBLE) => *value == 0.0 || bloom.check(value),
+        (Value::Text(value), Type::BYTE_ARRAY) => bloom.check(value.as_str()),
+        _ => true,
+    }
+}
+
+/// The rows of a group, from its first, in pages that may have the value.
+fn pages(footer: &Footer, group: usize, leaf: usize, value: &Value, rows: usize) -> Vec<Range<usize>> {
+    let parquet = footer.parquet();
+    let index = parquet.column_index().and_then(|index| index.get(group)?.get(leaf));
+    let places = parquet.offset_index().and_then(|index| index.get(group)?.get(leaf));
+    let (Some(index), Some(places)) = (index, places) else { return std::iter::once(0..rows).collect() };
+    let starts: Vec<usize> =
+        places.page_locations().iter().map(|page| usize::try_from(page.first_row_index).unwrap_or(0).min(rows)).collect();
+    let ends = starts.iter().skip(1).copied().chain(std::iter::once(rows));
+    let pages = starts.iter().zip(ends).enumerate();
+    pages.filter(|(page, (start, end))| **start < *end && in_page(index, *page, value)).map(|(_, (start, end))| *start..end).collect()
+}
+
+fn in_page(index: &ColumnIndexMetaData, page: usize, value: &Value) -> bool {
+    if page >= usize::try_from(index.num_pages()).unwrap_or(0) {
+        return true;
+    }
+    let (min, max) = match index {
+        _ if index.is_null_page(page) => return false,
+        ColumnIndexMetaData::BOOLEAN(of) => (of.min_value(page).map(|min| Bound::Bool(*min)), of.max_value(page).map(|max| Bound::Bool(*max))),
+        ColumnIndexMetaData::INT32(of) => (int(of.min_value(page), value), int(of.max_value(page), value)),
+        ColumnIndexMetaData::INT64(of) => (of.min_value(page).map(|min| Bound::Int(*min)), of.max_value(page).map(|max| Bound::Int(*max))),
+        ColumnIndexMetaData::FLOAT(of) => {
+            (of.min_value(page).map(|min| Bound::Float((*min).into())), of.max_value(page).map(|max| Bound::Float((*max).into())))
+        }
+        ColumnIndexMetaData::DOUBLE(of) => {
+            (of.min_value(page).map(|min| Bound::Float(*min)), of.max_value(page).map(|max| Bound::Float(*max)))
+        }
+        ColumnIndexMetaData::BYTE_ARRAY(of) => (of.min_value(page).map(Bound::Bytes), of.max_value(page).map(Bound::Bytes)),
+        _ => (None, None),
+    };
+    value.may_be_within(min, max)
+}
+
+/// Compares the values of the column that are left.
+fn filter(footer: &Footer, leaf: usize, value: Value) -> RowFilter {
+    let mask = ProjectionMask::leaves(footer.metadata.parquet_schema(), [leaf]);
+    let predicate = ArrowPredicateFn::new(mask, move |batch: RecordBatch| -> Result<BooleanArray, ArrowError> {
+        value.equal(&innermost(batch.column(0)))
+    });
+    RowFilter::new(vec![Box::new(predicate)])
+}
+
+/// The column that is alone in its structs.
+fn innermost(array: &ArrayRef) -> ArrayRef {
+    match array.data_type() {
+        DataType::Struct(_) => innermost(array.as_struct().column(0)),
+        _ => array.clone(),
+    }
+}
+
+/// The type of the column at that path, which must not be in a list.
+fn type_at(name: &str, fields: &Fields, path: &str) -> Result<DataType, Error> {
+    let field = field_at(fields, path).ok_or_else(|| no_column(name, path, names(fields, "").iter().map(String::as_str)))?;
+    Ok(field.data_type().clone())
+}
+
+fn field_at<'a>(fields: &'a Fields, path: &str) -> Option<&'a FieldRef> {
+    let whole = fields.iter().find(|field| field.name() == path);
+    whole.or_else(|| {
+        fields.iter().find_map(|field| match field.data_type() {
+            DataType::Struct(below) => field_at(below, path.strip_prefix(field.name().as_str())?.strip_prefix('.')?),
+            _ => None,
+        })
+    })
+}
+
+/// The paths of all columns that are not in lists.
+fn names(fields: &Fields, before: &str) -> Vec<String> {
+    let name = |field: &Field| format!("{before}{}", field.name());
+    let below = |field: &FieldRef| match field.data_type() {
+        DataType::Struct(below) => names(below, &format!("{}.", name(field))),
+        _ => vec![name(field)],
+    };
+    fields.iter().flat_map(below).collect()
+}
+
+/// The column at a path that [`field_at`] finds. What is in a null struct is null.
+fn array_at(batch: &RecordBatch, path: &str) -> ArrayRef {
+    let root: ArrayRef = std::sync::Arc::new(arrow_array::StructArray::from(batch.clone()));
+    descend(&root, path)
+}
+
+fn descend(array: &ArrayRef, path: &str) -> ArrayRef {
+    let Some(of) = array.as_struct_opt() else { return array.clone() };
+    let below = of.fields().iter().zip(of.columns()).find_map(|(field, column)| {
+        let rest = path.strip_prefix(field.name().as_str())?;
+        let whole = rest.is_empty() || (rest.starts_with('.') && matches!(column.data_type(), DataType::Struct(_)));
+        whole.then(|| descend(column, rest.strip_prefix('.').unwrap_or(rest)))
+    });
+    below.unwrap_or_else(|| array.clone())
+}
