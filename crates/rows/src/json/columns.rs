@@ -35,6 +35,8 @@ pub(super) struct Taken;
 pub(super) struct Cells<T> {
     values: Vec<T>,
     valid: NullBufferBuilder,
+    /// Values in the batch before: what the next will likely have.
+    expected: usize,
 }
 
 /// Texts.
@@ -69,14 +71,48 @@ pub(super) struct Struct {
 
 /// A column and its key.
 pub(super) struct Keyed {
-    /// The key as it is most likely written, with its quotes.
-    pub(super) quoted: Box<[u8]>,
+    key: Key,
     pub(super) column: Column,
+}
+
+/// A key as it is most likely written, with its quotes.
+#[derive(Default)]
+struct Key {
+    quoted: Box<[u8]>,
+    /// Its first bytes, to be compared at once, and where they are in 16 bytes.
+    head: u128,
+    mask: u128,
+}
+
+impl Key {
+    fn new(name: &str) -> Self {
+        let quoted = serde_json::Value::from(name).to_string().into_bytes();
+        let mut head = [0; 16];
+        let mut mask = [0; 16];
+        for (index, byte) in quoted.iter().take(16).enumerate() {
+            (head[index], mask[index]) = (*byte, 0xFF);
+        }
+        Self { quoted: quoted.into(), head: u128::from_le_bytes(head), mask: u128::from_le_bytes(mask) }
+    }
+}
+
+impl Keyed {
+    /// How long the key is, if `bytes` start with it.
+    #[inline]
+    pub(super) fn matches(&self, bytes: &[u8]) -> Option<usize> {
+        let Key { quoted, head, mask } = &self.key;
+        let length = quoted.len();
+        let same = match bytes.first_chunk::<16>() {
+            Some(first) if length <= 16 => u128::from_le_bytes(*first) & mask == *head,
+            _ => bytes.starts_with(quoted),
+        };
+        (same && length > 0).then_some(length)
+    }
 }
 
 impl<T: Copy + Default> Cells<T> {
     fn new() -> Self {
-        Self { values: Vec::new(), valid: NullBufferBuilder::new(0) }
+        Self { values: Vec::new(), valid: NullBufferBuilder::new(0), expected: 0 }
     }
 
     /// Makes `row` the next.
@@ -92,19 +128,26 @@ impl<T: Copy + Default> Cells<T> {
     }
 
     fn pad(&mut self, rows: usize) {
+        if self.values.capacity() == 0 {
+            self.values.reserve_exact(self.expected.max(rows));
+        }
         self.valid.append_n_nulls(rows - self.values.len());
         self.values.resize(rows, T::default());
     }
 
     #[inline]
     pub(super) fn push(&mut self, value: Option<T>) {
+        if self.values.capacity() == 0 {
+            self.values.reserve_exact(self.expected);
+        }
         self.values.push(value.unwrap_or_default());
         self.valid.append(value.is_some());
     }
 
     fn take(&mut self, rows: usize) -> (Vec<T>, Option<NullBuffer>) {
         self.pad(rows);
-        let values = std::mem::replace(&mut self.values, Vec::new());
+        let values = std::mem::take(&mut self.values);
+        self.expected = values.len();
         (values, self.valid.finish())
     }
 
@@ -207,8 +250,7 @@ impl Struct {
         let mut columns = Vec::new();
         let mut index = HashMap::default();
         for (number, field) in fields.iter().enumerate() {
-            let quoted = serde_json::Value::from(field.name().as_str()).to_string().into_bytes().into();
-            columns.push(Keyed { quoted, column: Column::new(field, level + 1)? });
+            columns.push(Keyed { key: Key::new(field.name()), column: Column::new(field, level + 1)? });
             index.insert(field.name().as_str().into(), number as u32);
         }
         Ok(Self { columns, schema: fields.clone(), index, order: Order::default(), valid: NullBufferBuilder::new(0), rows: 0 })
@@ -217,7 +259,7 @@ impl Struct {
     /// Leaves the column out of what keys can name, and says which it is.
     pub(super) fn hide(&mut self, key: &str) -> Option<usize> {
         let hidden = self.index.remove(key)? as usize;
-        self.columns[hidden].quoted = Box::new([]);
+        self.columns[hidden].key = Key::default();
         Some(hidden)
     }
 

@@ -9,7 +9,7 @@ use super::records::{Between, Stop};
 use super::rest::{Path, Rest, Step};
 use super::string::{Raw, unescape};
 use super::time::Moment;
-use super::unique::unique;
+use super::unique::{unique, unique_fields};
 use crate::decode::{Decode, Decoded, Infer, Note, Unplaced};
 use crate::limits::{BATCH_BYTES_MAX, ROW_BYTES_MAX};
 use crate::shape::{is_rest, is_whole};
@@ -140,7 +140,7 @@ fn record(cursor: &mut Cursor<'_>, offset: u64, table: &mut Table, unplaced: Unp
         }
         Err(Stop::Duplicate) => {
             cursor.move_to(start);
-            let text = unique(cursor.skip()?)?;
+            let text = table.unique(cursor.skip()?)?;
             decoded.notes.add(Note::DuplicateKey, offset + start as u64);
             match row(&mut Cursor::new(&text, false), offset + start as u64, table, unplaced, decoded) {
                 Err(Stop::Flaw(flaw)) => Err(Flaw { at: start, ..flaw }.into()),
@@ -182,6 +182,16 @@ fn row(cursor: &mut Cursor<'_>, offset: u64, table: &mut Table, unplaced: Unplac
 }
 
 impl Table {
+    /// A record with each key once.
+    fn unique(&self, record: &str) -> Result<String, Flaw> {
+        let (mut cursor, mut text) = (Cursor::new(record, false), String::with_capacity(record.len()));
+        match self.whole_column {
+            Some(whole) => unique(&mut cursor, &self.columns.columns[whole].column, &mut text)?,
+            None => unique_fields(&mut cursor, &self.columns, &mut text)?,
+        }
+        Ok(text)
+    }
+
     /// What of a sound row is not in its columns yet.
     fn close_row(&mut self, row: usize, offset: u64, decoded: &mut Decoded) {
         for (note, offset) in &self.notes {
@@ -454,11 +464,8 @@ impl<'t> Reader<'_, 't> {
     fn field(&mut self, columns: &mut Struct, previous: Option<usize>) -> Result<(usize, usize, Option<usize>), Stop> {
         let start = self.cursor.at();
         let guess = columns.order.guess(previous);
-        if let Some(keyed) = columns.columns.get(guess)
-            && !keyed.quoted.is_empty()
-            && self.cursor.rest().starts_with(&keyed.quoted)
-        {
-            self.cursor.advance(keyed.quoted.len());
+        if let Some(length) = columns.columns.get(guess).and_then(|keyed| keyed.matches(self.cursor.rest())) {
+            self.cursor.advance(length);
             let end = self.cursor.at();
             self.cursor.colon()?;
             return Ok((start, end, Some(guess)));

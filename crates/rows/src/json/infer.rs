@@ -10,6 +10,7 @@ use crate::decode::{Infer, Inferred, Note, Notes};
 use crate::limits::NESTING_MAX;
 use crate::shape::{Count, Kinds, Node};
 use rorqual_pipe::{Chunk, Error};
+use std::collections::HashSet;
 
 /// Finds out the columns of JSON records.
 #[derive(Debug)]
@@ -28,9 +29,25 @@ impl Inferrer {
 
 impl Infer for Inferrer {
     fn infer(&mut self, chunk: &Chunk) -> Result<Inferred, Error> {
+        let inferred = self.infer_but(chunk, &HashSet::new())?;
+        if inferred.bad.is_empty() {
+            return Ok(inferred);
+        }
+        // What was read of a record before it turned out to be bad counts for nothing: all again, without these.
+        let bad = inferred.bad.iter().map(|bad| bad.offset).collect();
+        self.infer_but(chunk, &bad)
+    }
+}
+
+impl Inferrer {
+    /// Infers from all records but those at the offsets `bad`.
+    fn infer_but(&mut self, chunk: &Chunk, bad: &HashSet<u64>) -> Result<Inferred, Error> {
         let mut inferred = Inferred::default();
         let (shape, notes) = (&mut inferred.shape, &mut inferred.notes);
         let walked = self.between.each(chunk, &mut inferred.bad, |cursor, offset| {
+            if !bad.is_empty() && bad.contains(&(offset + cursor.at() as u64)) {
+                return Ok(cursor.skip().map(drop)?);
+            }
             let mut reader = Reader { cursor, offset, count: &mut shape.count, notes, scratch: &mut self.scratch };
             Ok(reader.value(&mut shape.record, 0)?)
         });

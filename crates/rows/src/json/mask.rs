@@ -68,10 +68,6 @@ impl Carry {
     fn escape(&mut self, backslash: u64, length: usize) -> u64 {
         const ODD: u64 = 0xAAAA_AAAA_AAAA_AAAA;
         let carried = self.escaped;
-        if backslash == 0 {
-            self.escaped = 0;
-            return carried;
-        }
         let starts = backslash & !carried;
         let run_ends = ((starts << 1) | ODD).wrapping_sub(starts) ^ ODD;
         let escaping = run_ends & backslash;
@@ -84,10 +80,6 @@ impl Brackets {
     /// Moves `depth` over these brackets; the index behind the one that brings it to zero.
     #[inline]
     fn descend(&self, depth: &mut u64) -> Option<usize> {
-        if self.close == 0 {
-            *depth += u64::from(self.open.count_ones());
-            return None;
-        }
         let closing = u64::from(self.close.count_ones());
         if *depth > closing {
             *depth = *depth - closing + u64::from(self.open.count_ones());

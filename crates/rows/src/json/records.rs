@@ -170,6 +170,10 @@ impl<F: FnMut(&mut Cursor<'_>, u64) -> Result<(), Stop>> Walk<'_, F> {
 
 /// The longest start of `bytes` that is UTF-8.
 fn valid_text(bytes: &[u8]) -> &str {
+    if let Ok(text) = simdutf8::basic::from_utf8(bytes) {
+        return text;
+    }
+    // Slower, but it says where.
     match simdutf8::compat::from_utf8(bytes) {
         Ok(text) => text,
         Err(error) => simdutf8::basic::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default(),

@@ -1,29 +1,13 @@
 //! A record without the values that a later one of the same key replaces.
 
+use super::columns::{Column, Struct};
 use super::cursor::{Cursor, Flaw};
 use super::string::unescape;
-use crate::limits::NESTING_MAX;
 use std::collections::HashMap;
 
-/// The record, which is JSON, with each key once in each object that is nested no deeper than columns are; the last value counts.
-pub(super) fn unique(record: &str) -> Result<String, Flaw> {
-    let mut out = String::with_capacity(record.len());
-    write(&mut Cursor::new(record, false), &mut out, 0)?;
-    Ok(out)
-}
-
-fn write(cursor: &mut Cursor<'_>, out: &mut String, level: usize) -> Result<(), Flaw> {
-    match cursor.peek()? {
-        b'{' if level <= NESTING_MAX => object(cursor, out, level),
-        b'[' if level <= NESTING_MAX => list(cursor, out, level),
-        _ => {
-            out.push_str(cursor.skip()?);
-            Ok(())
-        }
-    }
-}
-
-fn object(cursor: &mut Cursor<'_>, out: &mut String, level: usize) -> Result<(), Flaw> {
+/// The object at the cursor, which is sound, with each key once wherever its fields are columns; the last value counts. What is kept as JSON
+/// text stays as it is.
+pub(super) fn unique_fields(cursor: &mut Cursor<'_>, columns: &Struct, out: &mut String) -> Result<(), Flaw> {
     let text = cursor.text();
     let mut entries = Vec::new();
     let mut last = HashMap::new();
@@ -33,31 +17,47 @@ fn object(cursor: &mut Cursor<'_>, out: &mut String, level: usize) -> Result<(),
         let mut key = String::new();
         let lone = unescape(raw.body, raw.start, &mut key)?;
         cursor.colon()?;
+        let column = if lone { None } else { columns.find(&key) };
         let value = cursor.skip()?;
         // Keys with lone surrogates are told apart as they are written.
         last.insert((lone, if lone { raw.body.to_owned() } else { key }), entries.len());
-        entries.push((raw.quoted(text), value));
+        entries.push((raw.quoted(text), value, column));
         goes_on = cursor.goes_on(b'}')?;
     }
     let mut kept: Vec<usize> = last.into_values().collect();
     kept.sort_unstable();
     out.push('{');
     for (number, index) in kept.into_iter().enumerate() {
-        let (key, value) = entries[index];
+        let (key, value, column) = entries[index];
         out.push_str(if number == 0 { "" } else { "," });
         out.push_str(key);
         out.push(':');
-        write(&mut Cursor::new(value, false), out, level + 1)?;
+        match column {
+            Some(column) => unique(&mut Cursor::new(value, false), &columns.columns[column].column, out)?,
+            None => out.push_str(value),
+        }
     }
     out.push('}');
     Ok(())
 }
 
-fn list(cursor: &mut Cursor<'_>, out: &mut String, level: usize) -> Result<(), Flaw> {
+/// As [`unique_fields`], for the value at the cursor.
+pub(super) fn unique(cursor: &mut Cursor<'_>, column: &Column, out: &mut String) -> Result<(), Flaw> {
+    match (column, cursor.peek()?) {
+        (Column::Struct(columns), b'{') => unique_fields(cursor, columns, out),
+        (Column::List(list), b'[') => unique_items(cursor, &list.item, out),
+        _ => {
+            out.push_str(cursor.skip()?);
+            Ok(())
+        }
+    }
+}
+
+fn unique_items(cursor: &mut Cursor<'_>, column: &Column, out: &mut String) -> Result<(), Flaw> {
     out.push('[');
     let mut goes_on = !cursor.enter(b']')?;
     while goes_on {
-        write(cursor, out, level + 1)?;
+        unique(cursor, column, out)?;
         goes_on = cursor.goes_on(b']')?;
         out.push_str(if goes_on { "," } else { "" });
     }

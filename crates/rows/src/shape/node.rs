@@ -119,8 +119,9 @@ pub(crate) struct Fields {
 }
 
 /// How many nodes a shape has, and whether that is too few.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Count {
+    /// Those that were ever made: one that became JSON text keeps its fields' places.
     nodes: usize,
     pub(crate) overflows: bool,
 }
@@ -344,6 +345,13 @@ impl Fields {
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &Node)> {
         self.entries.iter().map(|(key, node)| (&**key, node))
+    }
+}
+
+/// What was made on the way does not tell shapes apart.
+impl PartialEq for Count {
+    fn eq(&self, other: &Self) -> bool {
+        self.overflows == other.overflows
     }
 }
 

@@ -7,9 +7,9 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use std::sync::Arc;
 
 /// The column for values that have no column.
-pub(crate) const REST: &str = "_rest";
+pub(super) const REST: &str = "_rest";
 /// The only column, when records are no objects.
-const VALUE: &str = "value";
+pub(super) const VALUE: &str = "value";
 /// Metadata of the column that is the whole record.
 const WHOLE_KEY: &str = "rorqual:record";
 const JSON: &str = "arrow.json";

@@ -14,9 +14,9 @@
 //! Types are `bool`, `int64`, `uint64`, `float64`, `timestamp[ms]`, `timestamp[us]`, `timestamp[ns]` (in UTC), `text` and `json` (any value,
 //! as JSON text). An object is a struct, an array of one type a list. Columns come in this order; each may be null. A last column `_rest`
 //! of `json` takes the values that have no column; without it such a value is an error. Where records are no objects, the whole text is one
-//! type: `"int64"`, `["text"]`.
+//! type: `"int64"`, `["text"]`; or, with a `_rest`, `{ "$": "int64", "_rest": "json" }`.
 
-use super::schema::{is_json, is_whole, json, timestamp, whole};
+use super::schema::{REST, VALUE, is_json, is_rest, is_whole, json, timestamp, whole};
 use crate::json::cursor::{Cursor, Flaw};
 use crate::json::string::{Raw, unescape};
 use crate::limits::{COLUMNS_MAX, NESTING_MAX};
@@ -43,7 +43,11 @@ fn scalars() -> [(&'static str, DataType); 8] {
 pub fn format_schema(schema: &Schema) -> String {
     let mut text = String::new();
     match schema.fields().iter().find(|field| is_whole(field)) {
-        Some(field) => format_type(field, 0, &mut text),
+        Some(field) if schema.fields().len() == 1 => format_type(field, 0, &mut text),
+        Some(field) => {
+            let record = Arc::new(field.as_ref().clone().with_name(RECORD));
+            format_fields(&[record, Arc::new(json(REST))], 0, &mut text);
+        }
         None => format_fields(schema.fields(), 0, &mut text),
     }
     text.push('\n');
@@ -90,10 +94,18 @@ pub fn parse_schema(text: &str) -> Result<SchemaRef, String> {
         Fault::Schema(at, what) => format!("{what} at byte {at}"),
     })?;
     Ok(Arc::new(match field.data_type() {
-        DataType::Struct(fields) => Schema::new(fields.clone()),
+        DataType::Struct(fields) => match &fields[..] {
+            [record, rest] if record.name() == RECORD && is_rest(rest) => {
+                Schema::new(vec![whole(record.as_ref().clone().with_name(VALUE)), rest.as_ref().clone()])
+            }
+            _ => Schema::new(fields.clone()),
+        },
         _ => Schema::new(vec![whole(field)]),
     }))
 }
+
+/// The place of the whole record's type, beside `_rest`.
+const RECORD: &str = "$";
 
 struct Parser<'a> {
     cursor: Cursor<'a>,
@@ -114,7 +126,7 @@ impl From<Flaw> for Fault {
 impl Parser<'_> {
     fn document(&mut self) -> Result<Field, Fault> {
         self.cursor.space();
-        let field = self.column("value", 0)?;
+        let field = self.column(VALUE, 0)?;
         self.cursor.space();
         if self.cursor.at() < self.cursor.text().len() { Err(self.fault("something follows the schema")) } else { Ok(field) }
     }

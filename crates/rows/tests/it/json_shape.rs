@@ -1,6 +1,6 @@
 //! Shapes: merging, types, schemas and their text.
 
-use crate::json_common::{infer, layouts, records, render};
+use crate::json_common::{Tree, infer, layouts, records, render};
 use arrow_schema::Schema;
 use proptest::prelude::*;
 use rorqual_rows::json::Layout;
@@ -18,7 +18,7 @@ fn schema(input: &str) -> String {
 proptest! {
     #[test]
     fn merging_does_not_depend_on_the_cuts(records in records(), first in 0_usize..12, second in 0_usize..12) {
-        let part = |range: &[_]| shape(&render(range, &Layout::Documents, " "));
+        let part = |range: &[Tree]| shape(&render(range, &Layout::Documents, " "));
         let (first, second) = (first.min(records.len()), second.min(records.len()));
         let (first, second) = (first.min(second), first.max(second));
         let merged = |mut a: Shape, b: Shape| { a.merge(b); a };

@@ -11,30 +11,28 @@ use rorqual_rows::json::{Layout, RecordSplitter, detect, parse_path};
 fn reference(bytes: &[u8]) -> (Vec<(usize, usize)>, bool) {
     let (mut ends, mut depth, mut in_string, mut escaped, mut in_word) = (Vec::new(), 0_u64, false, false, false);
     for (index, byte) in bytes.iter().enumerate() {
-        if in_string {
-            match byte {
-                _ if escaped => escaped = false,
-                b'\\' => escaped = true,
-                b'"' => {
-                    in_string = false;
-                    if depth == 0 {
-                        ends.push((index + 1, index));
-                    }
-                }
-                _ => {}
-            }
-            continue;
-        }
         if in_word && b" \n\r\t{[\"".contains(byte) {
             in_word = false;
             ends.push((index, index));
         }
+        // Outside of strings a backslash is a fault; inside an object it hides a quote all the same.
+        let inside = depth > 0 || in_string;
+        let was_escaped = escaped;
+        escaped = inside && *byte == b'\\' && !was_escaped;
         match byte {
-            b'"' => in_string = true,
-            b'{' | b'[' if !in_word => depth += 1,
+            b'"' if was_escaped => {}
+            b'"' => {
+                in_string = !in_string;
+                if depth == 0 && !in_string {
+                    ends.push((index + 1, index));
+                }
+            }
+            _ if in_string => {}
+            b'{' | b'[' => depth += 1,
             b'}' | b']' if depth > 0 => {
                 depth -= 1;
                 if depth == 0 {
+                    (escaped, in_string) = (false, false);
                     ends.push((index + 1, index));
                 }
             }
@@ -115,7 +113,7 @@ fn rows(path: &str) -> Layout {
 fn an_array_that_is_none_is_a_fault() {
     let cases: [(&str, u64, bool, &str); 9] = [
         (r#"{"a":1}"#, 0, false, "$ is an object, not an array"),
-        (r#"[1,2"#, 4, true, "the document ends inside the rows $"),
+        (r#"[1,2"#, 4, true, "the document ends inside a record"),
         (r#"[1,{"a":"]"#, 10, true, "the document ends inside a record"),
         ("", 0, true, "the document ends before the rows $"),
         ("[1,,2]", 3, false, "between records: a value should be here"),
@@ -132,10 +130,10 @@ fn an_array_that_is_none_is_a_fault() {
 #[test]
 fn rows_that_are_not_there_are_a_fault() {
     let cases: [(&str, &str, u64, bool, &str); 8] = [
-        (r#"{"a":{"b":[]}}"#, "$.a.c", 12, false, "the document has no rows $.a.c"),
+        (r#"{"a":{"b":[]}}"#, "$.a.c", 13, false, "the document has no rows $.a.c"),
         (r#"{"a":[1]}"#, "$.a.b", 5, false, "$.a is an array, not an object"),
         (r#"{"a":{"b":"x"}}"#, "$.a.b", 10, false, "$.a.b is a string, not an array"),
-        (r#"{"a":{"b":[1"#, "$.a.b", 12, true, "the document ends inside the rows $.a.b"),
+        (r#"{"a":{"b":[1 "#, "$.a.b", 13, true, "the document ends inside the rows $.a.b"),
         (r#"{"a":{"b":[1]},"#, "$.a.b", 15, true, "the document ends early, behind the rows $.a.b"),
         (r#"{"x":{"b":[1]"#, "$.a.b", 13, true, "the document ends before the rows $.a.b"),
         (r#"{"a":{"b":[1]}} {"a":{"b":[2]}}"#, "$.a.b", 16, false, "something follows the document that has the rows $.a.b"),
