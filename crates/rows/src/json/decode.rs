@@ -140,7 +140,10 @@ fn record(
 ) -> Result<(), Stop> {
     let start = cursor.at();
     let stop = match table.row(cursor, offset, between, unplaced) {
-        Ok(()) => return Ok(table.close_row(offset + start as u64, decoded)),
+        Ok(()) => {
+            table.close_row(offset + start as u64, decoded);
+            return Ok(());
+        }
         Err(Stop::Flaw(flaw)) => return Err(flaw.into()),
         Err(stop) => stop,
     };
@@ -152,7 +155,10 @@ fn record(
     decoded.notes.add(Note::DuplicateKey, offset + start as u64);
     let text = table.unique(record)?;
     match table.row(&mut Cursor::new(&text, false), offset + start as u64, between, unplaced) {
-        Ok(()) => Ok(table.close_row(offset + start as u64, decoded)),
+        Ok(()) => {
+            table.close_row(offset + start as u64, decoded);
+            Ok(())
+        }
         Err(Stop::Flaw(flaw)) => Err(Flaw { at: start, ..flaw }.into()),
         Err(stop) => Err(stop),
     }

@@ -141,7 +141,10 @@ impl Decimal {
         let end = all.iter().rposition(|digit| *digit != b'0').map_or(zeros, |last| last + 1);
         let digits = all[zeros..end].to_vec();
         // Exponents past 64 bits are as good as none: their numbers are zero or infinite as doubles.
-        let exponent = exponent.parse::<i64>().unwrap_or(i64::MAX / 2).saturating_add(whole.len() as i64 - zeros as i64);
+        let exponent = exponent
+            .parse::<i64>()
+            .unwrap_or(i64::MAX / 2)
+            .saturating_add(whole.len().cast_signed() as i64 - zeros.cast_signed() as i64);
         Self { negative, exponent: if digits.is_empty() { 0 } else { exponent }, digits }
     }
 }

@@ -288,10 +288,10 @@ fn check(array: &dyn Array, row: usize, field: &Field, expected: &Tree) {
     match (field.data_type(), expected) {
         (DataType::Boolean, Tree::Bool(value)) => assert_eq!(array.as_boolean().value(row), *value),
         (DataType::Int64, Tree::Number(literal)) => {
-            assert_eq!(array.as_primitive::<Int64Type>().value(row).to_string(), *literal)
+            assert_eq!(array.as_primitive::<Int64Type>().value(row).to_string(), *literal);
         }
         (DataType::UInt64, Tree::Number(literal)) => {
-            assert_eq!(array.as_primitive::<UInt64Type>().value(row).to_string(), *literal)
+            assert_eq!(array.as_primitive::<UInt64Type>().value(row).to_string(), *literal);
         }
         (DataType::Float64, Tree::Number(literal)) => {
             let value = array.as_primitive::<Float64Type>().value(row);
@@ -310,7 +310,7 @@ fn check(array: &dyn Array, row: usize, field: &Field, expected: &Tree) {
         }
         (DataType::Utf8, Tree::Text(text)) => assert_eq!(array.as_string::<i32>().value(row), text),
         (DataType::Utf8, Tree::Number(_) | Tree::Bool(_)) => {
-            assert_eq!(array.as_string::<i32>().value(row), expected.to_json(""))
+            assert_eq!(array.as_string::<i32>().value(row), expected.to_json(""));
         }
         (DataType::List(item), Tree::List(items)) => {
             let list = array.as_list::<i32>().value(row);
