@@ -1,13 +1,17 @@
 //! The fuzz targets as plain functions: foreign bytes in, a panic when a promise is broken.
 //!
-//! `src/bin/` wraps each for libFuzzer; `crates/table/tests/corpus.rs` includes this file and runs every target over
+//! `src/bin/` wraps each for libFuzzer; `crates/rows/tests/it/corpus.rs` includes this file and runs every target over
 //! its corpus in the ordinary test run. So nothing here may need libFuzzer.
 
 use bytes::Bytes;
 use rorqual_digest::list::{Line, Lines, Parser as ListParser, escape};
 use rorqual_pipe::count::{Count, Counter};
 use rorqual_pipe::limits::buffer_bytes;
-use rorqual_pipe::{BlockSource, Chunk, Control, Error, Filled, Framing, Input, Plan, Pool, Stage, format_size, parse_size, run};
+use rorqual_pipe::{
+    BlockSource, Chunk, Control, Error, Fault, Filled, Framing, Input, Plan, Pool, Splitter, Stage, format_size, parse_size, run,
+};
+use rorqual_rows::json::{Decoder, Inferrer, Layout, RecordSplitter};
+use rorqual_rows::{Decode, Infer, Unplaced};
 use rorqual_table::agent::{classify, referring_site};
 use rorqual_table::aggregate::Span;
 use rorqual_table::analyze::{AnalyzeError, Analyzer, Formats, Settings};
@@ -20,7 +24,7 @@ use std::sync::LazyLock;
 pub type Target = fn(&[u8]);
 
 /// Every target by its name, which is also its folder in `corpus/`.
-pub const TARGETS: [(&str, Target); 10] = [
+pub const TARGETS: [(&str, Target); 11] = [
     ("agent", agent),
     ("analyze", analyze),
     ("checksums", checksums),
@@ -29,6 +33,7 @@ pub const TARGETS: [(&str, Target); 10] = [
     ("detect", detect),
     ("format", format),
     ("framing", framing),
+    ("json", json),
     ("line", line),
     ("size", size),
 ];
@@ -299,4 +304,56 @@ pub fn analyze(data: &[u8]) {
     let statuses: u64 = report["status"].as_array().into_iter().flatten().filter_map(|row| row["hits"].as_u64()).sum();
     assert!(statuses <= lines("parsed"), "{report}");
     assert_eq!(analyzer.pool().lent(), 0, "a buffer did not come home");
+}
+
+/// JSON, a record a line: which records are sound is what `serde_json` says, inferring and decoding agree, and every record is a row or is
+/// bad. The first byte chooses the blocks of the splitters, which find the same records whatever the blocks are.
+pub fn json(data: &[u8]) {
+    let Some((&cuts, data)) = data.split_first() else { return };
+    for layout in [Layout::Documents, Layout::Array, Layout::Rows(vec!["a".into()])] {
+        assert_eq!(split(data, &layout, 1 + usize::from(cuts)), split(data, &layout, data.len().max(1)), "{layout:?}");
+    }
+    let mut chunk = Chunk::empty(0, usize::MAX);
+    chunk.bytes = Bytes::copy_from_slice(data);
+    // An encoding that is not UTF-8 is an error.
+    let Ok(inferred) = Inferrer::new(&Layout::Lines).infer(&chunk) else { return };
+    let (sound, bad) = count_sound(data);
+    assert_eq!(inferred.bad.len(), bad, "{:?}", inferred.bad);
+    for rest in [false, true] {
+        let schema = inferred.shape.to_schema(rest);
+        let decoded = Decoder::new(&Layout::Lines, &schema, Unplaced::Keep).decode(&chunk).expect("a schema of its own");
+        assert_eq!((&decoded.bad, &decoded.misfit), (&inferred.bad, &None));
+        assert_eq!(decoded.batches.iter().map(|batch| batch.num_rows()).sum::<usize>(), sound);
+    }
+}
+
+/// Lines that are JSON, and other ones that are not blank.
+fn count_sound(data: &[u8]) -> (usize, usize) {
+    let data = data.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(data);
+    let is_blank = |line: &&[u8]| line.iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\r'));
+    let lines = data.split(|byte| *byte == b'\n').filter(|line| !is_blank(line));
+    let is_sound = |line: &[u8]| {
+        let text = std::str::from_utf8(line);
+        text.is_ok_and(|text| serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok())
+    };
+    let (sound, bad): (Vec<_>, Vec<_>) = lines.partition(|line| is_sound(line));
+    (sound.len(), bad.len())
+}
+
+/// The ends of all records, and how the input ends.
+fn split(data: &[u8], layout: &Layout, block_bytes: usize) -> (Option<usize>, Option<usize>, Result<(), Fault>) {
+    let mut splitter = RecordSplitter::new(layout);
+    let (mut first, mut last, mut start) = (None, None, 0);
+    for block in data.chunks(block_bytes) {
+        match splitter.split(block) {
+            Ok(split) if !split.records.is_empty() => {
+                first = first.or(split.first_end.map(|end| start + end));
+                last = split.last_end.map(|end| start + end).or(last);
+            }
+            Ok(_) => {}
+            Err(fault) => return (first, last, Err(fault)),
+        }
+        start += block.len();
+    }
+    (first, last, splitter.finish())
 }

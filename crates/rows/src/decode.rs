@@ -31,7 +31,7 @@ pub enum Unplaced {
     /// It goes to the column `_rest`, or is a misfit where the schema has none.
     Keep,
     /// It is left out: the schema has the columns that are asked for, and no others. A value that does not fit its column is kept, or is
-    /// a misfit, all the same.
+    /// a misfit, all the same. (So whoever asks for `_rest` as it is asks for all columns.)
     Ignore,
 }
 

@@ -42,6 +42,8 @@ pub(super) struct Cells<T> {
 /// Texts.
 pub(super) struct Texts {
     builder: StringBuilder,
+    /// The batch has a text.
+    begun: bool,
     /// Texts and their bytes in the batch before: what the next will likely have.
     expected: (usize, usize),
 }
@@ -150,7 +152,6 @@ impl<T: Copy + Default> Cells<T> {
         self.expected = values.len();
         (values, self.valid.finish())
     }
-
 }
 
 impl<T: ArrowNativeType> Cells<T> {
@@ -162,7 +163,7 @@ impl<T: ArrowNativeType> Cells<T> {
 
 impl Texts {
     fn new() -> Self {
-        Self { builder: StringBuilder::with_capacity(0, 0), expected: (0, 0) }
+        Self { builder: StringBuilder::with_capacity(0, 0), begun: false, expected: (0, 0) }
     }
 
     #[inline]
@@ -182,14 +183,20 @@ impl Texts {
 
     #[inline]
     pub(super) fn push(&mut self, text: &str) {
-        if self.builder.values_capacity() == 0 {
-            // The first of the batch.
-            let (texts, bytes) = self.expected;
-            let mut builder = StringBuilder::with_capacity(texts, bytes.max(text.len()));
-            builder.append_nulls(self.builder.len());
-            self.builder = builder;
+        if !self.begun {
+            self.reserve();
         }
         self.builder.append_value(text);
+    }
+
+    /// Makes room for a batch like the one before.
+    #[cold]
+    fn reserve(&mut self) {
+        let (texts, bytes) = self.expected;
+        let mut builder = StringBuilder::with_capacity(texts, bytes);
+        builder.append_nulls(self.builder.len());
+        self.builder = builder;
+        self.begun = true;
     }
 
     pub(super) fn push_null(&mut self) {
@@ -200,6 +207,7 @@ impl Texts {
         self.pad(rows);
         let array = self.builder.finish();
         self.builder = StringBuilder::with_capacity(0, 0);
+        self.begun = false;
         self.expected = (array.len(), array.value_data().len());
         Arc::new(array)
     }

@@ -24,6 +24,8 @@ pub(crate) struct Cursor<'a> {
     at: usize,
     /// A newline is a fault: it ends the record.
     lines: bool,
+    /// The text is followed by what is no UTF-8.
+    cut: bool,
     /// Objects and arrays that are open.
     depth: usize,
     /// White space was skipped since this was last set to false.
@@ -33,9 +35,24 @@ pub(crate) struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// At the start of `text`, which has one record a line, or not.
+    /// At the start of `text`; `lines` makes newlines a fault.
     pub(crate) fn new(text: &'a str, lines: bool) -> Self {
-        Self { text, at: 0, lines, depth: 0, spaced: false, opened: Vec::new() }
+        Self::of_records(text, lines, false)
+    }
+
+    /// At the start of `text`, which is `cut` off before what is no UTF-8.
+    pub(super) fn of_records(text: &'a str, lines: bool, cut: bool) -> Self {
+        Self { text, at: 0, lines, cut, depth: 0, spaced: false, opened: Vec::new() }
+    }
+
+    pub(super) fn is_cut(&self) -> bool {
+        self.cut
+    }
+
+    /// The byte before the cursor, which is not at the start.
+    #[inline]
+    pub(super) fn last(&self) -> u8 {
+        self.text.as_bytes()[self.at - 1]
     }
 
     #[inline]
@@ -174,7 +191,8 @@ impl<'a> Cursor<'a> {
 
     /// Takes the number at the cursor.
     pub(crate) fn number(&mut self) -> Result<&'a str, Flaw> {
-        let length = number::length(self.rest()).map_err(|at| Flaw { at: self.at + at, ..self.flaw("a digit should be here") })?;
+        let length =
+            number::length(self.rest()).map_err(|at| Flaw { at: self.at + at, ..self.flaw("a digit should be here") })?;
         let literal = &self.text[self.at..self.at + length];
         self.at += length;
         Ok(literal)
@@ -237,7 +255,11 @@ impl<'a> Cursor<'a> {
     #[cold]
     pub(crate) fn no_value(&self) -> Flaw {
         let starts = |words: &[&str]| words.iter().any(|word| self.rest().starts_with(word.as_bytes()));
-        if starts(&["NaN", "nan", "Infinity", "inf"]) { self.flaw("NaN and Infinity are no JSON") } else { self.flaw("a value should be here") }
+        if starts(&["NaN", "nan", "Infinity", "inf"]) {
+            self.flaw("NaN and Infinity are no JSON")
+        } else {
+            self.flaw("a value should be here")
+        }
     }
 }
 

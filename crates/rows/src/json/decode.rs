@@ -27,6 +27,7 @@ use rorqual_pipe::{Chunk, Error, Kind};
 /// * A text with a lone surrogate, which no UTF-8 can hold, goes to `_rest` as it is written.
 pub struct Decoder {
     layout: Layout,
+    between: Between,
     schema: SchemaRef,
     table: Result<Table, String>,
     unplaced: Unplaced,
@@ -54,7 +55,7 @@ impl Decoder {
     /// Decodes records in that layout to batches of `schema`.
     #[must_use]
     pub fn new(layout: &Layout, schema: &SchemaRef, unplaced: Unplaced) -> Self {
-        Self { layout: layout.clone(), schema: schema.clone(), table: Table::new(schema), unplaced }
+        Self { layout: layout.clone(), between: Between::of(layout), schema: schema.clone(), table: Table::new(schema), unplaced }
     }
 }
 
@@ -104,11 +105,11 @@ impl Decode for Decoder {
     fn decode(&mut self, chunk: &Chunk) -> Result<Decoded, Error> {
         let table = self.table.as_mut().map_err(|message| Error::new(Kind::Corrupt, String::new(), message.clone()))?;
         let mut decoded = Decoded::default();
-        let (schema, unplaced) = (&self.schema, self.unplaced);
+        let (schema, between, unplaced) = (&self.schema, self.between, self.unplaced);
         let mut bad = Vec::new();
-        let walked = Between::of(&self.layout).each(chunk, &mut bad, |cursor, offset| {
+        let walked = between.each(chunk, &mut bad, |cursor, offset| {
             let start = cursor.at();
-            let read = record(cursor, offset, table, unplaced, &mut decoded);
+            let read = record(cursor, offset, table, between, unplaced, &mut decoded);
             table.bytes += cursor.at() - start;
             if table.bytes >= BATCH_BYTES_MAX {
                 table.finish(schema, &mut decoded)?;
@@ -129,56 +130,38 @@ impl Decode for Decoder {
 }
 
 /// Takes one record; `offset` is that of the cursor's text.
-fn record(cursor: &mut Cursor<'_>, offset: u64, table: &mut Table, unplaced: Unplaced, decoded: &mut Decoded) -> Result<(), Stop> {
+fn record(
+    cursor: &mut Cursor<'_>,
+    offset: u64,
+    table: &mut Table,
+    between: Between,
+    unplaced: Unplaced,
+    decoded: &mut Decoded,
+) -> Result<(), Stop> {
     let start = cursor.at();
-    match row(cursor, offset, table, unplaced, decoded) {
-        Err(Stop::Misfit) => {
-            // A record that is bad further on is no reason to start again.
-            cursor.move_to(start);
-            cursor.skip()?;
-            Err(Stop::Misfit)
+    let stop = match table.row(cursor, offset, between, unplaced) {
+        Ok(()) => {
+            table.close_row(offset + start as u64, decoded);
+            return Ok(());
         }
-        Err(Stop::Duplicate) => {
-            cursor.move_to(start);
-            let text = table.unique(cursor.skip()?)?;
-            decoded.notes.add(Note::DuplicateKey, offset + start as u64);
-            match row(&mut Cursor::new(&text, false), offset + start as u64, table, unplaced, decoded) {
-                Err(Stop::Flaw(flaw)) => Err(Flaw { at: start, ..flaw }.into()),
-                other => other,
-            }
-        }
-        other => other,
-    }
-}
-
-/// Makes a row of the record at the cursor; one that fails is marked as dead.
-fn row(cursor: &mut Cursor<'_>, offset: u64, table: &mut Table, unplaced: Unplaced, decoded: &mut Decoded) -> Result<(), Stop> {
-    let row = table.columns.rows;
-    let start = cursor.at();
-    table.rest.clear();
-    table.notes.clear();
-    table.bytes += table.width;
-    let mut reader = Reader {
-        cursor,
-        offset,
-        unplaced,
-        rest_column: table.rest_column,
-        rest: &mut table.rest,
-        notes: &mut table.notes,
-        scratch: &mut table.scratch,
-        bytes: 0,
+        Err(Stop::Flaw(flaw)) => return Err(flaw.into()),
+        Err(stop) => stop,
     };
-    let read = reader.record(&mut table.columns, table.whole_column, row);
-    table.bytes += reader.bytes;
-    table.columns.rows = row + 1;
-    match read {
-        Ok(()) => table.close_row(row, offset + start as u64, decoded),
-        Err(stop) => {
-            table.dead.push(row);
-            return Err(stop);
+    // A record that is bad further on is no reason to look at it again.
+    cursor.move_to(start);
+    let record = cursor.skip()?;
+    between.behind(cursor)?;
+    let Stop::Duplicate = stop else { return Err(stop) };
+    decoded.notes.add(Note::DuplicateKey, offset + start as u64);
+    let text = table.unique(record)?;
+    match table.row(&mut Cursor::new(&text, false), offset + start as u64, between, unplaced) {
+        Ok(()) => {
+            table.close_row(offset + start as u64, decoded);
+            Ok(())
         }
+        Err(Stop::Flaw(flaw)) => Err(Flaw { at: start, ..flaw }.into()),
+        Err(stop) => Err(stop),
     }
-    Ok(())
 }
 
 impl Table {
@@ -192,8 +175,35 @@ impl Table {
         Ok(text)
     }
 
-    /// What of a sound row is not in its columns yet.
-    fn close_row(&mut self, row: usize, offset: u64, decoded: &mut Decoded) {
+    /// Makes a row of the record at the cursor; one that fails is marked as dead.
+    fn row(&mut self, cursor: &mut Cursor<'_>, offset: u64, between: Between, unplaced: Unplaced) -> Result<(), Stop> {
+        let row = self.columns.rows;
+        self.rest.clear();
+        self.notes.clear();
+        let mut reader = Reader {
+            cursor,
+            offset,
+            unplaced,
+            rest_column: self.rest_column,
+            rest: &mut self.rest,
+            notes: &mut self.notes,
+            scratch: &mut self.scratch,
+            bytes: self.width,
+        };
+        let mut read = reader.record(&mut self.columns, self.whole_column, row);
+        if read.is_ok() {
+            read = between.behind(reader.cursor).map_err(Stop::Flaw);
+        }
+        self.bytes += reader.bytes;
+        self.columns.rows = row + 1;
+        if read.is_err() {
+            self.dead.push(row);
+        }
+        read
+    }
+
+    /// What of the last row, which is sound, is not in its columns yet.
+    fn close_row(&mut self, offset: u64, decoded: &mut Decoded) {
         for (note, offset) in &self.notes {
             decoded.notes.add(*note, *offset);
         }
@@ -209,7 +219,7 @@ impl Table {
         }
         decoded.notes.add(Note::Rest, offset);
         self.bytes += self.scratch.len();
-        if texts.begin(row).is_ok() {
+        if texts.begin(self.columns.rows - 1).is_ok() {
             texts.push(&self.scratch);
         }
     }
@@ -266,7 +276,13 @@ impl<'t> Reader<'_, 't> {
                     return Ok(());
                 }
                 self.cell(cells, path, |value| match value {
-                    Value::Number(literal) => if let Number::Int(value) = Number::of(literal) { Some(value) } else { None },
+                    Value::Number(literal) => {
+                        if let Number::Int(value) = Number::of(literal) {
+                            Some(value)
+                        } else {
+                            None
+                        }
+                    }
                     _ => None,
                 })
             }
@@ -285,7 +301,11 @@ impl<'t> Reader<'_, 't> {
             }
             Column::Float(cells) => {
                 cells.begin(row)?;
-                self.cell(cells, path, |value| if let Value::Number(literal) = value { Number::of(literal).to_float() } else { None })
+                self.cell(
+                    cells,
+                    path,
+                    |value| if let Value::Number(literal) = value { Number::of(literal).to_float() } else { None },
+                )
             }
             Column::UInt(cells) => {
                 cells.begin(row)?;

@@ -34,7 +34,9 @@ pub fn detect(head: &[u8], whole: bool) -> Option<Layout> {
 
 enum Lines {
     /// Each of the first two lines is a document, or there is only one.
-    Documents { alone: bool },
+    Documents {
+        alone: bool,
+    },
     Other,
 }
 

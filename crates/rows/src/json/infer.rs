@@ -44,12 +44,15 @@ impl Inferrer {
     fn infer_but(&mut self, chunk: &Chunk, bad: &HashSet<u64>) -> Result<Inferred, Error> {
         let mut inferred = Inferred::default();
         let (shape, notes) = (&mut inferred.shape, &mut inferred.notes);
-        let walked = self.between.each(chunk, &mut inferred.bad, |cursor, offset| {
+        let between = self.between;
+        let walked = between.each(chunk, &mut inferred.bad, |cursor, offset| {
             if !bad.is_empty() && bad.contains(&(offset + cursor.at() as u64)) {
-                return Ok(cursor.skip().map(drop)?);
+                cursor.skip()?;
+                return Ok(between.behind(cursor)?);
             }
             let mut reader = Reader { cursor, offset, count: &mut shape.count, notes, scratch: &mut self.scratch };
-            Ok(reader.value(&mut shape.record, 0)?)
+            reader.value(&mut shape.record, 0)?;
+            Ok(between.behind(cursor)?)
         });
         match walked {
             Err(Stop::Run(error)) => Err(error),

@@ -1,9 +1,14 @@
 //! Sixty-four bytes at a time as bit masks: which are brackets outside of strings.
 
-use wide::u8x16;
+use fearless_simd::prelude::*;
+use fearless_simd::{Level, dispatch, u8x64};
+use std::sync::LazyLock;
 
 /// Bytes that are looked at in one step.
 const STEP: usize = 64;
+
+/// What this machine has: AVX2 takes half the time of SSE2.
+static LEVEL: LazyLock<Level> = LazyLock::new(Level::new);
 
 /// Where a scan is between two steps.
 #[derive(Debug, Clone, Copy, Default)]
@@ -35,17 +40,23 @@ impl Nest {
 
     /// Behind the bracket that closes the outermost one, if it is in these bytes. Which kind of bracket closes which is not looked at.
     pub(super) fn close(&mut self, bytes: &[u8]) -> Option<usize> {
+        dispatch!(*LEVEL, simd => self.close_with(simd, bytes))
+    }
+
+    // All below is inlined here, or it would not be compiled for the machine that was found.
+    #[inline(always)]
+    fn close_with<S: Simd>(&mut self, simd: S, bytes: &[u8]) -> Option<usize> {
         let (mut carry, mut depth) = (self.carry, self.depth);
         let (steps, tail) = bytes.as_chunks::<STEP>();
         for (index, step) in steps.iter().enumerate() {
-            let brackets = carry.step(step, STEP);
+            let brackets = carry.step(simd, step, STEP);
             if let Some(end) = brackets.descend(&mut depth) {
                 return Some(index * STEP + end);
             }
         }
         let mut last = [b' '; STEP];
         last[..tail.len()].copy_from_slice(tail);
-        let end = if tail.is_empty() { None } else { carry.step(&last, tail.len()).descend(&mut depth) };
+        let end = if tail.is_empty() { None } else { carry.step(simd, &last, tail.len()).descend(&mut depth) };
         *self = Self { carry, depth };
         end.map(|end| bytes.len() - tail.len() + end)
     }
@@ -53,9 +64,9 @@ impl Nest {
 
 impl Carry {
     /// Takes the first `length` (1 to 64) bytes; those behind are white space.
-    #[inline]
-    fn step(&mut self, bytes: &[u8; STEP], length: usize) -> Brackets {
-        let masks = Masks::of(bytes);
+    #[inline(always)]
+    fn step<S: Simd>(&mut self, simd: S, bytes: &[u8; STEP], length: usize) -> Brackets {
+        let masks = Masks::of(simd, bytes);
         let quotes = masks.quote & !self.escape(masks.backslash, length);
         let in_string = prefix_xor(quotes) ^ self.in_string;
         // No quote is behind `length`, so the last bit is the state there.
@@ -64,7 +75,7 @@ impl Carry {
     }
 
     /// Which bytes are escaped: those behind an odd number of backslashes. (As simdjson does it: a subtraction finds where runs end.)
-    #[inline]
+    #[inline(always)]
     fn escape(&mut self, backslash: u64, length: usize) -> u64 {
         const ODD: u64 = 0xAAAA_AAAA_AAAA_AAAA;
         let carried = self.escaped;
@@ -78,7 +89,7 @@ impl Carry {
 
 impl Brackets {
     /// Moves `depth` over these brackets; the index behind the one that brings it to zero.
-    #[inline]
+    #[inline(always)]
     fn descend(&self, depth: &mut u64) -> Option<usize> {
         let closing = u64::from(self.close.count_ones());
         if *depth > closing {
@@ -115,31 +126,22 @@ struct Masks {
 }
 
 impl Masks {
-    #[inline]
-    fn of(bytes: &[u8; STEP]) -> Self {
-        let (parts, _) = bytes.as_chunks::<16>();
-        let mut masks = Self { quote: 0, backslash: 0, open: 0, close: 0 };
-        for (index, part) in parts.iter().enumerate() {
-            let part = u8x16::from(*part);
-            // `[` and `{`, and `]` and `}`, differ in this bit; no other byte falls together with them.
-            let folded = part | u8x16::splat(0x20);
-            let shift = 16 * index;
-            masks.quote |= equal(part, b'"') << shift;
-            masks.backslash |= equal(part, b'\\') << shift;
-            masks.open |= equal(folded, b'{') << shift;
-            masks.close |= equal(folded, b'}') << shift;
+    #[inline(always)]
+    fn of<S: Simd>(simd: S, bytes: &[u8; STEP]) -> Self {
+        let bytes = u8x64::from_slice(simd, bytes);
+        // `[` and `{`, and `]` and `}`, differ in this bit; no other byte falls together with them.
+        let folded = bytes | u8x64::splat(simd, 0x20);
+        Self {
+            quote: bytes.simd_eq(b'"').to_bitmask(),
+            backslash: bytes.simd_eq(b'\\').to_bitmask(),
+            open: folded.simd_eq(b'{').to_bitmask(),
+            close: folded.simd_eq(b'}').to_bitmask(),
         }
-        masks
     }
 }
 
-#[inline]
-fn equal(bytes: u8x16, byte: u8) -> u64 {
-    u64::from(bytes.simd_eq(u8x16::splat(byte)).to_bitmask())
-}
-
 /// Each bit becomes the parity of itself and all before it: ones from each opening quote up to its closing one.
-#[inline]
+#[inline(always)]
 fn prefix_xor(mut bits: u64) -> u64 {
     for shift in [1, 2, 4, 8, 16, 32] {
         bits ^= bits << shift;

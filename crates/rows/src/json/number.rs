@@ -80,7 +80,9 @@ pub(super) fn short_integer(bytes: &[u8]) -> Option<(i64, usize)> {
         value = value * 10 + i64::from(digit);
         at += 1;
     }
-    let sound = at > start && (bytes[start] != b'0' || (at == 1 && !negative)) && matches!(bytes.get(at), Some(b',' | b'}' | b']' | b' ' | b'\n' | b'\r'));
+    let sound = at > start
+        && (bytes[start] != b'0' || (at == 1 && !negative))
+        && matches!(bytes.get(at), Some(b',' | b'}' | b']' | b' ' | b'\n' | b'\r'));
     sound.then_some((if negative { -value } else { value }, at))
 }
 
@@ -95,7 +97,8 @@ fn float(literal: &str) -> Option<f64> {
 
 /// Powers of ten that are doubles.
 const TENS: [f64; 23] = [
-    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
+    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21,
+    1e22,
 ];
 
 /// At most 15 digits without an exponent: always exact, and one division gives the nearest double.
@@ -138,7 +141,10 @@ impl Decimal {
         let end = all.iter().rposition(|digit| *digit != b'0').map_or(zeros, |last| last + 1);
         let digits = all[zeros..end].to_vec();
         // Exponents past 64 bits are as good as none: their numbers are zero or infinite as doubles.
-        let exponent = exponent.parse::<i64>().unwrap_or(i64::MAX / 2).saturating_add(whole.len() as i64 - zeros as i64);
+        let exponent = exponent
+            .parse::<i64>()
+            .unwrap_or(i64::MAX / 2)
+            .saturating_add(whole.len().cast_signed() as i64 - zeros.cast_signed() as i64);
         Self { negative, exponent: if digits.is_empty() { 0 } else { exponent }, digits }
     }
 }

@@ -1,9 +1,9 @@
 //! The records of a chunk: where each starts, what may be between them, and where to go on behind a bad one.
 
+use super::Layout;
 use super::cursor::{Cursor, Flaw};
 use super::head::{foreign_encoding, mark_bytes};
 use super::split::RecordSplitter;
-use super::Layout;
 use crate::decode::Bad;
 use crate::limits::TEXT_BYTES_MAX;
 use memchr::memchr;
@@ -26,7 +26,7 @@ pub(super) enum Stop {
     Flaw(Flaw),
     /// A key came twice in an object of this record, which is not known to be sound.
     Duplicate,
-    /// A value of this record, which is not known to be sound, has no place. For [`Between::each`]: no record need be read any more.
+    /// A value of this record has no place. It ends [`Between::each`], once the record is known to be sound.
     Misfit,
     /// The run is over.
     Run(Error),
@@ -62,8 +62,28 @@ impl Between {
         matches!(byte, b' ' | b'\n' | b'\r' | b'\t') || (byte == b',' && self == Self::Commas)
     }
 
-    /// Hands each record to `record`, which takes one value at the cursor; the second argument is the offset of the cursor's text. Bad
-    /// records are added to `bad`.
+    /// Checks what follows the value that was just taken.
+    #[inline]
+    pub(super) fn behind(self, cursor: &mut Cursor<'_>) -> Result<(), Flaw> {
+        let closed = self != Self::Newlines && matches!(cursor.last(), b'}' | b']' | b'"');
+        if closed {
+            return Ok(());
+        }
+        cursor.space();
+        match cursor.rest().first() {
+            None if cursor.is_cut() => Err(cursor.flaw(FOLLOWED)),
+            None | Some(b'\n') => Ok(()),
+            Some(_) if self == Self::Newlines => Err(cursor.flaw(FOLLOWED)),
+            Some(b',') if self == Self::Commas => Ok(()),
+            // A word ends where a value can start.
+            Some(b'{' | b'[' | b'"') => Ok(()),
+            Some(_) if self.is_between(cursor.last()) => Ok(()),
+            Some(_) => Err(cursor.flaw(FOLLOWED)),
+        }
+    }
+
+    /// Hands each record to `record`, which takes one value at the cursor and checks what is [`behind`](Self::behind) it; the second
+    /// argument is the offset of the cursor's text. Bad records are added to `bad`.
     pub(super) fn each<F>(self, chunk: &Chunk, bad: &mut Vec<Bad>, record: F) -> Result<(), Stop>
     where
         F: FnMut(&mut Cursor<'_>, u64) -> Result<(), Stop>,
@@ -97,7 +117,7 @@ impl<F: FnMut(&mut Cursor<'_>, u64) -> Result<(), Stop>> Walk<'_, F> {
     fn stretch(&mut self, start: usize) -> Result<usize, Stop> {
         let bytes = &self.bytes[start..];
         let text = valid_text(bytes);
-        let mut cursor = Cursor::new(text, self.between == Between::Newlines);
+        let mut cursor = Cursor::of_records(text, self.between == Between::Newlines, text.len() < bytes.len());
         loop {
             let between = cursor.rest().iter().take_while(|byte| self.between.is_between(**byte)).count();
             cursor.advance(between);
@@ -125,27 +145,7 @@ impl<F: FnMut(&mut Cursor<'_>, u64) -> Result<(), Stop>> Walk<'_, F> {
         if bytes.len() - at > TEXT_BYTES_MAX && self.length(&bytes[at..]) > TEXT_BYTES_MAX {
             return Err(Flaw { at, reason: TOO_LONG }.into());
         }
-        (self.record)(cursor, self.offset + start as u64)?;
-        self.behind(cursor, bytes)
-    }
-
-    /// Checks what follows a record.
-    #[inline]
-    fn behind(&self, cursor: &mut Cursor<'_>, bytes: &[u8]) -> Result<(), Stop> {
-        let closed = self.between != Between::Newlines && matches!(bytes[cursor.at() - 1], b'}' | b']' | b'"');
-        if closed {
-            return Ok(());
-        }
-        cursor.space();
-        match bytes.get(cursor.at()) {
-            None | Some(b'\n') => Ok(()),
-            Some(_) if self.between == Between::Newlines => Err(cursor.flaw(FOLLOWED).into()),
-            Some(b',') if self.between == Between::Commas => Ok(()),
-            // A word ends where a value can start.
-            Some(b'{' | b'[' | b'"') => Ok(()),
-            Some(_) if cursor.at() > 0 && self.between.is_between(bytes[cursor.at() - 1]) => Ok(()),
-            Some(_) => Err(cursor.flaw(FOLLOWED).into()),
-        }
+        (self.record)(cursor, self.offset + start as u64)
     }
 
     /// Keeps the bad record that starts at `at`; its length.

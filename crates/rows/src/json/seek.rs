@@ -21,17 +21,27 @@ pub(super) struct Seek {
 #[derive(Debug)]
 enum Expect {
     /// A value: the next on the path, or another.
-    Value { wanted: bool },
+    Value {
+        wanted: bool,
+    },
     /// A key; behind `{` also the end of the object.
-    Key { first: bool },
+    Key {
+        first: bool,
+    },
     /// The rest of a key.
-    KeyRest { escaped: bool },
+    KeyRest {
+        escaped: bool,
+    },
     /// What is between a key and its value.
-    Colon { wanted: bool },
+    Colon {
+        wanted: bool,
+    },
     /// What is behind a value.
     Comma,
     /// The rest of a string, of a number or word, of an object or array.
-    Text { escaped: bool },
+    Text {
+        escaped: bool,
+    },
     Word,
     Nest(Nest),
 }
@@ -71,7 +81,8 @@ impl Seek {
                     self.skipped(end, at, bytes.len())
                 }
                 Expect::Word => {
-                    let end = bytes[at..].iter().position(|byte| matches!(byte, b',' | b'}' | b']' | b' ' | b'\n' | b'\r' | b'\t'));
+                    let end =
+                        bytes[at..].iter().position(|byte| matches!(byte, b',' | b'}' | b']' | b' ' | b'\n' | b'\r' | b'\t'));
                     self.skipped(end, at, bytes.len())
                 }
                 _ if matches!(bytes[at], b' ' | b'\n' | b'\r' | b'\t') => at + 1,

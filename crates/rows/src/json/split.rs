@@ -135,7 +135,8 @@ impl RecordSplitter {
     /// A byte order mark is there whole or not at all.
     fn check_mark(&self) -> Result<(), Fault> {
         let cut = self.mark > 0 && self.mark < MARK.len();
-        let fault = || Fault { offset: 0, message: "starts with a part of a byte order mark; it is not UTF-8".into(), truncated: false };
+        let fault =
+            || Fault { offset: 0, message: "starts with a part of a byte order mark; it is not UTF-8".into(), truncated: false };
         if cut { Err(fault()) } else { Ok(()) }
     }
 
@@ -217,7 +218,9 @@ impl RecordSplitter {
                 }
                 b']' if self.elements.is_some() && comma != Comma::Seen => return self.array_ends(at, found),
                 b',' | b']' if self.elements.is_some() => return self.fail(at, bytes.len(), "a value should be here", found),
-                _ if comma == Comma::Wanted => return self.fail(at, bytes.len(), "a comma or a closing bracket should be here", found),
+                _ if comma == Comma::Wanted => {
+                    return self.fail(at, bytes.len(), "a comma or a closing bracket should be here", found);
+                }
                 b'{' | b'[' => State::Inside(Nest::open(1)),
                 b'"' => State::Text { escaped: false },
                 _ => State::Word,

@@ -183,6 +183,12 @@ impl Node {
         }
     }
 
+    /// Nothing but nulls and objects without fields was met.
+    pub(super) fn is_empty(&self) -> bool {
+        let fields = self.fields.as_ref().is_some_and(|fields| !fields.entries.is_empty());
+        !fields && (self.kinds == Kinds::default() || self.kinds.only(Kinds::OBJECT | Kinds::NULL))
+    }
+
     /// It is JSON text, whatever comes.
     pub(crate) fn is_json(&self) -> bool {
         let (list, object) = (self.kinds.has(Kinds::LIST), self.kinds.has(Kinds::OBJECT));
@@ -288,7 +294,8 @@ fn moment(kinds: Kinds) -> Option<TimeUnit> {
     if kinds.only(Kinds::TIME_0) || kinds.only(Kinds::TIME_3) {
         return Some(TimeUnit::Millisecond);
     }
-    let milliseconds = kinds.has(Kinds::TIME_MILLISECONDS) && kinds.only(Kinds::TIME_MILLISECONDS | Kinds::TIME_0 | Kinds::TIME_3);
+    let milliseconds =
+        kinds.has(Kinds::TIME_MILLISECONDS) && kinds.only(Kinds::TIME_MILLISECONDS | Kinds::TIME_0 | Kinds::TIME_3);
     if milliseconds {
         Some(TimeUnit::Millisecond)
     } else if kinds.only(Kinds::TIME_6) {

@@ -18,15 +18,17 @@ impl Shape {
     /// The schema for it; `rest` adds the column `_rest` for what has no column, which is also added where [`Shape::needs_rest`].
     ///
     /// Every column may be null. A column that is text with the extension `arrow.json` has JSON; `_rest` is one of these. Records that are
-    /// no objects are the one column `value`.
+    /// no objects are the one column `value`. A field `_rest` of JSON text that the records have themselves goes into `_rest`.
     #[must_use]
     pub fn to_schema(&self, rest: bool) -> SchemaRef {
-        let rest = rest || self.needs_rest();
-        let mut columns = match self.record.to_type() {
+        let mut rest = rest || self.needs_rest();
+        let mut columns: Vec<Field> = match self.record.to_type() {
             Type::Struct(fields) => {
+                rest |= fields.iter().any(|(key, node)| key == REST && matches!(node.to_type(), Type::Json));
                 let own = fields.iter().filter(|(key, _)| !(rest && *key == REST));
                 own.map(|(key, node)| field(key, node)).collect()
             }
+            _ if rest && self.record.is_empty() => Vec::new(),
             _ => vec![whole(field(VALUE, &self.record))],
         };
         if rest {

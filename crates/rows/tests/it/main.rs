@@ -1,6 +1,7 @@
 //! Rows, from the outside.
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
+mod corpus;
 mod json_common;
 mod json_decode;
 mod json_hostile;
