@@ -9,6 +9,7 @@ mod interrupt;
 mod manual;
 mod message;
 mod progress;
+mod rows;
 mod stats;
 mod verbs;
 mod whole_file;
@@ -35,6 +36,9 @@ fn main() -> ExitCode {
         Verb::Fetch(args) => verbs::fetch::run(&cli.common, &args),
         Verb::Store(args) => verbs::store::run(&cli.common, &args),
         Verb::Logs(args) => verbs::logs::run(&cli.common, &args),
+        Verb::Get(args) => verbs::get::run(&cli.common, &args),
+        Verb::Head(args) => verbs::head::run(&cli.common, &args),
+        Verb::Sample(args) => verbs::sample::run(&cli.common, &args),
         Verb::Serve(args) => verbs::serve::run(&cli.common, &args),
         Verb::Completions { shell } => print_completions(shell),
         Verb::Man => print_man_page(),

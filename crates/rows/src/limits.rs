@@ -21,7 +21,7 @@ pub const PREFIX_BYTES: usize = 8 << 20;
 
 /// Most bytes of rows, as arrays, in a row group of a Parquet file unless the caller says otherwise. A writer holds two groups: the one
 /// that gathers and the one that is encoded.
-pub const GROUP_BYTES_MAX_DEFAULT: usize = 40 << 20;
+pub const GROUP_BYTES_MAX_DEFAULT: usize = 36 << 20;
 
 /// Most rows in a row group; what is sized by rows (a Bloom filter: 2 MiB while its column is encoded) is bounded by it.
 pub const GROUP_ROWS_MAX: usize = 1 << 20;
@@ -30,24 +30,31 @@ pub const GROUP_ROWS_MAX: usize = 1 << 20;
 pub const PAGE_BYTES_MAX: usize = 256 << 10;
 
 /// A page is finished at so many rows: what `get` has to decode for one row.
-pub const PAGE_ROWS_MAX: usize = 8192;
+pub const PAGE_ROWS_MAX: usize = 20_000;
 
 /// Largest dictionary of a column chunk; beyond it values are encoded without one.
 pub const DICTIONARY_BYTES_MAX: usize = 1 << 20;
 
 /// What a worker holds for the column that it encodes: a dictionary with its hash table, a page with its levels, before and after
 /// compression, zstd's tables, and a Bloom filter.
-pub const ENCODER_BYTES: usize = 12 << 20;
+pub const ENCODER_BYTES: usize = 8 << 20;
 
 /// What a writer of Parquet holds for each column of its schema.
 pub const COLUMN_BYTES: usize = 4 << 10;
 
-/// Most bytes that a Parquet file's footer may take while the file is written: about 1 KiB a column of a row group and 256 bytes a page.
-/// Beyond it the file is refused, since a footer is written last.
-pub const FOOTER_BYTES_MAX: usize = 24 << 20;
+/// Most bytes that a Parquet file's footer may take while the file is written, unless the caller says otherwise: a footer is written last,
+/// so it grows with the file, and beyond this the file is refused. Each column of a row group takes 1 KiB and each of its pages 128
+/// bytes, so that this is enough for some 15 GiB of JSON with 60 columns.
+pub const FOOTER_BYTES_MAX_DEFAULT: usize = 32 << 20;
+
+/// Bounds of texts in a footer are cut behind so many bytes.
+pub const BOUND_BYTES_MAX: usize = 32;
 
 /// Most rows of a batch that is read of a file of columns.
 pub const BATCH_ROWS_MAX: usize = 8192;
 
 /// Largest piece of a file of columns (a page, a batch of Arrow, a footer) that is read at once; a larger one is refused.
 pub const READ_BYTES_MAX: usize = 64 << 20;
+
+/// A page of a Parquet file, before compression, as its writers make them; a column that is read holds one, and its dictionary.
+pub const READ_PAGE_BYTES: usize = 1 << 20;
