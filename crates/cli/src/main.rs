@@ -10,6 +10,7 @@ mod manual;
 mod message;
 mod progress;
 mod rejects;
+mod rows;
 mod stats;
 mod verbs;
 mod whole_file;
@@ -38,6 +39,9 @@ fn main() -> ExitCode {
         Verb::Logs(args) => verbs::logs::run(&cli.common, &args),
         Verb::Convert(args) => verbs::convert::run(&cli.common, &args),
         Verb::Schema(args) => verbs::convert::run_schema(&cli.common, &args),
+        Verb::Get(args) => verbs::get::run(&cli.common, &args),
+        Verb::Head(args) => verbs::head::run(&cli.common, &args),
+        Verb::Sample(args) => verbs::sample::run(&cli.common, &args),
         Verb::Serve(args) => verbs::serve::run(&cli.common, &args),
         Verb::Completions { shell } => print_completions(shell),
         Verb::Man => print_man_page(),

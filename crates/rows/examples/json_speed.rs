@@ -26,14 +26,14 @@ fn main() {
     let schema = shape.to_schema(false);
     for _ in 0..3 {
         let rows: usize = timed("decode", bytes.len(), || {
-            let mut decoder = Decoder::new(&layout, &schema, Unplaced::Keep);
+            let mut decoder = Decoder::new(&layout, &schema, Unplaced::Keep, 32 << 20);
             chunks.iter().map(|chunk| rows(&mut decoder, chunk)).sum()
         });
         println!("{rows} rows");
     }
     let two = std::sync::Arc::new(schema.project(&[0, 1]).unwrap());
     timed("decode two columns", bytes.len(), || {
-        let mut decoder = Decoder::new(&layout, &two, Unplaced::Ignore);
+        let mut decoder = Decoder::new(&layout, &two, Unplaced::Ignore, 32 << 20);
         chunks.iter().map(|chunk| rows(&mut decoder, chunk)).sum::<usize>()
     });
 }

@@ -1,6 +1,7 @@
 //! Which format an input has, and what it takes to decode it.
 
 use crate::csv::{self, Dialect};
+use crate::limits::row_bytes_max;
 use crate::scan::Head;
 use crate::{Decode, Infer, Unplaced, json, log};
 use arrow_schema::SchemaRef;
@@ -133,9 +134,9 @@ impl Format {
     /// Who decodes records to batches of `schema`. A value that has no place there is a misfit, or goes to the column `_rest` where the
     /// schema has it; `unplaced` says whether that holds for one whose key has no column.
     #[must_use]
-    pub fn decoder(&self, schema: &SchemaRef, unplaced: Unplaced) -> Box<dyn Decode> {
+    pub fn decoder(&self, schema: &SchemaRef, unplaced: Unplaced, record_bytes_max: usize) -> Box<dyn Decode> {
         match self {
-            Self::Json(layout) => Box::new(json::Decoder::new(layout, schema, unplaced)),
+            Self::Json(layout) => Box::new(json::Decoder::new(layout, schema, unplaced, row_bytes_max(record_bytes_max))),
             Self::Csv(dialect) => Box::new(csv::Decoder::new(dialect, schema)),
             Self::Log(format) => Box::new(log::Decoder::new(format, schema)),
         }

@@ -1,10 +1,10 @@
 //! Every limit of rows in one place, with the memory it costs.
 
-use rorqual_pipe::limits::{BLOCK_BYTES, WINDOW_PER_WORKER};
+use rorqual_pipe::limits::WINDOW_PER_WORKER;
 
-/// Longest record that is taken unless a flag says otherwise; each buffer has this much room beside its block, touched only when a
-/// record needs it.
-pub const RECORD_BYTES_MAX_DEFAULT: usize = 4 << 20;
+/// Longest record that is taken unless a flag says otherwise, as a share of the memory: each buffer has this much room beside its block,
+/// touched only when a record needs it, and each worker a few times as much for its columns. 2 MiB of 256 MiB.
+pub const RECORD_SHARE: u64 = 128;
 
 /// A batch that has grown so large is finished: its arrays' bytes, nulls in sparse columns included.
 pub const BATCH_BYTES_MAX: usize = 2 << 20;
@@ -22,15 +22,15 @@ pub const COLUMNS_MAX: usize = 10_000;
 /// How much of a stream is looked at for its columns before the first row is written.
 pub const PREFIX_BYTES: usize = 4 << 20;
 
-/// What a worker's rows take, in bytes: those being made of a chunk, which is at most a block and a record, and those of the chunks that
-/// wait for an earlier one. Columns take up to twice what the text of a record does.
+/// What a worker's rows take, in bytes: those being made of a chunk, and those of the chunks that wait for an earlier one.
 #[must_use]
 pub const fn worker_bytes(record_bytes_max: usize) -> u64 {
-    2 * (BLOCK_BYTES + record_bytes_max) as u64 + (WINDOW_PER_WORKER * BATCH_BYTES_MAX) as u64
+    ((1 + WINDOW_PER_WORKER) * (row_bytes_max(record_bytes_max) + BATCH_BYTES_MAX)) as u64
 }
+
 /// Most bytes of rows, as arrays, in a row group of a Parquet file unless the caller says otherwise. A writer holds two groups: the one
 /// that gathers and the one that is encoded.
-pub const GROUP_BYTES_MAX_DEFAULT: usize = 24 << 20;
+pub const GROUP_BYTES_MAX_DEFAULT: usize = 32 << 20;
 
 /// Most rows in a row group; what is sized by rows (a Bloom filter: 2 MiB while its column is encoded) is bounded by it.
 pub const GROUP_ROWS_MAX: usize = 1 << 20;
@@ -39,33 +39,51 @@ pub const GROUP_ROWS_MAX: usize = 1 << 20;
 pub const PAGE_BYTES_MAX: usize = 256 << 10;
 
 /// A page is finished at so many rows: what `get` has to decode for one row.
-pub const PAGE_ROWS_MAX: usize = 8192;
+pub const PAGE_ROWS_MAX: usize = 20_000;
 
 /// Largest dictionary of a column chunk; beyond it values are encoded without one.
 pub const DICTIONARY_BYTES_MAX: usize = 1 << 20;
 
 /// What a worker holds for the column that it encodes: a dictionary with its hash table, a page with its levels, before and after
 /// compression, zstd's tables, and a Bloom filter.
-pub const ENCODER_BYTES: usize = 12 << 20;
+pub const ENCODER_BYTES: usize = 8 << 20;
 
 /// What a writer of Parquet holds for each column of its schema.
 pub const COLUMN_BYTES: usize = 4 << 10;
 
-/// Most bytes that a Parquet file's footer may take while the file is written: about 1 KiB a column of a row group and 256 bytes a page.
-/// Beyond it the file is refused, since a footer is written last.
-pub const FOOTER_BYTES_MAX: usize = 24 << 20;
 /// Longest key that becomes a column's name; values under longer ones go to `_rest`.
 pub const COLUMN_NAME_BYTES_MAX: usize = 1024;
 
-/// Most bytes that one record may take as columns, nulls in sparse columns included: a batch takes this and [`BATCH_BYTES_MAX`] at most.
-/// A record that takes more (a list of a million empty objects in a column of a thousand fields) is bad.
-pub const ROW_BYTES_MAX: usize = 32 << 20;
+/// How many times the longest record one record may take as columns, nulls in sparse columns included: a batch takes this and
+/// [`BATCH_BYTES_MAX`] at most. A record that takes more (a list of a million empty objects in a column of a thousand fields) is bad.
+pub const ROW_FACTOR: usize = 3;
+
+/// The least of that in bytes: short records in wide schemas.
+pub const ROW_BYTES_MIN: usize = 4 << 20;
+
+/// What one record may take as columns, where none is longer than `record_bytes_max`.
+#[must_use]
+pub const fn row_bytes_max(record_bytes_max: usize) -> usize {
+    let bytes = record_bytes_max.saturating_mul(ROW_FACTOR);
+    if bytes < ROW_BYTES_MIN { ROW_BYTES_MIN } else { bytes }
+}
 
 /// Longest record that is decoded: a column of texts counts its bytes with 31 bits.
 pub const TEXT_BYTES_MAX: usize = 1 << 30;
+
+/// Most bytes that a Parquet file's footer may take while the file is written, unless the caller says otherwise: a footer is written last,
+/// so it grows with the file, and beyond this the file is refused. Each column of a row group takes 1 KiB and each of its pages 128
+/// bytes, so that this is enough for some 15 GiB of JSON with 60 columns.
+pub const FOOTER_BYTES_MAX_DEFAULT: usize = 32 << 20;
+
+/// Bounds of texts in a footer are cut behind so many bytes.
+pub const BOUND_BYTES_MAX: usize = 32;
 
 /// Most rows of a batch that is read of a file of columns.
 pub const BATCH_ROWS_MAX: usize = 8192;
 
 /// Largest piece of a file of columns (a page, a batch of Arrow, a footer) that is read at once; a larger one is refused.
 pub const READ_BYTES_MAX: usize = 64 << 20;
+
+/// A page of a Parquet file, before compression, as its writers make them; a column that is read holds one, and its dictionary.
+pub const READ_PAGE_BYTES: usize = 1 << 20;

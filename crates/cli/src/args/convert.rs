@@ -44,7 +44,7 @@ pub(crate) struct ConvertArgs {
     #[arg(long, value_name = "COLUMN")]
     pub(crate) index: Vec<String>,
     /// Largest row group, as arrays in memory (Parquet)
-    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "24MiB")]
+    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "32MiB")]
     pub(crate) row_group: u64,
     /// Inputs; `-` is standard input
     #[arg(value_name = "IN", required = true)]
@@ -69,9 +69,9 @@ pub(crate) struct FromArgs {
     /// Whether the first record of a CSV has the columns' names [default: found out]
     #[arg(long, value_name = "BOOL")]
     pub(crate) header: Option<bool>,
-    /// Longest record; each worker has room for some of them
-    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "4MiB")]
-    pub(crate) record_max: u64,
+    /// Longest record; each worker has room for some of them [default: a 128th of --memory: 2MiB]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) record_max: Option<u64>,
     /// What to do where a field has values of several types: widen (integer, number, text; containers to JSON text), or error
     #[arg(long, value_name = "WHAT", default_value = "widen")]
     pub(crate) conflicts: Conflicts,

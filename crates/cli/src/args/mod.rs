@@ -6,6 +6,7 @@ mod fetch;
 mod grep;
 mod hash;
 mod logs;
+mod rows;
 mod serve;
 mod store;
 
@@ -15,6 +16,7 @@ pub(crate) use fetch::FetchArgs;
 pub(crate) use grep::GrepArgs;
 pub(crate) use hash::HashArgs;
 pub(crate) use logs::{FormatArgs, LogsArgs};
+pub(crate) use rows::{Form, GetArgs, HeadArgs, SampleArgs, ShownArgs};
 pub(crate) use serve::ServeArgs;
 pub(crate) use store::{Addressing, LeaseArgs, LeaseCommand, StoreArgs, StoreCommand};
 
@@ -90,6 +92,9 @@ pub(crate) enum Verb {
     Logs(LogsArgs),
     Convert(ConvertArgs),
     Schema(SchemaArgs),
+    Get(GetArgs),
+    Head(HeadArgs),
+    Sample(SampleArgs),
     #[command(after_help = SERVE_EXAMPLES)]
     Serve(ServeArgs),
     /// Print a completion script for a shell

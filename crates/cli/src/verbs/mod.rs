@@ -3,8 +3,11 @@
 pub(crate) mod convert;
 pub(crate) mod count;
 pub(crate) mod fetch;
+pub(crate) mod get;
 pub(crate) mod grep;
 pub(crate) mod hash;
+pub(crate) mod head;
 pub(crate) mod logs;
+pub(crate) mod sample;
 pub(crate) mod serve;
 pub(crate) mod store;

@@ -48,7 +48,7 @@ fn all_plain(ndjson: &[u8]) -> Vec<Value> {
 /// The rows of `input` as NDJSON, by way of Parquet.
 fn through_parquet(folder: &Folder, input: &str, flags: &[&str]) -> Vec<u8> {
     let parquet = folder.text("through.parquet");
-    rorqual(&["convert", input, "-o", &parquet]).args(flags).run().exits(0);
+    let _ = rorqual(&["convert", input, "-o", &parquet]).args(flags).run().exits(0);
     rorqual(&["convert", &parquet, "--to", "ndjson", "-o", "-"]).run().exits(0).stdout
 }
 
@@ -95,7 +95,7 @@ fn columns_are_those_of_the_whole_input() {
     let schema = rorqual(&["schema", &file]).run().exits(0);
     schema.says(&[]);
     let parquet = folder.text("late.parquet");
-    rorqual(&["convert", &file, "-o", &parquet]).run().exits(0);
+    let _ = rorqual(&["convert", &file, "-o", &parquet]).run().exits(0);
     let printed = rorqual(&["schema", &parquet]).run().exits(0).stdout;
     assert_eq!(String::from_utf8_lossy(&printed), String::from_utf8_lossy(&schema.stdout), "of the file as of its input");
     let back = rows(&rorqual(&["convert", &parquet, "--to", "ndjson", "-o", "-"]).run().exits(0).stdout);
@@ -126,7 +126,7 @@ fn what_is_bad_is_told_with_its_place_and_nothing_is_written() {
     let cases: [(&str, &str, Vec<u8>, &[&str]); 9] = [
         ("garbage.ndjson", "", format!("{good}nonsense\n").into_bytes(), &["at byte 16"]),
         ("cut.ndjson", "", format!("{good}{{\"a\":").into_bytes(), &["at byte 21"]),
-        ("cut.json", "", b"[{\"a\":1},{\"a\":2},{\"a\"".to_vec(), &["at byte 22"]),
+        ("cut.json", "", b"[{\"a\":1},{\"a\":2},{\"a\"".to_vec(), &["at byte 21"]),
         ("open.json", "", b"[{\"a\":1},{\"a\":2}".to_vec(), &["at byte 16"]),
         ("behind.json", "", b"[{\"a\":1}] x".to_vec(), &["at byte 10"]),
         ("nan.ndjson", "", format!("{good}{{\"a\":NaN}}\n").into_bytes(), &["at byte 21"]),
@@ -177,10 +177,10 @@ fn a_record_that_is_too_long_is_told_with_its_size() {
         to(&[]).exits(2).says(&[&format!("a record of {bytes} bytes"), "--record-max 1.00 MiB", "at byte 1"]);
         let skipped = to(&["--bad", "skip"]).exits(0);
         assert_eq!(rows(&skipped.stdout), [json!({"a": "1"}), json!({"a": "2"})], "{name}");
-        to(&["--rejects", &rejects]).exits(0);
+        let _ = to(&["--rejects", &rejects]).exits(0);
         let kept = std::fs::read_to_string(&rejects).expect("rejects");
         assert_eq!(kept.trim_end_matches(['\n', ',']).trim_start_matches(','), long, "{name} {separator:?}");
-        assert_eq!(rorqual(&["convert", &file, "--to", "ndjson", "-o", "-"]).run().exits(0).stdout.len(), text.len() + usize::from(separator == ","));
+        assert_eq!(rorqual(&["convert", &file, "--to", "ndjson", "-o", "-"]).run().exits(0).stdout.len(), text.len() - usize::from(separator == ","));
     }
 }
 
@@ -261,7 +261,7 @@ fn a_log_becomes_the_rows_that_its_report_counts() {
     assert_eq!(back.len(), 19_800);
     let report = rorqual(&["logs", "--json", &file]).run().exits(0).json();
     let sum: u64 = back.iter().filter_map(|row| row["bytes"].as_u64()).sum();
-    assert_eq!(json!(sum), report["totals"]["bytes"], "the report's sum of bytes");
+    assert_eq!(json!(sum), report["bytes_sent"], "the report's sum of bytes");
     assert!(text.starts_with(back[0]["client"].as_str().expect("a client")));
 }
 
@@ -300,7 +300,7 @@ fn nothing_is_half_written() {
     }
     rorqual(&["convert", &file, "-o", &file]).run().exits(2).says(&["is one of the inputs"]);
     rorqual(&["convert", &file, "-o", &folder.text("what")]).run().exits(2).says(&["--to"]);
-    rorqual(&["convert", &file, "--memory", "20MiB", "-o", &folder.text("x.parquet")]).run().exits(2).says(&["--memory", "writer of"]);
+    rorqual(&["convert", &file, "--memory", "96MiB", "-o", &folder.text("x.parquet")]).run().exits(2).says(&["--memory", "writer of"]);
     assert_eq!(folder.names(), before);
 }
 

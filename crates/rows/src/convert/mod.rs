@@ -56,7 +56,7 @@ impl Conversion<'_> {
         let before = self.scan.control.decoded_bytes();
         let misfit = AtomicBool::new(false);
         let stages = (0..self.threads).map(|_| Worker {
-            decoder: format.decoder(&self.schema, Unplaced::Keep),
+            decoder: format.decoder(&self.schema, Unplaced::Keep, self.scan.record_bytes_max),
             infer: format.infer(),
             writer: self.writer,
             misfit: &misfit,

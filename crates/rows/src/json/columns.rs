@@ -237,7 +237,7 @@ impl List {
     /// All items since the last list are one; or there is none.
     #[inline]
     pub(super) fn push(&mut self, is_list: bool) {
-        // A batch has fewer bytes than fit 31 bits (ROW_BYTES_MAX), and each item takes one or more.
+        // A batch has fewer bytes than fit 31 bits (`row_bytes_max`), and each item takes one or more.
         self.ends.push(i32::try_from(self.items).unwrap_or(i32::MAX));
         self.valid.append(is_list);
     }

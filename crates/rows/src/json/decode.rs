@@ -11,7 +11,7 @@ use super::string::{Raw, unescape};
 use super::time::Moment;
 use super::unique::{unique, unique_fields};
 use crate::decode::{Decode, Decoded, Infer, Note, Unplaced};
-use crate::limits::{BATCH_BYTES_MAX, ROW_BYTES_MAX};
+use crate::limits::{BATCH_BYTES_MAX, ROW_FACTOR};
 use crate::shape::{is_rest, is_whole};
 use arrow_array::{BooleanArray, RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
@@ -48,19 +48,19 @@ struct Table {
     scratch: String,
 }
 
-const TOO_LARGE: &str = "the record takes more than 32 MiB as columns";
-const _: () = assert!(ROW_BYTES_MAX == 32 << 20, "the message names the limit");
+const TOO_LARGE: &str = "the record takes more than 3 times --record-max as columns";
+const _: () = assert!(ROW_FACTOR == 3, "the message names the limit");
 
 impl Decoder {
-    /// Decodes records in that layout to batches of `schema`.
+    /// Decodes records in that layout to batches of `schema`. A record that takes more than `row_bytes_max` as columns is bad.
     #[must_use]
-    pub fn new(layout: &Layout, schema: &SchemaRef, unplaced: Unplaced) -> Self {
-        Self { layout: layout.clone(), between: Between::of(layout), schema: schema.clone(), table: Table::new(schema), unplaced }
+    pub fn new(layout: &Layout, schema: &SchemaRef, unplaced: Unplaced, row_bytes_max: usize) -> Self {
+        Self { layout: layout.clone(), between: Between::of(layout), schema: schema.clone(), table: Table::new(schema, row_bytes_max), unplaced }
     }
 }
 
 impl Table {
-    fn new(schema: &SchemaRef) -> Result<Self, String> {
+    fn new(schema: &SchemaRef, row_bytes_max: usize) -> Result<Self, String> {
         let fields = schema.fields();
         let mut columns = Struct::new(fields, 0)?;
         let rest_column = fields.iter().find(|field| is_rest(field)).and_then(|field| columns.hide(field.name()));
@@ -73,7 +73,7 @@ impl Table {
             dead: Vec::new(),
             bytes: 0,
             width,
-            rest: Rest::default(),
+            rest: Rest::new(row_bytes_max),
             notes: Vec::new(),
             scratch: String::new(),
         })
@@ -432,7 +432,7 @@ impl<'t> Reader<'_, 't> {
         let mut goes_on = !self.cursor.enter(b']')?;
         while goes_on {
             self.bytes += list.item_width;
-            if self.bytes > ROW_BYTES_MAX {
+            if self.bytes > self.rest.bytes_max {
                 return Err(self.cursor.flaw(TOO_LARGE).into());
             }
             let item = list.items;

@@ -8,7 +8,7 @@ use super::string::unescape;
 /// The layout of an input that starts with `head`, which is `whole` when nothing follows. `None` when it does not look like objects or
 /// arrays of JSON.
 ///
-/// * [`Layout::Lines`] when the first lines are whole documents;
+/// * [`Layout::Lines`] when the first line is a whole document, and half of the next are;
 /// * [`Layout::Array`] when it starts with an array that is not the first of many lines;
 /// * [`Layout::Rows`] when it starts with an object that does not end within the head, whose outermost array does not either;
 /// * otherwise [`Layout::Documents`]. So is an input in UTF-16, whose error says what to do.
@@ -32,8 +32,11 @@ pub fn detect(head: &[u8], whole: bool) -> Option<Layout> {
     }
 }
 
+/// Lines that are looked at.
+const LINES: usize = 20;
+
 enum Lines {
-    /// Each of the first two lines is a document, or there is only one.
+    /// The first line is a document, and so are half of the next, or there is only one.
     Documents {
         alone: bool,
     },
@@ -47,17 +50,14 @@ fn valid(head: &[u8]) -> &str {
     }
 }
 
+/// A line or two that are damaged do not make it something else.
 fn first_lines(text: &str, whole: bool) -> Lines {
-    let mut lines = text.split_inclusive('\n').filter(|line| !line.trim_ascii().is_empty());
     let complete = |line: &&str| whole || line.ends_with('\n');
-    let (first, second) = (lines.next().unwrap_or_default(), lines.next());
-    if !is_document(first) {
-        return Lines::Other;
-    }
-    match second.filter(complete) {
-        Some(second) if !is_document(second) => Lines::Other,
-        _ => Lines::Documents { alone: second.is_none() },
-    }
+    let lines: Vec<&str> = text.split_inclusive('\n').filter(|line| !line.trim_ascii().is_empty()).take(LINES).collect();
+    let (first, rest) = lines.split_first().map_or(("", &[][..]), |(first, rest)| (*first, rest));
+    let rest: Vec<&str> = rest.iter().copied().filter(complete).collect();
+    let documents = rest.iter().filter(|line| is_document(line)).count();
+    if is_document(first) && 2 * documents + 1 >= rest.len() { Lines::Documents { alone: lines.len() == 1 } } else { Lines::Other }
 }
 
 fn is_document(line: &str) -> bool {

@@ -6,7 +6,6 @@
 
 use super::cursor::compact;
 use super::path::is_plain;
-use crate::limits::ROW_BYTES_MAX;
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -29,8 +28,10 @@ pub(super) struct Path<'a> {
 }
 
 /// What of one record has no column.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Rest {
+    /// Most bytes that it may have, and the columns of the record.
+    pub(super) bytes_max: usize,
     /// `"path":value`, one behind the other.
     text: String,
     entries: Vec<Entry>,
@@ -44,6 +45,10 @@ struct Entry {
 }
 
 impl Rest {
+    pub(super) fn new(bytes_max: usize) -> Self {
+        Self { bytes_max, text: String::new(), entries: Vec::new(), path: String::new() }
+    }
+
     pub(super) fn clear(&mut self) {
         self.text.clear();
         self.entries.clear();
@@ -76,7 +81,7 @@ impl Rest {
             self.text.push_str(value);
         }
         self.entries.push(Entry { all: start..self.text.len(), path_bytes });
-        self.text.len() <= ROW_BYTES_MAX
+        self.text.len() <= self.bytes_max
     }
 
     /// The object, and whether a path came twice; its last value counts.

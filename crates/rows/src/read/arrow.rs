@@ -49,6 +49,12 @@ impl Footer {
         &self.schema
     }
 
+    /// A batch as it is stored and as it is read, and what is taken of it.
+    pub(super) fn bytes(&self) -> u64 {
+        let lengths = self.blocks.iter().map(|block| u64::try_from(block.bodyLength()).unwrap_or(0));
+        4 * lengths.max().unwrap_or(0)
+    }
+
     pub(super) fn rows(&self, chunks: &Chunks, name: &str) -> Result<u64, Error> {
         let mut rows = 0;
         for block in &self.blocks {

@@ -114,6 +114,22 @@ impl Table {
         }
     }
 
+    /// What reading these columns takes at most, as far as the footer tells: itself, and of each column a page, its dictionary and a
+    /// batch. A file may have larger pages than it should.
+    #[must_use]
+    pub fn bytes(&self, columns: Option<&[String]>) -> u64 {
+        match &self.form {
+            Form::Parquet(footer) => footer.bytes(columns),
+            Form::Arrow(footer) => footer.bytes(),
+        }
+    }
+
+    /// The size of the file.
+    #[must_use]
+    pub fn file_bytes(&self) -> u64 {
+        self.chunks.size_bytes()
+    }
+
     /// Bytes that were read so far.
     #[must_use]
     pub fn bytes_read(&self) -> u64 {

@@ -2,7 +2,7 @@
 
 use super::chunks::Chunks;
 use super::{Batches, Rows, is_below, no_column};
-use crate::limits::{BATCH_BYTES_MAX, BATCH_ROWS_MAX};
+use crate::limits::{BATCH_BYTES_MAX, BATCH_ROWS_MAX, READ_PAGE_BYTES};
 use arrow_schema::SchemaRef;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
@@ -52,6 +52,19 @@ impl Footer {
             Rows::These(rows) => builder.with_row_selection(selection(rows)),
         };
         batches(builder, name)
+    }
+
+    pub(super) fn bytes(&self, columns: Option<&[String]>) -> u64 {
+        let parquet = self.parquet();
+        let paths = paths(self.metadata.parquet_schema());
+        let wanted = |path: &str| columns.is_none_or(|columns| columns.iter().any(|wanted| is_below(path, wanted)));
+        let column = |(leaf, path): (usize, &String)| {
+            let sizes = parquet.row_groups().iter().map(|group| group.column(leaf).uncompressed_size());
+            let most = usize::try_from(sizes.max().unwrap_or(0)).unwrap_or(0);
+            if wanted(path) { most.min(2 * READ_PAGE_BYTES) } else { 0 }
+        };
+        let pages: usize = paths.iter().enumerate().map(column).sum();
+        (parquet.memory_size() + pages + 4 * BATCH_BYTES_MAX) as u64
     }
 
     /// A reader of these columns, or of all, whose batches are bounded.

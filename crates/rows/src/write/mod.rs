@@ -6,6 +6,7 @@ mod failure;
 mod parquet;
 mod text;
 
+use crate::limits::{FOOTER_BYTES_MAX_DEFAULT, GROUP_BYTES_MAX_DEFAULT};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use rorqual_pipe::Error;
@@ -46,6 +47,8 @@ pub struct Settings {
     pub index: Vec<String>,
     /// Most bytes of rows, as arrays, in a row group. Up to two groups are held, see [`Settings::bytes`].
     pub group_bytes_max: usize,
+    /// Most bytes that what is known of row groups may take until it is written as the footer (Parquet).
+    pub footer_bytes_max: usize,
 }
 
 /// Writes batches, with the help of all workers. `prepare` and `help` are called by any worker at any time; `push` is called in the
@@ -83,7 +86,13 @@ impl Settings {
     #[must_use]
     pub fn new(target: Target) -> Self {
         let codec = if target == Target::Parquet { Codec::Zstd(1) } else { Codec::None };
-        Self { target, codec, index: Vec::new(), group_bytes_max: crate::limits::GROUP_BYTES_MAX_DEFAULT }
+        Self {
+            target,
+            codec,
+            index: Vec::new(),
+            group_bytes_max: GROUP_BYTES_MAX_DEFAULT,
+            footer_bytes_max: FOOTER_BYTES_MAX_DEFAULT,
+        }
     }
 
     /// What a writer of rows of that schema holds at most while `threads` help, beside the batches that are prepared and not yet pushed.

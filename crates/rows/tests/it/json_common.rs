@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use rorqual_pipe::{Chunk, Fault, Splitter};
 use rorqual_rows::json::{Decoder, Inferrer, Layout, RecordSplitter};
-use rorqual_rows::{Bad, Decode, Decoded, Infer, Notes, Shape, Unplaced};
+use rorqual_rows::{Note, Bad, Decode, Decoded, Infer, Notes, Shape, Unplaced};
 
 /// A document, with its numbers as they are written.
 #[derive(Debug, Clone, PartialEq)]
@@ -214,7 +214,7 @@ pub(crate) fn infer(input: &[u8], layout: &Layout, block_bytes: usize) -> (Shape
 
 /// All rows of an input under a schema.
 pub(crate) fn decode(input: &[u8], layout: &Layout, schema: &Schema, unplaced: Unplaced, block_bytes: usize) -> Decoded {
-    let mut decoder = Decoder::new(layout, &schema.clone().into(), unplaced);
+    let mut decoder = Decoder::new(layout, &schema.clone().into(), unplaced, 32 << 20);
     let mut all = Decoded::default();
     for chunk in chunks(input, layout, block_bytes).0 {
         let decoded = decoder.decode(&chunk).unwrap();
@@ -246,7 +246,7 @@ pub(crate) fn column(batches: &[RecordBatch], name: &str) -> Vec<String> {
 }
 
 pub(crate) fn notes(notes: &Notes) -> Vec<(rorqual_rows::Note, u64)> {
-    notes.iter().map(|(note, met)| (note, met.times)).collect()
+    Note::ALL.into_iter().filter_map(|note| Some((note, notes.get(note)?.times))).collect()
 }
 
 /// Checks that the rows are these records.

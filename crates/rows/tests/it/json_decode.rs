@@ -131,7 +131,7 @@ fn batches_are_bounded() {
 #[test]
 fn a_schema_of_other_types_is_refused() {
     let schema = arrow_schema::Schema::new(vec![arrow_schema::Field::new("a", arrow_schema::DataType::Int32, true)]);
-    let mut decoder = rorqual_rows::json::Decoder::new(&Layout::Lines, &schema.clone().into(), Unplaced::Keep);
+    let mut decoder = rorqual_rows::json::Decoder::new(&Layout::Lines, &schema.clone().into(), Unplaced::Keep, 32 << 20);
     let error = rorqual_rows::Decode::decode(&mut decoder, &rorqual_pipe::Chunk::empty(0, 1)).unwrap_err();
     assert!(error.to_string().contains("\"a\" is of the type Int32"), "{error}");
     assert_eq!(Shape::from_schema(&schema).to_schema(false).fields().len(), 1);

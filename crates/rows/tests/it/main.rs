@@ -1,5 +1,5 @@
 //! Rows, from the outside.
-#![allow(clippy::expect_used, clippy::unwrap_used)]
+#![allow(clippy::expect_used, clippy::unwrap_used, clippy::cast_possible_wrap)]
 
 mod corpus;
 mod json_common;
@@ -7,3 +7,4 @@ mod json_decode;
 mod json_hostile;
 mod json_shape;
 mod json_split;
+mod written;

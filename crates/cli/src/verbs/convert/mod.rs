@@ -17,16 +17,16 @@ use pass::{Ended, Pass};
 use rorqual_pipe::decode::{decoder_bytes, zstd_window_log_max};
 use rorqual_pipe::limits::{self, buffer_bytes, buffers_needed};
 use rorqual_pipe::{Budget, Control, Pool};
-use rorqual_rows::convert::Extent;
+use rorqual_rows::convert::{Columns as Found, Extent};
 use rorqual_rows::limits::{PREFIX_BYTES, worker_bytes};
 use rorqual_rows::{Given, Scan, Shape};
 pub(crate) use schema::run as run_schema;
-use source::{Content, Source};
+pub(crate) use source::{Content, Source, given};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-const MEMORY_BYTES_DEFAULT: u64 = 256 << 20;
+pub(crate) const MEMORY_BYTES_DEFAULT: u64 = 256 << 20;
 
 /// Buffers beside those of the run: the rejects' one.
 const BUFFERS_BESIDE: usize = 1;
@@ -67,7 +67,7 @@ impl<'a> Convert<'a> {
         let schema = args.schema.as_deref().map(schema::read).transpose()?;
         let memory_bytes = common.memory.unwrap_or(MEMORY_BYTES_DEFAULT);
         let (threads, scan) = scan(common, &args.from, memory_bytes)?;
-        Ok(Self { args, output, given: source::given(&args.from)?, schema, progress: common.progress, memory_bytes, threads, scan })
+        Ok(Self { args, output, given: given(&args.from)?, schema, progress: common.progress, memory_bytes, threads, scan })
     }
 
     /// One pass, mostly; another for each time that some value has no column in the one before.
@@ -107,19 +107,8 @@ impl<'a> Convert<'a> {
         let mut shape = Shape::default();
         let mut complete = true;
         for source in &mut sources {
-            let columns = match &mut source.content {
-                // An error will be met again, behind the rows before it.
-                Content::Records(format, Some(stream)) => {
-                    let (columns, error) = self.scan.infer_ahead(stream, format, self.threads);
-                    complete &= error.is_none() && columns.complete;
-                    columns
-                }
-                Content::Records(format, None) => {
-                    let format = format.clone();
-                    self.scan.infer(source.input()?, &format, self.threads, Extent::Prefix).0
-                }
-                Content::Table(_) => continue,
-            };
+            let (columns, stream) = look(source, &self.scan, self.threads)?;
+            complete &= columns.complete || !stream;
             shape.merge(columns.shape);
         }
         let widen = self.args.from.conflicts == Conflicts::Widen;
@@ -132,6 +121,26 @@ impl<'a> Convert<'a> {
         let columns = schema.flattened_fields().len();
         budget.reserve(format!("writer of {columns} columns (--row-group)"), self.output.settings().bytes(schema, self.threads));
         budget
+    }
+}
+
+/// The columns that the start of an input has, and whether it is a stream. An error in it will be met again, behind the rows before it.
+fn look(source: &mut Source, scan: &Scan, threads: usize) -> Result<(Found, bool), String> {
+    Ok(match &mut source.content {
+        Content::Records(format, Some(stream)) => (scan.infer_ahead(stream, format, threads).0, true),
+        Content::Records(format, None) => {
+            let format = format.clone();
+            (scan.infer(source.input()?, &format, threads, Extent::Prefix).0, false)
+        }
+        Content::Table(_) => (Found::default(), false),
+    })
+}
+
+/// The columns that the start of an input has, with `_rest` for what comes later and has none.
+pub(crate) fn columns_of(source: &mut Source, scan: &Scan, threads: usize) -> Result<SchemaRef, String> {
+    match source.schema() {
+        Some(schema) => Ok(schema),
+        None => look(source, scan, threads).map(|(found, _)| found.shape.to_schema(!found.complete)),
     }
 }
 
@@ -183,7 +192,7 @@ fn said_schema(sources: &[Source]) -> Result<Option<SchemaRef>, String> {
 
 /// With what inputs are read, and by how many threads.
 pub(crate) fn scan(common: &Common, args: &FromArgs, memory_bytes: u64) -> Result<(usize, Scan), String> {
-    let record_bytes_max = source::record_bytes_max(args)?;
+    let record_bytes_max = source::record_bytes_max(args, memory_bytes)?;
     let threads = fitting::threads(common, |threads| budget(threads, memory_bytes, record_bytes_max)).map_err(|error| error.to_string())?;
     let pool = Pool::new(buffer_bytes(record_bytes_max), buffers_needed(threads) + BUFFERS_BESIDE);
     let control = Control::with_rate_limit(common.limit_rate);

@@ -1,7 +1,6 @@
 //! `rorqual schema`, and the files it makes.
 
-use super::source::{self, Content, Source};
-use super::{MEMORY_BYTES_DEFAULT, said_schema, scan, stored_bytes};
+use super::{Content, MEMORY_BYTES_DEFAULT, Source, given, said_schema, scan, stored_bytes};
 use crate::args::{Common, SchemaArgs};
 use crate::exit::Exit;
 use crate::progress::Progress;
@@ -35,7 +34,7 @@ fn print(common: &Common, args: &SchemaArgs) -> Result<Exit, String> {
     let memory_bytes = common.memory.unwrap_or(MEMORY_BYTES_DEFAULT);
     let (threads, scan) = scan(common, &args.from, memory_bytes)?;
     interrupt::stop_on_interrupt(&scan.control);
-    let given = source::given(&args.from)?;
+    let given = given(&args.from)?;
     let progress = Progress::start(common.progress, &scan.control, stored_bytes(&args.files));
     let mut sources = Vec::new();
     for path in &args.files {

@@ -5,7 +5,7 @@ use crate::input;
 use arrow_schema::SchemaRef;
 use rorqual_pipe::limits::BLOCK_BYTES;
 use rorqual_pipe::{Input, reason};
-use rorqual_rows::limits::PREFIX_BYTES;
+use rorqual_rows::limits::{PREFIX_BYTES, RECORD_SHARE};
 use rorqual_rows::read::{Table, is_table};
 use rorqual_rows::{Format, FormatKind, Given, Scan, json};
 use rorqual_table::format::Format as LogFormat;
@@ -99,9 +99,10 @@ pub(crate) fn given(args: &FromArgs) -> Result<Given, String> {
 }
 
 /// The longest record, which must leave room for short ones and must not be absurd.
-pub(crate) fn record_bytes_max(args: &FromArgs) -> Result<usize, String> {
-    match args.record_max {
-        RECORD_BYTES_MIN..=RECORD_BYTES_MAX => Ok(args.record_max as usize),
+pub(crate) fn record_bytes_max(args: &FromArgs, memory_bytes: u64) -> Result<usize, String> {
+    let usual = (memory_bytes / RECORD_SHARE).clamp(RECORD_BYTES_MIN, RECORD_BYTES_MAX);
+    match args.record_max.unwrap_or(usual) {
+        bytes @ RECORD_BYTES_MIN..=RECORD_BYTES_MAX => Ok(bytes as usize),
         _ => Err("--record-max must be between 256KiB and 1GiB".to_owned()),
     }
 }

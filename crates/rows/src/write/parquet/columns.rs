@@ -50,7 +50,9 @@ pub(super) fn columns(schema: &Schema) -> Vec<Column> {
 
 /// Takes a batch apart.
 pub(super) fn split(columns: &[Column], batch: &RecordBatch) -> Split {
-    let bytes = Weight::of(batch.columns()) + columns.len() * ARRAY_BYTES;
+    // Structs and lists on the way to a column are its own.
+    let ways: usize = columns.iter().map(|column| column.steps.len()).sum();
+    let bytes = Weight::of(batch.columns()) + ways * ARRAY_BYTES;
     let arrays = columns.iter().map(|column| narrow(batch.column(column.top), &column.field, &column.steps)).collect();
     Split { rows: batch.num_rows(), bytes, arrays }
 }

@@ -1,6 +1,6 @@
 //! How the values of a column are encoded.
 
-use crate::limits::{DICTIONARY_BYTES_MAX, GROUP_ROWS_MAX, PAGE_BYTES_MAX, PAGE_ROWS_MAX};
+use crate::limits::{BOUND_BYTES_MAX, DICTIONARY_BYTES_MAX, GROUP_ROWS_MAX, PAGE_BYTES_MAX, PAGE_ROWS_MAX};
 use crate::write::{Codec, Settings};
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, downcast_primitive_array};
@@ -67,7 +67,9 @@ impl Encodings {
             .set_dictionary_enabled(style == Style::Dictionary)
             .set_dictionary_page_size_limit(DICTIONARY_BYTES_MAX)
             .set_data_page_size_limit(PAGE_BYTES_MAX)
-            .set_data_page_row_count_limit(PAGE_ROWS_MAX);
+            .set_data_page_row_count_limit(PAGE_ROWS_MAX)
+            .set_statistics_truncate_length(Some(BOUND_BYTES_MAX))
+            .set_column_index_truncate_length(Some(BOUND_BYTES_MAX));
         let builder = match style {
             Style::Differences => builder.set_encoding(Encoding::DELTA_BINARY_PACKED),
             Style::Lengths => builder.set_encoding(Encoding::DELTA_LENGTH_BYTE_ARRAY),

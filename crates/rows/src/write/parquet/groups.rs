@@ -2,8 +2,8 @@
 
 use super::columns::{Column, Split, columns, split};
 use super::encoding::Encodings;
-use super::weight::{ARRAY_BYTES, Weight};
-use crate::limits::{BATCH_BYTES_MAX, COLUMN_BYTES, ENCODER_BYTES, FOOTER_BYTES_MAX, GROUP_ROWS_MAX};
+use super::weight::Weight;
+use crate::limits::{BATCH_BYTES_MAX, COLUMN_BYTES, ENCODER_BYTES, GROUP_ROWS_MAX};
 use crate::write::failure::Failure;
 use crate::write::{Settings, Written};
 use arrow_array::{Array, ArrayRef, RecordBatch};
@@ -13,11 +13,12 @@ use parquet::arrow::arrow_writer::ArrowColumnChunk;
 use parquet::arrow::{ArrowSchemaConverter, add_encoded_arrow_schema_to_metadata};
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
-use rorqual_pipe::{Error, Kind};
+use rorqual_pipe::{Error, Kind, format_size};
 use std::io::Write;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// So many arrays of a column that are small become one: an array of a few values takes more than they do.
+/// So many arrays of a column that are small become one, or fewer when they take much of a group: an array of a few values takes more
+/// than they do.
 const SMALL_ARRAYS: usize = 32;
 
 /// Arrays below this mean size are small.
@@ -27,7 +28,7 @@ const SMALL_BYTES: usize = 4 << 10;
 pub(in crate::write) fn bytes(settings: &Settings, schema: &SchemaRef, threads: usize) -> u64 {
     let columns = columns(schema).len();
     let groups = 2 * (settings.group_bytes_max + BATCH_BYTES_MAX);
-    (groups + columns * COLUMN_BYTES + threads * ENCODER_BYTES + FOOTER_BYTES_MAX) as u64
+    (groups + columns * COLUMN_BYTES + threads * ENCODER_BYTES + settings.footer_bytes_max) as u64
 }
 
 /// Writes row groups.
@@ -46,6 +47,7 @@ struct File {
     writer: SerializedFileWriter<Box<dyn Write + Send>>,
     written: Written,
     footer_bytes: usize,
+    footer_bytes_max: usize,
 }
 
 #[derive(Default)]
@@ -93,7 +95,12 @@ impl Groups {
             encodings: Encodings::new(settings),
             state: Mutex::default(),
             written: Condvar::new(),
-            file: Mutex::new(File { writer, written: Written::default(), footer_bytes: 0 }),
+            file: Mutex::new(File {
+                writer,
+                written: Written::default(),
+                footer_bytes: 0,
+                footer_bytes_max: settings.footer_bytes_max,
+            }),
             columns,
         })
     }
@@ -105,7 +112,7 @@ impl Groups {
     pub(in crate::write) fn push(&self, split: Split) -> Result<(), Error> {
         let full = {
             let open = &mut self.state().open;
-            open.add(split).map_err(|error| Failure::from(error).error(&self.name))?;
+            open.add(split, self.group_bytes_max).map_err(|error| Failure::from(error).error(&self.name))?;
             open.bytes >= self.group_bytes_max || open.rows >= GROUP_ROWS_MAX
         };
         if full { self.seal() } else { Ok(()) }
@@ -202,7 +209,8 @@ impl Drop for FailOnDrop<'_> {
 }
 
 impl Open {
-    fn add(&mut self, split: Split) -> Result<(), arrow_schema::ArrowError> {
+    /// Adds rows to a group of at most `bytes_max`.
+    fn add(&mut self, split: Split, bytes_max: usize) -> Result<(), arrow_schema::ArrowError> {
         if split.rows == 0 {
             return Ok(());
         }
@@ -216,7 +224,8 @@ impl Open {
             (self.small, self.small_bytes) = (0, 0);
         }
         self.arrays.iter_mut().zip(split.arrays).for_each(|(arrays, array)| arrays.push(array));
-        if self.small == SMALL_ARRAYS { self.join_small() } else { Ok(()) }
+        let many = self.small == SMALL_ARRAYS || (self.small > 1 && self.small_bytes > bytes_max / 4);
+        if many { self.join_small() } else { Ok(()) }
     }
 
     fn join_small(&mut self) -> Result<(), arrow_schema::ArrowError> {
@@ -224,11 +233,12 @@ impl Open {
         for arrays in &mut self.arrays {
             let small = arrays.split_off(arrays.len() - self.small);
             let joined = concat(&small.iter().map(AsRef::as_ref).collect::<Vec<&dyn Array>>())?;
-            joined_bytes += Weight::of([&joined]) + ARRAY_BYTES;
+            joined_bytes += Weight::of([&joined]);
             arrays.push(joined);
         }
         self.bytes = self.bytes - self.small_bytes + joined_bytes;
-        (self.small, self.small_bytes) = (0, 0);
+        let small = joined_bytes < SMALL_BYTES * self.arrays.len();
+        (self.small, self.small_bytes) = if small { (1, joined_bytes) } else { (0, 0) };
         Ok(())
     }
 
@@ -250,13 +260,13 @@ impl File {
         }
         self.written.rows += u64::try_from(group.close()?.num_rows()).unwrap_or(0);
         self.written.groups += 1;
-        if self.footer_bytes <= FOOTER_BYTES_MAX {
+        if self.footer_bytes <= self.footer_bytes_max {
             return Ok(());
         }
+        let (most, groups) = (format_size(self.footer_bytes_max as u64), self.written.groups);
         Err(Failure::limit(format!(
-            "the file's footer would take more than {FOOTER_BYTES_MAX} bytes of memory after {} row groups: \
-             larger groups (--memory), fewer columns or several files help",
-            self.written.groups
+            "the footer, which is written last, would take more than {most} after {groups} row groups: \
+             more --memory helps, or fewer columns, or several files"
         )))
     }
 }
@@ -264,7 +274,7 @@ impl File {
 /// What the footer holds of a column chunk until the file ends.
 fn footer_bytes(chunk: &ArrowColumnChunk) -> usize {
     const CHUNK_BYTES: usize = 1 << 10;
-    const PAGE_BYTES: usize = 256;
+    const PAGE_BYTES: usize = 128;
     let pages = chunk.close().offset_index.as_ref().map_or(0, |index| index.page_locations.len());
     CHUNK_BYTES + pages * PAGE_BYTES
 }

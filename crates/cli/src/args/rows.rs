@@ -1,0 +1,102 @@
+//! What the verbs take that print rows.
+
+use super::FromArgs;
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+
+const GET_EXAMPLES: &str = "\
+Examples:
+  rorqual get events.parquet id=40000012345
+  rorqual get events.parquet actor.login=octocat --columns id,repo.name
+  rorqual get log.parquet time=2025-01-01T00:00:00Z --to csv";
+
+const HEAD_EXAMPLES: &str = "\
+Examples:
+  rorqual head events.parquet             the first ten rows
+  rorqual head dump.json.zst              of any format that `convert` reads
+  rorqual head -n 3 events.arrow | jq .   three as JSON, one a line";
+
+const SAMPLE_EXAMPLES: &str = "\
+Examples:
+  rorqual sample events.parquet                     ten rows, others each time
+  rorqual sample -n 1000 --seed 7 events.parquet    a thousand, the same ones each time";
+
+/// Print the rows where a column has a value
+///
+/// Of a Parquet file only what can have the value is read: statistics, Bloom filters (`convert --index COLUMN`) and the page index tell.
+/// A number, a text, true or false, or an instant as RFC 3339 has it is compared as the column's type says. Exit code 0: a row was
+/// found; 1: none; 2: something went wrong.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = GET_EXAMPLES)]
+pub(crate) struct GetArgs {
+    #[command(flatten)]
+    pub(crate) shown: ShownArgs,
+    /// A Parquet or Arrow file
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// The column, by its path, and the value
+    #[arg(value_name = "COLUMN=VALUE")]
+    pub(crate) condition: String,
+}
+
+/// Print the first rows of a file: JSON, CSV, an access log, Parquet or Arrow
+#[derive(Debug, Clone, Args)]
+#[command(after_help = HEAD_EXAMPLES)]
+pub(crate) struct HeadArgs {
+    #[command(flatten)]
+    pub(crate) shown: ShownArgs,
+    /// How many
+    #[arg(short = 'n', long = "rows", value_name = "N", default_value_t = 10)]
+    pub(crate) rows: u64,
+    #[command(flatten)]
+    pub(crate) from: FromArgs,
+    /// The file; `-` is standard input
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+}
+
+/// Print rows chosen at random: of JSON, CSV, an access log, Parquet or Arrow
+///
+/// Each set of N rows is as likely as any other. They are printed in their order in the file.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = SAMPLE_EXAMPLES)]
+pub(crate) struct SampleArgs {
+    #[command(flatten)]
+    pub(crate) shown: ShownArgs,
+    /// How many; at most 1000000
+    #[arg(short = 'n', long = "rows", value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(..=1_000_000))]
+    pub(crate) rows: u64,
+    /// The same number chooses the same rows
+    #[arg(long, value_name = "S")]
+    pub(crate) seed: Option<u64>,
+    #[command(flatten)]
+    pub(crate) from: FromArgs,
+    /// The file; `-` is standard input
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+}
+
+/// Which columns, and how they are shown.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ShownArgs {
+    /// These columns only, by their paths
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    pub(crate) columns: Option<Vec<String>>,
+    /// How rows are printed [default: table on a terminal, ndjson elsewhere]
+    #[arg(long, value_name = "FORM", conflicts_with = "json")]
+    pub(crate) to: Option<Form>,
+    /// Print JSON: an object a line, as --to ndjson
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// How rows are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Form {
+    /// A JSON object a line
+    Ndjson,
+    /// Comma-separated, with a header
+    Csv,
+    /// A table as wide as the terminal
+    Table,
+}

@@ -1,0 +1,70 @@
+//! Rows as the verbs get and print them.
+
+mod printer;
+pub(crate) mod records;
+mod table;
+
+use crate::args::{Common, ShownArgs};
+use crate::exit::Exit;
+use crate::message;
+pub(crate) use printer::Printer;
+use rorqual_pipe::limits::PROGRAM_BYTES;
+use rorqual_pipe::{Budget, Error, stats};
+use rorqual_rows::read::{Batches, Table};
+use serde_json::json;
+use std::io;
+use std::time::Instant;
+
+const MEMORY_BYTES_DEFAULT: u64 = 256 << 20;
+
+/// Prints what `choose` reads of a table, and says how many rows it was.
+pub(crate) fn print(
+    common: &Common,
+    args: &ShownArgs,
+    table: &Table,
+    choose: impl FnOnce(Option<&[String]>) -> Result<Batches, Error>,
+) -> Result<u64, Exit> {
+    let start = Instant::now();
+    let columns = args.columns.as_deref();
+    let memory_bytes = common.memory.unwrap_or(MEMORY_BYTES_DEFAULT);
+    fits(table, columns, memory_bytes)?;
+    let batches = choose(columns).map_err(|error| message::error(&error))?;
+    let mut printer = Printer::new(args);
+    let mut rows = 0;
+    for batch in batches {
+        let batch = batch.map_err(|error| message::error(&error))?;
+        rows += batch.num_rows() as u64;
+        printer.batch(&batch).map_err(|error| message::print_error(&error))?;
+    }
+    printer.finish().map_err(|error| message::print_error(&error))?;
+    if common.stats {
+        print_stats(start, memory_bytes, rows, table);
+    }
+    Ok(rows)
+}
+
+/// Refuses a file whose pages and footer, as far as it tells, do not fit the memory.
+fn fits(table: &Table, columns: Option<&[String]>, memory_bytes: u64) -> Result<(), Exit> {
+    let mut budget = Budget::new(memory_bytes);
+    budget.reserve("the program", PROGRAM_BYTES);
+    budget.reserve("the file's footer, and a page of each column", table.bytes(columns));
+    budget.advise("fewer --columns");
+    budget.check().map_err(|error| message::error(&error))
+}
+
+fn print_stats(start: Instant, memory_max_bytes: u64, rows: u64, table: &Table) {
+    let object = json!({
+        "stored_bytes": table.bytes_read(),
+        "file_bytes": table.file_bytes(),
+        "rows": rows,
+        "seconds": start.elapsed().as_secs_f64(),
+        "memory_max_bytes": memory_max_bytes,
+        "peak_bytes": stats::peak_bytes(),
+    });
+    eprintln!("{object}");
+}
+
+/// An error of rows that have no text.
+fn unprintable(error: impl std::fmt::Display) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, error.to_string())
+}

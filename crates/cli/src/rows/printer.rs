@@ -1,0 +1,48 @@
+//! Rows on stdout.
+
+use super::table::Rows;
+use super::unprintable;
+use crate::args::{Form, ShownArgs};
+use arrow_array::RecordBatch;
+use rorqual_rows::render::{Csv, Json};
+use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
+
+/// Prints batches.
+pub(crate) struct Printer {
+    form: Form,
+    out: BufWriter<Stdout>,
+    /// What waits for its table to be full.
+    rows: Option<Rows>,
+    header: bool,
+}
+
+impl Printer {
+    pub(crate) fn new(args: &ShownArgs) -> Self {
+        let stdout = io::stdout();
+        let usual = if stdout.is_terminal() { Form::Table } else { Form::Ndjson };
+        let form = if args.json { Form::Ndjson } else { args.to.unwrap_or(usual) };
+        Self { form, out: BufWriter::new(stdout), rows: None, header: false }
+    }
+
+    pub(crate) fn batch(&mut self, batch: &RecordBatch) -> io::Result<()> {
+        let mut text = Vec::new();
+        match self.form {
+            Form::Ndjson => Json::new(batch).map_err(unprintable)?.lines(&mut text),
+            Form::Csv => {
+                if !std::mem::replace(&mut self.header, true) {
+                    text = Csv::header(batch.schema_ref());
+                }
+                Csv::new(batch).map_err(unprintable)?.lines(&mut text);
+            }
+            Form::Table => return self.rows.get_or_insert_with(|| Rows::new(batch.schema_ref())).add(batch, &mut self.out),
+        }
+        self.out.write_all(&text)
+    }
+
+    pub(crate) fn finish(mut self) -> io::Result<()> {
+        if let Some(rows) = &mut self.rows {
+            rows.print(&mut self.out)?;
+        }
+        self.out.flush()
+    }
+}

@@ -1,0 +1,182 @@
+//! Rows that are decoded: JSON, CSV, access logs.
+
+use super::{Printer, unprintable};
+use crate::args::{Common, FromArgs, ShownArgs};
+use crate::exit::Exit;
+use crate::verbs::convert::{Content, MEMORY_BYTES_DEFAULT, Source, columns_of, given, scan};
+use crate::{interrupt, message};
+use arrow_array::RecordBatch;
+use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
+use rorqual_pipe::{Chunk, Error, Kind, Stage};
+use rorqual_rows::read::Table;
+use rorqual_rows::{Decode, Decoded, Scan, Unplaced};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// A file that rows are taken of.
+pub(crate) enum Opened {
+    /// A file of columns.
+    Table(Table),
+    /// Records.
+    Records(Box<Records>),
+}
+
+/// An input of records, and the columns that its start has.
+pub(crate) struct Records {
+    scan: Scan,
+    threads: usize,
+    memory_bytes: u64,
+    source: Source,
+    schema: SchemaRef,
+    unplaced: Unplaced,
+    start: Instant,
+}
+
+/// Opens a file of any format.
+pub(crate) fn open(common: &Common, from: &FromArgs, shown: &ShownArgs, path: &Path) -> Result<Opened, String> {
+    let start = Instant::now();
+    let memory_bytes = common.memory.unwrap_or(MEMORY_BYTES_DEFAULT);
+    let (threads, scan) = scan(common, from, memory_bytes)?;
+    let mut source = Source::open(path, &given(from)?, &scan)?;
+    if let Content::Table(table) = source.content {
+        return Ok(Opened::Table(table));
+    }
+    interrupt::stop_on_interrupt(&scan.control);
+    let schema = columns_of(&mut source, &scan, threads)?;
+    let (schema, unplaced) = match &shown.columns {
+        Some(columns) => (chosen(&schema, columns, path)?, Unplaced::Ignore),
+        None => (schema, Unplaced::Keep),
+    };
+    Ok(Opened::Records(Box::new(Records { scan, threads, memory_bytes, source, schema, unplaced, start })))
+}
+
+/// The columns that are named, by their paths.
+fn chosen(schema: &Schema, columns: &[String], path: &Path) -> Result<SchemaRef, String> {
+    for column in columns {
+        if below(schema.fields(), "", std::slice::from_ref(column)).is_empty() {
+            let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+            return Err(format!("{}: there is no column '{column}'; there is: {}", path.display(), names.join(", ")));
+        }
+    }
+    Ok(Arc::new(Schema::new(below(schema.fields(), "", columns))))
+}
+
+/// Of the fields under `path`, those that are named, and those that have such below them.
+fn below(fields: &Fields, path: &str, columns: &[String]) -> Fields {
+    let kept = |field: &Arc<Field>| {
+        let own = format!("{path}{}", field.name());
+        if columns.contains(&own) {
+            return Some(Arc::clone(field));
+        }
+        let DataType::Struct(inner) = field.data_type() else { return None };
+        let inner = below(inner, &format!("{own}."), columns);
+        (!inner.is_empty()).then(|| Arc::new(Field::clone(field).with_data_type(DataType::Struct(inner))))
+    };
+    fields.iter().filter_map(kept).collect()
+}
+
+impl Records {
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        self.memory_bytes
+    }
+
+    /// Hands batches on until `take` has enough, which it says by `false`. Bad records are left out, and that is said.
+    pub(crate) fn each(&mut self, mut take: impl FnMut(RecordBatch) -> Result<bool, Error> + Send) -> Result<Exit, String> {
+        let input = self.source.input()?;
+        let Content::Records(format, _) = &self.source.content else { return Ok(Exit::Done) };
+        let decoder = || Decoder(format.decoder(&self.schema, self.unplaced, self.scan.record_bytes_max));
+        let stages = (0..self.threads).map(|_| decoder()).collect();
+        let (mut bad, mut long) = (0, false);
+        let error = self.scan.run(input, format, stages, |(decoded, ends_long): (Decoded, bool)| {
+            bad += decoded.bad.len() as u64 + u64::from(ends_long);
+            long |= ends_long;
+            for batch in decoded.batches {
+                if !take(batch)? {
+                    return Err(Error::new(Kind::Stopped, "", "enough was seen"));
+                }
+            }
+            Ok(())
+        });
+        if bad > 0 {
+            let hint = if long { " (--record-max is the longest)" } else { "" };
+            message::note(&format!("{bad} bad records were left out{hint}"));
+        }
+        match error {
+            Some(error) if error.kind() != Kind::Stopped => Ok(message::error(&error)),
+            _ => Ok(interrupt::exit_of(&self.scan.control, Exit::Done)),
+        }
+    }
+
+    /// The closing line of `--stats`.
+    pub(crate) fn say_stats(&self, common: &Common) {
+        if common.stats {
+            crate::stats::print(self.start, self.memory_bytes, self.threads, &self.scan.control, &self.scan.pool);
+        }
+    }
+}
+
+/// Decodes, and says whether an over-long record starts.
+struct Decoder(Box<dyn Decode>);
+
+impl Stage for Decoder {
+    type Output = (Decoded, bool);
+
+    fn chunk(&mut self, chunk: &Chunk) -> Result<Self::Output, Error> {
+        Ok((self.0.decode(chunk)?, chunk.long_start().is_some()))
+    }
+}
+
+/// Prints the first rows.
+pub(crate) fn print_head(common: &Common, shown: &ShownArgs, records: &mut Records, rows: u64) -> Result<Exit, String> {
+    let mut printer = Printer::new(shown);
+    let mut left = rows;
+    let exit = records.each(|batch| {
+        let batch = batch.slice(0, batch.num_rows().min(usize::try_from(left).unwrap_or(usize::MAX)));
+        left -= batch.num_rows() as u64;
+        printer.batch(&batch).map_err(|error| Error::io("standard output", "cannot write", error))?;
+        Ok(left > 0)
+    })?;
+    finish(printer, exit, common, records)
+}
+
+/// Prints batches that were chosen.
+pub(crate) fn print_batches(
+    common: &Common,
+    shown: &ShownArgs,
+    records: &Records,
+    batches: &[RecordBatch],
+    exit: Exit,
+) -> Result<Exit, String> {
+    let mut printer = Printer::new(shown);
+    for batch in batches {
+        if let Err(error) = printer.batch(batch) {
+            return Ok(message::print_error(&error));
+        }
+    }
+    finish(printer, exit, common, records)
+}
+
+fn finish(printer: Printer, exit: Exit, common: &Common, records: &Records) -> Result<Exit, String> {
+    let printed = printer.finish();
+    records.say_stats(common);
+    Ok(printed.map_or_else(|error| message::print_error(&error), |()| exit))
+}
+
+/// Refuses rows that together take more than their share of the memory.
+pub(crate) fn too_much(bytes: usize, memory_bytes: u64) -> Result<(), Error> {
+    if bytes as u64 <= memory_bytes / SAMPLE_SHARE {
+        return Ok(());
+    }
+    let message = format!("the rows chosen take more than an {SAMPLE_SHARE}th of --memory; fewer rows (-n), fewer --columns");
+    Err(Error::new(Kind::Limit, "-n", message))
+}
+
+/// Chosen rows may take this share of the memory.
+const SAMPLE_SHARE: u64 = 16;
+
+/// A row of a batch, with its memory its own.
+pub(crate) fn row_of(batch: &RecordBatch, row: usize) -> Result<RecordBatch, Error> {
+    let index = arrow_array::UInt32Array::from(vec![row as u32]);
+    arrow_select::take::take_record_batch(batch, &index).map_err(|error| Error::io("rows", "cannot keep", unprintable(error)))
+}

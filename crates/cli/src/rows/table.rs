@@ -1,0 +1,158 @@
+//! Rows as a table that is as wide as the terminal.
+
+use super::unprintable;
+use crate::message::escaped;
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use rorqual_rows::render::Csv;
+use std::io::{self, Write};
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// Rows of one table; behind them comes the next, with widths of its own.
+const ROWS_MAX: usize = 200;
+
+/// A cell keeps so many bytes of its value: more than a terminal is wide.
+const CELL_BYTES_MAX: usize = 512;
+
+/// No column is made narrower.
+const WIDTH_MIN: usize = 6;
+
+/// How wide a table is where there is no terminal.
+const WIDTH_DEFAULT: usize = 120;
+
+/// Between columns.
+const GAP: &str = "  ";
+
+/// Rows that wait for being printed.
+pub(super) struct Rows {
+    /// The names of the columns, and then rows.
+    lines: Vec<Vec<String>>,
+}
+
+impl Rows {
+    pub(super) fn new(schema: &SchemaRef) -> Self {
+        Self { lines: vec![schema.fields().iter().map(|field| shown(field.name().as_bytes())).collect()] }
+    }
+
+    /// Adds rows; what fills a table is printed.
+    pub(super) fn add(&mut self, batch: &RecordBatch, out: &mut impl Write) -> io::Result<()> {
+        let csv = Csv::new(batch).map_err(unprintable)?;
+        let mut text = Vec::new();
+        for row in 0..batch.num_rows() {
+            let cell = |column| {
+                text.clear();
+                csv.push_bare(column, row, &mut text);
+                shown(&text)
+            };
+            self.lines.push((0..batch.num_columns()).map(cell).collect());
+            if self.lines.len() > ROWS_MAX {
+                self.print(out)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Prints what waits.
+    pub(super) fn print(&mut self, out: &mut impl Write) -> io::Result<()> {
+        if self.lines.len() == 1 {
+            return Ok(());
+        }
+        let room = terminal_size::terminal_size().map_or(WIDTH_DEFAULT, |(width, _)| usize::from(width.0));
+        let widths = widths(&self.lines, room);
+        for line in &self.lines {
+            print_line(line, &widths, out)?;
+        }
+        let hidden = self.lines[0].len() - widths.len();
+        if hidden > 0 {
+            writeln!(out, "… and {hidden} more columns: --columns chooses, --to ndjson has all")?;
+        }
+        self.lines.truncate(1);
+        Ok(())
+    }
+}
+
+/// A value on one line, safe for a terminal, and not too long.
+fn shown(value: &[u8]) -> String {
+    let value = &value[..value.len().min(CELL_BYTES_MAX)];
+    let text = String::from_utf8_lossy(value);
+    escaped(text.trim_end_matches('\u{fffd}')).replace('\n', "\\n")
+}
+
+/// The widths of the columns that have room: what they need, and where that is too much the widest ones give way.
+fn widths(lines: &[Vec<String>], room: usize) -> Vec<usize> {
+    let mut widths = vec![0; lines.first().map_or(0, Vec::len)];
+    for line in lines {
+        widths.iter_mut().zip(line).for_each(|(width, cell)| *width = cell.width().max(*width));
+    }
+    let whole = |widths: &[usize]| widths.iter().sum::<usize>() + GAP.len() * widths.len().saturating_sub(1);
+    let least: Vec<usize> = widths.iter().map(|width| (*width).min(WIDTH_MIN)).collect();
+    let fitting = (1..=widths.len()).rev().find(|columns| whole(&least[..*columns]) <= room).unwrap_or(1);
+    widths.truncate(fitting);
+    while whole(&widths) > room {
+        let Some(widest) = widths.iter_mut().max().filter(|width| **width > 1) else { break };
+        *widest -= 1;
+    }
+    widths
+}
+
+fn print_line(line: &[String], widths: &[usize], out: &mut impl Write) -> io::Result<()> {
+    let mut printed = String::new();
+    for (cell, width) in line.iter().zip(widths) {
+        let cell = cut(cell, *width);
+        let padding = width - cell.width().min(*width);
+        printed.push_str(&cell);
+        printed.extend(std::iter::repeat_n(' ', padding));
+        printed.push_str(GAP);
+    }
+    writeln!(out, "{}", printed.trim_end())
+}
+
+/// A text that is at most so wide; an ellipsis says that there is more.
+fn cut(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.to_owned();
+    }
+    let mut kept = String::new();
+    let mut room = width.saturating_sub(1);
+    for character in text.chars() {
+        let wide = character.width().unwrap_or(0);
+        if wide > room {
+            break;
+        }
+        room -= wide;
+        kept.push(character);
+    }
+    kept.push('…');
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(cells: &[&str]) -> Vec<String> {
+        cells.iter().map(|cell| (*cell).to_owned()).collect()
+    }
+
+    #[test]
+    fn the_widest_gives_way() {
+        let lines = [line(&["id", "text"]), line(&["1234567", &"x".repeat(100)])];
+        assert_eq!(widths(&lines, 200), [7, 100]);
+        assert_eq!(widths(&lines, 40), [7, 31]);
+    }
+
+    #[test]
+    fn columns_without_room_are_left_out() {
+        let lines = [line(&["aaaaaaaa"; 10])];
+        assert_eq!(widths(&lines, 30).len(), 4);
+        assert_eq!(widths(&lines, 3).len(), 1);
+    }
+
+    #[test]
+    fn cuts_by_what_is_seen() {
+        assert_eq!(cut("日本語", 6), "日本語");
+        assert_eq!(cut("日本語", 5), "日本…");
+        assert_eq!(cut("日本語", 4), "日…");
+        assert_eq!(shown(b"a\x1b[2J\nb"), "a\\u{1b}[2J\\nb");
+    }
+}

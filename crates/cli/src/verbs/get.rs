@@ -1,0 +1,33 @@
+//! `rorqual get`
+
+use crate::args::{Common, GetArgs};
+use crate::exit::Exit;
+use crate::{message, rows};
+use rorqual_pipe::Error;
+use rorqual_rows::read::Table;
+use std::fs::File;
+use std::path::Path;
+
+pub(crate) fn run(common: &Common, args: &GetArgs) -> Exit {
+    let Some((column, value)) = args.condition.split_once('=') else {
+        return message::error(&format!("'{}' is no COLUMN=VALUE", args.condition));
+    };
+    let table = match open(&args.file) {
+        Ok(table) => table,
+        Err(exit) => return exit,
+    };
+    let printed = rows::print(common, &args.shown, &table, |columns| table.find(column, value, columns));
+    printed.map_or_else(|exit| exit, |rows| if rows > 0 { Exit::Done } else { Exit::Not })
+}
+
+/// Opens a file of columns, or says why not.
+fn open(path: &Path) -> Result<Table, Exit> {
+    let name = path.display().to_string();
+    if name == "-" {
+        return Err(message::error(&"-: rows are read from a file of columns at any place, which standard input has not"));
+    }
+    let file = File::open(path).map_err(|error| message::error(&Error::io(name.clone(), "cannot open", error)))?;
+    let table = Table::open(file, &name).map_err(|error| message::error(&error))?;
+    let other = || message::error(&format!("{name}: neither a Parquet nor an Arrow file; `rorqual convert` makes one, `rorqual query` searches any"));
+    table.ok_or_else(other)
+}

@@ -1,0 +1,45 @@
+//! `rorqual head`
+
+use crate::common::{Folder, MIB, rorqual};
+use crate::tables;
+use rorqual_rows::write::Target;
+
+#[test]
+fn the_first_rows_of_either_format() {
+    let folder = Folder::new();
+    for (name, target) in [("t.parquet", Target::Parquet), ("t.arrow", Target::Arrow)] {
+        let path = folder.at(name);
+        tables::write(&path, target, 300_000);
+        let path = path.to_string_lossy();
+        let ran = rorqual(&["head", &path, "--columns", "id"]).run().exits(0);
+        assert_eq!(ran.text(), (0..10).map(|id| format!("{{\"id\":{id}}}\n")).collect::<String>());
+        let ran = rorqual(&["head", "-n", "100000", &path, "--columns", "id", "--to", "csv"]).run().exits(0);
+        assert_eq!(ran.text().lines().count(), 100_001);
+        ran.within(96 * MIB);
+        assert_eq!(rorqual(&["head", "-n", "0", &path]).run().exits(0).text(), "");
+    }
+}
+
+#[test]
+fn a_table_has_nothing_that_steers_the_terminal() {
+    let folder = Folder::new();
+    let path = folder.at("t.parquet");
+    tables::write(&path, Target::Parquet, 10);
+    let ran = rorqual(&["head", "-n", "2", &path.to_string_lossy(), "--to", "table"]).run().exits(0);
+    let expected = "\
+id  text            actor              random
+0   text\\u{1b} of 0  {\"login\":\"user0\"}  0
+1   text\\u{1b} of 1  {\"login\":\"user1\"}  647031
+";
+    assert_eq!(ran.text(), expected);
+}
+
+#[test]
+fn a_reader_that_has_enough_is_no_failure() {
+    let folder = Folder::new();
+    let path = folder.at("t.parquet");
+    tables::write(&path, Target::Parquet, 200_000);
+    let script = format!("'{}' head -n 200000 '{}' | head -n 1", crate::common::PROGRAM, path.display());
+    let ran = rorqual_testkit::process::Run::new("bash").args(["-o", "pipefail", "-c", &script]).run().exits(0);
+    assert!(ran.stderr.is_empty(), "{}", ran.stderr);
+}
