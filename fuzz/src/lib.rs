@@ -340,20 +340,20 @@ fn count_sound(data: &[u8]) -> (usize, usize) {
     (sound.len(), bad.len())
 }
 
-/// The ends of all records, and how the input ends.
-fn split(data: &[u8], layout: &Layout, block_bytes: usize) -> (Option<usize>, Option<usize>, Result<(), Fault>) {
+/// Where the records start and end, and how the input ends.
+fn split(data: &[u8], layout: &Layout, block_bytes: usize) -> (Option<usize>, usize, Result<(), Fault>) {
     let mut splitter = RecordSplitter::new(layout);
-    let (mut first, mut last, mut start) = (None, None, 0);
+    let (mut first, mut end, mut start) = (None, 0, 0);
     for block in data.chunks(block_bytes) {
         match splitter.split(block) {
             Ok(split) if !split.records.is_empty() => {
-                first = first.or(split.first_end.map(|end| start + end));
-                last = split.last_end.map(|end| start + end).or(last);
+                first = first.or(Some(start + split.records.start));
+                end = start + split.records.end;
             }
             Ok(_) => {}
-            Err(fault) => return (first, last, Err(fault)),
+            Err(fault) => return (first, end, Err(fault)),
         }
         start += block.len();
     }
-    (first, last, splitter.finish())
+    (first, end, splitter.finish())
 }

@@ -3,7 +3,7 @@
 
 #[path = "../../../../fuzz/src/lib.rs"]
 #[allow(unreachable_pub, dead_code)]
-mod targets;
+pub(crate) mod targets;
 
 use std::fs;
 use std::path::Path;

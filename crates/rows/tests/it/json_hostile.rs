@@ -1,8 +1,32 @@
 //! What people and machines do to JSON.
 
-use crate::json_common::{chunks, column, convert, decode, infer};
+use crate::corpus::targets;
+use crate::json_common::{chunks, column, convert, decode, infer, layouts, records, render};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::{Index, select};
 use rorqual_rows::json::{Decoder, Layout};
 use rorqual_rows::{Decode, Unplaced, limits, parse_schema};
+
+proptest! {
+    #[test]
+    fn records_are_rows_or_bad_as_serde_json_says(
+        records in records(),
+        layout in 0_usize..4,
+        cuts in any::<u8>(),
+        damage in vec((any::<Index>(), select(&b"{}[]\",:\\u0d8 \n\xFF\xC3\xED\x01-.eE1tnN"[..])), 0..4),
+    ) {
+        let mut input = render(&records, &layouts()[layout], "").into_bytes();
+        for (place, byte) in damage {
+            if !input.is_empty() {
+                let place = place.index(input.len());
+                input[place] = byte;
+            }
+        }
+        input.insert(0, cuts);
+        targets::json(&input);
+    }
+}
 
 /// Bad records among good ones: where each starts, its length, where its fault is, and why.
 fn bad(input: &[u8], layout: &Layout) -> Vec<(u64, u64, u64, &'static str)> {
