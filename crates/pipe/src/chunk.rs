@@ -119,6 +119,12 @@ impl Chunk {
         }
     }
 
+    /// The same chunk without what is in `bytes` from `end` on.
+    #[must_use]
+    pub fn until(&self, end: usize) -> Self {
+        Self { bytes: self.bytes.slice(..end), long_start: None, unfinished: false, ..self.clone() }
+    }
+
     /// Its last line or record is one that nothing ended but the end of the input.
     #[must_use]
     pub fn is_unfinished(&self) -> bool {

@@ -61,6 +61,15 @@ impl Error {
         self
     }
 
+    /// The same error about the input `name`, where who made it did not know.
+    #[must_use]
+    pub fn of_input(mut self, name: &str) -> Self {
+        if self.name.is_empty() {
+            name.clone_into(&mut self.name);
+        }
+        self
+    }
+
     /// What kind of error it is.
     #[must_use]
     pub fn kind(&self) -> Kind {

@@ -12,7 +12,7 @@ pub trait Decode: Send {
     /// is there is the caller's.
     ///
     /// # Errors
-    /// Only for what ends the run. A record that is no row is in [`Decoded::bad`].
+    /// Only for what ends the run, and without the input's name. A record that is no row is in [`Decoded::bad`].
     fn decode(&mut self, chunk: &Chunk) -> Result<Decoded, Error>;
 }
 

@@ -44,11 +44,12 @@ impl Scan {
     ) -> Option<Error> {
         let plan = self.plan(format.framing(self.record_bytes_max));
         let start = |_: &[u8]| Some(stages);
+        let name = input.name().to_owned();
         let finish = match format.splitter() {
             None => run(input, &plan, &self.pool, &self.control, start, sink),
             Some(splitter) => run_records(input, splitter, &plan, &self.pool, &self.control, start, sink),
         };
-        finish.error
+        finish.error.map(|error| error.of_input(&name))
     }
 
     /// The first block of an input. Of a stream up to `ahead_bytes` of what is stored are read ahead, and read again by the run.

@@ -43,9 +43,9 @@ pub(crate) struct ConvertArgs {
     /// Give a column (`actor.login`) a Bloom filter, by which `rorqual get` finds rows at once (Parquet); may be given again
     #[arg(long, value_name = "COLUMN")]
     pub(crate) index: Vec<String>,
-    /// Largest row group, as arrays in memory (Parquet)
-    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "32MiB")]
-    pub(crate) row_group: u64,
+    /// Largest row group, as arrays in memory (Parquet) [default: an 8th of --memory, 32MiB at most]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) row_group: Option<u64>,
     /// Inputs; `-` is standard input
     #[arg(value_name = "IN", required = true)]
     pub(crate) files: Vec<PathBuf>,

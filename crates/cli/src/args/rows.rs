@@ -46,7 +46,7 @@ pub(crate) struct HeadArgs {
     #[command(flatten)]
     pub(crate) shown: ShownArgs,
     /// How many
-    #[arg(short = 'n', long = "rows", value_name = "N", default_value_t = 10)]
+    #[arg(short = 'n', long = "number", id = "number", value_name = "N", default_value_t = 10)]
     pub(crate) rows: u64,
     #[command(flatten)]
     pub(crate) from: FromArgs,
@@ -64,7 +64,7 @@ pub(crate) struct SampleArgs {
     #[command(flatten)]
     pub(crate) shown: ShownArgs,
     /// How many; at most 1000000
-    #[arg(short = 'n', long = "rows", value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(..=1_000_000))]
+    #[arg(short = 'n', long = "number", id = "number", value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(..=1_000_000))]
     pub(crate) rows: u64,
     /// The same number chooses the same rows
     #[arg(long, value_name = "S")]

@@ -77,7 +77,7 @@ fn every_layout_and_path_gives_the_same_rows() {
     ];
     for (name, bytes) in files {
         let file = folder.file(name, &bytes);
-        for flags in [&["--threads", "1"][..], &["--threads", "3"]] {
+        for flags in [&["--threads", "1"][..], &["--threads", "3", "--memory", "320MiB"]] {
             assert!(all_plain(&through_parquet(&folder, &file, flags)) == expected, "{name} {flags:?}");
         }
         assert!(all_plain(&converted(bytes, &[]).exits(0).stdout) == expected, "{name} from a pipe");
@@ -180,7 +180,7 @@ fn a_record_that_is_too_long_is_told_with_its_size() {
         let _ = to(&["--rejects", &rejects]).exits(0);
         let kept = std::fs::read_to_string(&rejects).expect("rejects");
         assert_eq!(kept.trim_end_matches(['\n', ',']).trim_start_matches(','), long, "{name} {separator:?}");
-        assert_eq!(rorqual(&["convert", &file, "--to", "ndjson", "-o", "-"]).run().exits(0).stdout.len(), text.len() - usize::from(separator == ","));
+        assert_eq!(rorqual(&["convert", &file, "--to", "ndjson", "-o", "-", "--record-max", "4MiB"]).run().exits(0).stdout.len(), text.len() - usize::from(separator == ","));
     }
 }
 
@@ -203,7 +203,7 @@ fn odd_documents() {
     assert!(back.len() >= deep.len(), "depth is kept as JSON text");
     let key = "k".repeat(1 << 20);
     let long_key = converted(format!("{{\"{key}\":1}}\n"), &[]).exits(0).stdout;
-    assert!(long_key.starts_with(b"{\"kkk"), "a key of 1 MiB");
+    assert!(long_key.len() > key.len(), "a key of 1 MiB is in _rest");
 }
 
 #[test]
@@ -300,7 +300,7 @@ fn nothing_is_half_written() {
     }
     rorqual(&["convert", &file, "-o", &file]).run().exits(2).says(&["is one of the inputs"]);
     rorqual(&["convert", &file, "-o", &folder.text("what")]).run().exits(2).says(&["--to"]);
-    rorqual(&["convert", &file, "--memory", "96MiB", "-o", &folder.text("x.parquet")]).run().exits(2).says(&["--memory", "writer of"]);
+    rorqual(&["convert", &file, "--memory", "80MiB", "-o", &folder.text("x.parquet")]).run().exits(2).says(&["--memory", "writer of"]);
     assert_eq!(folder.names(), before);
 }
 

@@ -84,10 +84,10 @@ impl<'a> Collector<'a> {
         match outcome {
             Outcome::Rows { prepared, bad, notes } => {
                 self.converted.notes.merge(&notes);
-                self.bad(&chunk, &bad)?;
                 if self.converted.misfit.is_none() {
                     prepared.into_iter().try_for_each(|prepared| self.writer.push(prepared))?;
                 }
+                self.bad(&chunk, &bad)?;
             }
             Outcome::Misfit(inferred) => {
                 self.converted.notes.merge(&inferred.notes);

@@ -59,6 +59,7 @@ impl Conversion<'_> {
             decoder: format.decoder(&self.schema, Unplaced::Keep, self.scan.record_bytes_max),
             infer: format.infer(),
             writer: self.writer,
+            on_bad: self.on_bad,
             misfit: &misfit,
         });
         let mut collector = Collector::new(input.name(), self, rejects);
@@ -76,13 +77,19 @@ struct Worker<'a> {
     decoder: Box<dyn Decode>,
     infer: Option<Box<dyn Infer>>,
     writer: &'a Writer,
+    on_bad: OnBad,
     /// Some worker met a value without a place.
     misfit: &'a AtomicBool,
 }
 
 impl Worker<'_> {
     fn rows(&mut self, chunk: &Chunk) -> Result<Outcome, Error> {
-        let decoded = self.decoder.decode(chunk)?;
+        let mut decoded = self.decoder.decode(chunk)?;
+        if let (OnBad::Error, Some(first)) = (self.on_bad, decoded.bad.first().cloned()) {
+            // What comes behind the first bad record is not wanted.
+            decoded = self.decoder.decode(&chunk.until((first.offset - chunk.offset) as usize))?;
+            decoded.bad.push(first);
+        }
         if let Some(shape) = decoded.misfit {
             self.misfit.store(true, Ordering::Relaxed);
             return Ok(Outcome::Misfit(Inferred { shape, bad: decoded.bad, notes: decoded.notes }));

@@ -148,7 +148,10 @@ impl<T: Copy + Default> Cells<T> {
 
     fn take(&mut self, rows: usize) -> (Vec<T>, Option<NullBuffer>) {
         self.pad(rows);
-        let values = std::mem::take(&mut self.values);
+        let mut values = std::mem::take(&mut self.values);
+        if values.len() < self.expected / 2 {
+            values.shrink_to_fit();
+        }
         self.expected = values.len();
         (values, self.valid.finish())
     }
@@ -205,7 +208,11 @@ impl Texts {
 
     fn finish(&mut self, rows: usize) -> ArrayRef {
         self.pad(rows);
-        let array = self.builder.finish();
+        let mut array = self.builder.finish();
+        let (texts, bytes) = self.expected;
+        if array.len() < texts / 2 || array.value_data().len() < bytes / 2 {
+            array.shrink_to_fit();
+        }
         self.builder = StringBuilder::with_capacity(0, 0);
         self.begun = false;
         self.expected = (array.len(), array.value_data().len());

@@ -2,8 +2,9 @@
 
 use crate::json_common::{Tree, check_rows, column, convert, decode, infer, layouts, notes, records, render};
 use proptest::prelude::*;
-use rorqual_rows::json::Layout;
-use rorqual_rows::{Note, Shape, Unplaced, parse_schema};
+use rorqual_pipe::Chunk;
+use rorqual_rows::json::{Decoder, Layout};
+use rorqual_rows::{Decode, Note, Shape, Unplaced, parse_schema};
 
 proptest! {
     #[test]
@@ -129,10 +130,23 @@ fn batches_are_bounded() {
 }
 
 #[test]
+fn a_small_batch_behind_a_large_one_is_small() {
+    let large: String = (0..20_000).map(|index| format!("{{\"a\":{index},\"b\":\"{index}\"}}\n")).collect();
+    let schema = parse_schema(r#"{"a":"int64","b":"text"}"#).unwrap();
+    let mut decoder = Decoder::new(&Layout::Lines, &schema, Unplaced::Keep);
+    let sizes = [large.as_str(), "{\"a\":1,\"b\":\"x\"}\n"].map(|text| {
+        let mut chunk = Chunk::empty(0, usize::MAX);
+        chunk.bytes = text.to_owned().into();
+        decoder.decode(&chunk).unwrap().batches[0].get_array_memory_size()
+    });
+    assert!(sizes[0] > 300_000 && sizes[1] < 2000, "{sizes:?}");
+}
+
+#[test]
 fn a_schema_of_other_types_is_refused() {
     let schema = arrow_schema::Schema::new(vec![arrow_schema::Field::new("a", arrow_schema::DataType::Int32, true)]);
-    let mut decoder = rorqual_rows::json::Decoder::new(&Layout::Lines, &schema.clone().into(), Unplaced::Keep, 32 << 20);
-    let error = rorqual_rows::Decode::decode(&mut decoder, &rorqual_pipe::Chunk::empty(0, 1)).unwrap_err();
+    let mut decoder = Decoder::new(&Layout::Lines, &schema.clone().into(), Unplaced::Keep, 32 << 20);
+    let error = decoder.decode(&Chunk::empty(0, 1)).unwrap_err();
     assert!(error.to_string().contains("\"a\" is of the type Int32"), "{error}");
     assert_eq!(Shape::from_schema(&schema).to_schema(false).fields().len(), 1);
 }

@@ -59,14 +59,16 @@ struct Convert<'a> {
 
 impl<'a> Convert<'a> {
     fn new(common: &Common, args: &'a ConvertArgs) -> Result<Self, String> {
-        let output = Output::new(args)?;
+        let memory_bytes = common.memory.unwrap_or(MEMORY_BYTES_DEFAULT);
+        let output = Output::new(args, memory_bytes)?;
         let targets = [("-o", Some(&args.output)), ("--rejects", args.rejects.as_ref())];
         for (flag, target) in targets.into_iter().filter_map(|(flag, target)| Some((flag, target?))) {
             refuse_an_input(flag, target, &args.files)?;
         }
         let schema = args.schema.as_deref().map(schema::read).transpose()?;
-        let memory_bytes = common.memory.unwrap_or(MEMORY_BYTES_DEFAULT);
-        let (threads, scan) = scan(common, &args.from, memory_bytes)?;
+        // What the columns take comes on top; here it is what any take.
+        let none: SchemaRef = Arc::new(Schema::empty());
+        let (threads, scan) = scan(common, &args.from, memory_bytes, |threads| output.settings().bytes(&none, threads))?;
         Ok(Self { args, output, given: given(&args.from)?, schema, progress: common.progress, memory_bytes, threads, scan })
     }
 
@@ -117,10 +119,9 @@ impl<'a> Convert<'a> {
 
     /// The sum of what is held, for columns of that schema.
     fn budget(&self, schema: &SchemaRef) -> Budget {
-        let mut budget = budget(self.threads, self.memory_bytes, self.scan.record_bytes_max);
         let columns = schema.flattened_fields().len();
-        budget.reserve(format!("writer of {columns} columns (--row-group)"), self.output.settings().bytes(schema, self.threads));
-        budget
+        let writer = (format!("writer of {columns} columns (--row-group)"), self.output.settings().bytes(schema, self.threads));
+        budget(self.threads, self.memory_bytes, self.scan.record_bytes_max, writer)
     }
 }
 
@@ -190,16 +191,22 @@ fn said_schema(sources: &[Source]) -> Result<Option<SchemaRef>, String> {
     }
 }
 
-/// With what inputs are read, and by how many threads.
-pub(crate) fn scan(common: &Common, args: &FromArgs, memory_bytes: u64) -> Result<(usize, Scan), String> {
+/// With what inputs are read, and by how many threads, which need `writer` bytes for what they make.
+pub(crate) fn scan(
+    common: &Common,
+    args: &FromArgs,
+    memory_bytes: u64,
+    writer: impl Fn(usize) -> u64,
+) -> Result<(usize, Scan), String> {
     let record_bytes_max = source::record_bytes_max(args, memory_bytes)?;
-    let threads = fitting::threads(common, |threads| budget(threads, memory_bytes, record_bytes_max)).map_err(|error| error.to_string())?;
+    let sum = |threads| budget(threads, memory_bytes, record_bytes_max, ("writer (--row-group)".to_owned(), writer(threads)));
+    let threads = fitting::threads(common, sum).map_err(|error| error.to_string())?;
     let pool = Pool::new(buffer_bytes(record_bytes_max), buffers_needed(threads) + BUFFERS_BESIDE);
     let control = Control::with_rate_limit(common.limit_rate);
     Ok((threads, Scan { pool, control, record_bytes_max, zstd_window_log_max: zstd_window_log_max(memory_bytes) }))
 }
 
-fn budget(threads: usize, memory_bytes: u64, record_bytes_max: usize) -> Budget {
+fn budget(threads: usize, memory_bytes: u64, record_bytes_max: usize, (writer, writer_bytes): (String, u64)) -> Budget {
     let buffers = buffers_needed(threads) + BUFFERS_BESIDE;
     let mut budget = Budget::new(memory_bytes);
     budget.reserve("program", limits::PROGRAM_BYTES);
@@ -210,7 +217,10 @@ fn budget(threads: usize, memory_bytes: u64, record_bytes_max: usize) -> Budget 
     );
     budget.reserve("decoder", decoder_bytes(memory_bytes));
     budget.reserve("start of a stream, read ahead", 2 * PREFIX_BYTES as u64);
-    budget.reserve(format!("rows of {threads} workers"), threads as u64 * worker_bytes(record_bytes_max));
+    budget.reserve(format!("rows of {threads} workers (--record-max)"), threads as u64 * worker_bytes(record_bytes_max));
+    if writer_bytes > 0 {
+        budget.reserve(writer, writer_bytes);
+    }
     budget
 }
 

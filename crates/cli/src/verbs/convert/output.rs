@@ -9,6 +9,9 @@ use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
+/// A row group may take this share of the memory, and so may a footer.
+const WRITER_SHARE: u64 = 8;
+
 /// Where the rows go, and as what.
 pub(super) struct Output {
     /// `None` is standard output.
@@ -23,7 +26,7 @@ pub(super) struct OutputFile {
 }
 
 impl Output {
-    pub(super) fn new(args: &ConvertArgs) -> Result<Self, String> {
+    pub(super) fn new(args: &ConvertArgs, memory_bytes: u64) -> Result<Self, String> {
         let target = match args.to {
             Some(to) => target(to),
             None => by_extension(&args.output)
@@ -39,8 +42,16 @@ impl Output {
         if path.as_deref().is_some_and(whole_file::is_no_file) {
             return Err(format!("-o {}: is there and is no plain file", args.output.display()));
         }
-        let group_bytes_max = usize::try_from(args.row_group).unwrap_or(usize::MAX).max(1);
-        let settings = Settings { index: args.index.clone(), group_bytes_max, ..Settings::new(target) };
+        let usual = Settings::new(target);
+        // Two groups and the footer are held.
+        let share = usize::try_from(memory_bytes / WRITER_SHARE).unwrap_or(usize::MAX);
+        let group = args.row_group.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX).max(1));
+        let settings = Settings {
+            index: args.index.clone(),
+            group_bytes_max: group.unwrap_or(usual.group_bytes_max.min(share)),
+            footer_bytes_max: share,
+            ..usual
+        };
         Ok(Self { path, settings })
     }
 
