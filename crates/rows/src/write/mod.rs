@@ -57,7 +57,7 @@ pub struct Writer(Form);
 
 enum Form {
     Parquet(Box<parquet::Groups>),
-    Arrow(arrow::Batches),
+    Arrow(Box<arrow::Batches>),
     Text(text::Text),
 }
 
@@ -115,7 +115,7 @@ impl Writer {
         let file = Box::new(file);
         Ok(Self(match settings.target {
             Target::Parquet => Form::Parquet(Box::new(parquet::Groups::new(file, name, &schema, settings)?)),
-            Target::Arrow => Form::Arrow(arrow::Batches::new(file, name, &schema, settings.codec)?),
+            Target::Arrow => Form::Arrow(Box::new(arrow::Batches::new(file, name, &schema, settings.codec)?)),
             Target::Ndjson => Form::Text(text::Text::new(file, name, text::Style::Ndjson, &schema)?),
             Target::Csv => Form::Text(text::Text::new(file, name, text::Style::Csv, &schema)?),
         }))
