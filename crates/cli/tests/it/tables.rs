@@ -12,7 +12,7 @@ use std::sync::Arc;
 pub(crate) fn write(path: &Path, target: Target, rows: i64) {
     let settings = Settings { index: vec!["random".to_owned()], group_bytes_max: 4 << 20, ..Settings::new(target) };
     let file = File::create(path).expect("a new file");
-    let writer = Writer::new(file, "table", batch(0..0).schema(), &settings).expect("a writer");
+    let writer = Writer::new(file, "table", &batch(0..0).schema(), &settings).expect("a writer");
     for start in (0..rows).step_by(4096) {
         let prepared = writer.prepare(batch(start..rows.min(start + 4096))).expect("a batch");
         writer.push(prepared).expect("it is written");

@@ -103,7 +103,7 @@ fn write(
     batches: &[RecordBatch],
     threads: usize,
 ) -> Result<Written, Error> {
-    let writer = Writer::new(file, "out", batches[0].schema(), settings)?;
+    let writer = Writer::new(file, "out", &batches[0].schema(), settings)?;
     let next = Mutex::new(batches.iter());
     let work = || -> Result<(), Error> {
         loop {
