@@ -3,6 +3,7 @@
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray, StructArray};
 use arrow_schema::{DataType, Field};
 use rorqual_rows::write::{Settings, Target, Writer};
+use rorqual_testkit::process::Ran;
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
@@ -18,6 +19,12 @@ pub(crate) fn write(path: &Path, target: Target, rows: i64) {
         writer.push(prepared).expect("it is written");
     }
     writer.finish().expect("it is written");
+}
+
+/// The peak that the program says of itself with `--stats`: it may end before it is seen from outside.
+pub(crate) fn peak_bytes(ran: &Ran) -> u64 {
+    let stats: serde_json::Value = serde_json::from_str(ran.stderr.trim()).expect("one JSON object");
+    stats["peak_bytes"].as_u64().expect("a number")
 }
 
 /// The value of `random` in a row: odd multiples permute the numbers below a power of two.
