@@ -140,7 +140,8 @@ fn batch(decoder: &FileDecoder, chunks: &Chunks, block: &Block, name: &str) -> R
 
 fn read_block(chunks: &Chunks, block: &Block) -> io::Result<Buffer> {
     let invalid = || io::Error::new(io::ErrorKind::InvalidData, "a block with a negative length");
-    let length = i64::from(block.metaDataLength()).checked_add(block.bodyLength()).and_then(|length| usize::try_from(length).ok());
+    let length =
+        i64::from(block.metaDataLength()).checked_add(block.bodyLength()).and_then(|length| usize::try_from(length).ok());
     let start = u64::try_from(block.offset()).map_err(|_| invalid())?;
     if block.metaDataLength() < 8 || block.bodyLength() < 0 {
         return Err(invalid());

@@ -39,7 +39,9 @@ pub(super) fn in_parquet(
     for (number, group) in footer.parquet().row_groups().iter().enumerate() {
         let rows = usize::try_from(group.num_rows()).unwrap_or(0);
         if in_group(&builder, number, group, leaf, &value).map_err(|error| failed(name, &error))? {
-            ranges.extend(pages(footer, number, leaf, &value, rows).into_iter().map(|pages| start + pages.start..start + pages.end));
+            ranges.extend(
+                pages(footer, number, leaf, &value, rows).into_iter().map(|pages| start + pages.start..start + pages.end),
+            );
         }
         start += rows;
     }
@@ -74,7 +76,13 @@ fn parse(name: &str, column: &str, text: &str, data_type: &DataType) -> Result<V
 }
 
 /// Whether a row group may have the value.
-fn in_group(builder: &Builder, number: usize, group: &RowGroupMetaData, leaf: usize, value: &Value) -> parquet::errors::Result<bool> {
+fn in_group(
+    builder: &Builder,
+    number: usize,
+    group: &RowGroupMetaData,
+    leaf: usize,
+    value: &Value,
+) -> parquet::errors::Result<bool> {
     let statistics = group.column(leaf).statistics();
     if statistics.is_some_and(|statistics| !in_statistics(statistics, value)) {
         return Ok(false);
@@ -132,7 +140,10 @@ fn pages(footer: &Footer, group: usize, leaf: usize, value: &Value, rows: usize)
         places.page_locations().iter().map(|page| usize::try_from(page.first_row_index).unwrap_or(0).min(rows)).collect();
     let ends = starts.iter().skip(1).copied().chain(std::iter::once(rows));
     let pages = starts.iter().zip(ends).enumerate();
-    pages.filter(|(page, (start, end))| **start < *end && in_page(index, *page, value)).map(|(_, (start, end))| *start..end).collect()
+    pages
+        .filter(|(page, (start, end))| **start < *end && in_page(index, *page, value))
+        .map(|(_, (start, end))| *start..end)
+        .collect()
 }
 
 fn in_page(index: &ColumnIndexMetaData, page: usize, value: &Value) -> bool {
@@ -141,9 +152,13 @@ fn in_page(index: &ColumnIndexMetaData, page: usize, value: &Value) -> bool {
     }
     let (min, max) = match index {
         _ if index.is_null_page(page) => return false,
-        ColumnIndexMetaData::BOOLEAN(of) => (of.min_value(page).map(|min| Bound::Bool(*min)), of.max_value(page).map(|max| Bound::Bool(*max))),
+        ColumnIndexMetaData::BOOLEAN(of) => {
+            (of.min_value(page).map(|min| Bound::Bool(*min)), of.max_value(page).map(|max| Bound::Bool(*max)))
+        }
         ColumnIndexMetaData::INT32(of) => (int(of.min_value(page), value), int(of.max_value(page), value)),
-        ColumnIndexMetaData::INT64(of) => (of.min_value(page).map(|min| Bound::Int(*min)), of.max_value(page).map(|max| Bound::Int(*max))),
+        ColumnIndexMetaData::INT64(of) => {
+            (of.min_value(page).map(|min| Bound::Int(*min)), of.max_value(page).map(|max| Bound::Int(*max)))
+        }
         ColumnIndexMetaData::FLOAT(of) => {
             (of.min_value(page).map(|min| Bound::Float((*min).into())), of.max_value(page).map(|max| Bound::Float((*max).into())))
         }

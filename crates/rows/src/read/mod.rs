@@ -6,10 +6,12 @@
 mod arrow;
 mod chunks;
 mod find;
+mod guard;
 mod parquet;
 mod value;
 
 use self::chunks::{Chunks, read_at};
+use self::guard::{Guarded, guarded};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use rorqual_pipe::{Error, Kind};
@@ -62,9 +64,9 @@ impl Table {
         let chunks = Chunks::new(file, metadata.len());
         read_at(&chunks, &mut head, 0).map_err(|error| Error::io(name, "cannot read", error))?;
         let form = if head.starts_with(b"PAR1") {
-            Form::Parquet(parquet::Footer::read(&chunks, name)?)
+            Form::Parquet(guarded(name, || parquet::Footer::read(&chunks, name))?)
         } else if head.starts_with(b"ARROW1") {
-            Form::Arrow(arrow::Footer::read(&chunks, name)?)
+            Form::Arrow(guarded(name, || arrow::Footer::read(&chunks, name))?)
         } else {
             return Ok(None);
         };
@@ -87,7 +89,7 @@ impl Table {
     pub fn rows(&self) -> Result<u64, Error> {
         match &self.form {
             Form::Parquet(footer) => Ok(footer.rows()),
-            Form::Arrow(footer) => footer.rows(&self.chunks, &self.name),
+            Form::Arrow(footer) => guarded(&self.name, || footer.rows(&self.chunks, &self.name)),
         }
     }
 
@@ -96,10 +98,10 @@ impl Table {
     /// # Errors
     /// When there is no such column.
     pub fn batches(&self, columns: Option<&[String]>, rows: &Rows) -> Result<Batches, Error> {
-        match &self.form {
+        self.guarded(|| match &self.form {
             Form::Parquet(footer) => footer.batches(&self.chunks, &self.name, columns, rows),
             Form::Arrow(footer) => footer.batches(&self.chunks, &self.name, columns, rows.clone()),
-        }
+        })
     }
 
     /// The rows where a column has that value, which is written as the column's type is: a number, a text, an instant in RFC 3339, `true`.
@@ -108,10 +110,14 @@ impl Table {
     /// # Errors
     /// When there is no such column, or the value is none of its type.
     pub fn find(&self, column: &str, value: &str, columns: Option<&[String]>) -> Result<Batches, Error> {
-        match &self.form {
+        self.guarded(|| match &self.form {
             Form::Parquet(footer) => find::in_parquet(footer, &self.chunks, &self.name, (column, value), columns),
             Form::Arrow(footer) => find::in_arrow(footer, &self.chunks, &self.name, (column, value), columns),
-        }
+        })
+    }
+
+    fn guarded(&self, batches: impl FnOnce() -> Result<Batches, Error>) -> Result<Batches, Error> {
+        Ok(Box::new(Guarded::new(&self.name, guarded(&self.name, batches)?)))
     }
 
     /// What reading these columns takes at most, as far as the footer tells: itself, and of each column a page, its dictionary and a

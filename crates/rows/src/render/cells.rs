@@ -2,10 +2,11 @@
 
 use super::time;
 use arrow_array::cast::AsArray;
-use arrow_array::types::{TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType};
 use arrow_array::types::{Float32Type, Float64Type, Int64Type, UInt64Type};
+use arrow_array::types::{TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType};
 use arrow_array::{
-    Array, ArrayRef, BooleanArray, Float32Array, Float64Array, Int64Array, LargeStringArray, OffsetSizeTrait, StringArray, UInt64Array,
+    Array, ArrayRef, BooleanArray, Float32Array, Float64Array, Int64Array, LargeStringArray, OffsetSizeTrait, StringArray,
+    UInt64Array,
 };
 use arrow_buffer::{NullBuffer, ScalarBuffer};
 use arrow_cast::cast;
@@ -89,7 +90,8 @@ impl Cells {
             Values::UInt(values) => push_number(out, values.value(row)),
             Values::Float(values) => push_float(out, values.value(row)),
             Values::Float32(values) => push_float(out, values.value(row)),
-            Values::Number(texts) | Values::Raw(texts) => out.extend_from_slice(texts.value(row).as_bytes()),
+            Values::Number(texts) => out.extend_from_slice(texts.value(row).as_bytes()),
+            Values::Raw(texts) => push_raw(out, texts.value(row)),
             Values::Time(values, unit, utc) => time::push(out, values[row], *unit, *utc),
             _ => {}
         }
@@ -140,6 +142,11 @@ fn push_map(out: &mut Vec<u8>, places: std::ops::Range<usize>, keys: &Cells, val
         values.push_json(place, out);
     }
     out.push(b'}');
+}
+
+/// Appends a text that is JSON, on one line: outside its strings, which have none, a line's end is white space.
+pub(super) fn push_raw(out: &mut Vec<u8>, json: &str) {
+    out.extend(json.bytes().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { byte }));
 }
 
 /// The bytes that JSON texts can't have as they are.
@@ -210,7 +217,9 @@ fn values(field: &Field, array: &ArrayRef) -> Result<Values, ArrowError> {
         DataType::Float64 => Values::Float(array.as_primitive::<Float64Type>().clone()),
         DataType::Float32 => Values::Float32(array.as_primitive::<Float32Type>().clone()),
         DataType::Float16 => Values::Float32(cast(array, &DataType::Float32)?.as_primitive::<Float32Type>().clone()),
-        data_type if data_type.is_signed_integer() => Values::Int(cast(array, &DataType::Int64)?.as_primitive::<Int64Type>().clone()),
+        data_type if data_type.is_signed_integer() => {
+            Values::Int(cast(array, &DataType::Int64)?.as_primitive::<Int64Type>().clone())
+        }
         data_type if data_type.is_unsigned_integer() => {
             Values::UInt(cast(array, &DataType::UInt64)?.as_primitive::<UInt64Type>().clone())
         }
@@ -218,7 +227,9 @@ fn values(field: &Field, array: &ArrayRef) -> Result<Values, ArrowError> {
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View if is_json(field) => Values::Raw(texts(array)?),
         DataType::Utf8 => Values::Text(array.as_string::<i32>().clone()),
         DataType::Timestamp(unit, zone) => Values::Time(instants(array, *unit), *unit, zone.is_some()),
-        DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => Values::Text(hex(array)?),
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => {
+            Values::Text(hex(array)?)
+        }
         _ => return nested(array),
     })
 }

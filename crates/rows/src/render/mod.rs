@@ -3,6 +3,7 @@
 mod cells;
 mod csv;
 mod json;
+mod rest;
 mod time;
 
 pub use csv::Csv;

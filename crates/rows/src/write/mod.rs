@@ -57,7 +57,7 @@ pub struct Writer(Form);
 
 enum Form {
     Parquet(Box<parquet::Groups>),
-    Arrow(arrow::Batches),
+    Arrow(Box<arrow::Batches>),
     Text(text::Text),
 }
 
@@ -111,13 +111,13 @@ impl Writer {
     ///
     /// # Errors
     /// When a column that is to be indexed does not exist, or the format has no place for a type.
-    pub fn new(file: impl Write + Send + 'static, name: &str, schema: SchemaRef, settings: &Settings) -> Result<Self, Error> {
+    pub fn new(file: impl Write + Send + 'static, name: &str, schema: &SchemaRef, settings: &Settings) -> Result<Self, Error> {
         let file = Box::new(file);
         Ok(Self(match settings.target {
-            Target::Parquet => Form::Parquet(Box::new(parquet::Groups::new(file, name, &schema, settings)?)),
-            Target::Arrow => Form::Arrow(arrow::Batches::new(file, name, &schema, settings.codec)?),
-            Target::Ndjson => Form::Text(text::Text::new(file, name, text::Style::Ndjson, &schema)?),
-            Target::Csv => Form::Text(text::Text::new(file, name, text::Style::Csv, &schema)?),
+            Target::Parquet => Form::Parquet(Box::new(parquet::Groups::new(file, name, schema, settings)?)),
+            Target::Arrow => Form::Arrow(Box::new(arrow::Batches::new(file, name, schema, settings.codec)?)),
+            Target::Ndjson => Form::Text(text::Text::new(file, name, text::Style::Ndjson, schema)?),
+            Target::Csv => Form::Text(text::Text::new(file, name, text::Style::Csv, schema)?),
         }))
     }
 

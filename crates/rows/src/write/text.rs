@@ -1,8 +1,8 @@
 //! Formats of text: rows are rendered by any worker, and written in order.
 
+use super::Written;
 use super::counted::Counted;
 use super::failure::Failure;
-use super::Written;
 use crate::render::{Csv, Json};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;

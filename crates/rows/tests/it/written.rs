@@ -1,11 +1,11 @@
 //! What is written is read back as it was, whoever helped, and whatever fails.
 
-use arrow_array::builder::{ListBuilder, StringDictionaryBuilder, StructBuilder};
 use arrow_array::builder::{Int64Builder, StringBuilder};
+use arrow_array::builder::{ListBuilder, StringDictionaryBuilder, StructBuilder};
 use arrow_array::types::Int32Type;
 use arrow_array::{
-    ArrayRef, BooleanArray, Float64Array, Int64Array, ListArray, RecordBatch, StringArray, StructArray, TimestampMicrosecondArray,
-    UInt64Array,
+    ArrayRef, BooleanArray, Float64Array, Int64Array, ListArray, RecordBatch, StringArray, StructArray,
+    TimestampMicrosecondArray, UInt64Array,
 };
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use arrow_select::concat::concat_batches;
@@ -73,7 +73,8 @@ fn deep(first: usize, rows: usize) -> ArrayRef {
     }
     let items: ListArray = items.finish();
     let ids: Int64Array = (first..first + rows).map(|row| (row % 3 != 1).then_some(row as i64)).collect();
-    let fields = vec![Field::new("id", DataType::Int64, true), Field::new("items", DataType::List(Arc::new(item_field(&items))), true)];
+    let fields =
+        vec![Field::new("id", DataType::Int64, true), Field::new("items", DataType::List(Arc::new(item_field(&items))), true)];
     let nulls = (first..first + rows).map(|row| row % 10 != 0).collect::<Vec<_>>();
     Arc::new(StructArray::new(fields.into(), vec![Arc::new(ids), Arc::new(items)], Some(nulls.into())))
 }
@@ -96,8 +97,13 @@ fn settings(target: Target) -> Settings {
 }
 
 /// Writes with so many threads: each prepares and pushes in order, and helps.
-fn write(file: impl Write + Send + 'static, settings: &Settings, batches: &[RecordBatch], threads: usize) -> Result<Written, Error> {
-    let writer = Writer::new(file, "out", batches[0].schema(), settings)?;
+fn write(
+    file: impl Write + Send + 'static,
+    settings: &Settings,
+    batches: &[RecordBatch],
+    threads: usize,
+) -> Result<Written, Error> {
+    let writer = Writer::new(file, "out", &batches[0].schema(), settings)?;
     let next = Mutex::new(batches.iter());
     let work = || -> Result<(), Error> {
         loop {
@@ -311,12 +317,33 @@ fn text_that_is_json_stays_json() {
 }
 
 #[test]
+fn records_that_are_no_objects_and_what_has_no_column_come_back() {
+    let json = |name: &str| {
+        let field = Field::new(name, DataType::Utf8, true);
+        field.with_metadata([("ARROW:extension:name".to_owned(), "arrow.json".to_owned())].into())
+    };
+    let value = Field::new("value", DataType::Int64, true).with_metadata([("rorqual:record".to_owned(), String::new())].into());
+    let values: ArrayRef = Arc::new(Int64Array::from(vec![Some(5), None, None]));
+    let rest: ArrayRef = Arc::new(StringArray::from(vec![None, Some("{\"$\":[\"x\"]}"), None]));
+    let batch = RecordBatch::try_new(Arc::new(Schema::new(vec![value, json("_rest")])), vec![Arc::clone(&values), rest]).unwrap();
+    assert_eq!(lines(&batch), "5\n[\"x\"]\nnull\n");
+    let rest: ArrayRef = Arc::new(StringArray::from(vec![Some("{\"b\":{\"c\":1},\"d.e\":2}"), Some("{\"a\":1e999}"), None]));
+    let fields = vec![Field::new("a", DataType::Int64, true), json("_rest")];
+    let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), vec![values, rest]).unwrap();
+    assert_eq!(lines(&batch), "{\"a\":5,\"b\":{\"c\":1},\"_rest\":{\"d.e\":2}}\n{\"a\":1e999}\n{}\n");
+}
+
+#[test]
 fn csv_is_as_rfc_4180_has_it() {
     let texts: ArrayRef = Arc::new(StringArray::from(vec![Some("a,b"), Some("say \"x\""), Some(""), None, Some("two\nlines")]));
     let floats: ArrayRef = Arc::new(Float64Array::from(vec![0.1, 1e300, f64::NAN, -0.0, 5.0]));
-    let lists: ArrayRef = Arc::new(ListArray::from_iter_primitive::<arrow_array::types::Int64Type, _, _>(
-        [Some(vec![Some(1), None]), Some(vec![]), None, None, None],
-    ));
+    let lists: ArrayRef = Arc::new(ListArray::from_iter_primitive::<arrow_array::types::Int64Type, _, _>([
+        Some(vec![Some(1), None]),
+        Some(vec![]),
+        None,
+        None,
+        None,
+    ]));
     let batch = RecordBatch::try_from_iter([("t", texts), ("f,", floats), ("l", lists)]).unwrap();
     let (file, _) = written(&settings(Target::Csv), &[batch], 1);
     let expected = "t,\"f,\",l\n\"a,b\",0.1,\"[1,null]\"\n\"say \"\"x\"\"\",1e+300,[]\n\"\",NaN,\n,-0.0,\n\"two\nlines\",5.0,\n";

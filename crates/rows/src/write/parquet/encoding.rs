@@ -53,7 +53,9 @@ impl Encodings {
         let Some(first) = leaves.first() else { return Style::Plain };
         let otherwise = match first.data_type() {
             DataType::Dictionary(..) => return Style::Dictionary,
-            DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Binary | DataType::LargeBinary => Style::Lengths,
+            DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Binary | DataType::LargeBinary => {
+                Style::Lengths
+            }
             other if is_integer(other) => Style::Differences,
             _ => Style::Plain,
         };
@@ -99,7 +101,10 @@ fn compression(codec: Codec) -> Compression {
 fn is_integer(data_type: &DataType) -> bool {
     data_type.is_integer()
         || matches!(data_type, DataType::Date32 | DataType::Time32(_) | DataType::Time64(_) | DataType::Duration(_))
-        || matches!(data_type, DataType::Timestamp(TimeUnit::Second | TimeUnit::Millisecond | TimeUnit::Microsecond | TimeUnit::Nanosecond, _))
+        || matches!(
+            data_type,
+            DataType::Timestamp(TimeUnit::Second | TimeUnit::Millisecond | TimeUnit::Microsecond | TimeUnit::Nanosecond, _)
+        )
 }
 
 /// The values below structs and lists.

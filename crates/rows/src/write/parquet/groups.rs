@@ -85,7 +85,12 @@ struct Task {
 }
 
 impl Groups {
-    pub(in crate::write) fn new(file: Box<dyn Write + Send>, name: &str, schema: &SchemaRef, settings: &Settings) -> Result<Self, Error> {
+    pub(in crate::write) fn new(
+        file: Box<dyn Write + Send>,
+        name: &str,
+        schema: &SchemaRef,
+        settings: &Settings,
+    ) -> Result<Self, Error> {
         let columns = columns(schema);
         check(name, &columns, &settings.index)?;
         let writer = writer(file, schema).map_err(|error| Failure::from(error).error(name))?;
@@ -297,9 +302,13 @@ fn no_column(wanted: &str, columns: &[Column]) -> String {
     format!("there is no column '{wanted}' to index; there is: {}", near.join(", "))
 }
 
-fn writer(file: Box<dyn Write + Send>, schema: &SchemaRef) -> parquet::errors::Result<SerializedFileWriter<Box<dyn Write + Send>>> {
+fn writer(
+    file: Box<dyn Write + Send>,
+    schema: &SchemaRef,
+) -> parquet::errors::Result<SerializedFileWriter<Box<dyn Write + Send>>> {
     let root = ArrowSchemaConverter::new().convert(schema)?.root_schema_ptr();
-    let mut properties = WriterProperties::builder().set_created_by(concat!("rorqual ", env!("CARGO_PKG_VERSION")).to_owned()).build();
+    let mut properties =
+        WriterProperties::builder().set_created_by(concat!("rorqual ", env!("CARGO_PKG_VERSION")).to_owned()).build();
     add_encoded_arrow_schema_to_metadata(schema, &mut properties);
     SerializedFileWriter::new(file, root, Arc::new(properties))
 }
