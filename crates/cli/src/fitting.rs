@@ -3,6 +3,9 @@
 use crate::args::Common;
 use rorqual_pipe::{Budget, BudgetError};
 
+/// More memory than that is not advised.
+const MEMORY_BYTES_MAX: u64 = 1 << 50;
+
 /// More threads than that, unless asked for, gain nothing over the memory's speed.
 const THREADS_MAX_DEFAULT: usize = 64;
 
@@ -17,4 +20,21 @@ pub(crate) fn threads(common: &Common, budget: impl Fn(usize) -> Budget) -> Resu
     let most = common.threads().min(THREADS_MAX_DEFAULT);
     let fitting = (2..=most).rev().find(|threads| budget(*threads).check().is_ok());
     fitting.map_or_else(|| budget(1).check().map(|()| 1), Ok)
+}
+
+/// The sum for the memory that is given, or, where that is too little, for what would do: for terms that grow with the memory, which
+/// `terms` makes for any.
+pub(crate) fn least(given_bytes: u64, terms: impl Fn(u64) -> Budget) -> Budget {
+    let mut memory_bytes = given_bytes;
+    loop {
+        let budget = terms(memory_bytes);
+        if budget.reserved_bytes() <= memory_bytes {
+            return budget;
+        }
+        memory_bytes = budget.reserved_bytes().next_multiple_of(1 << 20);
+        // So many threads take more of any memory than there is of it.
+        if memory_bytes > MEMORY_BYTES_MAX {
+            return terms(given_bytes);
+        }
+    }
 }

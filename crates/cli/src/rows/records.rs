@@ -37,7 +37,7 @@ pub(crate) struct Records {
 pub(crate) fn open(common: &Common, from: &FromArgs, shown: &ShownArgs, path: &Path) -> Result<Opened, String> {
     let start = Instant::now();
     let memory_bytes = common.memory.unwrap_or(MEMORY_BYTES_DEFAULT);
-    let (threads, scan) = scan(common, from, memory_bytes, |_| 0)?;
+    let (threads, scan) = scan(common, from, memory_bytes, |_, _| 0)?;
     let mut source = Source::open(path, &given(from)?, &scan)?;
     if let Content::Table(table) = source.content {
         return Ok(Opened::Table(table));

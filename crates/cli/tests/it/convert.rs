@@ -300,7 +300,7 @@ fn nothing_is_half_written() {
     }
     rorqual(&["convert", &file, "-o", &file]).run().exits(2).says(&["is one of the inputs"]);
     rorqual(&["convert", &file, "-o", &folder.text("what")]).run().exits(2).says(&["--to"]);
-    rorqual(&["convert", &file, "--memory", "80MiB", "-o", &folder.text("x.parquet")]).run().exits(2).says(&["--memory", "writer of"]);
+    rorqual(&["convert", &file, "--memory", "20MiB", "-o", &folder.text("x.parquet")]).run().exits(2).says(&["--memory", "writer (--row-group)"]);
     assert_eq!(folder.names(), before);
 }
 

@@ -60,7 +60,7 @@ struct Convert<'a> {
 impl<'a> Convert<'a> {
     fn new(common: &Common, args: &'a ConvertArgs) -> Result<Self, String> {
         let memory_bytes = common.memory.unwrap_or(MEMORY_BYTES_DEFAULT);
-        let output = Output::new(args, memory_bytes)?;
+        let output = Output::new(args)?;
         let targets = [("-o", Some(&args.output)), ("--rejects", args.rejects.as_ref())];
         for (flag, target) in targets.into_iter().filter_map(|(flag, target)| Some((flag, target?))) {
             refuse_an_input(flag, target, &args.files)?;
@@ -68,7 +68,7 @@ impl<'a> Convert<'a> {
         let schema = args.schema.as_deref().map(schema::read).transpose()?;
         // What the columns take comes on top; here it is what any take.
         let none: SchemaRef = Arc::new(Schema::empty());
-        let (threads, scan) = scan(common, &args.from, memory_bytes, |threads| output.settings().bytes(&none, threads))?;
+        let (threads, scan) = scan(common, &args.from, memory_bytes, |memory_bytes, threads| output.settings(memory_bytes).bytes(&none, threads))?;
         Ok(Self { args, output, given: given(&args.from)?, schema, progress: common.progress, memory_bytes, threads, scan })
     }
 
@@ -120,8 +120,11 @@ impl<'a> Convert<'a> {
     /// The sum of what is held, for columns of that schema.
     fn budget(&self, schema: &SchemaRef) -> Budget {
         let columns = schema.flattened_fields().len();
-        let writer = (format!("writer of {columns} columns (--row-group)"), self.output.settings().bytes(schema, self.threads));
-        budget(self.threads, self.memory_bytes, self.scan.record_bytes_max, writer)
+        fitting::least(self.memory_bytes, |memory_bytes| {
+            let writer_bytes = self.output.settings(memory_bytes).bytes(schema, self.threads);
+            let writer = (format!("writer of {columns} columns (--row-group)"), writer_bytes);
+            terms(&self.args.from, (self.memory_bytes, memory_bytes), self.threads, writer)
+        })
     }
 }
 
@@ -196,19 +199,31 @@ pub(crate) fn scan(
     common: &Common,
     args: &FromArgs,
     memory_bytes: u64,
-    writer: impl Fn(usize) -> u64,
+    writer: impl Fn(u64, usize) -> u64,
 ) -> Result<(usize, Scan), String> {
     let record_bytes_max = source::record_bytes_max(args, memory_bytes)?;
-    let sum = |threads| budget(threads, memory_bytes, record_bytes_max, ("writer (--row-group)".to_owned(), writer(threads)));
+    let sum = |threads| {
+        fitting::least(memory_bytes, |bytes| {
+            let writer = ("writer (--row-group)".to_owned(), writer(bytes, threads));
+            terms(args, (memory_bytes, bytes), threads, writer)
+        })
+    };
     let threads = fitting::threads(common, sum).map_err(|error| error.to_string())?;
     let pool = Pool::new(buffer_bytes(record_bytes_max), buffers_needed(threads) + BUFFERS_BESIDE);
     let control = Control::with_rate_limit(common.limit_rate);
     Ok((threads, Scan { pool, control, record_bytes_max, zstd_window_log_max: zstd_window_log_max(memory_bytes) }))
 }
 
-fn budget(threads: usize, memory_bytes: u64, record_bytes_max: usize, (writer, writer_bytes): (String, u64)) -> Budget {
+/// The sum of what is held, in a memory of which `given_bytes` is what was given and `memory_bytes` what is shared out.
+fn terms(
+    args: &FromArgs,
+    (given_bytes, memory_bytes): (u64, u64),
+    threads: usize,
+    (writer, writer_bytes): (String, u64),
+) -> Budget {
+    let record_bytes_max = source::record_bytes_max(args, memory_bytes).unwrap_or_default();
     let buffers = buffers_needed(threads) + BUFFERS_BESIDE;
-    let mut budget = Budget::new(memory_bytes);
+    let mut budget = Budget::new(given_bytes);
     budget.reserve("program", limits::PROGRAM_BYTES);
     budget.reserve(format!("{threads} threads"), threads as u64 * limits::THREAD_BYTES);
     budget.reserve(

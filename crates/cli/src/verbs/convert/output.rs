@@ -17,6 +17,7 @@ pub(super) struct Output {
     /// `None` is standard output.
     path: Option<PathBuf>,
     settings: Settings,
+    group_bytes_max: Option<u64>,
 }
 
 /// A file on its way, or standard output.
@@ -26,7 +27,7 @@ pub(super) struct OutputFile {
 }
 
 impl Output {
-    pub(super) fn new(args: &ConvertArgs, memory_bytes: u64) -> Result<Self, String> {
+    pub(super) fn new(args: &ConvertArgs) -> Result<Self, String> {
         let target = match args.to {
             Some(to) => target(to),
             None => by_extension(&args.output)
@@ -42,21 +43,20 @@ impl Output {
         if path.as_deref().is_some_and(whole_file::is_no_file) {
             return Err(format!("-o {}: is there and is no plain file", args.output.display()));
         }
-        let usual = Settings::new(target);
-        // Two groups and the footer are held.
-        let share = usize::try_from(memory_bytes / WRITER_SHARE).unwrap_or(usize::MAX);
-        let group = args.row_group.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX).max(1));
-        let settings = Settings {
-            index: args.index.clone(),
-            group_bytes_max: group.unwrap_or(usual.group_bytes_max.min(share)),
-            footer_bytes_max: share,
-            ..usual
-        };
-        Ok(Self { path, settings })
+        let settings = Settings { index: args.index.clone(), ..Settings::new(target) };
+        Ok(Self { path, settings, group_bytes_max: args.row_group })
     }
 
-    pub(super) fn settings(&self) -> &Settings {
-        &self.settings
+    /// How it is written, in so much memory.
+    pub(super) fn settings(&self, memory_bytes: u64) -> Settings {
+        // Two groups and the footer are held.
+        let share = usize::try_from(memory_bytes / WRITER_SHARE).unwrap_or(usize::MAX);
+        let group = self.group_bytes_max.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX).max(1));
+        Settings {
+            group_bytes_max: group.unwrap_or(self.settings.group_bytes_max.min(share)),
+            footer_bytes_max: share,
+            ..self.settings.clone()
+        }
     }
 
     pub(super) fn name(&self) -> String {

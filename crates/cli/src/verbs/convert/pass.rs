@@ -44,7 +44,7 @@ impl<'a> Pass<'a> {
     pub(super) fn start(convert: &'a Convert<'a>, schema: &SchemaRef) -> Result<Self, String> {
         convert.budget(schema).check().map_err(|error| error.to_string())?;
         let file = convert.output.create()?;
-        let writer = Writer::new(file.writer()?, &convert.output.name(), SchemaRef::clone(schema), convert.output.settings());
+        let writer = Writer::new(file.writer()?, &convert.output.name(), schema, &convert.output.settings(convert.memory_bytes));
         let rejects = convert.args.rejects.as_deref().map(|path| RejectFile::create(path, &convert.scan.pool)).transpose()?;
         Ok(Self {
             convert,
@@ -142,6 +142,7 @@ impl<'a> Pass<'a> {
             message::note(&format!("{} is not written{}", self.convert.output.name(), self.advice()));
             return Ok(Ended::Written(exit));
         }
+        self.write_rest().map_err(|error| error.to_string())?;
         let written = self.writer.finish().map_err(|error| error.to_string())?;
         self.file.put()?;
         self.rejects.map_or(Ok(()), RejectFile::finish)?;
@@ -149,6 +150,14 @@ impl<'a> Pass<'a> {
             message::note(&format!("{} has the {} rows before that", self.convert.output.name(), written.rows));
         }
         Ok(Ended::Written(exit))
+    }
+
+    /// What waits to be written, by all threads.
+    fn write_rest(&self) -> Result<(), Error> {
+        self.writer.end()?;
+        let mut workers = vec![(); self.convert.threads];
+        let turns = 0..workers.len();
+        rorqual_pipe::each(turns, &mut workers, |(), _| self.writer.help(), |helped| helped)
     }
 
     fn advice(&self) -> &'static str {

@@ -32,9 +32,6 @@ const LINE_BYTES_MAX: u64 = 1 << 30;
 /// How many times the length of a line its JSON may take: six where each byte is escaped, and a copy.
 const JSON_FACTOR: u64 = 7;
 
-/// More memory than that is not advised.
-const MEMORY_BYTES_MAX: u64 = 1 << 50;
-
 /// Buffers beside those of a run: output, an over-long line's head, and reading it again.
 const BUFFERS_BESIDE: usize = 3;
 
@@ -393,20 +390,8 @@ struct Needs<'a> {
 }
 
 impl Needs<'_> {
-    /// The sum for what is given, or, where that is too little, for what would do: some terms grow with the memory.
     fn budget(&self, threads: usize) -> Budget {
-        let mut memory_bytes = self.memory_bytes;
-        loop {
-            let budget = self.terms(threads, memory_bytes);
-            if budget.reserved_bytes() <= memory_bytes {
-                return budget;
-            }
-            memory_bytes = budget.reserved_bytes().next_multiple_of(1 << 20);
-            // So many threads take more of any memory than there is of it.
-            if memory_bytes > MEMORY_BYTES_MAX {
-                return self.terms(threads, self.memory_bytes);
-            }
-        }
+        fitting::least(self.memory_bytes, |memory_bytes| self.terms(threads, memory_bytes))
     }
 
     fn terms(&self, threads: usize, memory_bytes: u64) -> Budget {
