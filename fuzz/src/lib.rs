@@ -321,7 +321,8 @@ pub fn json(data: &[u8]) {
     assert_eq!(inferred.bad.len(), bad, "{:?}", inferred.bad);
     for rest in [false, true] {
         let schema = inferred.shape.to_schema(rest);
-        let decoded = Decoder::new(&Layout::Lines, &schema, Unplaced::Keep, 32 << 20).decode(&chunk).expect("a schema of its own");
+        let decoded =
+            Decoder::new(&Layout::Lines, &schema, Unplaced::Keep, 32 << 20).decode(&chunk).expect("a schema of its own");
         assert_eq!((&decoded.bad, &decoded.misfit), (&inferred.bad, &None));
         assert_eq!(decoded.batches.iter().map(|batch| batch.num_rows()).sum::<usize>(), sound);
     }

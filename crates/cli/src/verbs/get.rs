@@ -28,6 +28,10 @@ fn open(path: &Path) -> Result<Table, Exit> {
     }
     let file = File::open(path).map_err(|error| message::error(&Error::io(name.clone(), "cannot open", error)))?;
     let table = Table::open(file, &name).map_err(|error| message::error(&error))?;
-    let other = || message::error(&format!("{name}: neither a Parquet nor an Arrow file; `rorqual convert` makes one, `rorqual query` searches any"));
+    let other = || {
+        message::error(&format!(
+            "{name}: neither a Parquet nor an Arrow file; `rorqual convert` makes one, `rorqual query` searches any"
+        ))
+    };
     table.ok_or_else(other)
 }

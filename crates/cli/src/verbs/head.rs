@@ -2,8 +2,8 @@
 
 use crate::args::{Common, HeadArgs};
 use crate::exit::Exit;
-use crate::{message, rows};
 use crate::rows::records::{Opened, open, print_head};
+use crate::{message, rows};
 use rorqual_rows::read::Rows;
 
 pub(crate) fn run(common: &Common, args: &HeadArgs) -> Exit {

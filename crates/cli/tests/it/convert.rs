@@ -29,13 +29,19 @@ fn array(count: usize, path: &str) -> Vec<u8> {
 }
 
 fn rows(ndjson: &[u8]) -> Vec<Value> {
-    ndjson.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).map(|line| serde_json::from_slice(line).expect("JSON")).collect()
+    ndjson
+        .split(|byte| *byte == b'\n')
+        .filter(|line| !line.is_empty())
+        .map(|line| serde_json::from_slice(line).expect("JSON"))
+        .collect()
 }
 
 /// Without nulls, which a column can't tell from what is not there.
 fn plain(value: &Value) -> Value {
     match value {
-        Value::Object(fields) => fields.iter().filter(|(_, value)| !value.is_null()).map(|(key, value)| (key.clone(), plain(value))).collect(),
+        Value::Object(fields) => {
+            fields.iter().filter(|(_, value)| !value.is_null()).map(|(key, value)| (key.clone(), plain(value))).collect()
+        }
         Value::Array(values) => values.iter().map(plain).collect(),
         other => other.clone(),
     }
@@ -88,7 +94,8 @@ fn every_layout_and_path_gives_the_same_rows() {
 fn columns_are_those_of_the_whole_input() {
     let folder = Folder::new();
     // What the first 8 MiB say is not true of the last lines.
-    let mut text: Vec<u8> = (0..400_000).flat_map(|number| format!("{{\"n\":{number},\"s\":{{\"a\":true}},\"l\":[1]}}\n").into_bytes()).collect();
+    let mut text: Vec<u8> =
+        (0..400_000).flat_map(|number| format!("{{\"n\":{number},\"s\":{{\"a\":true}},\"l\":[1]}}\n").into_bytes()).collect();
     let last = [json!({"n": 0.5, "s": {"a": true, "b": "x"}, "l": ["y"], "new": [{"z": null}]}), json!({"n": null, "l": []})];
     last.iter().for_each(|row| writeln!(text, "{row}").expect("memory"));
     let file = folder.file("late.ndjson", &text);
@@ -107,7 +114,8 @@ fn columns_are_those_of_the_whole_input() {
 
 #[test]
 fn of_a_stream_what_comes_too_late_for_a_column_is_in_the_rest() {
-    let mut text: Vec<u8> = (0..600_000).flat_map(|number| format!("{{\"n\":{number},\"t\":\"{}\"}}\n", "x".repeat(10)).into_bytes()).collect();
+    let mut text: Vec<u8> =
+        (0..600_000).flat_map(|number| format!("{{\"n\":{number},\"t\":\"{}\"}}\n", "x".repeat(10)).into_bytes()).collect();
     text.extend(b"{\"n\":\"late\",\"new\":{\"a\":[1,null]}}\n");
     let folder = Folder::new();
     let parquet = folder.text("piped.parquet");
@@ -169,9 +177,13 @@ fn a_record_that_is_too_long_is_told_with_its_size() {
     let folder = Folder::new();
     let long = format!("{{\"a\":\"{}\"}}", "x".repeat(3 << 20));
     let rejects = folder.text("rejects");
-    for (name, text, separator) in [("long.ndjson", format!("{{\"a\":\"1\"}}\n{long}\n{{\"a\":\"2\"}}\n"), "\n"), ("long.json", format!("[{{\"a\":\"1\"}},{long},{{\"a\":\"2\"}}]"), ",")] {
+    for (name, text, separator) in [
+        ("long.ndjson", format!("{{\"a\":\"1\"}}\n{long}\n{{\"a\":\"2\"}}\n"), "\n"),
+        ("long.json", format!("[{{\"a\":\"1\"}},{long},{{\"a\":\"2\"}}]"), ","),
+    ] {
         let file = folder.file(name, &text);
-        let to = |flags: &[&str]| rorqual(&["convert", &file, "--to", "ndjson", "-o", "-", "--record-max", "1MiB"]).args(flags).run();
+        let to =
+            |flags: &[&str]| rorqual(&["convert", &file, "--to", "ndjson", "-o", "-", "--record-max", "1MiB"]).args(flags).run();
         // With what separates it from the next.
         let bytes = long.len() + 1;
         to(&[]).exits(2).says(&[&format!("a record of {bytes} bytes"), "--record-max 1.00 MiB", "at byte 1"]);
@@ -180,7 +192,10 @@ fn a_record_that_is_too_long_is_told_with_its_size() {
         let _ = to(&["--rejects", &rejects]).exits(0);
         let kept = std::fs::read_to_string(&rejects).expect("rejects");
         assert_eq!(kept.trim_end_matches(['\n', ',']).trim_start_matches(','), long, "{name} {separator:?}");
-        assert_eq!(rorqual(&["convert", &file, "--to", "ndjson", "-o", "-", "--record-max", "4MiB"]).run().exits(0).stdout.len(), text.len() - usize::from(separator == ","));
+        assert_eq!(
+            rorqual(&["convert", &file, "--to", "ndjson", "-o", "-", "--record-max", "4MiB"]).run().exits(0).stdout.len(),
+            text.len() - usize::from(separator == ",")
+        );
     }
 }
 
@@ -217,7 +232,12 @@ fn ten_thousand_columns_and_memory() {
     let target = folder.text("wide.parquet");
     let ran = rorqual(&["convert", &file, "-o", &target, "--memory", "512MiB"]).run().exits(0);
     ran.within(512 * MIB);
-    let back = rorqual(&["convert", &target, "--to", "ndjson", "-o", "-", "--memory", "512MiB"]).run().exits(0).within(512 * MIB).stdout.clone();
+    let back = rorqual(&["convert", &target, "--to", "ndjson", "-o", "-", "--memory", "512MiB"])
+        .run()
+        .exits(0)
+        .within(512 * MIB)
+        .stdout
+        .clone();
     let last: Value = rows(&back).pop().expect("rows");
     assert_eq!((last["c0"].clone(), last["c9999"].clone()), (json!(299), json!(10_298)));
 }
@@ -251,7 +271,8 @@ fn a_string_of_3_gib_is_told_in_bounded_memory() {
 #[test]
 fn a_log_becomes_the_rows_that_its_report_counts() {
     let folder = Folder::new();
-    let text: String = (0..20_000).map(|number| if number % 100 == 7 { "no log line\n".to_owned() } else { line(number) + "\n" }).collect();
+    let text: String =
+        (0..20_000).map(|number| if number % 100 == 7 { "no log line\n".to_owned() } else { line(number) + "\n" }).collect();
     let file = folder.file("access.log", &text);
     let rejects = folder.text("rejects");
     let target = folder.text("log.parquet");
@@ -269,8 +290,14 @@ fn a_log_becomes_the_rows_that_its_report_counts() {
 fn csv_is_typed_where_nothing_is_lost() {
     let text = "id,name,zip,price,when,ok,none\n1,\"a, \"\"b\"\"\",007,1.50,2025-01-01T00:00:00Z,true,\n2,\"\",12,2,2025-01-02T00:00:00Z,false,\n";
     let back = rows(&converted(text, &[]).exits(0).stdout);
-    assert_eq!(plain(&back[0]), json!({"id": 1, "name": "a, \"b\"", "zip": "007", "price": 1.5, "when": "2025-01-01T00:00:00Z", "ok": true}));
-    assert_eq!(plain(&back[1]), json!({"id": 2, "name": "", "zip": "12", "price": 2.0, "when": "2025-01-02T00:00:00Z", "ok": false}));
+    assert_eq!(
+        plain(&back[0]),
+        json!({"id": 1, "name": "a, \"b\"", "zip": "007", "price": 1.5, "when": "2025-01-01T00:00:00Z", "ok": true})
+    );
+    assert_eq!(
+        plain(&back[1]),
+        json!({"id": 2, "name": "", "zip": "12", "price": 2.0, "when": "2025-01-02T00:00:00Z", "ok": false})
+    );
     let wrong = converted("a,b\n1,2\n3\n4,5,6\n", &["--from", "csv"]).exits(2);
     wrong.says(&["at byte 8"]);
 }
@@ -283,7 +310,11 @@ fn a_schema_that_was_printed_is_read() {
     let [with, without] = [&["--schema", &schema][..], &[]].map(|flags| through_parquet(&folder, &file, flags));
     assert!(all_plain(&with) == all_plain(&without));
     let wrong = folder.file("wrong.json", "{\"a\": \"int65\"}");
-    rorqual(&["convert", &file, "--schema", &wrong, "-o", &folder.text("x.parquet")]).run().exits(2).says(&["--schema", "wrong.json", "int65"]);
+    rorqual(&["convert", &file, "--schema", &wrong, "-o", &folder.text("x.parquet")]).run().exits(2).says(&[
+        "--schema",
+        "wrong.json",
+        "int65",
+    ]);
 }
 
 #[test]
@@ -300,7 +331,10 @@ fn nothing_is_half_written() {
     }
     rorqual(&["convert", &file, "-o", &file]).run().exits(2).says(&["is one of the inputs"]);
     rorqual(&["convert", &file, "-o", &folder.text("what")]).run().exits(2).says(&["--to"]);
-    rorqual(&["convert", &file, "--memory", "20MiB", "-o", &folder.text("x.parquet")]).run().exits(2).says(&["--memory", "writer (--row-group)"]);
+    rorqual(&["convert", &file, "--memory", "20MiB", "-o", &folder.text("x.parquet")])
+        .run()
+        .exits(2)
+        .says(&["--memory", "writer (--row-group)"]);
     assert_eq!(folder.names(), before);
 }
 
@@ -308,7 +342,10 @@ fn nothing_is_half_written() {
 fn the_least_memory_that_is_named_is_enough_and_kept() {
     let folder = Folder::new();
     let file = folder.file("events.ndjson", events(60_000));
-    let refused = rorqual(&["convert", &file, "--threads", "1", "--memory", "30MiB", "-o", &folder.text("a.parquet")]).run().exits(2).stderr;
+    let refused = rorqual(&["convert", &file, "--threads", "1", "--memory", "30MiB", "-o", &folder.text("a.parquet")])
+        .run()
+        .exits(2)
+        .stderr;
     let advised = refused.split("Give --memory ").nth(1).and_then(|rest| rest.split(',').next()).expect("an advice").to_owned();
     let mut memory = advised;
     // The columns are only known once there is memory enough to look at them.

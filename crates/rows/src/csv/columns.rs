@@ -8,7 +8,9 @@ use crate::limits::BATCH_BYTES_MAX;
 use crate::shape::{Kinds, Shape, is_json, is_rest};
 use crate::text::Texts;
 use arrow_array::builder::{BooleanBuilder, PrimitiveBuilder};
-use arrow_array::types::{Float64Type, Int64Type, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, UInt64Type};
+use arrow_array::types::{
+    Float64Type, Int64Type, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, UInt64Type,
+};
 use arrow_array::{ArrayRef, ArrowPrimitiveType, RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Field as ArrowField, SchemaRef, TimeUnit};
 use rorqual_pipe::{Chunk, Error, Kind};
@@ -265,11 +267,7 @@ fn moments<T: arrow_array::types::ArrowTimestampType>() -> PrimitiveBuilder<T> {
     PrimitiveBuilder::new().with_data_type(DataType::Timestamp(T::UNIT, Some("UTC".into())))
 }
 
-fn push<T: ArrowPrimitiveType>(
-    values: &mut PrimitiveBuilder<T>,
-    cell: &Cell,
-    to: impl Fn(&Cell) -> Option<T::Native>,
-) -> bool {
+fn push<T: ArrowPrimitiveType>(values: &mut PrimitiveBuilder<T>, cell: &Cell, to: impl Fn(&Cell) -> Option<T::Native>) -> bool {
     let value = to(cell);
     let fits = value.is_some() || matches!(cell, Cell::Null);
     if fits {

@@ -4,13 +4,11 @@
 //! middle of a field is a character. Records end at newlines, with or without a carriage return; empty lines are none. What follows a
 //! closing quote before the next separator belongs to the field, as most programs have it.
 
-
 mod cell;
 mod columns;
 mod dialect;
 mod scan;
 mod split;
-
 
 pub(crate) use columns::{Decoder, Inferrer};
 pub use dialect::{Dialect, DialectError};

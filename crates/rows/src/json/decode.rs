@@ -55,7 +55,13 @@ impl Decoder {
     /// Decodes records in that layout to batches of `schema`. A record that takes more than `row_bytes_max` as columns is bad.
     #[must_use]
     pub fn new(layout: &Layout, schema: &SchemaRef, unplaced: Unplaced, row_bytes_max: usize) -> Self {
-        Self { layout: layout.clone(), between: Between::of(layout), schema: schema.clone(), table: Table::new(schema, row_bytes_max), unplaced }
+        Self {
+            layout: layout.clone(),
+            between: Between::of(layout),
+            schema: schema.clone(),
+            table: Table::new(schema, row_bytes_max),
+            unplaced,
+        }
     }
 }
 

@@ -57,7 +57,11 @@ fn first_lines(text: &str, whole: bool) -> Lines {
     let (first, rest) = lines.split_first().map_or(("", &[][..]), |(first, rest)| (*first, rest));
     let rest: Vec<&str> = rest.iter().copied().filter(complete).collect();
     let documents = rest.iter().filter(|line| is_document(line)).count();
-    if is_document(first) && 2 * documents + 1 >= rest.len() { Lines::Documents { alone: lines.len() == 1 } } else { Lines::Other }
+    if is_document(first) && 2 * documents + 1 >= rest.len() {
+        Lines::Documents { alone: lines.len() == 1 }
+    } else {
+        Lines::Other
+    }
 }
 
 fn is_document(line: &str) -> bool {

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use rorqual_pipe::{Chunk, Fault, Splitter};
 use rorqual_rows::json::{Decoder, Inferrer, Layout, RecordSplitter};
-use rorqual_rows::{Note, Bad, Decode, Decoded, Infer, Notes, Shape, Unplaced};
+use rorqual_rows::{Bad, Decode, Decoded, Infer, Note, Notes, Shape, Unplaced};
 
 /// A document, with its numbers as they are written.
 #[derive(Debug, Clone, PartialEq)]

@@ -68,7 +68,8 @@ impl<'a> Convert<'a> {
         let schema = args.schema.as_deref().map(schema::read).transpose()?;
         // What the columns take comes on top; here it is what any take.
         let none: SchemaRef = Arc::new(Schema::empty());
-        let (threads, scan) = scan(common, &args.from, memory_bytes, |memory_bytes, threads| output.settings(memory_bytes).bytes(&none, threads))?;
+        let (threads, scan) =
+            scan(common, &args.from, memory_bytes, |memory_bytes, threads| output.settings(memory_bytes).bytes(&none, threads))?;
         Ok(Self { args, output, given: given(&args.from)?, schema, progress: common.progress, memory_bytes, threads, scan })
     }
 
@@ -188,7 +189,9 @@ fn said_schema(sources: &[Source]) -> Result<Option<SchemaRef>, String> {
         0 => Ok(None),
         all if all == sources.len() => {
             let merged = Schema::try_merge(said.iter().map(|schema| (**schema).clone()));
-            merged.map(|schema| Some(Arc::new(schema))).map_err(|error| format!("the columns of these inputs do not make one file: {error}"))
+            merged
+                .map(|schema| Some(Arc::new(schema)))
+                .map_err(|error| format!("the columns of these inputs do not make one file: {error}"))
         }
         _ => Err("access logs, files of columns and other inputs do not make one file".to_owned()),
     }

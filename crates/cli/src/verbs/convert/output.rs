@@ -30,12 +30,14 @@ impl Output {
     pub(super) fn new(args: &ConvertArgs) -> Result<Self, String> {
         let target = match args.to {
             Some(to) => target(to),
-            None => by_extension(&args.output)
-                .ok_or_else(|| format!("-o {}: its extension says no format; give --to parquet|arrow|ndjson|csv", args.output.display()))?,
+            None => by_extension(&args.output).ok_or_else(|| {
+                format!("-o {}: its extension says no format; give --to parquet|arrow|ndjson|csv", args.output.display())
+            })?,
         };
         let path = (args.output.as_os_str() != "-").then(|| args.output.clone());
         if path.is_none() && matches!(target, Target::Parquet | Target::Arrow) {
-            return Err("Parquet and Arrow files are written to a file, not to standard output: their footer says where all is".to_owned());
+            return Err("Parquet and Arrow files are written to a file, not to standard output: their footer says where all is"
+                .to_owned());
         }
         if !args.index.is_empty() && target != Target::Parquet {
             return Err("--index makes Bloom filters, which only Parquet has".to_owned());

@@ -1,7 +1,7 @@
 //! One pass over all inputs.
 
-use super::output::OutputFile;
 use super::Convert;
+use super::output::OutputFile;
 use super::source::{Content, Source};
 use crate::args::Bad;
 use crate::exit::Exit;

@@ -7,8 +7,8 @@ use crate::progress::Progress;
 use crate::{interrupt, message};
 use arrow_schema::SchemaRef;
 use rorqual_pipe::reason;
-use rorqual_rows::{Shape, format_schema, parse_schema};
 use rorqual_rows::convert::Extent;
+use rorqual_rows::{Shape, format_schema, parse_schema};
 use std::io::Write;
 use std::path::Path;
 

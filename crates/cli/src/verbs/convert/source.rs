@@ -45,7 +45,9 @@ impl Source {
         let head = scan.head(&mut input, PREFIX_BYTES).map_err(|error| error.to_string())?;
         let name = input.name().to_owned();
         if is_table(&head.bytes) {
-            return Err(format!("{name}: a Parquet or Arrow file is read by its footer, and so neither from a pipe nor compressed as a whole"));
+            return Err(format!(
+                "{name}: a Parquet or Arrow file is read by its footer, and so neither from a pipe nor compressed as a whole"
+            ));
         }
         let format = Format::detect(&name, &head, given).map_err(|error| format!("{name}: {error}"))?;
         let stream = if input.is_stored() { None } else { Some(input) };
@@ -63,7 +65,9 @@ impl Source {
     /// The input, from its start; a stream once.
     pub(crate) fn input(&mut self) -> Result<Input, String> {
         match &mut self.content {
-            Content::Records(_, stream) if stream.is_some() => stream.take().ok_or_else(|| "a stream can be read once".to_owned()),
+            Content::Records(_, stream) if stream.is_some() => {
+                stream.take().ok_or_else(|| "a stream can be read once".to_owned())
+            }
             _ => input::open(&self.path).map_err(|error| error.to_string()),
         }
     }
@@ -86,7 +90,9 @@ pub(crate) fn given(args: &FromArgs) -> Result<Given, String> {
     let delimiter = match args.delimiter {
         None => None,
         Some(character) if character.is_ascii() && !matches!(character, '"' | '\n' | '\r') => Some(character as u8),
-        Some(other) => return Err(format!("--delimiter {other:?} is no separator: it is one ASCII character, and no quote or newline")),
+        Some(other) => {
+            return Err(format!("--delimiter {other:?} is no separator: it is one ASCII character, and no quote or newline"));
+        }
     };
     let kind = args.from.map(|from| match from {
         From::Json => FormatKind::Json,

@@ -1,6 +1,5 @@
 //! `rorqual logs`
 
-
 mod terminal;
 mod time;
 
@@ -8,9 +7,9 @@ use crate::args::{Common, FormatArgs, LogsArgs};
 use crate::exit::Exit;
 use crate::message::{self, escaped};
 use crate::progress::Progress;
+use crate::rejects::{RejectFile, refuse_an_input};
 use crate::verbs::count::or_stdin;
 use crate::{input, interrupt};
-use crate::rejects::{RejectFile, refuse_an_input};
 use rorqual_pipe::limits::PROGRAM_BYTES;
 use rorqual_pipe::{Control, reason};
 use rorqual_table::aggregate::Span;

@@ -5,12 +5,17 @@ use super::weight::{ARRAY_BYTES, Weight};
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, GenericListArray, OffsetSizeTrait, RecordBatch, StructArray};
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema};
+use arrow_select::concat::concat;
 use parquet::arrow::ArrowSchemaConverter;
 use parquet::arrow::arrow_writer::{ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves};
 use parquet::errors::Result;
 use parquet::file::properties::WriterPropertiesPtr;
 use parquet::file::writer::SerializedFileWriter;
+use std::iter::Peekable;
 use std::sync::{Arc, OnceLock};
+
+/// Arrays that are encoded as one take so many bytes; an encoder has them beside what it holds otherwise.
+const RUN_BYTES_MAX: usize = 1 << 20;
 
 /// A column: a leaf of the schema, or a part that can't be taken apart further (a map).
 pub(super) struct Column {
@@ -62,7 +67,8 @@ impl Column {
     pub(super) fn encode(&self, arrays: Vec<ArrayRef>, encodings: &Encodings) -> Result<Vec<ArrowColumnChunk>> {
         let style = encodings.style(&arrays);
         let mut writers = self.writers(style, encodings)?;
-        for array in arrays {
+        let mut arrays = arrays.into_iter().peekable();
+        while let Some(array) = next_run(&mut arrays)? {
             for (writer, leaf) in writers.iter_mut().zip(compute_leaves(&self.field, &array)?) {
                 writer.write(&leaf)?;
             }
@@ -85,6 +91,19 @@ impl Column {
         let root = ArrowSchemaConverter::new().convert(&schema)?.root_schema_ptr();
         Ok(ArrowRowGroupWriterFactory::new(&SerializedFileWriter::new(std::io::sink(), root, properties)?, schema))
     }
+}
+
+/// The next arrays as one: what an encoder does for an array costs as much as encoding a hundred values.
+fn next_run(arrays: &mut Peekable<impl Iterator<Item = ArrayRef>>) -> Result<Option<ArrayRef>> {
+    let Some(first) = arrays.next() else { return Ok(None) };
+    let mut bytes = first.get_array_memory_size();
+    let mut run = vec![first];
+    while let Some(next) = arrays.next_if(|next| bytes + next.get_array_memory_size() <= RUN_BYTES_MAX) {
+        bytes += next.get_array_memory_size();
+        run.push(next);
+    }
+    let run: Vec<&dyn Array> = run.iter().map(AsRef::as_ref).collect();
+    Ok(Some(concat(&run)?))
 }
 
 /// Calls `found` with the steps to each column below a field.
