@@ -1,0 +1,1 @@
+//! `rorqual-query` as it is run.
