@@ -63,3 +63,38 @@ impl Source for Descriptor {
         self.ready(PARTIAL_BLOCK_AFTER)
     }
 }
+
+/// A stream of which the first bytes were read already.
+pub(crate) struct Prefixed<R> {
+    prefix: io::Cursor<Vec<u8>>,
+    rest: R,
+}
+
+impl<R> Prefixed<R> {
+    pub(crate) fn new(prefix: Vec<u8>, rest: R) -> Self {
+        Self { prefix: io::Cursor::new(prefix), rest }
+    }
+
+    fn in_prefix(&self) -> bool {
+        self.prefix.position() < self.prefix.get_ref().len() as u64
+    }
+}
+
+impl<R: Read> Read for Prefixed<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if !self.in_prefix() {
+            return self.rest.read(buffer);
+        }
+        let read = self.prefix.read(buffer)?;
+        if !self.in_prefix() {
+            self.prefix = io::Cursor::default();
+        }
+        Ok(read)
+    }
+}
+
+impl<R: Source> Source for Prefixed<R> {
+    fn more_soon(&self) -> bool {
+        self.in_prefix() || self.rest.more_soon()
+    }
+}

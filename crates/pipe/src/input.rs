@@ -2,7 +2,7 @@
 
 use crate::chunk::{Chunk, Plan};
 use crate::control::Control;
-use crate::descriptor::Descriptor;
+use crate::descriptor::{Descriptor, Prefixed};
 use crate::error::{Error, Kind};
 use crate::file::SharedFile;
 use crate::limits::BLOCK_BYTES;
@@ -24,6 +24,8 @@ pub struct Input {
     /// Undo a compression that is recognised.
     pub(crate) decode: bool,
     size_bytes: Option<u64>,
+    /// What of a stream was read ahead.
+    pub(crate) prefix: Vec<u8>,
 }
 
 pub(crate) enum Body {
@@ -85,10 +87,10 @@ impl Input {
         // another program has read a part of.
         let empty = metadata.is_file() && size_bytes == 0;
         if empty && head(&file).is_ok_and(|head| head.is_empty()) {
-            return Ok(Self { name, body: Body::File { file, size_bytes }, decode, size_bytes: Some(0) });
+            return Ok(Self { name, body: Body::File { file, size_bytes }, decode, size_bytes: Some(0), prefix: Vec::new() });
         }
         if !metadata.is_file() || empty || rustix::fs::tell(&file).is_ok_and(|position| position > 0) {
-            return Ok(Self { name, body: Body::Descriptor(file), decode, size_bytes: None });
+            return Ok(Self { name, body: Body::Descriptor(file), decode, size_bytes: None, prefix: Vec::new() });
         }
         let head = head(&file).map_err(|cause| Error::io(&name, "cannot read", cause))?;
         let body = match crate::decode::Encoding::detect(&head) {
@@ -96,19 +98,19 @@ impl Input {
             _ if !decode => Body::File { file, size_bytes },
             _ => Body::Descriptor(file),
         };
-        Ok(Self { name, body, decode, size_bytes: Some(size_bytes) })
+        Ok(Self { name, body, decode, size_bytes: Some(size_bytes), prefix: Vec::new() })
     }
 
     /// An input over anything that reads, of unknown size.
     #[must_use]
     pub fn from_reader(name: impl Into<String>, reader: Box<dyn Read + Send>) -> Self {
-        Self { name: name.into(), body: Body::Read(reader), decode: true, size_bytes: None }
+        Self { name: name.into(), body: Body::Read(reader), decode: true, size_bytes: None, prefix: Vec::new() }
     }
 
     /// An input over buffers that are filled elsewhere, from the pool that the run is given.
     #[must_use]
     pub fn from_source(name: impl Into<String>, source: Box<dyn BlockSource>) -> Self {
-        Self { name: name.into(), body: Body::Source(source), decode: true, size_bytes: None }
+        Self { name: name.into(), body: Body::Source(source), decode: true, size_bytes: None, prefix: Vec::new() }
     }
 
     /// The same input as a stream that one reader reads ahead of its one worker, even where it is a file: for work that can't be split.
@@ -131,15 +133,43 @@ impl Input {
     /// no encoding is undone. A stop ends it as its end would.
     #[must_use]
     pub fn into_blocks(self, pool: &Pool, control: &Control) -> Box<dyn BlockSource> {
-        let Self { name, body, .. } = self;
+        let Self { name, body, prefix, .. } = self;
         match body {
             Body::File { file, .. } | Body::Descriptor(file) => {
-                let reader = Descriptor::new(file, control.clone());
+                let reader = Prefixed::new(prefix, Descriptor::new(file, control.clone()));
                 Box::new(ReadSource::new(reader, &name, pool, 0, Some(control.clone())))
             }
-            Body::Read(reader) => Box::new(ReadSource::new(reader, &name, pool, 0, Some(control.clone()))),
+            Body::Read(reader) => Box::new(ReadSource::new(Prefixed::new(prefix, reader), &name, pool, 0, Some(control.clone()))),
             Body::Source(source) => source,
         }
+    }
+
+    /// Reads ahead in a stream that can be read only once: at most `bytes_max` of what is stored, which the run is given again. What was
+    /// read ahead is held until then. Of a plain file nothing is read.
+    ///
+    /// # Errors
+    /// When reading fails.
+    pub fn read_ahead(&mut self, bytes_max: usize, control: &Control) -> Result<&[u8], Error> {
+        let mut reader: Box<dyn Read + '_> = match &mut self.body {
+            Body::File { .. } | Body::Source(_) => return Ok(&self.prefix),
+            Body::Read(reader) => Box::new(reader),
+            Body::Descriptor(file) => {
+                let again = file.try_clone().map_err(|cause| Error::io(&self.name, "cannot read ahead", cause))?;
+                Box::new(Descriptor::new(again, control.clone()))
+            }
+        };
+        let more = bytes_max.saturating_sub(self.prefix.len()) as u64;
+        self.prefix.reserve_exact(more as usize);
+        let read = reader.by_ref().take(more).read_to_end(&mut self.prefix);
+        drop(reader);
+        read.map_err(|cause| Error::io(&self.name, "cannot read", cause).at(self.prefix.len() as u64))?;
+        Ok(&self.prefix)
+    }
+
+    /// Whether it can be read once more from its start, by its name.
+    #[must_use]
+    pub fn is_stored(&self) -> bool {
+        self.size_bytes.is_some()
     }
 
     /// Whether it is a plain file, which workers read side by side.

@@ -2,7 +2,7 @@
 
 use crate::chunk::{Chunk, Framing, Plan};
 use crate::control::Control;
-use crate::descriptor::Descriptor;
+use crate::descriptor::{Descriptor, Prefixed};
 use crate::error::Error;
 use crate::file::SharedFile;
 use crate::input::{Body, Input};
@@ -89,10 +89,13 @@ fn run_with<S: Stage>(
             return run_file(&file, pool, control, start, sink);
         }
         Body::Descriptor(file) => {
-            let reader = Descriptor::new(file, control.clone());
+            let reader = Prefixed::new(input.prefix, Descriptor::new(file, control.clone()));
             Box::new(ReadSource::new(reader, &name, pool, headroom, Some(control.clone())))
         }
-        Body::Read(reader) => Box::new(ReadSource::new(reader, &name, pool, headroom, Some(control.clone()))),
+        Body::Read(reader) => {
+            let reader = Prefixed::new(input.prefix, reader);
+            Box::new(ReadSource::new(reader, &name, pool, headroom, Some(control.clone())))
+        }
         Body::Source(source) => source,
     };
     let source: Box<dyn BlockSource> =

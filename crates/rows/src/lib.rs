@@ -14,6 +14,7 @@ pub mod limits;
 pub mod log;
 pub mod read;
 mod shape;
+mod text;
 pub mod write;
 
 pub use decode::{Bad, Decode, Decoded, Infer, Inferred, Note, Notes};

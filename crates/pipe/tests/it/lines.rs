@@ -86,3 +86,22 @@ fn an_empty_stream_has_no_lines() {
     let setup = Setup::lines(16, 2);
     assert_eq!(setup.lines_of(Pieces::input(b"", 1, setup)), []);
 }
+
+#[test]
+fn what_was_read_ahead_is_read_again() {
+    let bytes: Vec<u8> = (0..3 * BLOCK_BYTES).map(|index| (index % 251) as u8).collect();
+    for (first, then) in [(0, 0), (1, 5), (100, BLOCK_BYTES), (BLOCK_BYTES + 1, 2 * BLOCK_BYTES), (10 * BLOCK_BYTES, 0)] {
+        let expected = bytes.clone();
+        let reader = Faulty::new(Cursor::new(bytes.clone()), 1_000, &Fault::never());
+        let read = Setup::bytes(2).bytes_of(move |_| {
+            let mut input = Input::from_reader("ahead", Box::new(reader));
+            for bytes_max in [first, then] {
+                let control = rorqual_pipe::Control::default();
+                let ahead = input.read_ahead(bytes_max, &control).expect("nothing fails").to_vec();
+                assert_eq!(ahead, expected[..bytes_max.max(first).min(expected.len())]);
+            }
+            input
+        });
+        assert!(read == bytes, "{first} and then {then} bytes ahead");
+    }
+}
