@@ -11,7 +11,6 @@ mod message;
 mod progress;
 mod stats;
 mod verbs;
-mod whole_file;
 
 use args::{Cli, Verb};
 use clap::{CommandFactory, Parser};
@@ -35,6 +34,7 @@ fn main() -> ExitCode {
         Verb::Fetch(args) => verbs::fetch::run(&cli.common, &args),
         Verb::Store(args) => verbs::store::run(&cli.common, &args),
         Verb::Logs(args) => verbs::logs::run(&cli.common, &args),
+        Verb::Query(args) => verbs::query::run(&cli.common, &args),
         Verb::Serve(args) => verbs::serve::run(&cli.common, &args),
         Verb::Completions { shell } => print_completions(shell),
         Verb::Man => print_man_page(),

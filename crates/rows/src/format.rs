@@ -1,6 +1,6 @@
 //! Which format an input has, and what it takes to decode it.
 
-use crate::{Decode, Infer, csv, json};
+use crate::{Decode, Infer, csv, json, log};
 use arrow_schema::SchemaRef;
 use rorqual_pipe::{Framing, Splitter};
 use rorqual_table::format::Format as LogFormat;
@@ -45,7 +45,10 @@ impl Format {
     /// Who decodes records to batches of `schema`. A value that has no place there is a misfit, or goes to the column `_rest` where the
     /// schema has it.
     #[must_use]
-    pub fn decoder(&self, _schema: &SchemaRef) -> Box<dyn Decode> {
-        todo!()
+    pub fn decoder(&self, schema: &SchemaRef) -> Box<dyn Decode> {
+        match self {
+            Self::Log(format) => Box::new(log::Decoder::new(format, schema)),
+            Self::Json(_) | Self::Csv(_) => todo!(),
+        }
     }
 }

@@ -5,6 +5,7 @@ mod fetch;
 mod grep;
 mod hash;
 mod logs;
+mod query;
 mod serve;
 mod store;
 
@@ -13,6 +14,7 @@ pub(crate) use fetch::FetchArgs;
 pub(crate) use grep::GrepArgs;
 pub(crate) use hash::HashArgs;
 pub(crate) use logs::{FormatArgs, LogsArgs};
+pub(crate) use query::QueryArgs;
 pub(crate) use serve::ServeArgs;
 pub(crate) use store::{Addressing, LeaseArgs, LeaseCommand, StoreArgs, StoreCommand};
 
@@ -86,6 +88,7 @@ pub(crate) enum Verb {
     Fetch(FetchArgs),
     Store(StoreArgs),
     Logs(LogsArgs),
+    Query(QueryArgs),
     #[command(after_help = SERVE_EXAMPLES)]
     Serve(ServeArgs),
     /// Print a completion script for a shell

@@ -5,5 +5,6 @@ pub(crate) mod fetch;
 pub(crate) mod grep;
 pub(crate) mod hash;
 pub(crate) mod logs;
+pub(crate) mod query;
 pub(crate) mod serve;
 pub(crate) mod store;
