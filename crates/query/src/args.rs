@@ -45,6 +45,9 @@ pub(crate) struct Args {
     /// Format of access logs: common, combined, vhost_combined, json, an nginx log_format or an Apache LogFormat string
     #[arg(long, value_name = "FORMAT")]
     pub(crate) log_format: Option<String>,
+    /// Look at all records of JSON and CSV for their columns, not only at the first 8 MiB of them
+    #[arg(long)]
+    pub(crate) infer_all: bool,
     /// Longest line or record that is taken; longer ones are left out and counted
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) record_max: Option<u64>,

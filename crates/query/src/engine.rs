@@ -6,7 +6,8 @@ use crate::limits::BATCH_ROWS;
 use crate::scan::ScanContext;
 use crate::tables::{Known, Tables};
 use crate::temp::TempFolder;
-use datafusion::catalog::{DynamicFileCatalog, UrlTableFactory};
+use crate::trunc::utc_trunc;
+use datafusion::catalog::DynamicFileCatalog;
 use datafusion::common::Result;
 use datafusion::config::SpillCompression;
 use datafusion::execution::SessionStateBuilder;
@@ -36,11 +37,11 @@ impl Engine {
             .with_runtime_env(runtime(args, &shares, temp)?)
             .with_default_features()
             .build();
-        let tables = Arc::new(Tables::new(&scans, known));
-        let catalogs = DynamicFileCatalog::new(Arc::clone(state.catalog_list()), Arc::clone(&tables) as Arc<dyn UrlTableFactory>);
+        let tables = Arc::new(Tables::new(state.clone(), &scans, known));
+        let catalogs = DynamicFileCatalog::new(Arc::clone(state.catalog_list()), tables);
         let state = SessionStateBuilder::new_from_existing(state).with_catalog_list(Arc::new(catalogs)).build();
         let session = SessionContext::new_with_state(state);
-        tables.session.with_state(session.state_weak_ref());
+        session.register_udf(utc_trunc());
         Ok(Self { session, scans })
     }
 }

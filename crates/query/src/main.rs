@@ -15,6 +15,7 @@ mod scan;
 mod statement;
 mod tables;
 mod temp;
+mod trunc;
 
 use args::Args;
 use clap::Parser;

@@ -19,11 +19,8 @@ use futures::StreamExt;
 use rorqual_pipe::{reason, stats};
 use std::io::{self, IsTerminal, Read};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tokio::signal::unix::{SignalKind, signal};
-
-/// How long threads may take to end what they are at.
-const END_WITHIN: Duration = Duration::from_secs(2);
 
 /// Runs what was asked for.
 pub(crate) fn run(args: &Args) -> Exit {
@@ -32,21 +29,24 @@ pub(crate) fn run(args: &Args) -> Exit {
         Ok(shares) => shares,
         Err(error) => return message::error(&error),
     };
-    let runner = match Runner::new(args, shares) {
-        Ok(runner) => runner,
-        Err(error) => return message::error(&error),
-    };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(shares.threads).enable_all().build();
     let runtime = match runtime {
         Ok(runtime) => runtime,
         Err(cause) => return message::error(&format!("cannot start threads: {}", reason(&cause))),
     };
+    let entered = runtime.enter();
+    let runner = match Runner::new(args, shares) {
+        Ok(runner) => runner,
+        Err(error) => return message::error(&error),
+    };
     let exit = runtime.block_on(runner.run());
-    // Before the temp folder goes: who was cancelled may still write there.
-    runtime.shutdown_timeout(END_WITHIN);
     if args.stats {
         runner.print_stats(started);
     }
+    drop(entered);
+    // Who was cancelled and is still at something ends with the process, which the guard watches until then.
+    runtime.shutdown_background();
+    runner.temp.remove();
     exit
 }
 
@@ -75,16 +75,17 @@ pub(crate) struct Runner<'a> {
     args: &'a Args,
     shares: Shares,
     engine: Engine,
-    // After the engine, whose files are in it.
+    guard: Guard,
     temp: Arc<TempFolder>,
 }
 
 impl<'a> Runner<'a> {
+    /// To be called where there is a runtime.
     fn new(args: &'a Args, shares: Shares) -> Result<Self, String> {
         let known = Known::of(args)?;
         let temp = Arc::new(TempFolder::create(args.temp_dir.as_deref())?);
         let engine = Engine::new(args, known, shares, &temp).map_err(|error| fault::describe(&error, &shares))?;
-        Ok(Self { args, shares, engine, temp })
+        Ok(Self { args, shares, engine, guard: Guard::start(shares.memory_bytes, &temp), temp })
     }
 
     async fn run(&self) -> Exit {
@@ -127,7 +128,6 @@ impl<'a> Runner<'a> {
 
     /// Runs one statement, which Ctrl-C and the guard end.
     async fn interruptible(&self, statement: Statement) -> Ended {
-        let guard = Guard::start(self.shares.memory_bytes, &self.temp);
         let signals = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(signal);
         let [Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)] = signals else {
             return Ended::Failed("cannot listen to signals".to_owned());
@@ -137,7 +137,7 @@ impl<'a> Runner<'a> {
                 Ok(()) => return Ended::Done,
                 Err(fault) => fault,
             },
-            () = guard.exceeded() => return Ended::Failed(guard.message()),
+            () = self.guard.exceeded() => return Ended::Failed(self.guard.message()),
             _ = interrupt.recv() => return Ended::Interrupted,
             _ = terminate.recv() => return Ended::Interrupted,
             _ = hangup.recv() => return Ended::Interrupted,

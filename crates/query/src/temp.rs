@@ -12,6 +12,9 @@ const PREFIX: &str = "rorqual-query-";
 /// Held locked as long as the folder's process lives, however that ends.
 const LOCK: &str = "lock";
 
+/// How often a folder is removed in which files keep appearing.
+const REMOVALS_MAX: usize = 100;
+
 /// A folder that is removed at the end. One whose process was killed is removed by the next.
 pub(crate) struct TempFolder {
     path: PathBuf,
@@ -34,9 +37,13 @@ impl TempFolder {
         &self.path
     }
 
-    /// Removes it with all that is in it; nobody is told when that fails, since there is nobody who could do something about it.
+    /// Removes it with all that is in it. Again where somebody who was cancelled has just put a file there.
     pub(crate) fn remove(&self) {
-        let _ = std::fs::remove_dir_all(&self.path);
+        for _ in 0..REMOVALS_MAX {
+            if std::fs::remove_dir_all(&self.path).is_ok() || !self.path.exists() {
+                return;
+            }
+        }
     }
 }
 

@@ -55,6 +55,12 @@ impl Content {
         Self { size_bytes, etag: "\"given\"".to_owned(), last_modified: String::new(), period: Arc::new(bytes) }
     }
 
+    /// The same with that Last-Modified.
+    #[must_use]
+    pub fn with_last_modified(self, last_modified: &str) -> Self {
+        Self { last_modified: last_modified.to_owned(), ..self }
+    }
+
     /// Some of its bytes.
     #[must_use]
     pub fn bytes(&self, range: Range<u64>) -> Vec<u8> {

@@ -9,6 +9,7 @@ use rorqual_pipe::{Chunk, Control, Error, Framing, Input, Plan, Pool, Stage, run
 use rorqual_rows::Format;
 use rorqual_rows::csv::Dialect;
 use rorqual_rows::json::Layout;
+use rorqual_rows::limits::PREFIX_BYTES;
 use rorqual_table::format::{Format as LogFormat, detect};
 use std::path::Path;
 
@@ -16,6 +17,7 @@ use std::path::Path;
 pub(crate) struct Known {
     input: Option<InputFormat>,
     log: Option<LogFormat>,
+    infer_all: bool,
 }
 
 impl Known {
@@ -23,7 +25,12 @@ impl Known {
     /// When `--log-format` is none.
     pub(crate) fn of(args: &Args) -> Result<Self, String> {
         let log = args.log_format.as_deref().map(LogFormat::parse).transpose();
-        Ok(Self { input: args.input, log: log.map_err(|error| format!("--log-format: {error}"))? })
+        Ok(Self { input: args.input, log: log.map_err(|error| format!("--log-format: {error}"))?, infer_all: args.infer_all })
+    }
+
+    /// How much of an input is looked at for the columns of its records.
+    pub(super) fn infer_bytes_max(&self) -> u64 {
+        if self.infer_all { u64::MAX } else { PREFIX_BYTES as u64 }
     }
 }
 
@@ -40,6 +47,8 @@ pub(super) struct Sample<'a> {
     pub(super) name: &'a str,
     /// Decoded, at most a block.
     pub(super) head: &'a [u8],
+    /// All of it, or of a stream as much as was read ahead.
+    pub(super) input: Input,
 }
 
 /// What a file is.

@@ -32,11 +32,11 @@ impl Tables {
         let first_name = first.to_string_lossy();
         let window = self.context.shares.zstd_window_log_max;
         let head = kind::head_of(Input::open(first).map_err(external)?, window)?;
-        let sample = Sample { name: &first_name, head: &head };
+        let sample = Sample { name: &first_name, head: &head, input: Input::open(first).map_err(external)? };
         match kind::of(&sample, &self.known)? {
             Kind::Records(_) => {
                 let files = paths.iter().map(|path| file(path)).collect::<Result<_>>()?;
-                self.records(&sample, ObjectStoreUrl::local_filesystem(), files)
+                self.records(sample, ObjectStoreUrl::local_filesystem(), files)
             }
             columns => self.columns(&columns, paths.iter().map(|path| url(path)).collect::<Result<_>>()?).await,
         }
@@ -50,15 +50,15 @@ impl Tables {
         let mut input = Input::open(path).map_err(external)?;
         let name = input.name().to_owned();
         let stored = input.read_ahead(HEAD_BYTES, &Control::default()).map_err(external)?.to_vec();
-        let ahead = Input::from_reader(&name, Box::new(Cursor::new(stored)));
-        let head = kind::head_of(ahead, self.context.shares.zstd_window_log_max)?;
+        let ahead = || Input::from_reader(&name, Box::new(Cursor::new(stored.clone())));
+        let head = kind::head_of(ahead(), self.context.shares.zstd_window_log_max)?;
         if head.is_empty() {
             return plan_err!("{name}: there is nothing in it to tell its columns by");
         }
         let place = Place::Once(OnceInput::new(input));
         let meta = meta(ObjectPath::from("-"), 0);
-        let sample = Sample { name: &name, head: &head };
-        self.records(&sample, ObjectStoreUrl::local_filesystem(), vec![RecordFile { meta, place }])
+        let sample = Sample { name: &name, head: &head, input: ahead() };
+        self.records(sample, ObjectStoreUrl::local_filesystem(), vec![RecordFile { meta, place }])
     }
 }
 

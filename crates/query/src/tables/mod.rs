@@ -1,5 +1,6 @@
 //! What stands behind FROM: paths, wildcards, folders, addresses.
 
+mod infer;
 mod kind;
 mod local;
 mod remote;
@@ -8,15 +9,14 @@ pub(crate) use kind::Known;
 
 use crate::scan::{RecordFile, RecordTable, ScanContext};
 use async_trait::async_trait;
-use datafusion::catalog::{Session, TableProvider, UrlTableFactory};
-use datafusion::common::{Result, internal_datafusion_err, plan_datafusion_err, plan_err};
+use datafusion::catalog::{TableProvider, UrlTableFactory};
+use datafusion::common::{Result, plan_datafusion_err, plan_err};
 use datafusion::datasource::file_format::FileFormat;
 use datafusion::datasource::file_format::arrow::ArrowFormat;
 use datafusion::datasource::file_format::parquet::ParquetFormat;
 use datafusion::datasource::listing::{ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl};
 use datafusion::execution::SessionState;
 use datafusion::execution::object_store::ObjectStoreUrl;
-use datafusion_session::SessionStore;
 use kind::{Kind, Sample};
 use rorqual_rows::{Format, log};
 use std::fmt;
@@ -24,19 +24,20 @@ use std::sync::Arc;
 
 /// Makes a table of whatever the query names.
 pub(crate) struct Tables {
-    pub(crate) session: SessionStore,
+    /// The session's settings and stores, as they were before it knew this.
+    state: SessionState,
     context: Arc<ScanContext>,
     known: Known,
 }
 
 impl Tables {
-    pub(crate) fn new(context: &Arc<ScanContext>, known: Known) -> Self {
-        Self { session: SessionStore::new(), context: Arc::clone(context), known }
+    pub(crate) fn new(state: SessionState, context: &Arc<ScanContext>, known: Known) -> Self {
+        Self { state, context: Arc::clone(context), known }
     }
 
     /// A table over `files`, of which `sample` is the beginning of one.
-    fn records(&self, sample: &Sample<'_>, store: ObjectStoreUrl, files: Vec<RecordFile>) -> Result<Arc<dyn TableProvider>> {
-        let format = match kind::of(sample, &self.known)? {
+    fn records(&self, sample: Sample<'_>, store: ObjectStoreUrl, files: Vec<RecordFile>) -> Result<Arc<dyn TableProvider>> {
+        let format = match kind::of(&sample, &self.known)? {
             Kind::Records(format) => format,
             Kind::Parquet | Kind::Arrow => {
                 let message = "Parquet and Arrow can't be read as a stream or compressed as a whole; put it into a file first";
@@ -45,7 +46,7 @@ impl Tables {
         };
         let schema = match &format {
             Format::Log(format) => log::schema(format),
-            Format::Json(_) | Format::Csv(_) => return plan_err!("{}: JSON and CSV are not there yet", sample.name),
+            format => infer::schema(format, sample.input, &self.context.shares, self.known.infer_bytes_max())?,
         };
         Ok(RecordTable::new(format, schema, store, files, &self.context))
     }
@@ -56,16 +57,12 @@ impl Tables {
             Kind::Arrow => Arc::new(ArrowFormat),
             _ => Arc::new(ParquetFormat::default()),
         };
-        let session = self.session.get_session().upgrade();
-        let session = session.ok_or_else(|| internal_datafusion_err!("the session has ended"))?;
-        let state = session.read().as_any().downcast_ref::<SessionState>().cloned();
-        let state = state.ok_or_else(|| internal_datafusion_err!("the session has no state"))?;
         let options = ListingOptions::new(format)
             .with_file_extension("")
             .with_collect_stat(true)
-            .with_target_partitions(state.config_options().execution.target_partitions);
+            .with_target_partitions(self.state.config_options().execution.target_partitions);
         let config = ListingTableConfig::new_with_multi_paths(urls).with_listing_options(options);
-        let config = config.infer_schema(&state as &dyn Session).await?;
+        let config = config.infer_schema(&self.state).await?;
         Ok(Arc::new(ListingTable::try_new(config)?))
     }
 }

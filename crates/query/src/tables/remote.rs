@@ -5,7 +5,7 @@ use super::kind::{self, Kind, Sample};
 use crate::limits::HEAD_BYTES;
 use crate::scan::{Place, RecordFile};
 use datafusion::catalog::TableProvider;
-use datafusion::common::{Result, internal_datafusion_err, plan_datafusion_err, plan_err};
+use datafusion::common::{Result, plan_datafusion_err, plan_err};
 use datafusion::datasource::listing::ListingTableUrl;
 use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::object_store::path::Path as ObjectPath;
@@ -30,13 +30,13 @@ impl Tables {
         }
         let stored = store.get_range(&location, 0..meta.size.min(HEAD_BYTES as u64)).await?;
         let window = self.context.shares.zstd_window_log_max;
-        let ahead = Input::from_reader(name, Box::new(Cursor::new(stored)));
-        let head = kind::head_of(ahead, window)?;
-        let sample = Sample { name: url.path(), head: &head };
+        let ahead = || Input::from_reader(name, Box::new(Cursor::new(stored.clone())));
+        let head = kind::head_of(ahead(), window)?;
+        let sample = Sample { name: url.path(), head: &head, input: ahead() };
         match kind::of(&sample, &self.known)? {
             Kind::Records(_) => {
                 let file = RecordFile { meta, place: Place::Object { name: name.to_owned() } };
-                self.records(&sample, store_url, vec![file])
+                self.records(sample, store_url, vec![file])
             }
             columns => self.columns(&columns, vec![ListingTableUrl::try_new(url, None)?]).await,
         }
@@ -46,9 +46,7 @@ impl Tables {
     fn store(&self, url: &Url) -> Result<(ObjectStoreUrl, Arc<dyn ObjectStore>)> {
         let origin = &url[..Position::BeforePath];
         let store_url = ObjectStoreUrl::parse(origin)?;
-        let session = self.session.get_session().upgrade();
-        let session = session.ok_or_else(|| internal_datafusion_err!("the session has ended"))?;
-        let runtime = Arc::clone(session.read().runtime_env());
+        let runtime = self.state.runtime_env();
         if let Ok(store) = runtime.object_store(&store_url) {
             return Ok((store_url, store));
         }
