@@ -24,6 +24,16 @@ pub trait Infer: Send {
     fn infer(&mut self, chunk: &Chunk) -> Result<Inferred, Error>;
 }
 
+/// What happens to a value whose key has no column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unplaced {
+    /// It goes to the column `_rest`, or is a misfit where the schema has none.
+    Keep,
+    /// It is left out: the schema has the columns that are asked for, and no others. A value that does not fit its column is kept, or is
+    /// a misfit, all the same.
+    Ignore,
+}
+
 /// What a chunk came to.
 #[derive(Debug, Default)]
 pub struct Decoded {
@@ -74,7 +84,7 @@ pub enum Note {
     NumberAsText,
     /// A value without a column is in `_rest`.
     Rest,
-    /// A lone surrogate, which no UTF-8 can hold, became U+FFFD.
+    /// A lone surrogate, which no UTF-8 can hold: the text is in `_rest` as it was written, or, where there is no `_rest`, has U+FFFD.
     LoneSurrogate,
     /// A line of a log that is no record.
     RejectedLine,

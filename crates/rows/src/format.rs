@@ -1,6 +1,6 @@
 //! Which format an input has, and what it takes to decode it.
 
-use crate::{Decode, Infer, csv, json, log};
+use crate::{Decode, Infer, Unplaced, csv, json, log};
 use arrow_schema::SchemaRef;
 use rorqual_pipe::{Framing, Splitter};
 use rorqual_table::format::Format as LogFormat;
@@ -39,16 +39,21 @@ impl Format {
     /// Who finds out the columns; `None` where the format says them.
     #[must_use]
     pub fn infer(&self) -> Option<Box<dyn Infer>> {
-        todo!()
+        match self {
+            Self::Json(layout) => Some(Box::new(json::Inferrer::new(layout))),
+            Self::Log(_) => None,
+            Self::Csv(_) => todo!(),
+        }
     }
 
     /// Who decodes records to batches of `schema`. A value that has no place there is a misfit, or goes to the column `_rest` where the
-    /// schema has it.
+    /// schema has it; `unplaced` says whether that holds for one whose key has no column.
     #[must_use]
-    pub fn decoder(&self, schema: &SchemaRef) -> Box<dyn Decode> {
+    pub fn decoder(&self, schema: &SchemaRef, unplaced: Unplaced) -> Box<dyn Decode> {
         match self {
+            Self::Json(layout) => Box::new(json::Decoder::new(layout, schema, unplaced)),
             Self::Log(format) => Box::new(log::Decoder::new(format, schema)),
-            Self::Json(_) | Self::Csv(_) => todo!(),
+            Self::Csv(_) => todo!(),
         }
     }
 }

@@ -17,6 +17,6 @@ mod shape;
 mod text;
 pub mod write;
 
-pub use decode::{Bad, Decode, Decoded, Infer, Inferred, Note, Notes};
+pub use decode::{Bad, Decode, Decoded, Infer, Inferred, Note, Notes, Unplaced};
 pub use format::Format;
-pub use shape::Shape;
+pub use shape::{Conflict, Shape, format_schema, parse_schema};

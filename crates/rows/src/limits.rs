@@ -13,8 +13,19 @@ pub const NESTING_MAX: usize = 64;
 /// Deepest nesting of a record.
 pub const DEPTH_MAX: usize = 100_000;
 
-/// Most columns (leaves) of a schema that is inferred; what more there is goes to `_rest`.
+/// Most columns of a schema that is inferred, lists and structs and what is in them counted each; what more there is goes to `_rest`.
+/// A shape takes about 200 bytes a column, and its name twice.
 pub const COLUMNS_MAX: usize = 10_000;
 
 /// How much of a stream is looked at for its columns before the first row is written.
 pub const PREFIX_BYTES: usize = 8 << 20;
+
+/// Longest key that becomes a column's name; values under longer ones go to `_rest`.
+pub const COLUMN_NAME_BYTES_MAX: usize = 1024;
+
+/// Most bytes that one record may take as columns, nulls in sparse columns included: a batch takes this and [`BATCH_BYTES_MAX`] at most.
+/// A record that takes more (a list of a million empty objects in a column of a thousand fields) is bad.
+pub const ROW_BYTES_MAX: usize = 32 << 20;
+
+/// Longest record that is decoded: a column of texts counts its bytes with 31 bits.
+pub const TEXT_BYTES_MAX: usize = 1 << 30;

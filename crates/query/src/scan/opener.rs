@@ -12,7 +12,7 @@ use datafusion::object_store::{ObjectStore, ObjectStoreExt};
 use futures::FutureExt;
 use futures::stream::BoxStream;
 use rorqual_pipe::Input;
-use rorqual_rows::{Decode, Format, log};
+use rorqual_rows::{Decode, Format, Unplaced, log};
 use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ impl RecordOpener {
     pub(crate) fn decoder(&self) -> Box<dyn Decode> {
         match &self.format {
             Format::Log(format) => Box::new(log::Decoder::new(format, &self.schema).within(self.span_us.clone())),
-            format => format.decoder(&self.schema),
+            format => format.decoder(&self.schema, Unplaced::Ignore),
         }
     }
 

@@ -1,6 +1,27 @@
 //! JSON documents: where records end, what columns they have, and their values as columns.
 
-use rorqual_pipe::{Fault, Split, Splitter};
+mod columns;
+pub(crate) mod cursor;
+mod decode;
+mod detect;
+mod head;
+mod infer;
+mod mask;
+mod number;
+pub(crate) mod path;
+mod records;
+mod rest;
+mod seek;
+mod split;
+pub(crate) mod string;
+mod time;
+mod unique;
+
+pub use decode::Decoder;
+pub use detect::detect;
+pub use infer::Inferrer;
+pub use path::{format as format_path, parse as parse_path};
+pub use split::RecordSplitter;
 
 /// Where the records are in an input.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,25 +34,4 @@ pub enum Layout {
     Array,
     /// The elements of the array under these keys of one document: `$.data.items`.
     Rows(Vec<String>),
-}
-
-/// Finds records at the speed of memory: it tracks strings, escapes and depth over the borders of blocks.
-pub struct RecordSplitter {}
-
-impl RecordSplitter {
-    /// A splitter for an input of that layout.
-    #[must_use]
-    pub fn new(_layout: &Layout) -> Self {
-        todo!()
-    }
-}
-
-impl Splitter for RecordSplitter {
-    fn split(&mut self, _bytes: &[u8]) -> Result<Split, Fault> {
-        todo!()
-    }
-
-    fn finish(&mut self) -> Result<(), Fault> {
-        todo!()
-    }
 }

@@ -1,1 +1,8 @@
 //! Rows, from the outside.
+#![allow(clippy::expect_used, clippy::unwrap_used)]
+
+mod json_common;
+mod json_decode;
+mod json_hostile;
+mod json_shape;
+mod json_split;

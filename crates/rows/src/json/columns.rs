@@ -1,0 +1,334 @@
+//! Columns that grow: values are pushed at rows, and rows that were left out become null when the next value comes.
+//!
+//! So a field that a record does not have costs nothing until then, and [`Struct::width`] is how that memory is foreseen.
+
+use super::records::Stop;
+use crate::limits::NESTING_MAX;
+use crate::shape::{Order, is_json};
+use arrow_array::builder::{ArrayBuilder, StringBuilder};
+use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
+use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, BooleanArray, ListArray, PrimitiveArray, StructArray};
+use arrow_buffer::{ArrowNativeType, BooleanBuffer, NullBuffer, NullBufferBuilder, OffsetBuffer, ScalarBuffer};
+use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, TimeUnit};
+use foldhash::fast::RandomState;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// A column.
+pub(super) enum Column {
+    Bool(Cells<bool>),
+    Int(Cells<i64>),
+    UInt(Cells<u64>),
+    Float(Cells<f64>),
+    /// Moments, in units of which a second has ten to the power of the second.
+    Moment(Cells<i64>, u32),
+    Text(Texts),
+    Json(Texts),
+    List(Box<List>),
+    Struct(Box<Struct>),
+}
+
+/// Why a value can't be pushed at a row: it has one already, since a key came twice.
+pub(super) struct Taken;
+
+/// Values of one size.
+pub(super) struct Cells<T> {
+    values: Vec<T>,
+    valid: NullBufferBuilder,
+}
+
+/// Texts.
+pub(super) struct Texts {
+    builder: StringBuilder,
+    /// Texts and their bytes in the batch before: what the next will likely have.
+    expected: (usize, usize),
+}
+
+/// Lists.
+pub(super) struct List {
+    pub(super) item: Column,
+    field: FieldRef,
+    ends: Vec<i32>,
+    valid: NullBufferBuilder,
+    /// Items of all lists so far.
+    pub(super) items: usize,
+    /// What an item takes at least, in bytes.
+    pub(super) item_width: usize,
+}
+
+/// Objects.
+pub(super) struct Struct {
+    pub(super) columns: Vec<Keyed>,
+    schema: Fields,
+    index: HashMap<Box<str>, u32, RandomState>,
+    pub(super) order: Order,
+    valid: NullBufferBuilder,
+    /// Rows so far.
+    pub(super) rows: usize,
+}
+
+/// A column and its key.
+pub(super) struct Keyed {
+    /// The key as it is most likely written, with its quotes.
+    pub(super) quoted: Box<[u8]>,
+    pub(super) column: Column,
+}
+
+impl<T: Copy + Default> Cells<T> {
+    fn new() -> Self {
+        Self { values: Vec::new(), valid: NullBufferBuilder::new(0) }
+    }
+
+    /// Makes `row` the next.
+    #[inline]
+    pub(super) fn begin(&mut self, row: usize) -> Result<(), Taken> {
+        if self.values.len() != row {
+            if self.values.len() > row {
+                return Err(Taken);
+            }
+            self.pad(row);
+        }
+        Ok(())
+    }
+
+    fn pad(&mut self, rows: usize) {
+        self.valid.append_n_nulls(rows - self.values.len());
+        self.values.resize(rows, T::default());
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, value: Option<T>) {
+        self.values.push(value.unwrap_or_default());
+        self.valid.append(value.is_some());
+    }
+
+    fn take(&mut self, rows: usize) -> (Vec<T>, Option<NullBuffer>) {
+        self.pad(rows);
+        let values = std::mem::replace(&mut self.values, Vec::new());
+        (values, self.valid.finish())
+    }
+
+}
+
+impl<T: ArrowNativeType> Cells<T> {
+    fn finish<P: ArrowPrimitiveType<Native = T>>(&mut self, rows: usize) -> PrimitiveArray<P> {
+        let (values, valid) = self.take(rows);
+        PrimitiveArray::new(ScalarBuffer::from(values), valid)
+    }
+}
+
+impl Texts {
+    fn new() -> Self {
+        Self { builder: StringBuilder::with_capacity(0, 0), expected: (0, 0) }
+    }
+
+    #[inline]
+    pub(super) fn begin(&mut self, row: usize) -> Result<(), Taken> {
+        if self.builder.len() != row {
+            if self.builder.len() > row {
+                return Err(Taken);
+            }
+            self.pad(row);
+        }
+        Ok(())
+    }
+
+    fn pad(&mut self, rows: usize) {
+        self.builder.append_nulls(rows - self.builder.len());
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, text: &str) {
+        if self.builder.values_capacity() == 0 {
+            // The first of the batch.
+            let (texts, bytes) = self.expected;
+            let mut builder = StringBuilder::with_capacity(texts, bytes.max(text.len()));
+            builder.append_nulls(self.builder.len());
+            self.builder = builder;
+        }
+        self.builder.append_value(text);
+    }
+
+    pub(super) fn push_null(&mut self) {
+        self.builder.append_null();
+    }
+
+    fn finish(&mut self, rows: usize) -> ArrayRef {
+        self.pad(rows);
+        let array = self.builder.finish();
+        self.builder = StringBuilder::with_capacity(0, 0);
+        self.expected = (array.len(), array.value_data().len());
+        Arc::new(array)
+    }
+}
+
+impl List {
+    #[inline]
+    pub(super) fn begin(&mut self, row: usize) -> Result<(), Taken> {
+        if self.ends.len() != row {
+            if self.ends.len() > row {
+                return Err(Taken);
+            }
+            self.pad(row);
+        }
+        Ok(())
+    }
+
+    fn pad(&mut self, rows: usize) {
+        self.valid.append_n_nulls(rows - self.ends.len());
+        self.ends.resize(rows, self.end());
+    }
+
+    fn end(&self) -> i32 {
+        self.ends.last().copied().unwrap_or(0)
+    }
+
+    /// All items since the last list are one; or there is none.
+    #[inline]
+    pub(super) fn push(&mut self, is_list: bool) {
+        // A batch has fewer bytes than fit 31 bits (ROW_BYTES_MAX), and each item takes one or more.
+        self.ends.push(i32::try_from(self.items).unwrap_or(i32::MAX));
+        self.valid.append(is_list);
+    }
+
+    fn finish(&mut self, rows: usize) -> Result<ArrayRef, ArrowError> {
+        self.pad(rows);
+        let item = self.item.finish(self.items)?;
+        let offsets: Vec<i32> = std::iter::once(0).chain(self.ends.drain(..)).collect();
+        self.items = 0;
+        let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
+        Ok(Arc::new(ListArray::try_new(Arc::clone(&self.field), offsets, item, self.valid.finish())?))
+    }
+}
+
+impl Struct {
+    /// Columns for these fields; those without a column (`_rest`) have a key that no object has.
+    pub(super) fn new(fields: &Fields, level: usize) -> Result<Self, String> {
+        let mut columns = Vec::new();
+        let mut index = HashMap::default();
+        for (number, field) in fields.iter().enumerate() {
+            let quoted = serde_json::Value::from(field.name().as_str()).to_string().into_bytes().into();
+            columns.push(Keyed { quoted, column: Column::new(field, level + 1)? });
+            index.insert(field.name().as_str().into(), number as u32);
+        }
+        Ok(Self { columns, schema: fields.clone(), index, order: Order::default(), valid: NullBufferBuilder::new(0), rows: 0 })
+    }
+
+    /// Leaves the column out of what keys can name, and says which it is.
+    pub(super) fn hide(&mut self, key: &str) -> Option<usize> {
+        let hidden = self.index.remove(key)? as usize;
+        self.columns[hidden].quoted = Box::new([]);
+        Some(hidden)
+    }
+
+    /// The column of a key.
+    pub(super) fn find(&self, key: &str) -> Option<usize> {
+        self.index.get(key).map(|index| *index as usize)
+    }
+
+    /// What a row takes at least in bytes, even if all is null.
+    pub(super) fn width(&self) -> usize {
+        1 + self.columns.iter().map(|keyed| keyed.column.width()).sum::<usize>()
+    }
+
+    #[inline]
+    pub(super) fn begin(&mut self, row: usize) -> Result<(), Taken> {
+        if self.rows != row {
+            if self.rows > row {
+                return Err(Taken);
+            }
+            self.pad(row);
+        }
+        Ok(())
+    }
+
+    fn pad(&mut self, rows: usize) {
+        self.valid.append_n_nulls(rows - self.rows);
+        self.rows = rows;
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, is_object: bool) {
+        self.valid.append(is_object);
+        self.rows += 1;
+    }
+
+    /// The columns of all rows.
+    pub(super) fn finish_columns(&mut self) -> Result<Vec<ArrayRef>, ArrowError> {
+        let rows = std::mem::take(&mut self.rows);
+        self.columns.iter_mut().map(|keyed| keyed.column.finish(rows)).collect()
+    }
+
+    fn finish(&mut self, rows: usize) -> Result<ArrayRef, ArrowError> {
+        self.pad(rows);
+        let columns = self.finish_columns()?;
+        Ok(Arc::new(StructArray::try_new_with_length(self.schema.clone(), columns, self.valid.finish(), rows)?))
+    }
+}
+
+impl Column {
+    /// A column for a field.
+    pub(super) fn new(field: &Field, level: usize) -> Result<Self, String> {
+        Ok(match field.data_type() {
+            DataType::Boolean => Self::Bool(Cells::new()),
+            DataType::Int64 => Self::Int(Cells::new()),
+            DataType::UInt64 => Self::UInt(Cells::new()),
+            DataType::Float64 => Self::Float(Cells::new()),
+            DataType::Timestamp(TimeUnit::Millisecond, Some(_)) => Self::Moment(Cells::new(), 3),
+            DataType::Timestamp(TimeUnit::Microsecond, Some(_)) => Self::Moment(Cells::new(), 6),
+            DataType::Timestamp(TimeUnit::Nanosecond, Some(_)) => Self::Moment(Cells::new(), 9),
+            DataType::Utf8 if is_json(field) => Self::Json(Texts::new()),
+            DataType::Utf8 => Self::Text(Texts::new()),
+            DataType::List(item) if level <= NESTING_MAX => Self::List(Box::new(Self::list(item, level)?)),
+            DataType::Struct(fields) if level <= NESTING_MAX => Self::Struct(Box::new(Struct::new(fields, level)?)),
+            other => return Err(format!("the column {:?} is of the type {other}, which is not decoded from JSON", field.name())),
+        })
+    }
+
+    fn list(field: &FieldRef, level: usize) -> Result<List, String> {
+        let item = Self::new(field, level + 1)?;
+        let item_width = item.width();
+        Ok(List { item, field: Arc::clone(field), ends: Vec::new(), valid: NullBufferBuilder::new(0), items: 0, item_width })
+    }
+
+    fn width(&self) -> usize {
+        match self {
+            Self::Bool(_) => 2,
+            Self::Int(_) | Self::UInt(_) | Self::Float(_) | Self::Moment(..) => 9,
+            Self::Text(_) | Self::Json(_) | Self::List(_) => 5,
+            Self::Struct(columns) => columns.width(),
+        }
+    }
+
+    /// The array of `rows` rows; the column is empty then.
+    pub(super) fn finish(&mut self, rows: usize) -> Result<ArrayRef, ArrowError> {
+        Ok(match self {
+            Self::Bool(cells) => {
+                let (values, valid) = cells.take(rows);
+                Arc::new(BooleanArray::new(BooleanBuffer::from(values), valid))
+            }
+            Self::Int(cells) => Arc::new(cells.finish::<Int64Type>(rows)),
+            Self::UInt(cells) => Arc::new(cells.finish::<UInt64Type>(rows)),
+            Self::Float(cells) => Arc::new(cells.finish::<Float64Type>(rows)),
+            Self::Moment(cells, digits) => moments(cells, *digits, rows),
+            Self::Text(texts) | Self::Json(texts) => texts.finish(rows),
+            Self::List(list) => list.finish(rows)?,
+            Self::Struct(columns) => columns.finish(rows)?,
+        })
+    }
+}
+
+impl From<Taken> for Stop {
+    fn from(_: Taken) -> Self {
+        Self::Duplicate
+    }
+}
+
+fn moments(cells: &mut Cells<i64>, digits: u32, rows: usize) -> ArrayRef {
+    use arrow_array::types::{TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType};
+    match digits {
+        3 => Arc::new(cells.finish::<TimestampMillisecondType>(rows).with_timezone("UTC")),
+        6 => Arc::new(cells.finish::<TimestampMicrosecondType>(rows).with_timezone("UTC")),
+        _ => Arc::new(cells.finish::<TimestampNanosecondType>(rows).with_timezone("UTC")),
+    }
+}

@@ -1,0 +1,506 @@
+//! Records to batches: one pass over the bytes, straight into columns.
+
+use super::Layout;
+use super::columns::{Cells, Column, List, Struct, Texts};
+use super::cursor::{Cursor, Flaw, compact};
+use super::infer::Inferrer;
+use super::number::{Number, short_integer};
+use super::records::{Between, Stop};
+use super::rest::{Path, Rest, Step};
+use super::string::{Raw, unescape};
+use super::time::Moment;
+use super::unique::unique;
+use crate::decode::{Decode, Decoded, Infer, Note, Unplaced};
+use crate::limits::{BATCH_BYTES_MAX, ROW_BYTES_MAX};
+use crate::shape::{is_rest, is_whole};
+use arrow_array::{BooleanArray, RecordBatch, RecordBatchOptions};
+use arrow_schema::SchemaRef;
+use arrow_select::filter::filter_record_batch;
+use rorqual_pipe::{Chunk, Error, Kind};
+
+/// Decodes JSON records.
+///
+/// * The integers, doubles and moments of a column are those that it holds exactly; any other value does not fit, and goes to `_rest`.
+/// * A text column has texts, and numbers and booleans as they are written.
+/// * Null and a field that is not there are the same; so are a record that is null and one without fields.
+/// * Of a key that an object has twice, the last value counts.
+/// * A text with a lone surrogate, which no UTF-8 can hold, goes to `_rest` as it is written.
+pub struct Decoder {
+    layout: Layout,
+    schema: SchemaRef,
+    table: Result<Table, String>,
+    unplaced: Unplaced,
+}
+
+/// The columns of the batch that is being filled, and what is needed to fill them.
+struct Table {
+    columns: Struct,
+    rest_column: Option<usize>,
+    whole_column: Option<usize>,
+    /// Rows of records that turned out to be none.
+    dead: Vec<usize>,
+    /// What the batch takes, at most.
+    bytes: usize,
+    width: usize,
+    rest: Rest,
+    notes: Vec<(Note, u64)>,
+    scratch: String,
+}
+
+const TOO_LARGE: &str = "the record takes more than 32 MiB as columns";
+const _: () = assert!(ROW_BYTES_MAX == 32 << 20, "the message names the limit");
+
+impl Decoder {
+    /// Decodes records in that layout to batches of `schema`.
+    #[must_use]
+    pub fn new(layout: &Layout, schema: &SchemaRef, unplaced: Unplaced) -> Self {
+        Self { layout: layout.clone(), schema: schema.clone(), table: Table::new(schema), unplaced }
+    }
+}
+
+impl Table {
+    fn new(schema: &SchemaRef) -> Result<Self, String> {
+        let fields = schema.fields();
+        let mut columns = Struct::new(fields, 0)?;
+        let rest_column = fields.iter().find(|field| is_rest(field)).and_then(|field| columns.hide(field.name()));
+        let whole_column = fields.iter().find(|field| is_whole(field)).and_then(|field| columns.hide(field.name()));
+        let width = columns.width();
+        Ok(Self {
+            columns,
+            rest_column,
+            whole_column,
+            dead: Vec::new(),
+            bytes: 0,
+            width,
+            rest: Rest::default(),
+            notes: Vec::new(),
+            scratch: String::new(),
+        })
+    }
+
+    /// The batch so far, if it has rows.
+    fn finish(&mut self, schema: &SchemaRef, decoded: &mut Decoded) -> Result<(), Error> {
+        let rows = self.columns.rows;
+        let dead = std::mem::take(&mut self.dead);
+        self.bytes = 0;
+        let failed = |cause: arrow_schema::ArrowError| Error::new(Kind::Corrupt, String::new(), format!("no batch: {cause}"));
+        let columns = self.columns.finish_columns().map_err(failed)?;
+        if rows == dead.len() {
+            return Ok(());
+        }
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        let mut batch = RecordBatch::try_new_with_options(schema.clone(), columns, &options).map_err(failed)?;
+        if !dead.is_empty() {
+            let mut alive = vec![true; rows];
+            dead.into_iter().for_each(|row| alive[row] = false);
+            batch = filter_record_batch(&batch, &BooleanArray::from(alive)).map_err(failed)?;
+        }
+        decoded.batches.push(batch);
+        Ok(())
+    }
+}
+
+impl Decode for Decoder {
+    fn decode(&mut self, chunk: &Chunk) -> Result<Decoded, Error> {
+        let table = self.table.as_mut().map_err(|message| Error::new(Kind::Corrupt, String::new(), message.clone()))?;
+        let mut decoded = Decoded::default();
+        let (schema, unplaced) = (&self.schema, self.unplaced);
+        let mut bad = Vec::new();
+        let walked = Between::of(&self.layout).each(chunk, &mut bad, |cursor, offset| {
+            let start = cursor.at();
+            let read = record(cursor, offset, table, unplaced, &mut decoded);
+            table.bytes += cursor.at() - start;
+            if table.bytes >= BATCH_BYTES_MAX {
+                table.finish(schema, &mut decoded)?;
+            }
+            read
+        });
+        decoded.bad = bad;
+        table.finish(schema, &mut decoded)?;
+        match walked {
+            Err(Stop::Run(error)) => Err(error),
+            Err(_) => {
+                let inferred = Inferrer::new(&self.layout).infer(chunk)?;
+                Ok(Decoded { misfit: Some(inferred.shape), ..Decoded::default() })
+            }
+            Ok(()) => Ok(decoded),
+        }
+    }
+}
+
+/// Takes one record; `offset` is that of the cursor's text.
+fn record(cursor: &mut Cursor<'_>, offset: u64, table: &mut Table, unplaced: Unplaced, decoded: &mut Decoded) -> Result<(), Stop> {
+    let start = cursor.at();
+    match row(cursor, offset, table, unplaced, decoded) {
+        Err(Stop::Misfit) => {
+            // A record that is bad further on is no reason to start again.
+            cursor.move_to(start);
+            cursor.skip()?;
+            Err(Stop::Misfit)
+        }
+        Err(Stop::Duplicate) => {
+            cursor.move_to(start);
+            let text = unique(cursor.skip()?)?;
+            decoded.notes.add(Note::DuplicateKey, offset + start as u64);
+            match row(&mut Cursor::new(&text, false), offset + start as u64, table, unplaced, decoded) {
+                Err(Stop::Flaw(flaw)) => Err(Flaw { at: start, ..flaw }.into()),
+                other => other,
+            }
+        }
+        other => other,
+    }
+}
+
+/// Makes a row of the record at the cursor; one that fails is marked as dead.
+fn row(cursor: &mut Cursor<'_>, offset: u64, table: &mut Table, unplaced: Unplaced, decoded: &mut Decoded) -> Result<(), Stop> {
+    let row = table.columns.rows;
+    let start = cursor.at();
+    table.rest.clear();
+    table.notes.clear();
+    table.bytes += table.width;
+    let mut reader = Reader {
+        cursor,
+        offset,
+        unplaced,
+        rest_column: table.rest_column,
+        rest: &mut table.rest,
+        notes: &mut table.notes,
+        scratch: &mut table.scratch,
+        bytes: 0,
+    };
+    let read = reader.record(&mut table.columns, table.whole_column, row);
+    table.bytes += reader.bytes;
+    table.columns.rows = row + 1;
+    match read {
+        Ok(()) => table.close_row(row, offset + start as u64, decoded),
+        Err(stop) => {
+            table.dead.push(row);
+            return Err(stop);
+        }
+    }
+    Ok(())
+}
+
+impl Table {
+    /// What of a sound row is not in its columns yet.
+    fn close_row(&mut self, row: usize, offset: u64, decoded: &mut Decoded) {
+        for (note, offset) in &self.notes {
+            decoded.notes.add(*note, *offset);
+        }
+        if self.rest.len() == 0 {
+            return;
+        }
+        let Some(Column::Json(texts)) = self.rest_column.map(|index| &mut self.columns.columns[index].column) else {
+            return;
+        };
+        self.scratch.clear();
+        if self.rest.object(&mut self.scratch) {
+            decoded.notes.add(Note::DuplicateKey, offset);
+        }
+        decoded.notes.add(Note::Rest, offset);
+        self.bytes += self.scratch.len();
+        if texts.begin(row).is_ok() {
+            texts.push(&self.scratch);
+        }
+    }
+}
+
+/// Reads one record.
+struct Reader<'a, 't> {
+    cursor: &'a mut Cursor<'t>,
+    /// Of the cursor's text.
+    offset: u64,
+    unplaced: Unplaced,
+    rest_column: Option<usize>,
+    rest: &'a mut Rest,
+    notes: &'a mut Vec<(Note, u64)>,
+    scratch: &'a mut String,
+    /// What the items of lists take, beside their texts.
+    bytes: usize,
+}
+
+/// A value that is in no column yet.
+enum Value<'t> {
+    Null,
+    Bool(bool),
+    Number(&'t str),
+    Text(Raw<'t>),
+    Nested,
+}
+
+impl<'t> Reader<'_, 't> {
+    fn record(&mut self, columns: &mut Struct, whole: Option<usize>, row: usize) -> Result<(), Stop> {
+        let path = Path { above: None, step: Step::Record };
+        if let Some(whole) = whole {
+            return self.value(&mut columns.columns[whole].column, row, &path);
+        }
+        match self.cursor.peek()? {
+            b'{' => self.fields(columns, row, &path),
+            b'n' => Ok(self.cursor.word("null")?),
+            _ => {
+                let start = self.cursor.at();
+                self.cursor.skip()?;
+                self.unplaced(start, &path)
+            }
+        }
+    }
+
+    fn value(&mut self, column: &mut Column, row: usize, path: &Path<'_>) -> Result<(), Stop> {
+        match column {
+            Column::Text(texts) => self.text(texts, row, path),
+            Column::Int(cells) => {
+                cells.begin(row)?;
+                if let Some((value, length)) = short_integer(self.cursor.rest()) {
+                    self.cursor.advance(length);
+                    cells.push(Some(value));
+                    return Ok(());
+                }
+                self.cell(cells, path, |value| match value {
+                    Value::Number(literal) => if let Number::Int(value) = Number::of(literal) { Some(value) } else { None },
+                    _ => None,
+                })
+            }
+            Column::Bool(cells) => {
+                cells.begin(row)?;
+                self.cell(cells, path, |value| if let Value::Bool(value) = value { Some(*value) } else { None })
+            }
+            Column::Struct(columns) => self.object(columns, row, path),
+            Column::List(list) => self.list(list, row, path),
+            Column::Moment(cells, digits) => {
+                cells.begin(row)?;
+                self.cell(cells, path, |value| match value {
+                    Value::Text(raw) if !raw.escaped => Moment::parse(raw.body)?.in_units(*digits),
+                    _ => None,
+                })
+            }
+            Column::Float(cells) => {
+                cells.begin(row)?;
+                self.cell(cells, path, |value| if let Value::Number(literal) = value { Number::of(literal).to_float() } else { None })
+            }
+            Column::UInt(cells) => {
+                cells.begin(row)?;
+                self.cell(cells, path, |value| match value {
+                    Value::Number(literal) => Number::of(literal).to_unsigned(),
+                    _ => None,
+                })
+            }
+            Column::Json(texts) => self.json(texts, row),
+        }
+    }
+
+    /// Takes a value of one size, of which `fit` makes what the column holds.
+    #[inline]
+    fn cell<T: Copy + Default>(
+        &mut self,
+        cells: &mut Cells<T>,
+        path: &Path<'_>,
+        fit: impl FnOnce(&Value<'t>) -> Option<T>,
+    ) -> Result<(), Stop> {
+        let start = self.cursor.at();
+        let value = self.take()?;
+        let fitting = fit(&value);
+        cells.push(fitting);
+        if fitting.is_none() && !matches!(value, Value::Null) { self.misfit(start, path) } else { Ok(()) }
+    }
+
+    /// Takes any value, and checks it.
+    #[inline]
+    fn take(&mut self) -> Result<Value<'t>, Flaw> {
+        self.cursor.spaced = false;
+        Ok(match self.cursor.peek()? {
+            b'n' => self.cursor.word("null").map(|()| Value::Null)?,
+            b't' => self.cursor.word("true").map(|()| Value::Bool(true))?,
+            b'f' => self.cursor.word("false").map(|()| Value::Bool(false))?,
+            b'-' | b'0'..=b'9' => Value::Number(self.cursor.number()?),
+            b'"' => {
+                let raw = self.cursor.string()?;
+                raw.check()?;
+                Value::Text(raw)
+            }
+            _ => {
+                self.cursor.skip()?;
+                Value::Nested
+            }
+        })
+    }
+
+    fn text(&mut self, texts: &mut Texts, row: usize, path: &Path<'_>) -> Result<(), Stop> {
+        texts.begin(row)?;
+        let start = self.cursor.at();
+        if self.cursor.peek()? == b'"' {
+            let raw = self.cursor.string()?;
+            if !raw.escaped {
+                texts.push(raw.body);
+                return Ok(());
+            }
+            return self.escaped_text(texts, raw, path);
+        }
+        match self.take()? {
+            Value::Bool(value) => texts.push(if value { "true" } else { "false" }),
+            Value::Number(literal) => {
+                if Number::of(literal) == Number::Changed {
+                    self.notes.push((Note::NumberAsText, self.offset + start as u64));
+                }
+                texts.push(literal);
+            }
+            Value::Null | Value::Text(_) => texts.push_null(),
+            Value::Nested => {
+                texts.push_null();
+                return self.misfit(start, path);
+            }
+        }
+        Ok(())
+    }
+
+    fn escaped_text(&mut self, texts: &mut Texts, raw: Raw<'_>, path: &Path<'_>) -> Result<(), Stop> {
+        self.scratch.clear();
+        let lone = unescape(raw.body, raw.start, self.scratch)?;
+        if lone {
+            self.notes.push((Note::LoneSurrogate, self.offset + raw.start as u64 - 1));
+            if self.rest_column.is_some() || self.unplaced == Unplaced::Keep {
+                texts.push_null();
+                return self.misfit(raw.start - 1, path);
+            }
+        }
+        texts.push(self.scratch);
+        Ok(())
+    }
+
+    fn json(&mut self, texts: &mut Texts, row: usize) -> Result<(), Stop> {
+        texts.begin(row)?;
+        if self.cursor.peek()? == b'n' {
+            self.cursor.word("null")?;
+            texts.push_null();
+            return Ok(());
+        }
+        self.cursor.spaced = false;
+        let text = self.cursor.skip()?;
+        if self.cursor.spaced {
+            self.scratch.clear();
+            compact(text, self.scratch);
+            texts.push(self.scratch);
+        } else {
+            texts.push(text);
+        }
+        Ok(())
+    }
+
+    fn list(&mut self, list: &mut List, row: usize, path: &Path<'_>) -> Result<(), Stop> {
+        list.begin(row)?;
+        if self.cursor.peek()? != b'[' {
+            list.push(false);
+            return self.no_container(path);
+        }
+        let read = self.items(list, path);
+        // Also of a record that fails: what it left belongs to its row.
+        list.push(true);
+        read
+    }
+
+    fn items(&mut self, list: &mut List, path: &Path<'_>) -> Result<(), Stop> {
+        let start = list.items;
+        let mut goes_on = !self.cursor.enter(b']')?;
+        while goes_on {
+            self.bytes += list.item_width;
+            if self.bytes > ROW_BYTES_MAX {
+                return Err(self.cursor.flaw(TOO_LARGE).into());
+            }
+            let item = list.items;
+            list.items += 1;
+            let below = Path { above: Some(path), step: Step::Item(item - start) };
+            self.value(&mut list.item, item, &below)?;
+            goes_on = self.cursor.goes_on(b']')?;
+        }
+        Ok(())
+    }
+
+    fn object(&mut self, columns: &mut Struct, row: usize, path: &Path<'_>) -> Result<(), Stop> {
+        columns.begin(row)?;
+        let is_object = self.cursor.peek()? == b'{';
+        columns.push(is_object);
+        if is_object { self.fields(columns, row, path) } else { self.no_container(path) }
+    }
+
+    /// A value where an object or an array has its place.
+    fn no_container(&mut self, path: &Path<'_>) -> Result<(), Stop> {
+        let start = self.cursor.at();
+        match self.take()? {
+            Value::Null => Ok(()),
+            _ => self.misfit(start, path),
+        }
+    }
+
+    fn fields(&mut self, columns: &mut Struct, row: usize, path: &Path<'_>) -> Result<(), Stop> {
+        let mut previous = None;
+        let mut goes_on = !self.cursor.enter(b'}')?;
+        while goes_on {
+            let (start, end, column) = self.field(columns, previous)?;
+            let text = self.cursor.text();
+            let below = Path { above: Some(path), step: Step::Key(&text[start..end]) };
+            match column {
+                Some(index) => {
+                    self.value(&mut columns.columns[index].column, row, &below)?;
+                    previous = Some(index);
+                }
+                None => self.unknown(&below)?,
+            }
+            goes_on = self.cursor.goes_on(b'}')?;
+        }
+        Ok(())
+    }
+
+    /// Takes a key and its colon: where the key starts and ends, and the column it names.
+    #[inline]
+    fn field(&mut self, columns: &mut Struct, previous: Option<usize>) -> Result<(usize, usize, Option<usize>), Stop> {
+        let start = self.cursor.at();
+        let guess = columns.order.guess(previous);
+        if let Some(keyed) = columns.columns.get(guess)
+            && !keyed.quoted.is_empty()
+            && self.cursor.rest().starts_with(&keyed.quoted)
+        {
+            self.cursor.advance(keyed.quoted.len());
+            let end = self.cursor.at();
+            self.cursor.colon()?;
+            return Ok((start, end, Some(guess)));
+        }
+        let raw = self.cursor.key()?;
+        let end = self.cursor.at();
+        let column = self.find(columns, raw)?;
+        if let Some(column) = column {
+            columns.order.learn(previous, column);
+        }
+        self.cursor.colon()?;
+        Ok((start, end, column))
+    }
+
+    fn find(&mut self, columns: &Struct, raw: Raw<'_>) -> Result<Option<usize>, Flaw> {
+        if !raw.escaped {
+            return Ok(columns.find(raw.body));
+        }
+        self.scratch.clear();
+        let lone = unescape(raw.body, raw.start, self.scratch)?;
+        Ok(if lone { None } else { columns.find(self.scratch) })
+    }
+
+    /// Takes a value whose key has no column.
+    fn unknown(&mut self, path: &Path<'_>) -> Result<(), Stop> {
+        let start = self.cursor.at();
+        self.cursor.spaced = false;
+        self.cursor.skip()?;
+        self.unplaced(start, path)
+    }
+
+    fn unplaced(&mut self, start: usize, path: &Path<'_>) -> Result<(), Stop> {
+        if self.unplaced == Unplaced::Ignore { Ok(()) } else { self.misfit(start, path) }
+    }
+
+    /// The value that was just taken from `start` on has no place.
+    #[cold]
+    fn misfit(&mut self, start: usize, path: &Path<'_>) -> Result<(), Stop> {
+        if self.rest_column.is_none() {
+            return Err(Stop::Misfit);
+        }
+        let value = &self.cursor.text()[start..self.cursor.at()];
+        if self.rest.add(path, value, self.cursor.spaced) { Ok(()) } else { Err(self.cursor.flaw(TOO_LARGE).into()) }
+    }
+}

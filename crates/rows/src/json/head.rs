@@ -1,0 +1,35 @@
+//! The first bytes of an input: a byte order mark, and encodings that are not UTF-8.
+
+/// UTF-8's byte order mark, which is skipped.
+pub(super) const MARK: [u8; 3] = [0xEF, 0xBB, 0xBF];
+
+/// How many bytes it takes to tell an encoding.
+pub(super) const HEAD_BYTES: usize = 4;
+
+/// How many of these first bytes are a byte order mark.
+pub(super) fn mark_bytes(head: &[u8]) -> usize {
+    if head.starts_with(&MARK) { MARK.len() } else { 0 }
+}
+
+/// What is wrong with an input that starts so, when it is in an encoding that is not UTF-8.
+pub(super) fn foreign_encoding(head: &[u8]) -> Option<&'static str> {
+    match *head {
+        [0xFF, 0xFE, 0, 0, ..] => return Some(UTF_32LE),
+        [0, 0, 0xFE, 0xFF, ..] => return Some(UTF_32BE),
+        [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..] => return Some("is UTF-16; convert it with iconv -f UTF-16 -t UTF-8"),
+        _ => {}
+    }
+    // Without a mark the NULs tell: JSON starts with ASCII.
+    let nul = |index: usize| head.get(index).map(|byte| *byte == 0);
+    match [nul(0), nul(1), nul(2), nul(3)] {
+        [Some(false), Some(true), Some(true), Some(true)] => Some(UTF_32LE),
+        [Some(true), Some(true), Some(true), Some(false)] => Some(UTF_32BE),
+        [Some(false), Some(true), ..] => Some("is UTF-16; convert it with iconv -f UTF-16LE -t UTF-8"),
+        [Some(true), Some(false), ..] => Some("is UTF-16; convert it with iconv -f UTF-16BE -t UTF-8"),
+        [Some(true), ..] => Some("starts with NUL bytes; it is not JSON"),
+        _ => None,
+    }
+}
+
+const UTF_32LE: &str = "is UTF-32; convert it with iconv -f UTF-32LE -t UTF-8";
+const UTF_32BE: &str = "is UTF-32; convert it with iconv -f UTF-32BE -t UTF-8";

@@ -1,0 +1,144 @@
+//! Numbers, and which of them 64 bits or a double hold without a change.
+
+/// Integers up to here are all doubles.
+pub(crate) const FLOAT_INTEGER_MAX: u64 = 1 << 53;
+
+/// What a number is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Number {
+    Int(i64),
+    /// Above `i64::MAX`.
+    UInt(u64),
+    Float(f64),
+    /// An integer past 64 bits, or digits that a double would change.
+    Changed,
+}
+
+impl Number {
+    /// What a number literal is.
+    pub(crate) fn of(literal: &str) -> Self {
+        if literal != "-0" && literal.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-') {
+            let unsigned = || literal.parse().map_or(Self::Changed, Self::UInt);
+            return literal.parse().map_or_else(|_| unsigned(), Self::Int);
+        }
+        float(literal).map_or(Self::Changed, Self::Float)
+    }
+
+    /// The unsigned integer for it, if it is one.
+    pub(crate) fn to_unsigned(self) -> Option<u64> {
+        match self {
+            Self::Int(value) => value.try_into().ok(),
+            Self::UInt(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// The double for it, if it is exact.
+    pub(crate) fn to_float(self) -> Option<f64> {
+        match self {
+            Self::Int(value) if value.unsigned_abs() <= FLOAT_INTEGER_MAX => Some(value as f64),
+            Self::Float(value) => Some(value),
+            _ => None,
+        }
+    }
+}
+
+/// How long the number is that `bytes` start with; or where it goes wrong.
+pub(super) fn length(bytes: &[u8]) -> Result<usize, usize> {
+    let mut at = usize::from(bytes.first() == Some(&b'-'));
+    at = match bytes.get(at) {
+        Some(b'0') => at + 1,
+        _ => digits(bytes, at)?,
+    };
+    if bytes.get(at) == Some(&b'.') {
+        at = digits(bytes, at + 1)?;
+    }
+    if matches!(bytes.get(at), Some(b'e' | b'E')) {
+        at += 1 + usize::from(matches!(bytes.get(at + 1), Some(b'+' | b'-')));
+        at = digits(bytes, at)?;
+    }
+    // `01` and `1x` are no numbers; what else may not follow a value is the caller's.
+    if bytes.get(at).is_some_and(u8::is_ascii_alphanumeric) { Err(at) } else { Ok(at) }
+}
+
+/// Behind the digits at `at`, of which there is at least one.
+fn digits(bytes: &[u8], at: usize) -> Result<usize, usize> {
+    let count = bytes[at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+    if count == 0 { Err(at) } else { Ok(at + count) }
+}
+
+/// An integer of at most 18 digits, and its length: the usual case, quickly. `None` says nothing.
+#[inline]
+pub(super) fn short_integer(bytes: &[u8]) -> Option<(i64, usize)> {
+    let negative = bytes.first() == Some(&b'-');
+    let start = usize::from(negative);
+    let (mut value, mut at) = (0_i64, start);
+    while let Some(digit) = bytes.get(at).map(|byte| byte.wrapping_sub(b'0')).filter(|digit| *digit < 10) {
+        if at == start + 18 {
+            return None;
+        }
+        value = value * 10 + i64::from(digit);
+        at += 1;
+    }
+    let sound = at > start && (bytes[start] != b'0' || (at == 1 && !negative)) && matches!(bytes.get(at), Some(b',' | b'}' | b']' | b' ' | b'\n' | b'\r'));
+    sound.then_some((if negative { -value } else { value }, at))
+}
+
+/// The double for a literal, when the shortest way to write it has the literal's value.
+fn float(literal: &str) -> Option<f64> {
+    if let Some(value) = short_float(literal) {
+        return Some(value);
+    }
+    let value: f64 = literal.parse().ok()?;
+    (value.is_finite() && Decimal::of(literal) == Decimal::of(&format!("{value:e}"))).then_some(value)
+}
+
+/// Powers of ten that are doubles.
+const TENS: [f64; 23] = [
+    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
+];
+
+/// At most 15 digits without an exponent: always exact, and one division gives the nearest double.
+fn short_float(literal: &str) -> Option<f64> {
+    let (negative, unsigned) = literal.strip_prefix('-').map_or((false, literal), |rest| (true, rest));
+    let (mut digits, mut count, mut point) = (0_u64, 0, None);
+    for byte in unsigned.bytes() {
+        match byte {
+            b'0'..=b'9' if count < 15 => digits = digits * 10 + u64::from(byte - b'0'),
+            b'.' => {
+                point = Some(count);
+                continue;
+            }
+            _ => return None,
+        }
+        count += 1;
+    }
+    let value = digits as f64 / TENS[count - point.unwrap_or(count)];
+    Some(if negative { -value } else { value })
+}
+
+/// A decimal number by its digits, so that two literals of one value are equal.
+#[derive(PartialEq)]
+struct Decimal {
+    negative: bool,
+    /// Without zeros at either end.
+    digits: Vec<u8>,
+    /// Of ten, for the point before the first digit.
+    exponent: i64,
+}
+
+impl Decimal {
+    fn of(literal: &str) -> Self {
+        let (mantissa, exponent) = literal.split_once(['e', 'E']).unwrap_or((literal, "0"));
+        let negative = mantissa.starts_with('-');
+        let mantissa = mantissa.trim_start_matches('-');
+        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        let all: Vec<u8> = whole.bytes().chain(fraction.bytes()).collect();
+        let zeros = all.iter().take_while(|digit| **digit == b'0').count();
+        let end = all.iter().rposition(|digit| *digit != b'0').map_or(zeros, |last| last + 1);
+        let digits = all[zeros..end].to_vec();
+        // Exponents past 64 bits are as good as none: their numbers are zero or infinite as doubles.
+        let exponent = exponent.parse::<i64>().unwrap_or(i64::MAX / 2).saturating_add(whole.len() as i64 - zeros as i64);
+        Self { negative, exponent: if digits.is_empty() { 0 } else { exponent }, digits }
+    }
+}

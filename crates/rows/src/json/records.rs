@@ -1,0 +1,177 @@
+//! The records of a chunk: where each starts, what may be between them, and where to go on behind a bad one.
+
+use super::cursor::{Cursor, Flaw};
+use super::head::{foreign_encoding, mark_bytes};
+use super::split::RecordSplitter;
+use super::Layout;
+use crate::decode::Bad;
+use crate::limits::TEXT_BYTES_MAX;
+use memchr::memchr;
+use rorqual_pipe::{Chunk, Error, Kind};
+
+/// How records lie in chunks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Between {
+    /// One a line.
+    Newlines,
+    /// White space, or nothing.
+    Space,
+    /// Commas, which the splitter has checked.
+    Commas,
+}
+
+/// What stops the reading of records.
+pub(super) enum Stop {
+    /// This record is bad.
+    Flaw(Flaw),
+    /// A key came twice in an object of this record, which is not known to be sound.
+    Duplicate,
+    /// A value of this record, which is not known to be sound, has no place. For [`Between::each`]: no record need be read any more.
+    Misfit,
+    /// The run is over.
+    Run(Error),
+}
+
+impl From<Flaw> for Stop {
+    fn from(flaw: Flaw) -> Self {
+        Self::Flaw(flaw)
+    }
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Self {
+        Self::Run(error)
+    }
+}
+
+const INVALID: &str = "bytes that are no UTF-8";
+const FOLLOWED: &str = "something follows the value";
+const TOO_LONG: &str = "longer than 1 GiB, the most that a column takes at once";
+const _: () = assert!(TEXT_BYTES_MAX == 1 << 30, "the message names the limit");
+
+impl Between {
+    pub(super) fn of(layout: &Layout) -> Self {
+        match layout {
+            Layout::Lines => Self::Newlines,
+            Layout::Documents => Self::Space,
+            Layout::Array | Layout::Rows(_) => Self::Commas,
+        }
+    }
+
+    fn is_between(self, byte: u8) -> bool {
+        matches!(byte, b' ' | b'\n' | b'\r' | b'\t') || (byte == b',' && self == Self::Commas)
+    }
+
+    /// Hands each record to `record`, which takes one value at the cursor; the second argument is the offset of the cursor's text. Bad
+    /// records are added to `bad`.
+    pub(super) fn each<F>(self, chunk: &Chunk, bad: &mut Vec<Bad>, record: F) -> Result<(), Stop>
+    where
+        F: FnMut(&mut Cursor<'_>, u64) -> Result<(), Stop>,
+    {
+        let bytes = &chunk.bytes[..chunk.long_start().unwrap_or(chunk.bytes.len())];
+        let mut start = 0;
+        if chunk.offset == 0 {
+            if let Some(message) = foreign_encoding(&bytes[..bytes.len().min(4)]) {
+                return Err(Error::new(Kind::Corrupt, String::new(), message).at(0).into());
+            }
+            start = mark_bytes(bytes);
+        }
+        let mut walk = Walk { between: self, bytes, offset: chunk.offset, bad, record };
+        while start < bytes.len() {
+            start = walk.stretch(start)?;
+        }
+        Ok(())
+    }
+}
+
+struct Walk<'a, F> {
+    between: Between,
+    bytes: &'a [u8],
+    offset: u64,
+    bad: &'a mut Vec<Bad>,
+    record: F,
+}
+
+impl<F: FnMut(&mut Cursor<'_>, u64) -> Result<(), Stop>> Walk<'_, F> {
+    /// Takes the records from `start` on that are UTF-8, and the bad one behind them; says where to go on.
+    fn stretch(&mut self, start: usize) -> Result<usize, Stop> {
+        let bytes = &self.bytes[start..];
+        let text = valid_text(bytes);
+        let mut cursor = Cursor::new(text, self.between == Between::Newlines);
+        loop {
+            let between = cursor.rest().iter().take_while(|byte| self.between.is_between(**byte)).count();
+            cursor.advance(between);
+            let at = cursor.at();
+            if at == bytes.len() {
+                return Ok(self.bytes.len());
+            }
+            match self.one(&mut cursor, bytes, start) {
+                Ok(()) => {}
+                Err(Stop::Flaw(flaw)) => {
+                    let end = at + self.note_bad(bytes, at, start, text.len(), flaw);
+                    if end > text.len() {
+                        return Ok(start + end);
+                    }
+                    cursor.move_to(end);
+                }
+                Err(stop) => return Err(stop),
+            }
+            cursor.move_to(cursor.at());
+        }
+    }
+
+    fn one(&mut self, cursor: &mut Cursor<'_>, bytes: &[u8], start: usize) -> Result<(), Stop> {
+        let at = cursor.at();
+        if bytes.len() - at > TEXT_BYTES_MAX && self.length(&bytes[at..]) > TEXT_BYTES_MAX {
+            return Err(Flaw { at, reason: TOO_LONG }.into());
+        }
+        (self.record)(cursor, self.offset + start as u64)?;
+        self.behind(cursor, bytes)
+    }
+
+    /// Checks what follows a record.
+    #[inline]
+    fn behind(&self, cursor: &mut Cursor<'_>, bytes: &[u8]) -> Result<(), Stop> {
+        let closed = self.between != Between::Newlines && matches!(bytes[cursor.at() - 1], b'}' | b']' | b'"');
+        if closed {
+            return Ok(());
+        }
+        cursor.space();
+        match bytes.get(cursor.at()) {
+            None | Some(b'\n') => Ok(()),
+            Some(_) if self.between == Between::Newlines => Err(cursor.flaw(FOLLOWED).into()),
+            Some(b',') if self.between == Between::Commas => Ok(()),
+            // A word ends where a value can start.
+            Some(b'{' | b'[' | b'"') => Ok(()),
+            Some(_) if cursor.at() > 0 && self.between.is_between(bytes[cursor.at() - 1]) => Ok(()),
+            Some(_) => Err(cursor.flaw(FOLLOWED).into()),
+        }
+    }
+
+    /// Keeps the bad record that starts at `at`; its length.
+    fn note_bad(&mut self, bytes: &[u8], at: usize, start: usize, text_bytes: usize, flaw: Flaw) -> usize {
+        let length = self.length(&bytes[at..]);
+        let invalid = flaw.at >= text_bytes && text_bytes < bytes.len();
+        let reason = if invalid { INVALID } else { flaw.reason };
+        let offset = self.offset + start as u64;
+        self.bad.push(Bad { offset: offset + at as u64, length: length as u64, at: offset + flaw.at as u64, reason });
+        length
+    }
+
+    /// How long the record is that `bytes` start with.
+    fn length(&self, bytes: &[u8]) -> usize {
+        let end = match self.between {
+            Between::Newlines => memchr(b'\n', bytes).map(|end| end + 1),
+            between => RecordSplitter::record_end(bytes, between == Between::Commas),
+        };
+        end.unwrap_or(bytes.len())
+    }
+}
+
+/// The longest start of `bytes` that is UTF-8.
+fn valid_text(bytes: &[u8]) -> &str {
+    match simdutf8::compat::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) => simdutf8::basic::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default(),
+    }
+}

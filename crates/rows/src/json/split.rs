@@ -1,0 +1,315 @@
+//! Finds records at the speed of memory: brackets are counted 64 bytes at a time; only between records is each byte looked at.
+
+use super::Layout;
+use super::head::{HEAD_BYTES, MARK, foreign_encoding};
+use super::mask::Nest;
+use super::path;
+use super::seek::{Seek, Sought};
+use rorqual_pipe::{Fault, Split, Splitter};
+
+/// Finds where records end: strings, escapes and depth are tracked over the borders of blocks, whatever their size.
+///
+/// It looks at brackets and strings, and at the commas between the elements of an array; all else is the decoder's. An element of an array
+/// or a document that is no object or array ends where white space, a comma or a bracket follows it.
+#[derive(Debug)]
+pub struct RecordSplitter {
+    /// The records are elements of an array under this path.
+    elements: Option<String>,
+    /// How many objects are open around the array.
+    around: u64,
+    state: State,
+    /// Bytes taken before this stretch.
+    taken: u64,
+    head: Vec<u8>,
+    mark: usize,
+    fault: Option<Fault>,
+}
+
+#[derive(Debug)]
+enum State {
+    /// On the way to the array.
+    Seek(Seek),
+    /// At the level of records, outside of all.
+    Between(Comma),
+    /// In an object or an array.
+    Inside(Nest),
+    /// In a number or a word.
+    Word,
+    /// In a string.
+    Text { escaped: bool },
+    /// Behind the array, in the document around it.
+    Around(Nest),
+    /// Behind everything.
+    Ended,
+}
+
+/// What may come at the level of records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Comma {
+    /// A record.
+    No,
+    /// A comma, or the end of the array.
+    Wanted,
+    /// A record: a comma was there.
+    Seen,
+}
+
+/// What was found in a stretch.
+#[derive(Default)]
+struct Found {
+    start: usize,
+    end: Option<usize>,
+    first_end: Option<usize>,
+    last_end: Option<usize>,
+}
+
+impl Found {
+    fn record_ends(&mut self, index: usize) {
+        self.first_end = self.first_end.or(Some(index));
+        self.last_end = Some(index);
+    }
+
+    /// No record is behind `index`.
+    fn over(&mut self, index: usize) {
+        self.end = self.end.or(Some(index));
+    }
+
+    fn into_split(self, length: usize) -> Split {
+        let end = self.end.unwrap_or(length).max(self.start);
+        let over = self.end.map(|_| end);
+        Split { records: self.start..end, first_end: self.first_end.or(over), last_end: over.or(self.last_end) }
+    }
+}
+
+impl RecordSplitter {
+    /// A splitter for an input of that layout.
+    #[must_use]
+    pub fn new(layout: &Layout) -> Self {
+        let keys = match layout {
+            Layout::Lines | Layout::Documents => None,
+            Layout::Array => Some([].as_slice()),
+            Layout::Rows(keys) => Some(keys.as_slice()),
+        };
+        Self {
+            elements: keys.map(path::format),
+            around: keys.map_or(0, |keys| keys.len() as u64),
+            state: keys.map_or(State::Between(Comma::No), |keys| State::Seek(Seek::new(keys))),
+            taken: 0,
+            head: Vec::new(),
+            mark: 0,
+            fault: None,
+        }
+    }
+
+    /// Behind the first record in `bytes`, which starts at its start and at the level of records.
+    pub(super) fn record_end(bytes: &[u8], elements: bool) -> Option<usize> {
+        let layout = if elements { Layout::Array } else { Layout::Documents };
+        let mut splitter = Self { state: State::Between(Comma::No), ..Self::new(&layout) };
+        let mut found = Found::default();
+        let mut at = 0;
+        while at < bytes.len() && found.first_end.is_none() {
+            at = splitter.advance(bytes, at, &mut found);
+        }
+        found.first_end
+    }
+
+    /// How much of the stretch is a byte order mark, or an error when it tells an encoding that is not UTF-8.
+    fn take_head(&mut self, bytes: &[u8]) -> Result<usize, Fault> {
+        if self.head.len() == HEAD_BYTES {
+            return Ok(0);
+        }
+        let room = HEAD_BYTES - self.head.len();
+        self.head.extend(bytes.iter().take(room));
+        if self.head.len() == HEAD_BYTES {
+            self.check_head()?;
+        }
+        let marked = bytes.iter().zip(&MARK[self.mark..]).take_while(|(byte, mark)| byte == mark).count();
+        let at_mark = self.taken == self.mark as u64;
+        if !at_mark {
+            return Ok(0);
+        }
+        self.mark += marked;
+        if marked < bytes.len() { self.check_mark().map(|()| marked) } else { Ok(marked) }
+    }
+
+    /// A byte order mark is there whole or not at all.
+    fn check_mark(&self) -> Result<(), Fault> {
+        let cut = self.mark > 0 && self.mark < MARK.len();
+        let fault = || Fault { offset: 0, message: "starts with a part of a byte order mark; it is not UTF-8".into(), truncated: false };
+        if cut { Err(fault()) } else { Ok(()) }
+    }
+
+    fn check_head(&self) -> Result<(), Fault> {
+        match foreign_encoding(&self.head) {
+            Some(message) => Err(Fault { offset: 0, message: message.into(), truncated: false }),
+            None => Ok(()),
+        }
+    }
+
+    /// Takes bytes from `at` on up to where the state changes, and says up to where.
+    fn advance(&mut self, bytes: &[u8], at: usize, found: &mut Found) -> usize {
+        let rest = &bytes[at..];
+        match &mut self.state {
+            State::Inside(nest) => match nest.close(rest) {
+                Some(end) => self.record_ended(at + end, found),
+                None => bytes.len(),
+            },
+            State::Between(comma) => {
+                let comma = *comma;
+                self.between(comma, bytes, at, found)
+            }
+            State::Word => match rest.iter().position(|byte| is_delimiter(*byte, self.elements.is_some())) {
+                Some(end) => self.record_ended(at + end, found),
+                None => bytes.len(),
+            },
+            State::Text { escaped } => match text_end(rest, escaped) {
+                Some(end) => self.record_ended(at + end, found),
+                None => bytes.len(),
+            },
+            State::Seek(seek) => {
+                let sought = seek.advance(bytes, at, self.taken);
+                self.sought(sought, bytes.len(), found)
+            }
+            State::Around(nest) => {
+                let end = nest.close(rest);
+                if end.is_some() {
+                    self.state = State::Ended;
+                }
+                end.map_or(bytes.len(), |end| at + end)
+            }
+            State::Ended => self.ended(bytes, at),
+        }
+    }
+
+    fn sought(&mut self, sought: Sought, length: usize, found: &mut Found) -> usize {
+        match sought {
+            Sought::Not => {
+                found.start = length;
+                length
+            }
+            Sought::Array(index) => {
+                found.start = index;
+                self.state = State::Between(Comma::No);
+                index
+            }
+            Sought::Fault(fault) => {
+                found.start = length;
+                self.fault = Some(fault);
+                length
+            }
+        }
+    }
+
+    fn record_ended(&mut self, index: usize, found: &mut Found) -> usize {
+        found.record_ends(index);
+        self.state = State::Between(if self.elements.is_some() { Comma::Wanted } else { Comma::No });
+        index
+    }
+
+    /// White space, commas, the array's end, or the start of a record.
+    fn between(&mut self, mut comma: Comma, bytes: &[u8], start: usize, found: &mut Found) -> usize {
+        for (at, byte) in bytes.iter().enumerate().skip(start) {
+            let state = match byte {
+                b' ' | b'\n' | b'\r' | b'\t' => continue,
+                b',' if comma == Comma::Wanted => {
+                    comma = Comma::Seen;
+                    continue;
+                }
+                b']' if self.elements.is_some() && comma != Comma::Seen => return self.array_ends(at, found),
+                b',' | b']' if self.elements.is_some() => return self.fail(at, bytes.len(), "a value should be here", found),
+                _ if comma == Comma::Wanted => return self.fail(at, bytes.len(), "a comma or a closing bracket should be here", found),
+                b'{' | b'[' => State::Inside(Nest::open(1)),
+                b'"' => State::Text { escaped: false },
+                _ => State::Word,
+            };
+            self.state = state;
+            return at + 1;
+        }
+        self.state = State::Between(comma);
+        bytes.len()
+    }
+
+    fn array_ends(&mut self, at: usize, found: &mut Found) -> usize {
+        found.over(at);
+        self.state = if self.around == 0 { State::Ended } else { State::Around(Nest::open(self.around)) };
+        at + 1
+    }
+
+    fn ended(&mut self, bytes: &[u8], at: usize) -> usize {
+        let foreign = bytes[at..].iter().position(|byte| !byte.is_ascii_whitespace());
+        if let Some(index) = foreign {
+            let path = self.elements.as_deref().unwrap_or_default();
+            let message = format!("something follows the document that has the rows {path}");
+            self.fault = Some(self.fault_at(at + index, message, false));
+        }
+        bytes.len()
+    }
+
+    fn fail(&mut self, at: usize, length: usize, message: &str, found: &mut Found) -> usize {
+        found.over(at);
+        self.fault = Some(self.fault_at(at, format!("between records: {message}"), false));
+        length
+    }
+
+    fn fault_at(&self, index: usize, message: String, truncated: bool) -> Fault {
+        Fault { offset: self.taken + index as u64, message, truncated }
+    }
+}
+
+impl Splitter for RecordSplitter {
+    fn split(&mut self, bytes: &[u8]) -> Result<Split, Fault> {
+        if let Some(fault) = self.fault.take() {
+            self.state = State::Ended;
+            return Err(fault);
+        }
+        let mark = self.take_head(bytes)?;
+        let mut found = Found { start: mark, ..Found::default() };
+        if matches!(self.state, State::Around(_) | State::Ended) {
+            found.over(0);
+        }
+        let mut at = mark;
+        while at < bytes.len() {
+            at = self.advance(bytes, at, &mut found);
+        }
+        self.taken += bytes.len() as u64;
+        Ok(found.into_split(bytes.len()))
+    }
+
+    fn finish(&mut self) -> Result<(), Fault> {
+        if let Some(fault) = self.fault.take() {
+            return Err(fault);
+        }
+        self.check_head()?;
+        self.check_mark()?;
+        let message = match (&self.state, &self.elements) {
+            (State::Ended | State::Word, None) | (State::Between(_), None) | (State::Ended, _) => return Ok(()),
+            (State::Seek(_), Some(path)) => format!("the document ends before the rows {path}"),
+            (State::Around(_), Some(path)) => format!("the document ends early, behind the rows {path}"),
+            (State::Between(_), Some(path)) => format!("the document ends inside the rows {path}"),
+            _ => "the document ends inside a record".into(),
+        };
+        Err(self.fault_at(0, message, true))
+    }
+}
+
+/// Ends a number or a word.
+fn is_delimiter(byte: u8, elements: bool) -> bool {
+    match byte {
+        b' ' | b'\n' | b'\r' | b'\t' | b'{' | b'[' | b'"' => true,
+        b',' | b']' => elements,
+        _ => false,
+    }
+}
+
+/// Behind the quote that ends a string.
+pub(super) fn text_end(bytes: &[u8], escaped: &mut bool) -> Option<usize> {
+    for (index, byte) in bytes.iter().enumerate() {
+        match byte {
+            _ if *escaped => *escaped = false,
+            b'\\' => *escaped = true,
+            b'"' => return Some(index + 1),
+            _ => {}
+        }
+    }
+    None
+}

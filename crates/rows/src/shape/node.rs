@@ -1,0 +1,351 @@
+//! One node of a shape.
+
+use super::Conflict;
+use crate::json::path::is_plain;
+use crate::limits::{COLUMN_NAME_BYTES_MAX, COLUMNS_MAX};
+use arrow_schema::TimeUnit;
+use foldhash::fast::RandomState;
+use std::collections::HashMap;
+use std::ops::BitOr;
+
+/// Kinds of values, as a set.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Kinds(u32);
+
+impl Kinds {
+    pub(crate) const NULL: Self = Self(1);
+    pub(crate) const BOOL: Self = Self(1 << 1);
+    /// An integer of 64 bits with a sign.
+    pub(crate) const INT: Self = Self(1 << 2);
+    /// One below zero.
+    pub(crate) const NEGATIVE: Self = Self(1 << 3);
+    /// One that needs the 64th bit.
+    pub(crate) const UINT: Self = Self(1 << 4);
+    /// One that is too large to be a double.
+    pub(crate) const BIG: Self = Self(1 << 5);
+    pub(crate) const FLOAT: Self = Self(1 << 6);
+    /// A number that 64 bits or a double would change.
+    pub(crate) const CHANGED: Self = Self(1 << 7);
+    pub(crate) const TEXT: Self = Self(1 << 8);
+    /// Moments, by the digits of their seconds' fraction.
+    pub(crate) const TIME_0: Self = Self(1 << 9);
+    pub(crate) const TIME_3: Self = Self(1 << 10);
+    pub(crate) const TIME_6: Self = Self(1 << 11);
+    pub(crate) const TIME_9: Self = Self(1 << 12);
+    /// Moments of a schema in milliseconds, whatever their digits.
+    pub(crate) const TIME_MILLISECONDS: Self = Self(1 << 13);
+    pub(crate) const LIST: Self = Self(1 << 14);
+    pub(crate) const OBJECT: Self = Self(1 << 15);
+    /// Anything, kept as JSON text.
+    pub(crate) const JSON: Self = Self(1 << 16);
+
+    const NUMBER: Self = Self(Self::INT.0 | Self::NEGATIVE.0 | Self::UINT.0 | Self::BIG.0 | Self::FLOAT.0 | Self::CHANGED.0);
+    const TIME: Self = Self(Self::TIME_0.0 | Self::TIME_3.0 | Self::TIME_6.0 | Self::TIME_9.0 | Self::TIME_MILLISECONDS.0);
+    const SCALAR: Self = Self(Self::BOOL.0 | Self::NUMBER.0 | Self::TEXT.0 | Self::TIME.0);
+
+    /// Kinds that have no common type but text, each with its name.
+    const GROUPS: [(Self, &'static str); 5] = [
+        (Self::BOOL, "a boolean"),
+        (Self::NUMBER, "a number"),
+        (Self(Self::TEXT.0 | Self::TIME.0), "a text"),
+        (Self::LIST, "an array"),
+        (Self::OBJECT, "an object"),
+    ];
+
+    pub(crate) fn has(self, any: Self) -> bool {
+        self.0 & any.0 != 0
+    }
+
+    fn only(self, of: Self) -> bool {
+        self.has(of) && self.0 & !(of.0 | Self::NULL.0) == 0
+    }
+}
+
+impl BitOr for Kinds {
+    type Output = Self;
+
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+/// No offset.
+const NOWHERE: u64 = u64::MAX;
+
+/// What values under one path are.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Node {
+    kinds: Kinds,
+    /// Where a kind of each group came first.
+    first: [u64; Kinds::GROUPS.len()],
+    /// Of arrays.
+    item: Option<Box<Node>>,
+    /// Of objects.
+    fields: Option<Box<Fields>>,
+}
+
+/// The fields of an object, in the order in which they came first.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Fields {
+    entries: Vec<(Box<str>, Node)>,
+    index: HashMap<Box<str>, u32, RandomState>,
+    order: Order,
+}
+
+/// How many nodes a shape has, and whether that is too few.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Count {
+    nodes: usize,
+    pub(crate) overflows: bool,
+}
+
+/// Guesses which field comes next: the one that came behind the same field the last time.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Order {
+    first: u32,
+    behind: Vec<u32>,
+}
+
+/// What a node's values become.
+pub(crate) enum Type<'a> {
+    Bool,
+    Int64,
+    UInt64,
+    Float64,
+    Timestamp(TimeUnit),
+    Text,
+    Json,
+    List(&'a Node),
+    Struct(&'a Fields),
+}
+
+impl Default for Node {
+    fn default() -> Self {
+        Self { kinds: Kinds::default(), first: [NOWHERE; Kinds::GROUPS.len()], item: None, fields: None }
+    }
+}
+
+impl Node {
+    /// A node that a schema says.
+    pub(crate) fn of(kinds: Kinds) -> Self {
+        Self { kinds, ..Self::default() }
+    }
+
+    /// A value of these kinds, which are one, at `offset`.
+    #[inline]
+    pub(crate) fn meet(&mut self, kinds: Kinds, offset: u64) {
+        if (self.kinds | kinds) != self.kinds {
+            self.meet_new(kinds, offset);
+        }
+    }
+
+    #[cold]
+    fn meet_new(&mut self, kinds: Kinds, offset: u64) {
+        let mut first = [NOWHERE; Kinds::GROUPS.len()];
+        for (first, (group, _)) in first.iter_mut().zip(Kinds::GROUPS) {
+            *first = if kinds.has(group) { offset } else { NOWHERE };
+        }
+        self.add(kinds, &first);
+    }
+
+    fn add(&mut self, kinds: Kinds, first: &[u64]) {
+        self.kinds = self.kinds | kinds;
+        self.first.iter_mut().zip(first).for_each(|(own, other)| *own = (*own).min(*other));
+        if self.is_json() {
+            (self.item, self.fields) = (None, None);
+        }
+    }
+
+    /// It is JSON text, whatever comes.
+    pub(crate) fn is_json(&self) -> bool {
+        let (list, object) = (self.kinds.has(Kinds::LIST), self.kinds.has(Kinds::OBJECT));
+        self.kinds.has(Kinds::JSON) || (list && object) || ((list || object) && self.kinds.has(Kinds::SCALAR))
+    }
+
+    /// The items of arrays; `None` when there is no room for another node.
+    pub(crate) fn item(&mut self, count: &mut Count) -> Option<&mut Node> {
+        if self.item.is_none() {
+            self.item = Some(count.node()?);
+        }
+        self.item.as_deref_mut()
+    }
+
+    pub(crate) fn fields(&mut self) -> &mut Fields {
+        self.fields.get_or_insert_default()
+    }
+
+    /// What both need.
+    pub(crate) fn merge(&mut self, other: Node, count: &mut Count) {
+        self.add(other.kinds, &other.first);
+        if self.is_json() {
+            return;
+        }
+        if let Some(other) = other.item
+            && let Some(item) = self.item(count)
+        {
+            item.merge(*other, count);
+        }
+        for (key, node) in other.fields.map(|fields| fields.entries).unwrap_or_default() {
+            if let Some(index) = self.fields().find_or_add(&key, None, count) {
+                self.fields().entries[index].1.merge(node, count);
+            }
+        }
+    }
+
+    /// What the values become.
+    pub(crate) fn to_type(&self) -> Type<'_> {
+        if self.is_json() {
+            return Type::Json;
+        }
+        match (&self.item, &self.fields) {
+            (Some(item), _) => return Type::List(item),
+            (_, Some(fields)) if !fields.entries.is_empty() => return Type::Struct(fields),
+            _ => {}
+        }
+        let kinds = self.kinds;
+        if kinds.only(Kinds::BOOL) {
+            Type::Bool
+        } else if kinds.only(Kinds::NUMBER) {
+            number(kinds)
+        } else if kinds.has(Kinds::SCALAR) {
+            moment(kinds).map_or(Type::Text, Type::Timestamp)
+        } else {
+            Type::Json
+        }
+    }
+
+    /// Those under this node, which is at `path`.
+    pub(super) fn conflicts(&self, path: &mut String, found: &mut Vec<Conflict>) {
+        let met = || Kinds::GROUPS.iter().zip(self.first).filter(|((group, _), _)| self.kinds.has(*group));
+        let mut kinds: Vec<_> = met().map(|((_, name), first)| (*name, Some(first).filter(|first| *first != NOWHERE))).collect();
+        kinds.sort_by_key(|(_, first)| *first);
+        if let [first, second, ..] = kinds[..]
+            && !self.kinds.has(Kinds::JSON)
+        {
+            found.push(Conflict { path: if path.is_empty() { "$".into() } else { path.clone() }, kinds: [first, second] });
+        }
+        let length = path.len();
+        if let Some(item) = &self.item {
+            path.push_str("[]");
+            item.conflicts(path, found);
+            path.truncate(length);
+        }
+        for (key, node) in self.fields.iter().flat_map(|fields| &fields.entries) {
+            match is_plain(key) {
+                true if path.is_empty() => path.push_str(key),
+                true => path.push_str(&format!(".{key}")),
+                false => path.push_str(&format!("[{}]", serde_json::Value::from(&**key))),
+            }
+            node.conflicts(path, found);
+            path.truncate(length);
+        }
+    }
+}
+
+fn number(kinds: Kinds) -> Type<'static> {
+    let changed = kinds.has(Kinds::CHANGED)
+        || (kinds.has(Kinds::FLOAT) && kinds.has(Kinds::BIG | Kinds::UINT))
+        || (kinds.has(Kinds::UINT) && kinds.has(Kinds::NEGATIVE));
+    if changed {
+        Type::Text
+    } else if kinds.has(Kinds::FLOAT) {
+        Type::Float64
+    } else if kinds.has(Kinds::UINT) {
+        Type::UInt64
+    } else {
+        Type::Int64
+    }
+}
+
+fn moment(kinds: Kinds) -> Option<TimeUnit> {
+    if kinds.only(Kinds::TIME_0) || kinds.only(Kinds::TIME_3) {
+        return Some(TimeUnit::Millisecond);
+    }
+    let milliseconds = kinds.has(Kinds::TIME_MILLISECONDS) && kinds.only(Kinds::TIME_MILLISECONDS | Kinds::TIME_0 | Kinds::TIME_3);
+    if milliseconds {
+        Some(TimeUnit::Millisecond)
+    } else if kinds.only(Kinds::TIME_6) {
+        Some(TimeUnit::Microsecond)
+    } else if kinds.only(Kinds::TIME_9) {
+        Some(TimeUnit::Nanosecond)
+    } else {
+        None
+    }
+}
+
+impl Count {
+    fn node(&mut self) -> Option<Box<Node>> {
+        if self.nodes >= COLUMNS_MAX {
+            self.overflows = true;
+            return None;
+        }
+        self.nodes += 1;
+        Some(Box::default())
+    }
+}
+
+impl Fields {
+    /// The field of that key, which comes behind the field `previous`; `None` when there is no room for another.
+    #[inline]
+    pub(crate) fn find_or_add(&mut self, key: &str, previous: Option<usize>, count: &mut Count) -> Option<usize> {
+        let guess = self.order.guess(previous);
+        if self.entries.get(guess).is_some_and(|(known, _)| **known == *key) {
+            return Some(guess);
+        }
+        let found = match self.index.get(key) {
+            Some(index) => *index as usize,
+            None => self.add(key, count)?,
+        };
+        self.order.learn(previous, found);
+        Some(found)
+    }
+
+    fn add(&mut self, key: &str, count: &mut Count) -> Option<usize> {
+        if key.len() > COLUMN_NAME_BYTES_MAX {
+            count.overflows = true;
+            return None;
+        }
+        let node = *count.node()?;
+        let index = self.entries.len();
+        self.entries.push((key.into(), node));
+        self.index.insert(key.into(), index as u32);
+        Some(index)
+    }
+
+    pub(crate) fn node(&mut self, index: usize) -> &mut Node {
+        &mut self.entries[index].1
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &Node)> {
+        self.entries.iter().map(|(key, node)| (&**key, node))
+    }
+}
+
+impl PartialEq for Fields {
+    fn eq(&self, other: &Self) -> bool {
+        self.entries == other.entries
+    }
+}
+
+impl Order {
+    /// The field that is likely behind `previous`; at the start of an object, that is `None`.
+    #[inline]
+    pub(crate) fn guess(&self, previous: Option<usize>) -> usize {
+        match previous {
+            None => self.first as usize,
+            Some(previous) => self.behind.get(previous).map_or(previous + 1, |next| *next as usize),
+        }
+    }
+
+    /// `field` came behind `previous`.
+    pub(crate) fn learn(&mut self, previous: Option<usize>, field: usize) {
+        let Some(previous) = previous else {
+            self.first = field as u32;
+            return;
+        };
+        if previous >= self.behind.len() {
+            self.behind.extend(self.behind.len() as u32 + 1..=previous as u32 + 1);
+        }
+        self.behind[previous] = field as u32;
+    }
+}

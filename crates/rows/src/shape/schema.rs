@@ -1,0 +1,142 @@
+//! Shapes and Arrow's schemas.
+
+use super::{Count, Fields, Kinds, Node, Shape, Type};
+use crate::limits::NESTING_MAX;
+use arrow_schema::extension::{EXTENSION_TYPE_METADATA_KEY, EXTENSION_TYPE_NAME_KEY};
+use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use std::sync::Arc;
+
+/// The column for values that have no column.
+pub(crate) const REST: &str = "_rest";
+/// The only column, when records are no objects.
+const VALUE: &str = "value";
+/// Metadata of the column that is the whole record.
+const WHOLE_KEY: &str = "rorqual:record";
+const JSON: &str = "arrow.json";
+
+impl Shape {
+    /// The schema for it; `rest` adds the column `_rest` for what has no column, which is also added where [`Shape::needs_rest`].
+    ///
+    /// Every column may be null. A column that is text with the extension `arrow.json` has JSON; `_rest` is one of these. Records that are
+    /// no objects are the one column `value`.
+    #[must_use]
+    pub fn to_schema(&self, rest: bool) -> SchemaRef {
+        let rest = rest || self.needs_rest();
+        let mut columns = match self.record.to_type() {
+            Type::Struct(fields) => {
+                let own = fields.iter().filter(|(key, _)| !(rest && *key == REST));
+                own.map(|(key, node)| field(key, node)).collect()
+            }
+            _ => vec![whole(field(VALUE, &self.record))],
+        };
+        if rest {
+            columns.push(json(REST));
+        }
+        Arc::new(Schema::new(columns))
+    }
+
+    /// What a schema has room for. A type that JSON has no values of counts as JSON text.
+    #[must_use]
+    pub fn from_schema(schema: &Schema) -> Self {
+        let mut shape = Self::default();
+        let columns = schema.fields().iter().filter(|field| !is_rest(field));
+        shape.count.overflows = schema.fields().iter().any(|field| is_rest(field));
+        for column in columns {
+            let node = node(column, 0, &mut shape.count);
+            if is_whole(column) {
+                shape.record = node;
+            } else {
+                shape.record.meet(Kinds::OBJECT, u64::MAX);
+                add(shape.record.fields(), column.name(), node, &mut shape.count);
+            }
+        }
+        shape
+    }
+}
+
+/// The column is where values without a column go.
+pub(crate) fn is_rest(field: &Field) -> bool {
+    field.name() == REST && is_json(field)
+}
+
+/// The column has whole records.
+pub(crate) fn is_whole(field: &Field) -> bool {
+    field.metadata().contains_key(WHOLE_KEY)
+}
+
+/// The column has JSON text.
+pub(crate) fn is_json(field: &Field) -> bool {
+    *field.data_type() == DataType::Utf8 && field.extension_type_name() == Some(JSON)
+}
+
+/// A column of JSON text.
+pub(super) fn json(name: &str) -> Field {
+    let metadata = [(EXTENSION_TYPE_NAME_KEY, JSON), (EXTENSION_TYPE_METADATA_KEY, "")];
+    Field::new(name, DataType::Utf8, true).with_metadata(metadata.map(|(key, value)| (key.into(), value.into())).into())
+}
+
+/// The same column, as the one that has whole records.
+pub(super) fn whole(field: Field) -> Field {
+    let mut metadata = field.metadata().clone();
+    metadata.insert(WHOLE_KEY.into(), "whole".into());
+    field.with_metadata(metadata)
+}
+
+/// Moments.
+pub(super) fn timestamp(unit: TimeUnit) -> DataType {
+    DataType::Timestamp(unit, Some("UTC".into()))
+}
+
+fn field(name: &str, node: &Node) -> Field {
+    let data_type = match node.to_type() {
+        Type::Bool => DataType::Boolean,
+        Type::Int64 => DataType::Int64,
+        Type::UInt64 => DataType::UInt64,
+        Type::Float64 => DataType::Float64,
+        Type::Timestamp(unit) => timestamp(unit),
+        Type::Text => DataType::Utf8,
+        Type::Json => return json(name),
+        Type::List(item) => DataType::List(Arc::new(field(Field::LIST_FIELD_DEFAULT_NAME, item))),
+        Type::Struct(fields) => DataType::Struct(fields.iter().map(|(key, node)| field(key, node)).collect()),
+    };
+    Field::new(name, data_type, true)
+}
+
+fn node(field: &Field, level: usize, count: &mut Count) -> Node {
+    if is_json(field) || level > NESTING_MAX {
+        return Node::of(Kinds::JSON);
+    }
+    match field.data_type() {
+        DataType::Boolean => Node::of(Kinds::BOOL),
+        DataType::Int64 => Node::of(Kinds::INT),
+        DataType::UInt64 => Node::of(Kinds::INT | Kinds::UINT),
+        DataType::Float64 => Node::of(Kinds::FLOAT),
+        DataType::Utf8 => Node::of(Kinds::TEXT),
+        DataType::Timestamp(TimeUnit::Millisecond, Some(_)) => Node::of(Kinds::TIME_MILLISECONDS),
+        DataType::Timestamp(TimeUnit::Microsecond, Some(_)) => Node::of(Kinds::TIME_6),
+        DataType::Timestamp(TimeUnit::Nanosecond, Some(_)) => Node::of(Kinds::TIME_9),
+        DataType::List(item) => {
+            let mut list = Node::of(Kinds::LIST);
+            let item = node(item, level + 1, count);
+            if let Some(slot) = list.item(count) {
+                *slot = item;
+            }
+            list
+        }
+        DataType::Struct(children) => {
+            let mut object = Node::of(Kinds::OBJECT);
+            for child in children {
+                let node = node(child, level + 1, count);
+                add(object.fields(), child.name(), node, count);
+            }
+            object
+        }
+        _ => Node::of(Kinds::JSON),
+    }
+}
+
+fn add(fields: &mut Fields, key: &str, node: Node, count: &mut Count) {
+    if let Some(index) = fields.find_or_add(key, None, count) {
+        *fields.node(index) = node;
+    }
+}
