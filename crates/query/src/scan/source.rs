@@ -107,6 +107,7 @@ impl FileSource for RecordSource {
         let opener = RecordOpener {
             format: self.format.clone(),
             schema,
+            table: Arc::clone(self.table.file_schema()),
             span_us: self.span_us.clone(),
             batch_rows: self.batch_rows,
             store,

@@ -8,11 +8,12 @@ use rorqual_pipe::limits::{buffer_bytes, buffers_needed};
 use rorqual_pipe::{Chunk, Control, Error, Input, Kind, Plan, Pool, Stage, run, run_records};
 use rorqual_rows::{Format, Infer, Inferred, Shape};
 
-/// The columns that the records in the first `bytes_max` bytes of an input have.
+/// The columns that the records in the first `bytes_max` bytes of an input have, and one for what has none, where there is `more` that was
+/// not looked at.
 ///
 /// # Errors
 /// When no record can be read.
-pub(super) fn schema(format: &Format, input: Input, shares: &Shares, bytes_max: u64) -> Result<SchemaRef> {
+pub(super) fn schema(format: &Format, input: Input, shares: &Shares, bytes_max: u64, more: bool) -> Result<SchemaRef> {
     let name = input.name().to_owned();
     let framing = format.framing(shares.record_bytes_max);
     let plan = Plan { framing, zstd_window_log_max: shares.zstd_window_log_max };
@@ -33,7 +34,7 @@ pub(super) fn schema(format: &Format, input: Input, shares: &Shares, bytes_max: 
         Some(splitter) => run_records(input, splitter, &plan, &pool, &control, start, sink),
     };
     match (shape, finish.error) {
-        (Some(shape), _) => Ok(shape.to_schema(true)),
+        (Some(shape), error) => Ok(shape.to_schema(error.is_some() || more)),
         (None, Some(error)) => Err(external(error)),
         (None, None) => plan_err!("{name}: there is no record in it to tell its columns by"),
     }

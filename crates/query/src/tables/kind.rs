@@ -4,11 +4,11 @@ use crate::args::{Args, InputFormat};
 use crate::scan::external;
 use datafusion::common::{Result, plan_err};
 use rorqual_pipe::decode::{Encoding, MAGIC_BYTES};
-use rorqual_pipe::limits::buffer_bytes;
+use rorqual_pipe::limits::{BLOCK_BYTES, buffer_bytes};
 use rorqual_pipe::{Chunk, Control, Error, Framing, Input, Plan, Pool, Stage, run};
 use rorqual_rows::Format;
 use rorqual_rows::csv::Dialect;
-use rorqual_rows::json::Layout;
+use rorqual_rows::json::{self, Layout};
 use rorqual_rows::limits::PREFIX_BYTES;
 use rorqual_table::format::{Format as LogFormat, detect};
 use std::path::Path;
@@ -78,6 +78,7 @@ fn by_magic(head: &[u8]) -> Option<InputFormat> {
 fn by_name(name: &str) -> Option<InputFormat> {
     let plain = [".gz", ".zst", ".bz2", ".xz", ".lzma", ".lz4"].iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(name);
     match Path::new(plain).extension()?.to_str()?.to_ascii_lowercase().as_str() {
+        "json" => Some(InputFormat::Json),
         "ndjson" | "jsonl" => Some(InputFormat::Ndjson),
         "csv" => Some(InputFormat::Csv),
         "tsv" => Some(InputFormat::Tsv),
@@ -91,7 +92,10 @@ fn kind(input: InputFormat, sample: &Sample<'_>, known: &Known) -> Result<Kind> 
         InputFormat::Arrow => Kind::Arrow,
         InputFormat::Log => Kind::Records(Format::Log(log_format(sample, known)?)),
         InputFormat::Ndjson => Kind::Records(Format::Json(Layout::Lines)),
-        InputFormat::Json => Kind::Records(Format::Json(Layout::Documents)),
+        InputFormat::Json => {
+            let layout = json::detect(sample.head, sample.head.len() < BLOCK_BYTES);
+            Kind::Records(Format::Json(layout.unwrap_or(Layout::Documents)))
+        }
         InputFormat::Csv => Kind::Records(Format::Csv(Dialect { delimiter: b',', header: true })),
         InputFormat::Tsv => Kind::Records(Format::Csv(Dialect { delimiter: b'\t', header: true })),
     })

@@ -46,7 +46,10 @@ impl Tables {
         };
         let schema = match &format {
             Format::Log(format) => log::schema(format),
-            format => infer::schema(format, sample.input, &self.context.shares, self.known.infer_bytes_max())?,
+            format => {
+                let more = files.len() > 1;
+                infer::schema(format, sample.input, &self.context.shares, self.known.infer_bytes_max(), more)?
+            }
         };
         Ok(RecordTable::new(format, schema, store, files, &self.context))
     }
