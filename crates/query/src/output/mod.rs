@@ -7,7 +7,7 @@ use crate::args::{Args, OutputFormat};
 use crate::limits::GROUP_BYTES_MAX;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::csv;
-use datafusion::arrow::datatypes::{Schema, SchemaRef};
+use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::json::writer::{JsonArray, LineDelimited, Writer, WriterBuilder};
 use datafusion::common::Result;

@@ -37,7 +37,7 @@ pub(crate) struct RecordSource {
 
 impl RecordSource {
     pub(crate) fn new(format: Format, schema: &SchemaRef, context: &Arc<ScanContext>) -> Self {
-        let table = TableSchema::from_file_schema(Arc::clone(schema));
+        let table = TableSchema::from(Arc::clone(schema));
         Self {
             format,
             projection: SplitProjection::unprojected(&table),

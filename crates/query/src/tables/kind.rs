@@ -3,7 +3,6 @@
 use crate::args::{Args, InputFormat};
 use crate::scan::external;
 use datafusion::common::{Result, plan_err};
-use rorqual_pipe::decode::{Encoding, MAGIC_BYTES};
 use rorqual_pipe::limits::{BLOCK_BYTES, buffer_bytes};
 use rorqual_pipe::{Chunk, Control, Error, Framing, Input, Plan, Pool, Stage, run};
 use rorqual_rows::Format;
@@ -118,11 +117,6 @@ fn log_format(sample: &Sample<'_>, known: &Known) -> Result<LogFormat> {
 /// The part of `head` that is whole lines; all of it where it has no newline.
 fn whole_lines(head: &[u8]) -> &[u8] {
     head.iter().rposition(|byte| *byte == b'\n').map_or(head, |newline| &head[..=newline])
-}
-
-/// Whether bytes that are stored so are a plain file's.
-pub(super) fn is_plain(stored_head: &[u8]) -> bool {
-    Encoding::detect(&stored_head[..stored_head.len().min(MAGIC_BYTES)]) == Encoding::Plain
 }
 
 /// The first block of an input, decoded.

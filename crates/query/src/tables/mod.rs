@@ -60,10 +60,7 @@ impl Tables {
             Kind::Arrow => Arc::new(ArrowFormat),
             _ => Arc::new(ParquetFormat::default()),
         };
-        let options = ListingOptions::new(format)
-            .with_file_extension("")
-            .with_collect_stat(true)
-            .with_target_partitions(self.state.config_options().execution.target_partitions);
+        let options = ListingOptions::new(format).with_file_extension("");
         let config = ListingTableConfig::new_with_multi_paths(urls).with_listing_options(options);
         let config = config.infer_schema(&self.state).await?;
         Ok(Arc::new(ListingTable::try_new(config)?))
