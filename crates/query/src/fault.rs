@@ -80,6 +80,9 @@ fn plain(text: &str) -> String {
     while let Some(shorter) = WORDS.iter().find_map(|word| rest.strip_prefix(word)) {
         rest = shorter;
     }
+    if let Some(name) = rest.strip_prefix("table 'datafusion.public.").and_then(|rest| rest.strip_suffix("' not found")) {
+        return format!("'{name}' is no table, and no file");
+    }
     match rest.strip_prefix("ParserError(\"").and_then(|rest| rest.strip_suffix("\")")) {
         Some(parser) => format!("the query: {parser}"),
         None => rest.to_owned(),

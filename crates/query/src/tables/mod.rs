@@ -20,6 +20,7 @@ use datafusion::execution::object_store::ObjectStoreUrl;
 use kind::{Kind, Sample};
 use rorqual_rows::{Format, log};
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 
 /// Makes a table of whatever the query names.
@@ -85,6 +86,10 @@ impl UrlTableFactory for Tables {
                 }
                 _ => self.remote(name).await.map(Some),
             };
+        }
+        // A name that can't be a path's is a table's, or will be.
+        if name != "-" && !name.contains(['/', '.', '*', '?', '[']) && !Path::new(name).exists() {
+            return Ok(None);
         }
         self.local(name).await.map(Some)
     }
