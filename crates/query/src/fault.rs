@@ -56,7 +56,8 @@ fn no_column(field: &Column, valid: &[Column]) -> String {
     let near = names.iter().filter(|name| distance(name) <= wanted.len() / 3 + 1).min_by_key(|name| distance(name));
     let mut text = format!("there is no column '{}'", field.name);
     if let Some(near) = near {
-        let quoted = if near.chars().any(|character| character.is_uppercase()) { format!("\"{near}\"") } else { (*near).to_owned() };
+        let quoted =
+            if near.chars().any(|character| character.is_uppercase()) { format!("\"{near}\"") } else { (*near).to_owned() };
         text.push_str(&format!("; is {quoted} meant?"));
     }
     let more = if names.len() > COLUMNS_SHOWN { ", …" } else { "" };

@@ -91,7 +91,9 @@ impl<'a> Runner<'a> {
     async fn run(&self) -> Exit {
         let text = match (&self.args.sql, &self.args.file) {
             (Some(sql), _) => Ok(sql.clone()),
-            (None, Some(path)) => std::fs::read_to_string(path).map_err(|cause| format!("{}: {}", path.display(), reason(&cause))),
+            (None, Some(path)) => {
+                std::fs::read_to_string(path).map_err(|cause| format!("{}: {}", path.display(), reason(&cause)))
+            }
             (None, None) if io::stdin().is_terminal() => return prompt::run(self).await,
             (None, None) => read_stdin(),
         };
@@ -216,7 +218,9 @@ fn allow(plan: &LogicalPlan) -> Result<()> {
         return plan_err!("nothing is written by a statement; -o FILE writes the result of a query");
     }
     if let LogicalPlan::Ddl(DdlStatement::CreateExternalTable(_)) = plan {
-        return plan_err!("a file needs no CREATE EXTERNAL TABLE: name it, as in FROM 'access.log', or CREATE VIEW name AS SELECT … FROM 'access.log'");
+        return plan_err!(
+            "a file needs no CREATE EXTERNAL TABLE: name it, as in FROM 'access.log', or CREATE VIEW name AS SELECT … FROM 'access.log'"
+        );
     }
     SQLOptions::new().with_allow_dml(false).verify_plan(plan)
 }

@@ -9,7 +9,9 @@ use datafusion::arrow::datatypes::{DataType, FieldRef, TimeUnit, TimestampMicros
 use datafusion::common::Result;
 use datafusion::functions::datetime::date_trunc;
 use datafusion::logical_expr::sort_properties::{ExprProperties, SortProperties};
-use datafusion::logical_expr::{ColumnarValue, Documentation, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature};
+use datafusion::logical_expr::{
+    ColumnarValue, Documentation, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+};
 use std::sync::Arc;
 
 /// The function under its usual name.

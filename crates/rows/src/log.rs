@@ -40,7 +40,8 @@ impl Decoder {
     /// A decoder to the columns of `schema`, which are some of [`schema`]'s, or none: then its batches have rows and no columns.
     #[must_use]
     pub fn new(format: &Format, schema: &SchemaRef) -> Self {
-        let fields = schema.fields().iter().filter_map(|column| Field::ALL.into_iter().find(|field| field.name() == column.name()));
+        let fields =
+            schema.fields().iter().filter_map(|column| Field::ALL.into_iter().find(|field| field.name() == column.name()));
         let parser = Parser::new(format).only(&fields.clone().collect::<Vec<_>>());
         Self { parser, schema: Arc::clone(schema), columns: fields.map(Column::of).collect(), span_us: None }
     }

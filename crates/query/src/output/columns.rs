@@ -19,7 +19,8 @@ pub(super) fn flat(batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
     if !batch.columns().iter().any(|column| column.data_type().is_nested()) {
         return Ok(batch.clone());
     }
-    let columns = batch.columns().iter().map(|column| if column.data_type().is_nested() { texts(column) } else { Ok(Arc::clone(column)) });
+    let columns =
+        batch.columns().iter().map(|column| if column.data_type().is_nested() { texts(column) } else { Ok(Arc::clone(column)) });
     RecordBatch::try_new(Arc::new(as_texts(&batch.schema())), columns.collect::<Result<_, _>>()?)
 }
 

@@ -48,7 +48,11 @@ impl RecordOpener {
         }
     }
 
-    fn local(&self, path: &Path, range: Option<(u64, u64)>) -> datafusion::common::Result<BoxStream<'static, datafusion::common::Result<RecordBatch>>> {
+    fn local(
+        &self,
+        path: &Path,
+        range: Option<(u64, u64)>,
+    ) -> datafusion::common::Result<BoxStream<'static, datafusion::common::Result<RecordBatch>>> {
         let input = Input::open(path).map_err(external)?;
         let framing = self.format.framing(self.context.shares.record_bytes_max);
         match range {

@@ -75,7 +75,8 @@ fn by_magic(head: &[u8]) -> Option<InputFormat> {
 }
 
 fn by_name(name: &str) -> Option<InputFormat> {
-    let plain = [".gz", ".zst", ".bz2", ".xz", ".lzma", ".lz4"].iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(name);
+    let plain =
+        [".gz", ".zst", ".bz2", ".xz", ".lzma", ".lz4"].iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(name);
     match Path::new(plain).extension()?.to_str()?.to_ascii_lowercase().as_str() {
         "json" => Some(InputFormat::Json),
         "ndjson" | "jsonl" => Some(InputFormat::Ndjson),

@@ -110,7 +110,8 @@ fn file(path: &Path) -> Result<RecordFile> {
 
 fn url(path: &Path) -> Result<ListingTableUrl> {
     let path = absolute(path)?;
-    let url = url::Url::from_file_path(&path).map_err(|()| plan_datafusion_err!("{}: can't be written as an address", path.display()))?;
+    let url = url::Url::from_file_path(&path)
+        .map_err(|()| plan_datafusion_err!("{}: can't be written as an address", path.display()))?;
     // Not parsed: a path that is there is no pattern, whatever characters it has.
     ListingTableUrl::try_new(url, None)
 }

@@ -71,7 +71,8 @@ fn every_column_of_a_line() {
 fn a_span_of_time_leaves_out_only_what_is_outside() {
     let folder = Folder::new();
     // Not in order, and one line in another zone.
-    let times = ["02/Jan/2025:00:00:00 +0000", "01/Jan/2025:23:59:59 +0000", "02/Jan/2025:01:00:00 +0100", "03/Jan/2025:00:00:00 +0000"];
+    let times =
+        ["02/Jan/2025:00:00:00 +0000", "01/Jan/2025:23:59:59 +0000", "02/Jan/2025:01:00:00 +0100", "03/Jan/2025:00:00:00 +0000"];
     let lines: String = times.iter().map(|time| format!("h - - [{time}] \"GET / HTTP/1.1\" 200 1 \"-\" \"-\"\n")).collect();
     let path = folder.file("access.log", lines);
     for (condition, expected) in [
@@ -84,7 +85,11 @@ fn a_span_of_time_leaves_out_only_what_is_outside() {
         ("time = '2025-01-02T00:00:00Z' AND status = 200", 2),
         ("time != '2025-01-02T00:00:00Z'", 2),
     ] {
-        assert_eq!(csv(&format!("SELECT count(*) AS n FROM '{path}' WHERE {condition}")), format!("n\n{expected}\n"), "{condition}");
+        assert_eq!(
+            csv(&format!("SELECT count(*) AS n FROM '{path}' WHERE {condition}")),
+            format!("n\n{expected}\n"),
+            "{condition}"
+        );
     }
     let explained = answer(query(&["--explain", &format!("SELECT status FROM '{path}' WHERE time >= '2025-01-02T00:00:00Z'")]));
     assert!(explained.contains("time_us=1735776000000000..="), "{explained}");

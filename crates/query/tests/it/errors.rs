@@ -52,7 +52,8 @@ fn a_compressed_file_that_is_cut_gives_no_answer() {
 
 #[test]
 fn standard_input_is_read_once() {
-    let ran = query(&["--format", "csv", "SELECT count(*) FROM '-' a JOIN '-' b ON a.path = b.path"]).stdin(SAMPLE).run().exits(2);
+    let ran =
+        query(&["--format", "csv", "SELECT count(*) FROM '-' a JOIN '-' b ON a.path = b.path"]).stdin(SAMPLE).run().exits(2);
     ran.says(&["standard input"]);
 }
 

@@ -3,12 +3,14 @@
 use crate::common::{Folder, SAMPLE, answer, csv, query};
 use rorqual_testkit::process::Run;
 
-const ROWS: &str = "SELECT * FROM (VALUES (1, 'a\tb', NULL), (20, '\u{1b}[2J\u{202e}x', 0.5)) AS t (number, text, share) ORDER BY number";
+const ROWS: &str =
+    "SELECT * FROM (VALUES (1, 'a\tb', NULL), (20, '\u{1b}[2J\u{202e}x', 0.5)) AS t (number, text, share) ORDER BY number";
 
 #[test]
 fn formats() {
     assert_eq!(answer(query(&["--format", "csv", ROWS])), "number,text,share\n1,a\tb,\n20,\u{1b}[2J\u{202e}x,0.5\n");
-    let ndjson = "{\"number\":1,\"text\":\"a\\tb\",\"share\":null}\n{\"number\":20,\"text\":\"\\u001b[2J\u{202e}x\",\"share\":0.5}\n";
+    let ndjson =
+        "{\"number\":1,\"text\":\"a\\tb\",\"share\":null}\n{\"number\":20,\"text\":\"\\u001b[2J\u{202e}x\",\"share\":0.5}\n";
     assert_eq!(answer(query(&["--format", "ndjson", ROWS])), ndjson);
     let json: serde_json::Value = serde_json::from_str(&answer(query(&["--format", "json", ROWS]))).unwrap();
     let lines: Vec<serde_json::Value> = ndjson.lines().map(|line| serde_json::from_str(line).unwrap()).collect();

@@ -25,7 +25,8 @@ fn groups_beyond_the_memory() {
     let folder = Folder::new();
     std::fs::create_dir(folder.at("temp")).unwrap();
     let path = addresses(&folder, 5_000_000);
-    let sql = format!("SELECT count(*) AS groups, max(n) AS most FROM (SELECT client, count(*) AS n FROM '{path}' GROUP BY client)");
+    let sql =
+        format!("SELECT count(*) AS groups, max(n) AS most FROM (SELECT client, count(*) AS n FROM '{path}' GROUP BY client)");
     let ran = bounded(&folder, &sql).run().exits(0);
     assert_eq!(ran.text(), "groups,most\n5000000,1\n");
     ran.within(MEMORY);
@@ -54,7 +55,9 @@ fn joins_beyond_the_memory() {
     let folder = Folder::new();
     std::fs::create_dir(folder.at("temp")).unwrap();
     let path = addresses(&folder, 2_000_000);
-    let sql = format!("SELECT count(*) AS n, sum(a.bytes) AS bytes FROM '{path}' a JOIN '{path}' b ON a.client = b.client AND a.time = b.time");
+    let sql = format!(
+        "SELECT count(*) AS n, sum(a.bytes) AS bytes FROM '{path}' a JOIN '{path}' b ON a.client = b.client AND a.time = b.time"
+    );
     let ran = bounded(&folder, &sql).run().exits(0);
     // Bytes are 0 to 999, over and over.
     assert_eq!(ran.text(), format!("n,bytes\n2000000,{}\n", 2_000 * 499_500));
@@ -97,7 +100,12 @@ fn an_interrupt_leaves_nothing() {
     let path = addresses(&folder, 5_000_000);
     let sql = format!("SELECT client, path, protocol FROM '{path}' ORDER BY client");
     let running = bounded(&folder, &sql).args(["-o", &folder.text("out.csv")]).start();
-    let spilled = || std::fs::read_dir(folder.at("temp")).unwrap().flatten().any(|entry| std::fs::read_dir(entry.path()).is_ok_and(|files| files.count() > 2));
+    let spilled = || {
+        std::fs::read_dir(folder.at("temp"))
+            .unwrap()
+            .flatten()
+            .any(|entry| std::fs::read_dir(entry.path()).is_ok_and(|files| files.count() > 2))
+    };
     while !spilled() {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }

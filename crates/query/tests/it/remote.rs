@@ -34,10 +34,15 @@ fn parquet_over_http_by_ranges() {
     let size = bytes.len() as u64;
     let served = server(bytes);
     assert_eq!(csv(&format!("SELECT count(DISTINCT status) > 3 AS b FROM '{}'", served.url("/a.parquet"))), "b\ntrue\n");
-    let read: u64 = served.requests().iter().filter(|request| request.method == "GET").map(|request| {
-        let (first, last) = request.range().expect("nothing is read but by ranges");
-        last.map_or(size, |last| (last + 1).min(size)) - first
-    }).sum();
+    let read: u64 = served
+        .requests()
+        .iter()
+        .filter(|request| request.method == "GET")
+        .map(|request| {
+            let (first, last) = request.range().expect("nothing is read but by ranges");
+            last.map_or(size, |last| (last + 1).min(size)) - first
+        })
+        .sum();
     assert!(size > 0 && read > 0);
 }
 

@@ -58,14 +58,45 @@ impl Tree {
 const KEYS: [&str; 9] = ["a", "b", "id", "c d", "schlüssel", "\"quoted\\", "", "_rest", "value"];
 
 const NUMBERS: [&str; 24] = [
-    "0", "-0", "1", "-17", "9007199254740992", "9007199254740993", "9223372036854775807", "9223372036854775808", "18446744073709551615",
-    "18446744073709551616", "-9223372036854775808", "-9223372036854775809", "0.1", "-0.0", "1e5", "1.50", "1E-7", "0.1000000000000000055",
-    "1e400", "1e-400", "123456789012345.678", "2.2250738585072011e-308", "12345678901234567890.5", "1e22",
+    "0",
+    "-0",
+    "1",
+    "-17",
+    "9007199254740992",
+    "9007199254740993",
+    "9223372036854775807",
+    "9223372036854775808",
+    "18446744073709551615",
+    "18446744073709551616",
+    "-9223372036854775808",
+    "-9223372036854775809",
+    "0.1",
+    "-0.0",
+    "1e5",
+    "1.50",
+    "1E-7",
+    "0.1000000000000000055",
+    "1e400",
+    "1e-400",
+    "123456789012345.678",
+    "2.2250738585072011e-308",
+    "12345678901234567890.5",
+    "1e22",
 ];
 
 const TEXTS: [&str; 12] = [
-    "", "a", "naïve 🚀 日本", "with \"quotes\" and \\ back", "line\nline\ttab\u{1}", "2025-01-01T00:00:00Z", "2024-02-29T23:59:59.123Z",
-    "1969-12-31T23:59:59.999999Z", "2025-02-29T00:00:00Z", "2025-01-01T00:00:00+01:00", "{\"not\": [\"json\"", "0123456789abcdef0123456789abcdef",
+    "",
+    "a",
+    "naïve 🚀 日本",
+    "with \"quotes\" and \\ back",
+    "line\nline\ttab\u{1}",
+    "2025-01-01T00:00:00Z",
+    "2024-02-29T23:59:59.123Z",
+    "1969-12-31T23:59:59.999999Z",
+    "2025-02-29T00:00:00Z",
+    "2025-01-01T00:00:00+01:00",
+    "{\"not\": [\"json\"",
+    "0123456789abcdef0123456789abcdef",
 ];
 
 pub(crate) fn tree() -> impl Strategy<Value = Tree> {
@@ -78,9 +109,7 @@ pub(crate) fn tree() -> impl Strategy<Value = Tree> {
         select(&TEXTS[..]).prop_map(|text| Tree::Text(text.into())),
         ".{0,40}".prop_map(Tree::Text),
     ];
-    leaf.prop_recursive(4, 40, 6, |inner| {
-        prop_oneof![vec(inner.clone(), 0..5).prop_map(Tree::List), object(inner)]
-    })
+    leaf.prop_recursive(4, 40, 6, |inner| prop_oneof![vec(inner.clone(), 0..5).prop_map(Tree::List), object(inner)])
 }
 
 fn object(value: impl Strategy<Value = Tree>) -> impl Strategy<Value = Tree> {
@@ -107,7 +136,9 @@ pub(crate) fn render(records: &[Tree], layout: &Layout, space: &str) -> String {
         Layout::Rows(_) => {
             let items = each(&format!("{space},{space}"));
             let before = r#"{"head":[{"data":{"the \"items\"":[]}}],"text":"[","data""#;
-            format!(r#"{before}{space}:{{"x":1,"the \u0022items\"":[{space}{items}{space}],"after":{{"data":[1]}}}},"end":"]}}"}}{space}"#)
+            format!(
+                r#"{before}{space}:{{"x":1,"the \u0022items\"":[{space}{items}{space}],"after":{{"data":[1]}}}},"end":"]}}"}}{space}"#
+            )
         }
     }
 }
@@ -242,8 +273,12 @@ fn check(array: &dyn Array, row: usize, field: &Field, expected: &Tree) {
     assert!(array.is_valid(row), "{}", what());
     match (field.data_type(), expected) {
         (DataType::Boolean, Tree::Bool(value)) => assert_eq!(array.as_boolean().value(row), *value),
-        (DataType::Int64, Tree::Number(literal)) => assert_eq!(array.as_primitive::<Int64Type>().value(row).to_string(), *literal),
-        (DataType::UInt64, Tree::Number(literal)) => assert_eq!(array.as_primitive::<UInt64Type>().value(row).to_string(), *literal),
+        (DataType::Int64, Tree::Number(literal)) => {
+            assert_eq!(array.as_primitive::<Int64Type>().value(row).to_string(), *literal)
+        }
+        (DataType::UInt64, Tree::Number(literal)) => {
+            assert_eq!(array.as_primitive::<UInt64Type>().value(row).to_string(), *literal)
+        }
         (DataType::Float64, Tree::Number(literal)) => {
             let value = array.as_primitive::<Float64Type>().value(row);
             assert_eq!(value.to_bits(), literal.parse::<f64>().unwrap().to_bits(), "{}", what());
@@ -257,7 +292,9 @@ fn check(array: &dyn Array, row: usize, field: &Field, expected: &Tree) {
             assert_eq!(array.as_string::<i32>().value(row), expected.to_json(""));
         }
         (DataType::Utf8, Tree::Text(text)) => assert_eq!(array.as_string::<i32>().value(row), text),
-        (DataType::Utf8, Tree::Number(_) | Tree::Bool(_)) => assert_eq!(array.as_string::<i32>().value(row), expected.to_json("")),
+        (DataType::Utf8, Tree::Number(_) | Tree::Bool(_)) => {
+            assert_eq!(array.as_string::<i32>().value(row), expected.to_json(""))
+        }
         (DataType::List(item), Tree::List(items)) => {
             let list = array.as_list::<i32>().value(row);
             assert_eq!(list.len(), items.len(), "{}", what());
@@ -265,7 +302,10 @@ fn check(array: &dyn Array, row: usize, field: &Field, expected: &Tree) {
         }
         (DataType::Struct(fields), Tree::Object(_)) => {
             let columns = array.as_struct();
-            fields.iter().zip(columns.columns()).for_each(|(field, column)| check(column, row, field, expected.field(field.name())));
+            fields
+                .iter()
+                .zip(columns.columns())
+                .for_each(|(field, column)| check(column, row, field, expected.field(field.name())));
         }
         _ => panic!("{}", what()),
     }

@@ -74,11 +74,11 @@ fn rest(schema: &str, record: &str) -> (Vec<String>, Vec<(Note, u64)>) {
 #[test]
 fn the_rest_says_paths_and_values() {
     let schema = r#"{"a":"int64","s":{"x":"int64"},"l":[{"y":"int64"}],"_rest":"json"}"#;
-    let record = r#"{"a":"1", "new": [1, {"k" : "a b"}], "s":{"x":1.5,"c d":null}, "l":[{"y":1},{"z":2},3], "_rest":7, "e\u0022":1}"#;
+    let record =
+        r#"{"a":"1", "new": [1, {"k" : "a b"}], "s":{"x":1.5,"c d":null}, "l":[{"y":1},{"z":2},3], "_rest":7, "e\u0022":1}"#;
     let (rest, notes) = rest(schema, record);
-    let expected = [
-        r#"{"a":"1","new":[1,{"k":"a b"}],"s.x":1.5,"s[\"c d\"]":null,"l[1].z":2,"l[2]":3,"_rest":7,"[\"e\\u0022\"]":1}"#,
-    ];
+    let expected =
+        [r#"{"a":"1","new":[1,{"k":"a b"}],"s.x":1.5,"s[\"c d\"]":null,"l[1].z":2,"l[2]":3,"_rest":7,"[\"e\\u0022\"]":1}"#];
     assert_eq!(rest, expected);
     assert_eq!(notes, [(Note::Rest, 1)]);
 }

@@ -101,7 +101,8 @@ fn depth_has_a_limit_and_no_stack() {
     let fits = nested(limits::DEPTH_MAX - 1);
     let decoded = convert(fits.as_bytes(), &Layout::Lines, false);
     assert_eq!((decoded.bad.len(), decoded.batches[0].num_rows()), (0, 1));
-    let rest = decode(fits.as_bytes(), &Layout::Lines, &parse_schema(r#"{"b":"text","_rest":"json"}"#).unwrap(), Unplaced::Keep, 4096);
+    let rest =
+        decode(fits.as_bytes(), &Layout::Lines, &parse_schema(r#"{"b":"text","_rest":"json"}"#).unwrap(), Unplaced::Keep, 4096);
     assert_eq!(column(&rest.batches, "_rest")[0].len(), fits.len() - 1);
     let ignored = decode(fits.as_bytes(), &Layout::Lines, &parse_schema(r#"{"b":"text"}"#).unwrap(), Unplaced::Ignore, 4096);
     assert_eq!(column(&ignored.batches, "b"), ["∅"]);
@@ -117,7 +118,13 @@ fn levels_below_the_columns_are_text() {
     let input = format!("{}1{}", "{\"k\":".repeat(levels), "}".repeat(levels));
     let decoded = convert(input.as_bytes(), &Layout::Lines, false);
     let shown = &column(&decoded.batches, "k")[0];
-    assert!(shown.ends_with(&format!(r#"k: {{"k":{{"k":{{"k":{{"k":{{"k":{{"k":1}}}}}}}}}}}}{}"#, "}".repeat(limits::NESTING_MAX - 1))), "{shown}");
+    assert!(
+        shown.ends_with(&format!(
+            r#"k: {{"k":{{"k":{{"k":{{"k":{{"k":{{"k":1}}}}}}}}}}}}{}"#,
+            "}".repeat(limits::NESTING_MAX - 1)
+        )),
+        "{shown}"
+    );
 }
 
 #[test]
@@ -151,7 +158,8 @@ fn many_columns_and_long_keys() {
 
 #[test]
 fn nothing_has_no_rows() {
-    for (input, layout) in [("[]", Layout::Array), ("[ \n ]\n", Layout::Array), ("", Layout::Lines), (" \n\n", Layout::Documents)] {
+    for (input, layout) in [("[]", Layout::Array), ("[ \n ]\n", Layout::Array), ("", Layout::Lines), (" \n\n", Layout::Documents)]
+    {
         let decoded = convert(input.as_bytes(), &layout, false);
         assert_eq!((decoded.batches.len(), decoded.bad.len()), (0, 0), "{input:?}");
     }

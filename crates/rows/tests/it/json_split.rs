@@ -189,7 +189,8 @@ fn layouts_are_detected() {
 
 #[test]
 fn paths_are_read_and_written() {
-    for (text, keys) in [("$", vec![]), ("$.a.b", vec!["a", "b"]), (r#"$.a["c d"]["\u0022."].é"#, vec!["a", "c d", "\".", "é"])] {
+    for (text, keys) in [("$", vec![]), ("$.a.b", vec!["a", "b"]), (r#"$.a["c d"]["\u0022."].é"#, vec!["a", "c d", "\".", "é"])]
+    {
         assert_eq!(parse_path(text).unwrap(), keys);
         assert_eq!(parse_path(&rorqual_rows::json::format_path(&parse_path(text).unwrap())).unwrap(), keys);
     }

@@ -77,7 +77,8 @@ fn parse_text<'a>(program: &Program, clock: &mut ClfClock, numbers_only: bool, l
     if program.shape == Shape::Combined {
         let mut outcome = Outcome::Parsed(Record::default());
         if let Outcome::Parsed(record) = &mut outcome {
-            let parsed = if numbers_only { combined::parse_numbers(clock, line, record) } else { combined::parse(clock, line, record) };
+            let parsed =
+                if numbers_only { combined::parse_numbers(clock, line, record) } else { combined::parse(clock, line, record) };
             if parsed.is_some() {
                 return outcome;
             }
