@@ -10,19 +10,23 @@ use std::error::Error;
 /// Names that are shown of a table with many columns.
 const COLUMNS_SHOWN: usize = 20;
 
+/// What the engine says of a temp folder that is full; it has no kind for it.
+const TEMP_FULL: &str = "max_temp_directory_size";
+
 /// What went wrong.
 pub(crate) fn describe(error: &DataFusionError, shares: &Shares) -> String {
     if let Some(known) = known(error) {
         return known.to_string();
+    }
+    if error.to_string().contains(TEMP_FULL) {
+        return "the temp folder is full: what does not fit the memory takes more than --temp-max. Give more, or more --memory"
+            .to_owned();
     }
     match error.find_root() {
         DataFusionError::SchemaError(schema, _) => match schema.as_ref() {
             SchemaError::FieldNotFound { field, valid_fields } => no_column(field, valid_fields),
             other => other.to_string(),
         },
-        DataFusionError::ResourcesExhausted(text) if text.contains("disk") || text.contains("spill file") => {
-            format!("the temp folder is full: {text}. Give more by --temp-max, or another place by --temp-dir")
-        }
         DataFusionError::ResourcesExhausted(text) => {
             let memory = format_size(shares.memory_bytes);
             format!("--memory {memory} is too little for this query: {text}. Give more --memory, or fewer --threads")
@@ -33,7 +37,7 @@ pub(crate) fn describe(error: &DataFusionError, shares: &Shares) -> String {
 
 /// Whether an operator that can't spill had too little memory.
 pub(crate) fn is_out_of_memory(error: &DataFusionError) -> bool {
-    matches!(error.find_root(), DataFusionError::ResourcesExhausted(text) if !text.contains("disk"))
+    matches!(error.find_root(), DataFusionError::ResourcesExhausted(_)) && !error.to_string().contains(TEMP_FULL)
 }
 
 /// An error of ours, from wherever the engine has put it.

@@ -32,6 +32,7 @@ pub(crate) struct Sink {
     place: Option<(File, Place)>,
     out: Option<Out>,
     writing: Option<Writing>,
+    schema: Option<SchemaRef>,
     rows: u64,
 }
 
@@ -56,7 +57,16 @@ impl Sink {
         };
         let is_plan = matches!(plan, LogicalPlan::Explain(_) | LogicalPlan::Analyze(_));
         let format = format(args, is_plan);
-        Ok(Self { format, rows_max: args.rows, is_plan, place, out: Some(BufWriter::new(out)), writing: None, rows: 0 })
+        Ok(Self {
+            format,
+            rows_max: args.rows,
+            is_plan,
+            place,
+            out: Some(BufWriter::new(out)),
+            writing: None,
+            schema: None,
+            rows: 0,
+        })
     }
 
     /// The plan, and of a table no more rows than are shown, but one that tells that there are more.
@@ -82,7 +92,7 @@ impl Sink {
     pub(crate) fn start(&mut self, schema: &SchemaRef) -> io::Result<()> {
         let Some(out) = self.out.take() else { return Ok(()) };
         let json = || WriterBuilder::new().with_explicit_nulls(true);
-        let mut writing = match self.format {
+        let writing = match self.format {
             OutputFormat::Table => Writing::Table(text::Table::new(out, schema, self.rows_max, self.is_plan)),
             OutputFormat::Csv => Writing::Csv(csv::Writer::new(out)),
             OutputFormat::Json => Writing::Json(Box::new(json().build(out))),
@@ -92,10 +102,7 @@ impl Sink {
                 Writing::Parquet(Box::new(writer.map_err(io::Error::other)?))
             }
         };
-        if let Writing::Csv(writer) = &mut writing {
-            // A result without rows has a header too.
-            writer.write(&RecordBatch::new_empty(Arc::new(columns::as_texts(schema)))).map_err(io_error)?;
-        }
+        self.schema = Some(Arc::clone(schema));
         self.writing = Some(writing);
         Ok(())
     }
@@ -133,7 +140,13 @@ impl Sink {
         let mut out = match self.writing {
             None => return Ok(()),
             Some(Writing::Table(table)) => table.finish()?,
-            Some(Writing::Csv(writer)) => writer.into_inner(),
+            Some(Writing::Csv(mut writer)) => {
+                // A result without rows has a header too.
+                if let Some(schema) = self.schema.filter(|_| self.rows == 0) {
+                    writer.write(&RecordBatch::new_empty(Arc::new(columns::as_texts(&schema)))).map_err(io_error)?;
+                }
+                writer.into_inner()
+            }
             Some(Writing::Json(mut writer)) => writer.finish().map(|()| writer.into_inner()).map_err(io_error)?,
             Some(Writing::Ndjson(mut writer)) => writer.finish().map(|()| writer.into_inner()).map_err(io_error)?,
             Some(Writing::Parquet(writer)) => writer.into_inner().map_err(io::Error::other)?,
