@@ -21,7 +21,7 @@ packages := web/node_modules/.package-lock.json
 page := web/dist/index.html
 deny := $(target)/tools/bin/cargo-deny
 
-.PHONY: help run web build install test test-web test-rust test-e2e test-bench lint lint-rust lint-web deny tidy advisories fmt fuzz bench soak ci clean
+.PHONY: help run web build query install test test-web test-rust test-e2e test-bench lint lint-rust lint-web deny tidy advisories fmt fuzz bench soak ci clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -34,8 +34,12 @@ web: $(page) ## Build the page
 build: $(page) ## Build target/release/rorqual, the page in it (below CARGO_TARGET_DIR where that is set)
 	cargo build --release --locked -p rorqual
 
-install: build ## Install rorqual, its manual page and completions below PREFIX (~/.local)
+query: ## Build target/release/rorqual-query, which `rorqual query` runs
+	cargo build --release --locked -p rorqual-query
+
+install: build query ## Install rorqual, rorqual-query, the manual page and completions below PREFIX (~/.local)
 	install -Dm755 $(target)/release/rorqual $(PREFIX)/bin/rorqual
+	install -Dm755 $(target)/release/rorqual-query $(PREFIX)/bin/rorqual-query
 	install -d $(PREFIX)/share/man/man1 $(PREFIX)/share/bash-completion/completions $(PREFIX)/share/zsh/site-functions $(PREFIX)/share/fish/vendor_completions.d
 	$(target)/release/rorqual man > $(PREFIX)/share/man/man1/rorqual.1
 	$(target)/release/rorqual completions bash > $(PREFIX)/share/bash-completion/completions/rorqual
@@ -55,7 +59,7 @@ test-bench:
 
 # The debug build reads the page from web/dist; a release build has it inside.
 test-e2e: $(page) $(CHROMIUM)
-	cargo build --locked -p rorqual
+	cargo build --locked --workspace --bin rorqual
 	cd web && node test/smoke.mjs --program $(target)/debug/rorqual --chromium $(CHROMIUM)
 
 lint: lint-rust lint-web deny tidy ## Check formatting, clippy, types, licences and the tree's own rules

@@ -13,7 +13,6 @@ mod rejects;
 mod rows;
 mod stats;
 mod verbs;
-mod whole_file;
 
 use args::{Cli, Verb};
 use clap::{CommandFactory, Parser};
@@ -42,6 +41,7 @@ fn main() -> ExitCode {
         Verb::Get(args) => verbs::get::run(&cli.common, &args),
         Verb::Head(args) => verbs::head::run(&cli.common, &args),
         Verb::Sample(args) => verbs::sample::run(&cli.common, &args),
+        Verb::Query(args) => verbs::query::run(&cli.common, &args),
         Verb::Serve(args) => verbs::serve::run(&cli.common, &args),
         Verb::Completions { shell } => print_completions(shell),
         Verb::Man => print_man_page(),

@@ -1,7 +1,7 @@
 //! The file of `--rejects`: appears whole at the end, or not at all.
 
-use crate::whole_file::{self, Place};
 use rorqual_pipe::gather::Gather;
+use rorqual_pipe::whole_file::{self, Place};
 use rorqual_pipe::{Pool, reason};
 use std::fs::File;
 use std::io;

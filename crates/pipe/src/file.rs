@@ -24,6 +24,27 @@ pub(crate) struct SharedFile {
     next: Mutex<Next>,
 }
 
+/// A plain file of which whoever asks reads stretches of their own choice, as chunks of lines. Stretches that together cover the
+/// file have every line once, wherever they meet.
+pub struct Stretches(SharedFile);
+
+impl Stretches {
+    pub(crate) fn new(file: SharedFile) -> Self {
+        Self(file)
+    }
+
+    /// The lines of the stretch of `length` bytes at `offset`: those whose preceding newline lies in it, and the file's first. What was read
+    /// comes back even when the file ended early or reading failed.
+    ///
+    /// # Panics
+    /// When `length` is more than [`BLOCK_BYTES`], which is what a buffer has room for.
+    #[must_use]
+    pub fn chunk(&self, offset: u64, length: usize, lease: Lease) -> (Chunk, Option<Error>) {
+        assert!(length <= BLOCK_BYTES, "a stretch is at most a block");
+        self.0.chunk(&Claim { number: 0, offset, length: length as u64, hole: false }, lease)
+    }
+}
+
 #[derive(Default)]
 struct Next {
     number: u64,

@@ -1,10 +1,10 @@
 //! Where bytes come from.
 
-use crate::chunk::{Chunk, Plan};
+use crate::chunk::{Chunk, Framing, Plan};
 use crate::control::Control;
 use crate::descriptor::{Descriptor, Prefixed};
 use crate::error::{Error, Kind};
-use crate::file::SharedFile;
+use crate::file::{SharedFile, Stretches};
 use crate::limits::BLOCK_BYTES;
 use crate::pool::Pool;
 use crate::stream::{BlockSource, ReadSource};
@@ -213,6 +213,19 @@ impl Input {
             Some(claim) => file.chunk(&claim, lease),
             None => (Chunk::empty(0, usize::MAX), None),
         })
+    }
+
+    /// A plain file, to be read in stretches of lines; anything else comes back as it was.
+    ///
+    /// # Errors
+    /// The input itself, where it is no plain file.
+    pub fn into_stretches(self, framing: Framing, control: &Control) -> Result<Stretches, Box<Self>> {
+        match self.body {
+            Body::File { file, size_bytes } => {
+                Ok(Stretches::new(SharedFile::new(file, self.name, size_bytes, framing, control.clone())))
+            }
+            _ => Err(Box::new(self)),
+        }
     }
 
     /// Stored size (before decoding), where it is known.

@@ -29,11 +29,13 @@ mod splitter;
 pub mod stats;
 mod stream;
 mod throttle;
+pub mod whole_file;
 
 pub use budget::{Budget, BudgetError};
 pub use chunk::{Chunk, Framing, Line, Lines, Plan};
 pub use control::Control;
 pub use error::{Error, Kind, reason};
+pub use file::Stretches;
 pub use input::Input;
 pub use operation::{Gate, Operation, Pass};
 pub use pool::{Lease, Pool};

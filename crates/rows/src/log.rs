@@ -8,6 +8,7 @@ use arrow_schema::{DataType, Field as ArrowField, Schema, SchemaRef, TimeUnit};
 use rorqual_pipe::{Chunk, Error, Kind};
 use rorqual_table::format::{Field, Format};
 use rorqual_table::parse::{Flaw, Outcome, Parser, Record};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 /// The columns of a log in that format: `time` in microseconds UTC, `status` as u16, `bytes` as u64, `request_time` and
@@ -28,17 +29,28 @@ fn data_type(field: Field) -> DataType {
 }
 
 /// Decodes lines of one format.
-pub(crate) struct Decoder {
+pub struct Decoder {
     parser: Parser,
     schema: SchemaRef,
     columns: Vec<Column>,
+    span_us: Option<RangeInclusive<i64>>,
 }
 
 impl Decoder {
-    /// A decoder to the columns of `schema`, which are some of [`schema`]'s.
-    pub(crate) fn new(format: &Format, schema: &SchemaRef) -> Self {
-        let columns = schema.fields().iter().filter_map(|column| Column::named(column.name())).collect();
-        Self { parser: Parser::new(format), schema: Arc::clone(schema), columns }
+    /// A decoder to the columns of `schema`, which are some of [`schema`]'s, or none: then its batches have rows and no columns.
+    #[must_use]
+    pub fn new(format: &Format, schema: &SchemaRef) -> Self {
+        let fields =
+            schema.fields().iter().filter_map(|column| Field::ALL.into_iter().find(|field| field.name() == column.name()));
+        let parser = Parser::new(format).only(&fields.clone().collect::<Vec<_>>());
+        Self { parser, schema: Arc::clone(schema), columns: fields.map(Column::of).collect(), span_us: None }
+    }
+
+    /// Leaves out the lines whose time is outside of `span_us`, and those that have none. A line that can't be read is told whether it is
+    /// inside or not.
+    #[must_use]
+    pub fn within(self, span_us: Option<RangeInclusive<i64>>) -> Self {
+        Self { span_us, ..self }
     }
 }
 
@@ -62,6 +74,11 @@ impl Decode for Decoder {
                     continue;
                 }
             };
+            if let Some(span_us) = &self.span_us
+                && !record.time_us.is_some_and(|time_us| span_us.contains(&time_us))
+            {
+                continue;
+            }
             rows += 1;
             self.columns.iter_mut().for_each(|column| column.push(&record));
         }
@@ -84,9 +101,9 @@ enum Column {
 }
 
 impl Column {
-    fn named(name: &str) -> Option<Self> {
+    fn of(field: Field) -> Self {
         let number = |of| Self::Number(of, UInt64Builder::new());
-        Some(match Field::ALL.into_iter().find(|field| field.name() == name)? {
+        match field {
             Field::Time => Self::Time(TimestampMicrosecondBuilder::new().with_timezone("UTC")),
             Field::Status => Self::Status(UInt16Builder::new()),
             Field::Bytes => number(|record| record.bytes),
@@ -101,7 +118,7 @@ impl Column {
             Field::Protocol => Self::text(|record| record.protocol),
             Field::Referrer => Self::text(|record| record.referrer),
             Field::Agent => Self::text(|record| record.agent),
-        })
+        }
     }
 
     fn text(of: for<'a> fn(&Record<'a>) -> &'a [u8]) -> Self {

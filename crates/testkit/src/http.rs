@@ -43,6 +43,24 @@ impl Content {
         Self { size_bytes, etag: format!("\"{seed}\""), last_modified: String::new(), period: Arc::new(period) }
     }
 
+    /// A file of these bytes.
+    ///
+    /// # Panics
+    /// When they are more than the mebibyte that a content holds.
+    #[must_use]
+    pub fn of(mut bytes: Vec<u8>) -> Self {
+        let size_bytes = bytes.len() as u64;
+        assert!(bytes.len() <= PERIOD, "more bytes than a content holds");
+        bytes.resize(PERIOD, 0);
+        Self { size_bytes, etag: "\"given\"".to_owned(), last_modified: String::new(), period: Arc::new(bytes) }
+    }
+
+    /// The same with that Last-Modified.
+    #[must_use]
+    pub fn with_last_modified(self, last_modified: &str) -> Self {
+        Self { last_modified: last_modified.to_owned(), ..self }
+    }
+
     /// Some of its bytes.
     #[must_use]
     pub fn bytes(&self, range: Range<u64>) -> Vec<u8> {

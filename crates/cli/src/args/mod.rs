@@ -7,6 +7,7 @@ mod grep;
 mod hash;
 mod logs;
 mod rows;
+mod query;
 mod serve;
 mod store;
 
@@ -17,6 +18,7 @@ pub(crate) use grep::GrepArgs;
 pub(crate) use hash::HashArgs;
 pub(crate) use logs::{FormatArgs, LogsArgs};
 pub(crate) use rows::{Form, GetArgs, HeadArgs, SampleArgs, ShownArgs};
+pub(crate) use query::QueryArgs;
 pub(crate) use serve::ServeArgs;
 pub(crate) use store::{Addressing, LeaseArgs, LeaseCommand, StoreArgs, StoreCommand};
 
@@ -95,6 +97,7 @@ pub(crate) enum Verb {
     Get(GetArgs),
     Head(HeadArgs),
     Sample(SampleArgs),
+    Query(QueryArgs),
     #[command(after_help = SERVE_EXAMPLES)]
     Serve(ServeArgs),
     /// Print a completion script for a shell

@@ -9,5 +9,6 @@ pub(crate) mod hash;
 pub(crate) mod head;
 pub(crate) mod logs;
 pub(crate) mod sample;
+pub(crate) mod query;
 pub(crate) mod serve;
 pub(crate) mod store;

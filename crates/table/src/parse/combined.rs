@@ -24,6 +24,33 @@ pub(crate) fn parse<'a>(clock: &mut ClfClock, line: &'a [u8], record: &mut Recor
     rest.is_empty().then_some(())
 }
 
+/// As [`parse`], of the same lines, but only time, status and number of bytes.
+#[inline]
+pub(crate) fn parse_numbers<'a>(clock: &mut ClfClock, line: &'a [u8], record: &mut Record<'a>) -> Option<()> {
+    let rest = skip_client_and_user(line)?;
+    let rest = read_time(clock, rest, record)?;
+    let (text, rest) = split_quote(rest, b" ")?;
+    request::check(text).ok()?;
+    let rest = read_status_and_bytes(rest, record)?;
+    let (_, rest) = split_quote(rest, b" \"")?;
+    // Whatever the agent is, nothing but the line's last byte ends it.
+    let (b'"', agent) = rest.split_last()? else { return None };
+    (memchr::memchr(b'"', agent).is_none() && agent.last() != Some(&b'\\')).then_some(())
+}
+
+/// `client - user [`
+#[inline]
+fn skip_client_and_user(line: &[u8]) -> Option<&[u8]> {
+    line.first().filter(|byte| byte.is_ascii())?;
+    let space = short_find(line, b' ')?;
+    let rest = line[space..].strip_prefix(b" - ")?;
+    if let Some(rest) = rest.strip_prefix(b"- [") {
+        return Some(rest);
+    }
+    let space = short_find(rest, b' ')?;
+    rest[space..].strip_prefix(b" [")
+}
+
 /// `client - user [`
 #[inline]
 fn read_client_and_user<'a>(line: &'a [u8], record: &mut Record<'a>) -> Option<&'a [u8]> {

@@ -19,7 +19,7 @@ pub(crate) mod time;
 pub use record::{Flaw, Outcome, Record, Spot};
 
 use crate::format::program::{Program, Shape};
-use crate::format::{Format, Kind};
+use crate::format::{Field, Format, Kind};
 use json::JsonState;
 use time::ClfClock;
 
@@ -30,13 +30,23 @@ pub struct Parser {
     clock: ClfClock,
     /// Only for JSON formats.
     json: Option<JsonState>,
+    /// Nobody wants more of a record than its time, status and number of bytes.
+    numbers_only: bool,
 }
 
 impl Parser {
     /// A parser for lines of `format`.
     pub fn new(format: &Format) -> Parser {
         let json = matches!(format.kind(), Kind::Json(_)).then(JsonState::new);
-        Parser { format: format.clone(), clock: ClfClock::default(), json }
+        Parser { format: format.clone(), clock: ClfClock::default(), json, numbers_only: false }
+    }
+
+    /// The same for who wants only `fields` of each record: others may be absent. Which lines are parsed, repaired and rejected, and
+    /// why, stays the same.
+    #[must_use]
+    pub fn only(self, fields: &[Field]) -> Parser {
+        let is_number = |field: &Field| matches!(field, Field::Time | Field::Status | Field::Bytes);
+        Parser { numbers_only: fields.iter().all(is_number), ..self }
     }
 
     /// Reads one line, given without its final newline; a carriage return at its end is ignored.
@@ -44,7 +54,7 @@ impl Parser {
     pub fn parse<'a>(&'a mut self, line: &'a [u8]) -> Outcome<'a> {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         match self.format.kind() {
-            Kind::Text(program) => parse_text(program, &mut self.clock, line),
+            Kind::Text(program) => parse_text(program, &mut self.clock, self.numbers_only, line),
             Kind::Json(keys) => {
                 let state = self.json.get_or_insert_with(JsonState::new);
                 json::parse(keys, &mut self.clock, state, line)
@@ -63,13 +73,15 @@ impl Parser {
 }
 
 #[inline]
-fn parse_text<'a>(program: &Program, clock: &mut ClfClock, line: &'a [u8]) -> Outcome<'a> {
+fn parse_text<'a>(program: &Program, clock: &mut ClfClock, numbers_only: bool, line: &'a [u8]) -> Outcome<'a> {
     if program.shape == Shape::Combined {
         let mut outcome = Outcome::Parsed(Record::default());
-        if let Outcome::Parsed(record) = &mut outcome
-            && combined::parse(clock, line, record).is_some()
-        {
-            return outcome;
+        if let Outcome::Parsed(record) = &mut outcome {
+            let parsed =
+                if numbers_only { combined::parse_numbers(clock, line, record) } else { combined::parse(clock, line, record) };
+            if parsed.is_some() {
+                return outcome;
+            }
         }
     }
     general::parse(program, clock, line)

@@ -22,6 +22,15 @@ pub(crate) fn read<'a>(text: &'a [u8], record: &mut Record<'a>) -> Result<(), Fl
     Ok(())
 }
 
+/// Whether [`read`] takes it without a flaw.
+#[inline]
+pub(crate) fn check(text: &[u8]) -> Result<(), Flaw> {
+    let Some(space) = method_bytes(text) else {
+        return read_unusual(text);
+    };
+    protocol_at(text, space).map(|_| ()).ok_or(Flaw::NotRequest)
+}
+
 /// Splits a target at its first `?`.
 #[inline]
 pub(crate) fn read_target<'a>(target: &'a [u8], record: &mut Record<'a>) {

@@ -13,6 +13,7 @@ gen: make test data, the same every time, in constant memory
   gen access OUT BYTES [SEED]                  an access log of real lines, over and over, 90 days long
   gen distinct OUT BYTES [SEED] [--truth FILE] an access log with millions of distinct paths and clients;
                                                FILE gets what is in it, as JSON
+  gen addresses OUT LINES                      an access log in which no client comes back
   gen nul OUT BYTES_OF_LOG BYTES_OF_NULS       an access log with one line of NULs in the middle
   gen sparse OUT BYTES_OF_LOG HOLE_BYTES       the same with a hole, which takes no room on the disk
   gen behind OUT BYTES_OF_LOG NULS             an access log with one line of NULs that ends in zq9behind;
@@ -55,6 +56,7 @@ fn run(args: &[String]) -> Outcome {
         ["distinct", out, bytes, "--truth", truth] => distinct(out, size(bytes)?, generate::SEED_DEFAULT, Some(truth)),
         ["distinct", out, bytes, seed] => distinct(out, size(bytes)?, seed.parse()?, None),
         ["distinct", out, bytes, seed, "--truth", truth] => distinct(out, size(bytes)?, seed.parse()?, Some(truth)),
+        ["addresses", out, lines] => Ok(generate::write_addresses_log(lines.parse()?, &mut open(out)?)?),
         ["nul", out, log, nuls] => Ok(generate::write_nul_log(size(log)?, size(nuls)?, &mut open(out)?)?),
         ["sparse", "-", ..] => Err("a hole needs a file, stdout cannot have one".into()),
         ["sparse", out, log, hole] => Ok(generate::write_sparse_log(size(log)?, size(hole)?, &mut File::create(out)?)?),

@@ -4,6 +4,7 @@
 //! [`Write`]: a file, a pipe, a socket. The same seed and size give the same bytes on every machine.
 
 mod access;
+mod addresses;
 mod clock;
 mod distinct;
 mod events;
@@ -14,6 +15,7 @@ mod sample;
 use std::io::{self, Write};
 
 pub use access::{AccessLog, NEEDLE, NEEDLE_EVERY_LINES};
+pub use addresses::write_addresses_log;
 pub use distinct::{DistinctLog, Ranked, Truth, TruthOf};
 pub use events::{Events, write_array};
 pub use hostile::{BEHIND, write_behind_log, write_gzip_bomb, write_nul_log, write_sparse_behind_log, write_sparse_log};

@@ -5,7 +5,7 @@ use crate::args::LeaseArgs;
 use crate::exit::Exit;
 use crate::message;
 use crate::progress::Progress;
-use crate::whole_file::{self, folder_of};
+use rorqual_pipe::whole_file::{self, folder_of};
 use rorqual_pipe::{Error, Kind};
 use rorqual_store::{Reader, Store};
 use serde_json::json;

@@ -15,14 +15,14 @@ const MODE: u32 = 0o666;
 const OPEN_FILES: &str = "/proc/self/fd";
 
 /// Where a file that [`create`] made is going to be.
-pub(crate) struct Place {
+pub struct Place {
     /// Where the file system has no files without a name, the one that it has until the end.
     named: Option<TempPath>,
     path: PathBuf,
 }
 
 /// Makes an empty file, which [`Place::put`] puts at `path` when it is written.
-pub(crate) fn create(path: &Path) -> io::Result<(File, Place)> {
+pub fn create(path: &Path) -> io::Result<(File, Place)> {
     let (file, named) = match unnamed(folder_of(path)) {
         Ok(file) => (file, None),
         Err(_) => {
@@ -36,7 +36,7 @@ pub(crate) fn create(path: &Path) -> io::Result<(File, Place)> {
 
 impl Place {
     /// Puts `file` where it belongs; what is there is replaced.
-    pub(crate) fn put(self, file: &File) -> io::Result<()> {
+    pub fn put(self, file: &File) -> io::Result<()> {
         let named = match self.named {
             Some(named) => named,
             None => name(file, folder_of(&self.path))?,
@@ -46,12 +46,12 @@ impl Place {
 }
 
 /// Whether something is at `path` that must not be replaced: a folder would refuse it, and a device would not survive it.
-pub(crate) fn is_no_file(path: &Path) -> bool {
+pub fn is_no_file(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|target| !target.is_file())
 }
 
 /// The folder that a path is in.
-pub(crate) fn folder_of(path: &Path) -> &Path {
+pub fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 

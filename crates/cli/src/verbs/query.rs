@@ -1,0 +1,52 @@
+//! `rorqual query`
+
+use crate::args::{Common, QueryArgs};
+use crate::exit::Exit;
+use crate::message;
+use rorqual_pipe::reason;
+use std::ffi::OsString;
+use std::io::ErrorKind;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// The program that answers queries.
+const PROGRAM: &str = "rorqual-query";
+
+/// Becomes the program beside this one, or the one that the shell would find.
+pub(crate) fn run(common: &Common, args: &QueryArgs) -> Exit {
+    if common.limit_rate.is_some() {
+        return message::error(&"query has no --limit-rate");
+    }
+    let sibling = sibling().filter(|path| path.is_file());
+    let program = sibling.unwrap_or_else(|| PathBuf::from(PROGRAM));
+    // The query's own flags come last: what is said twice is said by them.
+    let cause = Command::new(&program).args(flags(common)).args(&args.args).exec();
+    if cause.kind() == ErrorKind::NotFound {
+        return message::error(&format!(
+            "{PROGRAM} is neither beside this program nor in PATH. It is built apart: \
+             cargo build --release -p {PROGRAM}, or make install"
+        ));
+    }
+    message::error(&format!("{}: cannot start: {}", program.display(), reason(&cause)))
+}
+
+fn sibling() -> Option<PathBuf> {
+    let itself = std::env::current_exe().ok()?;
+    Some(itself.parent()?.join(PROGRAM))
+}
+
+/// Flags of every verb that mean something to queries.
+fn flags(common: &Common) -> Vec<OsString> {
+    let mut flags = Vec::new();
+    if let Some(memory) = common.memory {
+        flags.push(format!("--memory={memory}").into());
+    }
+    if let Some(threads) = common.threads {
+        flags.push(format!("--threads={threads}").into());
+    }
+    if common.stats {
+        flags.push("--stats".into());
+    }
+    flags
+}

@@ -1,0 +1,106 @@
+//! What can be typed.
+
+use crate::limits::{MEMORY_BYTES_DEFAULT, TABLE_ROWS_DEFAULT, TEMP_BYTES_DEFAULT};
+use clap::{Parser, ValueEnum};
+use rorqual_pipe::parse_size;
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  rorqual query \"SELECT status, count(*) FROM 'access.log.gz' GROUP BY status\"
+  rorqual query \"SELECT date_trunc('hour', time) AS hour, status, count(*) FROM 'logs/*.log' GROUP BY 1, 2 ORDER BY 1, 2\"
+  rorqual query -o slow.parquet \"SELECT * FROM 'access.log' WHERE request_time > 1000000\"
+  zcat access.log.gz | rorqual query \"SELECT client, sum(bytes) FROM '-' GROUP BY client ORDER BY 2 DESC LIMIT 10\"
+  rorqual query                       a prompt; statements end with ;";
+
+/// SQL over files where they lie
+///
+/// A table is the path of a file, several by wildcards, a folder with files of one format, '-' (standard input), or an
+/// address (s3://, gs://, https://), in single quotes: access logs, JSON, CSV, Parquet, Arrow IPC. Logs, JSON and CSV may be
+/// compressed. Nothing is converted or written but what -o names. The SQL is DataFusion's.
+#[derive(Debug, Clone, Parser)]
+#[command(name = "rorqual query", bin_name = "rorqual query", version, max_term_width = 110, args_override_self = true, after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// The query; without it, it is read from standard input, or a prompt is shown where that is a terminal
+    #[arg(value_name = "SQL", conflicts_with = "file")]
+    pub(crate) sql: Option<String>,
+    /// Read the query from a file; several statements are separated by ;
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+    /// How the result is written [default: by the extension of -o; table on a terminal, csv otherwise]
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) format: Option<OutputFormat>,
+    /// Write the result to a file, which appears whole or not at all
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Show how the query would be worked on instead
+    #[arg(long)]
+    pub(crate) explain: bool,
+    /// Most rows of a table that are shown; the other formats have all
+    #[arg(long, value_name = "N", default_value_t = TABLE_ROWS_DEFAULT)]
+    pub(crate) rows: usize,
+    /// What the files are, where their names and first bytes do not tell it
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) input: Option<InputFormat>,
+    /// Format of access logs: common, combined, vhost_combined, json, an nginx log_format or an Apache LogFormat string
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) log_format: Option<String>,
+    /// Look at all records of JSON and CSV for their columns, not only at the first 8 MiB of them
+    #[arg(long)]
+    pub(crate) infer_all: bool,
+    /// Longest line or record that is taken; longer ones are left out and counted
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) record_max: Option<u64>,
+    /// Most memory the whole process may take, resident, whatever the input
+    #[arg(long, value_name = "SIZE", value_parser = size, default_value_t = MEMORY_BYTES_DEFAULT, hide_default_value = true)]
+    pub(crate) memory: u64,
+    /// Threads that work [default: one a core, or as many as the memory has room for]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: Option<u16>,
+    /// Where what does not fit the memory is kept meanwhile [default: the system's folder for temporary files]
+    #[arg(long, value_name = "FOLDER", env = "RORQUAL_TEMP")]
+    pub(crate) temp_dir: Option<PathBuf>,
+    /// Most that is kept there [default: 16GiB]
+    #[arg(long, value_name = "SIZE", value_parser = size, default_value_t = TEMP_BYTES_DEFAULT, hide_default_value = true)]
+    pub(crate) temp_max: u64,
+    /// At the end, print one JSON object on stderr: bytes, seconds, peak memory, temporary bytes
+    #[arg(long)]
+    pub(crate) stats: bool,
+}
+
+/// How a result is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OutputFormat {
+    /// Aligned columns, for people
+    Table,
+    /// Comma-separated, with a header
+    Csv,
+    /// One JSON array
+    Json,
+    /// One JSON object a line
+    Ndjson,
+    /// Parquet, with zstd
+    Parquet,
+}
+
+/// What a file is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum InputFormat {
+    /// An access log
+    Log,
+    /// JSON: one document, an array, documents one after another
+    Json,
+    /// JSON, one document a line
+    Ndjson,
+    /// Comma-separated
+    Csv,
+    /// Tab-separated
+    Tsv,
+    Parquet,
+    /// Arrow IPC
+    Arrow,
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    parse_size(text).map_err(|error| error.to_string())
+}

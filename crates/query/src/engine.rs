@@ -1,0 +1,78 @@
+//! The engine, set up for the memory that there is.
+
+use crate::args::Args;
+use crate::budget::Shares;
+use crate::limits::BATCH_ROWS;
+use crate::scan::ScanContext;
+use crate::tables::{Known, Tables};
+use crate::temp::TempFolder;
+use crate::trunc::utc_trunc;
+use datafusion::catalog::DynamicFileCatalog;
+use datafusion::common::Result;
+use datafusion::config::SpillCompression;
+use datafusion::execution::SessionStateBuilder;
+use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
+use datafusion::execution::memory_pool::{FairSpillPool, TrackConsumersPool};
+use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
+use datafusion::prelude::{SessionConfig, SessionContext};
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+/// Consumers that an error about memory names.
+const CONSUMERS_NAMED: usize = 3;
+
+/// A session and what its scans share.
+pub(crate) struct Engine {
+    pub(crate) session: SessionContext,
+    pub(crate) scans: Arc<ScanContext>,
+}
+
+impl Engine {
+    /// # Errors
+    /// When the engine refuses its settings, which would be a defect here.
+    pub(crate) fn new(args: &Args, known: Known, shares: Shares, temp: &TempFolder) -> Result<Self> {
+        let scans = ScanContext::new(shares);
+        let state = SessionStateBuilder::new()
+            .with_config(config(&shares))
+            .with_runtime_env(runtime(args, &shares, temp)?)
+            .with_default_features()
+            .build();
+        let tables = Arc::new(Tables::new(state.clone(), &scans, known));
+        let catalogs = DynamicFileCatalog::new(Arc::clone(state.catalog_list()), tables);
+        let state = SessionStateBuilder::new_from_existing(state).with_catalog_list(Arc::new(catalogs)).build();
+        let session = SessionContext::new_with_state(state);
+        session.register_udf(utc_trunc());
+        Ok(Self { session, scans })
+    }
+}
+
+fn config(shares: &Shares) -> SessionConfig {
+    let mut config = SessionConfig::new()
+        .with_target_partitions(shares.threads)
+        .with_batch_size(BATCH_ROWS)
+        .with_information_schema(true)
+        // A sort that spills keeps so much to merge with; a share of what there is for all of them.
+        .with_sort_spill_reservation_bytes((shares.operators_bytes / 16 / shares.threads as u64) as usize)
+        .with_spill_compression(SpillCompression::Lz4Frame);
+    let options = config.options_mut();
+    // A view of a string keeps its whole page alive, which nobody counts.
+    options.execution.parquet.schema_force_view_types = false;
+    options.sql_parser.collect_spans = true;
+    config
+}
+
+fn runtime(args: &Args, shares: &Shares, temp: &TempFolder) -> Result<Arc<RuntimeEnv>> {
+    let named = NonZeroUsize::new(CONSUMERS_NAMED).unwrap_or(NonZeroUsize::MIN);
+    let pool = TrackConsumersPool::new(FairSpillPool::new(shares.operators_bytes as usize), named);
+    let disk = DiskManagerBuilder::default()
+        .with_mode(DiskManagerMode::Directories(vec![temp.path().to_owned()]))
+        .with_max_temp_directory_size(args.temp_max);
+    let caches = (shares.memory_bytes / 64) as usize;
+    RuntimeEnvBuilder::new()
+        .with_memory_pool(Arc::new(pool))
+        .with_disk_manager_builder(disk)
+        .with_metadata_cache_limit(caches)
+        .with_object_list_cache_limit(caches)
+        .with_file_statistics_cache_limit(caches)
+        .build_arc()
+}

@@ -1,0 +1,31 @@
+//! Exit codes, as documented in the README.
+
+use std::process::ExitCode;
+
+/// How the process ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Exit {
+    /// Everything was done, or the reader of our output had enough.
+    Done,
+    /// Wrong usage, a query that can't be answered, or a bad input.
+    Bad,
+    /// Ctrl-C, or a signal that asks to end.
+    Interrupted,
+}
+
+impl Exit {
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Bad => 2,
+            // As shells report a death by SIGINT.
+            Self::Interrupted => 130,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit.code())
+    }
+}

@@ -1,0 +1,95 @@
+//! The engine's errors in words that help.
+
+use crate::budget::Shares;
+use datafusion::common::utils::datafusion_strsim::levenshtein;
+use datafusion::common::{Column, SchemaError};
+use datafusion::error::DataFusionError;
+use rorqual_pipe::format_size;
+use std::error::Error;
+
+/// Names that are shown of a table with many columns.
+const COLUMNS_SHOWN: usize = 20;
+
+/// What the engine says of a temp folder that is full; it has no kind for it.
+const TEMP_FULL: &str = "max_temp_directory_size";
+
+/// What went wrong.
+pub(crate) fn describe(error: &DataFusionError, shares: &Shares) -> String {
+    if let Some(known) = known(error) {
+        return known.to_string();
+    }
+    if error.to_string().contains(TEMP_FULL) {
+        return "the temp folder is full: what does not fit the memory takes more than --temp-max. Give more, or more --memory"
+            .to_owned();
+    }
+    match error.find_root() {
+        DataFusionError::SchemaError(schema, _) => match schema.as_ref() {
+            SchemaError::FieldNotFound { field, valid_fields } => no_column(field, valid_fields),
+            other => other.to_string(),
+        },
+        DataFusionError::ResourcesExhausted(text) => {
+            let memory = format_size(shares.memory_bytes);
+            format!("--memory {memory} is too little for this query: {text}. Give more --memory, or fewer --threads")
+        }
+        root => plain(&root.strip_backtrace()),
+    }
+}
+
+/// Whether an operator that can't spill had too little memory.
+pub(crate) fn is_out_of_memory(error: &DataFusionError) -> bool {
+    matches!(error.find_root(), DataFusionError::ResourcesExhausted(_)) && !error.to_string().contains(TEMP_FULL)
+}
+
+/// An error of ours, from wherever the engine has put it.
+fn known(error: &DataFusionError) -> Option<&rorqual_pipe::Error> {
+    let mut cause: Option<&(dyn Error + 'static)> = Some(error);
+    while let Some(error) = cause {
+        if let Some(known) = error.downcast_ref::<rorqual_pipe::Error>() {
+            return Some(known);
+        }
+        cause = error.source();
+    }
+    None
+}
+
+fn no_column(field: &Column, valid: &[Column]) -> String {
+    let mut names: Vec<&str> = valid.iter().map(|column| column.name.as_str()).collect();
+    names.dedup();
+    let wanted = field.name.to_lowercase();
+    let distance = |name: &str| levenshtein(&wanted, &name.to_lowercase());
+    let near = names.iter().filter(|name| distance(name) <= wanted.len() / 3 + 1).min_by_key(|name| distance(name));
+    let mut text = format!("there is no column '{}'", field.name);
+    if let Some(near) = near {
+        let quoted =
+            if near.chars().any(|character| character.is_uppercase()) { format!("\"{near}\"") } else { (*near).to_owned() };
+        text.push_str(&format!("; is {quoted} meant?"));
+    }
+    let more = if names.len() > COLUMNS_SHOWN { ", …" } else { "" };
+    names.truncate(COLUMNS_SHOWN);
+    if names.is_empty() { text } else { format!("{text} The columns are {}{more}", names.join(", ")) }
+}
+
+/// Without the words that name parts of the engine.
+fn plain(text: &str) -> String {
+    const WORDS: [&str; 8] = [
+        "Error during planning: ",
+        "Execution error: ",
+        "External error: ",
+        "Arrow error: ",
+        "Parquet error: ",
+        "Object Store error: ",
+        "SQL error: ",
+        "This feature is not implemented: ",
+    ];
+    let mut rest = text;
+    while let Some(shorter) = WORDS.iter().find_map(|word| rest.strip_prefix(word)) {
+        rest = shorter;
+    }
+    if let Some(name) = rest.strip_prefix("table 'datafusion.public.").and_then(|rest| rest.strip_suffix("' not found")) {
+        return format!("'{name}' is no table, and no file");
+    }
+    match rest.strip_prefix("ParserError(\"").and_then(|rest| rest.strip_suffix("\")")) {
+        Some(parser) => format!("the query: {parser}"),
+        None => rest.to_owned(),
+    }
+}

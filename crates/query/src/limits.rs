@@ -1,0 +1,58 @@
+//! Every limit of queries in one place, with the memory it costs.
+
+use std::time::Duration;
+
+/// What the process may take unless a flag says otherwise.
+pub(crate) const MEMORY_BYTES_DEFAULT: u64 = 256 << 20;
+
+/// What may lie in the temp folder unless a flag says otherwise; it is disk.
+pub(crate) const TEMP_BYTES_DEFAULT: u64 = 16 << 30;
+
+/// Rows of a table that are shown unless a flag says otherwise; they are held until all are there.
+pub(crate) const TABLE_ROWS_DEFAULT: usize = 100;
+
+/// The process before any payload: the pages of the program that a query touches, the plan, the runtime's threads.
+pub(crate) const PROGRAM_BYTES: u64 = 72 << 20;
+
+/// What one thread that works costs: stack, batches on their way between operators.
+pub(crate) const THREAD_BYTES: u64 = 6 << 20;
+
+/// The least that the operators (sorting, grouping, joining) work with.
+pub(crate) const OPERATORS_BYTES_MIN: u64 = 24 << 20;
+
+/// Below the limit by so much, a query is cancelled: what operators take between two looks of the guard.
+pub(crate) const CANCEL_BELOW_BYTES: u64 = 20 << 20;
+
+/// Below the limit by so much, the process ends at once.
+pub(crate) const END_BELOW_BYTES: u64 = 6 << 20;
+
+/// How often the guard looks at the resident size.
+pub(crate) const GUARD_EVERY: Duration = Duration::from_millis(2);
+
+/// Least bytes of a file that one worker takes at a time; a file has at most [`STRETCHES_MAX`] such stretches.
+pub(crate) const STRETCH_BYTES_MIN: u64 = 4 << 20;
+
+/// Most stretches of one file; each is half a KiB of the plan.
+pub(crate) const STRETCHES_MAX: u64 = 2048;
+
+/// Rows of a batch as far as its bytes allow.
+pub(crate) const BATCH_ROWS: usize = 8192;
+
+/// A batch that has grown so large is handed on.
+pub(crate) const BATCH_BYTES_MAX: usize = 2 << 20;
+
+/// Batches of a stream that wait for the operators.
+pub(crate) const STREAM_BATCHES: usize = 2;
+
+/// How much of an input is looked at for its format; half of the memory's 64th part at most is held of a stream.
+pub(crate) const HEAD_BYTES: usize = 256 << 10;
+
+/// Rows of a Parquet file that wait to be written, as bytes of arrays.
+pub(crate) const GROUP_BYTES_MAX: usize = 16 << 20;
+
+/// Settings of the allocator: one arena a few threads share and no large block kept, so that what is freed is given back. Without
+/// them the same queries took up to twice the memory.
+pub(crate) const ALLOCATOR: [(&str, &str); 3] =
+    [("MALLOC_ARENA_MAX", "2"), ("MALLOC_MMAP_THRESHOLD_", "262144"), ("MALLOC_TRIM_THRESHOLD_", "1048576")];
+
+const _: () = assert!(END_BELOW_BYTES < CANCEL_BELOW_BYTES);

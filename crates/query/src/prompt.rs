@@ -1,0 +1,117 @@
+//! The prompt.
+
+use crate::exit::Exit;
+use crate::message;
+use crate::statement::Runner;
+use rustyline::error::ReadlineError;
+use rustyline::history::FileHistory;
+use rustyline::{Config, Editor};
+use std::path::PathBuf;
+
+/// Lines that are remembered.
+const HISTORY_LINES_MAX: usize = 1_000;
+
+const PROMPT: &str = "sql> ";
+const PROMPT_MORE: &str = "...> ";
+
+/// Reads statements and runs them until the end of input. A statement ends with a semicolon.
+pub(crate) async fn run(runner: &Runner<'_>) -> Exit {
+    let mut lines = match Lines::open() {
+        Ok(lines) => lines,
+        Err(error) => return message::error(&format!("no prompt: {error}")),
+    };
+    message::note(&"statements end with ; and may have several lines. Ctrl-C clears, Ctrl-D ends");
+    let mut statement = String::new();
+    loop {
+        let prompt = if statement.is_empty() { PROMPT } else { PROMPT_MORE };
+        match lines.editor.readline(prompt) {
+            Ok(line) if statement.is_empty() && matches!(line.trim(), "exit" | "quit" | "\\q") => break,
+            Ok(line) => {
+                statement.push_str(&line);
+                statement.push('\n');
+                if is_complete(&statement) {
+                    lines.remember(&statement);
+                    // What went wrong was said; the next may go well.
+                    runner.all(&std::mem::take(&mut statement)).await;
+                } else if statement.trim().is_empty() {
+                    statement.clear();
+                }
+            }
+            Err(ReadlineError::Interrupted) => statement.clear(),
+            Err(ReadlineError::Eof) => break,
+            Err(error) => return message::error(&format!("the prompt: {error}")),
+        }
+    }
+    lines.save();
+    Exit::Done
+}
+
+/// Whether a semicolon outside of quotes and comments ends it.
+fn is_complete(text: &str) -> bool {
+    let (mut quote, mut last, mut in_comment) = (None, ' ', false);
+    for character in text.chars() {
+        match (quote, character) {
+            _ if in_comment => in_comment = character != '\n',
+            (Some(open), _) if open == character => quote = None,
+            (Some(_), _) => {}
+            (None, '\'' | '"') => quote = Some(character),
+            (None, '-') if last == '-' => in_comment = true,
+            _ => {}
+        }
+        if quote.is_none() && !in_comment && !character.is_whitespace() {
+            last = character;
+        }
+    }
+    quote.is_none() && last == ';'
+}
+
+struct Lines {
+    editor: Editor<(), FileHistory>,
+    history: Option<PathBuf>,
+}
+
+impl Lines {
+    fn open() -> rustyline::Result<Self> {
+        let config = Config::builder().max_history_size(HISTORY_LINES_MAX)?.auto_add_history(false).build();
+        let mut editor = Editor::with_config(config)?;
+        let history = history_path();
+        // There is none the first time.
+        history.as_ref().map(|path| editor.load_history(path));
+        Ok(Self { editor, history })
+    }
+
+    fn remember(&mut self, statement: &str) {
+        // What can't be remembered is typed again.
+        let _ = self.editor.add_history_entry(statement.trim());
+    }
+
+    fn save(&mut self) {
+        let Some(path) = &self.history else { return };
+        let folder = path.parent().map_or(Ok(()), std::fs::create_dir_all);
+        if let Err(error) = folder.map_err(ReadlineError::from).and_then(|()| self.editor.append_history(path)) {
+            message::note(&format!("the history is not kept: {error}"));
+        }
+    }
+}
+
+/// As the XDG base directories have it.
+fn history_path() -> Option<PathBuf> {
+    let state = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+    let state = state.or_else(|| std::env::home_dir().map(|home| home.join(".local/state")))?;
+    Some(state.join("rorqual/query_history"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_complete;
+
+    #[test]
+    fn a_statement_ends_with_a_semicolon_of_its_own() {
+        for text in ["SELECT 1;", "SELECT ';';\n", "SELECT 1; -- done", "SELECT '--';", "SELECT \"a;b\" ; "] {
+            assert!(is_complete(text), "{text}");
+        }
+        for text in ["", "SELECT 1", "SELECT ';'", "SELECT 1 -- ;", "SELECT '", "SELECT 'it''s;"] {
+            assert!(!is_complete(text), "{text}");
+        }
+    }
+}

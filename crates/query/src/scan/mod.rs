@@ -1,0 +1,46 @@
+//! Logs, JSON and CSV as a file format of the engine, over our own decoders.
+//!
+//! * A [`RecordTable`] is what a query names: files of one format. It cuts plain files of lines into stretches, which the partitions of
+//!   a scan take one after another.
+//! * A [`source::RecordSource`] is the scan in a plan: format, columns, span of time. It holds nothing of this process but what
+//!   [`ScanContext`] has.
+//! * [`stretches`] reads a stretch of a file, [`stream`] anything that has to be read in order.
+
+mod opener;
+mod source;
+mod stream;
+mod stretches;
+mod table;
+mod tally;
+
+pub(crate) use table::{OnceInput, Place, RecordFile, RecordTable};
+pub(crate) use tally::Tallies;
+
+use crate::budget::Shares;
+use datafusion::error::DataFusionError;
+use rorqual_pipe::limits::buffer_bytes;
+use rorqual_pipe::{Control, Error, Pool};
+use std::sync::Arc;
+
+/// What all scans of a process share.
+#[derive(Debug)]
+pub(crate) struct ScanContext {
+    pub(crate) shares: Shares,
+    /// Blocks for stretches: one is held by a thread while it works, and by nobody who waits.
+    pub(crate) blocks: Pool,
+    /// Counts bytes; nobody is stopped by it.
+    pub(crate) control: Control,
+    pub(crate) tallies: Tallies,
+}
+
+impl ScanContext {
+    pub(crate) fn new(shares: Shares) -> Arc<Self> {
+        let blocks = Pool::new(buffer_bytes(shares.record_bytes_max), shares.threads + 1);
+        Arc::new(Self { shares, blocks, control: Control::default(), tallies: Tallies::default() })
+    }
+}
+
+/// An error of the pipe as it travels through the engine.
+pub(crate) fn external(error: Error) -> DataFusionError {
+    DataFusionError::External(Box::new(error))
+}

@@ -1,0 +1,168 @@
+//! A scan of records in a plan.
+
+use super::ScanContext;
+use super::opener::RecordOpener;
+use super::tally::Tally;
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{Result, ScalarValue};
+use datafusion::datasource::physical_plan::{FileOpener, FileScanConfig, FileSource};
+use datafusion::datasource::projection::{ProjectionOpener, SplitProjection};
+use datafusion::datasource::table_schema::TableSchema;
+use datafusion::logical_expr::utils::split_conjunction;
+use datafusion::logical_expr::{Expr, Operator};
+use datafusion::object_store::ObjectStore;
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::projection::ProjectionExprs;
+use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
+use datafusion::physical_plan::{DisplayFormatType, apply_expression_roots};
+use rorqual_rows::Format;
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+/// Scans files of records: format, columns, span of time.
+#[derive(Clone)]
+pub(crate) struct RecordSource {
+    format: Format,
+    table: TableSchema,
+    projection: SplitProjection,
+    /// Lines of a log outside of it are left out before they are taken apart.
+    span_us: Option<RangeInclusive<i64>>,
+    batch_rows: usize,
+    metrics: ExecutionPlanMetricsSet,
+    context: Arc<ScanContext>,
+    tally: Arc<Tally>,
+}
+
+impl RecordSource {
+    pub(crate) fn new(format: Format, schema: &SchemaRef, context: &Arc<ScanContext>) -> Self {
+        let table = TableSchema::from(Arc::clone(schema));
+        Self {
+            format,
+            projection: SplitProjection::unprojected(&table),
+            table,
+            span_us: None,
+            batch_rows: crate::limits::BATCH_ROWS,
+            metrics: ExecutionPlanMetricsSet::new(),
+            context: Arc::clone(context),
+            tally: context.tallies.add(),
+        }
+    }
+
+    /// With what `filters`, all of which hold, say of a log's time.
+    pub(crate) fn within(mut self, filters: &[Expr]) -> Self {
+        if !matches!(self.format, Format::Log(_)) {
+            return self;
+        }
+        let (mut since, mut until) = (i64::MIN, i64::MAX);
+        for bound in filters.iter().flat_map(split_conjunction).filter_map(bound_of) {
+            since = since.max(*bound.start());
+            until = until.min(*bound.end());
+        }
+        self.span_us = (since > i64::MIN || until < i64::MAX).then_some(since..=until);
+        self
+    }
+}
+
+/// The microseconds that a comparison of `time` with a constant leaves.
+fn bound_of(filter: &Expr) -> Option<RangeInclusive<i64>> {
+    if let Expr::Between(between) = filter {
+        let span = micros(&between.low)?..=micros(&between.high)?;
+        return (is_time(&between.expr) && !between.negated).then_some(span);
+    }
+    let Expr::BinaryExpr(binary) = filter else { return None };
+    let (operator, constant) = if is_time(&binary.left) {
+        (binary.op, micros(&binary.right)?)
+    } else if is_time(&binary.right) {
+        (binary.op.swap()?, micros(&binary.left)?)
+    } else {
+        return None;
+    };
+    Some(match operator {
+        Operator::Eq => constant..=constant,
+        Operator::Gt => constant.saturating_add(1)..=i64::MAX,
+        Operator::GtEq => constant..=i64::MAX,
+        Operator::Lt => i64::MIN..=constant.saturating_sub(1),
+        Operator::LtEq => i64::MIN..=constant,
+        _ => return None,
+    })
+}
+
+fn is_time(expr: &Expr) -> bool {
+    matches!(expr, Expr::Column(column) if column.name == "time")
+}
+
+/// A constant of the column's own type, which the planner has made of whatever was written.
+fn micros(expr: &Expr) -> Option<i64> {
+    match expr {
+        Expr::Literal(ScalarValue::TimestampMicrosecond(micros, _), _) => *micros,
+        _ => None,
+    }
+}
+
+impl FileSource for RecordSource {
+    fn create_file_opener(&self, store: Arc<dyn ObjectStore>, _: &FileScanConfig, _: usize) -> Result<Arc<dyn FileOpener>> {
+        let schema = Arc::new(self.table.file_schema().project(&self.projection.file_indices)?);
+        let opener = RecordOpener {
+            format: self.format.clone(),
+            schema,
+            table: Arc::clone(self.table.file_schema()),
+            span_us: self.span_us.clone(),
+            batch_rows: self.batch_rows,
+            store,
+            context: Arc::clone(&self.context),
+            tally: Arc::clone(&self.tally),
+        };
+        ProjectionOpener::try_new(self.projection.clone(), Arc::new(opener), self.table.file_schema())
+    }
+
+    fn table_schema(&self) -> &TableSchema {
+        &self.table
+    }
+
+    fn with_batch_size(&self, batch_rows: usize) -> Arc<dyn FileSource> {
+        Arc::new(Self { batch_rows, ..self.clone() })
+    }
+
+    fn projection(&self) -> Option<&ProjectionExprs> {
+        Some(&self.projection.source)
+    }
+
+    fn try_pushdown_projection(&self, projection: &ProjectionExprs) -> Result<Option<Arc<dyn FileSource>>> {
+        let merged = self.projection.source.try_merge(projection)?;
+        let projection = SplitProjection::new(self.table.file_schema(), &merged);
+        Ok(Some(Arc::new(Self { projection, ..self.clone() })))
+    }
+
+    fn metrics(&self) -> &ExecutionPlanMetricsSet {
+        &self.metrics
+    }
+
+    fn file_type(&self) -> &str {
+        match self.format {
+            Format::Json(_) => "json",
+            Format::Csv(_) => "csv",
+            Format::Log(_) => "log",
+        }
+    }
+
+    fn fmt_extra(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.span_us {
+            Some(span) => write!(f, ", time_us={}..={}", span.start(), span.end()),
+            None => Ok(()),
+        }
+    }
+
+    /// The table has cut its files already.
+    fn supports_repartitioning(&self) -> bool {
+        false
+    }
+
+    fn apply_expressions(
+        &self,
+        f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        apply_expression_roots(self.projection.source.iter(), f)
+    }
+}

@@ -1,0 +1,92 @@
+//! A stretch of a plain file, read by the thread that works on it.
+
+use super::external;
+use super::opener::RecordOpener;
+use crate::limits::BATCH_BYTES_MAX;
+use datafusion::arrow::compute::concat_batches;
+use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::common::{Result, exec_datafusion_err};
+use futures::stream::{BoxStream, StreamExt, try_unfold};
+use rorqual_pipe::limits::BLOCK_BYTES;
+use rorqual_pipe::{Error, Lease, Stretches};
+use rorqual_rows::{Decode, Decoded};
+use std::path::Path;
+
+/// The rows of the lines that start in `range`.
+pub(super) fn read(
+    opener: &RecordOpener,
+    path: &Path,
+    file: Stretches,
+    (start, end): (u64, u64),
+) -> BoxStream<'static, Result<RecordBatch>> {
+    let reader = Reader {
+        name: path.display().to_string(),
+        opener: opener.clone(),
+        decoder: opener.decoder(),
+        file,
+        next: start,
+        end,
+        failed: None,
+    };
+    try_unfold(reader, |mut reader| async move { Ok(reader.batch().await?.map(|batch| (batch, reader))) }).boxed()
+}
+
+struct Reader {
+    name: String,
+    opener: RecordOpener,
+    decoder: Box<dyn Decode>,
+    file: Stretches,
+    next: u64,
+    end: u64,
+    /// What is told once the rows before it were handed on.
+    failed: Option<Error>,
+}
+
+impl Reader {
+    /// Rows of as many blocks as a batch has room for.
+    async fn batch(&mut self) -> Result<Option<RecordBatch>> {
+        let mut parts = Vec::new();
+        let (mut rows, mut bytes) = (0, 0);
+        while self.failed.is_none() && self.next < self.end && rows < self.opener.batch_rows && bytes < BATCH_BYTES_MAX {
+            // Held until the block is decoded, and never while anything is waited for.
+            let lease = self.opener.context.blocks.lease_async().await;
+            let lease = lease.map_err(|cause| external(Error::io(&self.name, "no memory for a block", cause)))?;
+            for part in self.block(lease)?.batches {
+                rows += part.num_rows();
+                bytes += part.get_array_memory_size();
+                parts.push(part);
+            }
+        }
+        match (parts.len(), self.failed.take()) {
+            (0, Some(error)) => Err(external(error)),
+            (0, None) => Ok(None),
+            (count, failed) => {
+                self.failed = failed;
+                let whole = if count == 1 { parts.pop() } else { None };
+                whole.map_or_else(|| Ok(concat_batches(&self.opener.schema, &parts)?), Ok).map(Some)
+            }
+        }
+    }
+
+    fn block(&mut self, lease: Lease) -> Result<Decoded> {
+        let length = (self.end - self.next).min(BLOCK_BYTES as u64) as usize;
+        let (chunk, failed) = self.file.chunk(self.next, length, lease);
+        self.next += length as u64;
+        self.failed = failed;
+        let decoded = self.decoder.decode(&chunk).map_err(external)?;
+        self.opener.tally.count(&self.name, &chunk, &decoded);
+        fits(&self.name, &decoded)?;
+        Ok(decoded)
+    }
+}
+
+/// A value that the columns have no place for ends the query: a wrong answer would be worse.
+pub(super) fn fits(name: &str, decoded: &Decoded) -> Result<()> {
+    match decoded.misfit {
+        None => Ok(()),
+        Some(_) => Err(exec_datafusion_err!(
+            "{name}: a value has another type than the column that was found in the first records; \
+             give --infer-all, which looks at all records first"
+        )),
+    }
+}

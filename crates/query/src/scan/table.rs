@@ -1,0 +1,147 @@
+//! Files of one format as a table.
+
+use super::source::RecordSource;
+use super::{ScanContext, external};
+use crate::limits::{STRETCH_BYTES_MIN, STRETCHES_MAX};
+use async_trait::async_trait;
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::catalog::{Session, TableProvider};
+use datafusion::common::{Result, Statistics};
+use datafusion::datasource::TableType;
+use datafusion::datasource::listing::PartitionedFile;
+use datafusion::datasource::physical_plan::{FileGroup, FileScanConfigBuilder};
+use datafusion::datasource::source::DataSourceExec;
+use datafusion::execution::object_store::ObjectStoreUrl;
+use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
+use datafusion::object_store::ObjectMeta;
+use datafusion::physical_plan::ExecutionPlan;
+use rorqual_pipe::limits::BLOCK_BYTES;
+use rorqual_pipe::{Error, Framing, Input, Kind};
+use rorqual_rows::Format;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A file of a table.
+#[derive(Debug, Clone)]
+pub(crate) struct RecordFile {
+    /// Where the engine's object store has it.
+    pub(crate) meta: ObjectMeta,
+    pub(crate) place: Place,
+}
+
+/// How a file is opened.
+#[derive(Debug, Clone)]
+pub(crate) enum Place {
+    /// A file of this machine. A plain one is read by all workers side by side.
+    Local { path: PathBuf, is_plain: bool },
+    /// A stream that can be read once: standard input, a pipe.
+    Once(Arc<OnceInput>),
+    /// By its address, as a stream.
+    Object { name: String },
+}
+
+/// An input of which the first bytes were read to find out what it is.
+pub(crate) struct OnceInput {
+    name: String,
+    input: Mutex<Option<Input>>,
+}
+
+impl OnceInput {
+    pub(crate) fn new(input: Input) -> Arc<Self> {
+        Arc::new(Self { name: input.name().to_owned(), input: Mutex::new(Some(input)) })
+    }
+
+    /// The input, the first time.
+    pub(crate) fn take(&self) -> Result<Input> {
+        let input = self.input.lock().unwrap_or_else(PoisonError::into_inner).take();
+        input.ok_or_else(|| external(Error::new(Kind::Io, &self.name, "can be read only once; put it into a file first")))
+    }
+}
+
+impl std::fmt::Debug for OnceInput {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OnceInput").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// Files of one format.
+#[derive(Debug)]
+pub(crate) struct RecordTable {
+    format: Format,
+    schema: SchemaRef,
+    store: ObjectStoreUrl,
+    files: Vec<RecordFile>,
+    context: Arc<ScanContext>,
+}
+
+impl RecordTable {
+    pub(crate) fn new(
+        format: Format,
+        schema: SchemaRef,
+        store: ObjectStoreUrl,
+        files: Vec<RecordFile>,
+        context: &Arc<ScanContext>,
+    ) -> Arc<Self> {
+        Arc::new(Self { format, schema, store, files, context: Arc::clone(context) })
+    }
+
+    /// The files, or stretches of them, dealt out to partitions in order.
+    fn groups(&self, partitions: usize) -> Vec<FileGroup> {
+        let is_lines = matches!(self.format.framing(self.context.shares.record_bytes_max), Framing::Lines { .. });
+        let pieces: Vec<PartitionedFile> = self.files.iter().flat_map(|file| pieces(file, is_lines)).collect();
+        let partitions = partitions.min(pieces.len()).max(1);
+        let mut groups: Vec<Vec<PartitionedFile>> = vec![Vec::new(); partitions];
+        let each = pieces.len().div_ceil(partitions).max(1);
+        for (number, piece) in pieces.into_iter().enumerate() {
+            groups[number / each].push(piece);
+        }
+        groups.into_iter().filter(|group| !group.is_empty()).map(FileGroup::new).collect()
+    }
+}
+
+/// What one partition at a time works on: a stretch of a plain file of lines, otherwise the file.
+fn pieces(file: &RecordFile, is_lines: bool) -> Vec<PartitionedFile> {
+    let whole = || PartitionedFile::new_from_meta(file.meta.clone()).with_extension(file.place.clone());
+    let size = file.meta.size;
+    if !is_lines || !matches!(file.place, Place::Local { is_plain: true, .. }) {
+        return vec![whole()];
+    }
+    let block = BLOCK_BYTES as u64;
+    let stretch = STRETCH_BYTES_MIN.max(size.div_ceil(STRETCHES_MAX)).next_multiple_of(block);
+    let starts = (0..size.div_ceil(stretch)).map(|number| number * stretch);
+    let end = |start: u64| (start + stretch).min(size);
+    starts.map(|start| whole().with_range(start.cast_signed(), end(start).cast_signed())).collect()
+}
+
+#[async_trait]
+impl TableProvider for RecordTable {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    async fn scan(
+        &self,
+        state: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let source = RecordSource::new(self.format.clone(), &self.schema, &self.context).within(filters);
+        let config = FileScanConfigBuilder::new(self.store.clone(), Arc::new(source))
+            .with_file_groups(self.groups(state.config_options().execution.target_partitions))
+            .with_statistics(Statistics::new_unknown(&self.schema))
+            .with_projection_indices(projection.cloned())?
+            .with_limit(limit)
+            .build();
+        Ok(DataSourceExec::from_data_source(config))
+    }
+
+    /// What a filter says of the time leaves lines out early; the engine still looks at what comes.
+    fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
+        Ok(vec![TableProviderFilterPushDown::Inexact; filters.len()])
+    }
+}

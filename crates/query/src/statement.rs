@@ -1,0 +1,226 @@
+//! Statements, one after another.
+
+use crate::args::Args;
+use crate::budget::Shares;
+use crate::engine::Engine;
+use crate::exit::Exit;
+use crate::guard::Guard;
+use crate::output::Sink;
+use crate::tables::Known;
+use crate::temp::TempFolder;
+use crate::{fault, message, prompt};
+use datafusion::common::{Result, plan_err};
+use datafusion::error::DataFusionError;
+use datafusion::logical_expr::{DdlStatement, LogicalPlan, LogicalPlanBuilder};
+use datafusion::physical_plan::execute_stream;
+use datafusion::prelude::SQLOptions;
+use datafusion::sql::parser::{DFParserBuilder, Statement};
+use futures::StreamExt;
+use rorqual_pipe::{reason, stats};
+use std::io::{self, IsTerminal, Read};
+use std::sync::Arc;
+use std::time::Instant;
+use tokio::signal::unix::{SignalKind, signal};
+
+/// Runs what was asked for.
+pub(crate) fn run(args: &Args) -> Exit {
+    let started = Instant::now();
+    let shares = match Shares::of(args) {
+        Ok(shares) => shares,
+        Err(error) => return message::error(&error),
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(shares.threads).enable_all().build();
+    let runtime = match runtime {
+        Ok(runtime) => runtime,
+        Err(cause) => return message::error(&format!("cannot start threads: {}", reason(&cause))),
+    };
+    let entered = runtime.enter();
+    let runner = match Runner::new(args, shares) {
+        Ok(runner) => runner,
+        Err(error) => return message::error(&error),
+    };
+    let exit = runtime.block_on(runner.run());
+    if args.stats {
+        runner.print_stats(started);
+    }
+    drop(entered);
+    // Who was cancelled and is still at something ends with the process, which the guard watches until then.
+    runtime.shutdown_background();
+    runner.temp.remove();
+    exit
+}
+
+/// How a statement ended.
+enum Ended {
+    Done,
+    Failed(String),
+    Interrupted,
+    /// The output can't be written; often its reader has enough.
+    Unwritten(io::Error),
+}
+
+impl From<DataFusionError> for Fault {
+    fn from(error: DataFusionError) -> Self {
+        Self::Engine(error)
+    }
+}
+
+/// What ends a query early.
+enum Fault {
+    Engine(DataFusionError),
+    Output(io::Error),
+}
+
+pub(crate) struct Runner<'a> {
+    args: &'a Args,
+    shares: Shares,
+    engine: Engine,
+    guard: Guard,
+    temp: Arc<TempFolder>,
+}
+
+impl<'a> Runner<'a> {
+    /// To be called where there is a runtime.
+    fn new(args: &'a Args, shares: Shares) -> Result<Self, String> {
+        let known = Known::of(args)?;
+        let temp = Arc::new(TempFolder::create(args.temp_dir.as_deref())?);
+        let engine = Engine::new(args, known, shares, &temp).map_err(|error| fault::describe(&error, &shares))?;
+        Ok(Self { args, shares, engine, guard: Guard::start(shares.memory_bytes, &temp), temp })
+    }
+
+    async fn run(&self) -> Exit {
+        let text = match (&self.args.sql, &self.args.file) {
+            (Some(sql), _) => Ok(sql.clone()),
+            (None, Some(path)) => {
+                std::fs::read_to_string(path).map_err(|cause| format!("{}: {}", path.display(), reason(&cause)))
+            }
+            (None, None) if io::stdin().is_terminal() => return prompt::run(self).await,
+            (None, None) => read_stdin(),
+        };
+        match text {
+            Ok(text) => self.all(&text).await,
+            Err(error) => message::error(&error),
+        }
+    }
+
+    /// Runs the statements of a text until one fails.
+    pub(crate) async fn all(&self, text: &str) -> Exit {
+        let statements = match parse(text) {
+            Ok(statements) => statements,
+            Err(error) => return message::error(&fault::describe(&error, &self.shares)),
+        };
+        for statement in statements {
+            let ended = self.interruptible(statement).await;
+            self.engine.scans.tallies.take().iter().for_each(|left| message::note(left));
+            let exit = match ended {
+                Ended::Done => Exit::Done,
+                Ended::Failed(text) => message::error(&text),
+                Ended::Unwritten(cause) => return message::print_error(&cause),
+                Ended::Interrupted => {
+                    message::note(&"stopped by Ctrl-C");
+                    Exit::Interrupted
+                }
+            };
+            if exit != Exit::Done {
+                return exit;
+            }
+        }
+        Exit::Done
+    }
+
+    /// Runs one statement, which Ctrl-C and the guard end.
+    async fn interruptible(&self, statement: Statement) -> Ended {
+        let signals = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(signal);
+        let [Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)] = signals else {
+            return Ended::Failed("cannot listen to signals".to_owned());
+        };
+        let fault = tokio::select! {
+            ended = self.statement(statement) => match ended {
+                Ok(()) => return Ended::Done,
+                Err(fault) => fault,
+            },
+            () = self.guard.exceeded() => return Ended::Failed(self.guard.message()),
+            _ = interrupt.recv() => return Ended::Interrupted,
+            _ = terminate.recv() => return Ended::Interrupted,
+            _ = hangup.recv() => return Ended::Interrupted,
+        };
+        match fault {
+            Fault::Output(cause) => Ended::Unwritten(cause),
+            Fault::Engine(error) => Ended::Failed(fault::describe(&error, &self.shares)),
+        }
+    }
+
+    async fn statement(&self, statement: Statement) -> Result<(), Fault> {
+        let plan = self.engine.session.state().statement_to_plan(statement).await?;
+        allow(&plan)?;
+        if matches!(plan, LogicalPlan::Ddl(_) | LogicalPlan::Statement(_)) {
+            self.engine.session.execute_logical_plan(plan).await?;
+            return Ok(());
+        }
+        let plan = if self.args.explain { LogicalPlanBuilder::from(plan).explain(false, false)?.build()? } else { plan };
+        let mut sink = Sink::create(self.args, &plan).map_err(Fault::Output)?;
+        let plan = sink.limited(plan)?;
+        match self.query(&plan, &mut sink, true).await {
+            // A hash join holds one side; a merge join spills both.
+            Err(Fault::Engine(error)) if fault::is_out_of_memory(&error) && sink.is_untouched() => {
+                self.query(&plan, &mut sink, false).await?;
+            }
+            ended => ended?,
+        }
+        sink.finish().map_err(Fault::Output)
+    }
+
+    /// Runs a query into its sink.
+    async fn query(&self, plan: &LogicalPlan, sink: &mut Sink, prefer_hash_join: bool) -> Result<(), Fault> {
+        let mut state = self.engine.session.state();
+        let options = state.config_mut().options_mut();
+        if !prefer_hash_join && !std::mem::replace(&mut options.optimizer.prefer_hash_join, false) {
+            return plan_err!("neither a hash join nor a merge join has enough memory").map_err(Fault::Engine);
+        }
+        let physical = state.create_physical_plan(plan).await?;
+        let mut rows = execute_stream(physical, state.task_ctx())?;
+        sink.start(&rows.schema()).map_err(Fault::Output)?;
+        while let Some(batch) = rows.next().await {
+            sink.write(&batch?).map_err(Fault::Output)?;
+        }
+        Ok(())
+    }
+
+    fn print_stats(&self, started: Instant) {
+        let seconds = started.elapsed().as_secs_f64();
+        let bytes = self.engine.scans.control.decoded_bytes();
+        let peak = stats::peak_bytes().map_or("null".to_owned(), |bytes| bytes.to_string());
+        let temp = self.engine.session.runtime_env().disk_manager.used_disk_space();
+        eprintln!(
+            "{{\"decoded_bytes\":{bytes},\"seconds\":{seconds:.6},\"bytes_per_second\":{:.0},\"threads\":{},\"memory_max_bytes\":{},\
+             \"peak_bytes\":{peak},\"temp_bytes\":{temp}}}",
+            bytes as f64 / seconds.max(1e-9),
+            self.shares.threads,
+            self.shares.memory_bytes,
+        );
+    }
+}
+
+fn read_stdin() -> Result<String, String> {
+    let mut text = String::new();
+    let read = io::stdin().read_to_string(&mut text);
+    read.map(|_| text).map_err(|cause| format!("standard input: {}", reason(&cause)))
+}
+
+fn parse(text: &str) -> Result<Vec<Statement>> {
+    let statements: Vec<Statement> = DFParserBuilder::new(text).build()?.parse_statements()?.into();
+    if statements.is_empty() { plan_err!("there is no query") } else { Ok(statements) }
+}
+
+/// Queries, and tables and views in memory; nothing that writes.
+fn allow(plan: &LogicalPlan) -> Result<()> {
+    if let LogicalPlan::Copy(_) | LogicalPlan::Dml(_) = plan {
+        return plan_err!("nothing is written by a statement; -o FILE writes the result of a query");
+    }
+    if let LogicalPlan::Ddl(DdlStatement::CreateExternalTable(_)) = plan {
+        return plan_err!(
+            "a file needs no CREATE EXTERNAL TABLE: name it, as in FROM 'access.log', or CREATE VIEW name AS SELECT … FROM 'access.log'"
+        );
+    }
+    SQLOptions::new().with_allow_dml(false).verify_plan(plan)
+}

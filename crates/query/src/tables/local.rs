@@ -1,0 +1,125 @@
+//! Files of this machine, and standard input.
+
+use super::Tables;
+use super::kind::{self, Kind, Sample};
+use crate::limits::HEAD_BYTES;
+use crate::message;
+use crate::scan::{OnceInput, Place, RecordFile, external};
+use datafusion::catalog::TableProvider;
+use datafusion::common::{Result, exec_datafusion_err, plan_datafusion_err, plan_err};
+use datafusion::datasource::listing::ListingTableUrl;
+use datafusion::execution::object_store::ObjectStoreUrl;
+use datafusion::object_store::{ObjectMeta, path::Path as ObjectPath};
+use rorqual_pipe::{Control, Input, reason};
+use std::io::{Cursor, IsTerminal};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+impl Tables {
+    /// The table behind a path.
+    pub(super) async fn local(&self, name: &str) -> Result<Arc<dyn TableProvider>> {
+        if name == "-" {
+            return self.once(Path::new(name));
+        }
+        let paths = paths(name)?;
+        if let [path] = &paths[..]
+            && !path.is_file()
+        {
+            return self.once(path);
+        }
+        let filled = paths.iter().find(|path| path.metadata().is_ok_and(|metadata| metadata.len() > 0));
+        let Some(first) = filled else { return plan_err!("{name}: there is nothing in it to tell its columns by") };
+        let first_name = first.to_string_lossy();
+        let window = self.context.shares.zstd_window_log_max;
+        let head = kind::head_of(Input::open(first).map_err(external)?, window)?;
+        let sample = Sample { name: &first_name, head: &head, input: Input::open(first).map_err(external)? };
+        match kind::of(&sample, &self.known)? {
+            Kind::Records(_) => {
+                let files = paths.iter().map(|path| file(path)).collect::<Result<_>>()?;
+                self.records(sample, ObjectStoreUrl::local_filesystem(), files)
+            }
+            columns => self.columns(&columns, paths.iter().map(|path| url(path)).collect::<Result<_>>()?).await,
+        }
+    }
+
+    /// The table of a stream that can be read once.
+    fn once(&self, path: &Path) -> Result<Arc<dyn TableProvider>> {
+        if path.as_os_str() == "-" && std::io::stdin().is_terminal() {
+            message::note(&"reading standard input, which is this terminal: Ctrl-D ends it");
+        }
+        let mut input = Input::open(path).map_err(external)?;
+        let name = input.name().to_owned();
+        let stored = input.read_ahead(HEAD_BYTES, &Control::default()).map_err(external)?.to_vec();
+        let ahead = || Input::from_reader(&name, Box::new(Cursor::new(stored.clone())));
+        let head = kind::head_of(ahead(), self.context.shares.zstd_window_log_max)?;
+        if head.is_empty() {
+            return plan_err!("{name}: there is nothing in it to tell its columns by");
+        }
+        let place = Place::Once(OnceInput::new(input));
+        let meta = meta(ObjectPath::from("-"), 0);
+        let sample = Sample { name: &name, head: &head, input: ahead() };
+        self.records(sample, ObjectStoreUrl::local_filesystem(), vec![RecordFile { meta, place }])
+    }
+}
+
+/// The files that a name stands for, in the order of their names.
+fn paths(name: &str) -> Result<Vec<PathBuf>> {
+    let path = Path::new(name);
+    if path.is_dir() {
+        return files_below(path);
+    }
+    if path.exists() {
+        return Ok(vec![path.to_owned()]);
+    }
+    if !name.contains(['*', '?', '[']) {
+        let cause = path.metadata().err().map_or_else(String::new, |cause| reason(&cause));
+        return plan_err!("'{name}' is no table, and no file: {cause}");
+    }
+    let matches = glob::glob(name).map_err(|error| plan_datafusion_err!("'{name}': {error}"))?;
+    let mut paths = matches.collect::<Result<Vec<_>, _>>().map_err(|error| exec_datafusion_err!("{error}"))?;
+    paths.retain(|path| path.is_file());
+    if paths.is_empty() { plan_err!("'{name}': no file has such a name") } else { Ok(paths) }
+}
+
+/// The files below a folder; hidden ones, and those that others mark as no data by an underscore, are left out.
+fn files_below(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        let failed = |cause| exec_datafusion_err!("{}: {}", folder.display(), reason(&cause));
+        for entry in std::fs::read_dir(&folder).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            if entry.file_name().to_string_lossy().starts_with(['.', '_']) {
+                continue;
+            }
+            let is_folder = entry.file_type().map_err(failed)?.is_dir();
+            if is_folder { folders.push(entry.path()) } else { files.push(entry.path()) }
+        }
+    }
+    files.retain(|path| path.is_file());
+    files.sort();
+    if files.is_empty() { plan_err!("'{}': there is no file in it", folder.display()) } else { Ok(files) }
+}
+
+fn file(path: &Path) -> Result<RecordFile> {
+    let input = Input::open(path).map_err(external)?;
+    let location = ObjectPath::from_absolute_path(absolute(path)?).map_err(|error| plan_datafusion_err!("{error}"))?;
+    let place = Place::Local { path: path.to_owned(), is_plain: input.is_file() };
+    Ok(RecordFile { meta: meta(location, input.size_bytes().unwrap_or(0)), place })
+}
+
+fn url(path: &Path) -> Result<ListingTableUrl> {
+    let path = absolute(path)?;
+    let url = url::Url::from_file_path(&path)
+        .map_err(|()| plan_datafusion_err!("{}: can't be written as an address", path.display()))?;
+    // Not parsed: a path that is there is no pattern, whatever characters it has.
+    ListingTableUrl::try_new(url, None)
+}
+
+fn absolute(path: &Path) -> Result<PathBuf> {
+    std::path::absolute(path).map_err(|cause| exec_datafusion_err!("{}: {}", path.display(), reason(&cause)))
+}
+
+fn meta(location: ObjectPath, size: u64) -> ObjectMeta {
+    ObjectMeta { location, last_modified: Default::default(), size, e_tag: None, version: None }
+}

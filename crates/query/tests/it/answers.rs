@@ -1,0 +1,168 @@
+//! The same answer on every path, and the right one.
+
+use crate::common::{Folder, SAMPLE, answer, csv, hours_by_hand, hours_of, query};
+use std::io::Write;
+
+#[test]
+fn hours_and_statuses_of_the_sample() {
+    let folder = Folder::new();
+    let path = folder.file("access.log", SAMPLE);
+    assert_eq!(csv(&hours_of(&path)), hours_by_hand(SAMPLE));
+}
+
+/// A log that is many blocks and stretches long, so that lines cross their borders.
+fn long_log() -> Vec<u8> {
+    SAMPLE.repeat(6)
+}
+
+#[test]
+fn any_number_of_threads_any_encoding_file_or_pipe() {
+    let folder = Folder::new();
+    let log = long_log();
+    let expected = hours_by_hand(&log);
+    let plain = folder.file("access.log", &log);
+    for threads in ["1", "2", "5"] {
+        let run = query(&["--format", "csv", "--threads", threads, &hours_of(&plain)]);
+        assert_eq!(answer(run), expected, "{threads} threads");
+    }
+    let gz = folder.file("access.log.gz", gzip(&log));
+    let zst = folder.file("access.log.zst", zstd::encode_all(&log[..], 1).unwrap());
+    for path in [&gz, &zst] {
+        assert_eq!(csv(&hours_of(path)), expected, "{path}");
+    }
+    for bytes in [log, gzip(&long_log())] {
+        let run = query(&["--format", "csv", &hours_of("-")]).stdin(bytes);
+        assert_eq!(answer(run), expected, "standard input");
+    }
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+#[test]
+fn several_files_by_wildcards_and_by_folder() {
+    let folder = Folder::new();
+    let half = SAMPLE[..SAMPLE.len() / 2].iter().rposition(|byte| *byte == b'\n').unwrap() + 1;
+    folder.file("a.log", &SAMPLE[..half]);
+    folder.file("b.log", gzip(&SAMPLE[half..]));
+    folder.file(".hidden", "no log\n");
+    let expected = hours_by_hand(SAMPLE);
+    for table in [folder.text("*.log*"), folder.text("[ab].log"), folder.text("")] {
+        assert_eq!(csv(&hours_of(&table)), expected, "{table}");
+    }
+}
+
+#[test]
+fn every_column_of_a_line() {
+    let folder = Folder::new();
+    let line = r#"10.1.2.3 - ann [17/May/2015:10:05:03 +0200] "GET /a%20b?c=d HTTP/1.1" 404 1234 "http://r/" "agent/1.0 (x)""#;
+    let path = folder.file("one.log", format!("{line}\n"));
+    let expected = "time,client,user,method,path,query,protocol,status,bytes,referrer,agent\n\
+                    2015-05-17T08:05:03Z,10.1.2.3,ann,GET,/a%20b,c=d,HTTP/1.1,404,1234,http://r/,agent/1.0 (x)\n";
+    assert_eq!(csv(&format!("SELECT * FROM '{path}'")), expected);
+    assert_eq!(csv(&format!("SELECT count(*) AS n FROM '{path}'")), "n\n1\n");
+    assert_eq!(csv(&format!("SELECT upper(method) || path AS x FROM '{path}' WHERE bytes > 1000")), "x\nGET/a%20b\n");
+}
+
+#[test]
+fn a_span_of_time_leaves_out_only_what_is_outside() {
+    let folder = Folder::new();
+    // Not in order, and one line in another zone.
+    let times =
+        ["02/Jan/2025:00:00:00 +0000", "01/Jan/2025:23:59:59 +0000", "02/Jan/2025:01:00:00 +0100", "03/Jan/2025:00:00:00 +0000"];
+    let lines: String = times.iter().map(|time| format!("h - - [{time}] \"GET / HTTP/1.1\" 200 1 \"-\" \"-\"\n")).collect();
+    let path = folder.file("access.log", lines);
+    for (condition, expected) in [
+        ("time >= '2025-01-02T00:00:00Z'", 3),
+        ("time > '2025-01-02T00:00:00Z'", 1),
+        ("'2025-01-02T00:00:00Z' > time", 1),
+        ("time BETWEEN '2025-01-01T23:59:59Z' AND '2025-01-02T00:00:00Z'", 3),
+        ("time NOT BETWEEN '2025-01-01T23:59:59Z' AND '2025-01-02T00:00:00Z'", 1),
+        ("time < '2025-01-02T00:00:00Z' OR time > '2025-01-02T00:00:00Z'", 2),
+        ("time = '2025-01-02T00:00:00Z' AND status = 200", 2),
+        ("time != '2025-01-02T00:00:00Z'", 2),
+    ] {
+        assert_eq!(
+            csv(&format!("SELECT count(*) AS n FROM '{path}' WHERE {condition}")),
+            format!("n\n{expected}\n"),
+            "{condition}"
+        );
+    }
+    let explained = answer(query(&["--explain", &format!("SELECT status FROM '{path}' WHERE time >= '2025-01-02T00:00:00Z'")]));
+    assert!(explained.contains("time_us=1735776000000000..="), "{explained}");
+    assert!(explained.contains("projection=[time, status]"), "{explained}");
+}
+
+#[test]
+fn lines_that_are_none_are_counted_and_told() {
+    let folder = Folder::new();
+    let good = "h - - [02/Jan/2025:00:00:00 +0000] \"GET / HTTP/1.1\" 200 1 \"-\" \"-\"\n";
+    let long = format!("h - - [02/Jan/2025:00:00:00 +0000] \"GET /{} HTTP/1.1\" 200 1 \"-\" \"-\"\n", "x".repeat(2 << 20));
+    let path = folder.file("access.log", format!("{good}what is this\n{good}{long}{good}\n"));
+    let sql = format!("SELECT count(*) AS n FROM '{path}'");
+    for threads in ["1", "3"] {
+        let ran = query(&["--format", "csv", "--threads", threads, &sql]).run().exits(0);
+        assert_eq!(ran.text(), "n\n3\n");
+        ran.says(&["access.log: 2 records were left out; the first, at byte 66, is"]);
+    }
+    let ran = query(&["--format", "csv", "SELECT count(*) AS n FROM '-'"]).stdin(std::fs::read(&path).unwrap()).run().exits(0);
+    assert_eq!(ran.text(), "n\n3\n");
+    ran.says(&["standard input: 2 records were left out; the first, at byte 66, is"]);
+}
+
+#[test]
+fn a_join_of_a_log_with_itself() {
+    let folder = Folder::new();
+    let path = folder.file("access.log", SAMPLE);
+    let sql = format!(
+        "SELECT count(*) AS n FROM (SELECT client, count(*) AS c FROM '{path}' GROUP BY 1) a JOIN '{path}' b ON a.client = b.client"
+    );
+    assert_eq!(csv(&sql), "n\n10000\n");
+}
+
+#[test]
+fn parquet_and_what_it_was_made_of() {
+    let folder = Folder::new();
+    let (log, parquet) = (folder.file("access.log", SAMPLE), folder.text("access.parquet"));
+    let _ = query(&["-o", &parquet, &format!("SELECT * FROM '{log}'")]).run().exits(0);
+    assert_eq!(csv(&hours_of(&parquet)), hours_by_hand(SAMPLE));
+    for columns in ["client, path, bytes, agent", "time, referrer, query"] {
+        let sql = |table: &str| format!("SELECT {columns} FROM '{table}' ORDER BY {columns}");
+        assert_eq!(csv(&sql(&parquet)), csv(&sql(&log)));
+    }
+}
+
+#[test]
+fn views_and_tables_in_memory() {
+    let folder = Folder::new();
+    let path = folder.file("access.log", SAMPLE);
+    let text = format!(
+        "CREATE VIEW logs AS SELECT * FROM '{path}';\n\
+         CREATE TABLE missing AS SELECT path FROM logs WHERE status = 404;\n\
+         SELECT count(*) AS n FROM missing;"
+    );
+    assert_eq!(answer(query(&["--format", "csv"]).stdin(text.clone())), "n\n213\n");
+    let file = folder.file("statements.sql", text);
+    assert_eq!(answer(query(&["--format", "csv", "-f", &file])), "n\n213\n");
+}
+
+#[test]
+fn json_as_lines_as_an_array_and_inside_a_document() {
+    let folder = Folder::new();
+    let rows: Vec<String> = (0..5_000)
+        .map(|n| format!("{{\"n\":{n},\"kind\":\"k{}\",\"in\":{{\"x\":{}.5}},\"pad\":\"{:60}\"}}", n % 3, n % 10, ""))
+        .collect();
+    let lines = folder.file("rows.ndjson", rows.join("\n"));
+    let array = folder.file("rows.json", format!("[{}]", rows.join(",\n")));
+    let nested = folder.file("nested.json", format!("{{\"data\":{{\"items\":[{}]}}}}", rows.join(",")));
+    for path in [lines, array, nested] {
+        let sql =
+            format!("SELECT kind, count(*) AS c, sum(n) AS n, max(t.\"in\"['x']) AS x FROM '{path}' t GROUP BY 1 ORDER BY 1");
+        // More than a block, without which a document is a record. 0, 3, 6 … 4998 and so on; tenths come round in each third.
+        assert_eq!(csv(&sql), "kind,c,n,x\nk0,1667,4165833,9.5\nk1,1667,4167500,9.5\nk2,1666,4164167,9.5\n", "{path}");
+        assert_eq!(csv(&format!("SELECT count(*) AS c FROM '{path}'")), "c\n5000\n");
+    }
+}

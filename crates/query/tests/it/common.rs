@@ -1,0 +1,88 @@
+//! What the tests share: the program, folders, a log whose answers are worked out by hand.
+
+use rorqual_testkit::process::{Ran, Run};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_rorqual-query");
+
+pub(crate) const MIB: u64 = 1 << 20;
+
+pub(crate) const SAMPLE: &[u8] = include_bytes!("../../../../samples/apache_combined.log");
+
+/// The program with these arguments.
+pub(crate) fn query(args: &[&str]) -> Run {
+    Run::new(PROGRAM).args(args)
+}
+
+/// What the program answers to `sql` as CSV.
+pub(crate) fn csv(sql: &str) -> String {
+    answer(query(&["--format", "csv", sql]))
+}
+
+/// What a run prints that must go well and say nothing.
+pub(crate) fn answer(run: Run) -> String {
+    let ran: Ran = run.run().exits(0);
+    assert_eq!(ran.stderr, "");
+    ran.text().to_owned()
+}
+
+/// A folder for the files of one test.
+pub(crate) struct Folder(TempDir);
+
+impl Folder {
+    pub(crate) fn new() -> Self {
+        Self(tempfile::tempdir().expect("a temporary folder"))
+    }
+
+    pub(crate) fn at(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// A file in it; its path as text.
+    pub(crate) fn file(&self, name: &str, bytes: impl AsRef<[u8]>) -> String {
+        std::fs::write(self.at(name), bytes).expect("room on the disk");
+        self.text(name)
+    }
+
+    /// The path of `name` in it as text.
+    pub(crate) fn text(&self, name: &str) -> String {
+        self.at(name).to_str().expect("a path of ours").to_owned()
+    }
+
+    /// The names in it, sorted.
+    pub(crate) fn names(&self) -> Vec<String> {
+        names_in(self.0.path())
+    }
+}
+
+pub(crate) fn names_in(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).expect("it is there");
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.expect("readable").file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+/// Lines of a combined log by hour and status, as CSV: found by splitting at blanks and quotes, by no parser of ours.
+pub(crate) fn hours_by_hand(log: &[u8]) -> String {
+    let mut counts: BTreeMap<(String, String), u64> = BTreeMap::new();
+    for line in String::from_utf8_lossy(log).lines() {
+        let time = line.split('[').nth(1).expect("a time");
+        let (day, month, year, hour) = (&time[..2], &time[3..6], &time[7..11], &time[12..14]);
+        let month = 1 + "JanFebMarAprMayJunJulAugSepOctNovDec".find(month).expect("a month") / 3;
+        let status = line.split("\" ").nth(1).expect("a status").split(' ').next().expect("a status");
+        *counts.entry((format!("{year}-{month:02}-{day}T{hour}:00:00Z"), status.to_owned())).or_default() += 1;
+    }
+    let mut text = "hour,status,lines\n".to_owned();
+    for ((hour, status), lines) in counts {
+        text.push_str(&format!("{hour},{status},{lines}\n"));
+    }
+    text
+}
+
+/// The same question in SQL.
+pub(crate) fn hours_of(table: &str) -> String {
+    format!("SELECT date_trunc('hour', time) AS hour, status, count(*) AS lines FROM '{table}' GROUP BY 1, 2 ORDER BY 1, 2")
+}

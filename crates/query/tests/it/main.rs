@@ -1,0 +1,10 @@
+//! `rorqual-query` as it is run.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that can't go on has failed")]
+
+mod answers;
+mod common;
+mod errors;
+mod output;
+mod promise;
+mod remote;
+mod separate;

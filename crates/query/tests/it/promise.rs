@@ -1,0 +1,136 @@
+//! The memory given is the memory taken, and nothing is left behind.
+
+use crate::common::{Folder, MIB, csv, names_in, query};
+use rorqual_testkit::generate::write_addresses_log;
+use rorqual_testkit::process::Run;
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::Path;
+
+const MEMORY: u64 = 256 * MIB;
+
+/// A log of so many lines, each with a client of its own.
+fn addresses(folder: &Folder, lines: u32) -> String {
+    let path = folder.text("addresses.log");
+    write_addresses_log(lines, &mut BufWriter::new(File::create(&path).unwrap())).unwrap();
+    path
+}
+
+fn bounded(folder: &Folder, sql: &str) -> Run {
+    query(&["--memory", "256MiB", "--format", "csv", "--temp-dir", &folder.text("temp"), sql])
+}
+
+/// Grouping by a value that never comes back, far beyond the memory: 5 million addresses are 400 MiB of a hash table.
+#[test]
+fn groups_beyond_the_memory() {
+    let folder = Folder::new();
+    std::fs::create_dir(folder.at("temp")).unwrap();
+    let path = addresses(&folder, 5_000_000);
+    let sql =
+        format!("SELECT count(*) AS groups, max(n) AS most FROM (SELECT client, count(*) AS n FROM '{path}' GROUP BY client)");
+    let ran = bounded(&folder, &sql).run().exits(0);
+    assert_eq!(ran.text(), "groups,most\n5000000,1\n");
+    ran.within(MEMORY);
+    assert!(names_in(&folder.at("temp")).is_empty());
+}
+
+/// Sorting 3 million lines with their texts.
+#[test]
+fn sorts_beyond_the_memory() {
+    let folder = Folder::new();
+    std::fs::create_dir(folder.at("temp")).unwrap();
+    let path = addresses(&folder, 3_000_000);
+    let sorted = folder.text("sorted.csv");
+    let ran = bounded(&folder, &format!("SELECT client, time, method, path, protocol, bytes FROM '{path}' ORDER BY client"));
+    let ran = ran.arg("-o").arg(&sorted).run().exits(0);
+    ran.within(MEMORY);
+    let text = std::fs::read_to_string(&sorted).unwrap();
+    let clients: Vec<&str> = text.lines().skip(1).map(|line| line.split(',').next().unwrap()).collect();
+    assert_eq!(clients.len(), 3_000_000);
+    assert!(clients.is_sorted());
+}
+
+/// Joining 2 million lines with themselves: a hash table of one side has no room, so both are sorted.
+#[test]
+fn joins_beyond_the_memory() {
+    let folder = Folder::new();
+    std::fs::create_dir(folder.at("temp")).unwrap();
+    let path = addresses(&folder, 2_000_000);
+    let sql = format!(
+        "SELECT count(*) AS n, sum(a.bytes) AS bytes FROM '{path}' a JOIN '{path}' b ON a.client = b.client AND a.time = b.time"
+    );
+    let ran = bounded(&folder, &sql).run().exits(0);
+    // Bytes are 0 to 999, over and over.
+    assert_eq!(ran.text(), format!("n,bytes\n2000000,{}\n", 2_000 * 499_500));
+    ran.within(MEMORY);
+}
+
+/// What nobody spills: one value of all texts.
+#[test]
+fn what_can_not_be_moved_to_disk_ends_the_query() {
+    let folder = Folder::new();
+    std::fs::create_dir(folder.at("temp")).unwrap();
+    let path = addresses(&folder, 5_000_000);
+    for sql in [
+        format!("SELECT length(string_agg(client || path || protocol, ',')) FROM '{path}'"),
+        format!("SELECT cardinality(array_agg(client)) FROM '{path}'"),
+        format!("CREATE TABLE t AS SELECT * FROM '{path}'"),
+    ] {
+        let ran = bounded(&folder, &sql).run().exits(2);
+        ran.says(&["--memory"]).within(MEMORY);
+        assert!(names_in(&folder.at("temp")).is_empty(), "{sql}");
+    }
+}
+
+#[test]
+fn a_full_temp_folder_is_an_error() {
+    let folder = Folder::new();
+    std::fs::create_dir(folder.at("temp")).unwrap();
+    let path = addresses(&folder, 3_000_000);
+    let sql = format!("SELECT client, path, protocol FROM '{path}' ORDER BY client");
+    let ran = bounded(&folder, &sql).args(["--temp-max", "10MiB", "-o", &folder.text("out.csv")]).run().exits(2);
+    ran.says(&["--temp-max"]).within(MEMORY);
+    assert_eq!(folder.names(), ["addresses.log", "temp"]);
+    assert!(names_in(&folder.at("temp")).is_empty());
+}
+
+#[test]
+fn an_interrupt_leaves_nothing() {
+    let folder = Folder::new();
+    std::fs::create_dir(folder.at("temp")).unwrap();
+    let path = addresses(&folder, 5_000_000);
+    let sql = format!("SELECT client, path, protocol FROM '{path}' ORDER BY client");
+    let running = bounded(&folder, &sql).args(["-o", &folder.text("out.csv")]).start();
+    // Fails when it ends before it has spilled.
+    while !has_spilled(&folder.at("temp")) {
+        assert!(running.peak_bytes() > 0);
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    running.interrupt();
+    let ran = running.wait().exits(130);
+    ran.says(&["stopped by Ctrl-C"]);
+    assert_eq!(folder.names(), ["addresses.log", "temp"]);
+    assert!(names_in(&folder.at("temp")).is_empty());
+}
+
+/// Whether there is a file of some size below a folder.
+fn has_spilled(folder: &Path) -> bool {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries
+        .map(|entry| entry.path())
+        .any(|path| if path.is_dir() { has_spilled(&path) } else { path.metadata().is_ok_and(|metadata| metadata.len() > MIB) })
+}
+
+/// A folder of a process that was killed goes with the next query; one in use stays.
+#[test]
+fn what_a_kill_left_is_removed() {
+    let folder = Folder::new();
+    let temp = folder.at("temp");
+    std::fs::create_dir_all(temp.join("rorqual-query-left")).unwrap();
+    std::fs::write(temp.join("rorqual-query-left/lock"), "").unwrap();
+    std::fs::write(temp.join("rorqual-query-left/spill"), "rows").unwrap();
+    std::fs::create_dir_all(temp.join("of-others")).unwrap();
+    let _ = query(&["--temp-dir", temp.to_str().unwrap(), "SELECT 1"]).run().exits(0);
+    assert_eq!(names_in(&temp), ["of-others"]);
+    assert_eq!(csv("SELECT 1 AS one"), "one\n1\n");
+}
