@@ -118,7 +118,7 @@ def hours(setting):
         return check
 
     sql = HOURS.format(data.path)
-    rows = [Contender("rorqual query", "ours", [[query, "--format", "csv", sql]], answer("ours"))]
+    rows = [Contender("rorqual query", "ours", [[query, "--to", "csv", sql]], answer("ours"))]
     for engine, name in {"duckdb-split": "DuckDB, lines split", "duckdb-regex": "DuckDB, regex", "chdb": "ClickHouse local (chdb)",
                          "polars": "Polars, lines split"}.items():
         argv = [python(setting), PEERS / "hours.py", engine, data.path]

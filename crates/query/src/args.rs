@@ -29,7 +29,7 @@ pub(crate) struct Args {
     pub(crate) file: Option<PathBuf>,
     /// How the result is written [default: by the extension of -o; table on a terminal, csv otherwise]
     #[arg(long, value_name = "FORMAT")]
-    pub(crate) format: Option<OutputFormat>,
+    pub(crate) to: Option<OutputFormat>,
     /// Write the result to a file, which appears whole or not at all
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
@@ -38,14 +38,20 @@ pub(crate) struct Args {
     pub(crate) explain: bool,
     /// Most rows of a table that are shown; the other formats have all
     #[arg(long, value_name = "N", default_value_t = TABLE_ROWS_DEFAULT)]
-    pub(crate) rows: usize,
+    pub(crate) max_rows: usize,
     /// What the files are, where their names and first bytes do not tell it
     #[arg(long, value_name = "FORMAT")]
-    pub(crate) input: Option<InputFormat>,
-    /// Format of access logs: common, combined, vhost_combined, json, an nginx log_format or an Apache LogFormat string
+    pub(crate) from: Option<InputFormat>,
+    /// The array in JSON documents whose elements are the records: `$.data.items`
+    #[arg(long, value_name = "PATH")]
+    pub(crate) rows: Option<String>,
+    /// The format of access logs: a name, an nginx `log_format` or an Apache `LogFormat` string
     #[arg(long, value_name = "FORMAT")]
-    pub(crate) log_format: Option<String>,
-    /// Look at all records of JSON and CSV for their columns, not only at the first 8 MiB of them
+    pub(crate) format: Option<String>,
+    /// Whether the first record of a CSV has the columns' names [default: found out]
+    #[arg(long, value_name = "BOOL")]
+    pub(crate) header: Option<bool>,
+    /// Look at all records of JSON and CSV for their columns, not only at the first 4 MiB of them
     #[arg(long)]
     pub(crate) infer_all: bool,
     /// Longest line or record that is taken; longer ones are left out and counted

@@ -1,11 +1,10 @@
 //! Who gets how much of the memory.
 
 use crate::args::Args;
-use crate::limits::{CANCEL_BELOW_BYTES, OPERATORS_BYTES_MIN, PROGRAM_BYTES, THREAD_BYTES};
+use crate::limits::{CANCEL_BELOW_BYTES, OPERATORS_BYTES_MIN, PROGRAM_BYTES, RECORD_BYTES_MAX_DEFAULT, THREAD_BYTES};
 use rorqual_pipe::decode::zstd_window_log_max;
 use rorqual_pipe::limits::{LINE_BYTES_MAX_DEFAULT, buffer_bytes};
 use rorqual_pipe::{Budget, BudgetError};
-use rorqual_rows::limits::RECORD_BYTES_MAX_DEFAULT;
 
 /// What a query has to work with.
 #[derive(Debug, Clone, Copy)]

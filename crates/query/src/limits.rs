@@ -56,3 +56,6 @@ pub(crate) const ALLOCATOR: [(&str, &str); 3] =
     [("MALLOC_ARENA_MAX", "2"), ("MALLOC_MMAP_THRESHOLD_", "262144"), ("MALLOC_TRIM_THRESHOLD_", "1048576")];
 
 const _: () = assert!(END_BELOW_BYTES < CANCEL_BELOW_BYTES);
+
+/// The longest record unless a flag says otherwise, where the memory has room for more.
+pub(crate) const RECORD_BYTES_MAX_DEFAULT: usize = 8 << 20;

@@ -59,7 +59,7 @@ impl Sink {
         let format = format(args, is_plan);
         Ok(Self {
             format,
-            rows_max: args.rows,
+            rows_max: args.max_rows,
             is_plan,
             place,
             out: Some(BufWriter::new(out)),
@@ -178,7 +178,7 @@ fn format(args: &Args, is_plan: bool) -> OutputFormat {
     };
     let for_people = is_plan || args.output.is_none() && io::stdout().is_terminal();
     let otherwise = if for_people { OutputFormat::Table } else { OutputFormat::Csv };
-    args.format.or_else(by_name).unwrap_or(otherwise)
+    args.to.or_else(by_name).unwrap_or(otherwise)
 }
 
 fn parquet_properties() -> io::Result<WriterProperties> {

@@ -68,7 +68,7 @@ impl Table {
         if self.has_more {
             self.out.flush()?;
             let rows = self.rows.len();
-            message::note(&format!("these are the first {rows} rows; there are more (--rows N shows N, --format csv has all)"));
+            message::note(&format!("these are the first {rows} rows; there are more (--max-rows N shows N, --to csv has all)"));
         }
         Ok(self.out)
     }

@@ -5,26 +5,35 @@ use crate::scan::external;
 use datafusion::common::{Result, plan_err};
 use rorqual_pipe::limits::{BLOCK_BYTES, buffer_bytes};
 use rorqual_pipe::{Chunk, Control, Error, Framing, Input, Plan, Pool, Stage, run};
-use rorqual_rows::Format;
-use rorqual_rows::csv::Dialect;
-use rorqual_rows::json::{self, Layout};
 use rorqual_rows::limits::PREFIX_BYTES;
-use rorqual_table::format::{Format as LogFormat, detect};
-use std::path::Path;
+use rorqual_rows::{Format, FormatKind, Given, Head, json};
+use rorqual_table::format::Format as LogFormat;
 
 /// What the flags say of the files.
 pub(crate) struct Known {
-    input: Option<InputFormat>,
-    log: Option<LogFormat>,
+    /// Files of columns, where the flags say so.
+    columns: Option<InputFormat>,
+    records: Given,
     infer_all: bool,
 }
 
 impl Known {
     /// # Errors
-    /// When `--log-format` is none.
+    /// When `--format` or `--rows` are none.
     pub(crate) fn of(args: &Args) -> Result<Self, String> {
-        let log = args.log_format.as_deref().map(LogFormat::parse).transpose();
-        Ok(Self { input: args.input, log: log.map_err(|error| format!("--log-format: {error}"))?, infer_all: args.infer_all })
+        let log = args.format.as_deref().map(LogFormat::parse).transpose().map_err(|error| format!("--format: {error}"))?;
+        let rows = args.rows.as_deref().map(json::parse_path).transpose().map_err(|error| format!("--rows: {error}"))?;
+        let kind = match args.from {
+            Some(InputFormat::Log) => Some(FormatKind::Log),
+            Some(InputFormat::Json) => Some(FormatKind::Json),
+            Some(InputFormat::Ndjson) => Some(FormatKind::Ndjson),
+            Some(InputFormat::Csv) => Some(FormatKind::Csv),
+            Some(InputFormat::Tsv) => Some(FormatKind::Tsv),
+            Some(InputFormat::Parquet | InputFormat::Arrow) | None => None,
+        };
+        let columns = args.from.filter(|from| matches!(from, InputFormat::Parquet | InputFormat::Arrow));
+        let records = Given { kind, rows, log, delimiter: None, header: args.header };
+        Ok(Self { columns, records, infer_all: args.infer_all })
     }
 
     /// How much of an input is looked at for the columns of its records.
@@ -52,17 +61,16 @@ pub(super) struct Sample<'a> {
 
 /// What a file is.
 pub(super) fn of(sample: &Sample<'_>, known: &Known) -> Result<Kind> {
-    let named = known.input.or_else(|| known.log.as_ref().map(|_| InputFormat::Log));
-    if let Some(input) = named.or_else(|| by_magic(sample.head)).or_else(|| by_name(sample.name)) {
-        return kind(input, sample, known);
+    let said = known.records.kind.is_some() || known.records.log.is_some();
+    match known.columns.or_else(|| by_magic(sample.head).filter(|_| !said)) {
+        Some(InputFormat::Parquet) => return Ok(Kind::Parquet),
+        Some(_) => return Ok(Kind::Arrow),
+        None => {}
     }
-    let first = sample.head.trim_ascii_start().first();
-    if detect(whole_lines(sample.head), &[]).is_ok_and(|found| found.sure) {
-        return kind(InputFormat::Log, sample, known);
-    }
-    match first {
-        Some(b'{' | b'[') => kind(InputFormat::Json, sample, known),
-        _ => kind(InputFormat::Log, sample, known),
+    let head = Head { bytes: sample.head.to_vec(), whole: sample.head.len() < BLOCK_BYTES };
+    match Format::detect(sample.name, &head, &known.records) {
+        Ok(format) => Ok(Kind::Records(format)),
+        Err(error) => plan_err!("{}: {error}", sample.name),
     }
 }
 
@@ -72,52 +80,6 @@ fn by_magic(head: &[u8]) -> Option<InputFormat> {
         [b'A', b'R', b'R', b'O', b'W', b'1', ..] => Some(InputFormat::Arrow),
         _ => None,
     }
-}
-
-fn by_name(name: &str) -> Option<InputFormat> {
-    let plain =
-        [".gz", ".zst", ".bz2", ".xz", ".lzma", ".lz4"].iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(name);
-    match Path::new(plain).extension()?.to_str()?.to_ascii_lowercase().as_str() {
-        "json" => Some(InputFormat::Json),
-        "ndjson" | "jsonl" => Some(InputFormat::Ndjson),
-        "csv" => Some(InputFormat::Csv),
-        "tsv" => Some(InputFormat::Tsv),
-        _ => None,
-    }
-}
-
-fn kind(input: InputFormat, sample: &Sample<'_>, known: &Known) -> Result<Kind> {
-    Ok(match input {
-        InputFormat::Parquet => Kind::Parquet,
-        InputFormat::Arrow => Kind::Arrow,
-        InputFormat::Log => Kind::Records(Format::Log(log_format(sample, known)?)),
-        InputFormat::Ndjson => Kind::Records(Format::Json(Layout::Lines)),
-        InputFormat::Json => {
-            let layout = json::detect(sample.head, sample.head.len() < BLOCK_BYTES);
-            Kind::Records(Format::Json(layout.unwrap_or(Layout::Documents)))
-        }
-        InputFormat::Csv => Kind::Records(Format::Csv(Dialect { delimiter: b',', header: true })),
-        InputFormat::Tsv => Kind::Records(Format::Csv(Dialect { delimiter: b'\t', header: true })),
-    })
-}
-
-fn log_format(sample: &Sample<'_>, known: &Known) -> Result<LogFormat> {
-    if let Some(format) = &known.log {
-        return Ok(format.clone());
-    }
-    match detect(whole_lines(sample.head), &[]) {
-        Ok(found) => Ok(found.format),
-        Err(unknown) => plan_err!(
-            "{}: {unknown}. Say what it is: --input csv (or json, ndjson, tsv, parquet, arrow), or the format of a log: \
-             --log-format '%h %l %u %t \"%r\" %>s %b'",
-            sample.name
-        ),
-    }
-}
-
-/// The part of `head` that is whole lines; all of it where it has no newline.
-fn whole_lines(head: &[u8]) -> &[u8] {
-    head.iter().rposition(|byte| *byte == b'\n').map_or(head, |newline| &head[..=newline])
 }
 
 /// The first block of an input, decoded.

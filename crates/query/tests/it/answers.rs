@@ -22,7 +22,7 @@ fn any_number_of_threads_any_encoding_file_or_pipe() {
     let expected = hours_by_hand(&log);
     let plain = folder.file("access.log", &log);
     for threads in ["1", "2", "5"] {
-        let run = query(&["--format", "csv", "--threads", threads, &hours_of(&plain)]);
+        let run = query(&["--to", "csv", "--threads", threads, &hours_of(&plain)]);
         assert_eq!(answer(run), expected, "{threads} threads");
     }
     let gz = folder.file("access.log.gz", gzip(&log));
@@ -31,7 +31,7 @@ fn any_number_of_threads_any_encoding_file_or_pipe() {
         assert_eq!(csv(&hours_of(path)), expected, "{path}");
     }
     for bytes in [log, gzip(&long_log())] {
-        let run = query(&["--format", "csv", &hours_of("-")]).stdin(bytes);
+        let run = query(&["--to", "csv", &hours_of("-")]).stdin(bytes);
         assert_eq!(answer(run), expected, "standard input");
     }
 }
@@ -104,11 +104,11 @@ fn lines_that_are_none_are_counted_and_told() {
     let path = folder.file("access.log", format!("{good}what is this\n{good}{long}{good}\n"));
     let sql = format!("SELECT count(*) AS n FROM '{path}'");
     for threads in ["1", "3"] {
-        let ran = query(&["--format", "csv", "--threads", threads, &sql]).run().exits(0);
+        let ran = query(&["--to", "csv", "--threads", threads, &sql]).run().exits(0);
         assert_eq!(ran.text(), "n\n3\n");
         ran.says(&["access.log: 2 records were left out; the first, at byte 66, is"]);
     }
-    let ran = query(&["--format", "csv", "SELECT count(*) AS n FROM '-'"]).stdin(std::fs::read(&path).unwrap()).run().exits(0);
+    let ran = query(&["--to", "csv", "SELECT count(*) AS n FROM '-'"]).stdin(std::fs::read(&path).unwrap()).run().exits(0);
     assert_eq!(ran.text(), "n\n3\n");
     ran.says(&["standard input: 2 records were left out; the first, at byte 66, is"]);
 }
@@ -144,9 +144,9 @@ fn views_and_tables_in_memory() {
          CREATE TABLE missing AS SELECT path FROM logs WHERE status = 404;\n\
          SELECT count(*) AS n FROM missing;"
     );
-    assert_eq!(answer(query(&["--format", "csv"]).stdin(text.clone())), "n\n213\n");
+    assert_eq!(answer(query(&["--to", "csv"]).stdin(text.clone())), "n\n213\n");
     let file = folder.file("statements.sql", text);
-    assert_eq!(answer(query(&["--format", "csv", "-f", &file])), "n\n213\n");
+    assert_eq!(answer(query(&["--to", "csv", "-f", &file])), "n\n213\n");
 }
 
 #[test]

@@ -18,7 +18,7 @@ pub(crate) fn query(args: &[&str]) -> Run {
 
 /// What the program answers to `sql` as CSV.
 pub(crate) fn csv(sql: &str) -> String {
-    answer(query(&["--format", "csv", sql]))
+    answer(query(&["--to", "csv", sql]))
 }
 
 /// What a run prints that must go well and say nothing.

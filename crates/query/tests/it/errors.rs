@@ -3,7 +3,7 @@
 use crate::common::{Folder, SAMPLE, query};
 
 fn fails(sql: &str, says: &[&str]) {
-    let ran = query(&["--format", "csv", sql]).run().exits(2);
+    let ran = query(&["--to", "csv", sql]).run().exits(2);
     assert_eq!(ran.text(), "", "{sql}");
     ran.says(says);
 }
@@ -20,7 +20,7 @@ fn what_is_wrong_is_named() {
     fails(&format!("SELECT * FROM '{missing}*'"), &["no file has such a name"]);
     fails("SELECT * FROM nothing", &["'nothing' is no table, and no file"]);
     fails(&format!("SELECT * FROM '{empty}'"), &["empty.log", "there is nothing in it"]);
-    fails(&format!("SELECT * FROM '{noise}'"), &["noise.bin", "--input", "--log-format"]);
+    fails(&format!("SELECT * FROM '{noise}'"), &["noise.bin", "--from", "--format"]);
     fails("SELEC 1", &["Expected"]);
     fails("", &["there is no query"]);
     fails("SELECT * FROM 'ftp://h/x.log'", &["ftp:// is none of s3://, gs://, http://, https://"]);
@@ -53,7 +53,7 @@ fn a_compressed_file_that_is_cut_gives_no_answer() {
 #[test]
 fn standard_input_is_read_once() {
     let ran =
-        query(&["--format", "csv", "SELECT count(*) FROM '-' a JOIN '-' b ON a.path = b.path"]).stdin(SAMPLE).run().exits(2);
+        query(&["--to", "csv", "SELECT count(*) FROM '-' a JOIN '-' b ON a.path = b.path"]).stdin(SAMPLE).run().exits(2);
     ran.says(&["standard input"]);
 }
 

@@ -8,24 +8,24 @@ const ROWS: &str =
 
 #[test]
 fn formats() {
-    assert_eq!(answer(query(&["--format", "csv", ROWS])), "number,text,share\n1,a\tb,\n20,\u{1b}[2J\u{202e}x,0.5\n");
+    assert_eq!(answer(query(&["--to", "csv", ROWS])), "number,text,share\n1,a\tb,\n20,\u{1b}[2J\u{202e}x,0.5\n");
     let ndjson =
         "{\"number\":1,\"text\":\"a\\tb\",\"share\":null}\n{\"number\":20,\"text\":\"\\u001b[2J\u{202e}x\",\"share\":0.5}\n";
-    assert_eq!(answer(query(&["--format", "ndjson", ROWS])), ndjson);
-    let json: serde_json::Value = serde_json::from_str(&answer(query(&["--format", "json", ROWS]))).unwrap();
+    assert_eq!(answer(query(&["--to", "ndjson", ROWS])), ndjson);
+    let json: serde_json::Value = serde_json::from_str(&answer(query(&["--to", "json", ROWS]))).unwrap();
     let lines: Vec<serde_json::Value> = ndjson.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(json, serde_json::Value::Array(lines));
     // A value can't steer the terminal.
     let table = "number  text                share\n──────  ──────────────────  ─────\n     1  a\\tb\n    20  \\u{1b}[2J\\u{202e}x    0.5\n";
-    assert_eq!(answer(query(&["--format", "table", ROWS])), table);
+    assert_eq!(answer(query(&["--to", "table", ROWS])), table);
 }
 
 #[test]
 fn a_result_without_rows_has_its_columns() {
     let none = "SELECT 1 AS a, 'x' AS b WHERE false";
     assert_eq!(csv(none), "a,b\n");
-    assert_eq!(answer(query(&["--format", "json", none])), "[]");
-    assert_eq!(answer(query(&["--format", "ndjson", none])), "");
+    assert_eq!(answer(query(&["--to", "json", none])), "[]");
+    assert_eq!(answer(query(&["--to", "ndjson", none])), "");
 }
 
 #[test]
@@ -35,10 +35,10 @@ fn lists_and_structs_in_csv_are_texts() {
 
 #[test]
 fn a_table_is_cut_and_says_so() {
-    let ran = query(&["--format", "table", "--rows", "2", "SELECT value FROM generate_series(1, 100000)"]).run().exits(0);
+    let ran = query(&["--to", "table", "--max-rows", "2", "SELECT value FROM generate_series(1, 100000)"]).run().exits(0);
     assert_eq!(ran.text(), "value\n─────\n    1\n    2\n");
     ran.says(&["these are the first 2 rows; there are more"]);
-    let exact = query(&["--format", "table", "--rows", "2", "SELECT value FROM generate_series(1, 2)"]);
+    let exact = query(&["--to", "table", "--max-rows", "2", "SELECT value FROM generate_series(1, 2)"]);
     assert_eq!(answer(exact), "value\n─────\n    1\n    2\n");
 }
 
@@ -66,7 +66,7 @@ fn a_file_appears_whole_or_not_at_all() {
 fn a_reader_that_has_enough_is_no_error() {
     let folder = Folder::new();
     let log = folder.file("access.log", SAMPLE.repeat(5));
-    let script = format!("{} --format csv \"SELECT * FROM '{log}'\" | head -n 2", crate::common::PROGRAM);
+    let script = format!("{} --to csv \"SELECT * FROM '{log}'\" | head -n 2", crate::common::PROGRAM);
     let ran = Run::new("bash").args(["-o", "pipefail", "-c", &script]).run().exits(0);
     assert_eq!((ran.text().lines().count(), ran.stderr.as_str()), (2, ""));
 }

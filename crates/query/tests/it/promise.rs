@@ -17,7 +17,7 @@ fn addresses(folder: &Folder, lines: u32) -> String {
 }
 
 fn bounded(folder: &Folder, sql: &str) -> Run {
-    query(&["--memory", "256MiB", "--format", "csv", "--temp-dir", &folder.text("temp"), sql])
+    query(&["--memory", "256MiB", "--to", "csv", "--temp-dir", &folder.text("temp"), sql])
 }
 
 /// Grouping by a value that never comes back, far beyond the memory: 5 million addresses are 400 MiB of a hash table.
