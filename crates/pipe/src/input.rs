@@ -166,10 +166,11 @@ impl Input {
         Ok(&self.prefix)
     }
 
-    /// Whether it can be read once more from its start, by its name.
+    /// Whether opening its name again gives it once more from its start.
     #[must_use]
     pub fn is_stored(&self) -> bool {
-        self.size_bytes.is_some()
+        // Standard input that is a file is read at its places; one that is decoded moves on.
+        self.is_file() || (self.size_bytes.is_some() && self.name != STDIN)
     }
 
     /// Whether it is a plain file, which workers read side by side.

@@ -137,7 +137,7 @@ impl Format {
     pub fn decoder(&self, schema: &SchemaRef, unplaced: Unplaced, record_bytes_max: usize) -> Box<dyn Decode> {
         match self {
             Self::Json(layout) => Box::new(json::Decoder::new(layout, schema, unplaced, row_bytes_max(record_bytes_max))),
-            Self::Csv(dialect) => Box::new(csv::Decoder::new(dialect, schema)),
+            Self::Csv(dialect) => Box::new(csv::Decoder::new(dialect, schema, unplaced)),
             Self::Log(format) => Box::new(log::Decoder::new(format, schema)),
         }
     }

@@ -65,7 +65,13 @@ pub const ROW_BYTES_MIN: usize = 4 << 20;
 #[must_use]
 pub const fn row_bytes_max(record_bytes_max: usize) -> usize {
     let bytes = record_bytes_max.saturating_mul(ROW_FACTOR);
-    if bytes < ROW_BYTES_MIN { ROW_BYTES_MIN } else { bytes }
+    if bytes < ROW_BYTES_MIN {
+        ROW_BYTES_MIN
+    } else if bytes > TEXT_BYTES_MAX {
+        TEXT_BYTES_MAX
+    } else {
+        bytes
+    }
 }
 
 /// Longest record that is decoded: a column of texts counts its bytes with 31 bits.

@@ -36,7 +36,8 @@ impl Tables {
         match kind::of(&sample, &self.known)? {
             Kind::Records(_) => {
                 let files = paths.iter().map(|path| file(path)).collect::<Result<_>>()?;
-                self.records(sample, ObjectStoreUrl::local_filesystem(), files)
+                self.same_format(&paths, &sample)?;
+                self.records(sample, ObjectStoreUrl::local_filesystem(), files, false)
             }
             columns => self.columns(&columns, paths.iter().map(|path| url(path)).collect::<Result<_>>()?).await,
         }
@@ -58,7 +59,22 @@ impl Tables {
         let place = Place::Once(OnceInput::new(input));
         let meta = meta(ObjectPath::from("-"), 0);
         let sample = Sample { name: &name, head: &head, input: ahead() };
-        self.records(sample, ObjectStoreUrl::local_filesystem(), vec![RecordFile { meta, place }])
+        let more = stored.len() == HEAD_BYTES;
+        self.records(sample, ObjectStoreUrl::local_filesystem(), vec![RecordFile { meta, place }], more)
+    }
+
+    /// Refuses files that are not of the format of the first, by which all are decoded.
+    fn same_format(&self, paths: &[PathBuf], first: &Sample<'_>) -> Result<()> {
+        let expected = format!("{:?}", kind::of(first, &self.known)?);
+        for path in paths {
+            let name = path.to_string_lossy();
+            let head = kind::head_of(Input::open(path).map_err(external)?, self.context.shares.zstd_window_log_max)?;
+            let sample = Sample { name: &name, head: &head, input: Input::open(path).map_err(external)? };
+            if !head.is_empty() && format!("{:?}", kind::of(&sample, &self.known)?) != expected {
+                return plan_err!("{name} has another format than {}, or other columns: name them in tables of their own", first.name);
+            }
+        }
+        Ok(())
     }
 }
 

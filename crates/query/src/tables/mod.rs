@@ -36,8 +36,14 @@ impl Tables {
         Self { state, context: Arc::clone(context), known }
     }
 
-    /// A table over `files`, of which `sample` is the beginning of one.
-    fn records(&self, sample: Sample<'_>, store: ObjectStoreUrl, files: Vec<RecordFile>) -> Result<Arc<dyn TableProvider>> {
+    /// A table over `files`, of which `sample` is the beginning of one; there may be `more` of it than was looked at.
+    fn records(
+        &self,
+        sample: Sample<'_>,
+        store: ObjectStoreUrl,
+        files: Vec<RecordFile>,
+        more: bool,
+    ) -> Result<Arc<dyn TableProvider>> {
         let format = match kind::of(&sample, &self.known)? {
             Kind::Records(format) => format,
             Kind::Parquet | Kind::Arrow => {
@@ -48,7 +54,7 @@ impl Tables {
         let schema = match &format {
             Format::Log(format) => log::schema(format),
             format => {
-                let more = files.len() > 1;
+                let more = more || files.len() > 1;
                 infer::schema(format, sample.input, &self.context.shares, self.known.infer_bytes_max(), more)?
             }
         };

@@ -29,6 +29,7 @@ impl Tables {
             return plan_err!("{name}: there is nothing in it to tell its columns by");
         }
         let stored = store.get_range(&location, 0..meta.size.min(HEAD_BYTES as u64)).await?;
+        let more = meta.size > HEAD_BYTES as u64;
         let window = self.context.shares.zstd_window_log_max;
         let ahead = || Input::from_reader(name, Box::new(Cursor::new(stored.clone())));
         let head = kind::head_of(ahead(), window)?;
@@ -36,7 +37,7 @@ impl Tables {
         match kind::of(&sample, &self.known)? {
             Kind::Records(_) => {
                 let file = RecordFile { meta, place: Place::Object { name: name.to_owned() } };
-                self.records(sample, store_url, vec![file])
+                self.records(sample, store_url, vec![file], more)
             }
             columns => self.columns(&columns, vec![ListingTableUrl::try_new(url, None)?]).await,
         }

@@ -91,8 +91,8 @@ impl<'a> Collector<'a> {
             }
             Outcome::Misfit(inferred) => {
                 self.converted.notes.merge(&inferred.notes);
-                self.bad(&chunk, &inferred.bad)?;
                 self.converted.misfit.get_or_insert_default().merge(inferred.shape);
+                self.bad(&chunk, &inferred.bad)?;
             }
         }
         self.long_starts(&chunk)
@@ -105,11 +105,11 @@ impl<'a> Collector<'a> {
     }
 
     fn bad(&mut self, chunk: &Chunk, bad: &[Bad]) -> Result<(), Error> {
-        self.converted.bad += bad.len() as u64;
         if let (OnBad::Error, Some(first)) = (self.on_bad, bad.first()) {
             let message = format!("{} (in the record that starts at byte {})", first.reason, first.offset);
             return Err(Error::new(Kind::Corrupt, &self.name, message).at(first.at));
         }
+        self.converted.bad += bad.len() as u64;
         for record in bad {
             let start = (record.offset - chunk.offset) as usize;
             let bytes = chunk.bytes.slice(start..start + record.length as usize);
@@ -161,12 +161,12 @@ impl<'a> Collector<'a> {
     /// The over-long record is over.
     fn long_ends(&mut self) -> Result<(), Error> {
         let Some(Long { offset, bytes, newline }) = self.long.take() else { return Ok(()) };
-        self.converted.bad += 1;
         if self.on_bad == OnBad::Error {
             let max = rorqual_pipe::format_size(self.record_bytes_max as u64);
             let message = format!("a record of {bytes} bytes, more than --record-max {max}, starts");
             return Err(Error::new(Kind::Limit, &self.name, message).at(offset));
         }
+        self.converted.bad += 1;
         if newline { Ok(()) } else { self.keep(Bytes::from_static(b"\n")) }
     }
 }

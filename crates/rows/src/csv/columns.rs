@@ -3,9 +3,9 @@
 use super::Dialect;
 use super::cell::Cell;
 use super::scan::{Fields, Records};
-use crate::decode::{Bad, Decode, Decoded, Infer, Inferred, Note, Notes};
+use crate::decode::{Bad, Decode, Decoded, Infer, Inferred, Note, Notes, Unplaced};
 use crate::limits::BATCH_BYTES_MAX;
-use crate::shape::{Kinds, Shape, is_json, is_rest};
+use crate::shape::{Kinds, Shape, is_json, is_open, is_rest};
 use crate::text::Texts;
 use arrow_array::builder::{BooleanBuilder, PrimitiveBuilder};
 use arrow_array::types::{
@@ -94,13 +94,15 @@ pub(crate) struct Decoder {
     places: Vec<Option<usize>>,
     columns: Vec<Column>,
     rest: Option<usize>,
+    /// Fields without a column are kept.
+    keep: bool,
     rows: usize,
     bytes: usize,
 }
 
 impl Decoder {
-    /// A decoder to the columns of `schema`. Fields without a column are left out, for the names of all are known.
-    pub(crate) fn new(dialect: &Dialect, schema: &SchemaRef) -> Self {
+    /// A decoder to the columns of `schema`.
+    pub(crate) fn new(dialect: &Dialect, schema: &SchemaRef, unplaced: Unplaced) -> Self {
         let place = |name: &String| schema.fields().iter().position(|field| field.name() == name && !is_rest(field));
         Self {
             dialect: dialect.clone(),
@@ -108,6 +110,7 @@ impl Decoder {
             places: dialect.names.iter().map(place).collect(),
             columns: schema.fields().iter().map(|field| Column::of(field)).collect(),
             rest: schema.fields().iter().position(|field| is_rest(field)),
+            keep: unplaced == Unplaced::Keep,
             rows: 0,
             bytes: 0,
         }
@@ -118,14 +121,17 @@ impl Decoder {
         let mut unplaced = serde_json::Map::new();
         for (index, field) in Fields::new(record, self.dialect.delimiter).enumerate() {
             self.bytes += field.text.len() + size_of::<u64>();
-            let Some(place) = self.places.get(index).copied().flatten() else { continue };
-            if !self.columns[place].push(&Cell::of(&field), &field.text) {
-                self.columns[place].push(&Cell::Null, &[]);
+            let cell = Cell::of(&field);
+            let place = self.places.get(index).copied().flatten();
+            let fits = place.map_or(!self.keep || matches!(cell, Cell::Null), |place| self.columns[place].push(&cell, &field.text));
+            if !fits {
                 unplaced.insert(self.dialect.names[index].clone(), String::from_utf8_lossy(&field.text).into());
             }
         }
         self.rows += 1;
-        // Columns that this input does not have.
+        // Also nulls in columns that this input does not have take memory.
+        self.bytes += self.columns.len() * size_of::<u64>();
+        // Columns that this input does not have, or has no fitting value for.
         for (place, column) in self.columns.iter_mut().enumerate() {
             if Some(place) != self.rest && column.rows() < self.rows {
                 column.push(&Cell::Null, &[]);
@@ -190,6 +196,8 @@ enum Column {
     Text(Texts),
     /// JSON text; fields are texts in it.
     Json(Texts),
+    /// Nulls.
+    Open(Texts),
 }
 
 impl Column {
@@ -203,6 +211,7 @@ impl Column {
             DataType::Timestamp(TimeUnit::Microsecond, _) => Self::Microseconds(moments()),
             DataType::Timestamp(TimeUnit::Nanosecond, _) => Self::Nanoseconds(moments()),
             DataType::Timestamp(..) => Self::Milliseconds(moments()),
+            _ if is_open(field) => Self::Open(Texts::default()),
             _ if is_json(field) => Self::Json(Texts::default()),
             _ => Self::Text(Texts::default()),
         }
@@ -222,7 +231,8 @@ impl Column {
             Self::Milliseconds(values) => return push(values, cell, |cell| cell.to_moment(3)),
             Self::Microseconds(values) => return push(values, cell, |cell| cell.to_moment(6)),
             Self::Nanoseconds(values) => return push(values, cell, |cell| cell.to_moment(9)),
-            Self::Text(texts) | Self::Json(texts) if matches!(cell, Cell::Null) => texts.push_null(),
+            Self::Text(texts) | Self::Json(texts) | Self::Open(texts) if matches!(cell, Cell::Null) => texts.push_null(),
+            Self::Open(_) => return false,
             Self::Text(texts) => texts.push(text),
             Self::Json(_) => self.push_json(&String::from_utf8_lossy(text).into()),
         }
@@ -245,7 +255,7 @@ impl Column {
             Self::Milliseconds(values) => values.len(),
             Self::Microseconds(values) => values.len(),
             Self::Nanoseconds(values) => values.len(),
-            Self::Text(texts) | Self::Json(texts) => texts.len(),
+            Self::Text(texts) | Self::Json(texts) | Self::Open(texts) => texts.len(),
         }
     }
 
@@ -258,7 +268,7 @@ impl Column {
             Self::Milliseconds(values) => Arc::new(values.finish()),
             Self::Microseconds(values) => Arc::new(values.finish()),
             Self::Nanoseconds(values) => Arc::new(values.finish()),
-            Self::Text(texts) | Self::Json(texts) => texts.finish(),
+            Self::Text(texts) | Self::Json(texts) | Self::Open(texts) => texts.finish(),
         }
     }
 }

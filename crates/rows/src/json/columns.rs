@@ -4,7 +4,7 @@
 
 use super::records::Stop;
 use crate::limits::NESTING_MAX;
-use crate::shape::{Order, is_json};
+use crate::shape::{Order, is_json, is_open};
 use arrow_array::builder::{ArrayBuilder, StringBuilder};
 use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
 use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, BooleanArray, ListArray, PrimitiveArray, StructArray};
@@ -24,6 +24,8 @@ pub(super) enum Column {
     Moment(Cells<i64>, u32),
     Text(Texts),
     Json(Texts),
+    /// Nulls, empty lists and empty objects, as JSON.
+    Open(Texts),
     List(Box<List>),
     Struct(Box<Struct>),
 }
@@ -334,6 +336,7 @@ impl Column {
             DataType::Timestamp(TimeUnit::Millisecond, Some(_)) => Self::Moment(Cells::new(), 3),
             DataType::Timestamp(TimeUnit::Microsecond, Some(_)) => Self::Moment(Cells::new(), 6),
             DataType::Timestamp(TimeUnit::Nanosecond, Some(_)) => Self::Moment(Cells::new(), 9),
+            DataType::Utf8 if is_open(field) => Self::Open(Texts::new()),
             DataType::Utf8 if is_json(field) => Self::Json(Texts::new()),
             DataType::Utf8 => Self::Text(Texts::new()),
             DataType::List(item) if level <= NESTING_MAX => Self::List(Box::new(Self::list(item, level)?)),
@@ -352,7 +355,7 @@ impl Column {
         match self {
             Self::Bool(_) => 2,
             Self::Int(_) | Self::UInt(_) | Self::Float(_) | Self::Moment(..) => 9,
-            Self::Text(_) | Self::Json(_) | Self::List(_) => 5,
+            Self::Text(_) | Self::Json(_) | Self::Open(_) | Self::List(_) => 5,
             Self::Struct(columns) => columns.width(),
         }
     }
@@ -368,7 +371,7 @@ impl Column {
             Self::UInt(cells) => Arc::new(cells.finish::<UInt64Type>(rows)),
             Self::Float(cells) => Arc::new(cells.finish::<Float64Type>(rows)),
             Self::Moment(cells, digits) => moments(cells, *digits, rows),
-            Self::Text(texts) | Self::Json(texts) => texts.finish(rows),
+            Self::Text(texts) | Self::Json(texts) | Self::Open(texts) => texts.finish(rows),
             Self::List(list) => list.finish(rows)?,
             Self::Struct(columns) => columns.finish(rows)?,
         })

@@ -321,6 +321,7 @@ impl<'t> Reader<'_, 't> {
                 })
             }
             Column::Json(texts) => self.json(texts, row),
+            Column::Open(texts) => self.open(texts, row),
         }
     }
 
@@ -419,6 +420,16 @@ impl<'t> Reader<'_, 't> {
             texts.push(text);
         }
         Ok(())
+    }
+
+    /// A column of which nothing is known gets its type by its first value, where that can still be changed.
+    fn open(&mut self, texts: &mut Texts, row: usize) -> Result<(), Stop> {
+        let start = self.cursor.at();
+        self.json(texts, row)?;
+        let text = &self.cursor.text()[start..self.cursor.at()];
+        let empty = |open, close| text.trim_ascii().strip_prefix(open).and_then(|rest| rest.strip_suffix(close)).is_some_and(|rest| rest.trim_ascii().is_empty());
+        let known = self.rest_column.is_some() || self.unplaced == Unplaced::Ignore;
+        if known || text.trim_ascii() == "null" || empty('[', ']') || empty('{', '}') { Ok(()) } else { Err(Stop::Misfit) }
     }
 
     fn list(&mut self, list: &mut List, row: usize, path: &Path<'_>) -> Result<(), Stop> {

@@ -38,11 +38,13 @@ impl Moment {
         self.digits < 9 || self.in_units(9).is_some()
     }
 
-    /// In units of which a second has ten to the power of `digits`; `None` when that changes it or 64 bits are too few.
+    /// In units of which a second has ten to the power of `digits`; `None` when a column of these has no place for it, since it would be
+    /// changed, or 64 bits are too few, or other values of its kind would have none.
     pub(crate) fn in_units(self, digits: u32) -> Option<i64> {
         let per_unit = 10_u32.pow(9 - digits);
         let whole = self.seconds.checked_mul(10_i64.pow(digits))?;
-        let exact = self.nanoseconds.is_multiple_of(per_unit) && self.digits <= digits as usize;
+        let of_kind = if digits == 9 { self.digits == 9 } else { matches!(self.digits, 0 | 3 | 6) };
+        let exact = self.nanoseconds.is_multiple_of(per_unit) && self.digits <= digits as usize && of_kind;
         if exact { whole.checked_add(i64::from(self.nanoseconds / per_unit)) } else { None }
     }
 }

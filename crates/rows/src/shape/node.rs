@@ -290,15 +290,12 @@ fn number(kinds: Kinds) -> Type<'static> {
     }
 }
 
+/// Of moments of several precisions the finest, but for nanoseconds, which reach only from 1677 to 2262.
 fn moment(kinds: Kinds) -> Option<TimeUnit> {
-    if kinds.only(Kinds::TIME_0) || kinds.only(Kinds::TIME_3) {
-        return Some(TimeUnit::Millisecond);
-    }
-    let milliseconds =
-        kinds.has(Kinds::TIME_MILLISECONDS) && kinds.only(Kinds::TIME_MILLISECONDS | Kinds::TIME_0 | Kinds::TIME_3);
-    if milliseconds {
+    let milliseconds = Kinds::TIME_MILLISECONDS | Kinds::TIME_0 | Kinds::TIME_3;
+    if kinds.only(milliseconds) {
         Some(TimeUnit::Millisecond)
-    } else if kinds.only(Kinds::TIME_6) {
+    } else if kinds.only(milliseconds | Kinds::TIME_6) {
         Some(TimeUnit::Microsecond)
     } else if kinds.only(Kinds::TIME_9) {
         Some(TimeUnit::Nanosecond)

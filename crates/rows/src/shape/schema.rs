@@ -12,6 +12,8 @@ pub(super) const REST: &str = "_rest";
 pub(super) const VALUE: &str = "value";
 /// Metadata of the column that is the whole record.
 const WHOLE_KEY: &str = "rorqual:record";
+/// Metadata of a column of which nothing is known.
+const OPEN_KEY: &str = "rorqual:open";
 const JSON: &str = "arrow.json";
 
 impl Shape {
@@ -66,6 +68,11 @@ pub(crate) fn is_whole(field: &Field) -> bool {
     field.metadata().contains_key(WHOLE_KEY)
 }
 
+/// Nothing is known of the column's values.
+pub(crate) fn is_open(field: &Field) -> bool {
+    is_json(field) && field.metadata().contains_key(OPEN_KEY)
+}
+
 /// The column has JSON text.
 pub(crate) fn is_json(field: &Field) -> bool {
     *field.data_type() == DataType::Utf8 && field.extension_type_name() == Some(JSON)
@@ -75,6 +82,14 @@ pub(crate) fn is_json(field: &Field) -> bool {
 pub(super) fn json(name: &str) -> Field {
     let metadata = [(EXTENSION_TYPE_NAME_KEY, JSON), (EXTENSION_TYPE_METADATA_KEY, "")];
     Field::new(name, DataType::Utf8, true).with_metadata(metadata.map(|(key, value)| (key.into(), value.into())).into())
+}
+
+/// A column of which nothing is known: there were only nulls, and empty lists or objects.
+fn open(name: &str) -> Field {
+    let field = json(name);
+    let mut metadata = field.metadata().clone();
+    metadata.insert(OPEN_KEY.into(), "open".into());
+    field.with_metadata(metadata)
 }
 
 /// The same column, as the one that has whole records.
@@ -97,7 +112,8 @@ fn field(name: &str, node: &Node) -> Field {
         Type::Float64 => DataType::Float64,
         Type::Timestamp(unit) => timestamp(unit),
         Type::Text => DataType::Utf8,
-        Type::Json => return json(name),
+        Type::Json if node.is_json() => return json(name),
+        Type::Json => return open(name),
         Type::List(item) => DataType::List(Arc::new(field(Field::LIST_FIELD_DEFAULT_NAME, item))),
         Type::Struct(fields) => DataType::Struct(fields.iter().map(|(key, node)| field(key, node)).collect()),
     };
@@ -105,6 +121,9 @@ fn field(name: &str, node: &Node) -> Field {
 }
 
 fn node(field: &Field, level: usize, count: &mut Count) -> Node {
+    if is_open(field) {
+        return Node::of(Kinds::NULL);
+    }
     if is_json(field) || level > NESTING_MAX {
         return Node::of(Kinds::JSON);
     }

@@ -102,16 +102,23 @@ impl<'a> Convert<'a> {
             sources.push(Source::open(path, &self.given, &self.scan)?);
         }
         if let Some(schema) = &self.schema {
+            if let Some(log) = sources.iter().find(|source| source.schema().is_some()) {
+                return Err(format!("--schema: {} says its columns itself", log.path.display()));
+            }
             return Ok((sources, Columns::Given(Shape::from_schema(schema).to_schema(true))));
         }
         if let Some(schema) = said_schema(&sources)? {
             return Ok((sources, Columns::Given(schema)));
         }
+        // What is written to standard output is gone, an index is of a column that is there, and a conflict may come late.
+        let whole = self.output.is_stdout() || !self.args.index.is_empty() || self.args.from.conflicts == Conflicts::Error;
+        let extent = if whole { Extent::Whole } else { Extent::Prefix };
         let mut shape = Shape::default();
         let mut complete = true;
         for source in &mut sources {
-            let (columns, stream) = look(source, &self.scan, self.threads)?;
-            complete &= columns.complete || !stream;
+            let (columns, stream) = look(source, &self.scan, self.threads, extent)?;
+            // A stream is there for one pass.
+            complete &= !stream || (columns.complete && self.args.files.len() == 1);
             shape.merge(columns.shape);
         }
         let widen = self.args.from.conflicts == Conflicts::Widen;
@@ -129,13 +136,13 @@ impl<'a> Convert<'a> {
     }
 }
 
-/// The columns that the start of an input has, and whether it is a stream. An error in it will be met again, behind the rows before it.
-fn look(source: &mut Source, scan: &Scan, threads: usize) -> Result<(Found, bool), String> {
+/// The columns that an input has, or its start, and whether it is a stream. An error in it will be met again, behind the rows before it.
+fn look(source: &mut Source, scan: &Scan, threads: usize, extent: Extent) -> Result<(Found, bool), String> {
     Ok(match &mut source.content {
         Content::Records(format, Some(stream)) => (scan.infer_ahead(stream, format, threads).0, true),
         Content::Records(format, None) => {
             let format = format.clone();
-            (scan.infer(source.input()?, &format, threads, Extent::Prefix).0, false)
+            (scan.infer(source.input()?, &format, threads, extent).0, false)
         }
         Content::Table(_) => (Found::default(), false),
     })
@@ -145,7 +152,7 @@ fn look(source: &mut Source, scan: &Scan, threads: usize) -> Result<(Found, bool
 pub(crate) fn columns_of(source: &mut Source, scan: &Scan, threads: usize) -> Result<SchemaRef, String> {
     match source.schema() {
         Some(schema) => Ok(schema),
-        None => look(source, scan, threads).map(|(found, _)| found.shape.to_schema(!found.complete)),
+        None => look(source, scan, threads, Extent::Prefix).map(|(found, _)| found.shape.to_schema(!found.complete)),
     }
 }
 

@@ -1,8 +1,8 @@
 //! The file that is written, or standard output.
 
 use crate::args::{ConvertArgs, To};
-use crate::whole_file::{self, Place};
 use rorqual_pipe::reason;
+use rorqual_pipe::whole_file::{self, Place};
 use rorqual_rows::write::{Settings, Target};
 use std::fs::File;
 use std::io::{self, Write};
@@ -39,6 +39,9 @@ impl Output {
             return Err("Parquet and Arrow files are written to a file, not to standard output: their footer says where all is"
                 .to_owned());
         }
+        if args.rejects.as_ref().is_some_and(|rejects| Some(rejects) == path.as_ref()) {
+            return Err(format!("-o and --rejects are both {}", args.output.display()));
+        }
         if !args.index.is_empty() && target != Target::Parquet {
             return Err("--index makes Bloom filters, which only Parquet has".to_owned());
         }
@@ -59,6 +62,11 @@ impl Output {
             footer_bytes_max: share,
             ..self.settings.clone()
         }
+    }
+
+    /// What is written is gone: there is no second pass.
+    pub(super) fn is_stdout(&self) -> bool {
+        self.path.is_none()
     }
 
     pub(super) fn name(&self) -> String {

@@ -30,6 +30,8 @@ pub(super) struct Pass<'a> {
     bad: u64,
     /// An input ended with an error, which was said.
     failed: bool,
+    /// The output is closed.
+    enough: bool,
 }
 
 /// How a pass ended.
@@ -56,11 +58,12 @@ impl<'a> Pass<'a> {
             notes: Vec::new(),
             bad: 0,
             failed: false,
+            enough: false,
         })
     }
 
     pub(super) fn goes_on(&self) -> bool {
-        !self.failed && !self.convert.scan.control.stopped()
+        !self.failed && !self.enough && !self.convert.scan.control.stopped()
     }
 
     /// Takes one input whole: its rows, or from a value without a column on what columns it needs.
@@ -91,9 +94,14 @@ impl<'a> Pass<'a> {
     }
 
     fn say(&mut self, error: Option<Error>) {
-        if let Some(error) = error {
-            self.failed = true;
-            message::error(&error);
+        match error {
+            None => {}
+            // Who reads the output has enough.
+            Some(error) if error.kind() == Kind::Stopped => self.enough = true,
+            Some(error) => {
+                self.failed = true;
+                message::error(&error);
+            }
         }
     }
 
@@ -134,6 +142,9 @@ impl<'a> Pass<'a> {
         let control = &self.convert.scan.control;
         if let (Some(shape), true) = (&self.misfit, self.goes_on()) {
             return Ok(Ended::Misfit(shape.clone()));
+        }
+        if self.enough {
+            return Ok(Ended::Written(Exit::Done));
         }
         self.say_notes();
         let exit = interrupt::exit_of(control, if self.failed { Exit::Bad } else { Exit::Done });
