@@ -56,7 +56,7 @@ impl Sink {
             None => Box::new(io::stdout()),
         };
         let is_plan = matches!(plan, LogicalPlan::Explain(_) | LogicalPlan::Analyze(_));
-        let format = format(args, is_plan);
+        let format = format(args, is_plan)?;
         Ok(Self {
             format,
             rows_max: args.max_rows,
@@ -167,7 +167,9 @@ fn create(path: &Path) -> io::Result<(File, Place)> {
     whole_file::create(path)
 }
 
-fn format(args: &Args, is_plan: bool) -> OutputFormat {
+/// # Errors
+/// When the extension of the output says nothing, and no flag does.
+fn format(args: &Args, is_plan: bool) -> io::Result<OutputFormat> {
     let by_name = || match args.output.as_deref()?.extension()?.to_str()?.to_ascii_lowercase().as_str() {
         "csv" => Some(OutputFormat::Csv),
         "json" => Some(OutputFormat::Json),
@@ -178,7 +180,14 @@ fn format(args: &Args, is_plan: bool) -> OutputFormat {
     };
     let for_people = is_plan || args.output.is_none() && io::stdout().is_terminal();
     let otherwise = if for_people { OutputFormat::Table } else { OutputFormat::Csv };
-    args.to.or_else(by_name).unwrap_or(otherwise)
+    match (args.to.or_else(by_name), &args.output) {
+        (Some(format), _) => Ok(format),
+        (None, None) => Ok(otherwise),
+        (None, Some(path)) => {
+            let message = format!("-o {}: its extension says no format; give --to csv|json|ndjson|parquet|table", path.display());
+            Err(io::Error::new(io::ErrorKind::InvalidInput, message))
+        }
+    }
 }
 
 fn parquet_properties() -> io::Result<WriterProperties> {
