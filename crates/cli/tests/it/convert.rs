@@ -100,7 +100,6 @@ fn columns_are_those_of_the_whole_input() {
     last.iter().for_each(|row| writeln!(text, "{row}").expect("memory"));
     let file = folder.file("late.ndjson", &text);
     let schema = rorqual(&["schema", &file]).run().exits(0);
-    schema.says(&[]);
     let parquet = folder.text("late.parquet");
     let _ = rorqual(&["convert", &file, "-o", &parquet]).run().exits(0);
     let printed = rorqual(&["schema", &parquet]).run().exits(0).stdout;
@@ -359,4 +358,101 @@ fn the_least_memory_that_is_named_is_enough_and_kept() {
         memory = ran.stderr.split("Give --memory ").nth(1).and_then(|rest| rest.split(',').next()).expect("an advice").to_owned();
     }
     panic!("never enough: {memory}");
+}
+
+/// So many lines that more than the start of the input is needed, and then one more.
+fn with_late(line: &str, late: &str) -> String {
+    format!("{}{late}\n", format!("{line}\n").repeat((5 << 20) / line.len()))
+}
+
+#[test]
+fn a_column_that_begins_with_nulls_has_the_type_of_its_values() {
+    let folder = Folder::new();
+    let file = folder.file("nulls.ndjson", with_late("{\"n\":null,\"l\":[],\"s\":{},\"t\":\"x\"}", "{\"n\":7,\"l\":[1],\"s\":{\"a\":2},\"t\":\"y\"}"));
+    let schema = rorqual(&["schema", &file]).run().exits(0).json();
+    assert_eq!(schema, json!({"n": "int64", "l": ["int64"], "s": {"a": "int64"}, "t": "text"}));
+    let parquet = folder.text("nulls.parquet");
+    let _ = rorqual(&["convert", &file, "-o", &parquet]).run().exits(0);
+    assert_eq!(rorqual(&["schema", &parquet]).run().exits(0).json(), schema);
+    let csv = folder.file("nulls.csv", with_late("a,b\n1,", "2,3"));
+    let back = rows(&rorqual(&["convert", &csv, "--header", "true", "--from", "csv", "--to", "ndjson", "-o", "-"]).run().exits(0).stdout);
+    assert_eq!(back.last().expect("rows")["b"], json!("3"), "with the header as a value now and then, it is text");
+}
+
+#[test]
+fn standard_output_has_each_row_once() {
+    let folder = Folder::new();
+    let file = folder.file("late.ndjson", with_late("{\"n\":1}", "{\"n\":\"x\"}"));
+    let lines = std::fs::read_to_string(&file).expect("the file").lines().count();
+    let ran = rorqual(&["convert", &file, "--to", "csv", "-o", "-"]).run().exits(0);
+    assert_eq!(ran.text().lines().count(), 1 + lines);
+    let script = "set -o pipefail; \"$0\" convert \"$1\" --to ndjson -o - | head -1";
+    let ran = Run::new("bash").args(["-c", script, crate::common::PROGRAM, &file]).run().exits(0);
+    assert_eq!((ran.text(), ran.stderr.as_str()), ("{\"n\":\"1\"}\n", ""));
+}
+
+#[test]
+fn what_is_redirected_is_read_whole() {
+    let folder = Folder::new();
+    let lines = events(1_000);
+    let expected = all_plain(&lines);
+    for (name, bytes) in [("plain", lines.clone()), ("gzip", gzip(&lines))] {
+        let file = folder.file(name, bytes);
+        for verb in ["convert - --to ndjson -o -", "head -n 1000 -", "sample -n 1000 -"] {
+            let ran = Run::new("bash").args(["-c", &format!("\"$0\" {verb} < \"$1\""), crate::common::PROGRAM, &file]).run().exits(0);
+            assert!(all_plain(&ran.stdout) == expected, "{verb} of {name}");
+        }
+    }
+    // Beside a file that needs a second pass.
+    let late = folder.file("late.ndjson", with_late("{\"n\":1}", "{\"n\":\"x\"}"));
+    let both = rorqual(&["convert", &late, "-", "-o", &folder.text("both.ndjson")]).stdin("{\"n\":2}\n").run().exits(0);
+    let _ = both;
+    let text = std::fs::read_to_string(folder.text("both.ndjson")).expect("rows");
+    assert!(text.ends_with("{\"n\":2}\n"), "{}", &text[text.len() - 60..]);
+}
+
+#[test]
+fn conflicts_are_refused_where_that_is_asked_for() {
+    let folder = Folder::new();
+    let file = folder.file("late.ndjson", with_late("{\"n\":{\"m\":1}}", "{\"n\":{\"m\":\"x\"}}"));
+    let ran = rorqual(&["convert", &file, "--conflicts", "error", "-o", &folder.text("x.parquet")]).run().exits(2);
+    ran.says(&["n.m is a number at byte", "a text at byte", "--conflicts widen"]);
+    let _ = rorqual(&["convert", &file, "-o", &folder.text("x.parquet")]).run().exits(0);
+}
+
+#[test]
+fn a_schema_keeps_what_it_has_no_column_for() {
+    let folder = Folder::new();
+    let schema = folder.file("schema.json", "{\"a\": \"int64\"}");
+    for (name, text) in [("x.ndjson", "{\"a\":1,\"b\":2}\n"), ("x.csv", "a,b\n1,2\n")] {
+        let file = folder.file(name, text);
+        let back = rows(&rorqual(&["convert", &file, "--schema", &schema, "--to", "ndjson", "-o", "-"]).run().exits(0).stdout);
+        let shown = back[0].to_string();
+        assert!(back[0]["a"] == json!(1) && shown.contains("\"b\""), "{name}: {shown}");
+    }
+    let log = folder.file("access.log", line(1) + "\n");
+    rorqual(&["convert", &log, "--schema", &schema, "-o", &folder.text("x.parquet")]).run().exits(2).says(&["--schema", "its columns itself"]);
+}
+
+#[test]
+fn the_first_rows_and_some_of_any_format() {
+    let folder = Folder::new();
+    let lines = events(3_000);
+    let expected = all_plain(&lines);
+    let table: String = std::iter::once("n,t\n".to_owned()).chain((0..3_000).map(|n| format!("{n},\"t {n}\"\n"))).collect();
+    for (name, bytes) in [("x.ndjson", lines.clone()), ("x.json", array(3_000, "a.b")), ("x.ndjson.gz", gzip(&lines))] {
+        let file = folder.file(name, bytes);
+        let head = rorqual(&["head", "-n", "700", &file]).run().exits(0);
+        assert!(all_plain(&head.stdout) == expected[..700], "{name}");
+        let [one, again] = [1, 2].map(|_| rorqual(&["sample", "-n", "20", "--seed", "5", &file]).run().exits(0).stdout);
+        assert_eq!(one, again);
+        let sampled = all_plain(&one);
+        let places: Vec<usize> = sampled.iter().map(|row| expected.iter().position(|other| other == row).expect("a row of the file")).collect();
+        assert!(places.len() == 20 && places.is_sorted(), "{places:?}");
+    }
+    let file = folder.file("x.csv", table);
+    assert_eq!(rorqual(&["head", "-n", "2", &file, "--columns", "t"]).run().exits(0).text(), "{\"t\":\"t 0\"}\n{\"t\":\"t 1\"}\n");
+    rorqual(&["head", &file, "--columns", "x"]).run().exits(2).says(&["no column 'x'", "n, t"]);
+    let log = folder.file("access.log", (0..50).map(|n| line(n) + "\n").collect::<String>());
+    assert_eq!(rorqual(&["head", "-n", "7", &log, "--to", "csv", "--columns", "status"]).run().exits(0).text().lines().count(), 8);
 }
