@@ -133,7 +133,7 @@ fn batches_are_bounded() {
 fn a_small_batch_behind_a_large_one_is_small() {
     let large: String = (0..20_000).map(|index| format!("{{\"a\":{index},\"b\":\"{index}\"}}\n")).collect();
     let schema = parse_schema(r#"{"a":"int64","b":"text"}"#).unwrap();
-    let mut decoder = Decoder::new(&Layout::Lines, &schema, Unplaced::Keep);
+    let mut decoder = Decoder::new(&Layout::Lines, &schema, Unplaced::Keep, 32 << 20);
     let sizes = [large.as_str(), "{\"a\":1,\"b\":\"x\"}\n"].map(|text| {
         let mut chunk = Chunk::empty(0, usize::MAX);
         chunk.bytes = text.to_owned().into();
