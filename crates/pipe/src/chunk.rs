@@ -125,6 +125,18 @@ impl Chunk {
         Self { bytes: self.bytes.slice(..end), long_start: None, unfinished: false, ..self.clone() }
     }
 
+    /// The same chunk without what is in `bytes` before `start`, and without what comes before them.
+    #[must_use]
+    pub fn from(&self, start: usize) -> Self {
+        Self {
+            offset: self.offset + start as u64,
+            bytes: self.bytes.slice(start..),
+            before: Bytes::new(),
+            long_start: self.long_start.map(|long| long - start),
+            ..self.clone()
+        }
+    }
+
     /// Its last line or record is one that nothing ended but the end of the input.
     #[must_use]
     pub fn is_unfinished(&self) -> bool {

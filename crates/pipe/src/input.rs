@@ -17,6 +17,8 @@ use std::path::Path;
 
 const STDIN: &str = "standard input";
 
+const STDIN_PATH: &str = "/proc/self/fd/0";
+
 /// An input that was opened and not yet read.
 pub struct Input {
     pub(crate) name: String,
@@ -59,8 +61,12 @@ impl Input {
     fn open_as(path: &Path, decode: bool) -> Result<Self, Error> {
         if path.as_os_str() == "-" {
             let stdin = std::io::stdin().as_fd().try_clone_to_owned();
-            let file = stdin.map_err(|cause| Error::io(STDIN, "cannot use", cause))?;
-            return Self::of_file(STDIN.into(), file.into(), decode);
+            let file: File = stdin.map_err(|cause| Error::io(STDIN, "cannot use", cause))?.into();
+            // A file that nobody has read of is opened anew: looking for its holes would move the place that is shared with others.
+            let unread =
+                file.metadata().is_ok_and(|data| data.is_file()) && rustix::fs::tell(&file).is_ok_and(|place| place == 0);
+            let own = if unread { File::open(STDIN_PATH).unwrap_or(file) } else { file };
+            return Self::of_file(STDIN.into(), own, decode);
         }
         let name = path.to_string_lossy().into_owned();
         // A FIFO would otherwise not open before somebody writes to it; a file does not care.

@@ -48,18 +48,18 @@ pub(crate) async fn run(runner: &Runner<'_>) -> Exit {
 
 /// Whether a semicolon outside of quotes and comments ends it.
 fn is_complete(text: &str) -> bool {
-    let (mut quote, mut last, mut in_comment) = (None, ' ', false);
+    let (mut quote, mut last, mut before, mut in_comment) = (None, ' ', ' ', false);
     for character in text.chars() {
         match (quote, character) {
             _ if in_comment => in_comment = character != '\n',
             (Some(open), _) if open == character => quote = None,
             (Some(_), _) => {}
             (None, '\'' | '"') => quote = Some(character),
-            (None, '-') if last == '-' => in_comment = true,
+            (None, '-') if last == '-' => (in_comment, last) = (true, before),
             _ => {}
         }
         if quote.is_none() && !in_comment && !character.is_whitespace() {
-            last = character;
+            (before, last) = (last, character);
         }
     }
     quote.is_none() && last == ';'

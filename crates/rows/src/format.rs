@@ -69,6 +69,9 @@ impl Format {
     }
 
     fn guess(name: &str, head: &Head, given: &Given) -> Result<Self, String> {
+        if head.whole && head.bytes.trim_ascii().is_empty() {
+            return Err("is empty: there is nothing to tell its format and its columns by".to_owned());
+        }
         if let Some(layout) = json::detect(&head.bytes, head.whole) {
             return Ok(Self::Json(layout));
         }

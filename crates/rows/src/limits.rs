@@ -9,6 +9,9 @@ pub const RECORD_SHARE: u64 = 128;
 /// A batch that has grown so large is finished: its arrays' bytes, nulls in sparse columns included.
 pub const BATCH_BYTES_MAX: usize = 2 << 20;
 
+/// Rows of a chunk are decoded up to so many bytes at once: short records of many columns take a thousand times their text.
+pub const DECODED_BYTES_MAX: usize = 2 * BATCH_BYTES_MAX;
+
 /// Deepest nesting of a record that is taken apart; deeper parts become JSON text, and beyond [`DEPTH_MAX`] a record is bad.
 pub const NESTING_MAX: usize = 64;
 
@@ -56,7 +59,7 @@ pub const COLUMN_NAME_BYTES_MAX: usize = 1024;
 
 /// How many times the longest record one record may take as columns, nulls in sparse columns included: a batch takes this and
 /// [`BATCH_BYTES_MAX`] at most. A record that takes more (a list of a million empty objects in a column of a thousand fields) is bad.
-pub const ROW_FACTOR: usize = 3;
+pub const ROW_FACTOR: usize = 5;
 
 /// The least of that in bytes: short records in wide schemas.
 pub const ROW_BYTES_MIN: usize = 4 << 20;

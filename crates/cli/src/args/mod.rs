@@ -6,8 +6,8 @@ mod fetch;
 mod grep;
 mod hash;
 mod logs;
-mod rows;
 mod query;
+mod rows;
 mod serve;
 mod store;
 
@@ -17,8 +17,8 @@ pub(crate) use fetch::FetchArgs;
 pub(crate) use grep::GrepArgs;
 pub(crate) use hash::HashArgs;
 pub(crate) use logs::{FormatArgs, LogsArgs};
-pub(crate) use rows::{Form, GetArgs, HeadArgs, SampleArgs, ShownArgs};
 pub(crate) use query::QueryArgs;
+pub(crate) use rows::{Form, GetArgs, HeadArgs, SampleArgs, ShownArgs};
 pub(crate) use serve::ServeArgs;
 pub(crate) use store::{Addressing, LeaseArgs, LeaseCommand, StoreArgs, StoreCommand};
 

@@ -85,18 +85,26 @@ impl Records {
     pub(crate) fn each(&mut self, mut take: impl FnMut(RecordBatch) -> Result<bool, Error> + Send) -> Result<Exit, String> {
         let input = self.source.input()?;
         let Content::Records(format, _) = &self.source.content else { return Ok(Exit::Done) };
-        let decoder = || Decoder(format.decoder(&self.schema, self.unplaced, self.scan.record_bytes_max));
-        let stages = (0..self.threads).map(|_| decoder()).collect();
+        let decoder = || format.decoder(&self.schema, self.unplaced, self.scan.record_bytes_max);
+        let stages = (0..self.threads).map(|_| Decoder(decoder())).collect();
+        let mut own = decoder();
         let (mut bad, mut long) = (0, false);
-        let error = self.scan.run(input, format, stages, |(decoded, ends_long): (Decoded, bool)| {
-            bad += decoded.bad.len() as u64 + u64::from(ends_long);
-            long |= ends_long;
-            for batch in decoded.batches {
-                if !take(batch)? {
-                    return Err(Error::new(Kind::Stopped, "", "enough was seen"));
+        let error = self.scan.run(input, format, stages, |(mut decoded, chunk): (Decoded, Chunk)| {
+            long |= chunk.long_start().is_some();
+            bad += u64::from(chunk.long_start().is_some());
+            let mut start = 0;
+            loop {
+                bad += decoded.bad.len() as u64;
+                for batch in decoded.batches {
+                    if !take(batch)? {
+                        return Err(Error::new(Kind::Stopped, "", "enough was seen"));
+                    }
                 }
+                // What of a chunk is too much to be decoded at once is decoded in its turn.
+                let Some(rest) = decoded.rest else { return Ok(()) };
+                start += rest;
+                decoded = own.decode(&chunk.from(start))?;
             }
-            Ok(())
         });
         if bad > 0 {
             let hint = if long { " (--record-max is the longest)" } else { "" };
@@ -116,14 +124,14 @@ impl Records {
     }
 }
 
-/// Decodes, and says whether an over-long record starts.
+/// Decodes, as far as that can be done at once.
 struct Decoder(Box<dyn Decode>);
 
 impl Stage for Decoder {
-    type Output = (Decoded, bool);
+    type Output = (Decoded, Chunk);
 
     fn chunk(&mut self, chunk: &Chunk) -> Result<Self::Output, Error> {
-        Ok((self.0.decode(chunk)?, chunk.long_start().is_some()))
+        Ok((self.0.decode(chunk)?, chunk.clone()))
     }
 }
 

@@ -8,7 +8,7 @@ pub(crate) mod grep;
 pub(crate) mod hash;
 pub(crate) mod head;
 pub(crate) mod logs;
-pub(crate) mod sample;
 pub(crate) mod query;
+pub(crate) mod sample;
 pub(crate) mod serve;
 pub(crate) mod store;

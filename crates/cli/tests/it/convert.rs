@@ -202,7 +202,7 @@ fn a_record_that_is_too_long_is_told_with_its_size() {
 fn odd_documents() {
     let one = |text: &str| rows(&converted(text, &["--from", "json"]).exits(0).stdout);
     assert_eq!(one("[]"), Vec::<Value>::new());
-    assert_eq!(one("[1,2,3]"), [json!({"value": 1}), json!({"value": 2}), json!({"value": 3})]);
+    assert_eq!(one("[1,2,3]"), [json!(1), json!(2), json!(3)]);
     assert_eq!(one("\u{feff}[{\"a\":true}]"), [json!({"a": true})]);
     assert_eq!(one("{\"a\":1}{\"a\":2} {\"a\":3}"), [json!({"a": 1}), json!({"a": 2}), json!({"a": 3})]);
     let twice = converted("{\"a\":1,\"a\":2}\n{\"a\":3}\n", &[]).exits(0);
@@ -368,14 +368,19 @@ fn with_late(line: &str, late: &str) -> String {
 #[test]
 fn a_column_that_begins_with_nulls_has_the_type_of_its_values() {
     let folder = Folder::new();
-    let file = folder.file("nulls.ndjson", with_late("{\"n\":null,\"l\":[],\"s\":{},\"t\":\"x\"}", "{\"n\":7,\"l\":[1],\"s\":{\"a\":2},\"t\":\"y\"}"));
+    let file = folder.file(
+        "nulls.ndjson",
+        with_late("{\"n\":null,\"l\":[],\"s\":{},\"t\":\"x\"}", "{\"n\":7,\"l\":[1],\"s\":{\"a\":2},\"t\":\"y\"}"),
+    );
     let schema = rorqual(&["schema", &file]).run().exits(0).json();
     assert_eq!(schema, json!({"n": "int64", "l": ["int64"], "s": {"a": "int64"}, "t": "text"}));
     let parquet = folder.text("nulls.parquet");
     let _ = rorqual(&["convert", &file, "-o", &parquet]).run().exits(0);
     assert_eq!(rorqual(&["schema", &parquet]).run().exits(0).json(), schema);
     let csv = folder.file("nulls.csv", with_late("a,b\n1,", "2,3"));
-    let back = rows(&rorqual(&["convert", &csv, "--header", "true", "--from", "csv", "--to", "ndjson", "-o", "-"]).run().exits(0).stdout);
+    let back = rows(
+        &rorqual(&["convert", &csv, "--header", "true", "--from", "csv", "--to", "ndjson", "-o", "-"]).run().exits(0).stdout,
+    );
     assert_eq!(back.last().expect("rows")["b"], json!("3"), "with the header as a value now and then, it is text");
 }
 
@@ -399,7 +404,8 @@ fn what_is_redirected_is_read_whole() {
     for (name, bytes) in [("plain", lines.clone()), ("gzip", gzip(&lines))] {
         let file = folder.file(name, bytes);
         for verb in ["convert - --to ndjson -o -", "head -n 1000 -", "sample -n 1000 -"] {
-            let ran = Run::new("bash").args(["-c", &format!("\"$0\" {verb} < \"$1\""), crate::common::PROGRAM, &file]).run().exits(0);
+            let ran =
+                Run::new("bash").args(["-c", &format!("\"$0\" {verb} < \"$1\""), crate::common::PROGRAM, &file]).run().exits(0);
             assert!(all_plain(&ran.stdout) == expected, "{verb} of {name}");
         }
     }
@@ -431,7 +437,10 @@ fn a_schema_keeps_what_it_has_no_column_for() {
         assert!(back[0]["a"] == json!(1) && shown.contains("\"b\""), "{name}: {shown}");
     }
     let log = folder.file("access.log", line(1) + "\n");
-    rorqual(&["convert", &log, "--schema", &schema, "-o", &folder.text("x.parquet")]).run().exits(2).says(&["--schema", "its columns itself"]);
+    rorqual(&["convert", &log, "--schema", &schema, "-o", &folder.text("x.parquet")])
+        .run()
+        .exits(2)
+        .says(&["--schema", "its columns itself"]);
 }
 
 #[test]
@@ -447,12 +456,19 @@ fn the_first_rows_and_some_of_any_format() {
         let [one, again] = [1, 2].map(|_| rorqual(&["sample", "-n", "20", "--seed", "5", &file]).run().exits(0).stdout);
         assert_eq!(one, again);
         let sampled = all_plain(&one);
-        let places: Vec<usize> = sampled.iter().map(|row| expected.iter().position(|other| other == row).expect("a row of the file")).collect();
+        let places: Vec<usize> =
+            sampled.iter().map(|row| expected.iter().position(|other| other == row).expect("a row of the file")).collect();
         assert!(places.len() == 20 && places.is_sorted(), "{places:?}");
     }
     let file = folder.file("x.csv", table);
-    assert_eq!(rorqual(&["head", "-n", "2", &file, "--columns", "t"]).run().exits(0).text(), "{\"t\":\"t 0\"}\n{\"t\":\"t 1\"}\n");
+    assert_eq!(
+        rorqual(&["head", "-n", "2", &file, "--columns", "t"]).run().exits(0).text(),
+        "{\"t\":\"t 0\"}\n{\"t\":\"t 1\"}\n"
+    );
     rorqual(&["head", &file, "--columns", "x"]).run().exits(2).says(&["no column 'x'", "n, t"]);
     let log = folder.file("access.log", (0..50).map(|n| line(n) + "\n").collect::<String>());
-    assert_eq!(rorqual(&["head", "-n", "7", &log, "--to", "csv", "--columns", "status"]).run().exits(0).text().lines().count(), 8);
+    assert_eq!(
+        rorqual(&["head", "-n", "7", &log, "--to", "csv", "--columns", "status"]).run().exits(0).text().lines().count(),
+        8
+    );
 }

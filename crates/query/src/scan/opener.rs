@@ -42,7 +42,10 @@ impl RecordOpener {
             // What has no column can only be told by who knows all columns.
             format if self.schema.index_of(REST).is_ok() => {
                 let columns = self.schema.fields().iter().filter_map(|field| self.table.index_of(field.name()).ok()).collect();
-                Box::new(Narrowed { decoder: format.decoder(&self.table, Unplaced::Keep, self.context.shares.record_bytes_max), columns })
+                Box::new(Narrowed {
+                    decoder: format.decoder(&self.table, Unplaced::Keep, self.context.shares.record_bytes_max),
+                    columns,
+                })
             }
             format => format.decoder(&self.schema, Unplaced::Ignore, self.context.shares.record_bytes_max),
         }

@@ -86,7 +86,7 @@ impl Stage for Decoding {
     type Output = Decoded;
 
     fn chunk(&mut self, chunk: &Chunk) -> Result<Decoded, Error> {
-        let decoded = self.decoder.decode(chunk)?;
+        let decoded = Decoded::whole(&mut *self.decoder, chunk)?;
         self.opener.tally.count(&self.name, chunk, &decoded);
         Ok(decoded)
     }

@@ -73,7 +73,7 @@ impl Reader {
         let (chunk, failed) = self.file.chunk(self.next, length, lease);
         self.next += length as u64;
         self.failed = failed;
-        let decoded = self.decoder.decode(&chunk).map_err(external)?;
+        let decoded = Decoded::whole(&mut *self.decoder, &chunk).map_err(external)?;
         self.opener.tally.count(&self.name, &chunk, &decoded);
         fits(&self.name, &decoded)?;
         Ok(decoded)

@@ -71,7 +71,10 @@ impl Tables {
             let head = kind::head_of(Input::open(path).map_err(external)?, self.context.shares.zstd_window_log_max)?;
             let sample = Sample { name: &name, head: &head, input: Input::open(path).map_err(external)? };
             if !head.is_empty() && format!("{:?}", kind::of(&sample, &self.known)?) != expected {
-                return plan_err!("{name} has another format than {}, or other columns: name them in tables of their own", first.name);
+                return plan_err!(
+                    "{name} has another format than {}, or other columns: name them in tables of their own",
+                    first.name
+                );
             }
         }
         Ok(())

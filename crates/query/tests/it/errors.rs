@@ -52,8 +52,7 @@ fn a_compressed_file_that_is_cut_gives_no_answer() {
 
 #[test]
 fn standard_input_is_read_once() {
-    let ran =
-        query(&["--to", "csv", "SELECT count(*) FROM '-' a JOIN '-' b ON a.path = b.path"]).stdin(SAMPLE).run().exits(2);
+    let ran = query(&["--to", "csv", "SELECT count(*) FROM '-' a JOIN '-' b ON a.path = b.path"]).stdin(SAMPLE).run().exits(2);
     ran.says(&["standard input"]);
 }
 

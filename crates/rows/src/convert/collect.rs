@@ -1,12 +1,13 @@
 //! What workers made, in the order of the input.
 
 use super::{Conversion, Converted};
-use crate::decode::{Bad, Inferred, Notes};
+use crate::decode::{Bad, Decode, Decoded, Inferred, Notes};
 use crate::write::{Prepared, Writer};
 use bytes::Bytes;
 use rorqual_pipe::gather::Gather;
 use rorqual_pipe::{Chunk, Error, Kind};
 use std::fs::File;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What becomes of a record that is no row, or is longer than one may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,6 +20,21 @@ pub enum OnBad {
     Reject,
 }
 
+impl OnBad {
+    /// The rows of a chunk; where a bad record is an error, those before the first.
+    pub(super) fn decode(self, decoder: &mut dyn Decode, chunk: &Chunk) -> Result<Decoded, Error> {
+        let decoded = decoder.decode(chunk)?;
+        match decoded.bad.first().cloned() {
+            Some(first) if self == Self::Error => {
+                let mut before = decoder.decode(&chunk.until((first.offset - chunk.offset) as usize))?;
+                before.bad.push(first);
+                Ok(before)
+            }
+            _ => Ok(decoded),
+        }
+    }
+}
+
 /// Where bad records are kept, each with a newline at its end.
 pub type Rejects = Gather<File>;
 
@@ -29,7 +45,7 @@ pub(super) struct Made {
 }
 
 pub(super) enum Outcome {
-    Rows { prepared: Vec<Prepared>, bad: Vec<Bad>, notes: Notes },
+    Rows { prepared: Vec<Prepared>, bad: Vec<Bad>, notes: Notes, rest: Option<usize> },
     Misfit(Inferred),
 }
 
@@ -37,8 +53,9 @@ impl Made {
     /// What of the chunk is needed later is kept; its buffer only with it.
     pub(super) fn new(chunk: &Chunk, outcome: Outcome) -> Self {
         let (Outcome::Rows { bad, .. } | Outcome::Misfit(Inferred { bad, .. })) = &outcome;
+        let more = matches!(outcome, Outcome::Rows { rest: Some(_), .. });
         let mut chunk = chunk.clone();
-        if bad.is_empty() && chunk.long_start().is_none() {
+        if bad.is_empty() && chunk.long_start().is_none() && !more {
             chunk.bytes = Bytes::new();
         }
         Self { outcome, chunk }
@@ -51,6 +68,10 @@ pub(super) struct Collector<'a> {
     writer: &'a Writer,
     on_bad: OnBad,
     record_bytes_max: usize,
+    /// Decodes what of a chunk is too much to be decoded at once.
+    decoder: Box<dyn Decode>,
+    /// Tells the workers of a value without a place.
+    misfit: &'a AtomicBool,
     rejects: Option<&'a mut Rejects>,
     converted: Converted,
     /// The over-long record that goes on.
@@ -66,12 +87,20 @@ struct Long {
 }
 
 impl<'a> Collector<'a> {
-    pub(super) fn new(name: &str, conversion: &Conversion<'a>, rejects: Option<&'a mut Rejects>) -> Self {
+    pub(super) fn new(
+        name: &str,
+        conversion: &Conversion<'a>,
+        decoder: Box<dyn Decode>,
+        misfit: &'a AtomicBool,
+        rejects: Option<&'a mut Rejects>,
+    ) -> Self {
         Self {
             name: name.to_owned(),
             writer: conversion.writer,
             on_bad: conversion.on_bad,
             record_bytes_max: conversion.scan.record_bytes_max,
+            decoder,
+            misfit,
             rejects,
             converted: Converted::default(),
             long: None,
@@ -82,12 +111,13 @@ impl<'a> Collector<'a> {
         let Made { outcome, chunk } = made;
         self.long_goes_on(&chunk)?;
         match outcome {
-            Outcome::Rows { prepared, bad, notes } => {
+            Outcome::Rows { prepared, bad, notes, rest } => {
                 self.converted.notes.merge(&notes);
                 if self.converted.misfit.is_none() {
                     prepared.into_iter().try_for_each(|prepared| self.writer.push(prepared))?;
                 }
                 self.bad(&chunk, &bad)?;
+                self.rest(&chunk, rest)?;
             }
             Outcome::Misfit(inferred) => {
                 self.converted.notes.merge(&inferred.notes);
@@ -96,6 +126,28 @@ impl<'a> Collector<'a> {
             }
         }
         self.long_starts(&chunk)
+    }
+
+    /// What of a chunk is decoded part by part, in its turn.
+    fn rest(&mut self, chunk: &Chunk, mut rest: Option<usize>) -> Result<(), Error> {
+        let mut start = 0;
+        while let (Some(more), None) = (rest, &self.converted.misfit) {
+            start += more;
+            let part = chunk.from(start);
+            let decoded = self.on_bad.decode(&mut *self.decoder, &part)?;
+            self.converted.notes.merge(&decoded.notes);
+            if let Some(shape) = decoded.misfit {
+                self.misfit.store(true, Ordering::Relaxed);
+                self.converted.misfit.get_or_insert_default().merge(shape);
+                return Ok(());
+            }
+            for batch in decoded.batches {
+                self.writer.push(self.writer.prepare(batch)?)?;
+            }
+            self.bad(&part, &decoded.bad)?;
+            rest = decoded.rest;
+        }
+        Ok(())
     }
 
     /// What the input came to, and an over-long record that its end ended.

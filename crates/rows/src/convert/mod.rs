@@ -55,14 +55,15 @@ impl Conversion<'_> {
         let operation = Operation::start("convert");
         let before = self.scan.control.decoded_bytes();
         let misfit = AtomicBool::new(false);
+        let decoder = || format.decoder(&self.schema, Unplaced::Keep, self.scan.record_bytes_max);
         let stages = (0..self.threads).map(|_| Worker {
-            decoder: format.decoder(&self.schema, Unplaced::Keep, self.scan.record_bytes_max),
+            decoder: decoder(),
             infer: format.infer(),
             writer: self.writer,
             on_bad: self.on_bad,
             misfit: &misfit,
         });
-        let mut collector = Collector::new(input.name(), self, rejects);
+        let mut collector = Collector::new(input.name(), self, decoder(), &misfit, rejects);
         let error = self.scan.run(input, format, stages.collect(), |made| collector.take(made));
         let (converted, late) = collector.finish();
         let error = error.or(late);
@@ -84,19 +85,14 @@ struct Worker<'a> {
 
 impl Worker<'_> {
     fn rows(&mut self, chunk: &Chunk) -> Result<Outcome, Error> {
-        let mut decoded = self.decoder.decode(chunk)?;
-        if let (OnBad::Error, Some(first)) = (self.on_bad, decoded.bad.first().cloned()) {
-            // What comes behind the first bad record is not wanted.
-            decoded = self.decoder.decode(&chunk.until((first.offset - chunk.offset) as usize))?;
-            decoded.bad.push(first);
-        }
+        let decoded = self.on_bad.decode(&mut *self.decoder, chunk)?;
         if let Some(shape) = decoded.misfit {
             self.misfit.store(true, Ordering::Relaxed);
             return Ok(Outcome::Misfit(Inferred { shape, bad: decoded.bad, notes: decoded.notes }));
         }
         let prepared: Result<Vec<Prepared>, Error> =
             decoded.batches.into_iter().map(|batch| self.writer.prepare(batch)).collect();
-        Ok(Outcome::Rows { prepared: prepared?, bad: decoded.bad, notes: decoded.notes })
+        Ok(Outcome::Rows { prepared: prepared?, bad: decoded.bad, notes: decoded.notes, rest: decoded.rest })
     }
 }
 

@@ -4,7 +4,7 @@ use super::Dialect;
 use super::cell::Cell;
 use super::scan::{Fields, Records};
 use crate::decode::{Bad, Decode, Decoded, Infer, Inferred, Note, Notes, Unplaced};
-use crate::limits::BATCH_BYTES_MAX;
+use crate::limits::{BATCH_BYTES_MAX, DECODED_BYTES_MAX};
 use crate::shape::{Kinds, Shape, is_json, is_open, is_rest};
 use crate::text::Texts;
 use arrow_array::builder::{BooleanBuilder, PrimitiveBuilder};
@@ -123,7 +123,8 @@ impl Decoder {
             self.bytes += field.text.len() + size_of::<u64>();
             let cell = Cell::of(&field);
             let place = self.places.get(index).copied().flatten();
-            let fits = place.map_or(!self.keep || matches!(cell, Cell::Null), |place| self.columns[place].push(&cell, &field.text));
+            let fits =
+                place.map_or(!self.keep || matches!(cell, Cell::Null), |place| self.columns[place].push(&cell, &field.text));
             if !fits {
                 unplaced.insert(self.dialect.names[index].clone(), String::from_utf8_lossy(&field.text).into());
             }
@@ -162,7 +163,7 @@ impl Decoder {
 
 impl Decode for Decoder {
     fn decode(&mut self, chunk: &Chunk) -> Result<Decoded, Error> {
-        let mut decoded = Decoded::default();
+        let (mut decoded, mut taken) = (Decoded::default(), 0);
         let dialect = self.dialect.clone();
         for (start, record, length) in records(&dialect, chunk, whole(chunk)) {
             let offset = chunk.offset + start as u64;
@@ -173,10 +174,15 @@ impl Decode for Decoder {
             if !self.row(record, offset, &mut decoded.notes) {
                 self.finish(&mut Decoded::default(), offset)?;
                 let Inferred { shape, bad, notes } = Inferrer::new(&dialect).infer(chunk)?;
-                return Ok(Decoded { batches: Vec::new(), bad, notes, misfit: Some(shape) });
+                return Ok(Decoded { bad, notes, misfit: Some(shape), ..Decoded::default() });
             }
             if self.bytes >= BATCH_BYTES_MAX {
+                taken += self.bytes;
                 self.finish(&mut decoded, offset)?;
+            }
+            if taken >= DECODED_BYTES_MAX {
+                decoded.rest = Some(start + length);
+                break;
             }
         }
         self.finish(&mut decoded, chunk.offset)?;

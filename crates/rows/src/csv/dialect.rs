@@ -32,8 +32,8 @@ impl fmt::Display for DialectError {
 
 impl Dialect {
     /// The dialect of an input that begins with `head`. `delimiter` and `header` are found out where they are not given: the separator
-    /// is the one that gives most records the same number of fields, and more than one; a first record is a header when its fields are
-    /// distinct, and none of them is empty or a number.
+    /// is the one that gives most records the same number of fields, and more than one; a first record is a header when none of its
+    /// fields is a number, and not all are empty.
     ///
     /// # Errors
     /// When there is no record.
@@ -67,8 +67,8 @@ fn sample(head: &[u8], whole: bool, delimiter: u8) -> Vec<Vec<String>> {
 }
 
 fn is_header(fields: &[String]) -> bool {
-    let is_name = |field: &String| !field.trim().is_empty() && field.trim().parse::<f64>().is_err();
-    fields.iter().all(is_name) && distinct(fields) == fields
+    let is_number = |field: &String| field.trim().parse::<f64>().is_ok();
+    !fields.iter().any(is_number) && fields.iter().any(|field| !field.trim().is_empty())
 }
 
 /// The names, with a number behind those that came before, and one for those that are empty.
@@ -102,7 +102,7 @@ mod tests {
         assert_eq!(detected("\u{feff}a\tb, c\n1\t2\n"), ('\t', true, names(&["a", "b, c"])));
         assert_eq!(detected("a;b\n1,5;2,5\n"), (';', true, names(&["a", "b"])));
         assert_eq!(detected("1|2\n3|4"), ('|', false, names(&["column1", "column2"])));
-        assert_eq!(detected("a,a\n1,2\n"), (',', false, names(&["column1", "column2"])));
+        assert_eq!(detected(",a,a\n0,1,2\n"), (',', true, names(&["column1", "a", "a_2"])));
         assert_eq!(detected("one\n1\n"), (',', true, names(&["one"])));
         assert!(Dialect::detect(b"\n\n", true, None, None).is_err());
     }

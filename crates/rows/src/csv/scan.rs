@@ -158,7 +158,7 @@ mod tests {
         let text = b"a,\"b\nc\"\r\n\nd\"\ne,\"\"\"\n\"\nf";
         let records: Vec<_> = Records { bytes: text, at: 0, delimiter: b',' }.collect();
         let expected: [(usize, &[u8], usize); 5] =
-            [(0, b"a,\"b\nc\"", 9), (9, b"", 1), (10, b"d\"", 3), (13, b"e,\"\"\"\n\"", 9), (22, b"f", 1)];
+            [(0, b"a,\"b\nc\"", 9), (9, b"", 1), (10, b"d\"", 3), (13, b"e,\"\"\"\n\"", 8), (21, b"f", 1)];
         assert_eq!(records, expected);
     }
 }

@@ -11,7 +11,7 @@ use super::string::{Raw, unescape};
 use super::time::Moment;
 use super::unique::{unique, unique_fields};
 use crate::decode::{Decode, Decoded, Infer, Note, Unplaced};
-use crate::limits::{BATCH_BYTES_MAX, ROW_FACTOR};
+use crate::limits::{BATCH_BYTES_MAX, DECODED_BYTES_MAX, ROW_FACTOR};
 use crate::shape::{is_rest, is_whole};
 use arrow_array::{BooleanArray, RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
@@ -48,8 +48,8 @@ struct Table {
     scratch: String,
 }
 
-const TOO_LARGE: &str = "the record takes more than 3 times --record-max as columns";
-const _: () = assert!(ROW_FACTOR == 3, "the message names the limit");
+const TOO_LARGE: &str = "the record takes more than 5 times --record-max as columns";
+const _: () = assert!(ROW_FACTOR == 5, "the message names the limit");
 
 impl Decoder {
     /// Decodes records in that layout to batches of `schema`. A record that takes more than `row_bytes_max` as columns is bad.
@@ -112,20 +112,27 @@ impl Decode for Decoder {
         let table = self.table.as_mut().map_err(|message| Error::new(Kind::Corrupt, String::new(), message.clone()))?;
         let mut decoded = Decoded::default();
         let (schema, between, unplaced) = (&self.schema, self.between, self.unplaced);
-        let mut bad = Vec::new();
+        let (mut bad, mut taken, mut rest) = (Vec::new(), 0, None);
         let walked = between.each(chunk, &mut bad, |cursor, offset| {
             let start = cursor.at();
             let read = record(cursor, offset, table, between, unplaced, &mut decoded);
             table.bytes += cursor.at() - start;
             if table.bytes >= BATCH_BYTES_MAX {
+                taken += table.bytes;
                 table.finish(schema, &mut decoded)?;
+            }
+            if taken >= DECODED_BYTES_MAX && read.is_ok() {
+                rest = Some((offset - chunk.offset) as usize + cursor.at());
+                return Err(Stop::Full);
             }
             read
         });
         decoded.bad = bad;
+        decoded.rest = rest;
         table.finish(schema, &mut decoded)?;
         match walked {
             Err(Stop::Run(error)) => Err(error),
+            Err(Stop::Full) => Ok(decoded),
             Err(_) => {
                 let inferred = Inferrer::new(&self.layout).infer(chunk)?;
                 Ok(Decoded { misfit: Some(inferred.shape), ..Decoded::default() })
@@ -427,7 +434,12 @@ impl<'t> Reader<'_, 't> {
         let start = self.cursor.at();
         self.json(texts, row)?;
         let text = &self.cursor.text()[start..self.cursor.at()];
-        let empty = |open, close| text.trim_ascii().strip_prefix(open).and_then(|rest| rest.strip_suffix(close)).is_some_and(|rest| rest.trim_ascii().is_empty());
+        let empty = |open, close| {
+            text.trim_ascii()
+                .strip_prefix(open)
+                .and_then(|rest| rest.strip_suffix(close))
+                .is_some_and(|rest| rest.trim_ascii().is_empty())
+        };
         let known = self.rest_column.is_some() || self.unplaced == Unplaced::Ignore;
         if known || text.trim_ascii() == "null" || empty('[', ']') || empty('{', '}') { Ok(()) } else { Err(Stop::Misfit) }
     }

@@ -28,6 +28,8 @@ pub(super) enum Stop {
     Duplicate,
     /// A value of this record has no place. It ends [`Between::each`], once the record is known to be sound.
     Misfit,
+    /// There are as many rows as may be taken at once.
+    Full,
     /// The run is over.
     Run(Error),
 }

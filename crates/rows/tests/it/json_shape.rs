@@ -41,7 +41,8 @@ proptest! {
     #[test]
     fn schemas_come_back_from_their_text_and_shapes(records in records(), rest: bool) {
         let schema = shape(&render(&records, &Layout::Documents, " ")).to_schema(rest);
-        prop_assert_eq!(&parse_schema(&format_schema(&schema)).unwrap(), &schema);
+        // That nothing is known of a column has no text.
+        prop_assert_eq!(format_schema(&parse_schema(&format_schema(&schema)).unwrap()), format_schema(&schema));
         prop_assert_eq!(&Shape::from_schema(&schema).to_schema(rest), &schema);
         let mut widened = Shape::from_schema(&schema);
         widened.merge(shape(&render(&records, &Layout::Documents, " ")));
@@ -78,7 +79,9 @@ fn types_widen_as_they_say() {
         (r#"{"t":"2025-01-01T00:00:00.123456Z"}"#, r#"{"t":"timestamp[us]"}"#),
         (r#"{"t":"2025-01-01T00:00:00.123456789Z"}"#, r#"{"t":"timestamp[ns]"}"#),
         (r#"{"t":"2500-01-01T00:00:00.123456789Z"}"#, r#"{"t":"text"}"#),
-        (r#"{"t":"2025-01-01T00:00:00Z"}{"t":"2025-01-01T00:00:00.123Z"}"#, r#"{"t":"text"}"#),
+        (r#"{"t":"2025-01-01T00:00:00Z"}{"t":"2025-01-01T00:00:00.123Z"}"#, r#"{"t":"timestamp[ms]"}"#),
+        (r#"{"t":"2025-01-01T00:00:00Z"}{"t":"2025-01-01T00:00:00.123456Z"}"#, r#"{"t":"timestamp[us]"}"#),
+        (r#"{"t":"2025-01-01T00:00:00Z"}{"t":"2025-01-01T00:00:00.123456789Z"}"#, r#"{"t":"text"}"#),
         (r#"{"t":"2025-01-01T00:00:00Z"}{"t":1}"#, r#"{"t":"text"}"#),
         (r#"{"t":"2025-02-29T00:00:00Z"}"#, r#"{"t":"text"}"#),
         (r#"{"t":"2025-01-01T00:00:60Z"}"#, r#"{"t":"text"}"#),

@@ -194,6 +194,7 @@ fn said_schema(sources: &[Source]) -> Result<Option<SchemaRef>, String> {
     let said: Vec<_> = sources.iter().filter_map(|source| source.schema()).collect();
     match said.len() {
         0 => Ok(None),
+        1 if sources.len() == 1 => Ok(said.into_iter().next()),
         all if all == sources.len() => {
             let merged = Schema::try_merge(said.iter().map(|schema| (**schema).clone()));
             merged

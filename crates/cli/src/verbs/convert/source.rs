@@ -1,13 +1,14 @@
 //! Inputs whose format is known.
 
 use crate::args::{From, FromArgs};
-use crate::input;
+use crate::{input, message};
 use arrow_schema::SchemaRef;
 use rorqual_pipe::limits::BLOCK_BYTES;
 use rorqual_pipe::{Input, reason};
+use rorqual_rows::json::{self, Layout};
 use rorqual_rows::limits::{PREFIX_BYTES, RECORD_SHARE};
 use rorqual_rows::read::{Table, is_table};
-use rorqual_rows::{Format, FormatKind, Given, Scan, json};
+use rorqual_rows::{Format, FormatKind, Given, Scan};
 use rorqual_table::format::Format as LogFormat;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -50,6 +51,12 @@ impl Source {
             ));
         }
         let format = Format::detect(&name, &head, given).map_err(|error| format!("{name}: {error}"))?;
+        if let (Format::Json(Layout::Rows(path)), None) = (&format, &given.rows) {
+            let path = json::format_path(path);
+            message::note(&format!(
+                "{name}: the rows are those of {path}, and nothing else; --rows says others, --from ndjson that each line is one"
+            ));
+        }
         let stream = if input.is_stored() { None } else { Some(input) };
         Ok(Content::Records(format, stream))
     }
