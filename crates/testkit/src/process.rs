@@ -363,7 +363,7 @@ mod tests {
 
     #[test]
     fn sees_output_code_and_peak() {
-        let ran = Run::new("sh").args(["-c", "cat; echo oops >&2; exit 3"]).stdin("hello").run().exits(3);
+        let ran = Run::new("sh").args(["-c", "cat; echo oops >&2; sleep 0.1; exit 3"]).stdin("hello").run().exits(3);
         assert_eq!(ran.text(), "hello");
         ran.says(&["oops"]);
         assert!(ran.peak_bytes > 100 << 10);

@@ -83,7 +83,7 @@ fn every_layout_and_path_gives_the_same_rows() {
     ];
     for (name, bytes) in files {
         let file = folder.file(name, &bytes);
-        for flags in [&["--threads", "1"][..], &["--threads", "3", "--memory", "320MiB"]] {
+        for flags in [&["--threads", "1"][..], &["--threads", "3", "--memory", "384MiB"]] {
             assert!(all_plain(&through_parquet(&folder, &file, flags)) == expected, "{name} {flags:?}");
         }
         assert!(all_plain(&converted(bytes, &[]).exits(0).stdout) == expected, "{name} from a pipe");

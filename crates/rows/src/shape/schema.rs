@@ -31,6 +31,8 @@ impl Shape {
                 own.map(|(key, node)| field(key, node)).collect()
             }
             _ if rest && self.record.is_empty() => Vec::new(),
+            // Of a record that is no object nothing is open: it is there as a whole.
+            Type::Json => vec![whole(json(VALUE))],
             _ => vec![whole(field(VALUE, &self.record))],
         };
         if rest {
