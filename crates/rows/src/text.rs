@@ -22,14 +22,14 @@ impl Texts {
     #[inline]
     pub(crate) fn push(&mut self, text: &[u8]) {
         self.values.extend_from_slice(text);
-        self.offsets.push(self.values.len() as i32);
+        self.offsets.push(i32::try_from(self.values.len()).unwrap_or(i32::MAX));
         self.nulls.append_non_null();
     }
 
     /// Adds a null.
     #[inline]
     pub(crate) fn push_null(&mut self) {
-        self.offsets.push(self.values.len() as i32);
+        self.offsets.push(i32::try_from(self.values.len()).unwrap_or(i32::MAX));
         self.nulls.append_null();
     }
 

@@ -38,7 +38,7 @@ pub(crate) struct Sink {
 
 enum Writing {
     Table(text::Table),
-    Csv(csv::Writer<Out>),
+    Csv(Box<csv::Writer<Out>>),
     Json(Box<Writer<Out, JsonArray>>),
     Ndjson(Box<Writer<Out, LineDelimited>>),
     Parquet(Box<ArrowWriter<Out>>),
@@ -94,7 +94,7 @@ impl Sink {
         let json = || WriterBuilder::new().with_explicit_nulls(true);
         let writing = match self.format {
             OutputFormat::Table => Writing::Table(text::Table::new(out, schema, self.rows_max, self.is_plan)),
-            OutputFormat::Csv => Writing::Csv(csv::Writer::new(out)),
+            OutputFormat::Csv => Writing::Csv(Box::new(csv::Writer::new(out))),
             OutputFormat::Json => Writing::Json(Box::new(json().build(out))),
             OutputFormat::Ndjson => Writing::Ndjson(Box::new(json().build(out))),
             OutputFormat::Parquet => {

@@ -47,24 +47,24 @@ impl Cell {
         }
     }
 
-    pub(super) fn to_int(&self) -> Option<i64> {
-        if let Self::Number(Number::Int(value)) = self { Some(*value) } else { None }
+    pub(super) fn to_int(self) -> Option<i64> {
+        if let Self::Number(Number::Int(value)) = self { Some(value) } else { None }
     }
 
-    pub(super) fn to_uint(&self) -> Option<u64> {
+    pub(super) fn to_uint(self) -> Option<u64> {
         match self {
-            Self::Number(Number::Int(value)) => u64::try_from(*value).ok(),
-            Self::Number(Number::UInt(value)) => Some(*value),
+            Self::Number(Number::Int(value)) => u64::try_from(value).ok(),
+            Self::Number(Number::UInt(value)) => Some(value),
             _ => None,
         }
     }
 
-    pub(super) fn to_float(&self) -> Option<f64> {
+    pub(super) fn to_float(self) -> Option<f64> {
         if let Self::Number(number) = self { number.to_float() } else { None }
     }
 
     /// In units of which a second has ten to the power of `digits`.
-    pub(super) fn to_moment(&self, digits: u32) -> Option<i64> {
+    pub(super) fn to_moment(self, digits: u32) -> Option<i64> {
         if let Self::Moment(moment) = self { moment.in_units(digits) } else { None }
     }
 }

@@ -283,8 +283,8 @@ fn moments<T: arrow_array::types::ArrowTimestampType>() -> PrimitiveBuilder<T> {
     PrimitiveBuilder::new().with_data_type(DataType::Timestamp(T::UNIT, Some("UTC".into())))
 }
 
-fn push<T: ArrowPrimitiveType>(values: &mut PrimitiveBuilder<T>, cell: &Cell, to: impl Fn(&Cell) -> Option<T::Native>) -> bool {
-    let value = to(cell);
+fn push<T: ArrowPrimitiveType>(values: &mut PrimitiveBuilder<T>, cell: &Cell, to: impl Fn(Cell) -> Option<T::Native>) -> bool {
+    let value = to(*cell);
     let fits = value.is_some() || matches!(cell, Cell::Null);
     if fits {
         values.append_option(value);

@@ -45,7 +45,7 @@ impl<'a> Iterator for Fields<'a> {
 /// The text of a field that begins with a quote, and how many bytes the field has.
 fn unquoted(rest: &[u8], delimiter: u8) -> (Cow<'_, [u8]>, usize) {
     let end = memchr(b'"', &rest[1..]).map_or(rest.len(), |quote| quote + 1);
-    if matches!(rest.get(end + 1), None) || rest.get(end + 1) == Some(&delimiter) {
+    if rest.get(end + 1).is_none() || rest.get(end + 1) == Some(&delimiter) {
         return (Cow::Borrowed(&rest[1..end]), (end + 1).min(rest.len()));
     }
     let mut text = Vec::new();
