@@ -310,8 +310,9 @@ pub fn analyze(data: &[u8]) {
 /// bad. The first byte chooses the blocks of the splitters, which find the same records whatever the blocks are.
 pub fn json(data: &[u8]) {
     let Some((&cuts, data)) = data.split_first() else { return };
+    // An encoding is told by four bytes: of shorter blocks it may be something else that is said to be wrong.
     for layout in [Layout::Documents, Layout::Array, Layout::Rows(vec!["a".into()])] {
-        assert_eq!(split(data, &layout, 1 + usize::from(cuts)), split(data, &layout, data.len().max(1)), "{layout:?}");
+        assert_eq!(split(data, &layout, 4 + usize::from(cuts)), split(data, &layout, data.len().max(1)), "{layout:?}");
     }
     let mut chunk = Chunk::empty(0, usize::MAX);
     chunk.bytes = Bytes::copy_from_slice(data);
