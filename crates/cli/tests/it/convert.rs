@@ -472,3 +472,22 @@ fn the_first_rows_and_some_of_any_format() {
         8
     );
 }
+
+#[test]
+fn short_records_of_many_columns_take_no_more_memory() {
+    let folder = Folder::new();
+    // 16 bytes of text are 5,000 columns, most of them null: 300 KB would be more than a gigabyte of arrays.
+    let text: String = (0..20_000).map(|number| format!("{{\"k{}\":{number}}}\n", number % 5_000)).collect();
+    let file = folder.file("sparse.ndjson", text);
+    let target = folder.text("sparse.out");
+    let converted = rorqual(&["convert", &file, "--to", "ndjson", "-o", &target]).run().exits(0);
+    converted.within(128 * MIB);
+    let back = rows(&std::fs::read(&target).expect("rows"));
+    assert_eq!((back.len(), plain(&back[19_999])), (20_000, json!({"k4999": 19_999})));
+    rorqual(&["convert", &file, "--to", "arrow", "-o", &target]).run().exits(0).within(128 * MIB);
+    for verb in ["head", "sample"] {
+        let ran = rorqual(&[verb, "-n", "3", &file]).run().exits(0);
+        assert_eq!(rows(&ran.stdout).len(), 3);
+        ran.within(128 * MIB);
+    }
+}
