@@ -15,7 +15,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from harness import browser, count, fetch, grep, hashing, logs, machine, results, store, svg, tables
+from harness import browser, count, fetch, grep, hashing, logs, machine, render, results, store, svg, tables
 from harness.data import Data
 from harness.jobs import Programs, Setting
 from harness.measure import Runner, warm
@@ -37,6 +37,7 @@ JOBS = {
     **fetch.jobs(),
     **store.jobs(),
     **tables.jobs(),
+    **render.jobs(),
     "logs": logs.one,
     "logs-15g": logs.ten,
     "logs-distinct": logs.distinct,
@@ -113,7 +114,7 @@ def prepare(args):
     return Setting(
         data=Data(BENCH / "data", TARGET / "gen"),
         out=out,
-        programs=Programs(Path(args.rorqual).resolve(), *(TARGET / name for name in ("floor", "sink", "drain", "gen"))),
+        programs=Programs(Path(args.rorqual).resolve(), *(TARGET / name for name in ("floor", "sink", "drain", "gen", "doom"))),
         runner=Runner(TARGET / "timed", out),
         rounds=args.rounds,
         goaccess=not (args.quick or args.no_goaccess),

@@ -18,6 +18,7 @@ RECIPES = {
     "nul.log": ("nul", 300 * MIB, 512 * MIB),
     "sparse.log": ("sparse", 300 * MIB, 20 * GIB),
     "behind.log": ("behind", 300 * MIB, 20 * GIB),
+    "rows.log": ("access", 2560 * MIB),
     "events.ndjson": ("events", 2 * GIB),
     "events.json": ("array", 2 * GIB),
     "nested.json": ("array", 4608 * MIB, "a.b.items"),

@@ -27,6 +27,8 @@ class Contender:
     once: bool = False
     # Run before each turn, unmeasured: what an earlier one has left is gone.
     before: Callable[[], None] = lambda: None
+    # How much of the work it does, where all of it would be too much for it.
+    share: float = 1
     # For those that say how fast they were themselves, given stdout.
     bytes_per_second: Callable[[bytes], float] | None = None
 
@@ -70,6 +72,7 @@ class Programs:
     sink: Path
     drain: Path
     gen: Path
+    doom: Path
 
 
 @dataclass

@@ -42,7 +42,7 @@ def of_contender(contender, job_bytes, runs):
         "name": contender.name,
         "role": contender.role,
         "command": " | ".join(" ".join(map(str, stage)) for stage in contender.stages),
-        **figures(job_bytes, [run.as_dict() for run in runs]),
+        **figures(job_bytes * contender.share, [run.as_dict() for run in runs]),
     }
 
 

@@ -71,6 +71,7 @@ PICTURES = {
     "-grep": ("Searching: rorqual beside ripgrep and grep", ("grep",), Layout(2, name_width=190, bar_width=120, folded=True)),
     "-bytes": ("Checksums, downloads and the store: rorqual beside other tools", ("hash", "fetch", "store"), Layout()),
     "-tables": ("Tables: rorqual beside DuckDB, ClickHouse, Polars and pyarrow", ("convert", "get", "query", "version"), Layout()),
+    "-render": ("Templates: rorqual beside Jinja2, Go and others", ("render",), Layout()),
 }
 
 
