@@ -4,9 +4,11 @@
 //! * [`paths`]: every path that the same bytes can take, which must give one answer.
 //! * [`process`]: the real program, fed, watched and measured from outside.
 //! * [`fault`]: readers and writers that fail at the nth call.
+//! * [`folder`]: folders that go with their test.
 //! * [`http`]: a server that lies as it is told to.
 
 pub mod fault;
+pub mod folder;
 pub mod generate;
 pub mod http;
 pub mod paths;

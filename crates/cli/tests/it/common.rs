@@ -1,11 +1,11 @@
 //! What the tests share: the program, logs with a known content, a reference that reads them by hand, and waiting.
 
+pub(crate) use rorqual_testkit::folder::Folder;
 use rorqual_testkit::process::Run;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use tempfile::TempDir;
 
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_rorqual");
 
@@ -29,44 +29,6 @@ pub(crate) fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> 
         }
         assert!(Instant::now() < deadline, "waited {PATIENCE:?} for: {what}");
         std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
-/// A folder for the files of one test.
-pub(crate) struct Folder(TempDir);
-
-impl Folder {
-    pub(crate) fn new() -> Self {
-        Self(tempfile::tempdir().expect("a temporary folder"))
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        self.0.path()
-    }
-
-    /// The path of `name` in it.
-    pub(crate) fn at(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    /// A file in it; its path as text.
-    pub(crate) fn file(&self, name: &str, bytes: impl AsRef<[u8]>) -> String {
-        std::fs::write(self.at(name), bytes).expect("room on the disk");
-        self.text(name)
-    }
-
-    /// The path of `name` in it as text.
-    pub(crate) fn text(&self, name: &str) -> String {
-        self.at(name).to_str().expect("a path of ours").to_owned()
-    }
-
-    /// The names in it, sorted.
-    pub(crate) fn names(&self) -> Vec<String> {
-        let entries = std::fs::read_dir(self.path()).expect("it is there");
-        let mut names: Vec<String> =
-            entries.map(|entry| entry.expect("readable").file_name().to_string_lossy().into_owned()).collect();
-        names.sort();
-        names
     }
 }
 

@@ -1,9 +1,8 @@
 //! What the tests share: the program, folders, a log whose answers are worked out by hand.
 
+pub(crate) use rorqual_testkit::folder::{Folder, names_in};
 use rorqual_testkit::process::{Ran, Run};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use tempfile::TempDir;
 
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_rorqual-query");
 
@@ -26,43 +25,6 @@ pub(crate) fn answer(run: Run) -> String {
     let ran: Ran = run.run().exits(0);
     assert_eq!(ran.stderr, "");
     ran.text().to_owned()
-}
-
-/// A folder for the files of one test.
-pub(crate) struct Folder(TempDir);
-
-impl Folder {
-    pub(crate) fn new() -> Self {
-        Self(tempfile::tempdir().expect("a temporary folder"))
-    }
-
-    pub(crate) fn at(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    /// A file in it; its path as text.
-    pub(crate) fn file(&self, name: &str, bytes: impl AsRef<[u8]>) -> String {
-        std::fs::write(self.at(name), bytes).expect("room on the disk");
-        self.text(name)
-    }
-
-    /// The path of `name` in it as text.
-    pub(crate) fn text(&self, name: &str) -> String {
-        self.at(name).to_str().expect("a path of ours").to_owned()
-    }
-
-    /// The names in it, sorted.
-    pub(crate) fn names(&self) -> Vec<String> {
-        names_in(self.0.path())
-    }
-}
-
-pub(crate) fn names_in(folder: &Path) -> Vec<String> {
-    let entries = std::fs::read_dir(folder).expect("it is there");
-    let mut names: Vec<String> =
-        entries.map(|entry| entry.expect("readable").file_name().to_string_lossy().into_owned()).collect();
-    names.sort();
-    names
 }
 
 /// Lines of a combined log by hour and status, as CSV: found by splitting at blanks and quotes, by no parser of ours.
