@@ -15,7 +15,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from harness import browser, count, fetch, grep, hashing, logs, machine, render, results, store, svg, tables
+from harness import browser, count, fetch, grep, hashing, logs, machine, render, render_http, results, store, svg, tables
 from harness.data import Data
 from harness.jobs import Programs, Setting
 from harness.measure import Runner, warm
@@ -38,6 +38,7 @@ JOBS = {
     **store.jobs(),
     **tables.jobs(),
     **render.jobs(),
+    **render_http.jobs(),
     "logs": logs.one,
     "logs-15g": logs.ten,
     "logs-distinct": logs.distinct,
