@@ -23,7 +23,7 @@ FAST_BYTES = 64 * MIB
 SLOW_BYTES_PER_SECOND = 64 << 10
 MEMORY = "512MiB"
 # Small, made at the start of the server, and nothing to compute.
-STATIC = "/favicon.svg"
+STATIC = "/rorqual.svg"
 FIRST_BYTES = 200
 
 
