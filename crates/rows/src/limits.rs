@@ -91,8 +91,17 @@ pub const BOUND_BYTES_MAX: usize = 32;
 /// Most rows of a batch that is read of a file of columns.
 pub const BATCH_ROWS_MAX: usize = 8192;
 
-/// Largest piece of a file of columns (a page, a batch of Arrow, a footer) that is read at once; a larger one is refused.
-pub const READ_BYTES_MAX: usize = 64 << 20;
+/// What is known of a file of columns (its footer and page index, the dictionaries of an Arrow file) may take this share of the memory.
+pub const READ_FOOTER_SHARE: u64 = 4;
 
-/// A page of a Parquet file, before compression, as its writers make them; a column that is read holds one, and its dictionary.
-pub const READ_PAGE_BYTES: usize = 1 << 20;
+/// What is held of a file of columns while it is read may take this share of the memory: the pages of all columns of a Parquet file with their
+/// dictionaries, before compression; a stored batch of an Arrow file, and the same again before compression. A row of it, with all
+/// that it shares written out, may take half of that.
+pub const READ_SHARE: u64 = 8;
+
+/// That share of a memory.
+#[must_use]
+pub fn share(memory_bytes: u64, share: u64) -> usize {
+    // An array of texts has room for no more.
+    usize::try_from(memory_bytes / share).unwrap_or(usize::MAX).min(TEXT_BYTES_MAX)
+}

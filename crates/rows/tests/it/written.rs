@@ -17,6 +17,9 @@ use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, Write};
 use std::sync::{Arc, Mutex};
 
+/// The memory that files are read within.
+const MEMORY_BYTES: u64 = 256 << 20;
+
 /// Every type that we make, with nulls everywhere, in `rows` rows from row `first` on.
 fn batch(first: usize, rows: usize) -> RecordBatch {
     let numbers = || (first..first + rows).map(|row| row as i64);
@@ -139,7 +142,7 @@ fn bytes(mut file: File) -> Vec<u8> {
 }
 
 fn table(file: File) -> Table {
-    Table::open(file, "in").unwrap().unwrap()
+    Table::open(file, "in", MEMORY_BYTES).unwrap().unwrap()
 }
 
 fn read(table: &Table, columns: Option<&[String]>, rows: &Rows) -> RecordBatch {
@@ -381,14 +384,14 @@ fn broken_files_are_told_and_never_panic() {
             let mut file = tempfile::tempfile().unwrap();
             file.write_all(&broken).unwrap();
             // Whatever it is, it ends.
-            if let Ok(Some(table)) = Table::open(file, "in") {
+            if let Ok(Some(table)) = Table::open(file, "in", MEMORY_BYTES) {
                 let _ = table.batches(None, &Rows::All).map(|batches| batches.take_while(Result::is_ok).count());
             }
         }
         for end in [9, 100, whole.len() - 1] {
             let mut file = tempfile::tempfile().unwrap();
             file.write_all(&whole[..end]).unwrap();
-            assert!(Table::open(file, "in").is_err(), "cut at {end}");
+            assert!(Table::open(file, "in", MEMORY_BYTES).is_err(), "cut at {end}");
         }
     }
 }

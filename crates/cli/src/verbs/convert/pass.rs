@@ -5,6 +5,7 @@ use super::output::OutputFile;
 use super::source::{Content, Source};
 use crate::args::Bad;
 use crate::exit::Exit;
+use crate::guard::Guard;
 use crate::rejects::RejectFile;
 use crate::{interrupt, message};
 use arrow_array::{RecordBatch, RecordBatchOptions, new_null_array};
@@ -44,7 +45,6 @@ pub(super) enum Ended {
 
 impl<'a> Pass<'a> {
     pub(super) fn start(convert: &'a Convert<'a>, schema: &SchemaRef) -> Result<Self, String> {
-        convert.budget(schema).check().map_err(|error| error.to_string())?;
         let file = convert.output.create()?;
         let writer = Writer::new(file.writer()?, &convert.output.name(), schema, &convert.output.settings(convert.memory_bytes));
         let rejects = convert.args.rejects.as_deref().map(|path| RejectFile::create(path, &convert.scan.pool)).transpose()?;
@@ -107,6 +107,7 @@ impl<'a> Pass<'a> {
 
     /// The rows of a file of columns, with nulls for the columns that it does not have.
     fn table(&self, table: &Table) -> Result<(), Error> {
+        let _guard = Guard::start(table.name(), self.convert.memory_bytes);
         for batch in table.batches(None, &Rows::All)? {
             if self.convert.scan.control.stopped() {
                 return Ok(());
