@@ -2,6 +2,7 @@
 
 use crate::exit::Exit;
 use crate::message;
+use rorqual_pipe::limits::PROGRAM_BYTES;
 use rorqual_pipe::{format_size, stats};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,7 +22,8 @@ pub(crate) struct Guard(Arc<AtomicBool>);
 impl Guard {
     /// Starts to look. `name` is the file that is to blame.
     pub(crate) fn start(name: &str, memory_bytes: u64) -> Self {
-        let ended = Arc::new(AtomicBool::new(false));
+        // So little is refused, with the sum, once the file's footer is known.
+        let ended = Arc::new(AtomicBool::new(memory_bytes < 2 * PROGRAM_BYTES));
         let (seen, name) = (Arc::clone(&ended), name.to_owned());
         // Without the thread there is what the file says of itself.
         let look = std::thread::Builder::new().stack_size(64 << 10).name("guard".to_owned());

@@ -176,7 +176,9 @@ pub(crate) fn too_much(bytes: usize, memory_bytes: u64) -> Result<(), Error> {
     if bytes as u64 <= memory_bytes / SAMPLE_SHARE {
         return Ok(());
     }
-    let message = format!("the rows chosen take more than an {SAMPLE_SHARE}th of --memory; fewer rows (-n), fewer --columns");
+    let message = format!(
+        "the rows chosen take more than a {SAMPLE_SHARE}th of --memory: fewer rows (-n), fewer --columns or more --memory"
+    );
     Err(Error::new(Kind::Limit, "-n", message))
 }
 

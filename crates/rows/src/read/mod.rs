@@ -11,14 +11,15 @@ mod cut;
 mod find;
 mod groups;
 mod guard;
+mod merge;
 mod pages;
 mod parquet;
 mod row_bytes;
-mod thrift;
 mod value;
 
 use self::chunks::{Chunks, read_at};
 use self::guard::{Guarded, guarded};
+pub use self::merge::{fit, merge};
 use crate::limits::{BATCH_BYTES_MAX, READ_FOOTER_SHARE, READ_SHARE, share};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;

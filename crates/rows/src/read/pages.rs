@@ -1,6 +1,6 @@
 //! What the pages of a row group take while its rows are read.
 
-use super::thrift::{Fault, PageHeader, page_header};
+use crate::thrift::{Fault, PageHeader, page_header};
 use parquet::basic::Encoding;
 use parquet::file::metadata::RowGroupMetaData;
 use rorqual_pipe::format_size;
@@ -53,17 +53,21 @@ struct Column {
 impl Pages {
     /// Those of a row group, of which together `bytes_max` may be held. `None` when its columns are in each other's places.
     pub(super) fn new(number: usize, group: &RowGroupMetaData, bytes_max: usize) -> Option<Self> {
-        let mut columns: Vec<Column> = group.columns().iter().map(|chunk| {
-            let (start, length) = chunk.byte_range();
-            Column {
-                path: chunk.column_path().string(),
-                range: start..start.saturating_add(length),
-                by_prefix: chunk.encodings().any(|encoding| encoding == Encoding::DELTA_BYTE_ARRAY),
-                next: None,
-                page_bytes: 0,
-                dictionary_bytes: 0,
-            }
-        }).collect();
+        let mut columns: Vec<Column> = group
+            .columns()
+            .iter()
+            .map(|chunk| {
+                let (start, length) = chunk.byte_range();
+                Column {
+                    path: chunk.column_path().string(),
+                    range: start..start.saturating_add(length),
+                    by_prefix: chunk.encodings().any(|encoding| encoding == Encoding::DELTA_BYTE_ARRAY),
+                    next: None,
+                    page_bytes: 0,
+                    dictionary_bytes: 0,
+                }
+            })
+            .collect();
         columns.sort_by_key(|column| (column.range.start, column.range.end));
         let apart = columns.windows(2).all(|pair| pair[0].range.end <= pair[1].range.start);
         apart.then(|| Self { group: number, bytes_max, state: Mutex::new(State { columns, ..State::default() }) })

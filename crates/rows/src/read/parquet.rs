@@ -2,9 +2,9 @@
 
 use super::chunks::Chunks;
 use super::groups::{Groups, Part};
-use super::thrift::footer_bytes;
 use super::{Batches, Rows, is_below, no_column};
 use crate::limits::{READ_FOOTER_SHARE, READ_SHARE, share};
+use crate::thrift::footer_bytes;
 use arrow_schema::{DataType, FieldRef, Schema, SchemaRef};
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection, RowSelector,
@@ -159,7 +159,8 @@ fn with_index(metadata: ParquetMetaData, chunks: &Chunks, bytes_max: usize) -> p
     });
     let places = places.filter_map(|(start, length)| Some((u64::try_from(start?).ok()?, u64::try_from(length?).ok()?)));
     // All is read as one stretch.
-    let (start, end) = places.fold((u64::MAX, 0), |(start, end), place| (start.min(place.0), end.max(place.0.saturating_add(place.1))));
+    let (start, end) =
+        places.fold((u64::MAX, 0), |(start, end), place| (start.min(place.0), end.max(place.0.saturating_add(place.1))));
     if end.saturating_sub(start).saturating_mul(FACTOR) > bytes_max as u64 {
         return Ok(metadata);
     }

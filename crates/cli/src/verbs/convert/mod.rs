@@ -19,7 +19,7 @@ use rorqual_pipe::limits::{self, buffer_bytes, buffers_needed};
 use rorqual_pipe::{Budget, Control, Pool};
 use rorqual_rows::convert::{Columns as Found, Extent};
 use rorqual_rows::limits::{PREFIX_BYTES, worker_bytes};
-use rorqual_rows::read::Table;
+use rorqual_rows::read::{Table, merge};
 use rorqual_rows::{Given, Scan, Shape};
 pub(crate) use schema::run as run_schema;
 pub(crate) use source::{Content, Source, given};
@@ -127,7 +127,7 @@ impl<'a> Convert<'a> {
             }
             return Ok((sources, Columns::Given(Shape::from_schema(schema).to_schema(true))));
         }
-        if let Some(schema) = said_schema(&sources)? {
+        if let Some(schema) = said_schema(&sources, self.args.from.conflicts)? {
             return Ok((sources, Columns::Given(schema)));
         }
         // What is written to standard output is gone, an index is of a column that is there, and a conflict may come late.
@@ -255,16 +255,18 @@ impl Columns {
 }
 
 /// The columns, where the formats of all inputs say them: those that any has.
-fn said_schema(sources: &[Source]) -> Result<Option<SchemaRef>, String> {
-    let said: Vec<_> = sources.iter().filter_map(|source| source.schema()).collect();
+fn said_schema(sources: &[Source], conflicts: Conflicts) -> Result<Option<SchemaRef>, String> {
+    let said: Vec<_> = sources.iter().filter_map(|source| Some((source.path.to_string_lossy(), source.schema()?))).collect();
     match said.len() {
         0 => Ok(None),
-        1 if sources.len() == 1 => Ok(said.into_iter().next()),
+        1 if sources.len() == 1 => Ok(said.into_iter().next().map(|(_, schema)| schema)),
         all if all == sources.len() => {
-            let merged = Schema::try_merge(said.iter().map(|schema| (**schema).clone()));
-            merged
-                .map(|schema| Some(Arc::new(schema)))
-                .map_err(|error| format!("the columns of these inputs do not make one file: {error}"))
+            if conflicts == Conflicts::Error {
+                let schemas = said.iter().map(|(_, schema)| Schema::clone(schema));
+                Schema::try_merge(schemas).map_err(|error| format!("{error}; --conflicts widen takes a type that has both"))?;
+            }
+            let merged = merge(said.iter().map(|(name, schema)| (&**name, SchemaRef::clone(schema))));
+            merged.map(Some).map_err(|error| error.to_string())
         }
         _ => Err("access logs, files of columns and other inputs do not make one file".to_owned()),
     }

@@ -42,12 +42,16 @@ fn print(common: &Common, args: &SchemaArgs) -> Result<Exit, String> {
     }
     let mut shape = Shape::default();
     let mut exit = Exit::Done;
-    let said = said_schema(&sources)?;
+    let said = said_schema(&sources, args.from.conflicts)?;
     for source in sources.iter_mut().filter(|_| said.is_none()) {
         let input = source.input()?;
         if let Content::Records(format, _) = &source.content {
             let (columns, error) = scan.infer(input, format, threads, Extent::Whole);
             shape.merge(columns.shape);
+            if columns.bad > 0 {
+                let (name, bad) = (source.path.display(), columns.bad);
+                exit = exit.max(message::error(&format!("{name}: {bad} bad records, whose columns are not here")));
+            }
             exit = exit.max(error.map_or(Exit::Done, |error| message::error(&error)));
         }
     }

@@ -1,5 +1,7 @@
 //! Thrift's compact encoding, as far as it takes to see how large what it describes will be, before anything is made of it.
 
+use std::ops::Range;
+
 /// Deepest nesting that is followed; Parquet's own is below ten.
 const DEPTH_MAX: usize = 32;
 
@@ -22,7 +24,7 @@ const STRUCT: u8 = 12;
 
 /// Why something can't be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fault {
+pub(crate) enum Fault {
     /// It goes on behind the bytes that are there.
     Cut,
     /// It is not what it should be.
@@ -31,15 +33,15 @@ pub(super) enum Fault {
 
 /// What a page's header says of it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct PageHeader {
+pub(crate) struct PageHeader {
     /// The header's own length.
-    pub(super) bytes: usize,
+    pub(crate) bytes: usize,
     /// The page's, stored and not.
-    pub(super) stored_bytes: usize,
-    pub(super) page_bytes: usize,
-    pub(super) is_dictionary: bool,
+    pub(crate) stored_bytes: usize,
+    pub(crate) page_bytes: usize,
+    pub(crate) is_dictionary: bool,
     /// The number of its values' encoding.
-    pub(super) encoding: u64,
+    pub(crate) encoding: u64,
 }
 
 struct Walk<'a> {
@@ -48,7 +50,7 @@ struct Walk<'a> {
 }
 
 /// The header that `bytes` begin with. One that says something twice is unsound: readers differ in which they take.
-pub(super) fn page_header(bytes: &[u8]) -> Result<PageHeader, Fault> {
+pub(crate) fn page_header(bytes: &[u8]) -> Result<PageHeader, Fault> {
     const DICTIONARY_PAGE: u64 = 2;
     let mut header = PageHeader::default();
     let mut seen = 0_u64;
@@ -71,7 +73,7 @@ pub(super) fn page_header(bytes: &[u8]) -> Result<PageHeader, Fault> {
 }
 
 /// About what a footer takes in memory, itself included.
-pub(super) fn footer_bytes(bytes: &[u8]) -> Result<usize, Fault> {
+pub(crate) fn footer_bytes(bytes: &[u8]) -> Result<usize, Fault> {
     const SCHEMA: u64 = 2;
     const ROW_GROUPS: u64 = 4;
     let mut total = 4 * bytes.len();
@@ -87,6 +89,53 @@ pub(super) fn footer_bytes(bytes: &[u8]) -> Result<usize, Fault> {
         _ => walk.skip(kind, 0),
     })?;
     Ok(total)
+}
+
+/// Where in a footer is what differs between footers of one file: the field of the number of rows, which the list of row groups follows,
+/// and what is in that list.
+pub(crate) fn footer_places(bytes: &[u8]) -> Result<(usize, Range<usize>), Fault> {
+    const ROWS: u64 = 3;
+    const ROW_GROUPS: u64 = 4;
+    let (mut rows, mut groups) = (0, 0..0);
+    Walk { bytes, place: 0 }.fields(&mut |walk, id, kind| {
+        match id {
+            // Its head is one byte, since the field before is there.
+            ROWS => rows = walk.place - 1,
+            ROW_GROUPS => {
+                let (size, kind) = walk.list()?;
+                let start = walk.place;
+                (0..size).try_for_each(|_| walk.skip_element(kind, 0))?;
+                groups = start..walk.place;
+                return Ok(());
+            }
+            _ => {}
+        }
+        walk.skip(kind, 0)
+    })?;
+    Ok((rows, groups))
+}
+
+/// Appends the fields of a footer from the number of rows on, up to the first of so many row groups.
+pub(crate) fn push_footer_rows(out: &mut Vec<u8>, rows: u64, groups: u64) {
+    const ROWS_HEAD: u8 = 0x10 | I64;
+    const ROW_GROUPS_HEAD: u8 = 0x10 | LIST;
+    out.push(ROWS_HEAD);
+    push_varint(out, rows << 1);
+    out.push(ROW_GROUPS_HEAD);
+    if groups < 15 {
+        out.push((groups as u8) << 4 | STRUCT);
+    } else {
+        out.push(0xf0 | STRUCT);
+        push_varint(out, groups);
+    }
+}
+
+fn push_varint(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
 }
 
 /// Marks a field as seen, which it must not have been.
@@ -238,8 +287,7 @@ mod tests {
     #[test]
     fn a_page_header_by_hand() {
         let bytes = [&HEADER[..], &[0, 0xff]].concat();
-        let header =
-            PageHeader { bytes: 19, stored_bytes: 100, page_bytes: 300, is_dictionary: false, encoding: 7 };
+        let header = PageHeader { bytes: 19, stored_bytes: 100, page_bytes: 300, is_dictionary: false, encoding: 7 };
         assert_eq!(page_header(&bytes), Ok(header));
         for end in 0..19 {
             assert_eq!(page_header(&bytes[..end]), Err(Fault::Cut), "{end}");

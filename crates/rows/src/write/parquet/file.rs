@@ -1,0 +1,193 @@
+//! The file: row groups, each with its indexes behind it, and the footer.
+//!
+//! The footer comes last and names every column of every row group, so what is known of it grows with the file. Of a row group that is
+//! written only its encoded entry is kept, about 150 bytes a column; the library would keep a kilobyte, and all its pages.
+
+use crate::limits::GROUPS_MAX;
+use crate::thrift::{Fault, footer_places, push_footer_rows};
+use crate::write::Written;
+use crate::write::counted::Counted;
+use crate::write::failure::Failure;
+use arrow_schema::SchemaRef;
+use parquet::arrow::arrow_writer::ArrowColumnChunk;
+use parquet::arrow::{ArrowSchemaConverter, add_encoded_arrow_schema_to_metadata};
+use parquet::bloom_filter::Sbbf;
+use parquet::errors::{ParquetError, Result};
+use parquet::file::metadata::{
+    ColumnChunkMetaData, FileMetaData, FooterTail, ParquetMetaData, ParquetMetaDataBuilder, ParquetMetaDataReader,
+    ParquetMetaDataWriter, RowGroupMetaData,
+};
+use parquet::file::page_index::column_index::ColumnIndexMetaData;
+use parquet::file::page_index::offset_index::OffsetIndexMetaData;
+use parquet::file::properties::{WriterProperties, WriterPropertiesPtr};
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter, TrackedWrite};
+use parquet::schema::types::SchemaDescPtr;
+use rorqual_pipe::format_size;
+use std::io::Write;
+use std::sync::Arc;
+
+const MAGIC: &[u8] = b"PAR1";
+
+/// Behind a footer: its length, and the magic.
+const TAIL_BYTES: usize = 8;
+
+/// A file that grows by row groups.
+pub(super) struct File {
+    out: TrackedWrite<Counted>,
+    properties: WriterPropertiesPtr,
+    /// What a file without rows says of itself.
+    about: FileMetaData,
+    /// What the footer says of each row group, encoded.
+    groups: Vec<u8>,
+    footer_bytes_max: usize,
+    written: Written,
+}
+
+/// What comes with a row group that is closed.
+struct Closed {
+    group: RowGroupMetaData,
+    blooms: Vec<Option<Sbbf>>,
+    columns: Vec<Option<ColumnIndexMetaData>>,
+    offsets: Vec<Option<OffsetIndexMetaData>>,
+}
+
+impl File {
+    pub(super) fn new(file: Box<dyn Write + Send>, schema: &SchemaRef, footer_bytes_max: usize) -> Result<Self> {
+        let mut properties =
+            WriterProperties::builder().set_created_by(concat!("rorqual ", env!("CARGO_PKG_VERSION")).to_owned()).build();
+        add_encoded_arrow_schema_to_metadata(schema, &mut properties);
+        let properties = Arc::new(properties);
+        let root = ArrowSchemaConverter::new().convert(schema)?.root_schema_ptr();
+        let about = SerializedFileWriter::new(std::io::sink(), root, Arc::clone(&properties))?.close()?.file_metadata().clone();
+        let mut out = TrackedWrite::new(Counted::new(file));
+        out.write_all(MAGIC)?;
+        Ok(Self { out, properties, about, groups: Vec::new(), footer_bytes_max, written: Written::default() })
+    }
+
+    /// Writes a row group of these columns.
+    pub(super) fn append(&mut self, chunks: impl Iterator<Item = ArrowColumnChunk>) -> std::result::Result<(), Failure> {
+        let ordinal = i16::try_from(self.written.groups).ok().filter(|ordinal| *ordinal < GROUPS_MAX);
+        let ordinal = ordinal.ok_or_else(|| {
+            Failure::limit(format!(
+                "a Parquet file has no place for more than {GROUPS_MAX} row groups: a larger --row-group helps"
+            ))
+        })?;
+        let mut closed = self.group(ordinal, chunks)?;
+        self.write_blooms(&mut closed)?;
+        self.write_indexes(&mut closed)?;
+        self.written.rows += u64::try_from(closed.group.num_rows()).unwrap_or(0);
+        self.written.groups += 1;
+        let about = FileMetaData::clone(&self.about);
+        let entry = encoded(&ParquetMetaData::new(about, vec![closed.group]))?;
+        self.groups.extend_from_slice(&entry[footer_places(&entry).map_err(unsound)?.1]);
+        if self.groups.len() <= self.footer_bytes_max {
+            return Ok(());
+        }
+        let (most, groups) = (format_size(self.footer_bytes_max as u64), self.written.groups);
+        Err(Failure::limit(format!(
+            "the footer, which is written last, would take more than {most} after {groups} row groups: \
+             more --memory helps, or fewer columns, or several files"
+        )))
+    }
+
+    /// Writes the footer.
+    pub(super) fn finish(mut self) -> Result<Written> {
+        let about = encoded(&ParquetMetaData::new(self.about, Vec::new()))?;
+        let (rows, groups) = footer_places(&about).map_err(unsound)?;
+        let mut start = about[..rows].to_vec();
+        push_footer_rows(&mut start, self.written.rows, self.written.groups);
+        let parts = [&start[..], &self.groups, &about[groups.end..]];
+        let length: usize = parts.iter().map(|part| part.len()).sum();
+        let length = u32::try_from(length).map_err(|_| ParquetError::General("the footer has more than 4 GiB".to_owned()))?;
+        parts.iter().try_for_each(|part| self.out.write_all(part))?;
+        self.out.write_all(&length.to_le_bytes())?;
+        self.out.write_all(MAGIC)?;
+        self.out.flush()?;
+        Ok(Written { bytes: self.out.bytes_written() as u64, ..self.written })
+    }
+
+    fn group(&mut self, ordinal: i16, chunks: impl Iterator<Item = ArrowColumnChunk>) -> Result<Closed> {
+        let mut closed = None;
+        let schema: SchemaDescPtr = self.about.schema_descr_ptr();
+        let keep = Box::new(|_: &mut TrackedWrite<Counted>, group, blooms, columns, offsets| {
+            closed = Some(Closed { group, blooms, columns, offsets });
+            Ok(())
+        });
+        let mut writer = SerializedRowGroupWriter::new(schema, Arc::clone(&self.properties), &mut self.out, ordinal, Some(keep));
+        for chunk in chunks {
+            chunk.append_to_row_group(&mut writer)?;
+        }
+        writer.close()?;
+        closed.ok_or_else(|| ParquetError::General("a row group did not end".to_owned()))
+    }
+
+    fn write_blooms(&mut self, closed: &mut Closed) -> Result<()> {
+        let mut places = Vec::new();
+        for bloom in &closed.blooms {
+            let start = self.out.bytes_written();
+            bloom.as_ref().map_or(Ok(()), |bloom| bloom.write(&mut self.out))?;
+            places.push((start, self.out.bytes_written() - start));
+        }
+        closed.group = changed(&closed.group, |number, chunk| match places[number] {
+            (_, 0) => Ok(chunk),
+            (start, length) => chunk
+                .into_builder()
+                .set_bloom_filter_offset(Some(start as i64))
+                .set_bloom_filter_length(i32::try_from(length).ok())
+                .build(),
+        })?;
+        Ok(())
+    }
+
+    /// The library writes the indexes of this group alone, to memory, with their places there.
+    fn write_indexes(&mut self, closed: &mut Closed) -> Result<()> {
+        let columns = std::mem::take(&mut closed.columns).into_iter();
+        let columns = columns.map(|column| column.unwrap_or(ColumnIndexMetaData::NONE)).collect();
+        let offsets: Option<Vec<_>> = std::mem::take(&mut closed.offsets).into_iter().collect();
+        let Some(offsets) = offsets else { return Ok(()) };
+        let metadata = ParquetMetaDataBuilder::new(FileMetaData::clone(&self.about))
+            .set_row_groups(vec![closed.group.clone()])
+            .set_column_index(Some(vec![columns]))
+            .set_offset_index(Some(vec![offsets]))
+            .build();
+        let mut bytes = Vec::new();
+        ParquetMetaDataWriter::new(&mut bytes, &metadata).finish()?;
+        let tail: [u8; TAIL_BYTES] = bytes.last_chunk().copied().unwrap_or_default();
+        let indexes = bytes.len() - TAIL_BYTES - FooterTail::try_new(&tail)?.metadata_length();
+        let placed = ParquetMetaDataReader::decode_metadata(&bytes[indexes..bytes.len() - TAIL_BYTES])?;
+        let (start, placed) = (self.out.bytes_written() as i64, placed.row_group(0));
+        self.out.write_all(&bytes[..indexes])?;
+        closed.group = changed(&closed.group, |number, chunk| {
+            let placed = placed.column(number);
+            chunk
+                .into_builder()
+                .set_column_index_offset(placed.column_index_offset().map(|place| place + start))
+                .set_column_index_length(placed.column_index_length())
+                .set_offset_index_offset(placed.offset_index_offset().map(|place| place + start))
+                .set_offset_index_length(placed.offset_index_length())
+                .build()
+        })?;
+        Ok(())
+    }
+}
+
+/// A row group with other columns.
+fn changed(
+    group: &RowGroupMetaData,
+    change: impl Fn(usize, ColumnChunkMetaData) -> Result<ColumnChunkMetaData>,
+) -> Result<RowGroupMetaData> {
+    let columns = group.columns().iter().cloned().enumerate().map(|(number, chunk)| change(number, chunk));
+    group.clone().into_builder().set_column_metadata(columns.collect::<Result<_>>()?).build()
+}
+
+/// A footer without what is behind it.
+fn encoded(metadata: &ParquetMetaData) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    ParquetMetaDataWriter::new(&mut bytes, metadata).finish()?;
+    bytes.truncate(bytes.len() - TAIL_BYTES);
+    Ok(bytes)
+}
+
+fn unsound(_: Fault) -> ParquetError {
+    ParquetError::General("a footer that was written can't be read".to_owned())
+}
