@@ -122,6 +122,15 @@ impl Format {
         }
     }
 
+    /// What may be before a record that is found by a splitter.
+    pub(crate) fn separators(&self) -> &'static [u8] {
+        match self {
+            Self::Json(json::Layout::Lines) | Self::Csv(_) | Self::Log(_) => b"",
+            Self::Json(json::Layout::Documents) => b" \t\r\n",
+            Self::Json(json::Layout::Array | json::Layout::Rows(_)) => b" \t\r\n,",
+        }
+    }
+
     /// Who finds out the columns; `None` where the format says them.
     #[must_use]
     pub fn infer(&self) -> Option<Box<dyn Infer>> {

@@ -81,8 +81,9 @@ pub const fn row_bytes_max(record_bytes_max: usize) -> usize {
 pub const TEXT_BYTES_MAX: usize = 1 << 30;
 
 /// Most bytes that a Parquet file's footer may take while the file is written, unless the caller says otherwise: a footer is written last,
-/// so it grows with the file, and beyond this the file is refused. Each column of a row group takes about 150 bytes, so that this is enough
-/// for 3,500 row groups of 60 columns: at 32 MiB each, and JSON being longer than its columns, more than 100 GiB of it.
+/// so it grows with the file, and beyond this the file is refused. Each column of a row group takes about 150 bytes, and a
+/// quarter is for page indexes (which later row groups do without), so that this is enough for 2,600 row groups of 60 columns: at 32 MiB
+/// each, and JSON being longer than its columns, more than 100 GiB of it.
 pub const FOOTER_BYTES_MAX_DEFAULT: usize = 32 << 20;
 
 /// Row groups of a Parquet file: they are numbered with 15 bits.

@@ -114,7 +114,8 @@ fn rows_that_grow_are_read_fewer_at_a_time() {
     let array: ArrayRef = Arc::new(StringArray::from(texts.clone()));
     let batch = RecordBatch::try_from_iter([("text", array)]).unwrap();
     let file = parquet(&[batch], |set| set.set_dictionary_enabled(false).set_write_batch_size(1));
-    let table = open(file);
+    // Pages of 1 MiB: one that is held and the next have room.
+    let table = Table::open(file, "in", 32 << 20).unwrap().unwrap();
     let batches: Vec<RecordBatch> = table.batches(None, &Rows::All).unwrap().map(Result::unwrap).collect();
     let all = concat_batches(&batches[0].schema(), &batches).unwrap();
     let back: &StringArray = all.column(0).as_any().downcast_ref().unwrap();

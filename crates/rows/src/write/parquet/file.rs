@@ -1,7 +1,8 @@
-//! The file: row groups, each with its indexes behind it, and the footer.
+//! The file: row groups, their page indexes, and the footer.
 //!
-//! The footer comes last and names every column of every row group, so what is known of it grows with the file. Of a row group that is
-//! written only its encoded entry is kept, about 150 bytes a column; the library would keep a kilobyte, and all its pages.
+//! The footer comes last and names every column of every row group, and readers take all page indexes as one stretch before it; so what is
+//! known of them grows with the file. Of a row group that is written only its encoded entry is kept, about 150 bytes a column, and its
+//! encoded page index, as long as that is a quarter of what the footer may take; the library would keep several times as much.
 
 use crate::limits::GROUPS_MAX;
 use crate::thrift::{Fault, footer_places, push_footer_rows};
@@ -28,6 +29,9 @@ use std::sync::Arc;
 
 const MAGIC: &[u8] = b"PAR1";
 
+/// Page indexes may take this share of what the footer may take.
+const INDEX_SHARE: usize = 4;
+
 /// Behind a footer: its length, and the magic.
 const TAIL_BYTES: usize = 8;
 
@@ -37,8 +41,10 @@ pub(super) struct File {
     properties: WriterPropertiesPtr,
     /// What a file without rows says of itself.
     about: FileMetaData,
-    /// What the footer says of each row group, encoded.
+    /// What the footer says of each row group, encoded, with the places of its indexes in `indexes`; and where each ends.
     groups: Vec<u8>,
+    ends: Vec<usize>,
+    indexes: Vec<u8>,
     footer_bytes_max: usize,
     written: Written,
 }
@@ -61,7 +67,16 @@ impl File {
         let about = SerializedFileWriter::new(std::io::sink(), root, Arc::clone(&properties))?.close()?.file_metadata().clone();
         let mut out = TrackedWrite::new(Counted::new(file));
         out.write_all(MAGIC)?;
-        Ok(Self { out, properties, about, groups: Vec::new(), footer_bytes_max, written: Written::default() })
+        Ok(Self {
+            out,
+            properties,
+            about,
+            groups: Vec::new(),
+            ends: Vec::new(),
+            indexes: Vec::new(),
+            footer_bytes_max,
+            written: Written::default(),
+        })
     }
 
     /// Writes a row group of these columns.
@@ -74,13 +89,12 @@ impl File {
         })?;
         let mut closed = self.group(ordinal, chunks)?;
         self.write_blooms(&mut closed)?;
-        self.write_indexes(&mut closed)?;
+        self.keep_indexes(&mut closed)?;
         self.written.rows += u64::try_from(closed.group.num_rows()).unwrap_or(0);
         self.written.groups += 1;
-        let about = FileMetaData::clone(&self.about);
-        let entry = encoded(&ParquetMetaData::new(about, vec![closed.group]))?;
-        self.groups.extend_from_slice(&entry[footer_places(&entry).map_err(unsound)?.1]);
-        if self.groups.len() <= self.footer_bytes_max {
+        self.groups.extend_from_slice(&self.entry(closed.group)?);
+        self.ends.push(self.groups.len());
+        if self.groups.len() + self.indexes.len() <= self.footer_bytes_max {
             return Ok(());
         }
         let (most, groups) = (format_size(self.footer_bytes_max as u64), self.written.groups);
@@ -90,20 +104,37 @@ impl File {
         )))
     }
 
-    /// Writes the footer.
+    /// Writes the indexes and the footer, of which no more is held than before.
     pub(super) fn finish(mut self) -> Result<Written> {
-        let about = encoded(&ParquetMetaData::new(self.about, Vec::new()))?;
+        let about = encoded(&ParquetMetaData::new(self.about.clone(), Vec::new()))?;
         let (rows, groups) = footer_places(&about).map_err(unsound)?;
-        let mut start = about[..rows].to_vec();
+        let (before, behind) = (&about[..rows], &about[groups.end..]);
+        let indexes = self.out.bytes_written() as i64;
+        self.out.write_all(&std::mem::take(&mut self.indexes))?;
+        let footer = self.out.bytes_written();
+        let mut start = before.to_vec();
         push_footer_rows(&mut start, self.written.rows, self.written.groups);
-        let parts = [&start[..], &self.groups, &about[groups.end..]];
-        let length: usize = parts.iter().map(|part| part.len()).sum();
-        let length = u32::try_from(length).map_err(|_| ParquetError::General("the footer has more than 4 GiB".to_owned()))?;
-        parts.iter().try_for_each(|part| self.out.write_all(part))?;
+        self.out.write_all(&start)?;
+        let mut from = 0;
+        for end in std::mem::take(&mut self.ends) {
+            let group = decoded(before, &self.groups[from..end], behind)?;
+            from = end;
+            let entry = self.entry(with_indexes(&group, |_, chunk| places(chunk), indexes)?)?;
+            self.out.write_all(&entry)?;
+        }
+        self.out.write_all(behind)?;
+        let length = u32::try_from(self.out.bytes_written() - footer);
+        let length = length.map_err(|_| ParquetError::General("the footer has more than 4 GiB".to_owned()))?;
         self.out.write_all(&length.to_le_bytes())?;
         self.out.write_all(MAGIC)?;
         self.out.flush()?;
         Ok(Written { bytes: self.out.bytes_written() as u64, ..self.written })
+    }
+
+    /// What the footer says of a row group, encoded.
+    fn entry(&self, group: RowGroupMetaData) -> Result<Vec<u8>> {
+        let bytes = encoded(&ParquetMetaData::new(self.about.clone(), vec![group]))?;
+        Ok(bytes[footer_places(&bytes).map_err(unsound)?.1].to_vec())
     }
 
     fn group(&mut self, ordinal: i16, chunks: impl Iterator<Item = ArrowColumnChunk>) -> Result<Closed> {
@@ -140,12 +171,12 @@ impl File {
     }
 
     /// The library writes the indexes of this group alone, to memory, with their places there.
-    fn write_indexes(&mut self, closed: &mut Closed) -> Result<()> {
+    fn keep_indexes(&mut self, closed: &mut Closed) -> Result<()> {
         let columns = std::mem::take(&mut closed.columns).into_iter();
         let columns = columns.map(|column| column.unwrap_or(ColumnIndexMetaData::NONE)).collect();
         let offsets: Option<Vec<_>> = std::mem::take(&mut closed.offsets).into_iter().collect();
         let Some(offsets) = offsets else { return Ok(()) };
-        let metadata = ParquetMetaDataBuilder::new(FileMetaData::clone(&self.about))
+        let metadata = ParquetMetaDataBuilder::new(self.about.clone())
             .set_row_groups(vec![closed.group.clone()])
             .set_column_index(Some(vec![columns]))
             .set_offset_index(Some(vec![offsets]))
@@ -154,21 +185,49 @@ impl File {
         ParquetMetaDataWriter::new(&mut bytes, &metadata).finish()?;
         let tail: [u8; TAIL_BYTES] = bytes.last_chunk().copied().unwrap_or_default();
         let indexes = bytes.len() - TAIL_BYTES - FooterTail::try_new(&tail)?.metadata_length();
+        if self.indexes.len() + indexes > self.footer_bytes_max / INDEX_SHARE {
+            return Ok(());
+        }
         let placed = ParquetMetaDataReader::decode_metadata(&bytes[indexes..bytes.len() - TAIL_BYTES])?;
-        let (start, placed) = (self.out.bytes_written() as i64, placed.row_group(0));
-        self.out.write_all(&bytes[..indexes])?;
-        closed.group = changed(&closed.group, |number, chunk| {
-            let placed = placed.column(number);
-            chunk
-                .into_builder()
-                .set_column_index_offset(placed.column_index_offset().map(|place| place + start))
-                .set_column_index_length(placed.column_index_length())
-                .set_offset_index_offset(placed.offset_index_offset().map(|place| place + start))
-                .set_offset_index_length(placed.offset_index_length())
-                .build()
-        })?;
+        let start = self.indexes.len() as i64;
+        self.indexes.extend_from_slice(&bytes[..indexes]);
+        closed.group = with_indexes(&closed.group, |number, _| places(placed.row_group(0).column(number)), start)?;
         Ok(())
     }
+}
+
+/// Where a column's indexes are: that of its values, and that of its pages.
+type Places = [(Option<i64>, Option<i32>); 2];
+
+fn places(chunk: &ColumnChunkMetaData) -> Places {
+    [(chunk.column_index_offset(), chunk.column_index_length()), (chunk.offset_index_offset(), chunk.offset_index_length())]
+}
+
+/// A row group with its indexes at these places behind `start`.
+fn with_indexes(
+    group: &RowGroupMetaData,
+    places: impl Fn(usize, &ColumnChunkMetaData) -> Places,
+    start: i64,
+) -> Result<RowGroupMetaData> {
+    changed(group, |number, chunk| {
+        let [values, pages] = places(number, &chunk);
+        chunk
+            .into_builder()
+            .set_column_index_offset(values.0.map(|place| place + start))
+            .set_column_index_length(values.1)
+            .set_offset_index_offset(pages.0.map(|place| place + start))
+            .set_offset_index_length(pages.1)
+            .build()
+    })
+}
+
+/// A row group of its encoded entry, between what is before and behind row groups in a footer.
+fn decoded(before: &[u8], entry: &[u8], behind: &[u8]) -> Result<RowGroupMetaData> {
+    let mut bytes = before.to_vec();
+    push_footer_rows(&mut bytes, 0, 1);
+    bytes.extend_from_slice(entry);
+    bytes.extend_from_slice(behind);
+    Ok(ParquetMetaDataReader::decode_metadata(&bytes)?.row_group(0).clone())
 }
 
 /// A row group with other columns.
