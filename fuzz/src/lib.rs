@@ -10,8 +10,11 @@ use rorqual_pipe::limits::buffer_bytes;
 use rorqual_pipe::{
     BlockSource, Chunk, Control, Error, Fault, Filled, Framing, Input, Plan, Pool, Splitter, Stage, format_size, parse_size, run,
 };
-use rorqual_rows::json::{Decoder, Inferrer, Layout, RecordSplitter};
-use rorqual_rows::{Decode, Infer, Unplaced};
+use rorqual_rows::json::{Decoder, Inferrer, Layout, RecordSplitter, format_path, parse_path};
+use rorqual_rows::render::Json;
+use rorqual_rows::{
+    Bad, Decode, Decoded, Format as RowFormat, FormatKind, Given, Head, Infer, Shape, Unplaced, format_schema, parse_schema,
+};
 use rorqual_table::agent::{classify, referring_site};
 use rorqual_table::aggregate::Span;
 use rorqual_table::analyze::{AnalyzeError, Analyzer, Formats, Settings};
@@ -24,17 +27,20 @@ use std::sync::LazyLock;
 pub type Target = fn(&[u8]);
 
 /// Every target by its name, which is also its folder in `corpus/`.
-pub const TARGETS: [(&str, Target); 11] = [
+pub const TARGETS: [(&str, Target); 14] = [
     ("agent", agent),
     ("analyze", analyze),
     ("checksums", checksums),
     ("config", config),
+    ("csv", csv),
     ("decode", decode),
     ("detect", detect),
     ("format", format),
     ("framing", framing),
     ("json", json),
     ("line", line),
+    ("path", path),
+    ("schema", schema),
     ("size", size),
 ];
 
@@ -358,4 +364,72 @@ fn split(data: &[u8], layout: &Layout, block_bytes: usize) -> (Option<usize>, us
         start += block.len();
     }
     (first, end, splitter.finish())
+}
+
+/// CSV whose dialect is found out: wherever blocks end, there are the same records, columns, rows and bad records. The first byte chooses the
+/// blocks.
+pub fn csv(data: &[u8]) {
+    let Some((&cuts, data)) = data.split_first() else { return };
+    let head = Head { bytes: data.to_vec(), whole: true };
+    let given = Given { kind: Some(FormatKind::Csv), ..Given::default() };
+    let Ok(format) = RowFormat::detect("fuzz", &head, &given) else { return };
+    let (whole, cut) = (ends(&format, data, data.len().max(1)), ends(&format, data, 1 + usize::from(cuts)));
+    let (Ok(whole), Ok(cut)) = (&whole, &cut) else {
+        assert_eq!(whole.is_err(), cut.is_err(), "{whole:?} or {cut:?}");
+        return;
+    };
+    assert_eq!(csv_rows(&format, data, whole), csv_rows(&format, data, cut));
+}
+
+/// Where the last record of each block ends, and the input.
+fn ends(format: &RowFormat, data: &[u8], block_bytes: usize) -> Result<Vec<usize>, Fault> {
+    let mut splitter = format.splitter().expect("records of CSV are no lines");
+    let (mut ends, mut start) = (Vec::new(), 0);
+    for block in data.chunks(block_bytes) {
+        let split = splitter.split(block)?;
+        ends.extend(split.last_end.map(|end| start + end));
+        start += block.len();
+    }
+    splitter.finish()?;
+    ends.push(data.len());
+    Ok(ends)
+}
+
+/// The columns, the rows as JSON, and the records that are none.
+fn csv_rows(format: &RowFormat, data: &[u8], ends: &[usize]) -> (String, String, Vec<Bad>) {
+    let starts = std::iter::once(0).chain(ends.iter().copied());
+    let chunks: Vec<Chunk> = starts.zip(ends).map(|(start, end)| stretch(data, start, *end)).collect();
+    let mut shape = Shape::default();
+    let mut infer = format.infer().expect("CSV does not say its columns");
+    chunks.iter().for_each(|chunk| shape.merge(infer.infer(chunk).expect("memory").shape));
+    let schema = shape.to_schema(false);
+    let mut decoder = format.decoder(&schema, Unplaced::Keep, 1 << 20);
+    let (mut lines, mut bad) = (Vec::new(), Vec::new());
+    for chunk in &chunks {
+        let decoded = Decoded::whole(&mut *decoder, chunk).expect("columns of its own");
+        assert_eq!(decoded.misfit, None);
+        decoded.batches.iter().for_each(|batch| Json::new(batch).expect("types of ours").lines(&mut lines));
+        bad.extend(decoded.bad);
+    }
+    (format_schema(&schema), String::from_utf8(lines).expect("JSON is UTF-8"), bad)
+}
+
+fn stretch(data: &[u8], start: usize, end: usize) -> Chunk {
+    let mut chunk = Chunk::empty(start as u64, usize::MAX);
+    chunk.bytes = Bytes::copy_from_slice(&data[start..end]);
+    chunk
+}
+
+/// A schema that is read is written as a text that reads as the same.
+pub fn schema(data: &[u8]) {
+    let Ok(schema) = parse_schema(&String::from_utf8_lossy(data)) else { return };
+    let text = format_schema(&schema);
+    let again = parse_schema(&text).expect("what is written is read");
+    assert_eq!(format_schema(&again), text);
+}
+
+/// A path to rows that is read is written as one that reads as the same.
+pub fn path(data: &[u8]) {
+    let Ok(keys) = parse_path(&String::from_utf8_lossy(data)) else { return };
+    assert_eq!(parse_path(&format_path(&keys)), Ok(keys));
 }

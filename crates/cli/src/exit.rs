@@ -25,19 +25,26 @@ pub(crate) enum Exit {
     Interrupted,
 }
 
+impl Exit {
+    /// What the process ends with.
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Not => 1,
+            Self::Bad => 2,
+            Self::NoConnection => 3,
+            Self::BadAnswer => 4,
+            Self::Broken => 5,
+            Self::WrongDigest => 6,
+            Self::TimedOut => 7,
+            // As shells report a death by SIGINT.
+            Self::Interrupted => 130,
+        }
+    }
+}
+
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
-        Self::from(match exit {
-            Exit::Done => 0,
-            Exit::Not => 1,
-            Exit::Bad => 2,
-            Exit::NoConnection => 3,
-            Exit::BadAnswer => 4,
-            Exit::Broken => 5,
-            Exit::WrongDigest => 6,
-            Exit::TimedOut => 7,
-            // As shells report a death by SIGINT.
-            Exit::Interrupted => 130,
-        })
+        Self::from(exit.code())
     }
 }

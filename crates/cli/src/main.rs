@@ -4,6 +4,7 @@
 mod args;
 mod exit;
 mod fitting;
+mod guard;
 mod input;
 mod interrupt;
 mod manual;

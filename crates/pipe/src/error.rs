@@ -113,5 +113,6 @@ impl std::error::Error for Error {
 pub fn reason(cause: &io::Error) -> String {
     let text = cause.to_string();
     let end = text.find(" (os error").unwrap_or(text.len());
-    text[..end].to_owned()
+    let advice = if cause.kind() == io::ErrorKind::StorageFull { ": make room there, or write elsewhere" } else { "" };
+    format!("{}{advice}", &text[..end])
 }

@@ -60,7 +60,11 @@ impl Format {
             _ if given.rows.is_some() => Ok(Self::Json(json::Layout::Rows(given.rows.clone().unwrap_or_default()))),
             _ if given.log.is_some() => Self::log(head, given),
             Some(FormatKind::Ndjson) => Ok(Self::Json(json::Layout::Lines)),
-            Some(FormatKind::Json) => Ok(Self::Json(json::detect(&head.bytes, head.whole).unwrap_or(json::Layout::Documents))),
+            Some(FormatKind::Json) => Ok(Self::Json(match json::detect(&head.bytes, head.whole) {
+                // That its start is one document a line does not say that all of it is.
+                None | Some(json::Layout::Lines) => json::Layout::Documents,
+                Some(other) => other,
+            })),
             Some(FormatKind::Csv) => Self::csv(head, given),
             Some(FormatKind::Tsv) => Self::csv(head, &Given { delimiter: Some(b'\t'), ..given.clone() }),
             Some(FormatKind::Log) => Self::log(head, given),
@@ -115,6 +119,15 @@ impl Format {
             Self::Json(json::Layout::Lines) | Self::Log(_) => None,
             Self::Json(layout) => Some(Box::new(json::RecordSplitter::new(layout))),
             Self::Csv(dialect) => Some(Box::new(csv::RecordSplitter::new(dialect))),
+        }
+    }
+
+    /// What may be before a record that is found by a splitter.
+    pub(crate) fn separators(&self) -> &'static [u8] {
+        match self {
+            Self::Json(json::Layout::Lines) | Self::Csv(_) | Self::Log(_) => b"",
+            Self::Json(json::Layout::Documents) => b" \t\r\n",
+            Self::Json(json::Layout::Array | json::Layout::Rows(_)) => b" \t\r\n,",
         }
     }
 

@@ -19,6 +19,7 @@ pub mod render;
 mod scan;
 mod shape;
 mod text;
+mod thrift;
 pub mod write;
 
 pub use decode::{Bad, Decode, Decoded, Infer, Inferred, Note, Notes, Unplaced};

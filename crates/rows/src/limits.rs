@@ -81,9 +81,13 @@ pub const fn row_bytes_max(record_bytes_max: usize) -> usize {
 pub const TEXT_BYTES_MAX: usize = 1 << 30;
 
 /// Most bytes that a Parquet file's footer may take while the file is written, unless the caller says otherwise: a footer is written last,
-/// so it grows with the file, and beyond this the file is refused. Each column of a row group takes 1 KiB and each of its pages 128
-/// bytes, so that this is enough for some 15 GiB of JSON with 60 columns.
+/// so it grows with the file, and beyond this the file is refused. Each column of a row group takes about 150 bytes, and a
+/// quarter is for page indexes (which later row groups do without), so that this is enough for 2,600 row groups of 60 columns: at 32 MiB
+/// each, and JSON being longer than its columns, more than 100 GiB of it.
 pub const FOOTER_BYTES_MAX_DEFAULT: usize = 32 << 20;
+
+/// Row groups of a Parquet file: they are numbered with 15 bits.
+pub const GROUPS_MAX: i16 = i16::MAX;
 
 /// Bounds of texts in a footer are cut behind so many bytes.
 pub const BOUND_BYTES_MAX: usize = 32;
@@ -91,8 +95,17 @@ pub const BOUND_BYTES_MAX: usize = 32;
 /// Most rows of a batch that is read of a file of columns.
 pub const BATCH_ROWS_MAX: usize = 8192;
 
-/// Largest piece of a file of columns (a page, a batch of Arrow, a footer) that is read at once; a larger one is refused.
-pub const READ_BYTES_MAX: usize = 64 << 20;
+/// What is known of a file of columns (its footer and page index, the dictionaries of an Arrow file) may take this share of the memory.
+pub const READ_FOOTER_SHARE: u64 = 4;
 
-/// A page of a Parquet file, before compression, as its writers make them; a column that is read holds one, and its dictionary.
-pub const READ_PAGE_BYTES: usize = 1 << 20;
+/// What is held of a file of columns while it is read may take this share of the memory: the pages of all columns of a Parquet file with their
+/// dictionaries, before compression; a stored batch of an Arrow file, and the same again before compression. A row of it, with all
+/// that it shares written out, may take half of that.
+pub const READ_SHARE: u64 = 8;
+
+/// That share of a memory.
+#[must_use]
+pub fn share(memory_bytes: u64, share: u64) -> usize {
+    // An array of texts has room for no more.
+    usize::try_from(memory_bytes / share).unwrap_or(usize::MAX).min(TEXT_BYTES_MAX)
+}

@@ -57,7 +57,8 @@ pub(crate) struct FromArgs {
     /// What the input is [default: recognised by its first bytes]
     #[arg(long, value_name = "FORMAT")]
     pub(crate) from: Option<From>,
-    /// The array in a JSON document whose elements are the records: `$.data.items`, `$["a.b"].items`
+    /// The array in a JSON document whose elements are the records: `$.data.items`, `$["a.b"].items`. Of a key that is there twice on the
+    /// way the first counts: what follows is not known yet when the rows are read
     #[arg(long, value_name = "PATH")]
     pub(crate) rows: Option<String>,
     /// The format of an access log: a name, an nginx `log_format` or an Apache `LogFormat` string

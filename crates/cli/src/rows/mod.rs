@@ -6,7 +6,8 @@ mod table;
 
 use crate::args::{Common, ShownArgs};
 use crate::exit::Exit;
-use crate::message;
+use crate::guard::Guard;
+use crate::{fitting, message};
 pub(crate) use printer::Printer;
 use rorqual_pipe::limits::PROGRAM_BYTES;
 use rorqual_pipe::{Budget, Error, stats};
@@ -15,7 +16,7 @@ use serde_json::json;
 use std::io;
 use std::time::Instant;
 
-const MEMORY_BYTES_DEFAULT: u64 = 256 << 20;
+pub(crate) const MEMORY_BYTES_DEFAULT: u64 = 256 << 20;
 
 /// Prints what `choose` reads of a table, and says how many rows it was.
 pub(crate) fn print(
@@ -27,7 +28,8 @@ pub(crate) fn print(
     let start = Instant::now();
     let columns = args.columns.as_deref();
     let memory_bytes = common.memory.unwrap_or(MEMORY_BYTES_DEFAULT);
-    fits(table, columns, memory_bytes)?;
+    fits(table, memory_bytes)?;
+    let _guard = Guard::start(table.name(), memory_bytes);
     let batches = choose(columns).map_err(|error| message::error(&error))?;
     let mut printer = Printer::new(args);
     let mut rows = 0;
@@ -43,13 +45,16 @@ pub(crate) fn print(
     Ok(rows)
 }
 
-/// Refuses a file whose pages and footer, as far as it tells, do not fit the memory.
-fn fits(table: &Table, columns: Option<&[String]>, memory_bytes: u64) -> Result<(), Exit> {
-    let mut budget = Budget::new(memory_bytes);
-    budget.reserve("the program", PROGRAM_BYTES);
-    budget.reserve("the file's footer, and a page of each column", table.bytes(columns));
-    budget.advise("fewer --columns");
-    budget.check().map_err(|error| message::error(&error))
+/// Refuses a file for whose footer, pages and rows there is no memory.
+fn fits(table: &Table, memory_bytes: u64) -> Result<(), Exit> {
+    let sum = |bytes| {
+        let mut budget = Budget::new(memory_bytes);
+        budget.reserve("program", PROGRAM_BYTES);
+        budget.reserve("footer of the file", table.footer_bytes());
+        budget.reserve("pages and rows that are read (an 8th of --memory each)", Table::reading_bytes(bytes));
+        budget
+    };
+    fitting::least(memory_bytes, sum).check().map_err(|error| message::error(&error))
 }
 
 fn print_stats(start: Instant, memory_max_bytes: u64, rows: u64, table: &Table) {

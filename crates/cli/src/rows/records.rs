@@ -37,8 +37,8 @@ pub(crate) struct Records {
 pub(crate) fn open(common: &Common, from: &FromArgs, shown: &ShownArgs, path: &Path) -> Result<Opened, String> {
     let start = Instant::now();
     let memory_bytes = common.memory.unwrap_or(MEMORY_BYTES_DEFAULT);
-    let (threads, scan) = scan(common, from, memory_bytes, |_, _| 0)?;
-    let mut source = Source::open(path, &given(from)?, &scan)?;
+    let (threads, scan) = scan(common, from, std::slice::from_ref(&path), memory_bytes, |_, _| 0)?;
+    let mut source = Source::open(path, &given(from)?, &scan, memory_bytes)?;
     if let Content::Table(table) = source.content {
         return Ok(Opened::Table(table));
     }
@@ -176,7 +176,9 @@ pub(crate) fn too_much(bytes: usize, memory_bytes: u64) -> Result<(), Error> {
     if bytes as u64 <= memory_bytes / SAMPLE_SHARE {
         return Ok(());
     }
-    let message = format!("the rows chosen take more than an {SAMPLE_SHARE}th of --memory; fewer rows (-n), fewer --columns");
+    let message = format!(
+        "the rows chosen take more than a {SAMPLE_SHARE}th of --memory: fewer rows (-n), fewer --columns or more --memory"
+    );
     Err(Error::new(Kind::Limit, "-n", message))
 }
 

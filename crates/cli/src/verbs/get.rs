@@ -2,6 +2,7 @@
 
 use crate::args::{Common, GetArgs};
 use crate::exit::Exit;
+use crate::guard::Guard;
 use crate::{message, rows};
 use rorqual_pipe::Error;
 use rorqual_rows::read::Table;
@@ -12,7 +13,7 @@ pub(crate) fn run(common: &Common, args: &GetArgs) -> Exit {
     let Some((column, value)) = args.condition.split_once('=') else {
         return message::error(&format!("'{}' is no COLUMN=VALUE", args.condition));
     };
-    let table = match open(&args.file) {
+    let table = match open(&args.file, common.memory.unwrap_or(rows::MEMORY_BYTES_DEFAULT)) {
         Ok(table) => table,
         Err(exit) => return exit,
     };
@@ -21,13 +22,14 @@ pub(crate) fn run(common: &Common, args: &GetArgs) -> Exit {
 }
 
 /// Opens a file of columns, or says why not.
-fn open(path: &Path) -> Result<Table, Exit> {
+fn open(path: &Path, memory_bytes: u64) -> Result<Table, Exit> {
     let name = path.display().to_string();
     if name == "-" {
         return Err(message::error(&"-: rows are read from a file of columns at any place, which standard input has not"));
     }
     let file = File::open(path).map_err(|error| message::error(&Error::io(name.clone(), "cannot open", error)))?;
-    let table = Table::open(file, &name).map_err(|error| message::error(&error))?;
+    let _guard = Guard::start(&name, memory_bytes);
+    let table = Table::open(file, &name, memory_bytes).map_err(|error| message::error(&error))?;
     let other = || {
         message::error(&format!(
             "{name}: neither a Parquet nor an Arrow file; `rorqual convert` makes one, `rorqual query` searches any"

@@ -2,6 +2,7 @@
 
 use crate::args::{Common, SampleArgs};
 use crate::exit::Exit;
+use crate::guard::Guard;
 use crate::rows::records::{Opened, Records, open, print_batches, row_of, too_much};
 use crate::{message, rows};
 use arrow_array::RecordBatch;
@@ -20,6 +21,7 @@ pub(crate) fn run(common: &Common, args: &SampleArgs) -> Exit {
 
 /// Rows of a file that says how many it has: only these are read.
 fn of_table(common: &Common, args: &SampleArgs, table: &Table) -> Result<Exit, String> {
+    let _guard = Guard::start(table.name(), common.memory.unwrap_or(rows::MEMORY_BYTES_DEFAULT));
     let all = table.rows().map_err(|error| error.to_string())?;
     let chosen = Rows::These(choose(all, args.rows, seed(args)));
     let printed = rows::print(common, &args.shown, table, |columns| table.batches(columns, &chosen));

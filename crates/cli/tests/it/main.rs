@@ -2,6 +2,7 @@
 #![allow(clippy::expect_used, clippy::cast_possible_wrap)]
 
 mod client;
+mod columns;
 mod common;
 mod convert;
 mod decode;

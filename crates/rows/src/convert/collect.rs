@@ -68,6 +68,8 @@ pub(super) struct Collector<'a> {
     writer: &'a Writer,
     on_bad: OnBad,
     record_bytes_max: usize,
+    /// What may be before a record and is none of it.
+    separators: &'static [u8],
     /// Decodes what of a chunk is too much to be decoded at once.
     decoder: Box<dyn Decode>,
     /// Tells the workers of a value without a place.
@@ -88,7 +90,7 @@ struct Long {
 
 impl<'a> Collector<'a> {
     pub(super) fn new(
-        name: &str,
+        (name, separators): (&str, &'static [u8]),
         conversion: &Conversion<'a>,
         decoder: Box<dyn Decode>,
         misfit: &'a AtomicBool,
@@ -99,6 +101,7 @@ impl<'a> Collector<'a> {
             writer: conversion.writer,
             on_bad: conversion.on_bad,
             record_bytes_max: conversion.scan.record_bytes_max,
+            separators,
             decoder,
             misfit,
             rejects,
@@ -182,6 +185,8 @@ impl<'a> Collector<'a> {
 
     fn long_starts(&mut self, chunk: &Chunk) -> Result<(), Error> {
         let Some(start) = chunk.long_start() else { return Ok(()) };
+        let separators = chunk.bytes[start..].iter().take_while(|byte| self.separators.contains(byte)).count();
+        let start = start + separators;
         let head = chunk.bytes.slice(start..);
         self.long = Some(Long { offset: chunk.offset + start as u64, bytes: head.len() as u64, newline: false });
         self.keep(head)

@@ -63,7 +63,7 @@ impl Conversion<'_> {
             on_bad: self.on_bad,
             misfit: &misfit,
         });
-        let mut collector = Collector::new(input.name(), self, decoder(), &misfit, rejects);
+        let mut collector = Collector::new((input.name(), format.separators()), self, decoder(), &misfit, rejects);
         let error = self.scan.run(input, format, stages.collect(), |made| collector.take(made));
         let (converted, late) = collector.finish();
         let error = error.or(late);

@@ -40,7 +40,7 @@ impl Cell {
     pub(super) fn kinds(self) -> Kinds {
         match self {
             Self::Null => Kinds::NULL,
-            Self::Bool(_) => Kinds::BOOL,
+            Self::Bool(_) => Kinds::WORD,
             Self::Number(number) => Kinds::of_number(number),
             Self::Moment(moment) => Kinds::of_moment(moment),
             Self::Text => Kinds::TEXT,

@@ -21,7 +21,7 @@ use rorqual_pipe::{Chunk, Error, Kind};
 /// Decodes JSON records.
 ///
 /// * The integers, doubles and moments of a column are those that it holds exactly; any other value does not fit, and goes to `_rest`.
-/// * A text column has texts, and numbers and booleans as they are written.
+/// * A text column has texts, and numbers as they are written.
 /// * Null and a field that is not there are the same; so are a record that is null and one without fields.
 /// * Of a key that an object has twice, the last value counts.
 /// * A text with a lone surrogate, which no UTF-8 can hold, goes to `_rest` as it is written.
@@ -380,7 +380,6 @@ impl<'t> Reader<'_, 't> {
             return self.escaped_text(texts, raw, path);
         }
         match self.take()? {
-            Value::Bool(value) => texts.push(if value { "true" } else { "false" }),
             Value::Number(literal) => {
                 if Number::of(literal) == Number::Changed {
                     self.notes.push((Note::NumberAsText, self.offset + start as u64));
@@ -388,7 +387,8 @@ impl<'t> Reader<'_, 't> {
                 texts.push(literal);
             }
             Value::Null | Value::Text(_) => texts.push_null(),
-            Value::Nested => {
+            // As a text it would be the same as "true".
+            Value::Nested | Value::Bool(_) => {
                 texts.push_null();
                 return self.misfit(start, path);
             }

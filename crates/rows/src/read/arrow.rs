@@ -1,16 +1,17 @@
 //! Arrow IPC files.
 
 use super::chunks::Chunks;
+use super::cut::Cutter;
 use super::{Batches, Rows, is_below, no_column};
-use crate::limits::BATCH_ROWS_MAX;
+use crate::limits::{READ_FOOTER_SHARE, READ_SHARE, share};
 use arrow_array::RecordBatch;
 use arrow_buffer::Buffer;
 use arrow_ipc::convert::fb_to_schema;
 use arrow_ipc::reader::{FileDecoder, read_footer_length};
-use arrow_ipc::{Block, root_as_footer};
+use arrow_ipc::{Block, root_as_footer, root_as_message};
 use arrow_schema::{ArrowError, SchemaRef};
 use arrow_select::take::take_record_batch;
-use rorqual_pipe::{Error, Kind};
+use rorqual_pipe::{Error, Kind, format_size};
 use std::io;
 use std::sync::Arc;
 
@@ -22,10 +23,13 @@ pub(super) struct Footer {
     schema: SchemaRef,
     decoder: Arc<FileDecoder>,
     blocks: Vec<Block>,
+    /// What a stored batch may take, and as much again before compression.
+    bytes_max: usize,
+    dictionary_bytes: usize,
 }
 
 impl Footer {
-    pub(super) fn read(chunks: &Chunks, name: &str) -> Result<Self, Error> {
+    pub(super) fn read(chunks: &Chunks, name: &str, memory_bytes: u64) -> Result<Self, Error> {
         let sound = |text: &str| Error::new(Kind::Corrupt, name, format!("not a sound Arrow file: {text}"));
         let io = |error| failed(name, error);
         let end = chunks.size_bytes().checked_sub(TRAILER_BYTES as u64).ok_or_else(|| sound("it is too short"))?;
@@ -37,36 +41,44 @@ impl Footer {
         let schema = footer.schema().ok_or_else(|| sound("it has no schema"))?;
         let schema: SchemaRef = Arc::new(fb_to_schema(schema));
         let mut decoder = FileDecoder::new(Arc::clone(&schema), footer.version());
-        for block in footer.dictionaries().iter().flatten() {
-            let buffer = read_block(chunks, block).map_err(io)?;
+        let (mut dictionary_bytes, dictionary_bytes_max) = (0, share(memory_bytes, READ_FOOTER_SHARE));
+        for (number, block) in footer.dictionaries().iter().flatten().enumerate() {
+            let what = format!("dictionary batch {number}");
+            let (buffer, bytes) = read_block(chunks, block, name, &what, dictionary_bytes_max - dictionary_bytes)?;
+            dictionary_bytes += bytes;
             decoder.read_dictionary(block, &buffer).map_err(|error| sound(&error.to_string()))?;
         }
         let blocks = footer.recordBatches().iter().flatten().copied().collect();
-        Ok(Self { schema, decoder: Arc::new(decoder), blocks })
+        let bytes_max = share(memory_bytes, READ_SHARE);
+        Ok(Self { schema, decoder: Arc::new(decoder), blocks, bytes_max, dictionary_bytes })
     }
 
     pub(super) fn schema(&self) -> &SchemaRef {
         &self.schema
     }
 
-    /// A batch as it is stored and as it is read, and what is taken of it.
-    pub(super) fn bytes(&self) -> u64 {
-        let lengths = self.blocks.iter().map(|block| u64::try_from(block.bodyLength()).unwrap_or(0));
-        4 * lengths.max().unwrap_or(0)
+    /// What the dictionaries take.
+    pub(super) fn bytes(&self) -> usize {
+        self.dictionary_bytes
     }
 
     pub(super) fn rows(&self, chunks: &Chunks, name: &str) -> Result<u64, Error> {
+        let mut stored = self.stored(chunks, name);
         let mut rows = 0;
-        for block in &self.blocks {
-            rows += batch(&self.decoder, chunks, block, name)?.map_or(0, |batch| batch.num_rows() as u64);
+        while let Some(batch) = stored.next()? {
+            rows += batch.num_rows() as u64;
         }
         Ok(rows)
     }
 
     pub(super) fn batches(&self, chunks: &Chunks, name: &str, columns: Option<&[String]>, rows: Rows) -> Result<Batches, Error> {
         let columns = self.projection(name, columns)?;
-        let (decoder, chunks, name) = (Arc::clone(&self.decoder), chunks.clone(), name.to_owned());
-        let mut blocks = self.blocks.clone().into_iter();
+        let schema = match &columns {
+            Some(columns) => Arc::new(self.schema.project(columns).map_err(|error| unsound(name, &error))?),
+            None => Arc::clone(&self.schema),
+        };
+        let mut cutter = Cutter::new(name, &schema, self.bytes_max / 2);
+        let (mut stored, name) = (self.stored(chunks, name), name.to_owned());
         let mut start = 0;
         let end = match &rows {
             Rows::All => u64::MAX,
@@ -74,19 +86,30 @@ impl Footer {
             Rows::These(rows) => rows.last().map_or(0, |last| last + 1),
         };
         let mut next = move || -> Result<Option<RecordBatch>, Error> {
-            while start < end {
-                let Some(block) = blocks.next() else { return Ok(None) };
-                let Some(batch) = batch(&decoder, &chunks, &block, &name)? else { continue };
+            loop {
+                if let Some(piece) = cutter.next() {
+                    return piece.map(Some);
+                }
+                if start >= end {
+                    return Ok(None);
+                }
+                let Some(batch) = stored.next()? else { return Ok(None) };
                 let wanted = part(&batch, start, &rows, columns.as_deref());
                 start += batch.num_rows() as u64;
-                let wanted = wanted.map_err(|error| Error::new(Kind::Corrupt, name.clone(), error.to_string()))?;
-                if wanted.num_rows() > 0 {
-                    return Ok(Some(wanted));
-                }
+                cutter.put(wanted.map_err(|error| unsound(&name, &error))?)?;
             }
-            Ok(None)
         };
-        Ok(Box::new(std::iter::from_fn(move || next().transpose()).flat_map(small)))
+        Ok(Box::new(std::iter::from_fn(move || next().transpose())))
+    }
+
+    fn stored(&self, chunks: &Chunks, name: &str) -> Stored {
+        Stored {
+            decoder: Arc::clone(&self.decoder),
+            chunks: chunks.clone(),
+            name: name.to_owned(),
+            blocks: self.blocks.clone().into_iter().enumerate(),
+            bytes_max: self.bytes_max,
+        }
     }
 
     /// Which top-level columns these are.
@@ -103,14 +126,25 @@ impl Footer {
     }
 }
 
-/// A batch in pieces of not too many rows.
-fn small(batch: Result<RecordBatch, Error>) -> Vec<Result<RecordBatch, Error>> {
-    match batch {
-        Ok(batch) if batch.num_rows() > BATCH_ROWS_MAX => {
-            let starts = (0..batch.num_rows()).step_by(BATCH_ROWS_MAX);
-            starts.map(|start| Ok(batch.slice(start, BATCH_ROWS_MAX.min(batch.num_rows() - start)))).collect()
+/// Batches as they are stored.
+struct Stored {
+    decoder: Arc<FileDecoder>,
+    chunks: Chunks,
+    name: String,
+    blocks: std::iter::Enumerate<std::vec::IntoIter<Block>>,
+    bytes_max: usize,
+}
+
+impl Stored {
+    fn next(&mut self) -> Result<Option<RecordBatch>, Error> {
+        for (number, block) in self.blocks.by_ref() {
+            let (buffer, _) = read_block(&self.chunks, &block, &self.name, &format!("batch {number}"), self.bytes_max)?;
+            let batch = self.decoder.read_record_batch(&block, &buffer).map_err(|error| unsound(&self.name, &error))?;
+            if batch.is_some() {
+                return Ok(batch);
+            }
         }
-        other => vec![other],
+        Ok(None)
     }
 }
 
@@ -132,21 +166,50 @@ fn part(batch: &RecordBatch, start: u64, rows: &Rows, columns: Option<&[usize]>)
     }
 }
 
-fn batch(decoder: &FileDecoder, chunks: &Chunks, block: &Block, name: &str) -> Result<Option<RecordBatch>, Error> {
-    let buffer = read_block(chunks, block).map_err(|error| failed(name, error))?;
-    let sound = |error: ArrowError| Error::new(Kind::Corrupt, name, format!("not a sound Arrow file: {error}"));
-    decoder.read_record_batch(block, &buffer).map_err(sound)
+/// A message with its buffers, and what these take before compression, which is `bytes_max` at most.
+fn read_block(chunks: &Chunks, block: &Block, name: &str, what: &str, bytes_max: usize) -> Result<(Buffer, usize), Error> {
+    let sound = |text: &str| Error::new(Kind::Corrupt, name, format!("not a sound Arrow file: {what}: {text}"));
+    let (head, body) = (usize::try_from(block.metaDataLength()), usize::try_from(block.bodyLength()));
+    let (Ok(start), Ok(head @ 8..), Ok(body)) = (u64::try_from(block.offset()), head, body) else {
+        return Err(sound("a negative length or place"));
+    };
+    let fits = |bytes: usize| {
+        if bytes <= bytes_max {
+            return Ok(bytes);
+        }
+        let [bytes, max] = [bytes, bytes_max].map(|bytes| format_size(bytes as u64));
+        let text = format!("{what} takes {bytes}, more than {max} of memory: more --memory would take it, or smaller batches");
+        Err(Error::new(Kind::Limit, name, text))
+    };
+    let stored_bytes = fits(head.saturating_add(body))?;
+    let bytes = chunks.bytes(start, stored_bytes).map_err(|error| failed(name, error))?;
+    let plain_bytes = plain_bytes(&bytes, head).ok_or_else(|| sound("a broken message"))?;
+    fits(plain_bytes)?;
+    Ok((Buffer::from_vec(bytes), plain_bytes.max(body)))
 }
 
-fn read_block(chunks: &Chunks, block: &Block) -> io::Result<Buffer> {
-    let invalid = || io::Error::new(io::ErrorKind::InvalidData, "a block with a negative length");
-    let length =
-        i64::from(block.metaDataLength()).checked_add(block.bodyLength()).and_then(|length| usize::try_from(length).ok());
-    let start = u64::try_from(block.offset()).map_err(|_| invalid())?;
-    if block.metaDataLength() < 8 || block.bodyLength() < 0 {
-        return Err(invalid());
+/// What the compressed buffers of a message say that they take otherwise.
+fn plain_bytes(bytes: &[u8], head: usize) -> Option<usize> {
+    // Since version 0.15 the length has four bytes before it.
+    let start = if bytes.starts_with(&[0xff; 4]) { 8 } else { 4 };
+    let (message, body) = (root_as_message(bytes.get(start..head)?).ok()?, bytes.get(head..)?);
+    let dictionary = || message.header_as_dictionary_batch()?.data();
+    let Some(batch) = message.header_as_record_batch().or_else(dictionary) else { return Some(0) };
+    if batch.compression().is_none() {
+        return Some(0);
     }
-    chunks.bytes(start, length.ok_or_else(invalid)?).map(Buffer::from_vec)
+    let mut sum = 0_usize;
+    for buffer in batch.buffers()?.iter().filter(|buffer| buffer.length() > 0) {
+        let place = usize::try_from(buffer.offset()).ok()?;
+        let length = i64::from_le_bytes(body.get(place..place.checked_add(8)?)?.try_into().ok()?);
+        // -1 says that this one is not compressed.
+        sum = sum.checked_add(usize::try_from(length.max(0)).ok()?)?;
+    }
+    Some(sum)
+}
+
+fn unsound(name: &str, error: &ArrowError) -> Error {
+    Error::new(Kind::Corrupt, name, format!("not a sound Arrow file: {error}"))
 }
 
 fn failed(name: &str, error: io::Error) -> Error {

@@ -1,9 +1,10 @@
 //! Stretches of a file, counted as they are read.
 
-use crate::limits::READ_BYTES_MAX;
+use super::pages::Pages;
 use bytes::Bytes;
-use parquet::errors::{ParquetError, Result};
+use parquet::errors::Result;
 use parquet::file::reader::{ChunkReader, Length};
+use rorqual_pipe::format_size;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::os::unix::fs::FileExt;
@@ -15,12 +16,21 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(super) struct Chunks {
     file: Arc<File>,
     size_bytes: u64,
+    /// Most that is read at once.
+    piece_bytes_max: usize,
     read: Arc<AtomicU64>,
+    /// Who counts the pages, while rows are read.
+    pages: Option<Arc<Pages>>,
 }
 
 impl Chunks {
-    pub(super) fn new(file: File, size_bytes: u64) -> Self {
-        Self { file: Arc::new(file), size_bytes, read: Arc::default() }
+    pub(super) fn new(file: File, size_bytes: u64, piece_bytes_max: usize) -> Self {
+        Self { file: Arc::new(file), size_bytes, piece_bytes_max, read: Arc::default(), pages: None }
+    }
+
+    /// The same file, whose pages are counted.
+    pub(super) fn with_pages(&self, pages: &Arc<Pages>) -> Self {
+        Self { pages: Some(Arc::clone(pages)), ..self.clone() }
     }
 
     pub(super) fn bytes_read(&self) -> u64 {
@@ -36,13 +46,20 @@ impl Chunks {
         if start.saturating_add(length as u64) > self.size_bytes {
             return Err(io::Error::new(io::ErrorKind::UnexpectedEof, format!("{length} bytes at byte {start} are not there")));
         }
-        if length > READ_BYTES_MAX {
-            let text = format!("a piece at byte {start} has {length} bytes: more than {READ_BYTES_MAX} are not taken at once");
+        if length > self.piece_bytes_max {
+            let max = format_size(self.piece_bytes_max as u64);
+            let text = format!("a piece at byte {start} has {length} bytes, more than {max}: more --memory would take it");
             return Err(io::Error::new(io::ErrorKind::FileTooLarge, text));
         }
         let mut bytes = vec![0; length];
         read_at(self, &mut bytes, start)?;
         Ok(bytes)
+    }
+
+    /// As much of a stretch as is there.
+    fn peek(&self, start: u64, length: usize) -> io::Result<Vec<u8>> {
+        let there = usize::try_from(self.size_bytes.saturating_sub(start)).unwrap_or(usize::MAX);
+        self.bytes(start, length.min(there))
     }
 }
 
@@ -63,11 +80,16 @@ impl ChunkReader for Chunks {
     type T = BufReader<From>;
 
     fn get_read(&self, start: u64) -> Result<Self::T> {
+        if let Some(pages) = &self.pages {
+            pages.stream_at(start, |length| self.peek(start, length))?;
+        }
         Ok(BufReader::new(From { chunks: self.clone(), place: start }))
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {
-        self.bytes(start, length).map(Bytes::from).map_err(ParquetError::from)
+        let bytes = self.bytes(start, length)?;
+        self.pages.as_ref().map_or(Ok(()), |pages| pages.bytes_at(start, &bytes))?;
+        Ok(Bytes::from(bytes))
     }
 }
 

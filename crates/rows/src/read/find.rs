@@ -2,7 +2,8 @@
 
 use super::arrow;
 use super::chunks::Chunks;
-use super::parquet::{Builder, Footer, batches, failed, paths};
+use super::groups::{Groups, MakeFilter, Part};
+use super::parquet::{Builder, Footer, failed, paths};
 use super::value::{Bound, Value};
 use super::{Batches, Rows, no_column};
 use arrow_array::cast::AsArray;
@@ -18,6 +19,7 @@ use parquet::file::page_index::column_index::ColumnIndexMetaData;
 use parquet::file::statistics::Statistics;
 use rorqual_pipe::{Error, Kind};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// The rows of a Parquet file where a column has a value.
 pub(super) fn in_parquet(
@@ -33,20 +35,18 @@ pub(super) fn in_parquet(
     let value = parse(name, column, text, &data_type)?;
     let leaf = paths.iter().position(|path| path == column);
     let leaf = leaf.ok_or_else(|| no_column(name, column, paths.iter().map(String::as_str)))?;
-    let builder = footer.builder(chunks, name, columns)?;
-    let mut ranges = Vec::new();
-    let mut start = 0;
+    let builder = Builder::new_with_metadata(chunks.clone(), footer.metadata.clone());
+    let mut parts = Vec::new();
     for (number, group) in footer.parquet().row_groups().iter().enumerate() {
         let rows = usize::try_from(group.num_rows()).unwrap_or(0);
         if in_group(&builder, number, group, leaf, &value).map_err(|error| failed(name, &error))? {
-            ranges.extend(
-                pages(footer, number, leaf, &value, rows).into_iter().map(|pages| start + pages.start..start + pages.end),
-            );
+            let pages = pages(footer, number, leaf, &value, rows);
+            parts.push(Part { group: number, selection: Some(RowSelection::from_consecutive_ranges(pages.into_iter(), rows)) });
         }
-        start += rows;
     }
-    let (selection, filter) = (RowSelection::from_consecutive_ranges(ranges.into_iter(), start), filter(footer, leaf, value));
-    batches(builder.with_row_selection(selection).with_row_filter(filter), name)
+    let (mask, schema) = footer.columns(name, columns)?;
+    let filter = filter(ProjectionMask::leaves(footer.metadata.parquet_schema(), [leaf]), value);
+    Ok(Box::new(Groups::new(footer, chunks, name, (mask, &schema), parts, Some(filter))))
 }
 
 /// The rows of an Arrow file where a column has a value.
@@ -172,12 +172,15 @@ fn in_page(index: &ColumnIndexMetaData, page: usize, value: &Value) -> bool {
 }
 
 /// Compares the values of the column that are left.
-fn filter(footer: &Footer, leaf: usize, value: Value) -> RowFilter {
-    let mask = ProjectionMask::leaves(footer.metadata.parquet_schema(), [leaf]);
-    let predicate = ArrowPredicateFn::new(mask, move |batch: RecordBatch| -> Result<BooleanArray, ArrowError> {
-        value.equal(&innermost(batch.column(0)))
-    });
-    RowFilter::new(vec![Box::new(predicate)])
+fn filter(mask: ProjectionMask, value: Value) -> MakeFilter {
+    Box::new(move |pages| {
+        let (value, pages) = (value.clone(), Arc::clone(pages));
+        let predicate = ArrowPredicateFn::new(mask.clone(), move |batch: RecordBatch| -> Result<BooleanArray, ArrowError> {
+            pages.batch_begins();
+            value.equal(&innermost(batch.column(0)))
+        });
+        RowFilter::new(vec![Box::new(predicate)])
+    })
 }
 
 /// The column that is alone in its structs.
@@ -216,7 +219,7 @@ fn names(fields: &Fields, before: &str) -> Vec<String> {
 
 /// The column at a path that [`field_at`] finds. What is in a null struct is null.
 fn array_at(batch: &RecordBatch, path: &str) -> ArrayRef {
-    let root: ArrayRef = std::sync::Arc::new(arrow_array::StructArray::from(batch.clone()));
+    let root: ArrayRef = Arc::new(arrow_array::StructArray::from(batch.clone()));
     descend(&root, path)
 }
 

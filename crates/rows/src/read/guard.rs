@@ -3,12 +3,36 @@
 use super::Batches;
 use arrow_array::RecordBatch;
 use rorqual_pipe::{Error, Kind};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
+use std::sync::Once;
+
+thread_local! {
+    /// A panic on this thread is told as an error.
+    static IS_GUARDED: Cell<bool> = const { Cell::new(false) };
+}
 
 /// Does `work`; a panic is the file's fault. Nothing of what has panicked is used again.
 pub(super) fn guarded<T>(name: &str, work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+    quieten();
     let broken = || Error::new(Kind::Corrupt, name, "the file contradicts itself");
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(broken()))
+    let before = IS_GUARDED.replace(true);
+    let done = catch_unwind(AssertUnwindSafe(work));
+    IS_GUARDED.set(before);
+    done.unwrap_or_else(|_| Err(broken()))
+}
+
+/// Panics that are told as errors print nothing themselves.
+fn quieten() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let usual = take_hook();
+        set_hook(Box::new(move |panic| {
+            if !IS_GUARDED.get() {
+                usual(panic);
+            }
+        }));
+    });
 }
 
 /// Batches up to the first error.

@@ -1,17 +1,26 @@
 //! Files of columns as batches: Parquet and Arrow IPC.
 //!
 //! A [`Table`] is an open file of either; what it gives are batches of at most about [`BATCH_BYTES_MAX`](crate::limits::BATCH_BYTES_MAX)
-//! of the columns and rows asked for. Only what is needed for them is read, and counted.
+//! of the columns and rows asked for, with nothing shared between rows but dictionaries. Only what is needed for them is read, and counted.
+//!
+//! A file may be foreign, and hostile: what it says of itself is looked at before anything is allocated for it.
 
 mod arrow;
 mod chunks;
+mod cut;
 mod find;
+mod groups;
 mod guard;
+mod merge;
+mod pages;
 mod parquet;
+mod row_bytes;
 mod value;
 
 use self::chunks::{Chunks, read_at};
 use self::guard::{Guarded, guarded};
+pub use self::merge::{fit, merge};
+use crate::limits::{BATCH_BYTES_MAX, READ_FOOTER_SHARE, READ_SHARE, share};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use rorqual_pipe::{Error, Kind};
@@ -51,26 +60,33 @@ pub fn is_table(head: &[u8]) -> bool {
 }
 
 impl Table {
-    /// Opens a file of columns; `None` when it is something else.
+    /// Opens a file of columns, to be read within shares of `memory_bytes` (see [`crate::limits::READ_SHARE`]); `None` when it is something
+    /// else.
     ///
     /// # Errors
-    /// When it can't be read, or its footer is broken.
-    pub fn open(file: File, name: &str) -> Result<Option<Self>, Error> {
+    /// When it can't be read, its footer is broken, or takes more than [`crate::limits::READ_FOOTER_SHARE`].
+    pub fn open(file: File, name: &str, memory_bytes: u64) -> Result<Option<Self>, Error> {
         let metadata = file.metadata().map_err(|error| Error::io(name, "cannot read", error))?;
         let mut head = [0; 8];
         if !metadata.is_file() || metadata.len() < head.len() as u64 {
             return Ok(None);
         }
-        let chunks = Chunks::new(file, metadata.len());
+        let chunks = Chunks::new(file, metadata.len(), share(memory_bytes, READ_FOOTER_SHARE));
         read_at(&chunks, &mut head, 0).map_err(|error| Error::io(name, "cannot read", error))?;
         let form = if head.starts_with(b"PAR1") {
-            Form::Parquet(guarded(name, || parquet::Footer::read(&chunks, name))?)
+            Form::Parquet(guarded(name, || parquet::Footer::read(&chunks, name, memory_bytes))?)
         } else if head.starts_with(b"ARROW1") {
-            Form::Arrow(guarded(name, || arrow::Footer::read(&chunks, name))?)
+            Form::Arrow(guarded(name, || arrow::Footer::read(&chunks, name, memory_bytes))?)
         } else {
             return Ok(None);
         };
         Ok(Some(Self { name: name.to_owned(), chunks, form }))
+    }
+
+    /// Its name in messages.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     /// Its columns.
@@ -120,14 +136,21 @@ impl Table {
         Ok(Box::new(Guarded::new(&self.name, guarded(&self.name, batches)?)))
     }
 
-    /// What reading these columns takes at most, as far as the footer tells: itself, and of each column a page, its dictionary and a
-    /// batch. A file may have larger pages than it should.
+    /// What is held of the file as long as it is open: its footer with the page index, or its dictionaries.
     #[must_use]
-    pub fn bytes(&self, columns: Option<&[String]>) -> u64 {
-        match &self.form {
-            Form::Parquet(footer) => footer.bytes(columns),
+    pub fn footer_bytes(&self) -> u64 {
+        let bytes = match &self.form {
+            Form::Parquet(footer) => footer.bytes(),
             Form::Arrow(footer) => footer.bytes(),
-        }
+        };
+        bytes as u64
+    }
+
+    /// What reading takes at most beside the footer, in such a memory: pages or a stored batch, once more as rows, and a piece of these
+    /// with what is made of it.
+    #[must_use]
+    pub fn reading_bytes(memory_bytes: u64) -> u64 {
+        2 * share(memory_bytes, READ_SHARE) as u64 + 4 * BATCH_BYTES_MAX as u64
     }
 
     /// The size of the file.

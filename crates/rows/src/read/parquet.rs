@@ -1,32 +1,51 @@
 //! Parquet files.
 
 use super::chunks::Chunks;
+use super::groups::{Groups, Part};
 use super::{Batches, Rows, is_below, no_column};
-use crate::limits::{BATCH_BYTES_MAX, BATCH_ROWS_MAX, READ_PAGE_BYTES};
-use arrow_schema::SchemaRef;
-use parquet::arrow::ProjectionMask;
+use crate::limits::{READ_FOOTER_SHARE, READ_SHARE, share};
+use crate::thrift::footer_bytes;
+use arrow_schema::{DataType, FieldRef, Schema, SchemaRef};
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection, RowSelector,
 };
+use parquet::arrow::{ProjectionMask, parquet_to_arrow_schema_by_columns};
 use parquet::errors::ParquetError;
-use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData};
+use parquet::file::metadata::{FooterTail, PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData};
 use parquet::schema::types::SchemaDescriptor;
-use rorqual_pipe::{Error, Kind};
+use rorqual_pipe::{Error, Kind, format_size};
 use std::io;
+use std::sync::Arc;
 
 /// A reader of some rows, before it reads.
 pub(super) type Builder = ParquetRecordBatchReaderBuilder<Chunks>;
 
+/// Behind the footer: its length, and the magic.
+const TAIL_BYTES: usize = 8;
+
 /// What a file says of itself.
 pub(super) struct Footer {
     pub(super) metadata: ArrowReaderMetadata,
+    /// The same, with texts read as views.
+    pub(super) views: ArrowReaderMetadata,
+    /// What the pages that are held may take.
+    pub(super) bytes_max: usize,
+    bytes: usize,
 }
 
 impl Footer {
-    pub(super) fn read(chunks: &Chunks, name: &str) -> Result<Self, Error> {
-        let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Optional);
-        let metadata = ArrowReaderMetadata::load(chunks, options).map_err(|error| failed(name, &error))?;
-        Ok(Self { metadata })
+    pub(super) fn read(chunks: &Chunks, name: &str, memory_bytes: u64) -> Result<Self, Error> {
+        let footer_bytes_max = share(memory_bytes, READ_FOOTER_SHARE);
+        let (metadata, bytes) = metadata(chunks, name, footer_bytes_max)?;
+        let failed = |error| failed(name, &error);
+        let metadata = with_index(metadata, chunks, footer_bytes_max - bytes).map_err(failed)?;
+        let bytes = metadata.memory_size();
+        let metadata = Arc::new(metadata);
+        let read = |options| ArrowReaderMetadata::try_new(Arc::clone(&metadata), options).map_err(failed);
+        let plain = read(ArrowReaderOptions::new())?;
+        // What can't be read as views (a rare type) is read as it is.
+        let views = read(ArrowReaderOptions::new().with_schema(with_views(plain.schema()))).unwrap_or_else(|_| plain.clone());
+        Ok(Self { metadata: plain, views, bytes_max: share(memory_bytes, READ_SHARE), bytes })
     }
 
     pub(super) fn schema(&self) -> &SchemaRef {
@@ -41,41 +60,51 @@ impl Footer {
         u64::try_from(self.parquet().file_metadata().num_rows()).unwrap_or(0)
     }
 
+    /// What the footer itself takes.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Most that a row may take, all its values written out.
+    pub(super) fn row_bytes_max(&self) -> usize {
+        self.bytes_max / 2
+    }
+
     pub(super) fn batches(&self, chunks: &Chunks, name: &str, columns: Option<&[String]>, rows: &Rows) -> Result<Batches, Error> {
-        let builder = self.builder(chunks, name, columns)?;
-        let builder = match rows {
-            Rows::All => builder,
-            Rows::Range(range) => {
-                let (start, length) = (whole(range.start), whole(range.end.saturating_sub(range.start)));
-                builder.with_offset(start).with_limit(length)
+        let (mut parts, mut start) = (Vec::new(), 0);
+        for (group, metadata) in self.parquet().row_groups().iter().enumerate() {
+            let end = start + u64::try_from(metadata.num_rows()).unwrap_or(0);
+            match rows {
+                Rows::All => parts.push(Part { group, selection: None }),
+                Rows::Range(range) => {
+                    let (from, to) = (range.start.clamp(start, end), range.end.clamp(start, end));
+                    if from < to {
+                        let range = std::iter::once(whole(from - start)..whole(to - start));
+                        let selection = RowSelection::from_consecutive_ranges(range, whole(end - start));
+                        parts.push(Part { group, selection: Some(selection) });
+                    }
+                }
+                Rows::These(rows) => {
+                    let here = &rows[rows.partition_point(|row| *row < start)..rows.partition_point(|row| *row < end)];
+                    if !here.is_empty() {
+                        parts.push(Part { group, selection: Some(selection(here, start)) });
+                    }
+                }
             }
-            Rows::These(rows) => builder.with_row_selection(selection(rows)),
-        };
-        batches(builder, name)
+            start = end;
+        }
+        let columns = self.columns(name, columns)?;
+        Ok(Box::new(Groups::new(self, chunks, name, (columns.0, &columns.1), parts, None)))
     }
 
-    pub(super) fn bytes(&self, columns: Option<&[String]>) -> u64 {
-        let parquet = self.parquet();
-        let paths = paths(self.metadata.parquet_schema());
-        let wanted = |path: &str| columns.is_none_or(|columns| columns.iter().any(|wanted| is_below(path, wanted)));
-        let column = |(leaf, path): (usize, &String)| {
-            let sizes = parquet.row_groups().iter().map(|group| group.column(leaf).uncompressed_size());
-            let most = usize::try_from(sizes.max().unwrap_or(0)).unwrap_or(0);
-            if wanted(path) { most.min(2 * READ_PAGE_BYTES) } else { 0 }
-        };
-        let pages: usize = paths.iter().enumerate().map(column).sum();
-        (parquet.memory_size() + pages + 4 * BATCH_BYTES_MAX) as u64
-    }
-
-    /// A reader of these columns, or of all, whose batches are bounded.
-    pub(super) fn builder(&self, chunks: &Chunks, name: &str, columns: Option<&[String]>) -> Result<Builder, Error> {
-        let mask = match columns {
-            Some(columns) => self.mask(name, columns)?,
-            None => ProjectionMask::all(),
-        };
-        let rows = self.batch_rows(&mask);
-        let builder = Builder::new_with_metadata(chunks.clone(), self.metadata.clone());
-        Ok(builder.with_projection(mask).with_batch_size(rows))
+    /// Which columns these are, and the schema of their rows.
+    pub(super) fn columns(&self, name: &str, columns: Option<&[String]>) -> Result<(ProjectionMask, SchemaRef), Error> {
+        let Some(columns) = columns else { return Ok((ProjectionMask::all(), Arc::clone(self.schema()))) };
+        let mask = self.mask(name, columns)?;
+        let schema = self.metadata.parquet_schema();
+        let written = self.parquet().file_metadata().key_value_metadata();
+        let schema = parquet_to_arrow_schema_by_columns(schema, mask.clone(), written);
+        Ok((mask, Arc::new(schema.map_err(|error| failed(name, &error))?)))
     }
 
     fn mask(&self, name: &str, columns: &[String]) -> Result<ProjectionMask, Error> {
@@ -90,29 +119,79 @@ impl Footer {
         let leaves = paths.iter().enumerate().filter(|(_, path)| wanted(path)).map(|(leaf, _)| leaf);
         Ok(ProjectionMask::leaves(schema, leaves))
     }
+}
 
-    /// So many rows that a batch of them stays within its bytes, as far as the footer tells their width.
-    fn batch_rows(&self, mask: &ProjectionMask) -> usize {
-        let group_rows = |group: &parquet::file::metadata::RowGroupMetaData| {
-            let columns = group.columns().iter().enumerate().filter(|(leaf, _)| mask.leaf_included(*leaf));
-            let bytes: i64 = columns.map(|(_, column)| column.uncompressed_size()).sum();
-            let row_bytes = whole(u64::try_from(bytes / group.num_rows().max(1)).unwrap_or(0)).max(1);
-            BATCH_BYTES_MAX / row_bytes
-        };
-        self.parquet().row_groups().iter().map(group_rows).min().unwrap_or(BATCH_ROWS_MAX).clamp(1, BATCH_ROWS_MAX)
+/// The footer, and about what it takes; nothing is made of one that would take more than `bytes_max`.
+fn metadata(chunks: &Chunks, name: &str, bytes_max: usize) -> Result<(ParquetMetaData, usize), Error> {
+    let sound = |text: &str| Error::new(Kind::Corrupt, name, format!("not a sound Parquet file: {text}"));
+    let io = |error: io::Error| failed(name, &error.into());
+    let end = chunks.size_bytes().checked_sub(TAIL_BYTES as u64).ok_or_else(|| sound("it is too short"))?;
+    let tail: [u8; TAIL_BYTES] = chunks.bytes(end, TAIL_BYTES).map_err(io)?.try_into().unwrap_or_default();
+    let tail = FooterTail::try_new(&tail).map_err(|error| failed(name, &error))?;
+    if tail.is_encrypted_footer() {
+        return Err(sound("its footer is encrypted, which is not read"));
     }
+    let length = tail.metadata_length();
+    let too_large = |bytes: usize| {
+        let [bytes, max] = [bytes, bytes_max].map(|bytes| format_size(bytes as u64));
+        let text = format!("its footer takes about {bytes}, more than {max}: more --memory would take it");
+        Error::new(Kind::Limit, name, text)
+    };
+    if 4 * length > bytes_max {
+        return Err(too_large(4 * length));
+    }
+    let start = end.checked_sub(length as u64).ok_or_else(|| sound("its footer is longer than itself"))?;
+    let bytes = chunks.bytes(start, length).map_err(io)?;
+    let taken = footer_bytes(&bytes).map_err(|_| sound("its footer is broken"))?;
+    if taken > bytes_max {
+        return Err(too_large(taken));
+    }
+    Ok((ParquetMetaDataReader::decode_metadata(&bytes).map_err(|error| failed(name, &error))?, taken))
+}
+
+/// The footer with the page index, where that has room: without it there is more to read.
+fn with_index(metadata: ParquetMetaData, chunks: &Chunks, bytes_max: usize) -> parquet::errors::Result<ParquetMetaData> {
+    /// What an encoded index becomes.
+    const FACTOR: u64 = 8;
+    let columns = metadata.row_groups().iter().flat_map(RowGroupMetaData::columns);
+    let places = columns.flat_map(|chunk| {
+        [(chunk.column_index_offset(), chunk.column_index_length()), (chunk.offset_index_offset(), chunk.offset_index_length())]
+    });
+    let places = places.filter_map(|(start, length)| Some((u64::try_from(start?).ok()?, u64::try_from(length?).ok()?)));
+    // All is read as one stretch.
+    let (start, end) =
+        places.fold((u64::MAX, 0), |(start, end), place| (start.min(place.0), end.max(place.0.saturating_add(place.1))));
+    if end.saturating_sub(start).saturating_mul(FACTOR) > bytes_max as u64 {
+        return Ok(metadata);
+    }
+    let mut reader = ParquetMetaDataReader::new_with_metadata(metadata).with_page_index_policy(PageIndexPolicy::Optional);
+    reader.read_page_indexes(chunks)?;
+    reader.finish()
+}
+
+/// The same columns with all texts as views.
+fn with_views(schema: &SchemaRef) -> SchemaRef {
+    let fields: Vec<FieldRef> = schema.fields().iter().map(view).collect();
+    Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
+}
+
+fn view(field: &FieldRef) -> FieldRef {
+    let data_type = match field.data_type() {
+        DataType::Utf8 | DataType::LargeUtf8 => DataType::Utf8View,
+        DataType::Binary | DataType::LargeBinary => DataType::BinaryView,
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(view).collect()),
+        DataType::List(item) => DataType::List(view(item)),
+        DataType::LargeList(item) => DataType::LargeList(view(item)),
+        DataType::FixedSizeList(item, length) => DataType::FixedSizeList(view(item), *length),
+        DataType::Map(entries, sorted) => DataType::Map(view(entries), *sorted),
+        other => other.clone(),
+    };
+    Arc::new(field.as_ref().clone().with_data_type(data_type))
 }
 
 /// The paths of all columns, without what Parquet puts between a list and its items.
 pub(super) fn paths(schema: &SchemaDescriptor) -> Vec<String> {
     schema.columns().iter().map(|column| column.path().string().replace(".list.element", "").replace(".list.item", "")).collect()
-}
-
-/// What `builder` reads.
-pub(super) fn batches(builder: Builder, name: &str) -> Result<Batches, Error> {
-    let name = name.to_owned();
-    let reader = builder.build().map_err(|error| failed(&name, &error))?;
-    Ok(Box::new(reader.map(move |batch| batch.map_err(|error| Error::new(Kind::Corrupt, name.clone(), error.to_string())))))
 }
 
 /// The error for a file that the library could not read.
@@ -126,10 +205,10 @@ pub(super) fn failed(name: &str, error: &ParquetError) -> Error {
     }
 }
 
-/// A selection of rows with these numbers.
-fn selection(rows: &[u64]) -> RowSelection {
+/// A selection of the rows with these numbers, of a group that begins with row `start`.
+fn selection(rows: &[u64], start: u64) -> RowSelection {
     let mut selectors = Vec::new();
-    let mut next = 0;
+    let mut next = start;
     for row in rows {
         selectors.push(RowSelector::skip(whole(row - next)));
         selectors.push(RowSelector::select(1));

@@ -2,9 +2,11 @@
 
 mod cells;
 mod csv;
+mod finite;
 mod json;
 mod rest;
 mod time;
 
 pub use csv::Csv;
+pub use finite::not_finite;
 pub use json::Json;

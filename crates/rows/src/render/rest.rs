@@ -15,7 +15,11 @@ pub(super) fn push(out: &mut Vec<u8>, rest: &str) {
     if !out.ends_with(b"}") {
         return;
     }
-    let (own, deeper): (Vec<&str>, Vec<&str>) = members(rest).into_iter().partition(|member| is_own(member));
+    let (mut own, mut deeper): (Vec<&str>, Vec<&str>) = members(rest).into_iter().partition(|member| is_own(member));
+    // A key `_rest` of the record itself must not be there twice.
+    if let (false, Some(place)) = (deeper.is_empty(), own.iter().position(|member| is_rest(member))) {
+        deeper.insert(0, own.remove(place));
+    }
     let deeper = (!deeper.is_empty()).then(|| format!("\"{NAME}\":{{{}}}", deeper.join(",")));
     out.pop();
     for member in own.into_iter().chain(deeper.as_deref()) {
@@ -25,6 +29,10 @@ pub(super) fn push(out: &mut Vec<u8>, rest: &str) {
         push_raw(out, member);
     }
     out.push(b'}');
+}
+
+fn is_rest(member: &str) -> bool {
+    member.strip_prefix('"').and_then(|member| member.strip_prefix(NAME)).is_some_and(|member| member.starts_with('"'))
 }
 
 /// Whether a member's path is a key of the record: others have a step between brackets or behind a dot.
@@ -73,6 +81,8 @@ mod tests {
         let expected = r#"{"a":1,"b":[1,{"x":"},{\""}],"d":"é","_rest":{"a.c":2,"[\"odd key\"]":3}}"#;
         assert_eq!(with(r#"{"a":1}"#, rest), expected);
         assert_eq!(with("{}", r#"{"b":1e400}"#), r#"{"b":1e400}"#);
+        assert_eq!(with("{}", r#"{"_rest":1,"b":2}"#), r#"{"_rest":1,"b":2}"#);
+        assert_eq!(with("{}", r#"{"b":2,"_rest":1,"a.c":3}"#), r#"{"b":2,"_rest":{"_rest":1,"a.c":3}}"#);
         assert_eq!(super::record(r#"{"$":[1,2]}"#), Some("[1,2]"));
     }
 }

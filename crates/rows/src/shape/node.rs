@@ -40,14 +40,16 @@ impl Kinds {
     pub(crate) const OBJECT: Self = Self(1 << 15);
     /// Anything, kept as JSON text.
     pub(crate) const JSON: Self = Self(1 << 16);
+    /// `true` or `false` in a format whose values are texts: with other ones it is a text.
+    pub(crate) const WORD: Self = Self(1 << 17);
 
     const NUMBER: Self = Self(Self::INT.0 | Self::NEGATIVE.0 | Self::UINT.0 | Self::BIG.0 | Self::FLOAT.0 | Self::CHANGED.0);
     const TIME: Self = Self(Self::TIME_0.0 | Self::TIME_3.0 | Self::TIME_6.0 | Self::TIME_9.0 | Self::TIME_MILLISECONDS.0);
-    const SCALAR: Self = Self(Self::BOOL.0 | Self::NUMBER.0 | Self::TEXT.0 | Self::TIME.0);
+    const SCALAR: Self = Self(Self::BOOL.0 | Self::WORD.0 | Self::NUMBER.0 | Self::TEXT.0 | Self::TIME.0);
 
     /// Kinds that have no common type but text, each with its name.
     const GROUPS: [(Self, &'static str); 5] = [
-        (Self::BOOL, "a boolean"),
+        (Self(Self::BOOL.0 | Self::WORD.0), "a boolean"),
         (Self::NUMBER, "a number"),
         (Self(Self::TEXT.0 | Self::TIME.0), "a text"),
         (Self::LIST, "an array"),
@@ -192,7 +194,9 @@ impl Node {
     /// It is JSON text, whatever comes.
     pub(crate) fn is_json(&self) -> bool {
         let (list, object) = (self.kinds.has(Kinds::LIST), self.kinds.has(Kinds::OBJECT));
-        self.kinds.has(Kinds::JSON) || (list && object) || ((list || object) && self.kinds.has(Kinds::SCALAR))
+        // As texts, true and "true" would be the same.
+        let mixed = self.kinds.has(Kinds::BOOL) && self.kinds.has(Kinds::NUMBER | Kinds::TEXT | Kinds::TIME);
+        self.kinds.has(Kinds::JSON) || mixed || (list && object) || ((list || object) && self.kinds.has(Kinds::SCALAR))
     }
 
     /// The items of arrays; `None` when there is no room for another node.
@@ -236,7 +240,7 @@ impl Node {
             _ => {}
         }
         let kinds = self.kinds;
-        if kinds.only(Kinds::BOOL) {
+        if kinds.only(Kinds::BOOL | Kinds::WORD) {
             Type::Bool
         } else if kinds.only(Kinds::NUMBER) {
             number(kinds)

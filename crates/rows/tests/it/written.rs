@@ -17,6 +17,9 @@ use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, Write};
 use std::sync::{Arc, Mutex};
 
+/// The memory that files are read within.
+const MEMORY_BYTES: u64 = 256 << 20;
+
 /// Every type that we make, with nulls everywhere, in `rows` rows from row `first` on.
 fn batch(first: usize, rows: usize) -> RecordBatch {
     let numbers = || (first..first + rows).map(|row| row as i64);
@@ -139,7 +142,7 @@ fn bytes(mut file: File) -> Vec<u8> {
 }
 
 fn table(file: File) -> Table {
-    Table::open(file, "in").unwrap().unwrap()
+    Table::open(file, "in", MEMORY_BYTES).unwrap().unwrap()
 }
 
 fn read(table: &Table, columns: Option<&[String]>, rows: &Rows) -> RecordBatch {
@@ -372,6 +375,37 @@ fn ten_thousand_columns_are_bounded_groups() {
 }
 
 #[test]
+fn a_footer_of_many_row_groups_takes_little_while_it_is_written() {
+    // As 100 GiB of JSON with 60 columns in 256 MiB: there 3,000 groups and 32 MiB for the footer, here 300 and 3.2 MiB.
+    let names: Vec<String> = (0..60).map(|column| format!("column {column}")).collect();
+    let batch = |group: i64| {
+        let column = |column: i64| -> ArrayRef {
+            if column % 2 == 0 {
+                Arc::new(Int64Array::from_iter_values((0..40).map(|row| (group << 32) + row * column)))
+            } else {
+                let texts = (0..40).map(|row| format!("a text of group {group}, row {row}, column {column}"));
+                Arc::new(StringArray::from_iter_values(texts))
+            }
+        };
+        RecordBatch::try_from_iter(names.iter().map(String::as_str).zip((0..60).map(column))).unwrap()
+    };
+    let batches: Vec<RecordBatch> = (0..300).map(batch).collect();
+    let index = vec!["column 1".to_owned()];
+    let settings = Settings { group_bytes_max: 1, footer_bytes_max: (32 << 20) / 10, index, ..Settings::new(Target::Parquet) };
+    let (file, written) = written(&settings, &batches, 1);
+    assert_eq!((written.groups, written.rows), (300, 12_000));
+    let table = table(file);
+    assert_eq!(table.rows().unwrap(), 12_000);
+    assert_eq!(lines(&read(&table, None, &Rows::Range(11_980..12_000))), lines(&batches[299].slice(20, 20)));
+    let text = "a text of group 250, row 7, column 1";
+    let found: Vec<RecordBatch> = table.find("column 1", text, None).unwrap().map(Result::unwrap).collect();
+    assert_eq!(lines(&all(&found)), lines(&batches[250].slice(7, 1)));
+    let small = Settings { footer_bytes_max: 100 << 10, ..settings };
+    let error = write(Vec::new(), &small, &batches, 1).unwrap_err().to_string();
+    assert!(error.contains("footer") && error.contains("--memory"), "{error}");
+}
+
+#[test]
 fn broken_files_are_told_and_never_panic() {
     for target in [Target::Parquet, Target::Arrow] {
         let whole = bytes(written(&settings(target), &[batch(0, 50)], 1).0);
@@ -381,14 +415,14 @@ fn broken_files_are_told_and_never_panic() {
             let mut file = tempfile::tempfile().unwrap();
             file.write_all(&broken).unwrap();
             // Whatever it is, it ends.
-            if let Ok(Some(table)) = Table::open(file, "in") {
+            if let Ok(Some(table)) = Table::open(file, "in", MEMORY_BYTES) {
                 let _ = table.batches(None, &Rows::All).map(|batches| batches.take_while(Result::is_ok).count());
             }
         }
         for end in [9, 100, whole.len() - 1] {
             let mut file = tempfile::tempfile().unwrap();
             file.write_all(&whole[..end]).unwrap();
-            assert!(Table::open(file, "in").is_err(), "cut at {end}");
+            assert!(Table::open(file, "in", MEMORY_BYTES).is_err(), "cut at {end}");
         }
     }
 }

@@ -19,10 +19,11 @@ use rorqual_pipe::limits::{self, buffer_bytes, buffers_needed};
 use rorqual_pipe::{Budget, Control, Pool};
 use rorqual_rows::convert::{Columns as Found, Extent};
 use rorqual_rows::limits::{PREFIX_BYTES, worker_bytes};
+use rorqual_rows::read::{Table, merge};
 use rorqual_rows::{Given, Scan, Shape};
 pub(crate) use schema::run as run_schema;
 pub(crate) use source::{Content, Source, given};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -33,7 +34,7 @@ const BUFFERS_BESIDE: usize = 1;
 
 pub(crate) fn run(common: &Common, args: &ConvertArgs) -> Exit {
     let start = Instant::now();
-    let convert = match Convert::new(common, args) {
+    let mut convert = match Convert::new(common, args) {
         Ok(convert) => convert,
         Err(error) => return message::error(&error),
     };
@@ -54,6 +55,7 @@ struct Convert<'a> {
     progress: When,
     memory_bytes: u64,
     threads: usize,
+    are_threads_given: bool,
     scan: Scan,
 }
 
@@ -69,20 +71,36 @@ impl<'a> Convert<'a> {
         // What the columns take comes on top; here it is what any take.
         let none: SchemaRef = Arc::new(Schema::empty());
         let (threads, scan) =
-            scan(common, &args.from, memory_bytes, |memory_bytes, threads| output.settings(memory_bytes).bytes(&none, threads))?;
-        Ok(Self { args, output, given: given(&args.from)?, schema, progress: common.progress, memory_bytes, threads, scan })
+            scan(common, &args.from, &args.files, memory_bytes, |bytes, threads| output.settings(bytes).bytes(&none, threads))?;
+        let (given, progress, are_threads_given) = (given(&args.from)?, common.progress, common.threads.is_some());
+        Ok(Self { args, output, given, schema, progress, memory_bytes, threads, are_threads_given, scan })
     }
 
     /// One pass, mostly; another for each time that some value has no column in the one before.
-    fn all(&self) -> Result<Exit, String> {
+    fn all(&mut self) -> Result<Exit, String> {
         let (mut sources, mut columns) = self.sources()?;
         let _progress = Progress::start(self.progress, &self.scan.control, stored_bytes(&self.args.files));
         loop {
-            match self.pass(&mut sources, &columns.schema()?)? {
+            let schema = columns.schema()?;
+            self.fit(&schema, &sources)?;
+            match self.pass(&mut sources, &schema)? {
                 Ended::Written(exit) => return Ok(exit),
                 Ended::Misfit(later) => columns = columns.widened(later)?,
             }
         }
+    }
+
+    /// Gives up threads for which there is no memory, now that the columns are known.
+    fn fit(&mut self, schema: &SchemaRef, sources: &[Source]) -> Result<(), String> {
+        let held = Held::of(sources);
+        let sum = |threads| self.budget(schema, &held, threads);
+        let fitting = if self.are_threads_given { None } else { (1..self.threads).rev().find(|less| sum(*less).check().is_ok()) };
+        match sum(self.threads).check() {
+            Ok(()) => return Ok(()),
+            Err(error) => self.threads = fitting.ok_or_else(|| error.to_string())?,
+        }
+        self.scan.pool = pool(self.scan.record_bytes_max, self.threads);
+        Ok(())
     }
 
     fn pass(&self, sources: &mut [Source], schema: &SchemaRef) -> Result<Ended, String> {
@@ -99,7 +117,9 @@ impl<'a> Convert<'a> {
     fn sources(&self) -> Result<(Vec<Source>, Columns), String> {
         let mut sources = Vec::new();
         for path in &self.args.files {
-            sources.push(Source::open(path, &self.given, &self.scan)?);
+            sources.push(Source::open(path, &self.given, &self.scan, self.memory_bytes)?);
+            // The footers of all inputs are held.
+            self.footers_fit(&sources)?;
         }
         if let Some(schema) = &self.schema {
             if let Some(log) = sources.iter().find(|source| source.schema().is_some()) {
@@ -107,7 +127,7 @@ impl<'a> Convert<'a> {
             }
             return Ok((sources, Columns::Given(Shape::from_schema(schema).to_schema(true))));
         }
-        if let Some(schema) = said_schema(&sources)? {
+        if let Some(schema) = said_schema(&sources, self.args.from.conflicts)? {
             return Ok((sources, Columns::Given(schema)));
         }
         // What is written to standard output is gone, an index is of a column that is there, and a conflict may come late.
@@ -126,13 +146,58 @@ impl<'a> Convert<'a> {
     }
 
     /// The sum of what is held, for columns of that schema.
-    fn budget(&self, schema: &SchemaRef) -> Budget {
+    fn budget(&self, schema: &SchemaRef, held: &Held, threads: usize) -> Budget {
         let columns = schema.flattened_fields().len();
         fitting::least(self.memory_bytes, |memory_bytes| {
-            let writer_bytes = self.output.settings(memory_bytes).bytes(schema, self.threads);
+            let writer_bytes = self.output.settings(memory_bytes).bytes(schema, threads);
             let writer = (format!("writer of {columns} columns (--row-group)"), writer_bytes);
-            terms(&self.args.from, (self.memory_bytes, memory_bytes), self.threads, writer)
+            terms(&self.args.from, held, (self.memory_bytes, memory_bytes), threads, writer)
         })
+    }
+
+    fn footers_fit(&self, sources: &[Source]) -> Result<(), String> {
+        let held = Held::of(sources);
+        let sum = |bytes| terms(&self.args.from, &held, (self.memory_bytes, bytes), 1, (String::new(), 0));
+        if held.tables == 0 {
+            return Ok(());
+        }
+        fitting::least(self.memory_bytes, sum).check().map_err(|error| error.to_string())
+    }
+}
+
+/// What inputs there are, as far as they hold memory.
+#[derive(Default)]
+pub(crate) struct Held {
+    records: usize,
+    /// Those of the records that can't be opened again, whose start is read ahead.
+    streams: usize,
+    tables: usize,
+    footer_bytes: u64,
+}
+
+impl Held {
+    /// Before they are opened, as far as their names tell.
+    fn expected(files: &[impl AsRef<Path>]) -> Self {
+        let is_stored = |path: &Path| path.as_os_str() != "-" && path.is_file();
+        let streams = files.iter().filter(|path| !is_stored(path.as_ref())).count();
+        Self { records: files.len(), streams, ..Self::default() }
+    }
+
+    fn of(sources: &[Source]) -> Self {
+        let mut held = Self::default();
+        for source in sources {
+            match &source.content {
+                Content::Records(_, stream) => {
+                    held.records += 1;
+                    held.streams += usize::from(stream.is_some());
+                }
+                Content::Table(table) => {
+                    held.tables += 1;
+                    held.footer_bytes += table.footer_bytes();
+                }
+            }
+        }
+        held
     }
 }
 
@@ -190,16 +255,18 @@ impl Columns {
 }
 
 /// The columns, where the formats of all inputs say them: those that any has.
-fn said_schema(sources: &[Source]) -> Result<Option<SchemaRef>, String> {
-    let said: Vec<_> = sources.iter().filter_map(|source| source.schema()).collect();
+fn said_schema(sources: &[Source], conflicts: Conflicts) -> Result<Option<SchemaRef>, String> {
+    let said: Vec<_> = sources.iter().filter_map(|source| Some((source.path.to_string_lossy(), source.schema()?))).collect();
     match said.len() {
         0 => Ok(None),
-        1 if sources.len() == 1 => Ok(said.into_iter().next()),
+        1 if sources.len() == 1 => Ok(said.into_iter().next().map(|(_, schema)| schema)),
         all if all == sources.len() => {
-            let merged = Schema::try_merge(said.iter().map(|schema| (**schema).clone()));
-            merged
-                .map(|schema| Some(Arc::new(schema)))
-                .map_err(|error| format!("the columns of these inputs do not make one file: {error}"))
+            if conflicts == Conflicts::Error {
+                let schemas = said.iter().map(|(_, schema)| Schema::clone(schema));
+                Schema::try_merge(schemas).map_err(|error| format!("{error}; --conflicts widen takes a type that has both"))?;
+            }
+            let merged = merge(said.iter().map(|(name, schema)| (&**name, SchemaRef::clone(schema))));
+            merged.map(Some).map_err(|error| error.to_string())
         }
         _ => Err("access logs, files of columns and other inputs do not make one file".to_owned()),
     }
@@ -209,45 +276,64 @@ fn said_schema(sources: &[Source]) -> Result<Option<SchemaRef>, String> {
 pub(crate) fn scan(
     common: &Common,
     args: &FromArgs,
+    files: &[impl AsRef<Path>],
     memory_bytes: u64,
     writer: impl Fn(u64, usize) -> u64,
 ) -> Result<(usize, Scan), String> {
     let record_bytes_max = source::record_bytes_max(args, memory_bytes)?;
+    let held = Held::expected(files);
     let sum = |threads| {
         fitting::least(memory_bytes, |bytes| {
             let writer = ("writer (--row-group)".to_owned(), writer(bytes, threads));
-            terms(args, (memory_bytes, bytes), threads, writer)
+            terms(args, &held, (memory_bytes, bytes), threads, writer)
         })
     };
     let threads = fitting::threads(common, sum).map_err(|error| error.to_string())?;
-    let pool = Pool::new(buffer_bytes(record_bytes_max), buffers_needed(threads) + BUFFERS_BESIDE);
+    let pool = pool(record_bytes_max, threads);
     let control = Control::with_rate_limit(common.limit_rate);
     Ok((threads, Scan { pool, control, record_bytes_max, zstd_window_log_max: zstd_window_log_max(memory_bytes) }))
+}
+
+fn pool(record_bytes_max: usize, threads: usize) -> Pool {
+    Pool::new(buffer_bytes(record_bytes_max), buffers_needed(threads) + BUFFERS_BESIDE)
 }
 
 /// The sum of what is held, in a memory of which `given_bytes` is what was given and `memory_bytes` what is shared out.
 fn terms(
     args: &FromArgs,
+    held: &Held,
     (given_bytes, memory_bytes): (u64, u64),
     threads: usize,
     (writer, writer_bytes): (String, u64),
 ) -> Budget {
-    let record_bytes_max = source::record_bytes_max(args, memory_bytes).unwrap_or_default();
-    let buffers = buffers_needed(threads) + BUFFERS_BESIDE;
     let mut budget = Budget::new(given_bytes);
     budget.reserve("program", limits::PROGRAM_BYTES);
     budget.reserve(format!("{threads} threads"), threads as u64 * limits::THREAD_BYTES);
+    if held.records > 0 {
+        reserve_records(&mut budget, args, held, memory_bytes, threads);
+    }
+    if held.tables > 0 {
+        budget.reserve(format!("footers of {} files of columns", held.tables), held.footer_bytes);
+        budget.reserve("pages and rows that are read of one (an 8th of --memory each)", Table::reading_bytes(memory_bytes));
+    }
+    if writer_bytes > 0 {
+        budget.reserve(writer, writer_bytes);
+    }
+    budget
+}
+
+fn reserve_records(budget: &mut Budget, args: &FromArgs, held: &Held, memory_bytes: u64, threads: usize) {
+    let record_bytes_max = source::record_bytes_max(args, memory_bytes).unwrap_or_default();
+    let buffers = buffers_needed(threads) + BUFFERS_BESIDE;
     budget.reserve(
         format!("{buffers} blocks, each with room for one record (--record-max)"),
         (buffers * buffer_bytes(record_bytes_max)) as u64,
     );
     budget.reserve("decoder", decoder_bytes(memory_bytes));
-    budget.reserve("start of a stream, read ahead", 2 * PREFIX_BYTES as u64);
+    // All are looked at before the first is read, which takes a copy of the start of one.
+    let starts = (held.streams + 1) * PREFIX_BYTES;
+    budget.reserve(format!("starts of {} streams, read ahead, and of what is looked at", held.streams), starts as u64);
     budget.reserve(format!("rows of {threads} workers (--record-max)"), threads as u64 * worker_bytes(record_bytes_max));
-    if writer_bytes > 0 {
-        budget.reserve(writer, writer_bytes);
-    }
-    budget
 }
 
 fn stored_bytes(files: &[PathBuf]) -> Option<u64> {

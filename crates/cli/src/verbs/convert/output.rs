@@ -69,6 +69,11 @@ impl Output {
         self.path.is_none()
     }
 
+    /// JSON is written, which has no number for NaN.
+    pub(super) fn is_ndjson(&self) -> bool {
+        self.settings.target == Target::Ndjson
+    }
+
     pub(super) fn name(&self) -> String {
         self.path.as_ref().map_or_else(|| "standard output".to_owned(), |path| path.display().to_string())
     }
@@ -87,7 +92,8 @@ impl Output {
 impl OutputFile {
     /// What writes to it.
     pub(super) fn writer(&self) -> Result<impl Write + Send + 'static, String> {
-        self.file.try_clone().map_err(|error| format!("cannot write: {}", reason(&error)))
+        let name = || self.place.as_ref().map_or_else(|| "standard output".to_owned(), |(_, path)| path.display().to_string());
+        self.file.try_clone().map_err(|error| format!("{}: cannot write: {}", name(), reason(&error)))
     }
 
     /// Puts it where it belongs, for good.

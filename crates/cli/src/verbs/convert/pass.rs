@@ -5,16 +5,16 @@ use super::output::OutputFile;
 use super::source::{Content, Source};
 use crate::args::Bad;
 use crate::exit::Exit;
+use crate::guard::Guard;
 use crate::rejects::RejectFile;
 use crate::{interrupt, message};
-use arrow_array::{RecordBatch, RecordBatchOptions, new_null_array};
-use arrow_schema::{Field, SchemaRef};
+use arrow_schema::SchemaRef;
 use rorqual_pipe::{Error, Input, Kind};
 use rorqual_rows::convert::{Conversion, Extent, OnBad};
-use rorqual_rows::read::{Rows, Table};
+use rorqual_rows::read::{Rows, Table, fit};
+use rorqual_rows::render::not_finite;
 use rorqual_rows::write::Writer;
 use rorqual_rows::{Format, Note, Notes, Shape};
-use std::sync::Arc;
 
 /// Inputs on their way into one file.
 pub(super) struct Pass<'a> {
@@ -28,6 +28,8 @@ pub(super) struct Pass<'a> {
     /// What was met, and in which input first.
     notes: Vec<(String, Notes)>,
     bad: u64,
+    /// Numbers that became null, since JSON has none such.
+    not_finite: u64,
     /// An input ended with an error, which was said.
     failed: bool,
     /// The output is closed.
@@ -44,7 +46,6 @@ pub(super) enum Ended {
 
 impl<'a> Pass<'a> {
     pub(super) fn start(convert: &'a Convert<'a>, schema: &SchemaRef) -> Result<Self, String> {
-        convert.budget(schema).check().map_err(|error| error.to_string())?;
         let file = convert.output.create()?;
         let writer = Writer::new(file.writer()?, &convert.output.name(), schema, &convert.output.settings(convert.memory_bytes));
         let rejects = convert.args.rejects.as_deref().map(|path| RejectFile::create(path, &convert.scan.pool)).transpose()?;
@@ -57,6 +58,7 @@ impl<'a> Pass<'a> {
             misfit: None,
             notes: Vec::new(),
             bad: 0,
+            not_finite: 0,
             failed: false,
             enough: false,
         })
@@ -106,12 +108,17 @@ impl<'a> Pass<'a> {
     }
 
     /// The rows of a file of columns, with nulls for the columns that it does not have.
-    fn table(&self, table: &Table) -> Result<(), Error> {
+    fn table(&mut self, table: &Table) -> Result<(), Error> {
+        let _guard = Guard::start(table.name(), self.convert.memory_bytes);
         for batch in table.batches(None, &Rows::All)? {
             if self.convert.scan.control.stopped() {
                 return Ok(());
             }
-            self.writer.push(self.writer.prepare(fitted(&batch?, &self.schema)?)?)?;
+            let batch = batch?;
+            if self.convert.output.is_ndjson() {
+                self.not_finite += not_finite(&batch);
+            }
+            self.writer.push(self.writer.prepare(fit(&batch, &self.schema, table.name())?)?)?;
             self.writer.help()?;
         }
         Ok(())
@@ -187,24 +194,12 @@ impl<'a> Pass<'a> {
                 message::note(&format!("{times} x {note}; the first in {name} at byte {}", first.first_offset));
             }
         }
+        if self.not_finite > 0 {
+            message::note(&format!("{} x NaN or infinity, which JSON has no number for and became null", self.not_finite));
+        }
         if self.bad > 0 {
             let kept = self.convert.args.rejects.as_ref().map(|path| format!(", and are in {}", path.display()));
             message::note(&format!("{} bad records were left out{}", self.bad, kept.unwrap_or_default()));
         }
     }
-}
-
-/// A batch with all columns of `schema`.
-fn fitted(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, Error> {
-    if batch.schema_ref() == schema {
-        return Ok(batch.clone());
-    }
-    let column = |field: &Arc<Field>| match batch.column_by_name(field.name()) {
-        Some(column) => Arc::clone(column),
-        None => new_null_array(field.data_type(), batch.num_rows()),
-    };
-    let columns = schema.fields().iter().map(column).collect();
-    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-    RecordBatch::try_new_with_options(SchemaRef::clone(schema), columns, &options)
-        .map_err(|error| Error::new(Kind::Corrupt, "", error.to_string()))
 }

@@ -32,22 +32,26 @@ pub(crate) fn run(common: &Common, args: &SchemaArgs) -> Exit {
 
 fn print(common: &Common, args: &SchemaArgs) -> Result<Exit, String> {
     let memory_bytes = common.memory.unwrap_or(MEMORY_BYTES_DEFAULT);
-    let (threads, scan) = scan(common, &args.from, memory_bytes, |_, _| 0)?;
+    let (threads, scan) = scan(common, &args.from, &args.files, memory_bytes, |_, _| 0)?;
     interrupt::stop_on_interrupt(&scan.control);
     let given = given(&args.from)?;
     let progress = Progress::start(common.progress, &scan.control, stored_bytes(&args.files));
     let mut sources = Vec::new();
     for path in &args.files {
-        sources.push(Source::open(path, &given, &scan)?);
+        sources.push(Source::open(path, &given, &scan, memory_bytes)?);
     }
     let mut shape = Shape::default();
     let mut exit = Exit::Done;
-    let said = said_schema(&sources)?;
+    let said = said_schema(&sources, args.from.conflicts)?;
     for source in sources.iter_mut().filter(|_| said.is_none()) {
         let input = source.input()?;
         if let Content::Records(format, _) = &source.content {
             let (columns, error) = scan.infer(input, format, threads, Extent::Whole);
             shape.merge(columns.shape);
+            if columns.bad > 0 {
+                let (name, bad) = (source.path.display(), columns.bad);
+                exit = exit.max(message::error(&format!("{name}: {bad} bad records, whose columns are not here")));
+            }
             exit = exit.max(error.map_or(Exit::Done, |error| message::error(&error)));
         }
     }

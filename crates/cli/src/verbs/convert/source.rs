@@ -1,6 +1,7 @@
 //! Inputs whose format is known.
 
 use crate::args::{From, FromArgs};
+use crate::guard::Guard;
 use crate::{input, message};
 use arrow_schema::SchemaRef;
 use rorqual_pipe::limits::BLOCK_BYTES;
@@ -33,8 +34,8 @@ pub(crate) enum Content {
 
 impl Source {
     /// Looks at an input.
-    pub(crate) fn open(path: &Path, given: &Given, scan: &Scan) -> Result<Self, String> {
-        let content = match table(path, given)? {
+    pub(crate) fn open(path: &Path, given: &Given, scan: &Scan, memory_bytes: u64) -> Result<Self, String> {
+        let content = match table(path, given, memory_bytes)? {
             Some(table) => Content::Table(table),
             None => Self::records(path, given, scan)?,
         };
@@ -81,13 +82,14 @@ impl Source {
 }
 
 /// A file of columns, where it is one.
-fn table(path: &Path, given: &Given) -> Result<Option<Table>, String> {
+fn table(path: &Path, given: &Given, memory_bytes: u64) -> Result<Option<Table>, String> {
     if given.kind.is_some() || given.rows.is_some() || given.log.is_some() || !path.is_file() {
         return Ok(None);
     }
     let name = path.display().to_string();
     let file = File::open(path).map_err(|error| format!("{name}: cannot open: {}", reason(&error)))?;
-    Table::open(file, &name).map_err(|error| error.to_string())
+    let _guard = Guard::start(&name, memory_bytes);
+    Table::open(file, &name, memory_bytes).map_err(|error| error.to_string())
 }
 
 /// What was typed of the format, as what is meant.

@@ -2,6 +2,7 @@
 
 use super::columns::{Column, Split, columns, split};
 use super::encoding::Encodings;
+use super::file::File;
 use super::weight::Weight;
 use crate::limits::{BATCH_BYTES_MAX, COLUMN_BYTES, ENCODER_BYTES, GROUP_ROWS_MAX};
 use crate::write::failure::Failure;
@@ -10,12 +11,9 @@ use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::SchemaRef;
 use arrow_select::concat::concat;
 use parquet::arrow::arrow_writer::ArrowColumnChunk;
-use parquet::arrow::{ArrowSchemaConverter, add_encoded_arrow_schema_to_metadata};
-use parquet::file::properties::WriterProperties;
-use parquet::file::writer::SerializedFileWriter;
-use rorqual_pipe::{Error, Kind, format_size};
+use rorqual_pipe::{Error, Kind};
 use std::io::Write;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// So many arrays of a column that are small become one, or fewer when they take much of a group: an array of a few values takes more
 /// than they do.
@@ -41,13 +39,6 @@ pub(in crate::write) struct Groups {
     /// The sealed group is written, or nothing will ever be.
     written: Condvar,
     file: Mutex<File>,
-}
-
-struct File {
-    writer: SerializedFileWriter<Box<dyn Write + Send>>,
-    written: Written,
-    footer_bytes: usize,
-    footer_bytes_max: usize,
 }
 
 #[derive(Default)]
@@ -93,19 +84,14 @@ impl Groups {
     ) -> Result<Self, Error> {
         let columns = columns(schema);
         check(name, &columns, &settings.index)?;
-        let writer = writer(file, schema).map_err(|error| Failure::from(error).error(name))?;
+        let file = File::new(file, schema, settings.footer_bytes_max).map_err(|error| Failure::from(error).error(name))?;
         Ok(Self {
             name: name.to_owned(),
             group_bytes_max: settings.group_bytes_max,
             encodings: Encodings::new(settings),
             state: Mutex::default(),
             written: Condvar::new(),
-            file: Mutex::new(File {
-                writer,
-                written: Written::default(),
-                footer_bytes: 0,
-                footer_bytes_max: settings.footer_bytes_max,
-            }),
+            file: Mutex::new(file),
             columns,
         })
     }
@@ -148,10 +134,8 @@ impl Groups {
     pub(in crate::write) fn finish(self) -> Result<Written, Error> {
         self.seal()?;
         self.wait_until_written()?;
-        let mut file = self.file.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let finished = file.writer.finish().and_then(|_| Ok(file.writer.inner_mut().flush()?));
-        finished.map_err(|error| Failure::from(error).error(&self.name))?;
-        Ok(Written { bytes: file.writer.bytes_written() as u64, ..file.written })
+        let file = self.file.into_inner().unwrap_or_else(PoisonError::into_inner);
+        file.finish().map_err(|error| Failure::from(error).error(&self.name))
     }
 
     /// The largest column that nobody has taken.
@@ -256,34 +240,6 @@ impl Open {
     }
 }
 
-impl File {
-    fn append(&mut self, chunks: impl Iterator<Item = ArrowColumnChunk>) -> Result<(), Failure> {
-        let mut group = self.writer.next_row_group()?;
-        for chunk in chunks {
-            self.footer_bytes += footer_bytes(&chunk);
-            chunk.append_to_row_group(&mut group)?;
-        }
-        self.written.rows += u64::try_from(group.close()?.num_rows()).unwrap_or(0);
-        self.written.groups += 1;
-        if self.footer_bytes <= self.footer_bytes_max {
-            return Ok(());
-        }
-        let (most, groups) = (format_size(self.footer_bytes_max as u64), self.written.groups);
-        Err(Failure::limit(format!(
-            "the footer, which is written last, would take more than {most} after {groups} row groups: \
-             more --memory helps, or fewer columns, or several files"
-        )))
-    }
-}
-
-/// What the footer holds of a column chunk until the file ends.
-fn footer_bytes(chunk: &ArrowColumnChunk) -> usize {
-    const CHUNK_BYTES: usize = 1 << 10;
-    const PAGE_BYTES: usize = 128;
-    let pages = chunk.close().offset_index.as_ref().map_or(0, |index| index.page_locations.len());
-    CHUNK_BYTES + pages * PAGE_BYTES
-}
-
 /// Whether there is something to write, and what is to be indexed.
 fn check(name: &str, columns: &[Column], index: &[String]) -> Result<(), Error> {
     if columns.is_empty() {
@@ -300,15 +256,4 @@ fn check(name: &str, columns: &[Column], index: &[String]) -> Result<(), Error> 
 fn no_column(wanted: &str, columns: &[Column]) -> String {
     let near = crate::near::nearest(wanted, columns.iter().map(|column| column.path.as_str()));
     format!("there is no column '{wanted}' to index; there is: {}", near.join(", "))
-}
-
-fn writer(
-    file: Box<dyn Write + Send>,
-    schema: &SchemaRef,
-) -> parquet::errors::Result<SerializedFileWriter<Box<dyn Write + Send>>> {
-    let root = ArrowSchemaConverter::new().convert(schema)?.root_schema_ptr();
-    let mut properties =
-        WriterProperties::builder().set_created_by(concat!("rorqual ", env!("CARGO_PKG_VERSION")).to_owned()).build();
-    add_encoded_arrow_schema_to_metadata(schema, &mut properties);
-    SerializedFileWriter::new(file, root, Arc::new(properties))
 }

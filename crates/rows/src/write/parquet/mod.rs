@@ -7,6 +7,7 @@
 
 mod columns;
 mod encoding;
+mod file;
 mod groups;
 mod weight;
 

@@ -1,0 +1,218 @@
+//! The rows of a Parquet file, one row group after another, in pieces that are bounded by bytes.
+//!
+//! How large rows are is only known when they are read: a page of a few bytes may have a million of them, each with the one large value of
+//! a dictionary. So texts are read as views, which share their values; what the pages take is counted; and when it is too much, the same
+//! rows are read again with fewer at a time.
+
+use super::chunks::Chunks;
+use super::cut::Cutter;
+use super::pages::Pages;
+use super::parquet::{Builder, Footer, failed};
+use crate::limits::{BATCH_BYTES_MAX, BATCH_ROWS_MAX};
+use arrow_array::RecordBatch;
+use arrow_schema::{ArrowError, SchemaRef};
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ParquetRecordBatchReader, RowFilter, RowSelection};
+use parquet::basic::{Encoding, Type};
+use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
+use rorqual_pipe::{Error, Kind};
+use std::sync::Arc;
+
+/// Rows of one row group.
+pub(super) struct Part {
+    pub(super) group: usize,
+    /// Which of them; `None` is all.
+    pub(super) selection: Option<RowSelection>,
+}
+
+/// Makes the filter that decides on rows while they are read; it tells the pages that a batch begins.
+pub(super) type MakeFilter = Box<dyn Fn(&Arc<Pages>) -> RowFilter>;
+
+/// Reads parts.
+pub(super) struct Groups {
+    name: String,
+    chunks: Chunks,
+    /// With texts as views.
+    metadata: ArrowReaderMetadata,
+    mask: ProjectionMask,
+    filter: Option<MakeFilter>,
+    bytes_max: usize,
+    parts: std::vec::IntoIter<Part>,
+    current: Option<Current>,
+    cutter: Cutter,
+}
+
+/// The part that is read.
+struct Current {
+    part: Part,
+    pages: Arc<Pages>,
+    reader: ParquetRecordBatchReader,
+    /// Rows that were taken, of those that are selected and not filtered out.
+    done: usize,
+    batch_rows: usize,
+    /// So many rows may a batch have once it is known how large they are.
+    batch_rows_max: usize,
+}
+
+impl Groups {
+    /// `schema` is that of the rows, with the columns of the mask.
+    pub(super) fn new(
+        footer: &Footer,
+        chunks: &Chunks,
+        name: &str,
+        (mask, schema): (ProjectionMask, &SchemaRef),
+        parts: Vec<Part>,
+        filter: Option<MakeFilter>,
+    ) -> Self {
+        Self {
+            name: name.to_owned(),
+            chunks: chunks.clone(),
+            metadata: footer.views.clone(),
+            mask,
+            filter,
+            bytes_max: footer.bytes_max,
+            parts: parts.into_iter(),
+            current: None,
+            cutter: Cutter::new(name, schema, footer.row_bytes_max()),
+        }
+    }
+
+    fn step(&mut self) -> Result<Option<RecordBatch>, Error> {
+        loop {
+            if let Some(piece) = self.cutter.next() {
+                return piece.map(Some);
+            }
+            let Some(current) = &mut self.current else {
+                let Some(part) = self.parts.next() else { return Ok(None) };
+                self.start(part)?;
+                continue;
+            };
+            current.pages.batch_begins();
+            match current.reader.next() {
+                None => self.current = None,
+                Some(Ok(batch)) => self.took(batch)?,
+                Some(Err(error)) => self.again(&error)?,
+            }
+        }
+    }
+
+    fn start(&mut self, part: Part) -> Result<(), Error> {
+        let group = self.metadata.metadata().row_group(part.group);
+        let estimated = batch_rows(group, &self.mask);
+        let first = if by_prefix(group, &self.mask) { 1 } else { estimated };
+        self.current = Some(self.open(part, 0, (first, estimated))?);
+        Ok(())
+    }
+
+    /// A reader of what is left of a part. Filters read their columns here.
+    fn open(&self, part: Part, done: usize, (mut batch_rows, batch_rows_max): (usize, usize)) -> Result<Current, Error> {
+        loop {
+            let group = self.metadata.metadata().row_group(part.group);
+            let pages = Pages::new(part.group, group, self.bytes_max).map(Arc::new);
+            let pages = pages.ok_or_else(|| self.corrupt(&format!("row group {}: its columns overlap", part.group)))?;
+            match self.builder(&part, done, batch_rows, &pages).build() {
+                Ok(reader) => return Ok(Current { part, pages, reader, done, batch_rows, batch_rows_max }),
+                Err(error) => {
+                    let Some(refused) = pages.refused() else { return Err(failed(&self.name, &error)) };
+                    if !refused.full || batch_rows == 1 {
+                        return Err(self.refused(refused.full, &refused.text));
+                    }
+                    batch_rows = (batch_rows / 8).max(1);
+                }
+            }
+        }
+    }
+
+    fn builder(&self, part: &Part, done: usize, batch_rows: usize, pages: &Arc<Pages>) -> Builder {
+        let builder = Builder::new_with_metadata(self.chunks.with_pages(pages), self.metadata.clone())
+            .with_projection(self.mask.clone())
+            .with_row_groups(vec![part.group])
+            .with_batch_size(batch_rows)
+            // Otherwise what the filter has read is kept for 100 MiB.
+            .with_max_predicate_cache_size(0)
+            .with_offset(done);
+        let builder = match &part.selection {
+            Some(selection) => builder.with_row_selection(selection.clone()),
+            None => builder,
+        };
+        match &self.filter {
+            Some(filter) => builder.with_row_filter(filter(pages)),
+            None => builder,
+        }
+    }
+
+    fn took(&mut self, batch: RecordBatch) -> Result<(), Error> {
+        let Some(mut current) = self.current.take() else { return Ok(()) };
+        current.done += batch.num_rows();
+        let room = 4 * batch.get_array_memory_size() <= BATCH_BYTES_MAX;
+        self.cutter.put(batch)?;
+        if current.batch_rows < current.batch_rows_max && room {
+            let rows = (4 * current.batch_rows, current.batch_rows_max);
+            current = self.open(current.part, current.done, (rows.0.min(rows.1), rows.1))?;
+        }
+        self.current = Some(current);
+        Ok(())
+    }
+
+    /// After an error: the same rows, fewer at a time, where that may help.
+    fn again(&mut self, error: &ArrowError) -> Result<(), Error> {
+        let Some(current) = self.current.take() else { return Ok(()) };
+        match current.pages.refused() {
+            None => Err(self.corrupt(&error.to_string())),
+            Some(refused) if refused.full && current.batch_rows > 1 => {
+                let rows = (current.batch_rows / 8).max(1);
+                self.current = Some(self.open(current.part, current.done, (rows, rows))?);
+                Ok(())
+            }
+            Some(refused) => Err(self.refused(refused.full, &refused.text)),
+        }
+    }
+
+    fn refused(&self, full: bool, text: &str) -> Error {
+        if full { Error::new(Kind::Limit, &self.name, text) } else { self.corrupt(text) }
+    }
+
+    fn corrupt(&self, text: &str) -> Error {
+        Error::new(Kind::Corrupt, &self.name, format!("not a sound Parquet file: {text}"))
+    }
+}
+
+impl Iterator for Groups {
+    type Item = Result<RecordBatch, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.step().transpose()
+    }
+}
+
+fn chunks<'a>(group: &'a RowGroupMetaData, mask: &'a ProjectionMask) -> impl Iterator<Item = &'a ColumnChunkMetaData> {
+    group.columns().iter().enumerate().filter(|(leaf, _)| mask.leaf_included(*leaf)).map(|(_, chunk)| chunk)
+}
+
+/// So many rows that a batch of them stays within its bytes, as far as the footer tells their width.
+fn batch_rows(group: &RowGroupMetaData, mask: &ProjectionMask) -> usize {
+    let bytes = |chunk: &ColumnChunkMetaData| {
+        let values = chunk.num_values().max(0).saturating_mul(width(chunk));
+        chunk.uncompressed_size().max(values)
+    };
+    let bytes = chunks(group, mask).map(bytes).fold(0, i64::saturating_add);
+    let row_bytes = usize::try_from(bytes / group.num_rows().max(1)).unwrap_or(usize::MAX).max(1);
+    (BATCH_BYTES_MAX / row_bytes).clamp(1, BATCH_ROWS_MAX)
+}
+
+/// What a value takes beside its text.
+fn width(chunk: &ColumnChunkMetaData) -> i64 {
+    match chunk.column_type() {
+        Type::BOOLEAN => 1,
+        Type::INT32 | Type::FLOAT => 4,
+        Type::INT64 | Type::DOUBLE => 8,
+        Type::INT96 => 12,
+        Type::BYTE_ARRAY => 16,
+        Type::FIXED_LEN_BYTE_ARRAY => chunk.column_descr().type_length().max(1).into(),
+    }
+}
+
+/// Whether values are made of those before them, so that no size in the file tells theirs.
+fn by_prefix(group: &RowGroupMetaData, mask: &ProjectionMask) -> bool {
+    chunks(group, mask).any(|chunk| chunk.encodings().any(|encoding| encoding == Encoding::DELTA_BYTE_ARRAY))
+}

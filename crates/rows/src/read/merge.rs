@@ -1,0 +1,133 @@
+//! Several files of columns as one.
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, StructArray, new_null_array};
+use arrow_cast::{CastOptions, cast_with_options};
+use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, Schema, SchemaRef, TimeUnit};
+use rorqual_pipe::{Error, Kind};
+use std::sync::Arc;
+
+/// The columns that any of these files has, in the order in which they come first. Where they differ in a column's type it has one that
+/// holds the values of all, as with values of JSON: a wider number, or a text.
+///
+/// # Errors
+/// When a file has two columns of one name, or a column's types have nothing in common. Both are named.
+pub fn merge<'a>(schemas: impl IntoIterator<Item = (&'a str, SchemaRef)>) -> Result<SchemaRef, Error> {
+    let mut merged: Vec<FieldRef> = Vec::new();
+    for (name, schema) in schemas {
+        let failed = |text: String| Error::new(Kind::Limit, name, text);
+        if let Some(twice) = twice(schema.fields()) {
+            return Err(failed(format!("has two columns '{twice}', and columns of several files are joined by their names")));
+        }
+        merged = union(&merged, schema.fields()).map_err(failed)?;
+    }
+    Ok(Arc::new(Schema::new(merged)))
+}
+
+/// A batch of the file `name` with all columns of `schema`, which was merged of its own and others: nulls where it has none.
+///
+/// # Errors
+/// When a value does not fit.
+pub fn fit(batch: &RecordBatch, schema: &SchemaRef, name: &str) -> Result<RecordBatch, Error> {
+    if batch.schema_ref() == schema {
+        return Ok(batch.clone());
+    }
+    let column = |field: &FieldRef| match batch.column_by_name(field.name()) {
+        Some(column) => fitted(column, field.data_type()),
+        None => Ok(new_null_array(field.data_type(), batch.num_rows())),
+    };
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    let columns = schema.fields().iter().map(column).collect::<Result<Vec<_>, ArrowError>>();
+    let fit = columns.and_then(|columns| RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options));
+    fit.map_err(|error| Error::new(Kind::Corrupt, name, error.to_string()))
+}
+
+fn twice(fields: &Fields) -> Option<&str> {
+    let mut names: Vec<&str> = fields.iter().map(|field| field.name().as_str()).collect();
+    names.sort_unstable();
+    names.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0])
+}
+
+fn union(ours: &[FieldRef], theirs: &Fields) -> Result<Vec<FieldRef>, String> {
+    let mut all = ours.to_vec();
+    for field in theirs {
+        match all.iter_mut().find(|own| own.name() == field.name()) {
+            None => all.push(nullable(field)),
+            Some(own) => {
+                let both = common(own.data_type(), field.data_type()).ok_or_else(|| {
+                    let (name, own, other) = (own.name(), own.data_type(), field.data_type());
+                    format!("the column '{name}' is {other}, and {own} in a file before: they do not make one file")
+                })?;
+                let same = own.data_type() == field.data_type();
+                // What the metadata says of one type need not hold for another.
+                let kept = if same { own.as_ref().clone() } else { Field::new(own.name(), both, true) };
+                *own = Arc::new(kept.with_nullable(true));
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// A file without the column has nulls.
+fn nullable(field: &FieldRef) -> FieldRef {
+    Arc::new(field.as_ref().clone().with_nullable(true))
+}
+
+/// A type that has the values of both, none of them changed.
+fn common(one: &DataType, other: &DataType) -> Option<DataType> {
+    use DataType::{Dictionary, Float32, Float64, Int64, LargeList, List, Null, Struct, Timestamp, UInt64, Utf8};
+    Some(match (one, other) {
+        _ if one == other => one.clone(),
+        (Null, other) | (other, Null) => other.clone(),
+        (Dictionary(_, values), other) | (other, Dictionary(_, values)) => return common(values, other),
+        (Struct(ours), Struct(theirs)) => Struct(union(ours, theirs).ok()?.into()),
+        (List(ours) | LargeList(ours), List(theirs) | LargeList(theirs)) => {
+            List(Arc::new(Field::new(ours.name(), common(ours.data_type(), theirs.data_type())?, true)))
+        }
+        (Timestamp(ours, zone), Timestamp(theirs, other)) if zone == other => match finer(*ours, *theirs) {
+            Some(unit) => Timestamp(unit, zone.clone()),
+            None => Utf8,
+        },
+        _ if one.is_unsigned_integer() && other.is_unsigned_integer() => UInt64,
+        _ if is_signed(one) && is_signed(other) => Int64,
+        (Float32 | Float64, number) | (number, Float32 | Float64) if is_in_doubles(number) => Float64,
+        _ if is_scalar(one) && is_scalar(other) => Utf8,
+        _ => return None,
+    })
+}
+
+/// Of two units; nanoseconds reach only from 1677 to 2262, so that other moments need not be among them.
+fn finer(one: TimeUnit, other: TimeUnit) -> Option<TimeUnit> {
+    let (less, more) = (one.min(other), one.max(other));
+    (more != TimeUnit::Nanosecond || less == more).then_some(more)
+}
+
+/// All values are in 64 bits with a sign.
+fn is_signed(data_type: &DataType) -> bool {
+    data_type.is_integer() && data_type != &DataType::UInt64
+}
+
+fn is_in_doubles(data_type: &DataType) -> bool {
+    data_type.is_floating() || (data_type.is_integer() && !matches!(data_type, DataType::Int64 | DataType::UInt64))
+}
+
+/// Values that are texts without a loss. Booleans are not: true would be the same as "true".
+fn is_scalar(data_type: &DataType) -> bool {
+    data_type.is_numeric() || data_type.is_temporal() || data_type.is_string()
+}
+
+fn fitted(array: &ArrayRef, wanted: &DataType) -> Result<ArrayRef, ArrowError> {
+    if array.data_type() == wanted {
+        return Ok(Arc::clone(array));
+    }
+    let (DataType::Struct(fields), Some(own)) = (wanted, array.as_struct_opt()) else {
+        // What does not fit is an error and no null.
+        return cast_with_options(array, wanted, &CastOptions { safe: false, ..CastOptions::default() });
+    };
+    let column = |field: &FieldRef| match own.column_by_name(field.name()) {
+        Some(column) => fitted(column, field.data_type()),
+        None => Ok(new_null_array(field.data_type(), array.len())),
+    };
+    let columns = fields.iter().map(column).collect::<Result<Vec<_>, _>>()?;
+    Ok(Arc::new(StructArray::try_new_with_length(fields.clone(), columns, own.nulls().cloned(), array.len())?))
+}

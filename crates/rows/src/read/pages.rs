@@ -1,0 +1,181 @@
+//! What the pages of a row group take while its rows are read.
+
+use crate::thrift::{Fault, PageHeader, page_header};
+use parquet::basic::Encoding;
+use parquet::file::metadata::RowGroupMetaData;
+use rorqual_pipe::format_size;
+use std::io;
+use std::ops::Range;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The number of [`Encoding::DELTA_BYTE_ARRAY`] in a page's header.
+const DELTA_BYTE_ARRAY: u64 = 7;
+
+/// Counts pages before they are decoded, and refuses what is too much.
+#[derive(Debug)]
+pub(super) struct Pages {
+    group: usize,
+    bytes_max: usize,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    columns: Vec<Column>,
+    /// What was held when the batch began, and what has come since.
+    held_bytes: usize,
+    since_bytes: usize,
+    /// Why a page was refused.
+    refused: Option<Refusal>,
+}
+
+/// Why a page was refused.
+#[derive(Debug, Clone)]
+pub(super) struct Refusal {
+    /// There was too much; fewer rows at a time might have had room.
+    pub(super) full: bool,
+    pub(super) text: String,
+}
+
+/// What is known of a column's chunk.
+#[derive(Debug)]
+struct Column {
+    path: String,
+    range: Range<u64>,
+    /// Values may be made of those before them.
+    by_prefix: bool,
+    /// The page whose header was seen, and where it begins.
+    next: Option<(u64, PageHeader)>,
+    page_bytes: usize,
+    dictionary_bytes: usize,
+}
+
+impl Pages {
+    /// Those of a row group, of which together `bytes_max` may be held. `None` when its columns are in each other's places.
+    pub(super) fn new(number: usize, group: &RowGroupMetaData, bytes_max: usize) -> Option<Self> {
+        let mut columns: Vec<Column> = group
+            .columns()
+            .iter()
+            .map(|chunk| {
+                let (start, length) = chunk.byte_range();
+                Column {
+                    path: chunk.column_path().string(),
+                    range: start..start.saturating_add(length),
+                    by_prefix: chunk.encodings().any(|encoding| encoding == Encoding::DELTA_BYTE_ARRAY),
+                    next: None,
+                    page_bytes: 0,
+                    dictionary_bytes: 0,
+                }
+            })
+            .collect();
+        columns.sort_by_key(|column| (column.range.start, column.range.end));
+        let apart = columns.windows(2).all(|pair| pair[0].range.end <= pair[1].range.start);
+        apart.then(|| Self { group: number, bytes_max, state: Mutex::new(State { columns, ..State::default() }) })
+    }
+
+    /// What the pages before the last of each column held is free.
+    pub(super) fn batch_begins(&self) {
+        let mut state = self.state();
+        state.held_bytes = state.columns.iter().map(|column| column.page_bytes + column.dictionary_bytes).sum();
+        state.since_bytes = 0;
+    }
+
+    /// Why a page was refused, if one was.
+    pub(super) fn refused(&self) -> Option<Refusal> {
+        self.state().refused.clone()
+    }
+
+    /// Something is read from `start` on: a page's header, where nothing else is known. `peek` gives the bytes there.
+    pub(super) fn stream_at(&self, start: u64, peek: impl Fn(usize) -> io::Result<Vec<u8>>) -> io::Result<()> {
+        let mut state = self.state();
+        let seen = state.stream_at(start, peek);
+        state.check(self.group, seen)
+    }
+
+    /// These bytes from `start` on were read: a page, or a page behind its header.
+    pub(super) fn bytes_at(&self, start: u64, bytes: &[u8]) -> io::Result<()> {
+        let mut state = self.state();
+        let seen = state.bytes_at(start, bytes, self.bytes_max);
+        state.check(self.group, seen)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn stream_at(&mut self, start: u64, peek: impl Fn(usize) -> io::Result<Vec<u8>>) -> Result<(), Refusal> {
+        let column = self.column(start)?;
+        if column.next.is_some_and(|(place, _)| place == start) {
+            return Ok(());
+        }
+        let header = peeked(peek).map_err(|error| unsound(&column.path, error))?;
+        column.next = Some((start + header.bytes as u64, header));
+        Ok(())
+    }
+
+    fn bytes_at(&mut self, start: u64, bytes: &[u8], bytes_max: usize) -> Result<(), Refusal> {
+        let column = self.column(start)?;
+        let header = match column.next.take() {
+            Some((place, header)) if place == start => header,
+            _ => page_header(bytes).map_err(|_| unsound(&column.path, BROKEN))?,
+        };
+        if header.encoding == DELTA_BYTE_ARRAY && !column.by_prefix {
+            return Err(unsound(&column.path, "an encoding that the footer does not name"));
+        }
+        let path = column.path.clone();
+        let page_bytes = header.page_bytes.max(header.stored_bytes);
+        if header.is_dictionary {
+            column.dictionary_bytes = page_bytes;
+        } else {
+            column.page_bytes = page_bytes;
+        }
+        self.since_bytes += page_bytes;
+        let sum = self.held_bytes + self.since_bytes;
+        if sum <= bytes_max { Ok(()) } else { Err(too_much(&path, &header, sum, bytes_max)) }
+    }
+
+    fn column(&mut self, place: u64) -> Result<&mut Column, Refusal> {
+        let after = self.columns.partition_point(|column| column.range.start <= place);
+        let column = self.columns[..after].last_mut().filter(|column| column.range.contains(&place));
+        column.ok_or_else(|| Refusal { full: false, text: format!("a page at byte {place}, outside its column") })
+    }
+
+    /// Remembers a refusal, since what becomes of an error on its way through the reader is a text.
+    fn check(&mut self, group: usize, seen: Result<(), Refusal>) -> io::Result<()> {
+        let Err(refusal) = seen else { return Ok(()) };
+        let text = format!("row group {group}, {}", refusal.text);
+        self.refused = Some(Refusal { text: text.clone(), ..refusal });
+        Err(io::Error::new(io::ErrorKind::InvalidData, text))
+    }
+}
+
+fn too_much(path: &str, header: &PageHeader, sum: usize, bytes_max: usize) -> Refusal {
+    let what = if header.is_dictionary { "a dictionary" } else { "a page" };
+    let [page, sum, max] = [header.page_bytes, sum, bytes_max].map(|bytes| format_size(bytes as u64));
+    let text = format!(
+        "column {path}: {what} of {page} makes {sum} of pages that are held at once, more than {max}: more --memory, or fewer \
+         columns, would take it"
+    );
+    Refusal { full: true, text }
+}
+
+fn unsound(path: &str, what: &str) -> Refusal {
+    Refusal { full: false, text: format!("column {path}: {what}") }
+}
+
+const BROKEN: &str = "a broken page header";
+
+/// The header at the start of what `peek` gives, of which as much is taken as it needs.
+fn peeked(peek: impl Fn(usize) -> io::Result<Vec<u8>>) -> Result<PageHeader, &'static str> {
+    /// Most headers are shorter; the longest has bounds of some values.
+    const PEEKED_BYTES: [usize; 3] = [128, 4 << 10, 1 << 20];
+    for length in PEEKED_BYTES {
+        match page_header(&peek(length).map_err(|_| "a page header that can't be read")?) {
+            Err(Fault::Cut) => {}
+            header => return header.map_err(|_| BROKEN),
+        }
+    }
+    Err(BROKEN)
+}

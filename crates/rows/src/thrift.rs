@@ -1,0 +1,307 @@
+//! Thrift's compact encoding, as far as it takes to see how large what it describes will be, before anything is made of it.
+
+use std::ops::Range;
+
+/// Deepest nesting that is followed; Parquet's own is below ten.
+const DEPTH_MAX: usize = 32;
+
+/// What an encoded struct of a footer becomes in memory, those in a column chunk aside.
+const STRUCT_BYTES: usize = 512;
+
+/// What a column chunk becomes, with all that is in it.
+const CHUNK_BYTES: usize = 1 << 10;
+
+const BOOL_TRUE: u8 = 1;
+const BOOL_FALSE: u8 = 2;
+const BYTE: u8 = 3;
+const I64: u8 = 6;
+const DOUBLE: u8 = 7;
+const BINARY: u8 = 8;
+const LIST: u8 = 9;
+const SET: u8 = 10;
+const MAP: u8 = 11;
+const STRUCT: u8 = 12;
+
+/// Why something can't be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// It goes on behind the bytes that are there.
+    Cut,
+    /// It is not what it should be.
+    Unsound,
+}
+
+/// What a page's header says of it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct PageHeader {
+    /// The header's own length.
+    pub(crate) bytes: usize,
+    /// The page's, stored and not.
+    pub(crate) stored_bytes: usize,
+    pub(crate) page_bytes: usize,
+    pub(crate) is_dictionary: bool,
+    /// The number of its values' encoding.
+    pub(crate) encoding: u64,
+}
+
+struct Walk<'a> {
+    bytes: &'a [u8],
+    place: usize,
+}
+
+/// The header that `bytes` begin with. One that says something twice is unsound: readers differ in which they take.
+pub(crate) fn page_header(bytes: &[u8]) -> Result<PageHeader, Fault> {
+    const DICTIONARY_PAGE: u64 = 2;
+    let mut header = PageHeader::default();
+    let mut seen = 0_u64;
+    let mut walk = Walk { bytes, place: 0 };
+    walk.fields(&mut |walk, id, kind| {
+        seen = once(seen, id)?;
+        match id {
+            1 => header.is_dictionary = walk.number()? == DICTIONARY_PAGE,
+            2 => header.page_bytes = walk.size()?,
+            3 => header.stored_bytes = walk.size()?,
+            // Which field of the page's own header has the encoding.
+            5 => header.encoding = walk.encoding(2)?,
+            8 => header.encoding = walk.encoding(4)?,
+            _ => walk.skip(kind, 0)?,
+        }
+        Ok(())
+    })?;
+    header.bytes = walk.place;
+    Ok(header)
+}
+
+/// About what a footer takes in memory, itself included.
+pub(crate) fn footer_bytes(bytes: &[u8]) -> Result<usize, Fault> {
+    const SCHEMA: u64 = 2;
+    const ROW_GROUPS: u64 = 4;
+    let mut total = 4 * bytes.len();
+    Walk { bytes, place: 0 }.fields(&mut |walk, id, kind| match (id, kind) {
+        (SCHEMA, LIST) => walk.each_struct(&mut |walk| {
+            total += STRUCT_BYTES;
+            walk.skip(STRUCT, 0)
+        }),
+        (ROW_GROUPS, LIST) => walk.each_struct(&mut |walk| {
+            total += STRUCT_BYTES;
+            walk.row_group(&mut total)
+        }),
+        _ => walk.skip(kind, 0),
+    })?;
+    Ok(total)
+}
+
+/// Where in a footer is what differs between footers of one file: the field of the number of rows, which the list of row groups follows,
+/// and what is in that list.
+pub(crate) fn footer_places(bytes: &[u8]) -> Result<(usize, Range<usize>), Fault> {
+    const ROWS: u64 = 3;
+    const ROW_GROUPS: u64 = 4;
+    let (mut rows, mut groups) = (0, 0..0);
+    Walk { bytes, place: 0 }.fields(&mut |walk, id, kind| {
+        match id {
+            // Its head is one byte, since the field before is there.
+            ROWS => rows = walk.place - 1,
+            ROW_GROUPS => {
+                let (size, kind) = walk.list()?;
+                let start = walk.place;
+                (0..size).try_for_each(|_| walk.skip_element(kind, 0))?;
+                groups = start..walk.place;
+                return Ok(());
+            }
+            _ => {}
+        }
+        walk.skip(kind, 0)
+    })?;
+    Ok((rows, groups))
+}
+
+/// Appends the fields of a footer from the number of rows on, up to the first of so many row groups.
+pub(crate) fn push_footer_rows(out: &mut Vec<u8>, rows: u64, groups: u64) {
+    const ROWS_HEAD: u8 = 0x10 | I64;
+    const ROW_GROUPS_HEAD: u8 = 0x10 | LIST;
+    out.push(ROWS_HEAD);
+    push_varint(out, rows << 1);
+    out.push(ROW_GROUPS_HEAD);
+    if groups < 15 {
+        out.push((groups as u8) << 4 | STRUCT);
+    } else {
+        out.push(0xf0 | STRUCT);
+        push_varint(out, groups);
+    }
+}
+
+fn push_varint(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+/// Marks a field as seen, which it must not have been.
+fn once(seen: u64, id: u64) -> Result<u64, Fault> {
+    let bit = 1_u64.checked_shl(u32::try_from(id).unwrap_or(u32::MAX)).unwrap_or(0);
+    if seen & bit == 0 { Ok(seen | bit) } else { Err(Fault::Unsound) }
+}
+
+impl Walk<'_> {
+    /// Calls `field` for each field of a struct, which it must pass over.
+    fn fields(&mut self, field: &mut dyn FnMut(&mut Self, u64, u8) -> Result<(), Fault>) -> Result<(), Fault> {
+        let mut id = 0_u64;
+        loop {
+            let head = self.byte()?;
+            if head == 0 {
+                return Ok(());
+            }
+            id = match head >> 4 {
+                0 => self.number()?,
+                delta => id + u64::from(delta),
+            };
+            field(self, id, head & 15)?;
+        }
+    }
+
+    fn row_group(&mut self, total: &mut usize) -> Result<(), Fault> {
+        const COLUMNS: u64 = 1;
+        self.fields(&mut |walk, id, kind| match (id, kind) {
+            (COLUMNS, LIST) => walk.each_struct(&mut |walk| {
+                *total += CHUNK_BYTES;
+                walk.skip(STRUCT, 0)
+            }),
+            _ => walk.skip(kind, 0),
+        })
+    }
+
+    fn encoding(&mut self, wanted: u64) -> Result<u64, Fault> {
+        let mut encoding = 0;
+        self.fields(&mut |walk, id, kind| {
+            if id == wanted {
+                encoding = walk.number()?;
+                return Ok(());
+            }
+            walk.skip(kind, 0)
+        })?;
+        Ok(encoding)
+    }
+
+    fn each_struct(&mut self, each: &mut dyn FnMut(&mut Self) -> Result<(), Fault>) -> Result<(), Fault> {
+        let (size, kind) = self.list()?;
+        if kind != STRUCT && size > 0 {
+            return Err(Fault::Unsound);
+        }
+        (0..size).try_for_each(|_| each(self))
+    }
+
+    /// How many elements a list has, and of what type: each takes a byte at least.
+    fn list(&mut self) -> Result<(usize, u8), Fault> {
+        let head = self.byte()?;
+        let size = match head >> 4 {
+            15 => usize::try_from(self.varint()?).map_err(|_| Fault::Unsound)?,
+            size => usize::from(size),
+        };
+        if size > self.bytes.len() - self.place { Err(Fault::Cut) } else { Ok((size, head & 15)) }
+    }
+
+    fn skip(&mut self, kind: u8, depth: usize) -> Result<(), Fault> {
+        if depth > DEPTH_MAX {
+            return Err(Fault::Unsound);
+        }
+        match kind {
+            BOOL_TRUE | BOOL_FALSE => Ok(()),
+            BYTE => self.pass(1),
+            4..=I64 => self.varint().map(drop),
+            DOUBLE => self.pass(8),
+            BINARY => {
+                let length = self.varint()?;
+                self.pass(usize::try_from(length).unwrap_or(usize::MAX))
+            }
+            LIST | SET => {
+                let (size, kind) = self.list()?;
+                (0..size).try_for_each(|_| self.skip_element(kind, depth + 1))
+            }
+            MAP => self.skip_map(depth + 1),
+            STRUCT => self.fields(&mut |walk, _, kind| walk.skip(kind, depth + 1)),
+            _ => Err(Fault::Unsound),
+        }
+    }
+
+    /// In a list a truth value is a byte.
+    fn skip_element(&mut self, kind: u8, depth: usize) -> Result<(), Fault> {
+        if matches!(kind, BOOL_TRUE | BOOL_FALSE) { self.pass(1) } else { self.skip(kind, depth) }
+    }
+
+    fn skip_map(&mut self, depth: usize) -> Result<(), Fault> {
+        let size = self.varint()?;
+        if size == 0 {
+            return Ok(());
+        }
+        let kinds = self.byte()?;
+        (0..size).try_for_each(|_| {
+            self.skip_element(kinds >> 4, depth)?;
+            self.skip_element(kinds & 15, depth)
+        })
+    }
+
+    /// A number that is not negative.
+    fn number(&mut self) -> Result<u64, Fault> {
+        let zigzag = self.varint()?;
+        if zigzag & 1 == 1 { Err(Fault::Unsound) } else { Ok(zigzag >> 1) }
+    }
+
+    fn size(&mut self) -> Result<usize, Fault> {
+        let size = i32::try_from(self.number()?).map_err(|_| Fault::Unsound)?;
+        usize::try_from(size).map_err(|_| Fault::Unsound)
+    }
+
+    fn varint(&mut self) -> Result<u64, Fault> {
+        let mut value = 0;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Ok(value);
+            }
+        }
+        Err(Fault::Unsound)
+    }
+
+    fn byte(&mut self) -> Result<u8, Fault> {
+        let byte = *self.bytes.get(self.place).ok_or(Fault::Cut)?;
+        self.place += 1;
+        Ok(byte)
+    }
+
+    fn pass(&mut self, length: usize) -> Result<(), Fault> {
+        self.place = self.place.checked_add(length).filter(|end| *end <= self.bytes.len()).ok_or(Fault::Cut)?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A data page of 300 bytes, 100 stored, of 7 values in DELTA_BYTE_ARRAY, as Thrift's compact protocol has it.
+    const HEADER: [u8; 18] = [0x15, 0, 0x15, 0xd8, 0x04, 0x15, 0xc8, 0x01, 0x2c, 0x15, 14, 0x15, 14, 0x15, 6, 0x15, 6, 0];
+
+    #[test]
+    fn a_page_header_by_hand() {
+        let bytes = [&HEADER[..], &[0, 0xff]].concat();
+        let header = PageHeader { bytes: 19, stored_bytes: 100, page_bytes: 300, is_dictionary: false, encoding: 7 };
+        assert_eq!(page_header(&bytes), Ok(header));
+        for end in 0..19 {
+            assert_eq!(page_header(&bytes[..end]), Err(Fault::Cut), "{end}");
+        }
+        // The size again, behind it.
+        let twice = [&HEADER[..], &[0x05, 4, 0x90, 0x4e, 0]].concat();
+        assert_eq!(page_header(&twice), Err(Fault::Unsound));
+    }
+
+    #[test]
+    fn a_list_that_is_not_there_takes_nothing() {
+        // Row groups: a list of 2^31 structs.
+        assert_eq!(footer_bytes(&[0x49, 0xfc, 0xff, 0xff, 0xff, 0xff, 0x07, 0]), Err(Fault::Cut));
+        // Maps of maps of nothing: ends at once, too.
+        assert_eq!(footer_bytes(&[0x4b, 0xff, 0xff, 0xff, 0xff, 0xff, 0x0f, 0x11]), Err(Fault::Cut));
+    }
+}
