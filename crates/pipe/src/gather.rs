@@ -13,6 +13,52 @@ pub const COPY_BYTES_MAX: usize = 4 << 10;
 /// Entries of one `writev`; Linux takes at most 1,024 (`IOV_MAX`).
 const ENTRIES_MAX: usize = 256;
 
+/// Takes the pieces of an output, in order.
+pub trait Sink {
+    /// Takes a piece that its owner may change after the call.
+    ///
+    /// # Errors
+    /// When a write that became due fails.
+    fn copy(&mut self, piece: &[u8]) -> io::Result<()>;
+
+    /// Takes a piece that stays as it is for as long as somebody holds it: a large one need not be copied.
+    ///
+    /// # Errors
+    /// As [`Sink::copy`].
+    fn point(&mut self, piece: &Bytes) -> io::Result<()> {
+        self.copy(piece)
+    }
+
+    /// Sends what was taken on its way: before a wait of unknown length.
+    ///
+    /// # Errors
+    /// As [`Sink::copy`].
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Sink for Vec<u8> {
+    fn copy(&mut self, piece: &[u8]) -> io::Result<()> {
+        self.extend_from_slice(piece);
+        Ok(())
+    }
+}
+
+impl<W: Write> Sink for Gather<W> {
+    fn copy(&mut self, piece: &[u8]) -> io::Result<()> {
+        self.push_copy(piece)
+    }
+
+    fn point(&mut self, piece: &Bytes) -> io::Result<()> {
+        if piece.len() <= COPY_BYTES_MAX { self.push_copy(piece) } else { self.push(piece.clone()) }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Gather::flush(self)
+    }
+}
+
 /// Pieces that leave together by `writev`.
 #[derive(Debug)]
 pub struct Gather<W: Write> {
