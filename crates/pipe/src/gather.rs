@@ -14,7 +14,7 @@ pub const COPY_BYTES_MAX: usize = 4 << 10;
 const ENTRIES_MAX: usize = 256;
 
 /// Takes the pieces of an output, in order.
-pub trait Sink {
+pub trait Sink: Send {
     /// Takes a piece that its owner may change after the call.
     ///
     /// # Errors
@@ -45,7 +45,7 @@ impl Sink for Vec<u8> {
     }
 }
 
-impl<W: Write> Sink for Gather<W> {
+impl<W: Write + Send> Sink for Gather<W> {
     fn copy(&mut self, piece: &[u8]) -> io::Result<()> {
         self.push_copy(piece)
     }
