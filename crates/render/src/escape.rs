@@ -1,7 +1,7 @@
 //! Texts as they are written into HTML and JSON: runs of plain bytes are copied whole.
 
 use crate::plan::Mode;
-use rorqual_pipe::gather::Sink;
+use rorqual_pipe::Sink;
 use std::io;
 
 /// Writes a text.

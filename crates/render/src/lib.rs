@@ -21,6 +21,6 @@ mod vm;
 pub use error::{Error, Place, TemplateError};
 pub use minijinja::{ErrorKind, Value};
 pub use objects::value_of;
-pub use rorqual_pipe::gather::Sink;
+pub use rorqual_pipe::Sink;
 pub use rows::{Batch, Body, Cell, Rows, Source};
 pub use templates::{Page, Templates};

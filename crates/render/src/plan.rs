@@ -23,7 +23,7 @@ pub(crate) enum Node<'a> {
     Emit(Emit<'a>),
     If(Box<If<'a>>),
     For(Box<For<'a>>),
-    Set(Target, Box<Code<'a>>),
+    Set(Target<'a>, Box<Code<'a>>),
     /// What its nodes make becomes a variable, marked as safe or not.
     Capture(usize, bool, Vec<Node<'a>>),
     /// Nodes with variables of their own.
@@ -108,18 +108,26 @@ pub(crate) enum Comparison {
 }
 
 /// What is assigned to.
-pub(crate) enum Target {
+pub(crate) enum Target<'a> {
     Slot(usize),
-    List(Vec<Target>, Span),
+    List(Vec<Target<'a>>, At<'a>),
+}
+
+/// A place in a template.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct At<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) source: &'a str,
+    pub(crate) span: Span,
 }
 
 pub(crate) struct For<'a> {
     pub(crate) items: Items<'a>,
-    pub(crate) target: Target,
+    pub(crate) target: Target<'a>,
     /// Variables of the body, the target among them: each iteration begins without them.
     pub(crate) slots: Range<usize>,
     /// Items that do not meet it are left out; variables of its own, the target among them.
-    pub(crate) filter: Option<(Range<usize>, Target, Condition<'a>)>,
+    pub(crate) filter: Option<(Range<usize>, Target<'a>, Condition<'a>)>,
     pub(crate) body: Vec<Node<'a>>,
     pub(crate) otherwise: Vec<Node<'a>>,
     pub(crate) number: usize,

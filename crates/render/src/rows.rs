@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use minijinja::Value;
-use rorqual_pipe::gather::Sink;
+use rorqual_pipe::Sink;
 use std::fmt::Debug;
 use std::ops::Range;
 use std::sync::Arc;

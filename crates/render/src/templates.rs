@@ -10,7 +10,7 @@ use crate::compile::{self, No};
 use crate::emit::{self, Given};
 use minijinja::{Environment, UndefinedBehavior, Value};
 use rorqual_pipe::Control;
-use rorqual_pipe::gather::Sink;
+use rorqual_pipe::Sink;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 

@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use minijinja::{Environment, Value};
-use rorqual_pipe::gather::Sink;
+use rorqual_pipe::Sink;
 use std::io;
 use std::sync::{Mutex, PoisonError};
 

@@ -1,9 +1,9 @@
 //! Statements.
 
 use super::expression::Names;
-use super::{Blocks, Compiler, No, Result};
+use super::{Blocks, Compiler, No, Result, Text};
 use crate::objects::ROWS;
-use crate::plan::{Emit, For, If, Items, Node, Target};
+use crate::plan::{At, Emit, For, If, Items, Node, Target};
 use bytes::Bytes;
 use minijinja::machinery::ast::{self, Expr, Spanned, Stmt};
 use minijinja::machinery::{Instructions, eval, make_string_output};
@@ -123,12 +123,13 @@ impl<'a> Compiler<'a> {
         Ok(Node::Set(self.target(&set.target)?, value))
     }
 
-    fn target(&mut self, target: &Expr<'a>) -> Result<Target> {
+    fn target(&mut self, target: &Expr<'a>) -> Result<Target<'a>> {
         match target {
             Expr::Var(variable) => Ok(Target::Slot(self.scopes.assign(variable.id))),
             Expr::List(list) => {
                 let items = list.items.iter().map(|item| self.target(item)).collect::<Result<_>>()?;
-                Ok(Target::List(items, list.span()))
+                let Text { name, source } = self.template;
+                Ok(Target::List(items, At { name, source, span: list.span() }))
             }
             _ => Err(No::Unknown),
         }

@@ -7,12 +7,13 @@ mod value;
 use crate::error::Error;
 use crate::limits::{STOP_CHECK_ITERATIONS, TEXT_BYTES_MAX};
 use crate::objects::Range;
-use crate::plan::{For, Items, Node, Plan, Target};
+use crate::plan::{At, For, Items, Node, Plan, Target};
 use crate::rows::Source;
 use frame::{Frame, Looped, Slot};
 use minijinja::machinery::{Instruction, Instructions, eval, make_string_output};
+use minijinja::value::ValueKind;
 use minijinja::{AutoEscape, ErrorKind, Value};
-use rorqual_pipe::gather::Sink;
+use rorqual_pipe::Sink;
 use rorqual_pipe::{Control, format_size};
 use std::io::Write as _;
 use std::sync::Arc;
@@ -104,20 +105,17 @@ impl<'p, 'a> Emitter<'p, 'a> {
         Ok(flow)
     }
 
-    fn assign(&mut self, target: &Target, value: Value) -> Result<(), Error> {
+    fn assign(&mut self, target: &Target<'a>, value: Value) -> Result<(), Error> {
         let length = value.as_bytes().map_or(0, <[u8]>::len);
         if length > TEXT_BYTES_MAX {
             return Err(too_long(length));
         }
         match target {
             Target::Slot(slot) => self.frame.slots[*slot] = Slot::Value(value),
-            Target::List(targets, span) => {
+            Target::List(targets, at) => {
                 let items: Option<Vec<Value>> = value.as_object().and_then(|_| Some(value.try_iter().ok()?.take(targets.len() + 1).collect()));
                 let Some(items) = items.filter(|items| items.len() == targets.len()) else {
-                    return Err(self.failure(|instructions| {
-                        instructions.add(Instruction::LoadConst(value.clone()));
-                        instructions.add_with_span(Instruction::UnpackList(targets.len()), *span);
-                    }));
+                    return Err(self.failure(Some(*at), &value, Instruction::UnpackList(targets.len())));
                 };
                 for (target, item) in targets.iter().zip(items) {
                     self.assign(target, item)?;
@@ -127,13 +125,17 @@ impl<'p, 'a> Emitter<'p, 'a> {
         Ok(())
     }
 
-    /// What MiniJinja says is wrong with instructions that fail.
-    fn failure(&self, add: impl FnOnce(&mut Instructions<'a>)) -> Error {
-        let mut instructions = Instructions::new("", "");
-        add(&mut instructions);
-        let none = &self.plan.no_blocks;
-        let result = eval(self.plan.env, &instructions, Value::UNDEFINED, none, &mut make_string_output(&mut String::new()), AutoEscape::None);
-        match result {
+    /// What MiniJinja says is wrong with an instruction that fails on a value.
+    fn failure(&self, at: Option<At<'a>>, value: &Value, instruction: Instruction<'a>) -> Error {
+        let mut instructions = Instructions::new(at.map_or("", |at| at.name), at.map_or("", |at| at.source));
+        instructions.add(Instruction::LoadConst(value.clone()));
+        match at {
+            Some(at) => instructions.add_with_span(instruction, at.span),
+            None => instructions.add(instruction),
+        };
+        let mut text = String::new();
+        let mut out = make_string_output(&mut text);
+        match eval(self.plan.env, &instructions, Value::UNDEFINED, &self.plan.no_blocks, &mut out, AutoEscape::None) {
             Err(error) => error.into(),
             Ok(_) => Error::template(ErrorKind::CannotUnpack, "value is not iterable"),
         }
@@ -189,7 +191,7 @@ impl<'p, 'a> Emitter<'p, 'a> {
             if each.uses.carries {
                 self.frame.clear(&each.slots);
             }
-            if each.uses.target || matches!(each.target, Target::List(..)) || item.kind() == minijinja::value::ValueKind::Invalid {
+            if each.uses.target || matches!(each.target, Target::List(..)) || item.kind() == ValueKind::Invalid {
                 self.assign_item(&each.target, item)?;
             }
             if self.nodes(&each.body, sink)? == Flow::Break {
@@ -201,9 +203,9 @@ impl<'p, 'a> Emitter<'p, 'a> {
         Ok(index0 == 0)
     }
 
-    fn assign_item(&mut self, target: &Target, item: Value) -> Result<(), Error> {
-        if item.kind() == minijinja::value::ValueKind::Invalid {
-            return Err(self.invalid(&item));
+    fn assign_item(&mut self, target: &Target<'a>, item: Value) -> Result<(), Error> {
+        if item.kind() == ValueKind::Invalid {
+            return Err(self.failure(None, &item, Instruction::GetAttr("")));
         }
         match target {
             Target::Slot(slot) => {
@@ -212,13 +214,6 @@ impl<'p, 'a> Emitter<'p, 'a> {
             }
             Target::List(..) => self.assign(target, item),
         }
-    }
-
-    fn invalid(&self, item: &Value) -> Error {
-        self.failure(|instructions| {
-            instructions.add(Instruction::LoadConst(item.clone()));
-            instructions.add(Instruction::GetAttr(""));
-        })
     }
 
     /// After an iteration: looks now and then whether to stop.

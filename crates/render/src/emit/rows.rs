@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::plan::{For, Plan, Target};
 use crate::rows::{Batch, Body, Rows};
 use bytes::Bytes;
-use rorqual_pipe::gather::Sink;
+use rorqual_pipe::Sink;
 use std::io;
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
@@ -87,7 +87,7 @@ impl<'p, 'a> Emitter<'p, 'a> {
         self.condition(condition)
     }
 
-    fn assign_row(&mut self, target: &Target, number: usize) {
+    fn assign_row(&mut self, target: &Target<'a>, number: usize) {
         if let Target::Slot(slot) = target {
             self.frame.slots[*slot] = Slot::Row(number);
         }

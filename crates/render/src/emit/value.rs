@@ -10,7 +10,7 @@ use crate::rows::Cell;
 use minijinja::Value;
 use minijinja::machinery::{eval, make_string_output};
 use minijinja::value::ValueKind;
-use rorqual_pipe::gather::Sink;
+use rorqual_pipe::Sink;
 use std::io::Write;
 use std::sync::Arc;
 
