@@ -40,7 +40,7 @@ pub use file::Stretches;
 pub use input::Input;
 pub use operation::{Gate, Operation, Pass};
 pub use pool::{Lease, Pool};
-pub use run::{Finish, Stage, each, run, run_records};
+pub use run::{Beside, Finish, Stage, Watch, beside, each, run, run_records, watch};
 pub use sink::Sink;
 pub use size::{ParseSizeError, format_size, parse_size};
 pub use splitter::{Fault, Split, Splitter};

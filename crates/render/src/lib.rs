@@ -23,4 +23,4 @@ pub use minijinja::{ErrorKind, Value};
 pub use objects::value_of;
 pub use rorqual_pipe::Sink;
 pub use rows::{Batch, Body, Cell, Rows, Source};
-pub use templates::{Page, Templates};
+pub use templates::{Page, Templates, Way};

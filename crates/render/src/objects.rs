@@ -87,8 +87,10 @@ impl Object for Row {
     }
 
     fn get_value_by_str(self: &Arc<Self>, key: &str) -> Option<Value> {
-        let column = self.batch.columns().iter().position(|name| name == key)?;
-        Some(self.batch.cell(self.row, column).into_value())
+        match self.batch.columns().iter().position(|name| name == key) {
+            Some(column) => Some(self.batch.cell(self.row, column).into_value()),
+            None => self.batch.other(self.row, key),
+        }
     }
 
     fn enumerate(self: &Arc<Self>) -> Enumerator {

@@ -64,6 +64,12 @@ pub trait Batch: Debug + Send + Sync {
 
     /// What row `row` has in column `column`; both are below their numbers.
     fn cell(&self, row: usize, column: usize) -> Cell<'_>;
+
+    /// What row `row` has under a name that is no column's.
+    fn other(&self, row: usize, name: &str) -> Option<Value> {
+        let _ = (row, name);
+        None
+    }
 }
 
 /// What a row has in a column.

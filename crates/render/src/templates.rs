@@ -31,6 +31,15 @@ pub struct Page {
     pub control: Control,
 }
 
+/// Who rendered a template.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// Our emitter: what the template does has short ways.
+    Emitter,
+    /// MiniJinja: it has macros, imports, recursive loops, `super()`, or names of templates that are worked out.
+    MiniJinja,
+}
+
 impl Templates {
     /// No templates yet. A name without a value is an error, unless `lenient`: then it is empty.
     #[must_use]
@@ -80,16 +89,16 @@ impl Templates {
     ///
     /// # Errors
     /// When the template, the rows or the sink fail; the sink has what came before.
-    pub fn render<S: Sink>(&self, name: &str, page: &Page, sink: &mut S) -> Result<(), Error> {
+    pub fn render<S: Sink>(&self, name: &str, page: &Page, sink: &mut S) -> Result<Way, Error> {
         let failed = Arc::default();
         let root = page.root(&failed);
         let plan = match compile::plan(&self.env, name, page.rows.is_some()) {
             Ok(plan) => plan,
             Err(No::Failed(error)) => return Err(error),
-            Err(No::Unknown) => return vm::render(&self.env, name, root, &failed, sink),
+            Err(No::Unknown) => return vm::render(&self.env, name, root, &failed, sink).map(|()| Way::MiniJinja),
         };
         let given = Given { source: page.rows.as_ref(), control: &page.control, root: &root };
-        emit::render(&plan, &given, sink).map_err(|error| cause(error, &failed))
+        emit::render(&plan, &given, sink).map(|()| Way::Emitter).map_err(|error| cause(error, &failed))
     }
 
     /// As [`Templates::render`], all of it by MiniJinja itself: what the emitter is compared with.

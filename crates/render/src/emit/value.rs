@@ -53,10 +53,13 @@ impl<'a> Emitter<'_, 'a> {
         let bound = self.frame.loops[number].bound.as_ref()?;
         let (first, deeper) = path.attributes.split_first()?;
         let column = match path.key {
-            Some(key) => bound.columns[key]?,
-            None => bound.batch.columns().iter().position(|name| name == first)?,
+            Some(key) => bound.columns[key],
+            None => bound.batch.columns().iter().position(|name| name == first),
         };
-        let cell = bound.batch.cell(bound.row, column);
+        let cell = match column {
+            Some(column) => bound.batch.cell(bound.row, column),
+            None => Cell::Value(bound.batch.other(bound.row, first)?),
+        };
         if deeper.is_empty() { Some(cell) } else { follow(cell.into_value(), deeper) }
     }
 

@@ -83,7 +83,7 @@ pub(crate) fn both(files: &[(&str, &str)], page: &Page, lenient: bool) -> (Rende
         templates.add(name, text).unwrap();
     }
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-    let result = templates.render(files[0].0, page, &mut ours);
+    let result = templates.render(files[0].0, page, &mut ours).map(drop);
     let ours = rendered(ours, result);
     let result = templates.render_by_minijinja(files[0].0, page, &mut theirs);
     (ours, rendered(theirs, result))
