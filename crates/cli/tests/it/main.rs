@@ -15,6 +15,7 @@ mod input;
 mod output;
 mod paths;
 mod promise;
+mod render;
 mod sample;
 mod server;
 mod store;
