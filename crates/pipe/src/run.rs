@@ -13,7 +13,7 @@ use crate::sequence::Sequence;
 use crate::splitter::Splitter;
 use crate::stream::{BlockSource, Blocks, Decoded, ReadSource};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -340,12 +340,11 @@ pub struct Beside<T> {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Runs `work` beside this thread. It is given a way to hand something over, which waits until there is room and says by `false` that
-/// nobody wants more. Dropping the iterator ends it.
-pub fn beside<T: Send + 'static>(depth: usize, work: impl FnOnce(&mut dyn FnMut(T) -> bool) + Send + 'static) -> Beside<T> {
+/// Runs `work` beside this thread. What it sends waits until there is room, and fails once nobody wants more: dropping the iterator ends
+/// it.
+pub fn beside<T: Send + 'static>(depth: usize, work: impl FnOnce(SyncSender<T>) + Send + 'static) -> Beside<T> {
     let (give, made) = sync_channel(depth);
-    let thread = std::thread::spawn(move || work(&mut |one| give.send(one).is_ok()));
-    Beside { made: Some(made), thread: Some(thread) }
+    Beside { made: Some(made), thread: Some(std::thread::spawn(move || work(give))) }
 }
 
 impl<T> Iterator for Beside<T> {

@@ -96,12 +96,17 @@ impl Job {
     /// One output.
     fn one(&self, json: bool, total: &mut Total) -> Result<(), Failure> {
         let mut file = self.output.create(None, &self.page.control, &self.pool)?;
-        let result = self.templates.render(&self.name, &self.page, &mut file.gather);
-        total.way = result.as_ref().ok().copied();
-        // What came before an error is for who reads a pipe.
-        let written = if result.is_ok() || self.output.is_stream() { Some(file.finish(result.is_ok())?) } else { None };
-        total.written.add(&written.unwrap_or_default());
-        result?;
+        match self.templates.render(&self.name, &self.page, &mut file.gather) {
+            Ok(way) => total.way = Some(way),
+            Err(error) => {
+                if self.output.is_stream() {
+                    // What came before an error is for who reads a pipe, as far as that can be written.
+                    total.written.add(&file.finish(false).unwrap_or_default());
+                }
+                return Err(error.into());
+            }
+        }
+        total.written.add(&file.finish(true)?);
         if json {
             println!("{}", self.output.described(None, &total.written, None));
         }

@@ -163,10 +163,9 @@ type Batches = Box<dyn Iterator<Item = Result<RecordBatch, ReadError>> + Send>;
 fn read_table(table: &Arc<Table>) -> Batches {
     let table = Arc::clone(table);
     Box::new(beside(BATCHES_AHEAD, move |give| match table.batches(None, &Wanted::All) {
-        Ok(mut batches) => while batches.next().is_some_and(&mut *give) {},
-        Err(error) => {
-            give(Err(error));
-        }
+        Ok(mut batches) => while batches.next().is_some_and(|batch| give.send(batch).is_ok()) {},
+        // Nobody may be there to hear it.
+        Err(error) => drop(give.send(Err(error))),
     }))
 }
 
@@ -199,9 +198,9 @@ impl Counts {
         Ok(Arc::new(Rendered(columns)))
     }
 
-    /// Counts what a chunk has that is no row.
+    /// Counts what a chunk, or what of it was decoded, has that is no row. An over-long record is at its end.
     fn bad(&self, decoded: &Decoded, chunk: &Chunk) {
-        let long = u64::from(chunk.long_start().is_some());
+        let long = u64::from(decoded.rest.is_none() && chunk.long_start().is_some());
         self.bad.fetch_add(decoded.bad.len() as u64 + long, Ordering::Relaxed);
     }
 }
@@ -232,16 +231,13 @@ impl Records {
         let stages: Vec<Decoder> = (0..self.threads).map(|_| Decoder(self.decoder())).collect();
         let mut own = self.decoder();
         let batches = beside(BATCHES_AHEAD, move |give| {
-            // Only the sink gives, and only one works it at a time.
-            let give = Mutex::new(give);
-            let mut put = |one| give.lock().unwrap_or_else(PoisonError::into_inner)(one);
+            let enough = || ReadError::new(Kind::Stopped, "", "enough was seen");
             let error = scan.run(input, &format, stages, |(decoded, chunk): (Decoded, Chunk)| {
-                each_batch(decoded, &chunk, own.as_mut(), &counts, |batch| {
-                    if put(Ok(batch)) { Ok(()) } else { Err(ReadError::new(Kind::Stopped, "", "enough was seen")) }
-                })
+                each_batch(decoded, &chunk, own.as_mut(), &counts, |batch| give.send(Ok(batch)).map_err(|_| enough()))
             });
             if let Some(error) = error.filter(|error| error.kind() != Kind::Stopped) {
-                give.lock().unwrap_or_else(PoisonError::into_inner)(Err(error));
+                // Nobody may be there to hear it.
+                drop(give.send(Err(error)));
             }
         });
         Pulled { batches: Box::new(batches), control: self.scan.control.clone(), counts: Arc::clone(&self.counts) }
@@ -258,7 +254,10 @@ fn each_batch(
 ) -> Result<(), ReadError> {
     let mut start = 0;
     loop {
-        counts.bad(&decoded, &chunk.from(start));
+        counts.bad(&decoded, chunk);
+        if decoded.misfit.is_some() {
+            return Err(ReadError::new(Kind::Corrupt, "", "was changed while it was read: its columns are others now"));
+        }
         decoded.batches.into_iter().try_for_each(&mut take)?;
         let Some(rest) = decoded.rest else { return Ok(()) };
         start += rest;
