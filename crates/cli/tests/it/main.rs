@@ -16,6 +16,7 @@ mod input;
 mod output;
 mod paths;
 mod promise;
+mod render;
 mod sample;
 mod server;
 mod store;

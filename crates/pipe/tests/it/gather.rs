@@ -4,9 +4,12 @@ use bytes::Bytes;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use rorqual_pipe::Pool;
-use rorqual_pipe::gather::{COPY_BYTES_MAX, Gather};
+use rorqual_pipe::gather::{COPY_BYTES_MAX, Gather, Output, Settings};
+use rorqual_pipe::{Control, Sink};
 use rorqual_testkit::fault::{Fault, Faulty};
-use std::io::{ErrorKind, Write};
+use std::fs::File;
+use std::io::{ErrorKind, Read, Write};
+use std::os::fd::OwnedFd;
 
 const SMALL_BYTES: usize = 64 << 10;
 
@@ -113,4 +116,87 @@ fn push_all<W: Write>(writer: W, pool: &Pool) -> std::io::Result<()> {
         gather.flush_shared()?;
     }
     gather.finish().map(drop)
+}
+
+/// One way to hand over a piece.
+#[derive(Debug, Clone)]
+enum Given {
+    Copied(Vec<u8>),
+    Pointed(Vec<u8>),
+    Flushed,
+}
+
+fn given_piece() -> impl Strategy<Value = Given> {
+    prop_oneof![3 => piece().prop_map(Given::Copied), 3 => piece().prop_map(Given::Pointed), 1 => Just(Given::Flushed)]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn whatever_the_thresholds(
+        given in vec(given_piece(), 0..60),
+        write_bytes in prop_oneof![Just(1usize), Just(100), 1usize..100_000],
+        copy_bytes_max in prop_oneof![Just(0usize), Just(usize::MAX), 0usize..10_000],
+        buffer_bytes in 1usize..20_000,
+        shared_bytes_max in 1usize..30_000,
+    ) {
+        let pool = Pool::new(SMALL_BYTES, 1);
+        let settings = Settings { copy_bytes_max, write_bytes: buffer_bytes, shared_bytes_max };
+        let writer = Faulty::new(Vec::new(), write_bytes, &Fault::never());
+        let mut gather = Gather::with_settings(writer, &pool, settings).unwrap();
+        let (mut expected, mut copied, mut waiting) = (Vec::new(), 0, Vec::new());
+        for one in given {
+            match one {
+                Given::Copied(piece) => {
+                    gather.copy(&piece).unwrap();
+                    copied += piece.len();
+                    expected.extend(piece);
+                }
+                Given::Pointed(piece) => {
+                    expected.extend(&piece);
+                    copied += if piece.len() <= copy_bytes_max { piece.len() } else { 0 };
+                    let piece = Bytes::from(piece);
+                    gather.point(&piece).unwrap();
+                    waiting.push(piece);
+                }
+                Given::Flushed => Sink::flush(&mut gather).unwrap(),
+            }
+            // Who is pointed at is held by the sink and by us.
+            let held: usize = waiting.iter().filter(|piece| !piece.is_unique()).map(Bytes::len).sum();
+            prop_assert!(held < shared_bytes_max, "{} bytes of others are held", held);
+        }
+        let stats = gather.stats();
+        prop_assert_eq!((stats.copied_bytes, stats.copied_bytes + stats.shared_bytes), (copied as u64, expected.len() as u64));
+        prop_assert!(gather.finish().unwrap().into_inner() == expected);
+    }
+}
+
+#[test]
+fn an_output_that_does_not_block_is_waited_for() {
+    let (mut read, write) = std::os::unix::net::UnixStream::pair().unwrap();
+    write.set_nonblocking(true).unwrap();
+    let expected: Vec<u8> = (0..3_000_000_u32).map(|number| (number % 251) as u8).collect();
+    let reader = std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        read.read_to_end(&mut bytes).unwrap();
+        bytes
+    });
+    let output = Output::new(File::from(OwnedFd::from(write)), &Control::default());
+    let mut gather = Gather::new(output, &Pool::new(SMALL_BYTES, 1)).unwrap();
+    expected.chunks(777).for_each(|piece| gather.copy(piece).unwrap());
+    drop(gather.finish().unwrap());
+    assert!(reader.join().unwrap() == expected);
+}
+
+#[test]
+fn a_stop_ends_the_wait_for_a_reader_that_takes_nothing() {
+    let (_read, write) = std::os::unix::net::UnixStream::pair().unwrap();
+    write.set_nonblocking(true).unwrap();
+    let control = Control::default();
+    control.stop();
+    let output = Output::new(File::from(OwnedFd::from(write)), &control);
+    let mut gather = Gather::new(output, &Pool::new(SMALL_BYTES, 1)).unwrap();
+    let error = gather.copy(&vec![0; 8 << 20]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::BrokenPipe);
 }

@@ -35,6 +35,12 @@ fn is_rest(member: &str) -> bool {
     member.strip_prefix('"').and_then(|member| member.strip_prefix(NAME)).is_some_and(|member| member.starts_with('"'))
 }
 
+/// The value of a member of the record itself.
+pub(super) fn own<'a>(rest: &'a str, name: &str) -> Option<&'a str> {
+    let value = |member: &&'a str| member.strip_prefix('"')?.strip_prefix(name)?.strip_prefix("\":");
+    members(rest).iter().filter(|member| is_own(member)).find_map(value)
+}
+
 /// Whether a member's path is a key of the record: others have a step between brackets or behind a dot.
 fn is_own(member: &str) -> bool {
     let path = member[1..].split('"').next().unwrap_or_default();
@@ -84,5 +90,6 @@ mod tests {
         assert_eq!(with("{}", r#"{"_rest":1,"b":2}"#), r#"{"_rest":1,"b":2}"#);
         assert_eq!(with("{}", r#"{"b":2,"_rest":1,"a.c":3}"#), r#"{"b":2,"_rest":{"_rest":1,"a.c":3}}"#);
         assert_eq!(super::record(r#"{"$":[1,2]}"#), Some("[1,2]"));
+        assert_eq!((super::own(rest, "b"), super::own(rest, "d"), super::own(rest, "c")), (Some(r#"[1,{"x":"},{\""}]"#), Some("\"é\""), None));
     }
 }

@@ -1,0 +1,24 @@
+//! Every limit of rendering in one place, with the memory it costs.
+
+/// Text of the templates that one output may be made of, together. Parsed it takes some eight times as much.
+pub const TEMPLATES_BYTES_MAX: usize = 4 << 20;
+
+/// What parsed templates take for each byte of their text; measured at 6 for expressions without a blank between them.
+pub const PARSED_BYTES_PER_BYTE: u64 = 8;
+
+/// Templates included in one another, scopes and calls of macros in one another, as MiniJinja weighs them: an include counts 10, a
+/// macro 4. Each takes up to 16 KiB of the stack, whose smallest is 2 MiB.
+pub const DEPTH_MAX: usize = 120;
+
+/// The longest text that a template may hold in a variable or build by one expression before it is written: a variable is doubled
+/// by `x ~ x`, so this is what bounds it.
+pub const TEXT_BYTES_MAX: usize = 8 << 20;
+
+/// What a worker renders of a batch before it leaves the rest to the one who writes; each output that waits holds this much.
+pub const RENDERED_BYTES_MAX: usize = 1 << 20;
+
+/// Iterations of loops between two looks at whether the run was stopped. Costs no memory.
+pub const STOP_CHECK_ITERATIONS: u32 = 1024;
+
+/// Bytes of a template's line that an error quotes.
+pub const QUOTED_BYTES_MAX: usize = 160;

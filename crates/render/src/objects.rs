@@ -1,0 +1,235 @@
+//! What MiniJinja sees of rows, loops and ranges: objects that hold no more than they must.
+
+use crate::error::Error;
+use crate::rows::{Batch, Rows, Source};
+use minijinja::value::{Enumerator, Object, ObjectRepr, ValueKind};
+use minijinja::{ErrorKind, State, Value};
+use rorqual_pipe::Control;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The rows as a template sees them outside of our own loop: read as they are asked for.
+#[derive(Debug)]
+pub(crate) struct AllRows {
+    pub(crate) source: Arc<dyn Source>,
+    pub(crate) control: Control,
+    /// Why reading them ended; what MiniJinja passes on is only its text.
+    pub(crate) failed: Arc<Mutex<Option<Error>>>,
+}
+
+impl Object for AllRows {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        ObjectRepr::Iterable
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        match self.source.open() {
+            Ok(rows) => {
+                let reader = Reader { rows, batch: None, next: 0, all: Arc::clone(self) };
+                // An iterator of MiniJinja is shared between threads, which ours is not: the lock is never waited for.
+                let reader = Mutex::new(reader);
+                Enumerator::Iter(Box::new(std::iter::from_fn(move || {
+                    reader.lock().unwrap_or_else(PoisonError::into_inner).next()
+                })))
+            }
+            Err(error) => Enumerator::Values(vec![self.fail(error)]),
+        }
+    }
+
+    /// Nobody knows how many there are without reading them.
+    fn enumerator_len(self: &Arc<Self>) -> Option<usize> {
+        None
+    }
+}
+
+impl AllRows {
+    fn fail(&self, error: Error) -> Value {
+        let invalid = minijinja::Error::new(ErrorKind::InvalidOperation, error.to_string());
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+        Value::from(invalid)
+    }
+}
+
+struct Reader {
+    rows: Box<dyn Rows>,
+    batch: Option<Arc<dyn Batch>>,
+    next: usize,
+    all: Arc<AllRows>,
+}
+
+impl Reader {
+    fn next(&mut self) -> Option<Value> {
+        if self.all.control.stopped() {
+            return Some(self.all.fail(Error::stopped()));
+        }
+        if self.batch.as_ref().is_none_or(|batch| self.next == batch.rows()) {
+            self.next = 0;
+            self.batch = match self.rows.next() {
+                Ok(batch) => batch,
+                Err(error) => return Some(self.all.fail(error)),
+            };
+        }
+        let row = Row { batch: Arc::clone(self.batch.as_ref()?), row: self.next };
+        self.next += 1;
+        Some(Value::from_object(row))
+    }
+}
+
+/// One row, which keeps its batch alive.
+#[derive(Debug)]
+pub(crate) struct Row {
+    pub(crate) batch: Arc<dyn Batch>,
+    pub(crate) row: usize,
+}
+
+impl Object for Row {
+    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+        self.get_value_by_str(key.as_str()?)
+    }
+
+    fn get_value_by_str(self: &Arc<Self>, key: &str) -> Option<Value> {
+        match self.batch.columns().iter().position(|name| name == key) {
+            Some(column) => Some(self.batch.cell(self.row, column).into_value()),
+            None => self.batch.other(self.row, key),
+        }
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        Enumerator::Values(self.batch.columns().iter().map(Value::from).collect())
+    }
+}
+
+/// `loop`, as it is at one moment.
+#[derive(Debug)]
+pub(crate) struct Loop {
+    pub(crate) index0: u64,
+    pub(crate) length: Option<u64>,
+    pub(crate) last: bool,
+}
+
+impl Object for Loop {
+    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+        self.get_value_by_str(key.as_str()?)
+    }
+
+    fn get_value_by_str(self: &Arc<Self>, key: &str) -> Option<Value> {
+        let or_undefined = |value: Option<u64>| value.map_or(Value::UNDEFINED, Value::from);
+        Some(match key {
+            "index" => Value::from(self.index0 + 1),
+            "index0" => Value::from(self.index0),
+            "first" => Value::from(self.index0 == 0),
+            "last" => Value::from(self.last),
+            "length" => or_undefined(self.length),
+            "revindex" => or_undefined(self.length.map(|length| length.saturating_sub(self.index0))),
+            "revindex0" => or_undefined(self.length.map(|length| length.saturating_sub(self.index0 + 1))),
+            // Only recursive loops have another depth, and they are MiniJinja's.
+            "depth" => Value::from(1),
+            "depth0" => Value::from(0),
+            _ => return None,
+        })
+    }
+
+    fn call_method(self: &Arc<Self>, _: &mut State<'_, '_>, name: &str, args: &[Value]) -> Result<Value, minijinja::Error> {
+        if name != "cycle" || args.is_empty() {
+            return Err(minijinja::Error::from(ErrorKind::UnknownMethod));
+        }
+        Ok(args[(self.index0 % args.len() as u64) as usize].clone())
+    }
+}
+
+/// The numbers of `range`, none of which is made before it is asked for; MiniJinja's own refuses more than 100,000.
+#[derive(Debug, Clone)]
+pub(crate) struct Range {
+    pub(crate) next: i64,
+    pub(crate) step: i64,
+    pub(crate) left: u64,
+}
+
+impl Range {
+    /// As `range` in a template: `range(stop)`, `range(start, stop)`, `range(start, stop, step)`.
+    pub(crate) fn new(first: i64, second: Option<i64>, step: Option<i64>) -> Result<Value, minijinja::Error> {
+        let (start, stop) = second.map_or((0, first), |stop| (first, stop));
+        let step = step.unwrap_or(1);
+        let distance = (i128::from(stop) - i128::from(start)) * i128::from(step.signum());
+        if step == 0 {
+            return Err(minijinja::Error::new(ErrorKind::InvalidOperation, "cannot create range with step of 0"));
+        }
+        let steps = distance.max(0) as u128;
+        let left = steps.div_ceil(u128::from(step.unsigned_abs())) as u64;
+        Ok(Value::from_object(Self { next: start, step, left }))
+    }
+}
+
+impl Iterator for Range {
+    type Item = i64;
+
+    fn next(&mut self) -> Option<i64> {
+        self.left = self.left.checked_sub(1)?;
+        let number = self.next;
+        self.next = number.wrapping_add(self.step);
+        Some(number)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left as usize, Some(self.left as usize))
+    }
+}
+
+impl Object for Range {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        ObjectRepr::Iterable
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        Enumerator::Iter(Box::new(Range::clone(self).map(Value::from)))
+    }
+}
+
+/// What a template is given: the context, and `rows`.
+#[derive(Debug)]
+pub(crate) struct Root {
+    pub(crate) context: Value,
+    pub(crate) rows: Option<Value>,
+}
+
+impl Object for Root {
+    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+        self.get_value_by_str(key.as_str()?)
+    }
+
+    fn get_value_by_str(self: &Arc<Self>, key: &str) -> Option<Value> {
+        if key == ROWS && self.rows.is_some() {
+            return self.rows.clone();
+        }
+        if self.context.kind() != ValueKind::Map {
+            return None;
+        }
+        self.context.get_attr(key).ok().filter(|value| !value.is_undefined())
+    }
+}
+
+/// The name that rows have in a template.
+pub(crate) const ROWS: &str = "rows";
+
+/// The variables that an expression names, as they are when it is evaluated, over what the template was given.
+#[derive(Debug)]
+pub(crate) struct Locals {
+    pub(crate) names: Arc<[Box<str>]>,
+    pub(crate) values: Vec<Option<Value>>,
+    pub(crate) root: Value,
+}
+
+impl Object for Locals {
+    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+        self.get_value_by_str(key.as_str()?)
+    }
+
+    fn get_value_by_str(self: &Arc<Self>, key: &str) -> Option<Value> {
+        let place = self.names.iter().position(|name| **name == *key)?;
+        self.values[place].clone().or_else(|| self.root.get_attr(key).ok().filter(|value| !value.is_undefined()))
+    }
+}
+
+/// Anything that serde can walk, as a template's value.
+pub fn value_of(value: impl serde::Serialize) -> Value {
+    Value::from(minijinja::value::Serde(value))
+}

@@ -1,0 +1,96 @@
+//! Where rows come from: the few things that a template needs to know of them.
+
+use crate::error::Error;
+use minijinja::Value;
+use rorqual_pipe::Sink;
+use std::fmt::Debug;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Rows that can be read from their start, again and again or once.
+pub trait Source: Debug + Send + Sync {
+    /// Starts at the first row. Nothing is read before [`Rows::next`] is called.
+    ///
+    /// # Errors
+    /// When the rows can't be read, or were read before and can't be read again.
+    fn open(&self) -> Result<Box<dyn Rows>, Error>;
+}
+
+/// Rows on their way.
+pub trait Rows: Send {
+    /// The next rows, in order; none of these is empty.
+    ///
+    /// # Errors
+    /// When they can't be read; what came before is what was there.
+    fn next(&mut self) -> Result<Option<Arc<dyn Batch>>, Error>;
+
+    /// All rows that are left through `body`, which depends on nothing but its row, and what it makes of them into `sink`, in order.
+    /// Returns how many rows that were. Who has threads renders on them.
+    ///
+    /// # Errors
+    /// The first of reading, rendering and writing, in the order of the rows.
+    fn render(&mut self, body: &dyn Body, sink: &mut dyn Sink) -> Result<u64, Error> {
+        let mut rows = 0;
+        while let Some(batch) = self.next()? {
+            body.render(&batch, 0..batch.rows(), sink)?;
+            rows += batch.rows() as u64;
+        }
+        Ok(rows)
+    }
+}
+
+/// The body of a loop over rows in which no row depends on another.
+pub trait Body: Sync {
+    /// Renders rows of a batch.
+    ///
+    /// # Errors
+    /// When the template or the sink fails.
+    fn render(&self, batch: &Arc<dyn Batch>, rows: Range<usize>, sink: &mut dyn Sink) -> Result<(), Error>;
+
+    /// Renders rows from `from` on until `sink` holds about `bytes_max`, and returns the first row that was not rendered.
+    ///
+    /// # Errors
+    /// When the template fails; `sink` has what came before.
+    fn render_some(&self, batch: &Arc<dyn Batch>, from: usize, sink: &mut Vec<u8>, bytes_max: usize) -> Result<usize, Error>;
+}
+
+/// Some rows with the same columns.
+pub trait Batch: Debug + Send + Sync {
+    /// How many there are.
+    fn rows(&self) -> usize;
+
+    /// The columns' names.
+    fn columns(&self) -> &[String];
+
+    /// What row `row` has in column `column`; both are below their numbers.
+    fn cell(&self, row: usize, column: usize) -> Cell<'_>;
+
+    /// What row `row` has under a name that is no column's.
+    fn other(&self, row: usize, name: &str) -> Option<Value> {
+        let _ = (row, name);
+        None
+    }
+}
+
+/// What a row has in a column.
+#[derive(Debug, Clone)]
+pub enum Cell<'a> {
+    /// A number.
+    Integer(i64),
+    /// A text.
+    Text(&'a str),
+    /// Anything else: nothing, a boolean, a float, a list, a map.
+    Value(Value),
+}
+
+impl Cell<'_> {
+    /// As a value of its own.
+    #[must_use]
+    pub fn into_value(self) -> Value {
+        match self {
+            Self::Integer(number) => number.into(),
+            Self::Text(text) => text.into(),
+            Self::Value(value) => value,
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Templates by name, and what they are rendered with.
+
+use crate::error::Error;
+use crate::folder::{self, Folder};
+use crate::limits::{DEPTH_MAX, TEMPLATES_BYTES_MAX};
+use crate::objects::{AllRows, Range, Root};
+use crate::rows::Source;
+use crate::vm::{self, cause};
+use crate::compile::{self, No};
+use crate::emit::{self, Given};
+use minijinja::{Environment, UndefinedBehavior, Value};
+use rorqual_pipe::Control;
+use rorqual_pipe::Sink;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+/// Templates that know one another by name.
+#[derive(Debug)]
+pub struct Templates {
+    env: Environment<'static>,
+}
+
+/// What a template is rendered with.
+#[derive(Debug, Clone, Default)]
+pub struct Page {
+    /// A map: what the template's variables are.
+    pub context: Value,
+    /// What `rows` is.
+    pub rows: Option<Arc<dyn Source>>,
+    /// How the rendering is stopped.
+    pub control: Control,
+}
+
+/// Who rendered a template.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// Our emitter: what the template does has short ways.
+    Emitter,
+    /// MiniJinja: it has macros, imports, recursive loops, `super()`, or names of templates that are worked out.
+    MiniJinja,
+}
+
+impl Templates {
+    /// No templates yet. A name without a value is an error, unless `lenient`: then it is empty.
+    #[must_use]
+    pub fn new(lenient: bool) -> Self {
+        let mut env = Environment::new();
+        env.set_undefined_behavior(if lenient { UndefinedBehavior::Lenient } else { UndefinedBehavior::Strict });
+        env.set_recursion_limit(DEPTH_MAX);
+        // Errors know their line and column.
+        env.set_debug(true);
+        env.add_function("range", Range::new);
+        Self { env }
+    }
+
+    /// The templates below a folder; read when they are first named.
+    ///
+    /// # Errors
+    /// When there is no such folder.
+    pub fn in_folder(path: &Path, lenient: bool) -> Result<Self, Error> {
+        let mut templates = Self::new(lenient);
+        let folder = Folder::new(path)?;
+        templates.env.set_loader(move |name| folder.read(name));
+        Ok(templates)
+    }
+
+    /// Adds a template; its extension says how it is escaped.
+    ///
+    /// # Errors
+    /// When it is no template.
+    pub fn add(&mut self, name: &str, text: &str) -> Result<(), Error> {
+        Ok(self.env.add_template_owned(name.to_owned(), text.to_owned())?)
+    }
+
+    /// Adds a template from a file, whatever folder it is in.
+    ///
+    /// # Errors
+    /// When it can't be read, is too long, or no template.
+    pub fn add_file(&mut self, name: &str, path: &Path) -> Result<(), Error> {
+        self.add(name, &folder::read(path, name, TEMPLATES_BYTES_MAX)?)
+    }
+
+    /// Gives a value a name in every template.
+    pub fn add_global(&mut self, name: &str, value: Value) {
+        self.env.add_global(name.to_owned(), value);
+    }
+
+    /// Renders a template into a sink, which is left to be flushed.
+    ///
+    /// # Errors
+    /// When the template, the rows or the sink fail; the sink has what came before.
+    pub fn render<S: Sink>(&self, name: &str, page: &Page, sink: &mut S) -> Result<Way, Error> {
+        let failed = Arc::default();
+        let root = page.root(&failed);
+        let plan = match compile::plan(&self.env, name, page.rows.is_some()) {
+            Ok(plan) => plan,
+            Err(No::Failed(error)) => return Err(error),
+            Err(No::Unknown) => return vm::render(&self.env, name, root, &failed, sink).map(|()| Way::MiniJinja),
+        };
+        let given = Given { source: page.rows.as_ref(), control: &page.control, root: &root };
+        emit::render(&plan, &given, sink).map(|()| Way::Emitter).map_err(|error| cause(error, &failed))
+    }
+
+    /// As [`Templates::render`], all of it by MiniJinja itself: what the emitter is compared with.
+    ///
+    /// # Errors
+    /// As [`Templates::render`].
+    pub fn render_by_minijinja<S: Sink>(&self, name: &str, page: &Page, sink: &mut S) -> Result<(), Error> {
+        let failed = Arc::default();
+        vm::render(&self.env, name, page.root(&failed), &failed, sink)
+    }
+}
+
+impl Page {
+    /// What names are looked up in.
+    fn root(&self, failed: &Arc<Mutex<Option<Error>>>) -> Value {
+        let rows = self.rows.as_ref().map(|source| {
+            let (source, control, failed) = (Arc::clone(source), self.control.clone(), Arc::clone(failed));
+            Value::from_object(AllRows { source, control, failed })
+        });
+        Value::from_object(Root { context: self.context.clone(), rows })
+    }
+}

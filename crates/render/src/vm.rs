@@ -1,0 +1,52 @@
+//! Whole templates by MiniJinja: what the emitter does not know.
+
+use crate::error::Error;
+use minijinja::{Environment, Value};
+use rorqual_pipe::Sink;
+use std::io;
+use std::sync::{Mutex, PoisonError};
+
+/// Renders a template into a sink; what MiniJinja says about rows that failed is replaced by why.
+pub(crate) fn render(
+    env: &Environment<'_>,
+    name: &str,
+    root: Value,
+    failed: &Mutex<Option<Error>>,
+    sink: &mut dyn Sink,
+) -> Result<(), Error> {
+    let mut writer = Writer { sink, failed: None };
+    let result = env.get_template(name).and_then(|template| template.render_captured_to(root, &mut writer).map(drop));
+    let Err(error) = result else { return Ok(()) };
+    if let Some(cause) = writer.failed {
+        return Err(Error::Write(cause));
+    }
+    Err(cause(error.into(), failed))
+}
+
+/// Why rows failed, where an error is about that; what MiniJinja passes on is only its text.
+pub(crate) fn cause(error: Error, failed: &Mutex<Option<Error>>) -> Error {
+    failed.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or(error)
+}
+
+/// A sink as a writer.
+struct Writer<'a> {
+    sink: &'a mut dyn Sink,
+    failed: Option<io::Error>,
+}
+
+impl io::Write for Writer<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self.sink.copy(bytes) {
+            Ok(()) => Ok(bytes.len()),
+            Err(cause) => {
+                let same = io::Error::new(cause.kind(), "the sink failed");
+                self.failed = Some(cause);
+                Err(same)
+            }
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

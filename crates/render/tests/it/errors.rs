@@ -1,0 +1,89 @@
+//! What is said of a template that fails: where, what, and the line.
+
+use crate::common::{context, page, rendered};
+use rorqual_pipe::Sink;
+use rorqual_render::{ErrorKind, Page, Templates};
+use std::io;
+
+fn error(text: &str) -> (String, String) {
+    let mut templates = Templates::new(false);
+    if let Err(error) = templates.add("page.html", text) {
+        return (String::new(), error.to_string());
+    }
+    let mut out = Vec::new();
+    let result = templates.render("page.html", &page(3), &mut out).map(drop);
+    let rendered = rendered(out, result);
+    (rendered.text, rendered.error.expect("an error"))
+}
+
+#[test]
+fn a_name_without_a_value_is_quoted_with_its_line() {
+    let (text, error) = error("one\n  <b>{{ user.nmae }}</b>\n");
+    assert_eq!(text, "one\n  <b>");
+    let expected = "page.html:2:9: undefined value: `user.nmae` is undefined\n  2 |   <b>{{ user.nmae }}</b>\n              ^";
+    assert_eq!(error, expected);
+}
+
+#[test]
+fn syntax_errors_have_a_place() {
+    let (_, error) = error("one\n{% for x in %}\n");
+    assert!(error.starts_with("page.html:2"), "{error}");
+    assert!(error.contains("syntax error"), "{error}");
+}
+
+#[test]
+fn a_long_line_is_cut() {
+    let (_, error) = error(&format!("{}{{{{ missing }}}}", "é".repeat(5_000)));
+    assert!(error.len() < 6_000, "{} bytes", error.len());
+}
+
+#[test]
+fn a_variable_that_doubles_is_stopped() {
+    let doubling = "{% set x = 'x' %}{% for i in range(100) %}{% set ns = 1 %}{% endfor %}{% set x = x * 3 %}{{ x }}";
+    let mut templates = Templates::new(false);
+    templates.add("a.txt", doubling).unwrap();
+    let mut out = Vec::new();
+    templates.render("a.txt", &Page::default(), &mut out).unwrap();
+    assert_eq!(out, b"xxx");
+    // A loop's variables are new in each iteration; a capture and a namespace are what can grow.
+    let grows = "{% set x = '0123456789' * 1000000 %}{{ x|length }}";
+    templates.add("b.txt", grows).unwrap();
+    let error = templates.render("b.txt", &Page::default(), &mut Vec::new()).unwrap_err();
+    assert_eq!(error.template_kind(), Some(ErrorKind::InvalidOperation));
+    assert!(error.to_string().contains("8.0 MiB is the most"), "{error}");
+    templates.add("c.txt", "{% set x %}{% for i in range(100000000) %}0123456789{% endfor %}{% endset %}").unwrap();
+    let error = templates.render("c.txt", &Page::default(), &mut Vec::new()).unwrap_err();
+    assert!(error.to_string().contains("8.0 MiB is the most"), "{error}");
+}
+
+/// Fails at the nth piece.
+struct Failing(u64);
+
+impl Sink for Failing {
+    fn copy(&mut self, _: &[u8]) -> io::Result<()> {
+        self.0 = self.0.checked_sub(1).ok_or(io::ErrorKind::BrokenPipe)?;
+        Ok(())
+    }
+}
+
+#[test]
+fn a_sink_that_fails_ends_it_and_is_not_the_template_s_fault() {
+    let mut templates = Templates::new(false);
+    templates.add("fast.html", "{% for i in range(1000000000000) %}{{ i }}<{% endfor %}").unwrap();
+    templates.add("slow.html", "{% macro m(i) %}{{ i }}{% endmacro %}{% for i in range(1000000000000) %}{{ m(i) }}<{% endfor %}").unwrap();
+    for name in ["fast.html", "slow.html"] {
+        for pieces in [0, 1, 7, 100] {
+            let error = templates.render(name, &Page { context: context(), ..Page::default() }, &mut Failing(pieces)).unwrap_err();
+            assert!(error.is_stop(), "{error}");
+        }
+    }
+}
+
+#[test]
+fn a_stop_ends_a_loop_that_writes_nothing() {
+    let mut templates = Templates::new(false);
+    templates.add("a.html", "{% for i in range(1000000000000) %}{% endfor %}").unwrap();
+    let page = Page::default();
+    page.control.stop();
+    assert!(templates.render("a.html", &page, &mut Vec::new()).unwrap_err().is_stop());
+}
