@@ -46,7 +46,7 @@ wrap.ariaPressed = 'false'
 wrap.addEventListener('click', () => {
   wrap.ariaPressed = String(document.body.classList.toggle('wrapped'))
 })
-document.querySelector('.top')?.append(wrap)
+document.querySelector('.masthead')?.append(wrap)
 
 let opened = []
 addEventListener('beforeprint', () => {
