@@ -226,3 +226,8 @@ impl Object for Locals {
         self.values[place].clone().or_else(|| self.root.get_attr(key).ok().filter(|value| !value.is_undefined()))
     }
 }
+
+/// Anything that serde can walk, as a template's value.
+pub fn value_of(value: impl serde::Serialize) -> Value {
+    Value::from(minijinja::value::Serde(value))
+}
