@@ -11,6 +11,7 @@ mod grep;
 mod hash;
 mod hash_check;
 mod head;
+mod html;
 mod input;
 mod output;
 mod paths;

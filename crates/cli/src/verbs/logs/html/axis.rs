@@ -19,12 +19,32 @@ const GRID_PX: u64 = 40;
 
 /// Steps between labels, in seconds.
 const STEPS: [i64; 22] = [
-    1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200, DAY, 2 * DAY, 5 * DAY, 7 * DAY, 14 * DAY,
+    1,
+    2,
+    5,
+    10,
+    15,
+    30,
+    60,
+    120,
+    300,
+    600,
+    900,
+    1_800,
+    3_600,
+    7_200,
+    10_800,
+    21_600,
+    43_200,
+    DAY,
+    2 * DAY,
+    5 * DAY,
+    7 * DAY,
+    14 * DAY,
 ];
 
 /// And in months.
-const MONTH_STEPS: [i64; 14] =
-    [1, 2, 3, 6, 12, 24, 60, 120, 240, 600, 12 * 100, 12 * 200, 12 * 500, 12 * 1_000];
+const MONTH_STEPS: [i64; 14] = [1, 2, 3, 6, 12, 24, 60, 120, 240, 600, 12 * 100, 12 * 200, 12 * 500, 12 * 1_000];
 
 /// A label of the time axis.
 #[derive(Debug, Serialize)]
@@ -82,7 +102,8 @@ fn months(from: i64, to: i64, least: i64) -> (Vec<i64>, (&'static str, &'static 
     let Ok(start) = Timestamp::from_second(from) else { return (Vec::new(), ("", "")) };
     let start = start.to_zoned(jiff::tz::TimeZone::UTC);
     let first = (i64::from(start.year()) * 12 + i64::from(start.month()) - 1).div_euclid(step) * step;
-    let at = (0..).map_while(|index| month_start(first + index * step)).take_while(|at| *at <= to).filter(|at| *at >= from).collect();
+    let at =
+        (0..).map_while(|index| month_start(first + index * step)).take_while(|at| *at <= to).filter(|at| *at >= from).collect();
     (at, if step < 12 { ("%b", "%Y") } else { ("%Y", "") })
 }
 
@@ -97,7 +118,8 @@ fn month_start(month: i64) -> Option<i64> {
 pub(super) fn count_ticks(most: u64) -> Vec<CountTick> {
     let least = most.div_ceil(240 / GRID_PX).max(1);
     let power = 10_u64.pow(least.ilog10());
-    let step = [1, 2, 5, 10].into_iter().map(|factor| factor * u128::from(power)).find(|step| *step >= u128::from(least)).unwrap_or(1);
+    let step =
+        [1, 2, 5, 10].into_iter().map(|factor| factor * u128::from(power)).find(|step| *step >= u128::from(least)).unwrap_or(1);
     let count = u128::from(most) / step;
     let tick = |index: u128| {
         let value = (index * step) as f64;
@@ -109,7 +131,7 @@ pub(super) fn count_ticks(most: u64) -> Vec<CountTick> {
 /// `12k`, `1.5M`: the axis has little room.
 fn short(value: f64) -> String {
     for (unit, name) in [(1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")] {
-        if value >= unit.max(1e4) {
+        if value >= f64::max(unit, 1e4) {
             return format!("{}{name}", (value / unit * 100.0).round() / 100.0);
         }
     }

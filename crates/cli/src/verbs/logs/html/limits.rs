@@ -19,6 +19,6 @@ const PAGE_BYTES: u64 = 10 << 20;
 const ROW_BYTES: u64 = 13 * (1_024 + 1_024);
 
 /// Most memory that a page takes with so many rows a table.
-pub(super) fn page_bytes(top: u16) -> u64 {
+pub(crate) fn page_bytes(top: u16) -> u64 {
     PAGE_BYTES + u64::from(top) * ROW_BYTES
 }

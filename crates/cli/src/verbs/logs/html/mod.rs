@@ -95,7 +95,8 @@ fn templates(given: Option<&Path>) -> Result<(Templates, String), String> {
         Some(path) => format!("--template {}: {error}", path.display()),
         None => error.to_string(),
     };
-    let mut templates = given.map_or_else(|| Ok(Templates::new(false)), |path| Templates::in_folder(folder_of(path), false)).map_err(failed)?;
+    let mut templates =
+        given.map_or_else(|| Ok(Templates::new(false)), |path| Templates::in_folder(folder_of(path), false)).map_err(failed)?;
     functions::add(&mut templates);
     for (name, text) in TEMPLATES {
         templates.add(name, text).map_err(failed)?;
@@ -103,7 +104,10 @@ fn templates(given: Option<&Path>) -> Result<(Templates, String), String> {
     let Some(path) = given else { return Ok((templates, DEFAULT.to_owned())) };
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     if !is_escaped(&name) {
-        return Err(format!("--template {}: its name must end in .html, .htm or .xml, so that what it shows of the log is escaped", path.display()));
+        return Err(format!(
+            "--template {}: its name must end in .html, .htm or .xml, so that what it shows of the log is escaped",
+            path.display()
+        ));
     }
     templates.add_file(&name, path).map_err(failed)?;
     Ok((templates, name))
@@ -129,4 +133,38 @@ fn target(path: &Path) -> Result<(File, Option<(Place, PathBuf)>), String> {
     }
     let (file, place) = whole_file::create(path).map_err(failed)?;
     Ok((file, Some((place, path.to_owned()))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_escaped;
+
+    #[test]
+    fn the_page_has_the_colours_of_the_explorer() {
+        let tokens = |css: &'static str| {
+            let root = css.split_once(":root {").and_then(|(_, rest)| rest.split_once("\n}")).expect("tokens").0;
+            root.lines().filter_map(|line| line.trim().split_once(": ")).collect::<Vec<_>>()
+        };
+        let explorer = tokens(include_str!("../../../../../../web/src/app.css"));
+        let page = tokens(include_str!("template/report.css"));
+        assert!(page.len() > 20);
+        for token in page {
+            assert!(explorer.contains(&token), "{token:?}");
+        }
+    }
+
+    #[test]
+    fn only_names_by_which_text_is_escaped_will_do() {
+        for (name, escaped) in [
+            ("a.html", true),
+            ("a.htm.j2", true),
+            ("a.b.xml", true),
+            ("a.j2", false),
+            ("a.txt", false),
+            ("html", false),
+            ("", false),
+        ] {
+            assert_eq!(is_escaped(name), escaped, "{name}");
+        }
+    }
 }

@@ -54,7 +54,11 @@ impl Week {
         }
         let most = hits.iter().flatten().copied().max().filter(|most| *most > 0)?;
         let share = |hits: &u64| percent(*hits as f64 / most as f64);
-        let day = |(name, hits): (&'static str, &[u64; 24])| Day { name, hits: hits.to_vec(), shares: hits.iter().map(share).collect() };
+        let day = |(name, hits): (&'static str, &[u64; 24])| Day {
+            name,
+            hits: hits.to_vec(),
+            shares: hits.iter().map(share).collect(),
+        };
         Some(Self { zone_seconds, most, days: DAYS.into_iter().zip(&hits).map(day).collect() })
     }
 }
