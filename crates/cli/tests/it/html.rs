@@ -190,11 +190,11 @@ fn a_page_has_a_bounded_size() {
 
 #[test]
 fn what_is_not_exact_is_marked_with_its_bounds() {
-    let feed = |stdin: &mut ChildStdin| write_lines(&mut DistinctLog::new(128 * MIB, 1), 128 * MIB, stdin);
+    let feed = |stdin: &mut ChildStdin| write_lines(&mut DistinctLog::new(128 * MIB, 1), 128 * MIB, stdin).map(drop);
     let folder = Folder::new();
     let path = folder.text("page.html");
-    let ran = rorqual(&["logs", "--json", "--html", &path, "--memory", "48MiB"]).feed(feed).run().exits(0);
-    ran.within(48 * MIB);
+    let ran = rorqual(&["logs", "--json", "--html", &path, "--memory", "112MiB", "--top", "1000"]).feed(feed).run().exits(0);
+    ran.within(112 * MIB);
     let report = ran.json();
     let page = std::fs::read_to_string(path).expect("it was made");
     let paths = panel(&report, "path");

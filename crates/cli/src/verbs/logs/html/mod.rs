@@ -13,7 +13,7 @@ use context::Context;
 use rorqual_pipe::gather::Gather;
 use rorqual_pipe::whole_file::{self, Place, folder_of};
 use rorqual_pipe::{Control, Pool, reason};
-use rorqual_render::{Error, Page, Templates, Value};
+use rorqual_render::{Error, Page, Templates, value_of};
 use rorqual_table::analyze::Analyzer;
 use rorqual_table::report::Report;
 use std::fs::File;
@@ -58,7 +58,7 @@ impl HtmlPage {
 
     /// Writes the page. It appears now, whole, or not at all.
     pub(crate) fn finish(self, report: &Report, analyzer: &Analyzer, top: u16, control: &Control) -> Exit {
-        let context = Value::from_serialize(Context::new(report, analyzer.analysis(), top));
+        let context = value_of(Context::new(report, analyzer.analysis(), top));
         // What is left to do has the memory of the tables.
         analyzer.release();
         // A stop ended the reading; what was read is shown.

@@ -103,8 +103,9 @@ fn column(at: i64, span: i64, hits: BTreeMap<&'static str, u64>, most: u64, (fro
     }
     let gravest = bars.first().filter(|bar| share(total) < VISIBLE || bar.class == "5xx" && bar.height < 100.0 * VISIBLE);
     let few = gravest.map(|bar| bar.class);
-    let length = (to - from) as f64;
-    let (x, width) = (percent((at - from) as f64 / length), percent(span as f64 / length));
+    let place = |at: i64| percent((at - from) as f64 / (to - from) as f64);
+    // To where the next one begins, so that no gap comes from rounding.
+    let (x, width) = (place(at), ((place(at + span) - place(at)) * 1e3).round() / 1e3);
     Column { from: at, to: at + span, total, hits, x, width, bars, few }
 }
 
