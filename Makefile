@@ -61,6 +61,7 @@ test-bench:
 test-e2e: $(page) $(CHROMIUM)
 	cargo build --locked --workspace --bin rorqual
 	cd web && node test/smoke.mjs --program $(target)/debug/rorqual --chromium $(CHROMIUM)
+	cd web && node test/report.mjs --program $(target)/debug/rorqual --chromium $(CHROMIUM)
 
 lint: lint-rust lint-web deny tidy ## Check formatting, clippy, types, licences and the tree's own rules
 

@@ -10,7 +10,9 @@ Examples:
   rorqual logs --since 2025-01-31T08:00 --until 2025-01-31T09:00 access.log
   rorqual logs --json --top 100 access.log | jq '.panels[0].rows'
   rorqual logs --format '%h %l %u %t \"%r\" %>s %b %D' access.log
-  rorqual logs --rejects unread.log access.log";
+  rorqual logs --rejects unread.log access.log
+  rorqual logs --html report.html access.log
+  rorqual logs --html report.html --template mine.html access.log";
 
 /// Report on web-server logs: requests over time, status, top paths, clients, referrers, agents, percentiles
 ///
@@ -22,6 +24,17 @@ pub(crate) struct LogsArgs {
     /// Print the report as JSON (schema `rorqual.logs/1`)
     #[arg(long)]
     pub(crate) json: bool,
+    /// Write the report as one page that needs nothing beside it; `-` is standard output
+    ///
+    /// The page holds its styles and its script, fetches nothing, and shows what the log says as text only. It appears whole, or
+    /// not at all. Nothing is printed then but with --json.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+    /// The page by this template (Jinja's language; the README says what it is given)
+    ///
+    /// It can include and extend what is in its folder, and `rorqual/report.html`, which is what is used without this flag.
+    #[arg(long, value_name = "FILE", requires = "html")]
+    pub(crate) template: Option<PathBuf>,
     /// Rows of each top table
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub(crate) top: u16,

@@ -12,6 +12,7 @@ mod grep;
 mod hash;
 mod hash_check;
 mod head;
+mod html;
 mod input;
 mod output;
 mod paths;

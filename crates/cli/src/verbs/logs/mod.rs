@@ -1,7 +1,10 @@
 //! `rorqual logs`
 
+mod columns;
+mod html;
 mod terminal;
 mod time;
+mod words;
 
 use crate::args::{Common, FormatArgs, LogsArgs};
 use crate::exit::Exit;
@@ -10,6 +13,7 @@ use crate::progress::Progress;
 use crate::rejects::{RejectFile, refuse_an_input};
 use crate::verbs::count::or_stdin;
 use crate::{input, interrupt};
+use html::{HtmlPage, page_bytes};
 use rorqual_pipe::limits::PROGRAM_BYTES;
 use rorqual_pipe::{Control, reason};
 use rorqual_table::aggregate::Span;
@@ -34,14 +38,18 @@ pub(crate) fn run(common: &Common, args: &LogsArgs) -> Exit {
         Ok(settings) => settings,
         Err(error) => return message::error(&error),
     };
-    let analyzer = match settings.shares(PROGRAM_BYTES, 1) {
+    let analyzer = match settings.shares_beside(&beside(args), 1, "fewer --threads") {
         Ok(shares) => Analyzer::new(&settings, shares),
         Err(error) => return message::error(&error),
     };
     let files = or_stdin(&args.files);
-    if let Err(error) = args.rejects.as_deref().map_or(Ok(()), |target| refuse_an_input("--rejects", target, &files)) {
+    if let Err(error) = refuse_lost_files(args, &files) {
         return message::error(&error);
     }
+    let page = match args.html.as_deref().map(|path| HtmlPage::create(path, args.template.as_deref())).transpose() {
+        Ok(page) => page,
+        Err(error) => return message::error(&error),
+    };
     let mut rejects = match args.rejects.as_deref().map(|path| RejectFile::create(path, analyzer.pool())).transpose() {
         Ok(rejects) => rejects,
         Err(error) => return message::error(&error),
@@ -62,8 +70,34 @@ pub(crate) fn run(common: &Common, args: &LogsArgs) -> Exit {
     if !analysed && !control.stopped() {
         return exit;
     }
-    let printed = if args.json { print_json(&report) } else { terminal::print(&report, usize::from(args.top)) };
-    printed.map_or_else(|error| message::print_error(&error), |()| exit)
+    let printed = match &page {
+        _ if args.json => print_json(&report),
+        Some(_) => Ok(()),
+        None => terminal::print(&report, usize::from(args.top)),
+    };
+    exit = printed.map_or_else(|error| message::print_error(&error), |()| exit);
+    exit.max(page.map_or(Exit::Done, |page| page.finish(&report, &analyzer, args.top, &control)))
+}
+
+/// What takes memory beside the analysis.
+fn beside(args: &LogsArgs) -> Vec<(String, u64)> {
+    let page = args.html.is_some().then(|| ("page (--html, --top)".to_owned(), page_bytes(args.top)));
+    [("program".to_owned(), PROGRAM_BYTES)].into_iter().chain(page).collect()
+}
+
+/// Refuses outputs that would replace an input, the template or one another.
+fn refuse_lost_files(args: &LogsArgs, files: &[PathBuf]) -> Result<(), String> {
+    if args.json && args.html.as_deref() == Some(Path::new("-")) {
+        return Err("--json and --html - would both print on standard output".to_owned());
+    }
+    if args.html.is_some() && args.html == args.rejects {
+        return Err(format!("--html and --rejects are both {}", args.html.as_deref().unwrap_or(Path::new("-")).display()));
+    }
+    let read: Vec<PathBuf> = files.iter().chain(&args.template).cloned().collect();
+    for (flag, target) in [("--rejects", &args.rejects), ("--html", &args.html)] {
+        target.as_deref().map_or(Ok(()), |target| refuse_an_input(flag, target, &read))?;
+    }
+    Ok(())
 }
 
 /// What was typed, as what is meant.

@@ -4,9 +4,10 @@ mod plot;
 
 use super::shown;
 use super::time::show;
+use super::words::{distinct, seconds, size, thousands};
 use anstyle::{AnsiColor, Style};
 use rorqual_pipe::format_size;
-use rorqual_table::report::{Distinct, Panel, Percentiles, Report, Row, Sample, Samples, StatusRow};
+use rorqual_table::report::{Panel, Percentiles, Report, Row, Sample, Samples, StatusRow};
 use std::io::{self, Write};
 
 const WIDTH_DEFAULT: usize = 100;
@@ -220,50 +221,4 @@ fn footer(out: &mut impl Write, report: &Report) -> io::Result<()> {
         stats.threads,
         format_size(stats.memory_max_bytes)
     )
-}
-
-/// A sum of sizes; one that is more than a number can hold stays at the most.
-fn size(bytes: u64) -> String {
-    if bytes == u64::MAX { format!("≥ {}", format_size(bytes)) } else { format_size(bytes) }
-}
-
-fn distinct(distinct: Distinct) -> String {
-    if distinct.exact {
-        thousands(distinct.distinct)
-    } else {
-        format!("≈ {} ±{:.1} %", thousands(distinct.distinct), distinct.error * 100.0)
-    }
-}
-
-fn seconds(value: f64) -> String {
-    match value {
-        v if v >= 1.0 => format!("{v:.2} s"),
-        v if v >= 1e-3 => format!("{:.1} ms", v * 1e3),
-        v => format!("{:.0} µs", v * 1e6),
-    }
-}
-
-/// `6794000` as `6,794,000`.
-fn thousands(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn groups_thousands() {
-        for (number, text) in [(0, "0"), (999, "999"), (1_000, "1,000"), (6_794_000, "6,794,000")] {
-            assert_eq!(thousands(number), text);
-        }
-    }
 }

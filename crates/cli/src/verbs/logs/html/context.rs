@@ -1,0 +1,104 @@
+//! What a template is given.
+
+use super::limits::SOURCES_MAX;
+use super::timeline::Timeline;
+use super::week::Week;
+use jiff::Timestamp;
+use rorqual_table::aggregate::Analysis;
+use rorqual_table::report::{Percentiles, Report};
+use serde::Serialize;
+
+/// The variables of a template; the README describes them.
+#[derive(Debug, Serialize)]
+pub(super) struct Context<'a> {
+    /// As `rorqual logs --json` prints it.
+    report: &'a Report,
+    /// Rows of each table that were asked for.
+    top: u16,
+    timeline: Option<Timeline>,
+    week: Option<Week>,
+    spreads: Vec<Spread>,
+    limits: Limits,
+    /// When this was made, in Unix seconds.
+    made: i64,
+    /// Of the program.
+    version: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+struct Limits {
+    value_chars: usize,
+    sample_chars: usize,
+    sources: usize,
+}
+
+/// Percentiles as bars on a scale of doublings: from the half to the largest is often a thousandfold.
+#[derive(Debug, Serialize)]
+struct Spread {
+    field: &'static str,
+    title: &'static str,
+    is_time: bool,
+    count: u64,
+    rows: Vec<Quantile>,
+}
+
+#[derive(Debug, Serialize)]
+struct Quantile {
+    name: &'static str,
+    about: &'static str,
+    value: f64,
+    /// At most 1 % too high, and not exact.
+    about_right: bool,
+    /// Of the bar, in per cent.
+    width: f64,
+}
+
+impl<'a> Context<'a> {
+    pub(super) fn new(report: &'a Report, analysis: &Analysis, top: u16) -> Self {
+        let set = &report.percentiles;
+        let spreads = [
+            set.bytes.map(|spread| Spread::new("bytes", "Response size", &spread, 1.0)),
+            set.request_time.map(|spread| Spread::new("request_time", "Request time", &spread, 1e-6)),
+            set.upstream_time.map(|spread| Spread::new("upstream_time", "Upstream time", &spread, 1e-6)),
+        ];
+        Self {
+            report,
+            top,
+            timeline: report.histogram.as_ref().and_then(Timeline::new),
+            week: Week::new(report, analysis),
+            spreads: spreads.into_iter().flatten().collect(),
+            limits: Limits {
+                value_chars: super::limits::VALUE_CHARS_MAX,
+                sample_chars: super::limits::SAMPLE_CHARS_MAX,
+                sources: SOURCES_MAX,
+            },
+            made: Timestamp::now().as_second(),
+            version: env!("CARGO_PKG_VERSION"),
+        }
+    }
+}
+
+impl Spread {
+    /// `unit` is the smallest step that is worth a part of a bar.
+    fn new(field: &'static str, title: &'static str, of: &Percentiles, unit: f64) -> Self {
+        let length = |value: f64| (1.0 + value / unit).log2();
+        let row = |name, about, value: f64, about_right| {
+            let width = if of.max > 0.0 { percent(length(value) / length(of.max)) } else { 0.0 };
+            Quantile { name, about, value, about_right, width: width.min(100.0) }
+        };
+        let rows = vec![
+            row("p50", "half are at most this", of.p50, true),
+            row("p90", "90 % are at most this", of.p90, true),
+            row("p95", "95 % are at most this", of.p95, true),
+            row("p99", "99 % are at most this", of.p99, true),
+            row("max", "the largest", of.max, false),
+            row("mean", "the mean", of.mean, false),
+        ];
+        Self { field, title, is_time: unit < 1.0, count: of.count, rows }
+    }
+}
+
+/// A share in per cent, with as many digits as a screen can show.
+pub(super) fn percent(share: f64) -> f64 {
+    (share * 1e5).round() / 1e3
+}

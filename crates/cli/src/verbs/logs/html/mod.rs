@@ -1,0 +1,170 @@
+//! `rorqual logs --html`: the report as one page that needs nothing beside it.
+
+mod axis;
+mod context;
+mod functions;
+mod limits;
+mod timeline;
+mod week;
+
+use crate::exit::Exit;
+use crate::message;
+use context::Context;
+use rorqual_pipe::gather::Gather;
+use rorqual_pipe::whole_file::{self, Place, folder_of};
+use rorqual_pipe::{Control, Pool, reason};
+use rorqual_render::{Error, Page, Templates, value_of};
+use rorqual_table::analyze::Analyzer;
+use rorqual_table::report::Report;
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+
+pub(crate) use limits::page_bytes;
+
+/// The templates inside, by the names that others include or extend them by.
+const TEMPLATES: [(&str, &str); 4] = [
+    (DEFAULT, include_str!("template/report.html")),
+    ("rorqual/parts.html", include_str!("template/parts.html")),
+    ("rorqual/report.css", include_str!("template/report.css")),
+    ("rorqual/report.js", include_str!("template/report.js")),
+];
+
+const DEFAULT: &str = "rorqual/report.html";
+
+/// Extensions by which MiniJinja escapes as HTML, and those that it looks behind.
+const ESCAPED: [&str; 3] = ["html", "htm", "xml"];
+const LOOKED_BEHIND: [&str; 3] = ["j2", "jinja", "jinja2"];
+
+/// A page on its way: its template is parsed, its place known, before the log is read.
+pub(crate) struct HtmlPage {
+    templates: Templates,
+    template: String,
+    /// The template's path, where it is not ours.
+    given: Option<PathBuf>,
+    file: File,
+    /// `None` is standard output.
+    place: Option<(Place, PathBuf)>,
+}
+
+impl HtmlPage {
+    /// A page for `path`, `-` for standard output, by the template at `given` or our own.
+    pub(crate) fn create(path: &Path, given: Option<&Path>) -> Result<Self, String> {
+        let (templates, template) = templates(given)?;
+        let (file, place) = target(path)?;
+        Ok(Self { templates, template, given: given.map(Path::to_owned), file, place })
+    }
+
+    /// Writes the page. It appears now, whole, or not at all.
+    pub(crate) fn finish(self, report: &Report, analyzer: &Analyzer, top: u16, control: &Control) -> Exit {
+        let context = value_of(Context::new(report, analyzer.analysis(), top));
+        // What is left to do has the memory of the tables.
+        analyzer.release();
+        // A stop ended the reading; what was read is shown.
+        let control = if control.stopped() { Control::default() } else { control.clone() };
+        let page = Page { context, rows: None, control };
+        let Self { templates, template, given, file, place } = self;
+        match render(&templates, &template, &page, file, analyzer.pool()).and_then(|file| put(file, place)) {
+            Ok(()) => Exit::Done,
+            Err(Error::Write(cause)) => message::print_error(&cause),
+            Err(error) => {
+                let given = given.map_or_else(String::new, |path| format!("--template {}: ", path.display()));
+                message::error(&format!("{given}{error}"))
+            }
+        }
+    }
+}
+
+fn render(templates: &Templates, template: &str, page: &Page, file: File, pool: &Pool) -> Result<File, Error> {
+    let mut gather = Gather::new(file, pool)?;
+    templates.render(template, page, &mut gather)?;
+    Ok(gather.finish()?)
+}
+
+/// Puts the page where it belongs, for good.
+fn put(file: File, place: Option<(Place, PathBuf)>) -> Result<(), Error> {
+    let Some((place, path)) = place else { return Ok(()) };
+    let put = file.sync_all().and_then(|()| place.put(&file));
+    put.map_err(|cause| Error::Write(io::Error::new(cause.kind(), format!("{}: {}", path.display(), reason(&cause)))))
+}
+
+/// Our templates and, where one is given, those of its folder; and the name of the one to render.
+fn templates(given: Option<&Path>) -> Result<(Templates, String), String> {
+    let failed = |error: Error| match given {
+        Some(path) => format!("--template {}: {error}", path.display()),
+        None => error.to_string(),
+    };
+    let mut templates =
+        given.map_or_else(|| Ok(Templates::new(false)), |path| Templates::in_folder(folder_of(path), false)).map_err(failed)?;
+    functions::add(&mut templates);
+    for (name, text) in TEMPLATES {
+        templates.add(name, text).map_err(failed)?;
+    }
+    let Some(path) = given else { return Ok((templates, DEFAULT.to_owned())) };
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    if !is_escaped(&name) {
+        return Err(format!(
+            "--template {}: its name must end in .html, .htm or .xml, so that what it shows of the log is escaped",
+            path.display()
+        ));
+    }
+    templates.add_file(&name, path).map_err(failed)?;
+    Ok((templates, name))
+}
+
+fn is_escaped(name: &str) -> bool {
+    let (stem, extension) = name.rsplit_once('.').unwrap_or_default();
+    if LOOKED_BEHIND.contains(&extension) { is_escaped_by(stem.rsplit_once('.')) } else { is_escaped_by(Some((stem, extension))) }
+}
+
+fn is_escaped_by(parts: Option<(&str, &str)>) -> bool {
+    parts.is_some_and(|(_, extension)| ESCAPED.contains(&extension))
+}
+
+fn target(path: &Path) -> Result<(File, Option<(Place, PathBuf)>), String> {
+    let failed = |cause: io::Error| format!("--html {}: cannot create it: {}", path.display(), reason(&cause));
+    if path.as_os_str() == "-" {
+        let stdout = io::stdout().as_fd().try_clone_to_owned().map_err(failed)?;
+        return Ok((stdout.into(), None));
+    }
+    if whole_file::is_no_file(path) {
+        return Err(format!("--html {}: is there and is no plain file", path.display()));
+    }
+    let (file, place) = whole_file::create(path).map_err(failed)?;
+    Ok((file, Some((place, path.to_owned()))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_escaped;
+
+    #[test]
+    fn the_page_has_the_colours_of_the_explorer() {
+        let tokens = |css: &'static str| {
+            let root = css.split_once(":root {").and_then(|(_, rest)| rest.split_once("\n}")).expect("tokens").0;
+            root.lines().filter_map(|line| line.trim().split_once(": ")).collect::<Vec<_>>()
+        };
+        let explorer = tokens(include_str!("../../../../../../web/src/app.css"));
+        let page = tokens(include_str!("template/report.css"));
+        assert!(page.len() > 20);
+        for token in page {
+            assert!(explorer.contains(&token), "{token:?}");
+        }
+    }
+
+    #[test]
+    fn only_names_by_which_text_is_escaped_will_do() {
+        for (name, escaped) in [
+            ("a.html", true),
+            ("a.htm.j2", true),
+            ("a.b.xml", true),
+            ("a.j2", false),
+            ("a.txt", false),
+            ("html", false),
+            ("", false),
+        ] {
+            assert_eq!(is_escaped(name), escaped, "{name}");
+        }
+    }
+}
