@@ -14,6 +14,7 @@ mod limits;
 mod linger;
 mod live;
 mod page;
+mod render;
 mod reports;
 mod server;
 mod session;
@@ -21,4 +22,5 @@ mod sessions;
 mod upload;
 
 pub use limits::SESSIONS_MAX_DEFAULT;
+pub use render::Rendering;
 pub use server::{Config, Server, StartError, Totals};
