@@ -15,8 +15,8 @@ LINES = [
      "only pipe/src/run.rs starts threads: write a Stage and call run()"),
     (r"\bFile::(open|create)\b|\bfs::(read|write|read_to_string)\b|\bOpenOptions\b", "crates/",
      ("crates/pipe/src/input.rs", "crates/pipe/src/stats.rs", "crates/fetch/src/part.rs", "crates/fetch/src/sidecar.rs",
-      "crates/store/src/disk.rs", "crates/cli/src/verbs/", "crates/query/src/temp.rs", "crates/query/src/statement.rs", "/tests/", "/examples/", "crates/testkit/"),
-     "files are opened by Input::open (pipe/src/input.rs), the store's by its disk.rs, parts by fetch, and by the verbs"),
+      "crates/store/src/disk.rs", "crates/cli/src/verbs/", "crates/render/src/folder.rs", "crates/query/src/temp.rs", "crates/query/src/statement.rs", "/tests/", "/examples/", "crates/testkit/"),
+     "files are opened by Input::open (pipe/src/input.rs), the store's by its disk.rs, parts by fetch, templates by render's folder.rs, and by the verbs"),
     (r"\b(MmapMut|Mmap|MmapOptions)\b", "crates/", ("crates/pipe/src/pool.rs",), "payload memory is leased from pipe's Pool"),
     (r"#\[ignore", "crates/", (), "a test that may be left out is not a test: make it fast, or make it a benchmark"),
     (r"\bunsafe\b", "crates/", (), "unsafe_code is forbidden: take a crate that has the safe call"),
@@ -28,6 +28,7 @@ LINES = [
 # Crates that a crate may not depend on, and why.
 DEPENDENCIES = [
     ("rorqual-pipe", r"tokio|hyper|axum|arrow.*|reqwest|serde_json", "pipe knows bytes: no sockets, no runtime, no Arrow"),
+    ("rorqual-render", r"tokio|hyper|axum|arrow.*|reqwest", "render knows templates: rows are a trait, and where they come from is the caller's"),
     ("rorqual-table", r"tokio|hyper|axum|reqwest", "table knows columns: no sockets, no runtime"),
     ("rorqual", r"axum|hyper|reqwest", "only serve and fetch know HTTP"),
     ("rorqual", r"datafusion.*|object_store|rorqual-query", "only query knows the engine, in a program of its own"),

@@ -42,6 +42,7 @@ fn main() -> ExitCode {
         Verb::Head(args) => verbs::head::run(&cli.common, &args),
         Verb::Sample(args) => verbs::sample::run(&cli.common, &args),
         Verb::Query(args) => verbs::query::run(&cli.common, &args),
+        Verb::Render(args) => verbs::render::run(&cli.common, &args),
         Verb::Serve(args) => verbs::serve::run(&cli.common, &args),
         Verb::Completions { shell } => print_completions(shell),
         Verb::Man => print_man_page(),

@@ -1,61 +1,41 @@
 //! Many pieces in, few large writes out.
 
+use crate::control::Control;
 use crate::error::reason;
+use crate::limits::STOP_CHECK;
 use crate::pool::{Lease, Pool};
+use crate::sink::Sink;
 use bytes::Bytes;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::fs::File;
 use std::io::{self, ErrorKind, IoSlice, Write};
 use std::ops::Range;
+use std::os::fd::AsFd;
 
 /// Pieces up to this size are copied together; larger ones are pointed at. A `writev` entry costs the
-/// kernel about as much as copying this many bytes.
+/// kernel about as much as copying this many bytes (`gather_sweep` measures it).
 pub const COPY_BYTES_MAX: usize = 4 << 10;
 
 /// Entries of one `writev`; Linux takes at most 1,024 (`IOV_MAX`).
 const ENTRIES_MAX: usize = 256;
 
-/// Takes the pieces of an output, in order.
-pub trait Sink {
-    /// Takes a piece that its owner may change after the call.
-    ///
-    /// # Errors
-    /// When a write that became due fails.
-    fn copy(&mut self, piece: &[u8]) -> io::Result<()>;
+/// A pipe as large as anyone may make one: one of 64 KiB makes writer and reader take turns.
+const PIPE_BYTES: usize = 1 << 20;
 
-    /// Takes a piece that stays as it is for as long as somebody holds it: a large one need not be copied.
-    ///
-    /// # Errors
-    /// As [`Sink::copy`].
-    fn point(&mut self, piece: &Bytes) -> io::Result<()> {
-        self.copy(piece)
-    }
-
-    /// Sends what was taken on its way: before a wait of unknown length.
-    ///
-    /// # Errors
-    /// As [`Sink::copy`].
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
+/// When pieces are copied, and when they are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settings {
+    /// The largest piece that is copied although it might be pointed at.
+    pub copy_bytes_max: usize,
+    /// Copied bytes that are written at a time; at most what a buffer of the pool has room for.
+    pub write_bytes: usize,
+    /// Bytes in buffers of others that may wait for a write: these are kept from whoever lent them.
+    pub shared_bytes_max: usize,
 }
 
-impl Sink for Vec<u8> {
-    fn copy(&mut self, piece: &[u8]) -> io::Result<()> {
-        self.extend_from_slice(piece);
-        Ok(())
-    }
-}
-
-impl<W: Write> Sink for Gather<W> {
-    fn copy(&mut self, piece: &[u8]) -> io::Result<()> {
-        self.push_copy(piece)
-    }
-
-    fn point(&mut self, piece: &Bytes) -> io::Result<()> {
-        if piece.len() <= COPY_BYTES_MAX { self.push_copy(piece) } else { self.push(piece.clone()) }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Gather::flush(self)
+impl Default for Settings {
+    fn default() -> Self {
+        Self { copy_bytes_max: COPY_BYTES_MAX, write_bytes: 256 << 10, shared_bytes_max: 1 << 20 }
     }
 }
 
@@ -63,9 +43,15 @@ impl<W: Write> Sink for Gather<W> {
 #[derive(Debug)]
 pub struct Gather<W: Write> {
     writer: W,
+    settings: Settings,
     small: Lease,
+    /// Where the run of copied bytes begins that is not among the pieces yet, and where it ends.
+    run_start: usize,
     small_used: usize,
+    /// How far the buffer is used.
+    small_max: usize,
     pieces: Vec<Piece>,
+    shared_bytes: usize,
     /// Why a write failed, and so something is missing.
     failed: Option<String>,
     stats: GatherStats,
@@ -96,12 +82,24 @@ impl<W: Write> Gather<W> {
     /// # Errors
     /// When the system has no memory for the buffer.
     pub fn new(writer: W, pool: &Pool) -> io::Result<Self> {
+        Self::with_settings(writer, pool, Settings::default())
+    }
+
+    /// As [`Gather::new`], with thresholds of one's own.
+    ///
+    /// # Errors
+    /// As [`Gather::new`].
+    pub fn with_settings(writer: W, pool: &Pool, settings: Settings) -> io::Result<Self> {
         let small = pool.lease()?;
         Ok(Self {
             writer,
-            small,
+            settings,
+            run_start: 0,
             small_used: 0,
+            small_max: small.len().min(settings.write_bytes.max(1)),
+            small,
             pieces: Vec::with_capacity(ENTRIES_MAX),
+            shared_bytes: 0,
             failed: None,
             stats: GatherStats::default(),
         })
@@ -112,37 +110,59 @@ impl<W: Write> Gather<W> {
     /// # Errors
     /// When a write that became due fails.
     pub fn push(&mut self, piece: Bytes) -> io::Result<()> {
-        if piece.len() <= COPY_BYTES_MAX {
+        if piece.len() <= self.settings.copy_bytes_max {
             return self.push_copy(&piece);
         }
+        self.end_run();
         self.stats.pieces += 1;
         self.stats.shared_bytes += piece.len() as u64;
+        self.shared_bytes += piece.len();
         self.pieces.push(Piece::Shared(piece));
-        if self.pieces.len() >= ENTRIES_MAX { self.flush() } else { Ok(()) }
+        // A run of copied bytes may come behind it.
+        if self.pieces.len() + 1 >= ENTRIES_MAX || self.shared_bytes >= self.settings.shared_bytes_max {
+            return self.flush();
+        }
+        Ok(())
     }
 
     /// Takes one piece by copying it, whatever its size.
     ///
     /// # Errors
     /// When a write that became due fails.
-    pub fn push_copy(&mut self, mut piece: &[u8]) -> io::Result<()> {
+    #[inline]
+    pub fn push_copy(&mut self, piece: &[u8]) -> io::Result<()> {
         self.stats.pieces += 1;
-        self.stats.copied_bytes += piece.len() as u64;
+        let end = self.small_used + piece.len();
+        if end > self.small_max {
+            return self.push_over(piece);
+        }
+        self.small[self.small_used..end].copy_from_slice(piece);
+        self.small_used = end;
+        Ok(())
+    }
+
+    /// A piece that does not fit what is left of the buffer.
+    #[cold]
+    fn push_over(&mut self, mut piece: &[u8]) -> io::Result<()> {
         while !piece.is_empty() {
-            if self.small_used == self.small.len() || self.pieces.len() >= ENTRIES_MAX {
+            if self.small_used == self.small_max {
                 self.flush()?;
             }
-            let length = piece.len().min(self.small.len() - self.small_used);
-            let start = self.small_used;
-            self.small[start..start + length].copy_from_slice(&piece[..length]);
+            let length = piece.len().min(self.small_max - self.small_used);
+            self.small[self.small_used..self.small_used + length].copy_from_slice(&piece[..length]);
             self.small_used += length;
             piece = &piece[length..];
-            match self.pieces.last_mut() {
-                Some(Piece::Copied(range)) if range.end == start => range.end += length,
-                _ => self.pieces.push(Piece::Copied(start..start + length)),
-            }
         }
         Ok(())
+    }
+
+    /// Makes a piece of the bytes that were copied since the last one.
+    fn end_run(&mut self) {
+        if self.small_used > self.run_start {
+            self.pieces.push(Piece::Copied(self.run_start..self.small_used));
+            self.stats.copied_bytes += (self.small_used - self.run_start) as u64;
+            self.run_start = self.small_used;
+        }
     }
 
     /// Writes everything taken so far, and lets go of every buffer but its own.
@@ -150,6 +170,7 @@ impl<W: Write> Gather<W> {
     /// # Errors
     /// When writing fails; the pieces are dropped then, as how far they got is unknown to the reader.
     pub fn flush(&mut self) -> io::Result<()> {
+        self.end_run();
         let small = &self.small;
         let mut slices: Vec<IoSlice<'_>> = self
             .pieces
@@ -162,7 +183,7 @@ impl<W: Write> Gather<W> {
         let result = write_all_vectored(&mut self.writer, &mut slices, &mut self.stats.writes);
         drop(slices);
         self.pieces.clear();
-        self.small_used = 0;
+        (self.run_start, self.small_used, self.shared_bytes) = (0, 0, 0);
         if let Err(cause) = &result {
             self.failed.get_or_insert_with(|| reason(cause));
         }
@@ -174,14 +195,20 @@ impl<W: Write> Gather<W> {
     /// # Errors
     /// As [`Gather::flush`].
     pub fn flush_shared(&mut self) -> io::Result<()> {
-        let shared = self.pieces.iter().any(|piece| matches!(piece, Piece::Shared(_)));
-        if shared { self.flush() } else { Ok(()) }
+        if self.shared_bytes > 0 { self.flush() } else { Ok(()) }
     }
 
     /// What was done so far.
     #[must_use]
     pub fn stats(&self) -> GatherStats {
-        self.stats
+        let running = (self.small_used - self.run_start) as u64;
+        GatherStats { copied_bytes: self.stats.copied_bytes + running, ..self.stats }
+    }
+
+    /// What it writes to.
+    #[must_use]
+    pub fn writer(&self) -> &W {
+        &self.writer
     }
 
     /// Flushes and gives the writer back.
@@ -195,6 +222,80 @@ impl<W: Write> Gather<W> {
         }
         self.writer.flush()?;
         Ok(self.writer)
+    }
+}
+
+impl<W: Write + Send> Sink for Gather<W> {
+    #[inline]
+    fn copy(&mut self, piece: &[u8]) -> io::Result<()> {
+        self.push_copy(piece)
+    }
+
+    #[inline]
+    fn point(&mut self, piece: &Bytes) -> io::Result<()> {
+        if piece.len() <= self.settings.copy_bytes_max { self.push_copy(piece) } else { self.push(piece.clone()) }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Gather::flush(self)
+    }
+}
+
+/// An open file, pipe or socket that is written until it has taken everything, whether it blocks or not.
+#[derive(Debug)]
+pub struct Output {
+    file: File,
+    control: Control,
+}
+
+impl Output {
+    /// A stop ends the wait for a reader who takes nothing: then it is as if nobody read.
+    #[must_use]
+    pub fn new(file: File, control: &Control) -> Self {
+        // Of what is no pipe, or when the user has too many large ones, it stays as it is.
+        let _ = rustix::pipe::fcntl_setpipe_size(&file, PIPE_BYTES);
+        Self { file, control: control.clone() }
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    fn wait(&self) -> io::Result<()> {
+        let timeout = Timespec::try_from(STOP_CHECK).ok();
+        loop {
+            match poll(&mut [PollFd::new(&self.file.as_fd(), PollFlags::OUT)], timeout.as_ref()) {
+                Ok(0) | Err(rustix::io::Errno::INTR) if self.control.stopped() => return Err(ErrorKind::BrokenPipe.into()),
+                Ok(0) | Err(rustix::io::Errno::INTR) => {}
+                Ok(_) => return Ok(()),
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.write_vectored(&[IoSlice::new(bytes)])
+    }
+
+    fn write_vectored(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+        loop {
+            match self.file.write_vectored(slices) {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => self.wait()?,
+                // A signal that asks to stop while a blocking write waits.
+                Err(error) if error.kind() == ErrorKind::Interrupted && self.control.stopped() => {
+                    return Err(ErrorKind::BrokenPipe.into());
+                }
+                result => return result,
+            }
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

@@ -13,7 +13,10 @@ use crate::sequence::Sequence;
 use crate::splitter::Splitter;
 use crate::stream::{BlockSource, Blocks, Decoded, ReadSource};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel, sync_channel};
 use std::sync::{Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
 
 /// One worker's work. There is one stage a thread, so a stage needs no lock of its own.
 pub trait Stage: Send {
@@ -328,4 +331,64 @@ pub fn each<T: Send, W: Send, O: Send>(
         }
     });
     failed.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
+}
+
+/// What a thread makes beside this one, in order, at most `depth` ahead of it.
+#[derive(Debug)]
+pub struct Beside<T> {
+    made: Option<Receiver<T>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Runs `work` beside this thread. It is given a way to hand something over, which waits until there is room and says by `false` that
+/// nobody wants more. Dropping the iterator ends it.
+pub fn beside<T: Send + 'static>(depth: usize, work: impl FnOnce(&mut dyn FnMut(T) -> bool) + Send + 'static) -> Beside<T> {
+    let (give, made) = sync_channel(depth);
+    let thread = std::thread::spawn(move || work(&mut |one| give.send(one).is_ok()));
+    Beside { made: Some(made), thread: Some(thread) }
+}
+
+impl<T> Iterator for Beside<T> {
+    type Item = T;
+
+    fn next(&mut self) -> Option<T> {
+        self.made.as_ref()?.recv().ok()
+    }
+}
+
+impl<T> Drop for Beside<T> {
+    fn drop(&mut self) {
+        self.made = None;
+        if let Some(thread) = self.thread.take() {
+            // A panic there was reported there.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Something that looks at the process every so often, until it is dropped.
+#[derive(Debug)]
+pub struct Watch {
+    ended: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Calls `look` again and again, with a pause of `every`.
+pub fn watch(every: Duration, mut look: impl FnMut() + Send + 'static) -> Watch {
+    let (ended, end) = channel();
+    let thread = std::thread::spawn(move || {
+        while end.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
+            look();
+        }
+    });
+    Watch { ended: Some(ended), thread: Some(thread) }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.ended = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
 }

@@ -6,16 +6,21 @@
 //!
 //! This crate starts no threads, opens no socket, and prints nothing.
 
+mod compile;
+mod emit;
 mod error;
+mod escape;
 mod folder;
 pub mod limits;
 mod objects;
+mod plan;
 mod rows;
 mod templates;
 mod vm;
 
 pub use error::{Error, Place, TemplateError};
 pub use minijinja::{ErrorKind, Value};
-pub use rorqual_pipe::gather::Sink;
+pub use objects::value_of;
+pub use rorqual_pipe::Sink;
 pub use rows::{Batch, Body, Cell, Rows, Source};
-pub use templates::{Page, Templates};
+pub use templates::{Page, Templates, Way};

@@ -87,8 +87,10 @@ impl Object for Row {
     }
 
     fn get_value_by_str(self: &Arc<Self>, key: &str) -> Option<Value> {
-        let column = self.batch.columns().iter().position(|name| name == key)?;
-        Some(self.batch.cell(self.row, column).into_value())
+        match self.batch.columns().iter().position(|name| name == key) {
+            Some(column) => Some(self.batch.cell(self.row, column).into_value()),
+            None => self.batch.other(self.row, key),
+        }
     }
 
     fn enumerate(self: &Arc<Self>) -> Enumerator {
@@ -225,4 +227,9 @@ impl Object for Locals {
         let place = self.names.iter().position(|name| **name == *key)?;
         self.values[place].clone().or_else(|| self.root.get_attr(key).ok().filter(|value| !value.is_undefined()))
     }
+}
+
+/// Anything that serde can walk, as a template's value.
+pub fn value_of(value: impl serde::Serialize) -> Value {
+    Value::from(minijinja::value::Serde(value))
 }

@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use minijinja::Value;
-use rorqual_pipe::gather::Sink;
+use rorqual_pipe::Sink;
 use std::fmt::Debug;
 use std::ops::Range;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub trait Rows: Send {
     ///
     /// # Errors
     /// The first of reading, rendering and writing, in the order of the rows.
-    fn render(&mut self, body: &dyn Body, sink: &mut (dyn Sink + Send)) -> Result<u64, Error> {
+    fn render(&mut self, body: &dyn Body, sink: &mut dyn Sink) -> Result<u64, Error> {
         let mut rows = 0;
         while let Some(batch) = self.next()? {
             body.render(&batch, 0..batch.rows(), sink)?;
@@ -47,11 +47,11 @@ pub trait Body: Sync {
     /// When the template or the sink fails.
     fn render(&self, batch: &Arc<dyn Batch>, rows: Range<usize>, sink: &mut dyn Sink) -> Result<(), Error>;
 
-    /// Renders rows until `sink` holds about `bytes_max`, and returns the first row that was not rendered.
+    /// Renders rows from `from` on until `sink` holds about `bytes_max`, and returns the first row that was not rendered.
     ///
     /// # Errors
     /// When the template fails; `sink` has what came before.
-    fn render_some(&self, batch: &Arc<dyn Batch>, sink: &mut Vec<u8>, bytes_max: usize) -> Result<usize, Error>;
+    fn render_some(&self, batch: &Arc<dyn Batch>, from: usize, sink: &mut Vec<u8>, bytes_max: usize) -> Result<usize, Error>;
 }
 
 /// Some rows with the same columns.
@@ -64,6 +64,12 @@ pub trait Batch: Debug + Send + Sync {
 
     /// What row `row` has in column `column`; both are below their numbers.
     fn cell(&self, row: usize, column: usize) -> Cell<'_>;
+
+    /// What row `row` has under a name that is no column's.
+    fn other(&self, row: usize, name: &str) -> Option<Value> {
+        let _ = (row, name);
+        None
+    }
 }
 
 /// What a row has in a column.

@@ -5,10 +5,12 @@ use crate::folder::{self, Folder};
 use crate::limits::{DEPTH_MAX, TEMPLATES_BYTES_MAX};
 use crate::objects::{AllRows, Range, Root};
 use crate::rows::Source;
-use crate::vm;
+use crate::vm::{self, cause};
+use crate::compile::{self, No};
+use crate::emit::{self, Given};
 use minijinja::{Environment, UndefinedBehavior, Value};
 use rorqual_pipe::Control;
-use rorqual_pipe::gather::Sink;
+use rorqual_pipe::Sink;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
@@ -27,6 +29,15 @@ pub struct Page {
     pub rows: Option<Arc<dyn Source>>,
     /// How the rendering is stopped.
     pub control: Control,
+}
+
+/// Who rendered a template.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// Our emitter: what the template does has short ways.
+    Emitter,
+    /// MiniJinja: it has macros, imports, recursive loops, `super()`, or names of templates that are worked out.
+    MiniJinja,
 }
 
 impl Templates {
@@ -78,13 +89,35 @@ impl Templates {
     ///
     /// # Errors
     /// When the template, the rows or the sink fail; the sink has what came before.
-    pub fn render(&self, name: &str, page: &Page, sink: &mut (dyn Sink + Send)) -> Result<(), Error> {
-        let failed = Arc::new(Mutex::new(None));
-        let rows = page.rows.as_ref().map(|source| {
-            let (source, control, failed) = (Arc::clone(source), page.control.clone(), Arc::clone(&failed));
+    pub fn render<S: Sink>(&self, name: &str, page: &Page, sink: &mut S) -> Result<Way, Error> {
+        let failed = Arc::default();
+        let root = page.root(&failed);
+        let plan = match compile::plan(&self.env, name, page.rows.is_some()) {
+            Ok(plan) => plan,
+            Err(No::Failed(error)) => return Err(error),
+            Err(No::Unknown) => return vm::render(&self.env, name, root, &failed, sink).map(|()| Way::MiniJinja),
+        };
+        let given = Given { source: page.rows.as_ref(), control: &page.control, root: &root };
+        emit::render(&plan, &given, sink).map(|()| Way::Emitter).map_err(|error| cause(error, &failed))
+    }
+
+    /// As [`Templates::render`], all of it by MiniJinja itself: what the emitter is compared with.
+    ///
+    /// # Errors
+    /// As [`Templates::render`].
+    pub fn render_by_minijinja<S: Sink>(&self, name: &str, page: &Page, sink: &mut S) -> Result<(), Error> {
+        let failed = Arc::default();
+        vm::render(&self.env, name, page.root(&failed), &failed, sink)
+    }
+}
+
+impl Page {
+    /// What names are looked up in.
+    fn root(&self, failed: &Arc<Mutex<Option<Error>>>) -> Value {
+        let rows = self.rows.as_ref().map(|source| {
+            let (source, control, failed) = (Arc::clone(source), self.control.clone(), Arc::clone(failed));
             Value::from_object(AllRows { source, control, failed })
         });
-        let root = Value::from_object(Root { context: page.context.clone(), rows });
-        vm::render(&self.env, name, root, &failed, sink)
+        Value::from_object(Root { context: self.context.clone(), rows })
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use minijinja::{Environment, Value};
-use rorqual_pipe::gather::Sink;
+use rorqual_pipe::Sink;
 use std::io;
 use std::sync::{Mutex, PoisonError};
 
@@ -12,7 +12,7 @@ pub(crate) fn render(
     name: &str,
     root: Value,
     failed: &Mutex<Option<Error>>,
-    sink: &mut (dyn Sink + Send),
+    sink: &mut dyn Sink,
 ) -> Result<(), Error> {
     let mut writer = Writer { sink, failed: None };
     let result = env.get_template(name).and_then(|template| template.render_captured_to(root, &mut writer).map(drop));
@@ -20,12 +20,17 @@ pub(crate) fn render(
     if let Some(cause) = writer.failed {
         return Err(Error::Write(cause));
     }
-    Err(failed.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_else(|| error.into()))
+    Err(cause(error.into(), failed))
+}
+
+/// Why rows failed, where an error is about that; what MiniJinja passes on is only its text.
+pub(crate) fn cause(error: Error, failed: &Mutex<Option<Error>>) -> Error {
+    failed.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or(error)
 }
 
 /// A sink as a writer.
 struct Writer<'a> {
-    sink: &'a mut (dyn Sink + Send),
+    sink: &'a mut dyn Sink,
     failed: Option<io::Error>,
 }
 

@@ -7,6 +7,7 @@ mod grep;
 mod hash;
 mod logs;
 mod query;
+mod render;
 mod rows;
 mod serve;
 mod store;
@@ -18,6 +19,7 @@ pub(crate) use grep::GrepArgs;
 pub(crate) use hash::HashArgs;
 pub(crate) use logs::{FormatArgs, LogsArgs};
 pub(crate) use query::QueryArgs;
+pub(crate) use render::{RenderArgs, Split};
 pub(crate) use rows::{Form, GetArgs, HeadArgs, SampleArgs, ShownArgs};
 pub(crate) use serve::ServeArgs;
 pub(crate) use store::{Addressing, LeaseArgs, LeaseCommand, StoreArgs, StoreCommand};
@@ -98,6 +100,7 @@ pub(crate) enum Verb {
     Head(HeadArgs),
     Sample(SampleArgs),
     Query(QueryArgs),
+    Render(RenderArgs),
     #[command(after_help = SERVE_EXAMPLES)]
     Serve(ServeArgs),
     /// Print a completion script for a shell

@@ -9,6 +9,7 @@ pub(crate) mod hash;
 pub(crate) mod head;
 pub(crate) mod logs;
 pub(crate) mod query;
+pub(crate) mod render;
 pub(crate) mod sample;
 pub(crate) mod serve;
 pub(crate) mod store;

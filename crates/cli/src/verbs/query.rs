@@ -18,17 +18,26 @@ pub(crate) fn run(common: &Common, args: &QueryArgs) -> Exit {
     if common.limit_rate.is_some() {
         return message::error(&"query has no --limit-rate");
     }
-    let sibling = sibling().filter(|path| path.is_file());
-    let program = sibling.unwrap_or_else(|| PathBuf::from(PROGRAM));
+    let program = program();
     // The query's own flags come last: what is said twice is said by them.
     let cause = Command::new(&program).args(flags(common)).args(&args.args).exec();
+    message::error(&not_started(&cause))
+}
+
+/// The program beside this one, or the one that the shell would find.
+pub(crate) fn program() -> PathBuf {
+    sibling().filter(|path| path.is_file()).unwrap_or_else(|| PathBuf::from(PROGRAM))
+}
+
+/// Why it does not start.
+pub(crate) fn not_started(cause: &std::io::Error) -> String {
     if cause.kind() == ErrorKind::NotFound {
-        return message::error(&format!(
+        return format!(
             "{PROGRAM} is neither beside this program nor in PATH. It is built apart: \
              cargo build --release -p {PROGRAM}, or make install"
-        ));
+        );
     }
-    message::error(&format!("{}: cannot start: {}", program.display(), reason(&cause)))
+    format!("{PROGRAM}: cannot start: {}", reason(cause))
 }
 
 fn sibling() -> Option<PathBuf> {
@@ -37,7 +46,7 @@ fn sibling() -> Option<PathBuf> {
 }
 
 /// Flags of every verb that mean something to queries.
-fn flags(common: &Common) -> Vec<OsString> {
+pub(crate) fn flags(common: &Common) -> Vec<OsString> {
     let mut flags = Vec::new();
     if let Some(memory) = common.memory {
         flags.push(format!("--memory={memory}").into());

@@ -62,6 +62,6 @@ impl Json {
     }
 }
 
-fn is_rest(field: &Field) -> bool {
+pub(super) fn is_rest(field: &Field) -> bool {
     field.name() == rest::NAME && is_json(field) && field.data_type() == &DataType::Utf8
 }

@@ -27,6 +27,12 @@ pub(super) fn push(out: &mut Vec<u8>, rest: &str) {
     out.push(b'}');
 }
 
+/// The value of a member of the record itself.
+pub(super) fn own<'a>(rest: &'a str, name: &str) -> Option<&'a str> {
+    let value = |member: &&'a str| member.strip_prefix('"')?.strip_prefix(name)?.strip_prefix("\":");
+    members(rest).iter().filter(|member| is_own(member)).find_map(value)
+}
+
 /// Whether a member's path is a key of the record: others have a step between brackets or behind a dot.
 fn is_own(member: &str) -> bool {
     let path = member[1..].split('"').next().unwrap_or_default();
@@ -74,5 +80,6 @@ mod tests {
         assert_eq!(with(r#"{"a":1}"#, rest), expected);
         assert_eq!(with("{}", r#"{"b":1e400}"#), r#"{"b":1e400}"#);
         assert_eq!(super::record(r#"{"$":[1,2]}"#), Some("[1,2]"));
+        assert_eq!((super::own(rest, "b"), super::own(rest, "d"), super::own(rest, "c")), (Some(r#"[1,{"x":"},{\""}]"#), Some("\"é\""), None));
     }
 }

@@ -1,0 +1,84 @@
+//! What `rorqual render` takes.
+
+use super::{From, size};
+use clap::Args;
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  rorqual render page.html -D title=\"Hello\" --data site.yaml -o index.html
+  rorqual render report.html --rows access.log.gz -o report.html
+  rorqual render items.xml --sql \"SELECT url, time FROM 'pages.parquet'\" > feed.xml
+  rorqual render sitemap.xml --rows urls.csv --split 50000 -o 'sitemap-{}.xml'
+  rorqual render lines.txt -D n:=1000000000 | head          {% for i in range(n) %}{{ i }}...
+
+In the template, `rows` is what --rows or --sql gives, read as the loop over it goes on. A column without a value is none.
+A template ending in .html, .htm or .xml escapes what it writes, one in .json or .yaml writes JSON.";
+
+/// Write a page of any size from a template (Jinja) and rows
+///
+/// Rows come from any file that `convert` reads and leave as text while they are read: what is held does not grow with them. Templates
+/// include, extend and import others from the folder of the first, and from nowhere else. A name without a value is an error.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct RenderArgs {
+    /// The template
+    #[arg(value_name = "TEMPLATE")]
+    pub(crate) template: PathBuf,
+    /// A variable: `name=text`, or `name:=JSON` (`n:=1000`); may be given again, and wins over --data
+    #[arg(short = 'D', long = "define", value_name = "NAME=VALUE")]
+    pub(crate) define: Vec<String>,
+    /// Variables: the members of a JSON, YAML or TOML file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) data: Option<PathBuf>,
+    /// What `rows` is: JSON, CSV, an access log, Parquet, Arrow; `-` is standard input
+    #[arg(long, value_name = "FILE", conflicts_with = "sql")]
+    pub(crate) rows: Option<PathBuf>,
+    /// What `rows` is: the result of a query, as `rorqual query` has it
+    #[arg(long, value_name = "QUERY")]
+    pub(crate) sql: Option<String>,
+    /// The array in a JSON document whose elements are the rows: `$.data.items`
+    #[arg(long, value_name = "PATH", requires = "rows")]
+    pub(crate) rows_path: Option<String>,
+    /// What --rows is [default: recognised by its first bytes]
+    #[arg(long, value_name = "FORMAT", requires = "rows")]
+    pub(crate) from: Option<From>,
+    /// The format of an access log: a name, an nginx `log_format` or an Apache `LogFormat` string
+    #[arg(long, value_name = "FORMAT", requires = "rows")]
+    pub(crate) format: Option<String>,
+    /// Longest row, as it is read [default: a 128th of --memory: 2MiB]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) record_max: Option<u64>,
+    /// The file to write, which appears whole at the end or not at all [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Write a file for so many rows (50000), or for rows until it has so many bytes (100MB); `{}` in -o becomes its number
+    #[arg(long, value_name = "N|SIZE", value_parser = Split::parse, requires = "output")]
+    pub(crate) split: Option<Split>,
+    /// A name without a value is empty, and no error
+    #[arg(long)]
+    pub(crate) lenient: bool,
+    /// Print a JSON object for each file that was written
+    #[arg(long, requires = "output")]
+    pub(crate) json: bool,
+}
+
+/// Where an output is cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Split {
+    Rows(u64),
+    Bytes(u64),
+}
+
+impl Split {
+    fn parse(text: &str) -> Result<Self, String> {
+        let split = match text.parse() {
+            Ok(rows) => Self::Rows(rows),
+            Err(_) => Self::Bytes(size(text)?),
+        };
+        match split {
+            Self::Rows(0) | Self::Bytes(0) => Err("files of nothing would never end".to_owned()),
+            split => Ok(split),
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! The variables of a template: `--data` and `-D`.
+
+use crate::args::RenderArgs;
+use rorqual_pipe::{format_size, reason};
+use rorqual_render::{Value, value_of};
+use serde_json::from_str;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+/// A file of variables may have this share of the memory.
+const DATA_SHARE: u64 = 256;
+
+/// What a byte of it takes as a value at most: `[[],[],…` makes a list of three bytes.
+const VALUE_BYTES_PER_BYTE: u64 = 48;
+
+/// What the variables take.
+pub(super) fn parsed_bytes_max(memory_bytes: u64) -> u64 {
+    memory_bytes / DATA_SHARE * VALUE_BYTES_PER_BYTE
+}
+
+/// The variables.
+pub(super) fn context(args: &RenderArgs, memory_bytes: u64) -> Result<Value, String> {
+    let mut variables = BTreeMap::new();
+    if let Some(path) = &args.data {
+        let data = read(path, memory_bytes / DATA_SHARE)?;
+        let names = data.try_iter().map_err(|_| not_a_map(path))?;
+        for name in names {
+            let value = data.get_item(&name).map_err(|_| not_a_map(path))?;
+            variables.insert(name.as_str().ok_or_else(|| not_a_map(path))?.to_owned(), value);
+        }
+    }
+    for define in &args.define {
+        let (name, value) = defined(define)?;
+        variables.insert(name, value);
+    }
+    Ok(value_of(variables))
+}
+
+fn not_a_map(path: &Path) -> String {
+    format!("--data {}: is no map of names and values", path.display())
+}
+
+fn defined(define: &str) -> Result<(String, Value), String> {
+    let (name, text) = define.split_once('=').ok_or_else(|| format!("-D {define}: is not NAME=TEXT or NAME:=JSON"))?;
+    match name.strip_suffix(':') {
+        None => Ok((name.to_owned(), Value::from(text))),
+        Some(name) => {
+            let value: Value = from_str(text).map_err(|error| format!("-D {define}: what follows := is no JSON: {error}"))?;
+            Ok((name.to_owned(), value))
+        }
+    }
+}
+
+fn read(path: &Path, bytes_max: u64) -> Result<Value, String> {
+    let name = format!("--data {}", path.display());
+    let file = File::open(path).map_err(|cause| format!("{name}: cannot open: {}", reason(&cause)))?;
+    let mut text = String::new();
+    let read = file.take(bytes_max + 1).read_to_string(&mut text);
+    read.map_err(|cause| format!("{name}: cannot read: {}", reason(&cause)))?;
+    if text.len() as u64 > bytes_max {
+        return Err(format!("{name}: variables may have {} of --memory; give more, or what is many as --rows", format_size(bytes_max)));
+    }
+    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default().to_ascii_lowercase();
+    let parsed = match extension.as_str() {
+        "json" => from_str(&text).map_err(|error| error.to_string()),
+        "yaml" | "yml" => serde_saphyr::from_str(&text).map_err(|error| error.to_string()),
+        "toml" => text.parse::<toml::Table>().map(|table| of_toml(toml::Value::Table(table))).map_err(|error| error.to_string()),
+        _ => Err("its extension is none of .json, .yaml, .yml and .toml".to_owned()),
+    };
+    parsed.map_err(|error| format!("{name}: {error}"))
+}
+
+/// TOML has dates of its own, which become texts.
+fn of_toml(value: toml::Value) -> Value {
+    match value {
+        toml::Value::Datetime(moment) => moment.to_string().into(),
+        toml::Value::Array(items) => items.into_iter().map(of_toml).collect(),
+        toml::Value::Table(members) => Value::from_pairs(members.into_iter().map(|(name, value)| (name, of_toml(value)))),
+        toml::Value::String(text) => text.into(),
+        toml::Value::Integer(number) => number.into(),
+        toml::Value::Float(number) => number.into(),
+        toml::Value::Boolean(truth) => truth.into(),
+    }
+}

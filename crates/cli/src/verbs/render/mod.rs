@@ -1,0 +1,200 @@
+//! `rorqual render`
+
+mod data;
+mod guard;
+mod output;
+mod query;
+mod rows;
+mod shards;
+
+use crate::args::{Common, RenderArgs, Split};
+use crate::exit::Exit;
+use crate::message;
+use crate::progress::Progress;
+use crate::{fitting, interrupt};
+use guard::Guard;
+use output::{Output, Written};
+use rorqual_pipe::limits::{BLOCK_BYTES, PROGRAM_BYTES, THREAD_BYTES};
+use rorqual_pipe::{Budget, Control, Pool, format_size, stats};
+use rorqual_render::limits::{PARSED_BYTES_PER_BYTE, RENDERED_BYTES_MAX, TEMPLATES_BYTES_MAX, TEXT_BYTES_MAX};
+use rorqual_render::{Error, Page, Source, Templates, Way};
+use rows::Rows;
+use serde_json::json;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+const MEMORY_BYTES_DEFAULT: u64 = 256 << 20;
+
+/// The sink's buffer.
+const SINK_BUFFERS: usize = 1;
+
+pub(crate) fn run(common: &Common, args: &RenderArgs) -> Exit {
+    let start = Instant::now();
+    let job = match Job::new(common, args) {
+        Ok(job) => job,
+        Err(error) => return message::error(&error),
+    };
+    interrupt::stop_on_interrupt(&job.page.control);
+    let _guard = Guard::start(job.memory_bytes);
+    let progress = Progress::start(common.progress, &job.page.control, rows::stored_bytes(args));
+    let mut total = Total::default();
+    let result = job.all(args, &mut total);
+    drop(progress);
+    let exit = job.exit(result);
+    if common.stats {
+        job.print_stats(start, &total);
+    }
+    exit
+}
+
+/// What was typed, as what is meant.
+struct Job {
+    templates: Templates,
+    name: String,
+    page: Page,
+    rows: Option<Arc<Rows>>,
+    output: Output,
+    pool: Pool,
+    memory_bytes: u64,
+    threads: usize,
+}
+
+/// What was written.
+#[derive(Default)]
+struct Total {
+    written: Written,
+    way: Option<Way>,
+}
+
+impl Job {
+    fn new(common: &Common, args: &RenderArgs) -> Result<Self, String> {
+        let memory_bytes = common.memory.unwrap_or(MEMORY_BYTES_DEFAULT);
+        let with_rows = args.rows.is_some() || args.sql.is_some();
+        if !with_rows {
+            fitting::threads(common, |_| terms(memory_bytes, 0)).map_err(|error| error.to_string())?;
+        }
+        let output = Output::new(args)?;
+        let (templates, name) = templates(args)?;
+        let context = data::context(args, memory_bytes)?;
+        let rows = if with_rows { Some(Arc::new(Rows::open(common, args, memory_bytes, own_bytes)?)) } else { None };
+        let control = rows.as_ref().map_or_else(|| Control::with_rate_limit(common.limit_rate), |rows| rows.control());
+        let threads = rows.as_ref().map_or(1, |rows| rows.threads());
+        let source = rows.clone().map(|rows| rows as Arc<dyn Source>);
+        let page = Page { context, rows: source, control };
+        Ok(Self { templates, name, page, rows, output, pool: Pool::new(BLOCK_BYTES, SINK_BUFFERS), memory_bytes, threads })
+    }
+
+    fn all(&self, args: &RenderArgs, total: &mut Total) -> Result<(), Failure> {
+        match (args.split, &self.page.rows) {
+            (Some(split), Some(rows)) => shards::all(self, split, rows, args.json, total),
+            (Some(Split::Rows(_) | Split::Bytes(_)), None) => Err(Failure::Said("--split needs --rows or --sql".to_owned())),
+            (None, _) => self.one(args.json, total),
+        }
+    }
+
+    /// One output.
+    fn one(&self, json: bool, total: &mut Total) -> Result<(), Failure> {
+        let mut file = self.output.create(None, &self.page.control, &self.pool)?;
+        let result = self.templates.render(&self.name, &self.page, &mut file.gather);
+        total.way = result.as_ref().ok().copied();
+        // What came before an error is for who reads a pipe.
+        let written = if result.is_ok() || self.output.is_stream() { Some(file.finish(result.is_ok())?) } else { None };
+        total.written.add(&written.unwrap_or_default());
+        result?;
+        if json {
+            println!("{}", self.output.described(None, &total.written, None));
+        }
+        Ok(())
+    }
+
+    fn exit(&self, result: Result<(), Failure>) -> Exit {
+        let bad = self.rows.as_ref().map_or(0, |rows| rows.bad());
+        if bad > 0 {
+            message::note(&format!("{bad} bad rows were left out"));
+        }
+        match result {
+            Ok(()) => interrupt::exit_of(&self.page.control, Exit::Done),
+            Err(_) if self.page.control.stopped() => interrupt::exit_of(&self.page.control, Exit::Interrupted),
+            Err(Failure::Said(said)) => message::error(&said),
+            // The reader had enough.
+            Err(Failure::Render(error)) if error.is_stop() => Exit::Done,
+            Err(Failure::Render(error)) => message::error(&error),
+        }
+    }
+
+    fn print_stats(&self, start: Instant, total: &Total) {
+        let seconds = start.elapsed().as_secs_f64();
+        let written = &total.written;
+        let object = json!({
+            "stored_bytes": self.page.control.stored_bytes(),
+            "rows": self.rows.as_ref().map_or(0, |rows| rows.given()),
+            "files": written.files,
+            "bytes": written.bytes,
+            "pieces": written.gather.pieces,
+            "copied_bytes": written.gather.copied_bytes,
+            "referenced_bytes": written.gather.shared_bytes,
+            "writes": written.gather.writes,
+            "engine": total.way.map(|way| match way { Way::Emitter => "emitter", Way::MiniJinja => "minijinja" }),
+            "seconds": seconds,
+            "bytes_per_second": written.bytes as f64 / seconds.max(1e-9),
+            "threads": self.threads,
+            "memory_max_bytes": self.memory_bytes,
+            "peak_bytes": stats::peak_bytes(),
+        });
+        eprintln!("{object}");
+    }
+}
+
+/// Why it ended.
+enum Failure {
+    Render(Error),
+    Said(String),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Render(error)
+    }
+}
+
+impl From<String> for Failure {
+    fn from(said: String) -> Self {
+        Self::Said(said)
+    }
+}
+
+/// The template and those beside it.
+fn templates(args: &RenderArgs) -> Result<(Templates, String), String> {
+    let path = &args.template;
+    let name = path.file_name().ok_or_else(|| format!("{}: is no file", path.display()))?.to_string_lossy().into_owned();
+    let folder = rorqual_pipe::whole_file::folder_of(path);
+    let failed = |error: Error| error.to_string();
+    let mut templates = Templates::in_folder(folder, args.lenient).map_err(failed)?;
+    if Path::new(path).is_dir() {
+        return Err(format!("{}: is a folder", path.display()));
+    }
+    templates.add_file(&name, path).map_err(failed)?;
+    Ok((templates, name))
+}
+
+/// The sum of what is held without rows.
+fn terms(memory_bytes: u64, threads: usize) -> Budget {
+    let mut budget = Budget::new(memory_bytes);
+    budget.reserve("program", PROGRAM_BYTES);
+    budget.reserve("the guard's thread", THREAD_BYTES);
+    budget.reserve(
+        format!("templates, of {} of text, what they are parsed to, and variables", format_size(TEMPLATES_BYTES_MAX as u64)),
+        own_bytes(memory_bytes, threads),
+    );
+    budget.advise("fewer --threads");
+    budget
+}
+
+/// What a rendering holds beside its rows: parsed templates, data, the longest texts, and what workers have rendered.
+fn own_bytes(memory_bytes: u64, threads: usize) -> u64 {
+    let rendered = threads * (1 + rorqual_pipe::limits::WINDOW_PER_WORKER) * RENDERED_BYTES_MAX;
+    let templates = TEMPLATES_BYTES_MAX as u64 * PARSED_BYTES_PER_BYTE;
+    let texts = 2 * TEXT_BYTES_MAX;
+    (rendered + texts + SINK_BUFFERS * BLOCK_BYTES) as u64 + templates.min(memory_bytes / 8) + data::parsed_bytes_max(memory_bytes)
+}

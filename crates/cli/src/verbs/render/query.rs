@@ -1,0 +1,50 @@
+//! The rows of `--sql`: what the program of `rorqual query` prints.
+
+use crate::args::Common;
+use crate::verbs::query::{flags, not_started, program};
+use rorqual_pipe::Input;
+use std::io::{self, Read};
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+/// The name of its output in messages.
+const NAME: &str = "--sql";
+
+/// Starts the query. Its rows are JSON, an object a line; when it fails, reading fails.
+pub(super) fn start(common: &Common, sql: &str) -> Result<Input, String> {
+    let mut command = Command::new(program());
+    command.args(flags(&Common { stats: false, ..common.clone() })).args(["--to", "ndjson"]).arg("--").arg(sql);
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().map_err(|cause| not_started(&cause))?;
+    let out = child.stdout.take().ok_or("the query has no output")?;
+    Ok(Input::from_reader(NAME, Box::new(Answer { child, out, ended: false })))
+}
+
+/// What a query prints, until it ends.
+struct Answer {
+    child: Child,
+    out: ChildStdout,
+    ended: bool,
+}
+
+impl Read for Answer {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.out.read(buffer)?;
+        if read == 0 && !buffer.is_empty() && !self.ended {
+            let status = self.child.wait()?;
+            self.ended = true;
+            if !status.success() {
+                return Err(io::Error::other(format!("the query failed ({status})")));
+            }
+        }
+        Ok(read)
+    }
+}
+
+impl Drop for Answer {
+    fn drop(&mut self) {
+        if !self.ended {
+            // It may have ended by itself.
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+}

@@ -1,0 +1,423 @@
+//! The rows of a template, from any file that `convert` reads.
+
+use super::query;
+use crate::args::{Common, Conflicts, FromArgs, RenderArgs};
+use crate::verbs::convert::{Content, Source as Opened, columns_of, given, scan};
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use rorqual_pipe::{Chunk, Control, Error as ReadError, Input, Kind, Stage, beside};
+use rorqual_render::limits::RENDERED_BYTES_MAX;
+use rorqual_render::{Batch, Body, Cell, Error, Sink, Source, Value};
+use rorqual_rows::read::{Rows as Wanted, Table};
+use rorqual_rows::render::{self, Columns};
+use rorqual_rows::{Decode, Decoded, Format, FormatKind, Given, Scan, Unplaced};
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Batches that wait for the one who renders.
+const BATCHES_AHEAD: usize = 1;
+
+/// Where rows come from.
+pub(super) struct Rows {
+    name: String,
+    scan: Scan,
+    threads: usize,
+    from: From,
+    counts: Arc<Counts>,
+}
+
+#[derive(Default)]
+struct Counts {
+    given: AtomicU64,
+    bad: AtomicU64,
+}
+
+enum From {
+    /// Columns.
+    Table(Arc<Table>),
+    /// Records that are decoded.
+    Records { format: Format, schema: SchemaRef, input: Mutex<Again> },
+}
+
+/// How records are read again.
+enum Again {
+    /// The file is opened again.
+    File(PathBuf),
+    /// The query is asked again; what it was asked first for its columns is there for the first time.
+    Query(Option<Input>, Box<Common>, String),
+    /// A stream, which is there once.
+    Stream(Option<Input>),
+}
+
+impl fmt::Debug for Rows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "rows of {}", self.name)
+    }
+}
+
+impl Rows {
+    /// Looks at an input, whose rows are rendered in what `own_bytes` does not take.
+    pub(super) fn open(common: &Common, args: &RenderArgs, memory_bytes: u64, own_bytes: impl Fn(u64, usize) -> u64) -> Result<Self, String> {
+        let from = FromArgs {
+            from: args.from,
+            rows: args.rows_path.clone(),
+            format: args.format.clone(),
+            delimiter: None,
+            header: None,
+            record_max: args.record_max,
+            conflicts: Conflicts::Widen,
+        };
+        let (threads, scan) = scan(common, &from, memory_bytes, own_bytes)?;
+        let (name, from) = match (&args.rows, &args.sql) {
+            (Some(path), _) => (path.display().to_string(), of_file(path.clone(), &given(&from)?, &scan, threads)?),
+            (None, sql) => ("--sql".to_owned(), of_query(common, sql.as_deref().unwrap_or_default(), &scan, threads)?),
+        };
+        Ok(Self { name, scan, threads, from, counts: Arc::default() })
+    }
+
+    pub(super) fn control(&self) -> Control {
+        self.scan.control.clone()
+    }
+
+    pub(super) fn threads(&self) -> usize {
+        self.threads
+    }
+
+    /// Rows that were read so far.
+    pub(super) fn given(&self) -> u64 {
+        self.counts.given.load(Ordering::Relaxed)
+    }
+
+    /// Records that are none.
+    pub(super) fn bad(&self) -> u64 {
+        self.counts.bad.load(Ordering::Relaxed)
+    }
+}
+
+/// The stored size of the file of rows.
+pub(super) fn stored_bytes(args: &RenderArgs) -> Option<u64> {
+    std::fs::metadata(args.rows.as_ref()?).ok().filter(std::fs::Metadata::is_file).map(|data| data.len())
+}
+
+fn of_file(path: PathBuf, given: &Given, scan: &Scan, threads: usize) -> Result<From, String> {
+    let mut opened = Opened::open(&path, given, scan)?;
+    let schema = columns_of(&mut opened, scan, threads)?;
+    Ok(match opened.content {
+        Content::Table(table) => From::Table(Arc::new(table)),
+        Content::Records(format, None) => From::Records { format, schema, input: Mutex::new(Again::File(path)) },
+        Content::Records(format, stream) => From::Records { format, schema, input: Mutex::new(Again::Stream(stream)) },
+    })
+}
+
+fn of_query(common: &Common, sql: &str, scan: &Scan, threads: usize) -> Result<From, String> {
+    let mut input = query::start(common, sql)?;
+    let given = Given { kind: Some(FormatKind::Ndjson), ..Given::default() };
+    let head = scan.head(&mut input, rorqual_rows::limits::PREFIX_BYTES).map_err(|error| error.to_string())?;
+    let format = Format::detect("--sql", &head, &given).map_err(|error| format!("--sql: {error}"))?;
+    let mut opened = Opened { path: PathBuf::from("-"), content: Content::Records(format, Some(input)) };
+    let schema = columns_of(&mut opened, scan, threads)?;
+    let Content::Records(format, input) = opened.content else { return Err("--sql: has no rows".to_owned()) };
+    let input = Mutex::new(Again::Query(input, Box::new(common.clone()), sql.to_owned()));
+    Ok(From::Records { format, schema, input })
+}
+
+impl Again {
+    fn input(&mut self, name: &str) -> Result<Input, Error> {
+        let failed = |said: String| Error::Rows(ReadError::new(Kind::Io, name, said));
+        match self {
+            Self::File(path) => crate::input::open(path).map_err(Error::Rows),
+            Self::Query(first, common, sql) => match first.take() {
+                Some(first) => Ok(first),
+                None => query::start(common, sql).map_err(failed),
+            },
+            Self::Stream(stream) => stream
+                .take()
+                .ok_or_else(|| failed("is read once, as it is a stream, and the template loops over rows again: give a file".to_owned())),
+        }
+    }
+}
+
+impl Source for Rows {
+    fn open(&self) -> Result<Box<dyn rorqual_render::Rows>, Error> {
+        let counts = Arc::clone(&self.counts);
+        Ok(match &self.from {
+            From::Table(table) => Box::new(Pulled { batches: read_table(table), control: self.control(), counts }),
+            From::Records { format, schema, input } => Box::new(Records {
+                scan: self.scan.clone(),
+                threads: self.threads,
+                format: format.clone(),
+                schema: SchemaRef::clone(schema),
+                input: Some(input.lock().unwrap_or_else(PoisonError::into_inner).input(&self.name)?),
+                pulled: None,
+                counts,
+            }),
+        })
+    }
+}
+
+type Batches = Box<dyn Iterator<Item = Result<RecordBatch, ReadError>> + Send>;
+
+/// A file of columns is decoded beside the one who renders.
+fn read_table(table: &Arc<Table>) -> Batches {
+    let table = Arc::clone(table);
+    Box::new(beside(BATCHES_AHEAD, move |give| match table.batches(None, &Wanted::All) {
+        Ok(mut batches) => while batches.next().is_some_and(&mut *give) {},
+        Err(error) => {
+            give(Err(error));
+        }
+    }))
+}
+
+/// Batches one after another.
+struct Pulled {
+    batches: Batches,
+    control: Control,
+    counts: Arc<Counts>,
+}
+
+impl rorqual_render::Rows for Pulled {
+    fn next(&mut self) -> Result<Option<Arc<dyn Batch>>, Error> {
+        loop {
+            let batch = self.batches.next().transpose().map_err(Error::Rows)?;
+            if self.control.stopped() {
+                return Err(stopped());
+            }
+            let Some(batch) = batch else { return Ok(None) };
+            if batch.num_rows() > 0 {
+                return self.counts.batch(&batch).map(Some).map_err(Error::Rows);
+            }
+        }
+    }
+}
+
+impl Counts {
+    fn batch(&self, batch: &RecordBatch) -> Result<Arc<dyn Batch>, ReadError> {
+        self.given.fetch_add(batch.num_rows() as u64, Ordering::Relaxed);
+        let columns = Columns::new(batch).map_err(|error| ReadError::new(Kind::Corrupt, "", error.to_string()))?;
+        Ok(Arc::new(Rendered(columns)))
+    }
+
+    /// Counts what a chunk has that is no row.
+    fn bad(&self, decoded: &Decoded, chunk: &Chunk) {
+        let long = u64::from(chunk.long_start().is_some());
+        self.bad.fetch_add(decoded.bad.len() as u64 + long, Ordering::Relaxed);
+    }
+}
+
+fn stopped() -> Error {
+    Error::Rows(ReadError::new(Kind::Stopped, "", "stopped"))
+}
+
+/// Records on their way: decoded and rendered by all workers, or decoded by them for one who renders.
+struct Records {
+    scan: Scan,
+    threads: usize,
+    format: Format,
+    schema: SchemaRef,
+    input: Option<Input>,
+    pulled: Option<Pulled>,
+    counts: Arc<Counts>,
+}
+
+impl Records {
+    fn decoder(&self) -> Box<dyn Decode> {
+        self.format.decoder(&self.schema, Unplaced::Keep, self.scan.record_bytes_max)
+    }
+
+    /// Starts to decode.
+    fn pull(&self, input: Input) -> Pulled {
+        let (scan, format, counts) = (self.scan.clone(), self.format.clone(), Arc::clone(&self.counts));
+        let stages: Vec<Decoder> = (0..self.threads).map(|_| Decoder(self.decoder())).collect();
+        let mut own = self.decoder();
+        let batches = beside(BATCHES_AHEAD, move |give| {
+            // Only the sink gives, and only one works it at a time.
+            let give = Mutex::new(give);
+            let mut put = |one| give.lock().unwrap_or_else(PoisonError::into_inner)(one);
+            let error = scan.run(input, &format, stages, |(decoded, chunk): (Decoded, Chunk)| {
+                each_batch(decoded, &chunk, own.as_mut(), &counts, |batch| {
+                    if put(Ok(batch)) { Ok(()) } else { Err(ReadError::new(Kind::Stopped, "", "enough was seen")) }
+                })
+            });
+            if let Some(error) = error.filter(|error| error.kind() != Kind::Stopped) {
+                give.lock().unwrap_or_else(PoisonError::into_inner)(Err(error));
+            }
+        });
+        Pulled { batches: Box::new(batches), control: self.scan.control.clone(), counts: Arc::clone(&self.counts) }
+    }
+}
+
+/// All batches of a chunk; what of it is too much to be decoded at once is decoded by `own`.
+fn each_batch(
+    mut decoded: Decoded,
+    chunk: &Chunk,
+    own: &mut dyn Decode,
+    counts: &Counts,
+    mut take: impl FnMut(RecordBatch) -> Result<(), ReadError>,
+) -> Result<(), ReadError> {
+    let mut start = 0;
+    loop {
+        counts.bad(&decoded, &chunk.from(start));
+        decoded.batches.into_iter().try_for_each(&mut take)?;
+        let Some(rest) = decoded.rest else { return Ok(()) };
+        start += rest;
+        decoded = own.decode(&chunk.from(start))?;
+    }
+}
+
+impl rorqual_render::Rows for Records {
+    fn next(&mut self) -> Result<Option<Arc<dyn Batch>>, Error> {
+        if let Some(input) = self.input.take() {
+            self.pulled = Some(self.pull(input));
+        }
+        self.pulled.as_mut().map_or(Ok(None), rorqual_render::Rows::next)
+    }
+
+    fn render(&mut self, body: &dyn Body, sink: &mut dyn Sink) -> Result<u64, Error> {
+        let Some(input) = self.input.take() else { return Ok(0) };
+        let counts = Arc::clone(&self.counts);
+        let stages = (0..self.threads).map(|_| Renderer { decoder: self.decoder(), body, counts: &counts }).collect();
+        let mut own = self.decoder();
+        let (mut rows, mut failed) = (0, None);
+        let error = self.scan.run(input, &self.format, stages, |made: Made| {
+            made.write(body, own.as_mut(), &counts, sink, &mut rows).map_err(|error| {
+                failed = Some(error);
+                ReadError::new(Kind::Stopped, "", "the rendering failed")
+            })
+        });
+        match (failed, error) {
+            (Some(error), _) => Err(error),
+            (None, Some(error)) => Err(Error::Rows(error)),
+            (None, None) if self.scan.control.stopped() => Err(stopped()),
+            (None, None) => Ok(rows),
+        }
+    }
+}
+
+/// Decodes, as far as that can be done at once.
+struct Decoder(Box<dyn Decode>);
+
+impl Stage for Decoder {
+    type Output = (Decoded, Chunk);
+
+    fn chunk(&mut self, chunk: &Chunk) -> Result<Self::Output, ReadError> {
+        Ok((self.0.decode(chunk)?, chunk.clone()))
+    }
+}
+
+/// Decodes, and renders what came of it.
+struct Renderer<'b> {
+    decoder: Box<dyn Decode>,
+    body: &'b dyn Body,
+    counts: &'b Counts,
+}
+
+/// What a chunk became.
+struct Made {
+    text: Vec<u8>,
+    /// Why the text ends early.
+    error: Option<Error>,
+    rows: u64,
+    /// What would have been too much text, from a row of its first batch on.
+    left: Vec<Arc<dyn Batch>>,
+    first: usize,
+    decoded: Decoded,
+    chunk: Chunk,
+}
+
+impl Stage for Renderer<'_> {
+    type Output = Made;
+
+    fn chunk(&mut self, chunk: &Chunk) -> Result<Made, ReadError> {
+        let mut decoded = self.decoder.decode(chunk)?;
+        let batches = std::mem::take(&mut decoded.batches);
+        let mut made = Made { text: Vec::new(), error: None, rows: 0, left: Vec::new(), first: 0, decoded, chunk: chunk.clone() };
+        for batch in batches {
+            made.batch(self.counts.batch(&batch)?, self.body);
+        }
+        Ok(made)
+    }
+}
+
+impl Made {
+    fn batch(&mut self, batch: Arc<dyn Batch>, body: &dyn Body) {
+        self.rows += batch.rows() as u64;
+        if !self.left.is_empty() || self.error.is_some() {
+            return self.left.push(batch);
+        }
+        match body.render_some(&batch, 0, &mut self.text, RENDERED_BYTES_MAX) {
+            Ok(next) if next == batch.rows() => {}
+            Ok(next) => {
+                self.first = next;
+                self.left.push(batch);
+            }
+            Err(error) => self.error = Some(error),
+        }
+    }
+
+    fn write(self, body: &dyn Body, own: &mut dyn Decode, counts: &Counts, sink: &mut dyn Sink, rows: &mut u64) -> Result<(), Error> {
+        sink.copy(&self.text)?;
+        if let Some(error) = self.error {
+            return Err(error);
+        }
+        *rows += self.rows;
+        let mut first = self.first;
+        for batch in self.left {
+            body.render(&batch, std::mem::take(&mut first)..batch.rows(), sink)?;
+        }
+        let mut failed = None;
+        let done = each_batch(self.decoded, &self.chunk, own, counts, |batch| {
+            *rows += batch.num_rows() as u64;
+            let batch = counts.batch(&batch)?;
+            body.render(&batch, 0..batch.rows(), sink).map_err(|error| {
+                failed = Some(error);
+                ReadError::new(Kind::Stopped, "", "the rendering failed")
+            })
+        });
+        match failed {
+            Some(error) => Err(error),
+            None => done.map_err(Error::Rows),
+        }
+    }
+}
+
+/// A batch as a template sees it.
+struct Rendered(Columns);
+
+impl fmt::Debug for Rendered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} rows", self.0.rows())
+    }
+}
+
+impl Batch for Rendered {
+    fn rows(&self) -> usize {
+        self.0.rows()
+    }
+
+    fn columns(&self) -> &[String] {
+        self.0.names()
+    }
+
+    fn cell(&self, row: usize, column: usize) -> Cell<'_> {
+        match self.0.cell(row, column) {
+            render::Cell::Text(text) => Cell::Text(text),
+            render::Cell::Int(number) => Cell::Integer(number),
+            render::Cell::UInt(number) => Cell::Value(number.into()),
+            render::Cell::Float(number) => Cell::Value(number.into()),
+            render::Cell::Bool(truth) => Cell::Value(truth.into()),
+            render::Cell::Null => Cell::Value(().into()),
+            render::Cell::Json(json) => Cell::Value(of_json(&json)),
+        }
+    }
+
+    fn other(&self, row: usize, name: &str) -> Option<Value> {
+        self.0.other(row, name).map(|json| of_json(&json))
+    }
+}
+
+/// JSON as a value; a number that none of ours can hold stays a text.
+fn of_json(json: &[u8]) -> Value {
+    serde_json::from_slice(json).unwrap_or_else(|_| String::from_utf8_lossy(json).into_owned().into())
+}

@@ -1,0 +1,146 @@
+//! From MiniJinja's parsed templates to a plan, where everything in them is known.
+
+mod expression;
+mod scope;
+mod statement;
+
+use crate::error::Error;
+use crate::plan::{Node, Plan};
+use minijinja::machinery::ast::{self, Stmt};
+use minijinja::machinery::{get_compiled_template, parse};
+use minijinja::{AutoEscape, Environment, default_auto_escape_callback};
+use scope::Scopes;
+use std::collections::BTreeMap;
+
+/// Templates in one another, of a plan; MiniJinja, which has a limit of its own, does what is deeper.
+const INCLUDES_MAX: usize = 8;
+
+/// Why there is no plan.
+pub(crate) enum No {
+    /// MiniJinja does it.
+    Unknown,
+    /// Nobody does it.
+    Failed(Error),
+}
+
+impl From<minijinja::Error> for No {
+    fn from(error: minijinja::Error) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+type Result<T> = std::result::Result<T, No>;
+
+/// The plan of a template; `rows`: there are rows.
+pub(crate) fn plan<'a>(env: &'a Environment<'a>, name: &str, rows: bool) -> Result<Plan<'a>> {
+    let template = Text::find(env, name)?;
+    let mut compiler = Compiler { env, rows, scopes: Scopes::default(), raw: Vec::new(), template, escape: template.escape(), initial: template.escape(), in_loop: false, depth: 0 };
+    let nodes = compiler.template(&BTreeMap::new())?;
+    let (slots, loops) = compiler.scopes.numbers();
+    Ok(Plan { env, nodes, slots, loops, no_blocks: BTreeMap::new() })
+}
+
+/// A template's name and text.
+#[derive(Debug, Clone, Copy)]
+struct Text<'a> {
+    name: &'a str,
+    source: &'a str,
+}
+
+impl<'a> Text<'a> {
+    fn find(env: &'a Environment<'a>, name: &str) -> std::result::Result<Self, minijinja::Error> {
+        let template = env.get_template(name)?;
+        let instructions = &get_compiled_template(&template).instructions;
+        Ok(Self { name: instructions.name(), source: instructions.source() })
+    }
+
+    fn escape(self) -> AutoEscape {
+        default_auto_escape_callback(self.name)
+    }
+}
+
+/// The bodies of blocks by name, with the template that each is in.
+type Blocks<'b, 'a> = BTreeMap<&'a str, (&'b ast::Block<'a>, Text<'a>)>;
+
+struct Compiler<'a> {
+    env: &'a Environment<'a>,
+    rows: bool,
+    scopes: Scopes<'a>,
+    /// Text that was met and is not a node yet.
+    raw: Vec<u8>,
+    template: Text<'a>,
+    escape: AutoEscape,
+    /// What `{% autoescape true %}` goes back to.
+    initial: AutoEscape,
+    in_loop: bool,
+    depth: usize,
+}
+
+impl<'a> Compiler<'a> {
+    /// The nodes of the current template. What extends another is that one, with its blocks replaced.
+    fn template(&mut self, replaced: &Blocks<'_, 'a>) -> Result<Vec<Node<'a>>> {
+        let Text { name, source } = self.template;
+        let parsed = parse(source, name, self.env.syntax().clone())?;
+        let Stmt::Template(parsed) = &parsed else { return Err(No::Unknown) };
+        let mut parents = parsed.children.iter().filter_map(|child| match child {
+            Stmt::Extends(extends) => Some(extends),
+            _ => None,
+        });
+        let Some(parent) = parents.next() else { return self.nodes(&parsed.children, replaced) };
+        // What else a template does that extends another is seen by the blocks.
+        let plain = |child: &Stmt<'a>| matches!(child, Stmt::Extends(_) | Stmt::EmitRaw(_) | Stmt::Block(_));
+        if parents.next().is_some() || !parsed.children.iter().all(plain) {
+            return Err(No::Unknown);
+        }
+        // What comes before it is written.
+        for before in parsed.children.iter().take_while(|child| !matches!(child, Stmt::Extends(_))) {
+            let Stmt::EmitRaw(raw) = before else { return Err(No::Unknown) };
+            self.raw.extend_from_slice(raw.raw.as_bytes());
+        }
+        let mut blocks = replaced.clone();
+        collect_blocks(&parsed.children, self.template, &mut blocks);
+        self.template = self.other(&parent.name)?;
+        self.deeper(|compiler| compiler.template(&blocks))
+    }
+
+    /// Another template, named by a constant.
+    fn other(&self, name: &ast::Expr<'a>) -> Result<Text<'a>> {
+        let name = name.as_const().ok_or(No::Unknown)?;
+        // Whether it is there matters when it is used, which MiniJinja finds out.
+        Text::find(self.env, name.as_str().ok_or(No::Unknown)?).map_err(|_| No::Unknown)
+    }
+
+    fn deeper<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        if self.depth == INCLUDES_MAX {
+            return Err(No::Unknown);
+        }
+        self.depth += 1;
+        let result = work(self);
+        self.depth -= 1;
+        result
+    }
+}
+
+/// All blocks of a template, those in others too; what is there already comes from a template that extends this one.
+fn collect_blocks<'b, 'a>(nodes: &'b [Stmt<'a>], template: Text<'a>, blocks: &mut Blocks<'b, 'a>) {
+    for node in nodes {
+        match node {
+            Stmt::Block(block) => {
+                blocks.entry(block.name).or_insert((&**block, template));
+                collect_blocks(&block.body, template, blocks);
+            }
+            Stmt::ForLoop(inner) => {
+                collect_blocks(&inner.body, template, blocks);
+                collect_blocks(&inner.else_body, template, blocks);
+            }
+            Stmt::IfCond(inner) => {
+                collect_blocks(&inner.true_body, template, blocks);
+                collect_blocks(&inner.false_body, template, blocks);
+            }
+            Stmt::WithBlock(inner) => collect_blocks(&inner.body, template, blocks),
+            Stmt::SetBlock(inner) => collect_blocks(&inner.body, template, blocks),
+            Stmt::AutoEscape(inner) => collect_blocks(&inner.body, template, blocks),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! Statements.
+
+use super::expression::Names;
+use super::{Blocks, Compiler, No, Result, Text};
+use crate::objects::ROWS;
+use crate::plan::{At, Emit, For, If, Items, Node, Target};
+use bytes::Bytes;
+use minijinja::machinery::ast::{self, Expr, Spanned, Stmt};
+use minijinja::machinery::{Instructions, eval, make_string_output};
+use minijinja::{AutoEscape, Value};
+use std::collections::BTreeMap;
+
+impl<'a> Compiler<'a> {
+    pub(super) fn nodes(&mut self, statements: &[Stmt<'a>], blocks: &Blocks<'_, 'a>) -> Result<Vec<Node<'a>>> {
+        let mut nodes = Vec::new();
+        for statement in statements {
+            self.node(statement, blocks, &mut nodes)?;
+        }
+        self.end_raw(&mut nodes);
+        Ok(nodes)
+    }
+
+    fn node(&mut self, statement: &Stmt<'a>, blocks: &Blocks<'_, 'a>, nodes: &mut Vec<Node<'a>>) -> Result<()> {
+        if let Stmt::EmitRaw(raw) = statement {
+            self.raw.extend_from_slice(raw.raw.as_bytes());
+            return Ok(());
+        }
+        if let Stmt::EmitExpr(emit) = statement {
+            return self.emit(&emit.expr, statement, nodes);
+        }
+        self.end_raw(nodes);
+        match statement {
+            Stmt::ForLoop(each) => nodes.push(Node::For(Box::new(self.each(each, blocks)?))),
+            Stmt::IfCond(choice) => {
+                let condition = self.condition(&choice.expr)?;
+                let yes = self.nodes(&choice.true_body, blocks)?;
+                let no = self.nodes(&choice.false_body, blocks)?;
+                nodes.push(Node::If(Box::new(If { condition, yes, no })));
+            }
+            Stmt::WithBlock(with) => {
+                self.scopes.open();
+                let mut inner = Vec::new();
+                for (target, value) in &with.assignments {
+                    let value = self.value(value)?;
+                    inner.push(Node::Set(self.target(target)?, value));
+                }
+                inner.extend(self.nodes(&with.body, blocks)?);
+                nodes.push(Node::Scope(self.scopes.close(), inner));
+            }
+            Stmt::Set(set) => {
+                self.scopes.carries();
+                nodes.push(self.set(set, statement)?);
+            }
+            Stmt::SetBlock(set) => {
+                self.scopes.carries();
+                let Expr::Var(target) = &set.target else { return Err(No::Unknown) };
+                if set.filter.is_some() {
+                    return Err(No::Unknown);
+                }
+                let body = self.nodes(&set.body, blocks)?;
+                let safe = !matches!(self.escape, AutoEscape::None);
+                nodes.push(Node::Capture(self.scopes.assign(target.id), safe, body));
+            }
+            Stmt::Do(action) => {
+                self.scopes.carries();
+                let names = Names::of_call(&action.call)?;
+                nodes.push(Node::Run(self.code(names, |generator| generator.compile_stmt(statement))));
+            }
+            Stmt::AutoEscape(inner) => {
+                let escape = derived(&inner.enabled, &self.initial)?;
+                let outer = std::mem::replace(&mut self.escape, escape);
+                nodes.extend(self.nodes(&inner.body, blocks)?);
+                self.escape = outer;
+            }
+            Stmt::Block(block) => nodes.push(self.block(block, blocks)?),
+            Stmt::Include(include) => nodes.extend(self.include(include)?),
+            Stmt::Break(_) if self.in_loop => {
+                self.scopes.carries();
+                nodes.push(Node::Break);
+            }
+            Stmt::Continue(_) if self.in_loop => nodes.push(Node::Continue),
+            _ => return Err(No::Unknown),
+        }
+        Ok(())
+    }
+
+    fn end_raw(&mut self, nodes: &mut Vec<Node<'a>>) {
+        if !self.raw.is_empty() {
+            nodes.push(Node::Raw(Bytes::from(std::mem::take(&mut self.raw))));
+        }
+    }
+
+    fn emit(&mut self, expr: &Expr<'a>, statement: &Stmt<'a>, nodes: &mut Vec<Node<'a>>) -> Result<()> {
+        let exact = self.statement(expr, statement)?;
+        if expr.as_const().is_some() && self.constant(&exact.instructions) {
+            return Ok(());
+        }
+        self.end_raw(nodes);
+        let path = self.short(expr)?;
+        nodes.push(Node::Emit(Emit { path, exact }));
+        Ok(())
+    }
+
+    /// What a constant becomes is text like any other; `false` when it becomes an error.
+    fn constant(&mut self, instructions: &Instructions<'a>) -> bool {
+        let mut text = String::new();
+        let escape = self.escape.clone();
+        let none = BTreeMap::new();
+        let written = eval(self.env, instructions, Value::UNDEFINED, &none, &mut make_string_output(&mut text), escape).is_ok();
+        if written {
+            self.raw.extend_from_slice(text.as_bytes());
+        }
+        written
+    }
+
+    fn set(&mut self, set: &Spanned<ast::Set<'a>>, statement: &Stmt<'a>) -> Result<Node<'a>> {
+        if let Expr::GetAttr(namespace) = &set.target {
+            // It changes a namespace, which is shared.
+            let names = Names::of(&set.expr)?.with(&namespace.expr)?;
+            return Ok(Node::Run(self.code(names, |generator| generator.compile_stmt(statement))));
+        }
+        let value = self.value(&set.expr)?;
+        Ok(Node::Set(self.target(&set.target)?, value))
+    }
+
+    fn target(&mut self, target: &Expr<'a>) -> Result<Target<'a>> {
+        match target {
+            Expr::Var(variable) => Ok(Target::Slot(self.scopes.assign(variable.id))),
+            Expr::List(list) => {
+                let items = list.items.iter().map(|item| self.target(item)).collect::<Result<_>>()?;
+                let Text { name, source } = self.template;
+                Ok(Target::List(items, At { name, source, span: list.span() }))
+            }
+            _ => Err(No::Unknown),
+        }
+    }
+
+    fn each(&mut self, each: &Spanned<ast::ForLoop<'a>>, blocks: &Blocks<'_, 'a>) -> Result<For<'a>> {
+        if each.recursive {
+            return Err(No::Unknown);
+        }
+        let over_rows = self.is_rows(&each.iter);
+        let items = if over_rows {
+            // Inside of another loop over rows they would have to be rendered by who renders those.
+            self.scopes.carries();
+            Items::Rows
+        } else {
+            Items::Value { value: self.value(&each.iter)?, check: self.check(&each.iter)? }
+        };
+        let filter = match &each.filter_expr {
+            None => None,
+            Some(condition) => {
+                self.scopes.open();
+                let target = self.target(&each.target)?;
+                let condition = self.condition(condition)?;
+                Some((self.scopes.close(), target, condition))
+            }
+        };
+        let number = self.scopes.open_loop();
+        let target = self.target(&each.target)?;
+        match (&target, over_rows) {
+            (Target::Slot(slot), true) => self.scopes.row_is(*slot),
+            (Target::List(..), true) => return Err(No::Unknown),
+            _ => {}
+        }
+        let outer = std::mem::replace(&mut self.in_loop, true);
+        let body = self.nodes(&each.body, blocks)?;
+        self.in_loop = outer;
+        let (slots, keys, uses) = self.scopes.close_loop();
+        // MiniJinja counts what is left before it begins.
+        if filter.is_some() && uses.number {
+            return Err(No::Unknown);
+        }
+        let otherwise = self.nodes(&each.else_body, blocks)?;
+        Ok(For { items, target, slots, filter, body, otherwise, number, keys, uses })
+    }
+
+    /// Whether an expression is the rows, and no variable of that name.
+    fn is_rows(&mut self, expr: &Expr<'a>) -> bool {
+        matches!(expr, Expr::Var(variable) if variable.id == ROWS && self.rows && self.scopes.variable(ROWS).places.is_empty())
+    }
+
+    fn block(&mut self, block: &ast::Block<'a>, blocks: &Blocks<'_, 'a>) -> Result<Node<'a>> {
+        let (block, template) = blocks.get(block.name).copied().unwrap_or((block, self.template));
+        if block.required {
+            return Err(No::Unknown);
+        }
+        let escape = self.escape.clone();
+        let outer = (
+            std::mem::replace(&mut self.template, template),
+            std::mem::replace(&mut self.initial, escape),
+            std::mem::replace(&mut self.in_loop, false),
+        );
+        self.scopes.open();
+        let inner = self.deeper(|compiler| compiler.nodes(&block.body, blocks))?;
+        let slots = self.scopes.close();
+        (self.template, self.initial, self.in_loop) = outer;
+        Ok(Node::Scope(slots, inner))
+    }
+
+    fn include(&mut self, include: &ast::Include<'a>) -> Result<Vec<Node<'a>>> {
+        let included = self.other(&include.name)?;
+        let outer = (
+            std::mem::replace(&mut self.template, included),
+            std::mem::replace(&mut self.escape, included.escape()),
+            std::mem::replace(&mut self.initial, included.escape()),
+            std::mem::replace(&mut self.in_loop, false),
+        );
+        let nodes = self.deeper(|compiler| compiler.template(&Blocks::new()))?;
+        (self.template, self.escape, self.initial, self.in_loop) = outer;
+        Ok(nodes)
+    }
+}
+
+/// What `{% autoescape %}` says, where that is a constant.
+fn derived(enabled: &Expr<'_>, initial: &AutoEscape) -> Result<AutoEscape> {
+    let value = enabled.as_const().ok_or(No::Unknown)?;
+    match (value.as_str(), value == Value::from(true)) {
+        (Some("html"), _) => Ok(AutoEscape::Html),
+        (Some("json"), _) => Ok(AutoEscape::Json),
+        (Some("none"), _) | (None, false) => Ok(AutoEscape::None),
+        (None, true) if *initial == AutoEscape::None => Ok(AutoEscape::Html),
+        (None, true) => Ok(initial.clone()),
+        _ => Err(No::Unknown),
+    }
+}

@@ -1,0 +1,244 @@
+//! Walks a plan and writes.
+
+mod frame;
+mod rows;
+mod value;
+
+use crate::error::Error;
+use crate::limits::{STOP_CHECK_ITERATIONS, TEXT_BYTES_MAX};
+use crate::objects::Range;
+use crate::plan::{At, For, Items, Node, Plan, Target};
+use crate::rows::Source;
+use frame::{Frame, Looped, Slot};
+use minijinja::machinery::{Instruction, Instructions, eval, make_string_output};
+use minijinja::value::ValueKind;
+use minijinja::{AutoEscape, ErrorKind, Value};
+use rorqual_pipe::Sink;
+use rorqual_pipe::{Control, format_size};
+use std::io::Write as _;
+use std::sync::Arc;
+
+/// What a plan is rendered with.
+pub(crate) struct Given<'p> {
+    pub(crate) source: Option<&'p Arc<dyn Source>>,
+    pub(crate) control: &'p Control,
+    /// What MiniJinja looks names up in: the context, and the rows as an object.
+    pub(crate) root: &'p Value,
+}
+
+/// Renders a plan into a sink.
+pub(crate) fn render<S: Sink>(plan: &Plan<'_>, given: &Given<'_>, sink: &mut S) -> Result<(), Error> {
+    Emitter { plan, given, frame: Frame::new(plan), iterations: 0 }.nodes(&plan.nodes, sink).map(drop)
+}
+
+/// One rendering, or a part of one.
+struct Emitter<'p, 'a> {
+    plan: &'p Plan<'a>,
+    given: &'p Given<'p>,
+    frame: Frame,
+    /// Since somebody looked whether to stop.
+    iterations: u32,
+}
+
+/// Where it goes on after a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Flow {
+    Next,
+    Break,
+    Continue,
+}
+
+impl<'p, 'a> Emitter<'p, 'a> {
+    fn nodes<S: Sink + ?Sized>(&mut self, nodes: &'p [Node<'a>], sink: &mut S) -> Result<Flow, Error> {
+        for node in nodes {
+            match node {
+                Node::Raw(text) => sink.point(text)?,
+                Node::Emit(emit) => self.emit(emit, sink)?,
+                other => {
+                    let flow = self.control(other, sink)?;
+                    if flow != Flow::Next {
+                        return Ok(flow);
+                    }
+                }
+            }
+        }
+        Ok(Flow::Next)
+    }
+
+    /// What is not just written.
+    fn control<S: Sink + ?Sized>(&mut self, node: &'p Node<'a>, sink: &mut S) -> Result<Flow, Error> {
+        match node {
+            Node::Raw(_) | Node::Emit(_) => {}
+            Node::If(choice) => {
+                let nodes = if self.condition(&choice.condition)? { &choice.yes } else { &choice.no };
+                return self.nodes(nodes, sink);
+            }
+            Node::For(each) => self.each(each, sink)?,
+            Node::Set(target, value) => {
+                let value = self.value(value)?;
+                self.assign(target, value)?;
+            }
+            Node::Capture(slot, safe, nodes) => return self.capture(*slot, *safe, nodes),
+            Node::Scope(slots, nodes) => {
+                self.frame.clear(slots);
+                return self.nodes(nodes, sink);
+            }
+            Node::Run(code) => sink.copy(self.run(code)?.0.as_bytes())?,
+            Node::Break => return Ok(Flow::Break),
+            Node::Continue => return Ok(Flow::Continue),
+        }
+        Ok(Flow::Next)
+    }
+
+    fn capture(&mut self, slot: usize, safe: bool, nodes: &'p [Node<'a>]) -> Result<Flow, Error> {
+        let mut captured = Captured(Vec::new());
+        let flow = match self.nodes(nodes, &mut captured) {
+            Err(Error::Write(_)) => return Err(too_long(captured.0.len())),
+            result => result?,
+        };
+        let text = String::from_utf8_lossy(&captured.0).into_owned();
+        let value = if safe { Value::from_safe_string(text) } else { Value::from(text) };
+        // After a break nothing is captured.
+        if flow == Flow::Next {
+            self.frame.slots[slot] = Slot::Value(value);
+        }
+        Ok(flow)
+    }
+
+    fn assign(&mut self, target: &Target<'a>, value: Value) -> Result<(), Error> {
+        let length = value.as_bytes().map_or(0, <[u8]>::len);
+        if length > TEXT_BYTES_MAX {
+            return Err(too_long(length));
+        }
+        match target {
+            Target::Slot(slot) => self.frame.slots[*slot] = Slot::Value(value),
+            Target::List(targets, at) => {
+                let items: Option<Vec<Value>> = value.as_object().and_then(|_| Some(value.try_iter().ok()?.take(targets.len() + 1).collect()));
+                let Some(items) = items.filter(|items| items.len() == targets.len()) else {
+                    return Err(self.failure(Some(*at), &value, Instruction::UnpackList(targets.len())));
+                };
+                for (target, item) in targets.iter().zip(items) {
+                    self.assign(target, item)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What MiniJinja says is wrong with an instruction that fails on a value.
+    fn failure(&self, at: Option<At<'a>>, value: &Value, instruction: Instruction<'a>) -> Error {
+        let mut instructions = Instructions::new(at.map_or("", |at| at.name), at.map_or("", |at| at.source));
+        instructions.add(Instruction::LoadConst(value.clone()));
+        match at {
+            Some(at) => instructions.add_with_span(instruction, at.span),
+            None => instructions.add(instruction),
+        };
+        let mut text = String::new();
+        let mut out = make_string_output(&mut text);
+        match eval(self.plan.env, &instructions, Value::UNDEFINED, &self.plan.no_blocks, &mut out, AutoEscape::None) {
+            Err(error) => error.into(),
+            Ok(_) => Error::template(ErrorKind::CannotUnpack, "value is not iterable"),
+        }
+    }
+
+    fn each<S: Sink + ?Sized>(&mut self, each: &'p For<'a>, sink: &mut S) -> Result<(), Error> {
+        let none = match &each.items {
+            Items::Rows => self.each_row(each, sink)?,
+            Items::Value { value, check } => {
+                let value = self.value(value)?;
+                if let (Some(range), None) = (value.downcast_object_ref::<Range>(), &each.filter) {
+                    let range = range.clone();
+                    self.each_item(each, range.map(Value::from), sink)?
+                } else {
+                    let items = if value.is_undefined() { None } else { value.try_iter().ok() };
+                    let Some(items) = items else {
+                        self.run(check)?;
+                        return self.nodes(&each.otherwise, sink).map(drop);
+                    };
+                    self.each_item(each, items, sink)?
+                }
+            }
+        };
+        self.frame.clear(&each.slots);
+        if none { self.nodes(&each.otherwise, sink).map(drop) } else { Ok(()) }
+    }
+
+    /// A loop over values. Says whether there was none (or the first ended the loop: MiniJinja does not tell these apart).
+    fn each_item<S: Sink + ?Sized>(
+        &mut self,
+        each: &'p For<'a>,
+        items: impl Iterator<Item = Value>,
+        sink: &mut S,
+    ) -> Result<bool, Error> {
+        let length = match items.size_hint() {
+            (least, Some(most)) if least == most && each.filter.is_none() => Some(least as u64),
+            _ => None,
+        };
+        let mut index0 = 0;
+        for item in items {
+            if let Some((slots, target, condition)) = &each.filter {
+                self.frame.clear(slots);
+                self.assign_item(target, item.clone())?;
+                if !self.condition(condition)? {
+                    self.iterated()?;
+                    continue;
+                }
+            }
+            if each.uses.number {
+                let last = length == Some(index0 + 1);
+                self.frame.loops[each.number] = Looped { index0, length, last, bound: None };
+            }
+            if each.uses.carries {
+                self.frame.clear(&each.slots);
+            }
+            if each.uses.target || matches!(each.target, Target::List(..)) || item.kind() == ValueKind::Invalid {
+                self.assign_item(&each.target, item)?;
+            }
+            if self.nodes(&each.body, sink)? == Flow::Break {
+                return Ok(index0 == 0);
+            }
+            index0 += 1;
+            self.iterated()?;
+        }
+        Ok(index0 == 0)
+    }
+
+    fn assign_item(&mut self, target: &Target<'a>, item: Value) -> Result<(), Error> {
+        if item.kind() == ValueKind::Invalid {
+            return Err(self.failure(None, &item, Instruction::GetAttr("")));
+        }
+        match target {
+            Target::Slot(slot) => {
+                self.frame.slots[*slot] = Slot::Value(item);
+                Ok(())
+            }
+            Target::List(..) => self.assign(target, item),
+        }
+    }
+
+    /// After an iteration: looks now and then whether to stop.
+    #[inline]
+    fn iterated(&mut self) -> Result<(), Error> {
+        self.iterations += 1;
+        if self.iterations < STOP_CHECK_ITERATIONS {
+            return Ok(());
+        }
+        self.iterations = 0;
+        if self.given.control.stopped() { Err(Error::stopped()) } else { Ok(()) }
+    }
+}
+
+fn too_long(bytes: usize) -> Error {
+    let (length, most) = (format_size(bytes as u64), format_size(TEXT_BYTES_MAX as u64));
+    Error::template(ErrorKind::InvalidOperation, format!("a variable's text has {length}: {most} is the most"))
+}
+
+/// Text that becomes a variable, of bounded length.
+struct Captured(Vec<u8>);
+
+impl Sink for Captured {
+    fn copy(&mut self, piece: &[u8]) -> std::io::Result<()> {
+        self.0.write_all(piece)?;
+        if self.0.len() > TEXT_BYTES_MAX { Err(std::io::ErrorKind::OutOfMemory.into()) } else { Ok(()) }
+    }
+}

@@ -1,0 +1,147 @@
+//! Loops over rows.
+
+use super::frame::{Bound, Frame, Looped, Slot};
+use super::{Emitter, Flow, Given};
+use crate::error::Error;
+use crate::plan::{For, Plan, Target};
+use crate::rows::{Batch, Body, Rows};
+use bytes::Bytes;
+use rorqual_pipe::Sink;
+use std::io;
+use std::ops::{ControlFlow, Range};
+use std::sync::Arc;
+
+impl<'p, 'a> Emitter<'p, 'a> {
+    /// A loop over rows; says whether there was none.
+    pub(super) fn each_row<S: Sink + ?Sized>(&mut self, each: &'p For<'a>, sink: &mut S) -> Result<bool, Error> {
+        let Some(source) = self.given.source else { return Ok(true) };
+        // Whoever reads what is written need not wait for the first row.
+        sink.flush()?;
+        let mut rows = source.open()?;
+        if !each.uses.number && !each.uses.carries && each.filter.is_none() {
+            let body = RowBody { plan: self.plan, given: self.given, frame: self.frame.clone(), each };
+            return Ok(rows.render(&body, &mut Through(sink))? == 0);
+        }
+        self.each_in_turn(each, rows.as_mut(), sink)
+    }
+
+    /// One row after another, on this thread.
+    fn each_in_turn<S: Sink + ?Sized>(&mut self, each: &'p For<'a>, rows: &mut dyn Rows, sink: &mut S) -> Result<bool, Error> {
+        let mut index0 = 0;
+        let mut next = rows.next()?;
+        while let Some(batch) = next {
+            // The last row is known by what comes behind it.
+            next = if each.uses.last { rows.next()? } else { None };
+            let ends = each.uses.last && next.is_none();
+            if self.batch(each, &batch, 0..batch.rows(), ends, &mut index0, sink)?.is_break() {
+                break;
+            }
+            if !each.uses.last {
+                next = rows.next()?;
+            }
+        }
+        self.frame.loops[each.number] = Looped::default();
+        Ok(index0 == 0)
+    }
+
+    /// Rows of one batch, the last of which is the loop's last if it `ends`.
+    fn batch<S: Sink + ?Sized>(
+        &mut self,
+        each: &'p For<'a>,
+        batch: &Arc<dyn Batch>,
+        rows: Range<usize>,
+        ends: bool,
+        index0: &mut u64,
+        sink: &mut S,
+    ) -> Result<ControlFlow<()>, Error> {
+        let bound = Some(Bound::new(batch, &each.keys));
+        self.frame.loops[each.number] = Looped { index0: *index0, length: None, last: false, bound };
+        let end = batch.rows();
+        for row in rows {
+            let looped = &mut self.frame.loops[each.number];
+            looped.index0 = *index0;
+            looped.last = ends && row + 1 == end;
+            if let Some(bound) = &mut looped.bound {
+                bound.row = row;
+            }
+            self.iterated()?;
+            if !self.row_meets(each)? {
+                continue;
+            }
+            if each.uses.carries {
+                self.frame.clear(&each.slots);
+            }
+            self.assign_row(&each.target, each.number);
+            if self.nodes(&each.body, sink)? == Flow::Break {
+                return Ok(ControlFlow::Break(()));
+            }
+            *index0 += 1;
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn row_meets(&mut self, each: &'p For<'a>) -> Result<bool, Error> {
+        let Some((slots, target, condition)) = &each.filter else { return Ok(true) };
+        self.frame.clear(slots);
+        self.assign_row(target, each.number);
+        self.condition(condition)
+    }
+
+    fn assign_row(&mut self, target: &Target<'a>, number: usize) {
+        if let Target::Slot(slot) = target {
+            self.frame.slots[*slot] = Slot::Row(number);
+        }
+    }
+}
+
+/// The body of a loop over rows whose iterations do not know of one another.
+struct RowBody<'p, 'a> {
+    plan: &'p Plan<'a>,
+    given: &'p Given<'p>,
+    frame: Frame,
+    each: &'p For<'a>,
+}
+
+impl RowBody<'_, '_> {
+    fn rows<S: Sink + ?Sized>(&self, batch: &Arc<dyn Batch>, rows: Range<usize>, sink: &mut S) -> Result<(), Error> {
+        let mut emitter = Emitter { plan: self.plan, given: self.given, frame: self.frame.clone(), iterations: 0 };
+        emitter.batch(self.each, batch, rows, false, &mut 0, sink).map(drop)
+    }
+}
+
+/// Rows that are rendered before somebody looks how much that is.
+const ROWS_AT_ONCE: usize = 16;
+
+impl Body for RowBody<'_, '_> {
+    fn render(&self, batch: &Arc<dyn Batch>, rows: Range<usize>, sink: &mut dyn Sink) -> Result<(), Error> {
+        self.rows(batch, rows, sink)
+    }
+
+    fn render_some(&self, batch: &Arc<dyn Batch>, from: usize, sink: &mut Vec<u8>, bytes_max: usize) -> Result<usize, Error> {
+        let mut emitter = Emitter { plan: self.plan, given: self.given, frame: self.frame.clone(), iterations: 0 };
+        let mut next = from;
+        while next < batch.rows() && sink.len() < bytes_max {
+            let rows = next..batch.rows().min(next + ROWS_AT_ONCE);
+            next = rows.end;
+            emitter.batch(self.each, batch, rows, false, &mut 0, sink).map(drop)?;
+        }
+        Ok(next)
+    }
+}
+
+/// Any sink as one of known size.
+struct Through<'s, S: ?Sized>(&'s mut S);
+
+impl<S: Sink + ?Sized> Sink for Through<'_, S> {
+    fn copy(&mut self, piece: &[u8]) -> io::Result<()> {
+        self.0.copy(piece)
+    }
+
+    fn point(&mut self, piece: &Bytes) -> io::Result<()> {
+        self.0.point(piece)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
