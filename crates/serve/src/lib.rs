@@ -19,6 +19,7 @@ mod reports;
 mod server;
 mod session;
 mod sessions;
+mod twin;
 mod upload;
 
 pub use limits::SESSIONS_MAX_DEFAULT;

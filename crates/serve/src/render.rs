@@ -6,9 +6,10 @@
 
 use crate::error::ApiError;
 use crate::limits::{QUERY_VALUES_MAX, RENDER_BLOCK_BYTES, RENDER_BLOCKS};
+use crate::twin::Twin;
 use axum::body::Body;
 use axum::extract::rejection::QueryRejection;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Extension, Path, Query, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
@@ -74,7 +75,7 @@ impl Renders {
     fn run(self: &Arc<Self>, place: Place, name: &str, page: &Page, sender: Sender<Piece>) {
         let mut sink = BodySink { pool: place.pool.clone(), block: None, used: 0, sender };
         let rendered = self.given.templates.render(name, page, &mut sink);
-        if let Err(error) = rendered.and_then(|()| Ok(sink.flush()?)) {
+        if let Err(error) = rendered.and_then(|_| Ok(sink.flush()?)) {
             if !error.is_stop() {
                 (self.given.failed)(name, &error);
             }
@@ -155,6 +156,18 @@ impl Sink for BodySink {
 struct Reader {
     pieces: Receiver<Piece>,
     control: Control,
+    twin: Twin,
+}
+
+impl Reader {
+    /// The next piece; an error when the reader goes away first.
+    async fn next(&mut self) -> Option<Piece> {
+        tokio::select! {
+            biased;
+            piece = self.pieces.recv() => piece,
+            () = self.twin.left() => Some(Err(gone().into())),
+        }
+    }
 }
 
 impl Drop for Reader {
@@ -167,6 +180,7 @@ impl Drop for Reader {
 /// later breaks the answer off.
 pub(crate) async fn render(
     State(renders): State<Arc<Renders>>,
+    Extension(twin): Extension<Twin>,
     Path(name): Path<String>,
     query: Result<Query<Vec<(String, String)>>, QueryRejection>,
 ) -> Result<Response, ApiError> {
@@ -176,14 +190,14 @@ pub(crate) async fn render(
     }
     let place = renders.place().ok_or_else(|| full(renders.places()))?;
     let mut context = renders.given.context.clone();
-    context.insert("query".to_owned(), query.into_iter().collect());
+    context.insert("query".to_owned(), query.into_iter().collect::<BTreeMap<_, _>>().into());
     let control = Control::default();
-    let page = Page { context: context.into_iter().collect(), rows: renders.given.rows.clone(), control: control.clone() };
+    let page = Page { context: context.into(), rows: renders.given.rows.clone(), control: control.clone() };
     let (sender, pieces) = channel(1);
-    let mut reader = Reader { pieces, control };
+    let mut reader = Reader { pieces, control, twin };
     let media_type = media_type(&name);
     tokio::task::spawn_blocking(move || renders.run(place, &name, &page, sender));
-    let body = match reader.pieces.recv().await {
+    let body = match reader.next().await {
         Some(Ok(first)) => Body::from_stream(unfold((Some(first), reader), next)),
         Some(Err(error)) => return Err(refusal(&error)),
         None => Body::empty(),
@@ -201,7 +215,7 @@ pub(crate) async fn render(
 async fn next((first, mut reader): (Option<Bytes>, Reader)) -> Option<(Piece, (Option<Bytes>, Reader))> {
     let piece = match first {
         Some(first) => Ok(first),
-        None => reader.pieces.recv().await?,
+        None => reader.next().await?,
     };
     Some((piece, (None, reader)))
 }

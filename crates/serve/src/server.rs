@@ -10,6 +10,7 @@ use crate::limits::{
 use crate::linger::Lingering;
 use crate::render::{Rendering, Renders};
 use crate::sessions::Sessions;
+use crate::twin::Twin;
 use axum::Router;
 use hyper::Request;
 use hyper::body::Incoming;
@@ -186,12 +187,15 @@ async fn accept(listener: &TcpListener, connections: &Arc<Connections>, router: 
 }
 
 async fn serve(stream: TcpStream, taken: Taken, router: Router) {
+    // A socket that the runtime does not take is one that is gone.
+    let Ok((stream, twin)) = Twin::of(stream) else { return };
     // Small answers should not wait for more; failing to say so only costs latency.
     let _ = stream.set_nodelay(true);
     let place = Arc::clone(taken.place());
     let answer = TowerToHyperService::new(router);
     let service = service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(Arc::clone(&place));
+        request.extensions_mut().insert(twin.clone());
         answer.call(Lingering::wrap(request))
     });
     let connection = http1::Builder::new()
