@@ -5,6 +5,7 @@ use crate::guard::{Gate, guard};
 use crate::limits::{BUCKETS, JSON_BYTES_MAX, NAME_BYTES_MAX};
 use crate::live::{Live, ServerView, events};
 use crate::page::{page, wrong_method};
+use crate::render::{Renders, render};
 use crate::session::{Session, View};
 use crate::sessions::Sessions;
 use crate::upload::upload;
@@ -30,8 +31,8 @@ const SAMPLE: &[u8] = include_bytes!("../../../samples/apache_combined.log");
 type Shared = State<Arc<Sessions>>;
 
 /// The whole interface.
-pub(crate) fn router(sessions: Arc<Sessions>, gate: Arc<Gate>) -> Router {
-    Router::new()
+pub(crate) fn router(sessions: Arc<Sessions>, renders: Option<Arc<Renders>>, gate: Arc<Gate>) -> Router {
+    let routes = Router::new()
         .route("/api/server", get(server))
         .route("/api/sessions", post(create).get(list))
         .route("/api/sessions/{id}", get(show).delete(forget))
@@ -39,11 +40,24 @@ pub(crate) fn router(sessions: Arc<Sessions>, gate: Arc<Gate>) -> Router {
         .route("/api/sessions/{id}/cancel", post(cancel))
         .route("/api/sessions/{id}/live", get(live))
         .route("/api/sessions/{id}/histogram", get(histogram))
+        .with_state(sessions);
+    let routes = match renders {
+        Some(renders) => routes.merge(render_router(renders)),
+        None => routes,
+    };
+    routes
         .method_not_allowed_fallback(wrong_method)
         .fallback(page)
         .layer(DefaultBodyLimit::disable())
         .layer(axum::middleware::from_fn_with_state(gate, guard))
-        .with_state(sessions)
+}
+
+fn render_router(renders: Arc<Renders>) -> Router {
+    Router::new().route("/render", get(places)).route("/render/{*name}", get(render)).with_state(renders)
+}
+
+async fn places(State(renders): State<Arc<Renders>>) -> Json<Value> {
+    Json(json!({"places": renders.places(), "taken": renders.taken()}))
 }
 
 /// The session that a path names.

@@ -1,6 +1,6 @@
 //! Places for connections: those that have shown the token, and a few for strangers, who give way to one another.
 
-use crate::limits::{CONNECTIONS_MAX, STRANGERS_MAX};
+use crate::limits::STRANGERS_MAX;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
@@ -30,8 +30,9 @@ pub(crate) struct Taken {
 }
 
 impl Connections {
-    pub(crate) fn new() -> Arc<Self> {
-        let known = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    /// With places for so many that have shown the token.
+    pub(crate) fn new(known_max: usize) -> Arc<Self> {
+        let known = Arc::new(Semaphore::new(known_max));
         Arc::new(Self { known, strangers: Mutex::default(), freed: Notify::new() })
     }
 

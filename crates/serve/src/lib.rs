@@ -14,11 +14,14 @@ mod limits;
 mod linger;
 mod live;
 mod page;
+mod render;
 mod reports;
 mod server;
 mod session;
 mod sessions;
+mod twin;
 mod upload;
 
 pub use limits::SESSIONS_MAX_DEFAULT;
+pub use render::Rendering;
 pub use server::{Config, Server, StartError, Totals};

@@ -64,6 +64,18 @@ pub(crate) const WAITING_GRACE: Duration = UPLOAD_IDLE_MAX;
 /// A request's head has to arrive within this time.
 pub(crate) const HEAD_TIME_MAX: Duration = Duration::from_secs(10);
 
+/// Size of the blocks in which a rendering leaves: they stay in a core's cache until they are sent.
+pub(crate) const RENDER_BLOCK_BYTES: usize = 64 << 10;
+
+/// Blocks of a rendering: the one being filled, one that waits, and those on their way to the socket.
+pub(crate) const RENDER_BLOCKS: usize = 4;
+
+/// What a rendering costs beside its connection: its blocks, and what its thread touches of its stack and holds of values.
+pub(crate) const RENDER_BYTES: u64 = (RENDER_BLOCKS * RENDER_BLOCK_BYTES) as u64 + (256 << 10);
+
+/// Values behind the `?` of an address that is rendered.
+pub(crate) const QUERY_VALUES_MAX: usize = 256;
+
 /// Bytes of a JSON body.
 pub(crate) const JSON_BYTES_MAX: usize = 64 << 10;
 

@@ -5,10 +5,12 @@ use crate::connections::{Connections, Taken};
 use crate::guard::{Gate, Guard};
 use crate::limits::{
     CONNECTION_BUFFER_BYTES, CONNECTION_BYTES, CONNECTIONS_MAX, ENDED_SESSION_BYTES, ENDED_SESSIONS_MAX, FEED_BUFFERS,
-    HEAD_TIME_MAX, PROGRAM_BYTES, REPORTS_BYTES, STRANGERS_MAX,
+    HEAD_TIME_MAX, PROGRAM_BYTES, RENDER_BYTES, REPORTS_BYTES, STRANGERS_MAX,
 };
 use crate::linger::Lingering;
+use crate::render::{Rendering, Renders};
 use crate::sessions::Sessions;
+use crate::twin::Twin;
 use axum::Router;
 use hyper::Request;
 use hyper::body::Incoming;
@@ -27,7 +29,7 @@ use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 
 /// How a server is to be.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Config {
     /// Loopback port; 0 takes a free one.
     pub port: u16,
@@ -39,12 +41,15 @@ pub struct Config {
     pub rate_limit: Option<u64>,
     /// Memory, threads, line limit and formats. `feed_buffers` is set by the server.
     pub settings: Settings,
+    /// Templates to be rendered at `/render/NAME`.
+    pub rendering: Option<Rendering>,
 }
 
 /// A server that listens, and answers once it runs.
 pub struct Server {
     listener: TcpListener,
     sessions: Arc<Sessions>,
+    renders: Option<Arc<Renders>>,
     gate: Arc<Gate>,
     port: u16,
 }
@@ -99,9 +104,10 @@ impl Server {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, config.port)).await.map_err(failed)?;
         let port = listener.local_addr().map_err(failed)?.port();
         let guard = Guard::new(port).map_err(|error| failed(std::io::Error::other(error.to_string())))?;
+        let gate = Arc::new(Gate { guard, connections: Connections::new(connections_max(&config)) });
         let sessions = Sessions::new(config.settings, shares, config.sessions_max, config.rate_limit, config.idle_max);
-        let gate = Arc::new(Gate { guard, connections: Connections::new() });
-        Ok(Self { listener, sessions: Arc::new(sessions), gate, port })
+        let renders = config.rendering.map(Renders::new);
+        Ok(Self { listener, sessions: Arc::new(sessions), renders, gate, port })
     }
 
     /// The address to open, token included.
@@ -129,7 +135,7 @@ impl Server {
 
     /// Answers until `stop` is done; then stops all sessions.
     pub async fn run(self, stop: impl Future<Output = ()>) -> Totals {
-        let router = router(Arc::clone(&self.sessions), Arc::clone(&self.gate));
+        let router = router(Arc::clone(&self.sessions), self.renders, Arc::clone(&self.gate));
         let housekeeping = tokio::spawn(keep_house(Arc::clone(&self.sessions)));
         tokio::select! {
             () = accept(&self.listener, &self.gate.connections, router) => {}
@@ -144,16 +150,27 @@ impl Server {
 
 /// Shares the memory out among the sessions, what is beside them first.
 fn shares(config: &Config) -> Result<Shares, StartError> {
-    let connections = CONNECTIONS_MAX + STRANGERS_MAX;
+    let connections = connections_max(config) + STRANGERS_MAX;
     let sessions = config.sessions_max as u64;
+    let renders = places(config) as u64;
     let beside = [
         ("program".to_owned(), PROGRAM_BYTES),
         (format!("{connections} connections, each with buffers and a report"), connections as u64 * CONNECTION_BYTES),
         (format!("{ENDED_SESSIONS_MAX} ended sessions"), ENDED_SESSIONS_MAX as u64 * ENDED_SESSION_BYTES),
         (format!("{sessions} x reports"), sessions * REPORTS_BYTES),
+        (format!("{renders} renderings"), renders * RENDER_BYTES),
     ];
     let instead = if sessions > 1 { "fewer --sessions" } else { "fewer --threads" };
     config.settings.shares_beside(&beside, sessions, instead).map_err(StartError::Budget)
+}
+
+/// Every rendering has a connection, and the page its own.
+fn connections_max(config: &Config) -> usize {
+    CONNECTIONS_MAX + places(config)
+}
+
+fn places(config: &Config) -> usize {
+    config.rendering.as_ref().map_or(0, |rendering| rendering.places)
 }
 
 async fn accept(listener: &TcpListener, connections: &Arc<Connections>, router: Router) {
@@ -170,12 +187,15 @@ async fn accept(listener: &TcpListener, connections: &Arc<Connections>, router: 
 }
 
 async fn serve(stream: TcpStream, taken: Taken, router: Router) {
+    // A socket that the runtime does not take is one that is gone.
+    let Ok((stream, twin)) = Twin::of(stream) else { return };
     // Small answers should not wait for more; failing to say so only costs latency.
     let _ = stream.set_nodelay(true);
     let place = Arc::clone(taken.place());
     let answer = TowerToHyperService::new(router);
     let service = service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(Arc::clone(&place));
+        request.extensions_mut().insert(twin.clone());
         answer.call(Lingering::wrap(request))
     });
     let connection = http1::Builder::new()

@@ -98,6 +98,7 @@ fn config(common: &Common, args: &ServeArgs, files: usize) -> Result<Config, Str
             formats: formats(&args.format)?,
             feed_buffers: 0,
         },
+        rendering: None,
     })
 }
 
