@@ -182,13 +182,12 @@ impl<'a> Runner<'a> {
         if !prefer_hash_join && !std::mem::replace(&mut options.optimizer.prefer_hash_join, false) {
             return plan_err!("neither a hash join nor a merge join has enough memory").map_err(Fault::Engine);
         }
-        let plan = state.optimize(plan)?;
-        let fit = Fit::of(&plan, &self.shares)?;
+        let fit = Fit::of(&state.optimize(plan)?, &self.shares)?;
         let execution = &mut state.config_mut().options_mut().execution;
         (execution.target_partitions, execution.batch_size) = (fit.partitions, fit.batch_rows);
         let pool = &state.runtime_env().memory_pool;
         let _read = fit.reserve(pool, &self.shares)?;
-        let physical = state.query_planner().create_physical_plan(&plan, &state).await?;
+        let physical = state.create_physical_plan(plan).await?;
         let mut rows = execute_stream(physical, state.task_ctx())?;
         let written = MemoryConsumer::new("rows that wait to be written").register(pool);
         written.try_grow(self.shares.as_operators(sink.bytes(&rows.schema())) as usize)?;

@@ -33,45 +33,37 @@ fn bytes(columns: &[ArrayRef], rows: Range<usize>) -> usize {
 /// What these rows of a column take as text, about.
 fn of_column(column: &ArrayRef, rows: Range<usize>) -> usize {
     let cells = rows.len() * CELL_BYTES;
-    cells
-        + match column.data_type() {
-            DataType::Utf8View => {
-                column.as_string_view().lengths().skip(rows.start).take(rows.len()).map(|length| length as usize).sum()
+    let lengths = |lengths: &mut dyn Iterator<Item = u32>| lengths.map(|length| length as usize).sum::<usize>();
+    let texts: usize = match column.data_type() {
+        DataType::Utf8View => lengths(&mut column.as_string_view().lengths().skip(rows.start).take(rows.len())),
+        // Two digits for a byte.
+        DataType::BinaryView => 2 * lengths(&mut column.as_binary_view().lengths().skip(rows.start).take(rows.len())),
+        DataType::Utf8 => between(column.as_string::<i32>().value_offsets(), &rows).len(),
+        DataType::LargeUtf8 => between(column.as_string::<i64>().value_offsets(), &rows).len(),
+        DataType::Dictionary(..) => {
+            let dictionary = column.as_any_dictionary();
+            if dictionary.values().is_empty() {
+                return cells;
             }
-            DataType::BinaryView => {
-                2 * column
-                    .as_binary_view()
-                    .lengths()
-                    .skip(rows.start)
-                    .take(rows.len())
-                    .map(|length| length as usize)
-                    .sum::<usize>()
-            }
-            DataType::Utf8 => between(column.as_string::<i32>().value_offsets(), &rows).len(),
-            DataType::LargeUtf8 => between(column.as_string::<i64>().value_offsets(), &rows).len(),
-            DataType::Dictionary(..) => {
-                let dictionary = column.as_any_dictionary();
-                if dictionary.values().is_empty() {
-                    return cells;
-                }
-                let value = |code: usize| of_column(dictionary.values(), code..code + 1);
-                dictionary.normalized_keys()[rows].iter().map(|code| value(*code)).sum()
-            }
-            DataType::Struct(_) => bytes(column.as_struct().columns(), rows),
-            DataType::List(_) => {
-                let list = column.as_list::<i32>();
-                of_column(list.values(), between(list.value_offsets(), &rows))
-            }
-            DataType::LargeList(_) => {
-                let list = column.as_list::<i64>();
-                of_column(list.values(), between(list.value_offsets(), &rows))
-            }
-            DataType::Map(..) => {
-                let map = column.as_map();
-                bytes(map.entries().columns(), between(map.value_offsets(), &rows))
-            }
-            _ => 0,
+            let value = |code: &usize| of_column(dictionary.values(), *code..*code + 1);
+            dictionary.normalized_keys()[rows].iter().map(value).sum()
         }
+        DataType::Struct(_) => bytes(column.as_struct().columns(), rows),
+        DataType::List(_) => {
+            let list = column.as_list::<i32>();
+            of_column(list.values(), between(list.value_offsets(), &rows))
+        }
+        DataType::LargeList(_) => {
+            let list = column.as_list::<i64>();
+            of_column(list.values(), between(list.value_offsets(), &rows))
+        }
+        DataType::Map(..) => {
+            let map = column.as_map();
+            bytes(map.entries().columns(), between(map.value_offsets(), &rows))
+        }
+        _ => 0,
+    };
+    cells + texts
 }
 
 /// What lies between the offsets of some rows.

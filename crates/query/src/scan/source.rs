@@ -195,6 +195,9 @@ impl FileSource for RecordSource {
         &self,
         f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
     ) -> Result<TreeNodeRecursion> {
-        apply_expression_roots(self.projection.source.iter().chain(&self.filter), f)
+        match apply_expression_roots(self.projection.source.iter(), f)? {
+            TreeNodeRecursion::Stop => Ok(TreeNodeRecursion::Stop),
+            _ => apply_expression_roots(self.filter.iter(), f),
+        }
     }
 }

@@ -52,10 +52,17 @@ impl Tables {
         let head = self.context.scan(1).head(&mut input, PREFIX_BYTES).map_err(external)?;
         let kind = kind::of(name, input.name(), &head, &self.known)?;
         let format = self.not_columns(input.name(), kind)?;
-        let ahead = input.read_ahead(PREFIX_BYTES, &Control::default()).map_err(external)?.to_vec();
-        let ahead = Input::from_reader(input.name(), Box::new(Cursor::new(ahead)));
+        let name = input.name().to_owned();
+        // A file that is standard input can be read at its places more than once.
+        let looked = match input.file_again().map_err(external)? {
+            Some(file) => Looked::Files(vec![Input::from_file(name, file).map_err(external)?]),
+            None => {
+                let ahead = input.read_ahead(PREFIX_BYTES, &Control::default()).map_err(external)?.to_vec();
+                Looked::Ahead(Input::from_reader(name, Box::new(Cursor::new(ahead))))
+            }
+        };
         let file = RecordFile { meta: meta(ObjectPath::from("-"), 0), place: Place::Once(OnceInput::new(input)) };
-        self.records(format, ObjectStoreUrl::local_filesystem(), vec![file], Looked::Ahead(ahead))
+        self.records(format, ObjectStoreUrl::local_filesystem(), vec![file], looked)
     }
 
     fn kind_of(&self, name: &str, path: &Path) -> Result<Kind> {

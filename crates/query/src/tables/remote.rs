@@ -46,7 +46,8 @@ impl Tables {
                 self.records(format, store_url, files, Looked::Ahead(ahead))
             }
             columns => {
-                let address = |meta: &ObjectMeta| Url::parse(&address(meta)).map_err(|error| plan_datafusion_err!("'{name}': {error}"));
+                let address =
+                    |meta: &ObjectMeta| Url::parse(&address(meta)).map_err(|error| plan_datafusion_err!("'{name}': {error}"));
                 let urls = found.iter().map(|meta| ListingTableUrl::try_new(address(meta)?, None));
                 self.columns(&columns, urls.collect::<Result<_>>()?).await
             }
@@ -95,10 +96,8 @@ async fn objects(name: &str, url: &Url, store: &dyn ObjectStore) -> Result<Vec<O
 }
 
 fn percent_decode(path: &str) -> String {
-    ObjectPath::from_url_path(path).map_or_else(
-        |_| path.to_owned(),
-        |decoded| format!("/{decoded}{}", if path.ends_with('/') { "/" } else { "" }),
-    )
+    ObjectPath::from_url_path(path)
+        .map_or_else(|_| path.to_owned(), |decoded| format!("/{decoded}{}", if path.ends_with('/') { "/" } else { "" }))
 }
 
 /// A store, with what the environment says of keys and regions, as the vendors' own tools have it.

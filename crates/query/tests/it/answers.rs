@@ -184,7 +184,8 @@ fn rows_of_each_table_and_a_delimiter() {
 #[test]
 fn what_is_odd_is_told_once() {
     let folder = Folder::new();
-    let records = "{\"id\":1,\"id\":2,\"big\":123456789012345678901234567890}\n{\"id\":3,\"big\":5}\n{\"id\":4,\"id\":5,\"big\":6}\n";
+    let records =
+        "{\"id\":1,\"id\":2,\"big\":123456789012345678901234567890}\n{\"id\":3,\"big\":5}\n{\"id\":4,\"id\":5,\"big\":6}\n";
     let path = folder.file("odd.ndjson", records);
     let ran = query(&["--to", "csv", "--threads", "1", &format!("SELECT * FROM '{path}'")]).run().exits(0);
     assert_eq!(ran.text(), "id,big\n2,123456789012345678901234567890\n3,5\n5,6\n");

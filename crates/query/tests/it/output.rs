@@ -9,8 +9,7 @@ const ROWS: &str =
 #[test]
 fn formats() {
     assert_eq!(answer(query(&["--to", "csv", ROWS])), "number,text,share\n1,a\tb,\n20,\u{1b}[2J\u{202e}x,0.5\n");
-    let ndjson =
-        "{\"number\":1,\"text\":\"a\\tb\"}\n{\"number\":20,\"text\":\"\\u001b[2J\u{202e}x\",\"share\":0.5}\n";
+    let ndjson = "{\"number\":1,\"text\":\"a\\tb\"}\n{\"number\":20,\"text\":\"\\u001b[2J\u{202e}x\",\"share\":0.5}\n";
     assert_eq!(answer(query(&["--to", "ndjson", ROWS])), ndjson);
     let json: serde_json::Value = serde_json::from_str(&answer(query(&["--to", "json", ROWS]))).unwrap();
     let lines: Vec<serde_json::Value> = ndjson.lines().map(|line| serde_json::from_str(line).unwrap()).collect();

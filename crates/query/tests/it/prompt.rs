@@ -41,7 +41,8 @@ fn several_lines_help_history_and_ctrl_c() {
     // A query that would take hours ends, and the prompt goes on.
     let before = running.stdout_when(|_| true);
     let prompts = shown(&before, "sql> ");
-    keys.send("SELECT count(*) FROM generate_series(1, 10000000000) a, generate_series(1, 100) b WHERE a.value + b.value = 0;\r").unwrap();
+    keys.send("SELECT count(*) FROM generate_series(1, 10000000000) a, generate_series(1, 100) b WHERE a.value + b.value = 0;\r")
+        .unwrap();
     running.stdout_when(|text| text.contains("b.value = 0;\r\n"));
     keys.send("\u{3}").unwrap();
     running.stdout_when(|text| text.contains("stopped by Ctrl-C"));

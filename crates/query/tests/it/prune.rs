@@ -64,7 +64,8 @@ fn row_groups_and_pages_of_parquet_are_left_out() {
     let sql = format!("SELECT time, n, text || text AS text FROM '{path}' ORDER BY n");
     let _ = query(&["--memory", "256MiB", "-o", &parquet, &sql]).run().exits(0);
     let plan = analyzed(&format!("SELECT text FROM '{parquet}' WHERE n = 59990"));
-    let pruned = |name: &str| plan.split_once(&format!("{name}=")).map(|(_, rest)| rest.lines().next().unwrap_or(rest)[..60].to_owned());
+    let pruned =
+        |name: &str| plan.split_once(&format!("{name}=")).map(|(_, rest)| rest.lines().next().unwrap_or(rest)[..60].to_owned());
     let groups = pruned("row_groups_pruned_statistics").unwrap();
     assert!(groups.contains("2 total") && groups.contains("1 matched"), "{plan}");
     let pages = pruned("page_index_rows_pruned").unwrap();
