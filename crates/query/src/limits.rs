@@ -63,8 +63,7 @@ pub(crate) const fn writer_share(memory_bytes: u64) -> usize {
     (memory_bytes / 32) as usize
 }
 
-/// Settings of the allocator: one arena a few threads share and no large block kept, so that what is freed is given back. Without
-/// them the same queries took up to twice the memory.
+/// Settings of the allocator: two arenas that threads share, and no large block kept, so that what is freed is given back.
 pub(crate) const ALLOCATOR: [(&str, &str); 3] =
     [("MALLOC_ARENA_MAX", "2"), ("MALLOC_MMAP_THRESHOLD_", "262144"), ("MALLOC_TRIM_THRESHOLD_", "1048576")];
 

@@ -183,8 +183,7 @@ impl<'a> Runner<'a> {
             return plan_err!("neither a hash join nor a merge join has enough memory").map_err(Fault::Engine);
         }
         let fit = Fit::of(&state.optimize(plan)?, &self.shares)?;
-        let execution = &mut state.config_mut().options_mut().execution;
-        (execution.target_partitions, execution.batch_size) = (fit.partitions, fit.batch_rows);
+        *state.config_mut() = state.config().clone().with_target_partitions(fit.partitions).with_batch_size(fit.batch_rows);
         let pool = &state.runtime_env().memory_pool;
         let _read = fit.reserve(pool, &self.shares)?;
         let physical = state.create_physical_plan(plan).await?;

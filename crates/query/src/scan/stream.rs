@@ -83,13 +83,12 @@ impl Stage for Decoding {
     type Output = (Decoded, Chunk);
 
     fn chunk(&mut self, chunk: &Chunk) -> Result<Self::Output, Error> {
-        let decoded = match &mut self.skip {
-            Some(skip) if skip.skips(chunk)? => {
-                self.opener.counts.chunks_skipped.add(1);
-                Decoded::default()
-            }
-            _ => self.decoder.decode(chunk)?,
-        };
-        Ok((decoded, chunk.clone()))
+        if let Some(skip) = &mut self.skip
+            && skip.skips(chunk)?
+        {
+            self.opener.counts.chunks_skipped.add(1);
+            return Ok((Decoded::default(), chunk.clone()));
+        }
+        Ok((self.decoder.decode(chunk)?, chunk.clone()))
     }
 }
