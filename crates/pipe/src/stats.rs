@@ -12,6 +12,12 @@ pub fn resident_bytes() -> Option<u64> {
     status_field("VmRSS:")
 }
 
+/// Memory that this process may write to, touched or not (VmData), in bytes; `None` where the system does not tell.
+#[must_use]
+pub fn data_bytes() -> Option<u64> {
+    status_field("VmData:")
+}
+
 fn status_field(field: &str) -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with(field))?;

@@ -42,18 +42,25 @@ pub(crate) struct Args {
     /// What the files are, where their names and first bytes do not tell it
     #[arg(long, value_name = "FORMAT")]
     pub(crate) from: Option<InputFormat>,
-    /// The array in JSON documents whose elements are the records: `$.data.items`
-    #[arg(long, value_name = "PATH")]
-    pub(crate) rows: Option<String>,
+    /// The array in JSON documents whose elements are the records: `$.data.items`; of one table: `dump.json=$.data.items`. May be given
+    /// again
+    #[arg(long, value_name = "[TABLE=]PATH")]
+    pub(crate) rows: Vec<String>,
     /// The format of access logs: a name, an nginx `log_format` or an Apache `LogFormat` string
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<String>,
+    /// What is between the fields of a CSV [default: found out]
+    #[arg(long, value_name = "CHARACTER")]
+    pub(crate) delimiter: Option<char>,
     /// Whether the first record of a CSV has the columns' names [default: found out]
     #[arg(long, value_name = "BOOL")]
     pub(crate) header: Option<bool>,
-    /// Look at all records of JSON and CSV for their columns, not only at the first 4 MiB of them
+    /// Look at all records of JSON and CSV for their columns, not only at the first 4 MiB of the first file
     #[arg(long)]
     pub(crate) infer_all: bool,
+    /// What to do where a field has values of several types: widen (integer, number, text; containers to JSON text), or error
+    #[arg(long, value_name = "WHAT", default_value = "widen")]
+    pub(crate) conflicts: Conflicts,
     /// Longest line or record that is taken; longer ones are left out and counted
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) record_max: Option<u64>,
@@ -87,6 +94,14 @@ pub(crate) enum OutputFormat {
     Ndjson,
     /// Parquet, with zstd
     Parquet,
+    /// Arrow IPC
+    Arrow,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Conflicts {
+    Widen,
+    Error,
 }
 
 /// What a file is.

@@ -1,9 +1,12 @@
 //! Who gets how much of the memory.
 
 use crate::args::Args;
-use crate::limits::{CANCEL_BELOW_BYTES, OPERATORS_BYTES_MIN, PROGRAM_BYTES, RECORD_BYTES_MAX_DEFAULT, THREAD_BYTES};
-use rorqual_pipe::decode::zstd_window_log_max;
-use rorqual_pipe::limits::{LINE_BYTES_MAX_DEFAULT, buffer_bytes};
+use crate::limits::{
+    CANCEL_BELOW_BYTES, OBJECT_PIECE_BYTES, OPERATORS_BYTES_MIN, PROGRAM_BYTES, RECORD_BYTES_MAX_DEFAULT, ROWS_BYTES,
+    THREAD_BYTES,
+};
+use rorqual_pipe::decode::{decoder_bytes, zstd_window_log_max};
+use rorqual_pipe::limits::{LINE_BYTES_MAX_DEFAULT, WINDOW_PER_WORKER, buffer_bytes, buffers_needed};
 use rorqual_pipe::{Budget, BudgetError};
 
 /// What a query has to work with.
@@ -19,6 +22,10 @@ pub(crate) struct Shares {
     pub(crate) record_bytes_max: usize,
     pub(crate) zstd_window_log_max: u32,
 }
+
+/// The engine counts what its operators hold and not what they take while they work on it, which is about as much again: of five bytes
+/// they may reserve three.
+const COUNTED: (u64, u64) = (3, 5);
 
 /// More threads than that, unless asked for, gain nothing over the memory's speed.
 const THREADS_MAX_DEFAULT: usize = 64;
@@ -38,11 +45,32 @@ impl Shares {
         Ok(Self {
             memory_bytes: args.memory,
             threads: fitting,
-            // The engine counts what its operators hold and not what they take while they work on it, which is about as much again.
-            operators_bytes: (OPERATORS_BYTES_MIN + budget.rest_bytes()) * 3 / 5,
+            operators_bytes: (OPERATORS_BYTES_MIN + budget.rest_bytes()) * COUNTED.0 / COUNTED.1,
             record_bytes_max: record_bytes_max(args),
             zstd_window_log_max: zstd_window_log_max(args.memory),
         })
+    }
+
+    /// What there is for tables, operators and the output.
+    pub(crate) fn rest_bytes(&self) -> u64 {
+        self.operators_bytes * COUNTED.1 / COUNTED.0
+    }
+
+    /// What is to be reserved among the operators for so many bytes that are all there is to it.
+    pub(crate) fn as_operators(&self, bytes: u64) -> u64 {
+        bytes * COUNTED.0 / COUNTED.1
+    }
+
+    /// Threads that decode each of the streams which so many partitions read side by side.
+    pub(crate) fn stream_threads(&self, partitions: usize) -> usize {
+        self.threads.div_ceil(partitions.max(1))
+    }
+
+    /// What a stream holds that so many threads decode: blocks, the decoder with a piece of an object before it, and the rows of each block.
+    pub(crate) fn stream_bytes(&self, threads: usize) -> u64 {
+        let blocks = buffers_needed(threads) * buffer_bytes(self.record_bytes_max);
+        let rows = threads * (1 + WINDOW_PER_WORKER) * ROWS_BYTES;
+        (blocks + rows) as u64 + decoder_bytes(self.memory_bytes) + OBJECT_PIECE_BYTES
     }
 }
 

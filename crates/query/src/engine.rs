@@ -55,8 +55,8 @@ fn config(shares: &Shares) -> SessionConfig {
         .with_sort_spill_reservation_bytes((shares.operators_bytes / 16 / shares.threads as u64) as usize)
         .with_spill_compression(SpillCompression::Lz4Frame);
     let options = config.options_mut();
-    // A view of a string keeps its whole page alive, which nobody counts.
-    options.execution.parquet.schema_force_view_types = false;
+    // A value of a dictionary is held once for all rows that have it; otherwise a file of a few bytes could take all memory.
+    options.execution.parquet.schema_force_view_types = true;
     options.sql_parser.collect_spans = true;
     config
 }

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::Notify;
 
-/// Looks at the resident size every few milliseconds. Near the limit it asks for the query's end, and nearer ends the process.
+/// Looks at the resident size every few milliseconds, and at what was taken since. Near the limit it asks for the query's end, and nearer
+/// ends the process.
 pub(crate) struct Guard {
     shared: Arc<Shared>,
 }
@@ -50,14 +51,18 @@ impl Drop for Guard {
 
 impl Shared {
     fn look(&self) {
+        let mut data_before = u64::MAX;
         while !self.ended.load(Ordering::Relaxed) {
-            let Some(resident) = stats::resident_bytes() else { return };
-            if resident + END_BELOW_BYTES > self.memory_bytes {
+            let (Some(resident), Some(data)) = (stats::resident_bytes(), stats::data_bytes()) else { return };
+            // What was just taken and is not touched yet will not fit either.
+            let taken = data.saturating_sub(data_before);
+            if resident + taken.max(END_BELOW_BYTES) > self.memory_bytes {
                 self.end();
             }
             if resident + CANCEL_BELOW_BYTES > self.memory_bytes {
                 self.exceeded.notify_waiters();
             }
+            data_before = data;
             std::thread::sleep(GUARD_EVERY);
         }
     }

@@ -44,14 +44,26 @@ pub(crate) const BATCH_BYTES_MAX: usize = 2 << 20;
 /// Batches of a stream that wait for the operators.
 pub(crate) const STREAM_BATCHES: usize = 2;
 
-/// How much of an input is looked at for its format; half of the memory's 64th part at most is held of a stream.
-pub(crate) const HEAD_BYTES: usize = 256 << 10;
+/// Rows of one block of a stream, as arrays, as they usually are: a block of texts is about as large in columns. The decoder's own bound
+/// for odd ones is [`rorqual_rows::limits::DECODED_BYTES_MAX`].
+pub(crate) const ROWS_BYTES: usize = 1 << 20;
 
-/// Rows of a Parquet file that wait to be written, as bytes of arrays.
-pub(crate) const GROUP_BYTES_MAX: usize = 16 << 20;
+/// Objects that a wildcard may stand for; each is half a KiB of the plan.
+pub(crate) const OBJECTS_MAX: usize = 100_000;
 
-/// Settings of the allocator: one arena a few threads share and no large block kept, so that what is freed is given back. Without
-/// them the same queries took up to twice the memory.
+/// How often a request to a store is tried again, and for how long.
+pub(crate) const RETRIES_MAX: usize = 4;
+pub(crate) const RETRY_FOR: Duration = Duration::from_secs(60);
+
+/// A range of an object that is asked for at once.
+pub(crate) const OBJECT_PIECE_BYTES: u64 = 4 << 20;
+
+/// Rows of a Parquet file that wait to be written, as bytes of arrays, and its footer; a writer holds two groups. 8 MiB of 256 MiB.
+pub(crate) const fn writer_share(memory_bytes: u64) -> usize {
+    (memory_bytes / 32) as usize
+}
+
+/// Settings of the allocator: two arenas that threads share, and no large block kept, so that what is freed is given back.
 pub(crate) const ALLOCATOR: [(&str, &str); 3] =
     [("MALLOC_ARENA_MAX", "2"), ("MALLOC_MMAP_THRESHOLD_", "262144"), ("MALLOC_TRIM_THRESHOLD_", "1048576")];
 

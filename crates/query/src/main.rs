@@ -6,6 +6,7 @@ mod budget;
 mod engine;
 mod exit;
 mod fault;
+mod fit;
 mod guard;
 mod limits;
 mod message;

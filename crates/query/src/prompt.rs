@@ -14,18 +14,33 @@ const HISTORY_LINES_MAX: usize = 1_000;
 const PROMPT: &str = "sql> ";
 const PROMPT_MORE: &str = "...> ";
 
+const HELP: &str = "a table is a file's path in single quotes, as in SELECT * FROM 'access.log' LIMIT 5;
+  \\d          tables and views that were created here
+  \\d FILE     the columns of a file, a table or a view
+  \\f          functions
+  \\q          ends, as Ctrl-D does
+  Ctrl-C      clears what was typed, or stops the query
+  up, Ctrl-R  what was typed before";
+
 /// Reads statements and runs them until the end of input. A statement ends with a semicolon.
 pub(crate) async fn run(runner: &Runner<'_>) -> Exit {
     let mut lines = match Lines::open() {
         Ok(lines) => lines,
         Err(error) => return message::error(&format!("no prompt: {error}")),
     };
-    message::note(&"statements end with ; and may have several lines. Ctrl-C clears, Ctrl-D ends");
+    message::note(&"statements end with ; and may have several lines. \\? tells more, Ctrl-D ends");
     let mut statement = String::new();
     loop {
         let prompt = if statement.is_empty() { PROMPT } else { PROMPT_MORE };
         match lines.editor.readline(prompt) {
             Ok(line) if statement.is_empty() && matches!(line.trim(), "exit" | "quit" | "\\q") => break,
+            Ok(line) if statement.is_empty() && line.trim_start().starts_with('\\') => {
+                lines.remember(&line);
+                match command(line.trim()) {
+                    Some(sql) => drop(runner.all(&sql).await),
+                    None => message::note(&HELP),
+                }
+            }
             Ok(line) => {
                 statement.push_str(&line);
                 statement.push('\n');
@@ -44,6 +59,21 @@ pub(crate) async fn run(runner: &Runner<'_>) -> Exit {
     }
     lines.save();
     Exit::Done
+}
+
+/// The statement that a command stands for; `None` where help is asked for or meant.
+fn command(line: &str) -> Option<String> {
+    match line.split_once(char::is_whitespace).map_or((line, ""), |(command, rest)| (command, rest.trim())) {
+        ("\\d", "") => {
+            Some("SELECT table_name, table_type FROM information_schema.tables WHERE table_schema = 'public'".to_owned())
+        }
+        ("\\d", name) => {
+            let name = name.trim_end_matches(';').trim_matches(['\'', '"']);
+            Some(format!("DESCRIBE \"{}\"", name.replace('"', "\"\"")))
+        }
+        ("\\f", _) => Some("SELECT DISTINCT routine_name AS function FROM information_schema.routines ORDER BY 1".to_owned()),
+        _ => None,
+    }
 }
 
 /// Whether a semicolon outside of quotes and comments ends it.

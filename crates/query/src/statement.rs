@@ -4,6 +4,7 @@ use crate::args::Args;
 use crate::budget::Shares;
 use crate::engine::Engine;
 use crate::exit::Exit;
+use crate::fit::Fit;
 use crate::guard::Guard;
 use crate::output::Sink;
 use crate::tables::Known;
@@ -11,13 +12,15 @@ use crate::temp::TempFolder;
 use crate::{fault, message, prompt};
 use datafusion::common::{Result, plan_err};
 use datafusion::error::DataFusionError;
+use datafusion::execution::memory_pool::MemoryConsumer;
 use datafusion::logical_expr::{DdlStatement, LogicalPlan, LogicalPlanBuilder};
 use datafusion::physical_plan::execute_stream;
 use datafusion::prelude::SQLOptions;
 use datafusion::sql::parser::{DFParserBuilder, Statement};
-use futures::StreamExt;
+use futures::{FutureExt, StreamExt};
 use rorqual_pipe::{reason, stats};
 use std::io::{self, IsTerminal, Read};
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Instant;
 use tokio::signal::unix::{SignalKind, signal};
@@ -135,9 +138,11 @@ impl<'a> Runner<'a> {
             return Ended::Failed("cannot listen to signals".to_owned());
         };
         let fault = tokio::select! {
-            ended = self.statement(statement) => match ended {
-                Ok(()) => return Ended::Done,
-                Err(fault) => fault,
+            // Libraries panic on files that contradict themselves.
+            ended = AssertUnwindSafe(self.statement(statement)).catch_unwind() => match ended {
+                Ok(Ok(())) => return Ended::Done,
+                Ok(Err(fault)) => fault,
+                Err(_) => return Ended::Failed("a file contradicts itself, or this program does".to_owned()),
             },
             () = self.guard.exceeded() => return Ended::Failed(self.guard.message()),
             _ = interrupt.recv() => return Ended::Interrupted,
@@ -177,8 +182,14 @@ impl<'a> Runner<'a> {
         if !prefer_hash_join && !std::mem::replace(&mut options.optimizer.prefer_hash_join, false) {
             return plan_err!("neither a hash join nor a merge join has enough memory").map_err(Fault::Engine);
         }
+        let fit = Fit::of(&state.optimize(plan)?, &self.shares)?;
+        *state.config_mut() = state.config().clone().with_target_partitions(fit.partitions).with_batch_size(fit.batch_rows);
+        let pool = &state.runtime_env().memory_pool;
+        let _read = fit.reserve(pool, &self.shares)?;
         let physical = state.create_physical_plan(plan).await?;
         let mut rows = execute_stream(physical, state.task_ctx())?;
+        let written = MemoryConsumer::new("rows that wait to be written").register(pool);
+        written.try_grow(self.shares.as_operators(sink.bytes(&rows.schema())) as usize)?;
         sink.start(&rows.schema()).map_err(Fault::Output)?;
         while let Some(batch) = rows.next().await {
             sink.write(&batch?).map_err(Fault::Output)?;

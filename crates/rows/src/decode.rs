@@ -42,6 +42,8 @@ pub struct Decoded {
     pub batches: Vec<RecordBatch>,
     /// Records that are no rows, in order.
     pub bad: Vec<Bad>,
+    /// Lines of a log that were left out since their time is outside of the span asked for.
+    pub outside: usize,
     /// What is worth telling once.
     pub notes: Notes,
     /// There is more in the chunk, from this index in its bytes on: rows have taken what [`crate::limits::DECODED_BYTES_MAX`] allows. It is
@@ -60,26 +62,6 @@ pub struct Inferred {
     pub bad: Vec<Bad>,
     /// What is worth telling once.
     pub notes: Notes,
-}
-
-impl Decoded {
-    /// All rows of a chunk at once, whatever they take: for columns that are known to be few.
-    ///
-    /// # Errors
-    /// As [`Decode::decode`].
-    pub fn whole(decoder: &mut dyn Decode, chunk: &Chunk) -> Result<Self, Error> {
-        let mut whole = decoder.decode(chunk)?;
-        let mut start = 0;
-        while let Some(rest) = whole.rest.take() {
-            start += rest;
-            let Self { batches, bad, notes, rest, misfit } = decoder.decode(&chunk.from(start))?;
-            whole.batches.extend(batches);
-            whole.bad.extend(bad);
-            whole.notes.merge(&notes);
-            (whole.rest, whole.misfit) = (rest, misfit);
-        }
-        Ok(whole)
-    }
 }
 
 /// A record that is no row.

@@ -22,7 +22,7 @@ mod text;
 mod thrift;
 pub mod write;
 
-pub use decode::{Bad, Decode, Decoded, Infer, Inferred, Note, Notes, Unplaced};
+pub use decode::{Bad, Decode, Decoded, Infer, Inferred, Met, Note, Notes, Unplaced};
 pub use format::{Format, FormatKind, Given};
 pub use scan::{Head, Scan};
 pub use shape::{Conflict, Shape, format_schema, parse_schema};

@@ -77,6 +77,7 @@ impl Decode for Decoder {
             if let Some(span_us) = &self.span_us
                 && !record.time_us.is_some_and(|time_us| span_us.contains(&time_us))
             {
+                decoded.outside += 1;
                 continue;
             }
             rows += 1;

@@ -2,7 +2,6 @@
 
 mod printer;
 pub(crate) mod records;
-mod table;
 
 use crate::args::{Common, ShownArgs};
 use crate::exit::Exit;

@@ -1,18 +1,25 @@
 //! Rows on stdout.
 
-use super::table::Rows;
 use super::unprintable;
 use crate::args::{Form, ShownArgs};
 use arrow_array::RecordBatch;
-use rorqual_rows::render::{Csv, Json};
+use rorqual_rows::render::{Csv, Json, Table};
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
+
+/// How wide a table is where there is no terminal.
+const WIDTH_DEFAULT: usize = 120;
+
+/// How wide a table may be.
+fn room() -> usize {
+    terminal_size::terminal_size().map_or(WIDTH_DEFAULT, |(width, _)| usize::from(width.0))
+}
 
 /// Prints batches.
 pub(crate) struct Printer {
     form: Form,
     out: BufWriter<Stdout>,
     /// What waits for its table to be full.
-    rows: Option<Rows>,
+    rows: Option<Table>,
     header: bool,
 }
 
@@ -34,7 +41,9 @@ impl Printer {
                 }
                 Csv::new(batch).map_err(unprintable)?.lines(&mut text);
             }
-            Form::Table => return self.rows.get_or_insert_with(|| Rows::new(batch.schema_ref())).add(batch, &mut self.out),
+            Form::Table => {
+                return self.rows.get_or_insert_with(|| Table::new(batch.schema_ref(), room())).add(batch, &mut self.out);
+            }
         }
         self.out.write_all(&text)
     }

@@ -1,47 +1,43 @@
-//! Results as people and programs want them.
+//! Results as people and programs want them: by the writers of `rows`.
 
-mod columns;
-mod text;
+mod json;
+mod slices;
+mod table;
 
 use crate::args::{Args, OutputFormat};
-use crate::limits::GROUP_BYTES_MAX;
+use crate::limits::writer_share;
 use datafusion::arrow::array::RecordBatch;
-use datafusion::arrow::csv;
 use datafusion::arrow::datatypes::SchemaRef;
-use datafusion::arrow::error::ArrowError;
-use datafusion::arrow::json::writer::{JsonArray, LineDelimited, Writer, WriterBuilder};
 use datafusion::common::Result;
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
-use datafusion::parquet::arrow::ArrowWriter;
-use datafusion::parquet::basic::{Compression, ZstdLevel};
-use datafusion::parquet::file::properties::WriterProperties;
 use rorqual_pipe::whole_file::{self, Place};
+use rorqual_pipe::{Error, Kind};
+use rorqual_rows::write::{Settings, Target, Writer};
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
-use std::sync::Arc;
 
 type Out = BufWriter<Box<dyn Write + Send>>;
 
 /// Takes the rows of one query.
 pub(crate) struct Sink {
     format: OutputFormat,
+    name: String,
+    memory_bytes: u64,
     rows_max: usize,
     is_plan: bool,
     /// Where a file is to appear.
     place: Option<(File, Place)>,
-    out: Option<Out>,
+    out: Option<Box<dyn Write + Send>>,
     writing: Option<Writing>,
-    schema: Option<SchemaRef>,
     rows: u64,
 }
 
 enum Writing {
-    Table(text::Table),
-    Csv(Box<csv::Writer<Out>>),
-    Json(Box<Writer<Out, JsonArray>>),
-    Ndjson(Box<Writer<Out, LineDelimited>>),
-    Parquet(Box<ArrowWriter<Out>>),
+    Plan(Out),
+    Table(table::First),
+    Json(json::Array),
+    Rows(Box<Writer>),
 }
 
 impl Sink {
@@ -50,23 +46,16 @@ impl Sink {
     /// # Errors
     /// When the file can't be made.
     pub(crate) fn create(args: &Args, plan: &LogicalPlan) -> io::Result<Self> {
+        let is_plan = matches!(plan, LogicalPlan::Explain(_) | LogicalPlan::Analyze(_));
+        let format = format(args, is_plan)?;
         let place = args.output.as_deref().map(create).transpose()?;
         let out: Box<dyn Write + Send> = match &place {
             Some((file, _)) => Box::new(file.try_clone()?),
             None => Box::new(io::stdout()),
         };
-        let is_plan = matches!(plan, LogicalPlan::Explain(_) | LogicalPlan::Analyze(_));
-        let format = format(args, is_plan)?;
-        Ok(Self {
-            format,
-            rows_max: args.max_rows,
-            is_plan,
-            place,
-            out: Some(BufWriter::new(out)),
-            writing: None,
-            schema: None,
-            rows: 0,
-        })
+        let name = args.output.as_ref().map_or_else(|| "standard output".to_owned(), |path| path.display().to_string());
+        let (memory_bytes, rows_max) = (args.memory, args.max_rows);
+        Ok(Self { format, name, memory_bytes, rows_max, is_plan, place, out: Some(out), writing: None, rows: 0 })
     }
 
     /// The plan, and of a table no more rows than are shown, but one that tells that there are more.
@@ -85,25 +74,36 @@ impl Sink {
         self.rows == 0
     }
 
+    /// What is held of rows of these columns until it is written.
+    pub(crate) fn bytes(&self, schema: &SchemaRef) -> u64 {
+        self.settings().map_or(0, |settings| settings.bytes(schema, 1))
+    }
+
+    /// How the formats of `rows` are written.
+    fn settings(&self) -> Option<Settings> {
+        let target = match self.format {
+            OutputFormat::Table | OutputFormat::Json => return None,
+            OutputFormat::Csv => Target::Csv,
+            OutputFormat::Ndjson => Target::Ndjson,
+            OutputFormat::Parquet => Target::Parquet,
+            OutputFormat::Arrow => Target::Arrow,
+        };
+        let share = writer_share(self.memory_bytes);
+        Some(Settings { group_bytes_max: share, footer_bytes_max: share, ..Settings::new(target) })
+    }
+
     /// The columns that rows will have; again where a query starts again.
     ///
     /// # Errors
     /// When nothing can be written.
     pub(crate) fn start(&mut self, schema: &SchemaRef) -> io::Result<()> {
         let Some(out) = self.out.take() else { return Ok(()) };
-        let json = || WriterBuilder::new().with_explicit_nulls(true);
-        let writing = match self.format {
-            OutputFormat::Table => Writing::Table(text::Table::new(out, schema, self.rows_max, self.is_plan)),
-            OutputFormat::Csv => Writing::Csv(Box::new(csv::Writer::new(out))),
-            OutputFormat::Json => Writing::Json(Box::new(json().build(out))),
-            OutputFormat::Ndjson => Writing::Ndjson(Box::new(json().build(out))),
-            OutputFormat::Parquet => {
-                let writer = ArrowWriter::try_new(out, Arc::clone(schema), Some(parquet_properties()?));
-                Writing::Parquet(Box::new(writer.map_err(io::Error::other)?))
-            }
-        };
-        self.schema = Some(Arc::clone(schema));
-        self.writing = Some(writing);
+        self.writing = Some(match self.settings() {
+            _ if self.is_plan => Writing::Plan(BufWriter::new(out)),
+            Some(settings) => Writing::Rows(Box::new(Writer::new(out, &self.name, schema, &settings).map_err(unwritten)?)),
+            None if self.format == OutputFormat::Json => Writing::Json(json::Array::new(BufWriter::new(out))),
+            None => Writing::Table(table::First::new(BufWriter::new(out), schema, self.rows_max)),
+        });
         Ok(())
     }
 
@@ -112,24 +112,17 @@ impl Sink {
     /// # Errors
     /// When they can't be written.
     pub(crate) fn write(&mut self, batch: &RecordBatch) -> io::Result<()> {
-        if batch.num_rows() == 0 {
-            return Ok(());
-        }
         self.rows += batch.num_rows() as u64;
-        match &mut self.writing {
-            Some(Writing::Table(table)) => table.add(batch).map_err(io_error),
-            Some(Writing::Csv(writer)) => columns::flat(batch).and_then(|batch| writer.write(&batch)).map_err(io_error),
-            Some(Writing::Json(writer)) => writer.write(batch).map_err(io_error),
-            Some(Writing::Ndjson(writer)) => writer.write(batch).map_err(io_error),
-            Some(Writing::Parquet(writer)) => {
-                writer.write(batch).map_err(io::Error::other)?;
-                if writer.in_progress_size() + writer.memory_size() > GROUP_BYTES_MAX {
-                    writer.flush().map_err(io::Error::other)?;
-                }
-                Ok(())
+        let Some(writing) = &mut self.writing else { return Ok(()) };
+        slices::of(batch).try_for_each(|slice| match writing {
+            Writing::Plan(out) => table::print_plan(&slice, out),
+            Writing::Table(table) => table.add(&slice),
+            Writing::Json(array) => array.add(&slice),
+            Writing::Rows(writer) => {
+                let pushed = writer.prepare(slice).and_then(|prepared| writer.push(prepared));
+                pushed.and_then(|()| writer.help()).map_err(unwritten)
             }
-            None => Ok(()),
-        }
+        })
     }
 
     /// Writes what is left; a file appears now.
@@ -137,22 +130,13 @@ impl Sink {
     /// # Errors
     /// When it can't be written.
     pub(crate) fn finish(self) -> io::Result<()> {
-        let mut out = match self.writing {
+        match self.writing {
             None => return Ok(()),
+            Some(Writing::Plan(mut out)) => out.flush()?,
             Some(Writing::Table(table)) => table.finish()?,
-            Some(Writing::Csv(mut writer)) => {
-                // A result without rows has a header too.
-                if let Some(schema) = self.schema.filter(|_| self.rows == 0) {
-                    writer.write(&RecordBatch::new_empty(Arc::new(columns::as_texts(&schema)))).map_err(io_error)?;
-                }
-                writer.into_inner()
-            }
-            Some(Writing::Json(mut writer)) => writer.finish().map(|()| writer.into_inner()).map_err(io_error)?,
-            Some(Writing::Ndjson(mut writer)) => writer.finish().map(|()| writer.into_inner()).map_err(io_error)?,
-            Some(Writing::Parquet(writer)) => writer.into_inner().map_err(io::Error::other)?,
-        };
-        out.flush()?;
-        drop(out);
+            Some(Writing::Json(array)) => array.finish()?,
+            Some(Writing::Rows(writer)) => writer.finish().map(drop).map_err(unwritten)?,
+        }
         match self.place {
             Some((file, place)) => file.sync_all().and_then(|()| place.put(&file)),
             None => Ok(()),
@@ -168,38 +152,40 @@ fn create(path: &Path) -> io::Result<(File, Place)> {
 }
 
 /// # Errors
-/// When the extension of the output says nothing, and no flag does.
+/// When the extension of the output says nothing, and no flag does, or the format is none for standard output.
 fn format(args: &Args, is_plan: bool) -> io::Result<OutputFormat> {
     let by_name = || match args.output.as_deref()?.extension()?.to_str()?.to_ascii_lowercase().as_str() {
         "csv" => Some(OutputFormat::Csv),
         "json" => Some(OutputFormat::Json),
         "ndjson" | "jsonl" => Some(OutputFormat::Ndjson),
         "parquet" => Some(OutputFormat::Parquet),
+        "arrow" => Some(OutputFormat::Arrow),
         "txt" => Some(OutputFormat::Table),
         _ => None,
     };
     let for_people = is_plan || args.output.is_none() && io::stdout().is_terminal();
     let otherwise = if for_people { OutputFormat::Table } else { OutputFormat::Csv };
+    let invalid = |message: String| Err(io::Error::new(io::ErrorKind::InvalidInput, message));
     match (args.to.or_else(by_name), &args.output) {
+        (Some(OutputFormat::Parquet | OutputFormat::Arrow), None) => invalid(
+            "Parquet and Arrow files are written to a file (-o), not to standard output: their footer says where all is"
+                .to_owned(),
+        ),
         (Some(format), _) => Ok(format),
         (None, None) => Ok(otherwise),
         (None, Some(path)) => {
-            let message = format!("-o {}: its extension says no format; give --to csv|json|ndjson|parquet|table", path.display());
-            Err(io::Error::new(io::ErrorKind::InvalidInput, message))
+            let formats = "csv|json|ndjson|parquet|arrow|table";
+            invalid(format!("-o {}: its extension says no format; give --to {formats}", path.display()))
         }
     }
 }
 
-fn parquet_properties() -> io::Result<WriterProperties> {
-    let level = ZstdLevel::try_new(3).map_err(io::Error::other)?;
-    Ok(WriterProperties::builder().set_compression(Compression::ZSTD(level)).build())
+/// The system's kind of error where there is one below, so that a closed pipe is seen as such.
+fn unwritten(error: Error) -> io::Error {
+    if error.kind() == Kind::Stopped { io::ErrorKind::BrokenPipe.into() } else { io::Error::other(error) }
 }
 
-/// The system's error where there is one below, so that a closed pipe is seen as such.
-fn io_error(error: ArrowError) -> io::Error {
-    match error {
-        ArrowError::IoError(_, cause) => cause,
-        ArrowError::CsvError(text) if text.contains("Broken pipe") => io::ErrorKind::BrokenPipe.into(),
-        other => io::Error::other(other),
-    }
+/// A type that has no text.
+fn unprintable(error: impl std::fmt::Display) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, error.to_string())
 }

@@ -2,11 +2,15 @@
 //!
 //! * A [`RecordTable`] is what a query names: files of one format. It cuts plain files of lines into stretches, which the partitions of
 //!   a scan take one after another.
-//! * A [`source::RecordSource`] is the scan in a plan: format, columns, span of time. It holds nothing of this process but what
+//! * A [`source::RecordSource`] is the scan in a plan: format, columns, span of time, filters. It holds nothing of this process but what
 //!   [`ScanContext`] has.
-//! * [`stretches`] reads a stretch of a file, [`stream`] anything that has to be read in order.
+//! * [`stretches`] reads a stretch of a file, [`stream`] anything that has to be read in order, [`object`] an object of a store.
+//! * A [`skip::Skip`] tells of a chunk whether a filter leaves anything of it.
 
+mod counts;
+mod object;
 mod opener;
+mod skip;
 mod source;
 mod stream;
 mod stretches;
@@ -18,8 +22,9 @@ pub(crate) use tally::Tallies;
 
 use crate::budget::Shares;
 use datafusion::error::DataFusionError;
-use rorqual_pipe::limits::buffer_bytes;
+use rorqual_pipe::limits::{buffer_bytes, buffers_needed};
 use rorqual_pipe::{Control, Error, Pool};
+use rorqual_rows::Scan;
 use std::sync::Arc;
 
 /// What all scans of a process share.
@@ -37,6 +42,13 @@ impl ScanContext {
     pub(crate) fn new(shares: Shares) -> Arc<Self> {
         let blocks = Pool::new(buffer_bytes(shares.record_bytes_max), shares.threads + 1);
         Arc::new(Self { shares, blocks, control: Control::default(), tallies: Tallies::default() })
+    }
+
+    /// With what one input is read by so many threads, with blocks of its own.
+    pub(crate) fn scan(&self, threads: usize) -> Scan {
+        let Shares { record_bytes_max, zstd_window_log_max, .. } = self.shares;
+        let pool = Pool::new(buffer_bytes(record_bytes_max), buffers_needed(threads));
+        Scan { pool, control: Control::default(), record_bytes_max, zstd_window_log_max }
     }
 }
 

@@ -1,5 +1,8 @@
 //! Opens what a scan reads.
 
+use super::counts::Counts;
+use super::object::ObjectReader;
+use super::skip::Skip;
 use super::table::Place;
 use super::tally::Tally;
 use super::{ScanContext, external, stream, stretches};
@@ -8,7 +11,9 @@ use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::internal_datafusion_err;
 use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::{FileOpenFuture, FileOpener};
-use datafusion::object_store::{ObjectStore, ObjectStoreExt};
+use datafusion::object_store::ObjectStore;
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::utils::{collect_columns, reassign_expr_columns};
 use futures::FutureExt;
 use futures::stream::BoxStream;
 use rorqual_pipe::{Chunk, Error, Input, Kind};
@@ -29,10 +34,15 @@ pub(crate) struct RecordOpener {
     /// All columns.
     pub(crate) table: SchemaRef,
     pub(crate) span_us: Option<RangeInclusive<i64>>,
+    /// What is asked of the rows, by the columns of `table`.
+    pub(crate) filter: Option<Arc<dyn PhysicalExpr>>,
     pub(crate) batch_rows: usize,
+    /// Threads that decode one stream.
+    pub(crate) stream_threads: usize,
     pub(crate) store: Arc<dyn ObjectStore>,
     pub(crate) context: Arc<ScanContext>,
     pub(crate) tally: Arc<Tally>,
+    pub(crate) counts: Counts,
 }
 
 impl RecordOpener {
@@ -51,6 +61,30 @@ impl RecordOpener {
         }
     }
 
+    /// What tells of a chunk whether the filter leaves anything of it, where that is cheaper than decoding it. A line of a log is taken
+    /// apart as a whole.
+    pub(crate) fn skip(&self) -> Option<Skip> {
+        let filter = self.filter.as_ref().filter(|_| !matches!(self.format, Format::Log(_)))?;
+        let mut needed: Vec<usize> = collect_columns(filter).iter().map(|column| column.index()).collect();
+        needed.sort_unstable();
+        let schema = Arc::new(self.table.project(&needed).ok()?);
+        // It is the others that need not be decoded.
+        let others = self.schema.fields().iter().any(|field| schema.index_of(field.name()).is_err());
+        if !others || needed.is_empty() || schema.index_of(REST).is_ok() {
+            return None;
+        }
+        let filter = reassign_expr_columns(Arc::clone(filter), &schema).ok()?;
+        let decoder = self.format.decoder(&schema, Unplaced::Ignore, self.context.shares.record_bytes_max);
+        Some(Skip::new(decoder, filter))
+    }
+
+    /// Counts what a chunk, or a part of it, came to.
+    pub(crate) fn count(&self, name: &str, chunk: &Chunk, decoded: &Decoded) {
+        self.counts.rows_decoded.add(decoded.batches.iter().map(RecordBatch::num_rows).sum());
+        self.counts.rows_outside.add(decoded.outside);
+        self.tally.count(name, chunk, decoded);
+    }
+
     fn local(
         &self,
         path: &Path,
@@ -63,7 +97,7 @@ impl RecordOpener {
                 Ok(file) => Ok(stretches::read(self, path, file, range)),
                 Err(_) => Err(internal_datafusion_err!("{}: is no plain file any more", path.display())),
             },
-            None => stream::read(self, input),
+            None => Ok(stream::read(self, input)),
         }
     }
 }
@@ -92,10 +126,11 @@ impl FileOpener for RecordOpener {
         Ok(async move {
             match file.extension::<Place>() {
                 Some(Place::Local { path, .. }) => opener.local(path, range),
-                Some(Place::Once(once)) => stream::read(&opener, once.take()?),
+                Some(Place::Once(once)) => Ok(stream::read(&opener, once.take()?)),
                 Some(Place::Object { name }) => {
-                    let bytes = opener.store.get(&file.object_meta.location).await?.into_stream();
-                    stream::read(&opener, Input::from_reader(name, Box::new(stream::ObjectReader::new(bytes))))
+                    let name = name.clone();
+                    let reader = ObjectReader::new(Arc::clone(&opener.store), file.object_meta);
+                    Ok(stream::read(&opener, Input::from_reader(name, Box::new(reader))))
                 }
                 None => Err(internal_datafusion_err!("{}: a scan without a place", file.object_meta.location)),
             }

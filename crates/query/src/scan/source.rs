@@ -1,9 +1,11 @@
 //! A scan of records in a plan.
 
 use super::ScanContext;
+use super::counts::Counts;
 use super::opener::RecordOpener;
 use super::tally::Tally;
 use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Result, ScalarValue};
 use datafusion::datasource::physical_plan::{FileOpener, FileScanConfig, FileSource};
@@ -12,8 +14,10 @@ use datafusion::datasource::table_schema::TableSchema;
 use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{Expr, Operator};
 use datafusion::object_store::ObjectStore;
-use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::projection::ProjectionExprs;
+use datafusion::physical_expr::utils::collect_columns;
+use datafusion::physical_expr::{PhysicalExpr, conjunction_opt};
+use datafusion::physical_plan::filter_pushdown::{FilterPushdownPropagation, PushedDown};
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion::physical_plan::{DisplayFormatType, apply_expression_roots};
 use rorqual_rows::Format;
@@ -21,7 +25,7 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-/// Scans files of records: format, columns, span of time.
+/// Scans files of records: format, columns, span of time, filters.
 #[derive(Clone)]
 pub(crate) struct RecordSource {
     format: Format,
@@ -29,6 +33,8 @@ pub(crate) struct RecordSource {
     projection: SplitProjection,
     /// Lines of a log outside of it are left out before they are taken apart.
     span_us: Option<RangeInclusive<i64>>,
+    /// What the engine asks of the rows; chunks of which it leaves nothing are not decoded further.
+    filter: Option<Arc<dyn PhysicalExpr>>,
     batch_rows: usize,
     metrics: ExecutionPlanMetricsSet,
     context: Arc<ScanContext>,
@@ -43,6 +49,7 @@ impl RecordSource {
             projection: SplitProjection::unprojected(&table),
             table,
             span_us: None,
+            filter: None,
             batch_rows: crate::limits::BATCH_ROWS,
             metrics: ExecutionPlanMetricsSet::new(),
             context: Arc::clone(context),
@@ -102,17 +109,25 @@ fn micros(expr: &Expr) -> Option<i64> {
 }
 
 impl FileSource for RecordSource {
-    fn create_file_opener(&self, store: Arc<dyn ObjectStore>, _: &FileScanConfig, _: usize) -> Result<Arc<dyn FileOpener>> {
+    fn create_file_opener(
+        &self,
+        store: Arc<dyn ObjectStore>,
+        config: &FileScanConfig,
+        partition: usize,
+    ) -> Result<Arc<dyn FileOpener>> {
         let schema = Arc::new(self.table.file_schema().project(&self.projection.file_indices)?);
         let opener = RecordOpener {
             format: self.format.clone(),
             schema,
             table: Arc::clone(self.table.file_schema()),
             span_us: self.span_us.clone(),
+            filter: self.filter.clone(),
             batch_rows: self.batch_rows,
+            stream_threads: self.context.shares.stream_threads(config.file_groups.len()),
             store,
             context: Arc::clone(&self.context),
             tally: Arc::clone(&self.tally),
+            counts: Counts::new(&self.metrics, partition),
         };
         ProjectionOpener::try_new(self.projection.clone(), Arc::new(opener), self.table.file_schema())
     }
@@ -135,6 +150,20 @@ impl FileSource for RecordSource {
         Ok(Some(Arc::new(Self { projection, ..self.clone() })))
     }
 
+    /// Filters stay with the engine, which looks at each row that comes.
+    fn try_pushdown_filters(
+        &self,
+        filters: Vec<Arc<dyn PhysicalExpr>>,
+        _: &ConfigOptions,
+    ) -> Result<FilterPushdownPropagation<Arc<dyn FileSource>>> {
+        let kept = vec![PushedDown::No; filters.len()];
+        let columns = self.table.file_schema().fields().len();
+        let ours = filters.into_iter().filter(|filter| collect_columns(filter).iter().all(|column| column.index() < columns));
+        let filter = conjunction_opt(self.filter.iter().cloned().chain(ours));
+        let source: Arc<dyn FileSource> = Arc::new(Self { filter, ..self.clone() });
+        Ok(FilterPushdownPropagation::with_parent_pushdown_result(kept).with_updated_node(source))
+    }
+
     fn metrics(&self) -> &ExecutionPlanMetricsSet {
         &self.metrics
     }
@@ -148,8 +177,11 @@ impl FileSource for RecordSource {
     }
 
     fn fmt_extra(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.span_us {
-            Some(span) => write!(f, ", time_us={}..={}", span.start(), span.end()),
+        if let Some(span) = &self.span_us {
+            write!(f, ", time_us={}..={}", span.start(), span.end())?;
+        }
+        match &self.filter {
+            Some(filter) => write!(f, ", filter={filter}"),
             None => Ok(()),
         }
     }
@@ -163,6 +195,9 @@ impl FileSource for RecordSource {
         &self,
         f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
     ) -> Result<TreeNodeRecursion> {
-        apply_expression_roots(self.projection.source.iter(), f)
+        match apply_expression_roots(self.projection.source.iter(), f)? {
+            TreeNodeRecursion::Stop => Ok(TreeNodeRecursion::Stop),
+            _ => apply_expression_roots(self.filter.iter(), f),
+        }
     }
 }

@@ -2,13 +2,15 @@
 
 use super::external;
 use super::opener::RecordOpener;
+use super::skip::Skip;
 use crate::limits::BATCH_BYTES_MAX;
+use bytes::Bytes;
 use datafusion::arrow::compute::concat_batches;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::{Result, exec_datafusion_err};
 use futures::stream::{BoxStream, StreamExt, try_unfold};
 use rorqual_pipe::limits::BLOCK_BYTES;
-use rorqual_pipe::{Error, Lease, Stretches};
+use rorqual_pipe::{Chunk, Error, Lease, Stretches};
 use rorqual_rows::{Decode, Decoded};
 use std::path::Path;
 
@@ -23,9 +25,11 @@ pub(super) fn read(
         name: path.display().to_string(),
         opener: opener.clone(),
         decoder: opener.decoder(),
+        skip: opener.skip(),
         file,
         next: start,
         end,
+        rest: None,
         failed: None,
     };
     try_unfold(reader, |mut reader| async move { Ok(reader.batch().await?.map(|batch| (batch, reader))) }).boxed()
@@ -35,9 +39,12 @@ struct Reader {
     name: String,
     opener: RecordOpener,
     decoder: Box<dyn Decode>,
+    skip: Option<Skip>,
     file: Stretches,
     next: u64,
     end: u64,
+    /// What of the last block was too much to be decoded at once, in memory of its own: nobody holds a block while others work.
+    rest: Option<Chunk>,
     /// What is told once the rows before it were handed on.
     failed: Option<Error>,
 }
@@ -47,11 +54,16 @@ impl Reader {
     async fn batch(&mut self) -> Result<Option<RecordBatch>> {
         let mut parts = Vec::new();
         let (mut rows, mut bytes) = (0, 0);
-        while self.failed.is_none() && self.next < self.end && rows < self.opener.batch_rows && bytes < BATCH_BYTES_MAX {
-            // Held until the block is decoded, and never while anything is waited for.
-            let lease = self.opener.context.blocks.lease_async().await;
-            let lease = lease.map_err(|cause| external(Error::io(&self.name, "no memory for a block", cause)))?;
-            for part in self.block(lease)?.batches {
+        while self.has_more() && rows < self.opener.batch_rows && bytes < BATCH_BYTES_MAX {
+            let decoded = match self.rest.take() {
+                Some(rest) => self.decode(&rest)?,
+                None => {
+                    // Held until the block is decoded, and never while anything is waited for.
+                    let lease = self.opener.context.blocks.lease_async().await;
+                    self.block(lease.map_err(|cause| external(Error::io(&self.name, "no memory for a block", cause)))?)?
+                }
+            };
+            for part in decoded.batches {
                 rows += part.num_rows();
                 bytes += part.get_array_memory_size();
                 parts.push(part);
@@ -68,14 +80,33 @@ impl Reader {
         }
     }
 
+    fn has_more(&self) -> bool {
+        self.rest.is_some() || (self.failed.is_none() && self.next < self.end)
+    }
+
     fn block(&mut self, lease: Lease) -> Result<Decoded> {
         let length = (self.end - self.next).min(BLOCK_BYTES as u64) as usize;
         let (chunk, failed) = self.file.chunk(self.next, length, lease);
         self.next += length as u64;
         self.failed = failed;
-        let decoded = Decoded::whole(&mut *self.decoder, &chunk).map_err(external)?;
-        self.opener.tally.count(&self.name, &chunk, &decoded);
+        if let Some(skip) = &mut self.skip
+            && skip.skips(&chunk).map_err(external)?
+        {
+            self.opener.counts.chunks_skipped.add(1);
+            return Ok(Decoded::default());
+        }
+        self.decode(&chunk)
+    }
+
+    fn decode(&mut self, chunk: &Chunk) -> Result<Decoded> {
+        let decoded = self.decoder.decode(chunk).map_err(external)?;
+        self.opener.count(&self.name, chunk, &decoded);
         fits(&self.name, &decoded)?;
+        self.rest = decoded.rest.map(|rest| {
+            let mut rest = chunk.from(rest);
+            rest.bytes = Bytes::copy_from_slice(&rest.bytes);
+            rest
+        });
         Ok(decoded)
     }
 }

@@ -85,10 +85,18 @@ impl RecordTable {
         Arc::new(Self { format, schema, store, files, context: Arc::clone(context) })
     }
 
+    /// Whether a file of it has to be read in order, by blocks of its own.
+    pub(crate) fn has_streams(&self) -> bool {
+        !self.is_lines() || self.files.iter().any(|file| !matches!(file.place, Place::Local { is_plain: true, .. }))
+    }
+
+    fn is_lines(&self) -> bool {
+        matches!(self.format.framing(self.context.shares.record_bytes_max), Framing::Lines { .. })
+    }
+
     /// The files, or stretches of them, dealt out to partitions in order.
     fn groups(&self, partitions: usize) -> Vec<FileGroup> {
-        let is_lines = matches!(self.format.framing(self.context.shares.record_bytes_max), Framing::Lines { .. });
-        let pieces: Vec<PartitionedFile> = self.files.iter().flat_map(|file| pieces(file, is_lines)).collect();
+        let pieces: Vec<PartitionedFile> = self.files.iter().flat_map(|file| pieces(file, self.is_lines())).collect();
         let partitions = partitions.min(pieces.len()).max(1);
         let mut groups: Vec<Vec<PartitionedFile>> = vec![Vec::new(); partitions];
         let each = pieces.len().div_ceil(partitions).max(1);

@@ -1,7 +1,7 @@
-//! Records that are no rows: counted, and told at the end.
+//! Records that are no rows, and what is worth telling of others: counted, and told at the end.
 
 use rorqual_pipe::Chunk;
-use rorqual_rows::{Bad, Decoded};
+use rorqual_rows::{Bad, Decoded, Note, Notes};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,18 +9,25 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Why a record that is too long is left out.
 const TOO_LONG: &str = "longer than --record-max";
 
-/// What the scans of a query left out. A query that scans a file twice meets the same records twice, so each scan counts for itself.
+/// What the scans of a query met. A query that scans a file twice meets the same records twice, so each scan counts for itself.
 #[derive(Debug, Default)]
 pub(crate) struct Tallies {
     scans: Mutex<Vec<Arc<Tally>>>,
 }
 
-/// What one scan left out, by file.
+/// What one scan met, by file.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
-    files: Mutex<BTreeMap<String, Left>>,
+    files: Mutex<BTreeMap<String, Met>>,
 }
 
+#[derive(Debug, Clone, Default)]
+struct Met {
+    left: Option<Left>,
+    notes: Notes,
+}
+
+/// Records that were left out.
 #[derive(Debug, Clone, Copy)]
 struct Left {
     records: u64,
@@ -41,19 +48,35 @@ impl Tallies {
         tally
     }
 
-    /// A sentence for each file of which records were left out; then everything starts again.
+    /// What is to be told, a sentence each; then everything starts again.
     pub(crate) fn take(&self) -> Vec<String> {
         let scans = std::mem::take(&mut *self.scans.lock().unwrap_or_else(PoisonError::into_inner));
-        let mut most: BTreeMap<String, Left> = BTreeMap::new();
+        let mut most: BTreeMap<String, Met> = BTreeMap::new();
         for scan in scans {
-            for (name, left) in scan.files.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-                let known = most.entry(name.clone()).or_insert(*left);
-                if left.records > known.records {
-                    *known = *left;
+            for (name, met) in scan.files.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+                let known = most.entry(name.clone()).or_default();
+                if met.times() > known.times() {
+                    *known = met.clone();
                 }
             }
         }
-        most.iter().map(|(name, left)| sentence(name, left)).collect()
+        most.iter().flat_map(|(name, met)| met.sentences(name)).collect()
+    }
+}
+
+impl Met {
+    fn times(&self) -> u64 {
+        let notes: u64 = Note::ALL.into_iter().filter_map(|note| self.notes.get(note)).map(|met| met.times).sum();
+        notes + self.left.map_or(0, |left| left.records)
+    }
+
+    fn sentences(&self, name: &str) -> Vec<String> {
+        let noted = |note| self.notes.get(note).map(|met| (note, met));
+        let note = |(note, met): (Note, rorqual_rows::Met)| {
+            format!("{} x {note}; the first in {name} at byte {}", met.times, met.first_offset)
+        };
+        let notes = Note::ALL.into_iter().filter_map(noted).map(note);
+        notes.chain(self.left.map(|left| sentence(name, &left))).collect()
     }
 }
 
@@ -66,17 +89,22 @@ fn sentence(name: &str, left: &Left) -> String {
 }
 
 impl Tally {
-    /// Counts what is left out of a chunk that came to `decoded`.
+    /// Counts what a chunk, or the part of it that was decoded, came to.
     pub(crate) fn count(&self, name: &str, chunk: &Chunk, decoded: &Decoded) {
-        let first = decoded.bad.first().map(|bad: &Bad| Place { at: bad.at, reason: bad.reason });
-        let long = chunk.long_start().map(|start| Place { at: chunk.offset + start as u64, reason: TOO_LONG });
-        let Some(first) = first.or(long) else { return };
+        // With the last part comes what follows it.
+        let long = chunk.long_start().filter(|_| decoded.rest.is_none());
+        let long = long.map(|start| Place { at: chunk.offset + start as u64, reason: TOO_LONG });
+        let first = decoded.bad.first().map(|bad: &Bad| Place { at: bad.at, reason: bad.reason }).or(long);
+        if first.is_none() && decoded.notes == Notes::default() {
+            return;
+        }
         let records = decoded.bad.len() as u64 + u64::from(long.is_some());
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
-        let left = files.entry(name.to_owned()).or_insert(Left { records: 0, first });
-        left.records += records;
-        if first.at < left.first.at {
-            left.first = first;
-        }
+        let met = files.entry(name.to_owned()).or_default();
+        met.notes.merge(&decoded.notes);
+        let Some(first) = first else { return };
+        let known = met.left.unwrap_or(Left { records: 0, first });
+        let first = if first.at < known.first.at { first } else { known.first };
+        met.left = Some(Left { records: known.records + records, first });
     }
 }

@@ -1,51 +1,68 @@
 //! What columns records have, by the first of them or by all.
 
-use crate::budget::Shares;
-use crate::scan::external;
+use super::kind::Known;
+use crate::scan::{ScanContext, external};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::{Result, plan_err};
-use rorqual_pipe::limits::{buffer_bytes, buffers_needed};
-use rorqual_pipe::{Chunk, Control, Error, Input, Kind, Plan, Pool, Stage, run, run_records};
-use rorqual_rows::{Format, Infer, Inferred, Shape};
+use rorqual_pipe::{Error, Input};
+use rorqual_rows::convert::{Columns, Extent};
+use rorqual_rows::{Format, Shape, log};
 
-/// The columns that the records in the first `bytes_max` bytes of an input have, and one for what has none, where there is `more` that was
-/// not looked at.
+/// What is looked at.
+pub(super) enum Looked {
+    /// Files, each of which can be opened again. Of the first only the beginning, unless all is asked for.
+    Files(Vec<Input>),
+    /// The beginning of a stream.
+    Ahead(Input),
+}
+
+/// The columns of records, and one for what has none, where not all of them were looked at.
 ///
 /// # Errors
-/// When no record can be read.
-pub(super) fn schema(format: &Format, input: Input, shares: &Shares, bytes_max: u64, more: bool) -> Result<SchemaRef> {
-    let name = input.name().to_owned();
-    let framing = format.framing(shares.record_bytes_max);
-    let plan = Plan { framing, zstd_window_log_max: shares.zstd_window_log_max };
-    let pool = Pool::new(buffer_bytes(shares.record_bytes_max), buffers_needed(shares.threads));
-    let control = Control::default();
-    let stages = (0..shares.threads).filter_map(|_| format.infer().map(Inferring)).collect();
-    let mut shape = None::<Shape>;
-    let sink = |(inferred, end): (Inferred, u64)| {
-        match &mut shape {
-            Some(shape) => shape.merge(inferred.shape),
-            None => shape = Some(inferred.shape),
+/// When no record can be read, or a field has values of several types and that is to be an error.
+pub(super) fn schema(format: &Format, looked: Looked, context: &ScanContext, known: &Known) -> Result<SchemaRef> {
+    if let Format::Log(format) = format {
+        return Ok(log::schema(format));
+    }
+    let (scan, threads) = (context.scan(context.shares.threads), context.shares.threads);
+    let mut found = Found { shape: Shape::default(), complete: true };
+    match looked {
+        Looked::Ahead(mut input) => {
+            let name = input.name().to_owned();
+            found.add(&name, scan.infer_ahead(&mut input, format, threads))?;
         }
-        if end >= bytes_max { Err(Error::new(Kind::Stopped, &name, "enough was seen")) } else { Ok(()) }
-    };
-    let start = |_: &[u8]| Some(stages);
-    let finish = match format.splitter() {
-        None => run(input, &plan, &pool, &control, start, sink),
-        Some(splitter) => run_records(input, splitter, &plan, &pool, &control, start, sink),
-    };
-    match (shape, finish.error) {
-        (Some(shape), error) => Ok(shape.to_schema(error.is_some() || more)),
-        (None, Some(error)) => Err(external(error)),
-        (None, None) => plan_err!("{name}: there is no record in it to tell its columns by"),
+        Looked::Files(files) => {
+            found.complete = known.infer_all || files.len() == 1;
+            let extent = if known.infer_all { Extent::Whole } else { Extent::Prefix };
+            let looked = if known.infer_all { files.len() } else { 1 };
+            for input in files.into_iter().take(looked) {
+                let name = input.name().to_owned();
+                found.add(&name, scan.infer(input, format, threads, extent))?;
+            }
+        }
+    }
+    match found.shape.conflict().filter(|_| !known.widen) {
+        Some(conflict) => plan_err!("{conflict}; --conflicts widen takes both as text"),
+        None => Ok(found.shape.to_schema(!found.complete)),
     }
 }
 
-struct Inferring(Box<dyn Infer>);
+struct Found {
+    shape: Shape,
+    complete: bool,
+}
 
-impl Stage for Inferring {
-    type Output = (Inferred, u64);
-
-    fn chunk(&mut self, chunk: &Chunk) -> Result<Self::Output, Error> {
-        Ok((self.0.infer(chunk)?, chunk.offset + chunk.bytes.len() as u64))
+impl Found {
+    /// An error behind some records will be met again, by the query.
+    fn add(&mut self, name: &str, (columns, error): (Columns, Option<Error>)) -> Result<()> {
+        if columns.shape == Shape::default() {
+            return match error {
+                Some(error) => Err(external(error)),
+                None => plan_err!("{name}: there is no record in it to tell its columns by"),
+            };
+        }
+        self.complete &= columns.complete;
+        self.shape.merge(columns.shape);
+        Ok(())
     }
 }

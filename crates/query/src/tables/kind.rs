@@ -1,11 +1,8 @@
 //! What a file is, by what was said, its name and its first bytes.
 
-use crate::args::{Args, InputFormat};
-use crate::scan::external;
+use crate::args::{Args, Conflicts, InputFormat};
 use datafusion::common::{Result, plan_err};
-use rorqual_pipe::limits::{BLOCK_BYTES, buffer_bytes};
-use rorqual_pipe::{Chunk, Control, Error, Framing, Input, Plan, Pool, Stage, run};
-use rorqual_rows::limits::PREFIX_BYTES;
+use rorqual_rows::read::is_table;
 use rorqual_rows::{Format, FormatKind, Given, Head, json};
 use rorqual_table::format::Format as LogFormat;
 
@@ -14,15 +11,18 @@ pub(crate) struct Known {
     /// Files of columns, where the flags say so.
     columns: Option<InputFormat>,
     records: Given,
-    infer_all: bool,
+    /// The rows of single tables, by the table's name.
+    rows: Vec<(String, Vec<String>)>,
+    pub(super) infer_all: bool,
+    /// A field with values of several types takes all of them.
+    pub(super) widen: bool,
 }
 
 impl Known {
     /// # Errors
-    /// When `--format` or `--rows` are none.
+    /// When `--format`, `--delimiter` or `--rows` are none.
     pub(crate) fn of(args: &Args) -> Result<Self, String> {
         let log = args.format.as_deref().map(LogFormat::parse).transpose().map_err(|error| format!("--format: {error}"))?;
-        let rows = args.rows.as_deref().map(json::parse_path).transpose().map_err(|error| format!("--rows: {error}"))?;
         let kind = match args.from {
             Some(InputFormat::Log) => Some(FormatKind::Log),
             Some(InputFormat::Json) => Some(FormatKind::Json),
@@ -32,14 +32,33 @@ impl Known {
             Some(InputFormat::Parquet | InputFormat::Arrow) | None => None,
         };
         let columns = args.from.filter(|from| matches!(from, InputFormat::Parquet | InputFormat::Arrow));
-        let records = Given { kind, rows, log, delimiter: None, header: args.header };
-        Ok(Self { columns, records, infer_all: args.infer_all })
+        let delimiter = args.delimiter.map(delimiter).transpose()?;
+        let mut records = Given { kind, rows: None, log, delimiter, header: args.header };
+        let mut rows = Vec::new();
+        for text in &args.rows {
+            // A path begins with $, whatever the table's name has.
+            let (table, path) = text.find("=$").map_or((None, text.as_str()), |at| (Some(&text[..at]), &text[at + 1..]));
+            let path = json::parse_path(path).map_err(|error| format!("--rows: {error}"))?;
+            match table {
+                Some(table) => rows.push((table.to_owned(), path)),
+                None => records.rows = Some(path),
+            }
+        }
+        Ok(Self { columns, records, rows, infer_all: args.infer_all, widen: args.conflicts == Conflicts::Widen })
     }
 
-    /// How much of an input is looked at for the columns of its records.
-    pub(super) fn infer_bytes_max(&self) -> u64 {
-        if self.infer_all { u64::MAX } else { PREFIX_BYTES as u64 }
+    /// What is known of the table of that name.
+    fn of_table(&self, table: &str) -> Given {
+        let own = self.rows.iter().find(|(name, _)| name == table).map(|(_, path)| path.clone());
+        Given { rows: own.or_else(|| self.records.rows.clone()), ..self.records.clone() }
     }
+}
+
+fn delimiter(character: char) -> Result<u8, String> {
+    if character.is_ascii() && !matches!(character, '"' | '\n' | '\r') {
+        return Ok(character as u8);
+    }
+    Err(format!("--delimiter {character:?} is no separator: it is one ASCII character, and no quote or newline"))
 }
 
 /// What can stand behind FROM.
@@ -50,65 +69,22 @@ pub(super) enum Kind {
     Records(Format),
 }
 
-/// The beginning of a file.
-pub(super) struct Sample<'a> {
-    pub(super) name: &'a str,
-    /// Decoded, at most a block.
-    pub(super) head: &'a [u8],
-    /// All of it, or of a stream as much as was read ahead.
-    pub(super) input: Input,
-}
-
-/// What a file is.
-pub(super) fn of(sample: &Sample<'_>, known: &Known) -> Result<Kind> {
-    let said = known.records.kind.is_some() || known.records.log.is_some();
-    match known.columns.or_else(|| by_magic(sample.head).filter(|_| !said)) {
+/// What a file is, of the table of that name.
+pub(super) fn of(table: &str, name: &str, head: &Head, known: &Known) -> Result<Kind> {
+    let given = known.of_table(table);
+    let said = given.kind.is_some() || given.log.is_some();
+    match known.columns.or_else(|| by_magic(&head.bytes).filter(|_| !said)) {
         Some(InputFormat::Parquet) => return Ok(Kind::Parquet),
         Some(_) => return Ok(Kind::Arrow),
         None => {}
     }
-    let head = Head { bytes: sample.head.to_vec(), whole: sample.head.len() < BLOCK_BYTES };
-    match Format::detect(sample.name, &head, &known.records) {
+    match Format::detect(name, head, &given) {
         Ok(format) => Ok(Kind::Records(format)),
-        Err(error) => plan_err!("{}: {error}", sample.name),
+        Err(error) => plan_err!("{name}: {error}"),
     }
 }
 
 fn by_magic(head: &[u8]) -> Option<InputFormat> {
-    match head {
-        [b'P', b'A', b'R', b'1', ..] => Some(InputFormat::Parquet),
-        [b'A', b'R', b'R', b'O', b'W', b'1', ..] => Some(InputFormat::Arrow),
-        _ => None,
-    }
-}
-
-/// The first block of an input, decoded.
-///
-/// # Errors
-/// When it can't be read.
-pub(super) fn head_of(input: Input, zstd_window_log_max: u32) -> Result<Vec<u8>> {
-    let plan = Plan { framing: Framing::Bytes, zstd_window_log_max };
-    // The reader of a stream holds two, its decoder one.
-    let pool = Pool::new(buffer_bytes(0), 3);
-    let mut head = Vec::new();
-    let start = |first: &[u8]| {
-        head.extend_from_slice(first);
-        None::<Vec<Nothing>>
-    };
-    let finish = run(input, &plan, &pool, &Control::default(), start, |()| Ok(()));
-    match finish.error {
-        Some(error) if head.is_empty() => Err(external(error)),
-        _ => Ok(head),
-    }
-}
-
-/// No worker.
-struct Nothing;
-
-impl Stage for Nothing {
-    type Output = ();
-
-    fn chunk(&mut self, _: &Chunk) -> Result<(), Error> {
-        Ok(())
-    }
+    let format = if head.starts_with(b"PAR1") { InputFormat::Parquet } else { InputFormat::Arrow };
+    is_table(head).then_some(format)
 }

@@ -1,8 +1,8 @@
 //! Files of this machine, and standard input.
 
 use super::Tables;
-use super::kind::{self, Kind, Sample};
-use crate::limits::HEAD_BYTES;
+use super::infer::Looked;
+use super::kind::{self, Kind};
 use crate::message;
 use crate::scan::{OnceInput, Place, RecordFile, external};
 use datafusion::catalog::TableProvider;
@@ -11,6 +11,8 @@ use datafusion::datasource::listing::ListingTableUrl;
 use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::object_store::{ObjectMeta, path::Path as ObjectPath};
 use rorqual_pipe::{Control, Input, reason};
+use rorqual_rows::Format;
+use rorqual_rows::limits::PREFIX_BYTES;
 use std::io::{Cursor, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,61 +21,66 @@ impl Tables {
     /// The table behind a path.
     pub(super) async fn local(&self, name: &str) -> Result<Arc<dyn TableProvider>> {
         if name == "-" {
-            return self.once(Path::new(name));
+            return self.once(name, Path::new(name));
         }
         let paths = paths(name)?;
         if let [path] = &paths[..]
             && !path.is_file()
         {
-            return self.once(path);
+            return self.once(name, path);
         }
-        let filled = paths.iter().find(|path| path.metadata().is_ok_and(|metadata| metadata.len() > 0));
-        let Some(first) = filled else { return plan_err!("{name}: there is nothing in it to tell its columns by") };
-        let first_name = first.to_string_lossy();
-        let window = self.context.shares.zstd_window_log_max;
-        let head = kind::head_of(Input::open(first).map_err(external)?, window)?;
-        let sample = Sample { name: &first_name, head: &head, input: Input::open(first).map_err(external)? };
-        match kind::of(&sample, &self.known)? {
-            Kind::Records(_) => {
+        let filled: Vec<&PathBuf> =
+            paths.iter().filter(|path| path.metadata().is_ok_and(|metadata| metadata.len() > 0)).collect();
+        let Some(first) = filled.first() else { return plan_err!("{name}: there is nothing in it to tell its columns by") };
+        match self.kind_of(name, first)? {
+            Kind::Records(format) => {
+                self.same_format(name, &filled, &format)?;
                 let files = paths.iter().map(|path| file(path)).collect::<Result<_>>()?;
-                self.same_format(&paths, &sample)?;
-                self.records(sample, ObjectStoreUrl::local_filesystem(), files, false)
+                let opened = filled.iter().map(|path| Input::open(path).map_err(external)).collect::<Result<_>>()?;
+                self.records(format, ObjectStoreUrl::local_filesystem(), files, Looked::Files(opened))
             }
             columns => self.columns(&columns, paths.iter().map(|path| url(path)).collect::<Result<_>>()?).await,
         }
     }
 
     /// The table of a stream that can be read once.
-    fn once(&self, path: &Path) -> Result<Arc<dyn TableProvider>> {
+    fn once(&self, name: &str, path: &Path) -> Result<Arc<dyn TableProvider>> {
         if path.as_os_str() == "-" && std::io::stdin().is_terminal() {
             message::note(&"reading standard input, which is this terminal: Ctrl-D ends it");
         }
         let mut input = Input::open(path).map_err(external)?;
+        let head = self.context.scan(1).head(&mut input, PREFIX_BYTES).map_err(external)?;
+        let kind = kind::of(name, input.name(), &head, &self.known)?;
+        let format = self.not_columns(input.name(), kind)?;
         let name = input.name().to_owned();
-        let stored = input.read_ahead(HEAD_BYTES, &Control::default()).map_err(external)?.to_vec();
-        let ahead = || Input::from_reader(&name, Box::new(Cursor::new(stored.clone())));
-        let head = kind::head_of(ahead(), self.context.shares.zstd_window_log_max)?;
-        if head.is_empty() {
-            return plan_err!("{name}: there is nothing in it to tell its columns by");
-        }
-        let place = Place::Once(OnceInput::new(input));
-        let meta = meta(ObjectPath::from("-"), 0);
-        let sample = Sample { name: &name, head: &head, input: ahead() };
-        let more = stored.len() == HEAD_BYTES;
-        self.records(sample, ObjectStoreUrl::local_filesystem(), vec![RecordFile { meta, place }], more)
+        // A file that is standard input can be read at its places more than once.
+        let looked = match input.file_again().map_err(external)? {
+            Some(file) => Looked::Files(vec![Input::from_file(name, file).map_err(external)?]),
+            None => {
+                let ahead = input.read_ahead(PREFIX_BYTES, &Control::default()).map_err(external)?.to_vec();
+                Looked::Ahead(Input::from_reader(name, Box::new(Cursor::new(ahead))))
+            }
+        };
+        let file = RecordFile { meta: meta(ObjectPath::from("-"), 0), place: Place::Once(OnceInput::new(input)) };
+        self.records(format, ObjectStoreUrl::local_filesystem(), vec![file], looked)
+    }
+
+    fn kind_of(&self, name: &str, path: &Path) -> Result<Kind> {
+        let mut input = Input::open(path).map_err(external)?;
+        let head = self.context.scan(1).head(&mut input, PREFIX_BYTES).map_err(external)?;
+        kind::of(name, &path.to_string_lossy(), &head, &self.known)
     }
 
     /// Refuses files that are not of the format of the first, by which all are decoded.
-    fn same_format(&self, paths: &[PathBuf], first: &Sample<'_>) -> Result<()> {
-        let expected = format!("{:?}", kind::of(first, &self.known)?);
-        for path in paths {
-            let name = path.to_string_lossy();
-            let head = kind::head_of(Input::open(path).map_err(external)?, self.context.shares.zstd_window_log_max)?;
-            let sample = Sample { name: &name, head: &head, input: Input::open(path).map_err(external)? };
-            if !head.is_empty() && format!("{:?}", kind::of(&sample, &self.known)?) != expected {
+    fn same_format(&self, name: &str, paths: &[&PathBuf], format: &Format) -> Result<()> {
+        let expected = format!("{format:?}");
+        for path in paths.iter().skip(1) {
+            let same = matches!(self.kind_of(name, path)?, Kind::Records(other) if format!("{other:?}") == expected);
+            if !same {
                 return plan_err!(
-                    "{name} has another format than {}, or other columns: name them in tables of their own",
-                    first.name
+                    "{} has another format than {}, or other columns: name them in tables of their own",
+                    path.display(),
+                    paths[0].display()
                 );
             }
         }

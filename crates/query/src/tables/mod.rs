@@ -1,10 +1,13 @@
 //! What stands behind FROM: paths, wildcards, folders, addresses.
 
+mod columns;
 mod infer;
 mod kind;
 mod local;
 mod remote;
+mod widths;
 
+pub(crate) use columns::ColumnsTable;
 pub(crate) use kind::Known;
 
 use crate::scan::{RecordFile, RecordTable, ScanContext};
@@ -17,11 +20,13 @@ use datafusion::datasource::file_format::parquet::ParquetFormat;
 use datafusion::datasource::listing::{ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl};
 use datafusion::execution::SessionState;
 use datafusion::execution::object_store::ObjectStoreUrl;
-use kind::{Kind, Sample};
-use rorqual_rows::{Format, log};
+use infer::Looked;
+use kind::Kind;
+use rorqual_rows::Format;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
+use widths::Widths;
 
 /// Makes a table of whatever the query names.
 pub(crate) struct Tables {
@@ -36,29 +41,28 @@ impl Tables {
         Self { state, context: Arc::clone(context), known }
     }
 
-    /// A table over `files`, of which `sample` is the beginning of one; there may be `more` of it than was looked at.
+    /// A table over `files`, whose columns are told by what is `looked` at.
     fn records(
         &self,
-        sample: Sample<'_>,
+        format: Format,
         store: ObjectStoreUrl,
         files: Vec<RecordFile>,
-        more: bool,
+        looked: Looked,
     ) -> Result<Arc<dyn TableProvider>> {
-        let format = match kind::of(&sample, &self.known)? {
-            Kind::Records(format) => format,
-            Kind::Parquet | Kind::Arrow => {
-                let message = "Parquet and Arrow can't be read as a stream or compressed as a whole; put it into a file first";
-                return plan_err!("{}: {message}", sample.name);
-            }
-        };
-        let schema = match &format {
-            Format::Log(format) => log::schema(format),
-            format => {
-                let more = more || files.len() > 1;
-                infer::schema(format, sample.input, &self.context.shares, self.known.infer_bytes_max(), more)?
-            }
-        };
+        let schema = infer::schema(&format, looked, &self.context, &self.known)?;
         Ok(RecordTable::new(format, schema, store, files, &self.context))
+    }
+
+    /// The format of a stream, which files of columns can't be.
+    fn not_columns(&self, name: &str, kind: Kind) -> Result<Format> {
+        match kind {
+            Kind::Records(format) => Ok(format),
+            Kind::Parquet | Kind::Arrow => {
+                plan_err!(
+                    "{name}: Parquet and Arrow can't be read as a stream or compressed as a whole; put it into a file first"
+                )
+            }
+        }
     }
 
     /// A table over files of columns, which the engine reads itself.
@@ -68,9 +72,14 @@ impl Tables {
             _ => Arc::new(ParquetFormat::default()),
         };
         let options = ListingOptions::new(format).with_file_extension("");
-        let config = ListingTableConfig::new_with_multi_paths(urls).with_listing_options(options);
+        let config = ListingTableConfig::new_with_multi_paths(urls.clone()).with_listing_options(options);
         let config = config.infer_schema(&self.state).await?;
-        Ok(Arc::new(ListingTable::try_new(config)?))
+        let table = ListingTable::try_new(config)?;
+        let widths = match kind {
+            Kind::Parquet => Widths::of_parquet(&self.state, &urls, &table.schema()).await?,
+            _ => Widths::of_arrow(&urls)?,
+        };
+        Ok(Arc::new(ColumnsTable::new(table, widths)))
     }
 }
 

@@ -1,19 +1,23 @@
 //! Files by their address: s3://, gs://, http://, https://.
 
 use super::Tables;
-use super::kind::{self, Kind, Sample};
-use crate::limits::HEAD_BYTES;
-use crate::scan::{Place, RecordFile};
+use super::infer::Looked;
+use super::kind::{self, Kind};
+use crate::limits::{OBJECTS_MAX, RETRIES_MAX, RETRY_FOR};
+use crate::scan::{Place, RecordFile, external};
 use datafusion::catalog::TableProvider;
 use datafusion::common::{Result, plan_datafusion_err, plan_err};
 use datafusion::datasource::listing::ListingTableUrl;
 use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::object_store::path::Path as ObjectPath;
-use datafusion::object_store::{ClientOptions, ObjectStore, ObjectStoreExt};
+use datafusion::object_store::{ClientOptions, ObjectMeta, ObjectStore, ObjectStoreExt, RetryConfig};
+use futures::TryStreamExt;
+use glob::{MatchOptions, Pattern};
 use object_store::aws::AmazonS3Builder;
 use object_store::gcp::GoogleCloudStorageBuilder;
 use object_store::http::HttpBuilder;
 use rorqual_pipe::Input;
+use rorqual_rows::limits::PREFIX_BYTES;
 use std::io::Cursor;
 use std::sync::Arc;
 use url::{Position, Url};
@@ -22,24 +26,31 @@ impl Tables {
     /// The table behind an address.
     pub(super) async fn remote(&self, name: &str) -> Result<Arc<dyn TableProvider>> {
         let url = Url::parse(name).map_err(|error| plan_datafusion_err!("'{name}': {error}"))?;
-        let (store_url, store) = self.store(&url)?;
-        let location = ObjectPath::from_url_path(url.path()).map_err(|error| plan_datafusion_err!("'{name}': {error}"))?;
-        let meta = store.head(&location).await.map_err(|error| plan_datafusion_err!("{name}: {error}"))?;
-        if meta.size == 0 {
-            return plan_err!("{name}: there is nothing in it to tell its columns by");
+        if url.query().is_some() {
+            return plan_err!("'{name}': what follows the ? of an address is not sent; fetch it first (rorqual fetch)");
         }
-        let stored = store.get_range(&location, 0..meta.size.min(HEAD_BYTES as u64)).await?;
-        let more = meta.size > HEAD_BYTES as u64;
-        let window = self.context.shares.zstd_window_log_max;
-        let ahead = || Input::from_reader(name, Box::new(Cursor::new(stored.clone())));
-        let head = kind::head_of(ahead(), window)?;
-        let sample = Sample { name: url.path(), head: &head, input: ahead() };
-        match kind::of(&sample, &self.known)? {
-            Kind::Records(_) => {
-                let file = RecordFile { meta, place: Place::Object { name: name.to_owned() } };
-                self.records(sample, store_url, vec![file], more)
+        let (store_url, store) = self.store(&url)?;
+        let found = objects(name, &url, store.as_ref()).await?;
+        let Some(first) = found.iter().find(|meta| meta.size > 0) else {
+            return plan_err!("{name}: there is nothing in it to tell its columns by");
+        };
+        let origin = &url[..Position::BeforePath];
+        let address = |meta: &ObjectMeta| format!("{origin}/{}", meta.location);
+        let stored = store.get_range(&first.location, 0..first.size.min(PREFIX_BYTES as u64)).await?;
+        let mut ahead = Input::from_reader(address(first), Box::new(Cursor::new(stored)));
+        let head = self.context.scan(1).head(&mut ahead, PREFIX_BYTES).map_err(external)?;
+        match kind::of(name, first.location.as_ref(), &head, &self.known)? {
+            Kind::Records(format) => {
+                let place = |meta: &ObjectMeta| Place::Object { name: address(meta) };
+                let files = found.iter().map(|meta| RecordFile { meta: meta.clone(), place: place(meta) }).collect();
+                self.records(format, store_url, files, Looked::Ahead(ahead))
             }
-            columns => self.columns(&columns, vec![ListingTableUrl::try_new(url, None)?]).await,
+            columns => {
+                let address =
+                    |meta: &ObjectMeta| Url::parse(&address(meta)).map_err(|error| plan_datafusion_err!("'{name}': {error}"));
+                let urls = found.iter().map(|meta| ListingTableUrl::try_new(address(meta)?, None));
+                self.columns(&columns, urls.collect::<Result<_>>()?).await
+            }
         }
     }
 
@@ -57,15 +68,49 @@ impl Tables {
     }
 }
 
+/// The objects that an address stands for, in the order of their names: one, or those that a wildcard or a folder (which ends in /) has.
+async fn objects(name: &str, url: &Url, store: &dyn ObjectStore) -> Result<Vec<ObjectMeta>> {
+    let failed = |error: object_store::Error| plan_datafusion_err!("{name}: {error}");
+    let path = percent_decode(url.path());
+    if !path.contains(['*', '[']) && !path.ends_with('/') {
+        let location = ObjectPath::from_url_path(url.path()).map_err(|error| plan_datafusion_err!("'{name}': {error}"))?;
+        return Ok(vec![store.head(&location).await.map_err(failed)?]);
+    }
+    let pattern = if path.ends_with('/') { format!("{path}**") } else { path.clone() };
+    let pattern = Pattern::new(pattern.trim_start_matches('/')).map_err(|error| plan_datafusion_err!("'{name}': {error}"))?;
+    let fixed = path.split(['*', '[']).next().unwrap_or_default();
+    let folder = ObjectPath::from(fixed.rsplit_once('/').map_or("", |(folder, _)| folder));
+    let options = MatchOptions { require_literal_separator: true, ..MatchOptions::new() };
+    let mut found = Vec::new();
+    let mut listed = store.list(Some(&folder));
+    while let Some(meta) = listed.try_next().await.map_err(failed)? {
+        if pattern.matches_with(meta.location.as_ref(), options) {
+            found.push(meta);
+        }
+        if found.len() > OBJECTS_MAX {
+            return plan_err!("'{name}' stands for more than {OBJECTS_MAX} objects");
+        }
+    }
+    found.sort_by(|a, b| a.location.cmp(&b.location));
+    if found.is_empty() { plan_err!("'{name}': no object has such a name") } else { Ok(found) }
+}
+
+fn percent_decode(path: &str) -> String {
+    ObjectPath::from_url_path(path)
+        .map_or_else(|_| path.to_owned(), |decoded| format!("/{decoded}{}", if path.ends_with('/') { "/" } else { "" }))
+}
+
 /// A store, with what the environment says of keys and regions, as the vendors' own tools have it.
 fn make(url: &Url, origin: &str) -> Result<Arc<dyn ObjectStore>, object_store::Error> {
     let bucket = url.host_str().unwrap_or_default();
+    // Some tries, and then an error: whoever waits should know.
+    let retry = RetryConfig { max_retries: RETRIES_MAX, retry_timeout: RETRY_FOR, ..RetryConfig::default() };
     Ok(match url.scheme() {
-        "s3" => Arc::new(AmazonS3Builder::from_env().with_bucket_name(bucket).build()?),
-        "gs" => Arc::new(GoogleCloudStorageBuilder::from_env().with_bucket_name(bucket).build()?),
+        "s3" => Arc::new(AmazonS3Builder::from_env().with_bucket_name(bucket).with_retry(retry).build()?),
+        "gs" => Arc::new(GoogleCloudStorageBuilder::from_env().with_bucket_name(bucket).with_retry(retry).build()?),
         "http" | "https" => {
             let options = ClientOptions::new().with_allow_http(true);
-            Arc::new(HttpBuilder::new().with_url(origin).with_client_options(options).build()?)
+            Arc::new(HttpBuilder::new().with_url(origin).with_client_options(options).with_retry(retry).build()?)
         }
         scheme => {
             let source = format!("{scheme}:// is none of s3://, gs://, http://, https://").into();

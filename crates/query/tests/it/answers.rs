@@ -166,3 +166,43 @@ fn json_as_lines_as_an_array_and_inside_a_document() {
         assert_eq!(csv(&format!("SELECT count(*) AS c FROM '{path}'")), "c\n5000\n");
     }
 }
+
+#[test]
+fn rows_of_each_table_and_a_delimiter() {
+    let folder = Folder::new();
+    let one = folder.file("one.json", r#"{"a":{"items":[{"n":1},{"n":2}]},"b":[{"n":10}]}"#);
+    let two = folder.file("two.json", r#"{"list":[{"n":3}]}"#);
+    let sql = format!("SELECT sum(n) AS n FROM (SELECT n FROM '{one}' UNION ALL SELECT n FROM '{two}')");
+    let (own, all) = (format!("{one}=$.b"), "$.list");
+    assert_eq!(answer(query(&["--to", "csv", "--rows", &own, "--rows", all, &sql])), "n\n13\n");
+    let csv_file = folder.file("t.txt", "a|b\n1|x,y\n2|z\n");
+    let sql = format!("SELECT b FROM '{csv_file}' ORDER BY a");
+    assert_eq!(answer(query(&["--to", "csv", "--from", "csv", "--delimiter", "|", &sql])), "b\n\"x,y\"\nz\n");
+    query(&["--delimiter", "é", "SELECT 1"]).run().exits(2).says(&["--delimiter", "no separator"]);
+}
+
+#[test]
+fn what_is_odd_is_told_once() {
+    let folder = Folder::new();
+    let records =
+        "{\"id\":1,\"id\":2,\"big\":123456789012345678901234567890}\n{\"id\":3,\"big\":5}\n{\"id\":4,\"id\":5,\"big\":6}\n";
+    let path = folder.file("odd.ndjson", records);
+    let ran = query(&["--to", "csv", "--threads", "1", &format!("SELECT * FROM '{path}'")]).run().exits(0);
+    assert_eq!(ran.text(), "id,big\n2,123456789012345678901234567890\n3,5\n5,6\n");
+    ran.says(&["2 x a key twice in one object", "odd.ndjson at byte 0", "1 x a number that 64 bits or a double would change"]);
+    let mixed = folder.file("mixed.ndjson", "{\"a\":1}\n{\"a\":\"x\"}\n");
+    let sql = format!("SELECT a FROM '{mixed}'");
+    assert_eq!(csv(&sql), "a\n1\nx\n");
+    query(&["--conflicts", "error", &sql]).run().exits(2).says(&["--conflicts widen"]);
+}
+
+/// The second file has a field that the first has not; the third another type.
+#[test]
+fn all_files_are_looked_at_where_that_is_asked_for() {
+    let folder = Folder::new();
+    for (name, record) in [("1", "{\"a\":1}"), ("2", "{\"a\":2,\"b\":\"x\"}"), ("3", "{\"a\":2.5}")] {
+        folder.file(&format!("{name}.ndjson"), record);
+    }
+    let sql = format!("SELECT a, b FROM '{}' ORDER BY a, b", folder.text("*.ndjson"));
+    assert_eq!(answer(query(&["--to", "csv", "--infer-all", &sql])), "a,b\n1.0,\n2.0,x\n2.5,\n");
+}

@@ -4,7 +4,10 @@
 mod answers;
 mod common;
 mod errors;
+mod hostile;
 mod output;
 mod promise;
+mod prompt;
+mod prune;
 mod remote;
 mod separate;

@@ -94,23 +94,26 @@ fn a_full_temp_folder_is_an_error() {
     assert!(names_in(&folder.at("temp")).is_empty());
 }
 
+/// Ctrl-C, and what ends programs.
 #[test]
-fn an_interrupt_leaves_nothing() {
-    let folder = Folder::new();
-    std::fs::create_dir(folder.at("temp")).unwrap();
-    let path = addresses(&folder, 5_000_000);
-    let sql = format!("SELECT client, path, protocol FROM '{path}' ORDER BY client");
-    let running = bounded(&folder, &sql).args(["-o", &folder.text("out.csv")]).start();
-    // Fails when it ends before it has spilled.
-    while !has_spilled(&folder.at("temp")) {
-        assert!(running.peak_bytes() > 0);
-        std::thread::sleep(std::time::Duration::from_millis(5));
+fn a_signal_leaves_nothing() {
+    for signal in ["INT", "TERM"] {
+        let folder = Folder::new();
+        std::fs::create_dir(folder.at("temp")).unwrap();
+        let path = addresses(&folder, 5_000_000);
+        let sql = format!("SELECT client, path, protocol FROM '{path}' ORDER BY client");
+        let running = bounded(&folder, &sql).args(["-o", &folder.text("out.csv")]).start();
+        // Fails when it ends before it has spilled.
+        while !has_spilled(&folder.at("temp")) {
+            assert!(running.peak_bytes() > 0);
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        let _ = Run::new("kill").args(["-s", signal, &running.id().to_string()]).run().exits(0);
+        let ran = running.wait().exits(130);
+        ran.says(&["stopped by"]);
+        assert_eq!(folder.names(), ["addresses.log", "temp"]);
+        assert!(names_in(&folder.at("temp")).is_empty());
     }
-    running.interrupt();
-    let ran = running.wait().exits(130);
-    ran.says(&["stopped by Ctrl-C"]);
-    assert_eq!(folder.names(), ["addresses.log", "temp"]);
-    assert!(names_in(&folder.at("temp")).is_empty());
 }
 
 /// Whether there is a file of some size below a folder.

@@ -1,4 +1,4 @@
-//! Rows as text: JSON, and CSV.
+//! Rows as text: JSON, CSV, tables for people.
 
 mod cells;
 mod columns;
@@ -6,9 +6,11 @@ mod csv;
 mod finite;
 mod json;
 mod rest;
+mod table;
 mod time;
 
 pub use columns::{Cell, Columns};
 pub use csv::Csv;
 pub use finite::not_finite;
 pub use json::Json;
+pub use table::Table;

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use rorqual_pipe::{Chunk, Fault, Splitter};
 use rorqual_rows::json::{Decoder, Inferrer, Layout, RecordSplitter};
-use rorqual_rows::{Bad, Decoded, Infer, Note, Notes, Shape, Unplaced};
+use rorqual_rows::{Bad, Decode, Decoded, Infer, Note, Notes, Shape, Unplaced};
 
 /// A document, with its numbers as they are written.
 #[derive(Debug, Clone, PartialEq)]
@@ -217,12 +217,16 @@ pub(crate) fn decode(input: &[u8], layout: &Layout, schema: &Schema, unplaced: U
     let mut decoder = Decoder::new(layout, &schema.clone().into(), unplaced, 32 << 20);
     let mut all = Decoded::default();
     for chunk in chunks(input, layout, block_bytes).0 {
-        let decoded = rorqual_rows::Decoded::whole(&mut decoder, &chunk).unwrap();
-        all.batches.extend(decoded.batches);
-        all.bad.extend(decoded.bad);
-        all.notes.merge(&decoded.notes);
-        if let Some(misfit) = decoded.misfit {
-            all.misfit.get_or_insert_default().merge(misfit);
+        let mut start = Some(0);
+        while let Some(from) = start {
+            let decoded = decoder.decode(&chunk.from(from)).unwrap();
+            all.batches.extend(decoded.batches);
+            all.bad.extend(decoded.bad);
+            all.notes.merge(&decoded.notes);
+            if let Some(misfit) = decoded.misfit {
+                all.misfit.get_or_insert_default().merge(misfit);
+            }
+            start = decoded.rest.map(|rest| from + rest);
         }
     }
     all

@@ -1,10 +1,9 @@
-//! Rows as a table that is as wide as the terminal.
+//! Rows as a table that is no wider than the terminal.
 
-use super::unprintable;
-use crate::message::escaped;
+use super::Csv;
 use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
-use rorqual_rows::render::Csv;
+use arrow_schema::{DataType, SchemaRef};
+use rorqual_pipe::escaped;
 use std::io::{self, Write};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -17,26 +16,32 @@ const CELL_BYTES_MAX: usize = 512;
 /// No column is made narrower.
 const WIDTH_MIN: usize = 6;
 
-/// How wide a table is where there is no terminal.
-const WIDTH_DEFAULT: usize = 120;
-
 /// Between columns.
 const GAP: &str = "  ";
 
 /// Rows that wait for being printed.
-pub(super) struct Rows {
+pub struct Table {
     /// The names of the columns, and then rows.
     lines: Vec<Vec<String>>,
+    /// Which columns are numbers, which are aligned to the right.
+    numbers: Vec<bool>,
+    room: usize,
 }
 
-impl Rows {
-    pub(super) fn new(schema: &SchemaRef) -> Self {
-        Self { lines: vec![schema.fields().iter().map(|field| shown(field.name().as_bytes())).collect()] }
+impl Table {
+    /// A table of these columns, which has room for so many characters beside each other.
+    #[must_use]
+    pub fn new(schema: &SchemaRef, room: usize) -> Self {
+        let names = schema.fields().iter().map(|field| shown(field.name().as_bytes())).collect();
+        Self { lines: vec![names], numbers: schema.fields().iter().map(|field| is_number(field.data_type())).collect(), room }
     }
 
     /// Adds rows; what fills a table is printed.
-    pub(super) fn add(&mut self, batch: &RecordBatch, out: &mut impl Write) -> io::Result<()> {
-        let csv = Csv::new(batch).map_err(unprintable)?;
+    ///
+    /// # Errors
+    /// When a type has no text, or nothing can be written.
+    pub fn add(&mut self, batch: &RecordBatch, out: &mut impl Write) -> io::Result<()> {
+        let csv = Csv::new(batch).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.to_string()))?;
         let mut text = Vec::new();
         for row in 0..batch.num_rows() {
             let cell = |column| {
@@ -53,14 +58,16 @@ impl Rows {
     }
 
     /// Prints what waits.
-    pub(super) fn print(&mut self, out: &mut impl Write) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// When nothing can be written.
+    pub fn print(&mut self, out: &mut impl Write) -> io::Result<()> {
         if self.lines.len() == 1 {
             return Ok(());
         }
-        let room = terminal_size::terminal_size().map_or(WIDTH_DEFAULT, |(width, _)| usize::from(width.0));
-        let widths = widths(&self.lines, room);
+        let widths = widths(&self.lines, self.room);
         for line in &self.lines {
-            print_line(line, &widths, out)?;
+            print_line(line, &widths, &self.numbers, out)?;
         }
         let hidden = self.lines[0].len() - widths.len();
         if hidden > 0 {
@@ -69,6 +76,10 @@ impl Rows {
         self.lines.truncate(1);
         Ok(())
     }
+}
+
+fn is_number(data_type: &DataType) -> bool {
+    data_type.is_numeric() || matches!(data_type, DataType::Dictionary(_, values) if values.is_numeric())
 }
 
 /// A value on one line, safe for a terminal, and not too long.
@@ -95,13 +106,14 @@ fn widths(lines: &[Vec<String>], room: usize) -> Vec<usize> {
     widths
 }
 
-fn print_line(line: &[String], widths: &[usize], out: &mut impl Write) -> io::Result<()> {
+fn print_line(line: &[String], widths: &[usize], numbers: &[bool], out: &mut impl Write) -> io::Result<()> {
     let mut printed = String::new();
-    for (cell, width) in line.iter().zip(widths) {
+    for ((cell, width), number) in line.iter().zip(widths).zip(numbers) {
         let cell = cut(cell, *width);
-        let padding = width - cell.width().min(*width);
-        printed.push_str(&cell);
-        printed.extend(std::iter::repeat_n(' ', padding));
+        let padding = " ".repeat(width - cell.width().min(*width));
+        let (first, second) = if *number { (padding, cell) } else { (cell, padding) };
+        printed.push_str(&first);
+        printed.push_str(&second);
         printed.push_str(GAP);
     }
     writeln!(out, "{}", printed.trim_end())

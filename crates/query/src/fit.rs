@@ -1,0 +1,109 @@
+//! How a query fits the memory: what its tables hold while they are read, and how many are read side by side for that.
+
+use crate::budget::Shares;
+use crate::limits::{BATCH_BYTES_MAX, BATCH_ROWS};
+use crate::scan::RecordTable;
+use crate::tables::ColumnsTable;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{Result, resources_datafusion_err};
+use datafusion::datasource::source_as_provider;
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
+use datafusion::logical_expr::{LogicalPlan, TableScan};
+use rorqual_pipe::format_size;
+use std::any::Any;
+use std::sync::Arc;
+
+/// What a query's tables need.
+pub(crate) struct Fit {
+    readers: Vec<Reader>,
+    /// Partitions of the plan.
+    pub(crate) partitions: usize,
+    /// Rows of a batch.
+    pub(crate) batch_rows: usize,
+}
+
+/// What a table holds while it is read.
+struct Reader {
+    name: String,
+    what: What,
+}
+
+enum What {
+    /// Streams: blocks, decoder, rows of the threads.
+    Streams,
+    /// Row groups of so many bytes, by each partition.
+    Groups(u64),
+}
+
+impl Fit {
+    /// What the tables of an optimized plan need.
+    ///
+    /// # Errors
+    /// When they can't be read in this memory, even one partition at a time.
+    pub(crate) fn of(plan: &LogicalPlan, shares: &Shares) -> Result<Self> {
+        let (mut readers, mut row_bytes) = (Vec::new(), 1);
+        plan.apply_with_subqueries(|node| {
+            if let LogicalPlan::TableScan(scan) = node {
+                let (reader, bytes) = reader(scan)?;
+                readers.extend(reader);
+                row_bytes = row_bytes.max(bytes);
+            }
+            Ok(TreeNodeRecursion::Continue)
+        })?;
+        let sum = |partitions: usize| readers.iter().map(|reader| reader.bytes(partitions, shares)).sum::<u64>();
+        // Half is for what is done with the rows.
+        let fitting = (1..=shares.threads).rev().find(|partitions| sum(*partitions) <= shares.rest_bytes() / 2);
+        let batch_rows = (BATCH_BYTES_MAX as u64 / row_bytes).clamp(1, BATCH_ROWS as u64) as usize;
+        Ok(Self { partitions: fitting.unwrap_or(1), readers, batch_rows })
+    }
+
+    /// Takes what the readers hold from what the operators have, until it is dropped.
+    ///
+    /// # Errors
+    /// When there is not so much; the error says for what.
+    pub(crate) fn reserve(&self, pool: &Arc<dyn MemoryPool>, shares: &Shares) -> Result<Vec<MemoryReservation>> {
+        let reserve = |reader: &Reader| {
+            let bytes = reader.bytes(self.partitions, shares);
+            let reservation = MemoryConsumer::new(&reader.name).register(pool);
+            let taken = reservation.try_grow(shares.as_operators(bytes) as usize);
+            taken.map(|()| reservation).map_err(|_| self.too_much(shares))
+        };
+        self.readers.iter().map(reserve).collect()
+    }
+
+    fn too_much(&self, shares: &Shares) -> datafusion::error::DataFusionError {
+        let each = |reader: &Reader| format!("{} for {}", format_size(reader.bytes(self.partitions, shares)), reader.name);
+        let sum: Vec<String> = self.readers.iter().map(each).collect();
+        resources_datafusion_err!(
+            "reading its tables takes {}, and there are {} beside the program. Fewer columns or a smaller --record-max take less, and \
+             `rorqual convert` makes smaller row groups",
+            sum.join(", "),
+            format_size(shares.rest_bytes())
+        )
+    }
+}
+
+impl Reader {
+    fn bytes(&self, partitions: usize, shares: &Shares) -> u64 {
+        let each = match self.what {
+            What::Streams => shares.stream_bytes(shares.stream_threads(partitions)),
+            What::Groups(bytes) => bytes,
+        };
+        partitions as u64 * each
+    }
+}
+
+/// What a table holds, and what a row of it takes where that is known.
+fn reader(scan: &TableScan) -> Result<(Option<Reader>, u64)> {
+    let provider = source_as_provider(&scan.source)?;
+    let provider: &dyn Any = provider.as_ref();
+    let name = scan.table_name.table();
+    if let Some(table) = provider.downcast_ref::<RecordTable>() {
+        let streams = Reader { name: format!("blocks, decoder and rows of {name} (a stream)"), what: What::Streams };
+        return Ok((table.has_streams().then_some(streams), 0));
+    }
+    let Some(table) = provider.downcast_ref::<ColumnsTable>() else { return Ok((None, 0)) };
+    let columns = scan.projection.as_ref();
+    let groups = Reader { name: format!("row groups of {name}"), what: What::Groups(table.widths.group_bytes(columns)) };
+    Ok((Some(groups), table.widths.row_bytes(columns)))
+}

@@ -1,0 +1,58 @@
+//! Chunks of records of which a filter leaves nothing.
+//!
+//! # Why?
+//! Records are often written in the order of time, so that a span of it lies in a few chunks. The columns that a filter needs are decoded
+//! first, and the others only where it leaves a row. Where that saves nothing, it is soon given up.
+
+use datafusion::arrow::array::{AsArray, RecordBatch};
+use datafusion::physical_expr::PhysicalExpr;
+use rorqual_pipe::{Chunk, Error};
+use rorqual_rows::Decode;
+use std::sync::Arc;
+
+/// Chunks that are looked at before it is judged whether that saves anything.
+const CHUNKS_TRIED: u64 = 16;
+
+/// At least one of so many chunks has to be skipped, or no more are looked at.
+const CHUNKS_FOR_ONE: u64 = 4;
+
+/// Tells what a filter leaves.
+pub(super) struct Skip {
+    /// To the columns that the filter needs.
+    decoder: Box<dyn Decode>,
+    filter: Arc<dyn PhysicalExpr>,
+    tried: u64,
+    skipped: u64,
+}
+
+impl Skip {
+    /// A filter on the columns that `decoder` gives.
+    pub(super) fn new(decoder: Box<dyn Decode>, filter: Arc<dyn PhysicalExpr>) -> Self {
+        Self { decoder, filter, tried: 0, skipped: 0 }
+    }
+
+    /// Whether the filter leaves nothing of a chunk.
+    ///
+    /// # Errors
+    /// As [`Decode::decode`].
+    pub(super) fn skips(&mut self, chunk: &Chunk) -> Result<bool, Error> {
+        if self.tried >= CHUNKS_TRIED && self.skipped * CHUNKS_FOR_ONE < self.tried {
+            return Ok(false);
+        }
+        let decoded = self.decoder.decode(chunk)?;
+        // What is odd is for who decodes all of it to tell.
+        let odd = decoded.rest.is_some() || decoded.misfit.is_some() || !decoded.bad.is_empty() || chunk.long_start().is_some();
+        self.tried += 1;
+        if odd || decoded.batches.iter().any(|batch| self.leaves(batch)) {
+            return Ok(false);
+        }
+        self.skipped += 1;
+        Ok(true)
+    }
+
+    /// Whether the filter leaves a row. One that fails here fails where the engine can tell it.
+    fn leaves(&self, batch: &RecordBatch) -> bool {
+        let kept = self.filter.evaluate(batch).and_then(|value| value.into_array(batch.num_rows()));
+        kept.map_or(true, |kept| kept.as_boolean_opt().is_none_or(|kept| kept.true_count() > 0))
+    }
+}

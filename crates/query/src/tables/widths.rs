@@ -1,0 +1,102 @@
+//! What reading files of columns takes, as far as their footers tell.
+
+use crate::scan::external;
+use datafusion::arrow::datatypes::Schema;
+use datafusion::common::{Result, plan_datafusion_err};
+use datafusion::datasource::listing::ListingTableUrl;
+use datafusion::datasource::physical_plan::parquet::metadata::DFParquetMetadata;
+use datafusion::execution::SessionState;
+use datafusion::object_store::ObjectStoreExt;
+use datafusion::parquet::file::metadata::RowGroupMetaData;
+use rorqual_pipe::Input;
+use rorqual_rows::limits::READ_PAGE_BYTES;
+use rorqual_rows::read::Table;
+use std::collections::HashMap;
+
+/// What the columns of some files take.
+#[derive(Debug, Default)]
+pub(crate) struct Widths {
+    /// By the places of the columns.
+    columns: Vec<Width>,
+    /// What is read at once whatever the columns: a batch of an Arrow file.
+    whole_bytes: u64,
+}
+
+/// What a column takes, by the largest of all row groups.
+#[derive(Debug, Default, Clone, Copy)]
+struct Width {
+    /// A row of it, decoded.
+    row_bytes: u64,
+    /// What is read of a row group at once, and a page and a dictionary decompressed.
+    group_bytes: u64,
+}
+
+impl Widths {
+    /// What a row of these columns takes, or of all.
+    pub(crate) fn row_bytes(&self, columns: Option<&Vec<usize>>) -> u64 {
+        self.sum(columns, |width| width.row_bytes)
+    }
+
+    /// What is read of these columns at once by each thread.
+    pub(crate) fn group_bytes(&self, columns: Option<&Vec<usize>>) -> u64 {
+        self.whole_bytes + self.sum(columns, |width| width.group_bytes)
+    }
+
+    fn sum(&self, columns: Option<&Vec<usize>>, of: impl Fn(&Width) -> u64) -> u64 {
+        match columns {
+            None => self.columns.iter().map(of).sum(),
+            Some(columns) => columns.iter().filter_map(|column| self.columns.get(*column)).map(of).sum(),
+        }
+    }
+
+    /// By the footers of Parquet files, which the engine has read and keeps.
+    pub(super) async fn of_parquet(state: &SessionState, urls: &[ListingTableUrl], schema: &Schema) -> Result<Self> {
+        let runtime = state.runtime_env();
+        let mut widths: HashMap<String, Width> = HashMap::new();
+        for url in urls {
+            let store = runtime.object_store(url)?;
+            let meta = store.head(url.prefix()).await?;
+            let cache = runtime.cache_manager.get_file_metadata_cache();
+            let footer =
+                DFParquetMetadata::new(store.as_ref(), &meta).with_file_metadata_cache(Some(cache)).fetch_metadata().await?;
+            footer.row_groups().iter().for_each(|group| add(&mut widths, group));
+        }
+        let width = |name: &String| widths.get(name).copied().unwrap_or_default();
+        Ok(Self { columns: schema.fields().iter().map(|field| width(field.name())).collect(), whole_bytes: 0 })
+    }
+
+    /// By the footers of Arrow files of this machine.
+    pub(super) fn of_arrow(urls: &[ListingTableUrl]) -> Result<Self> {
+        let mut whole_bytes = 0;
+        for url in urls {
+            let Ok(path) = url.get_url().to_file_path() else { continue };
+            let Some(file) = Input::open(&path).and_then(|input| input.file_again()).map_err(external)? else { continue };
+            let name = path.to_string_lossy();
+            let table = Table::open(file, &name).map_err(external)?;
+            let table = table.ok_or_else(|| plan_datafusion_err!("{name}: is no Arrow file"))?;
+            whole_bytes = whole_bytes.max(table.bytes(None));
+        }
+        Ok(Self { columns: Vec::new(), whole_bytes })
+    }
+}
+
+/// Adds what the columns of a row group take, each with all that is below it.
+fn add(widths: &mut HashMap<String, Width>, group: &RowGroupMetaData) {
+    let bytes = |bytes: i64| u64::try_from(bytes).unwrap_or(0);
+    let rows = bytes(group.num_rows()).max(1);
+    let mut own: HashMap<&str, Width> = HashMap::new();
+    for column in group.columns() {
+        let Some(name) = column.column_path().parts().first() else { continue };
+        let uncompressed = bytes(column.uncompressed_size());
+        // A dictionary has a value once, however often it comes; its writer may say what all of them take.
+        let decoded = uncompressed.max(bytes(column.unencoded_byte_array_data_bytes().unwrap_or(0)));
+        let width = own.entry(name).or_default();
+        width.row_bytes += decoded.div_ceil(rows);
+        width.group_bytes += bytes(column.compressed_size()) + uncompressed.min(2 * READ_PAGE_BYTES as u64);
+    }
+    for (name, width) in own {
+        let most = widths.entry(name.to_owned()).or_default();
+        most.row_bytes = most.row_bytes.max(width.row_bytes);
+        most.group_bytes = most.group_bytes.max(width.group_bytes);
+    }
+}
