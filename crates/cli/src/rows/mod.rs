@@ -28,7 +28,7 @@ pub(crate) fn print(
     let columns = args.columns.as_deref();
     let memory_bytes = common.memory.unwrap_or(MEMORY_BYTES_DEFAULT);
     fits(table, memory_bytes)?;
-    let _guard = Guard::start(table.name(), memory_bytes);
+    let _guard = Guard::reading(table.name(), memory_bytes);
     let batches = choose(columns).map_err(|error| message::error(&error))?;
     let mut printer = Printer::new(args);
     let mut rows = 0;

@@ -28,7 +28,7 @@ fn open(path: &Path, memory_bytes: u64) -> Result<Table, Exit> {
         return Err(message::error(&"-: rows are read from a file of columns at any place, which standard input has not"));
     }
     let file = File::open(path).map_err(|error| message::error(&Error::io(name.clone(), "cannot open", error)))?;
-    let _guard = Guard::start(&name, memory_bytes);
+    let _guard = Guard::reading(&name, memory_bytes);
     let table = Table::open(file, &name, memory_bytes).map_err(|error| message::error(&error))?;
     let other = || {
         message::error(&format!(

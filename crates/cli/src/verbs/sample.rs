@@ -21,7 +21,7 @@ pub(crate) fn run(common: &Common, args: &SampleArgs) -> Exit {
 
 /// Rows of a file that says how many it has: only these are read.
 fn of_table(common: &Common, args: &SampleArgs, table: &Table) -> Result<Exit, String> {
-    let _guard = Guard::start(table.name(), common.memory.unwrap_or(rows::MEMORY_BYTES_DEFAULT));
+    let _guard = Guard::reading(table.name(), common.memory.unwrap_or(rows::MEMORY_BYTES_DEFAULT));
     let all = table.rows().map_err(|error| error.to_string())?;
     let chosen = Rows::These(choose(all, args.rows, seed(args)));
     let printed = rows::print(common, &args.shown, table, |columns| table.batches(columns, &chosen));

@@ -90,6 +90,9 @@ mod tests {
         assert_eq!(with("{}", r#"{"_rest":1,"b":2}"#), r#"{"_rest":1,"b":2}"#);
         assert_eq!(with("{}", r#"{"b":2,"_rest":1,"a.c":3}"#), r#"{"b":2,"_rest":{"_rest":1,"a.c":3}}"#);
         assert_eq!(super::record(r#"{"$":[1,2]}"#), Some("[1,2]"));
-        assert_eq!((super::own(rest, "b"), super::own(rest, "d"), super::own(rest, "c")), (Some(r#"[1,{"x":"},{\""}]"#), Some("\"é\""), None));
+        assert_eq!(
+            (super::own(rest, "b"), super::own(rest, "d"), super::own(rest, "c")),
+            (Some(r#"[1,{"x":"},{\""}]"#), Some("\"é\""), None)
+        );
     }
 }

@@ -109,7 +109,7 @@ impl<'a> Pass<'a> {
 
     /// The rows of a file of columns, with nulls for the columns that it does not have.
     fn table(&mut self, table: &Table) -> Result<(), Error> {
-        let _guard = Guard::start(table.name(), self.convert.memory_bytes);
+        let _guard = Guard::reading(table.name(), self.convert.memory_bytes);
         for batch in table.batches(None, &Rows::All)? {
             if self.convert.scan.control.stopped() {
                 return Ok(());

@@ -88,7 +88,7 @@ fn table(path: &Path, given: &Given, memory_bytes: u64) -> Result<Option<Table>,
     }
     let name = path.display().to_string();
     let file = File::open(path).map_err(|error| format!("{name}: cannot open: {}", reason(&error)))?;
-    let _guard = Guard::start(&name, memory_bytes);
+    let _guard = Guard::reading(&name, memory_bytes);
     Table::open(file, &name, memory_bytes).map_err(|error| error.to_string())
 }
 

@@ -1,7 +1,6 @@
 //! `rorqual render`
 
 mod data;
-mod guard;
 mod output;
 mod query;
 mod rows;
@@ -9,10 +8,10 @@ mod shards;
 
 use crate::args::{Common, RenderArgs, Split};
 use crate::exit::Exit;
+use crate::guard::Guard;
 use crate::message;
 use crate::progress::Progress;
 use crate::{fitting, interrupt};
-use guard::Guard;
 use output::{Output, Written};
 use rorqual_pipe::limits::{BLOCK_BYTES, PROGRAM_BYTES, THREAD_BYTES};
 use rorqual_pipe::{Budget, Control, Pool, format_size, stats};
@@ -36,7 +35,7 @@ pub(crate) fn run(common: &Common, args: &RenderArgs) -> Exit {
         Err(error) => return message::error(&error),
     };
     interrupt::stop_on_interrupt(&job.page.control);
-    let _guard = Guard::start(job.memory_bytes);
+    let _guard = guard(job.memory_bytes);
     let progress = Progress::start(common.progress, &job.page.control, rows::stored_bytes(args));
     let mut total = Total::default();
     let result = job.all(args, &mut total);
@@ -46,6 +45,13 @@ pub(crate) fn run(common: &Common, args: &RenderArgs) -> Exit {
         job.print_stats(start, &total);
     }
     exit
+}
+
+/// For what no limit knows: `x|replace('a', x)`.
+fn guard(memory_bytes: u64) -> Guard {
+    let memory = format_size(memory_bytes);
+    let why = "stopped before it took more. It builds a value that large: a list, a text, an included block. Give more --memory";
+    Guard::start(memory_bytes, move || format!("the template needs more than --memory {memory}: {why}"))
 }
 
 /// What was typed, as what is meant.
@@ -201,5 +207,7 @@ fn own_bytes(memory_bytes: u64, threads: usize) -> u64 {
     let rendered = threads * (1 + rorqual_pipe::limits::WINDOW_PER_WORKER) * RENDERED_BYTES_MAX;
     let templates = TEMPLATES_BYTES_MAX as u64 * PARSED_BYTES_PER_BYTE;
     let texts = 2 * TEXT_BYTES_MAX;
-    (rendered + texts + SINK_BUFFERS * BLOCK_BYTES) as u64 + templates.min(memory_bytes / 8) + data::parsed_bytes_max(memory_bytes)
+    (rendered + texts + SINK_BUFFERS * BLOCK_BYTES) as u64
+        + templates.min(memory_bytes / 8)
+        + data::parsed_bytes_max(memory_bytes)
 }
