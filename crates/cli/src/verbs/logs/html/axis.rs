@@ -44,7 +44,8 @@ const STEPS: [i64; 22] = [
 ];
 
 /// And in months.
-const MONTH_STEPS: [i64; 14] = [1, 2, 3, 6, 12, 24, 60, 120, 240, 600, 12 * 100, 12 * 200, 12 * 500, 12 * 1_000];
+const MONTH_STEPS: [i64; 16] =
+    [1, 2, 3, 6, 12, 24, 60, 120, 240, 600, 12 * 100, 12 * 200, 12 * 500, 12 * 1_000, 12 * 2_000, 12 * 5_000];
 
 /// A label of the time axis.
 #[derive(Debug, Serialize)]
@@ -66,7 +67,7 @@ pub(super) struct CountTick {
 
 /// Labels at round times from `from` to `to`, as many as `width_px` has room for.
 pub(super) fn time_ticks(from: i64, to: i64, width_px: i64) -> Vec<TimeTick> {
-    let least = (to - from) * LABEL_PX / width_px;
+    let least = ((to - from) * LABEL_PX + width_px - 1) / width_px;
     let (at, patterns) = match STEPS.into_iter().find(|step| *step >= least) {
         Some(step) => (round_times(from, to, step), patterns(step)),
         None => months(from, to, least),
@@ -170,8 +171,9 @@ mod tests {
         };
         assert_eq!(labels(from + 3 * DAY, 400), ["18 May 2015", "19 May", "20 May"]);
         assert_eq!(labels(from + 4 * 3_600, 400), ["10:00 17 May 2015", "11:00", "12:00", "13:00"]);
-        assert_eq!(labels(from + 400 * DAY, 600), ["Jul 2015", "Oct", "Jan 2016", "Apr"]);
-        assert_eq!(labels(from + 4_000 * DAY, 600), ["2016", "2018", "2020", "2022", "2024", "2026"]);
+        assert_eq!(labels(from + 400 * DAY, 600), ["Jul 2015", "Sep", "Nov", "Jan 2016", "Mar", "May"]);
+        // To April 2026, where a label for the year would be cut.
+        assert_eq!(labels(from + 4_000 * DAY, 600), ["2016", "2018", "2020", "2022", "2024"]);
     }
 
     #[test]
