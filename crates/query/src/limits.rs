@@ -51,8 +51,10 @@ pub(crate) const ROWS_BYTES: usize = 1 << 20;
 /// Objects that a wildcard may stand for; each is half a KiB of the plan.
 pub(crate) const OBJECTS_MAX: usize = 100_000;
 
-/// How often a request to a store is tried again, and for how long.
+/// How often a request to a store is tried again.
 pub(crate) const RETRIES_MAX: usize = 4;
+
+/// For how long it is tried again.
 pub(crate) const RETRY_FOR: Duration = Duration::from_secs(60);
 
 /// A range of an object that is asked for at once.
