@@ -1,13 +1,13 @@
 //! Templates by name, and what they are rendered with.
 
+use crate::compile::{self, No};
+use crate::emit::{self, Given};
 use crate::error::Error;
 use crate::folder::{self, Folder};
 use crate::limits::{DEPTH_MAX, TEMPLATES_BYTES_MAX};
 use crate::objects::{AllRows, Range, Root};
 use crate::rows::Source;
 use crate::vm::{self, cause};
-use crate::compile::{self, No};
-use crate::emit::{self, Given};
 use minijinja::{Environment, UndefinedBehavior, Value};
 use rorqual_pipe::Control;
 use rorqual_pipe::Sink;

@@ -31,9 +31,7 @@ fn log(lines: u64) -> (String, String) {
         let (path, status) = (number % 7, [200, 304, 404][(number % 3) as usize]);
         let second = number % 60;
         let (hour, minute) = (number / 3600, number / 60 % 60);
-        format!(
-            "<tr><td>2025-01-02T{hour:02}:{minute:02}:{second:02}Z<td>&#x2f;p{path}<td>{status}</tr>\n"
-        )
+        format!("<tr><td>2025-01-02T{hour:02}:{minute:02}:{second:02}Z<td>&#x2f;p{path}<td>{status}</tr>\n")
     });
     (log, rows.collect())
 }
@@ -45,7 +43,9 @@ fn doom_in_little_memory_and_its_twin_too() {
     let folder = Folder::new();
     for twin in [false, true] {
         let template = folder.file("doom.txt", doom(twin));
-        let ran = shell(&format!("'{PROGRAM}' render '{template}' -D n:=4000000 --stats | wc -c")).time_max(Duration::from_secs(120)).run();
+        let ran = shell(&format!("'{PROGRAM}' render '{template}' -D n:=4000000 --stats | wc -c"))
+            .time_max(Duration::from_secs(120))
+            .run();
         let bytes = 4_000_000_u64 * 280;
         assert_eq!(ran.text().trim(), bytes.to_string());
         let stats = stats(&ran);
@@ -89,7 +89,8 @@ fn rows_of_json_keep_their_kinds_however_late_they_come() {
     let text = "{% for row in rows %}{{ row.id }} {{ row.name }} {{ row.tags[1] }}\n{% if row.id == 'late' %}{{ row.extra }}{% endif %}{% endfor %}";
     let template = folder.file("page.html", text.replace("row.tags[1]", "row.tags[1] if row.tags else '-'"));
     let ran = rorqual(&["render", &template, "--rows", &path]).run().exits(0);
-    let mut expected: String = (0..60_000).fold(String::new(), |text, number| text + &format!("{number} &lt;{number}&gt; {number}\n"));
+    let mut expected: String =
+        (0..60_000).fold(String::new(), |text, number| text + &format!("{number} &lt;{number}&gt; {number}\n"));
     expected.push_str("late None -\n[1]");
     assert!(ran.text() == expected, "{}", &ran.text()[ran.text().len().saturating_sub(200)..]);
 }
@@ -113,7 +114,8 @@ fn a_stream_is_looped_over_once_and_a_file_again() {
     let folder = Folder::new();
     let rows = "{\"id\":1}\n{\"id\":2}\n";
     let path = folder.file("rows.ndjson", rows);
-    let template = folder.file("page.txt", "{% for row in rows %}{{ row.id }}{% endfor %}/{% for row in rows %}{{ row.id }}{% endfor %}");
+    let template =
+        folder.file("page.txt", "{% for row in rows %}{{ row.id }}{% endfor %}/{% for row in rows %}{{ row.id }}{% endfor %}");
     assert_eq!(rorqual(&["render", &template, "--rows", &path]).run().exits(0).text(), "12/12");
     let ran = rorqual(&["render", &template, "--rows", "-"]).stdin(rows).run().exits(2);
     assert!(ran.stderr.contains("is read once"), "{}", ran.stderr);
@@ -178,14 +180,21 @@ fn files_of_so_many_rows_have_heads_and_feet_of_their_own() {
         assert_eq!(std::fs::read_to_string(file).expect("it is there"), expected);
     }
     // A whole number of files has no empty one behind it; no rows are one file.
-    let ran = rorqual(&["render", &template, "--rows", &path, "--split", "5", "-o", &folder.text("s{}"), "--json"]).run().exits(0);
+    let ran =
+        rorqual(&["render", &template, "--rows", &path, "--split", "5", "-o", &folder.text("s{}"), "--json"]).run().exits(0);
     assert_eq!(ran.text().lines().count(), 5);
     let none = folder.file("none.csv", "loc\n");
-    let ran = rorqual(&["render", &template, "--rows", &none, "--split", "5", "-o", &folder.text("n{}"), "--json"]).run().exits(0);
+    let ran =
+        rorqual(&["render", &template, "--rows", &none, "--split", "5", "-o", &folder.text("n{}"), "--json"]).run().exits(0);
     assert_eq!(ran.text().lines().count(), 1);
     // By bytes: a file ends with the row that reaches them.
     let ran = rorqual(&["render", &template, "--rows", &path, "--split", "100B", "-o", &folder.text("b{}"), "--json"]).run();
-    let sum: u64 = ran.exits(0).text().lines().map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON")["rows"].as_u64().expect("rows")).sum();
+    let sum: u64 = ran
+        .exits(0)
+        .text()
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON")["rows"].as_u64().expect("rows"))
+        .sum();
     assert_eq!(sum, 25);
     let ran = rorqual(&["render", &template, "--rows", &path, "--split", "5", "-o", &folder.text("same")]).run().exits(2);
     assert!(ran.stderr.contains("{}"), "{}", ran.stderr);
@@ -223,7 +232,8 @@ fn who_has_read_enough_is_no_error() {
 #[test]
 fn ctrl_c_ends_what_never_ends() {
     let folder = Folder::new();
-    let template = folder.file("endless.txt", "{% for i in range(1000000000000) %}{% if i == 1000 %}begun{% endif %}{% endfor %}");
+    let template =
+        folder.file("endless.txt", "{% for i in range(1000000000000) %}{% if i == 1000 %}begun{% endif %}{% endfor %}");
     let out = folder.text("out.txt");
     let running = rorqual(&["render", &template, "-o", &out]).start();
     // The handler is there once the program has written its file's first block or not: it is asked until it listens.

@@ -34,7 +34,17 @@ type Result<T> = std::result::Result<T, No>;
 /// The plan of a template; `rows`: there are rows.
 pub(crate) fn plan<'a>(env: &'a Environment<'a>, name: &str, rows: bool) -> Result<Plan<'a>> {
     let template = Text::find(env, name)?;
-    let mut compiler = Compiler { env, rows, scopes: Scopes::default(), raw: Vec::new(), template, escape: template.escape(), initial: template.escape(), in_loop: false, depth: 0 };
+    let mut compiler = Compiler {
+        env,
+        rows,
+        scopes: Scopes::default(),
+        raw: Vec::new(),
+        template,
+        escape: template.escape(),
+        initial: template.escape(),
+        in_loop: false,
+        depth: 0,
+    };
     let nodes = compiler.template(&BTreeMap::new())?;
     let (slots, loops) = compiler.scopes.numbers();
     Ok(Plan { env, nodes, slots, loops, no_blocks: BTreeMap::new() })

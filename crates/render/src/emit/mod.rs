@@ -113,7 +113,8 @@ impl<'p, 'a> Emitter<'p, 'a> {
         match target {
             Target::Slot(slot) => self.frame.slots[*slot] = Slot::Value(value),
             Target::List(targets, at) => {
-                let items: Option<Vec<Value>> = value.as_object().and_then(|_| Some(value.try_iter().ok()?.take(targets.len() + 1).collect()));
+                let items: Option<Vec<Value>> =
+                    value.as_object().and_then(|_| Some(value.try_iter().ok()?.take(targets.len() + 1).collect()));
                 let Some(items) = items.filter(|items| items.len() == targets.len()) else {
                     return Err(self.failure(Some(*at), &value, Instruction::UnpackList(targets.len())));
                 };

@@ -1,7 +1,7 @@
 //! Expressions and conditions: straight from where the value is, or by MiniJinja.
 
-use super::frame::{Looped, Slot};
 use super::Emitter;
+use super::frame::{Looped, Slot};
 use crate::error::Error;
 use crate::escape;
 use crate::objects::{Locals, Loop, Row};

@@ -70,10 +70,13 @@ impl Sink for Failing {
 fn a_sink_that_fails_ends_it_and_is_not_the_template_s_fault() {
     let mut templates = Templates::new(false);
     templates.add("fast.html", "{% for i in range(1000000000000) %}{{ i }}<{% endfor %}").unwrap();
-    templates.add("slow.html", "{% macro m(i) %}{{ i }}{% endmacro %}{% for i in range(1000000000000) %}{{ m(i) }}<{% endfor %}").unwrap();
+    templates
+        .add("slow.html", "{% macro m(i) %}{{ i }}{% endmacro %}{% for i in range(1000000000000) %}{{ m(i) }}<{% endfor %}")
+        .unwrap();
     for name in ["fast.html", "slow.html"] {
         for pieces in [0, 1, 7, 100] {
-            let error = templates.render(name, &Page { context: context(), ..Page::default() }, &mut Failing(pieces)).unwrap_err();
+            let error =
+                templates.render(name, &Page { context: context(), ..Page::default() }, &mut Failing(pieces)).unwrap_err();
             assert!(error.is_stop(), "{error}");
         }
     }

@@ -33,8 +33,11 @@ fn what_is_in_the_folder_is_found() {
 
 #[test]
 fn nothing_else_is() {
-    for name in ["../secret.txt", "parts/../../secret.txt", "/etc/passwd", "link.txt", "up/secret.txt", "./own.txt", "", "parts/"] {
-        for template in [format!("{{% include '{name}' %}}"), format!("{{% extends '{name}' %}}"), format!("{{% import '{name}' as x %}}")] {
+    for name in ["../secret.txt", "parts/../../secret.txt", "/etc/passwd", "link.txt", "up/secret.txt", "./own.txt", "", "parts/"]
+    {
+        for template in
+            [format!("{{% include '{name}' %}}"), format!("{{% extends '{name}' %}}"), format!("{{% import '{name}' as x %}}")]
+        {
             let error = rendered(&template).unwrap_err();
             assert!(!error.contains("SECRET"), "{template}: {error}");
         }

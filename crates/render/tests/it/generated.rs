@@ -6,15 +6,63 @@ use proptest::sample::select;
 
 /// Names and values that a template may ask for; some are missing, some of the wrong kind.
 const EXPRESSIONS: &[&str] = &[
-    "title", "n", "neg", "big", "f", "whole", "t", "no", "empty", "list", "user", "user.name", "user.address.city", "user.none", "missing",
-    "missing.x", "x", "y", "x.y", "row", "row.id", "row.path", "row.status", "row.size", "row.ok", "row.none", "row.tags", "row.at.city",
-    "row.missing", "loop.index", "loop.index0", "loop.first", "loop.last", "loop.length", "loop.revindex", "'<lit>'", "12", "none", "''",
-    "x + 1", "x ~ y", "list[0]", "user['name']", "not x", "x is defined", "x if y", "x or y", "x and y", "[x, y]", "range(3)", "rows|first",
+    "title",
+    "n",
+    "neg",
+    "big",
+    "f",
+    "whole",
+    "t",
+    "no",
+    "empty",
+    "list",
+    "user",
+    "user.name",
+    "user.address.city",
+    "user.none",
+    "missing",
+    "missing.x",
+    "x",
+    "y",
+    "x.y",
+    "row",
+    "row.id",
+    "row.path",
+    "row.status",
+    "row.size",
+    "row.ok",
+    "row.none",
+    "row.tags",
+    "row.at.city",
+    "row.missing",
+    "loop.index",
+    "loop.index0",
+    "loop.first",
+    "loop.last",
+    "loop.length",
+    "loop.revindex",
+    "'<lit>'",
+    "12",
+    "none",
+    "''",
+    "x + 1",
+    "x ~ y",
+    "list[0]",
+    "user['name']",
+    "not x",
+    "x is defined",
+    "x if y",
+    "x or y",
+    "x and y",
+    "[x, y]",
+    "range(3)",
+    "rows|first",
 ];
 
 const FILTERS: &[&str] = &["", "", "", "|e", "|safe", "|upper", "|length", "|default('d')", "|string", "|escape|safe"];
 
-const ITEMS: &[&str] = &["list", "range(3)", "range(n - 40)", "none", "missing", "user", "'ab'", "row.tags", "x", "[1, '<']", "user|items"];
+const ITEMS: &[&str] =
+    &["list", "range(3)", "range(n - 40)", "none", "missing", "user", "'ab'", "row.tags", "x", "[1, '<']", "user|items"];
 
 const TESTS: &[&str] = &[" == 2", " > 1", " != 'a'", "", " is string", " < y", " in list", " >= 404 and t", " or missing"];
 

@@ -75,7 +75,9 @@ fn what_is_before_the_rows_leaves_before_they_are_read() {
 #[test]
 fn a_range_has_no_limit_and_no_list() {
     let mut templates = Templates::new(false);
-    templates.add("a.txt", "{% for i in range(1000000000000) %}{{ i }}{% if i == 200000 %}{% break %}{% endif %}{% endfor %}").unwrap();
+    templates
+        .add("a.txt", "{% for i in range(1000000000000) %}{{ i }}{% if i == 200000 %}{% break %}{% endif %}{% endfor %}")
+        .unwrap();
     let mut out = Vec::new();
     templates.render("a.txt", &Page::default(), &mut out).unwrap();
     let expected: String = (0..=200_000).map(|number| number.to_string()).collect();

@@ -78,7 +78,8 @@ impl Columns {
         }
         match &cells.values {
             Values::Time(values, unit, utc) => {
-                let texts = self.texts[column].get_or_init(|| Texts::new(cells, values, |out, value| time::push(out, value, *unit, *utc)));
+                let texts = self.texts[column]
+                    .get_or_init(|| Texts::new(cells, values, |out, value| time::push(out, value, *unit, *utc)));
                 Cell::Text(texts.get(row))
             }
             _ => cell(cells, row),

@@ -80,6 +80,9 @@ mod tests {
         assert_eq!(with(r#"{"a":1}"#, rest), expected);
         assert_eq!(with("{}", r#"{"b":1e400}"#), r#"{"b":1e400}"#);
         assert_eq!(super::record(r#"{"$":[1,2]}"#), Some("[1,2]"));
-        assert_eq!((super::own(rest, "b"), super::own(rest, "d"), super::own(rest, "c")), (Some(r#"[1,{"x":"},{\""}]"#), Some("\"é\""), None));
+        assert_eq!(
+            (super::own(rest, "b"), super::own(rest, "d"), super::own(rest, "c")),
+            (Some(r#"[1,{"x":"},{\""}]"#), Some("\"é\""), None)
+        );
     }
 }

@@ -60,7 +60,10 @@ fn read(path: &Path, bytes_max: u64) -> Result<Value, String> {
     let read = file.take(bytes_max + 1).read_to_string(&mut text);
     read.map_err(|cause| format!("{name}: cannot read: {}", reason(&cause)))?;
     if text.len() as u64 > bytes_max {
-        return Err(format!("{name}: variables may have {} of --memory; give more, or what is many as --rows", format_size(bytes_max)));
+        return Err(format!(
+            "{name}: variables may have {} of --memory; give more, or what is many as --rows",
+            format_size(bytes_max)
+        ));
     }
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default().to_ascii_lowercase();
     let parsed = match extension.as_str() {

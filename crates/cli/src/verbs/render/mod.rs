@@ -201,5 +201,7 @@ fn own_bytes(memory_bytes: u64, threads: usize) -> u64 {
     let rendered = threads * (1 + rorqual_pipe::limits::WINDOW_PER_WORKER) * RENDERED_BYTES_MAX;
     let templates = TEMPLATES_BYTES_MAX as u64 * PARSED_BYTES_PER_BYTE;
     let texts = 2 * TEXT_BYTES_MAX;
-    (rendered + texts + SINK_BUFFERS * BLOCK_BYTES) as u64 + templates.min(memory_bytes / 8) + data::parsed_bytes_max(memory_bytes)
+    (rendered + texts + SINK_BUFFERS * BLOCK_BYTES) as u64
+        + templates.min(memory_bytes / 8)
+        + data::parsed_bytes_max(memory_bytes)
 }

@@ -40,12 +40,14 @@ impl Output {
     pub(super) fn new(args: &RenderArgs) -> Result<Self, String> {
         let path = args.output.clone().filter(|path| path.as_os_str() != "-");
         let split = args.split.is_some();
-        let numbered = path.as_ref().is_some_and(|path| path.file_name().is_some_and(|name| name.to_string_lossy().contains(NUMBER)));
+        let numbered =
+            path.as_ref().is_some_and(|path| path.file_name().is_some_and(|name| name.to_string_lossy().contains(NUMBER)));
         if split && !numbered {
             return Err("--split writes several files: give -o a name with {} where their number goes".to_owned());
         }
         if let Some(path) = path.as_ref().filter(|_| !split) {
-            let inputs: Vec<PathBuf> = [Some(&args.template), args.data.as_ref(), args.rows.as_ref()].into_iter().flatten().cloned().collect();
+            let inputs: Vec<PathBuf> =
+                [Some(&args.template), args.data.as_ref(), args.rows.as_ref()].into_iter().flatten().cloned().collect();
             refuse_an_input("-o", path, &inputs)?;
             refuse_no_file(path)?;
         }

@@ -59,7 +59,12 @@ impl fmt::Debug for Rows {
 
 impl Rows {
     /// Looks at an input, whose rows are rendered in what `own_bytes` does not take.
-    pub(super) fn open(common: &Common, args: &RenderArgs, memory_bytes: u64, own_bytes: impl Fn(u64, usize) -> u64) -> Result<Self, String> {
+    pub(super) fn open(
+        common: &Common,
+        args: &RenderArgs,
+        memory_bytes: u64,
+        own_bytes: impl Fn(u64, usize) -> u64,
+    ) -> Result<Self, String> {
         let from = FromArgs {
             from: args.from,
             rows: args.rows_path.clone(),
@@ -132,9 +137,9 @@ impl Again {
                 Some(first) => Ok(first),
                 None => query::start(common, sql).map_err(failed),
             },
-            Self::Stream(stream) => stream
-                .take()
-                .ok_or_else(|| failed("is read once, as it is a stream, and the template loops over rows again: give a file".to_owned())),
+            Self::Stream(stream) => stream.take().ok_or_else(|| {
+                failed("is read once, as it is a stream, and the template loops over rows again: give a file".to_owned())
+            }),
         }
     }
 }
@@ -355,7 +360,14 @@ impl Made {
         }
     }
 
-    fn write(self, body: &dyn Body, own: &mut dyn Decode, counts: &Counts, sink: &mut dyn Sink, rows: &mut u64) -> Result<(), Error> {
+    fn write(
+        self,
+        body: &dyn Body,
+        own: &mut dyn Decode,
+        counts: &Counts,
+        sink: &mut dyn Sink,
+        rows: &mut u64,
+    ) -> Result<(), Error> {
         sink.copy(&self.text)?;
         if let Some(error) = self.error {
             return Err(error);

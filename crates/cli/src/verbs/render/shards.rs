@@ -5,9 +5,9 @@
 
 use super::{Failure, Job, Total};
 use crate::args::Split;
+use bytes::Bytes;
 use rorqual_pipe::{Error as ReadError, Kind, Sink};
 use rorqual_render::{Batch, Cell, Error, Page, Rows, Source, Value};
-use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -36,7 +36,8 @@ pub(super) fn all(job: &Job, split: Split, source: &Arc<dyn Source>, json: bool,
 fn one(job: &Job, number: u64, state: &Arc<State>, json: bool, total: &mut Total) -> Result<(), Failure> {
     let name = job.output.name(Some(number));
     let source: Arc<dyn Source> = Arc::new(Shard(Arc::clone(state)));
-    let page = Page { context: with_shard(&job.page.context, number, &name), rows: Some(source), control: job.page.control.clone() };
+    let page =
+        Page { context: with_shard(&job.page.context, number, &name), rows: Some(source), control: job.page.control.clone() };
     let mut file = job.output.create(Some(number), &job.page.control, &job.pool)?;
     let mut sink = Counted { sink: &mut file.gather, state };
     total.way = Some(job.templates.render(&job.name, &page, &mut sink)?);
@@ -59,7 +60,12 @@ fn with_shard(context: &Value, number: u64, name: &str) -> Value {
     for key in context.try_iter().into_iter().flatten() {
         names.insert(key.to_string(), context.get_item(&key).unwrap_or_default());
     }
-    let shard = [("index", Value::from(number)), ("index0", Value::from(number - 1)), ("first", Value::from(number == 1)), ("file", Value::from(name))];
+    let shard = [
+        ("index", Value::from(number)),
+        ("index0", Value::from(number - 1)),
+        ("first", Value::from(number == 1)),
+        ("file", Value::from(name)),
+    ];
     names.insert("shard".to_owned(), Value::from_pairs(shard));
     Value::from_pairs(names)
 }
