@@ -70,6 +70,12 @@ pub(crate) const RENDER_BLOCK_BYTES: usize = 64 << 10;
 /// Blocks of a rendering: the one being filled, one that waits, and those on their way to the socket.
 pub(crate) const RENDER_BLOCKS: usize = 4;
 
+/// How often the resident size is looked at while something is rendered.
+pub(crate) const GUARD_EVERY: Duration = Duration::from_millis(10);
+
+/// So close to its memory, as a share of it, the server stops all renderings.
+pub(crate) const GUARD_MARGIN_SHARE: u64 = 16;
+
 /// What a rendering costs beside its connection: its blocks, and what its thread touches of its stack and holds of values.
 pub(crate) const RENDER_BYTES: u64 = (RENDER_BLOCKS * RENDER_BLOCK_BYTES) as u64 + (256 << 10);
 

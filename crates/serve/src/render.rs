@@ -5,7 +5,7 @@
 //! ends with its next piece, or, where it makes none, when it next looks at its control.
 
 use crate::error::ApiError;
-use crate::limits::{QUERY_VALUES_MAX, RENDER_BLOCK_BYTES, RENDER_BLOCKS};
+use crate::limits::{GUARD_EVERY, GUARD_MARGIN_SHARE, QUERY_VALUES_MAX, RENDER_BLOCK_BYTES, RENDER_BLOCKS};
 use crate::twin::Twin;
 use axum::body::Body;
 use axum::extract::rejection::QueryRejection;
@@ -15,11 +15,12 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::stream::unfold;
 use rorqual_pipe::gather::COPY_BYTES_MAX;
-use rorqual_pipe::{Control, Lease, Pool};
-use rorqual_render::{Error, ErrorKind, Page, Sink, Source, Templates, Value};
+use rorqual_pipe::{Control, Kind, Lease, Pool, Sink, format_size, stats};
+use rorqual_render::{Error, ErrorKind, Page, Source, Templates, Value};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
@@ -32,6 +33,8 @@ pub struct Rendering {
     pub context: BTreeMap<String, Value>,
     /// What `rows` is.
     pub rows: Option<Arc<dyn Source>>,
+    /// What reading them takes at most, in all renderings together.
+    pub rows_bytes: u64,
     /// Renderings at a time, each with 256 KiB and a thread; further requests get 503.
     pub places: usize,
     /// Told of each rendering that failed: its name and why. Its reader sees no more than an answer that breaks off.
@@ -43,32 +46,54 @@ pub(crate) struct Renders {
     given: Rendering,
     /// The blocks of the places that are free, those used last at the end.
     free: Mutex<Vec<Pool>>,
+    /// What runs, by the number of its place.
+    running: Mutex<BTreeMap<u64, (String, Control)>>,
+    started: AtomicU64,
 }
 
 impl Renders {
     pub(crate) fn new(given: Rendering) -> Arc<Self> {
         let free = (0..given.places).map(|_| Pool::new(RENDER_BLOCK_BYTES, RENDER_BLOCKS)).collect();
-        Arc::new(Self { given, free: Mutex::new(free) })
+        Arc::new(Self { given, free: Mutex::new(free), running: Mutex::default(), started: AtomicU64::new(0) })
     }
 
     /// Places that are taken: by a rendering, or by blocks that a reader still holds.
     pub(crate) fn taken(&self) -> usize {
-        self.given.places - self.lock().iter().filter(|pool| pool.lent() == 0).count()
+        self.given.places - lock(&self.free).iter().filter(|pool| pool.lent() == 0).count()
     }
 
     pub(crate) fn places(&self) -> usize {
         self.given.places
     }
 
-    fn place(self: &Arc<Self>) -> Option<Place> {
-        let mut free = self.lock();
+    fn place(self: &Arc<Self>, name: &str, control: &Control) -> Option<Place> {
+        let mut free = lock(&self.free);
         // What its last reader still holds would be missing.
         let at = free.iter().rposition(|pool| pool.lent() == 0)?;
-        Some(Place { pool: free.remove(at), renders: Arc::clone(self) })
+        let number = self.started.fetch_add(1, Ordering::Relaxed);
+        lock(&self.running).insert(number, (name.to_owned(), control.clone()));
+        Some(Place { pool: free.remove(at), number, renders: Arc::clone(self) })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Pool>> {
-        self.free.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Looks at the resident size as long as the server runs. What a template builds in its variables is in no sum: near the limit all
+    /// renderings are stopped, whoever it was.
+    pub(crate) async fn guard(self: Arc<Self>, memory_bytes: u64) {
+        let end_at = memory_bytes - memory_bytes / GUARD_MARGIN_SHARE;
+        let mut every = tokio::time::interval(GUARD_EVERY);
+        loop {
+            every.tick().await;
+            if !lock(&self.running).is_empty() && stats::resident_bytes().is_some_and(|resident| resident > end_at) {
+                self.stop_all(memory_bytes);
+            }
+        }
+    }
+
+    fn stop_all(&self, memory_bytes: u64) {
+        let memory = format_size(memory_bytes);
+        for (name, control) in lock(&self.running).values().filter(|(_, control)| !control.stopped()) {
+            control.stop();
+            (self.given.failed)(name, &format!("stopped, as the server came near its --memory {memory}"));
+        }
     }
 
     /// Renders one template into a channel, which then ends with an error or without one. Blocks.
@@ -88,13 +113,19 @@ impl Renders {
 /// A place for one rendering, given back when its thread ends.
 struct Place {
     pool: Pool,
+    number: u64,
     renders: Arc<Renders>,
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.renders.lock().push(self.pool.clone());
+        lock(&self.renders.running).remove(&self.number);
+        lock(&self.renders.free).push(self.pool.clone());
     }
+}
+
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 type Piece = Result<Bytes, Error>;
@@ -188,10 +219,10 @@ pub(crate) async fn render(
     if query.len() > QUERY_VALUES_MAX {
         return Err(ApiError::bad_request(format!("an address has at most {QUERY_VALUES_MAX} values behind its `?`")));
     }
-    let place = renders.place().ok_or_else(|| full(renders.places()))?;
+    let control = Control::default();
+    let place = renders.place(&name, &control).ok_or_else(|| full(renders.places()))?;
     let mut context = renders.given.context.clone();
     context.insert("query".to_owned(), query.into_iter().collect::<BTreeMap<_, _>>().into());
-    let control = Control::default();
     let page = Page { context: context.into(), rows: renders.given.rows.clone(), control: control.clone() };
     let (sender, pieces) = channel(1);
     let mut reader = Reader { pieces, control, twin };
@@ -227,6 +258,9 @@ fn full(places: usize) -> ApiError {
 
 fn refusal(error: &Error) -> ApiError {
     match error.template_kind() {
+        None if matches!(error, Error::Rows(error) if error.kind() == Kind::Limit) => {
+            ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "renders_full", error.to_string()).retry_after(1)
+        }
         Some(ErrorKind::TemplateNotFound) => ApiError::new(StatusCode::NOT_FOUND, "no_template", error.to_string()),
         _ => ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "template_failed", error.to_string()),
     }

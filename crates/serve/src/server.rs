@@ -135,6 +135,7 @@ impl Server {
 
     /// Answers until `stop` is done; then stops all sessions.
     pub async fn run(self, stop: impl Future<Output = ()>) -> Totals {
+        let renders_guard = self.renders.clone().map(|renders| tokio::spawn(renders.guard(self.sessions.memory_bytes())));
         let router = router(Arc::clone(&self.sessions), self.renders, Arc::clone(&self.gate));
         let housekeeping = tokio::spawn(keep_house(Arc::clone(&self.sessions)));
         tokio::select! {
@@ -142,6 +143,7 @@ impl Server {
             () = stop => {}
         }
         housekeeping.abort();
+        renders_guard.inspect(tokio::task::JoinHandle::abort);
         self.sessions.cancel_all();
         let (sessions, stored_bytes) = self.sessions.totals();
         Totals { sessions, stored_bytes, threads: self.sessions.threads() }
@@ -159,6 +161,7 @@ fn shares(config: &Config) -> Result<Shares, StartError> {
         (format!("{ENDED_SESSIONS_MAX} ended sessions"), ENDED_SESSIONS_MAX as u64 * ENDED_SESSION_BYTES),
         (format!("{sessions} x reports"), sessions * REPORTS_BYTES),
         (format!("{renders} renderings"), renders * RENDER_BYTES),
+        ("rows of templates".to_owned(), config.rendering.as_ref().map_or(0, |rendering| rendering.rows_bytes)),
     ];
     let instead = if sessions > 1 { "fewer --sessions" } else { "fewer --threads" };
     config.settings.shares_beside(&beside, sessions, instead).map_err(StartError::Budget)

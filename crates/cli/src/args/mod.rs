@@ -19,7 +19,7 @@ pub(crate) use grep::GrepArgs;
 pub(crate) use hash::HashArgs;
 pub(crate) use logs::{FormatArgs, LogsArgs};
 pub(crate) use query::QueryArgs;
-pub(crate) use render::{RenderArgs, Split};
+pub(crate) use render::{RenderArgs, RowsArgs, Split};
 pub(crate) use rows::{Form, GetArgs, HeadArgs, SampleArgs, ShownArgs};
 pub(crate) use serve::ServeArgs;
 pub(crate) use store::{Addressing, LeaseArgs, LeaseCommand, StoreArgs, StoreCommand};

@@ -31,6 +31,25 @@ pub(crate) struct RenderArgs {
     /// Variables: the members of a JSON, YAML or TOML file
     #[arg(long, value_name = "FILE")]
     pub(crate) data: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) rows: RowsArgs,
+    /// The file to write, which appears whole at the end or not at all [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Write a file for so many rows (50000), or for rows until it has so many bytes (100MB); `{}` in -o becomes its number
+    #[arg(long, value_name = "N|SIZE", value_parser = Split::parse, requires = "output")]
+    pub(crate) split: Option<Split>,
+    /// A name without a value is empty, and no error
+    #[arg(long)]
+    pub(crate) lenient: bool,
+    /// Print a JSON object for each file that was written
+    #[arg(long, requires = "output")]
+    pub(crate) json: bool,
+}
+
+/// Where the rows of a template come from.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct RowsArgs {
     /// What `rows` is: JSON, CSV, an access log, Parquet, Arrow; `-` is standard input
     #[arg(long, value_name = "FILE", conflicts_with = "sql")]
     pub(crate) rows: Option<PathBuf>,
@@ -49,18 +68,6 @@ pub(crate) struct RenderArgs {
     /// Longest row, as it is read [default: a 128th of --memory: 2MiB]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) record_max: Option<u64>,
-    /// The file to write, which appears whole at the end or not at all [default: standard output]
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
-    /// Write a file for so many rows (50000), or for rows until it has so many bytes (100MB); `{}` in -o becomes its number
-    #[arg(long, value_name = "N|SIZE", value_parser = Split::parse, requires = "output")]
-    pub(crate) split: Option<Split>,
-    /// A name without a value is empty, and no error
-    #[arg(long)]
-    pub(crate) lenient: bool,
-    /// Print a JSON object for each file that was written
-    #[arg(long, requires = "output")]
-    pub(crate) json: bool,
 }
 
 /// Where an output is cut.

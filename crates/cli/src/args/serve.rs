@@ -23,6 +23,18 @@ pub(crate) struct ServeArgs {
     /// Minutes without a request after which a session is forgotten
     #[arg(long, value_name = "MINUTES", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) idle: u32,
+    /// Render the templates of this folder at /render/NAME, while they are read; `query` in them is what the address says behind `?`
+    #[arg(long, value_name = "DIR")]
+    pub(crate) templates: Option<PathBuf>,
+    /// Renderings at a time; further ones are refused
+    #[arg(long, value_name = "N", default_value_t = 32, requires = "templates", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) renders: u16,
+    /// Variables of the templates: the members of a JSON, YAML or TOML file
+    #[arg(long, value_name = "FILE", requires = "templates")]
+    pub(crate) template_data: Option<PathBuf>,
+    /// What `rows` is in the templates: JSON, CSV, an access log, Parquet, Arrow; each rendering reads them anew, four at a time
+    #[arg(long, value_name = "FILE", requires = "templates")]
+    pub(crate) template_rows: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) format: FormatArgs,
     /// Logs to open at once, each a session; regular files only. One that can't be opened is told, and the others are shown

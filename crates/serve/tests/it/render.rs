@@ -21,7 +21,7 @@ fn rendering(templates: &[(&str, &str)], rows: Option<Arc<dyn Source>>, places: 
         known.add(name, text).expect("a template");
     }
     let context = BTreeMap::from([("site".to_owned(), Value::from("<b>"))]);
-    Rendering { templates: known, context, rows, places, failed: |_, _| {} }
+    Rendering { templates: known, context, rows, rows_bytes: 0, places, failed: |_, _| {} }
 }
 
 fn eventually(what: &str, mut holds: impl FnMut() -> bool) {

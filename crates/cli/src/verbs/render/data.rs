@@ -1,8 +1,7 @@
 //! The variables of a template: `--data` and `-D`.
 
-use crate::args::RenderArgs;
 use rorqual_pipe::{format_size, reason};
-use rorqual_render::{Value, value_of};
+use rorqual_render::Value;
 use serde_json::from_str;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -20,10 +19,10 @@ pub(super) fn parsed_bytes_max(memory_bytes: u64) -> u64 {
     memory_bytes / DATA_SHARE * VALUE_BYTES_PER_BYTE
 }
 
-/// The variables.
-pub(super) fn context(args: &RenderArgs, memory_bytes: u64) -> Result<Value, String> {
+/// The variables: those of a file, and what was typed.
+pub(crate) fn context(file: Option<&Path>, defines: &[String], memory_bytes: u64) -> Result<BTreeMap<String, Value>, String> {
     let mut variables = BTreeMap::new();
-    if let Some(path) = &args.data {
+    if let Some(path) = file {
         let data = read(path, memory_bytes / DATA_SHARE)?;
         let names = data.try_iter().map_err(|_| not_a_map(path))?;
         for name in names {
@@ -31,11 +30,11 @@ pub(super) fn context(args: &RenderArgs, memory_bytes: u64) -> Result<Value, Str
             variables.insert(name.as_str().ok_or_else(|| not_a_map(path))?.to_owned(), value);
         }
     }
-    for define in &args.define {
+    for define in defines {
         let (name, value) = defined(define)?;
         variables.insert(name, value);
     }
-    Ok(value_of(variables))
+    Ok(variables)
 }
 
 fn not_a_map(path: &Path) -> String {

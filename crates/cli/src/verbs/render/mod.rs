@@ -12,12 +12,13 @@ use crate::guard::Guard;
 use crate::message;
 use crate::progress::Progress;
 use crate::{fitting, interrupt};
+pub(crate) use data::context;
 use output::{Output, Written};
 use rorqual_pipe::limits::{BLOCK_BYTES, PROGRAM_BYTES, THREAD_BYTES};
 use rorqual_pipe::{Budget, Control, Pool, format_size, stats};
 use rorqual_render::limits::{PARSED_BYTES_PER_BYTE, RENDERED_BYTES_MAX, TEMPLATES_BYTES_MAX, TEXT_BYTES_MAX};
-use rorqual_render::{Error, Page, Source, Templates, Way};
-use rows::Rows;
+use rorqual_render::{Error, Page, Source, Templates, Way, value_of};
+pub(crate) use rows::Rows;
 use serde_json::json;
 use std::path::Path;
 use std::sync::Arc;
@@ -36,7 +37,7 @@ pub(crate) fn run(common: &Common, args: &RenderArgs) -> Exit {
     };
     interrupt::stop_on_interrupt(&job.page.control);
     let _guard = guard(job.memory_bytes);
-    let progress = Progress::start(common.progress, &job.page.control, rows::stored_bytes(args));
+    let progress = Progress::start(common.progress, &job.page.control, rows::stored_bytes(&args.rows));
     let mut total = Total::default();
     let result = job.all(args, &mut total);
     drop(progress);
@@ -76,14 +77,14 @@ struct Total {
 impl Job {
     fn new(common: &Common, args: &RenderArgs) -> Result<Self, String> {
         let memory_bytes = common.memory.unwrap_or(MEMORY_BYTES_DEFAULT);
-        let with_rows = args.rows.is_some() || args.sql.is_some();
+        let with_rows = args.rows.rows.is_some() || args.rows.sql.is_some();
         if !with_rows {
             fitting::threads(common, |_| terms(memory_bytes, 0)).map_err(|error| error.to_string())?;
         }
         let output = Output::new(args)?;
         let (templates, name) = templates(args)?;
-        let context = data::context(args, memory_bytes)?;
-        let rows = if with_rows { Some(Arc::new(Rows::open(common, args, memory_bytes, own_bytes)?)) } else { None };
+        let context = value_of(data::context(args.data.as_deref(), &args.define, memory_bytes)?);
+        let rows = if with_rows { Some(Arc::new(Rows::open(common, &args.rows, memory_bytes, own_bytes)?)) } else { None };
         let control = rows.as_ref().map_or_else(|| Control::with_rate_limit(common.limit_rate), |rows| rows.control());
         let threads = rows.as_ref().map_or(1, |rows| rows.threads());
         let source = rows.clone().map(|rows| rows as Arc<dyn Source>);
@@ -202,12 +203,17 @@ fn terms(memory_bytes: u64, threads: usize) -> Budget {
     budget
 }
 
+/// What workers have rendered and nobody has written.
+pub(crate) fn rendered_bytes(threads: usize) -> u64 {
+    (threads * (1 + rorqual_pipe::limits::WINDOW_PER_WORKER) * RENDERED_BYTES_MAX) as u64
+}
+
 /// What a rendering holds beside its rows: parsed templates, data, the longest texts, and what workers have rendered.
 fn own_bytes(memory_bytes: u64, threads: usize) -> u64 {
-    let rendered = threads * (1 + rorqual_pipe::limits::WINDOW_PER_WORKER) * RENDERED_BYTES_MAX;
     let templates = TEMPLATES_BYTES_MAX as u64 * PARSED_BYTES_PER_BYTE;
     let texts = 2 * TEXT_BYTES_MAX;
-    (rendered + texts + SINK_BUFFERS * BLOCK_BYTES) as u64
+    rendered_bytes(threads)
+        + (texts + SINK_BUFFERS * BLOCK_BYTES) as u64
         + templates.min(memory_bytes / 8)
         + data::parsed_bytes_max(memory_bytes)
 }

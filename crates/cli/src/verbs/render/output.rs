@@ -47,7 +47,7 @@ impl Output {
         }
         if let Some(path) = path.as_ref().filter(|_| !split) {
             let inputs: Vec<PathBuf> =
-                [Some(&args.template), args.data.as_ref(), args.rows.as_ref()].into_iter().flatten().cloned().collect();
+                [Some(&args.template), args.data.as_ref(), args.rows.rows.as_ref()].into_iter().flatten().cloned().collect();
             refuse_an_input("-o", path, &inputs)?;
             refuse_no_file(path)?;
         }

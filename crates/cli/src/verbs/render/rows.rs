@@ -1,7 +1,7 @@
 //! The rows of a template, from any file that `convert` reads.
 
 use super::query;
-use crate::args::{Common, Conflicts, FromArgs, RenderArgs};
+use crate::args::{Common, Conflicts, FromArgs, RowsArgs};
 use crate::verbs::convert::{Content, Source as Opened, columns_of, given, scan};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 const BATCHES_AHEAD: usize = 1;
 
 /// Where rows come from.
-pub(super) struct Rows {
+pub(crate) struct Rows {
     name: String,
     scan: Scan,
     threads: usize,
@@ -59,9 +59,9 @@ impl fmt::Debug for Rows {
 
 impl Rows {
     /// Looks at an input, whose rows are rendered in what `own_bytes` does not take.
-    pub(super) fn open(
+    pub(crate) fn open(
         common: &Common,
-        args: &RenderArgs,
+        args: &RowsArgs,
         memory_bytes: u64,
         own_bytes: impl Fn(u64, usize) -> u64,
     ) -> Result<Self, String> {
@@ -74,7 +74,7 @@ impl Rows {
             record_max: args.record_max,
             conflicts: Conflicts::Widen,
         };
-        let (threads, scan) = scan(common, &from, memory_bytes, own_bytes)?;
+        let (threads, scan) = scan(common, &from, args.rows.as_slice(), memory_bytes, own_bytes)?;
         let (name, from) = match (&args.rows, &args.sql) {
             (Some(path), _) => (path.display().to_string(), of_file(path.clone(), &given(&from)?, &scan, threads)?),
             (None, sql) => ("--sql".to_owned(), of_query(common, sql.as_deref().unwrap_or_default(), &scan, threads)?),
@@ -102,7 +102,7 @@ impl Rows {
 }
 
 /// The stored size of the file of rows.
-pub(super) fn stored_bytes(args: &RenderArgs) -> Option<u64> {
+pub(super) fn stored_bytes(args: &RowsArgs) -> Option<u64> {
     std::fs::metadata(args.rows.as_ref()?).ok().filter(std::fs::Metadata::is_file).map(|data| data.len())
 }
 

@@ -1,5 +1,7 @@
 //! `rorqual serve`
 
+mod templates;
+
 use crate::args::{Common, ServeArgs, When};
 use crate::exit::Exit;
 use crate::message;
@@ -39,7 +41,8 @@ pub(crate) fn run(common: &Common, args: &ServeArgs) -> Exit {
         Err(error) => return message::error(&error),
     };
     let memory_bytes = config.settings.memory_bytes;
-    let runtime = match runtime(config.sessions_max) {
+    let blocking = config.sessions_max * BLOCKING_THREADS_PER_SESSION + usize::from(args.renders);
+    let runtime = match runtime(blocking) {
         Ok(runtime) => runtime,
         Err(error) => return message::error(&format!("cannot start the runtime: {error}")),
     };
@@ -76,12 +79,8 @@ fn announce(url: &str) -> io::Result<()> {
     out.flush()
 }
 
-fn runtime(sessions_max: usize) -> io::Result<Runtime> {
-    Builder::new_multi_thread()
-        .worker_threads(ASYNC_THREADS)
-        .max_blocking_threads(sessions_max * BLOCKING_THREADS_PER_SESSION + 4)
-        .enable_all()
-        .build()
+fn runtime(blocking: usize) -> io::Result<Runtime> {
+    Builder::new_multi_thread().worker_threads(ASYNC_THREADS).max_blocking_threads(blocking + 4).enable_all().build()
 }
 
 fn config(common: &Common, args: &ServeArgs, files: usize) -> Result<Config, String> {
@@ -98,7 +97,7 @@ fn config(common: &Common, args: &ServeArgs, files: usize) -> Result<Config, Str
             formats: formats(&args.format)?,
             feed_buffers: 0,
         },
-        rendering: None,
+        rendering: templates::rendering(common, args)?,
     })
 }
 

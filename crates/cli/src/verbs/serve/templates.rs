@@ -1,0 +1,108 @@
+//! What `serve --templates` renders.
+
+use crate::args::{Common, RowsArgs, ServeArgs};
+use crate::message;
+use crate::verbs::render::{Rows, context, rendered_bytes};
+use rorqual_pipe::{Error as ReadError, Kind};
+use rorqual_render::{Batch, Body, Error, Sink, Source, Templates};
+use rorqual_serve::Rendering;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Renderings that read rows at a time, each with [`ROWS_BYTES`].
+const READERS_MAX: usize = 4;
+
+/// What one of them may take to read them, by one thread.
+const ROWS_BYTES: u64 = 48 << 20;
+
+/// What the variables of a file may take: its text is a 256th of it.
+const DATA_BYTES: u64 = 256 << 20;
+
+/// The templates, what they are given, and what that takes.
+pub(super) fn rendering(common: &Common, args: &ServeArgs) -> Result<Option<Rendering>, String> {
+    let Some(folder) = &args.templates else { return Ok(None) };
+    let templates = Templates::in_folder(folder, false).map_err(|error| error.to_string())?;
+    let context = context(args.template_data.as_deref(), &[], DATA_BYTES)?;
+    let rows = args.template_rows.as_deref().map(|path| served_rows(common, path)).transpose()?;
+    Ok(Some(Rendering {
+        templates,
+        context,
+        rows_bytes: if rows.is_some() { READERS_MAX as u64 * ROWS_BYTES } else { 0 },
+        rows,
+        places: args.renders.into(),
+        failed: |name, why| message::note(&format!("rendering {name} failed: {why}")),
+    }))
+}
+
+fn served_rows(common: &Common, path: &Path) -> Result<Arc<dyn Source>, String> {
+    if !path.is_file() {
+        return Err(format!(
+            "--template-rows {}: is no regular file, and rows are read again for each rendering",
+            path.display()
+        ));
+    }
+    let common = Common { memory: Some(ROWS_BYTES), threads: Some(1), ..common.clone() };
+    let rows = ServedRows { common, path: path.to_owned(), readers: Arc::default() };
+    // A file that can't be read is told at the start.
+    rows.look()?;
+    Ok(Arc::new(rows))
+}
+
+/// Rows that each rendering reads for itself, so that a slow reader holds up no other.
+#[derive(Debug)]
+struct ServedRows {
+    common: Common,
+    path: PathBuf,
+    readers: Arc<AtomicUsize>,
+}
+
+impl ServedRows {
+    fn look(&self) -> Result<Rows, String> {
+        let args =
+            RowsArgs { rows: Some(self.path.clone()), sql: None, rows_path: None, from: None, format: None, record_max: None };
+        Rows::open(&self.common, &args, ROWS_BYTES, |_, threads| rendered_bytes(threads))
+    }
+}
+
+impl Source for ServedRows {
+    fn open(&self) -> Result<Box<dyn rorqual_render::Rows>, Error> {
+        let failed = |kind, said: String| Error::Rows(ReadError::new(kind, self.path.display().to_string(), said));
+        let place = Place::take(&self.readers).ok_or_else(|| {
+            failed(Kind::Limit, format!("{READERS_MAX} renderings read rows at a time, and as many do; come again"))
+        })?;
+        let rows = self.look().map_err(|said| failed(Kind::Io, said))?;
+        Ok(Box::new(ServedReader { rows: rows.open()?, _place: place }))
+    }
+}
+
+/// A reader's place, until dropped.
+struct Place(Arc<AtomicUsize>);
+
+impl Place {
+    fn take(readers: &Arc<AtomicUsize>) -> Option<Self> {
+        let place = Self(Arc::clone(readers));
+        (readers.fetch_add(1, Ordering::Relaxed) < READERS_MAX).then_some(place)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+struct ServedReader {
+    rows: Box<dyn rorqual_render::Rows>,
+    _place: Place,
+}
+
+impl rorqual_render::Rows for ServedReader {
+    fn next(&mut self) -> Result<Option<Arc<dyn Batch>>, Error> {
+        self.rows.next()
+    }
+
+    fn render(&mut self, body: &dyn Body, sink: &mut dyn Sink) -> Result<u64, Error> {
+        self.rows.render(body, sink)
+    }
+}
