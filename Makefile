@@ -92,6 +92,7 @@ fuzz: | $(shell command -v c++ || echo c++) ## Fuzz each parser of foreign bytes
 
 bench: $(page) ## Measure beside the other tools (half an hour; BENCH="--quick" for a few minutes)
 	bench/run.py $(BENCH)
+	bench/sweep.py
 
 soak: $(page) ## Run everything at once for minutes and see that nothing is left (SOAK="--minutes 120" for hours)
 	bench/soak.py $(SOAK)

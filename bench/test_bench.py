@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import compare_goaccess  # noqa: E402
 import run  # noqa: E402
-from harness import data, goaccess, grep, hashing, jobs, results, soak_svg, svg, truths  # noqa: E402
+from harness import data, goaccess, grep, hashing, jobs, results, soak_svg, svg, sweep_svg, truths  # noqa: E402
 from harness.measure import Run  # noqa: E402
 
 
@@ -180,6 +180,16 @@ class Results(unittest.TestCase):
         starts = [start for _, found, _ in svg.PICTURES.values() for start in found]
         for name in run.JOBS:
             self.assertEqual(sum(name.startswith(start) for start in starts), 1, name)
+
+
+class Sweep(unittest.TestCase):
+    def test_the_picture_has_a_cell_for_each_pair(self):
+        cells = [{"target": "pipe", "piece_bytes": size, "pieces_per_write": 4, "mode": mode, "bytes_per_second": rate}
+                 for size in (64, 8192) for mode, rate in (("copy", 100), ("point", 50 if size == 64 else 300))]  # fmt: skip
+        picture = sweep_svg.render({"machine": {"cpu": "x & y"}, "date": "2025-01-01T00:00:00", "cells": cells})
+        xml.dom.minidom.parseString(picture)
+        for words in (">0.50<", ">3.00<", ">64 B<", ">8 KiB<", "Pipe"):
+            self.assertIn(words, picture)
 
 
 class Soak(unittest.TestCase):
