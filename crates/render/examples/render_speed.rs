@@ -1,4 +1,5 @@
-//! What the engine costs without a program around it: nanoseconds an iteration, by the emitter and by MiniJinja, JSON on stdout.
+//! What the engine costs without a program around it: nanoseconds an iteration, by the emitter and by MiniJinja, JSON on stdout; `cpu_ns`
+//! is what its thread had of the processor, which a busy machine does not change much.
 //!
 //! `render_speed [ITERATIONS]`: the Template of Doom and its twin to /dev/null and into a pipe that a thread drains, beside a loop that
 //! writes the same bytes; and a table of rows with 8 escaped fields.
@@ -41,17 +42,24 @@ fn measure(work: &str, name: &str, text: &str, target: &str, n: u64, rows: Optio
     for engine in ["emitter", "minijinja"] {
         let (file, reader) = opened(target);
         let mut sink = Gather::new(Output::new(file, &Control::default()), &Pool::new(BUFFER_BYTES, 1)).unwrap();
-        let start = Instant::now();
+        let (start, cpu) = (Instant::now(), cpu_nanos());
         match engine {
             "emitter" => drop(templates.render(name, &page, &mut sink).unwrap()),
             _ => templates.render_by_minijinja(name, &page, &mut sink).unwrap(),
         }
         Sink::flush(&mut sink).unwrap();
         let nanos = start.elapsed().as_secs_f64() * 1e9 / n as f64;
-        println!("{{\"work\":\"{work}\",\"target\":\"{target}\",\"engine\":\"{engine}\",\"ns\":{nanos:.1}}}");
+        let cpu = (cpu_nanos() - cpu) as f64 / n as f64;
+        println!("{{\"work\":\"{work}\",\"target\":\"{target}\",\"engine\":\"{engine}\",\"ns\":{nanos:.1},\"cpu_ns\":{cpu:.1}}}");
         drop(sink);
         reader.map(|reader| reader.join().unwrap());
     }
+}
+
+/// What this thread has had of the processor.
+fn cpu_nanos() -> u64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    text.split(' ').next().unwrap().parse().unwrap()
 }
 
 /// A loop that writes the same bytes, as much at a time.

@@ -139,7 +139,7 @@ impl fmt::Display for TemplateError {
         }
         write!(f, ": {}\n  {} | {}", self.message, place.line, place.text)?;
         if place.column > 0 {
-            let indent = place.line.to_string().len() + 4 + place.column;
+            let indent = place.line.to_string().len() + 5 + place.column;
             write!(f, "\n{:>indent$}", "^")?;
         }
         Ok(())

@@ -4,7 +4,7 @@ use super::{Compiler, No, Result};
 use crate::plan::{Code, Comparison, Condition, Mode, Operand, Path, Test, Variable};
 use minijinja::AutoEscape;
 use minijinja::machinery::ast::{BinOpKind, Call, CallArg, CompareOpKind, Expr, Stmt, UnaryOpKind};
-use minijinja::machinery::{CodeGenerator, Instruction};
+use minijinja::machinery::{CodeGenerator, Instruction, Span};
 
 impl<'a> Compiler<'a> {
     /// The short way to write an expression, if it has one.
@@ -94,10 +94,10 @@ impl<'a> Compiler<'a> {
         }))
     }
 
-    /// A loop over an expression that never runs: it fails where the loop would.
-    pub(super) fn check(&mut self, expr: &Expr<'a>) -> Result<Box<Code<'a>>> {
+    /// A loop over an expression that never runs: it fails where the loop would. `span` is the place that it names then.
+    pub(super) fn check(&mut self, expr: &Expr<'a>, span: Span) -> Result<Box<Code<'a>>> {
         Ok(self.code(Names::of(expr)?, |generator| {
-            generator.push_span(expr.span());
+            generator.push_span(span);
             generator.compile_expr(expr);
             generator.add(Instruction::PushLoop(0));
             generator.pop_span();

@@ -50,10 +50,10 @@ fn a_variable_that_doubles_is_stopped() {
     templates.add("b.txt", grows).unwrap();
     let error = templates.render("b.txt", &Page::default(), &mut Vec::new()).unwrap_err();
     assert_eq!(error.template_kind(), Some(ErrorKind::InvalidOperation));
-    assert!(error.to_string().contains("8.0 MiB is the most"), "{error}");
+    assert!(error.to_string().contains("8.00 MiB is the most"), "{error}");
     templates.add("c.txt", "{% set x %}{% for i in range(100000000) %}0123456789{% endfor %}{% endset %}").unwrap();
     let error = templates.render("c.txt", &Page::default(), &mut Vec::new()).unwrap_err();
-    assert!(error.to_string().contains("8.0 MiB is the most"), "{error}");
+    assert!(error.to_string().contains("8.00 MiB is the most"), "{error}");
 }
 
 /// Fails at the nth piece.
