@@ -145,7 +145,10 @@ impl<'a> Compiler<'a> {
             self.scopes.carries();
             Items::Rows
         } else {
-            Items::Value { value: self.value(&each.iter)?, check: self.check(&each.iter, each.filter_expr.as_ref().unwrap_or(&each.iter).span())? }
+            Items::Value {
+                value: self.value(&each.iter)?,
+                check: self.check(&each.iter, each.filter_expr.as_ref().unwrap_or(&each.iter).span())?,
+            }
         };
         let filter = match &each.filter_expr {
             None => None,
