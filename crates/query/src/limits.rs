@@ -73,3 +73,9 @@ const _: () = assert!(END_BELOW_BYTES < CANCEL_BELOW_BYTES);
 
 /// The longest record unless a flag says otherwise, where the memory has room for more.
 pub(crate) const RECORD_BYTES_MAX_DEFAULT: usize = 8 << 20;
+
+/// A page of a Parquet file, before compression, as its writers make them: a column that is read holds one, and its dictionary.
+pub(crate) const PAGE_BYTES: u64 = 1 << 20;
+
+/// How often a stored batch of an Arrow file is there: as read, without compression, and as rows on their way.
+pub(crate) const ARROW_BATCH_COPIES: u64 = 4;

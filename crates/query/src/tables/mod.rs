@@ -77,7 +77,7 @@ impl Tables {
         let table = ListingTable::try_new(config)?;
         let widths = match kind {
             Kind::Parquet => Widths::of_parquet(&self.state, &urls, &table.schema()).await?,
-            _ => Widths::of_arrow(&urls)?,
+            _ => Widths::of_arrow(&self.state, &urls)?,
         };
         Ok(Arc::new(ColumnsTable::new(table, widths)))
     }

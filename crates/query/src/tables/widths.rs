@@ -1,15 +1,16 @@
 //! What reading files of columns takes, as far as their footers tell.
 
+use crate::limits::{ARROW_BATCH_COPIES, PAGE_BYTES};
 use crate::scan::external;
 use datafusion::arrow::datatypes::Schema;
 use datafusion::common::{Result, plan_datafusion_err};
 use datafusion::datasource::listing::ListingTableUrl;
 use datafusion::datasource::physical_plan::parquet::metadata::DFParquetMetadata;
 use datafusion::execution::SessionState;
+use datafusion::execution::memory_pool::MemoryLimit;
 use datafusion::object_store::ObjectStoreExt;
 use datafusion::parquet::file::metadata::RowGroupMetaData;
 use rorqual_pipe::Input;
-use rorqual_rows::limits::READ_PAGE_BYTES;
 use rorqual_rows::read::Table;
 use std::collections::HashMap;
 
@@ -66,15 +67,20 @@ impl Widths {
     }
 
     /// By the footers of Arrow files of this machine.
-    pub(super) fn of_arrow(urls: &[ListingTableUrl]) -> Result<Self> {
+    pub(super) fn of_arrow(state: &SessionState, urls: &[ListingTableUrl]) -> Result<Self> {
         let mut whole_bytes = 0;
+        let memory_bytes = match state.runtime_env().memory_pool.memory_limit() {
+            MemoryLimit::Finite(bytes) => bytes as u64,
+            _ => u64::MAX,
+        };
         for url in urls {
             let Ok(path) = url.get_url().to_file_path() else { continue };
             let Some(file) = Input::open(&path).and_then(|input| input.file_again()).map_err(external)? else { continue };
             let name = path.to_string_lossy();
-            let table = Table::open(file, &name).map_err(external)?;
+            let table = Table::open(file, &name, memory_bytes).map_err(external)?;
             let table = table.ok_or_else(|| plan_datafusion_err!("{name}: is no Arrow file"))?;
-            whole_bytes = whole_bytes.max(table.bytes(None));
+            let batches = ARROW_BATCH_COPIES * table.stored_batch_bytes();
+            whole_bytes = whole_bytes.max(table.footer_bytes() + batches);
         }
         Ok(Self { columns: Vec::new(), whole_bytes })
     }
@@ -92,7 +98,7 @@ fn add(widths: &mut HashMap<String, Width>, group: &RowGroupMetaData) {
         let decoded = uncompressed.max(bytes(column.unencoded_byte_array_data_bytes().unwrap_or(0)));
         let width = own.entry(name).or_default();
         width.row_bytes += decoded.div_ceil(rows);
-        width.group_bytes += bytes(column.compressed_size()) + uncompressed.min(2 * READ_PAGE_BYTES as u64);
+        width.group_bytes += bytes(column.compressed_size()) + uncompressed.min(2 * PAGE_BYTES);
     }
     for (name, width) in own {
         let most = widths.entry(name.to_owned()).or_default();

@@ -62,6 +62,11 @@ impl Footer {
         self.dictionary_bytes
     }
 
+    /// The largest batch as it is stored.
+    pub(super) fn stored_batch_bytes(&self) -> u64 {
+        self.blocks.iter().map(|block| u64::try_from(block.bodyLength()).unwrap_or(0)).max().unwrap_or(0)
+    }
+
     pub(super) fn rows(&self, chunks: &Chunks, name: &str) -> Result<u64, Error> {
         let mut stored = self.stored(chunks, name);
         let mut rows = 0;

@@ -153,6 +153,15 @@ impl Table {
         2 * share(memory_bytes, READ_SHARE) as u64 + 4 * BATCH_BYTES_MAX as u64
     }
 
+    /// The largest batch of an Arrow file as it is stored; 0 of other files.
+    #[must_use]
+    pub fn stored_batch_bytes(&self) -> u64 {
+        match &self.form {
+            Form::Parquet(_) => 0,
+            Form::Arrow(footer) => footer.stored_batch_bytes(),
+        }
+    }
+
     /// The size of the file.
     #[must_use]
     pub fn file_bytes(&self) -> u64 {
