@@ -137,7 +137,7 @@ def rows_file(setting):
 def doom(setting, kind, iterations):
     template = setting.out / f"{kind}.txt"
     template.write_text(TEMPLATES[kind])
-    return [setting.programs.rorqual, "render", template, "-D", f"n={iterations}"]
+    return [setting.programs.rorqual, "render", template, "-D", f"n:={iterations}"]
 
 
 def peers(setting, kind):

@@ -2,7 +2,7 @@
 
 use super::counts::Counts;
 use super::object::ObjectReader;
-use super::skip::Skip;
+use super::skip::{Skip, Tried};
 use super::table::Place;
 use super::tally::Tally;
 use super::{ScanContext, external, stream, stretches};
@@ -36,6 +36,8 @@ pub(crate) struct RecordOpener {
     pub(crate) span_us: Option<RangeInclusive<i64>>,
     /// What is asked of the rows, by the columns of `table`.
     pub(crate) filter: Option<Arc<dyn PhysicalExpr>>,
+    /// Whether looking at chunks before decoding them pays.
+    pub(crate) tried: Arc<Tried>,
     pub(crate) batch_rows: usize,
     /// Threads that decode one stream.
     pub(crate) stream_threads: usize,
@@ -75,7 +77,7 @@ impl RecordOpener {
         }
         let filter = reassign_expr_columns(Arc::clone(filter), &schema).ok()?;
         let decoder = self.format.decoder(&schema, Unplaced::Ignore, self.context.shares.record_bytes_max);
-        Some(Skip::new(decoder, filter))
+        Some(Skip::new(decoder, filter, Arc::clone(&self.tried)))
     }
 
     /// Counts what a chunk, or a part of it, came to.

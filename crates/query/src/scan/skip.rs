@@ -9,6 +9,7 @@ use datafusion::physical_expr::PhysicalExpr;
 use rorqual_pipe::{Chunk, Error};
 use rorqual_rows::Decode;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Chunks that are looked at before it is judged whether that saves anything.
 const CHUNKS_TRIED: u64 = 16;
@@ -16,19 +17,33 @@ const CHUNKS_TRIED: u64 = 16;
 /// At least one of so many chunks has to be skipped, or no more are looked at.
 const CHUNKS_FOR_ONE: u64 = 4;
 
+/// What looking at chunks came to so far, in all stretches of a scan.
+#[derive(Debug, Default)]
+pub(crate) struct Tried {
+    chunks: AtomicU64,
+    skipped: AtomicU64,
+}
+
+impl Tried {
+    /// Whether it is worth going on.
+    fn pays(&self) -> bool {
+        let chunks = self.chunks.load(Ordering::Relaxed);
+        chunks < CHUNKS_TRIED || self.skipped.load(Ordering::Relaxed) * CHUNKS_FOR_ONE >= chunks
+    }
+}
+
 /// Tells what a filter leaves.
 pub(super) struct Skip {
     /// To the columns that the filter needs.
     decoder: Box<dyn Decode>,
     filter: Arc<dyn PhysicalExpr>,
-    tried: u64,
-    skipped: u64,
+    tried: Arc<Tried>,
 }
 
 impl Skip {
     /// A filter on the columns that `decoder` gives.
-    pub(super) fn new(decoder: Box<dyn Decode>, filter: Arc<dyn PhysicalExpr>) -> Self {
-        Self { decoder, filter, tried: 0, skipped: 0 }
+    pub(super) fn new(decoder: Box<dyn Decode>, filter: Arc<dyn PhysicalExpr>, tried: Arc<Tried>) -> Self {
+        Self { decoder, filter, tried }
     }
 
     /// Whether the filter leaves nothing of a chunk.
@@ -36,17 +51,17 @@ impl Skip {
     /// # Errors
     /// As [`Decode::decode`].
     pub(super) fn skips(&mut self, chunk: &Chunk) -> Result<bool, Error> {
-        if self.tried >= CHUNKS_TRIED && self.skipped * CHUNKS_FOR_ONE < self.tried {
+        if !self.tried.pays() {
             return Ok(false);
         }
         let decoded = self.decoder.decode(chunk)?;
         // What is odd is for who decodes all of it to tell.
         let odd = decoded.rest.is_some() || decoded.misfit.is_some() || !decoded.bad.is_empty() || chunk.long_start().is_some();
-        self.tried += 1;
+        self.tried.chunks.fetch_add(1, Ordering::Relaxed);
         if odd || decoded.batches.iter().any(|batch| self.leaves(batch)) {
             return Ok(false);
         }
-        self.skipped += 1;
+        self.tried.skipped.fetch_add(1, Ordering::Relaxed);
         Ok(true)
     }
 

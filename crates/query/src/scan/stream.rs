@@ -6,11 +6,12 @@ use super::skip::Skip;
 use super::stretches::fits;
 use crate::limits::STREAM_BATCHES;
 use datafusion::arrow::record_batch::RecordBatch;
-use datafusion::common::Result;
+use datafusion::common::{DataFusionError, Result, exec_datafusion_err};
 use futures::stream::{BoxStream, StreamExt, unfold};
 use rorqual_pipe::{Chunk, Control, Error, Input, Kind, Stage};
 use rorqual_rows::{Decode, Decoded, Scan};
-use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::sync::mpsc::{Sender, channel};
+use tokio::task::JoinHandle;
 
 /// The rows of a whole input: one reader cuts it, workers decode it, and they come in order.
 pub(super) fn read(opener: &RecordOpener, input: Input) -> BoxStream<'static, Result<RecordBatch>> {
@@ -18,11 +19,20 @@ pub(super) fn read(opener: &RecordOpener, input: Input) -> BoxStream<'static, Re
     let scan = opener.context.scan(opener.stream_threads);
     let stop = StopOnDrop(scan.control.clone());
     let running = Running { opener: opener.clone(), scan, sender };
-    tokio::task::spawn_blocking(move || running.run(input));
-    let receive = |(mut receiver, stop): (Receiver<_>, StopOnDrop)| async move {
-        receiver.recv().await.map(|batch| (batch, (receiver, stop)))
-    };
-    unfold((receiver, stop), receive).boxed()
+    let thread = Some(tokio::task::spawn_blocking(move || running.run(input)));
+    unfold((receiver, stop, thread), |(mut receiver, stop, mut thread)| async move {
+        let batch = match receiver.recv().await {
+            Some(batch) => batch,
+            None => Err(broken(thread.take()?).await?),
+        };
+        Some((batch, (receiver, stop, thread)))
+    })
+    .boxed()
+}
+
+/// Why a thread that gives no more rows ended before its end, if it did: half an answer must not look whole.
+async fn broken(thread: JoinHandle<()>) -> Option<DataFusionError> {
+    thread.await.err().map(|error| exec_datafusion_err!("reading the input failed inside: {error}"))
 }
 
 /// Who drops the stream wants no more of it.

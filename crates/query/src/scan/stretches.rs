@@ -117,7 +117,7 @@ pub(super) fn fits(name: &str, decoded: &Decoded) -> Result<()> {
         None => Ok(()),
         Some(_) => Err(exec_datafusion_err!(
             "{name}: a value has another type than the column that was found in the first records; \
-             give --infer-all, which looks at all records first"
+             give --infer-all, which looks at all records of files first"
         )),
     }
 }

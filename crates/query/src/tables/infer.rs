@@ -7,11 +7,14 @@ use datafusion::common::{Result, plan_err};
 use rorqual_pipe::{Error, Input};
 use rorqual_rows::convert::{Columns, Extent};
 use rorqual_rows::{Format, Shape, log};
+use std::path::PathBuf;
 
 /// What is looked at.
 pub(super) enum Looked {
-    /// Files, each of which can be opened again. Of the first only the beginning, unless all is asked for.
-    Files(Vec<Input>),
+    /// Files that have anything in them. Of the first only the beginning, unless all is asked for.
+    Files(Vec<PathBuf>),
+    /// A file without a path: standard input.
+    File(Input),
     /// The beginning of a stream.
     Ahead(Input),
 }
@@ -26,16 +29,28 @@ pub(super) fn schema(format: &Format, looked: Looked, context: &ScanContext, kno
     }
     let (scan, threads) = (context.scan(context.shares.threads), context.shares.threads);
     let mut found = Found { shape: Shape::default(), complete: true };
+    let extent = if known.infer_all { Extent::Whole } else { Extent::Prefix };
     match looked {
+        Looked::Ahead(input) if known.infer_all => {
+            let name = input.name();
+            return plan_err!(
+                "{name}: --infer-all can't look at all of a stream or an object before it is read; put it into a file first"
+            );
+        }
         Looked::Ahead(mut input) => {
             let name = input.name().to_owned();
             found.add(&name, scan.infer_ahead(&mut input, format, threads))?;
         }
+        Looked::File(input) => {
+            let name = input.name().to_owned();
+            found.add(&name, scan.infer(input, format, threads, extent))?;
+        }
         Looked::Files(files) => {
             found.complete = known.infer_all || files.len() == 1;
-            let extent = if known.infer_all { Extent::Whole } else { Extent::Prefix };
             let looked = if known.infer_all { files.len() } else { 1 };
-            for input in files.into_iter().take(looked) {
+            // Opened one after another: there may be more than descriptors.
+            for path in &files[..looked] {
+                let input = Input::open(path).map_err(external)?;
                 let name = input.name().to_owned();
                 found.add(&name, scan.infer(input, format, threads, extent))?;
             }

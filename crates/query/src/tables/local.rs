@@ -36,8 +36,12 @@ impl Tables {
             Kind::Records(format) => {
                 self.same_format(name, &filled, &format)?;
                 let files = paths.iter().map(|path| file(path)).collect::<Result<_>>()?;
-                let opened = filled.iter().map(|path| Input::open(path).map_err(external)).collect::<Result<_>>()?;
-                self.records(format, ObjectStoreUrl::local_filesystem(), files, Looked::Files(opened))
+                self.records(
+                    format,
+                    ObjectStoreUrl::local_filesystem(),
+                    files,
+                    Looked::Files(filled.into_iter().cloned().collect()),
+                )
             }
             columns => self.columns(&columns, paths.iter().map(|path| url(path)).collect::<Result<_>>()?).await,
         }
@@ -55,7 +59,7 @@ impl Tables {
         let name = input.name().to_owned();
         // A file that is standard input can be read at its places more than once.
         let looked = match input.file_again().map_err(external)? {
-            Some(file) => Looked::Files(vec![Input::from_file(name, file).map_err(external)?]),
+            Some(file) => Looked::File(Input::from_file(name, file).map_err(external)?),
             None => {
                 let ahead = input.read_ahead(PREFIX_BYTES, &Control::default()).map_err(external)?.to_vec();
                 Looked::Ahead(Input::from_reader(name, Box::new(Cursor::new(ahead))))

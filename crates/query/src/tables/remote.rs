@@ -34,21 +34,18 @@ impl Tables {
         let Some(first) = found.iter().find(|meta| meta.size > 0) else {
             return plan_err!("{name}: there is nothing in it to tell its columns by");
         };
-        let origin = &url[..Position::BeforePath];
-        let address = |meta: &ObjectMeta| format!("{origin}/{}", meta.location);
+        let address = |meta: &ObjectMeta| address(&url, meta);
         let stored = store.get_range(&first.location, 0..first.size.min(PREFIX_BYTES as u64)).await?;
-        let mut ahead = Input::from_reader(address(first), Box::new(Cursor::new(stored)));
+        let mut ahead = Input::from_reader(address(first).to_string(), Box::new(Cursor::new(stored)));
         let head = self.context.scan(1).head(&mut ahead, PREFIX_BYTES).map_err(external)?;
         match kind::of(name, first.location.as_ref(), &head, &self.known)? {
             Kind::Records(format) => {
-                let place = |meta: &ObjectMeta| Place::Object { name: address(meta) };
+                let place = |meta: &ObjectMeta| Place::Object { name: address(meta).to_string() };
                 let files = found.iter().map(|meta| RecordFile { meta: meta.clone(), place: place(meta) }).collect();
                 self.records(format, store_url, files, Looked::Ahead(ahead))
             }
             columns => {
-                let address =
-                    |meta: &ObjectMeta| Url::parse(&address(meta)).map_err(|error| plan_datafusion_err!("'{name}': {error}"));
-                let urls = found.iter().map(|meta| ListingTableUrl::try_new(address(meta)?, None));
+                let urls = found.iter().map(|meta| ListingTableUrl::try_new(address(meta), None));
                 self.columns(&columns, urls.collect::<Result<_>>()?).await
             }
         }
@@ -66,6 +63,16 @@ impl Tables {
         runtime.register_object_store(store_url.as_ref(), Arc::clone(&store));
         Ok((store_url, store))
     }
+}
+
+/// The address of an object beside the one at `url`; a `%`, `#` or `?` of its key stays one.
+fn address(url: &Url, meta: &ObjectMeta) -> Url {
+    let mut address = url.clone();
+    address.set_fragment(None);
+    if let Ok(mut path) = address.path_segments_mut() {
+        path.clear().extend(meta.location.as_ref().split('/'));
+    }
+    address
 }
 
 /// The objects that an address stands for, in the order of their names: one, or those that a wildcard or a folder (which ends in /) has.
