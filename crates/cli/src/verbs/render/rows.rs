@@ -76,7 +76,7 @@ impl Rows {
         };
         let (threads, scan) = scan(common, &from, args.rows.as_slice(), memory_bytes, own_bytes)?;
         let (name, from) = match (&args.rows, &args.sql) {
-            (Some(path), _) => (path.display().to_string(), of_file(path.clone(), &given(&from)?, &scan, threads)?),
+            (Some(path), _) => (path.display().to_string(), of_file(path.clone(), &given(&from)?, &scan, threads, memory_bytes)?),
             (None, sql) => ("--sql".to_owned(), of_query(common, sql.as_deref().unwrap_or_default(), &scan, threads)?),
         };
         Ok(Self { name, scan, threads, from, counts: Arc::default() })
@@ -106,8 +106,8 @@ pub(super) fn stored_bytes(args: &RowsArgs) -> Option<u64> {
     std::fs::metadata(args.rows.as_ref()?).ok().filter(std::fs::Metadata::is_file).map(|data| data.len())
 }
 
-fn of_file(path: PathBuf, given: &Given, scan: &Scan, threads: usize) -> Result<From, String> {
-    let mut opened = Opened::open(&path, given, scan)?;
+fn of_file(path: PathBuf, given: &Given, scan: &Scan, threads: usize, memory_bytes: u64) -> Result<From, String> {
+    let mut opened = Opened::open(&path, given, scan, memory_bytes)?;
     let schema = columns_of(&mut opened, scan, threads)?;
     Ok(match opened.content {
         Content::Table(table) => From::Table(Arc::new(table)),
