@@ -1,10 +1,10 @@
 //! What the tests share: the program, logs with a known content, a reference that reads them by hand, and waiting.
 
+#[allow(unused_imports, reason = "the soak has no folders")]
 pub(crate) use rorqual_testkit::folder::Folder;
 use rorqual_testkit::process::Run;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_rorqual");

@@ -50,7 +50,6 @@ impl RecordSource {
             table,
             span_us: None,
             filter: None,
-            tried: Arc::default(),
             batch_rows: crate::limits::BATCH_ROWS,
             metrics: ExecutionPlanMetricsSet::new(),
             context: Arc::clone(context),
