@@ -13,7 +13,7 @@ use rorqual_pipe::{
 use rorqual_rows::json::{Decoder, Inferrer, Layout, RecordSplitter, format_path, parse_path};
 use rorqual_rows::render::Json;
 use rorqual_rows::{
-    Bad, Decode, Decoded, Format as RowFormat, FormatKind, Given, Head, Infer, Shape, Unplaced, format_schema, parse_schema,
+    Bad, Decode, Format as RowFormat, FormatKind, Given, Head, Infer, Shape, Unplaced, format_schema, parse_schema,
 };
 use rorqual_table::agent::{classify, referring_site};
 use rorqual_table::aggregate::Span;
@@ -406,10 +406,14 @@ fn csv_rows(format: &RowFormat, data: &[u8], ends: &[usize]) -> (String, String,
     let mut decoder = format.decoder(&schema, Unplaced::Keep, 1 << 20);
     let (mut lines, mut bad) = (Vec::new(), Vec::new());
     for chunk in &chunks {
-        let decoded = Decoded::whole(&mut *decoder, chunk).expect("columns of its own");
-        assert_eq!(decoded.misfit, None);
-        decoded.batches.iter().for_each(|batch| Json::new(batch).expect("types of ours").lines(&mut lines));
-        bad.extend(decoded.bad);
+        let mut start = Some(0);
+        while let Some(from) = start {
+            let decoded = decoder.decode(&chunk.from(from)).expect("columns of its own");
+            assert_eq!(decoded.misfit, None);
+            decoded.batches.iter().for_each(|batch| Json::new(batch).expect("types of ours").lines(&mut lines));
+            bad.extend(decoded.bad);
+            start = decoded.rest.map(|rest| from + rest);
+        }
     }
     (format_schema(&schema), String::from_utf8(lines).expect("JSON is UTF-8"), bad)
 }

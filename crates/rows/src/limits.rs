@@ -95,6 +95,9 @@ pub const BOUND_BYTES_MAX: usize = 32;
 /// Most rows of a batch that is read of a file of columns.
 pub const BATCH_ROWS_MAX: usize = 8192;
 
+/// Most rows of a batch as an Arrow file has it, or values of a dictionary: there are some of which any number takes no bytes.
+pub const STORED_ROWS_MAX: u64 = 1 << 28;
+
 /// What is known of a file of columns (its footer and page index, the dictionaries of an Arrow file) may take this share of the memory.
 pub const READ_FOOTER_SHARE: u64 = 4;
 

@@ -3,7 +3,7 @@
 use super::chunks::Chunks;
 use super::cut::Cutter;
 use super::{Batches, Rows, is_below, no_column};
-use crate::limits::{READ_FOOTER_SHARE, READ_SHARE, share};
+use crate::limits::{READ_FOOTER_SHARE, READ_SHARE, STORED_ROWS_MAX, share};
 use arrow_array::RecordBatch;
 use arrow_buffer::Buffer;
 use arrow_ipc::convert::fb_to_schema;
@@ -101,7 +101,7 @@ impl Footer {
                 let Some(batch) = stored.next()? else { return Ok(None) };
                 let wanted = part(&batch, start, &rows, columns.as_deref());
                 start += batch.num_rows() as u64;
-                cutter.put(wanted.map_err(|error| unsound(&name, &error))?)?;
+                cutter.put(wanted.map_err(|error| unsound(&name, &error))?);
             }
         };
         Ok(Box::new(std::iter::from_fn(move || next().transpose())))
@@ -188,20 +188,25 @@ fn read_block(chunks: &Chunks, block: &Block, name: &str, what: &str, bytes_max:
     };
     let stored_bytes = fits(head.saturating_add(body))?;
     let bytes = chunks.bytes(start, stored_bytes).map_err(|error| failed(name, error))?;
-    let plain_bytes = plain_bytes(&bytes, head).ok_or_else(|| sound("a broken message"))?;
+    let (rows, plain_bytes) = stated(&bytes, head).ok_or_else(|| sound("a broken message"))?;
+    if rows > STORED_ROWS_MAX {
+        let text = format!("{what} has {rows} rows, more than {STORED_ROWS_MAX}: smaller batches would be read");
+        return Err(Error::new(Kind::Limit, name, text));
+    }
     fits(plain_bytes)?;
     Ok((Buffer::from_vec(bytes), plain_bytes.max(body)))
 }
 
-/// What the compressed buffers of a message say that they take otherwise.
-fn plain_bytes(bytes: &[u8], head: usize) -> Option<usize> {
+/// What a message says that it has: rows, and bytes of compressed buffers before compression.
+fn stated(bytes: &[u8], head: usize) -> Option<(u64, usize)> {
     // Since version 0.15 the length has four bytes before it.
     let start = if bytes.starts_with(&[0xff; 4]) { 8 } else { 4 };
     let (message, body) = (root_as_message(bytes.get(start..head)?).ok()?, bytes.get(head..)?);
     let dictionary = || message.header_as_dictionary_batch()?.data();
-    let Some(batch) = message.header_as_record_batch().or_else(dictionary) else { return Some(0) };
+    let Some(batch) = message.header_as_record_batch().or_else(dictionary) else { return Some((0, 0)) };
+    let rows = u64::try_from(batch.length()).ok()?;
     if batch.compression().is_none() {
-        return Some(0);
+        return Some((rows, 0));
     }
     let mut sum = 0_usize;
     for buffer in batch.buffers()?.iter().filter(|buffer| buffer.length() > 0) {
@@ -210,7 +215,7 @@ fn plain_bytes(bytes: &[u8], head: usize) -> Option<usize> {
         // -1 says that this one is not compressed.
         sum = sum.checked_add(usize::try_from(length.max(0)).ok()?)?;
     }
-    Some(sum)
+    Some((rows, sum))
 }
 
 fn unsound(name: &str, error: &ArrowError) -> Error {

@@ -105,7 +105,7 @@ impl Groups {
     }
 
     /// A reader of what is left of a part. Filters read their columns here.
-    fn open(&self, part: Part, done: usize, (mut batch_rows, batch_rows_max): (usize, usize)) -> Result<Current, Error> {
+    fn open(&self, part: Part, done: usize, (mut batch_rows, mut batch_rows_max): (usize, usize)) -> Result<Current, Error> {
         loop {
             let group = self.metadata.metadata().row_group(part.group);
             let pages = Pages::new(part.group, group, self.bytes_max).map(Arc::new);
@@ -117,7 +117,9 @@ impl Groups {
                     if !refused.full || batch_rows == 1 {
                         return Err(self.refused(refused.full, &refused.text));
                     }
+                    // No more later, lest the filter reads its columns over and over.
                     batch_rows = (batch_rows / 8).max(1);
+                    batch_rows_max = batch_rows;
                 }
             }
         }
@@ -145,7 +147,7 @@ impl Groups {
         let Some(mut current) = self.current.take() else { return Ok(()) };
         current.done += batch.num_rows();
         let room = 4 * batch.get_array_memory_size() <= BATCH_BYTES_MAX;
-        self.cutter.put(batch)?;
+        self.cutter.put(batch);
         if current.batch_rows < current.batch_rows_max && room {
             let rows = (4 * current.batch_rows, current.batch_rows_max);
             current = self.open(current.part, current.done, (rows.0.min(rows.1), rows.1))?;

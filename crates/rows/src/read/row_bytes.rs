@@ -1,8 +1,13 @@
 //! What rows hold once nothing is shared between them.
 
+use crate::limits::BATCH_ROWS_MAX;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, OffsetSizeTrait};
 use arrow_schema::DataType;
+use std::ops::Range;
+
+/// Items of lists are measured so many at once: there may be any number of them.
+const ITEMS_MAX: usize = BATCH_ROWS_MAX;
 
 /// What each row of `array` takes with its values written out: of a dictionary its value, of a list its items.
 pub(super) fn of(array: &ArrayRef) -> Vec<usize> {
@@ -13,9 +18,10 @@ pub(super) fn of(array: &ArrayRef) -> Vec<usize> {
 
 /// Adds what each row of `array` takes.
 pub(super) fn add(array: &ArrayRef, bytes: &mut [usize]) {
+    if let Some(width) = width(array.data_type()) {
+        return each(bytes, |_| width);
+    }
     match array.data_type() {
-        DataType::Null => {}
-        DataType::Boolean => each(bytes, |_| 1),
         DataType::Utf8 => lengths(array.as_string::<i32>().value_offsets(), bytes),
         DataType::LargeUtf8 => lengths(array.as_string::<i64>().value_offsets(), bytes),
         DataType::Binary => lengths(array.as_binary::<i32>().value_offsets(), bytes),
@@ -25,29 +31,44 @@ pub(super) fn add(array: &ArrayRef, bytes: &mut [usize]) {
         DataType::BinaryView => each(bytes, |row| 16 + (array.as_binary_view().views()[row] as u32) as usize),
         DataType::Dictionary(..) => coded(array, bytes),
         DataType::Struct(_) => array.as_struct().columns().iter().for_each(|column| add(column, bytes)),
-        DataType::List(_) => list(array.as_list::<i32>().value_offsets(), array.as_list::<i32>().values(), bytes),
-        DataType::LargeList(_) => list(array.as_list::<i64>().value_offsets(), array.as_list::<i64>().values(), bytes),
+        DataType::List(_) => lists(array.as_list::<i32>().value_offsets(), array.as_list::<i32>().values(), bytes),
+        DataType::LargeList(_) => lists(array.as_list::<i64>().value_offsets(), array.as_list::<i64>().values(), bytes),
         DataType::Map(..) => {
             let entries: ArrayRef = std::sync::Arc::new(array.as_map().entries().clone());
-            list(array.as_map().value_offsets(), &entries, bytes);
+            lists(array.as_map().value_offsets(), &entries, bytes);
         }
         DataType::FixedSizeList(_, length) => {
-            let (items, length) = (of(array.as_fixed_size_list().values()), usize::try_from(*length).unwrap_or(0));
-            each(bytes, |row| 8 + items[row * length..(row + 1) * length].iter().sum::<usize>());
+            let length = usize::try_from(*length).unwrap_or(0);
+            items(|row| row * length, array.as_fixed_size_list().values(), bytes, LIST_BYTES);
         }
-        other => {
-            // Of any other each row may refer to all there is.
-            let width = other.primitive_width().unwrap_or_else(|| match other {
-                DataType::FixedSizeBinary(width) => usize::try_from(*width).unwrap_or(0),
-                _ => array.get_array_memory_size(),
-            });
-            each(bytes, |_| width);
+        // Each row may refer to all there is.
+        _ => each(bytes, |_| array.get_array_memory_size()),
+    }
+}
+
+/// What a list of a fixed length takes beside its items.
+const LIST_BYTES: usize = 8;
+
+/// What a value of the type takes, where that is the same for all.
+fn width(data_type: &DataType) -> Option<usize> {
+    match data_type {
+        // A list may have any number of nulls, and each has a text.
+        DataType::Null | DataType::Boolean => Some(1),
+        DataType::FixedSizeBinary(width) => Some(usize::try_from(*width).unwrap_or(0)),
+        DataType::FixedSizeList(item, length) => {
+            let length = usize::try_from(*length).unwrap_or(0);
+            Some(width(item.data_type())?.saturating_mul(length).saturating_add(LIST_BYTES))
         }
+        DataType::Struct(fields) => {
+            let sum = fields.iter().try_fold(0_usize, |sum, field| Some(sum.saturating_add(width(field.data_type())?)));
+            sum.map(|sum| sum.max(1))
+        }
+        other => other.primitive_width(),
     }
 }
 
 fn each(bytes: &mut [usize], of_row: impl Fn(usize) -> usize) {
-    bytes.iter_mut().enumerate().for_each(|(row, bytes)| *bytes += of_row(row));
+    bytes.iter_mut().enumerate().for_each(|(row, bytes)| *bytes = bytes.saturating_add(of_row(row)));
 }
 
 fn lengths<O: OffsetSizeTrait>(offsets: &[O], bytes: &mut [usize]) {
@@ -56,30 +77,67 @@ fn lengths<O: OffsetSizeTrait>(offsets: &[O], bytes: &mut [usize]) {
 
 fn coded(array: &ArrayRef, bytes: &mut [usize]) {
     let dictionary = array.as_any_dictionary();
-    let values = of(dictionary.values());
+    let values = dictionary.values();
     if values.is_empty() {
         return;
     }
     let keys = dictionary.normalized_keys();
+    // A large dictionary is not measured for a few rows.
+    if values.len() > bytes.len() {
+        return each(bytes, |row| size_of::<u32>() + sum(values, keys[row]..keys[row] + 1));
+    }
+    let values = of(values);
     each(bytes, |row| size_of::<u32>() + values[keys[row]]);
 }
 
-fn list<O: OffsetSizeTrait>(offsets: &[O], items: &ArrayRef, bytes: &mut [usize]) {
-    // Of a slice only its own items are looked at.
-    let start = offsets.first().map_or(0, |start| start.as_usize());
-    let end = offsets.last().map_or(0, |end| end.as_usize());
-    let items = of(&items.slice(start, end - start));
-    each(bytes, |row| {
-        let (from, to) = (offsets[row].as_usize() - start, offsets[row + 1].as_usize() - start);
-        size_of::<O>() + items[from..to].iter().sum::<usize>()
-    });
+fn lists<O: OffsetSizeTrait>(offsets: &[O], values: &ArrayRef, bytes: &mut [usize]) {
+    items(|row| offsets[row].as_usize(), values, bytes, size_of::<O>());
+}
+
+/// Adds what lists take whose items begin at these offsets.
+fn items(offset: impl Fn(usize) -> usize, values: &ArrayRef, bytes: &mut [usize], list_bytes: usize) {
+    if let Some(width) = width(values.data_type()) {
+        return each(bytes, |row| (offset(row + 1) - offset(row)).saturating_mul(width).saturating_add(list_bytes));
+    }
+    let mut row = 0;
+    while row < bytes.len() {
+        let start = offset(row);
+        let mut end = row;
+        while end < bytes.len() && offset(end + 1) - start <= ITEMS_MAX {
+            end += 1;
+        }
+        if end == row {
+            bytes[row] = bytes[row].saturating_add(list_bytes).saturating_add(sum(values, start..offset(row + 1)));
+            row += 1;
+            continue;
+        }
+        let items = of(&values.slice(start, offset(end) - start));
+        each(&mut bytes[row..end], |of| {
+            list_bytes
+                + items[offset(row + of) - start..offset(row + of + 1) - start]
+                    .iter()
+                    .fold(0, |sum, item| item.saturating_add(sum))
+        });
+        row = end;
+    }
+}
+
+/// What these values take together.
+fn sum(values: &ArrayRef, range: Range<usize>) -> usize {
+    let starts = range.clone().step_by(ITEMS_MAX);
+    let parts = starts.map(|start| of(&values.slice(start, ITEMS_MAX.min(range.end - start))));
+    parts.flatten().fold(0, usize::saturating_add)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use arrow_array::types::Int32Type;
-    use arrow_array::{DictionaryArray, Int32Array, Int64Array, ListArray, StringArray, StringViewArray};
+    use arrow_array::{
+        DictionaryArray, Int32Array, Int64Array, LargeListArray, ListArray, NullArray, StringArray, StringViewArray,
+    };
+    use arrow_buffer::OffsetBuffer;
+    use arrow_schema::Field;
     use std::sync::Arc;
 
     #[test]
@@ -103,5 +161,21 @@ mod tests {
         assert_eq!(of(&views), [21, 39]);
         let ints: ArrayRef = Arc::new(Int64Array::from(vec![1, 2]));
         assert_eq!(of(&ints), [8, 8]);
+    }
+
+    #[test]
+    fn any_number_of_items_is_measured() {
+        let offsets = OffsetBuffer::new(vec![0_i64, 3, 1 << 40].into());
+        let nulls: ArrayRef = Arc::new(NullArray::new(1 << 40));
+        let item = Arc::new(Field::new("item", DataType::Null, true));
+        let lists: ArrayRef = Arc::new(LargeListArray::new(item, offsets, nulls, None));
+        assert_eq!(of(&lists), [8 + 3, 8 + (1 << 40) - 3]);
+        // Lists of texts of a byte each, shorter and longer than what is measured at once.
+        let ends = [0, 5, 5, 10_000, 10_001, 30_000];
+        let texts: ArrayRef = Arc::new(StringArray::from(vec!["x"; 30_000]));
+        let item = Arc::new(Field::new("item", DataType::Utf8, true));
+        let lists: ArrayRef = Arc::new(ListArray::new(item, OffsetBuffer::new(ends.to_vec().into()), texts, None));
+        assert_eq!(of(&lists), [4 + 25, 4, 4 + 49_975, 4 + 5, 4 + 99_995]);
+        assert_eq!(of(&lists.slice(2, 2)), [4 + 49_975, 4 + 5]);
     }
 }

@@ -2,7 +2,7 @@
 
 use arrow_array::builder::{ListBuilder, StringBuilder};
 use arrow_array::types::Int32Type;
-use arrow_array::{Array, ArrayRef, DictionaryArray, Int32Array, Int64Array, RecordBatch, StringArray};
+use arrow_array::{Array, ArrayRef, DictionaryArray, Int32Array, Int64Array, NullArray, RecordBatch, StringArray};
 use arrow_ipc::CompressionType;
 use arrow_ipc::writer::{FileWriter, IpcWriteOptions};
 use arrow_select::concat::concat_batches;
@@ -172,4 +172,19 @@ fn a_footer_that_claims_too_much_is_refused() {
     let error = sound(many.len() as u32, &many);
     assert_eq!(error.kind(), Kind::Limit);
     assert!(error.to_string().contains("footer") && error.to_string().contains("--memory"), "{error}");
+}
+
+#[test]
+fn rows_that_take_no_bytes_are_cut_too_and_refused_beyond_a_limit() {
+    let nulls = |rows: usize| {
+        let nulls: ArrayRef = Arc::new(NullArray::new(rows));
+        open(arrow(&RecordBatch::try_from_iter([("nothing", nulls)]).unwrap(), None))
+    };
+    let first = nulls(1 << 28).batches(None, &Rows::All).unwrap().next().unwrap().unwrap();
+    assert_eq!(first.num_rows(), 8192);
+    let error = refusal(&nulls(1 << 40));
+    assert_eq!(error.kind(), Kind::Limit);
+    for part in ["in: ", "batch 0 has 1099511627776 rows", "268435456"] {
+        assert!(error.to_string().contains(part), "{error}");
+    }
 }
