@@ -173,7 +173,8 @@ fn with_index(metadata: ParquetMetaData, chunks: &Chunks, bytes_max: usize) -> p
 fn read_as_views(plain: &ArrowReaderMetadata, read: impl Fn(SchemaRef) -> Option<ArrowReaderMetadata>) -> ArrowReaderMetadata {
     /// Each looks at all columns.
     const TRIES_MAX: usize = 100;
-    let (mut found, mut waiting) = (plain.clone(), vec![0..plain.schema().fields().len()]);
+    let (mut found, all) = (plain.clone(), 0..plain.schema().fields().len());
+    let mut waiting = Vec::from_iter([all]);
     for _ in 0..TRIES_MAX {
         let Some(columns) = waiting.pop() else { break };
         if let Some(views) = read(with_views(found.schema(), &columns)) {
