@@ -11,6 +11,8 @@ use rorqual_pipe::{
     BlockSource, Chunk, Control, Error, Fault, Filled, Framing, Input, Plan, Pool, Splitter, Stage, format_size, parse_size, run,
 };
 use rorqual_rows::json::{Decoder, Inferrer, Layout, RecordSplitter, format_path, parse_path};
+use rorqual_rows::limits::BATCH_ROWS_MAX;
+use rorqual_rows::read::{Rows, Table};
 use rorqual_rows::render::Json;
 use rorqual_rows::{
     Bad, Decode, Format as RowFormat, FormatKind, Given, Head, Infer, Shape, Unplaced, format_schema, parse_schema,
@@ -20,14 +22,14 @@ use rorqual_table::aggregate::Span;
 use rorqual_table::analyze::{AnalyzeError, Analyzer, Formats, Settings};
 use rorqual_table::format::{Format, SAMPLE_LINES_MAX, detect as detect_format, formats_in_config, preview};
 use rorqual_table::parse::{Outcome, Parser};
-use std::io::Cursor;
+use std::io::{Cursor, Write};
 use std::sync::LazyLock;
 
 /// Takes foreign bytes, and panics when a promise is broken.
 pub type Target = fn(&[u8]);
 
 /// Every target by its name, which is also its folder in `corpus/`.
-pub const TARGETS: [(&str, Target); 14] = [
+pub const TARGETS: [(&str, Target); 15] = [
     ("agent", agent),
     ("analyze", analyze),
     ("checksums", checksums),
@@ -42,6 +44,7 @@ pub const TARGETS: [(&str, Target); 14] = [
     ("path", path),
     ("schema", schema),
     ("size", size),
+    ("tables", tables),
 ];
 
 /// Formats that differ in how they are read.
@@ -436,4 +439,18 @@ pub fn schema(data: &[u8]) {
 pub fn path(data: &[u8]) {
     let Ok(keys) = parse_path(&String::from_utf8_lossy(data)) else { return };
     assert_eq!(parse_path(&format_path(&keys)), Ok(keys));
+}
+
+/// A file of columns: its rows come in batches that are bounded, or there is an error.
+pub fn tables(data: &[u8]) {
+    const MEMORY_BYTES: u64 = 16 << 20;
+    /// Any number of rows may take no bytes.
+    const BATCHES_MAX: usize = 1000;
+    let mut file = tempfile::tempfile().expect("a temporary file");
+    file.write_all(data).expect("room for a small file");
+    let Ok(Some(table)) = Table::open(file, "fuzz", MEMORY_BYTES) else { return };
+    let Ok(batches) = table.batches(None, &Rows::All) else { return };
+    for batch in batches.take(BATCHES_MAX).map_while(Result::ok) {
+        assert!(batch.num_rows() <= BATCH_ROWS_MAX, "{} rows", batch.num_rows());
+    }
 }

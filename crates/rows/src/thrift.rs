@@ -14,6 +14,7 @@ const CHUNK_BYTES: usize = 1 << 10;
 const BOOL_TRUE: u8 = 1;
 const BOOL_FALSE: u8 = 2;
 const BYTE: u8 = 3;
+const I32: u8 = 5;
 const I64: u8 = 6;
 const DOUBLE: u8 = 7;
 const BINARY: u8 = 8;
@@ -41,7 +42,7 @@ pub(crate) struct PageHeader {
     pub(crate) page_bytes: usize,
     pub(crate) is_dictionary: bool,
     /// The number of its values' encoding.
-    pub(crate) encoding: u64,
+    pub(crate) encoding: usize,
 }
 
 struct Walk<'a> {
@@ -49,21 +50,24 @@ struct Walk<'a> {
     place: usize,
 }
 
-/// The header that `bytes` begin with. One that says something twice is unsound: readers differ in which they take.
+/// The header that `bytes` begin with. One that says something twice, or otherwise than it is said, is unsound: readers differ in which
+/// they take.
 pub(crate) fn page_header(bytes: &[u8]) -> Result<PageHeader, Fault> {
-    const DICTIONARY_PAGE: u64 = 2;
+    const DICTIONARY_PAGE: usize = 2;
     let mut header = PageHeader::default();
-    let mut seen = 0_u64;
+    let (mut seen, mut has_encoding) = (0, false);
     let mut walk = Walk { bytes, place: 0 };
     walk.fields(&mut |walk, id, kind| {
         seen = once(seen, id)?;
-        match id {
-            1 => header.is_dictionary = walk.number()? == DICTIONARY_PAGE,
-            2 => header.page_bytes = walk.size()?,
-            3 => header.stored_bytes = walk.size()?,
-            // Which field of the page's own header has the encoding.
-            5 => header.encoding = walk.encoding(2)?,
-            8 => header.encoding = walk.encoding(4)?,
+        match (id, kind) {
+            (1, I32) => header.is_dictionary = walk.size()? == DICTIONARY_PAGE,
+            (2, I32) => header.page_bytes = walk.size()?,
+            (3, I32) => header.stored_bytes = walk.size()?,
+            // A page is of one version or of the other. Which field of its own header has the encoding.
+            (5 | 8, STRUCT) if !std::mem::replace(&mut has_encoding, true) => {
+                header.encoding = walk.encoding(if id == 5 { 2 } else { 4 })?;
+            }
+            (1 | 2 | 3 | 5 | 8, _) => return Err(Fault::Unsound),
             _ => walk.skip(kind, 0)?,
         }
         Ok(())
@@ -86,6 +90,7 @@ pub(crate) fn footer_bytes(bytes: &[u8]) -> Result<usize, Fault> {
             total += STRUCT_BYTES;
             walk.row_group(&mut total)
         }),
+        (SCHEMA | ROW_GROUPS, _) => Err(Fault::Unsound),
         _ => walk.skip(kind, 0),
     })?;
     Ok(total)
@@ -138,7 +143,7 @@ fn push_varint(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// Marks a field as seen, which it must not have been.
+/// Marks a field as seen, which it must not have been. (Those from 64 on are not known, and of no matter.)
 fn once(seen: u64, id: u64) -> Result<u64, Fault> {
     let bit = 1_u64.checked_shl(u32::try_from(id).unwrap_or(u32::MAX)).unwrap_or(0);
     if seen & bit == 0 { Ok(seen | bit) } else { Err(Fault::Unsound) }
@@ -157,6 +162,10 @@ impl Walk<'_> {
                 0 => self.number()?,
                 delta => id + u64::from(delta),
             };
+            // Others count with 16 bits, in which a larger one is one of those that are known.
+            if id > i16::MAX as u64 {
+                return Err(Fault::Unsound);
+            }
             field(self, id, head & 15)?;
         }
     }
@@ -168,18 +177,21 @@ impl Walk<'_> {
                 *total += CHUNK_BYTES;
                 walk.skip(STRUCT, 0)
             }),
+            (COLUMNS, _) => Err(Fault::Unsound),
             _ => walk.skip(kind, 0),
         })
     }
 
-    fn encoding(&mut self, wanted: u64) -> Result<u64, Fault> {
-        let mut encoding = 0;
+    fn encoding(&mut self, wanted: u64) -> Result<usize, Fault> {
+        let (mut encoding, mut seen) = (0, 0);
         self.fields(&mut |walk, id, kind| {
-            if id == wanted {
-                encoding = walk.number()?;
-                return Ok(());
+            seen = once(seen, id)?;
+            match kind {
+                I32 if id == wanted => encoding = walk.size()?,
+                _ if id == wanted => return Err(Fault::Unsound),
+                _ => walk.skip(kind, 0)?,
             }
-            walk.skip(kind, 0)
+            Ok(())
         })?;
         Ok(encoding)
     }
@@ -298,10 +310,31 @@ mod tests {
     }
 
     #[test]
+    fn what_readers_take_for_different_things_is_unsound() {
+        // Behind the size, in place of the number of stored bytes and what follows.
+        let with = |rest: &[u8]| page_header(&[&HEADER[..5], rest].concat());
+        assert_eq!(with(&[0x15, 0, 0]).map(|header| header.page_bytes), Ok(300));
+        // Field 65,538, which is 2 in 16 bits; a field of 300 that nobody knows.
+        assert_eq!(with(&[0x05, 0x84, 0x80, 0x08, 4, 0]), Err(Fault::Unsound));
+        assert_eq!(with(&[0x05, 0xd8, 0x04, 4, 0]).map(|header| header.page_bytes), Ok(300));
+        // The stored size as a text; as a number of 33 bits.
+        assert_eq!(with(&[0x18, 0, 0]), Err(Fault::Unsound));
+        assert_eq!(with(&[0x15, 0x80, 0x80, 0x80, 0x80, 0x20, 0]), Err(Fault::Unsound));
+        // Headers of both versions, of 7 and 0; and one with two encodings.
+        assert_eq!(with(&[0x3c, 0x25, 14, 0, 0]).map(|header| header.encoding), Ok(7));
+        assert_eq!(with(&[0x6c, 0x45, 14, 0, 0]).map(|header| header.encoding), Ok(7));
+        assert_eq!(with(&[0x3c, 0x25, 14, 0, 0x3c, 0x45, 0, 0, 0]), Err(Fault::Unsound));
+        assert_eq!(with(&[0x3c, 0x25, 14, 0x05, 4, 0, 0, 0]), Err(Fault::Unsound));
+        // Row groups as a set.
+        assert_eq!(footer_bytes(&[0x4a, 0x0c, 0]), Err(Fault::Unsound));
+        assert_eq!(footer_bytes(&[0x49, 0x0c, 0]), Ok(12));
+    }
+
+    #[test]
     fn a_list_that_is_not_there_takes_nothing() {
         // Row groups: a list of 2^31 structs.
         assert_eq!(footer_bytes(&[0x49, 0xfc, 0xff, 0xff, 0xff, 0xff, 0x07, 0]), Err(Fault::Cut));
         // Maps of maps of nothing: ends at once, too.
-        assert_eq!(footer_bytes(&[0x4b, 0xff, 0xff, 0xff, 0xff, 0xff, 0x0f, 0x11]), Err(Fault::Cut));
+        assert_eq!(footer_bytes(&[0x5b, 0xff, 0xff, 0xff, 0xff, 0xff, 0x0f, 0x11]), Err(Fault::Cut));
     }
 }

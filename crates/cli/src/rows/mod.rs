@@ -31,13 +31,23 @@ pub(crate) fn print(
     let _guard = Guard::reading(table.name(), memory_bytes);
     let batches = choose(columns).map_err(|error| message::error(&error))?;
     let mut printer = Printer::new(args);
-    let mut rows = 0;
+    let (mut rows, mut failed) = (0, None);
     for batch in batches {
-        let batch = batch.map_err(|error| message::error(&error))?;
+        let batch = match batch {
+            Ok(batch) => batch,
+            Err(error) => {
+                failed = Some(error);
+                break;
+            }
+        };
         rows += batch.num_rows() as u64;
         printer.batch(&batch).map_err(|error| message::print_error(&error))?;
     }
+    // What was read before an error is printed, and then that.
     printer.finish().map_err(|error| message::print_error(&error))?;
+    if let Some(error) = failed {
+        return Err(message::error(&error));
+    }
     if common.stats {
         print_stats(start, memory_bytes, rows, table);
     }

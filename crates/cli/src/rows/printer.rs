@@ -9,6 +9,9 @@ use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 /// How wide a table is where there is no terminal.
 const WIDTH_DEFAULT: usize = 120;
 
+/// How to see the columns of a table that have no room.
+const ADVICE: &str = "--columns chooses, --to ndjson has all";
+
 /// How wide a table may be.
 fn room() -> usize {
     terminal_size::terminal_size().map_or(WIDTH_DEFAULT, |(width, _)| usize::from(width.0))
@@ -42,7 +45,7 @@ impl Printer {
                 Csv::new(batch).map_err(unprintable)?.lines(&mut text);
             }
             Form::Table => {
-                return self.rows.get_or_insert_with(|| Table::new(batch.schema_ref(), room())).add(batch, &mut self.out);
+                return self.rows.get_or_insert_with(|| Table::new(batch.schema_ref(), room(), ADVICE)).add(batch, &mut self.out);
             }
         }
         self.out.write_all(&text)

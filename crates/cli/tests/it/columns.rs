@@ -7,7 +7,7 @@ use arrow_array::{ArrayRef, DictionaryArray, Float64Array, Int32Array, Int64Arra
 use arrow_schema::{DataType, Field, Schema};
 use rorqual_rows::write::{Settings, Target, Writer};
 use rorqual_testkit::process::{Ran, Run};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
@@ -80,7 +80,7 @@ fn files_of_columns_far_above_the_memory() {
     }
 }
 
-/// Runs on 512 MiB of a block over and over, within 128 MiB.
+/// Runs on 512 MiB of a block over and over, within 192 MiB.
 fn far_above(args: &[&str], block: Vec<u8>) -> Ran {
     let times = 512 * MIB / block.len() as u64;
     let feed = move |stdin: &mut ChildStdin| (0..times).try_for_each(|_| stdin.write_all(&block));
@@ -163,32 +163,7 @@ fn a_rest_of_the_input_is_there_once() {
     let schema = folder.file("schema.json", r#"{"a":"int64","_rest":"json"}"#);
     let input = r#"{"a":"x","_rest":{"a":1},"b":{"c":2}}"#;
     let ran = rorqual(&["convert", "-", "--schema", &schema, "--to", "ndjson", "-o", "-"]).stdin(input).run().exits(0);
-    let keys: Vec<String> = top_level_keys(ran.text());
-    let mut unique = keys.clone();
-    unique.dedup();
-    assert_eq!(keys, unique);
-}
-
-/// The keys of an object, those that come twice included.
-fn top_level_keys(object: &str) -> Vec<String> {
-    struct Keys;
-    impl<'de> serde::de::Visitor<'de> for Keys {
-        type Value = Vec<String>;
-
-        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-            f.write_str("an object")
-        }
-
-        fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<Vec<String>, A::Error> {
-            let mut keys = Vec::new();
-            while let Some((key, _)) = map.next_entry::<String, Value>()? {
-                keys.push(key);
-            }
-            keys.sort();
-            Ok(keys)
-        }
-    }
-    serde::de::Deserializer::deserialize_map(&mut serde_json::Deserializer::from_str(object), Keys).expect("an object")
+    assert_eq!(ran.text(), format!("{input}\n"));
 }
 
 #[test]

@@ -11,6 +11,9 @@ use std::io::{self, Write};
 /// How wide a table is where there is no terminal.
 const WIDTH_DEFAULT: usize = 200;
 
+/// How to see the columns that have no room.
+const ADVICE: &str = "SELECT chooses, --to ndjson has all";
+
 /// The first rows, and whether there are more.
 pub(super) struct First {
     out: Out,
@@ -23,7 +26,7 @@ pub(super) struct First {
 impl First {
     pub(super) fn new(out: Out, schema: &SchemaRef, rows_max: usize) -> Self {
         let room = terminal_size::terminal_size().map_or(WIDTH_DEFAULT, |(width, _)| usize::from(width.0));
-        Self { out, table: Table::new(schema, room), rows_max, rows: 0, has_more: false }
+        Self { out, table: Table::new(schema, room, ADVICE), rows_max, rows: 0, has_more: false }
     }
 
     pub(super) fn add(&mut self, batch: &RecordBatch) -> io::Result<()> {

@@ -8,7 +8,7 @@ use arrow_array::RecordBatch;
 use arrow_buffer::Buffer;
 use arrow_ipc::convert::fb_to_schema;
 use arrow_ipc::reader::{FileDecoder, read_footer_length};
-use arrow_ipc::{Block, root_as_footer, root_as_message};
+use arrow_ipc::{Block, KeyValue, root_as_footer, root_as_message};
 use arrow_schema::{ArrowError, SchemaRef};
 use arrow_select::take::take_record_batch;
 use rorqual_pipe::{Error, Kind, format_size};
@@ -22,11 +22,18 @@ const TRAILER_BYTES: usize = 10;
 pub(super) struct Footer {
     schema: SchemaRef,
     decoder: Arc<FileDecoder>,
-    blocks: Vec<Block>,
+    blocks: Arc<[Block]>,
     /// What a stored batch may take, and as much again before compression.
     bytes_max: usize,
-    dictionary_bytes: usize,
+    /// What is held as long as the file is open: the schema, the places of batches, and the dictionaries.
+    bytes: usize,
 }
+
+/// What a column becomes, its name and metadata aside.
+const FIELD_BYTES: usize = 512;
+
+/// What a name or a text of metadata takes beside its bytes.
+const TEXT_BYTES: usize = 64;
 
 impl Footer {
     pub(super) fn read(chunks: &Chunks, name: &str, memory_bytes: u64) -> Result<Self, Error> {
@@ -39,27 +46,32 @@ impl Footer {
         let bytes = chunks.bytes(start, length).map_err(io)?;
         let footer = root_as_footer(&bytes).map_err(|error| sound(&error.to_string()))?;
         let schema = footer.schema().ok_or_else(|| sound("it has no schema"))?;
+        let bytes_max = share(memory_bytes, READ_FOOTER_SHARE);
+        let mut held = length + size_of::<Block>() * footer.recordBatches().map_or(0, |blocks| blocks.len());
+        if !schema_fits(&schema, &mut held, bytes_max) {
+            let text = format!("its footer takes more than {}: more --memory would take it", format_size(bytes_max as u64));
+            return Err(Error::new(Kind::Limit, name, text));
+        }
         let schema: SchemaRef = Arc::new(fb_to_schema(schema));
         let mut decoder = FileDecoder::new(Arc::clone(&schema), footer.version());
-        let (mut dictionary_bytes, dictionary_bytes_max) = (0, share(memory_bytes, READ_FOOTER_SHARE));
         for (number, block) in footer.dictionaries().iter().flatten().enumerate() {
             let what = format!("dictionary batch {number}");
-            let (buffer, bytes) = read_block(chunks, block, name, &what, dictionary_bytes_max - dictionary_bytes)?;
-            dictionary_bytes += bytes;
+            let (buffer, bytes) = read_block(chunks, block, name, &what, bytes_max - held)?;
+            held += bytes;
             decoder.read_dictionary(block, &buffer).map_err(|error| sound(&error.to_string()))?;
         }
         let blocks = footer.recordBatches().iter().flatten().copied().collect();
         let bytes_max = share(memory_bytes, READ_SHARE);
-        Ok(Self { schema, decoder: Arc::new(decoder), blocks, bytes_max, dictionary_bytes })
+        Ok(Self { schema, decoder: Arc::new(decoder), blocks, bytes_max, bytes: held })
     }
 
     pub(super) fn schema(&self) -> &SchemaRef {
         &self.schema
     }
 
-    /// What the dictionaries take.
+    /// What the footer and the dictionaries take.
     pub(super) fn bytes(&self) -> usize {
-        self.dictionary_bytes
+        self.bytes
     }
 
     /// The largest batch as it is stored.
@@ -112,7 +124,8 @@ impl Footer {
             decoder: Arc::clone(&self.decoder),
             chunks: chunks.clone(),
             name: name.to_owned(),
-            blocks: self.blocks.clone().into_iter().enumerate(),
+            blocks: Arc::clone(&self.blocks),
+            next: 0,
             bytes_max: self.bytes_max,
         }
     }
@@ -131,20 +144,45 @@ impl Footer {
     }
 }
 
+/// Adds what a schema takes; whether that is no more than `bytes_max` together. A footer may name one field any number of times.
+fn schema_fits(schema: &arrow_ipc::Schema<'_>, bytes: &mut usize, bytes_max: usize) -> bool {
+    texts_fit(schema.custom_metadata().iter().flatten(), bytes, bytes_max)
+        && schema.fields().iter().flatten().all(|field| field_fits(&field, bytes, bytes_max))
+}
+
+fn field_fits(field: &arrow_ipc::Field<'_>, bytes: &mut usize, bytes_max: usize) -> bool {
+    *bytes = bytes.saturating_add(FIELD_BYTES + field.name().map_or(0, str::len));
+    texts_fit(field.custom_metadata().iter().flatten(), bytes, bytes_max)
+        && field.children().iter().flatten().all(|below| field_fits(&below, bytes, bytes_max))
+}
+
+/// The same of metadata.
+fn texts_fit<'a>(mut texts: impl Iterator<Item = KeyValue<'a>>, bytes: &mut usize, bytes_max: usize) -> bool {
+    let fit = texts.all(|text| {
+        let lengths = text.key().map_or(0, str::len) + text.value().map_or(0, str::len);
+        *bytes = bytes.saturating_add(2 * TEXT_BYTES + lengths);
+        *bytes <= bytes_max
+    });
+    fit && *bytes <= bytes_max
+}
+
 /// Batches as they are stored.
 struct Stored {
     decoder: Arc<FileDecoder>,
     chunks: Chunks,
     name: String,
-    blocks: std::iter::Enumerate<std::vec::IntoIter<Block>>,
+    blocks: Arc<[Block]>,
+    next: usize,
     bytes_max: usize,
 }
 
 impl Stored {
     fn next(&mut self) -> Result<Option<RecordBatch>, Error> {
-        for (number, block) in self.blocks.by_ref() {
-            let (buffer, _) = read_block(&self.chunks, &block, &self.name, &format!("batch {number}"), self.bytes_max)?;
-            let batch = self.decoder.read_record_batch(&block, &buffer).map_err(|error| unsound(&self.name, &error))?;
+        while let Some(block) = self.blocks.get(self.next) {
+            let what = format!("batch {}", self.next);
+            self.next += 1;
+            let (buffer, _) = read_block(&self.chunks, block, &self.name, &what, self.bytes_max)?;
+            let batch = self.decoder.read_record_batch(block, &buffer).map_err(|error| unsound(&self.name, &error))?;
             if batch.is_some() {
                 return Ok(batch);
             }

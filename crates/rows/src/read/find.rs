@@ -94,6 +94,8 @@ fn in_group(
 
 fn in_statistics(statistics: &Statistics, value: &Value) -> bool {
     let (min, max) = match statistics {
+        // Those of old writers are ordered in ways of their own.
+        _ if statistics.is_min_max_deprecated() => return true,
         Statistics::Boolean(of) => (of.min_opt().map(|min| Bound::Bool(*min)), of.max_opt().map(|max| Bound::Bool(*max))),
         Statistics::Int32(of) => (int(of.min_opt(), value), int(of.max_opt(), value)),
         Statistics::Int64(of) => (of.min_opt().map(|min| Bound::Int(*min)), of.max_opt().map(|max| Bound::Int(*max))),
@@ -231,4 +233,20 @@ fn descend(array: &ArrayRef, path: &str) -> ArrayRef {
         whole.then(|| descend(column, rest.strip_prefix('.').unwrap_or(rest)))
     });
     below.unwrap_or_else(|| array.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statistics_rule_out_what_is_not_within() {
+        let value = |text: &str| Value::parse(text, &DataType::Float32).unwrap();
+        let floats = Statistics::float(Some(0.1), Some(0.3), None, None, false);
+        for (text, expected) in [("0.1", true), ("0.2", true), ("0.3", true), ("0.09", false), ("0.31", false)] {
+            assert_eq!(in_statistics(&floats, &value(text)), expected, "{text}");
+        }
+        let of_old_writers = Statistics::float(Some(0.1), Some(0.3), None, None, true);
+        assert!(in_statistics(&of_old_writers, &value("0.31")));
+    }
 }

@@ -1,7 +1,10 @@
 //! Several files of columns as one.
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, StructArray, new_null_array};
+use arrow_array::{
+    Array, ArrayRef, GenericListArray, ListArray, OffsetSizeTrait, RecordBatch, RecordBatchOptions, StructArray, new_null_array,
+};
+use arrow_buffer::OffsetBuffer;
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, Schema, SchemaRef, TimeUnit};
 use rorqual_pipe::{Error, Kind};
@@ -42,10 +45,20 @@ pub fn fit(batch: &RecordBatch, schema: &SchemaRef, name: &str) -> Result<Record
     fit.map_err(|error| Error::new(Kind::Corrupt, name, error.to_string()))
 }
 
+/// A name that two columns have, or two fields of a struct.
 fn twice(fields: &Fields) -> Option<&str> {
     let mut names: Vec<&str> = fields.iter().map(|field| field.name().as_str()).collect();
     names.sort_unstable();
-    names.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0])
+    let here = names.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0]);
+    here.or_else(|| fields.iter().find_map(|field| twice_in(field.data_type())))
+}
+
+fn twice_in(data_type: &DataType) -> Option<&str> {
+    match data_type {
+        DataType::Struct(fields) => twice(fields),
+        DataType::List(item) | DataType::LargeList(item) => twice_in(item.data_type()),
+        _ => None,
+    }
 }
 
 fn union(ours: &[FieldRef], theirs: &Fields) -> Result<Vec<FieldRef>, String> {
@@ -120,14 +133,74 @@ fn fitted(array: &ArrayRef, wanted: &DataType) -> Result<ArrayRef, ArrowError> {
     if array.data_type() == wanted {
         return Ok(Arc::clone(array));
     }
-    let (DataType::Struct(fields), Some(own)) = (wanted, array.as_struct_opt()) else {
+    match (array.data_type(), wanted) {
+        (DataType::Struct(_), DataType::Struct(fields)) => fitted_struct(array.as_struct(), fields),
+        (DataType::List(_), DataType::List(item)) => fitted_list(array.as_list::<i32>(), item),
+        (DataType::LargeList(_), DataType::List(item)) => fitted_list(array.as_list::<i64>(), item),
         // What does not fit is an error and no null.
-        return cast_with_options(array, wanted, &CastOptions { safe: false, ..CastOptions::default() });
-    };
-    let column = |field: &FieldRef| match own.column_by_name(field.name()) {
+        _ => cast_with_options(array, wanted, &CastOptions { safe: false, ..CastOptions::default() }),
+    }
+}
+
+fn fitted_struct(array: &StructArray, fields: &Fields) -> Result<ArrayRef, ArrowError> {
+    let column = |field: &FieldRef| match array.column_by_name(field.name()) {
         Some(column) => fitted(column, field.data_type()),
         None => Ok(new_null_array(field.data_type(), array.len())),
     };
     let columns = fields.iter().map(column).collect::<Result<Vec<_>, _>>()?;
-    Ok(Arc::new(StructArray::try_new_with_length(fields.clone(), columns, own.nulls().cloned(), array.len())?))
+    Ok(Arc::new(StructArray::try_new_with_length(fields.clone(), columns, array.nulls().cloned(), array.len())?))
+}
+
+fn fitted_list<O: OffsetSizeTrait>(array: &GenericListArray<O>, item: &FieldRef) -> Result<ArrayRef, ArrowError> {
+    let offsets = array.value_offsets();
+    let (start, end) = (offsets[0].as_usize(), offsets[array.len()].as_usize());
+    let values = fitted(&array.values().slice(start, end - start), item.data_type())?;
+    let ends = offsets.iter().map(|offset| i32::try_from(offset.as_usize() - start)).collect::<Result<Vec<_>, _>>();
+    let ends = ends.map_err(|_| ArrowError::CastError("more items than a list of 32 bits has".to_owned()))?;
+    Ok(Arc::new(ListArray::try_new(Arc::clone(item), OffsetBuffer::new(ends.into()), values, array.nulls().cloned())?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow_array::{Int64Array, LargeListArray, StringArray};
+    use arrow_buffer::NullBuffer;
+
+    /// `[{name: …}, …], null, [{name: …}]` without the first row of four.
+    fn lists(name: &str, values: ArrayRef, large: bool) -> RecordBatch {
+        let item = Field::new(name, values.data_type().clone(), true);
+        let items: ArrayRef = Arc::new(StructArray::new(Fields::from(vec![item]), vec![values], None));
+        let field = Arc::new(Field::new("item", items.data_type().clone(), true));
+        let nulls = Some(NullBuffer::from(vec![true, true, false, true]));
+        let lists: ArrayRef = if large {
+            Arc::new(LargeListArray::new(field, OffsetBuffer::from_lengths([1, 2, 0, 1]), items, nulls))
+        } else {
+            Arc::new(ListArray::new(field, OffsetBuffer::from_lengths([1, 2, 0, 1]), items, nulls))
+        };
+        RecordBatch::try_from_iter([("lists", lists)]).unwrap().slice(1, 3)
+    }
+
+    #[test]
+    fn lists_of_structs_have_the_fields_of_both() {
+        for large in [false, true] {
+            let one = lists("a", Arc::new(Int64Array::from(vec![1, 2, 3, 4])), large);
+            let other = lists("b", Arc::new(StringArray::from(vec!["p", "q", "r", "s"])), false);
+            let schema = merge([("one", one.schema()), ("other", other.schema())]).unwrap();
+            let text = |batch: &RecordBatch| {
+                let mut lines = Vec::new();
+                crate::render::Json::new(&fit(batch, &schema, "file").unwrap()).unwrap().lines(&mut lines);
+                String::from_utf8(lines).unwrap()
+            };
+            assert_eq!(text(&one), "{\"lists\":[{\"a\":2},{\"a\":3}]}\n{}\n{\"lists\":[{\"a\":4}]}\n");
+            assert_eq!(text(&other), "{\"lists\":[{\"b\":\"q\"},{\"b\":\"r\"}]}\n{}\n{\"lists\":[{\"b\":\"s\"}]}\n");
+        }
+    }
+
+    #[test]
+    fn names_that_come_twice_are_refused_wherever_they_are() {
+        let below = Fields::from(vec![Field::new("same", DataType::Int64, true), Field::new("same", DataType::Utf8, true)]);
+        let list = DataType::List(Arc::new(Field::new("item", DataType::Struct(below), true)));
+        let schema = Arc::new(Schema::new(vec![Field::new("lists", list, true)]));
+        assert!(merge([("file", schema)]).unwrap_err().to_string().contains("'same'"));
+    }
 }

@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The number of [`Encoding::DELTA_BYTE_ARRAY`] in a page's header.
-const DELTA_BYTE_ARRAY: u64 = 7;
+const DELTA_BYTE_ARRAY: usize = 7;
 
 /// Counts pages before they are decoded, and refuses what is too much.
 #[derive(Debug)]

@@ -15,6 +15,7 @@ use parquet::file::metadata::{FooterTail, PageIndexPolicy, ParquetMetaData, Parq
 use parquet::schema::types::SchemaDescriptor;
 use rorqual_pipe::{Error, Kind, format_size};
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// A reader of some rows, before it reads.
@@ -43,8 +44,7 @@ impl Footer {
         let metadata = Arc::new(metadata);
         let read = |options| ArrowReaderMetadata::try_new(Arc::clone(&metadata), options).map_err(failed);
         let plain = read(ArrowReaderOptions::new())?;
-        // What can't be read as views (a rare type) is read as it is.
-        let views = read(ArrowReaderOptions::new().with_schema(with_views(plain.schema()))).unwrap_or_else(|_| plain.clone());
+        let views = read_as_views(&plain, |schema| read(ArrowReaderOptions::new().with_schema(schema)).ok());
         Ok(Self { metadata: plain, views, bytes_max: share(memory_bytes, READ_SHARE), bytes })
     }
 
@@ -169,10 +169,29 @@ fn with_index(metadata: ParquetMetaData, chunks: &Chunks, bytes_max: usize) -> p
     reader.finish()
 }
 
-/// The same columns with all texts as views.
-fn with_views(schema: &SchemaRef) -> SchemaRef {
-    let fields: Vec<FieldRef> = schema.fields().iter().map(view).collect();
-    Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
+/// The texts of all columns as views, less those of columns that can't be read so (of a rare type): these are found by halves.
+fn read_as_views(plain: &ArrowReaderMetadata, read: impl Fn(SchemaRef) -> Option<ArrowReaderMetadata>) -> ArrowReaderMetadata {
+    /// Each looks at all columns.
+    const TRIES_MAX: usize = 100;
+    let (mut found, all) = (plain.clone(), 0..plain.schema().fields().len());
+    let mut waiting = Vec::from_iter([all]);
+    for _ in 0..TRIES_MAX {
+        let Some(columns) = waiting.pop() else { break };
+        if let Some(views) = read(with_views(found.schema(), &columns)) {
+            found = views;
+        } else if columns.len() > 1 {
+            let middle = columns.start + columns.len() / 2;
+            waiting.extend([middle..columns.end, columns.start..middle]);
+        }
+    }
+    found
+}
+
+/// The same columns with the texts of these as views.
+fn with_views(schema: &SchemaRef, columns: &Range<usize>) -> SchemaRef {
+    let fields = schema.fields().iter().enumerate();
+    let fields = fields.map(|(place, field)| if columns.contains(&place) { view(field) } else { Arc::clone(field) });
+    Arc::new(Schema::new_with_metadata(fields.collect::<Vec<FieldRef>>(), schema.metadata().clone()))
 }
 
 fn view(field: &FieldRef) -> FieldRef {

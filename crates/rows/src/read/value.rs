@@ -39,7 +39,9 @@ impl Value {
             DataType::Boolean => text.parse().ok().map(Self::Bool),
             data_type if data_type.is_signed_integer() => text.parse().ok().map(Self::Int),
             data_type if data_type.is_unsigned_integer() => text.parse().ok().map(Self::UInt),
-            DataType::Float32 | DataType::Float64 => text.parse().ok().map(Self::Float),
+            // As precise as the column is.
+            DataType::Float32 => text.parse::<f32>().ok().map(|value| Self::Float(value.into())),
+            DataType::Float64 => text.parse().ok().map(Self::Float),
             DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Some(Self::Text(text.to_owned())),
             DataType::Timestamp(unit, _) => instant(text, *unit).map(Self::Int),
             DataType::Date32 | DataType::Time32(_) | DataType::Time64(_) => counted(text, data_type).map(Self::Int),
@@ -92,11 +94,8 @@ impl Value {
                 BooleanArray::from_unary(found.as_primitive::<UInt64Type>(), |found| found == *value)
             }
             Self::Float(value) => {
-                let single = array.data_type() == &DataType::Float32;
-                // As precise as the column is.
-                let value = if single { f64::from(*value as f32) } else { *value };
                 let found = cast(array, &DataType::Float64)?;
-                BooleanArray::from_unary(found.as_primitive::<Float64Type>(), |found| found == value)
+                BooleanArray::from_unary(found.as_primitive::<Float64Type>(), |found| found == *value)
             }
             // Views stay views: written out they may take any memory.
             Self::Text(value) => match array.data_type() {

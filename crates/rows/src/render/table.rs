@@ -26,14 +26,18 @@ pub struct Table {
     /// Which columns are numbers, which are aligned to the right.
     numbers: Vec<bool>,
     room: usize,
+    /// How to see columns that have no room.
+    advice: &'static str,
 }
 
 impl Table {
-    /// A table of these columns, which has room for so many characters beside each other.
+    /// A table of these columns, which has room for so many characters beside each other. `advice` says how to see those that have
+    /// none.
     #[must_use]
-    pub fn new(schema: &SchemaRef, room: usize) -> Self {
+    pub fn new(schema: &SchemaRef, room: usize, advice: &'static str) -> Self {
         let names = schema.fields().iter().map(|field| shown(field.name().as_bytes())).collect();
-        Self { lines: vec![names], numbers: schema.fields().iter().map(|field| is_number(field.data_type())).collect(), room }
+        let numbers = schema.fields().iter().map(|field| is_number(field.data_type())).collect();
+        Self { lines: vec![names], numbers, room, advice }
     }
 
     /// Adds rows; what fills a table is printed.
@@ -71,7 +75,7 @@ impl Table {
         }
         let hidden = self.lines[0].len() - widths.len();
         if hidden > 0 {
-            writeln!(out, "… and {hidden} more columns: --columns chooses, --to ndjson has all")?;
+            writeln!(out, "… and {hidden} more columns: {}", self.advice)?;
         }
         self.lines.truncate(1);
         Ok(())

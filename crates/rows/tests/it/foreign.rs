@@ -188,3 +188,17 @@ fn rows_that_take_no_bytes_are_cut_too_and_refused_beyond_a_limit() {
         assert!(error.to_string().contains(part), "{error}");
     }
 }
+
+#[test]
+fn the_schema_of_an_arrow_file_is_in_its_bytes() {
+    let nulls = |columns: usize| {
+        let nulls: ArrayRef = Arc::new(NullArray::new(1));
+        let columns = (0..columns).map(|column| (format!("column {column}"), Arc::clone(&nulls)));
+        arrow(&RecordBatch::try_from_iter(columns).unwrap(), None)
+    };
+    // At 512 bytes a column, of 4 MiB.
+    assert!((500 * 512..MIB as u64).contains(&open(nulls(500)).footer_bytes()));
+    let error = Table::open(nulls(10_000), "in", MEMORY_BYTES).map(|_| ()).unwrap_err();
+    assert_eq!(error.kind(), Kind::Limit);
+    assert!(error.to_string().contains("its footer takes more than 4"), "{error}");
+}
