@@ -20,5 +20,12 @@ pub const RENDERED_BYTES_MAX: usize = 1 << 20;
 /// Iterations of loops between two looks at whether the run was stopped. Costs no memory.
 pub const STOP_CHECK_ITERATIONS: u32 = 1024;
 
+/// Parts of a template as the emitter has it, includes in their places; each takes some 1 KiB. MiniJinja, which keeps each template
+/// once, renders what has more.
+pub const PLAN_NODES_MAX: usize = 16 << 10;
+
+/// Text of the templates that are in it, each as often as it is included. Takes as much memory at most.
+pub const PLAN_TEXT_BYTES_MAX: usize = 2 * TEMPLATES_BYTES_MAX;
+
 /// Bytes of a template's line that an error quotes.
 pub const QUOTED_BYTES_MAX: usize = 160;

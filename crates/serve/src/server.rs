@@ -106,7 +106,7 @@ impl Server {
         let guard = Guard::new(port).map_err(|error| failed(std::io::Error::other(error.to_string())))?;
         let gate = Arc::new(Gate { guard, connections: Connections::new(connections_max(&config)) });
         let sessions = Sessions::new(config.settings, shares, config.sessions_max, config.rate_limit, config.idle_max);
-        let renders = config.rendering.map(Renders::new);
+        let renders = config.rendering.map(|rendering| Renders::new(rendering, config.rate_limit));
         Ok(Self { listener, sessions: Arc::new(sessions), renders, gate, port })
     }
 

@@ -13,7 +13,7 @@ use context::Context;
 use rorqual_pipe::gather::Gather;
 use rorqual_pipe::whole_file::{self, Place, folder_of};
 use rorqual_pipe::{Control, Pool, reason};
-use rorqual_render::{Error, Page, Templates, value_of};
+use rorqual_render::{AutoEscape, Error, Page, Templates, value_of};
 use rorqual_table::analyze::Analyzer;
 use rorqual_table::report::Report;
 use std::fs::File;
@@ -32,6 +32,9 @@ const TEMPLATES: [(&str, &str); 4] = [
 ];
 
 const DEFAULT: &str = "rorqual/report.html";
+
+/// Those of them that are no markup, and show nothing of the log.
+const PLAIN: [&str; 2] = ["rorqual/report.css", "rorqual/report.js"];
 
 /// Extensions by which MiniJinja escapes as HTML, and those that it looks behind.
 const ESCAPED: [&str; 3] = ["html", "htm", "xml"];
@@ -97,6 +100,8 @@ fn templates(given: Option<&Path>) -> Result<(Templates, String), String> {
     };
     let mut templates =
         given.map_or_else(|| Ok(Templates::new(false)), |path| Templates::in_folder(folder_of(path), false)).map_err(failed)?;
+    // What a template includes shows of the log what it likes, whatever its name.
+    templates.escape_by(|name| if PLAIN.contains(&name) { AutoEscape::None } else { AutoEscape::Html });
     functions::add(&mut templates);
     for (name, text) in TEMPLATES {
         templates.add(name, text).map_err(failed)?;
