@@ -10,8 +10,8 @@ pub const PARSED_BYTES_PER_BYTE: u64 = 8;
 /// macro 4. Each takes up to 16 KiB of the stack, whose smallest is 2 MiB.
 pub const DEPTH_MAX: usize = 120;
 
-/// The longest text that a template may hold in a variable or build by one expression before it is written: a variable is doubled
-/// by `x ~ x`, so this is what bounds it.
+/// The longest text that a variable of a template may hold: one is doubled by `x ~ x`, so this is what bounds it. The emitter sees to
+/// it; in a template that MiniJinja renders as a whole, and within one expression, only the process's memory is a bound.
 pub const TEXT_BYTES_MAX: usize = 8 << 20;
 
 /// What a worker renders of a batch before it leaves the rest to the one who writes; each output that waits holds this much.

@@ -148,7 +148,12 @@ pub(crate) struct Range {
 
 impl Range {
     /// As `range` in a template: `range(stop)`, `range(start, stop)`, `range(start, stop, step)`.
-    pub(crate) fn new(state: &State<'_, '_>, first: i64, second: Option<i64>, step: Option<i64>) -> Result<Value, minijinja::Error> {
+    pub(crate) fn new(
+        state: &State<'_, '_>,
+        first: i64,
+        second: Option<i64>,
+        step: Option<i64>,
+    ) -> Result<Value, minijinja::Error> {
         let (start, stop) = second.map_or((0, first), |stop| (first, stop));
         let step = step.unwrap_or(1);
         let distance = (i128::from(stop) - i128::from(start)) * i128::from(step.signum());

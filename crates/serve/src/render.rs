@@ -32,6 +32,8 @@ pub struct Rendering {
     pub templates: Templates,
     /// Their variables. `query` is added: a map of what the address says behind `?`.
     pub context: BTreeMap<String, Value>,
+    /// What the parsed templates and their variables take at most.
+    pub given_bytes: u64,
     /// What `rows` is.
     pub rows: Option<Arc<dyn Source>>,
     /// What reading them takes at most, in all renderings together.
@@ -280,7 +282,9 @@ fn refusal(error: &Error) -> ApiError {
             ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "renders_full", error.to_string()).retry_after(1)
         }
         // One that a template includes has a place there.
-        Some(ErrorKind::TemplateNotFound) if matches!(error, Error::Template(error) if error.place.is_none()) => ApiError::new(StatusCode::NOT_FOUND, "no_template", error.to_string()),
+        Some(ErrorKind::TemplateNotFound) if matches!(error, Error::Template(error) if error.place.is_none()) => {
+            ApiError::new(StatusCode::NOT_FOUND, "no_template", error.to_string())
+        }
         _ => ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "template_failed", error.to_string()),
     }
 }

@@ -161,6 +161,7 @@ fn shares(config: &Config) -> Result<Shares, StartError> {
         (format!("{ENDED_SESSIONS_MAX} ended sessions"), ENDED_SESSIONS_MAX as u64 * ENDED_SESSION_BYTES),
         (format!("{sessions} x reports"), sessions * REPORTS_BYTES),
         (format!("{renders} renderings"), renders * RENDER_BYTES),
+        ("templates and their variables".to_owned(), config.rendering.as_ref().map_or(0, |rendering| rendering.given_bytes)),
         ("rows of templates".to_owned(), config.rendering.as_ref().map_or(0, |rendering| rendering.rows_bytes)),
     ];
     let instead = if sessions > 1 { "fewer --sessions" } else { "fewer --threads" };

@@ -22,7 +22,7 @@ fn rendering(templates: &[(&str, &str)], rows: Option<Arc<dyn Source>>, places: 
         known.add(name, text).expect("a template");
     }
     let context = BTreeMap::from([("site".to_owned(), Value::from("<b>"))]);
-    Rendering { templates: known, context, rows, rows_bytes: 0, places, exceeded: |_| {}, failed: |_, _| {} }
+    Rendering { templates: known, context, rows, given_bytes: 0, rows_bytes: 0, places, exceeded: |_| {}, failed: |_, _| {} }
 }
 
 fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
@@ -194,7 +194,8 @@ fn a_stalled_reader_holds_up_nobody_and_the_places_have_an_end() {
 fn a_reader_that_goes_away_stops_its_rendering_wherever_it_is() {
     // Some write all the time, some never; some are rendered by MiniJinja as a whole, or in one expression.
     let endless = format!("{{% for i in range(1000000000000) %}}{LINE}{{% endfor %}}");
-    let endless_macro = format!("{{% macro m() %}}{LINE}{{% endmacro %}}{{% for i in range(1000000000000) %}}{{{{ m() }}}}{{% endfor %}}");
+    let endless_macro =
+        format!("{{% macro m() %}}{LINE}{{% endmacro %}}{{% for i in range(1000000000000) %}}{{{{ m() }}}}{{% endfor %}}");
     let templates = [
         ("endless.txt", endless.as_str()),
         ("endless_macro.txt", &endless_macro),

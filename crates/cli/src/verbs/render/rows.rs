@@ -157,7 +157,9 @@ impl Source for Rows {
         }
         let counts = Arc::clone(&self.counts);
         Ok(match &self.from {
-            From::Table(table) => Box::new(Pulled { batches: read_table(table), control: control.clone(), counts, _reading: Some(reading) }),
+            From::Table(table) => {
+                Box::new(Pulled { batches: read_table(table), control: control.clone(), counts, _reading: Some(reading) })
+            }
             From::Records { format, schema, input } => Box::new(Records {
                 scan: Scan { control: control.clone(), ..self.scan.clone() },
                 threads: self.threads,

@@ -3,8 +3,9 @@
 use crate::args::{Common, RowsArgs, ServeArgs};
 use crate::exit::Exit;
 use crate::message;
-use crate::verbs::render::{Rows, context, rendered_bytes};
+use crate::verbs::render::{Rows, context, file_parsed_bytes, rendered_bytes};
 use rorqual_pipe::{Control, Error as ReadError, Kind};
+use rorqual_render::limits::{PARSED_BYTES_PER_BYTE, TEMPLATES_BYTES_MAX};
 use rorqual_render::{Batch, Body, Error, Sink, Source, Templates};
 use rorqual_serve::Rendering;
 use std::path::{Path, PathBuf};
@@ -28,15 +29,19 @@ pub(super) fn rendering(common: &Common, args: &ServeArgs) -> Result<Option<Rend
     let Some(folder) = &args.templates else { return Ok(None) };
     let templates = Templates::in_folder(folder, false).map_err(|error| error.to_string())?;
     let context = context(args.template_data.as_deref(), &[], DATA_BYTES)?;
+    let variables_bytes = args.template_data.as_deref().map_or(0, file_parsed_bytes);
     let rows = args.template_rows.as_deref().map(|path| served_rows(common, path)).transpose()?;
     Ok(Some(Rendering {
         templates,
         context,
+        given_bytes: TEMPLATES_BYTES_MAX as u64 * PARSED_BYTES_PER_BYTE + variables_bytes,
         rows_bytes: if rows.is_some() { READERS_MAX as u64 * ROWS_BYTES } else { 0 },
         rows,
         places: args.renders.into(),
         exceeded: |name| {
-            message::error(&format!("rendering {name} needs more than --memory and can't be stopped: it builds a value that large"));
+            message::error(&format!(
+                "rendering {name} needs more than --memory and can't be stopped: it builds a value that large"
+            ));
             std::process::exit(Exit::Bad.code().into());
         },
         failed: |name, why| message::note(&format!("rendering {name} failed: {why}")),
