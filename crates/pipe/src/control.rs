@@ -39,6 +39,12 @@ impl Control {
         self.shared.stop.load(Ordering::Relaxed)
     }
 
+    /// Whether the two share one state.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared)
+    }
+
     /// Bytes read so far, as stored (compressed, where the input is).
     #[must_use]
     pub fn stored_bytes(&self) -> u64 {

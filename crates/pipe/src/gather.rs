@@ -7,10 +7,12 @@ use crate::pool::{Lease, Pool};
 use crate::sink::Sink;
 use bytes::Bytes;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use std::fs::File;
+use rustix::fs::OFlags;
+use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, IoSlice, Write};
 use std::ops::Range;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 
 /// Pieces up to this size are copied together; larger ones are pointed at. A `writev` entry costs the
 /// kernel about as much as copying this many bytes (`gather_sweep` measures it).
@@ -252,6 +254,7 @@ impl Output {
     /// A stop ends the wait for a reader who takes nothing: then it is as if nobody read.
     #[must_use]
     pub fn new(file: File, control: &Control) -> Self {
+        let file = opened_again(file);
         // Of what is no pipe, or when the user has too many large ones, it stays as it is.
         let _ = rustix::pipe::fcntl_setpipe_size(&file, PIPE_BYTES);
         Self { file, control: control.clone() }
@@ -276,6 +279,17 @@ impl Output {
     }
 }
 
+/// A pipe by a description of our own that does not block, so that a stop is seen while its reader takes nothing: the one we were given
+/// is shared with other programs. What is no pipe, or can't be opened again (there is no `/proc`), stays as it is.
+fn opened_again(file: File) -> File {
+    if !file.metadata().is_ok_and(|data| data.file_type().is_fifo()) {
+        return file;
+    }
+    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+    let not_blocking = OFlags::NONBLOCK.bits().cast_signed();
+    OpenOptions::new().write(true).custom_flags(not_blocking).open(path).unwrap_or(file)
+}
+
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.write_vectored(&[IoSlice::new(bytes)])
@@ -285,7 +299,7 @@ impl Write for Output {
         loop {
             match self.file.write_vectored(slices) {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => self.wait()?,
-                // A signal that asks to stop while a blocking write waits.
+                // A signal that asks to stop while a blocking write waits; where handlers have it go on, it is not seen.
                 Err(error) if error.kind() == ErrorKind::Interrupted && self.control.stopped() => {
                     return Err(ErrorKind::BrokenPipe.into());
                 }

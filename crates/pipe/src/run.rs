@@ -351,7 +351,14 @@ impl<T> Iterator for Beside<T> {
     type Item = T;
 
     fn next(&mut self) -> Option<T> {
-        self.made.as_ref()?.recv().ok()
+        let made = self.made.as_ref()?.recv().ok();
+        if made.is_none()
+            && let Some(Err(panic)) = self.thread.take().map(JoinHandle::join)
+        {
+            // What came is not all.
+            std::panic::resume_unwind(panic);
+        }
+        made
     }
 }
 

@@ -124,7 +124,7 @@ impl Made {
 }
 
 impl Source for Made {
-    fn open(&self) -> Result<Box<dyn Rows>, Error> {
+    fn open(&self, _: &Control) -> Result<Box<dyn Rows>, Error> {
         Ok(Box::new(Left(Arc::clone(&self.batch), self.rows / 1000)))
     }
 }

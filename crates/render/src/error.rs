@@ -138,7 +138,8 @@ impl fmt::Display for TemplateError {
             write!(f, ":{}", place.column)?;
         }
         write!(f, ": {}\n  {} | {}", self.message, place.line, place.text)?;
-        if place.column > 0 {
+        // Not below what was cut off.
+        if (1..=place.text.chars().count()).contains(&place.column) {
             let indent = place.line.to_string().len() + 5 + place.column;
             write!(f, "\n{:>indent$}", "^")?;
         }

@@ -3,16 +3,18 @@
 use crate::limits::TEMPLATES_BYTES_MAX;
 use minijinja::{Error, ErrorKind};
 use rorqual_pipe::reason;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// A folder of templates, and how much of their text was read.
 #[derive(Debug)]
 pub(crate) struct Folder {
     path: PathBuf,
-    bytes: AtomicUsize,
+    /// Lengths by name: one that is no template is read again whenever it is named.
+    read: Mutex<BTreeMap<String, usize>>,
 }
 
 impl Folder {
@@ -20,7 +22,7 @@ impl Folder {
     /// When there is no such folder.
     pub(crate) fn new(path: &Path) -> Result<Self, Error> {
         let real = path.canonicalize().map_err(|cause| unreadable(&path.display().to_string(), &cause))?;
-        Ok(Self { path: real, bytes: AtomicUsize::new(0) })
+        Ok(Self { path: real, read: Mutex::default() })
     }
 
     /// The text of a template below the folder; `None` when there is no such file.
@@ -28,8 +30,9 @@ impl Folder {
     /// # Errors
     /// When its name leads out of the folder, by `..` or a link, when it is no file or not UTF-8, and when all together are too long.
     pub(crate) fn read(&self, name: &str) -> Result<Option<String>, Error> {
+        // One name for each: `a//b` and `a/./b` would be others for `a/b`.
         let inside = Path::new(name).components().all(|part| matches!(part, Component::Normal(_)));
-        if name.is_empty() || !inside {
+        if !inside || name.split('/').any(|part| part.is_empty() || part == ".") {
             return Err(outside(name));
         }
         let Ok(real) = self.path.join(name).canonicalize() else { return Ok(None) };
@@ -40,9 +43,10 @@ impl Folder {
         if !real.is_file() {
             return Err(Error::new(ErrorKind::InvalidOperation, format!("{name}: is not a file")));
         }
-        let left = TEMPLATES_BYTES_MAX.saturating_sub(self.bytes.load(Ordering::Relaxed));
-        let text = read(&real, name, left)?;
-        self.bytes.fetch_add(text.len(), Ordering::Relaxed);
+        let mut known = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        let others: usize = known.iter().filter(|(other, _)| *other != name).map(|(_, bytes)| bytes).sum();
+        let text = read(&real, name, TEMPLATES_BYTES_MAX.saturating_sub(others))?;
+        known.insert(name.to_owned(), text.len());
         Ok(Some(text))
     }
 }

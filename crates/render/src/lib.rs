@@ -19,7 +19,7 @@ mod templates;
 mod vm;
 
 pub use error::{Error, Place, TemplateError};
-pub use minijinja::{ErrorKind, Value};
+pub use minijinja::{AutoEscape, ErrorKind, Value};
 pub use objects::value_of;
 pub use rorqual_pipe::Sink;
 pub use rows::{Batch, Body, Cell, Rows, Source};

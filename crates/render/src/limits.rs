@@ -10,8 +10,8 @@ pub const PARSED_BYTES_PER_BYTE: u64 = 8;
 /// macro 4. Each takes up to 16 KiB of the stack, whose smallest is 2 MiB.
 pub const DEPTH_MAX: usize = 120;
 
-/// The longest text that a template may hold in a variable or build by one expression before it is written: a variable is doubled
-/// by `x ~ x`, so this is what bounds it.
+/// The longest text that a variable of a template may hold: one is doubled by `x ~ x`, so this is what bounds it. The emitter sees to
+/// it; in a template that MiniJinja renders as a whole, and within one expression, only the process's memory is a bound.
 pub const TEXT_BYTES_MAX: usize = 8 << 20;
 
 /// What a worker renders of a batch before it leaves the rest to the one who writes; each output that waits holds this much.
@@ -19,6 +19,13 @@ pub const RENDERED_BYTES_MAX: usize = 1 << 20;
 
 /// Iterations of loops between two looks at whether the run was stopped. Costs no memory.
 pub const STOP_CHECK_ITERATIONS: u32 = 1024;
+
+/// Parts of a template as the emitter has it, includes in their places; each takes some 1 KiB. MiniJinja, which keeps each template
+/// once, renders what has more.
+pub const PLAN_NODES_MAX: usize = 16 << 10;
+
+/// Text of the templates that are in it, each as often as it is included. Takes as much memory at most.
+pub const PLAN_TEXT_BYTES_MAX: usize = 2 * TEMPLATES_BYTES_MAX;
 
 /// Bytes of a template's line that an error quotes.
 pub const QUOTED_BYTES_MAX: usize = 160;

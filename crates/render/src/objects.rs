@@ -1,6 +1,7 @@
 //! What MiniJinja sees of rows, loops and ranges: objects that hold no more than they must.
 
 use crate::error::Error;
+use crate::limits::STOP_CHECK_ITERATIONS;
 use crate::rows::{Batch, Rows, Source};
 use minijinja::value::{Enumerator, Object, ObjectRepr, ValueKind};
 use minijinja::{ErrorKind, State, Value};
@@ -22,7 +23,7 @@ impl Object for AllRows {
     }
 
     fn enumerate(self: &Arc<Self>) -> Enumerator {
-        match self.source.open() {
+        match self.source.open(&self.control) {
             Ok(rows) => {
                 let reader = Reader { rows, batch: None, next: 0, all: Arc::clone(self) };
                 // An iterator of MiniJinja is shared between threads, which ours is not: the lock is never waited for.
@@ -139,14 +140,20 @@ impl Object for Loop {
 /// The numbers of `range`, none of which is made before it is asked for; MiniJinja's own refuses more than 100,000.
 #[derive(Debug, Clone)]
 pub(crate) struct Range {
-    pub(crate) next: i64,
-    pub(crate) step: i64,
-    pub(crate) left: u64,
+    next: i64,
+    step: i64,
+    left: u64,
+    control: Control,
 }
 
 impl Range {
     /// As `range` in a template: `range(stop)`, `range(start, stop)`, `range(start, stop, step)`.
-    pub(crate) fn new(first: i64, second: Option<i64>, step: Option<i64>) -> Result<Value, minijinja::Error> {
+    pub(crate) fn new(
+        state: &State<'_, '_>,
+        first: i64,
+        second: Option<i64>,
+        step: Option<i64>,
+    ) -> Result<Value, minijinja::Error> {
         let (start, stop) = second.map_or((0, first), |stop| (first, stop));
         let step = step.unwrap_or(1);
         let distance = (i128::from(stop) - i128::from(start)) * i128::from(step.signum());
@@ -155,18 +162,25 @@ impl Range {
         }
         let steps = distance.max(0) as u128;
         let left = steps.div_ceil(u128::from(step.unsigned_abs())) as u64;
-        Ok(Value::from_object(Self { next: start, step, left }))
+        let stop = state.lookup(STOP);
+        let control = stop.as_ref().and_then(|stop| stop.downcast_object_ref::<Stop>()).map(|stop| stop.0.clone());
+        Ok(Value::from_object(Self { next: start, step, left, control: control.unwrap_or_default() }))
     }
 }
 
 impl Iterator for Range {
-    type Item = i64;
+    type Item = Value;
 
-    fn next(&mut self) -> Option<i64> {
+    /// Who asks may be MiniJinja, which never looks whether to stop: the last number is then an error.
+    fn next(&mut self) -> Option<Value> {
         self.left = self.left.checked_sub(1)?;
+        if self.left.is_multiple_of(STOP_CHECK_ITERATIONS.into()) && self.control.stopped() {
+            self.left = 0;
+            return Some(minijinja::Error::new(ErrorKind::InvalidOperation, "stopped").into());
+        }
         let number = self.next;
         self.next = number.wrapping_add(self.step);
-        Some(number)
+        Some(number.into())
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
@@ -180,16 +194,26 @@ impl Object for Range {
     }
 
     fn enumerate(self: &Arc<Self>) -> Enumerator {
-        Enumerator::Iter(Box::new(Range::clone(self).map(Value::from)))
+        Enumerator::Iter(Box::new(Range::clone(self)))
     }
 }
 
-/// What a template is given: the context, and `rows`.
+/// What a template is given: the context, `rows`, and under a name that no template can write how it is stopped.
 #[derive(Debug)]
 pub(crate) struct Root {
     pub(crate) context: Value,
     pub(crate) rows: Option<Value>,
+    pub(crate) stop: Value,
 }
+
+/// How a rendering is stopped.
+#[derive(Debug)]
+pub(crate) struct Stop(pub(crate) Control);
+
+impl Object for Stop {}
+
+/// The name of it.
+const STOP: &str = "\0stop";
 
 impl Object for Root {
     fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
@@ -199,6 +223,9 @@ impl Object for Root {
     fn get_value_by_str(self: &Arc<Self>, key: &str) -> Option<Value> {
         if key == ROWS && self.rows.is_some() {
             return self.rows.clone();
+        }
+        if key == STOP {
+            return Some(self.stop.clone());
         }
         if self.context.kind() != ValueKind::Map {
             return None;
@@ -224,6 +251,9 @@ impl Object for Locals {
     }
 
     fn get_value_by_str(self: &Arc<Self>, key: &str) -> Option<Value> {
+        if key == STOP {
+            return self.root.get_attr(key).ok();
+        }
         let place = self.names.iter().position(|name| **name == *key)?;
         self.values[place].clone().or_else(|| self.root.get_attr(key).ok().filter(|value| !value.is_undefined()))
     }

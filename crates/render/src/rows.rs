@@ -2,18 +2,18 @@
 
 use crate::error::Error;
 use minijinja::Value;
-use rorqual_pipe::Sink;
+use rorqual_pipe::{Control, Sink};
 use std::fmt::Debug;
 use std::ops::Range;
 use std::sync::Arc;
 
 /// Rows that can be read from their start, again and again or once.
 pub trait Source: Debug + Send + Sync {
-    /// Starts at the first row. Nothing is read before [`Rows::next`] is called.
+    /// Starts at the first row. Nothing is read before [`Rows::next`] is called, and nothing after `control` was stopped.
     ///
     /// # Errors
     /// When the rows can't be read, or were read before and can't be read again.
-    fn open(&self) -> Result<Box<dyn Rows>, Error>;
+    fn open(&self, control: &Control) -> Result<Box<dyn Rows>, Error>;
 }
 
 /// Rows on their way.
@@ -47,7 +47,8 @@ pub trait Body: Sync {
     /// When the template or the sink fails.
     fn render(&self, batch: &Arc<dyn Batch>, rows: Range<usize>, sink: &mut dyn Sink) -> Result<(), Error>;
 
-    /// Renders rows from `from` on until `sink` holds about `bytes_max`, and returns the first row that was not rendered.
+    /// Renders rows from `from` on while `sink` holds no more than `bytes_max`, and returns the first row that was not rendered: one
+    /// that does not fit leaves nothing behind.
     ///
     /// # Errors
     /// When the template fails; `sink` has what came before.

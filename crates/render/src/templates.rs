@@ -1,14 +1,14 @@
 //! Templates by name, and what they are rendered with.
 
-use crate::compile::{self, No};
+use crate::compile::{self, Escape, No};
 use crate::emit::{self, Given};
 use crate::error::Error;
 use crate::folder::{self, Folder};
 use crate::limits::{DEPTH_MAX, TEMPLATES_BYTES_MAX};
-use crate::objects::{AllRows, Range, Root};
+use crate::objects::{AllRows, Range, Root, Stop};
 use crate::rows::Source;
 use crate::vm::{self, cause};
-use minijinja::{Environment, UndefinedBehavior, Value};
+use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value, default_auto_escape_callback};
 use rorqual_pipe::Control;
 use rorqual_pipe::Sink;
 use std::path::Path;
@@ -18,6 +18,7 @@ use std::sync::{Arc, Mutex};
 #[derive(Debug)]
 pub struct Templates {
     env: Environment<'static>,
+    escape: Escape,
 }
 
 /// What a template is rendered with.
@@ -50,7 +51,7 @@ impl Templates {
         // Errors know their line and column.
         env.set_debug(true);
         env.add_function("range", Range::new);
-        Self { env }
+        Self { env, escape: default_auto_escape_callback }
     }
 
     /// The templates below a folder; read when they are first named.
@@ -62,6 +63,12 @@ impl Templates {
         let folder = Folder::new(path)?;
         templates.env.set_loader(move |name| folder.read(name));
         Ok(templates)
+    }
+
+    /// Says by its name how a template that is added or read from now on is escaped, which else its extension says.
+    pub fn escape_by(&mut self, escape: fn(&str) -> AutoEscape) {
+        self.env.set_auto_escape_callback(escape);
+        self.escape = escape;
     }
 
     /// Adds a template; its extension says how it is escaped.
@@ -92,13 +99,17 @@ impl Templates {
     pub fn render<S: Sink>(&self, name: &str, page: &Page, sink: &mut S) -> Result<Way, Error> {
         let failed = Arc::default();
         let root = page.root(&failed);
-        let plan = match compile::plan(&self.env, name, page.rows.is_some()) {
+        let plan = match compile::plan(&self.env, self.escape, name, page.rows.is_some()) {
             Ok(plan) => plan,
             Err(No::Failed(error)) => return Err(error),
-            Err(No::Unknown) => return vm::render(&self.env, name, root, &failed, sink).map(|()| Way::MiniJinja),
+            Err(No::Unknown) => {
+                let rendered = vm::render(&self.env, name, root, &failed, &page.control, sink);
+                return page.ended(rendered).map(|()| Way::MiniJinja);
+            }
         };
         let given = Given { source: page.rows.as_ref(), control: &page.control, root: &root };
-        emit::render(&plan, &given, sink).map(|()| Way::Emitter).map_err(|error| cause(error, &failed))
+        let rendered = emit::render(&plan, &given, sink).map_err(|error| cause(error, &failed));
+        page.ended(rendered).map(|()| Way::Emitter)
     }
 
     /// As [`Templates::render`], all of it by MiniJinja itself: what the emitter is compared with.
@@ -107,7 +118,7 @@ impl Templates {
     /// As [`Templates::render`].
     pub fn render_by_minijinja<S: Sink>(&self, name: &str, page: &Page, sink: &mut S) -> Result<(), Error> {
         let failed = Arc::default();
-        vm::render(&self.env, name, page.root(&failed), &failed, sink)
+        page.ended(vm::render(&self.env, name, page.root(&failed), &failed, &page.control, sink))
     }
 }
 
@@ -118,6 +129,15 @@ impl Page {
             let (source, control, failed) = (Arc::clone(source), self.control.clone(), Arc::clone(failed));
             Value::from_object(AllRows { source, control, failed })
         });
-        Value::from_object(Root { context: self.context.clone(), rows })
+        let stop = Value::from_object(Stop(self.control.clone()));
+        Value::from_object(Root { context: self.context.clone(), rows, stop })
+    }
+
+    /// What was stopped is not whole, whatever a template made of the range that ended early.
+    fn ended(&self, rendered: Result<(), Error>) -> Result<(), Error> {
+        match rendered {
+            Ok(()) | Err(Error::Template(_)) if self.control.stopped() => Err(Error::stopped()),
+            rendered => rendered,
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use minijinja::{Environment, Value};
-use rorqual_pipe::Sink;
+use rorqual_pipe::{Control, Sink};
 use std::io;
 use std::sync::{Mutex, PoisonError};
 
@@ -12,9 +12,10 @@ pub(crate) fn render(
     name: &str,
     root: Value,
     failed: &Mutex<Option<Error>>,
+    control: &Control,
     sink: &mut dyn Sink,
 ) -> Result<(), Error> {
-    let mut writer = Writer { sink, failed: None };
+    let mut writer = Writer { sink, control, failed: None };
     let result = env.get_template(name).and_then(|template| template.render_captured_to(root, &mut writer).map(drop));
     let Err(error) = result else { return Ok(()) };
     if let Some(cause) = writer.failed {
@@ -28,15 +29,17 @@ pub(crate) fn cause(error: Error, failed: &Mutex<Option<Error>>) -> Error {
     failed.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or(error)
 }
 
-/// A sink as a writer.
+/// A sink as a writer, which takes nothing more when the rendering was stopped.
 struct Writer<'a> {
     sink: &'a mut dyn Sink,
+    control: &'a Control,
     failed: Option<io::Error>,
 }
 
 impl io::Write for Writer<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self.sink.copy(bytes) {
+        let taken = if self.control.stopped() { Err(io::ErrorKind::BrokenPipe.into()) } else { self.sink.copy(bytes) };
+        match taken {
             Ok(()) => Ok(bytes.len()),
             Err(cause) => {
                 let same = io::Error::new(cause.kind(), "the sink failed");

@@ -123,7 +123,9 @@ pub(crate) async fn guard(State(gate): State<Arc<Gate>>, request: Request, next:
     ] {
         headers.entry(name).or_insert(HeaderValue::from_static(value));
     }
-    headers.insert("cross-origin-opener-policy", HeaderValue::from_static("same-origin"));
+    headers
+        .entry(header::HeaderName::from_static("cross-origin-opener-policy"))
+        .or_insert(HeaderValue::from_static("same-origin"));
     headers.insert("cross-origin-resource-policy", HeaderValue::from_static("same-origin"));
     response
 }

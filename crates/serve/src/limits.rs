@@ -76,6 +76,9 @@ pub(crate) const GUARD_EVERY: Duration = Duration::from_millis(10);
 /// So close to its memory, as a share of it, the server stops all renderings.
 pub(crate) const GUARD_MARGIN_SHARE: u64 = 16;
 
+/// How long a rendering that was stopped for its memory may go on while the memory is still short.
+pub(crate) const STOP_PATIENCE: Duration = Duration::from_millis(200);
+
 /// What a rendering costs beside its connection: its blocks, and what its thread touches of its stack and holds of values.
 pub(crate) const RENDER_BYTES: u64 = (RENDER_BLOCKS * RENDER_BLOCK_BYTES) as u64 + (256 << 10);
 

@@ -5,12 +5,12 @@
 //! ends with its next piece, or, where it makes none, when it next looks at its control.
 
 use crate::error::ApiError;
-use crate::limits::{GUARD_EVERY, GUARD_MARGIN_SHARE, QUERY_VALUES_MAX, RENDER_BLOCK_BYTES, RENDER_BLOCKS};
+use crate::limits::{GUARD_EVERY, GUARD_MARGIN_SHARE, QUERY_VALUES_MAX, RENDER_BLOCK_BYTES, RENDER_BLOCKS, STOP_PATIENCE};
 use crate::twin::Twin;
 use axum::body::Body;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Extension, Path, Query, State};
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderName, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::stream::unfold;
@@ -22,6 +22,7 @@ use std::fmt;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 /// The templates that a server renders, and what it gives them.
@@ -31,12 +32,17 @@ pub struct Rendering {
     pub templates: Templates,
     /// Their variables. `query` is added: a map of what the address says behind `?`.
     pub context: BTreeMap<String, Value>,
+    /// What the parsed templates and their variables take at most.
+    pub given_bytes: u64,
     /// What `rows` is.
     pub rows: Option<Arc<dyn Source>>,
     /// What reading them takes at most, in all renderings together.
     pub rows_bytes: u64,
     /// Renderings at a time, each with 256 KiB and a thread; further requests get 503.
     pub places: usize,
+    /// Called with a rendering's name when it was stopped as the memory ran out, goes on, and the memory is still short: it ends the
+    /// process. Nothing else can end a value that a filter is about to build.
+    pub exceeded: fn(&str),
     /// Told of each rendering that failed: its name and why. Its reader sees no more than an answer that breaks off.
     pub failed: fn(&str, &dyn fmt::Display),
 }
@@ -49,12 +55,14 @@ pub(crate) struct Renders {
     /// What runs, by the number of its place.
     running: Mutex<BTreeMap<u64, (String, Control)>>,
     started: AtomicU64,
+    rate_limit: Option<u64>,
 }
 
 impl Renders {
-    pub(crate) fn new(given: Rendering) -> Arc<Self> {
+    /// With what is rendered, and the most bytes of rows a second that each rendering reads.
+    pub(crate) fn new(given: Rendering, rate_limit: Option<u64>) -> Arc<Self> {
         let free = (0..given.places).map(|_| Pool::new(RENDER_BLOCK_BYTES, RENDER_BLOCKS)).collect();
-        Arc::new(Self { given, free: Mutex::new(free), running: Mutex::default(), started: AtomicU64::new(0) })
+        Arc::new(Self { given, free: Mutex::new(free), running: Mutex::default(), started: AtomicU64::new(0), rate_limit })
     }
 
     /// Places that are taken: by a rendering, or by blocks that a reader still holds.
@@ -76,14 +84,24 @@ impl Renders {
     }
 
     /// Looks at the resident size as long as the server runs. What a template builds in its variables is in no sum: near the limit all
-    /// renderings are stopped, whoever it was.
+    /// renderings are stopped, whoever it was; and one that does not end then, as it is in the middle of a value, ends the process.
     pub(crate) async fn guard(self: Arc<Self>, memory_bytes: u64) {
         let end_at = memory_bytes - memory_bytes / GUARD_MARGIN_SHARE;
         let mut every = tokio::time::interval(GUARD_EVERY);
+        let mut stopped = None;
         loop {
             every.tick().await;
-            if !lock(&self.running).is_empty() && stats::resident_bytes().is_some_and(|resident| resident > end_at) {
-                self.stop_all(memory_bytes);
+            let latest = lock(&self.running).keys().next_back().copied();
+            let Some(latest) = latest.filter(|_| stats::resident_bytes().is_some_and(|resident| resident > end_at)) else {
+                stopped = None;
+                continue;
+            };
+            let (last_stopped, since) = *stopped.get_or_insert_with(|| (latest, Instant::now()));
+            self.stop_all(memory_bytes);
+            if since.elapsed() > STOP_PATIENCE
+                && let Some((_, (name, _))) = lock(&self.running).range(..=last_stopped).next()
+            {
+                (self.given.exceeded)(name);
             }
         }
     }
@@ -219,7 +237,7 @@ pub(crate) async fn render(
     if query.len() > QUERY_VALUES_MAX {
         return Err(ApiError::bad_request(format!("an address has at most {QUERY_VALUES_MAX} values behind its `?`")));
     }
-    let control = Control::default();
+    let control = Control::with_rate_limit(renders.rate_limit);
     let place = renders.place(&name, &control).ok_or_else(|| full(renders.places()))?;
     let mut context = renders.given.context.clone();
     context.insert("query".to_owned(), query.into_iter().collect::<BTreeMap<_, _>>().into());
@@ -239,6 +257,8 @@ pub(crate) async fn render(
         // A template may have scripts, and put into its page what the address says: it gets an origin of its own, from which
         // nothing here can be asked.
         (header::CONTENT_SECURITY_POLICY, "sandbox allow-scripts allow-downloads allow-popups"),
+        // Browsers refuse to open a page in a sandbox whose opener policy is stricter.
+        (HeaderName::from_static("cross-origin-opener-policy"), "unsafe-none"),
     ];
     Ok((headers, body).into_response())
 }
@@ -261,7 +281,10 @@ fn refusal(error: &Error) -> ApiError {
         None if matches!(error, Error::Rows(error) if error.kind() == Kind::Limit) => {
             ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "renders_full", error.to_string()).retry_after(1)
         }
-        Some(ErrorKind::TemplateNotFound) => ApiError::new(StatusCode::NOT_FOUND, "no_template", error.to_string()),
+        // One that a template includes has a place there.
+        Some(ErrorKind::TemplateNotFound) if matches!(error, Error::Template(error) if error.place.is_none()) => {
+            ApiError::new(StatusCode::NOT_FOUND, "no_template", error.to_string())
+        }
         _ => ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "template_failed", error.to_string()),
     }
 }

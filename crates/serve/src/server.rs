@@ -106,7 +106,7 @@ impl Server {
         let guard = Guard::new(port).map_err(|error| failed(std::io::Error::other(error.to_string())))?;
         let gate = Arc::new(Gate { guard, connections: Connections::new(connections_max(&config)) });
         let sessions = Sessions::new(config.settings, shares, config.sessions_max, config.rate_limit, config.idle_max);
-        let renders = config.rendering.map(Renders::new);
+        let renders = config.rendering.map(|rendering| Renders::new(rendering, config.rate_limit));
         Ok(Self { listener, sessions: Arc::new(sessions), renders, gate, port })
     }
 
@@ -161,6 +161,7 @@ fn shares(config: &Config) -> Result<Shares, StartError> {
         (format!("{ENDED_SESSIONS_MAX} ended sessions"), ENDED_SESSIONS_MAX as u64 * ENDED_SESSION_BYTES),
         (format!("{sessions} x reports"), sessions * REPORTS_BYTES),
         (format!("{renders} renderings"), renders * RENDER_BYTES),
+        ("templates and their variables".to_owned(), config.rendering.as_ref().map_or(0, |rendering| rendering.given_bytes)),
         ("rows of templates".to_owned(), config.rendering.as_ref().map_or(0, |rendering| rendering.rows_bytes)),
     ];
     let instead = if sessions > 1 { "fewer --sessions" } else { "fewer --threads" };

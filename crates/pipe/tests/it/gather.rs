@@ -200,3 +200,14 @@ fn a_stop_ends_the_wait_for_a_reader_that_takes_nothing() {
     let error = gather.copy(&vec![0; 8 << 20]).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::BrokenPipe);
 }
+
+#[test]
+fn a_stop_ends_the_wait_for_a_pipe_that_blocks() {
+    let (_read, write) = std::io::pipe().unwrap();
+    let control = Control::default();
+    control.stop();
+    let output = Output::new(File::from(OwnedFd::from(write)), &control);
+    let mut gather = Gather::new(output, &Pool::new(SMALL_BYTES, 1)).unwrap();
+    let error = gather.copy(&vec![0; 8 << 20]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::BrokenPipe);
+}

@@ -19,7 +19,7 @@ impl<'a> Compiler<'a> {
         let Some(inner) = filter.expr.as_ref().filter(|_| filter.args.is_empty()) else { return Ok(None) };
         let mode = match filter.name {
             "safe" => Mode::Safe,
-            "escape" | "e" => match (mode, self.template.escape()) {
+            "escape" | "e" => match (mode, (self.escape_of)(self.template.name)) {
                 (Mode::Plain, AutoEscape::Json) | (Mode::Json, _) => Mode::Json,
                 _ => Mode::Html,
             },

@@ -5,10 +5,11 @@ mod scope;
 mod statement;
 
 use crate::error::Error;
+use crate::limits::PLAN_TEXT_BYTES_MAX;
 use crate::plan::{Node, Plan};
 use minijinja::machinery::ast::{self, Stmt};
 use minijinja::machinery::{get_compiled_template, parse};
-use minijinja::{AutoEscape, Environment, default_auto_escape_callback};
+use minijinja::{AutoEscape, Environment};
 use scope::Scopes;
 use std::collections::BTreeMap;
 
@@ -31,19 +32,26 @@ impl From<minijinja::Error> for No {
 
 type Result<T> = std::result::Result<T, No>;
 
+/// How a template of a name is escaped.
+pub(crate) type Escape = fn(&str) -> AutoEscape;
+
 /// The plan of a template; `rows`: there are rows.
-pub(crate) fn plan<'a>(env: &'a Environment<'a>, name: &str, rows: bool) -> Result<Plan<'a>> {
+pub(crate) fn plan<'a>(env: &'a Environment<'a>, escape_of: Escape, name: &str, rows: bool) -> Result<Plan<'a>> {
     let template = Text::find(env, name)?;
+    let escape = escape_of(template.name);
     let mut compiler = Compiler {
         env,
         rows,
         scopes: Scopes::default(),
         raw: Vec::new(),
         template,
-        escape: template.escape(),
-        initial: template.escape(),
+        escape_of,
+        escape: escape.clone(),
+        initial: escape,
         in_loop: false,
         depth: 0,
+        nodes: 0,
+        text_bytes: 0,
     };
     let nodes = compiler.template(&BTreeMap::new())?;
     let (slots, loops) = compiler.scopes.numbers();
@@ -63,10 +71,6 @@ impl<'a> Text<'a> {
         let instructions = &get_compiled_template(&template).instructions;
         Ok(Self { name: instructions.name(), source: instructions.source() })
     }
-
-    fn escape(self) -> AutoEscape {
-        default_auto_escape_callback(self.name)
-    }
 }
 
 /// The bodies of blocks by name, with the template that each is in.
@@ -79,17 +83,25 @@ struct Compiler<'a> {
     /// Text that was met and is not a node yet.
     raw: Vec<u8>,
     template: Text<'a>,
+    escape_of: Escape,
     escape: AutoEscape,
     /// What `{% autoescape true %}` goes back to.
     initial: AutoEscape,
     in_loop: bool,
     depth: usize,
+    /// Made so far, and of so much text: includes multiply.
+    nodes: usize,
+    text_bytes: usize,
 }
 
 impl<'a> Compiler<'a> {
     /// The nodes of the current template. What extends another is that one, with its blocks replaced.
     fn template(&mut self, replaced: &Blocks<'_, 'a>) -> Result<Vec<Node<'a>>> {
         let Text { name, source } = self.template;
+        self.text_bytes += source.len();
+        if self.text_bytes > PLAN_TEXT_BYTES_MAX {
+            return Err(No::Unknown);
+        }
         let parsed = parse(source, name, self.env.syntax().clone())?;
         let Stmt::Template(parsed) = &parsed else { return Err(No::Unknown) };
         let mut parents = parsed.children.iter().filter_map(|child| match child {

@@ -2,6 +2,7 @@
 
 use super::expression::Names;
 use super::{Blocks, Compiler, No, Result, Text};
+use crate::limits::PLAN_NODES_MAX;
 use crate::objects::ROWS;
 use crate::plan::{At, Emit, For, If, Items, Node, Target};
 use bytes::Bytes;
@@ -24,6 +25,10 @@ impl<'a> Compiler<'a> {
         if let Stmt::EmitRaw(raw) = statement {
             self.raw.extend_from_slice(raw.raw.as_bytes());
             return Ok(());
+        }
+        self.nodes += 1;
+        if self.nodes > PLAN_NODES_MAX {
+            return Err(No::Unknown);
         }
         if let Stmt::EmitExpr(emit) = statement {
             return self.emit(&emit.expr, statement, nodes);
@@ -203,10 +208,11 @@ impl<'a> Compiler<'a> {
 
     fn include(&mut self, include: &ast::Include<'a>) -> Result<Vec<Node<'a>>> {
         let included = self.other(&include.name)?;
+        let escape = (self.escape_of)(included.name);
         let outer = (
             std::mem::replace(&mut self.template, included),
-            std::mem::replace(&mut self.escape, included.escape()),
-            std::mem::replace(&mut self.initial, included.escape()),
+            std::mem::replace(&mut self.escape, escape.clone()),
+            std::mem::replace(&mut self.initial, escape),
             std::mem::replace(&mut self.in_loop, false),
         );
         let nodes = self.deeper(|compiler| compiler.template(&Blocks::new()))?;

@@ -149,7 +149,7 @@ impl<'p, 'a> Emitter<'p, 'a> {
                 let value = self.value(value)?;
                 if let (Some(range), None) = (value.downcast_object_ref::<Range>(), &each.filter) {
                     let range = range.clone();
-                    self.each_item(each, range.map(Value::from), sink)?
+                    self.each_item(each, range, sink)?
                 } else {
                     let items = if value.is_undefined() { None } else { value.try_iter().ok() };
                     let Some(items) = items else {

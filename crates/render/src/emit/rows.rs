@@ -17,7 +17,7 @@ impl<'p, 'a> Emitter<'p, 'a> {
         let Some(source) = self.given.source else { return Ok(true) };
         // Whoever reads what is written need not wait for the first row.
         sink.flush()?;
-        let mut rows = source.open()?;
+        let mut rows = source.open(self.given.control)?;
         if !each.uses.number && !each.uses.carries && each.filter.is_none() {
             let body = RowBody { plan: self.plan, given: self.given, frame: self.frame.clone(), each };
             return Ok(rows.render(&body, &mut Through(sink))? == 0);
@@ -102,10 +102,17 @@ struct RowBody<'p, 'a> {
     each: &'p For<'a>,
 }
 
-impl RowBody<'_, '_> {
+impl<'p, 'a> RowBody<'p, 'a> {
+    /// One for each batch: so often somebody looks whether to stop, however few rows it has.
+    fn emitter(&self) -> Result<Emitter<'p, 'a>, Error> {
+        if self.given.control.stopped() {
+            return Err(Error::stopped());
+        }
+        Ok(Emitter { plan: self.plan, given: self.given, frame: self.frame.clone(), iterations: 0 })
+    }
+
     fn rows<S: Sink + ?Sized>(&self, batch: &Arc<dyn Batch>, rows: Range<usize>, sink: &mut S) -> Result<(), Error> {
-        let mut emitter = Emitter { plan: self.plan, given: self.given, frame: self.frame.clone(), iterations: 0 };
-        emitter.batch(self.each, batch, rows, false, &mut 0, sink).map(drop)
+        self.emitter()?.batch(self.each, batch, rows, false, &mut 0, sink).map(drop)
     }
 }
 
@@ -118,14 +125,44 @@ impl Body for RowBody<'_, '_> {
     }
 
     fn render_some(&self, batch: &Arc<dyn Batch>, from: usize, sink: &mut Vec<u8>, bytes_max: usize) -> Result<usize, Error> {
-        let mut emitter = Emitter { plan: self.plan, given: self.given, frame: self.frame.clone(), iterations: 0 };
-        let mut next = from;
+        let mut emitter = self.emitter()?;
+        let (mut next, mut rows_at_once) = (from, ROWS_AT_ONCE);
         while next < batch.rows() && sink.len() < bytes_max {
-            let rows = next..batch.rows().min(next + ROWS_AT_ONCE);
-            next = rows.end;
-            emitter.batch(self.each, batch, rows, false, &mut 0, sink).map(drop)?;
+            let start = sink.len();
+            let end = batch.rows().min(next + rows_at_once);
+            match emitter.batch(self.each, batch, next..end, false, &mut 0, &mut Bounded { text: sink, bytes_max }) {
+                Err(Error::Write(_)) => {
+                    sink.truncate(start);
+                    if rows_at_once == 1 {
+                        break;
+                    }
+                    // Those that fit, one by one.
+                    rows_at_once = 1;
+                }
+                rendered => {
+                    rendered.map(drop)?;
+                    next = end;
+                }
+            }
         }
         Ok(next)
+    }
+}
+
+/// Text that fails to become longer than it may.
+struct Bounded<'t> {
+    text: &'t mut Vec<u8>,
+    bytes_max: usize,
+}
+
+impl Sink for Bounded<'_> {
+    #[inline]
+    fn copy(&mut self, piece: &[u8]) -> io::Result<()> {
+        if self.text.len() + piece.len() > self.bytes_max {
+            return Err(io::ErrorKind::OutOfMemory.into());
+        }
+        self.text.extend_from_slice(piece);
+        Ok(())
     }
 }
 

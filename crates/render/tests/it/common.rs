@@ -1,5 +1,6 @@
 //! Rows in memory, and templates rendered both ways.
 
+use rorqual_pipe::Control;
 use rorqual_render::{Batch, Cell, Error, Page, Rows, Source, Templates, Value, value_of};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,7 +25,7 @@ impl Table {
 }
 
 impl Source for Table {
-    fn open(&self) -> Result<Box<dyn Rows>, Error> {
+    fn open(&self, _: &Control) -> Result<Box<dyn Rows>, Error> {
         let part = |rows: &[Vec<Value>]| Arc::new(Part { columns: self.columns.clone(), rows: rows.to_vec() });
         let batches: Vec<_> = self.rows.chunks(self.batch_rows).map(part).collect();
         Ok(Box::new(Reading(batches.into_iter(), Arc::clone(&self.batches))))

@@ -34,7 +34,7 @@ fn syntax_errors_have_a_place() {
 #[test]
 fn a_long_line_is_cut() {
     let (_, error) = error(&format!("{}{{{{ missing }}}}", "é".repeat(5_000)));
-    assert!(error.len() < 6_000, "{} bytes", error.len());
+    assert!(error.len() < 500, "{} bytes", error.len());
 }
 
 #[test]
@@ -85,8 +85,16 @@ fn a_sink_that_fails_ends_it_and_is_not_the_template_s_fault() {
 #[test]
 fn a_stop_ends_a_loop_that_writes_nothing() {
     let mut templates = Templates::new(false);
-    templates.add("a.html", "{% for i in range(1000000000000) %}{% endfor %}").unwrap();
     let page = Page::default();
     page.control.stop();
-    assert!(templates.render("a.html", &page, &mut Vec::new()).unwrap_err().is_stop());
+    for text in [
+        "{% for i in range(1000000000000) %}{% endfor %}",
+        "{% macro m() %}{% endmacro %}{% for i in range(1000000000000) %}{% endfor %}",
+        "{% macro m() %}{% for i in range(1000000000000) %}{% endfor %}{% endmacro %}{{ m() }}",
+        "{{ range(1000000000000)|list|length }}",
+        "{% set range2 = range %}{{ range2(5, 1000000000000, 3)|last }}",
+    ] {
+        templates.add("a.html", text).unwrap();
+        assert!(templates.render("a.html", &page, &mut Vec::new()).unwrap_err().is_stop(), "{text}");
+    }
 }

@@ -90,7 +90,7 @@ fn template() -> impl Strategy<Value = String> {
             1 => (name(), select(ITEMS), expression(), body())
                 .prop_map(|(name, items, test, body)| format!("{{% for {name} in {items} if ({test}) %}}{body}{{% else %}}none{{% endfor %}}")),
             3 => (expression(), select(TESTS), body(), body())
-                .prop_map(|(value, test, yes, no)| format!("{{% if {value}{test} %}}{yes}{{% else %}}{no}{{% endif %}}")),
+                .prop_map(|(value, test, yes, no)| format!("{{% if ({value}){test} %}}{yes}{{% else %}}{no}{{% endif %}}")),
             1 => (name(), expression(), body()).prop_map(|(name, value, body)| format!("{{% with {name} = {value} %}}{body}{{% endwith %}}")),
             1 => (name(), body()).prop_map(|(name, body)| format!("{{% set {name} %}}{body}{{% endset %}}")),
             1 => (select(vec!["true", "false", "'json'"]), body()).prop_map(|(on, body)| format!("{{% autoescape {on} %}}{body}{{% endautoescape %}}")),

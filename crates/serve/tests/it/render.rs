@@ -1,6 +1,7 @@
 //! Templates over HTTP: what comes when, who waits for whom, and that everything comes home.
 
 use crate::common::{Running, ask, send};
+use rorqual_pipe::Control;
 use rorqual_render::{Batch, Cell, Error, Rows, Source, Templates, Value};
 use rorqual_serve::Rendering;
 use std::collections::BTreeMap;
@@ -21,7 +22,7 @@ fn rendering(templates: &[(&str, &str)], rows: Option<Arc<dyn Source>>, places: 
         known.add(name, text).expect("a template");
     }
     let context = BTreeMap::from([("site".to_owned(), Value::from("<b>"))]);
-    Rendering { templates: known, context, rows, rows_bytes: 0, places, failed: |_, _| {} }
+    Rendering { templates: known, context, rows, given_bytes: 0, rows_bytes: 0, places, exceeded: |_| {}, failed: |_, _| {} }
 }
 
 fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
@@ -118,7 +119,7 @@ impl Gated {
 struct Handle(Arc<Gated>);
 
 impl Source for Handle {
-    fn open(&self) -> Result<Box<dyn Rows>, Error> {
+    fn open(&self, _: &Control) -> Result<Box<dyn Rows>, Error> {
         Ok(Box::new(GatedRows(Arc::clone(&self.0), 0)))
     }
 }
@@ -191,22 +192,37 @@ fn a_stalled_reader_holds_up_nobody_and_the_places_have_an_end() {
 
 #[test]
 fn a_reader_that_goes_away_stops_its_rendering_wherever_it_is() {
-    // One writes all the time, one never.
+    // Some write all the time, some never; some are rendered by MiniJinja as a whole, or in one expression.
     let endless = format!("{{% for i in range(1000000000000) %}}{LINE}{{% endfor %}}");
-    let silent = "begin{% for i in range(1000000000000) %}{% endfor %}";
-    let running = Running::rendering(rendering(&[("endless.txt", &endless), ("silent.txt", silent)], None, 4));
+    let endless_macro =
+        format!("{{% macro m() %}}{LINE}{{% endmacro %}}{{% for i in range(1000000000000) %}}{{{{ m() }}}}{{% endfor %}}");
+    let templates = [
+        ("endless.txt", endless.as_str()),
+        ("endless_macro.txt", &endless_macro),
+        ("silent.txt", "begin{% for i in range(1000000000000) %}{% endfor %}"),
+        ("silent_macro.txt", "{% macro m() %}{% endmacro %}{% for i in range(1000000000000) %}{% endfor %}"),
+        ("expression.txt", "{{ range(1000000000000)|select('string')|list|length }}"),
+    ];
+    let running = Running::rendering(rendering(&templates, None, 4));
     let mut random = 0x9E37_79B9_7F4A_7C15_u64;
     for number in 0..1000 {
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let name = if number % 10 == 0 { "silent" } else { "endless" };
+        if number % 10 == 0 {
+            let name = ["silent", "silent_macro", "expression"][number / 10 % 3];
+            all_places_are_free(&running.url);
+            let stream = send(&running.url, &format!("GET /render/{name}.txt"), "");
+            eventually("it is rendered", || ask(&running.url, "GET /render", "").contains("\"taken\":1"));
+            let _ = stream.shutdown(Shutdown::Both);
+            continue;
+        }
+        let name = if number % 2 == 0 { "endless_macro" } else { "endless" };
         eventually("a place", || {
             let mut stream = send(&running.url, &format!("GET /render/{name}.txt"), "");
-            let wanted = if name == "silent" { 0 } else { (random >> 40) % 300_000 };
+            // Longer than a refusal.
+            let wanted = 2_000 + (random >> 40) % 300_000;
             let read = std::io::copy(&mut Read::by_ref(&mut stream).take(wanted), &mut std::io::sink()).expect("it answers");
-            // A refusal is short.
-            let rendered = read == wanted;
             let _ = stream.shutdown(Shutdown::Both);
-            rendered
+            read == wanted
         });
     }
     all_places_are_free(&running.url);

@@ -76,7 +76,7 @@ pub(crate) fn run(common: &Common, args: &LogsArgs) -> Exit {
         None => terminal::print(&report, usize::from(args.top)),
     };
     exit = printed.map_or_else(|error| message::print_error(&error), |()| exit);
-    exit.max(page.map_or(Exit::Done, |page| page.finish(&report, &analyzer, args.top, &control)))
+    exit.max(page.map_or(Exit::Done, |page| page.finish(&report, &analyzer, args.top, &control, settings.memory_bytes)))
 }
 
 /// What takes memory beside the analysis.

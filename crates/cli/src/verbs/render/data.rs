@@ -19,6 +19,11 @@ pub(super) fn parsed_bytes_max(memory_bytes: u64) -> u64 {
     memory_bytes / DATA_SHARE * VALUE_BYTES_PER_BYTE
 }
 
+/// What the variables of a file take.
+pub(crate) fn file_parsed_bytes(path: &Path) -> u64 {
+    std::fs::metadata(path).map_or(0, |data| data.len()) * VALUE_BYTES_PER_BYTE
+}
+
 /// The variables: those of a file, and what was typed.
 pub(crate) fn context(file: Option<&Path>, defines: &[String], memory_bytes: u64) -> Result<BTreeMap<String, Value>, String> {
     let mut variables = BTreeMap::new();

@@ -12,7 +12,7 @@ use crate::guard::Guard;
 use crate::message;
 use crate::progress::Progress;
 use crate::{fitting, interrupt};
-pub(crate) use data::context;
+pub(crate) use data::{context, file_parsed_bytes};
 use output::{Output, Written};
 use rorqual_pipe::limits::{BLOCK_BYTES, PROGRAM_BYTES, THREAD_BYTES};
 use rorqual_pipe::{Budget, Control, Pool, format_size, stats};

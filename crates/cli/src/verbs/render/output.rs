@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What stands for a file's number.
 const NUMBER: &str = "{}";
@@ -20,6 +20,8 @@ const NUMBER: &str = "{}";
 pub(super) struct Output {
     path: Option<PathBuf>,
     split: bool,
+    /// What is read, and so must not be written.
+    inputs: Vec<PathBuf>,
 }
 
 /// A file on its way, or standard output.
@@ -45,13 +47,20 @@ impl Output {
         if split && !numbered {
             return Err("--split writes several files: give -o a name with {} where their number goes".to_owned());
         }
-        if let Some(path) = path.as_ref().filter(|_| !split) {
-            let inputs: Vec<PathBuf> =
-                [Some(&args.template), args.data.as_ref(), args.rows.rows.as_ref()].into_iter().flatten().cloned().collect();
-            refuse_an_input("-o", path, &inputs)?;
-            refuse_no_file(path)?;
+        if args.json && path.is_none() {
+            return Err("--json names the files that are written, on standard output: give -o a file".to_owned());
         }
-        Ok(Self { path, split })
+        let inputs = [Some(&args.template), args.data.as_ref(), args.rows.rows.as_ref()].into_iter().flatten().cloned().collect();
+        let output = Self { path, split, inputs };
+        if let Some(path) = output.path.as_ref().filter(|_| !split) {
+            output.refuse(path)?;
+        }
+        Ok(output)
+    }
+
+    fn refuse(&self, path: &Path) -> Result<(), String> {
+        refuse_an_input("-o", path, &self.inputs)?;
+        if is_no_file(path) { Err(format!("-o {}: is there and is no plain file", path.display())) } else { Ok(()) }
     }
 
     /// What is written is gone.
@@ -76,7 +85,7 @@ impl Output {
         let (file, place) = match self.path(number) {
             None => (File::from(io::stdout().as_fd().try_clone_to_owned().map_err(failed)?), None),
             Some(path) => {
-                refuse_no_file(&path)?;
+                self.refuse(&path)?;
                 let (file, place) = whole_file::create(&path).map_err(failed)?;
                 (file, Some((place, path)))
             }
@@ -94,16 +103,11 @@ impl Output {
     }
 }
 
-fn refuse_no_file(path: &std::path::Path) -> Result<(), String> {
-    if is_no_file(path) { Err(format!("-o {}: is there and is no plain file", path.display())) } else { Ok(()) }
-}
-
 impl OutputFile {
     /// Writes what is left; a `whole` file gets its name.
-    pub(super) fn finish(self, whole: bool) -> Result<Written, Failure> {
-        let stats = self.gather.stats();
-        // The last write is still to come.
-        let gather = GatherStats { writes: stats.writes + 1, ..stats };
+    pub(super) fn finish(mut self, whole: bool) -> Result<Written, Failure> {
+        self.gather.flush().map_err(Error::Write)?;
+        let gather = self.gather.stats();
         let output = self.gather.finish().map_err(Error::Write)?;
         if let Some((place, path)) = self.place.filter(|_| whole) {
             let put = output.file().sync_all().and_then(|()| place.put(output.file()));

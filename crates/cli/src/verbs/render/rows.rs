@@ -19,6 +19,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Batches that wait for the one who renders.
 const BATCHES_AHEAD: usize = 1;
 
+/// Readings of the same rows at a time: those of a loop, and those of a loop in it. They share the blocks.
+const READINGS_MAX: usize = 2;
+
 /// Where rows come from.
 pub(crate) struct Rows {
     name: String,
@@ -26,6 +29,7 @@ pub(crate) struct Rows {
     threads: usize,
     from: From,
     counts: Arc<Counts>,
+    readings: Arc<()>,
 }
 
 #[derive(Default)]
@@ -79,7 +83,7 @@ impl Rows {
             (Some(path), _) => (path.display().to_string(), of_file(path.clone(), &given(&from)?, &scan, threads, memory_bytes)?),
             (None, sql) => ("--sql".to_owned(), of_query(common, sql.as_deref().unwrap_or_default(), &scan, threads)?),
         };
-        Ok(Self { name, scan, threads, from, counts: Arc::default() })
+        Ok(Self { name, scan, threads, from, counts: Arc::default(), readings: Arc::default() })
     }
 
     pub(super) fn control(&self) -> Control {
@@ -145,18 +149,26 @@ impl Again {
 }
 
 impl Source for Rows {
-    fn open(&self) -> Result<Box<dyn rorqual_render::Rows>, Error> {
+    fn open(&self, control: &Control) -> Result<Box<dyn rorqual_render::Rows>, Error> {
+        let reading = Arc::clone(&self.readings);
+        if Arc::strong_count(&reading) > 1 + READINGS_MAX {
+            let said = "is looped over in a loop over it in a loop over it: two deep is the most";
+            return Err(Error::Rows(ReadError::new(Kind::Limit, &self.name, said)));
+        }
         let counts = Arc::clone(&self.counts);
         Ok(match &self.from {
-            From::Table(table) => Box::new(Pulled { batches: read_table(table), control: self.control(), counts }),
+            From::Table(table) => {
+                Box::new(Pulled { batches: read_table(table), control: control.clone(), counts, _reading: Some(reading) })
+            }
             From::Records { format, schema, input } => Box::new(Records {
-                scan: self.scan.clone(),
+                scan: Scan { control: control.clone(), ..self.scan.clone() },
                 threads: self.threads,
                 format: format.clone(),
                 schema: SchemaRef::clone(schema),
                 input: Some(input.lock().unwrap_or_else(PoisonError::into_inner).input(&self.name)?),
                 pulled: None,
                 counts,
+                _reading: reading,
             }),
         })
     }
@@ -179,6 +191,8 @@ struct Pulled {
     batches: Batches,
     control: Control,
     counts: Arc<Counts>,
+    /// Held as long as it reads, where nothing around it does.
+    _reading: Option<Arc<()>>,
 }
 
 impl rorqual_render::Rows for Pulled {
@@ -223,6 +237,7 @@ struct Records {
     input: Option<Input>,
     pulled: Option<Pulled>,
     counts: Arc<Counts>,
+    _reading: Arc<()>,
 }
 
 impl Records {
@@ -245,7 +260,12 @@ impl Records {
                 drop(give.send(Err(error)));
             }
         });
-        Pulled { batches: Box::new(batches), control: self.scan.control.clone(), counts: Arc::clone(&self.counts) }
+        Pulled {
+            batches: Box::new(batches),
+            control: self.scan.control.clone(),
+            counts: Arc::clone(&self.counts),
+            _reading: None,
+        }
     }
 }
 

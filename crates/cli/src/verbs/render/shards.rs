@@ -6,7 +6,7 @@
 use super::{Failure, Job, Total};
 use crate::args::Split;
 use bytes::Bytes;
-use rorqual_pipe::{Error as ReadError, Kind, Sink};
+use rorqual_pipe::{Control, Error as ReadError, Kind, Sink};
 use rorqual_render::{Batch, Cell, Error, Page, Rows, Source, Value};
 use std::collections::BTreeMap;
 use std::io;
@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Renders files until there are no more rows; one, if there are none.
 pub(super) fn all(job: &Job, split: Split, source: &Arc<dyn Source>, json: bool, total: &mut Total) -> Result<(), Failure> {
-    let rest = Arc::new(Mutex::new(Rest { rows: source.open()?, next: None, first: 0 }));
+    let rest = Arc::new(Mutex::new(Rest { rows: source.open(&job.page.control)?, next: None, first: 0 }));
     let mut number = 1;
     loop {
         let state = State {
@@ -122,7 +122,7 @@ impl std::fmt::Debug for Shard {
 }
 
 impl Source for Shard {
-    fn open(&self) -> Result<Box<dyn Rows>, Error> {
+    fn open(&self, _: &Control) -> Result<Box<dyn Rows>, Error> {
         if self.0.opened.swap(true, Ordering::Relaxed) {
             return Err(Error::Rows(ReadError::new(Kind::Io, "--split", "the rows of a file can be looped over once")));
         }

@@ -1,17 +1,22 @@
 //! What `serve --templates` renders.
 
 use crate::args::{Common, RowsArgs, ServeArgs};
+use crate::exit::Exit;
 use crate::message;
-use crate::verbs::render::{Rows, context, rendered_bytes};
-use rorqual_pipe::{Error as ReadError, Kind};
+use crate::verbs::render::{Rows, context, file_parsed_bytes, rendered_bytes};
+use rorqual_pipe::{Control, Error as ReadError, Kind};
+use rorqual_render::limits::{PARSED_BYTES_PER_BYTE, TEMPLATES_BYTES_MAX};
 use rorqual_render::{Batch, Body, Error, Sink, Source, Templates};
 use rorqual_serve::Rendering;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// Renderings that read rows at a time, each with [`ROWS_BYTES`].
 const READERS_MAX: usize = 4;
+
+/// How often who waits for one of these places looks whether its reader went away.
+const STOP_CHECK: Duration = Duration::from_millis(20);
 
 /// What one of them may take to read them, by one thread.
 const ROWS_BYTES: u64 = 48 << 20;
@@ -24,13 +29,21 @@ pub(super) fn rendering(common: &Common, args: &ServeArgs) -> Result<Option<Rend
     let Some(folder) = &args.templates else { return Ok(None) };
     let templates = Templates::in_folder(folder, false).map_err(|error| error.to_string())?;
     let context = context(args.template_data.as_deref(), &[], DATA_BYTES)?;
+    let variables_bytes = args.template_data.as_deref().map_or(0, file_parsed_bytes);
     let rows = args.template_rows.as_deref().map(|path| served_rows(common, path)).transpose()?;
     Ok(Some(Rendering {
         templates,
         context,
+        given_bytes: TEMPLATES_BYTES_MAX as u64 * PARSED_BYTES_PER_BYTE + variables_bytes,
         rows_bytes: if rows.is_some() { READERS_MAX as u64 * ROWS_BYTES } else { 0 },
         rows,
         places: args.renders.into(),
+        exceeded: |name| {
+            message::error(&format!(
+                "rendering {name} needs more than --memory and can't be stopped: it builds a value that large"
+            ));
+            std::process::exit(Exit::Bad.code().into());
+        },
         failed: |name, why| message::note(&format!("rendering {name} failed: {why}")),
     }))
 }
@@ -54,7 +67,7 @@ fn served_rows(common: &Common, path: &Path) -> Result<Arc<dyn Source>, String> 
 struct ServedRows {
     common: Common,
     path: PathBuf,
-    readers: Arc<AtomicUsize>,
+    readers: Arc<Readers>,
 }
 
 impl ServedRows {
@@ -66,29 +79,58 @@ impl ServedRows {
 }
 
 impl Source for ServedRows {
-    fn open(&self) -> Result<Box<dyn rorqual_render::Rows>, Error> {
-        let failed = |kind, said: String| Error::Rows(ReadError::new(kind, self.path.display().to_string(), said));
-        let place = Place::take(&self.readers).ok_or_else(|| {
-            failed(Kind::Limit, format!("{READERS_MAX} renderings read rows at a time, and as many do; come again"))
-        })?;
-        let rows = self.look().map_err(|said| failed(Kind::Io, said))?;
-        Ok(Box::new(ServedReader { rows: rows.open()?, _place: place }))
+    fn open(&self, control: &Control) -> Result<Box<dyn rorqual_render::Rows>, Error> {
+        let failed = |kind, said: &str| Error::Rows(ReadError::new(kind, self.path.display().to_string(), said));
+        let place = Place::take(&self.readers, control).map_err(|(kind, said)| failed(kind, said))?;
+        let rows = self.look().map_err(|said| failed(Kind::Io, &said))?;
+        Ok(Box::new(ServedReader { rows: rows.open(control)?, _place: place }))
+    }
+}
+
+/// Who reads rows: the controls of their renderings, one for each place that is taken.
+#[derive(Debug, Default)]
+struct Readers {
+    reading: Mutex<Vec<Control>>,
+    left: Condvar,
+}
+
+impl Readers {
+    fn lock(&self) -> MutexGuard<'_, Vec<Control>> {
+        self.reading.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A reader's place, until dropped.
-struct Place(Arc<AtomicUsize>);
+struct Place {
+    readers: Arc<Readers>,
+    control: Control,
+}
 
 impl Place {
-    fn take(readers: &Arc<AtomicUsize>) -> Option<Self> {
-        let place = Self(Arc::clone(readers));
-        (readers.fetch_add(1, Ordering::Relaxed) < READERS_MAX).then_some(place)
+    /// Waits for one until the rendering is stopped. Who has one already does not: all that have one may want another.
+    fn take(readers: &Arc<Readers>, control: &Control) -> Result<Self, (Kind, &'static str)> {
+        let mut reading = readers.lock();
+        while reading.len() >= READERS_MAX {
+            if control.stopped() {
+                return Err((Kind::Stopped, "stopped"));
+            }
+            if reading.iter().any(|other| other.is_same(control)) {
+                return Err((Kind::Limit, "a loop over rows in another needs a place of its own, and all are taken; come again"));
+            }
+            reading = readers.left.wait_timeout(reading, STOP_CHECK).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        reading.push(control.clone());
+        Ok(Self { readers: Arc::clone(readers), control: control.clone() })
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        let mut reading = self.readers.lock();
+        if let Some(place) = reading.iter().position(|other| other.is_same(&self.control)) {
+            reading.swap_remove(place);
+        }
+        self.readers.left.notify_one();
     }
 }
 

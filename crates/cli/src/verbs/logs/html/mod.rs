@@ -8,12 +8,13 @@ mod timeline;
 mod week;
 
 use crate::exit::Exit;
+use crate::guard::Guard;
 use crate::message;
 use context::Context;
 use rorqual_pipe::gather::Gather;
 use rorqual_pipe::whole_file::{self, Place, folder_of};
-use rorqual_pipe::{Control, Pool, reason};
-use rorqual_render::{Error, Page, Templates, value_of};
+use rorqual_pipe::{Control, Pool, format_size, reason};
+use rorqual_render::{AutoEscape, Error, Page, Templates, value_of};
 use rorqual_table::analyze::Analyzer;
 use rorqual_table::report::Report;
 use std::fs::File;
@@ -32,6 +33,9 @@ const TEMPLATES: [(&str, &str); 4] = [
 ];
 
 const DEFAULT: &str = "rorqual/report.html";
+
+/// Those of them that are no markup, and show nothing of the log.
+const PLAIN: [&str; 2] = ["rorqual/report.css", "rorqual/report.js"];
 
 /// Extensions by which MiniJinja escapes as HTML, and those that it looks behind.
 const ESCAPED: [&str; 3] = ["html", "htm", "xml"];
@@ -57,7 +61,8 @@ impl HtmlPage {
     }
 
     /// Writes the page. It appears now, whole, or not at all.
-    pub(crate) fn finish(self, report: &Report, analyzer: &Analyzer, top: u16, control: &Control) -> Exit {
+    pub(crate) fn finish(self, report: &Report, analyzer: &Analyzer, top: u16, control: &Control, memory_bytes: u64) -> Exit {
+        let _guard = self.given.as_deref().map(|path| guard(path, memory_bytes));
         let context = value_of(Context::new(report, analyzer.analysis(), top));
         // What is left to do has the memory of the tables.
         analyzer.release();
@@ -74,6 +79,14 @@ impl HtmlPage {
             }
         }
     }
+}
+
+/// For what a template of others may build.
+fn guard(template: &Path, memory_bytes: u64) -> Guard {
+    let (template, memory) = (template.display().to_string(), format_size(memory_bytes));
+    Guard::start(memory_bytes, move || {
+        format!("--template {template}: needs more than --memory {memory}: stopped before it took more")
+    })
 }
 
 fn render(templates: &Templates, template: &str, page: &Page, file: File, pool: &Pool) -> Result<File, Error> {
@@ -97,6 +110,8 @@ fn templates(given: Option<&Path>) -> Result<(Templates, String), String> {
     };
     let mut templates =
         given.map_or_else(|| Ok(Templates::new(false)), |path| Templates::in_folder(folder_of(path), false)).map_err(failed)?;
+    // What a template includes shows of the log what it likes, whatever its name.
+    templates.escape_by(|name| if PLAIN.contains(&name) { AutoEscape::None } else { AutoEscape::Html });
     functions::add(&mut templates);
     for (name, text) in TEMPLATES {
         templates.add(name, text).map_err(failed)?;
