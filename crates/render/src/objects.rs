@@ -148,7 +148,7 @@ pub(crate) struct Range {
 
 impl Range {
     /// As `range` in a template: `range(stop)`, `range(start, stop)`, `range(start, stop, step)`.
-    pub(crate) fn new(
+    pub(crate) fn value(
         state: &State<'_, '_>,
         first: i64,
         second: Option<i64>,

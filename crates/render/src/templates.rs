@@ -50,7 +50,7 @@ impl Templates {
         env.set_recursion_limit(DEPTH_MAX);
         // Errors know their line and column.
         env.set_debug(true);
-        env.add_function("range", Range::new);
+        env.add_function("range", Range::value);
         Self { env, escape: default_auto_escape_callback }
     }
 

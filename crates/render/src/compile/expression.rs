@@ -48,7 +48,7 @@ impl<'a> Compiler<'a> {
 
     /// A condition.
     pub(super) fn condition(&mut self, expr: &Expr<'a>) -> Result<Condition<'a>> {
-        let exact = self.code(Names::of(expr)?, |generator| {
+        let exact = self.code(&Names::of(expr)?, |generator| {
             generator.push_span(expr.span());
             generator.compile_expr(expr);
             // Twice: what is left is true or false, or an error where a name has no value.
@@ -87,7 +87,7 @@ impl<'a> Compiler<'a> {
 
     /// The value of an expression.
     pub(super) fn value(&mut self, expr: &Expr<'a>) -> Result<Box<Code<'a>>> {
-        Ok(self.code(Names::of(expr)?, |generator| {
+        Ok(self.code(&Names::of(expr)?, |generator| {
             generator.push_span(expr.span());
             generator.compile_expr(expr);
             generator.pop_span();
@@ -96,7 +96,7 @@ impl<'a> Compiler<'a> {
 
     /// A loop over an expression that never runs: it fails where the loop would. `span` is the place that it names then.
     pub(super) fn check(&mut self, expr: &Expr<'a>, span: Span) -> Result<Box<Code<'a>>> {
-        Ok(self.code(Names::of(expr)?, |generator| {
+        Ok(self.code(&Names::of(expr)?, |generator| {
             generator.push_span(span);
             generator.compile_expr(expr);
             generator.add(Instruction::PushLoop(0));
@@ -106,10 +106,10 @@ impl<'a> Compiler<'a> {
 
     /// A whole statement.
     pub(super) fn statement(&mut self, expr: &Expr<'a>, statement: &Stmt<'a>) -> Result<Box<Code<'a>>> {
-        Ok(self.code(Names::of(expr)?, |generator| generator.compile_stmt(statement)))
+        Ok(self.code(&Names::of(expr)?, |generator| generator.compile_stmt(statement)))
     }
 
-    pub(super) fn code(&mut self, names: Names<'a>, compile: impl FnOnce(&mut CodeGenerator<'a>)) -> Box<Code<'a>> {
+    pub(super) fn code(&mut self, names: &Names<'a>, compile: impl FnOnce(&mut CodeGenerator<'a>)) -> Box<Code<'a>> {
         let mut generator = CodeGenerator::new(self.template.name, self.template.source);
         compile(&mut generator);
         let (instructions, _) = generator.finish();

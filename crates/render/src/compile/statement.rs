@@ -69,7 +69,7 @@ impl<'a> Compiler<'a> {
             Stmt::Do(action) => {
                 self.scopes.carries();
                 let names = Names::of_call(&action.call)?;
-                nodes.push(Node::Run(self.code(names, |generator| generator.compile_stmt(statement))));
+                nodes.push(Node::Run(self.code(&names, |generator| generator.compile_stmt(statement))));
             }
             Stmt::AutoEscape(inner) => {
                 let escape = derived(&inner.enabled, &self.initial)?;
@@ -122,7 +122,7 @@ impl<'a> Compiler<'a> {
         if let Expr::GetAttr(namespace) = &set.target {
             // It changes a namespace, which is shared.
             let names = Names::of(&set.expr)?.with(&namespace.expr)?;
-            return Ok(Node::Run(self.code(names, |generator| generator.compile_stmt(statement))));
+            return Ok(Node::Run(self.code(&names, |generator| generator.compile_stmt(statement))));
         }
         let value = self.value(&set.expr)?;
         Ok(Node::Set(self.target(&set.target)?, value))

@@ -66,8 +66,8 @@ impl<'a> Emitter<'_, 'a> {
     fn find_in_loop(&self, looped: &Looped, path: &Path<'_>) -> Option<Cell<'static>> {
         let [attribute] = path.attributes[..] else { return None };
         let value = match attribute {
-            "index" => return Some(Cell::Integer(looped.index0 as i64 + 1)),
-            "index0" => return Some(Cell::Integer(looped.index0 as i64)),
+            "index" => return Some(Cell::Integer(looped.index0.cast_signed() + 1)),
+            "index0" => return Some(Cell::Integer(looped.index0.cast_signed())),
             "first" => looped.index0 == 0,
             "last" => looped.last,
             _ => return None,

@@ -109,7 +109,7 @@ impl File {
         let about = encoded(&ParquetMetaData::new(self.about.clone(), Vec::new()))?;
         let (rows, groups) = footer_places(&about).map_err(unsound)?;
         let (before, behind) = (&about[..rows], &about[groups.end..]);
-        let indexes = self.out.bytes_written() as i64;
+        let indexes = self.out.bytes_written().cast_signed() as i64;
         self.out.write_all(&std::mem::take(&mut self.indexes))?;
         let footer = self.out.bytes_written();
         let mut start = before.to_vec();
@@ -163,7 +163,7 @@ impl File {
             (_, 0) => Ok(chunk),
             (start, length) => chunk
                 .into_builder()
-                .set_bloom_filter_offset(Some(start as i64))
+                .set_bloom_filter_offset(Some(start.cast_signed() as i64))
                 .set_bloom_filter_length(i32::try_from(length).ok())
                 .build(),
         })?;
@@ -189,7 +189,7 @@ impl File {
             return Ok(());
         }
         let placed = ParquetMetaDataReader::decode_metadata(&bytes[indexes..bytes.len() - TAIL_BYTES])?;
-        let start = self.indexes.len() as i64;
+        let start = self.indexes.len().cast_signed() as i64;
         self.indexes.extend_from_slice(&bytes[..indexes]);
         closed.group = with_indexes(&closed.group, |number, _| places(placed.row_group(0).column(number)), start)?;
         Ok(())
