@@ -190,7 +190,7 @@ impl<'a> Runner<'a> {
         let mut rows = execute_stream(physical, state.task_ctx())?;
         let written = MemoryConsumer::new("rows that wait to be written").register(pool);
         written.try_grow(self.shares.as_operators(sink.bytes(&rows.schema())) as usize)?;
-        sink.start(&rows.schema()).map_err(Fault::Output)?;
+        sink.start(rows.schema());
         while let Some(batch) = rows.next().await {
             sink.write(&batch?).map_err(Fault::Output)?;
         }

@@ -29,9 +29,9 @@ fn a_table_has_nothing_that_steers_the_terminal() {
         .run()
         .exits(0);
     let expected = "\
-id  text             actor              random
-0   text\\u{1b} of 0  {\"login\":\"user0\"}  0
-1   text\\u{1b} of 1  {\"login\":\"user1\"}  648055
+\x20id  text             actor              random
+ 0  text\\u{1b} of 0  {\"login\":\"user0\"}       0
+ 1  text\\u{1b} of 1  {\"login\":\"user1\"}  648055
 ";
     assert_eq!(ran.text(), expected);
 }

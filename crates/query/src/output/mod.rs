@@ -29,6 +29,7 @@ pub(crate) struct Sink {
     /// Where a file is to appear.
     place: Option<(File, Place)>,
     out: Option<Box<dyn Write + Send>>,
+    schema: Option<SchemaRef>,
     writing: Option<Writing>,
     rows: u64,
 }
@@ -55,7 +56,7 @@ impl Sink {
         };
         let name = args.output.as_ref().map_or_else(|| "standard output".to_owned(), |path| path.display().to_string());
         let (memory_bytes, rows_max) = (args.memory, args.max_rows);
-        Ok(Self { format, name, memory_bytes, rows_max, is_plan, place, out: Some(out), writing: None, rows: 0 })
+        Ok(Self { format, name, memory_bytes, rows_max, is_plan, place, out: Some(out), schema: None, writing: None, rows: 0 })
     }
 
     /// The plan, and of a table no more rows than are shown, but one that tells that there are more.
@@ -93,10 +94,13 @@ impl Sink {
     }
 
     /// The columns that rows will have; again where a query starts again.
-    ///
-    /// # Errors
-    /// When nothing can be written.
-    pub(crate) fn start(&mut self, schema: &SchemaRef) -> io::Result<()> {
+    pub(crate) fn start(&mut self, schema: SchemaRef) {
+        self.schema = Some(schema);
+    }
+
+    /// Begins with the first rows, or with the end: of a query that fails before, nobody has a header.
+    fn begin(&mut self) -> io::Result<()> {
+        let Some(schema) = &self.schema else { return Ok(()) };
         let Some(out) = self.out.take() else { return Ok(()) };
         self.writing = Some(match self.settings() {
             _ if self.is_plan => Writing::Plan(BufWriter::new(out)),
@@ -112,6 +116,7 @@ impl Sink {
     /// # Errors
     /// When they can't be written.
     pub(crate) fn write(&mut self, batch: &RecordBatch) -> io::Result<()> {
+        self.begin()?;
         self.rows += batch.num_rows() as u64;
         let Some(writing) = &mut self.writing else { return Ok(()) };
         slices::of(batch).try_for_each(|slice| match writing {
@@ -129,7 +134,8 @@ impl Sink {
     ///
     /// # Errors
     /// When it can't be written.
-    pub(crate) fn finish(self) -> io::Result<()> {
+    pub(crate) fn finish(mut self) -> io::Result<()> {
+        self.begin()?;
         match self.writing {
             None => return Ok(()),
             Some(Writing::Plan(mut out)) => out.flush()?,

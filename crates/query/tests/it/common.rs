@@ -23,8 +23,13 @@ pub(crate) fn csv(sql: &str) -> String {
 /// What a run prints that must go well and say nothing.
 pub(crate) fn answer(run: Run) -> String {
     let ran: Ran = run.run().exits(0);
-    assert_eq!(ran.stderr, "");
+    assert_eq!(said(&ran), "");
     ran.text().to_owned()
+}
+
+/// What was said, but of the one line of the sample whose size is none.
+pub(crate) fn said(ran: &Ran) -> String {
+    ran.stderr.lines().filter(|line| !line.contains("a line with a field that could not be read, which is null")).collect()
 }
 
 /// Lines of a combined log by hour and status, as CSV: found by splitting at blanks and quotes, by no parser of ours.

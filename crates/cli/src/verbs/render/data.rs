@@ -72,11 +72,16 @@ fn read(path: &Path, bytes_max: u64) -> Result<Value, String> {
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default().to_ascii_lowercase();
     let parsed = match extension.as_str() {
         "json" => from_str(&text).map_err(|error| error.to_string()),
-        "yaml" | "yml" => serde_saphyr::from_str(&text).map_err(|error| error.to_string()),
+        "yaml" | "yml" => serde_saphyr::from_str::<serde_json::Value>(&text).map_err(|error| error.to_string()).and_then(of_json),
         "toml" => text.parse::<toml::Table>().map(|table| of_toml(toml::Value::Table(table))).map_err(|error| error.to_string()),
         _ => Err("its extension is none of .json, .yaml, .yml and .toml".to_owned()),
     };
     parsed.map_err(|error| format!("{name}: {error}"))
+}
+
+/// A value that a library gives by way of JSON's kinds.
+fn of_json(value: serde_json::Value) -> Result<Value, String> {
+    serde_json::from_value(value).map_err(|error| error.to_string())
 }
 
 /// TOML has dates of its own, which become texts.
