@@ -125,6 +125,8 @@ impl Renders {
             // Nobody to tell it to: the reader went away.
             let _ = sink.sender.blocking_send(Err(error));
         }
+        // Free once all was told.
+        drop(place);
     }
 }
 

@@ -65,7 +65,7 @@ fn rows_of_a_log_by_every_way() {
     for threads in ["1", "2", "5"] {
         // More threads than there are cores need shorter records to fit.
         let flags = ["--threads", threads, "--record-max", "256KiB"];
-        let ran = rorqual(&["render", &template, "--rows", &path]).args(&flags).run().exits(0);
+        let ran = rorqual(&["render", &template, "--rows", &path]).args(flags).run().exits(0);
         assert!(ran.text() == expected, "{threads} threads");
     }
     let ran = rorqual(&["render", &template, "--rows", "-"]).stdin(log.clone()).run().exits(0);

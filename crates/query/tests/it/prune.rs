@@ -66,6 +66,6 @@ fn row_groups_and_pages_of_parquet_are_left_out() {
     // One group of three pages of 20,000 rows, of which one is read.
     assert!(plan.contains("page_index_rows_pruned=60.00 K total \u{2192} 20.00 K matched"), "{plan}");
     let none = analyzed(&format!("SELECT text FROM '{parquet}' WHERE n < 0"));
-    assert!(none.contains("row_groups_pruned_statistics=1 total \u{2192} 0 matched"), "{none}");
+    assert!(none.contains("files_ranges_pruned_statistics=1 total \u{2192} 0 matched"), "{none}");
     assert_eq!(csv(&format!("SELECT n FROM '{parquet}' WHERE time = '2025-01-01T16:39:50Z'")), "n\n59990\n");
 }
