@@ -52,7 +52,9 @@ fn measure(work: &str, name: &str, text: &str, target: &str, n: u64, rows: Optio
         let cpu = (cpu_nanos() - cpu) as f64 / n as f64;
         println!("{{\"work\":\"{work}\",\"target\":\"{target}\",\"engine\":\"{engine}\",\"ns\":{nanos:.1},\"cpu_ns\":{cpu:.1}}}");
         drop(sink);
-        reader.map(|reader| reader.join().unwrap());
+        if let Some(reader) = reader {
+            reader.join().unwrap();
+        }
     }
 }
 
@@ -74,7 +76,9 @@ fn bare(target: &str, n: u64) -> f64 {
     }
     let nanos = start.elapsed().as_secs_f64() * 1e9 / n as f64;
     drop(file);
-    reader.map(|reader| reader.join().unwrap());
+    if let Some(reader) = reader {
+        reader.join().unwrap();
+    }
     nanos
 }
 

@@ -61,8 +61,6 @@ fn several_lines_help_history_and_ctrl_c() {
     let (mut running, keys) = terminal(&folder.at(""));
     running.stdout_when(|text| text.contains("sql> "));
     keys.send("\u{1b}[A").unwrap();
-    running.stdout_when(|text| text.contains("\\q"));
-    keys.send("\u{1b}[A").unwrap();
     running.stdout_when(|text| text.contains("again_42"));
     keys.send("\r").unwrap();
     running.stdout_when(again);

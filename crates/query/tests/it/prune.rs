@@ -21,7 +21,7 @@ const ROWS: u64 = 60_000;
 fn ordered(folder: &Folder) -> String {
     let row = |n: u64| {
         let (day, hour, minute, second) = (1 + n / 86_400, n / 3_600 % 24, n / 60 % 60, n % 60);
-        format!("{{\"time\":\"2025-01-{day:02}T{hour:02}:{minute:02}:{second:02}Z\",\"n\":{n},\"text\":\"{:0>60}\"}}\n", n)
+        format!("{{\"time\":\"2025-01-{day:02}T{hour:02}:{minute:02}:{second:02}Z\",\"n\":{n},\"text\":\"{n:0>60}\"}}\n")
     };
     folder.file("rows.ndjson", (0..ROWS).map(row).collect::<String>())
 }

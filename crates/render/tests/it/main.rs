@@ -1,4 +1,5 @@
 //! Templates as a program renders them.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod common;
 mod errors;

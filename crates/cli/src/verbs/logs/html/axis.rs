@@ -151,7 +151,11 @@ mod tests {
                 for width_px in [300, 640, 1_200, 3_600] {
                     let ticks = time_ticks(start, end, width_px);
                     let room = width_px / LABEL_PX + 1;
-                    assert!(!ticks.is_empty() && ticks.len() as i64 <= room, "{} labels from {start} to {end}", ticks.len());
+                    assert!(
+                        !ticks.is_empty() && ticks.len().cast_signed() as i64 <= room,
+                        "{} labels from {start} to {end}",
+                        ticks.len()
+                    );
                     assert!(ticks.windows(2).all(|pair| pair[0].x < pair[1].x && pair[0].label != pair[1].label));
                     assert!(ticks.iter().all(|tick| (0.0..=100.0).contains(&tick.x) && !tick.label.contains('?')));
                     let year = ticks[0].below.len() >= 4 || ticks[0].label.len() == 4;

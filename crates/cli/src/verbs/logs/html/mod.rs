@@ -70,7 +70,7 @@ impl HtmlPage {
         let control = if control.stopped() { Control::default() } else { control.clone() };
         let page = Page { context, rows: None, control };
         let Self { templates, template, given, file, place } = self;
-        match render(&templates, &template, &page, file, analyzer.pool()).and_then(|file| put(file, place)) {
+        match render(&templates, &template, &page, file, analyzer.pool()).and_then(|file| put(&file, place)) {
             Ok(()) => Exit::Done,
             Err(Error::Write(cause)) => message::print_error(&cause),
             Err(error) => {
@@ -96,9 +96,9 @@ fn render(templates: &Templates, template: &str, page: &Page, file: File, pool: 
 }
 
 /// Puts the page where it belongs, for good.
-fn put(file: File, place: Option<(Place, PathBuf)>) -> Result<(), Error> {
+fn put(file: &File, place: Option<(Place, PathBuf)>) -> Result<(), Error> {
     let Some((place, path)) = place else { return Ok(()) };
-    let put = file.sync_all().and_then(|()| place.put(&file));
+    let put = file.sync_all().and_then(|()| place.put(file));
     put.map_err(|cause| Error::Write(io::Error::new(cause.kind(), format!("{}: {}", path.display(), reason(&cause)))))
 }
 

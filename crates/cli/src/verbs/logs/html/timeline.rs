@@ -65,14 +65,16 @@ impl Timeline {
     pub(super) fn new(histogram: &Histogram) -> Option<Self> {
         let joined = columns(histogram, COLUMNS_MAX)?;
         let most = joined.hits.iter().map(|hits| hits.iter().sum()).max().filter(|most| *most > 0)?;
-        let (from, to) = (joined.start, joined.start + joined.span * joined.hits.len() as i64);
+        let (from, to) = (joined.start, joined.start + joined.span * joined.hits.len().cast_signed() as i64);
         let by_name = |hits: &[u64]| histogram.series.iter().map(|series| series.class).zip(hits.iter().copied()).collect();
         let columns: Vec<Column> = joined
             .hits
             .iter()
             .enumerate()
             .filter(|(_, hits)| hits.iter().any(|hits| *hits > 0))
-            .map(|(index, hits)| column(joined.start + index as i64 * joined.span, joined.span, by_name(hits), most, (from, to)))
+            .map(|(index, hits)| {
+                column(joined.start + index.cast_signed() as i64 * joined.span, joined.span, by_name(hits), most, (from, to))
+            })
             .collect();
         let class = |name| Class { name, hits: columns.iter().filter_map(|column| column.hits.get(name)).sum() };
         Some(Self {
