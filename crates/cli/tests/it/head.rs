@@ -29,7 +29,7 @@ fn a_table_has_nothing_that_steers_the_terminal() {
         .run()
         .exits(0);
     let expected = "\
-\x20id  text             actor              random
+id  text             actor              random
  0  text\\u{1b} of 0  {\"login\":\"user0\"}       0
  1  text\\u{1b} of 1  {\"login\":\"user1\"}  648055
 ";
