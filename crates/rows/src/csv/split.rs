@@ -12,7 +12,13 @@ pub struct RecordSplitter {
     taken: u64,
     /// Where the quote is that was opened last.
     opened: u64,
+    /// The first record that is not empty has begun.
+    begun: bool,
+    /// Bytes of a byte order mark that the input begins with.
+    marked: u64,
 }
+
+const MARK: &[u8] = b"\xef\xbb\xbf";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
@@ -27,7 +33,30 @@ impl RecordSplitter {
     /// A splitter for that dialect.
     #[must_use]
     pub fn new(dialect: &Dialect) -> Self {
-        Self { delimiter: dialect.delimiter, place: Place::FieldStart, taken: 0, opened: 0 }
+        Self { delimiter: dialect.delimiter, place: Place::FieldStart, taken: 0, opened: 0, begun: false, marked: 0 }
+    }
+
+    /// Where the first record goes on that is not empty. What is before it is its own, so that the block which begins the input has the
+    /// header.
+    fn lead(&mut self, bytes: &[u8]) -> Option<usize> {
+        for (at, byte) in bytes.iter().enumerate() {
+            let offset = self.taken + at as u64;
+            let is_mark = self.marked == offset && MARK.get(at + self.taken as usize) == Some(byte);
+            let in_mark = (1..MARK.len() as u64).contains(&self.marked);
+            match (byte, self.place) {
+                _ if is_mark => {
+                    self.marked += 1;
+                    self.place = if self.marked == MARK.len() as u64 { Place::FieldStart } else { Place::Plain };
+                }
+                (b'\n', _) if !in_mark => self.place = Place::FieldStart,
+                (b'\r', Place::FieldStart) => self.place = Place::Plain,
+                _ => {
+                    self.begun = true;
+                    return Some(at);
+                }
+            }
+        }
+        None
     }
 
     /// Behind the next record end from `at` on.
@@ -63,7 +92,8 @@ impl RecordSplitter {
 
 impl Splitter for RecordSplitter {
     fn split(&mut self, bytes: &[u8]) -> Result<Split, Fault> {
-        let first_end = self.next_end(bytes, 0);
+        let start = if self.begun { Some(0) } else { self.lead(bytes) };
+        let first_end = start.and_then(|start| self.next_end(bytes, start));
         let mut last_end = first_end;
         while let Some(end) = last_end.and_then(|end| self.next_end(bytes, end)) {
             last_end = Some(end);
