@@ -4,7 +4,8 @@ use crate::client::{Answer, Server};
 use crate::common::{Folder, MIB, log, rorqual};
 use std::thread;
 
-const TEMPLATE: &str = "<table>{% for row in rows %}<tr><td>{{ row.path }}</td><td>{{ row.status }}</td></tr>\n{% endfor %}</table>";
+const TEMPLATE: &str =
+    "<table>{% for row in rows %}<tr><td>{{ row.path }}</td><td>{{ row.status }}</td></tr>\n{% endfor %}</table>";
 
 /// Of a client that knows no chunks: the body is the page.
 fn page(server: &Server, target: &str) -> Answer {
