@@ -38,7 +38,8 @@ pub(crate) fn describe(error: &DataFusionError, shares: &Shares) -> String {
 /// Whether a library failed at a file, whose errors do not name it.
 pub(crate) fn is_of_a_file(error: &DataFusionError) -> bool {
     let root = error.find_root();
-    let library = matches!(root, DataFusionError::ParquetError(_) | DataFusionError::ArrowError(..) | DataFusionError::External(_));
+    let library =
+        matches!(root, DataFusionError::ParquetError(_) | DataFusionError::ArrowError(..) | DataFusionError::External(_));
     library && known(error).is_none() && !error.to_string().contains(TEMP_FULL)
 }
 

@@ -36,7 +36,11 @@ pub(crate) fn run(args: &Args) -> Exit {
         Ok(shares) => shares,
         Err(error) => return message::error(&error),
     };
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(shares.threads).thread_stack_size(STACK_BYTES).enable_all().build();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(shares.threads)
+        .thread_stack_size(STACK_BYTES)
+        .enable_all()
+        .build();
     let runtime = match runtime {
         Ok(runtime) => runtime,
         Err(cause) => return message::error(&format!("cannot start threads: {}", reason(&cause))),
@@ -252,7 +256,8 @@ fn refuse_chains(text: &str) -> Result<()> {
         Token::Word(word) => CHAINING.contains(&word.keyword),
         _ => false,
     };
-    let longest = tokens.split(|token| *token == Token::SemiColon).map(|statement| statement.iter().filter(|token| joins(token)).count());
+    let longest =
+        tokens.split(|token| *token == Token::SemiColon).map(|statement| statement.iter().filter(|token| joins(token)).count());
     match longest.max() {
         Some(count) if count > CHAIN_MAX => plan_err!("a statement has {count} operators, and at most {CHAIN_MAX} are read"),
         _ => Ok(()),
