@@ -9,7 +9,7 @@ use rorqual_table::analyze::{Analyzer, Formats, Settings as AnalyzerSettings};
 use rorqual_table::filter::Filter;
 use rorqual_table::format::Format;
 use rorqual_view::limits::SEGMENT_ROWS_MAX;
-use rorqual_view::{Recordings, Settings, Stack, Store, View, Wanted};
+use rorqual_view::{By, Recordings, Settings, Stack, Store, View, Wanted};
 use std::io::{Read, Write};
 use std::sync::Arc;
 use std::time::Instant;
@@ -39,6 +39,7 @@ fn main() {
     println!("  spilled: {} MiB", store.spilled_bytes() >> 20);
     println!("  resident: {} MiB, peak {} MiB", mib(stats::resident_bytes()), mib(stats::peak_bytes()));
     views(&store);
+    questions(&store);
     println!("peak {} MiB", mib(stats::peak_bytes()));
 }
 
@@ -80,6 +81,25 @@ fn views(store: &Store) {
         seconds.sort_by(f64::total_cmp);
         println!("median {:.1} ms", seconds[2] * 1e3);
     }
+}
+
+fn questions(store: &Store) {
+    let day = |number: u64| Some(((START + number * 86_400) * 1_000_000).cast_signed());
+    let control = Control::default();
+    let view = View { from_us: day(40), to_us: day(42), ..View::default() };
+    let start = Instant::now();
+    let explained = store.explain(&view, &View::default(), &control).expect("it can be read");
+    println!("explain: {:.1} ms, {} findings, {} tried", millis(start), explained.findings.len(), explained.tried);
+    let start = Instant::now();
+    let rates = store.rates(&View::default(), By::Client, 100, &[10, 60], &control).expect("it can be read");
+    println!("rates: {:.1} ms, {} clients", millis(start), rates.clients);
+    let start = Instant::now();
+    let page = store.page(&View::default(), 5_000_000, 100, &control).expect("it can be read");
+    println!("page: {:.1} ms, {} rows", millis(start), page.rows.len());
+}
+
+fn millis(start: Instant) -> f64 {
+    start.elapsed().as_secs_f64() * 1e3
 }
 
 fn record(rows: u64, store: Option<&Arc<Store>>) {

@@ -118,8 +118,9 @@ impl Store {
         offers.sort_by(|a, b| b.evidence.g().total_cmp(&a.evidence.g()));
         let mut chosen: Vec<(Offer, Vec<usize>)> = Vec::new();
         for offer in offers {
-            match chosen.iter_mut().find(|(leader, _)| paired.is_within(&offer, leader)) {
-                Some((leader, companions)) => {
+            match chosen.iter().position(|(leader, _)| paired.is_within(&offer, leader)) {
+                Some(place) => {
+                    let (leader, companions) = &mut chosen[place];
                     let new = |test: &&usize| !leader.tests.contains(test) && !companions.contains(test);
                     let more: Vec<usize> = offer.tests.iter().filter(new).copied().collect();
                     companions.extend(more);

@@ -11,13 +11,13 @@ use std::io::Cursor;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-pub const FORMAT: &str = r#"$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent" $host $request_time $upstream_response_time"#;
+pub(crate) const FORMAT: &str = r#"$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent" $host $request_time $upstream_response_time"#;
 
 /// 2000-10-01, a Sunday, in UTC.
-pub const START: i64 = 970_358_400;
+pub(crate) const START: i64 = 970_358_400;
 
 #[derive(Debug, Clone, PartialEq)]
-pub enum State {
+pub(crate) enum State {
     Sound,
     /// The number of bytes is none.
     Repaired,
@@ -27,31 +27,31 @@ pub enum State {
 
 /// A row; empty texts are absent.
 #[derive(Debug, Clone)]
-pub struct Plain {
-    pub state: State,
+pub(crate) struct Plain {
+    pub(crate) state: State,
     /// Unix seconds from [`START`] on, less than 25 days.
-    pub time: i64,
-    pub zone_hours: i64,
-    pub client: String,
-    pub user: String,
-    pub method: String,
-    pub path: String,
-    pub query: String,
-    pub status: u16,
-    pub bytes: Option<u64>,
-    pub referrer: String,
-    pub agent: String,
-    pub host: String,
-    pub request_time_us: Option<u64>,
-    pub upstream_time_us: Option<u64>,
+    pub(crate) time: i64,
+    pub(crate) zone_hours: i64,
+    pub(crate) client: String,
+    pub(crate) user: String,
+    pub(crate) method: String,
+    pub(crate) path: String,
+    pub(crate) query: String,
+    pub(crate) status: u16,
+    pub(crate) bytes: Option<u64>,
+    pub(crate) referrer: String,
+    pub(crate) agent: String,
+    pub(crate) host: String,
+    pub(crate) request_time_us: Option<u64>,
+    pub(crate) upstream_time_us: Option<u64>,
 }
 
 impl Plain {
-    pub fn rejected(&self) -> bool {
+    pub(crate) fn rejected(&self) -> bool {
         matches!(self.state, State::Rejected(_))
     }
 
-    pub fn line(&self) -> String {
+    pub(crate) fn line(&self) -> String {
         if let State::Rejected(text) = &self.state {
             return text.clone();
         }
@@ -86,27 +86,27 @@ impl Plain {
     }
 
     /// Unix seconds.
-    pub fn unix(&self) -> i64 {
+    pub(crate) fn unix(&self) -> i64 {
         START + 2 * 86_400 + self.time
     }
 
     /// What there is of the number of bytes.
-    pub fn size(&self) -> Option<u64> {
+    pub(crate) fn size(&self) -> Option<u64> {
         if self.state == State::Sound { self.bytes } else { None }
     }
 }
 
-pub fn text_of(rows: &[Plain]) -> Vec<u8> {
+pub(crate) fn text_of(rows: &[Plain]) -> Vec<u8> {
     rows.iter().map(|row| row.line() + "\n").collect::<String>().into_bytes()
 }
 
 /// How a store is made.
 #[derive(Debug, Clone)]
-pub struct Setup {
-    pub threads: usize,
-    pub segment_rows: usize,
-    pub memory_bytes: u64,
-    pub spill_bytes: Option<u64>,
+pub(crate) struct Setup {
+    pub(crate) threads: usize,
+    pub(crate) segment_rows: usize,
+    pub(crate) memory_bytes: u64,
+    pub(crate) spill_bytes: Option<u64>,
 }
 
 impl Default for Setup {
@@ -116,13 +116,13 @@ impl Default for Setup {
 }
 
 impl Setup {
-    pub fn store(&self) -> Arc<Store> {
+    pub(crate) fn store(&self) -> Arc<Store> {
         let spill = self.spill_bytes.map(|bytes_max| (std::env::temp_dir(), bytes_max) as (PathBuf, u64));
         let settings = Settings { memory_bytes: self.memory_bytes, threads: self.threads, spill, segment_rows: self.segment_rows };
         Store::new(settings).expect("there is a folder for temporary files")
     }
 
-    pub fn analyzer(&self, store: &Arc<Store>) -> Analyzer {
+    pub(crate) fn analyzer(&self, store: &Arc<Store>) -> Analyzer {
         let formats = Formats { given: Some(Format::parse(FORMAT).expect("a format")), candidates: Vec::new() };
         let settings = AnalyzerSettings {
             memory_bytes: 256 << 20,
@@ -138,7 +138,7 @@ impl Setup {
     }
 
     /// A store of the log.
-    pub fn record(&self, text: Vec<u8>) -> Arc<Store> {
+    pub(crate) fn record(&self, text: Vec<u8>) -> Arc<Store> {
         let store = self.store();
         let input = Input::from_reader("log", Box::new(Cursor::new(text)));
         let ran = self.analyzer(&store).run::<std::io::Sink>(input, &Control::default(), |_, _| {}, None);
@@ -148,31 +148,31 @@ impl Setup {
 }
 
 /// Numbers by xorshift: the same for the same seed, everywhere.
-pub struct Random(pub u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    pub fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
         self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11
     }
 
-    pub fn below(&mut self, end: u64) -> u64 {
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
         self.next() % end
     }
 
     /// Small numbers often, large ones seldom.
-    pub fn zipf(&mut self, end: u64) -> u64 {
+    pub(crate) fn zipf(&mut self, end: u64) -> u64 {
         let share = self.next() as f64 / (1u64 << 53) as f64;
         ((end as f64).powf(share) as u64 - 1).min(end - 1)
     }
 
-    pub fn pick<'a, T>(&mut self, items: &'a [T]) -> &'a T {
+    pub(crate) fn pick<'a, T>(&mut self, items: &'a [T]) -> &'a T {
         &items[self.below(items.len() as u64) as usize]
     }
 
-    pub fn one_in(&mut self, n: u64) -> bool {
+    pub(crate) fn one_in(&mut self, n: u64) -> bool {
         self.below(n) == 0
     }
 }

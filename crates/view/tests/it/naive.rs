@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 
 /// A condition as it is written, and what it says of a row.
 #[derive(Clone)]
-pub struct Naive {
-    pub written: String,
-    pub meets: std::sync::Arc<dyn Fn(&Plain) -> bool + Send + Sync>,
+pub(crate) struct Naive {
+    pub(crate) written: String,
+    pub(crate) meets: std::sync::Arc<dyn Fn(&Plain) -> bool + Send + Sync>,
 }
 
 impl std::fmt::Debug for Naive {
@@ -17,29 +17,29 @@ impl std::fmt::Debug for Naive {
     }
 }
 
-pub fn naive(written: impl Into<String>, meets: impl Fn(&Plain) -> bool + Send + Sync + 'static) -> Naive {
+pub(crate) fn naive(written: impl Into<String>, meets: impl Fn(&Plain) -> bool + Send + Sync + 'static) -> Naive {
     Naive { written: written.into(), meets: std::sync::Arc::new(meets) }
 }
 
 impl Naive {
-    pub fn and(self, other: Self) -> Self {
+    pub(crate) fn and(self, other: Self) -> Self {
         let (a, b) = (self.meets, other.meets);
         naive(format!("({}) and ({})", self.written, other.written), move |row| a(row) && b(row))
     }
 
-    pub fn or(self, other: Self) -> Self {
+    pub(crate) fn or(self, other: Self) -> Self {
         let (a, b) = (self.meets, other.meets);
         naive(format!("({}) or ({})", self.written, other.written), move |row| a(row) || b(row))
     }
 
-    pub fn not(self) -> Self {
+    pub(crate) fn not(self) -> Self {
         let meets = self.meets;
         naive(format!("not ({})", self.written), move |row| !meets(row))
     }
 }
 
 /// The value of a row in a panel; empty where it has none.
-pub fn value(row: &Plain, field: &str) -> String {
+pub(crate) fn value(row: &Plain, field: &str) -> String {
     if field == "flaw" {
         return match &row.state {
             State::Sound => String::new(),
@@ -93,7 +93,7 @@ fn kind(path: &str) -> &'static str {
 }
 
 /// Hits and bytes by value.
-pub fn panel(rows: &[&Plain], field: &str) -> BTreeMap<String, (u64, u64)> {
+pub(crate) fn panel(rows: &[&Plain], field: &str) -> BTreeMap<String, (u64, u64)> {
     let mut sums = BTreeMap::new();
     for row in rows {
         let value = value(row, field);
@@ -107,7 +107,7 @@ pub fn panel(rows: &[&Plain], field: &str) -> BTreeMap<String, (u64, u64)> {
 }
 
 /// 2xx and so on.
-pub fn class(row: &Plain) -> &'static str {
+pub(crate) fn class(row: &Plain) -> &'static str {
     match row.status / 100 {
         2 => "2xx",
         3 => "3xx",
@@ -118,7 +118,7 @@ pub fn class(row: &Plain) -> &'static str {
 }
 
 /// Weekday (Monday is 0) and hour by the row's own clock.
-pub fn clock(row: &Plain) -> (usize, usize) {
+pub(crate) fn clock(row: &Plain) -> (usize, usize) {
     // The log's first day is a Tuesday.
     let hours = row.time / 3600 + row.zone_hours + 24;
     (((hours / 24) % 7) as usize, (hours % 24) as usize)
