@@ -179,11 +179,15 @@ fn line(random: &mut impl FnMut() -> u64) -> Vec<u8> {
     let agent = zipf(random(), 20_000.0);
     let product = match agent % 7 {
         0 => format!("Mozilla/5.0 (compatible; Bot{agent}bot/1.0)"),
-        _ => format!("Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 Chrome/{}.{agent}.0 Safari/537.36", agent % 50 + 80),
+        _ => format!(
+            "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 Chrome/{}.{agent}.0 Safari/537.36",
+            agent % 50 + 80
+        ),
     };
-    let query = if random() % 10 == 0 { format!("?id={}", zipf(random(), 50_000.0)) } else { String::new() };
+    let query = if random().is_multiple_of(10) { format!("?id={}", zipf(random(), 50_000.0)) } else { String::new() };
     let status = [200, 200, 200, 200, 200, 200, 304, 301, 404, 500][(random() % 10) as usize];
-    let referrer = if random() % 2 == 0 { "-".to_owned() } else { format!("https://site{}.example/", zipf(random(), 3_000.0)) };
+    let referrer =
+        if random().is_multiple_of(2) { "-".to_owned() } else { format!("https://site{}.example/", zipf(random(), 3_000.0)) };
     format!(
         "10.{}.{}.{} - - [@] \"GET /path/{}{query} HTTP/1.1\" {status} {} \"{referrer}\" \"{product}\"\n",
         client >> 16,

@@ -95,7 +95,8 @@ impl Dictionary {
     pub(crate) fn new(derived: &[TextColumn], bytes_max: u64) -> Self {
         // New for each process, so that nobody can write texts that collide.
         let seed = RandomState::default();
-        let column = |column: &TextColumn| Derived { column: *column, texts: Texts::new(&seed), of: vec![NONE; OTHERS as usize + 1] };
+        let column =
+            |column: &TextColumn| Derived { column: *column, texts: Texts::new(&seed), of: vec![NONE; OTHERS as usize + 1] };
         let derived = derived.iter().map(column).collect();
         Self { shared: Mutex::new(Tables { texts: Texts::new(&seed), derived, bytes_max, overflowed: false }) }
     }

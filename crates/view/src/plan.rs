@@ -8,6 +8,7 @@ use crate::dictionary::{Dictionary, NONE};
 use crate::segment::{Coded, Segment, biased, unbiased};
 use crate::spill::Spill;
 use crate::view::View;
+use foldhash::fast::RandomState;
 use rorqual_pipe::Control;
 use rorqual_table::filter::{Filter, Flag, NumberColumn, NumberTest, TextColumn, TextTest, class};
 use std::collections::HashMap;
@@ -186,8 +187,9 @@ fn select(node: &Node, reader: &Reader<'_>) -> io::Result<Bits> {
             Ok(bits)
         }
         Node::Hours(passed, absent) => {
-            let mut hours = Vec::new();
-            week_hours(reader.segment, reader.spill, &mut hours)?;
+            let (mut all, mut hours) = (Vec::new(), Vec::new());
+            Bits::new(rows, true).list(&mut all);
+            week_hours(reader.segment, reader.spill, &all, &mut hours)?;
             Ok(Bits::of(&hours, |hour| passed.get(usize::from(hour)).copied().unwrap_or(*absent)))
         }
         Node::Url(test) => select_urls(test, reader),
@@ -211,10 +213,15 @@ fn select_urls(test: &TextTest, reader: &Reader<'_>) -> io::Result<Bits> {
     let paths = reader.segment.coded(PATH, reader.spill)?;
     let queries = reader.segment.coded(QUERY, reader.spill)?;
     let (path_texts, query_texts) = (reader.dictionaries[PATH].lock(), reader.dictionaries[QUERY].lock());
-    let mut known: HashMap<(u32, u32), bool> = HashMap::new();
-    let mut meets = |row: usize| {
-        let pair = (paths.get(row), queries.get(row));
+    let mut known: HashMap<(u32, u32), bool, RandomState> = HashMap::default();
+    let mut look = |pair: (u32, u32)| {
         *known.entry(pair).or_insert_with(|| test.meets(&joined(path_texts.text(pair.0), query_texts.text(pair.1))))
+    };
+    // Most rows have no query.
+    let alone: Vec<bool> = paths.globals.iter().map(|path| look((*path, NONE))).collect();
+    let mut meets = |row: usize| match queries.get(row) {
+        NONE => alone[paths.codes.get(row) as usize],
+        query => look((paths.get(row), query)),
     };
     let met: Vec<bool> = (0..reader.segment.rows).map(&mut meets).collect();
     Ok(Bits::of(&met, |met| met))
@@ -225,8 +232,8 @@ pub(crate) fn joined(path: &[u8], query: &[u8]) -> Vec<u8> {
     if query.is_empty() { path.to_vec() } else { [path, b"?", query].concat() }
 }
 
-/// The hour of the week of each row, by the clock of the log.
-pub(crate) fn week_hours(segment: &Segment, spill: Option<&Spill>, hours: &mut Vec<u8>) -> io::Result<()> {
+/// The hour of the week of each of the rows, by the clock of the log.
+pub(crate) fn week_hours(segment: &Segment, spill: Option<&Spill>, rows: &[u16], hours: &mut Vec<u8>) -> io::Result<()> {
     let times = segment.numbers(TIME, spill)?;
     let zones = segment.coded(ZONE, spill)?;
     let mut last = (0..0, 0, NO_HOUR);
@@ -238,7 +245,7 @@ pub(crate) fn week_hours(segment: &Segment, spill: Option<&Spill>, hours: &mut V
             let shift_us = i64::from(zone.cast_signed() + ZONE_MIN) * 1_000_000;
             let number = time_us.saturating_add(shift_us).div_euclid(3_600_000_000);
             // 1970-01-01 was a Thursday.
-            let hour = (number + 72).rem_euclid(WEEK_HOURS as i64) as u8;
+            let hour = (number + 72).rem_euclid(WEEK_HOURS.cast_signed() as i64) as u8;
             let start = biased(number.saturating_mul(3_600_000_000).saturating_sub(shift_us));
             last = (start..start.saturating_add(3_600_000_000), zone, hour);
         }
@@ -246,12 +253,8 @@ pub(crate) fn week_hours(segment: &Segment, spill: Option<&Spill>, hours: &mut V
     };
     hours.clear();
     match &zones.globals[..] {
-        [zone] => with_codes!(
-            &times.codes,
-            constant => hours.resize(segment.rows, hour(times.number(*constant), *zone)),
-            codes => hours.extend(codes.iter().map(|code| hour(times.number(code.number()), *zone)))
-        ),
-        _ => hours.extend((0..segment.rows).map(|row| hour(times.get(row), zones.get(row)))),
+        [zone] => times.each(rows, |_, time| hours.push(hour(time, *zone))),
+        _ => times.each(rows, |row, time| hours.push(hour(time, zones.get(row)))),
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! The distribution of a number: counts in buckets less than 1 % wide, which can be added up.
 
+use crate::numbers::Numbers;
 use rorqual_table::report::Percentiles;
 
 /// Bits of a number that its bucket keeps: 1 in 128 is the width of a bucket.
@@ -24,12 +25,22 @@ impl Spread {
         Self { counts: vec![0; BUCKETS], count: 0, sum: 0, max: 0 }
     }
 
-    #[inline]
-    pub(crate) fn add(&mut self, number: u64) {
-        self.counts[bucket(number)] += 1;
-        self.count += 1;
-        self.sum += u128::from(number);
-        self.max = self.max.max(number);
+    /// Adds the numbers of `rows`.
+    pub(crate) fn add_all(&mut self, numbers: &Numbers, rows: &[u16]) {
+        // At most 65,536 numbers: the sum of their halves can't wrap.
+        let (mut count, mut sum, mut high, mut max) = (0, 0, 0, 0);
+        numbers.each(rows, |_, number| {
+            if let Some(number) = number {
+                self.counts[bucket(number)] += 1;
+                count += 1;
+                sum += number & u64::from(u32::MAX);
+                high += number >> 32;
+                max = max.max(number);
+            }
+        });
+        self.count += count;
+        self.sum += u128::from(sum) + (u128::from(high) << 32);
+        self.max = self.max.max(max);
     }
 
     pub(crate) fn take(&mut self, other: &Self) {
@@ -90,7 +101,9 @@ mod tests {
     #[test]
     fn buckets_are_narrow_and_in_order() {
         let mut last = 0;
-        for number in (0..1000).chain((0..57).flat_map(|shift| [(255 << shift) - 1, 255 << shift, (257 << shift) + 1])).chain([u64::MAX]) {
+        for number in
+            (0..1000).chain((0..57).flat_map(|shift| [(255 << shift) - 1, 255 << shift, (257 << shift) + 1])).chain([u64::MAX])
+        {
             let top = largest(bucket(number));
             assert!(top >= number && (top - number) as f64 <= number as f64 * 0.01, "{number} is in a bucket up to {top}");
             assert!(bucket(number) < BUCKETS);

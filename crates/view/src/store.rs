@@ -183,7 +183,8 @@ impl Store {
     fn make_room(&self) {
         let _turn = lock(&self.spilling);
         while self.bytes() > self.settings.memory_bytes {
-            let oldest = |segments: &Vec<Arc<Segment>>| segments.iter().position(|segment| segment.complete && !segment.is_spilled());
+            let oldest =
+                |segments: &Vec<Arc<Segment>>| segments.iter().position(|segment| segment.complete && !segment.is_spilled());
             let segments = lock(&self.segments);
             let Some((place, segment)) = oldest(&segments).map(|place| (place, Arc::clone(&segments[place]))) else { return };
             drop(segments);

@@ -13,8 +13,22 @@ const NO_BUCKET: u32 = u32::MAX;
 
 /// Borders of the bands of times that requests took, in microseconds: the first band is below the first.
 pub(crate) const BANDS_US: [u64; 16] = [
-    1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000, 2_000_000, 5_000_000, 10_000_000, 20_000_000,
-    50_000_000, 100_000_000,
+    1_000,
+    2_000,
+    5_000,
+    10_000,
+    20_000,
+    50_000,
+    100_000,
+    200_000,
+    500_000,
+    1_000_000,
+    2_000_000,
+    5_000_000,
+    10_000_000,
+    20_000_000,
+    50_000_000,
+    100_000_000,
 ];
 
 /// Bands, and one behind the last border.
@@ -55,7 +69,8 @@ impl Axis {
             // Rows come nearly in order: most are in the bucket of the one before.
             if !last.0.contains(&time) {
                 let number = i128::from(unbiased(time)).div_euclid(width_us);
-                let bucket = u32::try_from(number - i128::from(self.first)).ok().filter(|bucket| (*bucket as usize) < self.buckets);
+                let bucket =
+                    u32::try_from(number - i128::from(self.first)).ok().filter(|bucket| (*bucket as usize) < self.buckets);
                 let biased = |time_us: i128| u64::try_from(time_us + (1 << 63)).unwrap_or(if time_us < 0 { 0 } else { u64::MAX });
                 last = (biased(number * width_us)..biased((number + 1) * width_us), bucket.unwrap_or(NO_BUCKET));
             }
@@ -87,7 +102,8 @@ impl Grid {
     /// Adds rows in `places`, each in the series of its code.
     pub(crate) fn add_series(&mut self, places: &[u32], rows: &[u16], column: &Coded, series_of: &[u8]) {
         let rest = (self.columns - 1) as u8;
-        let local: Vec<u8> = column.globals.iter().map(|global| series_of.get(*global as usize).copied().unwrap_or(rest)).collect();
+        let local: Vec<u8> =
+            column.globals.iter().map(|global| series_of.get(*global as usize).copied().unwrap_or(rest)).collect();
         let Self { columns, counts } = self;
         let mut add = |place: u32, series: u8| {
             if place != NO_BUCKET {

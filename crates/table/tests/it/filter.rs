@@ -3,8 +3,8 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use rorqual_table::filter::{
-    FILTER_DEPTH_MAX, Filter, Flag, Matcher, Network, NumberColumn, NumberTest, PATTERNS_MAX, Pattern, Subject, TextColumn, TextTest,
-    TextValue,
+    FILTER_DEPTH_MAX, Filter, Flag, Matcher, Network, NumberColumn, NumberTest, PATTERNS_MAX, Pattern, Subject, TextColumn,
+    TextTest, TextValue,
 };
 use rorqual_table::parse::Record;
 use std::sync::Arc;
@@ -92,7 +92,10 @@ fn lines_that_are_not_sound() {
     let repaired = Subject { record: Some(&record), flaw: "bytes is not a number" };
     assert!(meets("repaired and not rejected and flaw contains bytes and status = 503", repaired));
     let rejected = Subject { record: None, flaw: "not a JSON object" };
-    assert!(meets("rejected and not repaired and flaw = \"not a JSON object\" and status = - and path = - and class = -", rejected));
+    assert!(meets(
+        "rejected and not repaired and flaw = \"not a JSON object\" and status = - and path = - and class = -",
+        rejected
+    ));
     assert!(meets("not bot and not status = 200", rejected), "a rejected line has no field");
     assert!(!meets("class = other or bytes >= 0 or path ~ \"\"", rejected));
 }
@@ -150,7 +153,13 @@ fn limits() {
 }
 
 fn text() -> impl Strategy<Value = String> {
-    prop_oneof!["[a-zA-Z0-9./:*_-]{0,12}", "\\PC{0,8}", Just("and".to_owned()), Just("10.0.0.0/8".to_owned()), Just("-".to_owned())]
+    prop_oneof![
+        "[a-zA-Z0-9./:*_-]{0,12}",
+        "\\PC{0,8}",
+        Just("and".to_owned()),
+        Just("10.0.0.0/8".to_owned()),
+        Just("-".to_owned())
+    ]
 }
 
 fn text_test() -> impl Strategy<Value = TextTest> {
