@@ -8,7 +8,7 @@ use crate::segment::Segment;
 use crate::series::Series;
 use crate::store::{Snapshot, Store, lock};
 use crate::sums::{Scratch, Spreads, Sums, count};
-use crate::timeline::{Axis, BANDS, Grid};
+use crate::timeline::{Axis, BANDS, Grid, Stretch};
 use crate::view::{Stack, View, ViewError};
 use rorqual_pipe::{Control, Error, each};
 use std::io;
@@ -298,8 +298,8 @@ struct Found {
     scratch: Scratch,
     selected: Vec<u16>,
     others: Vec<u16>,
-    hours: Vec<u8>,
-    places: Vec<u32>,
+    hours: Vec<Stretch>,
+    places: Vec<Stretch>,
 }
 
 impl Job<'_> {
@@ -383,13 +383,7 @@ impl Job<'_> {
         if selected.len() == segment.rows {
             segment.times.into_iter().for_each(|(first, last)| spreads.widen(first, last));
         } else {
-            let mut times: Option<(u64, u64)> = None;
-            segment.numbers(TIME, self.store.spill.as_ref())?.each(selected, |_, time| {
-                if let Some(time) = time {
-                    let (first, last) = times.unwrap_or((time, time));
-                    times = Some((first.min(time), last.max(time)));
-                }
-            });
+            let times = segment.numbers(TIME, self.store.spill.as_ref())?.extent(selected);
             times.into_iter().for_each(|(first, last)| spreads.widen(first, last));
         }
         Ok(())

@@ -3,10 +3,11 @@
 use crate::codes::{Code, Codes, with_codes};
 use crate::columns::{BYTES, COUNTED, REQUEST_TIME, UPSTREAM_TIME};
 use crate::numbers::Numbers;
-use crate::plan::{NO_HOUR, WEEK_HOURS};
+use crate::plan::WEEK_HOURS;
 use crate::segment::{Coded, Segment};
 use crate::spill::Spill;
 use crate::spread::Spread;
+use crate::timeline::{Stretch, each_stretch};
 use std::io;
 
 /// Rows and the sum of their response sizes, which stays at 2^64 - 1 where it gets there.
@@ -210,7 +211,7 @@ impl Spreads {
     }
 
     /// Adds rows of a segment, whose hours of the week are `hours`.
-    pub(crate) fn count(&mut self, segment: &Segment, spill: Option<&Spill>, rows: &[u16], hours: &[u8]) -> io::Result<()> {
+    pub(crate) fn count(&mut self, segment: &Segment, spill: Option<&Spill>, rows: &[u16], hours: &[Stretch]) -> io::Result<()> {
         let spreads =
             [(BYTES, &mut self.bytes), (REQUEST_TIME, &mut self.request_time), (UPSTREAM_TIME, &mut self.upstream_time)];
         for (index, spread) in spreads {
@@ -219,9 +220,7 @@ impl Spreads {
                 spread.add_all(&numbers, rows);
             }
         }
-        for hour in hours.iter().filter(|hour| **hour != NO_HOUR) {
-            self.week[usize::from(*hour)] += 1;
-        }
+        each_stretch(hours, rows, |hour, rows| self.week[hour] += rows.len() as u64);
         Ok(())
     }
 }

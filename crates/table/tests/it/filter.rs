@@ -148,7 +148,7 @@ fn limits() {
     assert!(Filter::parse(&nested(FILTER_DEPTH_MAX)).expect_err("too deep").message.contains("64"));
     assert!(Filter::parse(&"not ".repeat(20_000)).expect_err("too long").message.contains("bytes"));
     assert!(Filter::parse(&format!("{}bot", "not ".repeat(16_000))).expect_err("too deep").message.contains("64"));
-    let patterns = vec!["path ~ a"; PATTERNS_MAX + 1].join(" and ");
+    let patterns = ["path ~ a"; PATTERNS_MAX + 1].join(" and ");
     assert!(Filter::parse(&patterns).expect_err("too many").message.contains("regular expressions"));
 }
 
