@@ -260,7 +260,8 @@ fn an_analysis_leaves_out_what_the_filter_does_not_mean() {
         ),
     };
     let log: String = (0..1_000).map(line).collect();
-    let cases: [(&str, fn(u32) -> bool); 4] = [
+    type Means = fn(u32) -> bool;
+    let cases: [(&str, Means); 4] = [
         ("", |_| true),
         ("status = 201 and path = /1", |n| n % 10 != 9 && n % 2 == 1 && n % 3 == 1),
         ("rejected", |n| n % 10 == 9),
