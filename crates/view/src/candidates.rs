@@ -74,8 +74,9 @@ impl Store {
         let evidence = |inside: &Amount, all: &Amount| Evidence {
             hits_in: inside.hits,
             rows_in,
-            hits_out: all.hits - inside.hits,
-            rows_out: rows_all - rows_in,
+            // Only a part of the view may be among all rows; the ranking is then rough, and what is shown is counted again.
+            hits_out: all.hits.saturating_sub(inside.hits),
+            rows_out: rows_all.saturating_sub(rows_in),
         };
         let query = (TextColumn::Query, "");
         for (field, _) in PANELS.iter().chain([&query]) {

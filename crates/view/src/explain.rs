@@ -83,7 +83,7 @@ pub struct Finding {
 }
 
 impl Store {
-    /// What sets the rows of `view` apart from the other rows of `against`, of which they are a part.
+    /// What sets the rows of `view` that are in `against` apart from the other rows of `against`.
     ///
     /// # Errors
     /// When it was cancelled, or spilled rows can't be read back.

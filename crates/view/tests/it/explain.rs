@@ -143,3 +143,12 @@ fn nothing_is_found_where_nothing_is() {
         }
     }
 }
+
+#[test]
+fn a_view_that_is_wider_than_what_it_is_set_against() {
+    let store = Setup { threads: 2, segment_rows: 8_192, ..Setup::default() }.record(text_of(&log(5, None)));
+    let explained = store.explain(&View::default(), &span(FROM, TO), &Control::default()).expect("nobody cancels");
+    assert_eq!((explained.rows_out, explained.findings.len()), (0, 0));
+    let apart = store.explain(&span(0, FROM), &span(FROM, TO), &Control::default()).expect("nobody cancels");
+    assert_eq!((apart.rows_in, apart.findings.len()), (0, 0));
+}
