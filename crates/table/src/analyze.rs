@@ -3,6 +3,7 @@
 use crate::aggregate::{Analysis, ChunkNotes, FIXED_BYTES, NoteKeeper, Span, TABLES_BYTES_MIN, WORKER_BYTES, Worker};
 use crate::format::Format;
 use crate::format::{Detection, Unknown, detect};
+use crate::recorder::Options;
 use crate::report::{Report, RunStats, Source};
 use rorqual_pipe::decode::{decoder_bytes, zstd_window_log_max};
 use rorqual_pipe::gather::Gather;
@@ -184,6 +185,7 @@ pub struct Analyzer {
     plan: Plan,
     pool: Pool,
     formats: Formats,
+    options: Options,
     memory_bytes: u64,
     start: Instant,
 }
@@ -211,9 +213,16 @@ impl Analyzer {
             },
             pool: shares.pool(),
             formats: settings.formats.clone(),
+            options: Options::default(),
             memory_bytes: settings.memory_bytes,
             start: Instant::now(),
         }
+    }
+
+    /// The same with workers that do what `options` say. Memory of what a recording holds is not in the shares.
+    #[must_use]
+    pub fn with(self, options: Options) -> Self {
+        Self { options, ..self }
     }
 
     /// What is known so far; may be looked at while a run is on its way.
@@ -261,7 +270,7 @@ impl Analyzer {
                 Ok(detection) => {
                     found(&detection, whole_lines(head));
                     format = Some(detection.format.name().to_owned());
-                    Some(self.workers(&detection.format, keep_rejects))
+                    Some(self.workers(&name, &detection.format, keep_rejects))
                 }
                 Err(lines) => {
                     unknown = Some(lines);
@@ -317,10 +326,16 @@ impl Analyzer {
         }
     }
 
-    fn workers(&self, format: &Format, keep_rejects: bool) -> Vec<Worker> {
+    fn workers(&self, name: &str, format: &Format, keep_rejects: bool) -> Vec<Worker> {
         let Framing::Lines { line_bytes_max } = self.plan.framing else { return Vec::new() };
-        let worker = |_| Worker::new(&self.analysis, format, line_bytes_max as u64, keep_rejects);
-        (0..self.shares.threads).map(worker).collect()
+        let threads = self.shares.threads;
+        let recorders = self.options.recording.as_ref().map(|recording| recording.recorders(name, threads));
+        let mut recorders = recorders.into_iter().flatten();
+        let worker = |_| {
+            let worker = Worker::new(&self.analysis, format, line_bytes_max as u64, keep_rejects);
+            worker.with(&self.options, recorders.next())
+        };
+        (0..threads).map(worker).collect()
     }
 }
 

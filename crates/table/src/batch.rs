@@ -12,7 +12,7 @@ use arrow_schema::{ArrowError, Field as ArrowField, Schema};
 use std::sync::Arc;
 
 /// The fields whose values are texts, each coded by a dictionary of its own.
-pub(crate) const TEXT_FIELDS: [Field; 9] = [
+pub const TEXT_FIELDS: [Field; 9] = [
     Field::Client,
     Field::User,
     Field::Host,
@@ -25,7 +25,7 @@ pub(crate) const TEXT_FIELDS: [Field; 9] = [
 ];
 
 /// Stands for an absent number in the columns of [`Batch`]. A log's own 2^64 - 1 becomes one less, which no report can show.
-pub(crate) const ABSENT: u64 = u64::MAX;
+pub const ABSENT: u64 = u64::MAX;
 
 /// Rows of one chunk of a log, as columns. Codes refer to the batch's own dictionaries, which outlive
 /// [`Batch::clear`], so that the next rows get the same codes.
@@ -48,7 +48,7 @@ pub(crate) struct TextColumn {
 }
 
 /// The time of a row that has none.
-pub(crate) const NO_TIME: i64 = i64::MIN;
+pub const NO_TIME: i64 = i64::MIN;
 
 impl Batch {
     /// An empty batch with columns for `fields` (numbers always have one).
@@ -105,6 +105,54 @@ impl Batch {
         self.request_time_us.clear();
         self.upstream_time_us.clear();
         self.texts.iter_mut().flatten().for_each(|column| column.codes.clear());
+    }
+
+    /// The time of each row in Unix microseconds; [`NO_TIME`] where it has none.
+    #[must_use]
+    pub fn times_us(&self) -> &[i64] {
+        &self.time_us
+    }
+
+    /// The status of each row; 0 where it has none.
+    #[must_use]
+    pub fn status(&self) -> &[u16] {
+        &self.status
+    }
+
+    /// The response size of each row; [`ABSENT`] where it has none, here and below.
+    #[must_use]
+    pub fn bytes(&self) -> &[u64] {
+        &self.bytes
+    }
+
+    /// The time that each row's request took, in microseconds.
+    #[must_use]
+    pub fn request_times_us(&self) -> &[u64] {
+        &self.request_time_us
+    }
+
+    /// The time that each row spent with upstream servers, in microseconds.
+    #[must_use]
+    pub fn upstream_times_us(&self) -> &[u64] {
+        &self.upstream_time_us
+    }
+
+    /// The code of each row in the text column at `index` of [`TEXT_FIELDS`]; 0 is the absent value. `None` where nobody asked for the field.
+    #[must_use]
+    pub fn codes(&self, index: usize) -> Option<&[u32]> {
+        self.texts[index].as_ref().map(|column| &column.codes[..])
+    }
+
+    /// How many codes that column's dictionary has, the absent value's included.
+    #[must_use]
+    pub fn codes_len(&self, index: usize) -> usize {
+        self.texts[index].as_ref().map_or(0, |column| column.dict.len())
+    }
+
+    /// What a code of that column stands for.
+    #[must_use]
+    pub fn value(&self, index: usize, code: u32) -> &[u8] {
+        self.texts[index].as_ref().map_or(&[], |column| column.dict.key(code))
     }
 
     /// The rows as an Arrow batch: `time` as microseconds UTC, `status` as u16, `bytes`, `request_time_us` and `upstream_time_us` as

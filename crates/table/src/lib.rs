@@ -5,8 +5,11 @@ pub mod aggregate;
 pub mod analyze;
 mod batch;
 mod dict;
+pub mod filter;
 pub mod format;
 pub mod parse;
+mod recorder;
 pub mod report;
 
-pub use batch::Batch;
+pub use batch::{ABSENT, Batch, NO_TIME, TEXT_FIELDS};
+pub use recorder::{Options, Recorder, Recording, Rejected, Rows};

@@ -314,7 +314,8 @@ fn to_panel(field: &'static str, title: &'static str, top: Top) -> Panel {
 }
 
 /// A value as text; one that is too long to show ends in `…`.
-fn shown_value(key: &[u8]) -> String {
+#[must_use]
+pub fn shown_value(key: &[u8]) -> String {
     let cut = key.len() > KEY_BYTES_SHOWN;
     let mut text = String::from_utf8_lossy(&key[..key.len().min(KEY_BYTES_SHOWN)]).into_owned();
     if cut {

@@ -10,13 +10,14 @@ mod timeline;
 mod totals;
 mod worker;
 
-pub use notes::{ChunkNotes, Sample};
+pub use notes::{ChunkNotes, Reason, Sample};
 pub use totals::LineCounts;
 pub use worker::Worker;
 
 pub(crate) use notes::NoteKeeper;
 pub(crate) use tally::{Amount, KEY_BYTES_SHOWN, Top, TopRow, sort_rows};
-pub(crate) use timeline::{Buckets, CLASSES};
+pub use timeline::CLASSES;
+pub(crate) use timeline::{Buckets, class_of};
 pub(crate) use totals::{Spread, Totals};
 
 use crate::batch::TEXT_FIELDS;

@@ -4,6 +4,7 @@ use crate::parse::{Flaw, Record};
 use bytes::Bytes;
 use rorqual_pipe::gather::Gather;
 use rorqual_pipe::{Chunk, Error, Line, format_size};
+use std::borrow::Cow;
 use std::fmt;
 use std::io::Write;
 use std::mem::discriminant;
@@ -17,11 +18,16 @@ const SAMPLES_PER_REASON_MAX: usize = 3;
 /// Bytes of a line that a sample shows.
 const SAMPLE_TEXT_BYTES_MAX: usize = 500;
 
-/// Why a line is in the notes.
+/// Why a line was rejected or repaired.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reason {
+pub enum Reason {
+    /// What is wrong with it.
     Flaw(Flaw),
-    TooLong { line_bytes_max: u64 },
+    /// It is longer than a line may be.
+    TooLong {
+        /// The limit.
+        line_bytes_max: u64,
+    },
 }
 
 impl fmt::Display for Reason {
@@ -36,6 +42,16 @@ impl fmt::Display for Reason {
 }
 
 impl Reason {
+    /// The reason without figures that differ from line to line, so that there are few.
+    #[must_use]
+    pub fn name(&self) -> Cow<'static, str> {
+        match self {
+            Self::Flaw(Flaw::NotJson(_)) => "not a JSON object".into(),
+            Self::TooLong { .. } => "the line is too long".into(),
+            Self::Flaw(flaw) => flaw.to_string().into(),
+        }
+    }
+
     /// Reasons that differ only in their figures are one kind.
     fn like(&self, other: &Self) -> bool {
         match (self, other) {

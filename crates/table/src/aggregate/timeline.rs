@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 /// 2xx, 3xx, 4xx, 5xx, and everything else (1xx, absent, beyond).
-pub(crate) const CLASSES: [&str; 5] = ["2xx", "3xx", "4xx", "5xx", "other"];
+pub const CLASSES: [&str; 5] = ["2xx", "3xx", "4xx", "5xx", "other"];
 
 /// Buckets of one chunk.
 const CHUNK: usize = 256;

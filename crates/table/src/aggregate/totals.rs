@@ -15,7 +15,7 @@ const VALUE_MAX: u64 = u64::MAX;
 /// Counts of lines by what became of them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 pub struct LineCounts {
-    /// All lines: parsed, rejected, outside and blank.
+    /// All lines: parsed, rejected, outside, blank and filtered.
     pub total: u64,
     /// Lines that are counted in the panels.
     pub parsed: u64,
@@ -27,6 +27,15 @@ pub struct LineCounts {
     pub outside: u64,
     /// Lines of nothing but white space.
     pub blank: u64,
+    /// Lines that the filter does not mean; only where there is one.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub filtered: u64,
+}
+
+// As serde asks for it.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// A number's distribution.
@@ -100,6 +109,7 @@ impl LineCounts {
         self.rejected += other.rejected;
         self.outside += other.outside;
         self.blank += other.blank;
+        self.filtered += other.filtered;
     }
 }
 

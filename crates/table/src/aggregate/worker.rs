@@ -4,11 +4,13 @@ use crate::agent::referring_site;
 use crate::aggregate::notes::{ChunkNotes, Reason};
 use crate::aggregate::tally::{Amount, SHARDS, Tally, shard_of};
 use crate::aggregate::timeline::class_of;
-use crate::aggregate::{Analysis, Totals, lock};
+use crate::aggregate::{Analysis, LineCounts, Totals, lock};
 use crate::batch::{ABSENT, Batch, NO_TIME, TEXT_FIELDS, TextColumn};
+use crate::filter::{Matcher, Subject};
 use crate::format::{Field, Format};
 use crate::parse::{Outcome, Parser, Record};
-use rorqual_pipe::{Chunk, Error, Stage};
+use crate::recorder::{Gathered, Options, Recorder, Rejected};
+use rorqual_pipe::{Chunk, Error, Line, Stage};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -34,8 +36,6 @@ pub struct Worker {
     /// Hits and bytes for each code, in the order of [`TEXT_FIELDS`].
     sums: [Vec<Amount>; TEXT_FIELDS.len()],
     totals: Totals,
-    /// Keep rejected lines whole, for `--rejects`.
-    keep_rejects: bool,
     line_bytes_max: u64,
     /// The last wish for fresh sums that was granted.
     granted: u64,
@@ -43,6 +43,19 @@ pub struct Worker {
     counted: bool,
     /// Scratch: codes in the order of their shards.
     order: Vec<u32>,
+    beside: Beside,
+}
+
+/// What a worker does beside counting, or instead of it.
+#[derive(Default)]
+struct Beside {
+    /// Which lines count, where not all do.
+    only: Option<Matcher>,
+    /// What is gathered for who keeps rows.
+    gathered: Option<Gathered>,
+    untallied: bool,
+    /// Keep rejected lines whole, for `--rejects`.
+    keep_rejects: bool,
 }
 
 impl Worker {
@@ -55,60 +68,79 @@ impl Worker {
             parser: Parser::new(format),
             sums: std::array::from_fn(|_| Vec::new()),
             totals: Totals::default(),
-            keep_rejects,
             line_bytes_max,
             granted: 0,
             counted: false,
             order: Vec::new(),
+            beside: Beside { keep_rejects, ..Beside::default() },
         }
+    }
+
+    /// The same with what `options` say, and rows given to `recorder`.
+    #[must_use]
+    pub fn with(mut self, options: &Options, recorder: Option<Box<dyn Recorder>>) -> Self {
+        self.beside.only = options.only.as_ref().map(|filter| Matcher::new(Arc::clone(filter)));
+        self.beside.untallied = options.untallied;
+        if let Some(recorder) = recorder {
+            self.batch = Batch::with_seed(&TEXT_FIELDS, &self.analysis.seed);
+            self.beside.gathered = Some(Gathered::new(recorder));
+        }
+        self
     }
 
     /// Hands over everything counted so far. Must be called at the end.
     pub fn finish(mut self) {
         self.hand_over();
+        if let Some(gathered) = &mut self.beside.gathered {
+            gathered.recorder.finish();
+        }
     }
 
     fn parse_lines(&mut self, chunk: &Chunk) -> ChunkNotes {
         let mut notes = ChunkNotes::default();
         let span = self.analysis.span;
         let bounded = span.bounded();
-        let lines = &mut self.totals.lines;
         for line in chunk.lines() {
             notes.count_line();
-            lines.total += 1;
+            self.totals.lines.total += 1;
             if line.long {
-                lines.rejected += 1;
-                notes.reject(chunk, &line, Reason::TooLong { line_bytes_max: self.line_bytes_max }, self.keep_rejects);
+                let reason = Reason::TooLong { line_bytes_max: self.line_bytes_max };
+                self.beside.reject(reason, chunk, &line, self.batch.len(), &mut self.totals.lines, &mut notes);
                 continue;
             }
             // The record is used where it lies: it is large, and moving it costs as much as parsing a field.
             let mut outcome = self.parser.parse(line.bytes);
             let (record, flaw) = match &mut outcome {
                 Outcome::Parsed(record) => (record, None),
-                Outcome::Repaired(record, flaw) => (record, Some(*flaw)),
+                Outcome::Repaired(record, flaw) => (record, Some(Reason::Flaw(*flaw))),
                 Outcome::Rejected(flaw) => {
-                    lines.rejected += 1;
-                    notes.reject(chunk, &line, Reason::Flaw(*flaw), self.keep_rejects);
+                    let reason = Reason::Flaw(*flaw);
+                    self.beside.reject(reason, chunk, &line, self.batch.len(), &mut self.totals.lines, &mut notes);
                     continue;
                 }
                 Outcome::Blank => {
-                    lines.blank += 1;
+                    self.totals.lines.blank += 1;
                     continue;
                 }
             };
             if bounded && !span.holds(record.time_us) {
-                lines.outside += 1;
+                self.totals.lines.outside += 1;
                 continue;
             }
-            lines.parsed += 1;
+            if !self.beside.means(Some(record), flaw) {
+                self.totals.lines.filtered += 1;
+                continue;
+            }
+            self.totals.lines.parsed += 1;
             notes.zone(record);
             if line.bytes.len() > VALUE_BYTES_CODED_MAX {
-                count_long_values(&self.analysis, record);
+                self.beside.shorten(&self.analysis, record);
             }
+            self.beside.gather(record, flaw, self.batch.len());
             self.batch.push(record);
-            if let Some(flaw) = flaw {
-                lines.repaired += 1;
-                notes.repair(chunk, &line, Reason::Flaw(flaw));
+            if let Some(reason) = flaw {
+                self.totals.lines.repaired += 1;
+                notes.repair(chunk, &line, reason);
             }
         }
         notes
@@ -116,6 +148,10 @@ impl Worker {
 
     fn count(&mut self) {
         let batch = &mut self.batch;
+        if self.beside.untallied {
+            batch.clear();
+            return;
+        }
         count_numbers(batch, &mut self.totals);
         count_times(batch, &mut self.totals, &self.analysis);
         for (column, sums) in batch.texts.iter_mut().zip(&mut self.sums) {
@@ -137,6 +173,9 @@ impl Worker {
                     column.dict.clear();
                 }
                 self.sums[index].clear();
+                if let Some(gathered) = &mut self.beside.gathered {
+                    gathered.recorder.forget(index);
+                }
             }
         }
     }
@@ -161,11 +200,66 @@ impl Worker {
     }
 }
 
+impl Beside {
+    /// Whether the line counts.
+    #[inline]
+    fn means(&mut self, record: Option<&Record<'_>>, flaw: Option<Reason>) -> bool {
+        let Some(matcher) = &mut self.only else { return true };
+        let flaw = flaw.map(|reason| reason.name());
+        matcher.meets(&Subject { record, flaw: flaw.as_deref().unwrap_or_default() })
+    }
+
+    #[inline]
+    fn gather(&mut self, record: &Record<'_>, flaw: Option<Reason>, row: usize) {
+        let Some(gathered) = &mut self.gathered else { return };
+        gathered.zones_seconds.push(record.zone_seconds);
+        if let Some(reason) = flaw {
+            gathered.repaired.push((row as u32, reason));
+        }
+    }
+
+    #[cold]
+    fn reject(
+        &mut self,
+        reason: Reason,
+        chunk: &Chunk,
+        line: &Line<'_>,
+        before_row: usize,
+        lines: &mut LineCounts,
+        notes: &mut ChunkNotes,
+    ) {
+        if !self.means(None, Some(reason)) {
+            lines.filtered += 1;
+            return;
+        }
+        lines.rejected += 1;
+        notes.reject(chunk, line, reason, self.keep_rejects);
+        if let Some(gathered) = &mut self.gathered {
+            let end = line.start + line.bytes.len();
+            gathered.rejected.push(Rejected { before_row: before_row as u32, reason, start: line.start, end });
+        }
+    }
+
+    /// Makes the values of a record so short that they may be coded.
+    #[cold]
+    fn shorten(&self, analysis: &Analysis, record: &mut Record<'_>) {
+        if self.gathered.is_none() {
+            return count_long_values(analysis, record);
+        }
+        for value in record.texts_mut() {
+            *value = &value[..value.len().min(VALUE_BYTES_CODED_MAX)];
+        }
+    }
+}
+
 impl Stage for Worker {
     type Output = ChunkNotes;
 
     fn chunk(&mut self, chunk: &Chunk) -> Result<ChunkNotes, Error> {
         let notes = self.parse_lines(chunk);
+        if let Some(gathered) = &mut self.beside.gathered {
+            gathered.hand_over(&self.batch, chunk);
+        }
         self.count();
         self.counted = true;
         let wanted = self.analysis.wanted.load(Ordering::Relaxed);
@@ -181,6 +275,9 @@ impl Stage for Worker {
     fn idle(&mut self) {
         if self.counted {
             self.hand_over();
+        }
+        if let Some(gathered) = &mut self.beside.gathered {
+            gathered.recorder.idle();
         }
     }
 }

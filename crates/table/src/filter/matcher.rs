@@ -1,0 +1,121 @@
+//! Asks a filter of one line after another.
+
+use super::{Filter, Flag, NumberColumn, TextColumn, derive};
+use crate::agent::{Agent, classify, referring_site};
+use crate::parse::Record;
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Agents whose classes are remembered, and the bytes that each may have; a full memory starts afresh. 2 MiB at most.
+const AGENTS_MAX: usize = 2048;
+const AGENT_BYTES_MAX: usize = 512;
+
+/// A line, as a filter sees it.
+#[derive(Debug, Clone, Copy)]
+pub struct Subject<'a> {
+    /// What it says; `None` where it was rejected.
+    pub record: Option<&'a Record<'a>>,
+    /// What is wrong with it, as [`Reason`](crate::aggregate::Reason) names it; empty where nothing is.
+    pub flaw: &'a str,
+}
+
+/// A filter, and what was found out about agents; each thread has its own.
+#[derive(Debug, Clone)]
+pub struct Matcher {
+    filter: Arc<Filter>,
+    agents: Agents,
+}
+
+/// Classes of the agents seen: finding out takes microseconds.
+#[derive(Debug, Clone, Default)]
+struct Agents {
+    known: HashMap<Box<[u8]>, Agent>,
+}
+
+impl Matcher {
+    /// A matcher for `filter`.
+    #[must_use]
+    pub fn new(filter: Arc<Filter>) -> Self {
+        Self { filter, agents: Agents::default() }
+    }
+
+    /// Whether the filter means the line.
+    pub fn meets(&mut self, subject: &Subject<'_>) -> bool {
+        meets(&self.filter, &mut self.agents, subject)
+    }
+}
+
+fn meets(filter: &Filter, agents: &mut Agents, subject: &Subject<'_>) -> bool {
+    match filter {
+        Filter::All(parts) => parts.iter().all(|part| meets(part, agents, subject)),
+        Filter::Any(parts) => parts.iter().any(|part| meets(part, agents, subject)),
+        Filter::Not(inner) => !meets(inner, agents, subject),
+        Filter::Text(TextColumn::Flaw, test) => test.meets(subject.flaw.as_bytes()),
+        Filter::Text(column, test) => match subject.record {
+            Some(record) => test.meets(&text(record, *column, agents)),
+            None => test.meets(b""),
+        },
+        Filter::Number(column, test) => test.meets(subject.record.and_then(|record| number(record, *column))),
+        Filter::Is(Flag::Rejected) => subject.record.is_none(),
+        Filter::Is(Flag::Repaired) => subject.record.is_some() && !subject.flaw.is_empty(),
+        Filter::Is(Flag::Bot) => subject.record.is_some_and(|record| agents.of(record.agent).bot.is_some()),
+    }
+}
+
+fn text<'a>(record: &Record<'a>, column: TextColumn, agents: &mut Agents) -> Cow<'a, [u8]> {
+    let owned = |text: Cow<'static, str>| Cow::Owned(text.into_owned().into_bytes());
+    Cow::Borrowed(match column {
+        TextColumn::Client => record.client,
+        TextColumn::User => record.user,
+        TextColumn::Host => record.host,
+        TextColumn::Method => record.method,
+        TextColumn::Path => record.path,
+        TextColumn::Query => record.query,
+        TextColumn::Protocol => record.protocol,
+        TextColumn::Referrer => record.referrer,
+        TextColumn::Agent => record.agent,
+        TextColumn::Site => referring_site(record.referrer),
+        TextColumn::Kind => derive::kind(record.path).as_bytes(),
+        TextColumn::Flaw => b"",
+        TextColumn::Net => return Cow::Owned(derive::net(record.client).into_bytes()),
+        TextColumn::Url => return url(record.path, record.query),
+        TextColumn::Browser => return owned(agents.of(record.agent).browser),
+        TextColumn::Os => return owned(agents.of(record.agent).os),
+        TextColumn::Bot => return owned(agents.of(record.agent).bot.unwrap_or_default()),
+    })
+}
+
+/// Path and query, as in the request.
+pub(crate) fn url<'a>(path: &'a [u8], query: &[u8]) -> Cow<'a, [u8]> {
+    if query.is_empty() { Cow::Borrowed(path) } else { Cow::Owned([path, b"?", query].concat()) }
+}
+
+fn number(record: &Record<'_>, column: NumberColumn) -> Option<u64> {
+    let clock = |of: fn(i64, i32) -> u64| record.time_us.map(|time_us| of(time_us, record.zone_seconds));
+    match column {
+        NumberColumn::Status => Some(u64::from(record.status)).filter(|status| *status != 0),
+        NumberColumn::Class => Some(derive::class(record.status) as u64),
+        NumberColumn::Bytes => record.bytes,
+        NumberColumn::RequestTime => record.request_time_us,
+        NumberColumn::UpstreamTime => record.upstream_time_us,
+        NumberColumn::Hour => clock(derive::hour),
+        NumberColumn::Weekday => clock(derive::weekday),
+    }
+}
+
+impl Agents {
+    fn of(&mut self, agent: &[u8]) -> Agent {
+        if let Some(known) = self.known.get(agent) {
+            return known.clone();
+        }
+        let found = classify(agent);
+        if agent.len() <= AGENT_BYTES_MAX {
+            if self.known.len() >= AGENTS_MAX {
+                self.known.clear();
+            }
+            self.known.insert(agent.into(), found.clone());
+        }
+        found
+    }
+}

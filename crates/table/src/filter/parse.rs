@@ -1,0 +1,296 @@
+//! Reads filters.
+
+use super::lex::{Operator, Placed, Token, tokens};
+use super::value::{self, number};
+use super::{FILTER_BYTES_MAX, FILTER_DEPTH_MAX, Filter, Flag, Network, NumberColumn, NumberTest, PATTERNS_MAX};
+use super::{Pattern, TextColumn, TextTest, TextValue};
+use std::fmt;
+
+/// Why a text is no filter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FilterError {
+    /// Where in the text, in characters from 1.
+    pub column: usize,
+    /// What is wrong there, for people.
+    pub message: String,
+}
+
+impl FilterError {
+    /// An error at byte `at` of `text`.
+    pub(super) fn new(text: &str, at: usize, expected: &str) -> Self {
+        let found: String = text[at..].chars().take(20).collect();
+        let found = if found.is_empty() { "the end".to_owned() } else { format!("{found:?}") };
+        Self::message(text, at, format!("expected {expected}, found {found}"))
+    }
+
+    fn message(text: &str, at: usize, message: String) -> Self {
+        Self { column: text[..at].chars().count() + 1, message }
+    }
+}
+
+impl fmt::Display for FilterError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "column {}: {}", self.column, self.message)
+    }
+}
+
+impl std::error::Error for FilterError {}
+
+/// What a condition may begin with, for errors.
+const COLUMNS: &str = "a column (client, net, user, host, method, path, url, query, protocol, status, class, bytes, request_time, \
+                       upstream_time, referrer, site, agent, browser, os, bot, kind, hour, weekday, flaw), bot, rejected, repaired, \
+                       'not' or '('";
+
+pub(super) fn parse(text: &str) -> Result<Filter, FilterError> {
+    if text.len() > FILTER_BYTES_MAX {
+        let message = format!("the filter has {} bytes, and at most {FILTER_BYTES_MAX} are read", text.len());
+        return Err(FilterError { column: 1, message });
+    }
+    let mut parser = Parser { text, tokens: tokens(text)?, next: 0, depth: 0, patterns: 0 };
+    if parser.peek() == &Token::End {
+        return Ok(Filter::default());
+    }
+    let filter = parser.any()?;
+    if parser.peek() == &Token::End { Ok(filter) } else { Err(parser.expected("'and', 'or' or the end")) }
+}
+
+struct Parser<'a> {
+    text: &'a str,
+    /// The last one is the end.
+    tokens: Vec<Placed>,
+    next: usize,
+    depth: usize,
+    patterns: usize,
+}
+
+impl Parser<'_> {
+    fn peek(&self) -> &Token {
+        &self.tokens[self.next].1
+    }
+
+    fn at(&self) -> usize {
+        self.tokens[self.next].0
+    }
+
+    /// Goes on to the next token; the end stays.
+    fn step(&mut self) -> Token {
+        let token = self.peek().clone();
+        self.next = (self.next + 1).min(self.tokens.len() - 1);
+        token
+    }
+
+    fn expected(&self, what: &str) -> FilterError {
+        FilterError::new(self.text, self.at(), what)
+    }
+
+    fn take_word(&mut self, word: &str) -> bool {
+        let is_it = matches!(self.peek(), Token::Word(found) if found.eq_ignore_ascii_case(word));
+        if is_it {
+            self.step();
+        }
+        is_it
+    }
+
+    fn any(&mut self) -> Result<Filter, FilterError> {
+        let mut parts = vec![self.all()?];
+        while self.take_word("or") {
+            parts.push(self.all()?);
+        }
+        Ok(joined(parts, Filter::Any))
+    }
+
+    fn all(&mut self) -> Result<Filter, FilterError> {
+        let mut parts = vec![self.one()?];
+        while self.take_word("and") {
+            parts.push(self.one()?);
+        }
+        Ok(joined(parts, Filter::All))
+    }
+
+    fn one(&mut self) -> Result<Filter, FilterError> {
+        let at = self.at();
+        self.depth += 1;
+        if self.depth > FILTER_DEPTH_MAX {
+            let message = format!("more than {FILTER_DEPTH_MAX} parentheses and 'not's within each other");
+            return Err(FilterError::message(self.text, at, message));
+        }
+        let one = if self.take_word("not") {
+            Filter::Not(Box::new(self.one()?))
+        } else if self.peek() == &Token::Open {
+            self.step();
+            let inner = self.any()?;
+            self.close()?;
+            inner
+        } else {
+            self.condition()?
+        };
+        self.depth -= 1;
+        Ok(one)
+    }
+
+    fn close(&mut self) -> Result<(), FilterError> {
+        if self.peek() != &Token::Close {
+            return Err(self.expected("')'"));
+        }
+        self.step();
+        Ok(())
+    }
+
+    fn condition(&mut self) -> Result<Filter, FilterError> {
+        let Token::Word(name) = self.peek().clone() else { return Err(self.expected(COLUMNS)) };
+        let named = |known: &str| name.eq_ignore_ascii_case(known);
+        let number = NumberColumn::ALL.into_iter().find(|column| named(column.name()));
+        let text = TextColumn::ALL.into_iter().find(|column| named(column.name()));
+        let flag = Flag::ALL.into_iter().find(|flag| named(flag.name()));
+        if number.is_none() && text.is_none() && flag.is_none() {
+            return Err(self.expected(COLUMNS));
+        }
+        self.step();
+        match (flag, text, number) {
+            (Some(flag), None, _) => Ok(Filter::Is(flag)),
+            (Some(flag), Some(_), _) if !self.compares() => Ok(Filter::Is(flag)),
+            (_, Some(column), _) => self.text_condition(column),
+            (_, _, Some(column)) => self.number_condition(column),
+            (None, None, None) => Err(self.expected(COLUMNS)),
+        }
+    }
+
+    /// Whether a comparison comes next.
+    fn compares(&self) -> bool {
+        let words = ["in", "contains"];
+        match self.peek() {
+            Token::Operator(_) => true,
+            Token::Word(word) if word.eq_ignore_ascii_case("not") => {
+                matches!(&self.tokens[self.next + 1].1, Token::Word(word) if word.eq_ignore_ascii_case("in"))
+            }
+            Token::Word(word) => words.iter().any(|known| word.eq_ignore_ascii_case(known)),
+            _ => false,
+        }
+    }
+
+    fn text_condition(&mut self, column: TextColumn) -> Result<Filter, FilterError> {
+        let (negated, in_list) = self.membership();
+        if in_list {
+            return Ok(unless(negated, Filter::Text(column, TextTest::OneOf(self.text_values(column)?))));
+        }
+        if self.take_word("contains") {
+            return Ok(Filter::Text(column, TextTest::Contains(self.literal()?)));
+        }
+        let negated = match self.peek() {
+            Token::Operator(Operator::Equal) => false,
+            Token::Operator(Operator::Unequal) => true,
+            Token::Operator(Operator::Match) => return self.pattern_condition(column, false),
+            Token::Operator(Operator::NoMatch) => return self.pattern_condition(column, true),
+            _ => return Err(self.expected("=, !=, ~, !~, contains, in or 'not in'")),
+        };
+        self.step();
+        Ok(unless(negated, Filter::Text(column, TextTest::OneOf(vec![self.text_value(column)?]))))
+    }
+
+    fn pattern_condition(&mut self, column: TextColumn, negated: bool) -> Result<Filter, FilterError> {
+        self.step();
+        let at = self.at();
+        let written = self.literal()?;
+        self.patterns += 1;
+        if self.patterns > PATTERNS_MAX {
+            return Err(FilterError::message(self.text, at, format!("more than {PATTERNS_MAX} regular expressions")));
+        }
+        let pattern = Pattern::new(&written).map_err(|message| FilterError::message(self.text, at, message))?;
+        Ok(unless(negated, Filter::Text(column, TextTest::Matches(pattern))))
+    }
+
+    fn number_condition(&mut self, column: NumberColumn) -> Result<Filter, FilterError> {
+        let (negated, in_list) = self.membership();
+        if in_list {
+            return Ok(unless(negated, Filter::Number(column, self.numbers(column)?)));
+        }
+        let Token::Operator(operator) = self.peek().clone() else {
+            return Err(self.expected("=, !=, <, <=, >, >=, in or 'not in'"));
+        };
+        if matches!(operator, Operator::Match | Operator::NoMatch) {
+            return Err(self.expected("=, !=, <, <=, >, >=, in or 'not in', as this column is a number"));
+        }
+        self.step();
+        let at = self.at();
+        let test = self.number_value(column)?;
+        let compared = value::compare(operator, test).ok_or_else(|| FilterError::new(self.text, at, "a number"))?;
+        Ok(unless(operator == Operator::Unequal, Filter::Number(column, compared)))
+    }
+
+    /// Takes `in` or `not in`: whether it is negated, and whether it was there.
+    fn membership(&mut self) -> (bool, bool) {
+        let negated = matches!(self.peek(), Token::Word(_)) && self.compares() && self.take_word("not");
+        (negated, self.take_word("in"))
+    }
+
+    /// One value, or several in parentheses.
+    fn list<T>(&mut self, mut one: impl FnMut(&mut Self) -> Result<T, FilterError>) -> Result<Vec<T>, FilterError> {
+        if self.peek() != &Token::Open {
+            return Ok(vec![one(self)?]);
+        }
+        self.step();
+        let mut values = vec![one(self)?];
+        while self.peek() == &Token::Comma {
+            self.step();
+            values.push(one(self)?);
+        }
+        if self.peek() != &Token::Close {
+            return Err(self.expected("',' or ')'"));
+        }
+        self.step();
+        Ok(values)
+    }
+
+    fn text_values(&mut self, column: TextColumn) -> Result<Vec<TextValue>, FilterError> {
+        self.list(|parser| parser.text_value(column))
+    }
+
+    fn text_value(&mut self, column: TextColumn) -> Result<TextValue, FilterError> {
+        let is_word = matches!(self.peek(), Token::Word(_));
+        let text = self.literal()?;
+        let network = if is_word && column == TextColumn::Client { Network::parse(&text) } else { None };
+        Ok(match network {
+            Some(network) => TextValue::Network(network),
+            None if is_word && text == value::ABSENT => TextValue::Text(String::new()),
+            None => TextValue::Text(text),
+        })
+    }
+
+    fn numbers(&mut self, column: NumberColumn) -> Result<NumberTest, FilterError> {
+        let mut all = NumberTest { ranges: Vec::new(), absent: false };
+        for test in self.list(|parser| parser.number_value(column))? {
+            all.ranges.extend(test.ranges);
+            all.absent |= test.absent;
+        }
+        Ok(all)
+    }
+
+    fn number_value(&mut self, column: NumberColumn) -> Result<NumberTest, FilterError> {
+        let found = match self.peek() {
+            Token::Word(text) | Token::Quoted(text) => number(column, text),
+            _ => None,
+        };
+        let test = found.ok_or_else(|| self.expected(value::expected(column)))?;
+        self.step();
+        Ok(test)
+    }
+
+    fn literal(&mut self) -> Result<String, FilterError> {
+        match self.peek() {
+            Token::Word(text) if value::is_keyword(text) => Err(self.expected("a value (a word such as this in double quotes)")),
+            Token::Word(_) | Token::Quoted(_) => match self.step() {
+                Token::Word(text) | Token::Quoted(text) => Ok(text),
+                _ => Ok(String::new()),
+            },
+            _ => Err(self.expected("a value: a word, or a text in double quotes")),
+        }
+    }
+}
+
+fn joined(mut parts: Vec<Filter>, join: fn(Vec<Filter>) -> Filter) -> Filter {
+    if parts.len() == 1 { parts.swap_remove(0) } else { join(parts) }
+}
+
+fn unless(negated: bool, filter: Filter) -> Filter {
+    if negated { Filter::Not(Box::new(filter)) } else { filter }
+}

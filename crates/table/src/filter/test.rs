@@ -1,0 +1,154 @@
+//! What is asked of one value.
+
+use super::{PATTERN_BYTES_MAX, derive};
+use regex::bytes::{Regex, RegexBuilder};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// What is asked of a text.
+#[derive(Debug, Clone, PartialEq)]
+pub enum TextTest {
+    /// It is one of these.
+    OneOf(Vec<TextValue>),
+    /// The expression is found in it.
+    Matches(Pattern),
+    /// It has this in it.
+    Contains(String),
+}
+
+/// A text to compare with.
+#[derive(Debug, Clone, PartialEq)]
+pub enum TextValue {
+    /// This text; the empty one is the absent value. A U+FFFD stands for what is no UTF-8.
+    Text(String),
+    /// Any address of the network.
+    Network(Network),
+}
+
+/// A network of addresses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Network {
+    address: IpAddr,
+    prefix_bits: u32,
+}
+
+/// A regular expression. Two are equal when they are written alike.
+#[derive(Debug, Clone)]
+pub struct Pattern {
+    regex: Regex,
+}
+
+/// What is asked of a number: to be in one of these ranges.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NumberTest {
+    /// First and last number of each range.
+    pub ranges: Vec<(u64, u64)>,
+    /// Whether the absent number passes.
+    pub absent: bool,
+}
+
+impl TextTest {
+    /// Whether a value passes; the empty one is the absent value, which only a comparison with it meets.
+    #[must_use]
+    pub fn meets(&self, value: &[u8]) -> bool {
+        match self {
+            Self::OneOf(values) => values.iter().any(|one| one.is(value)),
+            Self::Matches(_) | Self::Contains(_) if value.is_empty() => false,
+            Self::Matches(pattern) => pattern.regex.is_match(value),
+            Self::Contains(text) => memchr::memmem::find(value, text.as_bytes()).is_some(),
+        }
+    }
+}
+
+impl TextValue {
+    fn is(&self, value: &[u8]) -> bool {
+        match self {
+            Self::Text(text) if text.as_bytes() == value => true,
+            // As it was shown: what is no UTF-8 can't be typed.
+            Self::Text(text) => text.contains(char::REPLACEMENT_CHARACTER) && String::from_utf8_lossy(value) == *text,
+            Self::Network(network) => derive::address(value).is_some_and(|address| network.has(address)),
+        }
+    }
+}
+
+impl Network {
+    /// Reads `10.0.0.0/8` or `2001:db8::/32`; bits beyond the prefix are dropped.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let (address, prefix) = text.split_once('/')?;
+        let prefix_bits: u32 = prefix.parse().ok().filter(|_| prefix.bytes().all(|byte| byte.is_ascii_digit()))?;
+        let address = match address.parse().ok()? {
+            IpAddr::V4(address) if prefix_bits <= 32 => IpAddr::V4(Ipv4Addr::from_bits(address.to_bits() & mask32(prefix_bits))),
+            IpAddr::V6(address) if prefix_bits <= 128 => {
+                IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & mask128(prefix_bits)))
+            }
+            _ => return None,
+        };
+        Some(Self { address, prefix_bits })
+    }
+
+    /// Whether the address is in it.
+    #[must_use]
+    pub fn has(self, address: IpAddr) -> bool {
+        match (self.address, address) {
+            (IpAddr::V4(own), IpAddr::V4(address)) => address.to_bits() & mask32(self.prefix_bits) == own.to_bits(),
+            (IpAddr::V6(own), IpAddr::V6(address)) => address.to_bits() & mask128(self.prefix_bits) == own.to_bits(),
+            _ => false,
+        }
+    }
+}
+
+impl std::fmt::Display for Network {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.address, self.prefix_bits)
+    }
+}
+
+fn mask32(bits: u32) -> u32 {
+    u32::MAX.checked_shl(32 - bits).unwrap_or(0)
+}
+
+fn mask128(bits: u32) -> u128 {
+    u128::MAX.checked_shl(128 - bits).unwrap_or(0)
+}
+
+impl Pattern {
+    /// Compiles an expression of the `regex` crate.
+    ///
+    /// # Errors
+    /// When it is none, or takes more than [`PATTERN_BYTES_MAX`]; the text says where and why.
+    pub fn new(text: &str) -> Result<Self, String> {
+        let mut builder = RegexBuilder::new(text);
+        builder.size_limit(PATTERN_BYTES_MAX).dfa_size_limit(PATTERN_BYTES_MAX);
+        let regex = builder.build().map_err(|error| match error {
+            regex::Error::CompiledTooBig(bytes) => format!("the expression takes more than {bytes} bytes"),
+            other => other.to_string(),
+        })?;
+        Ok(Self { regex })
+    }
+
+    /// As it was written.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        self.regex.as_str()
+    }
+}
+
+impl PartialEq for Pattern {
+    fn eq(&self, other: &Self) -> bool {
+        self.text() == other.text()
+    }
+}
+
+impl NumberTest {
+    /// A test for the numbers from `first` to `last`.
+    #[must_use]
+    pub fn range(first: u64, last: u64) -> Self {
+        Self { ranges: vec![(first, last)], absent: false }
+    }
+
+    /// Whether a number passes.
+    #[must_use]
+    pub fn meets(&self, number: Option<u64>) -> bool {
+        number.map_or(self.absent, |number| self.ranges.iter().any(|(first, last)| (*first..=*last).contains(&number)))
+    }
+}

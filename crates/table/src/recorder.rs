@@ -1,0 +1,100 @@
+//! Who keeps rows, beside the sums or instead of them.
+
+use crate::aggregate::Reason;
+use crate::batch::Batch;
+use crate::filter::Filter;
+use rorqual_pipe::Chunk;
+use std::sync::Arc;
+
+/// What workers do beside counting, or instead of it. The default is to count every line.
+#[derive(Clone, Default)]
+pub struct Options {
+    /// Leaves out the lines that it does not mean; they are counted as [`filtered`](crate::aggregate::LineCounts::filtered).
+    pub only: Option<Arc<Filter>>,
+    /// Gets all rows.
+    pub recording: Option<Arc<dyn Recording>>,
+    /// Nothing is tallied: of the report only the numbers of lines and the samples are made.
+    pub untallied: bool,
+}
+
+/// Makes recorders, one for each worker of a run.
+pub trait Recording: Send + Sync {
+    /// Recorders for the run over the input `name`, which comes behind all inputs before.
+    fn recorders(&self, name: &str, count: usize) -> Vec<Box<dyn Recorder>>;
+}
+
+/// Takes the rows of one worker.
+pub trait Recorder: Send {
+    /// Takes the rows of one chunk; of all chunks of the input those of one worker, in ascending order.
+    fn take(&mut self, rows: &Rows<'_>);
+
+    /// The codes of the text column at `index` of [`TEXT_FIELDS`](crate::TEXT_FIELDS) stand for other values from the next rows on.
+    fn forget(&mut self, index: usize);
+
+    /// No rows have come for a while: time to show others what there is.
+    fn idle(&mut self);
+
+    /// There are no more rows.
+    fn finish(&mut self);
+}
+
+/// The rows of one chunk. Values beyond 64 KiB are cut there.
+pub struct Rows<'a> {
+    /// Sound and repaired lines.
+    pub batch: &'a Batch,
+    /// For each row of the batch, the offset of its clock in seconds east of UTC.
+    pub zones_seconds: &'a [i32],
+    /// Rows of the batch that were repaired, in ascending order.
+    pub repaired: &'a [(u32, Reason)],
+    /// Lines that were rejected, in order.
+    pub rejected: &'a [Rejected],
+    pub(crate) chunk: &'a Chunk,
+}
+
+/// A rejected line.
+#[derive(Debug, Clone, Copy)]
+pub struct Rejected {
+    /// Row of the batch that it comes before.
+    pub before_row: u32,
+    /// Why it was rejected.
+    pub reason: Reason,
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+}
+
+impl Rows<'_> {
+    /// Where in the input the chunk starts, in bytes: what chunks are ordered by.
+    #[must_use]
+    pub fn offset(&self) -> u64 {
+        self.chunk.offset
+    }
+
+    /// The text of a rejected line, without its newline; of an over-long one its start.
+    #[must_use]
+    pub fn text(&self, rejected: &Rejected) -> &[u8] {
+        &self.chunk.bytes[rejected.start..rejected.end]
+    }
+}
+
+/// What a worker gathers of a chunk for its recorder.
+pub(crate) struct Gathered {
+    pub(crate) recorder: Box<dyn Recorder>,
+    pub(crate) zones_seconds: Vec<i32>,
+    pub(crate) repaired: Vec<(u32, Reason)>,
+    pub(crate) rejected: Vec<Rejected>,
+}
+
+impl Gathered {
+    pub(crate) fn new(recorder: Box<dyn Recorder>) -> Self {
+        Self { recorder, zones_seconds: Vec::new(), repaired: Vec::new(), rejected: Vec::new() }
+    }
+
+    /// Gives the recorder what was gathered of `chunk`.
+    pub(crate) fn hand_over(&mut self, batch: &Batch, chunk: &Chunk) {
+        let Self { recorder, zones_seconds, repaired, rejected } = self;
+        recorder.take(&Rows { batch, zones_seconds, repaired, rejected, chunk });
+        zones_seconds.clear();
+        repaired.clear();
+        rejected.clear();
+    }
+}

@@ -1,0 +1,400 @@
+//! One view counted: the pass over the segments, and what is remembered of passes.
+
+use crate::bits::Bits;
+use crate::columns::{REQUEST_TIME, TIME};
+use crate::page::Share;
+use crate::plan::{Plan, week_hours};
+use crate::segment::Segment;
+use crate::series::Series;
+use crate::store::{Snapshot, Store, lock};
+use crate::sums::{Scratch, Spreads, Sums, count};
+use crate::timeline::{Axis, BANDS, Grid, Stretch};
+use crate::view::{Stack, View, ViewError};
+use rorqual_pipe::{Control, Error, each};
+use std::io;
+use std::sync::Arc;
+
+/// Segments that tell whether more rows are meant than not.
+const SAMPLE_SEGMENTS: usize = 8;
+
+/// Everything that is counted of a view.
+#[derive(Debug, Clone)]
+pub(crate) struct Counted {
+    pub(crate) sums: Sums,
+    pub(crate) spreads: Spreads,
+    pub(crate) axis: Option<Axis>,
+    pub(crate) histogram: Grid,
+    pub(crate) series: Series,
+    /// Empty where no request says how long it took.
+    pub(crate) bands: Grid,
+    pub(crate) rows_total: u64,
+    pub(crate) rows_dropped: u64,
+    /// Whether the filter could look at every value.
+    pub(crate) exact: bool,
+}
+
+/// What is known of complete segments without a filter: each is counted once.
+#[derive(Default)]
+pub(crate) struct Base {
+    included: Vec<bool>,
+    whole: Arc<Whole>,
+}
+
+/// Sums and distributions of all rows.
+#[derive(Clone, Default)]
+pub(crate) struct Whole {
+    sums: Sums,
+    spreads: Spreads,
+}
+
+/// Which view something was counted for.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Key {
+    pub(crate) view: View,
+    pub(crate) generation: u64,
+    pub(crate) buckets: usize,
+    pub(crate) stack: Stack,
+}
+
+/// Views counted last, the latest at the end.
+pub(crate) struct Kept {
+    bytes_max: u64,
+    views: Vec<(Key, Arc<Counted>)>,
+    /// Where the rows of the view are whose pages were asked for last, and of which generation.
+    shares: Option<(View, u64, Arc<Vec<Share>>)>,
+}
+
+impl Kept {
+    pub(crate) fn new(bytes_max: u64) -> Self {
+        Self { bytes_max, views: Vec::new(), shares: None }
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        let shares = self.shares.as_ref().map_or(0, |(_, _, shares)| shares.capacity() * size_of::<Share>());
+        self.views.iter().map(|(_, counted)| counted.bytes()).sum::<u64>() + shares as u64
+    }
+
+    pub(crate) fn shares(&self, view: &View, generation: u64) -> Option<Arc<Vec<Share>>> {
+        let is_it = |(of, at, _): &&(View, u64, Arc<Vec<Share>>)| *at == generation && of == view;
+        self.shares.as_ref().filter(is_it).map(|(_, _, shares)| Arc::clone(shares))
+    }
+
+    pub(crate) fn keep_shares(&mut self, view: View, generation: u64, shares: &Arc<Vec<Share>>) {
+        self.shares = Some((view, generation, Arc::clone(shares)));
+        self.trim();
+    }
+
+    fn find(&mut self, is_it: impl Fn(&Key) -> bool) -> Option<Arc<Counted>> {
+        let found = self.views.iter().position(|(key, _)| is_it(key))?;
+        let kept = self.views.remove(found);
+        let counted = Arc::clone(&kept.1);
+        self.views.push(kept);
+        Some(counted)
+    }
+
+    fn keep(&mut self, key: Key, counted: &Arc<Counted>) {
+        self.views.push((key, Arc::clone(counted)));
+        self.trim();
+    }
+
+    fn trim(&mut self) {
+        if self.bytes() > self.bytes_max {
+            self.shares = None;
+        }
+        while self.views.len() > crate::limits::VIEWS_KEPT_MAX || (self.bytes() > self.bytes_max && !self.views.is_empty()) {
+            self.views.remove(0);
+        }
+    }
+}
+
+impl Counted {
+    fn bytes(&self) -> u64 {
+        // Beside the sums: distributions, and two grids of a few columns.
+        self.sums.bytes() + 256 * 1024 + self.axis.map_or(0, |axis| axis.buckets as u64 * (BANDS as u64 + 9) * 8)
+    }
+}
+
+impl Store {
+    /// Counts a view, unless it was counted before.
+    pub(crate) fn counted(
+        &self,
+        view: &View,
+        buckets: usize,
+        stack: Stack,
+        control: &Control,
+    ) -> Result<Arc<Counted>, ViewError> {
+        let mut key = Key { view: view.clone(), generation: self.generation(), buckets, stack };
+        if let Some(counted) = lock(&self.kept).find(|kept| *kept == key) {
+            return Ok(counted);
+        }
+        let (snapshot, base) = self.up_to_date(control)?;
+        key.generation = snapshot.generation;
+        let counted = Arc::new(self.count_view(&snapshot, &base, &key, control)?);
+        lock(&self.kept).keep(key, &counted);
+        Ok(counted)
+    }
+
+    /// The sums of a view, whatever it was counted for.
+    pub(crate) fn sums_of(&self, view: &View, control: &Control) -> Result<Arc<Counted>, ViewError> {
+        let generation = self.generation();
+        if let Some(counted) = lock(&self.kept).find(|kept| kept.generation == generation && kept.view == *view) {
+            return Ok(counted);
+        }
+        self.counted(view, 1, Stack::Class, control)
+    }
+
+    fn count_view(&self, snapshot: &Snapshot, base: &Whole, key: &Key, control: &Control) -> Result<Counted, ViewError> {
+        let plan = Plan::new(&key.view, &self.dictionaries, control).ok_or(ViewError::Cancelled)?;
+        let axis = snapshot.axis(&key.view, key.buckets);
+        let lengths = self.lengths();
+        let fixed = Series::fixed(key.stack, &self.dictionaries);
+        let mut job = Job {
+            store: self,
+            plan: &plan,
+            axis,
+            series: fixed.as_ref(),
+            sums: Tallied::None,
+            spreads: true,
+            lengths: &lengths,
+            control,
+        };
+        let mut found = if plan.is_everything() {
+            let Whole { sums, spreads } = self.whole(snapshot, base, &lengths, control)?;
+            job.spreads = false;
+            Found { sums, spreads, ..job.run(&snapshot.segments)? }
+        } else if base.sums.all.bytes < u64::MAX / 2 && self.most_are_meant(snapshot, &plan)? {
+            let mut whole = self.whole(snapshot, base, &lengths, control)?;
+            job.sums = Tallied::Others;
+            let mut found = job.run(&snapshot.segments)?;
+            whole.sums.subtract(&found.sums);
+            found.sums = whole.sums;
+            found
+        } else {
+            job.sums = Tallied::Selected;
+            job.run(&snapshot.segments)?
+        };
+        let series = match &fixed {
+            Some(fixed) => fixed.clone(),
+            None => {
+                let series = Series::top(key.stack, &found.sums, &self.dictionaries);
+                let again = Job { series: Some(&series), sums: Tallied::None, spreads: false, ..job };
+                found.histogram = again.run(&snapshot.segments)?.histogram;
+                series
+            }
+        };
+        Ok(Counted {
+            sums: found.sums,
+            spreads: found.spreads,
+            axis,
+            histogram: found.histogram,
+            bands: found.bands,
+            series,
+            rows_total: snapshot.segments.iter().map(|segment| segment.rows as u64).sum(),
+            rows_dropped: snapshot.rows_dropped,
+            exact: plan.exact && snapshot.rows_dropped == 0,
+        })
+    }
+
+    /// The segments, and what is known of the complete ones among them.
+    pub(crate) fn up_to_date(&self, control: &Control) -> Result<(Snapshot, Arc<Whole>), ViewError> {
+        let mut base = lock(&self.base);
+        let snapshot = self.snapshot();
+        base.included.resize(snapshot.segments.len(), false);
+        let new = |index: &usize| snapshot.segments[*index].complete && !base.included[*index];
+        let added: Vec<usize> = (0..snapshot.segments.len()).filter(new).collect();
+        if !added.is_empty() {
+            let segments: Vec<_> = added.iter().map(|index| Arc::clone(&snapshot.segments[*index])).collect();
+            let Base { included, whole } = &mut *base;
+            self.add_all(&segments, Arc::make_mut(whole), &self.lengths(), control)?;
+            added.into_iter().for_each(|index| included[index] = true);
+        }
+        Ok((snapshot, Arc::clone(&base.whole)))
+    }
+
+    /// What is known of all segments.
+    pub(crate) fn whole(
+        &self,
+        snapshot: &Snapshot,
+        base: &Whole,
+        lengths: &[usize],
+        control: &Control,
+    ) -> Result<Whole, ViewError> {
+        let incomplete: Vec<_> = snapshot.segments.iter().filter(|segment| !segment.complete).cloned().collect();
+        let mut whole = base.clone();
+        self.add_all(&incomplete, &mut whole, lengths, control)?;
+        Ok(whole)
+    }
+
+    fn add_all(
+        &self,
+        segments: &[Arc<Segment>],
+        whole: &mut Whole,
+        lengths: &[usize],
+        control: &Control,
+    ) -> Result<(), ViewError> {
+        let plan = Plan::new(&View::default(), &self.dictionaries, control).ok_or(ViewError::Cancelled)?;
+        let job =
+            Job { store: self, plan: &plan, axis: None, series: None, sums: Tallied::Selected, spreads: true, lengths, control };
+        let found = job.run(segments)?;
+        whole.sums.grow(lengths);
+        whole.sums.add(&found.sums);
+        whole.spreads.take(&found.spreads);
+        Ok(())
+    }
+
+    /// Whether the view seems to mean more rows than not: then it is less work to count the others.
+    fn most_are_meant(&self, snapshot: &Snapshot, plan: &Plan) -> Result<bool, ViewError> {
+        let step = snapshot.segments.len().div_ceil(SAMPLE_SEGMENTS).max(1);
+        let (mut meant, mut rows) = (0, 0);
+        for segment in snapshot.segments.iter().step_by(step) {
+            meant += plan.select(segment, &self.dictionaries, self.spill.as_ref()).map_err(ViewError::spilled)?.count();
+            rows += segment.rows;
+        }
+        Ok(meant * 2 > rows)
+    }
+}
+
+impl Snapshot {
+    /// Times of all rows.
+    pub(crate) fn times(&self) -> Option<(u64, u64)> {
+        self.segments.iter().filter_map(|segment| segment.times).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+    }
+
+    fn axis(&self, view: &View, buckets: usize) -> Option<Axis> {
+        let (first, last) = self.times()?;
+        let first = view.from_us.map_or(first, |from| first.max(crate::segment::biased(from)));
+        let last = view.to_us.map_or(last, |to| last.min(crate::segment::biased(to.saturating_sub(1))));
+        (first <= last).then(|| Axis::new(first, last, buckets.clamp(1, crate::limits::BUCKETS_MAX)))
+    }
+}
+
+/// What sums are taken of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Tallied {
+    None,
+    Selected,
+    /// The rows that are not meant.
+    Others,
+}
+
+/// One pass.
+struct Job<'a> {
+    store: &'a Store,
+    plan: &'a Plan,
+    axis: Option<Axis>,
+    series: Option<&'a Series>,
+    sums: Tallied,
+    spreads: bool,
+    lengths: &'a [usize],
+    control: &'a Control,
+}
+
+/// What one thread finds, and in the end all of them.
+struct Found {
+    sums: Sums,
+    spreads: Spreads,
+    histogram: Grid,
+    bands: Grid,
+    scratch: Scratch,
+    selected: Vec<u16>,
+    others: Vec<u16>,
+    hours: Vec<Stretch>,
+    places: Vec<Stretch>,
+}
+
+impl Job<'_> {
+    fn run(&self, segments: &[Arc<Segment>]) -> Result<Found, ViewError> {
+        let mut workers: Vec<Found> =
+            (0..self.store.settings.threads.min(segments.len()).max(1)).map(|_| self.worker()).collect();
+        let work = |found: &mut Found, segment: &Arc<Segment>| {
+            if self.control.stopped() { Ok(()) } else { self.count(segment, found) }
+        };
+        let sink = |done: io::Result<()>| done.map_err(|cause| Error::io("rows", "cannot read spilled rows", cause));
+        each(segments.iter(), &mut workers, work, sink).map_err(ViewError::Io)?;
+        if self.control.stopped() {
+            return Err(ViewError::Cancelled);
+        }
+        let mut joined = workers.pop().unwrap_or_else(|| self.worker());
+        workers.iter().for_each(|found| joined.take(found));
+        Ok(joined)
+    }
+
+    fn worker(&self) -> Found {
+        let buckets = self.axis.map_or(0, |axis| axis.buckets);
+        Found {
+            sums: if self.sums == Tallied::None { Sums::default() } else { Sums::new(self.lengths) },
+            spreads: Spreads::default(),
+            histogram: Grid::new(buckets, self.series.map_or(0, Series::len)),
+            bands: Grid::new(buckets, BANDS),
+            scratch: Scratch::default(),
+            selected: Vec::new(),
+            others: Vec::new(),
+            hours: Vec::new(),
+            places: Vec::new(),
+        }
+    }
+
+    fn count(&self, segment: &Segment, found: &mut Found) -> io::Result<()> {
+        let spill = self.store.spill.as_ref();
+        let bits = self.plan.select(segment, &self.store.dictionaries, spill)?;
+        self.count_sums(segment, &bits, found)?;
+        found.selected.clear();
+        bits.list(&mut found.selected);
+        if found.selected.is_empty() {
+            return Ok(());
+        }
+        if self.spreads {
+            week_hours(segment, spill, &found.selected, &mut found.hours)?;
+            found.spreads.count(segment, spill, &found.selected, &found.hours)?;
+            self.widen(segment, found)?;
+        }
+        let Some(axis) = self.axis else { return Ok(()) };
+        axis.place(&*segment.numbers(TIME, spill)?, &found.selected, &mut found.places);
+        if let Some(series) = self.series {
+            let column = segment.coded(series.column, spill)?;
+            found.histogram.add_series(&found.places, &found.selected, &column, &series.of);
+        }
+        let took = segment.numbers(REQUEST_TIME, spill)?;
+        if took.min().is_some() {
+            found.bands.add_bands(&found.places, &found.selected, &took);
+        }
+        Ok(())
+    }
+
+    fn count_sums(&self, segment: &Segment, bits: &Bits, found: &mut Found) -> io::Result<()> {
+        let list = match self.sums {
+            Tallied::None => return Ok(()),
+            Tallied::Selected if bits.is_all() => None,
+            Tallied::Selected => Some(bits.clone()),
+            Tallied::Others => {
+                let mut others = bits.clone();
+                others.not();
+                Some(others)
+            }
+        };
+        found.others.clear();
+        list.iter().for_each(|list| list.list(&mut found.others));
+        let rows = list.is_some().then_some(&found.others[..]);
+        count(segment, self.store.spill.as_ref(), rows, &mut found.sums, &mut found.scratch)
+    }
+
+    fn widen(&self, segment: &Segment, found: &mut Found) -> io::Result<()> {
+        let Found { selected, spreads, .. } = found;
+        if selected.len() == segment.rows {
+            segment.times.into_iter().for_each(|(first, last)| spreads.widen(first, last));
+        } else {
+            let times = segment.numbers(TIME, self.store.spill.as_ref())?.extent(selected);
+            times.into_iter().for_each(|(first, last)| spreads.widen(first, last));
+        }
+        Ok(())
+    }
+}
+
+impl Found {
+    fn take(&mut self, other: &Self) {
+        self.sums.add(&other.sums);
+        self.spreads.take(&other.spreads);
+        self.histogram.take(&other.histogram);
+        self.bands.take(&other.bands);
+    }
+}

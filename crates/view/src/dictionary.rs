@@ -1,0 +1,226 @@
+//! The distinct texts of a field, for all workers and segments, each with a code.
+
+use foldhash::quality::RandomState;
+use hashbrown::HashTable;
+use rorqual_pipe::Control;
+use rorqual_table::agent::{classify, referring_site};
+use rorqual_table::filter::{TextColumn, TextTest, kind, net};
+use std::borrow::Cow;
+use std::hash::{BuildHasher, Hasher};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The absent value.
+pub(crate) const NONE: u32 = 0;
+
+/// All values that there was no room for.
+pub(crate) const OTHERS: u32 = 1;
+
+/// Values that are looked at before others may have the lock.
+const SLICE: usize = 4096;
+
+/// The texts of one field, and of the columns that follow from it.
+pub(crate) struct Dictionary {
+    shared: Mutex<Tables>,
+}
+
+/// What a [`Dictionary`]'s lock holds.
+pub(crate) struct Tables {
+    texts: Texts,
+    derived: Vec<Derived>,
+    /// What sums over a value take.
+    value_bytes: u64,
+    bytes_max: u64,
+    overflowed: bool,
+}
+
+/// A column that follows from the texts.
+struct Derived {
+    column: TextColumn,
+    texts: Texts,
+    /// For each code of the dictionary, the code of what follows from it.
+    of: Vec<u32>,
+}
+
+/// Texts, each with a code from 2 on.
+struct Texts {
+    table: HashTable<u32>,
+    seed: RandomState,
+    arena: Vec<u8>,
+    /// Where each code's text ends in the arena.
+    ends: Vec<u64>,
+}
+
+impl Texts {
+    fn new(seed: &RandomState) -> Self {
+        Self { table: HashTable::new(), seed: seed.clone(), arena: Vec::new(), ends: vec![0; OTHERS as usize + 1] }
+    }
+
+    fn hash(seed: &RandomState, text: &[u8]) -> u64 {
+        let mut hasher = seed.build_hasher();
+        hasher.write(text);
+        hasher.finish()
+    }
+
+    fn find(&self, text: &[u8]) -> Option<u32> {
+        self.table.find(Self::hash(&self.seed, text), |code| self.get(*code) == text).copied()
+    }
+
+    fn add(&mut self, text: &[u8]) -> u32 {
+        let code = self.ends.len() as u32;
+        self.arena.extend_from_slice(text);
+        self.ends.push(self.arena.len() as u64);
+        let Self { table, seed, arena, ends } = self;
+        let hash = |code: &u32| Self::hash(seed, text_at(arena, ends, *code));
+        table.insert_unique(Self::hash(seed, text), code, hash);
+        code
+    }
+
+    fn get(&self, code: u32) -> &[u8] {
+        text_at(&self.arena, &self.ends, code)
+    }
+
+    /// Memory, with what sums over its values take.
+    fn bytes(&self, value_bytes: u64) -> u64 {
+        let own = self.table.allocation_size() + self.arena.capacity() + self.ends.capacity() * size_of::<u64>();
+        own as u64 + self.ends.len() as u64 * value_bytes
+    }
+}
+
+fn text_at<'a>(arena: &'a [u8], ends: &[u64], code: u32) -> &'a [u8] {
+    let code = code as usize;
+    let start = if code == 0 { 0 } else { ends[code - 1] as usize };
+    &arena[start..ends[code] as usize]
+}
+
+impl Dictionary {
+    /// An empty dictionary of at most `bytes_max`, with what follows from its texts; sums over a value take `value_bytes`.
+    pub(crate) fn new(derived: &[TextColumn], value_bytes: u64, bytes_max: u64) -> Self {
+        // New for each process, so that nobody can write texts that collide.
+        let seed = RandomState::default();
+        let column =
+            |column: &TextColumn| Derived { column: *column, texts: Texts::new(&seed), of: vec![NONE; OTHERS as usize + 1] };
+        let derived = derived.iter().map(column).collect();
+        Self { shared: Mutex::new(Tables { texts: Texts::new(&seed), derived, value_bytes, bytes_max, overflowed: false }) }
+    }
+
+    // A poisoned lock is taken all the same: a text is only found once it is whole.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Tables> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Which of the codes given out so far pass the test: of `column`, or of the texts themselves. `None` when it was cancelled.
+    pub(crate) fn matching(&self, column: Option<TextColumn>, test: &TextTest, control: &Control) -> Option<Vec<bool>> {
+        let passes = |texts: fn(&Tables, Option<TextColumn>) -> Option<&Texts>| {
+            let mut passed = Vec::new();
+            loop {
+                let tables = self.lock();
+                let texts = texts(&tables, column)?;
+                let start = passed.len();
+                let end = texts.ends.len().min(start + SLICE);
+                // What is in nobody's dictionary passes no test.
+                passed.extend((start..end).map(|code| code != OTHERS as usize && test.meets(texts.get(code as u32))));
+                if control.stopped() {
+                    return None;
+                }
+                if end == texts.ends.len() {
+                    return Some(passed);
+                }
+            }
+        };
+        match column {
+            None => passes(|tables, _| Some(&tables.texts)),
+            Some(column) => {
+                let passed = passes(|tables, column| Some(&tables.derived(column?)?.texts))?;
+                let tables = self.lock();
+                let derived = tables.derived(column)?;
+                // What came since is of no segment that is looked at.
+                Some(derived.of.iter().map(|code| passed.get(*code as usize).copied().unwrap_or(false)).collect())
+            }
+        }
+    }
+}
+
+impl Tables {
+    /// The code of a text, a new one where it was not seen before and there is room.
+    pub(crate) fn intern(&mut self, text: &[u8]) -> u32 {
+        if text.is_empty() {
+            return NONE;
+        }
+        if let Some(code) = self.texts.find(text) {
+            return code;
+        }
+        // The arena and the tables double when they are full.
+        if self.overflowed || self.bytes() + 2 * text.len() as u64 + 2 * self.value_bytes > self.bytes_max {
+            self.overflowed = true;
+            return OTHERS;
+        }
+        for derived in &mut self.derived {
+            let value = derive(derived.column, text);
+            let code = match &value[..] {
+                [] => NONE,
+                value => derived.texts.find(value).unwrap_or_else(|| derived.texts.add(value)),
+            };
+            derived.of.push(code);
+        }
+        self.texts.add(text)
+    }
+
+    fn derived(&self, column: TextColumn) -> Option<&Derived> {
+        self.derived.iter().find(|derived| derived.column == column)
+    }
+
+    /// Whether a text had no room.
+    pub(crate) fn overflowed(&self) -> bool {
+        self.overflowed
+    }
+
+    /// Codes given out so far, those of absent and other values included.
+    pub(crate) fn len(&self) -> usize {
+        self.texts.ends.len()
+    }
+
+    /// What a code stands for.
+    pub(crate) fn text(&self, code: u32) -> &[u8] {
+        self.texts.get(code)
+    }
+
+    /// For each code, the code of what follows from it.
+    pub(crate) fn classes(&self, column: TextColumn) -> &[u32] {
+        self.derived(column).map_or(&[], |derived| &derived.of)
+    }
+
+    /// What a code of a derived column stands for, or of the texts themselves.
+    pub(crate) fn text_of(&self, column: Option<TextColumn>, code: u32) -> &[u8] {
+        match column.and_then(|column| self.derived(column)) {
+            Some(derived) => derived.texts.get(code),
+            None => self.text(code),
+        }
+    }
+
+    /// Codes of a derived column, or of the texts themselves.
+    pub(crate) fn len_of(&self, column: Option<TextColumn>) -> usize {
+        column.and_then(|column| self.derived(column)).map_or(self.len(), |derived| derived.texts.ends.len())
+    }
+
+    /// Memory, with what sums over its values take.
+    pub(crate) fn bytes(&self) -> u64 {
+        let derived =
+            |derived: &Derived| derived.texts.bytes(self.value_bytes) + (derived.of.capacity() * size_of::<u32>()) as u64;
+        self.texts.bytes(self.value_bytes) + self.derived.iter().map(derived).sum::<u64>()
+    }
+}
+
+fn derive(column: TextColumn, text: &[u8]) -> Cow<'_, [u8]> {
+    let owned = |text: Cow<'static, str>| Cow::Owned(text.into_owned().into_bytes());
+    match column {
+        TextColumn::Net => Cow::Owned(net(text).into_bytes()),
+        TextColumn::Site => Cow::Borrowed(referring_site(text)),
+        TextColumn::Kind => Cow::Borrowed(kind(text).as_bytes()),
+        TextColumn::Browser => owned(classify(text).browser),
+        TextColumn::Os => owned(classify(text).os),
+        TextColumn::Bot => owned(classify(text).bot.unwrap_or_default()),
+        // Behind the kind of flaw.
+        TextColumn::Flaw => Cow::Borrowed(&text[1..]),
+        _ => Cow::Borrowed(&[]),
+    }
+}

@@ -1,0 +1,45 @@
+//! The crossfilter: rows of access logs as coded columns in bounded memory, and every panel of any filtered view of them.
+//!
+//! * A [`Store`] holds the rows in segments of 65,536, each column as narrow as it is; texts are codes of dictionaries. Beyond its memory
+//!   segments go, compressed, to a file without a name, and are read back by the same pass.
+//! * [`Recordings`] fill it from the workers of an analysis, while others look.
+//! * A [`View`] is a span and a filter. The filter is asked once of each distinct value; what it then takes is one pass over codes, by all
+//!   threads, and of the rows that are meant or of those that are not, whichever are fewer.
+//!
+//! This crate opens no socket, starts no runtime and knows no flag.
+
+mod bits;
+mod builder;
+mod candidates;
+mod codes;
+mod columns;
+mod compare;
+mod counted;
+mod dictionary;
+mod evidence;
+mod explain;
+pub mod limits;
+mod numbers;
+mod page;
+mod panels;
+mod plan;
+mod rates;
+mod recorder;
+mod segment;
+mod series;
+mod spill;
+mod spread;
+mod store;
+mod sums;
+mod timeline;
+mod view;
+
+pub use compare::{Compared, ComparedPanel, ComparedRow};
+pub use explain::{Explained, Finding};
+pub use page::{PageRow, RowPage};
+pub use rates::{By, ClientRate, LimitEffect, Rates};
+pub use recorder::Recordings;
+pub use store::{Settings, Store};
+pub use view::{
+    Amounts, Histogram, Latency, Line, Outcomes, PanelPage, PanelWanted, RowCounts, Stack, Times, View, ViewError, Viewed, Wanted,
+};

@@ -1,0 +1,39 @@
+//! The limits of the crossfilter, and what they cost.
+
+/// Rows of a segment; their codes fit 16 bits. Some 1.3 MiB of a usual log.
+pub const SEGMENT_ROWS_MAX: usize = 1 << 16;
+
+/// What one recorder holds of a segment that is not full: 60 bytes a row, its local tables of distinct values, and a copy while the segment is
+/// made.
+pub const RECORDER_BYTES: u64 = 16 << 20;
+
+/// What one thread of a view holds beside its sums: selected rows, weights, the columns that it reads back.
+pub const THREAD_BYTES: u64 = 4 << 20;
+
+/// Bytes of a rejected line that are kept.
+pub const LINE_BYTES_MAX: usize = 1 << 10;
+
+/// Parts in a hundred of a store's memory that its dictionaries may take; segments give way to them.
+pub const DICTIONARIES_PERCENT: u64 = 50;
+
+/// What a distinct value takes beside its text and its place in the table: 16 bytes of sums of the whole store, as much of a view, and as much
+/// again for each of its threads.
+#[must_use]
+pub const fn value_bytes(threads: usize) -> u64 {
+    16 * (threads as u64 + 2)
+}
+
+/// Least memory of a store.
+pub const STORE_BYTES_MIN: u64 = 32 << 20;
+
+/// Buckets of a histogram at most; 9 series of them are 144 KiB a thread.
+pub const BUCKETS_MAX: usize = 2_000;
+
+/// Series of a stacked histogram beside the rest.
+pub const SERIES_MAX: usize = 8;
+
+/// Counted views that are remembered; together they take at most an eighth of the store's memory.
+pub const VIEWS_KEPT_MAX: usize = 8;
+
+/// Rows of a page of the table.
+pub const PAGE_ROWS_MAX: usize = 1_000;

@@ -1,0 +1,244 @@
+//! Takes the rows of one worker into segments.
+
+use crate::builder::Builder;
+use crate::columns::{BYTES, CODED, FLAW, LINE, REJECTED, REPAIRED, REQUEST_TIME, STATUS, STATUSES, TIME, UPSTREAM_TIME};
+use crate::columns::{ZONE, ZONE_MIN};
+use crate::dictionary::NONE;
+use crate::limits::LINE_BYTES_MAX;
+use crate::segment::biased;
+use crate::store::Store;
+use rorqual_table::aggregate::Reason;
+use rorqual_table::{ABSENT, NO_TIME, Recorder, Recording, Rows, TEXT_FIELDS};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Stands for a code of the segment that is not known yet; codes are one above.
+const UNKNOWN: u32 = 0;
+
+/// Gives the workers of a run recorders into a store.
+#[derive(Clone)]
+pub struct Recordings {
+    store: Arc<Store>,
+}
+
+impl Recordings {
+    /// Recorders into `store`.
+    #[must_use]
+    pub fn new(store: &Arc<Store>) -> Self {
+        Self { store: Arc::clone(store) }
+    }
+}
+
+impl Recording for Recordings {
+    fn recorders(&self, _name: &str, count: usize) -> Vec<Box<dyn Recorder>> {
+        let input = self.store.next_input(count);
+        (0..count).map(|_| Box::new(SegmentRecorder::new(&self.store, input)) as Box<dyn Recorder>).collect()
+    }
+}
+
+/// The recorder of one worker.
+struct SegmentRecorder {
+    store: Arc<Store>,
+    input: u32,
+    builder: Builder,
+    /// Where the segment is shown.
+    place: Option<usize>,
+    /// Rows that are shown of it.
+    shown: usize,
+    /// The last wish for fresh rows that was granted.
+    granted: u64,
+    texts: [Translation; TEXT_FIELDS.len()],
+    /// For each status, its code in the segment and 1.
+    statuses: Vec<u32>,
+    /// The last zone, and its code in the segment and 1.
+    zone: (i32, u32),
+}
+
+/// From the codes of a worker to those of the segment.
+#[derive(Default)]
+struct Translation {
+    /// Codes in all segments.
+    globals: Vec<u32>,
+    /// Codes of the segment and 1.
+    locals: Vec<u32>,
+}
+
+impl SegmentRecorder {
+    fn new(store: &Arc<Store>, input: u32) -> Self {
+        Self {
+            store: Arc::clone(store),
+            input,
+            builder: Builder::new(store.settings.segment_rows),
+            place: None,
+            shown: 0,
+            granted: store.wanted(),
+            texts: Default::default(),
+            statuses: vec![UNKNOWN; STATUSES],
+            zone: (0, UNKNOWN),
+        }
+    }
+
+    /// Gives each value that the worker has met for the first time its code in all segments.
+    fn intern(&mut self, rows: &Rows<'_>) {
+        for (index, translation) in self.texts.iter_mut().enumerate() {
+            let (known, all) = (translation.globals.len(), rows.batch.codes_len(index));
+            if known < all {
+                let mut dictionary = self.store.dictionaries[index].lock();
+                let globals = (known..all).map(|code| dictionary.intern(rows.batch.value(index, code as u32)));
+                translation.globals.extend(globals);
+                translation.locals.resize(all, UNKNOWN);
+            }
+        }
+    }
+
+    /// Takes the batch's rows in `range`, in as many segments as it needs.
+    fn take_rows(&mut self, rows: &Rows<'_>, mut range: Range<usize>) {
+        while !range.is_empty() {
+            let end = range.end.min(range.start + self.builder.room());
+            self.append(rows, range.start..end);
+            range.start = end;
+            self.show_if_full();
+        }
+    }
+
+    /// Takes rows that fit.
+    fn append(&mut self, rows: &Rows<'_>, range: Range<usize>) {
+        let first = self.builder.rows();
+        let batch = rows.batch;
+        for (index, translation) in self.texts.iter_mut().enumerate() {
+            if let Some(codes) = batch.codes(index) {
+                append_codes(&mut self.builder, index, translation, &codes[range.clone()]);
+            }
+        }
+        for &status in &batch.status()[range.clone()] {
+            let local = &mut self.statuses[usize::from(status).min(STATUSES - 1)];
+            if *local == UNKNOWN {
+                *local = u32::from(self.builder.local(STATUS, u32::from(status).min(STATUSES as u32 - 1))) + 1;
+            }
+            self.builder.codes(STATUS).push((*local - 1) as u16);
+        }
+        self.append_zones(&rows.zones_seconds[range.clone()]);
+        let times = batch.times_us()[range.clone()].iter();
+        self.builder
+            .numbers(TIME)
+            .extend(times.map(|time| if *time == NO_TIME { ABSENT } else { biased(*time).min(ABSENT - 1) }));
+        let numbers =
+            [(BYTES, batch.bytes()), (REQUEST_TIME, batch.request_times_us()), (UPSTREAM_TIME, batch.upstream_times_us())];
+        numbers.into_iter().for_each(|(index, numbers)| self.builder.numbers(index).extend_from_slice(&numbers[range.clone()]));
+        self.append_flaws(rows, &range);
+        self.builder.run(self.input, rows.offset(), first);
+    }
+
+    fn append_zones(&mut self, zones_seconds: &[i32]) {
+        for &zone in zones_seconds {
+            if self.zone.1 == UNKNOWN || self.zone.0 != zone {
+                let global = zone.clamp(ZONE_MIN, -ZONE_MIN) - ZONE_MIN;
+                self.zone = (zone, u32::from(self.builder.local(ZONE, global.unsigned_abs())) + 1);
+            }
+            self.builder.codes(ZONE).push((self.zone.1 - 1) as u16);
+        }
+    }
+
+    fn append_flaws(&mut self, rows: &Rows<'_>, range: &Range<usize>) {
+        let (sound, line) = (self.builder.local(FLAW, NONE), self.builder.local(LINE, NONE));
+        let first = self.builder.codes(FLAW).len();
+        self.builder.codes(FLAW).resize(first + range.len(), sound);
+        self.builder.codes(LINE).resize(first + range.len(), line);
+        let start = rows.repaired.partition_point(|(row, _)| (*row as usize) < range.start);
+        for (row, reason) in rows.repaired[start..].iter().take_while(|(row, _)| (*row as usize) < range.end) {
+            let local = self.flaw(REPAIRED, *reason);
+            self.builder.codes(FLAW)[first + *row as usize - range.start] = local;
+        }
+    }
+
+    fn flaw(&mut self, kind: u8, reason: Reason) -> u16 {
+        let mut text = vec![kind];
+        text.extend_from_slice(reason.name().as_bytes());
+        let global = self.store.dictionaries[FLAW].lock().intern(&text);
+        self.builder.local(FLAW, global)
+    }
+
+    fn reject(&mut self, offset: u64, reason: Reason, text: &[u8]) {
+        let first = self.builder.rows();
+        for column in (0..CODED).filter(|column| ![FLAW, LINE, ZONE].contains(column)) {
+            let none = self.builder.local(column, NONE);
+            self.builder.codes(column).push(none);
+        }
+        self.append_zones(&[0]);
+        let flaw = self.flaw(REJECTED, reason);
+        self.builder.codes(FLAW).push(flaw);
+        let line = self.store.dictionaries[LINE].lock().intern(&text[..text.len().min(LINE_BYTES_MAX)]);
+        let line = self.builder.local(LINE, line);
+        self.builder.codes(LINE).push(line);
+        [TIME, BYTES, REQUEST_TIME, UPSTREAM_TIME].into_iter().for_each(|index| self.builder.numbers(index).push(ABSENT));
+        self.builder.run(self.input, offset, first);
+        self.show_if_full();
+    }
+
+    fn show_if_full(&mut self) {
+        if self.builder.room() == 0 {
+            self.store.show(&mut self.place, self.builder.segment(true));
+            self.place = None;
+            self.shown = 0;
+            self.builder.clear();
+            self.texts.iter_mut().for_each(|translation| translation.locals.fill(UNKNOWN));
+            self.statuses.fill(UNKNOWN);
+            self.zone.1 = UNKNOWN;
+        }
+    }
+
+    /// Shows the rows so far; more may come.
+    fn show(&mut self, complete: bool) {
+        if self.builder.rows() > self.shown || (complete && self.builder.rows() > 0) {
+            self.shown = self.builder.rows();
+            self.store.show(&mut self.place, self.builder.segment(complete));
+        }
+    }
+}
+
+fn append_codes(builder: &mut Builder, index: usize, translation: &mut Translation, codes: &[u32]) {
+    for &code in codes {
+        let local = &mut translation.locals[code as usize];
+        if *local == UNKNOWN {
+            *local = u32::from(builder.local(index, translation.globals[code as usize])) + 1;
+        }
+        builder.codes(index).push((*local - 1) as u16);
+    }
+}
+
+impl Recorder for SegmentRecorder {
+    fn take(&mut self, rows: &Rows<'_>) {
+        self.intern(rows);
+        let mut row = 0;
+        for rejected in rows.rejected {
+            let before = rejected.before_row as usize;
+            self.take_rows(rows, row..before);
+            row = before;
+            self.reject(rows.offset(), rejected.reason, rows.text(rejected));
+        }
+        self.take_rows(rows, row..rows.batch.len());
+        let wanted = self.store.wanted();
+        if wanted != self.granted {
+            self.granted = wanted;
+            self.show(false);
+        }
+    }
+
+    fn forget(&mut self, index: usize) {
+        self.texts[index] = Translation::default();
+    }
+
+    fn idle(&mut self) {
+        self.show(false);
+    }
+
+    fn finish(&mut self) {
+        self.show(true);
+    }
+}
+
+impl Drop for SegmentRecorder {
+    fn drop(&mut self) {
+        self.store.recorder_ended();
+    }
+}

@@ -1,0 +1,220 @@
+//! The rows of a session: segments, dictionaries, and what they may take.
+
+use crate::columns::{CODED, DICTIONARIES, SHARES, STATUSES, derived};
+use crate::counted::{Base, Kept};
+use crate::dictionary::Dictionary;
+use crate::limits::{DICTIONARIES_PERCENT, RECORDER_BYTES, SEGMENT_ROWS_MAX, STORE_BYTES_MIN, THREAD_BYTES, value_bytes};
+use crate::segment::Segment;
+use crate::spill::Spill;
+use std::io;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// What a store may take.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Memory of everything it keeps and of one view at a time, at least [`STORE_BYTES_MIN`].
+    pub memory_bytes: u64,
+    /// Threads of a view.
+    pub threads: usize,
+    /// Where rows go that do not fit the memory: a folder, and how many bytes of it. Without it they are not kept.
+    pub spill: Option<(PathBuf, u64)>,
+    /// Rows of a segment, at most [`SEGMENT_ROWS_MAX`], which is what to take.
+    pub segment_rows: usize,
+}
+
+impl Settings {
+    /// Settings for that much memory and as many threads, without spilling.
+    #[must_use]
+    pub fn new(memory_bytes: u64, threads: usize) -> Self {
+        Self { memory_bytes, threads, spill: None, segment_rows: SEGMENT_ROWS_MAX }
+    }
+}
+
+/// Rows of access logs as coded columns, and views of them.
+pub struct Store {
+    pub(crate) settings: Settings,
+    pub(crate) dictionaries: Vec<Dictionary>,
+    pub(crate) spill: Option<Spill>,
+    segments: Mutex<Vec<Arc<Segment>>>,
+    /// Held by who moves segments to the file.
+    spilling: Mutex<()>,
+    /// Rises with each change of the segments.
+    generation: AtomicU64,
+    /// Rises when somebody wants to see rows of segments that are not full.
+    wanted: AtomicU64,
+    inputs: AtomicU32,
+    recorders: AtomicU64,
+    /// There is no place for more rows.
+    full: AtomicBool,
+    rows_dropped: AtomicU64,
+    pub(crate) base: Mutex<Base>,
+    pub(crate) kept: Mutex<Kept>,
+}
+
+/// The segments at one moment.
+pub(crate) struct Snapshot {
+    pub(crate) segments: Vec<Arc<Segment>>,
+    pub(crate) generation: u64,
+    pub(crate) rows_dropped: u64,
+}
+
+impl Store {
+    /// An empty store.
+    ///
+    /// # Errors
+    /// When there can be no file in the folder for spilled rows.
+    pub fn new(settings: Settings) -> io::Result<Arc<Self>> {
+        let settings = Settings {
+            memory_bytes: settings.memory_bytes.max(STORE_BYTES_MIN),
+            threads: settings.threads.max(1),
+            segment_rows: settings.segment_rows.clamp(1, SEGMENT_ROWS_MAX),
+            ..settings
+        };
+        let share = settings.memory_bytes / 100 * DICTIONARIES_PERCENT / 100;
+        let dictionary = |index: usize| Dictionary::new(derived(index), value_bytes(settings.threads), share * SHARES[index]);
+        let spill = settings.spill.as_ref().map(|(folder, bytes_max)| Spill::new(folder, *bytes_max)).transpose()?;
+        Ok(Arc::new(Self {
+            dictionaries: (0..DICTIONARIES).map(dictionary).collect(),
+            kept: Mutex::new(Kept::new(settings.memory_bytes / 8)),
+            settings,
+            spill,
+            segments: Mutex::default(),
+            spilling: Mutex::default(),
+            generation: AtomicU64::new(0),
+            wanted: AtomicU64::new(0),
+            inputs: AtomicU32::new(0),
+            recorders: AtomicU64::new(0),
+            full: AtomicBool::new(false),
+            rows_dropped: AtomicU64::new(0),
+            base: Mutex::default(),
+        }))
+    }
+
+    /// Rows that views see by now.
+    #[must_use]
+    pub fn rows(&self) -> u64 {
+        lock(&self.segments).iter().map(|segment| segment.rows as u64).sum()
+    }
+
+    /// Rows that there was no place for.
+    #[must_use]
+    pub fn rows_dropped(&self) -> u64 {
+        self.rows_dropped.load(Ordering::Relaxed)
+    }
+
+    /// Asks recorders to show the rows they have at their next chunk, so that a view soon after is up to date.
+    pub fn refresh(&self) {
+        self.wanted.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Who holds how much memory now, in bytes.
+    #[must_use]
+    pub fn holders(&self) -> Vec<(&'static str, u64)> {
+        vec![
+            ("rows", self.segments_bytes()),
+            ("distinct values and their sums", self.dictionaries_bytes()),
+            ("recorders", self.recorders.load(Ordering::Relaxed) * RECORDER_BYTES),
+            ("threads of a view", self.settings.threads as u64 * THREAD_BYTES),
+            ("views kept", lock(&self.kept).bytes()),
+        ]
+    }
+
+    /// Bytes in the file of spilled rows.
+    #[must_use]
+    pub fn spilled_bytes(&self) -> u64 {
+        self.spill.as_ref().map_or(0, Spill::bytes)
+    }
+
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn wanted(&self) -> u64 {
+        self.wanted.load(Ordering::Relaxed)
+    }
+
+    /// A number for the next input, and a place for its recorders.
+    pub(crate) fn next_input(&self, recorders: usize) -> u32 {
+        self.recorders.fetch_add(recorders as u64, Ordering::Relaxed);
+        self.inputs.fetch_add(1, Ordering::Relaxed)
+    }
+
+    pub(crate) fn recorder_ended(&self) {
+        self.recorders.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Lengths of what is counted: codes of the dictionaries in the order of [`COUNTED`](crate::columns::COUNTED).
+    pub(crate) fn lengths(&self) -> Vec<usize> {
+        let length = |index: &usize| self.dictionaries.get(*index).map_or(STATUSES, |dictionary| dictionary.lock().len());
+        crate::columns::COUNTED.iter().map(length).collect()
+    }
+
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        let segments = lock(&self.segments);
+        let (generation, rows_dropped) = (self.generation.load(Ordering::Relaxed), self.rows_dropped());
+        Snapshot { segments: segments.clone(), generation, rows_dropped }
+    }
+
+    /// Shows a segment, in `place` or (where it has none yet) behind all others, and makes room for it. A segment without room is dropped
+    /// with its rows.
+    pub(crate) fn show(&self, place: &mut Option<usize>, segment: Segment) {
+        let rows = segment.rows as u64;
+        if place.is_none() && self.full.load(Ordering::Relaxed) {
+            self.rows_dropped.fetch_add(rows, Ordering::Relaxed);
+            return;
+        }
+        let segment = Arc::new(segment);
+        let mut segments = lock(&self.segments);
+        match *place {
+            Some(at) => segments[at] = segment,
+            None => {
+                *place = Some(segments.len());
+                segments.push(segment);
+            }
+        }
+        self.generation.fetch_add(1, Ordering::Relaxed);
+        drop(segments);
+        self.make_room();
+    }
+
+    /// Spills the oldest segments until the others fit.
+    fn make_room(&self) {
+        let _turn = lock(&self.spilling);
+        while self.bytes() > self.settings.memory_bytes {
+            let oldest =
+                |segments: &Vec<Arc<Segment>>| segments.iter().position(|segment| segment.complete && !segment.is_spilled());
+            let segments = lock(&self.segments);
+            let Some((place, segment)) = oldest(&segments).map(|place| (place, Arc::clone(&segments[place]))) else { return };
+            drop(segments);
+            let moved = self.spill.as_ref().map(|spill| segment.spilled(spill));
+            let Some(Ok(moved)) = moved else {
+                self.full.store(true, Ordering::Relaxed);
+                return;
+            };
+            lock(&self.segments)[place] = Arc::new(moved);
+        }
+    }
+
+    fn bytes(&self) -> u64 {
+        let kept = self.settings.memory_bytes / 8;
+        let others = self.recorders.load(Ordering::Relaxed) * RECORDER_BYTES + self.settings.threads as u64 * THREAD_BYTES;
+        self.segments_bytes() + self.dictionaries_bytes() + others + kept
+    }
+
+    fn segments_bytes(&self) -> u64 {
+        lock(&self.segments).iter().map(|segment| segment.bytes() + size_of::<Arc<Segment>>() as u64).sum()
+    }
+
+    fn dictionaries_bytes(&self) -> u64 {
+        self.dictionaries.iter().map(|dictionary| dictionary.lock().bytes()).sum()
+    }
+}
+
+const _: () = assert!(DICTIONARIES < CODED);
+
+// A poisoned lock is taken all the same: what it guards is whole after each statement.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,341 @@
+//! Views: what is asked, and what is answered.
+
+use crate::columns::{AGENT, COUNTED, FLAW, REJECTED, REPAIRED, STATUS};
+use crate::counted::Counted;
+use crate::dictionary::NONE;
+use crate::panels::PANELS;
+use crate::plan::WEEK_HOURS;
+use crate::segment::unbiased;
+use crate::store::Store;
+use crate::sums::Amount;
+use crate::timeline::BANDS_US;
+use rorqual_pipe::{Control, Error};
+use rorqual_table::filter::{Filter, TextColumn};
+use rorqual_table::report::{Distinct, Panel, PercentileSet, Row, StatusRow};
+use serde::Serialize;
+use std::fmt;
+use std::io;
+
+/// Which rows are looked at.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct View {
+    /// Rows at or after this time, in Unix microseconds. A row without time is in no bounded span.
+    pub from_us: Option<i64>,
+    /// Rows before this time.
+    pub to_us: Option<i64>,
+    /// Rows that it means.
+    pub filter: Filter,
+}
+
+/// What the series of a histogram are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Stack {
+    /// Classes of status.
+    #[default]
+    Class,
+    /// Bots and people.
+    Bot,
+    /// The values of a column with most rows, and the rest. A URL stands for its path.
+    Values(TextColumn),
+}
+
+/// How much is wanted of a view.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wanted {
+    /// Rows of each panel.
+    pub top: usize,
+    /// Buckets of the histogram at most, give or take the alignment.
+    pub buckets: usize,
+    /// Its series.
+    pub stack: Stack,
+}
+
+/// Which stretch of a panel is wanted.
+#[derive(Debug, Clone, Default)]
+pub struct PanelWanted {
+    /// What the values shall have in them, in any case of ASCII letters.
+    pub search: Option<String>,
+    /// Rows before the first one wanted.
+    pub offset: usize,
+    /// Rows at most.
+    pub limit: usize,
+}
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub enum ViewError {
+    /// The control was stopped.
+    Cancelled,
+    /// Spilled rows can't be read back.
+    Io(Error),
+}
+
+impl ViewError {
+    pub(crate) fn spilled(cause: io::Error) -> Self {
+        Self::Io(Error::io("rows", "cannot read spilled rows", cause))
+    }
+}
+
+impl fmt::Display for ViewError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cancelled => f.write_str("cancelled"),
+            Self::Io(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for ViewError {}
+
+/// A view, counted. What a report has too is as there.
+#[derive(Debug, Clone, Serialize)]
+pub struct Viewed {
+    /// The filter, as it is written.
+    pub filter: String,
+    /// What there is to look at.
+    pub rows: RowCounts,
+    /// Rows of the view by what became of their lines.
+    pub lines: Outcomes,
+    /// Sum of the response sizes; 2^64 - 1 stands for that or more.
+    pub bytes_sent: u64,
+    /// Whether all counts are exact: no row was dropped, and the filter asked of no value that there was no room for.
+    pub exact: bool,
+    /// First and last time of the view.
+    pub time: Option<Times>,
+    /// Rows over time.
+    pub histogram: Option<Histogram>,
+    /// By status code, most hits first; lines without one as `-`.
+    pub status: Vec<StatusRow>,
+    /// How many client addresses.
+    pub clients: Distinct,
+    /// Rows of bots.
+    pub bots: Amounts,
+    /// Rows of people: of parsed lines those of no bot.
+    pub people: Amounts,
+    /// The top tables.
+    pub panels: Vec<Panel>,
+    /// Distributions of numbers.
+    pub percentiles: PercentileSet,
+    /// Rows by weekday (Monday first) and hour, by the clock of the log.
+    pub week: Vec<Vec<u64>>,
+    /// How long requests took over time; absent where no line says.
+    pub latency: Option<Latency>,
+}
+
+/// Rows of a store.
+#[derive(Debug, Clone, Copy, Serialize, PartialEq, Eq)]
+pub struct RowCounts {
+    /// Rows that were looked at.
+    pub total: u64,
+    /// Rows that there was no place for: the view is of those that came before.
+    pub dropped: u64,
+}
+
+/// Lines by what became of them.
+#[derive(Debug, Clone, Copy, Serialize, PartialEq, Eq)]
+pub struct Outcomes {
+    /// All lines: parsed and rejected.
+    pub total: u64,
+    /// Lines with fields.
+    pub parsed: u64,
+    /// Of the parsed ones, those with one flaw.
+    pub repaired: u64,
+    /// Lines that do not fit the format.
+    pub rejected: u64,
+}
+
+/// Rows and the sum of their response sizes.
+#[derive(Debug, Clone, Copy, Serialize, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Amounts {
+    pub hits: u64,
+    pub bytes: u64,
+}
+
+/// First and last time in Unix seconds.
+#[derive(Debug, Clone, Copy, Serialize, PartialEq)]
+#[allow(missing_docs)]
+pub struct Times {
+    pub first: f64,
+    pub last: f64,
+}
+
+/// Rows over time: non-empty buckets only.
+#[derive(Debug, Clone, Serialize, PartialEq, Eq)]
+pub struct Histogram {
+    /// Width of a bucket.
+    pub bucket_seconds: i64,
+    /// The finest width there is.
+    pub finest_seconds: i64,
+    /// Start of each bucket, Unix seconds.
+    pub at: Vec<i64>,
+    /// Hits for each value, parallel to `at`.
+    pub series: Vec<Line>,
+}
+
+/// One series of a histogram.
+#[derive(Debug, Clone, Serialize, PartialEq, Eq)]
+pub struct Line {
+    /// A class, or another value.
+    pub class: String,
+    /// Hits for each bucket.
+    pub hits: Vec<u64>,
+}
+
+/// Rows by time and by how long they took.
+#[derive(Debug, Clone, Serialize, PartialEq)]
+pub struct Latency {
+    /// Borders of the bands in seconds: the first band is below the first, the last one from the last on.
+    pub borders_seconds: Vec<f64>,
+    /// Width of a bucket.
+    pub bucket_seconds: i64,
+    /// Start of each bucket, Unix seconds.
+    pub at: Vec<i64>,
+    /// For each bucket, hits by band.
+    pub hits: Vec<Vec<u64>>,
+}
+
+/// A stretch of a panel.
+#[derive(Debug, Clone, Serialize)]
+pub struct PanelPage {
+    /// Name for programs.
+    pub field: &'static str,
+    /// How many values the view has.
+    pub distinct: Distinct,
+    /// Rows that have the field.
+    pub hits: u64,
+    /// Whether all counts are exact.
+    pub exact: bool,
+    /// The most hits that a value which is not listed can have beyond what was counted for it.
+    pub error_max: u64,
+    /// Values that have what was searched for.
+    pub found: u64,
+    /// Most hits first.
+    pub rows: Vec<Row>,
+}
+
+impl Store {
+    /// All panels of a view.
+    ///
+    /// # Errors
+    /// When it was cancelled, or spilled rows can't be read back.
+    pub fn view(&self, view: &View, wanted: &Wanted, control: &Control) -> Result<Viewed, ViewError> {
+        let counted = self.counted(view, wanted.buckets, wanted.stack, control)?;
+        let panel = |(column, title): &(TextColumn, &'static str)| self.panel_of(&counted, *column, title, wanted.top);
+        let panels: Vec<Panel> = PANELS.iter().filter_map(panel).collect();
+        let lines = self.outcomes(&counted);
+        let (bots, people) = self.bots(&counted);
+        let clients = panels.iter().find(|panel| panel.field == TextColumn::Client.name()).map(|panel| panel.distinct);
+        let spreads = &counted.spreads;
+        let seconds = |time: u64| unbiased(time) as f64 / 1e6;
+        Ok(Viewed {
+            filter: view.filter.to_string(),
+            rows: RowCounts { total: counted.rows_total, dropped: counted.rows_dropped },
+            lines,
+            bytes_sent: counted.sums.all.bytes,
+            exact: counted.exact,
+            time: spreads.times.map(|(first, last)| Times { first: seconds(first), last: seconds(last) }),
+            histogram: histogram(&counted),
+            status: status_rows(&counted, lines.rejected),
+            clients: clients.unwrap_or(Distinct { distinct: 0, exact: true, error: 0.0 }),
+            bots,
+            people,
+            panels,
+            percentiles: PercentileSet {
+                bytes: spreads.bytes.percentiles(1.0),
+                request_time: spreads.request_time.percentiles(1e-6),
+                upstream_time: spreads.upstream_time.percentiles(1e-6),
+            },
+            week: spreads.week.chunks(WEEK_HOURS / 7).map(<[u64]>::to_vec).collect(),
+            latency: latency(&counted),
+        })
+    }
+
+    /// A stretch of a panel of a view, with what is searched for.
+    ///
+    /// # Errors
+    /// When it was cancelled, or spilled rows can't be read back.
+    pub fn panel(
+        &self,
+        view: &View,
+        column: TextColumn,
+        wanted: &PanelWanted,
+        control: &Control,
+    ) -> Result<PanelPage, ViewError> {
+        Ok(self.page_of(&*self.sums_of(view, control)?, column, wanted))
+    }
+
+    fn outcomes(&self, counted: &Counted) -> Outcomes {
+        let flaws = self.dictionaries[FLAW].lock();
+        let of = |kind: u8| {
+            let amounts = column(counted, FLAW).iter().enumerate();
+            amounts
+                .filter(|(code, _)| flaws.text(*code as u32).first() == Some(&kind))
+                .map(|(_, amount)| amount.hits)
+                .sum::<u64>()
+        };
+        let (total, rejected) = (counted.sums.all.hits, of(REJECTED));
+        Outcomes { total, parsed: total - rejected, repaired: of(REPAIRED), rejected }
+    }
+
+    /// Rows of bots and of people.
+    fn bots(&self, counted: &Counted) -> (Amounts, Amounts) {
+        let rejected = self.outcomes(counted).rejected;
+        let agents = self.dictionaries[AGENT].lock();
+        let mut bots = Amount::default();
+        let classes = column(counted, AGENT).iter().zip(agents.classes(TextColumn::Bot));
+        classes.filter(|(_, bot)| **bot != NONE).for_each(|(amount, _)| bots.add(*amount));
+        let all = counted.sums.all;
+        let people = Amounts { hits: all.hits - bots.hits - rejected, bytes: all.bytes - bots.bytes };
+        (Amounts { hits: bots.hits, bytes: bots.bytes }, people)
+    }
+}
+
+/// Amounts by code of a coded column.
+pub(crate) fn column(counted: &Counted, index: usize) -> &[Amount] {
+    let at = COUNTED.iter().position(|known| *known == index);
+    at.and_then(|at| counted.sums.columns.get(at)).map_or(&[], |column| column)
+}
+
+/// Buckets with at least one row.
+fn buckets(counted: &Counted) -> Vec<usize> {
+    let buckets = counted.axis.map_or(0, |axis| axis.buckets);
+    (0..buckets).filter(|bucket| counted.histogram.bucket(*bucket).iter().any(|hits| *hits > 0)).collect()
+}
+
+fn histogram(counted: &Counted) -> Option<Histogram> {
+    let axis = counted.axis?;
+    let buckets = buckets(counted);
+    let hits = |series: usize| buckets.iter().map(|bucket| counted.histogram.bucket(*bucket)[series]).collect();
+    let line = |(series, name): (usize, &String)| Line { class: name.clone(), hits: hits(series) };
+    Some(Histogram {
+        bucket_seconds: axis.width_seconds,
+        finest_seconds: 1,
+        at: buckets.iter().map(|bucket| axis.start(*bucket)).collect(),
+        series: counted.series.names.iter().enumerate().map(line).collect(),
+    })
+}
+
+fn latency(counted: &Counted) -> Option<Latency> {
+    let axis = counted.axis?;
+    let buckets = buckets(counted);
+    let hits: Vec<Vec<u64>> = buckets.iter().map(|bucket| counted.bands.bucket(*bucket).to_vec()).collect();
+    hits.iter().flatten().any(|hits| *hits > 0).then(|| Latency {
+        borders_seconds: BANDS_US.iter().map(|border| *border as f64 / 1e6).collect(),
+        bucket_seconds: axis.width_seconds,
+        at: buckets.iter().map(|bucket| axis.start(*bucket)).collect(),
+        hits,
+    })
+}
+
+/// By status; a rejected line has none, and is not among the lines without one.
+fn status_rows(counted: &Counted, rejected: u64) -> Vec<StatusRow> {
+    let row = |(status, amount): (usize, &Amount)| {
+        let hits = if status == 0 { amount.hits - rejected } else { amount.hits };
+        let value = if status == 0 { "-".to_owned() } else { status.to_string() };
+        StatusRow { value, hits, bytes: amount.bytes }
+    };
+    let mut rows: Vec<StatusRow> = column(counted, STATUS).iter().enumerate().map(row).filter(|row| row.hits > 0).collect();
+    rows.sort_by(|a, b| b.hits.cmp(&a.hits).then_with(|| a.value.cmp(&b.value)));
+    rows
+}

@@ -1,0 +1,11 @@
+//! Tests of the crate as its users see it.
+// Numbers of the tests are far below 2^63.
+#![allow(clippy::expect_used, clippy::cast_possible_wrap, clippy::type_complexity)]
+
+mod explain;
+mod log;
+mod memory;
+mod naive;
+mod page;
+mod rates;
+mod views;
