@@ -123,7 +123,8 @@ impl Format {
     }
 
     /// What may be before a record that is found by a splitter.
-    pub(crate) fn separators(&self) -> &'static [u8] {
+    #[must_use]
+    pub fn separators(&self) -> &'static [u8] {
         match self {
             Self::Json(json::Layout::Lines) | Self::Csv(_) | Self::Log(_) => b"",
             Self::Json(json::Layout::Documents) => b" \t\r\n",

@@ -263,7 +263,7 @@ fn a_string_of_3_gib_is_told_in_bounded_memory() {
     let folder = Folder::new();
     let target = folder.text("out.ndjson");
     let ran = rorqual(&["convert", "-", "--bad", "skip", "-o", &target]).feed(feed).run().exits(0);
-    ran.within(256 * MIB).says(&["1 bad records"]);
+    ran.within(256 * MIB).says(&["1 bad record"]);
     assert_eq!(std::fs::read_to_string(&target).expect("rows"), "{\"a\":1}\n{\"a\":2}\n");
 }
 

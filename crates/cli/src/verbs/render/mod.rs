@@ -121,12 +121,9 @@ impl Job {
     }
 
     fn exit(&self, result: Result<(), Failure>) -> Exit {
-        let bad = self.rows.as_ref().map_or(0, |rows| rows.bad());
-        if bad > 0 {
-            message::note(&format!("{bad} bad rows were left out"));
-        }
+        let bad = self.rows.as_ref().map_or(Exit::Done, |rows| rows.say_bad());
         match result {
-            Ok(()) => interrupt::exit_of(&self.page.control, Exit::Done),
+            Ok(()) => interrupt::exit_of(&self.page.control, bad),
             Err(_) if self.page.control.stopped() => interrupt::exit_of(&self.page.control, Exit::Interrupted),
             Err(Failure::Said(said)) => message::error(&said),
             // The reader had enough.
