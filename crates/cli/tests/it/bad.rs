@@ -64,6 +64,34 @@ fn lines_that_are_no_log_are_no_failure() {
 }
 
 #[test]
+fn lines_that_end_in_cr_alone_are_refused() {
+    let folder = Folder::new();
+    let text = "a,b\r1,2\r3,4\r";
+    let file = folder.file("old.csv", text);
+    let said = "its lines end in CR alone; convert them: tr '\\r' '\\n'";
+    rorqual(&["head", &file]).run().exits(2).says(&[&format!("{file}: {said}")]);
+    rorqual(&["head", "-"]).stdin(text).run().exits(2).says(&[&format!("standard input: {said}")]);
+    let converted = folder.file("new.csv", text.replace('\r', "\n"));
+    assert_eq!(rorqual(&["head", &converted]).run().exits(0).text(), "{\"a\":1,\"b\":2}\n{\"a\":3,\"b\":4}\n");
+}
+
+#[test]
+fn places_are_said_in_order() {
+    let folder = Folder::new();
+    let quotes = folder.file("q.csv", "a,b\n1,\"x\n");
+    rorqual(&["convert", &quotes, "-o", "-", "--to", "ndjson"])
+        .run()
+        .exits(2)
+        .says(&["the quotes that opened at byte 6 are not closed when the input ends at byte 9"]);
+    let utf_16: Vec<u8> = "\u{feff}[1]".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let utf_16 = folder.file("u.json", utf_16);
+    rorqual(&["head", &utf_16])
+        .run()
+        .exits(2)
+        .says(&["is UTF-16 (iconv -f UTF-16 -t UTF-8 converts it), which starts at byte 0"]);
+}
+
+#[test]
 fn all_bad_and_kept_is_an_empty_file_and_a_note() {
     let folder = Folder::new();
     let file = folder.file("bad.ndjson", "{\"a\":}\n{\"b\":}\n");
