@@ -153,10 +153,11 @@ impl<'a> Pass<'a> {
         if self.enough {
             return Ok(Ended::Written(Exit::Done));
         }
-        let exit = interrupt::exit_of(control, if self.failed { Exit::Bad } else { Exit::Done });
-        let whole = exit == Exit::Done;
+        let whole = !self.failed && !control.stopped();
         let is_kept = whole || (self.convert.args.keep_partial && self.misfit.is_none());
         self.say_notes(is_kept);
+        let exit_of = if is_kept { interrupt::exit_of } else { interrupt::exit_of_nothing };
+        let exit = exit_of(control, if self.failed { Exit::Bad } else { Exit::Done });
         if !is_kept {
             message::note(&format!("{} is not written{}", self.convert.output.name(), self.advice()));
             return Ok(Ended::Written(exit));
@@ -187,9 +188,9 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Bad records do not end it.
+    /// It was no bad record that ended it.
     fn is_lenient(&self) -> bool {
-        self.rejects.is_some() || self.convert.args.bad == Some(Bad::Skip)
+        self.rejects.is_some() || self.convert.args.bad == Some(Bad::Skip) || !self.failed
     }
 
     /// What was met; bad records are kept where the output is.
