@@ -6,7 +6,7 @@ use crate::engine::Engine;
 use crate::exit::Exit;
 use crate::fit::Fit;
 use crate::guard::Guard;
-use crate::limits::{CHAIN_MAX, STACK_BYTES};
+use crate::limits::CHAIN_MAX;
 use crate::output::Sink;
 use crate::tables::Known;
 use crate::temp::TempFolder;
@@ -36,11 +36,7 @@ pub(crate) fn run(args: &Args) -> Exit {
         Ok(shares) => shares,
         Err(error) => return message::error(&error),
     };
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(shares.threads)
-        .thread_stack_size(STACK_BYTES)
-        .enable_all()
-        .build();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(shares.threads).enable_all().build();
     let runtime = match runtime {
         Ok(runtime) => runtime,
         Err(cause) => return message::error(&format!("cannot start threads: {}", reason(&cause))),

@@ -2,7 +2,7 @@
 
 use super::lex::is_word;
 use super::value::{ABSENT, RANGE, is_keyword, written};
-use super::{Filter, Network, NumberColumn, NumberTest, TextColumn, TextTest, TextValue};
+use super::{Filter, NumberColumn, NumberTest, TextColumn, TextTest, TextValue};
 use std::fmt::{Display, Formatter, Result};
 
 impl Display for Filter {
@@ -116,7 +116,8 @@ fn text_value(f: &mut Formatter<'_>, column: TextColumn, value: &TextValue) -> R
 
 /// Whether the text is itself without quotes.
 fn is_plain(column: TextColumn, text: &str) -> bool {
-    let is_network = column == TextColumn::Client && Network::parse(text).is_some();
+    // A client with a slash is a network.
+    let is_network = column == TextColumn::Client && text.contains('/');
     text != ABSENT && !is_keyword(text) && !is_network && text.chars().all(is_word)
 }
 
