@@ -36,12 +36,17 @@ fn grouped(f: &mut Formatter<'_>, filter: &Filter) -> Result {
 fn negated(f: &mut Formatter<'_>, inner: &Filter) -> Result {
     match inner {
         Filter::Text(column, test @ (TextTest::OneOf(_) | TextTest::Matches(_))) => text_condition(f, *column, test, true),
-        Filter::Number(column, test) => number_condition(f, *column, test, true),
+        Filter::Number(column, test) if !is_open(test) => number_condition(f, *column, test, true),
         other => {
             f.write_str("not ")?;
             grouped(f, other)
         }
     }
+}
+
+/// Whether it is written as a comparison, which has no negated form of its own.
+fn is_open(test: &NumberTest) -> bool {
+    !test.absent && matches!(test.ranges[..], [(first, last)] if first != last && (first == 0 || last == u64::MAX))
 }
 
 fn text_condition(f: &mut Formatter<'_>, column: TextColumn, test: &TextTest, negated: bool) -> Result {
