@@ -12,7 +12,8 @@ fn terminal(home: &Path) -> (Running, Sender<&'static str>) {
     let feed = move |terminal: &mut std::process::ChildStdin| {
         typed.into_iter().try_for_each(|text| terminal.write_all(text.as_bytes()).and_then(|()| terminal.flush()))
     };
-    let run = Run::new("script").args(["-qec", PROGRAM, "/dev/null"]).feed(feed);
+    // In place of the shell: one that waits would die of the Ctrl-C that is meant for the program.
+    let run = Run::new("script").args(["-qec", &format!("exec {PROGRAM}"), "/dev/null"]).feed(feed);
     let run = run.with(|command| {
         command.env("XDG_STATE_HOME", home).env("TERM", "xterm").env("COLUMNS", "200");
     });
