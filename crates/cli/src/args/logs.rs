@@ -46,6 +46,14 @@ pub(crate) struct LogsArgs {
     /// Only lines before this time
     #[arg(long, value_name = "TIME")]
     pub(crate) until: Option<String>,
+    /// Only lines that meet this: 'status >= 500 and path ~ "^/api" and not bot'
+    ///
+    /// Comparisons of fields (client, net, host, method, path, url, query, protocol, status, class, bytes, request_time, referrer, site,
+    /// agent, browser, os, bot, kind, hour, weekday, user) joined by and, or, not and parentheses. `=` and `!=` compare texts, `~` is a regular
+    /// expression, `contains` a part of the text, `in (404, 5xx)` one of several; `client in 10.0.0.0/8` a network. `bot` alone means bots,
+    /// `repaired` lines with one flaw. Sizes and times may have units: `bytes > 1MiB`, `request_time >= 0.5`.
+    #[arg(long = "where", value_name = "FILTER")]
+    pub(crate) filter: Option<String>,
     /// Write lines that could not be parsed to this file, in order; whole, but for those longer than --line-max
     ///
     /// The file appears at the end, in one piece: after Ctrl-C with the lines read by then, and not at all when the process is

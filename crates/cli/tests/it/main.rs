@@ -7,6 +7,7 @@ mod common;
 mod convert;
 mod decode;
 mod fetch;
+mod filter;
 mod get;
 mod grep;
 mod hash;

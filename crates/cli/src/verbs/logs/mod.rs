@@ -16,12 +16,15 @@ use crate::{input, interrupt};
 use html::{HtmlPage, page_bytes};
 use rorqual_pipe::limits::PROGRAM_BYTES;
 use rorqual_pipe::{Control, reason};
+use rorqual_table::Options;
 use rorqual_table::aggregate::Span;
 use rorqual_table::analyze::{Analyzer, Formats, Settings};
+use rorqual_table::filter::Filter;
 use rorqual_table::format::{Detection, Format, formats_in_config, preview};
 use rorqual_table::report::{Report, Source};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 const MEMORY_BYTES_DEFAULT: u64 = 256 << 20;
@@ -38,8 +41,12 @@ pub(crate) fn run(common: &Common, args: &LogsArgs) -> Exit {
         Ok(settings) => settings,
         Err(error) => return message::error(&error),
     };
+    let only = match args.filter.as_deref().map(filter).transpose() {
+        Ok(only) => only,
+        Err(error) => return message::error(&error),
+    };
     let analyzer = match settings.shares_beside(&beside(args), 1, "fewer --threads") {
-        Ok(shares) => Analyzer::new(&settings, shares),
+        Ok(shares) => Analyzer::new(&settings, shares).with(Options { only, ..Options::default() }),
         Err(error) => return message::error(&error),
     };
     let files = or_stdin(&args.files);
@@ -115,6 +122,10 @@ fn settings(common: &Common, args: &LogsArgs) -> Result<Settings, String> {
         formats: formats(&args.format)?,
         feed_buffers: REJECT_BUFFERS,
     })
+}
+
+fn filter(text: &str) -> Result<Arc<Filter>, String> {
+    Filter::parse(text).map(Arc::new).map_err(|error| format!("--where: {error}"))
 }
 
 /// The line limit, which has to leave room for at least a short line and must not be absurd.
@@ -208,7 +219,7 @@ fn say_if_other_zone(path: &Path, zone_seconds: Option<i32>, analyzer: &Analyzer
 /// What to say, and to fail for, when a log had lines and none of them could be read.
 fn nothing_fits(report: &Report) -> Option<String> {
     let lines = report.lines;
-    if lines.rejected == 0 || lines.parsed > 0 || lines.outside > 0 {
+    if lines.rejected == 0 || lines.parsed > 0 || lines.outside > 0 || lines.filtered > 0 {
         return None;
     }
     let first = report.rejects.samples.first()?;

@@ -73,6 +73,7 @@ fn header(out: &mut impl Write, report: &Report) -> io::Result<()> {
         (lines.repaired, "of them repaired"),
         (lines.rejected, "rejected"),
         (lines.outside, "outside the time span"),
+        (lines.filtered, "not meant by --where"),
         (lines.blank, "blank"),
     ] {
         if count > 0 {
