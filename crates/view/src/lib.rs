@@ -10,14 +10,20 @@
 
 mod bits;
 mod builder;
+mod candidates;
 mod codes;
 mod columns;
+mod compare;
 mod counted;
 mod dictionary;
+mod evidence;
+mod explain;
 pub mod limits;
 mod numbers;
+mod page;
 mod panels;
 mod plan;
+mod rates;
 mod recorder;
 mod segment;
 mod series;
@@ -28,6 +34,10 @@ mod sums;
 mod timeline;
 mod view;
 
+pub use compare::{Compared, ComparedPanel, ComparedRow};
+pub use explain::{Explained, Finding};
+pub use page::{PageRow, RowPage};
+pub use rates::{By, ClientRate, LimitEffect, Rates};
 pub use recorder::Recordings;
 pub use store::{Settings, Store};
 pub use view::{

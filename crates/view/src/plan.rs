@@ -203,7 +203,7 @@ pub(crate) fn select_codes(column: &Coded, passed: &[bool], rows: usize) -> Bits
     if local.iter().all(|passed| *passed) {
         return Bits::new(rows, true);
     }
-    with_codes!(&column.codes, _constant => Bits::new(rows, local[0]), codes => Bits::of(codes, |code| local[code.index()]))
+    with_codes!(&column.codes, constant => Bits::new(rows, local[constant.index()]), codes => Bits::of(codes, |code| local[code.index()]))
 }
 
 /// Path and query together: each pair that a segment has is looked at once.

@@ -17,6 +17,7 @@ mod request;
 pub(crate) mod time;
 
 pub use record::{Flaw, Outcome, Record, Spot};
+pub use time::clf;
 
 use crate::format::program::{Program, Shape};
 use crate::format::{Field, Format, Kind};

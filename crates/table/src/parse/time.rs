@@ -225,6 +225,25 @@ pub(crate) fn rfc3339(time_us: i64, zone_seconds: i32) -> String {
     )
 }
 
+/// The instant as `17/May/2015:10:05:03 +0000` in the log's own zone; a fraction of a second is cut.
+#[must_use]
+pub fn clf(time_us: i64, zone_seconds: i32) -> String {
+    const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let seconds = time_us.saturating_add(i64::from(zone_seconds) * SECOND_US).div_euclid(SECOND_US);
+    let (year, month, day) = civil_from_days(seconds.div_euclid(86_400));
+    let second = seconds.rem_euclid(86_400);
+    let (sign, zone) = (if zone_seconds < 0 { '-' } else { '+' }, zone_seconds.unsigned_abs());
+    format!(
+        "{day:02}/{}/{year:04}:{:02}:{:02}:{:02} {sign}{:02}{:02}",
+        MONTHS[(month - 1).clamp(0, 11) as usize],
+        second / 3600,
+        second / 60 % 60,
+        second % 60,
+        zone / 3600,
+        zone / 60 % 60
+    )
+}
+
 /// The inverse of [`days_from_civil`]: year, month and day.
 fn civil_from_days(days: i64) -> (i64, i64, i64) {
     let shifted = days + 719_468;

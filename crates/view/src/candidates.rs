@@ -1,0 +1,154 @@
+//! What may explain some rows: one value of one field, and which rows of a segment have it.
+
+use crate::bits::Bits;
+use crate::codes::{Code, with_codes};
+use crate::columns::{BYTES, COUNTED, DICTIONARIES, REQUEST_TIME, STATUS, UPSTREAM_TIME, source};
+use crate::counted::Counted;
+use crate::dictionary::OTHERS;
+use crate::evidence::Evidence;
+use crate::panels::{PANELS, amounts_of};
+use crate::segment::Segment;
+use crate::store::Store;
+use crate::sums::Amount;
+use crate::view::column;
+use rorqual_table::filter::{Filter, NumberColumn, NumberTest, TextColumn, TextTest, TextValue};
+use std::io;
+use std::sync::Arc;
+
+/// A value and what speaks for it.
+#[derive(Debug, Clone)]
+pub(crate) struct Candidate {
+    pub(crate) test: Test,
+    pub(crate) evidence: Evidence,
+}
+
+/// Which rows have a value.
+#[derive(Debug, Clone)]
+pub(crate) enum Test {
+    /// Those with this code, of the column itself or of what follows from it.
+    Code { column: TextColumn, code: u32, classes: Option<Arc<Vec<u32>>> },
+    Status(u32),
+    /// Those with at least this number.
+    AtLeast(NumberColumn, u64),
+}
+
+/// Numbers that are tried as the least.
+const TIMES_US: [u64; 13] = [
+    10_000, 20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000, 2_000_000, 5_000_000, 10_000_000, 20_000_000, 50_000_000, 100_000_000,
+];
+const SIZES: [u64; 7] = [1 << 10, 10 << 10, 100 << 10, 1 << 20, 10 << 20, 100 << 20, 1 << 30];
+
+/// Longest text that is offered as an explanation, in bytes.
+const TEXT_BYTES_MAX: usize = 1024;
+
+/// Tests of the least numbers.
+pub(crate) fn thresholds() -> Vec<Test> {
+    let at_least = |column: NumberColumn, numbers: &'static [u64]| numbers.iter().map(move |number| Test::AtLeast(column, *number));
+    let times = [NumberColumn::RequestTime, NumberColumn::UpstreamTime];
+    times.into_iter().flat_map(|column| at_least(column, &TIMES_US)).chain(at_least(NumberColumn::Bytes, &SIZES)).collect()
+}
+
+impl Store {
+    /// All values that at least `hits_min` of the rows asked about have, and how many were looked at.
+    pub(crate) fn candidates(&self, inside: &Counted, all: &Counted, hits_min: u64) -> (Vec<Candidate>, usize) {
+        let mut found = Vec::new();
+        let mut tried = 0;
+        let (rows_in, rows_all) = (inside.sums.all.hits, all.sums.all.hits);
+        let evidence = |inside: &Amount, all: &Amount| Evidence {
+            hits_in: inside.hits,
+            rows_in,
+            hits_out: all.hits - inside.hits,
+            rows_out: rows_all - rows_in,
+        };
+        let query = (TextColumn::Query, "");
+        for (field, _) in PANELS.iter().chain([&query]) {
+            let (index, derived) = source(*field);
+            let tables = self.dictionaries[index].lock();
+            let classes = derived.map(|derived| Arc::new(tables.classes(derived).to_vec()));
+            let amounts_in = amounts_of(column(inside, index), &tables, derived);
+            let amounts_all = amounts_of(column(all, index), &tables, derived);
+            for (code, (inside, all)) in amounts_in.iter().zip(&amounts_all).enumerate().skip(OTHERS as usize + 1) {
+                tried += usize::from(all.hits > 0);
+                if inside.hits >= hits_min && tables.text_of(derived, code as u32).len() <= TEXT_BYTES_MAX {
+                    let test = Test::Code { column: *field, code: code as u32, classes: classes.clone() };
+                    found.push(Candidate { test, evidence: evidence(inside, all) });
+                }
+            }
+        }
+        for (status, (inside, all)) in column(inside, STATUS).iter().zip(column(all, STATUS)).enumerate().skip(1) {
+            tried += usize::from(all.hits > 0);
+            if inside.hits >= hits_min {
+                found.push(Candidate { test: Test::Status(status as u32), evidence: evidence(inside, all) });
+            }
+        }
+        (found, tried)
+    }
+}
+
+impl Test {
+    /// Fields that come from one source: of these no pair says more than the narrower one.
+    pub(crate) fn source(&self) -> usize {
+        match self {
+            Self::Code { column, .. } => source(*column).0,
+            Self::Status(_) => STATUS,
+            Self::AtLeast(column, _) => DICTIONARIES + COUNTED.len() + number_column(*column),
+        }
+    }
+
+    /// Its rows in a segment; `None` where it has none.
+    pub(crate) fn select(&self, segment: &Segment, store: &Store) -> io::Result<Option<Bits>> {
+        let spill = store.spill.as_ref();
+        let (index, code) = match self {
+            Self::AtLeast(column, least) => {
+                let numbers = segment.numbers(number_column(*column), spill)?;
+                let some = numbers.min().is_some() && numbers.max() >= *least;
+                return Ok(some.then(|| numbers.select(&NumberTest::range(*least, u64::MAX), segment.rows)));
+            }
+            Self::Code { column, code, classes: Some(classes) } => {
+                let coded = segment.coded(source(*column).0, spill)?;
+                let is_it = |global: &u32| classes.get(*global as usize) == Some(code) && *global != OTHERS;
+                let local: Vec<bool> = coded.globals.iter().map(is_it).collect();
+                let some = local.iter().any(|passed| *passed);
+                return Ok(some.then(|| {
+                    with_codes!(
+                        &coded.codes,
+                        constant => Bits::new(segment.rows, local[*constant as usize]),
+                        codes => Bits::of(codes, |code| local[code.index()])
+                    )
+                }));
+            }
+            Self::Code { column, code, classes: None } => (source(*column).0, *code),
+            Self::Status(status) => (STATUS, *status),
+        };
+        let coded = segment.coded(index, spill)?;
+        let Ok(local) = coded.globals.binary_search(&code) else { return Ok(None) };
+        let local = local as u64;
+        Ok(Some(with_codes!(
+            &coded.codes,
+            constant => Bits::new(segment.rows, *constant == local),
+            codes => Bits::of(codes, |code| code.number() == local)
+        )))
+    }
+
+    /// The filter that means its rows.
+    pub(crate) fn filter(&self, store: &Store) -> Filter {
+        match self {
+            Self::AtLeast(column, least) => Filter::Number(*column, NumberTest::range(*least, u64::MAX)),
+            Self::Status(status) => Filter::Number(NumberColumn::Status, NumberTest::range(u64::from(*status), u64::from(*status))),
+            Self::Code { column, code, .. } => {
+                let (index, derived) = source(*column);
+                let tables = store.dictionaries[index].lock();
+                let text = String::from_utf8_lossy(tables.text_of(derived, *code)).into_owned();
+                Filter::Text(*column, TextTest::OneOf(vec![TextValue::Text(text)]))
+            }
+        }
+    }
+}
+
+fn number_column(column: NumberColumn) -> usize {
+    match column {
+        NumberColumn::RequestTime => REQUEST_TIME,
+        NumberColumn::UpstreamTime => UPSTREAM_TIME,
+        _ => BYTES,
+    }
+}

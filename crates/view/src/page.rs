@@ -1,0 +1,203 @@
+//! The table of rows: a page of a view in the order of the input, each line rebuilt.
+
+use crate::bits::Bits;
+use crate::columns::{AGENT, BYTES, CLIENT, FLAW, HOST, LINE, METHOD, PATH, PROTOCOL, QUERY, REFERRER, REJECTED, REQUEST_TIME, STATUS};
+use crate::columns::{CODED, NUMBERS, TIME, UPSTREAM_TIME, USER, ZONE, ZONE_MIN};
+use crate::limits::PAGE_ROWS_MAX;
+use crate::plan::{Plan, joined};
+use crate::segment::{Coded, Run, Segment, unbiased};
+use crate::store::{Snapshot, Store};
+use crate::view::{View, ViewError};
+use rorqual_pipe::{Control, Error, each};
+use rorqual_table::parse::clf;
+use serde::Serialize;
+use std::borrow::Cow;
+use std::io;
+
+/// Rows of a view, in the order of the inputs.
+#[derive(Debug, Clone, Serialize)]
+pub struct RowPage {
+    /// Rows of the view.
+    pub total: u64,
+    /// Rows before the first one here.
+    pub offset: u64,
+    /// At most [`PAGE_ROWS_MAX`].
+    pub rows: Vec<PageRow>,
+}
+
+/// A row of the table; absent texts are empty.
+#[derive(Debug, Clone, Serialize, PartialEq)]
+#[allow(missing_docs)]
+pub struct PageRow {
+    /// Unix seconds.
+    pub time: Option<f64>,
+    /// East of UTC.
+    pub zone_seconds: i32,
+    pub client: String,
+    pub user: String,
+    pub host: String,
+    pub method: String,
+    pub path: String,
+    pub query: String,
+    pub protocol: String,
+    pub status: Option<u16>,
+    pub bytes: Option<u64>,
+    pub referrer: String,
+    pub agent: String,
+    /// In seconds.
+    pub request_time: Option<f64>,
+    /// In seconds.
+    pub upstream_time: Option<f64>,
+    /// What is wrong with the line.
+    pub flaw: Option<String>,
+    /// It has no field.
+    pub rejected: bool,
+    /// The line in the combined format, with host, request time and upstream time behind it where it has these; of a rejected one its first
+    /// 1 KiB.
+    pub line: String,
+}
+
+/// Rows of a run that are in the view.
+struct Share {
+    run: Run,
+    segment: usize,
+    rows: u64,
+}
+
+impl Store {
+    /// At most `limit` rows of a view from the `offset`th on.
+    ///
+    /// # Errors
+    /// When it was cancelled, or spilled rows can't be read back.
+    pub fn page(&self, view: &View, offset: u64, limit: usize, control: &Control) -> Result<RowPage, ViewError> {
+        let snapshot = self.snapshot();
+        let plan = Plan::new(view, &self.dictionaries, control).ok_or(ViewError::Cancelled)?;
+        let mut shares = self.shares(&snapshot, &plan, control)?;
+        shares.sort_unstable_by_key(|share| (share.run.input, share.run.offset, share.segment, share.run.row));
+        let mut page = RowPage { total: shares.iter().map(|share| share.rows).sum(), offset, rows: Vec::new() };
+        let (mut before, mut wanted) = (0, limit.min(PAGE_ROWS_MAX));
+        for share in shares {
+            let skipped = offset.saturating_sub(before).min(share.rows);
+            before += share.rows;
+            if skipped < share.rows && wanted > 0 {
+                let rows = self.rows_of(&snapshot.segments[share.segment], &plan, &share.run, skipped as usize, wanted);
+                page.rows.extend(rows.map_err(ViewError::spilled)?);
+                wanted = limit.min(PAGE_ROWS_MAX) - page.rows.len();
+            }
+        }
+        Ok(page)
+    }
+
+    /// Runs that have rows of the view.
+    fn shares(&self, snapshot: &Snapshot, plan: &Plan, control: &Control) -> Result<Vec<Share>, ViewError> {
+        let mut workers = vec![(); self.settings.threads];
+        let mut shares = Vec::new();
+        let work = |(): &mut (), index: usize| -> io::Result<Vec<Share>> {
+            if control.stopped() {
+                return Ok(Vec::new());
+            }
+            let segment = &snapshot.segments[index];
+            let bits = plan.select(segment, &self.dictionaries, self.spill.as_ref())?;
+            let share = |run: &Run| Share { run: *run, segment: index, rows: count_run(&bits, run) as u64 };
+            Ok(segment.runs.iter().map(share).filter(|share| share.rows > 0).collect())
+        };
+        let sink = |found: io::Result<Vec<Share>>| {
+            shares.extend(found.map_err(|cause| Error::io("rows", "cannot read spilled rows", cause))?);
+            Ok(())
+        };
+        each(0..snapshot.segments.len(), &mut workers, work, sink).map_err(ViewError::Io)?;
+        if control.stopped() { Err(ViewError::Cancelled) } else { Ok(shares) }
+    }
+
+    /// Rows of a run that are in the view, without the first `skipped` of them.
+    fn rows_of(&self, segment: &Segment, plan: &Plan, run: &Run, skipped: usize, wanted: usize) -> io::Result<Vec<PageRow>> {
+        let bits = plan.select(segment, &self.dictionaries, self.spill.as_ref())?;
+        let mut list = Vec::new();
+        bits.list(&mut list);
+        let is_in = |row: &&u16| (run.row..run.row + run.rows).contains(&u32::from(**row));
+        let reader = RowReader::new(self, segment)?;
+        Ok(list.iter().filter(is_in).skip(skipped).take(wanted).map(|row| reader.row(usize::from(*row))).collect())
+    }
+}
+
+fn count_run(bits: &Bits, run: &Run) -> usize {
+    bits.count_in(run.row as usize, (run.row + run.rows) as usize)
+}
+
+/// All columns of a segment.
+struct RowReader<'a> {
+    store: &'a Store,
+    coded: Vec<Cow<'a, Coded>>,
+    numbers: Vec<Cow<'a, crate::numbers::Numbers>>,
+}
+
+impl<'a> RowReader<'a> {
+    fn new(store: &'a Store, segment: &'a Segment) -> io::Result<Self> {
+        let spill = store.spill.as_ref();
+        let coded = (0..CODED).map(|index| segment.coded(index, spill)).collect::<io::Result<_>>()?;
+        let numbers = (0..NUMBERS).map(|index| segment.numbers(index, spill)).collect::<io::Result<_>>()?;
+        Ok(Self { store, coded, numbers })
+    }
+
+    fn text(&self, column: usize, row: usize) -> String {
+        let code = self.coded[column].get(row);
+        String::from_utf8_lossy(self.store.dictionaries[column].lock().text(code)).into_owned()
+    }
+
+    fn row(&self, row: usize) -> PageRow {
+        let seconds = |column: usize| self.numbers[column].get(row).map(|us| us as f64 / 1e6);
+        let flaw = self.text(FLAW, row);
+        let rejected = flaw.as_bytes().first() == Some(&REJECTED);
+        let time_us = self.numbers[TIME].get(row).map(unbiased);
+        let mut page_row = PageRow {
+            time: time_us.map(|time_us| time_us as f64 / 1e6),
+            zone_seconds: self.coded[ZONE].get(row).cast_signed() + ZONE_MIN,
+            client: self.text(CLIENT, row),
+            user: self.text(USER, row),
+            host: self.text(HOST, row),
+            method: self.text(METHOD, row),
+            path: self.text(PATH, row),
+            query: self.text(QUERY, row),
+            protocol: self.text(PROTOCOL, row),
+            status: u16::try_from(self.coded[STATUS].get(row)).ok().filter(|status| *status != 0),
+            bytes: self.numbers[BYTES].get(row),
+            referrer: self.text(REFERRER, row),
+            agent: self.text(AGENT, row),
+            request_time: seconds(REQUEST_TIME),
+            upstream_time: seconds(UPSTREAM_TIME),
+            // Behind the kind of flaw.
+            flaw: (!flaw.is_empty()).then(|| flaw[1..].to_owned()),
+            rejected,
+            line: String::new(),
+        };
+        page_row.line = if rejected { self.text(LINE, row) } else { rebuilt(&page_row, time_us) };
+        page_row
+    }
+}
+
+/// The line in the combined format.
+fn rebuilt(row: &PageRow, time_us: Option<i64>) -> String {
+    let dash = |text: &str| if text.is_empty() { "-".to_owned() } else { text.to_owned() };
+    let time = time_us.map_or("-".to_owned(), |time_us| clf(time_us, row.zone_seconds));
+    let target = String::from_utf8_lossy(&joined(row.path.as_bytes(), row.query.as_bytes())).into_owned();
+    let request = [&row.method, &target, &row.protocol].into_iter().filter(|part| !part.is_empty()).cloned().collect::<Vec<_>>().join(" ");
+    let status = row.status.map_or("-".to_owned(), |status| status.to_string());
+    let bytes = row.bytes.map_or("-".to_owned(), |bytes| bytes.to_string());
+    let mut line = format!(
+        "{} - {} [{time}] \"{}\" {status} {bytes} \"{}\" \"{}\"",
+        dash(&row.client),
+        dash(&row.user),
+        dash(&request),
+        dash(&row.referrer),
+        dash(&row.agent),
+    );
+    let took = [row.request_time, row.upstream_time].map(|time| time.map(|time| format!("{time:.6}")));
+    let host = (!row.host.is_empty()).then(|| row.host.clone());
+    let [request_time, upstream_time] = took;
+    for part in [host, request_time, upstream_time].into_iter().flatten() {
+        line.push(' ');
+        line.push_str(&part);
+    }
+    line
+}
+

@@ -1,0 +1,252 @@
+//! How fast clients ask: their busiest second and minute, and what a limit would have turned away.
+
+use crate::columns::{CLIENT, TIME};
+use crate::dictionary::{NONE, OTHERS};
+use crate::panels::shown;
+use crate::plan::Plan;
+use crate::segment::{Segment, unbiased};
+use crate::store::{Snapshot, Store};
+use crate::view::{View, ViewError};
+use rorqual_pipe::{Control, Error, each};
+use rorqual_table::filter::TextColumn;
+use serde::Serialize;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::io;
+
+/// Rows whose times are sorted at once, give or take the borders; 16 bytes each, and twice that while they are gathered.
+const ROWS_AT_ONCE: u64 = 1 << 20;
+
+const MINUTE_US: i64 = 60_000_000;
+
+/// Whose requests are counted together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum By {
+    /// A client address.
+    Client,
+    /// A network: /24, or /48.
+    Net,
+}
+
+/// Rates of a view. Seconds and minutes are those of the clock; rows without a time or a client are in none.
+#[derive(Debug, Clone, Serialize)]
+pub struct Rates {
+    /// `client` or `net`.
+    pub field: &'static str,
+    /// Rows that were looked at.
+    pub rows: u64,
+    /// Clients with at least one of them.
+    pub clients: u64,
+    /// Whether every client was known.
+    pub exact: bool,
+    /// The fastest, by their busiest minute.
+    pub fastest: Vec<ClientRate>,
+    /// What each limit would have turned away.
+    pub limits: Vec<LimitEffect>,
+}
+
+/// A client's busiest times.
+#[derive(Debug, Clone, Serialize, PartialEq, Eq)]
+pub struct ClientRate {
+    /// As in the log.
+    pub value: String,
+    /// All of its rows.
+    pub hits: u64,
+    /// Most rows in one second.
+    pub second_hits_max: u32,
+    /// When that was first, in Unix seconds.
+    pub second_at: i64,
+    /// Most rows in one minute.
+    pub minute_hits_max: u32,
+    /// When that was first, in Unix seconds.
+    pub minute_at: i64,
+}
+
+/// What a limit would have turned away.
+#[derive(Debug, Clone, Serialize, PartialEq, Eq)]
+pub struct LimitEffect {
+    /// Requests let through in each minute of each client.
+    pub per_minute: u64,
+    /// Requests beyond it.
+    pub blocked: u64,
+    /// Clients with at least one of these.
+    pub clients: u64,
+}
+
+/// A client's peaks.
+#[derive(Debug, Clone, Copy, Default)]
+struct Peak {
+    hits: u64,
+    second: (u32, i64),
+    minute: (u32, i64),
+}
+
+impl Store {
+    /// Rates of the clients of a view: the `top` fastest, and what limits of so many requests a minute would have turned away.
+    ///
+    /// # Errors
+    /// When it was cancelled, or spilled rows can't be read back.
+    pub fn rates(&self, view: &View, by: By, top: usize, limits_per_minute: &[u64], control: &Control) -> Result<Rates, ViewError> {
+        let snapshot = self.snapshot();
+        let plan = Plan::new(view, &self.dictionaries, control).ok_or(ViewError::Cancelled)?;
+        let clients = self.dictionaries[CLIENT].lock();
+        let derived = (by == By::Net).then_some(TextColumn::Net);
+        let classes = derived.map(|column| clients.classes(column).to_vec());
+        let (values, overflowed) = (clients.len_of(derived), clients.overflowed());
+        drop(clients);
+        let mut found = Found { peaks: vec![Peak::default(); values], minutes: BTreeMap::new() };
+        for window in windows(&snapshot) {
+            let gather = Gather { store: self, plan: &plan, classes: classes.as_deref(), window, control };
+            gather.parts(&snapshot, &mut found)?;
+        }
+        Ok(self.rates_of(&found, derived, top, limits_per_minute, plan.exact && !overflowed && snapshot.rows_dropped == 0))
+    }
+
+    fn rates_of(&self, found: &Found, derived: Option<TextColumn>, top: usize, limits: &[u64], exact: bool) -> Rates {
+        let tables = self.dictionaries[CLIENT].lock();
+        let mut codes: Vec<u32> = (0..found.peaks.len() as u32).filter(|code| found.peaks[*code as usize].hits > 0).collect();
+        let clients = codes.len() as u64;
+        let rows = found.peaks.iter().map(|peak| peak.hits).sum();
+        let key = |code: &u32| {
+            let peak = found.peaks[*code as usize];
+            (Reverse(peak.minute.0), Reverse(peak.second.0), Reverse(peak.hits))
+        };
+        codes.sort_by(|a, b| key(a).cmp(&key(b)).then_with(|| tables.text_of(derived, *a).cmp(tables.text_of(derived, *b))));
+        let rate = |code: &u32| {
+            let Peak { hits, second, minute } = found.peaks[*code as usize];
+            ClientRate {
+                value: shown(tables.text_of(derived, *code)),
+                hits,
+                second_hits_max: second.0,
+                second_at: second.1,
+                minute_hits_max: minute.0,
+                minute_at: minute.1,
+            }
+        };
+        let effect = |limit: &u64| LimitEffect {
+            per_minute: *limit,
+            blocked: found.minutes.iter().map(|(hits, minutes)| u64::from(*hits).saturating_sub(*limit) * minutes).sum(),
+            clients: found.peaks.iter().filter(|peak| u64::from(peak.minute.0) > *limit).count() as u64,
+        };
+        Rates {
+            field: derived.unwrap_or(TextColumn::Client).name(),
+            rows,
+            clients,
+            exact,
+            fastest: codes.iter().take(top).map(rate).collect(),
+            limits: limits.iter().map(effect).collect(),
+        }
+    }
+}
+
+/// What is known by now.
+struct Found {
+    peaks: Vec<Peak>,
+    /// How many minutes of clients had so many rows.
+    minutes: BTreeMap<u32, u64>,
+}
+
+/// Spans of whole minutes (in Unix microseconds, the end not in them) that have about [`ROWS_AT_ONCE`] rows, as far as segments tell.
+fn windows(snapshot: &Snapshot) -> Vec<(i64, i64)> {
+    let mut starts: Vec<(i64, u64)> = snapshot
+        .segments
+        .iter()
+        .filter_map(|segment| segment.times.map(|(first, _)| (unbiased(first).div_euclid(MINUTE_US), segment.rows as u64)))
+        .collect();
+    starts.sort_unstable();
+    let mut windows = Vec::new();
+    let (mut from, mut rows) = (i64::MIN, 0);
+    for (minute, more) in starts {
+        if rows + more > ROWS_AT_ONCE && minute.saturating_mul(MINUTE_US) > from {
+            let end = minute.saturating_mul(MINUTE_US);
+            windows.push((from, end));
+            (from, rows) = (end, 0);
+        }
+        rows += more;
+    }
+    windows.push((from, i64::MAX));
+    windows
+}
+
+/// Gathers the rows of one window.
+struct Gather<'a> {
+    store: &'a Store,
+    plan: &'a Plan,
+    /// For each client, the network.
+    classes: Option<&'a [u32]>,
+    window: (i64, i64),
+    control: &'a Control,
+}
+
+impl Gather<'_> {
+    /// The rows of the window, in as many parts by client as it takes to keep each small.
+    fn parts(&self, snapshot: &Snapshot, found: &mut Found) -> Result<(), ViewError> {
+        let overlaps = |segment: &&std::sync::Arc<Segment>| {
+            segment.times.is_some_and(|(first, last)| unbiased(first) < self.window.1 && unbiased(last) >= self.window.0)
+        };
+        let segments: Vec<_> = snapshot.segments.iter().filter(overlaps).collect();
+        let rows: u64 = segments.iter().map(|segment| segment.rows as u64).sum();
+        // Segments at the window's borders are in two windows.
+        let parts = rows.div_ceil(2 * ROWS_AT_ONCE).max(1) as u32;
+        for part in 0..parts {
+            let mut workers: Vec<Vec<(u32, i64)>> = vec![Vec::new(); self.store.settings.threads];
+            let work = |keys: &mut Vec<(u32, i64)>, segment: &std::sync::Arc<Segment>| {
+                if self.control.stopped() { Ok(()) } else { self.gather(segment, (part, parts), keys) }
+            };
+            let sink = |done: io::Result<()>| done.map_err(|cause| Error::io("rows", "cannot read spilled rows", cause));
+            each(segments.iter().copied(), &mut workers, work, sink).map_err(ViewError::Io)?;
+            if self.control.stopped() {
+                return Err(ViewError::Cancelled);
+            }
+            let mut keys = workers.into_iter().reduce(|mut all, more| {
+                all.extend(more);
+                all
+            });
+            keys.iter_mut().for_each(|keys| {
+                keys.sort_unstable();
+                found.count(keys);
+            });
+        }
+        Ok(())
+    }
+
+    fn gather(&self, segment: &Segment, (part, parts): (u32, u32), keys: &mut Vec<(u32, i64)>) -> io::Result<()> {
+        let spill = self.store.spill.as_ref();
+        let mut rows = Vec::new();
+        self.plan.select(segment, &self.store.dictionaries, spill)?.list(&mut rows);
+        let clients = segment.coded(CLIENT, spill)?;
+        let class = |client: u32| match self.classes {
+            Some(classes) if client != OTHERS => classes.get(client as usize).copied().unwrap_or(NONE),
+            _ => client,
+        };
+        segment.numbers(TIME, spill)?.each(&rows, |row, time| {
+            let Some(time_us) = time.map(unbiased).filter(|time| (self.window.0..self.window.1).contains(time)) else { return };
+            let client = class(clients.get(row));
+            if client > OTHERS && client % parts == part {
+                keys.push((client, time_us.div_euclid(1_000_000)));
+            }
+        });
+        Ok(())
+    }
+}
+
+impl Found {
+    /// Takes clients and seconds in order.
+    fn count(&mut self, keys: &[(u32, i64)]) {
+        for minute in keys.chunk_by(|a, b| a.0 == b.0 && a.1.div_euclid(60) == b.1.div_euclid(60)) {
+            let (client, at) = minute[0];
+            let hits = minute.len() as u32;
+            *self.minutes.entry(hits).or_default() += 1;
+            let peak = &mut self.peaks[client as usize];
+            peak.hits += u64::from(hits);
+            if hits > peak.minute.0 {
+                peak.minute = (hits, at.div_euclid(60) * 60);
+            }
+            for second in minute.chunk_by(|a, b| a.1 == b.1) {
+                if second.len() as u32 > peak.second.0 {
+                    peak.second = (second.len() as u32, second[0].1);
+                }
+            }
+        }
+    }
+}

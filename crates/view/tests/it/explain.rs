@@ -1,0 +1,122 @@
+//! Explain finds what was planted, and nothing where nothing was.
+
+use crate::log::{Plain, Random, Setup, State, text_of};
+use rorqual_pipe::Control;
+use rorqual_view::{Finding, Store, View};
+
+const ROWS: usize = 60_000;
+/// The log's span, and the one that is asked about.
+const SECONDS: i64 = 10 * 86_400;
+const FROM: i64 = 5 * 86_400;
+const TO: i64 = FROM + 86_400 / 2;
+
+fn ordinary(random: &mut Random) -> Plain {
+    let paths = 400;
+    let path = random.zipf(paths);
+    let status = match random.below(100) {
+        0..=1 => 500,
+        2..=7 => 404,
+        8..=15 => 301,
+        _ => 200,
+    };
+    Plain {
+        state: if random.one_in(500) { State::Repaired } else { State::Sound },
+        time: random.below(SECONDS as u64) as i64,
+        zone_hours: 0,
+        client: format!("10.{}.{}.{}", random.below(30), random.below(100), random.below(200)),
+        user: String::new(),
+        method: if random.one_in(12) { "POST" } else { "GET" }.to_owned(),
+        path: format!("/path/{path}"),
+        query: String::new(),
+        status,
+        bytes: Some(random.zipf(200_000)),
+        referrer: if random.one_in(3) { format!("http://site{}.example/", random.zipf(40)) } else { String::new() },
+        agent: format!("Mozilla/5.0 (Windows NT 10.0) Chrome/{}.0 Safari/537.36", 90 + random.zipf(30)),
+        host: format!("host{}.example", random.zipf(4)),
+        request_time_us: Some(1_000 + random.zipf(400_000)),
+        upstream_time_us: Some(500 + random.zipf(100_000)),
+    }
+}
+
+/// A kind of anomaly: what it does to a row of the span, and what a finding of it says.
+type Planted = (&'static str, fn(&mut Plain, &mut Random), &'static str);
+
+const PLANTED: [Planted; 10] = [
+    ("a scanner", |row, random| {
+        row.client = "192.0.2.77".to_owned();
+        row.path = format!("/wp-admin/{}.php", random.below(5_000));
+        row.status = 404;
+    }, "client = 192.0.2.77"),
+    ("a broken path", |row, _| {
+        row.path = "/path/3".to_owned();
+        row.status = 502;
+    }, "status = 502"),
+    ("a bad bot from one network", |row, random| {
+        row.client = format!("198.51.100.{}", random.below(250));
+        row.agent = "BadBot/1.0".to_owned();
+    }, "net = 198.51.100.0/24"),
+    ("a slow upstream", |row, random| {
+        row.upstream_time_us = Some(4_000_000 + random.below(1_000_000));
+        row.request_time_us = Some(5_100_000);
+    }, "request_time >= 5"),
+    ("a link from elsewhere", |row, _| row.referrer = "http://news.example/item".to_owned(), "site = news.example"),
+    ("large downloads", |row, random| row.bytes = Some((200 << 20) + random.below(1 << 20)), "bytes >= 104857600"),
+    ("a method", |row, _| row.method = "PROPFIND".to_owned(), "method = PROPFIND"),
+    ("a host that fails", |row, _| {
+        row.host = "host2.example".to_owned();
+        row.status = 500;
+    }, "host = host2.example"),
+    ("lines with a flaw", |row, _| row.state = State::Repaired, "flaw = \"number of bytes is not a number\""),
+    ("a program", |row, _| row.agent = "python-requests/2.31.0".to_owned(), "bot = python-requests"),
+];
+
+fn log(seed: u64, planted: Option<Planted>) -> Vec<Plain> {
+    let mut random = Random(seed);
+    let mut rows: Vec<Plain> = (0..ROWS).map(|_| ordinary(&mut random)).collect();
+    rows.sort_by_key(|row| row.time);
+    let Some((_, change, _)) = planted else { return rows };
+    // A part of the span's rows, and a few everywhere else.
+    for row in &mut rows {
+        let within = (FROM..TO).contains(&row.time);
+        if within && random.one_in(12) || random.one_in(5_000) && !within {
+            change(row, &mut random);
+        }
+    }
+    rows
+}
+
+fn span(from: i64, to: i64) -> View {
+    let unix = |time: i64| (crate::log::START + 2 * 86_400 + time) * 1_000_000;
+    View { from_us: Some(unix(from)), to_us: Some(unix(to)), ..View::default() }
+}
+
+fn findings(store: &Store, from: i64, to: i64) -> Vec<Finding> {
+    store.explain(&span(from, to), &View::default(), &Control::default()).expect("nobody cancels").findings
+}
+
+#[test]
+fn planted_anomalies_are_among_the_first_three() {
+    for (round, planted) in PLANTED.iter().chain(&PLANTED).enumerate() {
+        let store = Setup { threads: 2, segment_rows: 8_192, ..Setup::default() }.record(text_of(&log(1_000 + round as u64, Some(*planted))));
+        let found = findings(&store, FROM, TO);
+        let says = |finding: &Finding| finding.conditions.iter().chain(&finding.companions).any(|condition| condition == planted.2);
+        assert!(found.iter().take(3).any(says), "{}: {found:#?}", planted.0);
+        for finding in &found {
+            let view = View { filter: rorqual_table::filter::Filter::parse(&finding.filter).expect("a filter"), ..span(FROM, TO) };
+            let page = store.page(&view, 0, 0, &Control::default()).expect("nobody cancels");
+            assert_eq!(page.total, finding.hits_in, "{}", finding.filter);
+        }
+    }
+}
+
+#[test]
+fn nothing_is_found_where_nothing_is() {
+    for seed in 0..5u64 {
+        let store = Setup { threads: 2, segment_rows: 8_192, ..Setup::default() }.record(text_of(&log(77 + seed, None)));
+        for span in 0..4 {
+            let from = span * 2 * 86_400;
+            let found = findings(&store, from, from + 86_400 / 2);
+            assert!(found.is_empty(), "seed {seed}, span {span}: {found:#?}");
+        }
+    }
+}
