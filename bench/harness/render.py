@@ -24,6 +24,7 @@ ITERATIONS_EEX = 1_000_000
 TEMPLATES = {
     "doom": "{% for i in range(n) %}" + 14 * LINES + "{% endfor %}",
     "cursed": "{% for i in range(n) %}" + 7 * LINES + "{{ '' }}" + 7 * LINES + "{% endfor %}",
+    "counted": "{% for i in range(n) %}" + 7 * LINES + "{{ i }}" + 7 * LINES + "{% endfor %}",
 }
 FIELDS = ("client", "time", "method", "path", "status", "bytes", "referrer", "agent")
 ROW = "<tr>" + "".join(f"<td>{{{{ row.{name} }}}}</td>" for name in FIELDS) + "</tr>\n"
@@ -38,6 +39,7 @@ def jobs():
         "render-doom": lambda setting: piped(setting, "doom", "The Template of Doom, 2.8 GB through a pipe"),
         "render-cursed": lambda setting: piped(setting, "cursed", "Its cursed twin: an empty string in each iteration"),
         "render-doom-null": discarded,
+        "render-counted-null": counted,
         "render-doom-30g": long,
         "render-rows": rows,
     }
@@ -49,7 +51,8 @@ def piped(setting, kind, title):
     drain = [setting.programs.drain]
     rows = [
         Contender("rorqual render", "ours", [doom(setting, kind, ITERATIONS), drain], check),
-        *[Contender(name, "peer", [argv, drain], check, timeout_seconds=TIMEOUT_SECONDS) for name, argv in peers(setting, kind).items()],
+        *[Contender(name, "peer", [argv, drain], expect_bytes(total + ended(name), 14 * ITERATIONS + ended(name)), TIMEOUT_SECONDS)
+          for name, argv in peers(setting, kind).items()],
         eex(kind, total, drain),
         Contender("a bare loop", "floor", [[setting.programs.doom, str(ITERATIONS)], drain], check),
     ]
@@ -67,6 +70,15 @@ def discarded(setting):
     rows += [Contender("a bare loop", "floor", [to_null([setting.programs.doom, str(ITERATIONS)])])]
     goals = [Goal("rorqual render", 2, tuple(peers(setting, "doom")))]
     return Job("render-doom-null", "The Template of Doom to /dev/null: the engine alone", total, rows, goals=goals)
+
+
+def counted(setting):
+    """Here an engine can't see that each iteration is the same."""
+    rows = [Contender("rorqual render", "ours", [to_null(doom(setting, "counted", ITERATIONS))])]
+    rows += [Contender(name, "peer", [to_null(argv)], timeout_seconds=TIMEOUT_SECONDS) for name, argv in peers(setting, "counted").items()]
+    goals = [Goal("rorqual render", 2, tuple(peers(setting, "counted")))]
+    total = ITERATIONS * DOOM_BYTES + sum(len(str(number)) for number in range(ITERATIONS))
+    return Job("render-counted-null", "The same with its number in each iteration", total, rows, goals=goals)
 
 
 def long(setting):
@@ -175,6 +187,16 @@ def go(setting):
 
 def to_null(argv):
     return ["sh", "-c", 'exec "$@" > /dev/null', "sh", *argv]
+
+
+def ended(name):
+    """minijinja-cli ends what it writes with a newline of its own."""
+    return int(name == "minijinja-cli")
+
+
+def ended(name):
+    """minijinja-cli ends what it writes with a newline of its own."""
+    return int(name == "minijinja-cli")
 
 
 def expect_bytes(total, lines):

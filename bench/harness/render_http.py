@@ -5,6 +5,7 @@ import re
 import statistics
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 from .jobs import Contender, Goal, Job
 from .render import LINES, TIMEOUT_SECONDS
@@ -67,7 +68,7 @@ def served(setting):
     folder.mkdir(exist_ok=True)
     for name, text in TEMPLATES.items():
         (folder / name).write_text(text)
-    return [setting.programs.rorqual, "serve", "--port", "0", "--memory", MEMORY, "--templates", folder, "--renders", "160"]
+    return [setting.programs.rorqual, "serve", "--port", "0", "--memory", MEMORY, "--templates", folder, "--renders", "136", "--sessions", "1"]
 
 
 def verify(setting):
@@ -78,14 +79,15 @@ def verify(setting):
     with Serving(served(setting)) as serving:
         alone = fast_seconds(serving)
         stop = threading.Event()
-        slow = [threading.Thread(target=read_slowly, args=(serving, stop)) for _ in range(READERS)]
-        for thread in slow:
-            thread.start()
-        time.sleep(2)
-        beside = fast_seconds(serving)
-        stop.set()
-        for thread in slow:
-            thread.join()
+        with ThreadPoolExecutor(READERS) as pool:
+            slow = [pool.submit(read_slowly, serving, stop) for _ in range(READERS)]
+            try:
+                time.sleep(2)
+                beside = fast_seconds(serving)
+            finally:
+                stop.set()
+            for reader in slow:
+                reader.result()
         peak = serving.peak_bytes()
     lines = [
         f"first byte of 30 GB after {first * 1e6:.0f} µs, of a small static file after {static * 1e6:.0f} µs: {first / static:.2f} times",
@@ -97,11 +99,8 @@ def verify(setting):
 
 def fast_seconds(serving):
     start = time.monotonic()
-    threads = [threading.Thread(target=read_some, args=(serving, FAST_BYTES)) for _ in range(READERS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(READERS) as pool:
+        list(pool.map(lambda _: read_some(serving, FAST_BYTES), range(READERS)))
     return time.monotonic() - start
 
 
@@ -109,10 +108,14 @@ def read_some(serving, count_bytes):
     buffer = bytearray(256 << 10)
     with serving.connect("/render/long.txt") as stream:
         while count_bytes > 0:
-            count_bytes -= stream.recv_into(buffer)
+            count = stream.recv_into(buffer)
+            if count == 0:
+                raise EOFError("the answer ended before it should")
+            count_bytes -= count
 
 
 def read_slowly(serving, stop):
     with serving.connect("/render/long.txt") as stream:
         while not stop.wait(0.25):
-            stream.recv(SLOW_BYTES_PER_SECOND // 4)
+            if not stream.recv(SLOW_BYTES_PER_SECOND // 4):
+                raise EOFError("the answer ended before it should")

@@ -50,7 +50,7 @@ def ndjson(setting):
 def array(setting):
     lines, data = setting.data.log("events.ndjson"), setting.data.log("events.json")
     # A line for each element, and one for each bracket.
-    count = data.lines - 2 + 1
+    count = data.lines - 2
     rows = [ours(setting, "rorqual convert", data, count), ours(setting, "rorqual, the same as lines", lines, lines.lines)]
     engines = {name: NDJSON_ENGINES[name] for name in ("duckdb", "duckdb-unordered", "duckdb-256", "chdb", "polars", "pyarrow")}
     rows += [peer(setting, engine, name, data, count) for engine, name in engines.items()]
@@ -60,7 +60,8 @@ def array(setting):
 
 def nested(setting):
     data = setting.data.log("nested.json")
-    count = data.lines - 1
+    # A line for each element, one for what is before them and one for what is behind.
+    count = data.lines - 2
     rows = [
         ours(setting, "rorqual convert", data, count),
         ours(setting, "rorqual, --rows '$.a.b.items'", data, count, ["--rows", "$.a.b.items"]),

@@ -38,7 +38,7 @@ def polars(path):
     hour = pl.col("line").str.extract(r"\[([^:]+:\d+)", 1).alias("hour")
     status = pl.col("line").str.extract(r'" (\d\d\d) ', 1).alias("status")
     counted = lines.select(hour, status).group_by("hour", "status").len().collect(engine="streaming")
-    counted = counted.with_columns(pl.col("hour").str.to_datetime("%d/%b/%Y:%H")).sort("hour", "status")
+    counted = counted.with_columns((pl.col("hour") + ":00").str.to_datetime("%d/%b/%Y:%H:%M")).sort("hour", "status")
     show(counted.rows())
 
 

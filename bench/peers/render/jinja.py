@@ -1,6 +1,6 @@
 """Jinja2's stream, buffered, as its documentation advises for output that is larger than memory.
 
-jinja.py doom|cursed N; jinja.py rows FILE
+jinja.py doom|cursed|counted N; jinja.py rows FILE
 """
 
 import itertools
@@ -11,6 +11,7 @@ import jinja2
 LINES = "DOOM DOOM DOOM DOOM\n"
 DOOM = "{% for i in range %}" + 14 * LINES + "{% endfor %}"
 CURSED = "{% for i in range %}" + 7 * LINES + "{{ '' }}" + 7 * LINES + "{% endfor %}"
+COUNTED = "{% for i in range %}" + 7 * LINES + "{{ i }}" + 7 * LINES + "{% endfor %}"
 FIELDS = ("client", "time", "method", "path", "status", "bytes", "referrer", "agent")
 ROWS = "{% for row in rows %}<tr>" + "".join(f"<td>{{{{ row.{name} }}}}</td>" for name in FIELDS) + "</tr>\n{% endfor %}"
 # Events that are joined before they are written: the fastest of 16 to 1,024.
@@ -29,7 +30,7 @@ def main():
         stream = jinja2.Environment(autoescape=True).from_string(ROWS).stream(rows=rows(given))
     else:
         environment = jinja2.Environment(keep_trailing_newline=True)
-        stream = environment.from_string({"doom": DOOM, "cursed": CURSED}[what]).stream(range=range(int(given)))
+        stream = environment.from_string({"doom": DOOM, "cursed": CURSED, "counted": COUNTED}[what]).stream(range=range(int(given)))
     stream.enable_buffering(BUFFERED)
     write = sys.stdout.buffer.write
     for piece in stream:

@@ -1,4 +1,4 @@
-// Go's templates: render text|html doom|cursed N, render text|html rows FILE.
+// Go's templates: render text|html doom|cursed|counted N, render text|html rows FILE.
 package main
 
 import (
@@ -31,6 +31,8 @@ func source(what string) string {
 		return "{{range .}}" + strings.Repeat(lines, 14) + "{{end}}"
 	case "cursed":
 		return "{{range .}}" + strings.Repeat(lines, 7) + `{{""}}` + strings.Repeat(lines, 7) + "{{end}}"
+	case "counted":
+		return "{{range $i := .}}" + strings.Repeat(lines, 7) + "{{$i}}" + strings.Repeat(lines, 7) + "{{end}}"
 	}
 	return "{{range .}}<tr>{{range_cells}}</tr>\n{{end}}"
 }

@@ -30,7 +30,7 @@ pub(crate) struct Engine {
 impl Engine {
     /// # Errors
     /// When the engine refuses its settings, which would be a defect here.
-    pub(crate) fn new(args: &Args, known: Known, shares: Shares, temp: &TempFolder) -> Result<Self> {
+    pub(crate) fn new(args: &Args, known: Arc<Known>, shares: Shares, temp: &TempFolder) -> Result<Self> {
         let scans = ScanContext::new(shares);
         let state = SessionStateBuilder::new()
             .with_config(config(&shares))

@@ -77,6 +77,7 @@ enum Fault {
 pub(crate) struct Runner<'a> {
     args: &'a Args,
     shares: Shares,
+    known: Arc<Known>,
     engine: Engine,
     guard: Guard,
     temp: Arc<TempFolder>,
@@ -85,10 +86,10 @@ pub(crate) struct Runner<'a> {
 impl<'a> Runner<'a> {
     /// To be called where there is a runtime.
     fn new(args: &'a Args, shares: Shares) -> Result<Self, String> {
-        let known = Known::of(args)?;
+        let known = Arc::new(Known::of(args)?);
         let temp = Arc::new(TempFolder::create(args.temp_dir.as_deref())?);
-        let engine = Engine::new(args, known, shares, &temp).map_err(|error| fault::describe(&error, &shares))?;
-        Ok(Self { args, shares, engine, guard: Guard::start(shares.memory_bytes, &temp), temp })
+        let engine = Engine::new(args, Arc::clone(&known), shares, &temp).map_err(|error| fault::describe(&error, &shares))?;
+        Ok(Self { args, shares, known, engine, guard: Guard::start(shares.memory_bytes, &temp), temp })
     }
 
     async fn run(&self) -> Exit {
@@ -100,10 +101,14 @@ impl<'a> Runner<'a> {
             (None, None) if io::stdin().is_terminal() => return prompt::run(self).await,
             (None, None) => read_stdin(),
         };
-        match text {
+        let exit = match text {
             Ok(text) => self.all(&text).await,
-            Err(error) => message::error(&error),
+            Err(error) => return message::error(&error),
+        };
+        for table in self.known.tables_not_met() {
+            message::note(&format!("--rows {table}=…: the query has no table '{table}'"));
         }
+        exit
     }
 
     /// Runs the statements of a text until one fails.

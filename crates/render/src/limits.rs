@@ -27,5 +27,9 @@ pub const PLAN_NODES_MAX: usize = 16 << 10;
 /// Text of the templates that are in it, each as often as it is included. Takes as much memory at most.
 pub const PLAN_TEXT_BYTES_MAX: usize = 2 * TEMPLATES_BYTES_MAX;
 
+/// A loop over a range whose body is the same text each time is written in pieces of this size. One piece for each such loop that runs,
+/// and for those of it that wait to be written.
+pub const REPEATED_BYTES_MAX: usize = 64 << 10;
+
 /// Bytes of a template's line that an error quotes.
 pub const QUOTED_BYTES_MAX: usize = 160;

@@ -166,6 +166,11 @@ impl Range {
         let control = stop.as_ref().and_then(|stop| stop.downcast_object_ref::<Stop>()).map(|stop| stop.0.clone());
         Ok(Value::from_object(Self { next: start, step, left, control: control.unwrap_or_default() }))
     }
+
+    /// How many numbers there are still.
+    pub(crate) fn left(&self) -> u64 {
+        self.left
+    }
 }
 
 impl Iterator for Range {

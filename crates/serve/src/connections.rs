@@ -1,9 +1,11 @@
 //! Places for connections: those that have shown the token, and a few for strangers, who give way to one another.
 
-use crate::limits::STRANGERS_MAX;
+use crate::limits::{STRANGER_GRACE, STRANGERS_MAX};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
 
 /// All connections of a server.
 pub(crate) struct Connections {
@@ -15,8 +17,8 @@ pub(crate) struct Connections {
 }
 
 /// One connection's place.
-#[derive(Default)]
 pub(crate) struct Place {
+    since: Instant,
     known: OnceLock<OwnedSemaphorePermit>,
     /// It showed the token, and waits for a place among the known.
     waits: OnceLock<()>,
@@ -36,27 +38,33 @@ impl Connections {
         Arc::new(Self { known, strangers: Mutex::default(), freed: Notify::new() })
     }
 
-    /// A place for a connection that was just made. Where all are taken, the stranger that has been silent longest leaves:
-    /// who never shows a token holds up nobody who has one.
+    /// A place for a connection that was just made. Where all are taken, the stranger that has been silent longest leaves once it
+    /// had the time to show its token: who never does holds up nobody who has one, and many who come at once are all served.
     pub(crate) async fn admit(self: &Arc<Self>) -> Taken {
         loop {
             let freed = self.freed.notified();
-            if let Some(place) = self.try_admit() {
-                return Taken { connections: Arc::clone(self), place };
+            match self.try_admit() {
+                Ok(place) => return Taken { connections: Arc::clone(self), place },
+                Err(None) => freed.await,
+                Err(Some(left)) => drop(timeout(left, freed).await),
             }
-            freed.await;
         }
     }
 
-    fn try_admit(&self) -> Option<Arc<Place>> {
+    /// A place, or how long the oldest stranger has still; nothing where all of them wait for a place among the known.
+    fn try_admit(&self) -> Result<Arc<Place>, Option<Duration>> {
         let mut strangers = self.lock();
         if strangers.len() >= STRANGERS_MAX {
-            let oldest = strangers.iter().position(|place| place.waits.get().is_none())?;
-            strangers.remove(oldest)?.leave.notify_one();
+            let oldest = strangers.iter().position(|place| place.waits.get().is_none()).ok_or(None)?;
+            let left = STRANGER_GRACE.saturating_sub(strangers[oldest].since.elapsed());
+            if !left.is_zero() {
+                return Err(Some(left));
+            }
+            strangers.remove(oldest).inspect(|place| place.leave.notify_one());
         }
-        let place = Arc::new(Place::default());
+        let place = Arc::new(Place::new());
         strangers.push_back(Arc::clone(&place));
-        Some(place)
+        Ok(place)
     }
 
     /// Gives a stranger that showed the token its place among the known; waits while there is none.
@@ -78,6 +86,12 @@ impl Connections {
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<Arc<Place>>> {
         self.strangers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Place {
+    fn new() -> Self {
+        Self { since: Instant::now(), known: OnceLock::new(), waits: OnceLock::new(), leave: Notify::new() }
     }
 }
 

@@ -18,6 +18,9 @@ pub(crate) const CONNECTIONS_MAX: usize = 32;
 /// Connections at a time that have not shown it yet, each with [`CONNECTION_BYTES`]; the oldest makes room for a new one.
 pub(crate) const STRANGERS_MAX: usize = 16;
 
+/// But not before it had this long to show it: many clients that come at once are no attack.
+pub(crate) const STRANGER_GRACE: Duration = Duration::from_millis(100);
+
 /// What a connection's read buffer may grow to. Large enough that an upload is read at memory speed.
 pub(crate) const CONNECTION_BUFFER_BYTES: usize = 256 << 10;
 

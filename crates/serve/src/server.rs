@@ -164,7 +164,12 @@ fn shares(config: &Config) -> Result<Shares, StartError> {
         ("templates and their variables".to_owned(), config.rendering.as_ref().map_or(0, |rendering| rendering.given_bytes)),
         ("rows of templates".to_owned(), config.rendering.as_ref().map_or(0, |rendering| rendering.rows_bytes)),
     ];
-    let instead = if sessions > 1 { "fewer --sessions" } else { "fewer --threads" };
+    let instead = match (sessions > 1, renders > 0) {
+        (true, false) => "fewer --sessions",
+        (true, true) => "fewer --sessions or --renders",
+        (false, true) => "fewer --renders",
+        (false, false) => "fewer --threads",
+    };
     config.settings.shares_beside(&beside, sessions, instead).map_err(StartError::Budget)
 }
 

@@ -32,7 +32,7 @@ pub(crate) struct ServeArgs {
     /// Variables of the templates: the members of a JSON, YAML or TOML file
     #[arg(long, value_name = "FILE", requires = "templates")]
     pub(crate) template_data: Option<PathBuf>,
-    /// What `rows` is in the templates: JSON, CSV, an access log, Parquet, Arrow; each rendering reads them anew, four at a time
+    /// What `rows` is in the templates: JSON, CSV, an access log, Parquet, Arrow; each rendering reads them anew, as many at a time as the memory has room for
     #[arg(long, value_name = "FILE", requires = "templates")]
     pub(crate) template_rows: Option<PathBuf>,
     #[command(flatten)]

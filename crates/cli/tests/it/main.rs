@@ -20,6 +20,7 @@ mod paths;
 mod promise;
 mod render;
 mod sample;
+mod served;
 mod server;
 mod store;
 mod tables;

@@ -200,6 +200,12 @@ fn files_of_so_many_rows_have_heads_and_feet_of_their_own() {
     assert_eq!(sum, 25);
     let ran = rorqual(&["render", &template, "--rows", &path, "--split", "5", "-o", &folder.text("same")]).run().exits(2);
     assert!(ran.stderr.contains("{}"), "{}", ran.stderr);
+    // An output that would be an input is none.
+    let shard = folder.file("x00001", "{\"loc\":\"/\"}\n");
+    let ran =
+        rorqual(&["render", &template, "--rows", &shard, "--from", "ndjson", "--split", "5", "-o", &folder.text("x{}")]).run();
+    assert!(ran.exits(2).stderr.contains("is one of the inputs"));
+    assert_eq!(std::fs::read_to_string(&shard).expect("it is still there"), "{\"loc\":\"/\"}\n");
     let still = folder.file("still.xml", "no rows");
     let ran = rorqual(&["render", &still, "--rows", &path, "--split", "5", "-o", &folder.text("x{}")]).run().exits(2);
     assert!(ran.stderr.contains("took none of the rows"), "{}", ran.stderr);

@@ -5,17 +5,25 @@ use datafusion::common::{Result, plan_err};
 use rorqual_rows::read::is_table;
 use rorqual_rows::{Format, FormatKind, Given, Head, json};
 use rorqual_table::format::Format as LogFormat;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What the flags say of the files.
 pub(crate) struct Known {
     /// Files of columns, where the flags say so.
     columns: Option<InputFormat>,
     records: Given,
-    /// The rows of single tables, by the table's name.
-    rows: Vec<(String, Vec<String>)>,
+    rows: Vec<RowsOf>,
     pub(super) infer_all: bool,
     /// A field with values of several types takes all of them.
     pub(super) widen: bool,
+}
+
+/// The rows of a single table.
+struct RowsOf {
+    table: String,
+    path: Vec<String>,
+    /// A query has named the table.
+    met: AtomicBool,
 }
 
 impl Known {
@@ -40,7 +48,7 @@ impl Known {
             let (table, path) = text.find("=$").map_or((None, text.as_str()), |at| (Some(&text[..at]), &text[at + 1..]));
             let path = json::parse_path(path).map_err(|error| format!("--rows: {error}"))?;
             match table {
-                Some(table) => rows.push((table.to_owned(), path)),
+                Some(table) => rows.push(RowsOf { table: table.to_owned(), path, met: AtomicBool::new(false) }),
                 None => records.rows = Some(path),
             }
         }
@@ -49,8 +57,14 @@ impl Known {
 
     /// What is known of the table of that name.
     fn of_table(&self, table: &str) -> Given {
-        let own = self.rows.iter().find(|(name, _)| name == table).map(|(_, path)| path.clone());
+        let own = self.rows.iter().find(|rows| rows.table == table);
+        let own = own.inspect(|rows| rows.met.store(true, Ordering::Relaxed)).map(|rows| rows.path.clone());
         Given { rows: own.or_else(|| self.records.rows.clone()), ..self.records.clone() }
+    }
+
+    /// Tables that `--rows` speaks of and no query has named.
+    pub(crate) fn tables_not_met(&self) -> impl Iterator<Item = &str> {
+        self.rows.iter().filter(|rows| !rows.met.load(Ordering::Relaxed)).map(|rows| rows.table.as_str())
     }
 }
 

@@ -33,11 +33,11 @@ pub(crate) struct Tables {
     /// The session's settings and stores, as they were before it knew this.
     state: SessionState,
     context: Arc<ScanContext>,
-    known: Known,
+    known: Arc<Known>,
 }
 
 impl Tables {
-    pub(crate) fn new(state: SessionState, context: &Arc<ScanContext>, known: Known) -> Self {
+    pub(crate) fn new(state: SessionState, context: &Arc<ScanContext>, known: Arc<Known>) -> Self {
         Self { state, context: Arc::clone(context), known }
     }
 

@@ -174,7 +174,10 @@ fn rows_of_each_table_and_a_delimiter() {
     let two = folder.file("two.json", r#"{"list":[{"n":3}]}"#);
     let sql = format!("SELECT sum(n) AS n FROM (SELECT n FROM '{one}' UNION ALL SELECT n FROM '{two}')");
     let (own, all) = (format!("{one}=$.b"), "$.list");
-    assert_eq!(answer(query(&["--to", "csv", "--rows", &own, "--rows", all, &sql])), "n\n13\n");
+    let ran = query(&["--to", "csv", "--rows", &own, "--rows", all, &sql]).run().exits(0);
+    assert_eq!((ran.text(), ran.stderr.as_str()), ("n\n13\n", ""));
+    let ran = query(&["--to", "csv", "--rows", "wrong.json=$.b", "--rows", all, &format!("SELECT n FROM '{two}'")]).run();
+    ran.exits(0).says(&["--rows wrong.json=…", "no table 'wrong.json'"]);
     let csv_file = folder.file("t.txt", "a|b\n1|x,y\n2|z\n");
     let sql = format!("SELECT b FROM '{csv_file}' ORDER BY a");
     assert_eq!(answer(query(&["--to", "csv", "--from", "csv", "--delimiter", "|", &sql])), "b\n\"x,y\"\nz\n");

@@ -5,16 +5,16 @@ mod rows;
 mod value;
 
 use crate::error::Error;
-use crate::limits::{STOP_CHECK_ITERATIONS, TEXT_BYTES_MAX};
+use crate::limits::{REPEATED_BYTES_MAX, STOP_CHECK_ITERATIONS, TEXT_BYTES_MAX};
 use crate::objects::Range;
 use crate::plan::{At, For, Items, Node, Plan, Target};
 use crate::rows::Source;
+use bytes::Bytes;
 use frame::{Frame, Looped, Slot};
 use minijinja::machinery::{Instruction, Instructions, eval, make_string_output};
 use minijinja::value::ValueKind;
 use minijinja::{AutoEscape, ErrorKind, Value};
-use rorqual_pipe::Sink;
-use rorqual_pipe::{Control, format_size};
+use rorqual_pipe::{Control, Sink, format_size};
 use std::io::Write as _;
 use std::sync::Arc;
 
@@ -149,7 +149,10 @@ impl<'p, 'a> Emitter<'p, 'a> {
                 let value = self.value(value)?;
                 if let (Some(range), None) = (value.downcast_object_ref::<Range>(), &each.filter) {
                     let range = range.clone();
-                    self.each_item(each, range, sink)?
+                    match &each.body[..] {
+                        [Node::Raw(text)] => self.repeat(text, range.left(), sink)?,
+                        _ => self.each_item(each, range, sink)?,
+                    }
                 } else {
                     let items = if value.is_undefined() { None } else { value.try_iter().ok() };
                     let Some(items) = items else {
@@ -204,6 +207,25 @@ impl<'p, 'a> Emitter<'p, 'a> {
         Ok(index0 == 0)
     }
 
+    /// A loop whose body is the same text each time: as many of them as make a piece that is worth pointing at.
+    fn repeat<S: Sink + ?Sized>(&mut self, text: &Bytes, times: u64, sink: &mut S) -> Result<bool, Error> {
+        let at_once = (REPEATED_BYTES_MAX / text.len()) as u64;
+        let mut left = times;
+        if at_once > 1 && times > at_once {
+            let repeated = Bytes::from(text.repeat(at_once as usize));
+            while left >= at_once {
+                sink.point(&repeated)?;
+                left -= at_once;
+                self.stop_check()?;
+            }
+        }
+        for _ in 0..left {
+            sink.point(text)?;
+            self.iterated()?;
+        }
+        Ok(times == 0)
+    }
+
     fn assign_item(&mut self, target: &Target<'a>, item: Value) -> Result<(), Error> {
         if item.kind() == ValueKind::Invalid {
             return Err(self.failure(None, &item, Instruction::GetAttr("")));
@@ -225,6 +247,10 @@ impl<'p, 'a> Emitter<'p, 'a> {
             return Ok(());
         }
         self.iterations = 0;
+        self.stop_check()
+    }
+
+    fn stop_check(&self) -> Result<(), Error> {
         if self.given.control.stopped() { Err(Error::stopped()) } else { Ok(()) }
     }
 }

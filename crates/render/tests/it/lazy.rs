@@ -1,7 +1,9 @@
 //! Rows are read as they are needed, and who renders them is known.
 
 use crate::common::{Table, context, page, rows};
-use rorqual_pipe::Sink;
+use rorqual_pipe::gather::Gather;
+use rorqual_pipe::{Pool, Sink};
+use rorqual_render::limits::REPEATED_BYTES_MAX;
 use rorqual_render::{Page, Templates, Way};
 use std::io;
 use std::sync::Arc;
@@ -82,4 +84,32 @@ fn a_range_has_no_limit_and_no_list() {
     templates.render("a.txt", &Page::default(), &mut out).unwrap();
     let expected: String = (0..=200_000).map(|number| number.to_string()).collect();
     assert!(out == expected.as_bytes());
+}
+
+#[test]
+fn a_text_that_repeats_is_the_same_however_often() {
+    let line = "DOOM DOOM DOOM DOOM\n";
+    let at_once = REPEATED_BYTES_MAX / line.len();
+    for times in [0, 1, 2, at_once - 1, at_once, at_once + 1, 3 * at_once + 7] {
+        let mut templates = Templates::new(false);
+        let text = format!("{{% for i in range({times}) %}}{line}{{{{ '' }}}}{{% else %}}none{{% endfor %}}");
+        templates.add("doom.txt", &text).unwrap();
+        let mut out = Vec::new();
+        templates.render("doom.txt", &Page::default(), &mut out).unwrap();
+        let expected = if times == 0 { "none".to_owned() } else { line.repeat(times) };
+        assert!(out == expected.as_bytes(), "{times} times");
+    }
+}
+
+#[test]
+fn a_text_that_repeats_is_pointed_at() {
+    let times = 1_000_000;
+    let mut templates = Templates::new(false);
+    templates.add("doom.txt", &format!("{{% for i in range({times}) %}}DOOM\n{{% endfor %}}")).unwrap();
+    let mut sink = Gather::new(std::io::sink(), &Pool::new(256 << 10, 1)).unwrap();
+    templates.render("doom.txt", &Page::default(), &mut sink).unwrap();
+    Sink::flush(&mut sink).unwrap();
+    let stats = sink.stats();
+    assert_eq!(stats.copied_bytes + stats.shared_bytes, 5 * times);
+    assert!(stats.copied_bytes < REPEATED_BYTES_MAX as u64, "{stats:?}");
 }

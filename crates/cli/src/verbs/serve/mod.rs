@@ -84,20 +84,21 @@ fn runtime(blocking: usize) -> io::Result<Runtime> {
 }
 
 fn config(common: &Common, args: &ServeArgs, files: usize) -> Result<Config, String> {
+    let memory_bytes = common.memory.unwrap_or(MEMORY_BYTES_DEFAULT);
     Ok(Config {
         port: args.port,
         sessions_max: usize::from(args.sessions).max(files),
         idle_max: Duration::from_secs(u64::from(args.idle) * 60),
         rate_limit: common.limit_rate,
         settings: Settings {
-            memory_bytes: common.memory.unwrap_or(MEMORY_BYTES_DEFAULT),
+            memory_bytes,
             threads: common.threads.map(usize::from),
             line_bytes_max: line_bytes_max(&args.format)?,
             span: Span::default(),
             formats: formats(&args.format)?,
             feed_buffers: 0,
         },
-        rendering: templates::rendering(common, args)?,
+        rendering: templates::rendering(common, args, memory_bytes)?,
     })
 }
 

@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Renderings that read rows at a time, each with [`ROWS_BYTES`].
-const READERS_MAX: usize = 4;
+/// Of the memory, what renderings that read rows at a time may take, each [`ROWS_BYTES`].
+const READERS_SHARE: u64 = 5;
 
 /// How often who waits for one of these places looks whether its reader went away.
 const STOP_CHECK: Duration = Duration::from_millis(20);
@@ -25,17 +25,18 @@ const ROWS_BYTES: u64 = 48 << 20;
 const DATA_BYTES: u64 = 256 << 20;
 
 /// The templates, what they are given, and what that takes.
-pub(super) fn rendering(common: &Common, args: &ServeArgs) -> Result<Option<Rendering>, String> {
+pub(super) fn rendering(common: &Common, args: &ServeArgs, memory_bytes: u64) -> Result<Option<Rendering>, String> {
     let Some(folder) = &args.templates else { return Ok(None) };
     let templates = Templates::in_folder(folder, false).map_err(|error| error.to_string())?;
     let context = context(args.template_data.as_deref(), &[], DATA_BYTES)?;
     let variables_bytes = args.template_data.as_deref().map_or(0, file_parsed_bytes);
-    let rows = args.template_rows.as_deref().map(|path| served_rows(common, path)).transpose()?;
+    let readers_max = (memory_bytes / READERS_SHARE / ROWS_BYTES).max(1);
+    let rows = args.template_rows.as_deref().map(|path| served_rows(common, path, readers_max)).transpose()?;
     Ok(Some(Rendering {
         templates,
         context,
         given_bytes: TEMPLATES_BYTES_MAX as u64 * PARSED_BYTES_PER_BYTE + variables_bytes,
-        rows_bytes: if rows.is_some() { READERS_MAX as u64 * ROWS_BYTES } else { 0 },
+        rows_bytes: if rows.is_some() { readers_max * ROWS_BYTES } else { 0 },
         rows,
         places: args.renders.into(),
         exceeded: |name| {
@@ -48,7 +49,7 @@ pub(super) fn rendering(common: &Common, args: &ServeArgs) -> Result<Option<Rend
     }))
 }
 
-fn served_rows(common: &Common, path: &Path) -> Result<Arc<dyn Source>, String> {
+fn served_rows(common: &Common, path: &Path, readers_max: u64) -> Result<Arc<dyn Source>, String> {
     if !path.is_file() {
         return Err(format!(
             "--template-rows {}: is no regular file, and rows are read again for each rendering",
@@ -56,7 +57,8 @@ fn served_rows(common: &Common, path: &Path) -> Result<Arc<dyn Source>, String> 
         ));
     }
     let common = Common { memory: Some(ROWS_BYTES), threads: Some(1), ..common.clone() };
-    let rows = ServedRows { common, path: path.to_owned(), readers: Arc::default() };
+    let readers = Readers { most: readers_max as usize, reading: Mutex::default(), left: Condvar::new() };
+    let rows = ServedRows { common, path: path.to_owned(), readers: Arc::new(readers) };
     // A file that can't be read is told at the start.
     rows.look()?;
     Ok(Arc::new(rows))
@@ -88,8 +90,9 @@ impl Source for ServedRows {
 }
 
 /// Who reads rows: the controls of their renderings, one for each place that is taken.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Readers {
+    most: usize,
     reading: Mutex<Vec<Control>>,
     left: Condvar,
 }
@@ -110,7 +113,7 @@ impl Place {
     /// Waits for one until the rendering is stopped. Who has one already does not: all that have one may want another.
     fn take(readers: &Arc<Readers>, control: &Control) -> Result<Self, (Kind, &'static str)> {
         let mut reading = readers.lock();
-        while reading.len() >= READERS_MAX {
+        while reading.len() >= readers.most {
             if control.stopped() {
                 return Err((Kind::Stopped, "stopped"));
             }
