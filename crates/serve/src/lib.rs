@@ -3,7 +3,8 @@
 //! The interface is described in `API.md`. Async code only moves bytes and answers; each analysis is a blocking run
 //! of `rorqual-table` on threads of its own, fed through pooled blocks. A consumer that is behind holds the
 //! blocks, the upload then finds none free, stops reading its socket, and TCP slows the sender.
-//! Nothing that is uploaded is written to disk.
+//! No upload is written to disk; what was read of it as columns goes, compressed and into a file without a name, where it does not fit
+//! the memory.
 
 mod api;
 mod connections;
@@ -16,11 +17,13 @@ mod live;
 mod page;
 mod render;
 mod reports;
+mod rows;
 mod server;
 mod session;
 mod sessions;
 mod twin;
 mod upload;
+mod views;
 
 pub use limits::SESSIONS_MAX_DEFAULT;
 pub use render::Rendering;

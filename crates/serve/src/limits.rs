@@ -31,8 +31,22 @@ pub(crate) const CONNECTION_BYTES: u64 = (3 * CONNECTION_BUFFER_BYTES + REPORT_B
 /// Bytes of a report as JSON. All who look at a session share one; a longer one is cut to fewer rows a table.
 pub(crate) const REPORT_BYTES_MAX: usize = 512 << 10;
 
-/// What the reports of one session hold: the latest, and the next while it is made, with its rows and a buffer that grows.
-pub(crate) const REPORTS_BYTES: u64 = 4 << 20;
+/// What the reports of one session hold: the latest, and the next while it is made, with its rows and a buffer that grows; and a view
+/// of its rows, one at a time, that is becoming an answer.
+pub(crate) const REPORTS_BYTES: u64 = 8 << 20;
+
+/// Least memory for the rows of a session, beside what its recorders and views take: most of a segment for each thread of four, and
+/// dictionaries.
+pub(crate) const ROWS_BYTES_MIN: u64 = 24 << 20;
+
+/// Pages whose latest question is remembered, so that a newer one ends it.
+pub(crate) const PAGES_ASKING_MAX: usize = 64;
+
+/// Bytes of such a page's name.
+pub(crate) const PAGE_NAME_BYTES_MAX: usize = 64;
+
+/// Rows of each table of a view, unless asked otherwise.
+pub(crate) const VIEW_ROWS: usize = 10;
 
 /// How much of a body that was refused is still read, and dropped, so that its sender comes to read the refusal.
 pub(crate) const LINGER_BYTES_MAX: u64 = 256 << 20;

@@ -10,6 +10,8 @@ pub mod format;
 pub mod parse;
 mod recorder;
 pub mod report;
+mod spread;
 
 pub use batch::{ABSENT, Batch, NO_TIME, TEXT_FIELDS};
 pub use recorder::{Options, Recorder, Recording, Rejected, Rows};
+pub use spread::Spread;

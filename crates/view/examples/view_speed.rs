@@ -111,6 +111,7 @@ fn record(rows: u64, store: Option<&Arc<Store>>) {
         span: Span::default(),
         formats,
         feed_buffers: 0,
+        kept: None,
     };
     let analyzer = Analyzer::new(&settings, settings.shares(8 << 20, 1).expect("enough"));
     let recording = store.map(|store| Arc::new(Recordings::new(store)) as Arc<dyn rorqual_table::Recording>);

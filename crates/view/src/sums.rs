@@ -6,7 +6,7 @@ use crate::numbers::Numbers;
 use crate::plan::{NO_HOUR, WEEK_HOURS};
 use crate::segment::{Coded, Segment};
 use crate::spill::Spill;
-use crate::spread::Spread;
+use rorqual_table::Spread;
 use std::io;
 
 /// Rows and the sum of their response sizes, which stays at 2^64 - 1 where it gets there.
@@ -177,7 +177,7 @@ pub(crate) struct Spreads {
 
 impl Default for Spreads {
     fn default() -> Self {
-        let [bytes, request_time, upstream_time] = std::array::from_fn(|_| Spread::new());
+        let [bytes, request_time, upstream_time] = std::array::from_fn(|_| Spread::default());
         Self { bytes, request_time, upstream_time, week: vec![0; WEEK_HOURS], times: None }
     }
 }

@@ -23,7 +23,9 @@ pub(crate) fn config(idle_max: Duration) -> Config {
             span: Span::default(),
             formats: Formats::default(),
             feed_buffers: 0,
+            kept: None,
         },
+        spill: None,
         rendering: None,
     }
 }

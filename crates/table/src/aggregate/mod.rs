@@ -18,7 +18,7 @@ pub(crate) use notes::NoteKeeper;
 pub(crate) use tally::{Amount, KEY_BYTES_SHOWN, Top, TopRow, sort_rows};
 pub use timeline::CLASSES;
 pub(crate) use timeline::{Buckets, class_of};
-pub(crate) use totals::{Spread, Totals};
+pub(crate) use totals::Totals;
 
 use crate::batch::TEXT_FIELDS;
 use crate::dict::Seed;

@@ -313,14 +313,14 @@ fn count_numbers(batch: &mut Batch, totals: &mut Totals) {
             // From here on the column is only summed up.
             *bytes = 0;
         } else {
-            totals.bytes.record(*bytes);
+            totals.bytes.add(*bytes);
             totals.bytes_sent = totals.bytes_sent.saturating_add(*bytes);
             amount.bytes = amount.bytes.saturating_add(*bytes);
         }
     }
     let present = |number: &&u64| **number != ABSENT;
-    batch.request_time_us.iter().filter(present).for_each(|&time| totals.request_time_us.record(time));
-    batch.upstream_time_us.iter().filter(present).for_each(|&time| totals.upstream_time_us.record(time));
+    batch.request_time_us.iter().filter(present).for_each(|&time| totals.request_time_us.add(time));
+    batch.upstream_time_us.iter().filter(present).for_each(|&time| totals.upstream_time_us.add(time));
 }
 
 fn count_times(batch: &Batch, totals: &mut Totals, analysis: &Analysis) {

@@ -131,6 +131,7 @@ impl Setup {
             span: Span::default(),
             formats,
             feed_buffers: 0,
+            kept: None,
         };
         let shares = settings.shares(8 << 20, 1).expect("enough");
         let recording = Some(Arc::new(Recordings::new(store)) as Arc<dyn rorqual_table::Recording>);

@@ -121,6 +121,7 @@ fn settings(common: &Common, args: &LogsArgs) -> Result<Settings, String> {
         span,
         formats: formats(&args.format)?,
         feed_buffers: REJECT_BUFFERS,
+        kept: None,
     })
 }
 

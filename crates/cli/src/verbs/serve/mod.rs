@@ -24,8 +24,8 @@ const MEMORY_BYTES_DEFAULT: u64 = 512 << 20;
 /// Async workers: they move bytes and answer; the analyses have threads of their own.
 const ASYNC_THREADS: usize = 2;
 
-/// Threads that may block at a time: a run and a report for each session, and some to spare.
-const BLOCKING_THREADS_PER_SESSION: usize = 3;
+/// Threads that may block at a time: a run, a report and a view for each session, and some to spare.
+const BLOCKING_THREADS_PER_SESSION: usize = 4;
 
 pub(crate) fn run(common: &Common, args: &ServeArgs) -> Exit {
     if common.progress == When::Always {
@@ -97,7 +97,9 @@ fn config(common: &Common, args: &ServeArgs, files: usize) -> Result<Config, Str
             span: Span::default(),
             formats: formats(&args.format)?,
             feed_buffers: 0,
+            kept: None,
         },
+        spill: (args.temp_max > 0).then(|| (args.temp_dir.clone().unwrap_or_else(std::env::temp_dir), args.temp_max)),
         rendering: templates::rendering(common, args, memory_bytes)?,
     })
 }

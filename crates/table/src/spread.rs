@@ -1,6 +1,6 @@
 //! The distribution of a number: counts in buckets less than 1 % wide, which can be added up.
 
-use rorqual_table::report::Percentiles;
+use crate::report::Percentiles;
 
 /// Bits of a number that its bucket keeps: 1 in 128 is the width of a bucket.
 const KEPT_BITS: u32 = 7;
@@ -10,37 +10,48 @@ const EXACT: u64 = 2 << KEPT_BITS;
 
 const BUCKETS: usize = EXACT as usize + ((63 - KEPT_BITS) as usize) * (1 << KEPT_BITS);
 
-/// Counts by size; 58 KiB.
+/// How numbers up to 2^64 - 2 are distributed; 58 KiB.
 #[derive(Debug, Clone)]
-pub(crate) struct Spread {
+pub struct Spread {
     counts: Vec<u64>,
     count: u64,
     sum: u128,
     max: u64,
 }
 
-impl Spread {
-    pub(crate) fn new() -> Self {
+impl Default for Spread {
+    fn default() -> Self {
         Self { counts: vec![0; BUCKETS], count: 0, sum: 0, max: 0 }
     }
+}
 
+impl Spread {
+    /// Counts a number.
     #[inline]
-    pub(crate) fn add(&mut self, number: u64) {
+    pub fn add(&mut self, number: u64) {
         self.counts[bucket(number)] += 1;
         self.count += 1;
         self.sum += u128::from(number);
         self.max = self.max.max(number);
     }
 
-    pub(crate) fn take(&mut self, other: &Self) {
+    /// Adds the counts of another.
+    pub fn take(&mut self, other: &Self) {
         self.counts.iter_mut().zip(&other.counts).for_each(|(own, other)| *own += other);
         self.count += other.count;
         self.sum += other.sum;
         self.max = self.max.max(other.max);
     }
 
+    /// Forgets all numbers.
+    pub fn clear(&mut self) {
+        self.counts.fill(0);
+        (self.count, self.sum, self.max) = (0, 0, 0);
+    }
+
     /// The percentiles, each number times `scale`; `None` where there is no number.
-    pub(crate) fn percentiles(&self, scale: f64) -> Option<Percentiles> {
+    #[must_use]
+    pub fn percentiles(&self, scale: f64) -> Option<Percentiles> {
         (self.count > 0).then(|| Percentiles {
             count: self.count,
             mean: self.sum as f64 / self.count as f64 * scale,
@@ -86,6 +97,19 @@ fn largest(bucket: usize) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn percentiles_hold_for_any_number() {
+        for scale in [1, 1_000_000_000, 1 << 40, (1 << 63) / 50, u64::MAX / 100] {
+            let mut spread = Spread::default();
+            (1..=100).for_each(|n| spread.add(n * scale));
+            for (quantile, n) in [(0.5, 50), (0.9, 90), (0.99, 99), (1.0, 100)] {
+                let (found, exact) = (spread.quantile(quantile), n * scale);
+                assert!(found >= exact && (found - exact) as f64 <= exact as f64 * 0.01, "{found} for {exact}");
+            }
+            assert_eq!((spread.max, spread.count), (100 * scale, 100));
+        }
+    }
 
     #[test]
     fn buckets_are_narrow_and_in_order() {
