@@ -20,16 +20,17 @@ use rorqual_rows::{
 use rorqual_table::agent::{classify, referring_site};
 use rorqual_table::aggregate::Span;
 use rorqual_table::analyze::{AnalyzeError, Analyzer, Formats, Settings};
+use rorqual_table::filter::{Filter, Matcher, Subject};
 use rorqual_table::format::{Format, SAMPLE_LINES_MAX, detect as detect_format, formats_in_config, preview};
 use rorqual_table::parse::{Outcome, Parser};
 use std::io::{Cursor, Write};
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 /// Takes foreign bytes, and panics when a promise is broken.
 pub type Target = fn(&[u8]);
 
 /// Every target by its name, which is also its folder in `corpus/`.
-pub const TARGETS: [(&str, Target); 15] = [
+pub const TARGETS: [(&str, Target); 16] = [
     ("agent", agent),
     ("analyze", analyze),
     ("checksums", checksums),
@@ -37,6 +38,7 @@ pub const TARGETS: [(&str, Target); 15] = [
     ("csv", csv),
     ("decode", decode),
     ("detect", detect),
+    ("filter", filter),
     ("format", format),
     ("framing", framing),
     ("json", json),
@@ -134,6 +136,20 @@ pub fn agent(data: &[u8]) {
     assert!(agent.bot.is_none_or(|bot| !bot.is_empty() && bot.len() <= 200));
     let site = referring_site(data);
     assert!(site.len() <= data.len() && !site.contains(&b'/'));
+}
+
+/// A filter is written so that it reads as the same, and can be asked of any line.
+pub fn filter(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let Ok(filter) = Filter::parse(&text) else { return };
+    assert_eq!(Filter::parse(&filter.to_string()).as_ref(), Ok(&filter));
+    let mut matcher = Matcher::new(Arc::new(filter));
+    let mut parser = Parser::new(&COMPILED[1]);
+    let line = br#"10.0.0.1 - u [02/Jan/2025:00:00:00 +0000] "GET /a?b HTTP/1.1" 200 5 "http://x.example/" "curl/8""#;
+    if let Outcome::Parsed(record) = parser.parse(line) {
+        matcher.meets(&Subject { record: Some(&record), flaw: "" });
+    }
+    matcher.meets(&Subject { record: None, flaw: "not a JSON object" });
 }
 
 /// A size as people write them: what is read is written, and read again to within three digits.

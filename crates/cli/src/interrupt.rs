@@ -21,9 +21,18 @@ pub(crate) fn stop_on_interrupt(control: &Control) {
 
 /// The exit code of a run that would have ended with `exit`, and a word about why what it prints is not all.
 pub(crate) fn exit_of(control: &Control, exit: Exit) -> Exit {
+    exit_saying(control, exit, "stopped by Ctrl-C: this is what was read by then")
+}
+
+/// The same of a run that leaves nothing.
+pub(crate) fn exit_of_nothing(control: &Control, exit: Exit) -> Exit {
+    exit_saying(control, exit, "stopped by Ctrl-C")
+}
+
+fn exit_saying(control: &Control, exit: Exit, said: &'static str) -> Exit {
     if !control.stopped() {
         return exit;
     }
-    message::note(&"stopped by Ctrl-C: this is what was read by then");
+    message::note(&said);
     Exit::Interrupted
 }

@@ -58,7 +58,7 @@ impl Shares {
 
     /// What is to be reserved among the operators for so many bytes that are all there is to it.
     pub(crate) fn as_operators(&self, bytes: u64) -> u64 {
-        bytes * COUNTED.0 / COUNTED.1
+        bytes.saturating_mul(COUNTED.0) / COUNTED.1
     }
 
     /// Threads that decode each of the streams which so many partitions read side by side.

@@ -35,6 +35,14 @@ pub(crate) fn describe(error: &DataFusionError, shares: &Shares) -> String {
     }
 }
 
+/// Whether a library failed at a file, whose errors do not name it.
+pub(crate) fn is_of_a_file(error: &DataFusionError) -> bool {
+    let root = error.find_root();
+    let library =
+        matches!(root, DataFusionError::ParquetError(_) | DataFusionError::ArrowError(..) | DataFusionError::External(_));
+    library && known(error).is_none() && !error.to_string().contains(TEMP_FULL)
+}
+
 /// Whether an operator that can't spill had too little memory.
 pub(crate) fn is_out_of_memory(error: &DataFusionError) -> bool {
     matches!(error.find_root(), DataFusionError::ResourcesExhausted(_)) && !error.to_string().contains(TEMP_FULL)

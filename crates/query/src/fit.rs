@@ -50,7 +50,7 @@ impl Fit {
             }
             Ok(TreeNodeRecursion::Continue)
         })?;
-        let sum = |partitions: usize| readers.iter().map(|reader| reader.bytes(partitions, shares)).sum::<u64>();
+        let sum = |partitions: usize| readers.iter().map(|reader| reader.bytes(partitions, shares)).fold(0, u64::saturating_add);
         // Half is for what is done with the rows.
         let fitting = (1..=shares.threads).rev().find(|partitions| sum(*partitions) <= shares.rest_bytes() / 2);
         let batch_rows = (BATCH_BYTES_MAX as u64 / row_bytes).clamp(1, BATCH_ROWS as u64) as usize;
@@ -89,7 +89,7 @@ impl Reader {
             What::Streams => shares.stream_bytes(shares.stream_threads(partitions)),
             What::Groups(bytes) => bytes,
         };
-        partitions as u64 * each
+        each.saturating_mul(partitions as u64)
     }
 }
 

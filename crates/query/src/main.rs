@@ -35,7 +35,18 @@ fn main() -> ExitCode {
     if let Err(error) = settle_allocator() {
         return message::error(&error).into();
     }
+    quieten();
     statement::run(&args).into()
+}
+
+/// A library's panic on a file that contradicts itself is told as an error; where it was, to those who ask for that.
+fn quieten() {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if std::env::var_os("RUST_BACKTRACE").is_some() {
+            usual(panic);
+        }
+    }));
 }
 
 /// The allocator reads its settings when a program starts, so one that has none yet starts itself again with them.

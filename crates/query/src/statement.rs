@@ -6,6 +6,7 @@ use crate::engine::Engine;
 use crate::exit::Exit;
 use crate::fit::Fit;
 use crate::guard::Guard;
+use crate::limits::{CHAIN_MAX, STACK_BYTES};
 use crate::output::Sink;
 use crate::tables::Known;
 use crate::temp::TempFolder;
@@ -17,6 +18,9 @@ use datafusion::logical_expr::{DdlStatement, LogicalPlan, LogicalPlanBuilder};
 use datafusion::physical_plan::execute_stream;
 use datafusion::prelude::SQLOptions;
 use datafusion::sql::parser::{DFParserBuilder, Statement};
+use datafusion::sql::sqlparser::dialect::GenericDialect;
+use datafusion::sql::sqlparser::keywords::Keyword;
+use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 use futures::{FutureExt, StreamExt};
 use rorqual_pipe::{reason, stats};
 use std::io::{self, IsTerminal, Read};
@@ -32,7 +36,11 @@ pub(crate) fn run(args: &Args) -> Exit {
         Ok(shares) => shares,
         Err(error) => return message::error(&error),
     };
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(shares.threads).enable_all().build();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(shares.threads)
+        .thread_stack_size(STACK_BYTES)
+        .enable_all()
+        .build();
     let runtime = match runtime {
         Ok(runtime) => runtime,
         Err(cause) => return message::error(&format!("cannot start threads: {}", reason(&cause))),
@@ -147,7 +155,10 @@ impl<'a> Runner<'a> {
             ended = AssertUnwindSafe(self.statement(statement)).catch_unwind() => match ended {
                 Ok(Ok(())) => return Ended::Done,
                 Ok(Err(fault)) => fault,
-                Err(_) => return Ended::Failed("a file contradicts itself, or this program does".to_owned()),
+                Err(_) => {
+                    let names = self.known.input_names();
+                    return Ended::Failed(format!("a file contradicts itself, or this program does (the query reads {names})"));
+                }
             },
             () = self.guard.exceeded() => return Ended::Failed(self.guard.message()),
             _ = interrupt.recv() => return Ended::Interrupted,
@@ -156,6 +167,10 @@ impl<'a> Runner<'a> {
         };
         match fault {
             Fault::Output(cause) => Ended::Unwritten(cause),
+            Fault::Engine(error) if fault::is_of_a_file(&error) => {
+                let (said, names) = (fault::describe(&error, &self.shares), self.known.input_names());
+                Ended::Failed(if said.contains(&names) { said } else { format!("{said} (the query reads {names})") })
+            }
             Fault::Engine(error) => Ended::Failed(fault::describe(&error, &self.shares)),
         }
     }
@@ -168,6 +183,9 @@ impl<'a> Runner<'a> {
             return Ok(());
         }
         let plan = if self.args.explain { LogicalPlanBuilder::from(plan).explain(false, false)?.build()? } else { plan };
+        if let Some(output) = &self.args.output {
+            self.known.refuse_an_input(output)?;
+        }
         let mut sink = Sink::create(self.args, &plan).map_err(Fault::Output)?;
         let plan = sink.limited(plan)?;
         match self.query(&plan, &mut sink, true).await {
@@ -224,9 +242,31 @@ fn read_stdin() -> Result<String, String> {
 }
 
 fn parse(text: &str) -> Result<Vec<Statement>> {
+    refuse_chains(text)?;
     let statements: Vec<Statement> = DFParserBuilder::new(text).build()?.parse_statements()?.into();
     if statements.is_empty() { plan_err!("there is no query") } else { Ok(statements) }
 }
+
+/// What is nested the parser bounds; `1 + 1 + 1 …` becomes a tree as deep as it is long, and whoever walks that takes so much stack.
+fn refuse_chains(text: &str) -> Result<()> {
+    // Of what is no SQL the parser says what is wrong.
+    let Ok(tokens) = Tokenizer::new(&GenericDialect {}, text).tokenize() else { return Ok(()) };
+    let joins = |token: &Token| match token {
+        Token::Plus | Token::Minus | Token::Mul | Token::Div | Token::Mod | Token::StringConcat | Token::DoubleColon => true,
+        Token::Word(word) => CHAINING.contains(&word.keyword),
+        _ => false,
+    };
+    let longest =
+        tokens.split(|token| *token == Token::SemiColon).map(|statement| statement.iter().filter(|token| joins(token)).count());
+    match longest.max() {
+        Some(count) if count > CHAIN_MAX => plan_err!("a statement has {count} operators, and at most {CHAIN_MAX} are read"),
+        _ => Ok(()),
+    }
+}
+
+/// Words that join parts of a statement, and so make its tree deeper.
+const CHAINING: [Keyword; 7] =
+    [Keyword::AND, Keyword::OR, Keyword::NOT, Keyword::UNION, Keyword::INTERSECT, Keyword::EXCEPT, Keyword::JOIN];
 
 /// Queries, and tables and views in memory; nothing that writes.
 fn allow(plan: &LogicalPlan) -> Result<()> {

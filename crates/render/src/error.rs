@@ -125,6 +125,7 @@ impl fmt::Display for Error {
         match self {
             Self::Template(error) => error.fmt(f),
             Self::Write(cause) => write!(f, "cannot write: {}", rorqual_pipe::reason(cause)),
+            Self::Rows(_) if self.is_stop() => f.write_str("stopped"),
             Self::Rows(error) => error.fmt(f),
         }
     }

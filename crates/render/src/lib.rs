@@ -6,6 +6,7 @@
 //!
 //! This crate starts no threads, opens no socket, and prints nothing.
 
+mod chains;
 mod compile;
 mod emit;
 mod error;

@@ -10,6 +10,9 @@ pub const PARSED_BYTES_PER_BYTE: u64 = 8;
 /// macro 4. Each takes up to 16 KiB of the stack, whose smallest is 2 MiB.
 pub const DEPTH_MAX: usize = 120;
 
+/// Operators of one expression, and branches of one `if`. Each takes up to 2 KiB of the stack while the template is worked on.
+pub const CHAIN_MAX: usize = 500;
+
 /// The longest text that a variable of a template may hold: one is doubled by `x ~ x`, so this is what bounds it. The emitter sees to
 /// it; in a template that MiniJinja renders as a whole, and within one expression, only the process's memory is a bound.
 pub const TEXT_BYTES_MAX: usize = 8 << 20;

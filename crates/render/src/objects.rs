@@ -6,6 +6,7 @@ use crate::rows::{Batch, Rows, Source};
 use minijinja::value::{Enumerator, Object, ObjectRepr, ValueKind};
 use minijinja::{ErrorKind, State, Value};
 use rorqual_pipe::Control;
+use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The rows as a template sees them outside of our own loop: read as they are asked for.
@@ -34,6 +35,11 @@ impl Object for AllRows {
             }
             Err(error) => Enumerator::Values(vec![self.fail(error)]),
         }
+    }
+
+    /// They are for a loop; on a page they are no more than their name.
+    fn render(self: &Arc<Self>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(ROWS)
     }
 
     /// Nobody knows how many there are without reading them.

@@ -1,5 +1,6 @@
 //! Templates by name, and what they are rendered with.
 
+use crate::chains;
 use crate::compile::{self, Escape, No};
 use crate::emit::{self, Given};
 use crate::error::Error;
@@ -19,6 +20,12 @@ use std::sync::{Arc, Mutex};
 pub struct Templates {
     env: Environment<'static>,
     escape: Escape,
+}
+
+/// How a template is escaped, by its extension: as MiniJinja has it, and SVG, which a browser runs as it runs HTML.
+fn by_extension(name: &str) -> AutoEscape {
+    let bare = [".j2", ".jinja2", ".jinja"].iter().find_map(|extension| name.strip_suffix(extension)).unwrap_or(name);
+    if bare.ends_with(".svg") || bare.ends_with(".xhtml") { AutoEscape::Html } else { default_auto_escape_callback(name) }
 }
 
 /// What a template is rendered with.
@@ -51,7 +58,8 @@ impl Templates {
         // Errors know their line and column.
         env.set_debug(true);
         env.add_function("range", Range::value);
-        Self { env, escape: default_auto_escape_callback }
+        env.set_auto_escape_callback(by_extension);
+        Self { env, escape: by_extension }
     }
 
     /// The templates below a folder; read when they are first named.
@@ -61,7 +69,10 @@ impl Templates {
     pub fn in_folder(path: &Path, lenient: bool) -> Result<Self, Error> {
         let mut templates = Self::new(lenient);
         let folder = Folder::new(path)?;
-        templates.env.set_loader(move |name| folder.read(name));
+        templates.env.set_loader(move |name| match folder.read(name)? {
+            Some(text) => chains::check(name, &text).map(|()| Some(text)),
+            None => Ok(None),
+        });
         Ok(templates)
     }
 
@@ -76,6 +87,7 @@ impl Templates {
     /// # Errors
     /// When it is no template.
     pub fn add(&mut self, name: &str, text: &str) -> Result<(), Error> {
+        chains::check(name, text)?;
         Ok(self.env.add_template_owned(name.to_owned(), text.to_owned())?)
     }
 

@@ -90,8 +90,10 @@ pub enum Note {
     NumberAsText,
     /// A value without a column is in `_rest`.
     Rest,
-    /// A lone surrogate, which no UTF-8 can hold: the text is in `_rest` as it was written, or, where there is no `_rest`, has U+FFFD.
+    /// A lone surrogate, which no UTF-8 can hold: the text is in `_rest` as it was written, and its column null.
     LoneSurrogate,
+    /// A lone surrogate where there is no `_rest`.
+    ReplacedSurrogate,
     /// A line of a log of which a part was mended or left out.
     RepairedLine,
 }
@@ -107,7 +109,8 @@ pub struct Met {
 
 impl Note {
     /// All kinds, in the order in which they are told.
-    pub const ALL: [Self; 5] = [Self::DuplicateKey, Self::NumberAsText, Self::Rest, Self::LoneSurrogate, Self::RepairedLine];
+    pub const ALL: [Self; 6] =
+        [Self::DuplicateKey, Self::NumberAsText, Self::Rest, Self::LoneSurrogate, Self::ReplacedSurrogate, Self::RepairedLine];
 }
 
 impl fmt::Display for Note {
@@ -116,7 +119,8 @@ impl fmt::Display for Note {
             Self::DuplicateKey => "a key twice in one object, whose last value counts",
             Self::NumberAsText => "a number that 64 bits or a double would change, which stays text",
             Self::Rest => "a value without a column, which is in _rest",
-            Self::LoneSurrogate => "a lone surrogate, which UTF-8 has no place for and became U+FFFD",
+            Self::LoneSurrogate => "a lone surrogate, which UTF-8 has no place for: its text is in _rest as it was written",
+            Self::ReplacedSurrogate => "a lone surrogate, which UTF-8 has no place for and became U+FFFD",
             Self::RepairedLine => "a line with a field that could not be read, which is null",
         })
     }

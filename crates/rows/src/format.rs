@@ -1,6 +1,6 @@
 //! Which format an input has, and what it takes to decode it.
 
-use crate::csv::{self, Dialect};
+use crate::csv::{self, Dialect, DialectError};
 use crate::limits::row_bytes_max;
 use crate::scan::Head;
 use crate::{Decode, Infer, Unplaced, json, log};
@@ -85,14 +85,19 @@ impl Format {
         if is("csv") || is("tsv") {
             return Self::csv(head, given);
         }
-        let log = Self::log(head, given);
-        let csv = || Self::csv(head, given).ok().filter(|csv| matches!(csv, Self::Csv(dialect) if dialect.names.len() > 1));
-        log.or_else(|_| csv().ok_or_else(|| NO_FORMAT.to_owned()))
+        Self::log(head, given).or_else(|_| match Self::dialect(head, given) {
+            Ok(dialect) if dialect.names.len() > 1 => Ok(Self::Csv(dialect)),
+            Err(error @ DialectError::CarriageReturns) => Err(error.to_string()),
+            _ => Err(NO_FORMAT.to_owned()),
+        })
     }
 
     fn csv(head: &Head, given: &Given) -> Result<Self, String> {
-        let dialect = Dialect::detect(&head.bytes, head.whole, given.delimiter, given.header);
-        dialect.map(Self::Csv).map_err(|error| error.to_string())
+        Self::dialect(head, given).map(Self::Csv).map_err(|error| error.to_string())
+    }
+
+    fn dialect(head: &Head, given: &Given) -> Result<Dialect, DialectError> {
+        Dialect::detect(&head.bytes, head.whole, given.delimiter, given.header)
     }
 
     fn log(head: &Head, given: &Given) -> Result<Self, String> {
@@ -123,7 +128,8 @@ impl Format {
     }
 
     /// What may be before a record that is found by a splitter.
-    pub(crate) fn separators(&self) -> &'static [u8] {
+    #[must_use]
+    pub fn separators(&self) -> &'static [u8] {
         match self {
             Self::Json(json::Layout::Lines) | Self::Csv(_) | Self::Log(_) => b"",
             Self::Json(json::Layout::Documents) => b" \t\r\n",

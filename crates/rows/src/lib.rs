@@ -6,6 +6,7 @@
 //!
 //! Rows keep their order. This crate starts no threads, opens no socket, and prints nothing.
 
+mod bad;
 pub mod convert;
 pub mod csv;
 mod decode;
@@ -22,6 +23,7 @@ mod text;
 mod thrift;
 pub mod write;
 
+pub use bad::{BadRecords, long_offset};
 pub use decode::{Bad, Decode, Decoded, Infer, Inferred, Met, Note, Notes, Unplaced};
 pub use format::{Format, FormatKind, Given};
 pub use scan::{Head, Scan};

@@ -122,7 +122,7 @@ impl Renders {
             if !error.is_stop() {
                 (self.given.failed)(name, &error);
             }
-            // Nobody to tell it to: the reader went away.
+            // Where nobody takes it, the reader went away.
             let _ = sink.sender.blocking_send(Err(error));
         }
         // Free once all was told.
@@ -286,6 +286,10 @@ fn refusal(error: &Error) -> ApiError {
         // One that a template includes has a place there.
         Some(ErrorKind::TemplateNotFound) if matches!(error, Error::Template(error) if error.place.is_none()) => {
             ApiError::new(StatusCode::NOT_FOUND, "no_template", error.to_string())
+        }
+        _ if error.is_stop() => {
+            let message = "stopped, as the server came near its --memory; come again";
+            ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "renders_full", message).retry_after(1)
         }
         _ => ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "template_failed", error.to_string()),
     }

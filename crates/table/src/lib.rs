@@ -14,4 +14,4 @@ mod spread;
 
 pub use batch::{ABSENT, Batch, NO_TIME, TEXT_FIELDS};
 pub use recorder::{Options, Recorder, Recording, Rejected, Rows};
-pub use spread::Spread;
+pub use spread::{Adding, Spread};

@@ -35,6 +35,11 @@ impl Spread {
         self.max = self.max.max(number);
     }
 
+    /// Counts many numbers, whose sums stay in registers meanwhile.
+    pub fn adding(&mut self) -> Adding<'_> {
+        Adding { spread: self, count: 0, low: 0, high: 0, max: 0 }
+    }
+
     /// Adds the counts of another.
     pub fn take(&mut self, other: &Self) {
         self.counts.iter_mut().zip(&other.counts).for_each(|(own, other)| *own += other);
@@ -72,6 +77,36 @@ impl Spread {
             below >= wanted
         });
         found.map_or(0, largest).min(self.max)
+    }
+}
+
+/// Numbers on their way into a distribution, at most 2^32 of them; they are in it when this is dropped.
+pub struct Adding<'a> {
+    spread: &'a mut Spread,
+    count: u64,
+    /// Sums of the numbers' halves, which can't wrap.
+    low: u64,
+    high: u64,
+    max: u64,
+}
+
+impl Adding<'_> {
+    /// Counts a number.
+    #[inline]
+    pub fn add(&mut self, number: u64) {
+        self.spread.counts[bucket(number)] += 1;
+        self.count += 1;
+        self.low += number & u64::from(u32::MAX);
+        self.high += number >> 32;
+        self.max = self.max.max(number);
+    }
+}
+
+impl Drop for Adding<'_> {
+    fn drop(&mut self) {
+        self.spread.count += self.count;
+        self.spread.sum += u128::from(self.low) + (u128::from(self.high) << 32);
+        self.spread.max = self.spread.max.max(self.max);
     }
 }
 
@@ -114,7 +149,9 @@ mod tests {
     #[test]
     fn buckets_are_narrow_and_in_order() {
         let mut last = 0;
-        for number in (0..1000).chain((0..57).flat_map(|shift| [(255 << shift) - 1, 255 << shift, (257 << shift) + 1])).chain([u64::MAX]) {
+        for number in
+            (0..1000).chain((0..57).flat_map(|shift| [(255 << shift) - 1, 255 << shift, (257 << shift) + 1])).chain([u64::MAX])
+        {
             let top = largest(bucket(number));
             assert!(top >= number && (top - number) as f64 <= number as f64 * 0.01, "{number} is in a bucket up to {top}");
             assert!(bucket(number) < BUCKETS);

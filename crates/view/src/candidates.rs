@@ -26,7 +26,11 @@ pub(crate) struct Candidate {
 #[derive(Debug, Clone)]
 pub(crate) enum Test {
     /// Those with this code, of the column itself or of what follows from it.
-    Code { column: TextColumn, code: u32, classes: Option<Arc<Vec<u32>>> },
+    Code {
+        column: TextColumn,
+        code: u32,
+        classes: Option<Arc<Vec<u32>>>,
+    },
     Status(u32),
     /// Those with at least this number.
     AtLeast(NumberColumn, u64),
@@ -34,7 +38,19 @@ pub(crate) enum Test {
 
 /// Numbers that are tried as the least.
 const TIMES_US: [u64; 13] = [
-    10_000, 20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000, 2_000_000, 5_000_000, 10_000_000, 20_000_000, 50_000_000, 100_000_000,
+    10_000,
+    20_000,
+    50_000,
+    100_000,
+    200_000,
+    500_000,
+    1_000_000,
+    2_000_000,
+    5_000_000,
+    10_000_000,
+    20_000_000,
+    50_000_000,
+    100_000_000,
 ];
 const SIZES: [u64; 7] = [1 << 10, 10 << 10, 100 << 10, 1 << 20, 10 << 20, 100 << 20, 1 << 30];
 
@@ -43,7 +59,8 @@ const TEXT_BYTES_MAX: usize = 1024;
 
 /// Tests of the least numbers.
 pub(crate) fn thresholds() -> Vec<Test> {
-    let at_least = |column: NumberColumn, numbers: &'static [u64]| numbers.iter().map(move |number| Test::AtLeast(column, *number));
+    let at_least =
+        |column: NumberColumn, numbers: &'static [u64]| numbers.iter().map(move |number| Test::AtLeast(column, *number));
     let times = [NumberColumn::RequestTime, NumberColumn::UpstreamTime];
     times.into_iter().flat_map(|column| at_least(column, &TIMES_US)).chain(at_least(NumberColumn::Bytes, &SIZES)).collect()
 }
@@ -57,8 +74,9 @@ impl Store {
         let evidence = |inside: &Amount, all: &Amount| Evidence {
             hits_in: inside.hits,
             rows_in,
-            hits_out: all.hits - inside.hits,
-            rows_out: rows_all - rows_in,
+            // Only a part of the view may be among all rows; the ranking is then rough, and what is shown is counted again.
+            hits_out: all.hits.saturating_sub(inside.hits),
+            rows_out: rows_all.saturating_sub(rows_in),
         };
         let query = (TextColumn::Query, "");
         for (field, _) in PANELS.iter().chain([&query]) {
@@ -134,7 +152,9 @@ impl Test {
     pub(crate) fn filter(&self, store: &Store) -> Filter {
         match self {
             Self::AtLeast(column, least) => Filter::Number(*column, NumberTest::range(*least, u64::MAX)),
-            Self::Status(status) => Filter::Number(NumberColumn::Status, NumberTest::range(u64::from(*status), u64::from(*status))),
+            Self::Status(status) => {
+                Filter::Number(NumberColumn::Status, NumberTest::range(u64::from(*status), u64::from(*status)))
+            }
             Self::Code { column, code, .. } => {
                 let (index, derived) = source(*column);
                 let tables = store.dictionaries[index].lock();

@@ -58,7 +58,8 @@ impl Store {
         let (viewed_a, viewed_b) = (self.view(a, wanted, control)?, self.view(b, wanted, control)?);
         let counted_a = self.counted(a, wanted.buckets, wanted.stack, control)?;
         let counted_b = self.counted(b, wanted.buckets, wanted.stack, control)?;
-        let panel = |(column, title): &(TextColumn, &'static str)| self.compared(&counted_a, &counted_b, *column, title, wanted.top);
+        let panel =
+            |(column, title): &(TextColumn, &'static str)| self.compared(&counted_a, &counted_b, *column, title, wanted.top);
         let panels = PANELS.iter().map(panel).filter(|panel| !panel.rows.is_empty()).collect();
         Ok(Compared { a: viewed_a, b: viewed_b, panels })
     }

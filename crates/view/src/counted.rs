@@ -2,12 +2,13 @@
 
 use crate::bits::Bits;
 use crate::columns::{REQUEST_TIME, TIME};
+use crate::page::Share;
 use crate::plan::{Plan, week_hours};
 use crate::segment::Segment;
 use crate::series::Series;
 use crate::store::{Snapshot, Store, lock};
 use crate::sums::{Scratch, Spreads, Sums, count};
-use crate::timeline::{Axis, BANDS, Grid};
+use crate::timeline::{Axis, BANDS, Grid, Stretch};
 use crate::view::{Stack, View, ViewError};
 use rorqual_pipe::{Control, Error, each};
 use std::io;
@@ -59,15 +60,28 @@ pub(crate) struct Key {
 pub(crate) struct Kept {
     bytes_max: u64,
     views: Vec<(Key, Arc<Counted>)>,
+    /// Where the rows of the view are whose pages were asked for last, and of which generation.
+    shares: Option<(View, u64, Arc<Vec<Share>>)>,
 }
 
 impl Kept {
     pub(crate) fn new(bytes_max: u64) -> Self {
-        Self { bytes_max, views: Vec::new() }
+        Self { bytes_max, views: Vec::new(), shares: None }
     }
 
     pub(crate) fn bytes(&self) -> u64 {
-        self.views.iter().map(|(_, counted)| counted.bytes()).sum()
+        let shares = self.shares.as_ref().map_or(0, |(_, _, shares)| shares.capacity() * size_of::<Share>());
+        self.views.iter().map(|(_, counted)| counted.bytes()).sum::<u64>() + shares as u64
+    }
+
+    pub(crate) fn shares(&self, view: &View, generation: u64) -> Option<Arc<Vec<Share>>> {
+        let is_it = |(of, at, _): &&(View, u64, Arc<Vec<Share>>)| *at == generation && of == view;
+        self.shares.as_ref().filter(is_it).map(|(_, _, shares)| Arc::clone(shares))
+    }
+
+    pub(crate) fn keep_shares(&mut self, view: View, generation: u64, shares: &Arc<Vec<Share>>) {
+        self.shares = Some((view, generation, Arc::clone(shares)));
+        self.trim();
     }
 
     fn find(&mut self, is_it: impl Fn(&Key) -> bool) -> Option<Arc<Counted>> {
@@ -80,6 +94,13 @@ impl Kept {
 
     fn keep(&mut self, key: Key, counted: &Arc<Counted>) {
         self.views.push((key, Arc::clone(counted)));
+        self.trim();
+    }
+
+    fn trim(&mut self) {
+        if self.bytes() > self.bytes_max {
+            self.shares = None;
+        }
         while self.views.len() > crate::limits::VIEWS_KEPT_MAX || (self.bytes() > self.bytes_max && !self.views.is_empty()) {
             self.views.remove(0);
         }
@@ -95,7 +116,13 @@ impl Counted {
 
 impl Store {
     /// Counts a view, unless it was counted before.
-    pub(crate) fn counted(&self, view: &View, buckets: usize, stack: Stack, control: &Control) -> Result<Arc<Counted>, ViewError> {
+    pub(crate) fn counted(
+        &self,
+        view: &View,
+        buckets: usize,
+        stack: Stack,
+        control: &Control,
+    ) -> Result<Arc<Counted>, ViewError> {
         let mut key = Key { view: view.clone(), generation: self.generation(), buckets, stack };
         if let Some(counted) = lock(&self.kept).find(|kept| *kept == key) {
             return Ok(counted);
@@ -121,7 +148,16 @@ impl Store {
         let axis = snapshot.axis(&key.view, key.buckets);
         let lengths = self.lengths();
         let fixed = Series::fixed(key.stack, &self.dictionaries);
-        let mut job = Job { store: self, plan: &plan, axis, series: fixed.as_ref(), sums: Tallied::None, spreads: true, lengths: &lengths, control };
+        let mut job = Job {
+            store: self,
+            plan: &plan,
+            axis,
+            series: fixed.as_ref(),
+            sums: Tallied::None,
+            spreads: true,
+            lengths: &lengths,
+            control,
+        };
         let mut found = if plan.is_everything() {
             let Whole { sums, spreads } = self.whole(snapshot, base, &lengths, control)?;
             job.spreads = false;
@@ -176,16 +212,29 @@ impl Store {
     }
 
     /// What is known of all segments.
-    pub(crate) fn whole(&self, snapshot: &Snapshot, base: &Whole, lengths: &[usize], control: &Control) -> Result<Whole, ViewError> {
+    pub(crate) fn whole(
+        &self,
+        snapshot: &Snapshot,
+        base: &Whole,
+        lengths: &[usize],
+        control: &Control,
+    ) -> Result<Whole, ViewError> {
         let incomplete: Vec<_> = snapshot.segments.iter().filter(|segment| !segment.complete).cloned().collect();
         let mut whole = base.clone();
         self.add_all(&incomplete, &mut whole, lengths, control)?;
         Ok(whole)
     }
 
-    fn add_all(&self, segments: &[Arc<Segment>], whole: &mut Whole, lengths: &[usize], control: &Control) -> Result<(), ViewError> {
+    fn add_all(
+        &self,
+        segments: &[Arc<Segment>],
+        whole: &mut Whole,
+        lengths: &[usize],
+        control: &Control,
+    ) -> Result<(), ViewError> {
         let plan = Plan::new(&View::default(), &self.dictionaries, control).ok_or(ViewError::Cancelled)?;
-        let job = Job { store: self, plan: &plan, axis: None, series: None, sums: Tallied::Selected, spreads: true, lengths, control };
+        let job =
+            Job { store: self, plan: &plan, axis: None, series: None, sums: Tallied::Selected, spreads: true, lengths, control };
         let found = job.run(segments)?;
         whole.sums.grow(lengths);
         whole.sums.add(&found.sums);
@@ -249,13 +298,14 @@ struct Found {
     scratch: Scratch,
     selected: Vec<u16>,
     others: Vec<u16>,
-    hours: Vec<u8>,
-    places: Vec<u32>,
+    hours: Vec<Stretch>,
+    places: Vec<Stretch>,
 }
 
 impl Job<'_> {
     fn run(&self, segments: &[Arc<Segment>]) -> Result<Found, ViewError> {
-        let mut workers: Vec<Found> = (0..self.store.settings.threads.min(segments.len()).max(1)).map(|_| self.worker()).collect();
+        let mut workers: Vec<Found> =
+            (0..self.store.settings.threads.min(segments.len()).max(1)).map(|_| self.worker()).collect();
         let work = |found: &mut Found, segment: &Arc<Segment>| {
             if self.control.stopped() { Ok(()) } else { self.count(segment, found) }
         };
@@ -264,8 +314,9 @@ impl Job<'_> {
         if self.control.stopped() {
             return Err(ViewError::Cancelled);
         }
-        let joined = workers.into_iter().reduce(Found::joined);
-        Ok(joined.unwrap_or_else(|| self.worker()))
+        let mut joined = workers.pop().unwrap_or_else(|| self.worker());
+        workers.iter().for_each(|found| joined.take(found));
+        Ok(joined)
     }
 
     fn worker(&self) -> Found {
@@ -293,7 +344,7 @@ impl Job<'_> {
             return Ok(());
         }
         if self.spreads {
-            week_hours(segment, spill, &mut found.hours)?;
+            week_hours(segment, spill, &found.selected, &mut found.hours)?;
             found.spreads.count(segment, spill, &found.selected, &found.hours)?;
             self.widen(segment, found)?;
         }
@@ -332,13 +383,7 @@ impl Job<'_> {
         if selected.len() == segment.rows {
             segment.times.into_iter().for_each(|(first, last)| spreads.widen(first, last));
         } else {
-            let mut times: Option<(u64, u64)> = None;
-            segment.numbers(TIME, self.store.spill.as_ref())?.each(selected, |_, time| {
-                if let Some(time) = time {
-                    let (first, last) = times.unwrap_or((time, time));
-                    times = Some((first.min(time), last.max(time)));
-                }
-            });
+            let times = segment.numbers(TIME, self.store.spill.as_ref())?.extent(selected);
             times.into_iter().for_each(|(first, last)| spreads.widen(first, last));
         }
         Ok(())
@@ -346,11 +391,10 @@ impl Job<'_> {
 }
 
 impl Found {
-    fn joined(mut self, other: Self) -> Self {
+    fn take(&mut self, other: &Self) {
         self.sums.add(&other.sums);
         self.spreads.take(&other.spreads);
         self.histogram.take(&other.histogram);
         self.bands.take(&other.bands);
-        self
     }
 }

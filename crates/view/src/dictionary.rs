@@ -1,6 +1,5 @@
 //! The distinct texts of a field, for all workers and segments, each with a code.
 
-use crate::limits::VALUE_BYTES;
 use foldhash::quality::RandomState;
 use hashbrown::HashTable;
 use rorqual_pipe::Control;
@@ -28,6 +27,8 @@ pub(crate) struct Dictionary {
 pub(crate) struct Tables {
     texts: Texts,
     derived: Vec<Derived>,
+    /// What sums over a value take.
+    value_bytes: u64,
     bytes_max: u64,
     overflowed: bool,
 }
@@ -78,9 +79,10 @@ impl Texts {
         text_at(&self.arena, &self.ends, code)
     }
 
-    fn bytes(&self) -> u64 {
-        (self.table.allocation_size() + self.arena.capacity() + self.ends.capacity() * size_of::<u64>()) as u64
-            + self.ends.len() as u64 * VALUE_BYTES
+    /// Memory, with what sums over its values take.
+    fn bytes(&self, value_bytes: u64) -> u64 {
+        let own = self.table.allocation_size() + self.arena.capacity() + self.ends.capacity() * size_of::<u64>();
+        own as u64 + self.ends.len() as u64 * value_bytes
     }
 }
 
@@ -91,13 +93,14 @@ fn text_at<'a>(arena: &'a [u8], ends: &[u64], code: u32) -> &'a [u8] {
 }
 
 impl Dictionary {
-    /// An empty dictionary of at most `bytes_max`, with what follows from its texts.
-    pub(crate) fn new(derived: &[TextColumn], bytes_max: u64) -> Self {
+    /// An empty dictionary of at most `bytes_max`, with what follows from its texts; sums over a value take `value_bytes`.
+    pub(crate) fn new(derived: &[TextColumn], value_bytes: u64, bytes_max: u64) -> Self {
         // New for each process, so that nobody can write texts that collide.
         let seed = RandomState::default();
-        let column = |column: &TextColumn| Derived { column: *column, texts: Texts::new(&seed), of: vec![NONE; OTHERS as usize + 1] };
+        let column =
+            |column: &TextColumn| Derived { column: *column, texts: Texts::new(&seed), of: vec![NONE; OTHERS as usize + 1] };
         let derived = derived.iter().map(column).collect();
-        Self { shared: Mutex::new(Tables { texts: Texts::new(&seed), derived, bytes_max, overflowed: false }) }
+        Self { shared: Mutex::new(Tables { texts: Texts::new(&seed), derived, value_bytes, bytes_max, overflowed: false }) }
     }
 
     // A poisoned lock is taken all the same: a text is only found once it is whole.
@@ -147,7 +150,7 @@ impl Tables {
             return code;
         }
         // The arena and the tables double when they are full.
-        if self.overflowed || self.bytes() + 2 * text.len() as u64 + 2 * VALUE_BYTES > self.bytes_max {
+        if self.overflowed || self.bytes() + 2 * text.len() as u64 + 2 * self.value_bytes > self.bytes_max {
             self.overflowed = true;
             return OTHERS;
         }
@@ -201,8 +204,9 @@ impl Tables {
 
     /// Memory, with what sums over its values take.
     pub(crate) fn bytes(&self) -> u64 {
-        let derived = |derived: &Derived| derived.texts.bytes() + (derived.of.capacity() * size_of::<u32>()) as u64;
-        self.texts.bytes() + self.derived.iter().map(derived).sum::<u64>()
+        let derived =
+            |derived: &Derived| derived.texts.bytes(self.value_bytes) + (derived.of.capacity() * size_of::<u32>()) as u64;
+        self.texts.bytes(self.value_bytes) + self.derived.iter().map(derived).sum::<u64>()
     }
 }
 

@@ -34,8 +34,8 @@ impl Evidence {
         };
         let sum = cell(self.hits_in, self.rows_in, hits)
             + cell(self.hits_out, self.rows_out, hits)
-            + cell(self.rows_in - self.hits_in, self.rows_in, rows - hits)
-            + cell(self.rows_out - self.hits_out, self.rows_out, rows - hits);
+            + cell(self.rows_in.saturating_sub(self.hits_in), self.rows_in, rows - hits)
+            + cell(self.rows_out.saturating_sub(self.hits_out), self.rows_out, rows - hits);
         (2.0 * sum).max(0.0)
     }
 

@@ -83,7 +83,7 @@ pub struct Finding {
 }
 
 impl Store {
-    /// What sets the rows of `view` apart from the other rows of `against`, of which they are a part.
+    /// What sets the rows of `view` that are in `against` apart from the other rows of `against`.
     ///
     /// # Errors
     /// When it was cancelled, or spilled rows can't be read back.
@@ -92,12 +92,12 @@ impl Store {
         let all = self.sums_of(against, control)?;
         let snapshot = self.snapshot();
         let question = Question::new(self, view, against, control)?;
-        let numbers = question.count(&snapshot, thresholds(), false)?;
+        let numbers = question.count(&snapshot, &thresholds(), false)?;
         let (mut singles, mut tried) = self.candidates(&inside, &all, HITS_MIN);
         tried += numbers.tests.len();
         singles.extend(numbers.best_thresholds());
         singles.sort_by(|a, b| b.evidence.g().total_cmp(&a.evidence.g()));
-        let paired = question.count(&snapshot, paired(&singles), true)?;
+        let paired = question.count(&snapshot, &paired(&singles), true)?;
         let (rows_in, rows_out) = (paired.rows_in, paired.rows_all - paired.rows_in);
         tried += paired.tests.len() * paired.tests.len().saturating_sub(1) / 2;
         Ok(Explained {
@@ -204,8 +204,8 @@ impl<'a> Question<'a> {
         Ok(Self { store, inside: plan(view)?, all: plan(against)?, control })
     }
 
-    fn count(&self, snapshot: &Snapshot, tests: Vec<Test>, with_pairs: bool) -> Result<Tally, ViewError> {
-        let empty = || Tally::new(tests.clone());
+    fn count(&self, snapshot: &Snapshot, tests: &[Test], with_pairs: bool) -> Result<Tally, ViewError> {
+        let empty = || Tally::new(tests.to_vec());
         let mut workers: Vec<Tally> = (0..self.store.settings.threads).map(|_| empty()).collect();
         let work = |tally: &mut Tally, segment: &Arc<Segment>| {
             if self.control.stopped() { Ok(()) } else { self.count_segment(segment, tally, with_pairs) }

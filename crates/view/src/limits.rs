@@ -16,8 +16,12 @@ pub const LINE_BYTES_MAX: usize = 1 << 10;
 /// Parts in a hundred of a store's memory that its dictionaries may take; segments give way to them.
 pub const DICTIONARIES_PERCENT: u64 = 50;
 
-/// What a distinct value takes beside its text and its place in the table: sums of the whole store and of a view on two threads.
-pub const VALUE_BYTES: u64 = 64;
+/// What a distinct value takes beside its text and its place in the table: 16 bytes of sums of the whole store, as much of a view, and as much
+/// again for each of its threads.
+#[must_use]
+pub const fn value_bytes(threads: usize) -> u64 {
+    16 * (threads as u64 + 2)
+}
 
 /// Least memory of a store.
 pub const STORE_BYTES_MIN: u64 = 32 << 20;

@@ -84,6 +84,18 @@ impl Numbers {
         }
     }
 
+    /// The smallest and the largest number of the rows.
+    pub(crate) fn extent(&self, rows: &[u16]) -> Option<(u64, u64)> {
+        // Less one, so that the absent code is behind all others.
+        let join = |(least, most): (u64, u64), code: u64| (least.min(code.wrapping_sub(1)), most.max(code));
+        let (least, most) = with_codes!(
+            &self.codes,
+            constant => join((u64::MAX, 0), *constant),
+            codes => rows.iter().fold((u64::MAX, 0), |extent, row| join(extent, codes[usize::from(*row)].number()))
+        );
+        self.number(least.checked_add(1)?).zip(self.number(most))
+    }
+
     /// Calls `each` with the number of each of `rows`.
     #[inline]
     pub(crate) fn each(&self, rows: &[u16], mut each: impl FnMut(usize, Option<u64>)) {

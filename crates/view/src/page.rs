@@ -1,18 +1,21 @@
 //! The table of rows: a page of a view in the order of the input, each line rebuilt.
 
 use crate::bits::Bits;
-use crate::columns::{AGENT, BYTES, CLIENT, FLAW, HOST, LINE, METHOD, PATH, PROTOCOL, QUERY, REFERRER, REJECTED, REQUEST_TIME, STATUS};
+use crate::columns::{
+    AGENT, BYTES, CLIENT, FLAW, HOST, LINE, METHOD, PATH, PROTOCOL, QUERY, REFERRER, REJECTED, REQUEST_TIME, STATUS,
+};
 use crate::columns::{CODED, NUMBERS, TIME, UPSTREAM_TIME, USER, ZONE, ZONE_MIN};
 use crate::limits::PAGE_ROWS_MAX;
 use crate::plan::{Plan, joined};
 use crate::segment::{Coded, Run, Segment, unbiased};
-use crate::store::{Snapshot, Store};
+use crate::store::{Snapshot, Store, lock};
 use crate::view::{View, ViewError};
 use rorqual_pipe::{Control, Error, each};
 use rorqual_table::parse::clf;
 use serde::Serialize;
 use std::borrow::Cow;
 use std::io;
+use std::sync::Arc;
 
 /// Rows of a view, in the order of the inputs.
 #[derive(Debug, Clone, Serialize)]
@@ -58,7 +61,7 @@ pub struct PageRow {
 }
 
 /// Rows of a run that are in the view.
-struct Share {
+pub(crate) struct Share {
     run: Run,
     segment: usize,
     rows: u64,
@@ -72,11 +75,18 @@ impl Store {
     pub fn page(&self, view: &View, offset: u64, limit: usize, control: &Control) -> Result<RowPage, ViewError> {
         let snapshot = self.snapshot();
         let plan = Plan::new(view, &self.dictionaries, control).ok_or(ViewError::Cancelled)?;
-        let mut shares = self.shares(&snapshot, &plan, control)?;
-        shares.sort_unstable_by_key(|share| (share.run.input, share.run.offset, share.segment, share.run.row));
+        let known = lock(&self.kept).shares(view, snapshot.generation);
+        let shares = match known {
+            Some(shares) => shares,
+            None => {
+                let shares = Arc::new(self.shares(&snapshot, &plan, control)?);
+                lock(&self.kept).keep_shares(view.clone(), snapshot.generation, &shares);
+                shares
+            }
+        };
         let mut page = RowPage { total: shares.iter().map(|share| share.rows).sum(), offset, rows: Vec::new() };
         let (mut before, mut wanted) = (0, limit.min(PAGE_ROWS_MAX));
-        for share in shares {
+        for share in shares.iter() {
             let skipped = offset.saturating_sub(before).min(share.rows);
             before += share.rows;
             if skipped < share.rows && wanted > 0 {
@@ -88,7 +98,7 @@ impl Store {
         Ok(page)
     }
 
-    /// Runs that have rows of the view.
+    /// Runs that have rows of the view, in the order of the inputs.
     fn shares(&self, snapshot: &Snapshot, plan: &Plan, control: &Control) -> Result<Vec<Share>, ViewError> {
         let mut workers = vec![(); self.settings.threads];
         let mut shares = Vec::new();
@@ -106,6 +116,7 @@ impl Store {
             Ok(())
         };
         each(0..snapshot.segments.len(), &mut workers, work, sink).map_err(ViewError::Io)?;
+        shares.sort_unstable_by_key(|share| (share.run.input, share.run.offset, share.segment, share.run.row));
         if control.stopped() { Err(ViewError::Cancelled) } else { Ok(shares) }
     }
 
@@ -180,7 +191,8 @@ fn rebuilt(row: &PageRow, time_us: Option<i64>) -> String {
     let dash = |text: &str| if text.is_empty() { "-".to_owned() } else { text.to_owned() };
     let time = time_us.map_or("-".to_owned(), |time_us| clf(time_us, row.zone_seconds));
     let target = String::from_utf8_lossy(&joined(row.path.as_bytes(), row.query.as_bytes())).into_owned();
-    let request = [&row.method, &target, &row.protocol].into_iter().filter(|part| !part.is_empty()).cloned().collect::<Vec<_>>().join(" ");
+    let request =
+        [&row.method, &target, &row.protocol].into_iter().filter(|part| !part.is_empty()).cloned().collect::<Vec<_>>().join(" ");
     let status = row.status.map_or("-".to_owned(), |status| status.to_string());
     let bytes = row.bytes.map_or("-".to_owned(), |bytes| bytes.to_string());
     let mut line = format!(
@@ -200,4 +212,3 @@ fn rebuilt(row: &PageRow, time_us: Option<i64>) -> String {
     }
     line
 }
-

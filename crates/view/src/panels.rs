@@ -105,7 +105,10 @@ impl Store {
                 Some(search) => {
                     let mut met = amounts.to_vec();
                     let has = |code: usize| contains(text(code as u32), search);
-                    met.iter_mut().enumerate().filter(|(code, amount)| amount.hits > 0 && !has(*code)).for_each(|(_, amount)| amount.hits = 0);
+                    met.iter_mut()
+                        .enumerate()
+                        .filter(|(code, amount)| amount.hits > 0 && !has(*code))
+                        .for_each(|(_, amount)| amount.hits = 0);
                     let found = met.iter().skip(OTHERS as usize + 1).filter(|amount| amount.hits > 0).count();
                     (top_codes(&met, text, count), found as u64)
                 }

@@ -7,15 +7,18 @@ use crate::columns::{UPSTREAM_TIME, ZONE, ZONE_MIN, source};
 use crate::dictionary::{Dictionary, NONE};
 use crate::segment::{Coded, Segment, biased, unbiased};
 use crate::spill::Spill;
+use crate::timeline::{NO_BUCKET, Stretch, stretches};
 use crate::view::View;
+use foldhash::fast::RandomState;
 use rorqual_pipe::Control;
 use rorqual_table::filter::{Filter, Flag, NumberColumn, NumberTest, TextColumn, TextTest, class};
 use std::collections::HashMap;
 use std::io;
+use std::ops::Range;
 
-/// Hours of a week, Monday's first hour first; a row without time is in none.
+/// Hours of a week, Monday's first hour first.
 pub(crate) const WEEK_HOURS: usize = 168;
-pub(crate) const NO_HOUR: u8 = u8::MAX;
+const HOUR_US: i64 = 3_600_000_000;
 
 /// Which rows a view means.
 pub(crate) struct Plan {
@@ -186,9 +189,13 @@ fn select(node: &Node, reader: &Reader<'_>) -> io::Result<Bits> {
             Ok(bits)
         }
         Node::Hours(passed, absent) => {
-            let mut hours = Vec::new();
-            week_hours(reader.segment, reader.spill, &mut hours)?;
-            Ok(Bits::of(&hours, |hour| passed.get(usize::from(hour)).copied().unwrap_or(*absent)))
+            let (mut all, mut hours, mut met) = (Vec::new(), Vec::new(), Vec::new());
+            Bits::new(rows, true).list(&mut all);
+            week_hours(reader.segment, reader.spill, &all, &mut hours)?;
+            hours
+                .iter()
+                .for_each(|stretch| met.resize(stretch.end, passed.get(stretch.bucket as usize).copied().unwrap_or(*absent)));
+            Ok(Bits::of(&met, |met| met))
         }
         Node::Url(test) => select_urls(test, reader),
     }
@@ -211,10 +218,15 @@ fn select_urls(test: &TextTest, reader: &Reader<'_>) -> io::Result<Bits> {
     let paths = reader.segment.coded(PATH, reader.spill)?;
     let queries = reader.segment.coded(QUERY, reader.spill)?;
     let (path_texts, query_texts) = (reader.dictionaries[PATH].lock(), reader.dictionaries[QUERY].lock());
-    let mut known: HashMap<(u32, u32), bool> = HashMap::new();
-    let mut meets = |row: usize| {
-        let pair = (paths.get(row), queries.get(row));
+    let mut known: HashMap<(u32, u32), bool, RandomState> = HashMap::default();
+    let mut look = |pair: (u32, u32)| {
         *known.entry(pair).or_insert_with(|| test.meets(&joined(path_texts.text(pair.0), query_texts.text(pair.1))))
+    };
+    // Most rows have no query.
+    let alone: Vec<bool> = paths.globals.iter().map(|path| look((*path, NONE))).collect();
+    let mut meets = |row: usize| match queries.get(row) {
+        NONE => alone[paths.codes.get(row) as usize],
+        query => look((paths.get(row), query)),
     };
     let met: Vec<bool> = (0..reader.segment.rows).map(&mut meets).collect();
     Ok(Bits::of(&met, |met| met))
@@ -225,33 +237,33 @@ pub(crate) fn joined(path: &[u8], query: &[u8]) -> Vec<u8> {
     if query.is_empty() { path.to_vec() } else { [path, b"?", query].concat() }
 }
 
-/// The hour of the week of each row, by the clock of the log.
-pub(crate) fn week_hours(segment: &Segment, spill: Option<&Spill>, hours: &mut Vec<u8>) -> io::Result<()> {
+/// Stretches of rows in one hour of the week, by the clock of the log.
+pub(crate) fn week_hours(segment: &Segment, spill: Option<&Spill>, rows: &[u16], hours: &mut Vec<Stretch>) -> io::Result<()> {
     let times = segment.numbers(TIME, spill)?;
     let zones = segment.coded(ZONE, spill)?;
-    let mut last = (0..0, 0, NO_HOUR);
-    let mut hour = |time: Option<u64>, zone: u32| {
-        let Some(time) = time else { return NO_HOUR };
-        // Rows come nearly in order: most are in the hour of the one before.
-        if zone != last.1 || !last.0.contains(&time) {
-            let time_us = unbiased(time);
-            let shift_us = i64::from(zone.cast_signed() + ZONE_MIN) * 1_000_000;
-            let number = time_us.saturating_add(shift_us).div_euclid(3_600_000_000);
-            // 1970-01-01 was a Thursday.
-            let hour = (number + 72).rem_euclid(WEEK_HOURS as i64) as u8;
-            let start = biased(number.saturating_mul(3_600_000_000).saturating_sub(shift_us));
-            last = (start..start.saturating_add(3_600_000_000), zone, hour);
-        }
-        last.2
-    };
     hours.clear();
-    match &zones.globals[..] {
-        [zone] => with_codes!(
-            &times.codes,
-            constant => hours.resize(segment.rows, hour(times.number(*constant), *zone)),
-            codes => hours.extend(codes.iter().map(|code| hour(times.number(code.number()), *zone)))
-        ),
-        _ => hours.extend((0..segment.rows).map(|row| hour(times.get(row), zones.get(row)))),
+    if let [zone] = zones.globals[..] {
+        stretches(&times, rows, hours, |time| week_hour(time, zone));
+        return Ok(());
     }
+    let mut index = 0;
+    times.each(rows, |row, time| {
+        index += 1;
+        let bucket = time.map_or(NO_BUCKET, |time| week_hour(time, zones.get(row)).1);
+        match hours.last_mut() {
+            Some(last) if last.bucket == bucket => last.end = index,
+            _ => hours.push(Stretch { end: index, bucket }),
+        }
+    });
     Ok(())
+}
+
+/// The times of an hour, and its number in the week.
+fn week_hour(time: u64, zone: u32) -> (Range<u64>, u32) {
+    let shift_us = i64::from(zone.cast_signed() + ZONE_MIN) * 1_000_000;
+    let number = unbiased(time).saturating_add(shift_us).div_euclid(HOUR_US);
+    let start = biased(number.saturating_mul(HOUR_US).saturating_sub(shift_us));
+    // 1970-01-01 was a Thursday.
+    let hour = (number + 72).rem_euclid(WEEK_HOURS.cast_signed() as i64);
+    (start..start.saturating_add(HOUR_US.unsigned_abs()), hour as u32)
 }

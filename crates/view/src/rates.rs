@@ -86,7 +86,14 @@ impl Store {
     ///
     /// # Errors
     /// When it was cancelled, or spilled rows can't be read back.
-    pub fn rates(&self, view: &View, by: By, top: usize, limits_per_minute: &[u64], control: &Control) -> Result<Rates, ViewError> {
+    pub fn rates(
+        &self,
+        view: &View,
+        by: By,
+        top: usize,
+        limits_per_minute: &[u64],
+        control: &Control,
+    ) -> Result<Rates, ViewError> {
         let snapshot = self.snapshot();
         let plan = Plan::new(view, &self.dictionaries, control).ok_or(ViewError::Cancelled)?;
         let clients = self.dictionaries[CLIENT].lock();

@@ -120,8 +120,11 @@ impl SegmentRecorder {
         }
         self.append_zones(&rows.zones_seconds[range.clone()]);
         let times = batch.times_us()[range.clone()].iter();
-        self.builder.numbers(TIME).extend(times.map(|time| if *time == NO_TIME { ABSENT } else { biased(*time).min(ABSENT - 1) }));
-        let numbers = [(BYTES, batch.bytes()), (REQUEST_TIME, batch.request_times_us()), (UPSTREAM_TIME, batch.upstream_times_us())];
+        self.builder
+            .numbers(TIME)
+            .extend(times.map(|time| if *time == NO_TIME { ABSENT } else { biased(*time).min(ABSENT - 1) }));
+        let numbers =
+            [(BYTES, batch.bytes()), (REQUEST_TIME, batch.request_times_us()), (UPSTREAM_TIME, batch.upstream_times_us())];
         numbers.into_iter().for_each(|(index, numbers)| self.builder.numbers(index).extend_from_slice(&numbers[range.clone()]));
         self.append_flaws(rows, &range);
         self.builder.run(self.input, rows.offset(), first);

@@ -138,7 +138,8 @@ fn read<T>(place: &Spilled, spill: Option<&Spill>, decode: impl Fn(&[u8]) -> Opt
 impl Coded {
     /// A column of `codes`, which are indices into `globals`: sorted, so that sums go through the others in order.
     pub(crate) fn sorted(globals: &[u32], codes: &[u16]) -> Self {
-        let mut order: Vec<u64> = globals.iter().enumerate().map(|(local, global)| u64::from(*global) << 32 | local as u64).collect();
+        let mut order: Vec<u64> =
+            globals.iter().enumerate().map(|(local, global)| u64::from(*global) << 32 | local as u64).collect();
         order.sort_unstable();
         let mut ranks = vec![0u16; globals.len()];
         order.iter().enumerate().for_each(|(rank, key)| ranks[*key as u32 as usize] = rank as u16);

@@ -3,7 +3,7 @@
 use crate::columns::{CODED, DICTIONARIES, SHARES, STATUSES, derived};
 use crate::counted::{Base, Kept};
 use crate::dictionary::Dictionary;
-use crate::limits::{DICTIONARIES_PERCENT, RECORDER_BYTES, SEGMENT_ROWS_MAX, STORE_BYTES_MIN, THREAD_BYTES};
+use crate::limits::{DICTIONARIES_PERCENT, RECORDER_BYTES, SEGMENT_ROWS_MAX, STORE_BYTES_MIN, THREAD_BYTES, value_bytes};
 use crate::segment::Segment;
 use crate::spill::Spill;
 use std::io;
@@ -73,7 +73,7 @@ impl Store {
             ..settings
         };
         let share = settings.memory_bytes / 100 * DICTIONARIES_PERCENT / 100;
-        let dictionary = |index: usize| Dictionary::new(derived(index), share * SHARES[index]);
+        let dictionary = |index: usize| Dictionary::new(derived(index), value_bytes(settings.threads), share * SHARES[index]);
         let spill = settings.spill.as_ref().map(|(folder, bytes_max)| Spill::new(folder, *bytes_max)).transpose()?;
         Ok(Arc::new(Self {
             dictionaries: (0..DICTIONARIES).map(dictionary).collect(),
@@ -183,7 +183,8 @@ impl Store {
     fn make_room(&self) {
         let _turn = lock(&self.spilling);
         while self.bytes() > self.settings.memory_bytes {
-            let oldest = |segments: &Vec<Arc<Segment>>| segments.iter().position(|segment| segment.complete && !segment.is_spilled());
+            let oldest =
+                |segments: &Vec<Arc<Segment>>| segments.iter().position(|segment| segment.complete && !segment.is_spilled());
             let segments = lock(&self.segments);
             let Some((place, segment)) = oldest(&segments).map(|place| (place, Arc::clone(&segments[place]))) else { return };
             drop(segments);

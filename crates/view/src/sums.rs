@@ -3,10 +3,11 @@
 use crate::codes::{Code, Codes, with_codes};
 use crate::columns::{BYTES, COUNTED, REQUEST_TIME, UPSTREAM_TIME};
 use crate::numbers::Numbers;
-use crate::plan::{NO_HOUR, WEEK_HOURS};
+use crate::plan::WEEK_HOURS;
 use crate::segment::{Coded, Segment};
 use crate::spill::Spill;
 use rorqual_table::Spread;
+use crate::timeline::{Stretch, each_stretch};
 use std::io;
 
 /// Rows and the sum of their response sizes, which stays at 2^64 - 1 where it gets there.
@@ -75,6 +76,9 @@ impl Sums {
 const PACKED_BITS: u32 = 44;
 const PACKED_MASK: u64 = (1 << PACKED_BITS) - 1;
 
+/// Rows are added to the sums one by one where the segment has so many times as many values.
+const FEW: usize = 4;
+
 /// What counting needs for a segment, kept from one to the next.
 #[derive(Default)]
 pub(crate) struct Scratch {
@@ -106,8 +110,9 @@ pub(crate) fn count(
     sums.all.add(all);
     for (index, sums) in COUNTED.iter().zip(&mut sums.columns) {
         let column = segment.coded(*index, spill)?;
-        match &column.codes {
-            Codes::Constant(code) => sums[column.globals[*code as usize] as usize].add(all),
+        match (&column.codes, rows) {
+            (Codes::Constant(code), _) => sums[column.globals[*code as usize] as usize].add(all),
+            (_, Some(rows)) if rows.len() < column.globals.len() / FEW => count_few(&column, rows, scratch, is_packed, sums),
             _ if is_packed => count_packed(&column, rows, scratch, sums),
             _ => count_wide(&column, rows, scratch, sums),
         }
@@ -130,6 +135,13 @@ impl Scratch {
                 Some(rows) => weights.extend(rows.iter().map(|row| size(codes[usize::from(*row)].number()))),
             }
         );
+    }
+}
+
+fn count_few(column: &Coded, rows: &[u16], scratch: &Scratch, is_packed: bool, sums: &mut [Amount]) {
+    let mask = if is_packed { PACKED_MASK } else { u64::MAX };
+    for (row, weight) in rows.iter().zip(&scratch.weights) {
+        sums[column.get(usize::from(*row)) as usize].add(Amount { hits: 1, bytes: weight & mask });
     }
 }
 
@@ -198,18 +210,18 @@ impl Spreads {
         self.times = Some((least.min(first), most.max(last)));
     }
 
-    /// Adds the rows of a segment, whose hours of the week are `hours`.
-    pub(crate) fn count(&mut self, segment: &Segment, spill: Option<&Spill>, rows: &[u16], hours: &[u8]) -> io::Result<()> {
-        let spreads = [(BYTES, &mut self.bytes), (REQUEST_TIME, &mut self.request_time), (UPSTREAM_TIME, &mut self.upstream_time)];
+    /// Adds rows of a segment, whose hours of the week are `hours`.
+    pub(crate) fn count(&mut self, segment: &Segment, spill: Option<&Spill>, rows: &[u16], hours: &[Stretch]) -> io::Result<()> {
+        let spreads =
+            [(BYTES, &mut self.bytes), (REQUEST_TIME, &mut self.request_time), (UPSTREAM_TIME, &mut self.upstream_time)];
         for (index, spread) in spreads {
             let numbers = segment.numbers(index, spill)?;
             if numbers.min().is_some() {
-                numbers.each(rows, |_, number| number.into_iter().for_each(|number| spread.add(number)));
+                let mut adding = spread.adding();
+                numbers.each(rows, |_, number| number.into_iter().for_each(|number| adding.add(number)));
             }
         }
-        for hour in rows.iter().map(|row| hours[usize::from(*row)]).filter(|hour| *hour != NO_HOUR) {
-            self.week[usize::from(hour)] += 1;
-        }
+        each_stretch(hours, rows, |hour, rows| self.week[hour] += rows.len() as u64);
         Ok(())
     }
 }

@@ -1,20 +1,36 @@
 //! Rows over time, by series and by how long they took.
 
 use crate::codes::{Code, with_codes};
+use crate::limits::SERIES_MAX;
 use crate::numbers::Numbers;
 use crate::segment::{Coded, unbiased};
+use std::ops::Range;
 
 /// Widths of a bucket in seconds; each divides the next.
 const WIDTHS_SECONDS: [i64; 17] =
     [1, 5, 15, 30, 60, 120, 600, 1_800, 3_600, 7_200, 21_600, 43_200, 86_400, 604_800, 2_419_200, 29_030_400, 290_304_000];
 
 /// The bucket of a row without time, or outside of the axis.
-const NO_BUCKET: u32 = u32::MAX;
+pub(crate) const NO_BUCKET: u32 = u32::MAX;
 
 /// Borders of the bands of times that requests took, in microseconds: the first band is below the first.
 pub(crate) const BANDS_US: [u64; 16] = [
-    1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000, 2_000_000, 5_000_000, 10_000_000, 20_000_000,
-    50_000_000, 100_000_000,
+    1_000,
+    2_000,
+    5_000,
+    10_000,
+    20_000,
+    50_000,
+    100_000,
+    200_000,
+    500_000,
+    1_000_000,
+    2_000_000,
+    5_000_000,
+    10_000_000,
+    20_000_000,
+    50_000_000,
+    100_000_000,
 ];
 
 /// Bands, and one behind the last border.
@@ -45,22 +61,59 @@ impl Axis {
         (self.first + bucket.cast_signed() as i64) * self.width_seconds
     }
 
-    /// The bucket of each of the rows.
-    pub(crate) fn place(&self, times: &Numbers, rows: &[u16], places: &mut Vec<u32>) {
+    /// Stretches of rows in one bucket.
+    pub(crate) fn place(&self, times: &Numbers, rows: &[u16], places: &mut Vec<Stretch>) {
         let width_us = i128::from(self.width_seconds) * 1_000_000;
-        let mut last = (0..0, NO_BUCKET);
         places.clear();
-        times.each(rows, |_, time| {
-            let Some(time) = time else { return places.push(NO_BUCKET) };
-            // Rows come nearly in order: most are in the bucket of the one before.
-            if !last.0.contains(&time) {
-                let number = i128::from(unbiased(time)).div_euclid(width_us);
-                let bucket = u32::try_from(number - i128::from(self.first)).ok().filter(|bucket| (*bucket as usize) < self.buckets);
-                let biased = |time_us: i128| u64::try_from(time_us + (1 << 63)).unwrap_or(if time_us < 0 { 0 } else { u64::MAX });
-                last = (biased(number * width_us)..biased((number + 1) * width_us), bucket.unwrap_or(NO_BUCKET));
-            }
-            places.push(last.1);
+        stretches(times, rows, places, |time| {
+            let number = i128::from(unbiased(time)).div_euclid(width_us);
+            let bucket = u32::try_from(number - i128::from(self.first)).ok().filter(|bucket| (*bucket as usize) < self.buckets);
+            let biased = |time_us: i128| u64::try_from(time_us + (1 << 63)).unwrap_or(if time_us < 0 { 0 } else { u64::MAX });
+            (biased(number * width_us)..biased((number + 1) * width_us), bucket.unwrap_or(NO_BUCKET))
         });
+    }
+}
+
+/// Rows of a list that belong to one bucket: up to `end`, from where the stretch before ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stretch {
+    pub(crate) end: usize,
+    pub(crate) bucket: u32,
+}
+
+/// Finds the stretches of `rows` in one bucket. `bucket_of` gives the bucket of a time, and the times that it has: rows come nearly in order, so
+/// it is seldom asked.
+pub(crate) fn stretches(
+    times: &Numbers,
+    rows: &[u16],
+    found: &mut Vec<Stretch>,
+    mut bucket_of: impl FnMut(u64) -> (Range<u64>, u32),
+) {
+    let mut last = (0..0, NO_BUCKET);
+    let mut index = 0;
+    times.each(rows, |_, time| {
+        let (is_same, time) =
+            time.map_or((last.1 == NO_BUCKET && last.0.is_empty(), None), |time| (last.0.contains(&time), Some(time)));
+        if !is_same {
+            let next = time.map_or((0..0, NO_BUCKET), &mut bucket_of);
+            if next.1 != last.1 {
+                found.push(Stretch { end: index, bucket: last.1 });
+            }
+            last = next;
+        }
+        index += 1;
+    });
+    found.push(Stretch { end: index, bucket: last.1 });
+}
+
+/// Calls `each` with the bucket and the rows of each stretch, but for those in no bucket.
+pub(crate) fn each_stretch<T>(places: &[Stretch], rows: &[T], mut each: impl FnMut(usize, &[T])) {
+    let mut start = 0;
+    for stretch in places {
+        if stretch.bucket != NO_BUCKET {
+            each(stretch.bucket as usize, &rows[start..stretch.end]);
+        }
+        start = stretch.end;
     }
 }
 
@@ -85,31 +138,40 @@ impl Grid {
     }
 
     /// Adds rows in `places`, each in the series of its code.
-    pub(crate) fn add_series(&mut self, places: &[u32], rows: &[u16], column: &Coded, series_of: &[u8]) {
+    pub(crate) fn add_series(&mut self, places: &[Stretch], rows: &[u16], column: &Coded, series_of: &[u8]) {
         let rest = (self.columns - 1) as u8;
-        let local: Vec<u8> = column.globals.iter().map(|global| series_of.get(*global as usize).copied().unwrap_or(rest)).collect();
+        let local: Vec<u8> =
+            column.globals.iter().map(|global| series_of.get(*global as usize).copied().unwrap_or(rest)).collect();
         let Self { columns, counts } = self;
-        let mut add = |place: u32, series: u8| {
-            if place != NO_BUCKET {
-                counts[place as usize * *columns + usize::from(series)] += 1;
-            }
-        };
-        with_codes!(
-            &column.codes,
-            constant => places.iter().for_each(|place| add(*place, local[*constant as usize])),
-            codes => places.iter().zip(rows).for_each(|(place, row)| add(*place, local[codes[usize::from(*row)].index()]))
-        );
+        each_stretch(places, rows, |bucket, rows| {
+            let counts = &mut counts[bucket * *columns..(bucket + 1) * *columns];
+            with_codes!(
+                &column.codes,
+                constant => counts[usize::from(local[*constant as usize])] += rows.len() as u64,
+                codes => add_codes(codes, rows, &local, counts)
+            );
+        });
     }
 
     /// Adds rows in `places`, each in the band of the time that it took.
-    pub(crate) fn add_bands(&mut self, places: &[u32], rows: &[u16], times: &Numbers) {
-        let mut next = places.iter();
+    pub(crate) fn add_bands(&mut self, places: &[Stretch], rows: &[u16], times: &Numbers) {
         let Self { columns, counts } = self;
-        times.each(rows, |_, time_us| {
-            if let (Some(place), Some(time_us)) = (next.next().filter(|place| **place != NO_BUCKET), time_us) {
-                let band = BANDS_US.partition_point(|border| *border <= time_us);
-                counts[*place as usize * *columns + band] += 1;
-            }
+        each_stretch(places, rows, |bucket, rows| {
+            let counts = &mut counts[bucket * *columns..(bucket + 1) * *columns];
+            times.each(rows, |_, time_us| {
+                if let Some(time_us) = time_us {
+                    counts[BANDS_US.partition_point(|border| *border <= time_us)] += 1;
+                }
+            });
         });
     }
+}
+
+/// Counts rows by series. Two counters for each, in turns: adding to the one that was just added to waits for it.
+fn add_codes<C: Code>(codes: &[C], rows: &[u16], series_of: &[u8], counts: &mut [u64]) {
+    let mut turns = [[0u64; SERIES_MAX + 1]; 2];
+    for (index, row) in rows.iter().enumerate() {
+        turns[index % 2][usize::from(series_of[codes[usize::from(*row)].index()])] += 1;
+    }
+    turns.iter().for_each(|turn| counts.iter_mut().zip(turn).for_each(|(count, more)| *count += more));
 }

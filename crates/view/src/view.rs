@@ -255,7 +255,13 @@ impl Store {
     ///
     /// # Errors
     /// When it was cancelled, or spilled rows can't be read back.
-    pub fn panel(&self, view: &View, column: TextColumn, wanted: &PanelWanted, control: &Control) -> Result<PanelPage, ViewError> {
+    pub fn panel(
+        &self,
+        view: &View,
+        column: TextColumn,
+        wanted: &PanelWanted,
+        control: &Control,
+    ) -> Result<PanelPage, ViewError> {
         Ok(self.page_of(&*self.sums_of(view, control)?, column, wanted))
     }
 
@@ -263,7 +269,10 @@ impl Store {
         let flaws = self.dictionaries[FLAW].lock();
         let of = |kind: u8| {
             let amounts = column(counted, FLAW).iter().enumerate();
-            amounts.filter(|(code, _)| flaws.text(*code as u32).first() == Some(&kind)).map(|(_, amount)| amount.hits).sum::<u64>()
+            amounts
+                .filter(|(code, _)| flaws.text(*code as u32).first() == Some(&kind))
+                .map(|(_, amount)| amount.hits)
+                .sum::<u64>()
         };
         let (total, rejected) = (counted.sums.all.hits, of(REJECTED));
         Outcomes { total, parsed: total - rejected, repaired: of(REPAIRED), rejected }

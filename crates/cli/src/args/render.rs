@@ -28,7 +28,7 @@ pub(crate) struct RenderArgs {
     /// A variable: `name=text`, or `name:=JSON` (`n:=1000`); may be given again, and wins over --data
     #[arg(short = 'D', long = "define", value_name = "NAME=VALUE")]
     pub(crate) define: Vec<String>,
-    /// Variables: the members of a JSON, YAML or TOML file
+    /// Variables: the members of a JSON, YAML or TOML file; `-` is standard input
     #[arg(long, value_name = "FILE")]
     pub(crate) data: Option<PathBuf>,
     #[command(flatten)]

@@ -9,7 +9,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
 use rorqual_pipe::{Chunk, Error, Kind, Stage};
 use rorqual_rows::read::Table;
-use rorqual_rows::{Decode, Decoded, Scan, Unplaced};
+use rorqual_rows::{Bad, BadRecords, Decode, Decoded, Format, Scan, Unplaced, long_offset};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -81,38 +81,42 @@ impl Records {
         self.memory_bytes
     }
 
-    /// Hands batches on until `take` has enough, which it says by `false`. Bad records are left out, and that is said.
-    pub(crate) fn each(&mut self, mut take: impl FnMut(RecordBatch) -> Result<bool, Error> + Send) -> Result<Exit, String> {
+    /// Hands batches on until `take` has enough. Bad records before that are left out, and that is said.
+    pub(crate) fn each(&mut self, mut take: impl FnMut(&RecordBatch) -> Result<Took, Error> + Send) -> Result<Exit, String> {
         let input = self.source.input()?;
         let Content::Records(format, _) = &self.source.content else { return Ok(Exit::Done) };
         let decoder = || format.decoder(&self.schema, self.unplaced, self.scan.record_bytes_max);
         let stages = (0..self.threads).map(|_| Decoder(decoder())).collect();
         let mut own = decoder();
-        let (mut bad, mut long) = (0, false);
+        let name = input.name().to_owned();
+        let mut bad = BadRecords::default();
         let error = self.scan.run(input, format, stages, |(mut decoded, chunk): (Decoded, Chunk)| {
-            long |= chunk.long_start().is_some();
-            bad += u64::from(chunk.long_start().is_some());
-            let mut start = 0;
+            let mut part = chunk.clone();
             loop {
-                bad += decoded.bad.len() as u64;
+                let mut rows = 0;
                 for batch in decoded.batches {
-                    if !take(batch)? {
+                    rows += batch.num_rows() as u64;
+                    if let Took::Enough(of_batch) = take(&batch)? {
+                        let rows = rows - batch.num_rows() as u64 + of_batch;
+                        let met = bad_before(rows, &decoded.bad, &part, own.as_mut())?;
+                        decoded.bad[..met].iter().for_each(|record| bad.add(&name, record));
                         return Err(Error::new(Kind::Stopped, "", "enough was seen"));
                     }
                 }
+                decoded.bad.iter().for_each(|record| bad.add(&name, record));
                 // What of a chunk is too much to be decoded at once is decoded in its turn.
-                let Some(rest) = decoded.rest else { return Ok(()) };
-                start += rest;
-                decoded = own.decode(&chunk.from(start))?;
+                let Some(rest) = decoded.rest else { break };
+                part = part.from(rest);
+                decoded = own.decode(&part)?;
             }
+            let long = long_offset(&chunk, format.separators());
+            long.into_iter().for_each(|offset| bad.add_long(&name, offset, self.scan.record_bytes_max));
+            Ok(())
         });
-        if bad > 0 {
-            let hint = if long { " (--record-max is the longest)" } else { "" };
-            message::note(&format!("{bad} bad records were left out{hint}"));
-        }
+        let exit = said_bad(&bad, format);
         match error {
             Some(error) if error.kind() != Kind::Stopped => Ok(message::error(&error)),
-            _ => Ok(interrupt::exit_of(&self.scan.control, Exit::Done)),
+            _ => Ok(interrupt::exit_of(&self.scan.control, exit)),
         }
     }
 
@@ -122,6 +126,33 @@ impl Records {
             crate::stats::print(self.start, self.memory_bytes, self.threads, &self.scan.control, &self.scan.pool);
         }
     }
+}
+
+/// What became of a batch.
+pub(crate) enum Took {
+    /// All of it was taken, and more is wanted.
+    All,
+    /// So many of its rows were taken, which are enough.
+    Enough(u64),
+}
+
+/// How many of the bad records of a chunk are before the last of its first `rows` rows: what is behind them is not looked at.
+fn bad_before(rows: u64, bad: &[Bad], chunk: &Chunk, decoder: &mut dyn Decode) -> Result<usize, Error> {
+    let (mut met, mut end) = (0, bad.len());
+    while met < end {
+        let middle = met.midpoint(end);
+        let before = decoder.decode(&chunk.until((bad[middle].offset - chunk.offset) as usize))?;
+        let rows_before: usize = before.batches.iter().map(RecordBatch::num_rows).sum();
+        if (rows_before as u64) < rows { met = middle + 1 } else { end = middle }
+    }
+    Ok(met)
+}
+
+/// Says what was left out. A line of a log that is none is usual; any other bad record is a bad input.
+pub(crate) fn said_bad(bad: &BadRecords, format: &Format) -> Exit {
+    let Some(said) = bad.left_out("") else { return Exit::Done };
+    message::note(&said);
+    if matches!(format, Format::Log(_)) { Exit::Done } else { Exit::Bad }
 }
 
 /// Decodes, as far as that can be done at once.
@@ -143,7 +174,7 @@ pub(crate) fn print_head(common: &Common, shown: &ShownArgs, records: &mut Recor
         let batch = batch.slice(0, batch.num_rows().min(usize::try_from(left).unwrap_or(usize::MAX)));
         left -= batch.num_rows() as u64;
         printer.batch(&batch).map_err(|error| Error::io("standard output", "cannot write", error))?;
-        Ok(left > 0)
+        Ok(if left > 0 { Took::All } else { Took::Enough(batch.num_rows() as u64) })
     })?;
     finish(printer, exit, common, records)
 }

@@ -3,7 +3,7 @@
 use crate::args::{Common, SampleArgs};
 use crate::exit::Exit;
 use crate::guard::Guard;
-use crate::rows::records::{Opened, Records, open, print_batches, row_of, too_much};
+use crate::rows::records::{Opened, Records, Took, open, print_batches, row_of, too_much};
 use crate::{message, rows};
 use arrow_array::RecordBatch;
 use rorqual_rows::read::{Rows, Table};
@@ -41,7 +41,7 @@ fn of_records(common: &Common, args: &SampleArgs, records: &mut Records) -> Resu
             let place = if chosen.len() < wanted { chosen.len() as u64 } else { random.below(seen + 1) };
             seen += 1;
             if place < args.rows {
-                let one = row_of(&batch, row)?;
+                let one = row_of(batch, row)?;
                 bytes += one.get_array_memory_size();
                 match chosen.get_mut(place as usize) {
                     Some(earlier) => bytes -= std::mem::replace(earlier, (seen, one)).1.get_array_memory_size(),
@@ -50,7 +50,7 @@ fn of_records(common: &Common, args: &SampleArgs, records: &mut Records) -> Resu
                 too_much(bytes, memory_bytes)?;
             }
         }
-        Ok(wanted > 0)
+        Ok(if wanted > 0 { Took::All } else { Took::Enough(0) })
     })?;
     chosen.sort_by_key(|(number, _)| *number);
     let batches: Vec<RecordBatch> = chosen.into_iter().map(|(_, batch)| batch).collect();

@@ -186,7 +186,7 @@ fn a_schema_of_bad_records_says_so() {
     let file = folder.file("bad.ndjson", "{\"a\":1}\n{\"b\":\n{\"a\":2}\n");
     let ran = rorqual(&["schema", &file]).run().exits(2);
     assert_eq!(ran.json(), json!({"a": "int64"}));
-    ran.says(&[&file, "1 bad records"]);
+    ran.says(&[&file, "1 bad record"]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 #[allow(unused_imports, reason = "the soak has no folders")]
 pub(crate) use rorqual_testkit::folder::Folder;
-use rorqual_testkit::process::Run;
+use rorqual_testkit::process::{Run, Running};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -30,6 +30,16 @@ pub(crate) fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> 
         assert!(Instant::now() < deadline, "waited {PATIENCE:?} for: {what}");
         std::thread::sleep(Duration::from_millis(5));
     }
+}
+
+/// Waits until the program has a handler for Ctrl-C.
+#[allow(dead_code, reason = "the soak interrupts nothing")]
+pub(crate) fn listens(running: &Running) {
+    eventually("a handler for Ctrl-C", || {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", running.id())).ok()?;
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"))?;
+        (u64::from_str_radix(caught.trim(), 16).ok()? & 2 != 0).then_some(())
+    });
 }
 
 /// Line `number` of a log in the combined format, without its newline: a second later than the one before, one of seven

@@ -263,7 +263,7 @@ fn a_string_of_3_gib_is_told_in_bounded_memory() {
     let folder = Folder::new();
     let target = folder.text("out.ndjson");
     let ran = rorqual(&["convert", "-", "--bad", "skip", "-o", &target]).feed(feed).run().exits(0);
-    ran.within(256 * MIB).says(&["1 bad records"]);
+    ran.within(256 * MIB).says(&["1 bad record"]);
     assert_eq!(std::fs::read_to_string(&target).expect("rows"), "{\"a\":1}\n{\"a\":2}\n");
 }
 
@@ -490,4 +490,21 @@ fn short_records_of_many_columns_take_no_more_memory() {
         assert_eq!(rows(&ran.stdout).len(), 3);
         ran.within(128 * MIB);
     }
+}
+
+#[test]
+fn ctrl_c_says_that_nothing_is_written() {
+    let folder = Folder::new();
+    let target = folder.text("out.ndjson");
+    let rows = "{\"a\":1}\n".repeat(10_000);
+    let feed = move |stdin: &mut std::process::ChildStdin| loop {
+        stdin.write_all(rows.as_bytes())?;
+    };
+    let running = rorqual(&["convert", "-", "-o", &target]).feed(feed).start();
+    crate::common::listens(&running);
+    running.interrupt();
+    let ran = running.wait().exits(130);
+    let kept = "is not written (--keep-partial keeps what came before)";
+    assert_eq!(ran.stderr, format!("rorqual: stopped by Ctrl-C\nrorqual: {target} {kept}\n"));
+    assert!(folder.names().is_empty());
 }

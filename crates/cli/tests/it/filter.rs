@@ -5,6 +5,9 @@ use rorqual_testkit::paths::on_every_path;
 
 const LINES: u64 = 21_000;
 
+/// Whether the line of that number is meant.
+type Keep = fn(u64) -> bool;
+
 /// The lines of `log` that `keep` names by their number.
 fn lines(keep: impl Fn(u64) -> bool) -> Vec<u8> {
     (0..LINES).filter(|number| keep(*number)).flat_map(|number| (line(number) + "\n").into_bytes()).collect()
@@ -14,7 +17,7 @@ fn lines(keep: impl Fn(u64) -> bool) -> Vec<u8> {
 fn the_lines_that_are_meant_are_counted_and_no_others() {
     let folder = Folder::new();
     let file = folder.file("access.log", log(LINES));
-    let cases: [(&str, fn(u64) -> bool); 7] = [
+    let cases: [(&str, Keep); 7] = [
         ("status = 404", |number| number % 3 == 2),
         ("status >= 300 and path = /p3", |number| number % 3 != 0 && number % 7 == 3),
         ("path ~ \"^/p[0-2]$\" or status = 200", |number| number % 7 <= 2 || number % 3 == 0),

@@ -148,6 +148,37 @@ fn data_of_every_format_and_definitions_over_it() {
 }
 
 #[test]
+fn data_of_standard_input_and_behind_a_byte_order_mark() {
+    let folder = Folder::new();
+    let template = folder.file("page.txt", "{{ title }}|{{ n + 1 }}");
+    for text in ["{\"title\":\"t\",\"n\":1}", "title: t\nn: 1\n", "title = 't'\nn = 1\n"] {
+        for mark in ["", "\u{feff}"] {
+            let ran = rorqual(&["render", &template, "--data", "-"]).stdin(format!("{mark}{text}")).run().exits(0);
+            assert_eq!(ran.text(), "t|2", "{text}");
+        }
+    }
+    for (name, text) in
+        [("a.json", "{\"title\":\"t\",\"n\":1}"), ("a.yaml", "title: t\nn: 1\n"), ("a.toml", "title = 't'\nn = 1\n")]
+    {
+        let file = folder.file(name, format!("\u{feff}{text}"));
+        assert_eq!(rorqual(&["render", &template, "--data", &file]).run().exits(0).text(), "t|2", "{name}");
+    }
+    let long = format!("{{\"title\":\"{}\"}}", "x".repeat(2 << 20));
+    rorqual(&["render", &template, "--data", "-"]).stdin(long).run().exits(2).says(&["--data -: variables may have 1.00 MiB"]);
+    rorqual(&["render", &template, "--data", "-", "--rows", "-"]).run().exits(2).says(&["read once"]);
+}
+
+#[test]
+fn names_that_no_template_can_use_are_refused() {
+    let folder = Folder::new();
+    let template = folder.file("page.txt", "{{ _a1 }}");
+    for define in ["=1", ":=1", "a b=1", "a:b=1", "1a=1", "not=1", "none:=1", "ä=1"] {
+        rorqual(&["render", &template, "-D", define]).run().exits(2).says(&[define, "no template can use the name"]);
+    }
+    assert_eq!(rorqual(&["render", &template, "-D", "_a1=2"]).run().exits(0).text(), "2");
+}
+
+#[test]
 fn an_error_leaves_no_file_and_what_was_there() {
     let folder = Folder::new();
     let template = folder.file("page.html", "{% for i in range(100000) %}{{ i }}\n{% endfor %}\n  {{ missing }}");
@@ -198,6 +229,11 @@ fn files_of_so_many_rows_have_heads_and_feet_of_their_own() {
         .map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON")["rows"].as_u64().expect("rows"))
         .sum();
     assert_eq!(sum, 25);
+    // Of files whose head alone reaches them, each has a row.
+    let ran = rorqual(&["render", &template, "--rows", &path, "--split", "10B", "-o", &folder.text("h{}"), "--json"]).run();
+    assert_eq!(ran.exits(0).text().lines().count(), 25);
+    let third = std::fs::read_to_string(folder.at("h00003")).expect("it is there");
+    assert_eq!(third, "<urlset n=\"3\"><loc>/2</loc></urlset>");
     let ran = rorqual(&["render", &template, "--rows", &path, "--split", "5", "-o", &folder.text("same")]).run().exits(2);
     assert!(ran.stderr.contains("{}"), "{}", ran.stderr);
     // An output that would be an input is none.
@@ -244,13 +280,8 @@ fn ctrl_c_ends_what_never_ends() {
         folder.file("endless.txt", "{% for i in range(1000000000000) %}{% if i == 1000 %}begun{% endif %}{% endfor %}");
     let out = folder.text("out.txt");
     let running = rorqual(&["render", &template, "-o", &out]).start();
-    // The handler is there once the program has written its file's first block or not: it is asked until it listens.
-    crate::common::eventually("a handler for Ctrl-C", || {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", running.id())).ok()?;
-        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"))?;
-        (u64::from_str_radix(caught.trim(), 16).ok()? & 2 != 0).then_some(())
-    });
+    crate::common::listens(&running);
     running.interrupt();
-    assert_eq!(running.wait().code, Some(130));
+    assert_eq!(running.wait().exits(130).stderr, "rorqual: stopped by Ctrl-C\n");
     assert_eq!(folder.names(), ["endless.txt"]);
 }

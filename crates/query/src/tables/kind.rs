@@ -5,7 +5,14 @@ use datafusion::common::{Result, plan_err};
 use rorqual_rows::read::is_table;
 use rorqual_rows::{Format, FormatKind, Given, Head, json};
 use rorqual_table::format::Format as LogFormat;
+use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Files that an error names, where it can't be told which of them it was.
+const INPUTS_NAMED: usize = 3;
 
 /// What the flags say of the files.
 pub(crate) struct Known {
@@ -13,6 +20,8 @@ pub(crate) struct Known {
     columns: Option<InputFormat>,
     records: Given,
     rows: Vec<RowsOf>,
+    /// Files that were named so far, by device and inode.
+    inputs: Mutex<BTreeMap<(u64, u64), PathBuf>>,
     pub(super) infer_all: bool,
     /// A field with values of several types takes all of them.
     pub(super) widen: bool,
@@ -52,7 +61,8 @@ impl Known {
                 None => records.rows = Some(path),
             }
         }
-        Ok(Self { columns, records, rows, infer_all: args.infer_all, widen: args.conflicts == Conflicts::Widen })
+        let inputs = Mutex::default();
+        Ok(Self { columns, records, rows, inputs, infer_all: args.infer_all, widen: args.conflicts == Conflicts::Widen })
     }
 
     /// What is known of the table of that name.
@@ -60,6 +70,36 @@ impl Known {
         let own = self.rows.iter().find(|rows| rows.table == table);
         let own = own.inspect(|rows| rows.met.store(true, Ordering::Relaxed)).map(|rows| rows.path.clone());
         Given { rows: own.or_else(|| self.records.rows.clone()), ..self.records.clone() }
+    }
+
+    /// Remembers the files of a table.
+    pub(super) fn take_inputs(&self, paths: &[PathBuf]) {
+        let file = |path: &PathBuf| {
+            let data = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file)?;
+            Some(((data.dev(), data.ino()), path.clone()))
+        };
+        self.inputs().extend(paths.iter().filter_map(file));
+    }
+
+    /// Refuses an output that a query reads, and would replace.
+    pub(crate) fn refuse_an_input(&self, output: &Path) -> Result<()> {
+        let file = std::fs::metadata(output).ok().map(|data| (data.dev(), data.ino()));
+        if file.is_some_and(|file| self.inputs().contains_key(&file)) {
+            return plan_err!("-o {}: is one of the inputs, and would be lost", output.display());
+        }
+        Ok(())
+    }
+
+    /// The files that a query reads, for an error of the engine that names none.
+    pub(crate) fn input_names(&self) -> String {
+        let inputs = self.inputs();
+        let names: Vec<String> = inputs.values().take(INPUTS_NAMED).map(|path| path.display().to_string()).collect();
+        let more = if inputs.len() > INPUTS_NAMED { ", …" } else { "" };
+        names.join(", ") + more
+    }
+
+    fn inputs(&self) -> MutexGuard<'_, BTreeMap<(u64, u64), PathBuf>> {
+        self.inputs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Tables that `--rows` speaks of and no query has named.

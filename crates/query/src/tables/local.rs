@@ -21,9 +21,11 @@ impl Tables {
     /// The table behind a path.
     pub(super) async fn local(&self, name: &str) -> Result<Arc<dyn TableProvider>> {
         if name == "-" {
+            self.known.take_inputs(&["/dev/stdin".into()]);
             return self.once(name, Path::new(name));
         }
         let paths = paths(name)?;
+        self.known.take_inputs(&paths);
         if let [path] = &paths[..]
             && !path.is_file()
         {

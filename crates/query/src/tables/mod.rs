@@ -71,13 +71,15 @@ impl Tables {
             Kind::Arrow => Arc::new(ArrowFormat),
             _ => Arc::new(ParquetFormat::default()),
         };
+        // Before the engine looks: it believes what a file says of its lengths.
+        let checked = if matches!(kind, Kind::Arrow) { Some(Widths::of_arrow(&self.state, &urls)?) } else { None };
         let options = ListingOptions::new(format).with_file_extension("");
         let config = ListingTableConfig::new_with_multi_paths(urls.clone()).with_listing_options(options);
         let config = config.infer_schema(&self.state).await?;
         let table = ListingTable::try_new(config)?;
-        let widths = match kind {
-            Kind::Parquet => Widths::of_parquet(&self.state, &urls, &table.schema()).await?,
-            _ => Widths::of_arrow(&self.state, &urls)?,
+        let widths = match checked {
+            Some(widths) => widths,
+            None => Widths::of_parquet(&self.state, &urls, &table.schema()).await?,
         };
         Ok(Arc::new(ColumnsTable::new(table, widths)))
     }

@@ -79,8 +79,8 @@ impl Widths {
             let name = path.to_string_lossy();
             let table = Table::open(file, &name, memory_bytes).map_err(external)?;
             let table = table.ok_or_else(|| plan_datafusion_err!("{name}: is no Arrow file"))?;
-            let batches = ARROW_BATCH_COPIES * table.stored_batch_bytes();
-            whole_bytes = whole_bytes.max(table.footer_bytes() + batches);
+            let batches = ARROW_BATCH_COPIES.saturating_mul(table.batch_bytes_max().map_err(external)?);
+            whole_bytes = whole_bytes.max(table.footer_bytes().saturating_add(batches));
         }
         Ok(Self { columns: Vec::new(), whole_bytes })
     }

@@ -1,6 +1,6 @@
 //! Errors that say what to do, and end with the right code.
 
-use crate::common::{Folder, SAMPLE, query};
+use crate::common::{Folder, SAMPLE, answer, query};
 
 fn fails(sql: &str, says: &[&str]) {
     let ran = query(&["--to", "csv", sql]).run().exits(2);
@@ -60,4 +60,47 @@ fn standard_input_is_read_once() {
 fn too_little_memory_is_refused_with_its_sum() {
     let ran = query(&["--memory", "64MiB", "SELECT 1"]).run().exits(2);
     ran.says(&["--memory 64.0 MiB is too little", "program", "operators", "Give --memory"]);
+}
+
+#[test]
+fn an_output_that_is_an_input_is_none() {
+    let folder = Folder::new();
+    let path = folder.file("c.ndjson", "{\"a\":1}\n");
+    let all = format!("SELECT 99 AS z FROM '{}'", folder.text("*.ndjson"));
+    for sql in [format!("SELECT 99 AS z FROM '{path}'"), all] {
+        query(&[&sql, "-o", &path]).run().exits(2).says(&["-o", "is one of the inputs"]);
+        assert_eq!(std::fs::read_to_string(&path).expect("it is still there"), "{\"a\":1}\n");
+    }
+}
+
+#[test]
+fn long_statements_are_refused_before_they_overflow_the_stack() {
+    let chains = [format!("SELECT {}1", "1+".repeat(100_000)), format!("{}SELECT 1", "SELECT 1 UNION ALL ".repeat(100_000))];
+    for sql in chains {
+        let folder = Folder::new();
+        let file = folder.file("q.sql", &sql);
+        query(&["-f", &file]).run().exits(2).says(&["100000 operators", "2000"]);
+    }
+    assert_eq!(answer(query(&["--to", "csv", &format!("SELECT {}1 AS n", "1+".repeat(500))])), "n\n501\n");
+}
+
+#[test]
+fn an_arrow_file_that_lies_about_its_buffers_is_refused() {
+    let folder = Folder::new();
+    let path = folder.text("lies.arrow");
+    let rows: String = (0..5_000).map(|n| format!("a,{n}\n")).collect();
+    let csv = folder.file("rows.csv", format!("s,n\n{rows}"));
+    assert_eq!(answer(query(&["--to", "arrow", "-o", &path, &format!("SELECT * FROM '{csv}'")])), "");
+    let whole = std::fs::read(&path).expect("it is there");
+    let sql = format!("SELECT max(s) AS max, sum(n) AS sum FROM '{path}'");
+    assert_eq!(answer(query(&["--to", "csv", &sql])), "max,sum\na,12497500\n");
+    // Each eight bytes may be the length of a buffer: none may end the process by a signal.
+    let end = whole.len() - 4_096.min(whole.len());
+    for at in (8..4_096.min(whole.len()) - 8).chain(end..whole.len() - 8).step_by(8) {
+        let mut bytes = whole.clone();
+        bytes[at..at + 8].copy_from_slice(&i64::MAX.to_le_bytes());
+        std::fs::write(&path, &bytes).expect("it can be written");
+        let ran = query(&["--to", "csv", &sql]).run();
+        assert!(matches!(ran.code, Some(0 | 2)), "byte {at}: {:?} {}", ran.code, ran.stderr);
+    }
 }

@@ -2,6 +2,7 @@
 
 use crate::common::{context, page, rendered};
 use rorqual_pipe::Sink;
+use rorqual_render::limits::CHAIN_MAX;
 use rorqual_render::{ErrorKind, Page, Templates};
 use std::io;
 
@@ -96,5 +97,40 @@ fn a_stop_ends_a_loop_that_writes_nothing() {
     ] {
         templates.add("a.html", text).unwrap();
         assert!(templates.render("a.html", &page, &mut Vec::new()).unwrap_err().is_stop(), "{text}");
+    }
+}
+
+/// What is long becomes a deep tree; on the smallest stack there is, one is refused before it overflows.
+#[test]
+fn long_expressions_are_refused_and_those_at_the_limit_fit_the_stack() {
+    let chains: [(&str, &str, &str); 10] = [
+        ("{{ ", "1+", "1 }}"),
+        ("{{ ", "-", "1 }}"),
+        ("{{ ", "1 ~ ", "1 }}"),
+        ("{{ ", "1 and ", "1 }}"),
+        ("{{ ", "not ", "1 }}"),
+        ("{{ ", "1 if 1 else ", "1 }}"),
+        ("{{ ", "1**", "1 }}"),
+        ("{{ x", ".a", " }}"),
+        ("{{ 'x'", "|upper", " }}"),
+        ("{% if 0 %}", "{% elif 0 %}", "{% endif %}"),
+    ];
+    let render = |text: &str| {
+        let mut templates = Templates::new(true);
+        templates.add("chain.txt", text)?;
+        templates.render("chain.txt", &Page::default(), &mut Vec::new()).map(drop)
+    };
+    for (before, link, after) in chains {
+        let of = |links: usize| format!("{before}{}{after}", link.repeat(links));
+        let error = render(&of(100_000)).unwrap_err().to_string();
+        assert!(error.contains("chain.txt:1:") && error.contains("500"), "{link}: {error}");
+        // A conditional is two words that join.
+        let links = if link.contains("else") { CHAIN_MAX / 2 } else { CHAIN_MAX };
+        let text = of(links);
+        let rendered = std::thread::scope(|scope| {
+            let small = std::thread::Builder::new().stack_size(2 << 20);
+            small.spawn_scoped(scope, || render(&text)).unwrap().join()
+        });
+        assert!(rendered.is_ok(), "{link}");
     }
 }

@@ -4,7 +4,7 @@ use crate::common::{Table, context, page, rows};
 use rorqual_pipe::gather::Gather;
 use rorqual_pipe::{Pool, Sink};
 use rorqual_render::limits::REPEATED_BYTES_MAX;
-use rorqual_render::{Page, Templates, Way};
+use rorqual_render::{Page, Templates, Value, Way};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -112,4 +112,14 @@ fn a_text_that_repeats_is_pointed_at() {
     let stats = sink.stats();
     assert_eq!(stats.copied_bytes + stats.shared_bytes, 5 * times);
     assert!(stats.copied_bytes < REPEATED_BYTES_MAX as u64, "{stats:?}");
+}
+
+#[test]
+fn rows_on_a_page_are_a_word_and_svg_is_escaped() {
+    let mut templates = Templates::new(false);
+    templates.add("a.svg.j2", "<svg>{{ rows }}{{ x }}</svg>").unwrap();
+    let page = Page { context: Value::from_pairs([("x", "<script>")]), ..page(3) };
+    let mut out = Vec::new();
+    templates.render("a.svg.j2", &page, &mut out).unwrap();
+    assert_eq!(String::from_utf8(out).unwrap(), "<svg>rows&lt;script&gt;</svg>");
 }

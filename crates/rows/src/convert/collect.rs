@@ -1,6 +1,7 @@
 //! What workers made, in the order of the input.
 
 use super::{Conversion, Converted};
+use crate::bad::long_offset;
 use crate::decode::{Bad, Decode, Decoded, Inferred, Notes};
 use crate::write::{Prepared, Writer};
 use bytes::Bytes;
@@ -161,11 +162,10 @@ impl<'a> Collector<'a> {
 
     fn bad(&mut self, chunk: &Chunk, bad: &[Bad]) -> Result<(), Error> {
         if let (OnBad::Error, Some(first)) = (self.on_bad, bad.first()) {
-            let message = format!("{} (in the record that starts at byte {})", first.reason, first.offset);
-            return Err(Error::new(Kind::Corrupt, &self.name, message).at(first.at));
+            return Err(first.error(&self.name));
         }
-        self.converted.bad += bad.len() as u64;
         for record in bad {
+            self.converted.bad.add(&self.name, record);
             let start = (record.offset - chunk.offset) as usize;
             let bytes = chunk.bytes.slice(start..start + record.length as usize);
             let newline = bytes.last() == Some(&b'\n');
@@ -184,11 +184,9 @@ impl<'a> Collector<'a> {
     }
 
     fn long_starts(&mut self, chunk: &Chunk) -> Result<(), Error> {
-        let Some(start) = chunk.long_start() else { return Ok(()) };
-        let separators = chunk.bytes[start..].iter().take_while(|byte| self.separators.contains(byte)).count();
-        let start = start + separators;
-        let head = chunk.bytes.slice(start..);
-        self.long = Some(Long { offset: chunk.offset + start as u64, bytes: head.len() as u64, newline: false });
+        let Some(offset) = long_offset(chunk, self.separators) else { return Ok(()) };
+        let head = chunk.bytes.slice((offset - chunk.offset) as usize..);
+        self.long = Some(Long { offset, bytes: head.len() as u64, newline: false });
         self.keep(head)
     }
 
@@ -223,7 +221,7 @@ impl<'a> Collector<'a> {
             let message = format!("a record of {bytes} bytes, more than --record-max {max}, starts");
             return Err(Error::new(Kind::Limit, &self.name, message).at(offset));
         }
-        self.converted.bad += 1;
+        self.converted.bad.add_long(&self.name, offset, self.record_bytes_max);
         if newline { Ok(()) } else { self.keep(Bytes::from_static(b"\n")) }
     }
 }

@@ -1,5 +1,6 @@
 //! What columns inputs have.
 
+use crate::bad::{BadRecords, long_offset};
 use crate::decode::{Infer, Inferred, Notes};
 use crate::format::Format;
 use crate::limits::PREFIX_BYTES;
@@ -15,7 +16,7 @@ pub struct Columns {
     /// What is worth telling once.
     pub notes: Notes,
     /// Records that are no rows.
-    pub bad: u64,
+    pub bad: BadRecords,
     /// All records were seen.
     pub complete: bool,
 }
@@ -36,13 +37,15 @@ impl Scan {
     /// What ended it early; the columns are of what came before.
     pub fn infer(&self, input: Input, format: &Format, threads: usize, extent: Extent) -> (Columns, Option<Error>) {
         let mut columns = Columns::default();
-        let stages: Option<Vec<_>> = (0..threads).map(|_| format.infer().map(Inferrer)).collect();
+        let (name, separators) = (input.name().to_owned(), format.separators());
+        let stages: Option<Vec<_>> = (0..threads).map(|_| format.infer().map(|infer| Inferrer(infer, separators))).collect();
         let Some(stages) = stages else { return (columns, None) };
         let mut seen = 0;
-        let take = |(inferred, bytes): (Inferred, u64)| {
+        let take = |(inferred, bytes, long): (Inferred, u64, Option<u64>)| {
             columns.shape.merge(inferred.shape);
             columns.notes.merge(&inferred.notes);
-            columns.bad += inferred.bad.len() as u64;
+            inferred.bad.iter().for_each(|bad| columns.bad.add(&name, bad));
+            long.into_iter().for_each(|offset| columns.bad.add_long(&name, offset, self.record_bytes_max));
             seen += bytes;
             if extent == Extent::Prefix && seen >= PREFIX_BYTES as u64 { Err(enough()) } else { Ok(()) }
         };
@@ -66,16 +69,17 @@ impl Scan {
         };
         let (columns, error) = self.infer(ahead, format, threads, Extent::Prefix);
         // What was cut off in the middle is no fault of the input's.
-        if whole { (columns, error) } else { (Columns { complete: false, bad: 0, ..columns }, None) }
+        if whole { (columns, error) } else { (Columns { complete: false, bad: BadRecords::default(), ..columns }, None) }
     }
 }
 
-struct Inferrer(Box<dyn Infer>);
+/// Infers, and knows what may be before a record.
+struct Inferrer(Box<dyn Infer>, &'static [u8]);
 
 impl Stage for Inferrer {
-    type Output = (Inferred, u64);
+    type Output = (Inferred, u64, Option<u64>);
 
     fn chunk(&mut self, chunk: &Chunk) -> Result<Self::Output, Error> {
-        Ok((self.0.infer(chunk)?, chunk.bytes.len() as u64))
+        Ok((self.0.infer(chunk)?, chunk.bytes.len() as u64, long_offset(chunk, self.1)))
     }
 }

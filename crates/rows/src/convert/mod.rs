@@ -11,6 +11,7 @@ mod infer;
 pub use collect::{OnBad, Rejects};
 pub use infer::{Columns, Extent};
 
+use crate::bad::BadRecords;
 use crate::decode::{Decode, Infer, Inferred, Notes, Unplaced};
 use crate::format::Format;
 use crate::scan::Scan;
@@ -41,7 +42,7 @@ pub struct Converted {
     /// What is worth telling once.
     pub notes: Notes,
     /// Records that are no rows.
-    pub bad: u64,
+    pub bad: BadRecords,
     /// A value has no place in the schema: what all that came from there on needs. Nothing that was written counts.
     pub misfit: Option<Shape>,
 }

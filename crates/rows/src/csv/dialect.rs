@@ -20,13 +20,21 @@ pub struct Dialect {
     pub names: Vec<String>,
 }
 
-/// The first record can't be read.
+/// Why the first record can't be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DialectError;
+pub enum DialectError {
+    /// There is none.
+    Empty,
+    /// Lines end in a carriage return and nothing else, as on old Macs: all would be one record.
+    CarriageReturns,
+}
 
 impl fmt::Display for DialectError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("there is no record to tell the columns by")
+        f.write_str(match self {
+            Self::Empty => "there is no record to tell the columns by",
+            Self::CarriageReturns => r"its lines end in CR alone; convert them: tr '\r' '\n'",
+        })
     }
 }
 
@@ -36,19 +44,33 @@ impl Dialect {
     /// fields is a number, and not all are empty.
     ///
     /// # Errors
-    /// When there is no record.
+    /// When there is no record, or the head has carriage returns outside of quotes and no newline.
     pub fn detect(head: &[u8], whole: bool, delimiter: Option<u8>, header: Option<bool>) -> Result<Self, DialectError> {
         let delimiter = delimiter.unwrap_or_else(|| {
             let score = |delimiter: &u8| agreement(&sample(head, whole, *delimiter));
             // The first of the best: `max_by_key` would take the last.
             DELIMITERS.into_iter().rev().max_by_key(score).unwrap_or(b',')
         });
+        if has_bare_returns(head, delimiter) {
+            return Err(DialectError::CarriageReturns);
+        }
         let records = sample(head, whole, delimiter);
-        let first = records.first().ok_or(DialectError)?;
+        let first = records.first().ok_or(DialectError::Empty)?;
         let header = header.unwrap_or_else(|| is_header(first));
         let names = if header { distinct(first) } else { (1..=first.len()).map(|number| format!("column{number}")).collect() };
         Ok(Self { delimiter, header, names })
     }
+}
+
+/// The head is one record without an end, and has carriage returns outside of quotes. (One at its very end may have its newline behind it.)
+fn has_bare_returns(head: &[u8], delimiter: u8) -> bool {
+    let first = Records { bytes: head, at: 0, delimiter }.next().filter(|(_, _, length)| *length == head.len());
+    let Some((_, record, _)) = first.filter(|_| !head.ends_with(b"\n") && !head.contains(&0)) else { return false };
+    let mut in_quotes = false;
+    record.iter().any(|byte| {
+        in_quotes ^= *byte == b'"';
+        *byte == b'\r' && !in_quotes
+    })
 }
 
 /// How many records have as many fields as the first, when those are several.
@@ -105,6 +127,17 @@ mod tests {
         assert_eq!(detected(",a,a\n0,1,2\n"), (',', true, names(&["column1", "a", "a_2"])));
         assert_eq!(detected("one\n1\n"), (',', true, names(&["one"])));
         assert!(Dialect::detect(b"\n\n", true, None, None).is_err());
+    }
+
+    #[test]
+    fn lines_that_end_in_cr_alone_are_refused() {
+        let detect = |text: &str, whole| Dialect::detect(text.as_bytes(), whole, None, None).map(|dialect| dialect.names.len());
+        for text in ["a,b\r1,2\r3,4\r", "a\r1\r", "\"a\",\"b\"\r\"1\",\"2\"\r"] {
+            assert_eq!(detect(text, true), Err(DialectError::CarriageReturns), "{text:?}");
+        }
+        for text in ["a,\"b\r1\",2", "a,b,c\r", "a,b,c\r\n1,2,3\r\n", "a,b\rb,c\n"] {
+            assert_eq!(detect(text, true), Ok(3), "{text:?}");
+        }
     }
 
     #[test]

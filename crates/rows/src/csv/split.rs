@@ -106,7 +106,7 @@ impl Splitter for RecordSplitter {
         if self.place != Place::Quoted {
             return Ok(());
         }
-        let message = format!("the input ends inside quotes, which opened at byte {}", self.opened);
+        let message = format!("the quotes that opened at byte {} are not closed when the input ends", self.opened);
         Err(Fault { offset: self.taken, message, truncated: true })
     }
 }

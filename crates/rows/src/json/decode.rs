@@ -400,8 +400,10 @@ impl<'t> Reader<'_, 't> {
         self.scratch.clear();
         let lone = unescape(raw.body, raw.start, self.scratch)?;
         if lone {
-            self.notes.push((Note::LoneSurrogate, self.offset + raw.start as u64 - 1));
-            if self.rest_column.is_some() || self.unplaced == Unplaced::Keep {
+            let is_kept = self.rest_column.is_some() || self.unplaced == Unplaced::Keep;
+            let note = if is_kept { Note::LoneSurrogate } else { Note::ReplacedSurrogate };
+            self.notes.push((note, self.offset + raw.start as u64 - 1));
+            if is_kept {
                 texts.push_null();
                 return self.misfit(raw.start - 1, path);
             }

@@ -3,7 +3,7 @@
 use super::Layout;
 use super::cursor::Cursor;
 use super::head::{HEAD_BYTES, foreign_encoding, mark_bytes};
-use super::string::unescape;
+use super::string::{Raw, unescape};
 
 /// The layout of an input that starts with `head`, which is `whole` when nothing follows. `None` when it does not look like objects or
 /// arrays of JSON.
@@ -70,41 +70,68 @@ fn is_document(line: &str) -> bool {
 }
 
 /// The path of the outermost array that is open at the end of `text`, which starts with an object; `None` when the object ends, or is at
-/// fault before the end.
+/// fault before the end. Each byte is looked at once, however deep the objects are.
 fn open_array(text: &str) -> Option<Vec<String>> {
     let mut cursor = Cursor::new(text, false);
     let mut keys = Vec::new();
     loop {
         match cursor.peek().ok()? {
-            b'[' => {
-                let open = cursor.skip().is_err_and(|flaw| flaw.at >= text.len());
-                return open.then_some(keys);
-            }
-            b'{' => keys.push(open_field(&mut cursor)?),
-            _ => return None,
+            b'{' if !cursor.enter(b'}').ok()? => keys.push(key(&mut cursor)?),
+            b'{' => next_field(&mut cursor, &mut keys)?,
+            opening => match cursor.skip() {
+                Ok(_) => next_field(&mut cursor, &mut keys)?,
+                Err(flaw) if opening == b'[' && flaw.at >= text.len() => return keys.into_iter().map(unescaped).collect(),
+                Err(_) => return None,
+            },
         }
     }
 }
 
-/// The key of the field that is open at the end, of the object at the cursor; the cursor is at its value then.
-fn open_field(cursor: &mut Cursor<'_>) -> Option<String> {
-    let mut goes_on = !cursor.enter(b'}').ok()?;
-    while goes_on {
-        let raw = cursor.key().ok()?;
-        let mut key = String::new();
-        if unescape(raw.body, raw.start, &mut key).ok()? {
-            return None;
-        }
-        cursor.colon().ok()?;
-        let at = cursor.at();
-        match cursor.skip() {
-            Ok(_) => goes_on = cursor.goes_on(b'}').ok()?,
-            Err(flaw) if flaw.at >= cursor.text().len() => {
-                cursor.move_to(at);
-                return Some(key);
-            }
-            Err(_) => return None,
+/// Behind a value: goes to the next one of the objects that are open, whose keys these are. `None` when the outermost has ended.
+fn next_field<'t>(cursor: &mut Cursor<'t>, keys: &mut Vec<Raw<'t>>) -> Option<()> {
+    loop {
+        keys.pop()?;
+        if cursor.goes_on(b'}').ok()? {
+            keys.push(key(cursor)?);
+            return Some(());
         }
     }
-    None
+}
+
+/// A key, and the colon behind it.
+fn key<'t>(cursor: &mut Cursor<'t>) -> Option<Raw<'t>> {
+    let raw = cursor.key().ok()?;
+    raw.check().ok()?;
+    cursor.colon().ok()?;
+    Some(raw)
+}
+
+/// A key that UTF-8 can hold.
+fn unescaped(raw: Raw<'_>) -> Option<String> {
+    let mut key = String::new();
+    (!unescape(raw.body, raw.start, &mut key).ok()?).then_some(key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_outermost_open_array_is_found_behind_all_that_is_closed() {
+        let found = |text: &str| open_array(text).map(|keys| keys.join("."));
+        assert_eq!(found(r#"{"a":[1,"#), Some("a".to_owned()));
+        assert_eq!(found(r#"{"x":{"y":[1]},"a":{},"b":{"c":[],"\u0064":[{"e":["#), Some("b.d".to_owned()));
+        for none in
+            [r#"{"a":[1]}"#, r#"{"a":{"b":[1]},"c":"#, r#"{"a":{"b":1}} [1"#, r#"{"a":[1}"#, r#"{"\ud800":[1"#, r#"{"a" [1"#, "{"]
+        {
+            assert_eq!(found(none), None, "{none}");
+        }
+        // Each level around it is not looked at again, which is what makes this end soon.
+        let deep = r#"{"a":"#.repeat(DEPTH) + "[";
+        assert_eq!(open_array(&deep).map(|keys| keys.len()), Some(DEPTH));
+        assert_eq!(open_array(&deep[..deep.len() - 1]), None);
+    }
+
+    /// As deep as a record may be, and the array.
+    const DEPTH: usize = crate::limits::DEPTH_MAX - 1;
 }

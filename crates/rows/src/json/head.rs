@@ -11,12 +11,12 @@ pub(super) fn mark_bytes(head: &[u8]) -> usize {
     if head.starts_with(&MARK) { MARK.len() } else { 0 }
 }
 
-/// What is wrong with an input that starts so, when it is in an encoding that is not UTF-8.
+/// What is wrong with an input that starts so, when it is in an encoding that is not UTF-8. Its place is said behind it.
 pub(super) fn foreign_encoding(head: &[u8]) -> Option<&'static str> {
     match *head {
         [0xFF, 0xFE, 0, 0, ..] => return Some(UTF_32LE),
         [0, 0, 0xFE, 0xFF, ..] => return Some(UTF_32BE),
-        [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..] => return Some("is UTF-16; convert it with iconv -f UTF-16 -t UTF-8"),
+        [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..] => return Some("is UTF-16 (iconv -f UTF-16 -t UTF-8 converts it), which starts"),
         _ => {}
     }
     // Without a mark the NULs tell: JSON starts with ASCII.
@@ -24,12 +24,12 @@ pub(super) fn foreign_encoding(head: &[u8]) -> Option<&'static str> {
     match [nul(0), nul(1), nul(2), nul(3)] {
         [Some(false), Some(true), Some(true), Some(true)] => Some(UTF_32LE),
         [Some(true), Some(true), Some(true), Some(false)] => Some(UTF_32BE),
-        [Some(false), Some(true), ..] => Some("is UTF-16; convert it with iconv -f UTF-16LE -t UTF-8"),
-        [Some(true), Some(false), ..] => Some("is UTF-16; convert it with iconv -f UTF-16BE -t UTF-8"),
-        [Some(true), ..] => Some("starts with NUL bytes; it is not JSON"),
+        [Some(false), Some(true), ..] => Some("is UTF-16 (iconv -f UTF-16LE -t UTF-8 converts it), which starts"),
+        [Some(true), Some(false), ..] => Some("is UTF-16 (iconv -f UTF-16BE -t UTF-8 converts it), which starts"),
+        [Some(true), ..] => Some("is not JSON: it has NUL bytes"),
         _ => None,
     }
 }
 
-const UTF_32LE: &str = "is UTF-32; convert it with iconv -f UTF-32LE -t UTF-8";
-const UTF_32BE: &str = "is UTF-32; convert it with iconv -f UTF-32BE -t UTF-8";
+const UTF_32LE: &str = "is UTF-32 (iconv -f UTF-32LE -t UTF-8 converts it), which starts";
+const UTF_32BE: &str = "is UTF-32 (iconv -f UTF-32BE -t UTF-8 converts it), which starts";

@@ -135,8 +135,7 @@ impl RecordSplitter {
     /// A byte order mark is there whole or not at all.
     fn check_mark(&self) -> Result<(), Fault> {
         let cut = self.mark > 0 && self.mark < MARK.len();
-        let fault =
-            || Fault { offset: 0, message: "starts with a part of a byte order mark; it is not UTF-8".into(), truncated: false };
+        let fault = || Fault { offset: 0, message: "is not UTF-8: it has a part of a byte order mark".into(), truncated: false };
         if cut { Err(fault()) } else { Ok(()) }
     }
 

@@ -74,9 +74,25 @@ impl Footer {
         self.bytes
     }
 
-    /// The largest batch as it is stored.
-    pub(super) fn stored_batch_bytes(&self) -> u64 {
-        self.blocks.iter().map(|block| u64::try_from(block.bodyLength()).unwrap_or(0)).max().unwrap_or(0)
+    /// What the largest batch takes, as it is stored or before compression; each was looked at, and its buffers left unread.
+    pub(super) fn batch_bytes_max(&self, chunks: &Chunks, name: &str) -> Result<u64, Error> {
+        let mut most = 0;
+        for (number, block) in self.blocks.iter().enumerate() {
+            let what = format!("batch {number}");
+            let sound = |text: &str| Error::new(Kind::Corrupt, name, format!("not a sound Arrow file: {what}: {text}"));
+            let (start, head, body) = place(block).ok_or_else(|| sound("a negative length or place"))?;
+            let bytes = chunks.bytes(start, head).map_err(|error| failed(name, error))?;
+            let prefix = |at: usize| {
+                let within = at.checked_add(8).is_some_and(|end| end <= body);
+                within.then(|| chunks.bytes(start + head as u64 + at as u64, 8).ok()).flatten()?.try_into().ok()
+            };
+            let (rows, plain_bytes) = stated(&bytes, prefix).ok_or_else(|| sound("a broken message"))?;
+            if rows > STORED_ROWS_MAX {
+                return Err(too_many_rows(name, &what, rows));
+            }
+            most = most.max(plain_bytes.max(body) as u64);
+        }
+        Ok(most)
     }
 
     pub(super) fn rows(&self, chunks: &Chunks, name: &str) -> Result<u64, Error> {
@@ -212,10 +228,7 @@ fn part(batch: &RecordBatch, start: u64, rows: &Rows, columns: Option<&[usize]>)
 /// A message with its buffers, and what these take before compression, which is `bytes_max` at most.
 fn read_block(chunks: &Chunks, block: &Block, name: &str, what: &str, bytes_max: usize) -> Result<(Buffer, usize), Error> {
     let sound = |text: &str| Error::new(Kind::Corrupt, name, format!("not a sound Arrow file: {what}: {text}"));
-    let (head, body) = (usize::try_from(block.metaDataLength()), usize::try_from(block.bodyLength()));
-    let (Ok(start), Ok(head @ 8..), Ok(body)) = (u64::try_from(block.offset()), head, body) else {
-        return Err(sound("a negative length or place"));
-    };
+    let (start, head, body) = place(block).ok_or_else(|| sound("a negative length or place"))?;
     let fits = |bytes: usize| {
         if bytes <= bytes_max {
             return Ok(bytes);
@@ -226,20 +239,32 @@ fn read_block(chunks: &Chunks, block: &Block, name: &str, what: &str, bytes_max:
     };
     let stored_bytes = fits(head.saturating_add(body))?;
     let bytes = chunks.bytes(start, stored_bytes).map_err(|error| failed(name, error))?;
-    let (rows, plain_bytes) = stated(&bytes, head).ok_or_else(|| sound("a broken message"))?;
+    let (message, buffers) = bytes.split_at_checked(head).ok_or_else(|| sound("it is cut short"))?;
+    let prefix = |at: usize| buffers.get(at..at.checked_add(8)?)?.try_into().ok();
+    let (rows, plain_bytes) = stated(message, prefix).ok_or_else(|| sound("a broken message"))?;
     if rows > STORED_ROWS_MAX {
-        let text = format!("{what} has {rows} rows, more than {STORED_ROWS_MAX}: smaller batches would be read");
-        return Err(Error::new(Kind::Limit, name, text));
+        return Err(too_many_rows(name, what, rows));
     }
     fits(plain_bytes)?;
     Ok((Buffer::from_vec(bytes), plain_bytes.max(body)))
 }
 
-/// What a message says that it has: rows, and bytes of compressed buffers before compression.
-fn stated(bytes: &[u8], head: usize) -> Option<(u64, usize)> {
+/// Where a message is, and how long it and its buffers are.
+fn place(block: &Block) -> Option<(u64, usize, usize)> {
+    let (head, body) = (usize::try_from(block.metaDataLength()).ok()?, usize::try_from(block.bodyLength()).ok()?);
+    (head >= 8).then_some((u64::try_from(block.offset()).ok()?, head, body))
+}
+
+fn too_many_rows(name: &str, what: &str, rows: u64) -> Error {
+    let text = format!("{what} has {rows} rows, more than {STORED_ROWS_MAX}: smaller batches would be read");
+    Error::new(Kind::Limit, name, text)
+}
+
+/// What a message says that it has: rows, and bytes of compressed buffers before compression, which the first eight bytes of each tell.
+fn stated(bytes: &[u8], prefix: impl Fn(usize) -> Option<[u8; 8]>) -> Option<(u64, usize)> {
     // Since version 0.15 the length has four bytes before it.
     let start = if bytes.starts_with(&[0xff; 4]) { 8 } else { 4 };
-    let (message, body) = (root_as_message(bytes.get(start..head)?).ok()?, bytes.get(head..)?);
+    let message = root_as_message(bytes.get(start..)?).ok()?;
     let dictionary = || message.header_as_dictionary_batch()?.data();
     let Some(batch) = message.header_as_record_batch().or_else(dictionary) else { return Some((0, 0)) };
     let rows = u64::try_from(batch.length()).ok()?;
@@ -248,8 +273,7 @@ fn stated(bytes: &[u8], head: usize) -> Option<(u64, usize)> {
     }
     let mut sum = 0_usize;
     for buffer in batch.buffers()?.iter().filter(|buffer| buffer.length() > 0) {
-        let place = usize::try_from(buffer.offset()).ok()?;
-        let length = i64::from_le_bytes(body.get(place..place.checked_add(8)?)?.try_into().ok()?);
+        let length = i64::from_le_bytes(prefix(usize::try_from(buffer.offset()).ok()?)?);
         // -1 says that this one is not compressed.
         sum = sum.checked_add(usize::try_from(length.max(0)).ok()?)?;
     }

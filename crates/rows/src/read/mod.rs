@@ -153,12 +153,14 @@ impl Table {
         2 * share(memory_bytes, READ_SHARE) as u64 + 4 * BATCH_BYTES_MAX as u64
     }
 
-    /// The largest batch of an Arrow file as it is stored; 0 of other files.
-    #[must_use]
-    pub fn stored_batch_bytes(&self) -> u64 {
+    /// What the largest batch of an Arrow file takes, compressed or not; 0 of other files.
+    ///
+    /// # Errors
+    /// When a batch contradicts itself, or has too many rows.
+    pub fn batch_bytes_max(&self) -> Result<u64, Error> {
         match &self.form {
-            Form::Parquet(_) => 0,
-            Form::Arrow(footer) => footer.stored_batch_bytes(),
+            Form::Parquet(_) => Ok(0),
+            Form::Arrow(footer) => footer.batch_bytes_max(&self.chunks, &self.name),
         }
     }
 

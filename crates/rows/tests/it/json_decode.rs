@@ -113,6 +113,12 @@ fn a_lone_surrogate_is_kept_as_written() {
     assert_eq!(column(&decoded.batches, "a"), ["x", "∅", "😀"]);
     assert_eq!(column(&decoded.batches, "_rest"), ["∅", r#"{"a":"\ud800y","[\"\\udc00\"]":1}"#, "∅"]);
     assert_eq!(notes(&decoded.notes), [(Note::Rest, 1), (Note::LoneSurrogate, 1)]);
+    // Without a place to keep it, the note says what became of it.
+    let schema = parse_schema(r#"{"a":"text"}"#).unwrap();
+    let decoded = decode(input.as_bytes(), &Layout::Lines, &schema, Unplaced::Ignore, input.len());
+    assert_eq!(column(&decoded.batches, "a"), ["x", "\u{fffd}y", "😀"]);
+    assert_eq!(notes(&decoded.notes), [(Note::ReplacedSurrogate, 1)]);
+    assert!(Note::LoneSurrogate.to_string().contains("_rest") && !Note::LoneSurrogate.to_string().contains("FFFD"));
 }
 
 #[test]

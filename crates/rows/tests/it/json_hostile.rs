@@ -116,7 +116,7 @@ fn a_mark_is_skipped_and_other_encodings_are_named() {
     let schema = parse_schema("{\"a\":\"text\"}").unwrap();
     let (chunks, _) = chunks(b"\xFF\xFE{\0}\0\n", &Layout::Lines, 100);
     let error = Decoder::new(&Layout::Lines, &schema, Unplaced::Keep, 32 << 20).decode(&chunks[0]).unwrap_err();
-    assert!(error.to_string().contains("is UTF-16; convert it with iconv"), "{error}");
+    assert!(error.to_string().contains("is UTF-16 (iconv -f"), "{error}");
 }
 
 #[test]

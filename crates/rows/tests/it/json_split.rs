@@ -148,8 +148,8 @@ fn rows_that_are_not_there_are_a_fault() {
 fn encodings_are_told() {
     let utf_16: Vec<u8> = "\u{feff}{\"a\":1}".encode_utf16().flat_map(u16::to_le_bytes).collect();
     let no_mark: Vec<u8> = "{\"a\":1}".encode_utf16().flat_map(u16::to_be_bytes).collect();
-    assert_eq!(fault(&utf_16, &Layout::Documents).0, "is UTF-16; convert it with iconv -f UTF-16 -t UTF-8");
-    assert_eq!(fault(&no_mark, &Layout::Documents).0, "is UTF-16; convert it with iconv -f UTF-16BE -t UTF-8");
+    assert_eq!(fault(&utf_16, &Layout::Documents).0, "is UTF-16 (iconv -f UTF-16 -t UTF-8 converts it), which starts");
+    assert_eq!(fault(&no_mark, &Layout::Documents).0, "is UTF-16 (iconv -f UTF-16BE -t UTF-8 converts it), which starts");
     assert_eq!(fault(b"\xEF\xBB", &Layout::Documents).1, 0);
     for block_bytes in 1..6 {
         let (pieces, outcome) = chunks(b"\xEF\xBB\xBF{\"a\":1}", &Layout::Documents, block_bytes);

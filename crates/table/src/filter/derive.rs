@@ -65,7 +65,8 @@ pub fn kind(path: &[u8]) -> &'static str {
     if extension.is_empty() || extension.len() > EXTENSION_BYTES_MAX {
         return "other";
     }
-    let named = |(_, extensions): &&(&str, &[&str])| extensions.iter().any(|known| extension.eq_ignore_ascii_case(known.as_bytes()));
+    let named =
+        |(_, extensions): &&(&str, &[&str])| extensions.iter().any(|known| extension.eq_ignore_ascii_case(known.as_bytes()));
     KINDS.iter().find(named).map_or("other", |(kind, _)| kind)
 }
 

@@ -247,8 +247,13 @@ impl Parser<'_> {
 
     fn text_value(&mut self, column: TextColumn) -> Result<TextValue, FilterError> {
         let is_word = matches!(self.peek(), Token::Word(_));
+        let no_network = self.expected("an address, or a network such as 10.0.0.0/8");
         let text = self.literal()?;
         let network = if is_word && column == TextColumn::Client { Network::parse(&text) } else { None };
+        // No client has such a name: it would be a filter that means nothing.
+        if network.is_none() && is_word && column == TextColumn::Client && text.contains('/') {
+            return Err(no_network);
+        }
         Ok(match network {
             Some(network) => TextValue::Network(network),
             None if is_word && text == value::ABSENT => TextValue::Text(String::new()),

@@ -92,7 +92,8 @@ fn range(column: NumberColumn, first: u64, last: u64) -> String {
 
 /// `5xx` for 500 to 599.
 fn status_class(column: NumberColumn, first: u64, last: u64) -> Option<String> {
-    let is_class = column == NumberColumn::Status && first.is_multiple_of(100) && (100..=900).contains(&first) && last == first + 99;
+    let is_class =
+        column == NumberColumn::Status && first.is_multiple_of(100) && (100..=900).contains(&first) && last == first + 99;
     is_class.then(|| format!("{}xx", first / 100))
 }
 

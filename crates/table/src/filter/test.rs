@@ -78,7 +78,9 @@ impl Network {
         let prefix_bits: u32 = prefix.parse().ok().filter(|_| prefix.bytes().all(|byte| byte.is_ascii_digit()))?;
         let address = match address.parse().ok()? {
             IpAddr::V4(address) if prefix_bits <= 32 => IpAddr::V4(Ipv4Addr::from_bits(address.to_bits() & mask32(prefix_bits))),
-            IpAddr::V6(address) if prefix_bits <= 128 => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & mask128(prefix_bits))),
+            IpAddr::V6(address) if prefix_bits <= 128 => {
+                IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & mask128(prefix_bits)))
+            }
             _ => return None,
         };
         Some(Self { address, prefix_bits })

@@ -2,9 +2,13 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
+use rorqual_pipe::{Control, Input};
+use rorqual_table::Options;
+use rorqual_table::aggregate::Span;
+use rorqual_table::analyze::{Analyzer, Formats, Settings};
 use rorqual_table::filter::{
-    FILTER_DEPTH_MAX, Filter, Flag, Matcher, Network, NumberColumn, NumberTest, PATTERNS_MAX, Pattern, Subject, TextColumn, TextTest,
-    TextValue,
+    FILTER_DEPTH_MAX, Filter, Flag, Matcher, Network, NumberColumn, NumberTest, PATTERNS_MAX, Pattern, Subject, TextColumn,
+    TextTest, TextValue,
 };
 use rorqual_table::parse::Record;
 use std::sync::Arc;
@@ -92,7 +96,10 @@ fn lines_that_are_not_sound() {
     let repaired = Subject { record: Some(&record), flaw: "bytes is not a number" };
     assert!(meets("repaired and not rejected and flaw contains bytes and status = 503", repaired));
     let rejected = Subject { record: None, flaw: "not a JSON object" };
-    assert!(meets("rejected and not repaired and flaw = \"not a JSON object\" and status = - and path = - and class = -", rejected));
+    assert!(meets(
+        "rejected and not repaired and flaw = \"not a JSON object\" and status = - and path = - and class = -",
+        rejected
+    ));
     assert!(meets("not bot and not status = 200", rejected), "a rejected line has no field");
     assert!(!meets("class = other or bytes >= 0 or path ~ \"\"", rejected));
 }
@@ -145,12 +152,18 @@ fn limits() {
     assert!(Filter::parse(&nested(FILTER_DEPTH_MAX)).expect_err("too deep").message.contains("64"));
     assert!(Filter::parse(&"not ".repeat(20_000)).expect_err("too long").message.contains("bytes"));
     assert!(Filter::parse(&format!("{}bot", "not ".repeat(16_000))).expect_err("too deep").message.contains("64"));
-    let patterns = vec!["path ~ a"; PATTERNS_MAX + 1].join(" and ");
+    let patterns = ["path ~ a"; PATTERNS_MAX + 1].join(" and ");
     assert!(Filter::parse(&patterns).expect_err("too many").message.contains("regular expressions"));
 }
 
 fn text() -> impl Strategy<Value = String> {
-    prop_oneof!["[a-zA-Z0-9./:*_-]{0,12}", "\\PC{0,8}", Just("and".to_owned()), Just("10.0.0.0/8".to_owned()), Just("-".to_owned())]
+    prop_oneof![
+        "[a-zA-Z0-9./:*_-]{0,12}",
+        "\\PC{0,8}",
+        Just("and".to_owned()),
+        Just("10.0.0.0/8".to_owned()),
+        Just("-".to_owned())
+    ]
 }
 
 fn text_test() -> impl Strategy<Value = TextTest> {
@@ -231,6 +244,54 @@ proptest! {
         if let Ok(filter) = Filter::parse(&text) {
             let again = Filter::parse(&filter.to_string());
             prop_assert_eq!(again.as_ref(), Ok(&filter));
+        }
+    }
+}
+
+#[test]
+fn an_analysis_leaves_out_what_the_filter_does_not_mean() {
+    let line = |n: u32| match n % 10 {
+        9 => format!("garbage {n}\n"),
+        _ => format!(
+            "10.0.0.{} - - [02/Jan/2025:00:00:00 +0000] \"GET /{} HTTP/1.1\" {} 5 \"-\" \"a\"\n",
+            n % 4,
+            n % 3,
+            200 + n % 2
+        ),
+    };
+    let log: String = (0..1_000).map(line).collect();
+    type Means = fn(u32) -> bool;
+    let cases: [(&str, Means); 4] = [
+        ("", |_| true),
+        ("status = 201 and path = /1", |n| n % 10 != 9 && n % 2 == 1 && n % 3 == 1),
+        ("rejected", |n| n % 10 == 9),
+        ("not path = /0", |n| n % 10 == 9 || n % 3 != 0),
+    ];
+    for (filter, means) in cases {
+        for threads in [1, 2] {
+            let settings = Settings {
+                memory_bytes: 256 << 20,
+                threads: Some(threads),
+                line_bytes_max: 4096,
+                span: Span::default(),
+                formats: Formats::default(),
+                feed_buffers: 0,
+            };
+            let only = Some(Arc::new(Filter::parse(filter).expect("a filter")));
+            let analyzer = Analyzer::new(&settings, settings.shares(8 << 20, 1).expect("enough"));
+            let analyzer = analyzer.with(Options { only, ..Options::default() });
+            let input = Input::from_reader("log", Box::new(std::io::Cursor::new(log.clone())));
+            analyzer.run::<std::io::Sink>(input, &Control::default(), |_, _| {}, None).map(drop).expect("a known format");
+            let report = analyzer.report(Vec::new(), true, 10);
+            let meant: Vec<u32> = (0..1_000).filter(|n| means(*n)).collect();
+            let rejected = meant.iter().filter(|n| *n % 10 == 9).count() as u64;
+            let lines = report.lines;
+            assert_eq!((lines.total, lines.rejected, lines.parsed), (1_000, rejected, meant.len() as u64 - rejected), "{filter}");
+            assert_eq!(lines.filtered, 1_000 - meant.len() as u64);
+            let hits = report.panels.iter().find(|panel| panel.field == "path").map_or(0, |panel| panel.hits);
+            assert_eq!((hits, report.rejects.count), (lines.parsed, rejected));
+            let json = serde_json::to_value(lines).expect("counts are JSON");
+            assert_eq!(json.get("filtered").is_some(), lines.filtered > 0, "as before where there is no filter");
         }
     }
 }

@@ -118,7 +118,8 @@ impl Default for Setup {
 impl Setup {
     pub(crate) fn store(&self) -> Arc<Store> {
         let spill = self.spill_bytes.map(|bytes_max| (std::env::temp_dir(), bytes_max) as (PathBuf, u64));
-        let settings = Settings { memory_bytes: self.memory_bytes, threads: self.threads, spill, segment_rows: self.segment_rows };
+        let settings =
+            Settings { memory_bytes: self.memory_bytes, threads: self.threads, spill, segment_rows: self.segment_rows };
         Store::new(settings).expect("there is a folder for temporary files")
     }
 

@@ -1,5 +1,6 @@
 //! Tests of the crate as its users see it.
-#![allow(clippy::expect_used)]
+// Numbers of the tests are far below 2^63.
+#![allow(clippy::expect_used, clippy::cast_possible_wrap, clippy::type_complexity)]
 
 mod explain;
 mod log;

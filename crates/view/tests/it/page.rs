@@ -50,7 +50,10 @@ fn pages_are_in_the_order_of_the_file_and_lines_as_they_were() {
                 let page = store.page(&view, offset as u64, limit, &Control::default()).expect("nobody cancels");
                 let lines: Vec<&str> = page.rows.iter().map(|row| row.line.as_str()).collect();
                 let end = (offset + limit).min(expected.len());
-                assert_eq!((page.total, lines), (expected.len() as u64, expected[offset..end].iter().map(String::as_str).collect()));
+                assert_eq!(
+                    (page.total, lines),
+                    (expected.len() as u64, expected[offset..end].iter().map(String::as_str).collect())
+                );
             }
         }
     }

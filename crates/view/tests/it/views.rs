@@ -71,7 +71,8 @@ fn condition() -> impl Strategy<Value = Naive> {
     let number = |test: fn(&Plain, u64) -> bool, written: fn(u64) -> String| {
         (0u64..3_000_000).prop_map(move |number| naive(written(number), move |row| !row.rejected() && test(row, number)))
     };
-    let texts = ["path", "query", "url", "method", "host", "user", "browser", "os", "bot", "site", "kind", "net", "client", "agent"];
+    let texts =
+        ["path", "query", "url", "method", "host", "user", "browser", "os", "bot", "site", "kind", "net", "client", "agent"];
     let seen = (0..texts.len(), any::<u64>()).prop_map(move |(field, seed)| {
         let value = value(&Plain { state: State::Sound, ..rows(seed, 1)[0].clone() }, texts[field]);
         let written = if value.is_empty() { "-".to_owned() } else { format!("{value:?}") };
@@ -102,7 +103,8 @@ fn condition() -> impl Strategy<Value = Naive> {
 }
 
 fn filter() -> impl Strategy<Value = Naive> {
-    let some = condition().prop_map(|condition| if condition.written.is_empty() { naive("bytes = - or bytes >= 0", |_| true) } else { condition });
+    let some = condition()
+        .prop_map(|condition| if condition.written.is_empty() { naive("bytes = - or bytes >= 0", |_| true) } else { condition });
     let tree = some.prop_recursive(3, 8, 2, |inner| {
         prop_oneof![
             (inner.clone(), inner.clone()).prop_map(|(a, b)| a.and(b)),
@@ -129,7 +131,11 @@ fn check(viewed: &Viewed, rows: &[&Plain], all: usize, stack: &str) {
     let sizes: Vec<u64> = rows.iter().filter_map(|row| row.size()).collect();
     assert_eq!(viewed.bytes_sent, sizes.iter().sum::<u64>(), "{context}");
     let times = parsed.iter().map(|row| row.unix());
-    assert_eq!(viewed.time.map(|time| (time.first as i64, time.last as i64)), times.clone().min().zip(times.clone().max()), "{context}");
+    assert_eq!(
+        viewed.time.map(|time| (time.first as i64, time.last as i64)),
+        times.clone().min().zip(times.clone().max()),
+        "{context}"
+    );
     check_panels(viewed, rows);
     let mut status: BTreeMap<String, (u64, u64)> = BTreeMap::new();
     for row in &parsed {
@@ -150,9 +156,11 @@ fn check(viewed: &Viewed, rows: &[&Plain], all: usize, stack: &str) {
 
 fn check_panels(viewed: &Viewed, rows: &[&Plain]) {
     let fields = [
-        "path", "client", "net", "host", "method", "protocol", "referrer", "site", "browser", "os", "bot", "agent", "user", "kind", "flaw",
+        "path", "client", "net", "host", "method", "protocol", "referrer", "site", "browser", "os", "bot", "agent", "user",
+        "kind", "flaw",
     ];
-    let expected: Vec<(&str, BTreeMap<String, (u64, u64)>)> = fields.into_iter().map(|field| (field, panel(rows, field))).collect();
+    let expected: Vec<(&str, BTreeMap<String, (u64, u64)>)> =
+        fields.into_iter().map(|field| (field, panel(rows, field))).collect();
     let expected: Vec<_> = expected.into_iter().filter(|(_, values)| !values.is_empty()).collect();
     let names: Vec<&str> = viewed.panels.iter().map(|panel| panel.field).collect();
     assert_eq!(names, expected.iter().map(|(field, _)| *field).collect::<Vec<_>>(), "{}", viewed.filter);
@@ -259,7 +267,8 @@ proptest! {
 fn a_span_with_a_filter_that_means_most_rows() {
     let rows = rows(5, 3_000);
     for spill_bytes in [None, Some(1 << 30)] {
-        let setup = Setup { threads: 2, segment_rows: 64, memory_bytes: if spill_bytes.is_some() { 0 } else { 256 << 20 }, spill_bytes };
+        let setup =
+            Setup { threads: 2, segment_rows: 64, memory_bytes: if spill_bytes.is_some() { 0 } else { 256 << 20 }, spill_bytes };
         let store = setup.record(text_of(&rows));
         assert_eq!(store.spilled_bytes() > 0, spill_bytes.is_some());
         let view = View { filter: Filter::parse("not status = 301").expect("a filter"), ..View::default() };
@@ -342,7 +351,10 @@ fn views_while_rows_arrive() {
         let source = Trickle { receiver, pool: analyzer.pool().clone() };
         let run = std::thread::spawn(move || {
             let input = Input::from_source("trickle", Box::new(source));
-            analyzer.run::<std::io::Sink>(input, &Control::default(), |_, _| {}, None).map(drop).map_err(|error| error.to_string())
+            analyzer
+                .run::<std::io::Sink>(input, &Control::default(), |_, _| {}, None)
+                .map(drop)
+                .map_err(|error| error.to_string())
         });
         let view = View { filter: Filter::parse("status = 200 or rejected").expect("a filter"), ..View::default() };
         let most = View { filter: Filter::parse("not status = 301").expect("a filter"), ..View::default() };

@@ -14,7 +14,7 @@ use rorqual_rows::convert::{Conversion, Extent, OnBad};
 use rorqual_rows::read::{Rows, Table, fit};
 use rorqual_rows::render::not_finite;
 use rorqual_rows::write::Writer;
-use rorqual_rows::{Format, Note, Notes, Shape};
+use rorqual_rows::{BadRecords, Format, Note, Notes, Shape};
 
 /// Inputs on their way into one file.
 pub(super) struct Pass<'a> {
@@ -27,7 +27,7 @@ pub(super) struct Pass<'a> {
     misfit: Option<Shape>,
     /// What was met, and in which input first.
     notes: Vec<(String, Notes)>,
-    bad: u64,
+    bad: BadRecords,
     /// Numbers that became null, since JSON has none such.
     not_finite: u64,
     /// An input ended with an error, which was said.
@@ -57,7 +57,7 @@ impl<'a> Pass<'a> {
             rejects,
             misfit: None,
             notes: Vec::new(),
-            bad: 0,
+            bad: BadRecords::default(),
             not_finite: 0,
             failed: false,
             enough: false,
@@ -86,7 +86,7 @@ impl<'a> Pass<'a> {
         } else {
             self.rows(input, &format)
         };
-        self.bad += bad;
+        self.bad.merge(bad);
         self.notes.push((name, notes));
         if let Some(shape) = later {
             self.misfit.get_or_insert_default().merge(shape);
@@ -124,7 +124,7 @@ impl<'a> Pass<'a> {
         Ok(())
     }
 
-    fn rows(&mut self, input: Input, format: &Format) -> (Notes, u64, Option<Shape>, Option<Error>) {
+    fn rows(&mut self, input: Input, format: &Format) -> (Notes, BadRecords, Option<Shape>, Option<Error>) {
         let conversion = Conversion {
             scan: &self.convert.scan,
             threads: self.convert.threads,
@@ -153,10 +153,12 @@ impl<'a> Pass<'a> {
         if self.enough {
             return Ok(Ended::Written(Exit::Done));
         }
-        self.say_notes();
-        let exit = interrupt::exit_of(control, if self.failed { Exit::Bad } else { Exit::Done });
-        let whole = exit == Exit::Done;
-        if !whole && (!self.convert.args.keep_partial || self.misfit.is_some()) {
+        let whole = !self.failed && !control.stopped();
+        let is_kept = whole || (self.convert.args.keep_partial && self.misfit.is_none());
+        self.say_notes(is_kept);
+        let exit_of = if is_kept { interrupt::exit_of } else { interrupt::exit_of_nothing };
+        let exit = exit_of(control, if self.failed { Exit::Bad } else { Exit::Done });
+        if !is_kept {
             message::note(&format!("{} is not written{}", self.convert.output.name(), self.advice()));
             return Ok(Ended::Written(exit));
         }
@@ -179,14 +181,20 @@ impl<'a> Pass<'a> {
     }
 
     fn advice(&self) -> &'static str {
-        if self.misfit.is_some() {
-            ": what came before needs other columns (--schema gives them)"
-        } else {
-            " (--keep-partial keeps what came before; --bad skip and --rejects FILE leave bad records out)"
+        match (&self.misfit, self.is_lenient()) {
+            (Some(_), _) => ": what came before needs other columns (--schema gives them)",
+            (None, true) => " (--keep-partial keeps what came before)",
+            (None, false) => " (--keep-partial keeps what came before; --bad skip and --rejects FILE leave bad records out)",
         }
     }
 
-    fn say_notes(&self) {
+    /// It was no bad record that ended it.
+    fn is_lenient(&self) -> bool {
+        self.rejects.is_some() || self.convert.args.bad == Some(Bad::Skip) || !self.failed
+    }
+
+    /// What was met; bad records are kept where the output is.
+    fn say_notes(&self, is_kept: bool) {
         for note in Note::ALL {
             let met: Vec<_> = self.notes.iter().filter_map(|(name, notes)| Some((name, notes.get(note)?))).collect();
             if let Some((name, first)) = met.first() {
@@ -197,9 +205,10 @@ impl<'a> Pass<'a> {
         if self.not_finite > 0 {
             message::note(&format!("{} x NaN or infinity, which JSON has no number for and became null", self.not_finite));
         }
-        if self.bad > 0 {
-            let kept = self.convert.args.rejects.as_ref().map(|path| format!(", and are in {}", path.display()));
-            message::note(&format!("{} bad records were left out{}", self.bad, kept.unwrap_or_default()));
+        let kept = self.convert.args.rejects.as_ref().filter(|_| is_kept);
+        let kept = kept.map(|path| format!(", and are in {}", path.display())).unwrap_or_default();
+        if let Some(said) = self.bad.left_out(&kept) {
+            message::note(&said);
         }
     }
 }

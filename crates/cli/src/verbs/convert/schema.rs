@@ -48,9 +48,8 @@ fn print(common: &Common, args: &SchemaArgs) -> Result<Exit, String> {
         if let Content::Records(format, _) = &source.content {
             let (columns, error) = scan.infer(input, format, threads, Extent::Whole);
             shape.merge(columns.shape);
-            if columns.bad > 0 {
-                let (name, bad) = (source.path.display(), columns.bad);
-                exit = exit.max(message::error(&format!("{name}: {bad} bad records, whose columns are not here")));
+            if let Some(said) = columns.bad.left_out(" of the columns") {
+                exit = exit.max(message::error(&said));
             }
             exit = exit.max(error.map_or(Exit::Done, |error| message::error(&error)));
         }

@@ -28,7 +28,7 @@ pub(crate) fn file_parsed_bytes(path: &Path) -> u64 {
 pub(crate) fn context(file: Option<&Path>, defines: &[String], memory_bytes: u64) -> Result<BTreeMap<String, Value>, String> {
     let mut variables = BTreeMap::new();
     if let Some(path) = file {
-        let data = read(path, memory_bytes / DATA_SHARE)?;
+        let data = of_file(path, memory_bytes / DATA_SHARE)?;
         let names = data.try_iter().map_err(|_| not_a_map(path))?;
         for name in names {
             let value = data.get_item(&name).map_err(|_| not_a_map(path))?;
@@ -48,20 +48,57 @@ fn not_a_map(path: &Path) -> String {
 
 fn defined(define: &str) -> Result<(String, Value), String> {
     let (name, text) = define.split_once('=').ok_or_else(|| format!("-D {define}: is not NAME=TEXT or NAME:=JSON"))?;
-    match name.strip_suffix(':') {
-        None => Ok((name.to_owned(), Value::from(text))),
-        Some(name) => {
-            let value: Value = from_str(text).map_err(|error| format!("-D {define}: what follows := is no JSON: {error}"))?;
-            Ok((name.to_owned(), value))
-        }
+    let (name, is_json) = name.strip_suffix(':').map_or((name, false), |name| (name, true));
+    if !is_name(name) {
+        return Err(format!(
+            "-D {define}: no template can use the name '{name}': it is ASCII letters, digits and _, and no word of the language"
+        ));
     }
+    let value = if is_json {
+        from_str(text).map_err(|error| format!("-D {define}: what follows := is no JSON: {error}"))?
+    } else {
+        text.into()
+    };
+    Ok((name.to_owned(), value))
 }
 
-fn read(path: &Path, bytes_max: u64) -> Result<Value, String> {
+/// Words that MiniJinja reads as something else where a variable could be.
+const WORDS: [&str; 7] = ["true", "True", "false", "False", "none", "None", "not"];
+
+/// A template can have it as a variable.
+fn is_name(name: &str) -> bool {
+    let is_part = |byte: u8| byte == b'_' || byte.is_ascii_alphanumeric();
+    let starts = name.bytes().next().is_some_and(|first| !first.is_ascii_digit());
+    starts && name.bytes().all(is_part) && !WORDS.contains(&name)
+}
+
+fn of_file(path: &Path, bytes_max: u64) -> Result<Value, String> {
     let name = format!("--data {}", path.display());
-    let file = File::open(path).map_err(|cause| format!("{name}: cannot open: {}", reason(&cause)))?;
+    let text = read(path, &name, bytes_max)?;
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default().to_ascii_lowercase();
+    let parsed = match extension.as_str() {
+        "json" => json(text),
+        "yaml" | "yml" => yaml(text),
+        "toml" => toml(text),
+        _ if is_stdin(path) => guessed(text),
+        _ => Err("its extension is none of .json, .yaml, .yml and .toml".to_owned()),
+    };
+    parsed.map_err(|error| format!("{name}: {error}"))
+}
+
+fn is_stdin(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+fn read(path: &Path, name: &str, bytes_max: u64) -> Result<String, String> {
+    let source: Box<dyn Read> = if is_stdin(path) {
+        Box::new(std::io::stdin().lock())
+    } else {
+        Box::new(File::open(path).map_err(|cause| format!("{name}: cannot open: {}", reason(&cause)))?)
+    };
     let mut text = String::new();
-    let read = file.take(bytes_max + 1).read_to_string(&mut text);
+    let read = source.take(bytes_max + 1).read_to_string(&mut text);
     read.map_err(|cause| format!("{name}: cannot read: {}", reason(&cause)))?;
     if text.len() as u64 > bytes_max {
         return Err(format!(
@@ -69,14 +106,27 @@ fn read(path: &Path, bytes_max: u64) -> Result<Value, String> {
             format_size(bytes_max)
         ));
     }
-    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default().to_ascii_lowercase();
-    let parsed = match extension.as_str() {
-        "json" => from_str(&text).map_err(|error| error.to_string()),
-        "yaml" | "yml" => serde_saphyr::from_str::<serde_json::Value>(&text).map_err(|error| error.to_string()).and_then(of_json),
-        "toml" => text.parse::<toml::Table>().map(|table| of_toml(toml::Value::Table(table))).map_err(|error| error.to_string()),
-        _ => Err("its extension is none of .json, .yaml, .yml and .toml".to_owned()),
-    };
-    parsed.map_err(|error| format!("{name}: {error}"))
+    Ok(text)
+}
+
+/// Standard input has no extension: what starts as an object of JSON is JSON, what else is TOML is that, and all the rest YAML.
+fn guessed(text: &str) -> Result<Value, String> {
+    if text.trim_start().starts_with('{') {
+        return json(text);
+    }
+    toml(text).or_else(|_| yaml(text))
+}
+
+fn json(text: &str) -> Result<Value, String> {
+    from_str(text).map_err(|error| error.to_string())
+}
+
+fn yaml(text: &str) -> Result<Value, String> {
+    serde_saphyr::from_str::<serde_json::Value>(text).map_err(|error| error.to_string()).and_then(of_json)
+}
+
+fn toml(text: &str) -> Result<Value, String> {
+    text.parse::<toml::Table>().map(|table| of_toml(toml::Value::Table(table))).map_err(|error| error.to_string())
 }
 
 /// A value that a library gives by way of JSON's kinds.

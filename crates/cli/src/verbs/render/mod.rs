@@ -78,6 +78,9 @@ impl Job {
     fn new(common: &Common, args: &RenderArgs) -> Result<Self, String> {
         let memory_bytes = common.memory.unwrap_or(MEMORY_BYTES_DEFAULT);
         let with_rows = args.rows.rows.is_some() || args.rows.sql.is_some();
+        if [&args.data, &args.rows.rows].into_iter().all(|path| path.as_ref().is_some_and(|path| path.as_os_str() == "-")) {
+            return Err("--data and --rows are both standard input, which is read once".to_owned());
+        }
         if !with_rows {
             fitting::threads(common, |_| terms(memory_bytes, 0)).map_err(|error| error.to_string())?;
         }
@@ -121,13 +124,13 @@ impl Job {
     }
 
     fn exit(&self, result: Result<(), Failure>) -> Exit {
-        let bad = self.rows.as_ref().map_or(0, |rows| rows.bad());
-        if bad > 0 {
-            message::note(&format!("{bad} bad rows were left out"));
-        }
+        let bad = self.rows.as_ref().map_or(Exit::Done, |rows| rows.say_bad());
         match result {
-            Ok(()) => interrupt::exit_of(&self.page.control, Exit::Done),
-            Err(_) if self.page.control.stopped() => interrupt::exit_of(&self.page.control, Exit::Interrupted),
+            Ok(()) => interrupt::exit_of(&self.page.control, bad),
+            Err(_) if self.page.control.stopped() => {
+                let exit_of = if self.output.is_stream() { interrupt::exit_of } else { interrupt::exit_of_nothing };
+                exit_of(&self.page.control, Exit::Interrupted)
+            }
             Err(Failure::Said(said)) => message::error(&said),
             // The reader had enough.
             Err(Failure::Render(error)) if error.is_stop() => Exit::Done,

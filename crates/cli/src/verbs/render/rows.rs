@@ -2,6 +2,8 @@
 
 use super::query;
 use crate::args::{Common, Conflicts, FromArgs, RowsArgs};
+use crate::exit::Exit;
+use crate::rows::records::said_bad;
 use crate::verbs::convert::{Content, Source as Opened, columns_of, given, scan};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
@@ -10,11 +12,11 @@ use rorqual_render::limits::RENDERED_BYTES_MAX;
 use rorqual_render::{Batch, Body, Cell, Error, Sink, Source, Value};
 use rorqual_rows::read::{Rows as Wanted, Table};
 use rorqual_rows::render::{self, Columns};
-use rorqual_rows::{Decode, Decoded, Format, FormatKind, Given, Scan, Unplaced};
+use rorqual_rows::{BadRecords, Decode, Decoded, Format, FormatKind, Given, Scan, Unplaced, long_offset};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Batches that wait for the one who renders.
 const BATCHES_AHEAD: usize = 1;
@@ -28,14 +30,21 @@ pub(crate) struct Rows {
     scan: Scan,
     threads: usize,
     from: From,
-    counts: Arc<Counts>,
+    /// Rows that were read so far.
+    given: Arc<AtomicU64>,
+    /// Records that are none, of the reading that met the most.
+    bad: Arc<Mutex<BadRecords>>,
     readings: Arc<()>,
 }
 
-#[derive(Default)]
+/// What one reading counts.
 struct Counts {
-    given: AtomicU64,
-    bad: AtomicU64,
+    name: String,
+    separators: &'static [u8],
+    record_bytes_max: usize,
+    given: Arc<AtomicU64>,
+    bad: Mutex<BadRecords>,
+    most_bad: Arc<Mutex<BadRecords>>,
 }
 
 enum From {
@@ -83,7 +92,7 @@ impl Rows {
             (Some(path), _) => (path.display().to_string(), of_file(path.clone(), &given(&from)?, &scan, threads, memory_bytes)?),
             (None, sql) => ("--sql".to_owned(), of_query(common, sql.as_deref().unwrap_or_default(), &scan, threads)?),
         };
-        Ok(Self { name, scan, threads, from, counts: Arc::default(), readings: Arc::default() })
+        Ok(Self { name, scan, threads, from, given: Arc::default(), bad: Arc::default(), readings: Arc::default() })
     }
 
     pub(super) fn control(&self) -> Control {
@@ -96,12 +105,27 @@ impl Rows {
 
     /// Rows that were read so far.
     pub(super) fn given(&self) -> u64 {
-        self.counts.given.load(Ordering::Relaxed)
+        self.given.load(Ordering::Relaxed)
     }
 
-    /// Records that are none.
-    pub(super) fn bad(&self) -> u64 {
-        self.counts.bad.load(Ordering::Relaxed)
+    /// Says which records were left out.
+    pub(super) fn say_bad(&self) -> Exit {
+        match &self.from {
+            From::Table(_) => Exit::Done,
+            From::Records { format, .. } => said_bad(&lock(&self.bad), format),
+        }
+    }
+
+    fn counts(&self) -> Arc<Counts> {
+        let separators = if let From::Records { format, .. } = &self.from { format.separators() } else { b"" };
+        Arc::new(Counts {
+            name: self.name.clone(),
+            separators,
+            record_bytes_max: self.scan.record_bytes_max,
+            given: Arc::clone(&self.given),
+            bad: Mutex::default(),
+            most_bad: Arc::clone(&self.bad),
+        })
     }
 }
 
@@ -155,7 +179,7 @@ impl Source for Rows {
             let said = "is looped over in a loop over it in a loop over it: two deep is the most";
             return Err(Error::Rows(ReadError::new(Kind::Limit, &self.name, said)));
         }
-        let counts = Arc::clone(&self.counts);
+        let counts = self.counts();
         Ok(match &self.from {
             From::Table(table) => {
                 Box::new(Pulled { batches: read_table(table), control: control.clone(), counts, _reading: Some(reading) })
@@ -165,7 +189,7 @@ impl Source for Rows {
                 threads: self.threads,
                 format: format.clone(),
                 schema: SchemaRef::clone(schema),
-                input: Some(input.lock().unwrap_or_else(PoisonError::into_inner).input(&self.name)?),
+                input: Some(lock(input).input(&self.name)?),
                 pulled: None,
                 counts,
                 _reading: reading,
@@ -219,9 +243,22 @@ impl Counts {
 
     /// Counts what a chunk, or what of it was decoded, has that is no row. An over-long record is at its end.
     fn bad(&self, decoded: &Decoded, chunk: &Chunk) {
-        let long = u64::from(decoded.rest.is_none() && chunk.long_start().is_some());
-        self.bad.fetch_add(decoded.bad.len() as u64 + long, Ordering::Relaxed);
+        let long = long_offset(chunk, self.separators).filter(|_| decoded.rest.is_none());
+        if decoded.bad.is_empty() && long.is_none() {
+            return;
+        }
+        let mut bad = lock(&self.bad);
+        decoded.bad.iter().for_each(|record| bad.add(&self.name, record));
+        long.into_iter().for_each(|offset| bad.add_long(&self.name, offset, self.record_bytes_max));
+        let mut most = lock(&self.most_bad);
+        if bad.count() > most.count() {
+            most.clone_from(&bad);
+        }
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn stopped() -> Error {

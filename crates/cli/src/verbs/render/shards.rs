@@ -131,11 +131,12 @@ impl Source for Shard {
 }
 
 impl State {
-    /// How many rows may come at once: those that are left, or one where their text decides.
+    /// How many rows may come at once: those that are left, or one where their text decides. A file has one, whatever its head takes.
     fn most(&self) -> usize {
+        let given = self.given.load(Ordering::Relaxed);
         match self.split {
-            Split::Rows(rows) => usize::try_from(rows.saturating_sub(self.given.load(Ordering::Relaxed))).unwrap_or(usize::MAX),
-            Split::Bytes(bytes) => usize::from(self.bytes.load(Ordering::Relaxed) < bytes),
+            Split::Rows(rows) => usize::try_from(rows.saturating_sub(given)).unwrap_or(usize::MAX),
+            Split::Bytes(bytes) => usize::from(given == 0 || self.bytes.load(Ordering::Relaxed) < bytes),
         }
     }
 

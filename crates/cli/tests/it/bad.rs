@@ -1,0 +1,115 @@
+//! Bad records: the first is named by every verb that leaves them out, with its file, place and reason.
+
+use crate::common::{Folder, rorqual};
+use serde_json::json;
+
+/// `{"a":}` at byte 8 and `[1` at byte 23 are none; the first lacks its value at byte 13.
+const TEXT: &str = "{\"a\":1}\n{\"a\":}\n{\"a\":2}\n[1\n{\"a\":3}\n";
+const FIRST: &str = "a value should be here (in the record that starts at byte 8) at byte 13";
+
+#[test]
+fn head_and_sample_name_the_first_and_end_with_2() {
+    let folder = Folder::new();
+    let file = folder.file("bad.ndjson", TEXT);
+    let said = format!("2 bad records were left out; the first: {file}: {FIRST}");
+    let ran = rorqual(&["head", &file]).run().exits(2);
+    assert_eq!(ran.text(), "{\"a\":1}\n{\"a\":2}\n{\"a\":3}\n");
+    ran.says(&[&said]);
+    rorqual(&["sample", &file]).run().exits(2).says(&[&said]);
+}
+
+#[test]
+fn head_tells_of_what_is_before_its_last_row() {
+    let folder = Folder::new();
+    let file = folder.file("bad.ndjson", TEXT);
+    let none = rorqual(&["head", "-n", "1", &file]).run().exits(0);
+    assert_eq!((none.text(), none.stderr.as_str()), ("{\"a\":1}\n", ""));
+    let said = format!("1 bad record was left out: {file}: {FIRST}");
+    rorqual(&["head", "-n", "2", &file]).run().exits(2).says(&[&said]);
+}
+
+#[test]
+fn a_template_that_loops_twice_counts_them_once() {
+    let folder = Folder::new();
+    let file = folder.file("bad.ndjson", TEXT);
+    let once = "{% for row in rows %}{{ row.a }} {% endfor %}";
+    for template in [once.to_owned(), once.repeat(2), format!("{{% macro m() %}}{{% endmacro %}}{once}")] {
+        let page = folder.file("page.txt", &template);
+        let ran = rorqual(&["render", &page, "--rows", &file]).run().exits(2);
+        assert!(ran.text().starts_with("1 2 3 "), "{}", ran.text());
+        ran.says(&[&format!("2 bad records were left out; the first: {file}: {FIRST}")]);
+    }
+}
+
+#[test]
+fn one_that_is_too_long_is_told_too() {
+    let folder = Folder::new();
+    let long = format!("{{\"a\":1}}\n{{\"b\":\"{}\"}}\n{{\"a\":2}}\n", "x".repeat(2 << 20));
+    let file = folder.file("long.ndjson", long);
+    let said = format!("{file}: a record of more than --record-max 256 KiB starts at byte 8");
+    let page = folder.file("page.txt", "{% for row in rows %}{{ row.a }} {% endfor %}");
+    let record_max = ["--record-max", "256KiB"];
+    let ran = rorqual(&["schema", &file]).args(record_max).run().exits(2);
+    assert_eq!(ran.json(), json!({"a": "int64"}));
+    ran.says(&[&format!("1 bad record was left out of the columns: {said}")]);
+    rorqual(&["head", &file]).args(record_max).run().exits(2).says(&["1 bad record", &said]);
+    rorqual(&["render", &page, "--rows", &file]).args(record_max).run().exits(2).says(&["1 bad record", &said]);
+}
+
+#[test]
+fn lines_that_are_no_log_are_no_failure() {
+    let folder = Folder::new();
+    let file = folder.file("access.log", format!("{}\nno log line\n", crate::common::line(1)));
+    rorqual(&["head", &file]).run().exits(0).says(&["1 bad record was left out: ", &file]);
+}
+
+#[test]
+fn lines_that_end_in_cr_alone_are_refused() {
+    let folder = Folder::new();
+    let text = "a,b\r1,2\r3,4\r";
+    let file = folder.file("old.csv", text);
+    let said = "its lines end in CR alone; convert them: tr '\\r' '\\n'";
+    rorqual(&["head", &file]).run().exits(2).says(&[&format!("{file}: {said}")]);
+    rorqual(&["head", "-"]).stdin(text).run().exits(2).says(&[&format!("standard input: {said}")]);
+    let converted = folder.file("new.csv", text.replace('\r', "\n"));
+    assert_eq!(rorqual(&["head", &converted]).run().exits(0).text(), "{\"a\":1,\"b\":2}\n{\"a\":3,\"b\":4}\n");
+}
+
+#[test]
+fn places_are_said_in_order() {
+    let folder = Folder::new();
+    let quotes = folder.file("q.csv", "a,b\n1,\"x\n");
+    rorqual(&["convert", &quotes, "-o", "-", "--to", "ndjson"])
+        .run()
+        .exits(2)
+        .says(&["the quotes that opened at byte 6 are not closed when the input ends at byte 9"]);
+    let utf_16: Vec<u8> = "\u{feff}[1]".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let utf_16 = folder.file("u.json", utf_16);
+    rorqual(&["head", &utf_16])
+        .run()
+        .exits(2)
+        .says(&["is UTF-16 (iconv -f UTF-16 -t UTF-8 converts it), which starts at byte 0"]);
+}
+
+#[test]
+fn all_bad_and_kept_is_an_empty_file_and_a_note() {
+    let folder = Folder::new();
+    let file = folder.file("bad.ndjson", "{\"a\":}\n{\"b\":}\n");
+    let rejects = folder.text("rejects");
+    let ran = rorqual(&["convert", &file, "--to", "ndjson", "-o", "-", "--rejects", &rejects]).run().exits(0);
+    assert_eq!(ran.text(), "");
+    ran.says(&[&format!("2 bad records were left out, and are in {rejects}; the first: {file}: a value should be here")]);
+}
+
+#[test]
+fn a_conversion_that_fails_keeps_no_rejects_and_says_so() {
+    let folder = Folder::new();
+    let file = folder.file("cut.json", "[{\"a\":1},{\"a\":2},{\"a\":3");
+    let (rejects, target) = (folder.text("rejects"), folder.text("out.parquet"));
+    for flags in [["--rejects", rejects.as_str()], ["--bad", "skip"]] {
+        let ran = rorqual(&["convert", &file, "-o", &target]).args(flags).run().exits(2);
+        ran.says(&["1 bad record was left out: ", "is not written (--keep-partial keeps what came before)"]);
+        assert!(!ran.stderr.contains(&rejects) && !ran.stderr.contains("--bad"), "{}", ran.stderr);
+        assert!(!std::path::Path::new(&rejects).exists());
+    }
+}

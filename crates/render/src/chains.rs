@@ -1,0 +1,48 @@
+//! Expressions that are long without being deep: the parser bounds what is nested, but `1+1+1…` and `elif` after `elif` become trees as
+//! deep as they are long, and whoever walks those takes so much stack.
+
+use crate::limits::CHAIN_MAX;
+use minijinja::machinery::{Token, tokenize};
+use minijinja::syntax::SyntaxConfig;
+use minijinja::{Error, ErrorKind};
+
+/// Refuses a template with an expression of more than [`CHAIN_MAX`] operators, or as many `elif`s of one `if`. Of what is no template at
+/// all the parser says what is wrong.
+pub(crate) fn check(name: &str, text: &str) -> Result<(), Error> {
+    let mut operators = 0;
+    let mut elifs: Vec<usize> = Vec::new();
+    let mut starts = false;
+    for (token, span) in tokenize(text, false, SyntaxConfig::default()).map_while(Result::ok) {
+        match &token {
+            Token::VariableStart | Token::BlockStart => operators = 0,
+            Token::Ident("if") if starts => elifs.push(0),
+            Token::Ident("elif") if starts => elifs.iter_mut().next_back().into_iter().for_each(|count| *count += 1),
+            Token::Ident("endif") if starts => drop(elifs.pop()),
+            token if is_operator(token) => operators += 1,
+            _ => {}
+        }
+        starts = matches!(token, Token::BlockStart);
+        let long = if operators > CHAIN_MAX {
+            "an expression has more than"
+        } else if elifs.last().is_some_and(|count| *count > CHAIN_MAX) {
+            "the branches of an if are more than"
+        } else {
+            continue;
+        };
+        let what = if operators > CHAIN_MAX { " operators" } else { "" };
+        let message = format!("{name}:{}:{}: {long} {CHAIN_MAX}{what}", span.start_line, span.start_col + 1);
+        return Err(Error::new(ErrorKind::SyntaxError, message));
+    }
+    Ok(())
+}
+
+/// What joins parts of an expression, and so makes its tree deeper.
+fn is_operator(token: &Token<'_>) -> bool {
+    match token {
+        Token::Plus | Token::Minus | Token::Mul | Token::Div | Token::FloorDiv | Token::Pow | Token::Mod | Token::Tilde => true,
+        Token::Dot | Token::Pipe | Token::BracketOpen | Token::ParenOpen => true,
+        Token::Eq | Token::Ne | Token::Gt | Token::Gte | Token::Lt | Token::Lte => true,
+        Token::Ident(word) => matches!(*word, "and" | "or" | "not" | "if" | "else" | "is" | "in"),
+        _ => false,
+    }
+}

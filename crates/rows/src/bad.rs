@@ -1,0 +1,68 @@
+//! Records that are no rows: how many, and which is the first.
+
+use crate::decode::Bad;
+use rorqual_pipe::{Chunk, Error, Kind, format_size};
+
+/// The bad records of one input or several, in the order in which they are added.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct BadRecords {
+    count: u64,
+    /// What is wrong with the first, with its file and place.
+    first: Option<String>,
+}
+
+impl Bad {
+    /// What is wrong with it, in the input `name`.
+    pub(crate) fn error(&self, name: &str) -> Error {
+        let message = format!("{} (in the record that starts at byte {})", self.reason, self.offset);
+        Error::new(Kind::Corrupt, name, message).at(self.at)
+    }
+}
+
+impl BadRecords {
+    /// How many there are.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// One in the input `name`.
+    pub fn add(&mut self, name: &str, bad: &Bad) {
+        self.one(|| bad.error(name));
+    }
+
+    /// One that starts at `offset` and is longer than one may be.
+    pub fn add_long(&mut self, name: &str, offset: u64, record_bytes_max: usize) {
+        let max = format_size(record_bytes_max as u64);
+        self.one(|| Error::new(Kind::Limit, name, format!("a record of more than --record-max {max} starts")).at(offset));
+    }
+
+    /// That they were left out, with what became of them, and what is wrong with the first; `None` where there are none.
+    #[must_use]
+    pub fn left_out(&self, fate: &str) -> Option<String> {
+        let first = self.first.as_ref()?;
+        Some(match self.count {
+            1 => format!("1 bad record was left out{fate}: {first}"),
+            count => format!("{count} bad records were left out{fate}; the first: {first}"),
+        })
+    }
+
+    fn one(&mut self, error: impl FnOnce() -> Error) {
+        self.count += 1;
+        self.first.get_or_insert_with(|| error().to_string());
+    }
+
+    /// Those that came later or of a later input.
+    pub fn merge(&mut self, later: Self) {
+        self.count += later.count;
+        self.first = self.first.take().or(later.first);
+    }
+}
+
+/// Where the over-long record starts of which a chunk has the head, from the start of the decoded input; behind the `separators` before it.
+#[must_use]
+pub fn long_offset(chunk: &Chunk, separators: &[u8]) -> Option<u64> {
+    let start = chunk.long_start()?;
+    let before = chunk.bytes[start..].iter().take_while(|byte| separators.contains(byte)).count();
+    Some(chunk.offset + (start + before) as u64)
+}
