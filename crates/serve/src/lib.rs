@@ -6,6 +6,7 @@
 //! No upload is written to disk; what was read of it as columns goes, compressed and into a file without a name, where it does not fit
 //! the memory.
 
+mod answers;
 mod api;
 mod connections;
 mod error;

@@ -14,8 +14,8 @@ pub(crate) struct Rows {
     store: Arc<RwLock<Option<Arc<Store>>>>,
     /// One question at a time: each has all threads, and the memory of a view that the store counts once.
     turn: Arc<tokio::sync::Mutex<()>>,
-    /// The latest question of each page.
-    asking: Mutex<VecDeque<(String, Control)>>,
+    /// The latest question of each page, with its turn.
+    asking: Mutex<VecDeque<(String, u64, Control)>>,
 }
 
 /// Stops a question when nobody waits for its answer.
@@ -39,7 +39,7 @@ impl Rows {
 
     /// Gives the rows' memory back, once those who look at them have stopped.
     pub(crate) async fn release(&self) {
-        self.lock().iter().for_each(|(_, control)| control.stop());
+        self.lock().iter().for_each(|(.., control)| control.stop());
         let store = self.store.write().await.take();
         // Its tables are large.
         let _ = tokio::task::spawn_blocking(move || drop(store)).await;
@@ -50,16 +50,16 @@ impl Rows {
         self.store.blocking_read().as_ref().map(|store| look(store))
     }
 
-    /// Asks the rows. A newer question of the same page ends an older one.
+    /// Asks the rows. A question of the same page with a higher turn ends one with a lower one.
     pub(crate) async fn ask<T: Send + 'static>(
         &self,
-        page: Option<String>,
+        page: Option<(String, u64)>,
         ask: impl FnOnce(&Store, &Control) -> Result<T, ViewError> + Send + 'static,
     ) -> Result<T, ApiError> {
         let control = Control::default();
         let _stop = StopOnDrop(control.clone());
-        if let Some(page) = page {
-            self.supersede(page, &control);
+        if let Some((page, turn)) = page {
+            self.supersede(page, turn, &control);
         }
         let turn = Arc::clone(&self.turn).lock_owned().await;
         if control.stopped() {
@@ -79,20 +79,22 @@ impl Rows {
         }
     }
 
-    fn supersede(&self, page: String, control: &Control) {
+    fn supersede(&self, page: String, turn: u64, control: &Control) {
         let mut asking = self.lock();
-        asking.retain(|(other, older)| {
-            let same = *other == page;
-            if same {
-                older.stop();
+        if let Some(at) = asking.iter().position(|(other, ..)| *other == page) {
+            // Requests overtake each other on their way.
+            let older = if asking[at].1 > turn { control } else { &asking[at].2 };
+            older.stop();
+            if asking[at].1 > turn {
+                return;
             }
-            !same
-        });
+            asking.remove(at);
+        }
         asking.truncate(PAGES_ASKING_MAX - 1);
-        asking.push_front((page, control.clone()));
+        asking.push_front((page, turn, control.clone()));
     }
 
-    fn lock(&self) -> MutexGuard<'_, VecDeque<(String, Control)>> {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<(String, u64, Control)>> {
         self.asking.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

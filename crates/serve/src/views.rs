@@ -1,5 +1,6 @@
 //! Questions about the rows of a session: `POST /api/sessions/{id}/view` and its kin, as `API.md` lists them.
 
+use crate::answers::{CompareAnswer, ExplainAnswer, RatesAnswer, RowsAnswer, ViewAnswer};
 use crate::api::{Named, body_json};
 use crate::error::ApiError;
 use crate::limits::{BUCKETS, PAGE_NAME_BYTES_MAX, REPORT_BYTES_MAX, TOP_ROWS, VIEW_ROWS};
@@ -7,18 +8,14 @@ use crate::reports::capped_json;
 use axum::body::Body;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use bytes::Bytes;
+use rorqual_pipe::Control;
 use rorqual_table::filter::{Filter, TextColumn};
-use rorqual_view::{By, PanelWanted, Stack, Store, View, ViewError, Viewed, Wanted};
+use rorqual_view::{By, PanelWanted, Stack, Store, View, ViewError, Wanted};
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
 
-/// The schema's name; it changes when a field changes its meaning.
-const SCHEMA: &str = "rorqual.view/1";
-
 /// Times are Unix seconds.
 #[derive(Debug, Clone, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
 struct Span {
     from: Option<f64>,
     to: Option<f64>,
@@ -29,7 +26,7 @@ struct Span {
 impl Span {
     fn view(&self) -> Result<View, ApiError> {
         let filter = Filter::parse(&self.filter).map_err(|error| {
-            ApiError::new(StatusCode::BAD_REQUEST, "bad_filter", error.message).with("column", error.column as u64)
+            ApiError::new(StatusCode::BAD_REQUEST, "bad_filter", error.message).with("column", error.column as u64 - 1)
         })?;
         Ok(View { from_us: micros(self.from)?, to_us: micros(self.to)?, filter })
     }
@@ -43,13 +40,23 @@ fn micros(seconds: Option<f64>) -> Result<Option<i64>, ApiError> {
     }
 }
 
-/// Who asks; a newer question of the same page ends an older one.
-fn page(name: Option<String>) -> Result<Option<String>, ApiError> {
-    match name {
-        Some(name) if name.len() > PAGE_NAME_BYTES_MAX => {
-            Err(ApiError::bad_request(format!("a page's name has at most {PAGE_NAME_BYTES_MAX} bytes")))
+/// Who asks: a question with a higher turn ends one of the same page with a lower one, in whichever order they arrive.
+#[derive(Debug, Clone, Deserialize)]
+struct Page {
+    page: Option<String>,
+    #[serde(default)]
+    turn: u64,
+}
+
+impl Page {
+    fn asking(self) -> Result<Option<(String, u64)>, ApiError> {
+        let turn = self.turn;
+        match self.page {
+            Some(name) if name.len() > PAGE_NAME_BYTES_MAX => {
+                Err(ApiError::bad_request(format!("a page's name has at most {PAGE_NAME_BYTES_MAX} bytes")))
+            }
+            name => Ok(name.map(|name| (name, turn))),
         }
-        name => Ok(name),
     }
 }
 
@@ -66,19 +73,19 @@ fn stack(name: Option<&str>) -> Result<Stack, ApiError> {
     }
 }
 
-/// An answer with what it took, and as many rows a table as fit.
-fn answer<T: Serialize>(seconds: f64, mut value: T, rows: usize, cut: impl FnMut(&mut T, usize)) -> Result<Response, ApiError> {
+/// An answer, with as many rows a table as fit.
+fn answer<T: Serialize>(mut value: T, rows: usize, cut: impl FnMut(&mut T, usize)) -> Result<Response, ApiError> {
     let json = capped_json(&mut value, rows, REPORT_BYTES_MAX, cut).ok_or_else(|| {
         let message = format!("the answer would be above {REPORT_BYTES_MAX} bytes; ask for less");
         ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_long", message)
     })?;
-    let headers = [(header::CONTENT_TYPE, "application/json".to_owned()), (header::CACHE_CONTROL, "no-store".to_owned())];
-    let timing = [("server-timing", format!("rows;dur={:.1}", seconds * 1e3))];
-    Ok((headers, timing, Body::from(Bytes::from(json))).into_response())
+    Ok(([(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "no-store")], json).into_response())
 }
 
 /// What is asked, and how many seconds the answer took.
-fn timed<T>(ask: impl FnOnce(&Store, &rorqual_pipe::Control) -> Result<T, ViewError>) -> impl FnOnce(&Store, &rorqual_pipe::Control) -> Result<(f64, T), ViewError> {
+fn timed<T>(
+    ask: impl FnOnce(&Store, &Control) -> Result<T, ViewError>,
+) -> impl FnOnce(&Store, &Control) -> Result<(f64, T), ViewError> {
     move |store, control| {
         let begun = Instant::now();
         ask(store, control).map(|answer| (begun.elapsed().as_secs_f64(), answer))
@@ -86,53 +93,37 @@ fn timed<T>(ask: impl FnOnce(&Store, &rorqual_pipe::Control) -> Result<T, ViewEr
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 struct ViewAsked {
-    #[serde(default)]
-    view: Span,
-    page: Option<String>,
+    #[serde(flatten)]
+    span: Span,
+    #[serde(flatten)]
+    page: Page,
     stack: Option<String>,
     buckets: Option<usize>,
     top: Option<usize>,
 }
 
-#[derive(Serialize)]
-struct ViewAnswer {
-    schema: &'static str,
-    /// Nothing more will come.
-    complete: bool,
-    /// What the server worked for it.
-    seconds: f64,
-    /// The clock of the log, east of UTC.
-    zone_seconds: i32,
-    #[serde(flatten)]
-    viewed: Viewed,
-}
-
 pub(crate) async fn view(Named(session): Named, body: Body) -> Result<Response, ApiError> {
     let asked: ViewAsked = body_json(body).await?;
-    let (look, stack) = (asked.view.view()?, stack(asked.stack.as_deref())?);
+    let (look, stack) = (asked.span.view()?, stack(asked.stack.as_deref())?);
     let (default, most) = BUCKETS;
     let top = asked.top.unwrap_or(VIEW_ROWS).min(TOP_ROWS);
     let wanted = Wanted { top, buckets: asked.buckets.unwrap_or(default).clamp(1, most), stack };
     // Seen before the rows are: what is shown as complete has all of them.
     let complete = session.state().ended();
-    let rows = session.rows();
-    let ask = timed(move |store: &Store, control: &_| {
+    let ask = timed(move |store, control| {
         store.refresh();
         store.view(&look, &wanted, control)
     });
-    let (seconds, viewed) = rows.ask(page(asked.page)?, ask).await?;
-    let value = ViewAnswer { schema: SCHEMA, complete, seconds, zone_seconds: session.zone_seconds(), viewed };
-    answer(seconds, value, top, |value, rows| value.viewed.panels.iter_mut().for_each(|panel| panel.rows.truncate(rows)))
+    let (seconds, viewed) = session.rows().ask(asked.page.asking()?, ask).await?;
+    let value = ViewAnswer::new(viewed, stack, complete, seconds, session.zone_seconds());
+    answer(value, top, |value, rows| value.panels.iter_mut().for_each(|panel| panel.rows.truncate(rows)))
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 struct PanelAsked {
-    #[serde(default)]
-    view: Span,
-    page: Option<String>,
+    #[serde(flatten)]
+    span: Span,
     field: String,
     search: Option<String>,
     #[serde(default)]
@@ -142,32 +133,43 @@ struct PanelAsked {
 
 pub(crate) async fn panel(Named(session): Named, body: Body) -> Result<Response, ApiError> {
     let asked: PanelAsked = body_json(body).await?;
-    let (look, column) = (asked.view.view()?, text_column(&asked.field)?);
+    let (look, column) = (asked.span.view()?, text_column(&asked.field)?);
     let limit = asked.limit.unwrap_or(VIEW_ROWS).min(TOP_ROWS);
     let wanted = PanelWanted { search: asked.search, offset: asked.offset, limit };
-    let ask = timed(move |store: &Store, control: &_| store.panel(&look, column, &wanted, control));
-    let (seconds, panel) = session.rows().ask(page(asked.page)?, ask).await?;
-    answer(seconds, panel, limit, |panel, rows| panel.rows.truncate(rows))
+    let panel = session.rows().ask(None, move |store, control| store.panel(&look, column, &wanted, control)).await?;
+    answer(panel, limit, |panel, rows| panel.rows.truncate(rows))
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 struct RowsAsked {
-    #[serde(default)]
-    view: Span,
-    page: Option<String>,
+    #[serde(flatten)]
+    span: Span,
     #[serde(default)]
     offset: u64,
     limit: Option<usize>,
+    /// The offset counts from the end, and the last row comes first.
+    #[serde(default)]
+    from_end: bool,
 }
 
 pub(crate) async fn rows(Named(session): Named, body: Body) -> Result<Response, ApiError> {
     let asked: RowsAsked = body_json(body).await?;
-    let look = asked.view.view()?;
+    let look = asked.span.view()?;
     let limit = asked.limit.unwrap_or(TOP_ROWS).min(TOP_ROWS);
-    let ask = timed(move |store: &Store, control: &_| store.page(&look, asked.offset, limit, control));
-    let (seconds, page) = session.rows().ask(page(asked.page)?, ask).await?;
-    answer(seconds, page, limit, |page, rows| page.rows.truncate(rows))
+    let ask = move |store: &Store, control: &Control| {
+        if !asked.from_end {
+            return store.page(&look, asked.offset, limit, control);
+        }
+        let matching = store.page(&look, 0, 0, control)?.total;
+        let end = matching.saturating_sub(asked.offset);
+        let start = end.saturating_sub(limit as u64);
+        store.page(&look, start, (end - start) as usize, control)
+    };
+    let mut page = RowsAnswer::from(session.rows().ask(None, ask).await?);
+    if asked.from_end {
+        page.rows.reverse();
+    }
+    answer(page, limit, |page, rows| page.rows.truncate(rows))
 }
 
 #[derive(Deserialize)]
@@ -175,7 +177,6 @@ pub(crate) async fn rows(Named(session): Named, body: Body) -> Result<Response, 
 struct CompareAsked {
     a: Span,
     b: Span,
-    page: Option<String>,
     top: Option<usize>,
 }
 
@@ -184,44 +185,40 @@ pub(crate) async fn compare(Named(session): Named, body: Body) -> Result<Respons
     let (a, b) = (asked.a.view()?, asked.b.view()?);
     let top = asked.top.unwrap_or(VIEW_ROWS).min(TOP_ROWS);
     let wanted = Wanted { top, buckets: BUCKETS.0, stack: Stack::Class };
-    let ask = timed(move |store: &Store, control: &_| store.compare(&a, &b, &wanted, control));
-    let (seconds, compared) = session.rows().ask(page(asked.page)?, ask).await?;
-    answer(seconds, compared, top, |compared, rows| {
-        compared.panels.iter_mut().for_each(|panel| panel.rows.truncate(rows));
-        [&mut compared.a, &mut compared.b].into_iter().flat_map(|viewed| &mut viewed.panels).for_each(|panel| panel.rows.truncate(rows));
-    })
+    let compared = session.rows().ask(None, move |store, control| store.compare(&a, &b, &wanted, control)).await?;
+    let cut = |answer: &mut CompareAnswer, rows| answer.panels.iter_mut().for_each(|panel| panel.rows.truncate(rows));
+    answer(CompareAnswer::from(compared), top, cut)
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 struct ExplainAsked {
+    /// The rows that these are a part of.
+    #[serde(flatten)]
+    span: Span,
     /// The rows asked about.
     select: Span,
-    /// The rows they are a part of.
-    #[serde(default)]
-    view: Span,
-    page: Option<String>,
+    limit: Option<usize>,
 }
 
 pub(crate) async fn explain(Named(session): Named, body: Body) -> Result<Response, ApiError> {
     let asked: ExplainAsked = body_json(body).await?;
-    let (select, against) = (asked.select.view()?, asked.view.view()?);
-    let ask = timed(move |store: &Store, control: &_| store.explain(&select, &against, control));
-    let (seconds, explained) = session.rows().ask(page(asked.page)?, ask).await?;
-    answer(seconds, explained, TOP_ROWS, |explained, rows| explained.findings.truncate(rows))
+    let (select, against) = (asked.select.view()?, asked.span.view()?);
+    let limit = asked.limit.unwrap_or(TOP_ROWS).min(TOP_ROWS);
+    let ask = timed(move |store, control| store.explain(&select, &against, control));
+    let (seconds, explained) = session.rows().ask(None, ask).await?;
+    let mut value = ExplainAnswer::new(explained, seconds);
+    value.rows.truncate(limit);
+    answer(value, limit, |value, rows| value.rows.truncate(rows))
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 struct RatesAsked {
-    #[serde(default)]
-    view: Span,
-    page: Option<String>,
+    #[serde(flatten)]
+    span: Span,
     #[serde(default)]
     by: ByAsked,
     top: Option<usize>,
-    #[serde(default)]
-    limits_per_minute: Vec<u64>,
+    limit_per_minute: Option<u64>,
 }
 
 #[derive(Deserialize, Default)]
@@ -232,21 +229,16 @@ enum ByAsked {
     Net,
 }
 
-/// Limits whose effect one answer tells.
-const LIMITS_MAX: usize = 8;
-
 pub(crate) async fn rates(Named(session): Named, body: Body) -> Result<Response, ApiError> {
     let asked: RatesAsked = body_json(body).await?;
-    if asked.limits_per_minute.len() > LIMITS_MAX {
-        return Err(ApiError::bad_request(format!("at most {LIMITS_MAX} limits at a time")));
-    }
-    let look = asked.view.view()?;
+    let look = asked.span.view()?;
     let by = match asked.by {
         ByAsked::Client => By::Client,
         ByAsked::Net => By::Net,
     };
     let top = asked.top.unwrap_or(VIEW_ROWS).min(TOP_ROWS);
-    let ask = timed(move |store: &Store, control: &_| store.rates(&look, by, top, &asked.limits_per_minute, control));
-    let (seconds, rates) = session.rows().ask(page(asked.page)?, ask).await?;
-    answer(seconds, rates, top, |rates, count| rates.fastest.truncate(count))
+    let limits: Vec<u64> = asked.limit_per_minute.into_iter().collect();
+    let ask = timed(move |store, control| store.rates(&look, by, top, &limits, control));
+    let (seconds, rates) = session.rows().ask(None, ask).await?;
+    answer(RatesAnswer::new(rates, by, seconds), top, |value, rows| value.rows.truncate(rows))
 }

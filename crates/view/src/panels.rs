@@ -76,11 +76,13 @@ impl Store {
         with(&amounts_of(sums.map_or(&[], |sums| sums), &tables, derived), &tables)
     }
 
-    /// The panel of a column with `top` rows; `None` where no row of the view has the field.
+    /// The panel of a column with `top` rows; `None` where no row that is kept has the field, in the view or not.
     pub(crate) fn panel_of(&self, counted: &Counted, column: TextColumn, title: &'static str, top: usize) -> Option<Panel> {
         let wanted = PanelWanted { search: None, offset: 0, limit: top };
         let page = self.page_of(counted, column, &wanted);
-        (page.hits > 0).then_some(Panel {
+        let (index, derived) = source(column);
+        let known = self.dictionaries[index].lock().len_of(derived) > OTHERS as usize + 1;
+        (known || page.hits > 0).then_some(Panel {
             field: page.field,
             title,
             distinct: page.distinct,

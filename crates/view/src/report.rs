@@ -4,7 +4,7 @@ use crate::store::Store;
 use crate::view::{Stack, View, ViewError, Wanted};
 use rorqual_pipe::Control;
 use rorqual_table::filter::CLASSES;
-use rorqual_table::report::{BUCKETS_DEFAULT, Histogram, PANELS, Report, Series, TimeSpan};
+use rorqual_table::report::{BUCKETS_DEFAULT, Histogram, PANELS, Panel, Report, Series, TimeSpan};
 
 impl Store {
     /// Puts what is counted of all rows into the report of an analysis that tallied nothing, with `top` rows in each table, and the clock
@@ -25,7 +25,8 @@ impl Store {
         });
         report.status = viewed.status;
         report.clients = viewed.clients;
-        report.panels = viewed.panels.into_iter().filter(|panel| PANELS.iter().any(|(field, _)| *field == panel.field)).collect();
+        let shown = |panel: &Panel| panel.hits > 0 && PANELS.iter().any(|(field, _)| *field == panel.field);
+        report.panels = viewed.panels.into_iter().filter(shown).collect();
         report.percentiles = viewed.percentiles;
         Ok(())
     }
