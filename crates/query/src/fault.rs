@@ -74,7 +74,8 @@ fn no_column(field: &Column, valid: &[Column]) -> String {
     }
     let more = if names.len() > COLUMNS_SHOWN { ", …" } else { "" };
     names.truncate(COLUMNS_SHOWN);
-    if names.is_empty() { text } else { format!("{text} The columns are {}{more}", names.join(", ")) }
+    let end = if text.ends_with('?') { "" } else { "." };
+    if names.is_empty() { text } else { format!("{text}{end} The columns are {}{more}", names.join(", ")) }
 }
 
 /// Without the words that name parts of the engine.

@@ -80,8 +80,6 @@ pub(crate) const PAGE_BYTES: u64 = 1 << 20;
 /// How often a stored batch of an Arrow file is there: as read, without compression, and as rows on their way.
 pub(crate) const ARROW_BATCH_COPIES: u64 = 4;
 
-/// Operators of one statement. Each takes up to 3 KiB of the stack while it is planned, of the 8 MiB that a program usually has.
-pub(crate) const CHAIN_MAX: usize = 2_000;
-
-/// The stack of a thread that works on rows: expressions are as deep there. Only what is touched takes memory.
-pub(crate) const STACK_BYTES: usize = 8 << 20;
+/// Operators of one statement. Each takes up to 3 KiB of the stack while it is planned, of the 8 MiB that a program usually has, and 1 KiB of
+/// the 2 MiB of each thread that works on rows.
+pub(crate) const CHAIN_MAX: usize = 1_000;

@@ -23,6 +23,7 @@ use clap::Parser;
 use exit::Exit;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
+use std::sync::atomic::Ordering;
 
 fn main() -> ExitCode {
     let args = match Args::try_parse() {
@@ -39,11 +40,11 @@ fn main() -> ExitCode {
     statement::run(&args).into()
 }
 
-/// A library's panic on a file that contradicts itself is told as an error; where it was, to those who ask for that.
+/// A library's panic on a file that contradicts itself, while a statement runs, is told as an error; where it was, to those who ask for that.
 fn quieten() {
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
-        if std::env::var_os("RUST_BACKTRACE").is_some() {
+        if !statement::RUNS.load(Ordering::Relaxed) || std::env::var_os("RUST_BACKTRACE").is_some() {
             usual(panic);
         }
     }));

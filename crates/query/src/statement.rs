@@ -6,7 +6,7 @@ use crate::engine::Engine;
 use crate::exit::Exit;
 use crate::fit::Fit;
 use crate::guard::Guard;
-use crate::limits::{CHAIN_MAX, STACK_BYTES};
+use crate::limits::CHAIN_MAX;
 use crate::output::Sink;
 use crate::tables::Known;
 use crate::temp::TempFolder;
@@ -26,6 +26,7 @@ use rorqual_pipe::{reason, stats};
 use std::io::{self, IsTerminal, Read};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -36,11 +37,7 @@ pub(crate) fn run(args: &Args) -> Exit {
         Ok(shares) => shares,
         Err(error) => return message::error(&error),
     };
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(shares.threads)
-        .thread_stack_size(STACK_BYTES)
-        .enable_all()
-        .build();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(shares.threads).enable_all().build();
     let runtime = match runtime {
         Ok(runtime) => runtime,
         Err(cause) => return message::error(&format!("cannot start threads: {}", reason(&cause))),
@@ -60,6 +57,9 @@ pub(crate) fn run(args: &Args) -> Exit {
     runner.temp.remove();
     exit
 }
+
+/// A statement runs, whose panics are told as errors.
+pub(crate) static RUNS: AtomicBool = AtomicBool::new(false);
 
 /// How a statement ended.
 enum Ended {
@@ -113,7 +113,7 @@ impl<'a> Runner<'a> {
             Ok(text) => self.all(&text).await,
             Err(error) => return message::error(&error),
         };
-        for table in self.known.tables_not_met() {
+        for table in self.known.tables_not_met().filter(|_| exit == Exit::Done) {
             message::note(&format!("--rows {table}=…: the query has no table '{table}'"));
         }
         exit
@@ -126,7 +126,9 @@ impl<'a> Runner<'a> {
             Err(error) => return message::error(&fault::describe(&error, &self.shares)),
         };
         for statement in statements {
+            RUNS.store(true, Ordering::Relaxed);
             let ended = self.interruptible(statement).await;
+            RUNS.store(false, Ordering::Relaxed);
             self.engine.scans.tallies.take().iter().for_each(|left| message::note(left));
             let exit = match ended {
                 Ended::Done => Exit::Done,
@@ -251,22 +253,51 @@ fn parse(text: &str) -> Result<Vec<Statement>> {
 fn refuse_chains(text: &str) -> Result<()> {
     // Of what is no SQL the parser says what is wrong.
     let Ok(tokens) = Tokenizer::new(&GenericDialect {}, text).tokenize() else { return Ok(()) };
-    let joins = |token: &Token| match token {
-        Token::Plus | Token::Minus | Token::Mul | Token::Div | Token::Mod | Token::StringConcat | Token::DoubleColon => true,
-        Token::Word(word) => CHAINING.contains(&word.keyword),
-        _ => false,
-    };
-    let longest =
-        tokens.split(|token| *token == Token::SemiColon).map(|statement| statement.iter().filter(|token| joins(token)).count());
+    let longest = tokens.split(|token| *token == Token::SemiColon).map(|statement| {
+        // A sign, or all columns, stands behind one of these and joins nothing.
+        let mut before = &Token::LParen;
+        let tokens = statement.iter().filter(|token| !matches!(token, Token::Whitespace(_)));
+        let joining = tokens.filter(|token| {
+            let alone =
+                matches!(before, Token::LParen | Token::Comma) && matches!(token, Token::Minus | Token::Plus | Token::Mul);
+            before = *token;
+            !alone && joins(token)
+        });
+        joining.count()
+    });
     match longest.max() {
         Some(count) if count > CHAIN_MAX => plan_err!("a statement has {count} operators, and at most {CHAIN_MAX} are read"),
         _ => Ok(()),
     }
 }
 
-/// Words that join parts of a statement, and so make its tree deeper.
-const CHAINING: [Keyword; 7] =
-    [Keyword::AND, Keyword::OR, Keyword::NOT, Keyword::UNION, Keyword::INTERSECT, Keyword::EXCEPT, Keyword::JOIN];
+/// Whether a token joins parts of a statement, and so makes its tree deeper.
+fn joins(token: &Token) -> bool {
+    match token {
+        Token::Word(word) => CHAINING.contains(&word.keyword),
+        Token::Number(..) | Token::SingleQuotedString(_) | Token::DoubleQuotedString(_) | Token::EOF => false,
+        Token::Comma | Token::LParen | Token::RParen | Token::RBracket | Token::Period => false,
+        _ => true,
+    }
+}
+
+/// The words that do.
+const CHAINING: [Keyword; 14] = [
+    Keyword::AND,
+    Keyword::OR,
+    Keyword::NOT,
+    Keyword::IS,
+    Keyword::LIKE,
+    Keyword::ILIKE,
+    Keyword::IN,
+    Keyword::BETWEEN,
+    Keyword::AT,
+    Keyword::COLLATE,
+    Keyword::UNION,
+    Keyword::INTERSECT,
+    Keyword::EXCEPT,
+    Keyword::JOIN,
+];
 
 /// Queries, and tables and views in memory; nothing that writes.
 fn allow(plan: &LogicalPlan) -> Result<()> {

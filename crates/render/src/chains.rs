@@ -6,7 +6,7 @@ use minijinja::machinery::{Token, tokenize};
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{Error, ErrorKind};
 
-/// Refuses a template with an expression of more than [`CHAIN_MAX`] operators, or as many `elif`s of one `if`. Of what is no template at
+/// Refuses a template with an expression of more than [`CHAIN_MAX`] operators, or as many `elif`s of `if`s within one another. Of what is no template at
 /// all the parser says what is wrong.
 pub(crate) fn check(name: &str, text: &str) -> Result<(), Error> {
     let mut operators = 0;
@@ -24,8 +24,8 @@ pub(crate) fn check(name: &str, text: &str) -> Result<(), Error> {
         starts = matches!(token, Token::BlockStart);
         let long = if operators > CHAIN_MAX {
             "an expression has more than"
-        } else if elifs.last().is_some_and(|count| *count > CHAIN_MAX) {
-            "the branches of an if are more than"
+        } else if elifs.iter().sum::<usize>() > CHAIN_MAX {
+            "the branches of ifs within one another are more than"
         } else {
             continue;
         };

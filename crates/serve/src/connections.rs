@@ -39,7 +39,7 @@ impl Connections {
     }
 
     /// A place for a connection that was just made. Where all are taken, the stranger that has been silent longest leaves once it
-    /// had the time to show its token: who never does holds up nobody who has one, and many who come at once are all served.
+    /// had the time to show its token: who never does holds up others by that for each round of places, and many who come at once are all served.
     pub(crate) async fn admit(self: &Arc<Self>) -> Taken {
         loop {
             let freed = self.freed.notified();

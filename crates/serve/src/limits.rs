@@ -1,5 +1,6 @@
 //! Every limit of the server in one place, with the memory it costs.
 
+use rorqual_render::limits::REPEATED_BYTES_MAX;
 use std::time::Duration;
 
 /// Analyses that may run at the same time.
@@ -96,8 +97,9 @@ pub(crate) const GUARD_MARGIN_SHARE: u64 = 16;
 /// How long a rendering that was stopped for its memory may go on while the memory is still short.
 pub(crate) const STOP_PATIENCE: Duration = Duration::from_millis(200);
 
-/// What a rendering costs beside its connection: its blocks, and what its thread touches of its stack and holds of values.
-pub(crate) const RENDER_BYTES: u64 = (RENDER_BLOCKS * RENDER_BLOCK_BYTES) as u64 + (256 << 10);
+/// What a rendering costs beside its connection: its blocks, pieces of a text that repeats on their way, and what its thread touches of its
+/// stack and holds of values.
+pub(crate) const RENDER_BYTES: u64 = (RENDER_BLOCKS * RENDER_BLOCK_BYTES + 3 * REPEATED_BYTES_MAX) as u64 + (256 << 10);
 
 /// Values behind the `?` of an address that is rendered.
 pub(crate) const QUERY_VALUES_MAX: usize = 256;

@@ -9,7 +9,8 @@ use std::sync::Arc;
 /// What workers do beside counting, or instead of it. The default is to count every line.
 #[derive(Clone, Default)]
 pub struct Options {
-    /// Leaves out the lines that it does not mean; they are counted as [`filtered`](crate::aggregate::LineCounts::filtered).
+    /// Leaves out the lines that it does not mean; they are counted as [`filtered`](crate::aggregate::LineCounts::filtered). Rejected lines
+    /// only where it [names](Filter::names_flaws) them: they are never left out in silence.
     pub only: Option<Arc<Filter>>,
     /// Gets all rows.
     pub recording: Option<Arc<dyn Recording>>,

@@ -10,6 +10,7 @@ use crate::panels::{PANELS, amounts_of};
 use crate::segment::Segment;
 use crate::store::Store;
 use crate::sums::Amount;
+use crate::timeline::BANDS_US;
 use crate::view::column;
 use rorqual_table::filter::{Filter, NumberColumn, NumberTest, TextColumn, TextTest, TextValue};
 use std::io;
@@ -36,22 +37,8 @@ pub(crate) enum Test {
     AtLeast(NumberColumn, u64),
 }
 
-/// Numbers that are tried as the least.
-const TIMES_US: [u64; 13] = [
-    10_000,
-    20_000,
-    50_000,
-    100_000,
-    200_000,
-    500_000,
-    1_000_000,
-    2_000_000,
-    5_000_000,
-    10_000_000,
-    20_000_000,
-    50_000_000,
-    100_000_000,
-];
+/// Numbers that are tried as the least: the bands of times from 10 ms on.
+const TIMES_US: &[u64] = BANDS_US.split_at(3).1;
 const SIZES: [u64; 7] = [1 << 10, 10 << 10, 100 << 10, 1 << 20, 10 << 20, 100 << 20, 1 << 30];
 
 /// Longest text that is offered as an explanation, in bytes.
@@ -62,7 +49,7 @@ pub(crate) fn thresholds() -> Vec<Test> {
     let at_least =
         |column: NumberColumn, numbers: &'static [u64]| numbers.iter().map(move |number| Test::AtLeast(column, *number));
     let times = [NumberColumn::RequestTime, NumberColumn::UpstreamTime];
-    times.into_iter().flat_map(|column| at_least(column, &TIMES_US)).chain(at_least(NumberColumn::Bytes, &SIZES)).collect()
+    times.into_iter().flat_map(|column| at_least(column, TIMES_US)).chain(at_least(NumberColumn::Bytes, &SIZES)).collect()
 }
 
 impl Store {

@@ -65,6 +65,11 @@ fn what_is_no_filter_is_told_with_its_column() {
     ] {
         rorqual(&["logs", "--where", filter, &file]).run().exits(2).says(&["--where", said]);
     }
+    // A format that fits nothing is an error, whatever the filter means.
+    let wrong = ["logs", "--format", "$status $request_time", "--where", "status >= 500", &file];
+    rorqual(&wrong).run().exits(2).says(&["not one of 10 lines could be read"]);
+    let rejected = rorqual(&["logs", "--json", "--format", "$status $request_time", "--where", "rejected", &file]).run();
+    assert_eq!(rejected.json()["lines"]["rejected"], 10);
     // A page tells what was left out.
     let page = rorqual(&["logs", "--where", "status = 404", "--html", "-", &file]).run().exits(0);
     assert!(page.text().contains("not meant by the filter"), "{}", page.text());

@@ -75,13 +75,30 @@ fn an_output_that_is_an_input_is_none() {
 
 #[test]
 fn long_statements_are_refused_before_they_overflow_the_stack() {
-    let chains = [format!("SELECT {}1", "1+".repeat(100_000)), format!("{}SELECT 1", "SELECT 1 UNION ALL ".repeat(100_000))];
+    let chains = [
+        format!("SELECT {}1", "1+".repeat(100_000)),
+        format!("SELECT {}1", "1=".repeat(100_000)),
+        format!("SELECT 1{}", " IS NULL".repeat(100_000)),
+        format!("{}SELECT 1", "SELECT 1 UNION ALL ".repeat(100_000)),
+    ];
     for sql in chains {
         let folder = Folder::new();
         let file = folder.file("q.sql", &sql);
-        query(&["-f", &file]).run().exits(2).says(&["100000 operators", "2000"]);
+        query(&["-f", &file]).run().exits(2).says(&["100000 operators", "1000"]);
     }
-    assert_eq!(answer(query(&["--to", "csv", &format!("SELECT {}1 AS n", "1+".repeat(500))])), "n\n501\n");
+    // What is flat may be long.
+    let flat = format!(
+        "SELECT count(*) AS n FROM (VALUES {}(-1)) AS t(v) WHERE v IN ({}-1)",
+        "(-1), ".repeat(1_500),
+        "-1, ".repeat(1_500)
+    );
+    assert_eq!(answer(query(&["--to", "csv", &flat])), "n\n1501\n");
+    // At the limit, of constants and of what is different in each row.
+    assert_eq!(answer(query(&["--to", "csv", &format!("SELECT {}1 AS n", "1+".repeat(1_000))])), "n\n1001\n");
+    let folder = Folder::new();
+    let rows = folder.file("rows.csv", "v\n1\n2\n");
+    let sum = format!("SELECT {}v AS n FROM '{rows}' WHERE v > 1", "v+".repeat(999));
+    assert_eq!(answer(query(&["--to", "csv", &sum])), "n\n2000\n");
 }
 
 #[test]

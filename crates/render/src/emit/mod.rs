@@ -150,7 +150,8 @@ impl<'p, 'a> Emitter<'p, 'a> {
                 if let (Some(range), None) = (value.downcast_object_ref::<Range>(), &each.filter) {
                     let range = range.clone();
                     match &each.body[..] {
-                        [Node::Raw(text)] => self.repeat(text, range.left(), sink)?,
+                        // A list of names has to be met by each number, which it is not.
+                        [Node::Raw(text)] if matches!(each.target, Target::Slot(_)) => self.repeat(text, range.left(), sink)?,
                         _ => self.each_item(each, range, sink)?,
                     }
                 } else {

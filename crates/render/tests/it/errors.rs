@@ -120,6 +120,9 @@ fn long_expressions_are_refused_and_those_at_the_limit_fit_the_stack() {
         templates.add("chain.txt", text)?;
         templates.render("chain.txt", &Page::default(), &mut Vec::new()).map(drop)
     };
+    // Along one path, each if within the last branch of another.
+    let nested = format!("{}{}", format!("{{% if 0 %}}{}", "{% elif 0 %}".repeat(100)).repeat(20), "{% endif %}".repeat(20));
+    assert!(render(&nested).unwrap_err().to_string().contains("500"));
     for (before, link, after) in chains {
         let of = |links: usize| format!("{before}{}{after}", link.repeat(links));
         let error = render(&of(100_000)).unwrap_err().to_string();

@@ -45,6 +45,8 @@ const TEMPLATES: &[&str] = &[
     "{% for x in range(3) %}{% for y in range(x) %}{{ x }}{{ y }} {{ loop.index }}{% endfor %}{{ loop.index }}{% endfor %}",
     "{% for x in range(5, 1, -2) %}{{ x }} {% endfor %}{{ range(4) }}{% for x in range(2, 9, 3) %}{{ x }}{% endfor %}{{ range(0)|length }}",
     "{% for x in range(1, 2, 0) %}{% endfor %}",
+    "{% for a, b in range(3) %}x{% endfor %}",
+    "{% for a in range(70000) %}xy{% endfor %}",
     "{% for x in list %}{% if loop.index == 3 %}{% break %}{% endif %}{{ x }}{% else %}e{% endfor %}",
     "{% for x in list %}{% break %}{% else %}e{% endfor %}",
     "{% for x in list %}{% if x is string %}{% continue %}{% endif %}{{ x }}{% else %}e{% endfor %}",

@@ -51,6 +51,8 @@ pub struct Worker {
 struct Beside {
     /// Which lines count, where not all do.
     only: Option<Matcher>,
+    /// Lines that were rejected are asked, too.
+    names_flaws: bool,
     /// What is gathered for who keeps rows.
     gathered: Option<Gathered>,
     untallied: bool,
@@ -80,6 +82,7 @@ impl Worker {
     #[must_use]
     pub fn with(mut self, options: &Options, recorder: Option<Box<dyn Recorder>>) -> Self {
         self.beside.only = options.only.as_ref().map(|filter| Matcher::new(Arc::clone(filter)));
+        self.beside.names_flaws = options.only.as_ref().is_some_and(|filter| filter.names_flaws());
         self.beside.untallied = options.untallied;
         if let Some(recorder) = recorder {
             self.batch = Batch::with_seed(&TEXT_FIELDS, &self.analysis.seed);
@@ -228,7 +231,8 @@ impl Beside {
         lines: &mut LineCounts,
         notes: &mut ChunkNotes,
     ) {
-        if !self.means(None, Some(reason)) {
+        // What can't be read is never dropped in silence: only a filter that names such lines leaves some of them out.
+        if self.names_flaws && !self.means(None, Some(reason)) {
             lines.filtered += 1;
             return;
         }

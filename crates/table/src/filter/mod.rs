@@ -67,6 +67,18 @@ impl Filter {
         parse::parse(text)
     }
 
+    /// Whether it asks for lines that were rejected, or for what is wrong with lines.
+    #[must_use]
+    pub fn names_flaws(&self) -> bool {
+        match self {
+            Self::All(parts) | Self::Any(parts) => parts.iter().any(Self::names_flaws),
+            Self::Not(inner) => inner.names_flaws(),
+            Self::Text(column, _) => *column == TextColumn::Flaw,
+            Self::Number(..) => false,
+            Self::Is(flag) => *flag == Flag::Rejected,
+        }
+    }
+
     /// Whether it means all rows, whatever they are.
     #[must_use]
     pub fn is_everything(&self) -> bool {

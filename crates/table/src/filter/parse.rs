@@ -213,7 +213,7 @@ impl Parser<'_> {
         self.step();
         let at = self.at();
         let test = self.number_value(column)?;
-        let compared = value::compare(operator, test).ok_or_else(|| FilterError::new(self.text, at, "a number"))?;
+        let compared = value::compare(column, operator, test).ok_or_else(|| FilterError::new(self.text, at, "a number"))?;
         Ok(unless(operator == Operator::Unequal, Filter::Number(column, compared)))
     }
 

@@ -2,7 +2,7 @@
 
 use super::lex::is_word;
 use super::value::{ABSENT, RANGE, is_keyword, written};
-use super::{Filter, Network, NumberColumn, NumberTest, TextColumn, TextTest, TextValue};
+use super::{Filter, NumberColumn, NumberTest, TextColumn, TextTest, TextValue};
 use std::fmt::{Display, Formatter, Result};
 
 impl Display for Filter {
@@ -36,12 +36,17 @@ fn grouped(f: &mut Formatter<'_>, filter: &Filter) -> Result {
 fn negated(f: &mut Formatter<'_>, inner: &Filter) -> Result {
     match inner {
         Filter::Text(column, test @ (TextTest::OneOf(_) | TextTest::Matches(_))) => text_condition(f, *column, test, true),
-        Filter::Number(column, test) => number_condition(f, *column, test, true),
+        Filter::Number(column, test) if !is_open(test) => number_condition(f, *column, test, true),
         other => {
             f.write_str("not ")?;
             grouped(f, other)
         }
     }
+}
+
+/// Whether it is written as a comparison, which has no negated form of its own.
+fn is_open(test: &NumberTest) -> bool {
+    !test.absent && matches!(test.ranges[..], [(first, last)] if first != last && (first == 0 || last == u64::MAX))
 }
 
 fn text_condition(f: &mut Formatter<'_>, column: TextColumn, test: &TextTest, negated: bool) -> Result {
@@ -116,7 +121,8 @@ fn text_value(f: &mut Formatter<'_>, column: TextColumn, value: &TextValue) -> R
 
 /// Whether the text is itself without quotes.
 fn is_plain(column: TextColumn, text: &str) -> bool {
-    let is_network = column == TextColumn::Client && Network::parse(text).is_some();
+    // A client with a slash is a network.
+    let is_network = column == TextColumn::Client && text.contains('/');
     text != ABSENT && !is_keyword(text) && !is_network && text.chars().all(is_word)
 }
 

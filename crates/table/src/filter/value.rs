@@ -78,7 +78,7 @@ pub(super) fn expected(column: NumberColumn) -> &'static str {
 }
 
 /// The test for numbers that compare so with the one of `test`; `None` where that is more than one, or nothing can be so.
-pub(super) fn compare(operator: Operator, test: NumberTest) -> Option<NumberTest> {
+pub(super) fn compare(column: NumberColumn, operator: Operator, test: NumberTest) -> Option<NumberTest> {
     if matches!(operator, Operator::Equal | Operator::Unequal) {
         return Some(test);
     }
@@ -86,12 +86,24 @@ pub(super) fn compare(operator: Operator, test: NumberTest) -> Option<NumberTest
     if first != last {
         return None;
     }
-    Some(match operator {
-        Operator::Less => NumberTest::range(0, first.checked_sub(1)?),
-        Operator::LessOrEqual => NumberTest::range(0, first),
-        Operator::Greater => NumberTest::range(first.checked_add(1)?, u64::MAX),
-        _ => NumberTest::range(first, u64::MAX),
-    })
+    let (least, most) = span(column);
+    match operator {
+        Operator::Less => (first > least).then(|| NumberTest::range(0, first - 1)),
+        Operator::LessOrEqual => Some(NumberTest::range(0, first)),
+        Operator::Greater => (first < most).then(|| NumberTest::range(first + 1, u64::MAX)),
+        _ => Some(NumberTest::range(first, u64::MAX)),
+    }
+}
+
+/// The least and the largest number that the column can have.
+fn span(column: NumberColumn) -> (u64, u64) {
+    match column {
+        NumberColumn::Status => (100, 999),
+        NumberColumn::Class => (0, CLASSES.len() as u64 - 1),
+        NumberColumn::Hour => (0, 23),
+        NumberColumn::Weekday => (1, WEEKDAYS.len() as u64),
+        NumberColumn::Bytes | NumberColumn::RequestTime | NumberColumn::UpstreamTime => (0, u64::MAX),
+    }
 }
 
 /// The number as [`single`] reads it.

@@ -261,9 +261,11 @@ fn an_analysis_leaves_out_what_the_filter_does_not_mean() {
     };
     let log: String = (0..1_000).map(line).collect();
     type Means = fn(u32) -> bool;
-    let cases: [(&str, Means); 4] = [
+    let cases: [(&str, Means); 5] = [
+        // Lines that can't be read are told, unless the filter names them.
         ("", |_| true),
-        ("status = 201 and path = /1", |n| n % 10 != 9 && n % 2 == 1 && n % 3 == 1),
+        ("status = 201 and path = /1", |n| n % 10 == 9 || n % 2 == 1 && n % 3 == 1),
+        ("status = 201 and not rejected", |n| n % 10 != 9 && n % 2 == 1),
         ("rejected", |n| n % 10 == 9),
         ("not path = /0", |n| n % 10 == 9 || n % 3 != 0),
     ];
@@ -293,5 +295,22 @@ fn an_analysis_leaves_out_what_the_filter_does_not_mean() {
             let json = serde_json::to_value(lines).expect("counts are JSON");
             assert_eq!(json.get("filtered").is_some(), lines.filtered > 0, "as before where there is no filter");
         }
+    }
+}
+
+#[test]
+fn comparisons_are_written_as_they_are_read() {
+    let columns =
+        [("status", "404"), ("class", "4xx"), ("bytes", "10"), ("request_time", "0.5"), ("hour", "8"), ("weekday", "wed")];
+    for (column, value) in columns {
+        for operator in ["=", "!=", "<", "<=", ">", ">="] {
+            for text in [format!("{column} {operator} {value}"), format!("not {column} {operator} {value}")] {
+                let filter = Filter::parse(&text).unwrap_or_else(|error| panic!("{text}: {error}"));
+                assert_eq!(Filter::parse(&filter.to_string()), Ok(filter.clone()), "{text} is written {filter}");
+            }
+        }
+    }
+    for text in ["status < 100", "status > 999", "hour > 23", "weekday < mon", "bytes < 0", "class > other"] {
+        assert!(Filter::parse(text).is_err(), "{text}");
     }
 }

@@ -28,6 +28,9 @@ const DATA_BYTES: u64 = 256 << 20;
 pub(super) fn rendering(common: &Common, args: &ServeArgs, memory_bytes: u64) -> Result<Option<Rendering>, String> {
     let Some(folder) = &args.templates else { return Ok(None) };
     let templates = Templates::in_folder(folder, false).map_err(|error| error.to_string())?;
+    if args.template_data.as_deref() == Some(Path::new("-")) {
+        return Err("--template-data -: a server has no standard input to read; name a file".to_owned());
+    }
     let context = context(args.template_data.as_deref(), &[], DATA_BYTES)?;
     let variables_bytes = args.template_data.as_deref().map_or(0, file_parsed_bytes);
     let readers_max = (memory_bytes / READERS_SHARE / ROWS_BYTES).max(1);
