@@ -309,7 +309,14 @@ impl RatesAnswer {
         };
         let limit = rates.limits.first();
         let blocked = limit.map(|limit| Blocked { per_minute: limit.per_minute, requests: limit.blocked, values: limit.clients });
-        Self { seconds, by, clients: rates.clients, exact: rates.exact, rows: rates.fastest.into_iter().map(row).collect(), blocked }
+        Self {
+            seconds,
+            by,
+            clients: rates.clients,
+            exact: rates.exact,
+            rows: rates.fastest.into_iter().map(row).collect(),
+            blocked,
+        }
     }
 }
 

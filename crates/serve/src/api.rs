@@ -115,7 +115,7 @@ async fn create(State(sessions): Shared, body: Body) -> Result<(StatusCode, Json
     if name.len() > NAME_BYTES_MAX {
         return Err(ApiError::bad_request(format!("a name has at most {NAME_BYTES_MAX} bytes")));
     }
-    sessions.make_room().await;
+    let _room = sessions.make_room().await;
     let session = if wanted.sample { start_sample(&sessions)? } else { sessions.create(name, wanted.size, false, format)? };
     Ok((StatusCode::CREATED, Json(session.view(sessions.idle_max()))))
 }
@@ -148,7 +148,12 @@ struct At {
     offset: u64,
 }
 
-async fn data(State(sessions): Shared, Named(session): Named, Asked(at): Asked<At>, body: Body) -> Result<Json<session::View>, ApiError> {
+async fn data(
+    State(sessions): Shared,
+    Named(session): Named,
+    Asked(at): Asked<At>,
+    body: Body,
+) -> Result<Json<session::View>, ApiError> {
     // A task of its own: bytes that were counted as taken must reach the run even when the client goes away and this
     // handler is dropped.
     let task = tokio::spawn(upload(Arc::clone(&session), at.offset, body));

@@ -4,9 +4,8 @@ use crate::api::router;
 use crate::connections::{Connections, Taken};
 use crate::guard::{Gate, Guard};
 use crate::limits::{
-    ROWS_BYTES_MIN,
     CONNECTION_BUFFER_BYTES, CONNECTION_BYTES, CONNECTIONS_MAX, ENDED_SESSION_BYTES, ENDED_SESSIONS_MAX, FEED_BUFFERS,
-    HEAD_TIME_MAX, PROGRAM_BYTES, RENDER_BYTES, REPORTS_BYTES, STRANGERS_MAX,
+    HEAD_TIME_MAX, PROGRAM_BYTES, RENDER_BYTES, REPORTS_BYTES, ROWS_BYTES_MIN, STRANGERS_MAX,
 };
 use crate::linger::Lingering;
 use crate::render::{Rendering, Renders};
@@ -109,7 +108,8 @@ impl Server {
         let port = listener.local_addr().map_err(failed)?.port();
         let guard = Guard::new(port).map_err(|error| failed(std::io::Error::other(error.to_string())))?;
         let gate = Arc::new(Gate { guard, connections: Connections::new(connections_max(&config)) });
-        let sessions = Sessions::new(config.settings, shares, config.spill, config.sessions_max, config.rate_limit, config.idle_max);
+        let sessions =
+            Sessions::new(config.settings, shares, config.spill, config.sessions_max, config.rate_limit, config.idle_max);
         let renders = config.rendering.map(|rendering| Renders::new(rendering, config.rate_limit));
         Ok(Self { listener, sessions: Arc::new(sessions), renders, gate, port })
     }
