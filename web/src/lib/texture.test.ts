@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest'
 import { classes } from './histogram'
-import { strokes, textures } from './texture'
+import { looks } from './series'
+import { strokes } from './texture'
 
 test('classes that touch differ without their colours', () => {
   // Where there are no lines of the odd class, and it is rare, 4xx and 3xx touch; 2xx stands on any of them.
-  const stack = classes.map((name) => textures[name])
+  const stack = looks('class', classes).map(({ texture }) => texture)
   for (const [a, b] of [
     [0, 1],
     [1, 2],
