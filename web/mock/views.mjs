@@ -176,7 +176,7 @@ export function page(all, { offset = 0, limit = 100, from_end = false, ...questi
   return {
     matching: rows.length,
     offset,
-    rows: shown.map(({ zone: _, ...row }) => ({ ...row, flaw: row.flaw || null })),
+    rows: shown.map((row) => ({ ...row, zone: undefined, flaw: row.flaw || null })),
   }
 }
 

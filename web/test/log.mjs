@@ -103,7 +103,8 @@ export function* timedLines(total, { start = Date.UTC(2025, 2, 3), days = 14 } =
   const pick = (list, power = 1) => list[Math.floor(random() ** power * list.length)]
   const day = 86400e3
   for (let i = 0; i < total; i++) {
-    const time = start + ((i + random()) / total) * days * day
+    const even = ((i + random()) / total) * days
+    const time = start + (even + 0.1 * Math.sin(2 * Math.PI * even)) * day
     const since = (time - start) / day
     const scanner = since > 9.4 && since < 9.6 && random() < 0.5
     const rusher = since > 12.3 && since < 12.34 && random() < 0.9

@@ -209,11 +209,11 @@ export function toggleText(terms: string[], text: string): string[] {
   return terms.includes(text) ? terms.filter((term) => term !== text) : [...terms, text]
 }
 
+/** Each clause once. */
+export const unique = (terms: string[]) => [...new Set(terms)]
+
 /** Clauses added, those that are there already left alone. */
-export const added = (terms: string[], more: string[]) => [
-  ...terms,
-  ...more.filter((term, index) => !terms.includes(term) && more.indexOf(term) === index),
-]
+export const added = (terms: string[], more: string[]) => unique([...terms, ...more])
 
 /** The opposite clause. */
 export function negate(term: string): string {

@@ -30,5 +30,5 @@ test('a span that is none is no span', () => {
 test('what nobody could have chosen is left out', () => {
   const hash = `#s=a&f=&f=%20&stack=<b>&tool=eval&limit=0&per=minute&by=x&zone=&ofrom=2&oto=2`
   expect(readHash(hash)).toEqual({ ...nowhere, session: 'a' })
-  expect(readHash(`#s=a&${'f=bot&'.repeat(5000)}`).terms.length).toBeLessThan(1000)
+  expect(readHash(`#s=a&${'f=bot&'.repeat(5000)}`).terms.length).toBe(1)
 })

@@ -1,5 +1,6 @@
 /** What the address bar holds: the session and the whole view of it, so that Back and a bookmark work. */
 
+import { unique } from './filter'
 import type { Span } from './histogram'
 
 /** What is open between histogram and panels. */
@@ -47,11 +48,12 @@ export function readHash(hash: string): Place {
   return {
     session: fields.get('s') || null,
     span: readSpan(fields.get('from'), fields.get('to')),
-    terms: fields
-      .getAll('f')
-      .map((term) => term.trim())
-      .filter((term) => term !== '')
-      .slice(0, termsMax),
+    terms: unique(
+      fields
+        .getAll('f')
+        .map((term) => term.trim())
+        .filter((term) => term !== ''),
+    ).slice(0, termsMax),
     stack: /^[a-z_]+$/.exec(fields.get('stack') ?? '')?.[0] ?? nowhere.stack,
     logZone: fields.get('zone') === 'log',
     tool: tools.find((tool) => tool === fields.get('tool')) ?? null,

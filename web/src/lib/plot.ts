@@ -104,6 +104,12 @@ export class Plot {
     return this.plot.ctx.canvas
   }
 
+  /** As they are on the screen now. */
+  colours() {
+    const { parts, ink, ground } = this.paint
+    return { colours: parts, ink, ground }
+  }
+
   destroy(): void {
     this.plot.destroy()
   }

@@ -164,7 +164,7 @@ class Store {
   }
 
   setTerms(terms: string[], how: 'push' | 'replace' = 'push'): void {
-    this.change({ terms }, how)
+    this.change({ terms: filter.unique(terms) }, how)
   }
 
   /** A click on a value: only lines with it, or only lines without it. */

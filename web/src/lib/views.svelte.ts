@@ -113,10 +113,10 @@ class Views {
   }
 
   private async send(question: Question, signal: AbortSignal): Promise<View> {
-    const { session, terms: _, ...asked } = question
+    const { session, from, to, where, stack, buckets, top, zone_seconds } = question
     if (this.without) return this.ofReport(question)
     try {
-      return await viewApi.view(session, asked, signal)
+      return await viewApi.view(session, { from, to, where, stack, buckets, top, zone_seconds }, signal)
     } catch (error) {
       const unknown = error instanceof ApiError && error.body.code === 'not_found'
       if (!unknown) throw error
