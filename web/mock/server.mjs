@@ -369,8 +369,8 @@ const pages = new Map()
 
 async function askView(req, res, session) {
   const question = await body(req)
-  const turn = (pages.get(question.page) ?? 0) + 1
-  pages.set(question.page, turn)
+  const { turn } = question
+  pages.set(question.page, Math.max(turn, pages.get(question.page) ?? 0))
   await new Promise((go) => setTimeout(go, 5))
   if (pages.get(question.page) !== turn) return refuse(res, 409, 'superseded')
   json(res, 200, session.log.view(question, session.state === 'finished'))

@@ -104,10 +104,10 @@ export function* timedLines(total, { start = Date.UTC(2025, 2, 3), days = 14 } =
   const day = 86400e3
   for (let i = 0; i < total; i++) {
     const even = ((i + random()) / total) * days
-    const time = start + (even + 0.1 * Math.sin(2 * Math.PI * even)) * day
+    const rusher = i > 17500 && i < 17570
+    const time = rusher ? start + 12.321 * day : start + (even + 0.1 * Math.sin(2 * Math.PI * even)) * day
     const since = (time - start) / day
     const scanner = since > 9.4 && since < 9.6 && random() < 0.5
-    const rusher = since > 12.3 && since < 12.34 && random() < 0.9
     const bot = rusher || random() < 0.18
     const path = scanner
       ? `/admin/${pick(['setup', 'config', 'backup'])}.php`

@@ -30,7 +30,9 @@ test('the week lies with Monday on top', () => {
 })
 
 test('only steps that occur, all columns of the span', () => {
-  const map = heat.latencyHeat(latency, 60, { from: 0, to: 240 }, 100)
+  expect(heat.steps(latency)).toEqual([1, 3])
+  expect(heat.steps({ at: [0], edges: [0], hits: [[0]] })).toBeNull()
+  const map = heat.latencyHeat(latency, 60, { from: 0, to: 240 }, 100, heat.steps(latency) ?? [0, 0])
   expect(map.edges).toEqual([0.01, 0.1, 1])
   expect(map.top).toBe(10)
   expect(map.columns).toEqual([
@@ -43,7 +45,7 @@ test('only steps that occur, all columns of the span', () => {
 })
 
 test('columns are joined where there is no room, and none are lost', () => {
-  const map = heat.latencyHeat(latency, 60, { from: 0, to: 240 }, 2)
+  const map = heat.latencyHeat(latency, 60, { from: 0, to: 240 }, 2, heat.steps(latency) ?? [0, 0])
   expect(map.seconds).toBe(120)
   expect(map.columns).toEqual([
     [7, 1, 0],
@@ -52,7 +54,7 @@ test('columns are joined where there is no room, and none are lost', () => {
 })
 
 test('a step is a clause, open where the last one is', () => {
-  const map = heat.latencyHeat(latency, 60, { from: 0, to: 240 }, 100)
+  const map = heat.latencyHeat(latency, 60, { from: 0, to: 240 }, 100, heat.steps(latency) ?? [0, 0])
   expect(heat.stepTerm('request_time', map, 0)).toEqual(['request_time >= 0.01', 'request_time < 0.1'])
   expect(heat.stepTerm('request_time', map, 2)).toEqual(['request_time >= 1', 'request_time < 10'])
   const open = { ...map, top: null }
@@ -61,6 +63,6 @@ test('a step is a clause, open where the last one is', () => {
 })
 
 test('nothing is still a map', () => {
-  const map = heat.latencyHeat({ at: [], edges: [0, 1], hits: [] }, 60, { from: 0, to: 60 }, 10)
+  const map = heat.latencyHeat({ at: [], edges: [0, 1], hits: [] }, 60, { from: 0, to: 60 }, 10, [0, 0])
   expect(map.columns).toEqual([[0]])
 })

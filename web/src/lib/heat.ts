@@ -37,7 +37,7 @@ export const weekTerms = (hour: number, cell: number) => [
   `hour = ${hour}`,
 ]
 
-/** Columns of the latency map as many as there is room for: neighbours joined. Only steps that occur. */
+/** Columns of the latency map as many as there is room for: neighbours joined. Only the steps asked for. */
 export interface LatencyHeat extends Heat {
   /** First time of each column, and how long it lasts. */
   at: number[]
@@ -47,15 +47,25 @@ export interface LatencyHeat extends Heat {
   top: number | null
 }
 
-export function latencyHeat(latency: Latency, bucketSeconds: number, span: Span, room: number): LatencyHeat {
+/** First and last step in use. */
+export function steps(latency: Latency): [number, number] | null {
+  const used = latency.edges.map((_, step) => latency.hits.some((column) => (column[step] ?? 0) > 0))
+  const first = used.indexOf(true)
+  return first < 0 ? null : [first, used.lastIndexOf(true)]
+}
+
+export function latencyHeat(
+  latency: Latency,
+  bucketSeconds: number,
+  span: Span,
+  room: number,
+  [first, last]: [number, number],
+): LatencyHeat {
   const whole = snap(span, bucketSeconds)
   const buckets = Math.max(1, Math.round((whole.to - whole.from) / bucketSeconds))
   const seconds = bucketSeconds * Math.max(1, Math.ceil(buckets / Math.max(1, room)))
   const { from, to } = snap(span, seconds)
   const length = Math.max(1, Math.min(4096, Math.round((to - from) / seconds)))
-  const used = latency.edges.map((_, step) => latency.hits.some((column) => (column[step] ?? 0) > 0))
-  const first = Math.max(0, used.indexOf(true))
-  const last = Math.max(first, used.lastIndexOf(true))
   const edges = latency.edges.slice(first, last + 1)
   const columns = Array.from({ length }, () => new Array<number>(edges.length).fill(0))
   latency.at.forEach((at, index) => {

@@ -151,7 +151,7 @@ export class Plot {
       if (span === null) continue
       const left = Math.max(0, this.plot.valToPos(span.from, 'x'))
       const right = Math.min(this.plot.over.clientWidth, this.plot.valToPos(span.to, 'x'))
-      element.hidden = right < left
+      element.hidden = right <= left
       element.style.left = `${left}px`
       element.style.width = `${Math.max(1, right - left)}px`
     }

@@ -136,14 +136,21 @@ export interface Trial {
 }
 
 /** Which page asks: a newer question of the same page makes the server drop the older one. */
-const page = crypto.randomUUID()
+const page = pageId()
+/** Requests may overtake each other on their way: the server goes by this number. */
+let turn = 0
+
+/** `randomUUID` is there only where the page is trusted: on this machine or by TLS. */
+function pageId(): string {
+  return Array.from(crypto.getRandomValues(new Uint32Array(4)), (part) => part.toString(36)).join('')
+}
 
 const ask = <T>(id: string, verb: string, body: object, signal: AbortSignal) =>
   call<T>('POST', `${session(id)}/${verb}`, body, signal)
 
 export const viewApi = {
   view: (id: string, question: ViewQuestion, signal: AbortSignal) =>
-    ask<View>(id, 'view', { ...question, panels: null, page }, signal),
+    ask<View>(id, 'view', { ...question, panels: null, page, turn: ++turn }, signal),
   panel: (
     id: string,
     question: Selection & { field: string; search: string; offset: number; limit: number },

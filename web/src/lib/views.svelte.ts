@@ -145,9 +145,11 @@ class Views {
   }
 
   private fail(error: unknown, { terms }: Question): void {
-    this.asking = false
     const body = error instanceof ApiError ? error.body : { code: 'internal', message: String(error) }
-    if (body.code === 'superseded' || body.code === 'no_session') return
+    // An older question overtook this one on its way to the server.
+    if (body.code === 'superseded') return this.latest.again()
+    this.asking = false
+    if (body.code === 'no_session') return
     if (body.code !== 'bad_filter') {
       this.trouble = body.message
       return
