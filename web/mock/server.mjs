@@ -31,7 +31,7 @@ const sessionsMax = 4
 const sessions = new Map()
 
 /** A mock is slow: views count these rows only, and say so. */
-const keptMax = 60000
+const keptMax = 20000
 const classes = ['2xx', '3xx', '4xx', '5xx', 'other']
 const fields = {
   path: 'Path',

@@ -188,6 +188,7 @@ const steps = {
   },
 
   async 'drag zooms, Back and Escape come out'(page) {
+    await page.evaluate(() => scrollTo(0, 0))
     const wide = Number(await at(page, 'histogram').getAttribute('data-bucket-seconds'))
     const box = await at(page, 'histogram').boundingBox()
     await page.mouse.move(box.x + box.width * 0.5, box.y + 40)
@@ -228,7 +229,7 @@ const steps = {
     await page.keyboard.press('g')
     await page.keyboard.press('Home')
     for (let i = 0; i < 5; i++) await page.keyboard.press('Shift+ArrowRight')
-    const said = await page.locator('[aria-live=polite]').textContent()
+    const said = await page.locator('#histogram ~ [aria-live=polite]').textContent()
     assert.match(said, /requests/)
     await page.keyboard.press('Enter')
     await page.keyboard.press('Shift+ArrowRight')
@@ -265,7 +266,7 @@ const steps = {
     await page.waitForFunction((was) => location.href !== was, first)
     await state(page, 'finished')
     const second = page.url()
-    await page.locator('summary').click()
+    await page.locator('header summary').first().click()
     await page.waitForFunction(() => document.querySelectorAll('[data-testid=sessions] li').length === 3)
     assert.equal(page.url(), second)
     await page.waitForFunction(() =>
@@ -284,7 +285,7 @@ const steps = {
   },
 
   async 'a class can be left out, a panel opened'(page) {
-    const without = page.getByRole('button', { name: 'Without 2xx' })
+    const without = at(page, 'legend').getByRole('button', { name: 'Without 2xx' })
     // A server that counts no views has no filters: then the legend only explains.
     if ((await without.count()) > 0) {
       await without.click()
