@@ -583,11 +583,86 @@ const steps = {
     await clearView(page)
   },
 
+  async 'a hundred million lines: the first, the last, and only what is visible is asked for'(page) {
+    const total = 100_000_000
+    let asked = 0
+    await page.route('**/view', async (route) => {
+      const response = await route.fetch()
+      const view = await response.json()
+      await route.fulfill({ response, json: { ...view, lines: { ...view.lines, matching: total } } })
+    })
+    await page.route('**/rows', async (route) => {
+      asked++
+      const { offset, limit } = route.request().postDataJSON()
+      const made = Array.from({ length: Math.min(limit, total - offset) }, (_, index) => ({
+        ...rows[0],
+        row: offset + index,
+        client: `line ${offset + index}`,
+      }))
+      await route.fulfill({ json: { matching: total, offset, rows: made } })
+    })
+    await type(page, 'status >= 100')
+    const grid = at(page, 'grid')
+    await page.waitForFunction(() =>
+      /of 100,000,000/.test(document.querySelector('[data-testid=lines-range]').textContent),
+    )
+    await page.keyboard.press('v')
+    await grid.getByText('line 0', { exact: true }).waitFor()
+    await page.keyboard.press('End')
+    await grid.getByText(`line ${total - 1}`, { exact: true }).waitFor()
+    await page.keyboard.press('ArrowUp')
+    await page.keyboard.press('PageUp')
+    const first = async () => digits(/^\s*([\d,]+) to/.exec(await at(page, 'lines-range').textContent())[1])
+    const before = await first()
+    await grid.hover()
+    await page.mouse.wheel(0, -280)
+    await page.waitForTimeout(200)
+    assert.equal(before - (await first()), 10)
+    const asking = asked
+    await grid.evaluate(async (element) => {
+      for (let i = 0; i < 200; i++) {
+        element.scrollTop = (element.scrollHeight * i) / 200
+        await new Promise(requestAnimationFrame)
+      }
+    })
+    await page.waitForTimeout(500)
+    assert.ok(asked - asking < 20, `${asked - asking} requests for a thumb drawn over everything`)
+    await page.unroute('**/view')
+    await page.unroute('**/rows')
+    await page.reload()
+    await at(page, 'filter').waitFor()
+    await clearView(page)
+  },
+
+  async 'nothing moves while filters come and go'(page) {
+    const tops = () =>
+      page.evaluate(() =>
+        ['histogram', 'legend', 'panel-latency', 'panel-path', 'panel-status', 'panel-week', 'lines'].map(
+          (id) =>
+            Math.round(document.querySelector(`[data-testid=${id}]`).getBoundingClientRect().top + scrollY),
+        ),
+      )
+    const before = await tops()
+    for (const filter of ['status = 500', 'bot and not bot']) {
+      await type(page, filter)
+      await settled(page)
+      await page.waitForTimeout(300)
+      assert.deepEqual(await tops(), before, filter)
+    }
+    await clearView(page)
+  },
+
   async 'nothing moves sideways on a phone'(page) {
     await page.setViewportSize({ width: 380, height: 800 })
     await page.waitForTimeout(300)
     const wide = await page.evaluate(() => document.documentElement.scrollWidth)
     assert.ok(wide <= 380, `the page is ${wide} px wide`)
+    await at(page, 'lines').scrollIntoViewIfNeeded()
+    if (args.shots) await page.screenshot({ path: path.join(args.shots, 'phone-lines.png') })
+    await page.evaluate(() => scrollTo(0, 0))
+    await page.keyboard.press('/')
+    if (args.shots) await page.screenshot({ path: path.join(args.shots, 'phone-filter.png') })
+    await page.keyboard.press('Escape')
     await page.setViewportSize({ width: 1280, height: 800 })
   },
 }
