@@ -657,6 +657,7 @@ const steps = {
     await page.waitForTimeout(300)
     const wide = await page.evaluate(() => document.documentElement.scrollWidth)
     assert.ok(wide <= 380, `the page is ${wide} px wide`)
+    await accessible(page)
     await at(page, 'lines').scrollIntoViewIfNeeded()
     if (args.shots) await page.screenshot({ path: path.join(args.shots, 'phone-lines.png') })
     await page.evaluate(() => scrollTo(0, 0))
