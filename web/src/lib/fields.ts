@@ -56,7 +56,6 @@ export const isNumeric = (name: string) => byName.get(name)?.kind === 'number'
 /** What the histogram can be stacked by: few values, or a meaning worth a look. */
 export const stackable = [
   'class',
-  'status',
   'method',
   'kind',
   'bot',

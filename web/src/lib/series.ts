@@ -24,7 +24,6 @@ const coloursMax = 8
 /** A look for each name of a stack. */
 export function looks(stack: string, names: (string | null)[]): Look[] {
   if (stack === 'class') return names.map(classLook)
-  if (stack === 'status') return statusLooks(names)
   return names.map((name, index) =>
     name === null || name === ''
       ? { colour: 'c-other', texture: name === null ? 'cross' : 'plain' }
@@ -34,16 +33,4 @@ export function looks(stack: string, names: (string | null)[]): Look[] {
 
 function classLook(name: string | null): Look {
   return { colour: `c-${name ?? 'other'}`, texture: classTextures[name ?? 'other'] ?? 'cross' }
-}
-
-/** Codes in the colours of their classes; those of one class are told apart by texture. */
-function statusLooks(names: (string | null)[]): Look[] {
-  const seen = new Map<string, number>()
-  return names.map((name) => {
-    const first = /^[2-5]/.exec(name ?? '')?.[0]
-    const colour = first ? `c-${first}xx` : 'c-other'
-    const nth = seen.get(colour) ?? 0
-    seen.set(colour, nth + 1)
-    return { colour, texture: cycle[nth % cycle.length] ?? 'plain' }
-  })
 }

@@ -15,10 +15,10 @@
  */
 
 import { SvelteMap } from 'svelte/reactivity'
-import { api, ApiError, follow, type Live, type Server, type Session } from './api'
+import { api, ApiError, follow, type Live, type Report, type Server, type Session } from './api'
 import * as filter from './filter'
 import { nowhere, readHash, writeHash, type Place, type Tool } from './hash'
-import { wholeSpan, type Span } from './histogram'
+import { snap, wholeSpan, type Span } from './histogram'
 import { begin, canRedo, canUndo, pushed, replaced, went, type Mark, type Timeline } from './timeline'
 import { resumable, Upload, type Env, type UploadState } from './upload'
 
@@ -76,7 +76,7 @@ class Store {
   upload = $derived(this.place.session === null ? null : (this.uploads.get(this.place.session) ?? null))
   arriving = $derived(this.session !== null && !ended(this.session))
   /** The time the log covers so far; zooming stays inside it. */
-  whole = $derived(this.report?.histogram ? wholeSpan(this.report.histogram) : null)
+  whole = $derived(this.report && spanOf(this.report))
   /** Seconds east of UTC: that of the log, and that which times are shown in. */
   logZone = $derived(this.report?.time?.zone_seconds ?? 0)
   zone = $derived(this.place.logZone ? this.logZone : 0)
@@ -437,6 +437,12 @@ export const ended = (session: Session) => ['finished', 'cancelled', 'failed'].i
 
 const isActive = (state: UploadState | undefined) =>
   state !== undefined && ['sending', 'waiting', 'interrupted'].includes(state.phase)
+
+/** Whole buckets where the report has them, else whole minutes. */
+function spanOf({ histogram, time }: Report): Span | null {
+  if (histogram) return wholeSpan(histogram)
+  return time && snap({ from: time.first, to: time.last + 1 }, 60)
+}
 
 /** What we put into an entry of the history; entries that others made have none. */
 function markOf(state: unknown): Mark | null {

@@ -23,3 +23,11 @@ test('textures are drawn differently', () => {
   )
   expect(new Set(drawn).size).toBe(4)
 })
+
+test('values without a meaning differ from their neighbours in colour and texture', () => {
+  const all = looks('method', ['GET', 'POST', 'PUT', 'HEAD', 'x', 'y', 'z', '', null])
+  all.slice(1).forEach((look, index) => {
+    expect(look.colour === all[index]?.colour && look.texture === all[index]?.texture).toBe(false)
+  })
+  expect(new Set(all.slice(0, 7).map(({ colour }) => colour)).size).toBe(7)
+})

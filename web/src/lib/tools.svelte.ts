@@ -1,6 +1,7 @@
 /** The tool that is open, and what the server answers it: asked anew with every change of the view. */
 
 import { ApiError } from './api'
+import { covers } from './histogram'
 import { clock, Latest } from './latest'
 import { store } from './state.svelte'
 import {
@@ -58,14 +59,19 @@ export class Asked<Q, A> {
   }
 }
 
+const spanOf = ({ from, to }: Selection) => (from !== null && to !== null ? { from, to } : null)
+
 const everything: Selection = { from: null, to: null, where: '' }
 
 /**
  * What is explained: the span that was selected against the rest of the view; without one the view against the rest
- * of the log. Null where that is everything.
+ * of the log. Null where that is everything. A span that is not within the view is set against all times.
  */
 export function explained(view: Selection, selected: Selection | null) {
-  if (selected !== null) return { ...view, select: selected }
+  if (selected !== null) {
+    const holds = covers(spanOf(view), spanOf(selected))
+    return { ...(holds ? view : { ...everything, where: view.where }), select: selected }
+  }
   const isAll = view.from === null && view.to === null && view.where === ''
   return isAll ? null : { ...everything, select: view }
 }
