@@ -302,6 +302,49 @@ fn more_of_a_panel_and_what_is_searched_for() {
 }
 
 #[test]
+fn paths_with_their_queries() {
+    let rows = rows(12, 3_000);
+    let parsed: Vec<&Plain> = rows.iter().filter(|row| row.status == 200 && !row.rejected()).collect();
+    let mut expected: Vec<(String, u64, u64)> =
+        panel(&parsed, "url").into_iter().map(|(value, (hits, bytes))| (value, hits, bytes)).collect();
+    expected.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    let view = View { filter: Filter::parse("status = 200").expect("a filter"), ..View::default() };
+    for threads in [1, 2] {
+        let store = Setup { threads, segment_rows: 100, ..Setup::default() }.record(text_of(&rows));
+        let page = |search: Option<&str>, offset, limit| {
+            let wanted = PanelWanted { search: search.map(str::to_owned), offset, limit };
+            let page = store.panel(&view, TextColumn::Url, &wanted, &Control::default()).expect("nobody cancels");
+            assert!(page.exact);
+            let rows = page.rows.into_iter().map(|row| (row.value, row.hits, row.bytes)).collect::<Vec<_>>();
+            (page.distinct.distinct, page.found, page.hits, rows)
+        };
+        let (all, hits) = (expected.len() as u64, expected.iter().map(|row| row.1).sum());
+        assert_eq!(page(None, 0, 10_000), (all, all, hits, expected.clone()));
+        assert_eq!(page(None, 2, 3).3, expected[2..5]);
+        let found: Vec<_> = expected.iter().filter(|row| row.0.contains("?X=1") || row.0.contains("?x=1")).cloned().collect();
+        assert!(!found.is_empty());
+        assert_eq!(page(Some("?X=1"), 0, 10_000), (all, found.len() as u64, hits, found));
+    }
+}
+
+#[test]
+fn more_paths_with_queries_than_are_held_at_once() {
+    let line =
+        |n: u32| format!("10.0.0.1 - - [02/Jan/2025:00:00:00 +0000] \"GET /p?q={} HTTP/1.1\" 200 2 \"-\" \"a\"\n", n % 200_000);
+    let log: String = (0..300_000).map(line).collect();
+    let store = Setup { threads: 2, ..Setup::default() }.record(log.into_bytes());
+    let wanted = PanelWanted { search: None, offset: 99_998, limit: 4 };
+    let page = store.panel(&View::default(), TextColumn::Url, &wanted, &Control::default()).expect("nobody cancels");
+    assert_eq!((page.distinct.distinct, page.found, page.hits), (200_000, 200_000, 300_000));
+    // Beyond what is listed.
+    assert!(page.rows.is_empty());
+    let wanted = PanelWanted { search: Some("=99999".to_owned()), offset: 0, limit: 4 };
+    let page = store.panel(&View::default(), TextColumn::Url, &wanted, &Control::default()).expect("nobody cancels");
+    let rows: Vec<_> = page.rows.iter().map(|row| (row.value.as_str(), row.hits, row.bytes)).collect();
+    assert_eq!((page.found, rows), (1, vec![("/p?q=99999", 2, 4)]));
+}
+
+#[test]
 fn a_stopped_view_is_cancelled() {
     let store = Setup::default().record(text_of(&rows(3, 100)));
     let control = Control::default();
