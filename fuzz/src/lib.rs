@@ -311,6 +311,7 @@ pub fn analyze(data: &[u8]) {
         formats: Formats::default(),
         feed_buffers: 0,
         kept: None,
+        countries: None,
     };
     let shares = settings.shares(0, 1).expect("64 MiB are enough for one thread");
     let analyzer = Analyzer::new(&settings, shares);

@@ -133,6 +133,7 @@ impl Sessions {
     fn store(&self) -> Result<Arc<Store>, ApiError> {
         let settings = rorqual_view::Settings {
             spill: self.spill.as_ref().map(|(folder, bytes)| (folder.clone(), bytes / self.sessions_max as u64)),
+            countries: self.settings.countries.clone(),
             ..rorqual_view::Settings::new(rows_bytes(&self.shares), self.shares.threads)
         };
         Store::new(settings).map_err(|cause| {

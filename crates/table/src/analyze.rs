@@ -1,5 +1,6 @@
 //! Runs inputs through an analysis: budget, format, workers, report.
 
+use crate::Countries;
 use crate::aggregate::{Analysis, ChunkNotes, FIXED_BYTES, NoteKeeper, Span, TABLES_BYTES_MIN, WORKER_BYTES, Worker};
 use crate::format::Format;
 use crate::format::{Detection, Unknown, detect};
@@ -31,6 +32,8 @@ pub struct Settings {
     pub feed_buffers: usize,
     /// What takes the place of the tables of distinct values, where something does.
     pub kept: Option<Kept>,
+    /// Tells the countries of clients.
+    pub countries: Option<Arc<Countries>>,
 }
 
 /// What is kept instead of tables of distinct values, and what it takes.
@@ -113,6 +116,7 @@ impl Settings {
         let buffer = buffer_bytes(self.line_bytes_max) as u64;
         let mut budget = Budget::new(self.memory_bytes);
         budget.advise(instead);
+        budget.reserve("database of countries (--geoip)", self.countries.as_ref().map_or(0, |countries| countries.bytes()));
         let times = if analyses == 1 { String::new() } else { format!("{analyses} x ") };
         beside.iter().for_each(|(holder, bytes)| budget.reserve(holder, *bytes));
         budget.reserve(format!("{times}{threads} threads"), analyses * threads as u64 * limits::THREAD_BYTES);
@@ -224,7 +228,7 @@ impl Analyzer {
     #[must_use]
     pub fn new(settings: &Settings, shares: Shares) -> Self {
         Self {
-            analysis: Arc::new(Analysis::new(shares.tables_bytes, settings.span)),
+            analysis: Arc::new(Analysis::new(shares.tables_bytes, settings.span, settings.countries.clone())),
             shares,
             plan: Plan {
                 framing: Framing::Lines { line_bytes_max: settings.line_bytes_max },

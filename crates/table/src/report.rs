@@ -201,9 +201,10 @@ pub struct Samples {
 }
 
 /// The top tables in the order in which they are shown, by name and title; sites and classes of agents are derived.
-pub const PANELS: [(&str, &str); 12] = [
+pub const PANELS: [(&str, &str); 13] = [
     ("path", "Paths"),
     ("client", "Clients"),
+    ("country", "Countries"),
     ("host", "Virtual hosts"),
     ("method", "Methods"),
     ("protocol", "Protocols"),
@@ -271,6 +272,7 @@ fn panels(analysis: &Analysis, count: usize) -> Vec<Panel> {
     let classes = analysis.agent_classes();
     let panel = |(name, title): (&'static str, &'static str)| {
         let top = match name {
+            "country" => class_top(&analysis.countries(), count),
             "site" => analysis.top_sites(count),
             "browser" => class_top(&classes.browsers, count),
             "os" => class_top(&classes.systems, count),

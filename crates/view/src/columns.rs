@@ -65,7 +65,7 @@ const _: () = {
 /// What follows from the texts of each dictionary.
 pub(crate) fn derived(index: usize) -> &'static [TextColumn] {
     match index {
-        CLIENT => &[TextColumn::Net],
+        CLIENT => &[TextColumn::Net, TextColumn::Country],
         PATH => &[TextColumn::Kind],
         REFERRER => &[TextColumn::Site],
         AGENT => &[TextColumn::Browser, TextColumn::Os, TextColumn::Bot],
@@ -87,7 +87,7 @@ pub(crate) fn source(column: TextColumn) -> (usize, Option<TextColumn>) {
         TextColumn::Referrer => (REFERRER, None),
         TextColumn::Agent => (AGENT, None),
         TextColumn::Flaw => (FLAW, Some(column)),
-        TextColumn::Net => (CLIENT, Some(column)),
+        TextColumn::Net | TextColumn::Country => (CLIENT, Some(column)),
         TextColumn::Site => (REFERRER, Some(column)),
         TextColumn::Kind => (PATH, Some(column)),
         TextColumn::Browser | TextColumn::Os | TextColumn::Bot => (AGENT, Some(column)),

@@ -3,11 +3,12 @@
 use foldhash::quality::RandomState;
 use hashbrown::HashTable;
 use rorqual_pipe::Control;
+use rorqual_table::Countries;
 use rorqual_table::agent::{classify, referring_site};
 use rorqual_table::filter::{TextColumn, TextTest, kind, net};
 use std::borrow::Cow;
 use std::hash::{BuildHasher, Hasher};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The absent value.
 pub(crate) const NONE: u32 = 0;
@@ -31,6 +32,7 @@ pub(crate) struct Tables {
     value_bytes: u64,
     bytes_max: u64,
     overflowed: bool,
+    countries: Option<Arc<Countries>>,
 }
 
 /// A column that follows from the texts.
@@ -94,13 +96,22 @@ fn text_at<'a>(arena: &'a [u8], ends: &[u64], code: u32) -> &'a [u8] {
 
 impl Dictionary {
     /// An empty dictionary of at most `bytes_max`, with what follows from its texts; sums over a value take `value_bytes`.
-    pub(crate) fn new(derived: &[TextColumn], value_bytes: u64, bytes_max: u64) -> Self {
+    pub(crate) fn new(derived: &[TextColumn], value_bytes: u64, bytes_max: u64, countries: Option<Arc<Countries>>) -> Self {
         // New for each process, so that nobody can write texts that collide.
         let seed = RandomState::default();
         let column =
             |column: &TextColumn| Derived { column: *column, texts: Texts::new(&seed), of: vec![NONE; OTHERS as usize + 1] };
         let derived = derived.iter().map(column).collect();
-        Self { shared: Mutex::new(Tables { texts: Texts::new(&seed), derived, value_bytes, bytes_max, overflowed: false }) }
+        Self {
+            shared: Mutex::new(Tables {
+                texts: Texts::new(&seed),
+                derived,
+                value_bytes,
+                bytes_max,
+                overflowed: false,
+                countries,
+            }),
+        }
     }
 
     // A poisoned lock is taken all the same: a text is only found once it is whole.
@@ -155,7 +166,7 @@ impl Tables {
             return OTHERS;
         }
         for derived in &mut self.derived {
-            let value = derive(derived.column, text);
+            let value = derive(derived.column, text, self.countries.as_deref());
             let code = match &value[..] {
                 [] => NONE,
                 value => derived.texts.find(value).unwrap_or_else(|| derived.texts.add(value)),
@@ -210,10 +221,11 @@ impl Tables {
     }
 }
 
-fn derive(column: TextColumn, text: &[u8]) -> Cow<'_, [u8]> {
+fn derive<'a>(column: TextColumn, text: &'a [u8], countries: Option<&Countries>) -> Cow<'a, [u8]> {
     let owned = |text: Cow<'static, str>| Cow::Owned(text.into_owned().into_bytes());
     match column {
         TextColumn::Net => Cow::Owned(net(text).into_bytes()),
+        TextColumn::Country => Cow::Owned(countries.map_or_else(String::new, |countries| countries.of(text)).into_bytes()),
         TextColumn::Site => Cow::Borrowed(referring_site(text)),
         TextColumn::Kind => Cow::Borrowed(kind(text).as_bytes()),
         TextColumn::Browser => owned(classify(text).browser),

@@ -11,10 +11,11 @@ use rorqual_table::report::{Distinct, Panel, Row};
 use std::cmp::Reverse;
 
 /// The panels of a view in the order in which they are shown.
-pub(crate) const PANELS: [(TextColumn, &str); 15] = [
+pub(crate) const PANELS: [(TextColumn, &str); 16] = [
     (TextColumn::Path, "Paths"),
     (TextColumn::Client, "Clients"),
     (TextColumn::Net, "Networks"),
+    (TextColumn::Country, "Countries"),
     (TextColumn::Host, "Virtual hosts"),
     (TextColumn::Method, "Methods"),
     (TextColumn::Protocol, "Protocols"),

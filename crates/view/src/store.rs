@@ -6,6 +6,7 @@ use crate::dictionary::Dictionary;
 use crate::limits::{DICTIONARIES_PERCENT, RECORDER_BYTES, SEGMENT_ROWS_MAX, STORE_BYTES_MIN, THREAD_BYTES, value_bytes};
 use crate::segment::Segment;
 use crate::spill::Spill;
+use rorqual_table::Countries;
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -20,6 +21,8 @@ pub struct Settings {
     pub threads: usize,
     /// Where rows go that do not fit the memory: a folder, and how many bytes of it. Without it they are not kept.
     pub spill: Option<(PathBuf, u64)>,
+    /// Tells the countries of clients; its memory is not the store's.
+    pub countries: Option<Arc<Countries>>,
     /// Rows of a segment, at most [`SEGMENT_ROWS_MAX`], which is what to take.
     pub segment_rows: usize,
 }
@@ -28,7 +31,7 @@ impl Settings {
     /// Settings for that much memory and as many threads, without spilling.
     #[must_use]
     pub fn new(memory_bytes: u64, threads: usize) -> Self {
-        Self { memory_bytes, threads, spill: None, segment_rows: SEGMENT_ROWS_MAX }
+        Self { memory_bytes, threads, spill: None, countries: None, segment_rows: SEGMENT_ROWS_MAX }
     }
 }
 
@@ -73,7 +76,10 @@ impl Store {
             ..settings
         };
         let share = settings.memory_bytes / 100 * DICTIONARIES_PERCENT / 100;
-        let dictionary = |index: usize| Dictionary::new(derived(index), value_bytes(settings.threads), share * SHARES[index]);
+        let dictionary = |index: usize| {
+            let (value_bytes, bytes_max) = (value_bytes(settings.threads), share * SHARES[index]);
+            Dictionary::new(derived(index), value_bytes, bytes_max, settings.countries.clone())
+        };
         let spill = settings.spill.as_ref().map(|(folder, bytes_max)| Spill::new(folder, *bytes_max)).transpose()?;
         Ok(Arc::new(Self {
             dictionaries: (0..DICTIONARIES).map(dictionary).collect(),

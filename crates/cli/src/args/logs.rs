@@ -40,6 +40,8 @@ pub(crate) struct LogsArgs {
     pub(crate) top: u16,
     #[command(flatten)]
     pub(crate) format: FormatArgs,
+    #[command(flatten)]
+    pub(crate) country: CountryArgs,
     /// Only lines at or after this time (2025-01-31, 2025-01-31T08:00, 2025-01-31T08:00:00Z; UTC unless said)
     #[arg(long, value_name = "TIME")]
     pub(crate) since: Option<String>,
@@ -48,7 +50,7 @@ pub(crate) struct LogsArgs {
     pub(crate) until: Option<String>,
     /// Only lines that meet this: 'status >= 500 and path ~ "^/api" and not bot'
     ///
-    /// Comparisons of fields (client, net, host, method, path, url, query, protocol, status, class, bytes, request_time, referrer, site,
+    /// Comparisons of fields (client, net, country, host, method, path, url, query, protocol, status, class, bytes, request_time, referrer, site,
     /// agent, browser, os, bot, kind, hour, weekday, user) joined by and, or, not and parentheses. `=` and `!=` compare texts, `~` is a regular
     /// expression, `contains` a part of the text, `in (404, 5xx)` one of several; `client in 10.0.0.0/8` a network. `bot` alone means bots,
     /// `repaired` lines with one flaw. Sizes and times may have units: `bytes > 1MiB`, `request_time >= 0.5`.
@@ -63,6 +65,14 @@ pub(crate) struct LogsArgs {
     /// Logs; `-` is standard input [default: -]
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
+}
+
+/// Where clients are.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct CountryArgs {
+    /// Countries of clients by this MaxMind database: GeoLite2-Country.mmdb, or any other .mmdb with countries; held in memory
+    #[arg(long, value_name = "FILE", env = "RORQUAL_GEOIP")]
+    pub(crate) geoip: Option<PathBuf>,
 }
 
 /// How the log's format is given when it is not to be recognised.

@@ -17,7 +17,7 @@ pub(crate) use count::CountArgs;
 pub(crate) use fetch::FetchArgs;
 pub(crate) use grep::GrepArgs;
 pub(crate) use hash::HashArgs;
-pub(crate) use logs::{FormatArgs, LogsArgs};
+pub(crate) use logs::{CountryArgs, FormatArgs, LogsArgs};
 pub(crate) use query::QueryArgs;
 pub(crate) use render::{RenderArgs, RowsArgs, Split};
 pub(crate) use rows::{Form, GetArgs, HeadArgs, SampleArgs, ShownArgs};

@@ -1,6 +1,6 @@
 //! What `rorqual serve` takes.
 
-use crate::args::logs::FormatArgs;
+use crate::args::logs::{CountryArgs, FormatArgs};
 use crate::args::size;
 use clap::Args;
 use std::path::PathBuf;
@@ -44,6 +44,8 @@ pub(crate) struct ServeArgs {
     pub(crate) template_rows: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) format: FormatArgs,
+    #[command(flatten)]
+    pub(crate) country: CountryArgs,
     /// Logs to open at once, each a session; regular files only. One that can't be opened is told, and the others are shown
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,

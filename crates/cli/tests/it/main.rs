@@ -6,6 +6,7 @@ mod client;
 mod columns;
 mod common;
 mod convert;
+mod countries;
 mod decode;
 mod fetch;
 mod filter;

@@ -24,6 +24,7 @@ pub(crate) fn config(idle_max: Duration) -> Config {
             formats: Formats::default(),
             feed_buffers: 0,
             kept: None,
+            countries: None,
         },
         spill: None,
         rendering: None,

@@ -81,7 +81,8 @@ impl Worker {
     /// The same with what `options` say, and rows given to `recorder`.
     #[must_use]
     pub fn with(mut self, options: &Options, recorder: Option<Box<dyn Recorder>>) -> Self {
-        self.beside.only = options.only.as_ref().map(|filter| Matcher::new(Arc::clone(filter)));
+        self.beside.only =
+            options.only.as_ref().map(|filter| Matcher::new(Arc::clone(filter)).with_countries(self.analysis.countries.clone()));
         self.beside.names_flaws = options.only.as_ref().is_some_and(|filter| filter.names_flaws());
         self.beside.untallied = options.untallied;
         if let Some(recorder) = recorder {

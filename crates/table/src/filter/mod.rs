@@ -79,6 +79,17 @@ impl Filter {
         }
     }
 
+    /// Whether it asks for countries, which nobody knows without a database.
+    #[must_use]
+    pub fn names_countries(&self) -> bool {
+        match self {
+            Self::All(parts) | Self::Any(parts) => parts.iter().any(Self::names_countries),
+            Self::Not(inner) => inner.names_countries(),
+            Self::Text(column, _) => *column == TextColumn::Country,
+            Self::Number(..) | Self::Is(_) => false,
+        }
+    }
+
     /// Whether it means all rows, whatever they are.
     #[must_use]
     pub fn is_everything(&self) -> bool {

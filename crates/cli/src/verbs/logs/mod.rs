@@ -6,7 +6,7 @@ mod terminal;
 mod time;
 mod words;
 
-use crate::args::{Common, FormatArgs, LogsArgs};
+use crate::args::{Common, CountryArgs, FormatArgs, LogsArgs};
 use crate::exit::Exit;
 use crate::message::{self, escaped};
 use crate::progress::Progress;
@@ -16,12 +16,12 @@ use crate::{input, interrupt};
 use html::{HtmlPage, page_bytes};
 use rorqual_pipe::limits::PROGRAM_BYTES;
 use rorqual_pipe::{Control, reason};
-use rorqual_table::Options;
 use rorqual_table::aggregate::Span;
 use rorqual_table::analyze::{Analyzer, Formats, Settings};
 use rorqual_table::filter::Filter;
 use rorqual_table::format::{Detection, Format, formats_in_config, preview};
 use rorqual_table::report::{Report, Source};
+use rorqual_table::{Countries, Options};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -41,7 +41,7 @@ pub(crate) fn run(common: &Common, args: &LogsArgs) -> Exit {
         Ok(settings) => settings,
         Err(error) => return message::error(&error),
     };
-    let only = match args.filter.as_deref().map(filter).transpose() {
+    let only = match args.filter.as_deref().map(|text| filter(text, settings.countries.is_some())).transpose() {
         Ok(only) => only,
         Err(error) => return message::error(&error),
     };
@@ -114,19 +114,32 @@ fn settings(common: &Common, args: &LogsArgs) -> Result<Settings, String> {
     if span.since_us.zip(span.until_us).is_some_and(|(since, until)| since >= until) {
         return Err("--since is not before --until: no line can be in between".to_owned());
     }
+    let memory_bytes = common.memory.unwrap_or(MEMORY_BYTES_DEFAULT);
     Ok(Settings {
-        memory_bytes: common.memory.unwrap_or(MEMORY_BYTES_DEFAULT),
+        memory_bytes,
         threads: common.threads.map(usize::from),
         line_bytes_max: line_bytes_max(&args.format)?,
         span,
         formats: formats(&args.format)?,
         feed_buffers: REJECT_BUFFERS,
         kept: None,
+        countries: countries(&args.country, memory_bytes)?,
     })
 }
 
-fn filter(text: &str) -> Result<Arc<Filter>, String> {
-    Filter::parse(text).map(Arc::new).map_err(|error| format!("--where: {error}"))
+/// The filter, which can ask of countries only `with_countries`.
+fn filter(text: &str, with_countries: bool) -> Result<Arc<Filter>, String> {
+    let filter = Filter::parse(text).map_err(|error| format!("--where: {error}"))?;
+    if filter.names_countries() && !with_countries {
+        return Err("--where asks for countries, which takes a database of them: --geoip FILE.mmdb".to_owned());
+    }
+    Ok(Arc::new(filter))
+}
+
+/// The database of countries, if one is given.
+pub(crate) fn countries(args: &CountryArgs, memory_bytes: u64) -> Result<Option<Arc<Countries>>, String> {
+    let open = |path: &PathBuf| Countries::open(path, memory_bytes / 2).map(Arc::new).map_err(|error| error.to_string());
+    args.geoip.as_ref().map(open).transpose()
 }
 
 /// The line limit, which has to leave room for at least a short line and must not be absurd.

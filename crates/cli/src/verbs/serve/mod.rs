@@ -5,7 +5,7 @@ mod templates;
 use crate::args::{Common, ServeArgs, When};
 use crate::exit::Exit;
 use crate::message;
-use crate::verbs::logs::{formats, line_bytes_max};
+use crate::verbs::logs::{countries, formats, line_bytes_max};
 use rorqual_serve::{Config, Server, Totals};
 use rorqual_table::aggregate::Span;
 use rorqual_table::analyze::Settings;
@@ -98,6 +98,7 @@ fn config(common: &Common, args: &ServeArgs, files: usize) -> Result<Config, Str
             formats: formats(&args.format)?,
             feed_buffers: 0,
             kept: None,
+            countries: countries(&args.country, memory_bytes)?,
         },
         spill: (args.temp_max > 0).then(|| (args.temp_dir.clone().unwrap_or_else(std::env::temp_dir), args.temp_max)),
         rendering: templates::rendering(common, args, memory_bytes)?,
