@@ -308,8 +308,15 @@ impl RatesAnswer {
             peak_minute_at: rate.minute_at,
         };
         let limit = rates.limits.first();
-        let blocked = limit.map(|limit| Blocked { per_minute: limit.per_minute, requests: limit.blocked, values: limit.clients });
-        Self { seconds, by, clients: rates.clients, exact: rates.exact, rows: rates.fastest.into_iter().map(row).collect(), blocked }
+        let blocked = limit.map(|limit| Blocked { per_minute: limit.requests, requests: limit.blocked, values: limit.clients });
+        Self {
+            seconds,
+            by,
+            clients: rates.clients,
+            exact: rates.exact,
+            rows: rates.fastest.into_iter().map(row).collect(),
+            blocked,
+        }
     }
 }
 

@@ -148,7 +148,12 @@ struct At {
     offset: u64,
 }
 
-async fn data(State(sessions): Shared, Named(session): Named, Asked(at): Asked<At>, body: Body) -> Result<Json<session::View>, ApiError> {
+async fn data(
+    State(sessions): Shared,
+    Named(session): Named,
+    Asked(at): Asked<At>,
+    body: Body,
+) -> Result<Json<session::View>, ApiError> {
     // A task of its own: bytes that were counted as taken must reach the run even when the client goes away and this
     // handler is dropped.
     let task = tokio::spawn(upload(Arc::clone(&session), at.offset, body));

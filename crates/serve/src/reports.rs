@@ -76,7 +76,12 @@ fn to_json(mut report: Report) -> Option<Bytes> {
 }
 
 /// A value of so many rows as JSON, cut to fewer of them while it has more bytes than it may.
-pub(crate) fn capped_json<T: Serialize>(value: &mut T, rows: usize, bytes_max: usize, mut cut: impl FnMut(&mut T, usize)) -> Option<Vec<u8>> {
+pub(crate) fn capped_json<T: Serialize>(
+    value: &mut T,
+    rows: usize,
+    bytes_max: usize,
+    mut cut: impl FnMut(&mut T, usize),
+) -> Option<Vec<u8>> {
     let mut rows = rows;
     loop {
         let mut json = Capped { json: Vec::new(), bytes_max };

@@ -73,7 +73,9 @@ impl Rows {
         match asked.await {
             Ok(Some(Ok(answer))) => Ok(answer),
             Ok(Some(Err(ViewError::Cancelled))) => Err(superseded()),
-            Ok(Some(Err(ViewError::Io(error)))) => Err(ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "spilled_rows", error.to_string())),
+            Ok(Some(Err(ViewError::Io(error)))) => {
+                Err(ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "spilled_rows", error.to_string()))
+            }
             Ok(None) => Err(gone()),
             Err(error) => Err(ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", error.to_string())),
         }

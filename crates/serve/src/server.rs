@@ -4,9 +4,8 @@ use crate::api::router;
 use crate::connections::{Connections, Taken};
 use crate::guard::{Gate, Guard};
 use crate::limits::{
-    ROWS_BYTES_MIN,
     CONNECTION_BUFFER_BYTES, CONNECTION_BYTES, CONNECTIONS_MAX, ENDED_SESSION_BYTES, ENDED_SESSIONS_MAX, FEED_BUFFERS,
-    HEAD_TIME_MAX, PROGRAM_BYTES, RENDER_BYTES, REPORTS_BYTES, STRANGERS_MAX,
+    HEAD_TIME_MAX, PROGRAM_BYTES, RENDER_BYTES, REPORTS_BYTES, ROWS_BYTES_MIN, STRANGERS_MAX,
 };
 use crate::linger::Lingering;
 use crate::render::{Rendering, Renders};
@@ -21,6 +20,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use rorqual_pipe::BudgetError;
 use rorqual_table::analyze::{Kept, Settings, Shares};
+use rorqual_view::limits::filters_bytes;
 use std::fmt;
 use std::fs::File;
 use std::net::Ipv4Addr;
@@ -109,7 +109,8 @@ impl Server {
         let port = listener.local_addr().map_err(failed)?.port();
         let guard = Guard::new(port).map_err(|error| failed(std::io::Error::other(error.to_string())))?;
         let gate = Arc::new(Gate { guard, connections: Connections::new(connections_max(&config)) });
-        let sessions = Sessions::new(config.settings, shares, config.spill, config.sessions_max, config.rate_limit, config.idle_max);
+        let sessions =
+            Sessions::new(config.settings, shares, config.spill, config.sessions_max, config.rate_limit, config.idle_max);
         let renders = config.rendering.map(|rendering| Renders::new(rendering, config.rate_limit));
         Ok(Self { listener, sessions: Arc::new(sessions), renders, gate, port })
     }
@@ -159,11 +160,13 @@ fn shares(config: &Config) -> Result<Shares, StartError> {
     let connections = connections_max(config) + STRANGERS_MAX;
     let sessions = config.sessions_max as u64;
     let renders = places(config) as u64;
+    let threads = config.settings.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     let beside = [
         ("program".to_owned(), PROGRAM_BYTES),
         (format!("{connections} connections, each with buffers and a report"), connections as u64 * CONNECTION_BYTES),
         (format!("{ENDED_SESSIONS_MAX} ended sessions"), ENDED_SESSIONS_MAX as u64 * ENDED_SESSION_BYTES),
         (format!("{sessions} x reports"), sessions * REPORTS_BYTES),
+        (format!("{sessions} x filters of views"), sessions * filters_bytes(threads)),
         (format!("{renders} renderings"), renders * RENDER_BYTES),
         ("templates and their variables".to_owned(), config.rendering.as_ref().map_or(0, |rendering| rendering.given_bytes)),
         ("rows of templates".to_owned(), config.rendering.as_ref().map_or(0, |rendering| rendering.rows_bytes)),

@@ -82,7 +82,10 @@ impl Sessions {
             let all = self.lock();
             let held: Vec<&Arc<Session>> = all.iter().filter(|session| session.rows().held()).collect();
             let ended = held.iter().filter(|session| session.state().ended());
-            ended.max_by_key(|session| session.idle()).filter(|_| held.len() >= self.sessions_max).map(|session| Arc::clone(session))
+            ended
+                .max_by_key(|session| session.idle())
+                .filter(|_| held.len() >= self.sessions_max)
+                .map(|session| Arc::clone(session))
         };
         if let Some(session) = surplus {
             session.rows().release().await;

@@ -10,7 +10,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use rorqual_pipe::Control;
 use rorqual_table::filter::{Filter, TextColumn};
-use rorqual_view::{By, PanelWanted, Stack, Store, View, ViewError, Wanted};
+use rorqual_view::{By, Limit, PanelWanted, Per, Stack, Store, View, ViewError, Wanted};
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
 
@@ -237,7 +237,7 @@ pub(crate) async fn rates(Named(session): Named, body: Body) -> Result<Response,
         ByAsked::Net => By::Net,
     };
     let top = asked.top.unwrap_or(VIEW_ROWS).min(TOP_ROWS);
-    let limits: Vec<u64> = asked.limit_per_minute.into_iter().collect();
+    let limits: Vec<Limit> = asked.limit_per_minute.map(|requests| Limit { requests, per: Per::Minute }).into_iter().collect();
     let ask = timed(move |store, control| store.rates(&look, by, top, &limits, control));
     let (seconds, rates) = session.rows().ask(None, ask).await?;
     answer(RatesAnswer::new(rates, by, seconds), top, |value, rows| value.rows.truncate(rows))

@@ -131,7 +131,8 @@ impl Settings {
             );
         }
         budget.reserve(format!("{times}timeline, sums, samples"), analyses * FIXED_BYTES);
-        let (what, least_bytes) = self.kept.map_or(("tables of distinct values", TABLES_BYTES_MIN), |kept| (kept.what, kept.bytes_min));
+        let (what, least_bytes) =
+            self.kept.map_or(("tables of distinct values", TABLES_BYTES_MIN), |kept| (kept.what, kept.bytes_min));
         if let Some(Kept { worker_bytes, .. }) = self.kept {
             budget.reserve(format!("{times}{threads} workers' {what}"), analyses * threads as u64 * worker_bytes);
         }

@@ -3,7 +3,10 @@
 use crate::columns::{CODED, DICTIONARIES, SHARES, STATUSES, derived};
 use crate::counted::{Base, Kept};
 use crate::dictionary::Dictionary;
-use crate::limits::{DICTIONARIES_PERCENT, RECORDER_BYTES, SEGMENT_ROWS_MAX, STORE_BYTES_MIN, THREAD_BYTES, value_bytes};
+use crate::limits::{
+    DICTIONARIES_PERCENT, RATES_BYTES_MAX, RATES_SHARE, RECORDER_BYTES, SEGMENT_ROWS_MAX, STORE_BYTES_MIN, THREAD_BYTES,
+    value_bytes,
+};
 use crate::segment::Segment;
 use crate::spill::Spill;
 use std::io;
@@ -117,8 +120,14 @@ impl Store {
             ("distinct values and their sums", self.dictionaries_bytes()),
             ("recorders", self.recorders.load(Ordering::Relaxed) * RECORDER_BYTES),
             ("threads of a view", self.settings.threads as u64 * THREAD_BYTES),
+            ("times of clients, in order", self.rates_bytes()),
             ("views kept", lock(&self.kept).bytes()),
         ]
+    }
+
+    /// What rates hold of rows at a time.
+    pub(crate) fn rates_bytes(&self) -> u64 {
+        (self.settings.memory_bytes / RATES_SHARE).min(RATES_BYTES_MAX)
     }
 
     /// Bytes in the file of spilled rows.
@@ -198,7 +207,7 @@ impl Store {
     }
 
     fn bytes(&self) -> u64 {
-        let kept = self.settings.memory_bytes / 8;
+        let kept = self.settings.memory_bytes / 8 + self.rates_bytes();
         let others = self.recorders.load(Ordering::Relaxed) * RECORDER_BYTES + self.settings.threads as u64 * THREAD_BYTES;
         self.segments_bytes() + self.dictionaries_bytes() + others + kept
     }

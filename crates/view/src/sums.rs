@@ -6,8 +6,8 @@ use crate::numbers::Numbers;
 use crate::plan::WEEK_HOURS;
 use crate::segment::{Coded, Segment};
 use crate::spill::Spill;
-use rorqual_table::Spread;
 use crate::timeline::{Stretch, each_stretch};
+use rorqual_table::Spread;
 use std::io;
 
 /// Rows and the sum of their response sizes, which stays at 2^64 - 1 where it gets there.
