@@ -1,6 +1,6 @@
 //! The rows of a session: segments, dictionaries, and what they may take.
 
-use crate::columns::{CODED, DICTIONARIES, SHARES, STATUSES, derived};
+use crate::columns::{CODED, DICTIONARIES, FLAW, SHARES, STATUSES, derived};
 use crate::counted::{Base, Kept};
 use crate::dictionary::Dictionary;
 use crate::limits::{
@@ -123,6 +123,11 @@ impl Store {
             ("times of clients, in order", self.rates_bytes()),
             ("views kept", lock(&self.kept).bytes()),
         ]
+    }
+
+    /// Whether some value of a field had no room.
+    pub(crate) fn overflowed(&self) -> bool {
+        self.dictionaries.iter().take(FLAW).any(|dictionary| dictionary.lock().overflowed())
     }
 
     /// What rates hold of rows at a time.

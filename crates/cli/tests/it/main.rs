@@ -7,6 +7,8 @@ mod columns;
 mod common;
 mod convert;
 mod decode;
+mod explore;
+mod explore_memory;
 mod fetch;
 mod filter;
 mod get;

@@ -77,7 +77,15 @@ impl Question {
 
     /// Why the answer says nothing, where that is for the question.
     pub(super) fn unanswerable(&self, answer: &Answer, report: &Report) -> Option<String> {
-        let time = report.time?;
+        let Some(time) = report.time else {
+            let flag = match self {
+                Self::Explain(_) => "--explain",
+                Self::Compare(..) => "--compare",
+                // That nobody asked for anything is an answer.
+                Self::Rates { .. } => return None,
+            };
+            return Some(format!("{flag}: no line that is meant has a time"));
+        };
         let all = || format!("the log is of {} to {} UTC", time::show(time.first as i64), time::show(time.last as i64));
         let empty = |flag: &str, span: &Span| format!("{flag} {}: no line is in this span; {}", show(span), all());
         match (self, answer) {

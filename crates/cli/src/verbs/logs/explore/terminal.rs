@@ -36,6 +36,9 @@ fn explain(out: &mut impl Write, span: &str, explained: &Explained, width: usize
     )?;
     let tried = thousands(*tried as u64);
     if explained.findings.is_empty() {
+        if *rows_in == 0 || *rows_out == 0 {
+            return Ok(());
+        }
         return writeln!(
             out,
             "Nothing stands out: of {tried} values and pairs none is clearly more frequent in the span than in the rest."
@@ -45,12 +48,8 @@ fn explain(out: &mut impl Write, span: &str, explained: &Explained, width: usize
     for finding in &explained.findings {
         explain_row(out, finding, width)?;
     }
-    writeln!(
-        out,
-        "{DIM}{tried} tried; {}; q ≤ {:.0e}{DIM:#}",
-        explained.statistic,
-        explained.findings.iter().map(|f| f.q).fold(0.0, f64::max)
-    )
+    let q = explained.findings.iter().map(|finding| finding.q).fold(0.0, f64::max);
+    writeln!(out, "{DIM}{tried} tried; {}; q ≤ {:.0e}{DIM:#}", explained.statistic, q.max(f64::MIN_POSITIVE))
 }
 
 fn explain_row(out: &mut impl Write, finding: &Finding, width: usize) -> io::Result<()> {
@@ -96,7 +95,7 @@ fn compare_panel(out: &mut impl Write, panel: &ComparedPanel, compared: &Compare
     writeln!(out, "\n{BOLD}{}{BOLD:#}", panel.title)?;
     writeln!(
         out,
-        "{DIM}{:>12} {:<12} {:>7} {:>7} {:>11} {:>10} {:>10}{DIM:#}",
+        "{DIM}{:<12} {:<12} {:>7} {:>7} {:>11} {:>10} {:>10}{DIM:#}",
         "A", "B", "A", "B", "change", "lines A", "lines B"
     )?;
     for ComparedRow { value, hits_a, hits_b, share_difference, .. } in &panel.rows {
@@ -106,20 +105,20 @@ fn compare_panel(out: &mut impl Write, panel: &ComparedPanel, compared: &Compare
         let change = format!("{:+.1} pts", share_difference * 100.0);
         let (percent_a, percent_b, hits_a, hits_b) = (percent(a), percent(b), thousands(*hits_a), thousands(*hits_b));
         let value = shown(value, width.saturating_sub(77).max(20));
-        writeln!(out, "{bar_a:>12} {bar_b:<12} {percent_a:>7} {percent_b:>7} {change:>11} {hits_a:>10} {hits_b:>10}  {value}")?;
+        writeln!(out, "{bar_a:<12} {bar_b:<12} {percent_a:>7} {percent_b:>7} {change:>11} {hits_a:>10} {hits_b:>10}  {value}")?;
     }
     Ok(())
 }
 
 fn rates(out: &mut impl Write, rates: &Rates, top: usize, width: usize) -> io::Result<()> {
     let limit = if let [limit] = &rates.limits[..] { Some(limit) } else { None };
-    let whose = if rates.field == "net" { "networks" } else { "clients" };
+    let whose = if rates.field == "net" { "network" } else { "client" };
     writeln!(
         out,
-        "\n{BOLD}Most requests by {}{BOLD:#}  {DIM}{} requests of {} {whose}{DIM:#}",
+        "\n{BOLD}Most requests by {}{BOLD:#}  {DIM}{} of {}{DIM:#}",
         rates.field,
-        thousands(rates.rows),
-        thousands(rates.clients)
+        counted(rates.rows, "request"),
+        counted(rates.clients, whose)
     )?;
     let blocked = limit.map_or_else(String::new, |_| format!(" {:>10}", "blocked"));
     writeln!(
@@ -160,11 +159,16 @@ fn limited(limit: &LimitEffect) -> String {
 
 fn effect(limit: &LimitEffect, rates: &Rates, whose: &str) -> String {
     let share = percent(limit.blocked as f64 / rates.rows.max(1) as f64);
-    format!("{} requests ({share}) of {} {whose}", thousands(limit.blocked), thousands(limit.clients))
+    format!("{} ({share}) of {}", counted(limit.blocked, "request"), counted(limit.clients, whose))
 }
 
 fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
+}
+
+/// `1 client`, `2,000 clients`
+fn counted(count: u64, what: &str) -> String {
+    format!("{} {what}{}", thousands(count), if count == 1 { "" } else { "s" })
 }
 
 /// A quotient as people say it.
