@@ -9,8 +9,11 @@ use rorqual_table::report::Report;
 use rorqual_view::{ClientRate, Compared, ComparedPanel, ComparedRow, Explained, Finding, LimitEffect, Per, Rates, Viewed};
 use std::io::{self, Write};
 
-/// Companions of a finding that are listed.
-const COMPANIONS_MAX: usize = 4;
+/// Columns before the companions of a finding: those of its bar.
+const INDENT: &str = "             ";
+
+/// Characters of one companion.
+const COMPANION_WIDTH: usize = 40;
 
 pub(super) fn print(report: &Report, question: &Question, answer: &Answer, top: usize) -> io::Result<()> {
     let width = width();
@@ -55,22 +58,33 @@ fn explain(out: &mut impl Write, span: &str, explained: &Explained, width: usize
 fn explain_row(out: &mut impl Write, finding: &Finding, width: usize) -> io::Result<()> {
     let Finding { hits_in, share_in, share_out, ratio, g, filter, companions, .. } = finding;
     let (hits, ratio) = (thousands(*hits_in), times(*ratio));
-    let room = width.saturating_sub(66).max(30);
     let (share_in, share_out, share) = (percent(*share_in), percent(*share_out), bar(*share_in));
+    // The filter is whole, so that it can be taken to `--where`.
     writeln!(
         out,
         "{share:<12} {share_in:>8} {share_out:>8} {ratio:>9} {hits:>11} {:>10}  {BOLD}{}{BOLD:#}",
         thousands(*g as u64),
-        shown(filter, room)
+        shown(filter, usize::MAX)
     )?;
     if companions.is_empty() {
         return Ok(());
     }
-    let mut named: Vec<String> = companions.iter().take(COMPANIONS_MAX).map(|companion| shown(companion, 60)).collect();
-    if companions.len() > COMPANIONS_MAX {
-        named.push(format!("{} more", companions.len() - COMPANIONS_MAX));
+    writeln!(out, "{DIM}{INDENT}{}{DIM:#}", with(companions, width - INDENT.len()))
+}
+
+/// As many companions as fit the width.
+fn with(companions: &[String], width: usize) -> String {
+    let mut text = String::from("with ");
+    for (index, companion) in companions.iter().enumerate() {
+        let companion = shown(companion, COMPANION_WIDTH);
+        let more = format!("{} more", companions.len() - index);
+        if index > 0 && text.chars().count() + companion.chars().count() + more.len() + 4 > width {
+            return text + &more;
+        }
+        text.push_str(&companion);
+        text.push_str(if index + 1 < companions.len() { ", " } else { "" });
     }
-    writeln!(out, "{DIM}{:>64}  {}{DIM:#}", "with", named.join(", "))
+    text
 }
 
 fn compare(out: &mut impl Write, spans: [&str; 2], compared: &Compared, width: usize) -> io::Result<()> {
