@@ -78,8 +78,9 @@ struct Latency {
 }
 
 impl ViewAnswer {
-    /// What was counted in `seconds`, of rows to which more come unless they are `complete`, with the log's clock.
-    pub(crate) fn new(viewed: Viewed, stack: Stack, complete: bool, seconds: f64, zone_seconds: i32) -> Self {
+    /// What was counted in `seconds`, of rows to which more come unless they are `complete`, with the log's clock and `top` rows a panel.
+    pub(crate) fn new(viewed: Viewed, stack: Stack, complete: bool, seconds: f64, zone_seconds: i32, top: usize) -> Self {
+        let panels = viewed.status_panel(top).into_iter().chain(viewed.panels).collect();
         let (rows, lines) = (viewed.rows, viewed.lines);
         let all = rows.dropped == 0;
         Self {
@@ -98,7 +99,7 @@ impl ViewAnswer {
             exact: viewed.exact,
             time: viewed.time.map(|time| Time { first: time.first, last: time.last, zone_seconds }),
             histogram: viewed.histogram.map(|histogram| named(histogram, stack)),
-            panels: viewed.panels,
+            panels,
             humans: viewed.people,
             bots: viewed.bots,
             week: Week { hits: viewed.week },

@@ -115,7 +115,7 @@ async fn create(State(sessions): Shared, body: Body) -> Result<(StatusCode, Json
     if name.len() > NAME_BYTES_MAX {
         return Err(ApiError::bad_request(format!("a name has at most {NAME_BYTES_MAX} bytes")));
     }
-    sessions.make_room().await;
+    let _room = sessions.make_room().await;
     let session = if wanted.sample { start_sample(&sessions)? } else { sessions.create(name, wanted.size, false, format)? };
     Ok((StatusCode::CREATED, Json(session.view(sessions.idle_max()))))
 }

@@ -28,6 +28,8 @@ pub(crate) const ROWS_WORKER_BYTES: u64 = RECORDER_BYTES + THREAD_BYTES;
 /// The sessions, oldest first.
 pub(crate) struct Sessions {
     all: Mutex<Vec<Arc<Session>>>,
+    /// Held while room is made and taken: two who come at once must not be given the same.
+    room: tokio::sync::Mutex<()>,
     settings: Settings,
     shares: Shares,
     /// Where rows go that do not fit the memory, and how many bytes of all sessions together.
@@ -51,6 +53,7 @@ impl Sessions {
     ) -> Self {
         Self {
             all: Mutex::default(),
+            room: tokio::sync::Mutex::default(),
             settings,
             shares,
             spill,
@@ -63,8 +66,9 @@ impl Sessions {
     }
 
     /// Where all places are taken: ends the session that has waited longest for the rest of its upload, if there is one; and where rows of
-    /// ended sessions are in the way, takes those that nobody has looked at for longest.
-    pub(crate) async fn make_room(&self) {
+    /// ended sessions are in the way, takes those that nobody has looked at for longest. The room is kept for whoever holds what is given.
+    pub(crate) async fn make_room(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        let room = self.room.lock().await;
         let longest = {
             let all = self.lock();
             let full = all.iter().filter(|session| !session.state().ended()).count() >= self.sessions_max;
@@ -90,6 +94,7 @@ impl Sessions {
         if let Some(session) = surplus {
             session.rows().release().await;
         }
+        room
     }
 
     /// A new session, if there is room for one more that runs.
@@ -154,6 +159,7 @@ impl Sessions {
         let session = self.get(id)?;
         session.cancel();
         session.ended().await;
+        session.rows().release().await;
         self.forget(&mut self.lock(), |session| session.id() == id);
         Ok(())
     }

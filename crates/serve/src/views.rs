@@ -9,7 +9,7 @@ use axum::body::Body;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use rorqual_pipe::Control;
-use rorqual_table::filter::{Filter, TextColumn};
+use rorqual_table::filter::{Filter, NumberColumn, TextColumn};
 use rorqual_view::{By, Limit, PanelWanted, Per, Stack, Store, View, ViewError, Wanted};
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
@@ -116,7 +116,7 @@ pub(crate) async fn view(Named(session): Named, body: Body) -> Result<Response, 
         store.view(&look, &wanted, control)
     });
     let (seconds, viewed) = session.rows().ask(asked.page.asking()?, ask).await?;
-    let value = ViewAnswer::new(viewed, stack, complete, seconds, session.zone_seconds());
+    let value = ViewAnswer::new(viewed, stack, complete, seconds, session.zone_seconds(), top);
     answer(value, top, |value, rows| value.panels.iter_mut().for_each(|panel| panel.rows.truncate(rows)))
 }
 
@@ -133,10 +133,15 @@ struct PanelAsked {
 
 pub(crate) async fn panel(Named(session): Named, body: Body) -> Result<Response, ApiError> {
     let asked: PanelAsked = body_json(body).await?;
-    let (look, column) = (asked.span.view()?, text_column(&asked.field)?);
+    let look = asked.span.view()?;
+    let column = if asked.field == NumberColumn::Status.name() { None } else { Some(text_column(&asked.field)?) };
     let limit = asked.limit.unwrap_or(VIEW_ROWS).min(TOP_ROWS);
     let wanted = PanelWanted { search: asked.search, offset: asked.offset, limit };
-    let panel = session.rows().ask(None, move |store, control| store.panel(&look, column, &wanted, control)).await?;
+    let ask = move |store: &Store, control: &Control| match column {
+        Some(column) => store.panel(&look, column, &wanted, control),
+        None => store.statuses(&look, &wanted, control),
+    };
+    let panel = session.rows().ask(None, ask).await?;
     answer(panel, limit, |panel, rows| panel.rows.truncate(rows))
 }
 

@@ -32,6 +32,7 @@ mod spill;
 mod store;
 mod sums;
 mod timeline;
+mod urls;
 mod view;
 
 pub use compare::{Compared, ComparedPanel, ComparedRow};

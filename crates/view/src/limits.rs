@@ -51,3 +51,9 @@ pub const VIEWS_KEPT_MAX: usize = 8;
 
 /// Rows of a page of the table.
 pub const PAGE_ROWS_MAX: usize = 1_000;
+
+/// Distinct pairs of path and query that are held at once, by all threads together: some 7 MiB, of what a view's sums would take.
+pub const URL_PAIRS_MAX: usize = 1 << 17;
+
+/// Of these as many are listed; nobody reads on.
+pub const URLS_LISTED_MAX: usize = 1 << 16;

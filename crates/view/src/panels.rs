@@ -133,7 +133,7 @@ impl Store {
 }
 
 /// Whether the text has what is searched for, in any case of ASCII letters.
-fn contains(text: &[u8], search: &str) -> bool {
+pub(crate) fn contains(text: &[u8], search: &str) -> bool {
     let search = search.as_bytes();
     text.windows(search.len()).any(|part| part.eq_ignore_ascii_case(search))
 }
