@@ -20,7 +20,6 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use rorqual_pipe::BudgetError;
 use rorqual_table::analyze::{Kept, Settings, Shares};
-use rorqual_view::limits::filters_bytes;
 use std::fmt;
 use std::fs::File;
 use std::net::Ipv4Addr;
@@ -160,13 +159,11 @@ fn shares(config: &Config) -> Result<Shares, StartError> {
     let connections = connections_max(config) + STRANGERS_MAX;
     let sessions = config.sessions_max as u64;
     let renders = places(config) as u64;
-    let threads = config.settings.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     let beside = [
         ("program".to_owned(), PROGRAM_BYTES),
         (format!("{connections} connections, each with buffers and a report"), connections as u64 * CONNECTION_BYTES),
         (format!("{ENDED_SESSIONS_MAX} ended sessions"), ENDED_SESSIONS_MAX as u64 * ENDED_SESSION_BYTES),
         (format!("{sessions} x reports"), sessions * REPORTS_BYTES),
-        (format!("{sessions} x filters of views"), sessions * filters_bytes(threads)),
         (format!("{renders} renderings"), renders * RENDER_BYTES),
         ("templates and their variables".to_owned(), config.rendering.as_ref().map_or(0, |rendering| rendering.given_bytes)),
         ("rows of templates".to_owned(), config.rendering.as_ref().map_or(0, |rendering| rendering.rows_bytes)),

@@ -5,7 +5,7 @@ use crate::counted::{Base, Kept};
 use crate::dictionary::Dictionary;
 use crate::limits::{
     DICTIONARIES_PERCENT, RATES_BYTES_MAX, RATES_SHARE, RECORDER_BYTES, SEGMENT_ROWS_MAX, STORE_BYTES_MIN, THREAD_BYTES,
-    value_bytes,
+    filters_bytes, value_bytes,
 };
 use crate::segment::Segment;
 use crate::spill::Spill;
@@ -121,6 +121,7 @@ impl Store {
             ("recorders", self.recorders.load(Ordering::Relaxed) * RECORDER_BYTES),
             ("threads of a view", self.settings.threads as u64 * THREAD_BYTES),
             ("times of clients, in order", self.rates_bytes()),
+            ("filters of a question", self.filters_bytes()),
             ("views kept", lock(&self.kept).bytes()),
         ]
     }
@@ -128,6 +129,11 @@ impl Store {
     /// Whether some value of a field had no room.
     pub(crate) fn overflowed(&self) -> bool {
         self.dictionaries.iter().take(FLAW).any(|dictionary| dictionary.lock().overflowed())
+    }
+
+    /// What the filters of a question hold: whatever they are, or an eighth of a small store, which is enough for usual ones.
+    fn filters_bytes(&self) -> u64 {
+        filters_bytes(self.settings.threads).min(self.settings.memory_bytes / 8)
     }
 
     /// What rates hold of rows at a time.
@@ -212,7 +218,7 @@ impl Store {
     }
 
     fn bytes(&self) -> u64 {
-        let kept = self.settings.memory_bytes / 8 + self.rates_bytes();
+        let kept = self.settings.memory_bytes / 8 + self.rates_bytes() + self.filters_bytes();
         let others = self.recorders.load(Ordering::Relaxed) * RECORDER_BYTES + self.settings.threads as u64 * THREAD_BYTES;
         self.segments_bytes() + self.dictionaries_bytes() + others + kept
     }
