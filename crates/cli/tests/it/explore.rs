@@ -18,6 +18,9 @@ const SCANNER: &str = "203.0.113.9";
 /// Seconds of the day in which the scanner asks.
 const SCAN: std::ops::Range<i64> = 3 * 3_600..3 * 3_600 + 1_200;
 
+/// What a line has in a field.
+type Field = fn(&Line) -> String;
+
 #[derive(Debug, Clone)]
 struct Line {
     second: i64,
@@ -139,7 +142,7 @@ fn explain_says_when_nothing_stands_out() {
 }
 
 /// For each value, hits in both spans.
-fn both(lines: &[Line], spans: &[std::ops::Range<i64>; 2], field: fn(&Line) -> String) -> BTreeMap<String, [u64; 2]> {
+fn both(lines: &[Line], spans: &[std::ops::Range<i64>; 2], field: Field) -> BTreeMap<String, [u64; 2]> {
     let mut hits: BTreeMap<String, [u64; 2]> = BTreeMap::new();
     for line in lines {
         for (side, span) in spans.iter().enumerate().filter(|(_, span)| span.contains(&line.second)) {
@@ -161,7 +164,7 @@ fn compare_shows_shares_of_both_and_the_largest_change_first() {
     let totals = spans.clone().map(|span| lines.iter().filter(|line| span.contains(&line.second)).count() as u64);
     let answer = &document["answer"];
     assert_eq!([&answer["a"]["lines"]["total"], &answer["b"]["lines"]["total"]], [&json!(totals[0]), &json!(totals[1])]);
-    let fields: [(&str, fn(&Line) -> String); 3] = [
+    let fields: [(&str, Field); 3] = [
         ("status", |line| line.status.to_string()),
         ("client", |line| line.client.clone()),
         ("path", |line| line.path.to_owned()),
@@ -191,7 +194,7 @@ fn compare_shows_shares_of_both_and_the_largest_change_first() {
 }
 
 /// Requests of each client in each stretch of so many seconds.
-fn counts(lines: &[Line], seconds: i64, client: fn(&Line) -> String) -> BTreeMap<(String, i64), u64> {
+fn counts(lines: &[Line], seconds: i64, client: Field) -> BTreeMap<(String, i64), u64> {
     let mut counts = BTreeMap::new();
     for line in lines {
         *counts.entry((client(line), START + line.second.div_euclid(seconds) * seconds)).or_default() += 1;
@@ -207,7 +210,7 @@ fn net(line: &Line) -> String {
 fn rates_are_those_of_a_count() {
     let (folder, lines) = (Folder::new(), lines());
     let file = folder.file("access.log", [text(&lines), GARBAGE.to_vec()].concat());
-    let clients: [(&str, fn(&Line) -> String); 2] = [("client", |line| line.client.clone()), ("net", net)];
+    let clients: [(&str, Field); 2] = [("client", |line| line.client.clone()), ("net", net)];
     for (by, of) in clients {
         for (flag, seconds, limit) in [("--limit-per-minute", 60, 3), ("--limit-per-second", 1, 1), ("--limit-per-minute", 60, 0)]
         {

@@ -77,7 +77,7 @@ fn values_no_two_the_same_and_as_long_as_they_may_be() {
         push(out, &format!("host-{number}.example"), number, &format!("/{number}?{number}"), &agent);
     };
     let long = move |number: u64, out: &mut Vec<u8>| {
-        push(out, &format!("10.{}", number * 7), number, &format!("/{number}{padding}"), &format!("{number}{padding}"))
+        push(out, &format!("10.{}", number * 7), number, &format!("/{number}{padding}"), &format!("{number}{padding}"));
     };
     let rejected = |number: u64, out: &mut Vec<u8>| {
         if number < 500 {

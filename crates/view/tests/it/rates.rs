@@ -82,7 +82,7 @@ fn rates_equal_a_count_by_hand() {
                 assert_eq!((effect.requests, effect.per), (limit.requests, limit.per));
                 assert_eq!((effect.blocked, effect.clients), (blocked, clients), "{limit:?}");
                 let alone = store.rates(&view, by, 1_000, &[*limit], &Control::default()).expect("nobody cancels");
-                assert_eq!(alone.limits, [effect.clone()]);
+                assert_eq!(alone.limits, std::slice::from_ref(effect));
                 let mut expected: BTreeMap<&String, u64> = BTreeMap::new();
                 counts
                     .iter()
