@@ -285,11 +285,12 @@ pub(crate) struct RateRow {
     peak_second_at: i64,
     peak_minute: u32,
     peak_minute_at: i64,
+    /// Where there is a limit.
+    blocked: Option<u64>,
 }
 
 #[derive(Serialize)]
 struct Blocked {
-    per_minute: u64,
     requests: u64,
     values: u64,
 }
@@ -307,9 +308,10 @@ impl RatesAnswer {
             peak_second_at: rate.second_at,
             peak_minute: rate.minute_hits_max,
             peak_minute_at: rate.minute_at,
+            blocked: rate.blocked,
         };
         let limit = rates.limits.first();
-        let blocked = limit.map(|limit| Blocked { per_minute: limit.per_minute, requests: limit.blocked, values: limit.clients });
+        let blocked = limit.map(|limit| Blocked { requests: limit.blocked, values: limit.clients });
         Self {
             seconds,
             by,

@@ -10,7 +10,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use rorqual_pipe::Control;
 use rorqual_table::filter::{Filter, NumberColumn, TextColumn};
-use rorqual_view::{By, PanelWanted, Stack, Store, View, ViewError, Wanted};
+use rorqual_view::{By, Limit, PanelWanted, Per, Stack, Store, View, ViewError, Wanted};
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
 
@@ -223,7 +223,9 @@ struct RatesAsked {
     #[serde(default)]
     by: ByAsked,
     top: Option<usize>,
+    /// Where both are given, only this one counts.
     limit_per_minute: Option<u64>,
+    limit_per_second: Option<u64>,
 }
 
 #[derive(Deserialize, Default)]
@@ -242,7 +244,9 @@ pub(crate) async fn rates(Named(session): Named, body: Body) -> Result<Response,
         ByAsked::Net => By::Net,
     };
     let top = asked.top.unwrap_or(VIEW_ROWS).min(TOP_ROWS);
-    let limits: Vec<u64> = asked.limit_per_minute.into_iter().collect();
+    let per = |requests: Option<u64>, per| requests.map(|requests| Limit { requests, per });
+    let limits = [per(asked.limit_per_minute, Per::Minute), per(asked.limit_per_second, Per::Second)];
+    let limits: Vec<Limit> = limits.into_iter().flatten().take(1).collect();
     let ask = timed(move |store, control| store.rates(&look, by, top, &limits, control));
     let (seconds, rates) = session.rows().ask(None, ask).await?;
     answer(RatesAnswer::new(rates, by, seconds), top, |value, rows| value.rows.truncate(rows))

@@ -38,7 +38,7 @@ mod view;
 pub use compare::{Compared, ComparedPanel, ComparedRow};
 pub use explain::{Explained, Finding};
 pub use page::{PageRow, RowPage};
-pub use rates::{By, ClientRate, LimitEffect, Rates};
+pub use rates::{By, ClientRate, Limit, LimitEffect, Per, Rates};
 pub use recorder::Recordings;
 pub use store::{Settings, Store};
 pub use view::{

@@ -1,9 +1,12 @@
 //! The rows of a session: segments, dictionaries, and what they may take.
 
-use crate::columns::{CODED, DICTIONARIES, SHARES, STATUSES, derived};
+use crate::columns::{CODED, DICTIONARIES, FLAW, SHARES, STATUSES, derived};
 use crate::counted::{Base, Kept};
 use crate::dictionary::Dictionary;
-use crate::limits::{DICTIONARIES_PERCENT, RECORDER_BYTES, SEGMENT_ROWS_MAX, STORE_BYTES_MIN, THREAD_BYTES, value_bytes};
+use crate::limits::{
+    DICTIONARIES_PERCENT, RATES_BYTES_MAX, RATES_SHARE, RECORDER_BYTES, SEGMENT_ROWS_MAX, STORE_BYTES_MIN, THREAD_BYTES,
+    filters_bytes, value_bytes,
+};
 use crate::segment::Segment;
 use crate::spill::Spill;
 use rorqual_table::Countries;
@@ -123,8 +126,25 @@ impl Store {
             ("distinct values and their sums", self.dictionaries_bytes()),
             ("recorders", self.recorders.load(Ordering::Relaxed) * RECORDER_BYTES),
             ("threads of a view", self.settings.threads as u64 * THREAD_BYTES),
+            ("times of clients, in order", self.rates_bytes()),
+            ("filters of a question", self.filters_bytes()),
             ("views kept", lock(&self.kept).bytes()),
         ]
+    }
+
+    /// Whether some value of a field had no room.
+    pub(crate) fn overflowed(&self) -> bool {
+        self.dictionaries.iter().take(FLAW).any(|dictionary| dictionary.lock().overflowed())
+    }
+
+    /// What the filters of a question hold: whatever they are, or an eighth of a small store, which is enough for usual ones.
+    fn filters_bytes(&self) -> u64 {
+        filters_bytes(self.settings.threads).min(self.settings.memory_bytes / 8)
+    }
+
+    /// What rates hold of rows at a time.
+    pub(crate) fn rates_bytes(&self) -> u64 {
+        (self.settings.memory_bytes / RATES_SHARE).min(RATES_BYTES_MAX)
     }
 
     /// Bytes in the file of spilled rows.
@@ -204,7 +224,7 @@ impl Store {
     }
 
     fn bytes(&self) -> u64 {
-        let kept = self.settings.memory_bytes / 8;
+        let kept = self.settings.memory_bytes / 8 + self.rates_bytes() + self.filters_bytes();
         let others = self.recorders.load(Ordering::Relaxed) * RECORDER_BYTES + self.settings.threads as u64 * THREAD_BYTES;
         self.segments_bytes() + self.dictionaries_bytes() + others + kept
     }

@@ -1,5 +1,6 @@
 //! What `rorqual logs` takes.
 
+use crate::args::explore::ExploreArgs;
 use crate::args::size;
 use clap::Args;
 use std::path::PathBuf;
@@ -11,6 +12,9 @@ Examples:
   rorqual logs --json --top 100 access.log | jq '.panels[0].rows'
   rorqual logs --format '%h %l %u %t \"%r\" %>s %b %D' access.log
   rorqual logs --rejects unread.log access.log
+  rorqual logs --explain 2025-01-31T08:00..2025-01-31T08:30 access.log
+  rorqual logs --compare 2025-01-30..2025-01-31 2025-01-31..2025-02-01 access.log
+  rorqual logs --rates --limit-per-minute 60 --where 'path = /login' access.log
   rorqual logs --html report.html access.log
   rorqual logs --html report.html --template mine.html access.log";
 
@@ -21,14 +25,14 @@ Examples:
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct LogsArgs {
-    /// Print the report as JSON (schema `rorqual.logs/1`)
+    /// Print the report as JSON (schema `rorqual.logs/1`), or the answer (`rorqual.explain/1`, `rorqual.compare/1`, `rorqual.rates/1`)
     #[arg(long)]
     pub(crate) json: bool,
     /// Write the report as one page that needs nothing beside it; `-` is standard output
     ///
     /// The page holds its styles and its script, fetches nothing, and shows what the log says as text only. It appears whole, or
     /// not at all. Nothing is printed then but with --json.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "question")]
     pub(crate) html: Option<PathBuf>,
     /// The page by this template (Jinja's language; the README says what it is given)
     ///
@@ -65,6 +69,8 @@ pub(crate) struct LogsArgs {
     /// Logs; `-` is standard input [default: -]
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) explore: ExploreArgs,
 }
 
 /// Where clients are.

@@ -1,7 +1,7 @@
 //! What `rorqual serve` takes.
 
 use crate::args::logs::{CountryArgs, FormatArgs};
-use crate::args::size;
+use crate::args::temp::TempArgs;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -21,12 +21,8 @@ pub(crate) struct ServeArgs {
     /// longest, gives its place to a new one. A `--limit-rate` is for each
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(crate) sessions: u16,
-    /// Where rows go that do not fit the memory, compressed, into a file without a name [default: the system's folder for temporary files]
-    #[arg(long, value_name = "FOLDER", env = "RORQUAL_TEMP")]
-    pub(crate) temp_dir: Option<PathBuf>,
-    /// Most that goes there, of all sessions together; with 0 nothing is written to disk, and views are of the first rows, and say so
-    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "16GiB")]
-    pub(crate) temp_max: u64,
+    #[command(flatten)]
+    pub(crate) temp: TempArgs,
     /// Minutes without a request after which a session is forgotten
     #[arg(long, value_name = "MINUTES", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) idle: u32,

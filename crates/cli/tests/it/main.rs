@@ -8,6 +8,8 @@ mod common;
 mod convert;
 mod countries;
 mod decode;
+mod explore;
+mod explore_memory;
 mod fetch;
 mod filter;
 mod get;

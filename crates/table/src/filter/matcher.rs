@@ -1,5 +1,6 @@
 //! Asks a filter of one line after another.
 
+use super::limits::{AGENT_BYTES_MAX, AGENTS_MAX};
 use super::{Filter, Flag, NumberColumn, TextColumn, derive};
 use crate::Countries;
 use crate::agent::{Agent, classify, referring_site};
@@ -7,10 +8,6 @@ use crate::parse::Record;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
-
-/// Agents whose classes are remembered, and the bytes that each may have; a full memory starts afresh. 2 MiB at most.
-const AGENTS_MAX: usize = 2048;
-const AGENT_BYTES_MAX: usize = 512;
 
 /// A line, as a filter sees it.
 #[derive(Debug, Clone, Copy)]

@@ -1,6 +1,7 @@
 //! `rorqual logs`
 
 mod columns;
+mod explore;
 mod html;
 mod terminal;
 mod time;
@@ -13,6 +14,7 @@ use crate::progress::Progress;
 use crate::rejects::{RejectFile, refuse_an_input};
 use crate::verbs::count::or_stdin;
 use crate::{input, interrupt};
+use explore::Asking;
 use html::{HtmlPage, page_bytes};
 use rorqual_pipe::limits::PROGRAM_BYTES;
 use rorqual_pipe::{Control, reason};
@@ -41,12 +43,8 @@ pub(crate) fn run(common: &Common, args: &LogsArgs) -> Exit {
         Ok(settings) => settings,
         Err(error) => return message::error(&error),
     };
-    let only = match args.filter.as_deref().map(|text| filter(text, settings.countries.is_some())).transpose() {
-        Ok(only) => only,
-        Err(error) => return message::error(&error),
-    };
-    let analyzer = match settings.shares_beside(&beside(args), 1, "fewer --threads") {
-        Ok(shares) => Analyzer::new(&settings, shares).with(Options { only, ..Options::default() }),
+    let (analyzer, asking) = match analyzer(&settings, args) {
+        Ok(made) => made,
         Err(error) => return message::error(&error),
     };
     let files = or_stdin(&args.files);
@@ -71,10 +69,14 @@ pub(crate) fn run(common: &Common, args: &LogsArgs) -> Exit {
     let analysed = sources.iter().any(|source| source.error.is_none() || source.bytes > 0);
     let report = analyzer.report(sources, exit == Exit::Done, usize::from(args.top));
     exit = exit.max(nothing_fits(&report).map_or(Exit::Done, |error| message::error(&error)));
+    let answered = asking.filter(|_| analysed || control.stopped());
+    if let Some(asking) = &answered {
+        exit = exit.max(asking.answer(&report, &analyzer, &control, &settings, args));
+    }
     if common.stats {
         crate::stats::print(started, settings.memory_bytes, analyzer.threads(), &control, analyzer.pool());
     }
-    if !analysed && !control.stopped() {
+    if answered.is_some() || (!analysed && !control.stopped()) {
         return exit;
     }
     let printed = match &page {
@@ -86,10 +88,23 @@ pub(crate) fn run(common: &Common, args: &LogsArgs) -> Exit {
     exit.max(page.map_or(Exit::Done, |page| page.finish(&report, &analyzer, args.top, &control, settings.memory_bytes)))
 }
 
+/// Who analyses, and who keeps the rows where something is asked about them.
+fn analyzer(settings: &Settings, args: &LogsArgs) -> Result<(Analyzer, Option<Asking>), String> {
+    let only = args.filter.as_deref().map(|text| filter(text, settings.countries.is_some())).transpose()?;
+    let question = explore::question(args)?;
+    let beside = beside(settings, args, only.as_deref());
+    let shares = settings.shares_beside(&beside, 1, "fewer --threads").map_err(|error| error.to_string())?;
+    let asking = question.map(|question| Asking::new(question, args, settings, &shares)).transpose()?;
+    let options = Options { only, recording: asking.as_ref().map(Asking::recording), untallied: asking.is_some() };
+    Ok((Analyzer::new(settings, shares).with(options), asking))
+}
+
 /// What takes memory beside the analysis.
-fn beside(args: &LogsArgs) -> Vec<(String, u64)> {
+fn beside(settings: &Settings, args: &LogsArgs, only: Option<&Filter>) -> Vec<(String, u64)> {
+    let threads = settings.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     let page = args.html.is_some().then(|| ("page (--html, --top)".to_owned(), page_bytes(args.top)));
-    [("program".to_owned(), PROGRAM_BYTES)].into_iter().chain(page).collect()
+    let filter = only.map(|filter| ("filter and its regular expressions (--where)".to_owned(), filter.bytes(threads)));
+    [("program".to_owned(), PROGRAM_BYTES)].into_iter().chain(page).chain(filter).collect()
 }
 
 /// Refuses outputs that would replace an input, the template or one another.
@@ -122,7 +137,7 @@ fn settings(common: &Common, args: &LogsArgs) -> Result<Settings, String> {
         span,
         formats: formats(&args.format)?,
         feed_buffers: REJECT_BUFFERS,
-        kept: None,
+        kept: args.explore.asks().then(explore::kept),
         countries: countries(&args.country, memory_bytes)?,
     })
 }

@@ -100,7 +100,7 @@ fn config(common: &Common, args: &ServeArgs, files: usize) -> Result<Config, Str
             kept: None,
             countries: countries(&args.country, memory_bytes)?,
         },
-        spill: (args.temp_max > 0).then(|| (args.temp_dir.clone().unwrap_or_else(std::env::temp_dir), args.temp_max)),
+        spill: args.temp.spill(),
         rendering: templates::rendering(common, args, memory_bytes)?,
     })
 }
