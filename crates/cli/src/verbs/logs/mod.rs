@@ -14,6 +14,7 @@ use crate::rejects::{RejectFile, refuse_an_input};
 use crate::verbs::count::or_stdin;
 use crate::{input, interrupt};
 use html::{HtmlPage, page_bytes};
+pub(crate) use html::view_page;
 use rorqual_pipe::limits::PROGRAM_BYTES;
 use rorqual_pipe::{Control, reason};
 use rorqual_table::Options;
