@@ -256,7 +256,7 @@ pub(crate) async fn report(
     let (filter, session) = (view.filter.to_string(), Arc::clone(&asking.session));
     let ask = move |store: &Store, control: &Control| {
         store.refresh();
-        let complete = session.state() == SessionState::Finished && store.is_whole();
+        let complete = session.state() == SessionState::Finished && store.rows_dropped() == 0;
         let mut report = session.view_report(complete);
         let week = store.fill_view(&mut report, &view, session.zone_seconds(), PAGE_TOP, control)?;
         Ok((report, week))
