@@ -7,9 +7,7 @@ use crate::api::{Asked, Named};
 use crate::body::{BodySink, Place, Reader};
 use crate::error::ApiError;
 use crate::files;
-use crate::limits::{
-    EXPORT_BATCH_BYTES, EXPORT_GROUP_BYTES, EXPORT_GROUP_SHARE, EXPORT_ROWS_BYTES, PAGE_TOP, VIEW_PAGE_BYTES,
-};
+use crate::limits::{EXPORT_BATCH_BYTES, EXPORT_GROUP_BYTES, EXPORT_GROUP_SHARE, EXPORT_ROWS_BYTES, PAGE_TOP, VIEW_PAGE_BYTES};
 use crate::rows::Held;
 use crate::session::{Session, State as SessionState};
 use crate::sessions::Sessions;
@@ -106,7 +104,8 @@ pub(crate) async fn rows(
         store.refresh();
         let fixed = each_bytes(store.threads()) + EXPORT_ROWS_BYTES;
         let tried = settings(target, store.memory_bytes()).into_iter();
-        let (lent, settings) = tried.map(|settings| (store.lend(fixed + settings.bytes(&wanted, 1)), settings)).find(|(lent, _)| lent.is_some())?;
+        let (lent, settings) =
+            tried.map(|settings| (store.lend(fixed + settings.bytes(&wanted, 1)), settings)).find(|(lent, _)| lent.is_some())?;
         Some((lent?, (settings, files::name(&session, store, "", extension))))
     };
     let alive = Arc::downgrade(&asking.session);
@@ -120,11 +119,8 @@ pub(crate) async fn rows(
 fn settings(target: Target, memory_bytes: u64) -> Vec<Settings> {
     let (least, most) = EXPORT_GROUP_BYTES;
     let usual = (memory_bytes / EXPORT_GROUP_SHARE).clamp(least, most);
-    let of = |group: u64| Settings {
-        group_bytes_max: group as usize,
-        footer_bytes_max: 2 * group as usize,
-        ..Settings::new(target)
-    };
+    let of =
+        |group: u64| Settings { group_bytes_max: group as usize, footer_bytes_max: 2 * group as usize, ..Settings::new(target) };
     vec![of(usual), of(least)]
 }
 
@@ -143,7 +139,11 @@ impl RowsJob {
         let writer = Writer::new(sink, "the export", rows.schema(), &settings).map_err(Error::Rows)?;
         let is_csv = settings.target == Target::Csv;
         let take = |row: &ViewRow<'_>| {
-            if is_csv { push_neutral(&mut rows, row) } else { rows.push_flawed(&row.record, row.flaw, row.line) }
+            if is_csv {
+                push_neutral(&mut rows, row);
+            } else {
+                rows.push_flawed(&row.record, row.flaw, row.line);
+            }
             if rows.bytes() < EXPORT_BATCH_BYTES {
                 return Ok(());
             }
@@ -293,7 +293,10 @@ impl Asking {
             Some((held, prepared))
         });
         let (held, (lent, prepared)) = prepared.await.ok().flatten().ok_or_else(|| {
-            full("this session has no room for an export beside its rows; more --memory or --temp-max, or fewer --sessions".to_owned())
+            full(
+                "this session has no room for an export beside its rows; more --memory or --temp-max, or fewer --sessions"
+                    .to_owned(),
+            )
         })?;
         Ok((Granted { place, twin, held, lent }, prepared))
     }

@@ -37,7 +37,12 @@ impl Drop for StopOnDrop {
 
 impl Rows {
     pub(crate) fn new(store: Arc<Store>) -> Self {
-        Self { store: Arc::new(RwLock::new(Some(store))), turn: Arc::default(), asking: Mutex::default(), stays: Mutex::new(Some(watch::Sender::new(()))) }
+        Self {
+            store: Arc::new(RwLock::new(Some(store))),
+            turn: Arc::default(),
+            asking: Mutex::default(),
+            stays: Mutex::new(Some(watch::Sender::new(()))),
+        }
     }
 
     /// Whether there are still rows, or somebody takes them away just now.
@@ -89,7 +94,9 @@ impl Rows {
         match asked.await {
             Ok(Some(Ok(answer))) => Ok(answer),
             Ok(Some(Err(ViewError::Cancelled))) => Err(superseded()),
-            Ok(Some(Err(ViewError::Io(error)))) => Err(ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "spilled_rows", error.to_string())),
+            Ok(Some(Err(ViewError::Io(error)))) => {
+                Err(ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "spilled_rows", error.to_string()))
+            }
             Ok(None) => Err(gone()),
             Err(error) => Err(ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", error.to_string())),
         }

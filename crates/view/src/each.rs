@@ -94,7 +94,11 @@ impl Store {
                 }
                 let rows;
                 (rows, left) = left.split_at(piece.fill(self, &opened.segment, left).map_err(ViewError::spilled)?);
-                piece.rows(&opened.segment, rows).map_err(ViewError::spilled)?.try_for_each(|row| take(&row)).map_err(ViewError::Io)?;
+                piece
+                    .rows(&opened.segment, rows)
+                    .map_err(ViewError::spilled)?
+                    .try_for_each(|row| take(&row))
+                    .map_err(ViewError::Io)?;
                 count += rows.len() as u64;
             }
             if let Some(run) = opened.segment.runs.get(opened.passed).filter(|_| opened.rows.len() > 0) {

@@ -240,7 +240,9 @@ impl Store {
             let oldest =
                 |segments: &Vec<Arc<Segment>>| segments.iter().position(|segment| segment.complete && !segment.is_spilled());
             let segments = lock(&self.segments);
-            let Some((place, segment)) = oldest(&segments).map(|place| (place, Arc::clone(&segments[place]))) else { return true };
+            let Some((place, segment)) = oldest(&segments).map(|place| (place, Arc::clone(&segments[place]))) else {
+                return true;
+            };
             drop(segments);
             let moved = self.spill.as_ref().map(|spill| segment.spilled(spill));
             let Some(Ok(moved)) = moved else { return false };

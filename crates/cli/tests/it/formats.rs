@@ -75,7 +75,11 @@ fn formats_are_taken_in_all_the_ways_they_are_pasted() {
         let answer = tried(&server, format, &[line]);
         assert_eq!(answer.status, 200, "{format}: {answer:?}");
         let row = &answer.json()["rows"][0];
-        assert_eq!((&row["fields"]["path"], &row["fields"]["bytes"], &row["flaw"]), (&"/x".into(), &"5".into(), &Value::Null), "{format}");
+        assert_eq!(
+            (&row["fields"]["path"], &row["fields"]["bytes"], &row["flaw"]),
+            (&"/x".into(), &"5".into(), &Value::Null),
+            "{format}"
+        );
     }
 }
 

@@ -208,7 +208,10 @@ pub(crate) fn definition(text: &str) -> Option<Result<Format, FormatError>> {
         let mut formats = formats_in_config(text);
         if formats.len() > 1 {
             let names: Vec<&str> = formats.iter().map(|(name, _)| &**name).collect();
-            return Some(Err(FormatError::new(1, format!("there are {} formats here ({}): give one", names.len(), names.join(", ")))));
+            return Some(Err(FormatError::new(
+                1,
+                format!("there are {} formats here ({}): give one", names.len(), names.join(", ")),
+            )));
         }
         if let Some((_, format)) = formats.pop() {
             return Some(format);
