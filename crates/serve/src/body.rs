@@ -73,6 +73,8 @@ pub(crate) struct BodySink {
     sender: Sender<Piece>,
     /// Closed when nothing more is to be sent.
     ended: watch::Receiver<()>,
+    /// Of the server: the threads that render rows know nothing of it.
+    runtime: Handle,
 }
 
 pub(crate) fn gone() -> io::Error {
@@ -80,16 +82,17 @@ pub(crate) fn gone() -> io::Error {
 }
 
 impl BodySink {
-    /// A sink with the blocks of `place` until the sender of `ended` is dropped, and who takes its pieces. The sink belongs on a blocking
-    /// thread.
+    /// A sink with the blocks of `place` until the sender of `ended` is dropped, and who takes its pieces. The sink waits, so it
+    /// belongs on threads that may.
     pub(crate) fn new(place: &Place, ended: watch::Receiver<()>) -> (Self, Sender<Piece>, Receiver<Piece>) {
         let (sender, pieces) = channel(1);
-        (Self { pool: place.pool.clone(), block: None, used: 0, sender: sender.clone(), ended }, sender, pieces)
+        let (pool, runtime) = (place.pool.clone(), Handle::current());
+        (Self { pool, block: None, used: 0, sender: sender.clone(), ended, runtime }, sender, pieces)
     }
 
     /// Waits for something that a slow reader may hold up.
-    fn wait<T>(ended: &mut watch::Receiver<()>, wanted: impl Future<Output = io::Result<T>>) -> io::Result<T> {
-        Handle::current().block_on(async {
+    fn wait<T>(runtime: &Handle, ended: &mut watch::Receiver<()>, wanted: impl Future<Output = io::Result<T>>) -> io::Result<T> {
+        runtime.block_on(async {
             tokio::select! {
                 biased;
                 _ = ended.changed() => Err(gone()),
@@ -99,8 +102,8 @@ impl BodySink {
     }
 
     fn send(&mut self, bytes: Bytes) -> io::Result<()> {
-        let Self { sender, ended, .. } = self;
-        Self::wait(ended, async { sender.send(Ok(bytes)).await.map_err(|_| gone()) })
+        let Self { sender, ended, runtime, .. } = self;
+        Self::wait(runtime, ended, async { sender.send(Ok(bytes)).await.map_err(|_| gone()) })
     }
 }
 
@@ -109,7 +112,7 @@ impl Sink for BodySink {
         while !piece.is_empty() {
             let block = match &mut self.block {
                 Some(block) => block,
-                none => none.insert(Self::wait(&mut self.ended, self.pool.lease_async())?),
+                none => none.insert(Self::wait(&self.runtime, &mut self.ended, self.pool.lease_async())?),
             };
             let length = piece.len().min(block.len() - self.used);
             block[self.used..self.used + length].copy_from_slice(&piece[..length]);
