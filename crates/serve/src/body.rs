@@ -63,7 +63,13 @@ impl Drop for Place {
     }
 }
 
+/// A piece of an answer; an empty one is its end, without which it breaks off: a thread that panics must not make it look whole.
 pub(crate) type Piece = Result<Bytes, Error>;
+
+/// Tells the reader how the work ended. Where nobody hears it, the reader went away.
+pub(crate) fn tell(sender: &Sender<Piece>, ended: Result<(), Error>) {
+    let _ = sender.blocking_send(ended.map(|()| Bytes::new()));
+}
 
 /// Pieces on their way into the body of an answer.
 pub(crate) struct BodySink {
@@ -161,13 +167,14 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    /// The next piece; an error when the reader goes away first.
+    /// The next piece, `None` at the end; an error when the reader goes away first.
     async fn next(&mut self) -> Option<Piece> {
-        tokio::select! {
+        let piece = tokio::select! {
             biased;
-            piece = self.pieces.recv() => piece,
-            () = self.twin.left() => Some(Err(gone().into())),
-        }
+            piece = self.pieces.recv() => piece.unwrap_or_else(|| Err(gone().into())),
+            () = self.twin.left() => Err(gone().into()),
+        };
+        Some(piece).filter(|piece| !matches!(piece, Ok(piece) if piece.is_empty()))
     }
 
     /// The body of the answer, once its first piece is there: what fails before has a status of its own, what fails later breaks it off.
@@ -191,5 +198,9 @@ async fn next((first, mut reader): (Option<Bytes>, Reader)) -> Option<(Piece, (O
         Some(first) => Ok(first),
         None => reader.next().await?,
     };
+    if piece.is_err() {
+        // An error throws away what is not flushed yet, the head among it; what waits is flushed meanwhile.
+        tokio::task::yield_now().await;
+    }
     Some((piece, (None, reader)))
 }

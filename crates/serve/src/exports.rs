@@ -4,7 +4,7 @@
 //! turn of those who ask: a slow reader keeps nobody from looking. When the rows are to go, it ends.
 
 use crate::api::{Asked, Named};
-use crate::body::{BodySink, Place, Reader};
+use crate::body::{self, BodySink, Place, Reader};
 use crate::error::ApiError;
 use crate::files;
 use crate::limits::{EXPORT_BATCH_BYTES, EXPORT_GROUP_BYTES, EXPORT_GROUP_SHARE, EXPORT_ROWS_BYTES, PAGE_TOP, VIEW_PAGE_BYTES};
@@ -316,10 +316,7 @@ impl Granted {
             let worked = store.as_ref().map_or(Ok(()), |store| work(store, &control, sink));
             // The rows, and what they lent, are free before the reader hears of the end.
             drop((store, lent));
-            if let Err(error) = worked {
-                // Where nobody takes it, the reader went away.
-                let _ = sender.blocking_send(Err(error));
-            }
+            body::tell(&sender, worked);
             drop(place);
         });
         reader.body().await.map_err(|error| refusal(&error))

@@ -107,13 +107,13 @@ impl Renders {
     /// Renders one template into a channel, which then ends with an error or without one. Blocks.
     fn run(self: &Arc<Self>, place: Place, name: &str, page: &Page, mut sink: BodySink, sender: &Sender<Piece>) {
         let rendered = self.given.templates.render(name, page, &mut sink);
-        if let Err(error) = rendered.and_then(|_| Ok(sink.flush()?)) {
-            if !error.is_stop() {
-                (self.given.failed)(name, &error);
-            }
-            // Where nobody takes it, the reader went away.
-            let _ = sender.blocking_send(Err(error));
+        let ended = rendered.and_then(|_| Ok(sink.flush()?));
+        if let Err(error) = &ended
+            && !error.is_stop()
+        {
+            (self.given.failed)(name, error);
         }
+        body::tell(sender, ended);
         // Free once all was told.
         drop(place);
     }
