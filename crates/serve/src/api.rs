@@ -1,6 +1,8 @@
 //! The handlers, as `API.md` lists them.
 
 use crate::error::ApiError;
+use crate::exports;
+use crate::formats;
 use crate::guard::{Gate, guard};
 use crate::limits::{BUCKETS, JSON_BYTES_MAX, NAME_BYTES_MAX};
 use crate::live::{Live, ServerView, events};
@@ -18,7 +20,6 @@ use axum::response::Response;
 use axum::routing::{get, post, put};
 use axum::{Json, Router};
 use rorqual_pipe::Input;
-use rorqual_table::format::Format;
 use rorqual_view::{Histogram, Stack, View, Wanted};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -47,6 +48,11 @@ pub(crate) fn router(sessions: Arc<Sessions>, renders: Option<Arc<Renders>>, gat
         .route("/api/sessions/{id}/compare", post(views::compare))
         .route("/api/sessions/{id}/explain", post(views::explain))
         .route("/api/sessions/{id}/rates", post(views::rates))
+        .route("/api/sessions/{id}/rejects", get(views::rejects))
+        .route("/api/sessions/{id}/export", get(exports::rows))
+        .route("/api/sessions/{id}/panel.csv", get(exports::panel))
+        .route("/api/sessions/{id}/report.html", get(exports::report))
+        .route("/api/sessions/{id}/format/try", post(formats::try_format))
         .with_state(sessions);
     let routes = match renders {
         Some(renders) => routes.merge(render_router(renders)),
@@ -64,7 +70,7 @@ fn render_router(renders: Arc<Renders>) -> Router {
 }
 
 async fn places(State(renders): State<Arc<Renders>>) -> Json<Value> {
-    Json(json!({"places": renders.places(), "taken": renders.taken()}))
+    Json(json!({"places": renders.places().count(), "taken": renders.places().taken()}))
 }
 
 /// The session that a path names.
@@ -80,7 +86,7 @@ impl FromRequestParts<Arc<Sessions>> for Named {
 }
 
 /// What the query asks for.
-struct Asked<T>(T);
+pub(crate) struct Asked<T>(pub(crate) T);
 
 impl<T: DeserializeOwned> FromRequestParts<Arc<Sessions>> for Asked<T> {
     type Rejection = ApiError;
@@ -109,8 +115,7 @@ struct NewSession {
 
 async fn create(State(sessions): Shared, body: Body) -> Result<(StatusCode, Json<session::View>), ApiError> {
     let wanted: NewSession = body_json(body).await?;
-    let format = wanted.format.as_deref().map(Format::parse).transpose();
-    let format = format.map_err(|error| ApiError::new(StatusCode::BAD_REQUEST, "bad_format", error.to_string()))?;
+    let format = wanted.format.as_deref().map(formats::parse).transpose()?;
     let name = wanted.name.unwrap_or_else(|| "upload".to_owned());
     if name.len() > NAME_BYTES_MAX {
         return Err(ApiError::bad_request(format!("a name has at most {NAME_BYTES_MAX} bytes")));

@@ -8,9 +8,13 @@
 
 mod answers;
 mod api;
+mod body;
 mod connections;
 mod error;
+mod exports;
 mod feed;
+mod files;
+mod formats;
 mod guard;
 mod limits;
 mod linger;
@@ -26,6 +30,7 @@ mod twin;
 mod upload;
 mod views;
 
-pub use limits::SESSIONS_MAX_DEFAULT;
+pub use exports::{ShownView, ViewPage};
+pub use limits::{EXPORTS_MAX, SESSIONS_MAX_DEFAULT};
 pub use render::Rendering;
 pub use server::{Config, Server, StartError, Totals};

@@ -118,3 +118,34 @@ pub(crate) const BUCKETS: (usize, usize) = (400, 2000);
 
 /// Bytes of a session's name.
 pub(crate) const NAME_BYTES_MAX: usize = 1024;
+
+/// Exports at a time: rows, values of a panel, pages of a view. Each has a thread.
+pub const EXPORTS_MAX: usize = 4;
+
+/// What an export costs beside its connection: its blocks, and what its thread touches of its stack. All else it has of the memory of the
+/// session whose rows it sends.
+pub(crate) const EXPORT_BYTES: u64 = (RENDER_BLOCKS * RENDER_BLOCK_BYTES) as u64 + (256 << 10);
+
+/// Bytes of rows, as arrays, that an export writes at once.
+pub(crate) const EXPORT_BATCH_BYTES: usize = 1 << 20;
+
+/// What they take on their way: the arrays, the same as text, and a buffer of what is written.
+pub(crate) const EXPORT_ROWS_BYTES: u64 = 4 * EXPORT_BATCH_BYTES as u64;
+
+/// A row group of an exported Parquet file may take this share of the rows' memory, and its footer twice as much; less where there is less.
+pub(crate) const EXPORT_GROUP_SHARE: u64 = 32;
+
+/// Least and most bytes of such a row group.
+pub(crate) const EXPORT_GROUP_BYTES: (u64, u64) = (1 << 20, 32 << 20);
+
+/// Rows of each table on a page of a view.
+pub(crate) const PAGE_TOP: usize = 25;
+
+/// What such a page takes while it is made.
+pub(crate) const VIEW_PAGE_BYTES: u64 = 12 << 20;
+
+/// Characters of the name of what is downloaded.
+pub(crate) const FILE_NAME_CHARS_MAX: usize = 100;
+
+/// Lines that a format is tried on.
+pub(crate) const TRIED_LINES_MAX: usize = 200;

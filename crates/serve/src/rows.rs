@@ -7,7 +7,7 @@ use rorqual_pipe::Control;
 use rorqual_view::{Store, ViewError};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tokio::sync::RwLock;
+use tokio::sync::{OwnedRwLockReadGuard, RwLock, watch};
 
 /// Rows, until their place is needed by another session.
 pub(crate) struct Rows {
@@ -16,6 +16,14 @@ pub(crate) struct Rows {
     turn: Arc<tokio::sync::Mutex<()>>,
     /// The latest question of each page, with its turn.
     asking: Mutex<VecDeque<(String, u64, Control)>>,
+    /// Dropped when the rows are to go: who sends them slowly then ends.
+    stays: Mutex<Option<watch::Sender<()>>>,
+}
+
+/// Rows that stay for as long as somebody holds them, which must end when `ended` closes.
+pub(crate) struct Held {
+    pub(crate) store: OwnedRwLockReadGuard<Option<Arc<Store>>>,
+    pub(crate) ended: watch::Receiver<()>,
 }
 
 /// Stops a question when nobody waits for its answer.
@@ -29,7 +37,12 @@ impl Drop for StopOnDrop {
 
 impl Rows {
     pub(crate) fn new(store: Arc<Store>) -> Self {
-        Self { store: Arc::new(RwLock::new(Some(store))), turn: Arc::default(), asking: Mutex::default() }
+        Self {
+            store: Arc::new(RwLock::new(Some(store))),
+            turn: Arc::default(),
+            asking: Mutex::default(),
+            stays: Mutex::new(Some(watch::Sender::new(()))),
+        }
     }
 
     /// Whether there are still rows, or somebody takes them away just now.
@@ -40,9 +53,17 @@ impl Rows {
     /// Gives the rows' memory back, once those who look at them have stopped.
     pub(crate) async fn release(&self) {
         self.lock().iter().for_each(|(.., control)| control.stop());
+        drop(self.stays.lock().unwrap_or_else(PoisonError::into_inner).take());
         let store = self.store.write().await.take();
         // Its tables are large.
         let _ = tokio::task::spawn_blocking(move || drop(store)).await;
+    }
+
+    /// The rows, for an answer that takes as long as its reader likes.
+    pub(crate) async fn hold(&self) -> Result<Held, ApiError> {
+        let store = Arc::clone(&self.store).read_owned().await;
+        let ended = self.stays.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(watch::Sender::subscribe);
+        ended.filter(|_| store.is_some()).map(|ended| Held { store, ended }).ok_or_else(gone)
     }
 
     /// What the rows say, on a thread that may block. `None` when they are gone.

@@ -2,10 +2,11 @@
 
 use crate::api::router;
 use crate::connections::{Connections, Taken};
+use crate::exports::ViewPage;
 use crate::guard::{Gate, Guard};
 use crate::limits::{
-    CONNECTION_BUFFER_BYTES, CONNECTION_BYTES, CONNECTIONS_MAX, ENDED_SESSION_BYTES, ENDED_SESSIONS_MAX, FEED_BUFFERS,
-    HEAD_TIME_MAX, PROGRAM_BYTES, RENDER_BYTES, REPORTS_BYTES, ROWS_BYTES_MIN, STRANGERS_MAX,
+    CONNECTION_BUFFER_BYTES, CONNECTION_BYTES, CONNECTIONS_MAX, ENDED_SESSION_BYTES, ENDED_SESSIONS_MAX, EXPORT_BYTES,
+    EXPORTS_MAX, FEED_BUFFERS, HEAD_TIME_MAX, PROGRAM_BYTES, RENDER_BYTES, REPORTS_BYTES, ROWS_BYTES_MIN, STRANGERS_MAX,
 };
 use crate::linger::Lingering;
 use crate::render::{Rendering, Renders};
@@ -45,6 +46,8 @@ pub struct Config {
     pub spill: Option<(PathBuf, u64)>,
     /// Templates to be rendered at `/render/NAME`.
     pub rendering: Option<Rendering>,
+    /// Makes a page of a view.
+    pub page: ViewPage,
 }
 
 /// A server that listens, and answers once it runs.
@@ -108,8 +111,15 @@ impl Server {
         let port = listener.local_addr().map_err(failed)?.port();
         let guard = Guard::new(port).map_err(|error| failed(std::io::Error::other(error.to_string())))?;
         let gate = Arc::new(Gate { guard, connections: Connections::new(connections_max(&config)) });
-        let sessions =
-            Sessions::new(config.settings, shares, config.spill, config.sessions_max, config.rate_limit, config.idle_max);
+        let sessions = Sessions::new(
+            config.settings,
+            shares,
+            config.spill,
+            config.sessions_max,
+            config.rate_limit,
+            config.idle_max,
+            config.page,
+        );
         let renders = config.rendering.map(|rendering| Renders::new(rendering, config.rate_limit));
         Ok(Self { listener, sessions: Arc::new(sessions), renders, gate, port })
     }
@@ -165,6 +175,7 @@ fn shares(config: &Config) -> Result<Shares, StartError> {
         (format!("{ENDED_SESSIONS_MAX} ended sessions"), ENDED_SESSIONS_MAX as u64 * ENDED_SESSION_BYTES),
         (format!("{sessions} x reports"), sessions * REPORTS_BYTES),
         (format!("{renders} renderings"), renders * RENDER_BYTES),
+        (format!("{EXPORTS_MAX} exports"), EXPORTS_MAX as u64 * EXPORT_BYTES),
         ("templates and their variables".to_owned(), config.rendering.as_ref().map_or(0, |rendering| rendering.given_bytes)),
         ("rows of templates".to_owned(), config.rendering.as_ref().map_or(0, |rendering| rendering.rows_bytes)),
     ];

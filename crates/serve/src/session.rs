@@ -10,7 +10,8 @@ use bytes::Bytes;
 use rorqual_pipe::{Control, Input};
 use rorqual_table::Options;
 use rorqual_table::analyze::{AnalyzeError, Analyzer, Settings, Shares};
-use rorqual_table::report::{Report, Source};
+use rorqual_table::format::Format;
+use rorqual_table::report::{Report, Sample, Source};
 use rorqual_view::{Recordings, Store};
 use serde::Serialize;
 use serde_json::Value;
@@ -66,7 +67,7 @@ pub(crate) struct Session {
 struct Inner {
     state: State,
     error: Option<Value>,
-    format: Option<String>,
+    format: Option<Format>,
     /// The writing end of the run; out while an upload uses it.
     feed: Option<Feed>,
     /// The reading end, until the run starts.
@@ -138,6 +139,15 @@ impl Session {
 
     pub(crate) fn id(&self) -> &str {
         &self.id
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The log's format, once it is known.
+    pub(crate) fn format(&self) -> Option<Format> {
+        self.lock().format.clone()
     }
 
     pub(crate) fn state(&self) -> State {
@@ -265,7 +275,7 @@ impl Session {
 
     fn run(&self, input: Input) {
         let found = |detection: &rorqual_table::format::Detection, _: &[u8]| {
-            self.lock().format = Some(detection.format.name().to_owned());
+            self.lock().format = Some(detection.format.clone());
         };
         let guard = FailOnUnwind(self);
         let ran = self.analyzer.run::<std::io::Sink>(input, &self.control, found, None);
@@ -432,10 +442,20 @@ impl Session {
         report
     }
 
+    /// Some rejected lines.
+    pub(crate) fn rejects(&self) -> Vec<Sample> {
+        self.analyzer.analysis().rejects()
+    }
+
+    /// What is known of the lines of a view. Blocks.
+    pub(crate) fn view_report(&self, complete: bool) -> Report {
+        self.analyzer.report(vec![self.source_so_far()], complete, 0)
+    }
+
     fn source_so_far(&self) -> Source {
         Source {
             name: self.name.clone(),
-            format: self.lock().format.clone(),
+            format: self.format().map(|format| format.name().to_owned()),
             bytes: self.control.decoded_bytes(),
             lines: self.analyzer.analysis().lines().total,
             error: None,

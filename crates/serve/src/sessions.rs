@@ -1,8 +1,10 @@
 //! All sessions, and the limits on them.
 
+use crate::body::Places;
 use crate::error::ApiError;
+use crate::exports::ViewPage;
 use crate::guard::random_text;
-use crate::limits::ENDED_SESSIONS_MAX;
+use crate::limits::{ENDED_SESSIONS_MAX, EXPORTS_MAX};
 use crate::session::Session;
 use axum::http::StatusCode;
 use rorqual_pipe::reason;
@@ -40,6 +42,8 @@ pub(crate) struct Sessions {
     made: AtomicU64,
     /// Bytes that forgotten sessions took in.
     forgotten_bytes: AtomicU64,
+    exports: Arc<Places>,
+    page: ViewPage,
 }
 
 impl Sessions {
@@ -50,8 +54,11 @@ impl Sessions {
         sessions_max: usize,
         rate_limit: Option<u64>,
         idle_max: Duration,
+        page: ViewPage,
     ) -> Self {
         Self {
+            exports: Places::new(EXPORTS_MAX),
+            page,
             all: Mutex::default(),
             room: tokio::sync::Mutex::default(),
             settings,
@@ -190,6 +197,16 @@ impl Sessions {
     /// Stops all sessions.
     pub(crate) fn cancel_all(&self) {
         self.lock().iter().for_each(|session| session.cancel());
+    }
+
+    /// Places for answers as long as the rows are many.
+    pub(crate) fn exports(&self) -> &Arc<Places> {
+        &self.exports
+    }
+
+    /// What makes a page of a view.
+    pub(crate) fn page(&self) -> ViewPage {
+        self.page
     }
 
     pub(crate) fn idle_max(&self) -> Duration {

@@ -9,22 +9,23 @@ use axum::body::Body;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use rorqual_pipe::Control;
-use rorqual_table::filter::{Filter, NumberColumn, TextColumn};
+use rorqual_table::filter::{Filter, Flag, NumberColumn, TextColumn};
+use rorqual_table::report::Sample;
 use rorqual_view::{By, Limit, PanelWanted, Per, Stack, Store, View, ViewError, Wanted};
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
 
 /// Times are Unix seconds.
 #[derive(Debug, Clone, Default, Deserialize)]
-struct Span {
-    from: Option<f64>,
-    to: Option<f64>,
+pub(crate) struct Span {
+    pub(crate) from: Option<f64>,
+    pub(crate) to: Option<f64>,
     #[serde(default, rename = "where")]
-    filter: String,
+    pub(crate) filter: String,
 }
 
 impl Span {
-    fn view(&self) -> Result<View, ApiError> {
+    pub(crate) fn view(&self) -> Result<View, ApiError> {
         let filter = Filter::parse(&self.filter).map_err(|error| {
             ApiError::new(StatusCode::BAD_REQUEST, "bad_filter", error.message).with("column", error.column as u64 - 1)
         })?;
@@ -60,7 +61,7 @@ impl Page {
     }
 }
 
-fn text_column(name: &str) -> Result<TextColumn, ApiError> {
+pub(crate) fn text_column(name: &str) -> Result<TextColumn, ApiError> {
     let found = TextColumn::ALL.iter().find(|column| column.name() == name);
     found.copied().ok_or_else(|| ApiError::bad_request(format!("there is no field '{name}'")))
 }
@@ -250,4 +251,31 @@ pub(crate) async fn rates(Named(session): Named, body: Body) -> Result<Response,
     let ask = timed(move |store, control| store.rates(&look, by, top, &limits, control));
     let (seconds, rates) = session.rows().ask(None, ask).await?;
     answer(RatesAnswer::new(rates, by, seconds), top, |value, rows| value.rows.truncate(rows))
+}
+
+#[derive(Serialize)]
+struct RejectsAnswer {
+    count: u64,
+    exact: bool,
+    reasons: Vec<Reason>,
+    samples: Vec<Sample>,
+}
+
+#[derive(Serialize)]
+struct Reason {
+    reason: String,
+    hits: u64,
+}
+
+pub(crate) async fn rejects(Named(session): Named) -> Result<Response, ApiError> {
+    let look = View { filter: Filter::Is(Flag::Rejected), ..View::default() };
+    let wanted = PanelWanted { search: None, offset: 0, limit: TOP_ROWS };
+    let ask = move |store: &Store, control: &Control| {
+        store.refresh();
+        store.panel(&look, TextColumn::Flaw, &wanted, control)
+    };
+    let panel = session.rows().ask(None, ask).await?;
+    let reasons = panel.rows.into_iter().map(|row| Reason { reason: row.value, hits: row.hits }).collect();
+    let value = RejectsAnswer { count: panel.hits, exact: panel.exact, reasons, samples: session.rejects() };
+    answer(value, TOP_ROWS, |value, rows| value.samples.truncate(rows))
 }

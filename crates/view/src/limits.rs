@@ -57,3 +57,15 @@ pub const URL_PAIRS_MAX: usize = 1 << 17;
 
 /// Of these as many are listed; nobody reads on.
 pub const URLS_LISTED_MAX: usize = 1 << 16;
+
+/// Rows whose texts are copied at once, while nobody else has the dictionaries.
+pub const PIECE_ROWS_MAX: usize = 1 << 10;
+
+/// And bytes of these texts, give or take one row of at most 640 KiB.
+pub const PIECE_BYTES_MAX: usize = 1 << 20;
+
+/// What going through all rows of a view takes: a segment of each recorder with its columns, and one piece.
+#[must_use]
+pub const fn each_bytes(threads: usize) -> u64 {
+    threads as u64 * THREAD_BYTES + 2 * PIECE_BYTES_MAX as u64
+}

@@ -55,8 +55,23 @@ pub struct Store {
     /// There is no place for more rows.
     full: AtomicBool,
     rows_dropped: AtomicU64,
+    /// Bytes of its memory that others have for a time.
+    lent: Arc<AtomicU64>,
     pub(crate) base: Mutex<Base>,
     pub(crate) kept: Mutex<Kept>,
+}
+
+/// Memory of a store that somebody else has until this is dropped.
+#[derive(Debug)]
+pub struct Lent {
+    lent: Arc<AtomicU64>,
+    bytes: u64,
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        self.lent.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
 }
 
 /// The segments at one moment.
@@ -97,6 +112,7 @@ impl Store {
             recorders: AtomicU64::new(0),
             full: AtomicBool::new(false),
             rows_dropped: AtomicU64::new(0),
+            lent: Arc::default(),
             base: Mutex::default(),
         }))
     }
@@ -111,6 +127,36 @@ impl Store {
     #[must_use]
     pub fn rows_dropped(&self) -> u64 {
         self.rows_dropped.load(Ordering::Relaxed)
+    }
+
+    /// Whether everything that came is kept: no row was dropped, and every value had room.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.rows_dropped() == 0 && !self.dictionaries.iter().any(|dictionary| dictionary.lock().overflowed())
+    }
+
+    /// Its memory, with that of one view.
+    #[must_use]
+    pub fn memory_bytes(&self) -> u64 {
+        self.settings.memory_bytes
+    }
+
+    /// Threads of a view.
+    #[must_use]
+    pub fn threads(&self) -> usize {
+        self.settings.threads
+    }
+
+    /// Gives some of its memory away, for which rows go to the file. `None` where that makes no room.
+    #[must_use]
+    pub fn lend(&self, bytes: u64) -> Option<Lent> {
+        self.lent.fetch_add(bytes, Ordering::Relaxed);
+        let lent = Lent { lent: Arc::clone(&self.lent), bytes };
+        // Where there is no file the rows have what they have.
+        if self.spill.is_some() {
+            self.make_room();
+        }
+        (self.bytes() <= self.settings.memory_bytes).then_some(lent)
     }
 
     /// Asks recorders to show the rows they have at their next chunk, so that a view soon after is up to date.
@@ -129,6 +175,7 @@ impl Store {
             ("times of clients, in order", self.rates_bytes()),
             ("filters of a question", self.filters_bytes()),
             ("views kept", lock(&self.kept).bytes()),
+            ("lent", self.lent.load(Ordering::Relaxed)),
         ]
     }
 
@@ -202,31 +249,38 @@ impl Store {
         }
         self.generation.fetch_add(1, Ordering::Relaxed);
         drop(segments);
-        self.make_room();
+        if !self.make_room() {
+            self.full.store(true, Ordering::Relaxed);
+        }
     }
 
-    /// Spills the oldest segments until the others fit.
-    fn make_room(&self) {
+    /// The segment in that place.
+    pub(crate) fn segment(&self, place: usize) -> Arc<Segment> {
+        Arc::clone(&lock(&self.segments)[place])
+    }
+
+    /// Spills the oldest segments until the others fit; `false` when there is no place to spill one to.
+    fn make_room(&self) -> bool {
         let _turn = lock(&self.spilling);
         while self.bytes() > self.settings.memory_bytes {
             let oldest =
                 |segments: &Vec<Arc<Segment>>| segments.iter().position(|segment| segment.complete && !segment.is_spilled());
             let segments = lock(&self.segments);
-            let Some((place, segment)) = oldest(&segments).map(|place| (place, Arc::clone(&segments[place]))) else { return };
+            let Some((place, segment)) = oldest(&segments).map(|place| (place, Arc::clone(&segments[place]))) else {
+                return true;
+            };
             drop(segments);
             let moved = self.spill.as_ref().map(|spill| segment.spilled(spill));
-            let Some(Ok(moved)) = moved else {
-                self.full.store(true, Ordering::Relaxed);
-                return;
-            };
+            let Some(Ok(moved)) = moved else { return false };
             lock(&self.segments)[place] = Arc::new(moved);
         }
+        true
     }
 
     fn bytes(&self) -> u64 {
         let kept = self.settings.memory_bytes / 8 + self.rates_bytes() + self.filters_bytes();
         let others = self.recorders.load(Ordering::Relaxed) * RECORDER_BYTES + self.settings.threads as u64 * THREAD_BYTES;
-        self.segments_bytes() + self.dictionaries_bytes() + others + kept
+        self.segments_bytes() + self.dictionaries_bytes() + others + kept + self.lent.load(Ordering::Relaxed)
     }
 
     fn segments_bytes(&self) -> u64 {

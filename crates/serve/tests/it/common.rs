@@ -28,6 +28,7 @@ pub(crate) fn config(idle_max: Duration) -> Config {
         },
         spill: None,
         rendering: None,
+        page: |_, _, _| Ok(()),
     }
 }
 

@@ -162,6 +162,12 @@ impl Analysis {
         (lock(&self.rejects), lock(&self.repairs))
     }
 
+    /// Some rejected lines.
+    #[must_use]
+    pub fn rejects(&self) -> Vec<Sample> {
+        self.samples().0.list()
+    }
+
     pub(crate) fn sample_lists(&self) -> (Vec<Sample>, Vec<Sample>) {
         let (rejects, repairs) = self.samples();
         (rejects.list(), repairs.list())

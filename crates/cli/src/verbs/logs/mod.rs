@@ -15,6 +15,7 @@ use crate::rejects::{RejectFile, refuse_an_input};
 use crate::verbs::count::or_stdin;
 use crate::{input, interrupt};
 use explore::Asking;
+pub(crate) use html::view_page;
 use html::{HtmlPage, page_bytes};
 use rorqual_pipe::limits::PROGRAM_BYTES;
 use rorqual_pipe::{Control, reason};

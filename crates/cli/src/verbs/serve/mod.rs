@@ -5,8 +5,8 @@ mod templates;
 use crate::args::{Common, ServeArgs, When};
 use crate::exit::Exit;
 use crate::message;
-use crate::verbs::logs::{countries, formats, line_bytes_max};
-use rorqual_serve::{Config, Server, Totals};
+use crate::verbs::logs::{countries, formats, line_bytes_max, view_page};
+use rorqual_serve::{Config, EXPORTS_MAX, Server, Totals};
 use rorqual_table::aggregate::Span;
 use rorqual_table::analyze::Settings;
 use std::fs::File;
@@ -41,7 +41,7 @@ pub(crate) fn run(common: &Common, args: &ServeArgs) -> Exit {
         Err(error) => return message::error(&error),
     };
     let memory_bytes = config.settings.memory_bytes;
-    let blocking = config.sessions_max * BLOCKING_THREADS_PER_SESSION + usize::from(args.renders);
+    let blocking = config.sessions_max * BLOCKING_THREADS_PER_SESSION + EXPORTS_MAX + usize::from(args.renders);
     let runtime = match runtime(blocking) {
         Ok(runtime) => runtime,
         Err(error) => return message::error(&format!("cannot start the runtime: {error}")),
@@ -102,6 +102,7 @@ fn config(common: &Common, args: &ServeArgs, files: usize) -> Result<Config, Str
         },
         spill: args.temp.spill(),
         rendering: templates::rendering(common, args, memory_bytes)?,
+        page: view_page,
     })
 }
 
