@@ -12,7 +12,7 @@ use crate::rows::Held;
 use crate::session::{Session, State as SessionState};
 use crate::sessions::Sessions;
 use crate::twin::Twin;
-use crate::views::{Span, text_column};
+use crate::views::{Span, panel_column};
 use axum::extract::{Extension, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -106,7 +106,7 @@ pub(crate) async fn rows(
         let tried = settings(target, store.memory_bytes()).into_iter();
         let (lent, settings) =
             tried.map(|settings| (store.lend(fixed + settings.bytes(&wanted, 1)), settings)).find(|(lent, _)| lent.is_some())?;
-        Some((lent?, (settings, files::name(&session, store, "", extension))))
+        Some((lent?, (settings, files::name(&session, store.is_whole(), "", extension))))
     };
     let alive = Arc::downgrade(&asking.session);
     let (granted, (settings, name)) = asking.grant(prepare).await?;
@@ -209,13 +209,18 @@ pub(crate) async fn panel(
     Extension(twin): Extension<Twin>,
     Asked(asked): Asked<PanelAsked>,
 ) -> Result<Response, ApiError> {
-    let column = text_column(&asked.field)?;
+    let column = panel_column(&asked.field)?;
     let view = Span { from: asked.from, to: asked.to, filter: asked.filter }.view()?;
     let asking = Asking::begin(sessions, session, twin)?;
-    let ask = move |store: &Store, control: &Control| store.values(&view, column, control);
+    let ask = move |store: &Store, control: &Control| match column {
+        Some(column) => store.values(&view, column, control),
+        None => store.status_values(&view, control),
+    };
     let values = asking.session.rows().ask(None, ask).await?;
     let (session, bytes) = (Arc::clone(&asking.session), values.bytes() + EXPORT_ROWS_BYTES);
-    let prepare = move |store: &Store| Some((store.lend(bytes)?, files::name(&session, store, column.name(), "csv")));
+    let whole = values.is_whole();
+    let prepare =
+        move |store: &Store| Some((store.lend(bytes)?, files::name(&session, store.is_whole() && whole, &asked.field, "csv")));
     let (granted, name) = asking.grant(prepare).await?;
     let body = granted.answer(move |store, _, sink| write_values(store, &values, sink)).await?;
     Ok((files::head("text/csv; charset=utf-8", &name), body).into_response())
@@ -264,7 +269,7 @@ pub(crate) async fn report(
     let (report, week) = asking.session.rows().ask(None, ask).await?;
     let shown = ShownView { report, week, filter, from, to, top: PAGE_TOP };
     let (session, page) = (Arc::clone(&asking.session), asking.sessions.page());
-    let prepare = move |store: &Store| Some((store.lend(VIEW_PAGE_BYTES)?, files::name(&session, store, "", "html")));
+    let prepare = move |store: &Store| Some((store.lend(VIEW_PAGE_BYTES)?, files::name(&session, store.is_whole(), "", "html")));
     let (granted, name) = asking.grant(prepare).await?;
     let render = move |_: &Store, control: &Control, mut sink: BodySink| {
         page(&shown, control, &mut sink)?;

@@ -3,15 +3,14 @@
 use crate::limits::FILE_NAME_CHARS_MAX;
 use crate::session::Session;
 use axum::http::{HeaderName, header};
-use rorqual_view::Store;
 
 /// Ends of a log's name that say how it is stored, outermost first.
 const STORED: [&str; 6] = [".gz", ".zst", ".bz2", ".xz", ".lz4", ".lzma"];
 const LOGS: [&str; 4] = [".log", ".txt", ".json", ".ndjson"];
 
-/// The name of a file made of a session's rows: `access.csv`, `access-path.csv`. Of rows that are not all of the log it says so.
-pub(crate) fn name(session: &Session, store: &Store, about: &str, extension: &str) -> String {
-    let whole = session.state() == crate::session::State::Finished && store.is_whole();
+/// The name of a file made of a session's rows: `access.csv`, `access-path.csv`. Where it is not `whole`, or not of all of the log, it says so.
+pub(crate) fn name(session: &Session, whole: bool, about: &str, extension: &str) -> String {
+    let whole = whole && session.state() == crate::session::State::Finished;
     let mut name = stem(session.name());
     for part in [about, if whole { "" } else { "partial" }].iter().filter(|part| !part.is_empty()) {
         name.push('-');

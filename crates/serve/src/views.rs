@@ -66,6 +66,11 @@ pub(crate) fn text_column(name: &str) -> Result<TextColumn, ApiError> {
     found.copied().ok_or_else(|| ApiError::bad_request(format!("there is no field '{name}'")))
 }
 
+/// The column of a panel; `None` is the status.
+pub(crate) fn panel_column(name: &str) -> Result<Option<TextColumn>, ApiError> {
+    if name == NumberColumn::Status.name() { Ok(None) } else { text_column(name).map(Some) }
+}
+
 fn stack(name: Option<&str>) -> Result<Stack, ApiError> {
     match name {
         None | Some("class") => Ok(Stack::Class),
@@ -135,7 +140,7 @@ struct PanelAsked {
 pub(crate) async fn panel(Named(session): Named, body: Body) -> Result<Response, ApiError> {
     let asked: PanelAsked = body_json(body).await?;
     let look = asked.span.view()?;
-    let column = if asked.field == NumberColumn::Status.name() { None } else { Some(text_column(&asked.field)?) };
+    let column = panel_column(&asked.field)?;
     let limit = asked.limit.unwrap_or(VIEW_ROWS).min(TOP_ROWS);
     let wanted = PanelWanted { search: asked.search, offset: asked.offset, limit };
     let ask = move |store: &Store, control: &Control| match column {

@@ -50,7 +50,7 @@ pub(crate) const NUMBERS: usize = 4;
 
 const _: () = assert!(TEXT_FIELDS.len() == FLAW);
 
-/// Parts in a hundred of the dictionaries' memory for each.
+/// Parts in a hundred for each dictionary, of the half of their memory that is shared out.
 pub(crate) const SHARES: [u64; DICTIONARIES] = [28, 3, 3, 2, 22, 14, 2, 10, 9, 2, 5];
 
 const _: () = {

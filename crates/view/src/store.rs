@@ -2,7 +2,7 @@
 
 use crate::columns::{CODED, DICTIONARIES, FLAW, SHARES, STATUSES, derived};
 use crate::counted::{Base, Kept};
-use crate::dictionary::Dictionary;
+use crate::dictionary::{Dictionary, Spare};
 use crate::limits::{
     DICTIONARIES_PERCENT, RATES_BYTES_MAX, RATES_SHARE, RECORDER_BYTES, SEGMENT_ROWS_MAX, STORE_BYTES_MIN, THREAD_BYTES,
     filters_bytes, value_bytes,
@@ -93,10 +93,12 @@ impl Store {
             segment_rows: settings.segment_rows.clamp(1, SEGMENT_ROWS_MAX),
             ..settings
         };
-        let share = settings.memory_bytes / 100 * DICTIONARIES_PERCENT / 100;
+        // Half is shared out, and half is for who needs it.
+        let share = settings.memory_bytes / 100 * DICTIONARIES_PERCENT / 200;
+        let spare = Spare::new(share * 100);
         let dictionary = |index: usize| {
-            let (value_bytes, bytes_max) = (value_bytes(settings.threads), share * SHARES[index]);
-            Dictionary::new(derived(index), value_bytes, bytes_max, settings.countries.clone())
+            let room = (share * SHARES[index], &spare);
+            Dictionary::new(derived(index), value_bytes(settings.threads), room, settings.countries.clone())
         };
         let spill = settings.spill.as_ref().map(|(folder, bytes_max)| Spill::new(folder, *bytes_max)).transpose()?;
         Ok(Arc::new(Self {

@@ -225,9 +225,9 @@ fn no_spreadsheet_takes_a_value_for_a_formula() {
 
 #[test]
 fn values_without_room_are_marked_and_no_row_is_lost() {
-    let server = Server::start(&[]);
-    // More queries than a quarter of the memory has room for.
-    let id = session(&server, &log(150_000));
+    // More queries than a small memory has room for.
+    let server = Server::start(&["--sessions", "1", "--threads", "1", "--memory", "216MiB"]);
+    let id = session(&server, &log(300_000));
     let download = Download::begin(&server, &target(&id, "export", &[("format", "csv")]));
     assert!(download.head.contains("filename=\"site_access-partial.csv\""), "{}", download.head);
     let text = download.text();
@@ -238,10 +238,28 @@ fn values_without_room_are_marked_and_no_row_is_lost() {
         marked += usize::from(cells[5] == "…");
         *paths.entry(cells[4].to_owned()).or_insert(0) += 1;
     }
-    assert!((1..150_000).contains(&marked), "{marked}");
-    assert_eq!(paths, Truth::of(&log(150_000)).paths);
+    assert!((1..300_000).contains(&marked), "{marked}");
+    assert_eq!(paths, Truth::of(&log(300_000)).paths);
     let queries = Download::begin(&server, &target(&id, "panel.csv", &[("field", "query")])).text();
     assert!(queries.lines().last().is_some_and(|row| row.starts_with(&format!("…,{marked},"))), "{marked}");
+}
+
+#[test]
+fn statuses_and_whole_requests_have_all_their_values() {
+    let server = Server::start(&[]);
+    let id = session(&server, &log(3_000));
+    let rows = |field: &str| {
+        let text = Download::begin(&server, &target(&id, "panel.csv", &[("field", field)])).text();
+        let rows = text.strip_prefix("value,hits,bytes,share\n").expect("a header");
+        rows.lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let statuses = rows("status");
+    assert_eq!(statuses.len(), 3);
+    assert!(statuses.iter().all(|row| row.contains(",1000,") && row.ends_with(",0.333333")), "{statuses:?}");
+    let (urls, paths) = (rows("url"), rows("path"));
+    assert_eq!(urls.len(), 3_000, "each has a query of its own");
+    assert!(urls.contains(&"/p3?q=10,1,10,0.000333".to_owned()), "{:?}", &urls[..3]);
+    assert_eq!(paths.len(), 7);
 }
 
 #[test]
@@ -333,7 +351,7 @@ fn stalled(server: &Server, id: &str, format: &str) -> Download {
 
 #[test]
 fn slow_readers_hold_up_nobody_and_places_come_back() {
-    let server = Server::start(&[]);
+    let server = Server::start(&["--sessions", "1"]);
     // More than sockets take on their way.
     let body = log(300_000);
     let id = session(&server, &body);
