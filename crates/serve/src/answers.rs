@@ -1,6 +1,7 @@
 //! Views in the shape of the interface, as `API.md` describes it.
 
-use rorqual_table::report::{Panel, PercentileSet};
+use rorqual_table::filter::{CLASSES, class};
+use rorqual_table::report::{Distinct, Panel, PercentileSet, Row, StatusRow};
 use rorqual_view::{Amounts, By, ClientRate, Compared, ComparedRow, Explained, Finding, PageRow, Rates, RowPage, Stack, Viewed};
 use serde::Serialize;
 
@@ -98,7 +99,7 @@ impl ViewAnswer {
             exact: viewed.exact,
             time: viewed.time.map(|time| Time { first: time.first, last: time.last, zone_seconds }),
             histogram: viewed.histogram.map(|histogram| named(histogram, stack)),
-            panels: viewed.panels,
+            panels: viewed.panels.into_iter().chain(status_panels(&viewed.status, viewed.exact)).collect(),
             humans: viewed.people,
             bots: viewed.bots,
             week: Week { hits: viewed.week },
@@ -109,6 +110,29 @@ impl ViewAnswer {
             }),
         }
     }
+}
+
+/// Status codes and their classes: they are few, so all of them come.
+fn status_panels(statuses: &[StatusRow], exact: bool) -> [Panel; 2] {
+    let known = statuses.iter().filter_map(|row| Some((row.value.parse().ok()?, row)));
+    let mut classes = CLASSES.map(|name| Row { value: name.to_owned(), hits: 0, hits_max: 0, bytes: 0 });
+    for (status, row) in known.clone() {
+        let sum = &mut classes[class(status)];
+        sum.hits += row.hits;
+        sum.bytes = sum.bytes.saturating_add(row.bytes);
+    }
+    let row =
+        |(_, row): (u16, &StatusRow)| Row { value: row.value.clone(), hits: row.hits, hits_max: row.hits, bytes: row.bytes };
+    let classes = classes.into_iter().filter(|row| row.hits > 0).map(|row| Row { hits_max: row.hits, ..row });
+    let panels = [("status", "Status", known.map(row).collect()), ("class", "Status classes", classes.collect())];
+    panels.map(|(field, title, rows)| whole_panel(field, title, rows, exact))
+}
+
+/// All the values there are.
+fn whole_panel(field: &'static str, title: &'static str, mut rows: Vec<Row>, exact: bool) -> Panel {
+    rows.sort_by(|a, b| b.hits.cmp(&a.hits).then_with(|| a.value.cmp(&b.value)));
+    let distinct = Distinct { distinct: rows.len() as u64, exact: true, error: 0.0 };
+    Panel { field, title, distinct, hits: rows.iter().map(|row| row.hits).sum(), exact, error_max: 0, rows }
 }
 
 /// A histogram whose rest has no name, and is left out where there is none.
