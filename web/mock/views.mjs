@@ -253,6 +253,7 @@ export function explain(all, { select: chosen, limit = 20, ...question }) {
         ratio: shareOut > 0 ? shareIn / shareOut : null,
         g: score,
         q: Math.min(1, Math.exp(-score / 2) * tried),
+        companions: [],
       })
     }
   }

@@ -3,8 +3,6 @@
 // PROGRAM is a rorqual to start. What is expected is counted here, from the lines that are sent.
 
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import os from 'node:os'
@@ -14,6 +12,7 @@ import { chromium } from 'playwright-core'
 import { select } from '../mock/views.mjs'
 import { rowOf } from '../mock/rows.mjs'
 import { timedText } from './log.mjs'
+import { serve } from './serve.mjs'
 import { Wire } from './wire.mjs'
 
 const { values: args } = parseArgs({
@@ -36,8 +35,8 @@ const rows = text
   .map((line, index) => rowOf(line, index + 1))
 const matching = (where, span = {}) => select(rows, { ...span, where }).length
 
-const server = args.base ? null : start(args.program)
-const base = args.base ?? (await firstLine(server))
+const server = args.base ? null : await serve(args.program)
+const base = args.base ?? server.base
 const wire = await Wire.start()
 const browser = await chromium.launch({
   executablePath: args.chromium,
@@ -51,21 +50,6 @@ const browser = await chromium.launch({
   ],
 })
 const broken = []
-
-function start(program) {
-  const mock = [process.execPath, path.join(import.meta.dirname, '../mock/server.mjs')]
-  const [command, ...words] = program ? [program, 'serve'] : mock
-  return spawn(command, [...words, '--port', '0'], { stdio: ['ignore', 'pipe', 'inherit'] })
-}
-
-async function firstLine(server) {
-  let text = ''
-  for await (const part of server.stdout.iterator({ destroyOnReturn: false })) {
-    text += part
-    if (text.includes('\n')) return text.trim()
-  }
-  throw new Error('the server ended before it printed its address')
-}
 
 async function open(options = {}) {
   const context = await browser.newContext({
@@ -692,10 +676,7 @@ for (const [name, step] of chosen) {
 }
 await browser.close()
 wire.close()
-if (server) {
-  server.kill('SIGINT')
-  if (server.exitCode === null) await once(server, 'exit')
-}
+await server?.stop()
 rmSync(folder, { recursive: true })
 for (const message of broken) console.log(`FAIL  ${message}`)
 failed += broken.length

@@ -105,6 +105,8 @@ export interface Finding {
   ratio: number | null
   g: number
   q: number
+  /** Clauses that most of its lines meet too. */
+  companions: string[]
 }
 
 export interface Explanation {
