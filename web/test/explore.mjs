@@ -124,24 +124,28 @@ async function accessible(page) {
   }
 }
 
-async function shoot(page, name, { full = false } = {}) {
+const telephone = { width: 380, height: 800 }
+const laptop = { width: 1280, height: 800 }
+const wall = { width: 2560, height: 1300 }
+
+/** Pictures of a state; of a telling one on a large screen too, or of the whole page. */
+async function shoot(page, name, { large = false, full = false } = {}) {
   if (!args.shots) return
   mkdirSync(args.shots, { recursive: true })
-  for (const [width, height] of [
-    [380, 800],
-    [1280, 800],
-    [2560, 1300],
-  ])
-    for (const colorScheme of ['light', 'dark']) {
-      await page.setViewportSize({ width, height })
-      await page.emulateMedia({ colorScheme })
-      await page.waitForTimeout(300)
-      await page.screenshot({
-        path: path.join(args.shots, `${name}-${width}-${colorScheme}.png`),
-        fullPage: full && width !== 2560,
-      })
-    }
-  await page.setViewportSize({ width: 1280, height: 800 })
+  const looks = [
+    [telephone, 'dark'],
+    [laptop, 'dark'],
+    [laptop, 'light'],
+    ...(large ? [[wall, 'light']] : []),
+  ]
+  for (const [viewport, colorScheme] of looks) {
+    await page.setViewportSize(viewport)
+    await page.emulateMedia({ colorScheme })
+    await page.waitForTimeout(300)
+    const file = path.join(args.shots, `${name}-${viewport.width}-${colorScheme}.png`)
+    await page.screenshot({ path: file, fullPage: full && viewport !== wall })
+  }
+  await page.setViewportSize(laptop)
   await page.emulateMedia({ colorScheme: 'light' })
   await page.waitForTimeout(300)
 }
@@ -217,7 +221,7 @@ const steps = {
 
   async 'done, whole'(page) {
     await accessible(page)
-    await shoot(page, 'done', { full: true })
+    await shoot(page, 'done', { full: true, large: true })
     assert.equal(await panel(page, 'latency').count(), 1)
     const people = digits(await at(page, 'people').locator('dd').textContent())
     const bots = digits(await at(page, 'bots').locator('dd').textContent())
@@ -272,7 +276,6 @@ const steps = {
       .getByRole('listbox')
       .getByRole('option', { name: /^status/ })
       .waitFor()
-    await shoot(page, 'completing')
     await page.keyboard.press('Tab')
     await page.keyboard.type('>= 400 and not bot')
     await page.keyboard.press('Enter')
@@ -368,7 +371,6 @@ const steps = {
     await at(page, 'people').getByRole('button').click()
     await expectMatching(page, 'bot and not bot')
     assert.match(await at(page, 'lines-range').textContent(), /none in this view/)
-    await shoot(page, 'nothing')
     await clearView(page)
   },
 
@@ -440,7 +442,7 @@ const steps = {
     assert.match(await first.textContent(), /×|only here/)
     assert.match(await at(page, 'tool').textContent(), /Ranked by G/)
     await accessible(page)
-    await shoot(page, 'explain')
+    await shoot(page, 'explain', { large: true })
     await first.getByRole('button', { name: 'Only' }).click()
     await page.waitForFunction(() => /f=/.test(location.hash))
     await settled(page)
