@@ -128,10 +128,11 @@ const telephone = { width: 380, height: 800 }
 const laptop = { width: 1280, height: 800 }
 const wall = { width: 2560, height: 1300 }
 
-/** Pictures of a state; of a telling one on a large screen too, or of the whole page. */
-async function shoot(page, name, { large = false, full = false } = {}) {
+/** Pictures of a state, with what it is about in sight; of a telling one on a large screen too, or of the whole page. */
+async function shoot(page, name, { about, large = false, full = false } = {}) {
   if (!args.shots) return
   mkdirSync(args.shots, { recursive: true })
+  const before = await page.evaluate(() => scrollY)
   const looks = [
     [telephone, 'dark'],
     [laptop, 'dark'],
@@ -142,12 +143,15 @@ async function shoot(page, name, { large = false, full = false } = {}) {
     await page.setViewportSize(viewport)
     await page.emulateMedia({ colorScheme })
     await page.waitForTimeout(300)
+    await page.evaluate((top) => scrollTo(0, top), before)
+    if (about) await at(page, about).evaluate((node) => node.scrollIntoView({ block: 'nearest' }))
     const file = path.join(args.shots, `${name}-${viewport.width}-${colorScheme}.png`)
     await page.screenshot({ path: file, fullPage: full && viewport !== wall })
   }
   await page.setViewportSize(laptop)
   await page.emulateMedia({ colorScheme: 'light' })
   await page.waitForTimeout(300)
+  await page.evaluate((top) => scrollTo(0, top), before)
 }
 
 async function drag(page, from, to, { shift = false } = {}) {
@@ -347,7 +351,7 @@ const steps = {
       () => document.querySelectorAll('[data-testid=panel-client] tbody tr').length === 4,
     )
     await accessible(page)
-    await shoot(page, 'searching')
+    await shoot(page, 'searching', { about: 'panel-client' })
     const [download] = await Promise.all([
       page.waitForEvent('download'),
       client.getByRole('link', { name: /CSV/ }).click(),
@@ -409,7 +413,7 @@ const steps = {
     await at(page, 'line-detail').waitFor()
     assert.ok((await at(page, 'line-detail').textContent()).includes(last.line))
     await accessible(page)
-    await shoot(page, 'line')
+    await shoot(page, 'line', { about: 'line-detail' })
     await grid.focus()
     await page.keyboard.press('c')
     await page.getByText('Line copied.').waitFor({ state: 'attached' })
@@ -442,7 +446,7 @@ const steps = {
     assert.match(await first.textContent(), /×|only here/)
     assert.match(await at(page, 'tool').textContent(), /Ranked by G/)
     await accessible(page)
-    await shoot(page, 'explain', { large: true })
+    await shoot(page, 'explain', { about: 'tool', large: true })
     await first.getByRole('button', { name: 'Only' }).click()
     await page.waitForFunction(() => /f=/.test(location.hash))
     await settled(page)
@@ -460,7 +464,7 @@ const steps = {
     await page.keyboard.press('Shift+ArrowRight')
     await page.keyboard.press('x')
     await at(page, 'nothing').waitFor()
-    await shoot(page, 'nothing-stands-out')
+    await shoot(page, 'nothing-stands-out', { about: 'tool' })
     await clearView(page)
   },
 
@@ -472,7 +476,7 @@ const steps = {
     await at(page, 'comparison').waitFor()
     assert.match(await at(page, 'comparison').textContent(), /203\.0\.113/)
     await accessible(page)
-    await shoot(page, 'compare')
+    await shoot(page, 'compare', { about: 'tool' })
     const b = await at(page, 'compare-b').textContent()
     await page.getByRole('button', { name: 'a day before' }).click()
     await page.waitForFunction((b) => document.querySelector('[data-testid=compare-b]').textContent !== b, b)
@@ -504,7 +508,7 @@ const steps = {
     assert.equal(digits(/refused ([\d,]+)/.exec(await at(page, 'blocked').textContent())[1]), refused)
     assert.match(page.url(), /limit=3/)
     await accessible(page)
-    await shoot(page, 'rates')
+    await shoot(page, 'rates', { about: 'tool' })
     await clearView(page)
   },
 
