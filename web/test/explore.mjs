@@ -133,12 +133,7 @@ async function shoot(page, name, { about, large = false, full = false } = {}) {
   if (!args.shots) return
   mkdirSync(args.shots, { recursive: true })
   const before = await page.evaluate(() => scrollY)
-  const looks = [
-    [telephone, 'dark'],
-    [laptop, 'dark'],
-    [laptop, 'light'],
-    ...(large ? [[wall, 'light']] : []),
-  ]
+  const looks = [[telephone, 'dark'], [laptop, 'light'], ...(large ? [[wall, 'dark']] : [])]
   for (const [viewport, colorScheme] of looks) {
     await page.setViewportSize(viewport)
     await page.emulateMedia({ colorScheme })
@@ -217,6 +212,7 @@ const steps = {
       }
     }
     assert.ok(changes <= 6, `${changes} changes of order in 3 s`)
+    await accessible(page)
     wire.mend()
     await page.locator('[data-testid=state][data-state=finished]').waitFor()
     await expectMatching(page, 'status >= 400')
@@ -319,6 +315,7 @@ const steps = {
     await expectMatching(page, '', span)
     await at(page, 'stack').selectOption('method')
     await at(page, 'legend').getByRole('button', { name: /^GET/ }).waitFor()
+    await accessible(page)
     await shoot(page, 'stacked')
     await at(page, 'legend').getByRole('button', { name: /^POST/ }).click()
     await expectMatching(page, 'method = POST', span)
@@ -368,6 +365,7 @@ const steps = {
     await page.waitForFunction(
       () => /GET/.test(document.querySelector('[data-testid=grid]').textContent) === false,
     )
+    await accessible(page)
     await shoot(page, 'rejected')
     await at(page, 'rejected').getByRole('button', { name: /only/ }).click()
     await at(page, 'bots').getByRole('button').click()
@@ -375,6 +373,7 @@ const steps = {
     await at(page, 'people').getByRole('button').click()
     await expectMatching(page, 'bot and not bot')
     assert.match(await at(page, 'lines-range').textContent(), /none in this view/)
+    await accessible(page)
     await clearView(page)
   },
 
@@ -464,6 +463,7 @@ const steps = {
     await page.keyboard.press('Shift+ArrowRight')
     await page.keyboard.press('x')
     await at(page, 'nothing').waitFor()
+    await accessible(page)
     await shoot(page, 'nothing-stands-out', { about: 'tool' })
     await clearView(page)
   },
