@@ -332,6 +332,9 @@ const steps = {
     await accessible(page)
     await shoot(page, 'failed')
     await page.fill('#format', '%h')
+    await at(page, 'preview').waitFor()
+    await accessible(page)
+    await shoot(page, 'format')
     await page.getByRole('button', { name: 'Read it as this' }).click()
     await page.waitForFunction(
       () => !document.querySelector('[data-testid=error]') || !document.querySelector('#format')?.value,
