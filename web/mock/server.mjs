@@ -446,8 +446,6 @@ async function answer(req, res) {
   if (verb === 'view') return await askView(req, res, session)
   if (verbs.includes(verb)) return await explore(req, res, session, verb, url.searchParams)
   if (verb === 'live') return events(req, res, session)
-  if (verb === 'histogram')
-    return json(res, 200, session.log.histogram(q('from'), q('to'), q('buckets') || 400))
   if (verb === 'cancel') {
     if (!isEnd(session)) session.state = 'cancelled'
     return json(res, 200, bare(session))

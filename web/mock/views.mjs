@@ -56,16 +56,17 @@ function tally(rows, field) {
 
 export function panel(rows, { field, search = '', offset = 0, limit = 50 }) {
   const all = tally(rows, field)
-  const found = all.filter(({ value }) => value.toLowerCase().includes(search.toLowerCase()))
+  const left = all.filter(({ value }) => value.toLowerCase().includes(search.toLowerCase()))
   const exact = field !== 'agent'
   return {
     field,
     title: titles[field] ?? field,
-    distinct: { count: found.length, exact, error: exact ? 0 : 0.016 },
+    distinct: { count: all.length, exact, error: exact ? 0 : 0.016 },
+    found: left.length,
     hits: sum(all, ({ hits }) => hits),
     exact,
     error_max: exact ? 0 : 12,
-    rows: found
+    rows: left
       .slice(offset, offset + limit)
       .map((row) => ({ ...row, hits_max: row.hits + (exact ? 0 : 12) })),
   }
@@ -77,13 +78,16 @@ function histogram(rows, { from, to, stack = 'class', buckets = 400 }) {
   const first = from ?? timed.reduce((least, row) => Math.min(least, row.time), Infinity)
   const last = to ?? timed.reduce((most, row) => Math.max(most, row.time), -Infinity) + 1
   const width = Math.max(60, widths.find((w) => (last - first) / w <= buckets) ?? 2592000)
-  const names = tally(timed, stack)
-    .slice(0, seriesMax)
-    .map(({ value }) => value)
+  const halves = stack === 'bot'
+  const names = halves
+    ? ['bot', 'human']
+    : tally(timed, stack)
+        .slice(0, seriesMax)
+        .map(({ value }) => value)
   const starts = new Map()
   for (const row of timed) {
     const at = Math.floor(row.time / width) * width
-    const value = textOf(row, stack)
+    const value = halves ? (row.bot === '' ? 'human' : 'bot') : textOf(row, stack)
     const index = names.indexOf(value)
     const of = starts.get(at) ?? new Array(names.length + 1).fill(0)
     of[index < 0 ? names.length : index]++
@@ -192,8 +196,7 @@ export function compare(all, { a, b, top = 10 }) {
       (rows) => new Map(tally(rows, field).map((row) => [row.value, row])),
     )
     const rows = [...new Set([...of.keys(), ...against.keys()])].map((value) => {
-      const [x, y] = [part(of.get(value), left), part(against.get(value), right)]
-      return { value, a: x, b: y, ratio: y.share > 0 ? x.share / y.share : null, change: x.hits - y.hits }
+      return { value, a: part(of.get(value), left), b: part(against.get(value), right) }
     })
     rows.sort((x, y) => Math.abs(y.a.share - y.b.share) - Math.abs(x.a.share - x.b.share))
     return {
@@ -250,6 +253,7 @@ export function explain(all, { select: chosen, limit = 20, ...question }) {
         ratio: shareOut > 0 ? shareIn / shareOut : null,
         g: score,
         q: Math.min(1, Math.exp(-score / 2) * tried),
+        companions: [],
       })
     }
   }

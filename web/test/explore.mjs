@@ -3,8 +3,6 @@
 // PROGRAM is a rorqual to start. What is expected is counted here, from the lines that are sent.
 
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import os from 'node:os'
@@ -14,6 +12,7 @@ import { chromium } from 'playwright-core'
 import { select } from '../mock/views.mjs'
 import { rowOf } from '../mock/rows.mjs'
 import { timedText } from './log.mjs'
+import { serve } from './serve.mjs'
 import { Wire } from './wire.mjs'
 
 const { values: args } = parseArgs({
@@ -36,8 +35,8 @@ const rows = text
   .map((line, index) => rowOf(line, index + 1))
 const matching = (where, span = {}) => select(rows, { ...span, where }).length
 
-const server = args.base ? null : start(args.program)
-const base = args.base ?? (await firstLine(server))
+const server = args.base ? null : await serve(args.program)
+const base = args.base ?? server.base
 const wire = await Wire.start()
 const browser = await chromium.launch({
   executablePath: args.chromium,
@@ -51,21 +50,6 @@ const browser = await chromium.launch({
   ],
 })
 const broken = []
-
-function start(program) {
-  const mock = [process.execPath, path.join(import.meta.dirname, '../mock/server.mjs')]
-  const [command, ...words] = program ? [program, 'serve'] : mock
-  return spawn(command, [...words, '--port', '0'], { stdio: ['ignore', 'pipe', 'inherit'] })
-}
-
-async function firstLine(server) {
-  let text = ''
-  for await (const part of server.stdout.iterator({ destroyOnReturn: false })) {
-    text += part
-    if (text.includes('\n')) return text.trim()
-  }
-  throw new Error('the server ended before it printed its address')
-}
 
 async function open(options = {}) {
   const context = await browser.newContext({
@@ -140,26 +124,29 @@ async function accessible(page) {
   }
 }
 
-async function shoot(page, name, { full = false } = {}) {
+const telephone = { width: 380, height: 800 }
+const laptop = { width: 1280, height: 800 }
+const wall = { width: 2560, height: 1300 }
+
+/** Pictures of a state, with what it is about in sight; of a telling one on a large screen too, or of the whole page. */
+async function shoot(page, name, { about, large = false, full = false } = {}) {
   if (!args.shots) return
   mkdirSync(args.shots, { recursive: true })
-  for (const [width, height] of [
-    [380, 800],
-    [1280, 800],
-    [2560, 1300],
-  ])
-    for (const colorScheme of ['light', 'dark']) {
-      await page.setViewportSize({ width, height })
-      await page.emulateMedia({ colorScheme })
-      await page.waitForTimeout(300)
-      await page.screenshot({
-        path: path.join(args.shots, `${name}-${width}-${colorScheme}.png`),
-        fullPage: full && width !== 2560,
-      })
-    }
-  await page.setViewportSize({ width: 1280, height: 800 })
+  const before = await page.evaluate(() => scrollY)
+  const looks = [[telephone, 'dark'], [laptop, 'light'], ...(large ? [[wall, 'dark']] : [])]
+  for (const [viewport, colorScheme] of looks) {
+    await page.setViewportSize(viewport)
+    await page.emulateMedia({ colorScheme })
+    await page.waitForTimeout(300)
+    await page.evaluate((top) => scrollTo(0, top), before)
+    if (about) await at(page, about).evaluate((node) => node.scrollIntoView({ block: 'nearest' }))
+    const file = path.join(args.shots, `${name}-${viewport.width}-${colorScheme}.png`)
+    await page.screenshot({ path: file, fullPage: full && viewport !== wall })
+  }
+  await page.setViewportSize(laptop)
   await page.emulateMedia({ colorScheme: 'light' })
   await page.waitForTimeout(300)
+  await page.evaluate((top) => scrollTo(0, top), before)
 }
 
 async function drag(page, from, to, { shift = false } = {}) {
@@ -225,6 +212,7 @@ const steps = {
       }
     }
     assert.ok(changes <= 6, `${changes} changes of order in 3 s`)
+    await accessible(page)
     wire.mend()
     await page.locator('[data-testid=state][data-state=finished]').waitFor()
     await expectMatching(page, 'status >= 400')
@@ -233,7 +221,7 @@ const steps = {
 
   async 'done, whole'(page) {
     await accessible(page)
-    await shoot(page, 'done', { full: true })
+    await shoot(page, 'done', { full: true, large: true })
     assert.equal(await panel(page, 'latency').count(), 1)
     const people = digits(await at(page, 'people').locator('dd').textContent())
     const bots = digits(await at(page, 'bots').locator('dd').textContent())
@@ -288,7 +276,6 @@ const steps = {
       .getByRole('listbox')
       .getByRole('option', { name: /^status/ })
       .waitFor()
-    await shoot(page, 'completing')
     await page.keyboard.press('Tab')
     await page.keyboard.type('>= 400 and not bot')
     await page.keyboard.press('Enter')
@@ -328,6 +315,7 @@ const steps = {
     await expectMatching(page, '', span)
     await at(page, 'stack').selectOption('method')
     await at(page, 'legend').getByRole('button', { name: /^GET/ }).waitFor()
+    await accessible(page)
     await shoot(page, 'stacked')
     await at(page, 'legend').getByRole('button', { name: /^POST/ }).click()
     await expectMatching(page, 'method = POST', span)
@@ -360,7 +348,7 @@ const steps = {
       () => document.querySelectorAll('[data-testid=panel-client] tbody tr').length === 4,
     )
     await accessible(page)
-    await shoot(page, 'searching')
+    await shoot(page, 'searching', { about: 'panel-client' })
     const [download] = await Promise.all([
       page.waitForEvent('download'),
       client.getByRole('link', { name: /CSV/ }).click(),
@@ -377,6 +365,7 @@ const steps = {
     await page.waitForFunction(
       () => /GET/.test(document.querySelector('[data-testid=grid]').textContent) === false,
     )
+    await accessible(page)
     await shoot(page, 'rejected')
     await at(page, 'rejected').getByRole('button', { name: /only/ }).click()
     await at(page, 'bots').getByRole('button').click()
@@ -384,7 +373,7 @@ const steps = {
     await at(page, 'people').getByRole('button').click()
     await expectMatching(page, 'bot and not bot')
     assert.match(await at(page, 'lines-range').textContent(), /none in this view/)
-    await shoot(page, 'nothing')
+    await accessible(page)
     await clearView(page)
   },
 
@@ -423,7 +412,7 @@ const steps = {
     await at(page, 'line-detail').waitFor()
     assert.ok((await at(page, 'line-detail').textContent()).includes(last.line))
     await accessible(page)
-    await shoot(page, 'line')
+    await shoot(page, 'line', { about: 'line-detail' })
     await grid.focus()
     await page.keyboard.press('c')
     await page.getByText('Line copied.').waitFor({ state: 'attached' })
@@ -456,7 +445,7 @@ const steps = {
     assert.match(await first.textContent(), /×|only here/)
     assert.match(await at(page, 'tool').textContent(), /Ranked by G/)
     await accessible(page)
-    await shoot(page, 'explain')
+    await shoot(page, 'explain', { about: 'tool', large: true })
     await first.getByRole('button', { name: 'Only' }).click()
     await page.waitForFunction(() => /f=/.test(location.hash))
     await settled(page)
@@ -474,7 +463,8 @@ const steps = {
     await page.keyboard.press('Shift+ArrowRight')
     await page.keyboard.press('x')
     await at(page, 'nothing').waitFor()
-    await shoot(page, 'nothing-stands-out')
+    await accessible(page)
+    await shoot(page, 'nothing-stands-out', { about: 'tool' })
     await clearView(page)
   },
 
@@ -486,7 +476,7 @@ const steps = {
     await at(page, 'comparison').waitFor()
     assert.match(await at(page, 'comparison').textContent(), /203\.0\.113/)
     await accessible(page)
-    await shoot(page, 'compare')
+    await shoot(page, 'compare', { about: 'tool' })
     const b = await at(page, 'compare-b').textContent()
     await page.getByRole('button', { name: 'a day before' }).click()
     await page.waitForFunction((b) => document.querySelector('[data-testid=compare-b]').textContent !== b, b)
@@ -518,7 +508,7 @@ const steps = {
     assert.equal(digits(/refused ([\d,]+)/.exec(await at(page, 'blocked').textContent())[1]), refused)
     assert.match(page.url(), /limit=3/)
     await accessible(page)
-    await shoot(page, 'rates')
+    await shoot(page, 'rates', { about: 'tool' })
     await clearView(page)
   },
 
@@ -692,10 +682,7 @@ for (const [name, step] of chosen) {
 }
 await browser.close()
 wire.close()
-if (server) {
-  server.kill('SIGINT')
-  if (server.exitCode === null) await once(server, 'exit')
-}
+await server?.stop()
 rmSync(folder, { recursive: true })
 for (const message of broken) console.log(`FAIL  ${message}`)
 failed += broken.length

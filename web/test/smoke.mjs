@@ -4,8 +4,6 @@
 // Nothing here is special to the mock: the browser reaches the server through a wire (wire.mjs) that can be slow or cut.
 
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import os from 'node:os'
@@ -13,6 +11,7 @@ import path from 'node:path'
 import { parseArgs } from 'node:util'
 import { chromium } from 'playwright-core'
 import { text } from './log.mjs'
+import { serve } from './serve.mjs'
 import { Wire } from './wire.mjs'
 
 const { values: args } = parseArgs({
@@ -45,37 +44,14 @@ writeFileSync(other, text(1000))
 const odd = path.join(folder, 'odd.log')
 writeFileSync(odd, 'one thing\nand another <b>thing</b>\n'.repeat(300))
 
-const server = args.base ? null : start(args.program)
-const base = args.base ?? (await firstLine(server))
+const server = args.base ? null : await serve(args.program)
+const base = args.base ?? server.base
 const wire = await Wire.start()
 const browser = await chromium.launch({
   executablePath: args.chromium,
   args: [...flags, `--proxy-server=socks5://127.0.0.1:${wire.port}`, '--proxy-bypass-list=<-loopback>'],
 })
 const broken = []
-
-/** A server that prints its address first; it says the rest on stderr. */
-function start(program) {
-  const mock = [process.execPath, path.join(import.meta.dirname, '../mock/server.mjs')]
-  const [file, ...words] = program ? [program, 'serve'] : mock
-  return spawn(file, [...words, '--port', '0'], { stdio: ['ignore', 'pipe', 'inherit'] })
-}
-
-async function firstLine(server) {
-  let text = ''
-  for await (const part of server.stdout.iterator({ destroyOnReturn: false })) {
-    text += part
-    if (text.includes('\n')) return text.trim()
-  }
-  throw new Error('the server ended before it printed its address')
-}
-
-/** Ctrl-C; a server that does not end well by it is a failure. */
-async function stop(server) {
-  server.kill('SIGINT')
-  const [code, signal] = server.exitCode === null ? await once(server, 'exit') : [server.exitCode, null]
-  if (args.program && code !== 0) broken.push(`the server ended with ${code ?? signal}`)
-}
 
 async function open(options = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options })
@@ -141,7 +117,7 @@ const steps = {
     await page.goto('about:blank')
     await page.goto(base)
     await page.getByRole('heading', { level: 1 }).waitFor()
-    assert.match(await page.textContent('main'), /Nothing\s+is written to disk/)
+    assert.match(await page.textContent('main'), /wait, compressed, in a temporary file/)
     await accessible(page)
     await shoot(page, 'empty')
   },
@@ -285,15 +261,11 @@ const steps = {
   },
 
   async 'a class can be left out, a panel opened'(page) {
-    const without = at(page, 'legend').getByRole('button', { name: 'Without 2xx' })
-    // A server that counts no views has no filters: then the legend only explains.
-    if ((await without.count()) > 0) {
-      await without.click()
-      await page.waitForFunction(() => /class/.test(location.hash))
-      await shoot(page, 'hidden-2xx')
-      await page.keyboard.press('u')
-      await page.waitForFunction(() => !/class/.test(location.hash))
-    }
+    await at(page, 'legend').getByRole('button', { name: 'Without 2xx' }).click()
+    await page.waitForFunction(() => /class/.test(location.hash))
+    await shoot(page, 'hidden-2xx')
+    await page.keyboard.press('u')
+    await page.waitForFunction(() => !/class/.test(location.hash))
     await at(page, 'panel-client').getByRole('button', { name: /more/ }).click()
     await page.waitForFunction(
       () => document.querySelectorAll('[data-testid=panel-client] tbody tr').length > 10,
@@ -360,6 +332,9 @@ const steps = {
     await accessible(page)
     await shoot(page, 'failed')
     await page.fill('#format', '%h')
+    await at(page, 'preview').waitFor()
+    await accessible(page)
+    await shoot(page, 'format')
     await page.getByRole('button', { name: 'Read it as this' }).click()
     await page.waitForFunction(
       () => !document.querySelector('[data-testid=error]') || !document.querySelector('#format')?.value,
@@ -421,7 +396,9 @@ for (const [name, step] of chosen) {
 }
 await browser.close()
 wire.close()
-if (server) await stop(server)
+const code = server ? await server.stop() : 0
+// A server that does not end well by Ctrl-C is a failure; the mock knows no other end.
+if (args.program && code !== 0) broken.push(`the server ended with ${code}`)
 rmSync(folder, { recursive: true })
 for (const message of broken) console.log(`FAIL  ${message}`)
 failed += broken.length

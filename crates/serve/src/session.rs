@@ -46,6 +46,14 @@ impl State {
     }
 }
 
+/// What a session is to be of.
+pub(crate) struct Announced {
+    pub(crate) name: String,
+    pub(crate) size: Option<u64>,
+    /// The server reads it; nobody uploads.
+    pub(crate) is_file: bool,
+}
+
 /// One analysis.
 pub(crate) struct Session {
     id: String,
@@ -98,9 +106,7 @@ pub(crate) struct View {
 impl Session {
     pub(crate) fn new(
         id: String,
-        name: String,
-        size: Option<u64>,
-        is_file: bool,
+        Announced { name, size, is_file }: Announced,
         settings: &Settings,
         shares: Shares,
         store: Arc<Store>,

@@ -5,7 +5,7 @@ use crate::error::ApiError;
 use crate::exports::ViewPage;
 use crate::guard::random_text;
 use crate::limits::{ENDED_SESSIONS_MAX, EXPORTS_MAX};
-use crate::session::Session;
+use crate::session::{Announced, Session};
 use axum::http::StatusCode;
 use rorqual_pipe::reason;
 use rorqual_table::analyze::{Settings, Shares};
@@ -126,7 +126,8 @@ impl Sessions {
             settings.formats.given = format;
         }
         let store = self.store()?;
-        let session = Arc::new(Session::new(id, name, size, is_file, &settings, self.shares, store, self.rate_limit));
+        let session =
+            Arc::new(Session::new(id, Announced { name, size, is_file }, &settings, self.shares, store, self.rate_limit));
         all.push(Arc::clone(&session));
         self.made.fetch_add(1, Ordering::Relaxed);
         let ended: Vec<String> =

@@ -3,7 +3,6 @@
 use crate::filter::address;
 use maxminddb::{PathElement, Reader};
 use std::fmt;
-use std::path::{Path, PathBuf};
 
 /// A database of countries, as GeoLite2-Country, GeoIP2-City or DB-IP's are; format at <https://maxmind.github.io/MaxMind-DB/>.
 pub struct Countries {
@@ -11,16 +10,13 @@ pub struct Countries {
     bytes: u64,
 }
 
-/// Why there are no countries.
+/// Why there are no countries: it is no MaxMind database.
 #[derive(Debug)]
-pub struct CountriesError {
-    path: PathBuf,
-    message: String,
-}
+pub struct CountriesError(String);
 
 impl fmt::Display for CountriesError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {} (--geoip takes a MaxMind database with countries, a .mmdb file)", self.path.display(), self.message)
+        f.write_str(&self.0)
     }
 }
 
@@ -33,18 +29,13 @@ const CODES: [[PathElement<'static>; 2]; 2] = [
 ];
 
 impl Countries {
-    /// The database at `path`, read whole into memory.
+    /// The database that a file has in it.
     ///
     /// # Errors
-    /// When it can't be read, has more than `bytes_max`, or is none.
-    pub fn open(path: &Path, bytes_max: u64) -> Result<Self, CountriesError> {
-        let failed = |message: String| CountriesError { path: path.to_owned(), message };
-        let bytes = std::fs::metadata(path).map_err(|cause| failed(rorqual_pipe::reason(&cause)))?.len();
-        if bytes > bytes_max {
-            return Err(failed(format!("it has {bytes} bytes, and at most half of --memory, {bytes_max}, is for it")));
-        }
-        let content = std::fs::read(path).map_err(|cause| failed(rorqual_pipe::reason(&cause)))?;
-        let reader = Reader::from_source(content).map_err(|error| failed(error.to_string()))?;
+    /// When it is none.
+    pub fn new(content: Vec<u8>) -> Result<Self, CountriesError> {
+        let bytes = content.len() as u64;
+        let reader = Reader::from_source(content).map_err(|error| CountriesError(error.to_string()))?;
         Ok(Self { reader, bytes })
     }
 

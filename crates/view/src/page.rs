@@ -219,6 +219,12 @@ fn lossy(text: &[u8]) -> String {
     String::from_utf8_lossy(text).into_owned()
 }
 
+/// As nginx writes them, with microseconds where there are any.
+fn seconds_text(seconds: f64) -> String {
+    let whole_ms = (seconds * 1e6).round() % 1e3 == 0.0;
+    if whole_ms { format!("{seconds:.3}") } else { format!("{seconds:.6}") }
+}
+
 /// The line in the combined format.
 fn rebuilt(row: &PageRow, time_us: Option<i64>) -> String {
     let dash = |text: &str| if text.is_empty() { "-".to_owned() } else { text.to_owned() };
@@ -235,7 +241,7 @@ fn rebuilt(row: &PageRow, time_us: Option<i64>) -> String {
         dash(&row.referrer),
         dash(&row.agent),
     );
-    let took = [row.request_time, row.upstream_time].map(|time| time.map(|time| format!("{time:.6}")));
+    let took = [row.request_time, row.upstream_time].map(|time| time.map(seconds_text));
     let host = (!row.host.is_empty()).then(|| row.host.clone());
     let [request_time, upstream_time] = took;
     for part in [host, request_time, upstream_time].into_iter().flatten() {

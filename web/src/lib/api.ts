@@ -184,8 +184,6 @@ export const api = {
   sample: () => call<Session>('POST', '/api/sessions', { sample: true }),
   cancel: (id: string) => call<Session>('POST', `${session(id)}/cancel`),
   remove: (id: string) => call<unknown>('DELETE', session(id)),
-  histogram: (id: string, from: number, to: number, buckets: number) =>
-    call<ClassHistogram>('GET', `${session(id)}/histogram?from=${from}&to=${to}&buckets=${buckets}`),
 }
 
 export interface LiveEvents {

@@ -3,7 +3,7 @@
 import { ApiError, type Panel, type Row } from './api'
 import { clock, Latest } from './latest'
 import { store } from './state.svelte'
-import { viewApi, type Selection } from './viewapi'
+import { viewApi, type PanelPage, type Selection } from './viewapi'
 
 interface Question extends Selection {
   session: string
@@ -17,13 +17,13 @@ const pageRows = 50
 export const rowsMax = 500
 
 export class Finder {
-  panel = $state.raw<Panel | null>(null)
+  panel = $state.raw<PanelPage | null>(null)
   trouble = $state<string | null>(null)
   asking = $state(false)
   search = $state('')
   limit = $state(pageRows)
 
-  private latest = new Latest<Question, Panel>({
+  private latest = new Latest<Question, PanelPage>({
     send: ({ session, limit, ...question }, signal) =>
       viewApi.panel(session, { ...question, offset: 0, limit }, signal),
     take: (panel) => {
@@ -58,20 +58,30 @@ export class Finder {
     this.limit = Math.min(rowsMax, this.limit + pageRows * 2)
   }
 
-  close(): void {
+  stop(): void {
     this.latest.stop()
     this.panel = null
+    this.asking = false
+  }
+
+  close(): void {
+    this.stop()
     this.search = ''
     this.limit = pageRows
-    this.asking = false
   }
 }
 
 /** What of an opened panel is shown: its own answer as soon as there is one, else the rows that came with the view. */
-export function merged(panel: Panel, found: Panel | null, search: string): { panel: Panel; rows: Row[] } {
-  if (found !== null) return { panel: { ...panel, distinct: found.distinct }, rows: found.rows }
+export function merged(panel: Panel, page: PanelPage | null, search: string): { panel: Panel; rows: Row[] } {
+  if (page !== null) {
+    const distinct = search === '' ? page.distinct : { ...page.distinct, count: page.found }
+    return { panel: { ...panel, distinct }, rows: page.rows }
+  }
+  if (search === '') return { panel, rows: panel.rows }
   const wanted = search.toLowerCase()
-  const rows =
-    wanted === '' ? panel.rows : panel.rows.filter(({ value }) => value.toLowerCase().includes(wanted))
-  return { panel, rows }
+  const rows = panel.rows.filter(({ value }) => value.toLowerCase().includes(wanted))
+  // Where the view brought all values, this is the answer.
+  const whole = panel.rows.length >= panel.distinct.count
+  const distinct = whole ? { ...panel.distinct, count: rows.length } : panel.distinct
+  return { panel: { ...panel, distinct }, rows }
 }

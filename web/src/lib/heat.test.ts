@@ -11,7 +11,7 @@ const latency = {
   ],
 }
 
-test('one hit is seen, and more is darker', () => {
+test('one hit is seen, and more is stronger', () => {
   expect(heat.shade(0, 100)).toBe(0)
   expect(heat.shade(1, 1e9)).toBeGreaterThan(0.05)
   expect(heat.shade(50, 100)).toBeLessThan(heat.shade(100, 100))

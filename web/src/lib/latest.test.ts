@@ -141,6 +141,18 @@ describe('asked again while more arrives', () => {
     expect(sent).toHaveLength(2)
   })
 
+  test('what takes long is asked for less often', async () => {
+    latest.ask('a')
+    await clock.go(15)
+    await clock.go(200)
+    await sent[0]?.answer('1')
+    latest.again()
+    await clock.go(799)
+    expect(sent).toHaveLength(1)
+    await clock.go(1)
+    expect(sent).toHaveLength(2)
+  })
+
   test('without a question nothing is asked', async () => {
     latest.again()
     await clock.go(1000)

@@ -1,7 +1,7 @@
 /**
  * One question at a time, the newest wins. A new question waits a moment for a newer one, breaks off the one on its
  * way, and no answer to an older question ever replaces a newer one. The same question is asked again when there may
- * be more to tell, but not more often than `againMs`.
+ * be more to tell, but not more often than `againMs`, nor, up to a point, so often that asking takes more than a fifth of the time.
  */
 
 export interface Clock {
@@ -20,12 +20,17 @@ export interface Asking<Q, A> {
   againMs: number
 }
 
+/** An answer that took long is not asked for again before this many times as long, or before so long. */
+const restOver = 5
+const restMaxMs = 2000
+
 export class Latest<Q, A> {
   private question: Q | null = null
   private key = ''
   private busy: AbortController | null = null
   private stale = false
   private begunAt = -Infinity
+  private tookMs = 0
   private cancelTimer: (() => void) | null = null
 
   constructor(private readonly on: Asking<Q, A>) {}
@@ -45,7 +50,10 @@ export class Latest<Q, A> {
   again(): void {
     if (this.question === null) return
     if (this.busy !== null) this.stale = true
-    else if (this.cancelTimer === null) this.later(this.begunAt + this.on.againMs - this.on.clock.now())
+    else if (this.cancelTimer === null) {
+      const pauseMs = Math.max(this.on.againMs, Math.min(restMaxMs, restOver * this.tookMs))
+      this.later(this.begunAt + pauseMs - this.on.clock.now())
+    }
   }
 
   /** Forgets the question; an answer on its way is not taken. */
@@ -71,10 +79,14 @@ export class Latest<Q, A> {
     if (question === null) return
     const mine = new AbortController()
     this.busy = mine
+    this.tookMs = 0
     this.begunAt = this.on.clock.now()
     try {
       const answer = await this.on.send(question, mine.signal)
-      if (this.busy === mine) this.on.take(answer, question)
+      if (this.busy === mine) {
+        this.tookMs = this.on.clock.now() - this.begunAt
+        this.on.take(answer, question)
+      }
     } catch (error) {
       if (this.busy === mine) this.on.fail(error, question)
     }

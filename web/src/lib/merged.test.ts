@@ -19,9 +19,10 @@ test('until its own answer is there, an opened panel shows the rows of the view'
 })
 
 test('its answer takes their place, but shares stay those of the view', () => {
-  const found = { ...panel('/x', '/y', '/z'), hits: 3 }
-  const shown = merged(panel('/a'), found, 'x')
+  const page = { ...panel('/x', '/y', '/z'), hits: 3, found: 2 }
+  const shown = merged(panel('/a'), page, '')
   expect(shown.rows).toHaveLength(3)
   expect(shown.panel.distinct.count).toBe(3)
   expect(shown.panel.hits).toBe(10)
+  expect(merged(panel('/a'), page, 'x').panel.distinct.count).toBe(2)
 })

@@ -209,7 +209,7 @@ export class Plot {
           stroke: () => this.paint.ink,
           grid: { stroke: () => this.paint.rule, width: 1 },
           ticks: { show: false },
-          splits: (u) => countTicks(this.highest, u.over.clientHeight || 160),
+          splits: (u) => countTicks(this.highest, u.bbox.height / devicePixelRatio || 160),
           values: (_, values) => values.map((value) => short(value)),
         },
       ],

@@ -6,7 +6,7 @@
 import type { ClassHistogram, Panel, Report } from './api'
 import type { Histogram, View } from './viewapi'
 
-export function byClass(histogram: ClassHistogram): Histogram {
+function byClass(histogram: ClassHistogram): Histogram {
   const series = histogram.series.map(({ class: value, hits }) => ({ value, hits }))
   return { ...histogram, stack: 'class', series }
 }

@@ -23,9 +23,7 @@ export class FormatTrial {
     },
     fail: (error) => {
       this.answer = null
-      // A server that cannot try formats still reads by them.
-      const known = error instanceof ApiError && error.body.code !== 'not_found'
-      this.trouble = known ? error.body.message : null
+      this.trouble = error instanceof ApiError ? error.body.message : String(error)
     },
     clock,
     settleMs: 200,

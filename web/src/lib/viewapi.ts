@@ -33,6 +33,9 @@ export interface Histogram {
   series: Series[]
 }
 
+/** A panel opened: `distinct` is of the view, `found` of what the search leaves of it. */
+export type PanelPage = Omit<Panel, 'title'> & { found: number }
+
 export interface Total {
   hits: number
   bytes: number
@@ -87,7 +90,7 @@ export interface Comparison {
   panels: {
     field: string
     title: string
-    rows: { value: string; a: Part; b: Part; ratio: number | null; change: number }[]
+    rows: { value: string; a: Part; b: Part }[]
   }[]
 }
 
@@ -102,6 +105,8 @@ export interface Finding {
   ratio: number | null
   g: number
   q: number
+  /** Clauses that most of its lines meet too. */
+  companions: string[]
 }
 
 export interface Explanation {
@@ -121,7 +126,6 @@ export interface RateRow {
   peak_second_at: number
   peak_minute: number
   peak_minute_at: number
-  blocked: number | null
 }
 
 export interface Rates {
@@ -155,7 +159,7 @@ export const viewApi = {
     id: string,
     question: Selection & { field: string; search: string; offset: number; limit: number },
     signal: AbortSignal,
-  ) => ask<Panel>(id, 'panel', question, signal),
+  ) => ask<PanelPage>(id, 'panel', question, signal),
   rows: (
     id: string,
     question: Selection & { offset: number; limit: number; from_end: boolean },

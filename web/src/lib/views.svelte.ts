@@ -8,13 +8,13 @@
  * - `asking`   the numbers on the page are not those of the place yet
  */
 
-import { api, ApiError } from './api'
+import { ApiError } from './api'
 import { locate, whereOf } from './filter'
 import { sameSpan, type Span } from './histogram'
 import { clock, Latest } from './latest'
-import { byClass, reported } from './reported'
+import { reported } from './reported'
 import { store } from './state.svelte'
-import { selectionOf, viewApi, type Histogram, type View, type ViewQuestion } from './viewapi'
+import { selectionOf, viewApi, type View, type ViewQuestion } from './viewapi'
 
 interface Question extends ViewQuestion {
   session: string
@@ -55,14 +55,12 @@ class Views {
     const { from, to } = question
     return { span: from !== null && to !== null ? { from, to } : null, terms: question.terms }
   })
-  /** The server cannot count views; there is the report. */
-  without = $state(false)
-
   private buckets = $state(400)
   private begun = $derived((store.report?.lines.total ?? 0) > 0)
   private askedAt = 0
   private latest = new Latest<Question, View>({
-    send: (question, signal) => this.send(question, signal),
+    send: ({ session, from, to, where, stack, buckets, top, zone_seconds }, signal) =>
+      viewApi.view(session, { from, to, where, stack, buckets, top, zone_seconds }, signal),
     take: (view, question) => this.take(view, question),
     fail: (error, question) => this.fail(error, question),
     clock,
@@ -110,29 +108,6 @@ class Views {
     this.bad = this.trouble = null
     this.asking = true
     this.askedAt = performance.now()
-  }
-
-  private async send(question: Question, signal: AbortSignal): Promise<View> {
-    const { session, from, to, where, stack, buckets, top, zone_seconds } = question
-    if (this.without) return this.ofReport(question)
-    try {
-      return await viewApi.view(session, { from, to, where, stack, buckets, top, zone_seconds }, signal)
-    } catch (error) {
-      const unknown = error instanceof ApiError && error.body.code === 'not_found'
-      if (!unknown) throw error
-      this.without = true
-      return this.ofReport(question)
-    }
-  }
-
-  /** Of a server that counts no views: all lines, with the histogram of the span. */
-  private async ofReport({ session, from, to, buckets }: Question): Promise<View> {
-    const report = store.report
-    if (report === null) throw new Error('no report yet')
-    const view = reported(report)
-    if (from === null || to === null) return view
-    const histogram: Histogram = byClass(await api.histogram(session, from, to, buckets))
-    return { ...view, histogram }
   }
 
   private take(view: View, question: Question): void {

@@ -154,7 +154,16 @@ fn filter(text: &str, with_countries: bool) -> Result<Arc<Filter>, String> {
 
 /// The database of countries, if one is given.
 pub(crate) fn countries(args: &CountryArgs, memory_bytes: u64) -> Result<Option<Arc<Countries>>, String> {
-    let open = |path: &PathBuf| Countries::open(path, memory_bytes / 2).map(Arc::new).map_err(|error| error.to_string());
+    let open = |path: &PathBuf| {
+        let failed = |message: String| format!("--geoip {}: {message}", path.display());
+        let bytes = std::fs::metadata(path).map_err(|cause| failed(reason(&cause)))?.len();
+        if bytes > memory_bytes / 2 {
+            return Err(failed(format!("it has {bytes} bytes, and at most half of --memory is for it")));
+        }
+        let content = std::fs::read(path).map_err(|cause| failed(reason(&cause)))?;
+        let no_database = |error| failed(format!("{error} (a MaxMind database with countries is asked for, a .mmdb file)"));
+        Countries::new(content).map(Arc::new).map_err(no_database)
+    };
     args.geoip.as_ref().map(open).transpose()
 }
 
