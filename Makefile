@@ -8,6 +8,7 @@ SHELL := /usr/bin/env bash
 MAKEFLAGS += --no-print-directory
 
 CHROMIUM ?= /usr/bin/chromium
+FIREFOX ?= /usr/bin/firefox-esr
 PREFIX ?= $(HOME)/.local
 FUZZ_SECONDS ?= 6
 # Where cargo builds; the same as cargo's own, wherever a recipe runs.
@@ -21,7 +22,7 @@ packages := web/node_modules/.package-lock.json
 page := web/dist/index.html
 deny := $(target)/tools/bin/cargo-deny
 
-.PHONY: help run web build query install test test-web test-rust test-e2e test-bench lint lint-rust lint-web deny tidy advisories fmt fuzz bench soak ci clean
+.PHONY: help run web build query install test test-web test-rust test-e2e test-bench shots lint lint-rust lint-web deny tidy advisories fmt fuzz bench soak ci clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -58,10 +59,17 @@ test-bench:
 	python3 -m unittest discover bench
 
 # The debug build reads the page from web/dist; a release build has it inside.
-test-e2e: $(page) $(CHROMIUM)
+test-e2e: $(page) $(CHROMIUM) $(FIREFOX)
 	cargo build --locked --workspace --bin rorqual
 	cd web && node test/smoke.mjs --program $(target)/debug/rorqual --chromium $(CHROMIUM)
+	cd web && node test/explore.mjs --program $(target)/debug/rorqual --chromium $(CHROMIUM)
+	cd web && node --experimental-websocket test/firefox.mjs --program $(target)/debug/rorqual --firefox $(FIREFOX)
 	cd web && node test/report.mjs --program $(target)/debug/rorqual --chromium $(CHROMIUM)
+
+shots: $(page) $(CHROMIUM) ## Take the pictures of the page anew, into docs/shots
+	cargo build --locked --workspace --bin rorqual
+	rm -rf docs/shots
+	cd web && node test/explore.mjs --program $(target)/debug/rorqual --chromium $(CHROMIUM) --shots ../docs/shots
 
 lint: lint-rust lint-web deny tidy ## Check formatting, clippy, types, licences and the tree's own rules
 
@@ -120,6 +128,9 @@ $(page): $(packages) $(page_sources)
 
 /usr/bin/chromium:
 	@tools/debian chromium 'the browser tests need Chromium'
+
+/usr/bin/firefox-esr:
+	@tools/debian firefox-esr 'the browser tests need Firefox'
 
 c++:
 	@tools/debian g++ 'libFuzzer needs a C++ compiler'

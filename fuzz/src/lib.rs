@@ -310,6 +310,8 @@ pub fn analyze(data: &[u8]) {
         span: Span::default(),
         formats: Formats::default(),
         feed_buffers: 0,
+        kept: None,
+        countries: None,
     };
     let shares = settings.shares(0, 1).expect("64 MiB are enough for one thread");
     let analyzer = Analyzer::new(&settings, shares);

@@ -1,14 +1,21 @@
 // A stand-in for `rorqual serve` (crates/serve/API.md) to develop the page against and for test/smoke.mjs.
-// It reads combined logs for real, slowly, and keeps nothing. node mock/server.mjs [--port N] [--rate BYTES/S]
+// It reads combined logs for real, slowly, and counts views naively (views.mjs). node mock/server.mjs [--port N] [--rate BYTES/S]
 
 import { createReadStream, existsSync, readFileSync } from 'node:fs'
 import http from 'node:http'
 import path from 'node:path'
 import { parseArgs } from 'node:util'
-import { lines as sampleLines } from '../test/log.mjs'
+import { lines as sampleLines, timedLines } from '../test/log.mjs'
+import { BadFilter } from './filter.mjs'
+import { known, rowOf } from './rows.mjs'
+import * as views from './views.mjs'
 
 const { values: args } = parseArgs({
-  options: { port: { type: 'string', default: '4455' }, rate: { type: 'string' } },
+  options: {
+    port: { type: 'string', default: '4455' },
+    rate: { type: 'string' },
+    plain: { type: 'boolean' },
+  },
 })
 const rateMax = args.rate ? Number(args.rate) : Infinity
 const dist = path.resolve(import.meta.dirname, '../dist')
@@ -23,22 +30,8 @@ const types = {
 const sessionsMax = 4
 const sessions = new Map()
 
-const combined =
-  /^(\S+) \S+ \S+ \[(\d\d)\/(\w{3})\/(\d{4}):(\d\d):(\d\d):(\d\d) ([+-]\d{4})\] "(\S+) (\S+) (HTTP\/[\d.]+)" (\d{3}) (\d+|-) "([^"]*)" "([^"]*)"$/
-const monthOf = {
-  Jan: 0,
-  Feb: 1,
-  Mar: 2,
-  Apr: 3,
-  May: 4,
-  Jun: 5,
-  Jul: 6,
-  Aug: 7,
-  Sep: 8,
-  Oct: 9,
-  Nov: 10,
-  Dec: 11,
-}
+/** A mock is slow: views count these rows only, and say so. */
+const keptMax = 20000
 const classes = ['2xx', '3xx', '4xx', '5xx', 'other']
 const fields = {
   path: 'Path',
@@ -60,37 +53,40 @@ class Log {
   status = new Map()
   sizes = []
   rejects = []
+  rows = []
+  zone = 0
   first = Infinity
   last = -Infinity
 
   take(line) {
     this.lines.total++
-    const m = combined.exec(line)
-    if (!m) return this.reject(line)
+    const row = rowOf(line, this.lines.total)
+    if (this.rows.length < keptMax) this.rows.push(row)
+    if (row.rejected) return this.reject(line)
     this.lines.parsed++
-    const time = Date.UTC(+m[4], monthOf[m[3]], +m[2], +m[5], +m[6], +m[7]) / 1000
-    this.first = Math.min(this.first, time)
-    this.last = Math.max(this.last, time)
-    const size = m[13] === '-' ? 0 : +m[13]
+    this.first = Math.min(this.first, row.time)
+    this.last = Math.max(this.last, row.time)
+    this.zone = row.zone
+    const size = row.bytes ?? 0
     this.sent += size
     if (this.sizes.length < 50000) this.sizes.push(size)
-    const at = Math.floor(time / 60) * 60
+    const at = Math.floor(row.time / 60) * 60
     const bucket = this.seconds.get(at) ?? [0, 0, 0, 0, 0]
-    bucket[Math.min(4, Math.max(0, Math.floor(+m[12] / 100) - 2))]++
+    bucket[classes.indexOf(row.class)]++
     this.seconds.set(at, bucket)
-    const agent = m[15]
-    const values = {
-      path: m[10],
-      client: m[1],
-      method: m[9],
-      protocol: m[11],
-      referrer: m[14] === '-' ? null : m[14],
-      agent,
-      browser: /Firefox|Chrome|Safari|curl|bot/.exec(agent)?.[0] ?? 'Other',
-      os: /Linux|Windows|iPhone/.exec(agent)?.[0] ?? 'Other',
+    add(this.status, String(row.status), size)
+    for (const field in this.maps) if (row[field] !== '') add(this.maps[field], row[field], size)
+  }
+
+  view(question, complete) {
+    const view = views.view(this.rows, question, complete)
+    if (this.lines.total <= keptMax) return view
+    const reason = 'a mock keeps few rows'
+    return {
+      ...view,
+      lines: { ...view.lines, total: this.lines.total },
+      kept: { rows: keptMax, all: false, reason },
     }
-    add(this.status, m[12], size)
-    for (const field in values) if (values[field] !== null) add(this.maps[field], values[field], size)
   }
 
   reject(line) {
@@ -152,7 +148,7 @@ class Log {
       ],
       lines: this.lines,
       bytes_sent: this.sent,
-      time: timed ? { first: this.first, last: this.last, zone_seconds: 0 } : null,
+      time: timed ? { first: this.first, last: this.last, zone_seconds: this.zone } : null,
       histogram: timed
         ? this.histogram(
             this.first - 86400,
@@ -259,8 +255,7 @@ function feed(session, chunk) {
   session.state = 'receiving'
   const parts = (session.tail + chunk.toString('latin1')).split('\n')
   session.tail = parts.pop()
-  if (session.offset === 0 && !session.format && !parts.slice(0, 10).some((line) => combined.test(line)))
-    return fail(session, parts)
+  if (session.offset === 0 && !session.format && !parts.slice(0, 10).some(known)) return fail(session, parts)
   for (const line of parts) {
     session.log.take(line)
     session.log.bytes += line.length + 1
@@ -289,7 +284,7 @@ function finish(session) {
 }
 
 async function sample(session) {
-  const all = [...sampleLines(240000)].join('\n') + '\n'
+  const all = [...(args.plain ? sampleLines(240000) : timedLines(20000))].join('\n') + '\n'
   session.size = all.length
   const step = Math.min(1 << 20, Math.max(65536, rateMax / 10))
   for (let at = 0; at < all.length && !isEnd(session); at += step) {
@@ -309,7 +304,7 @@ const refuse = (res, status, code, more = {}, headers = {}) =>
 async function body(req) {
   const chunks = []
   for await (const chunk of req) chunks.push(chunk)
-  return JSON.parse(Buffer.concat(chunks).toString() || '{}')
+  return JSON.parse(Buffer.concat(chunks).toString('utf8') || '{}')
 }
 
 async function create(req, res) {
@@ -369,6 +364,72 @@ function statics(url, res) {
   createReadStream(file).pipe(res)
 }
 
+/** Newest question of a page by its id: the older ones are refused when they come to their turn. */
+const pages = new Map()
+
+async function askView(req, res, session) {
+  const question = await body(req)
+  const { turn } = question
+  pages.set(question.page, Math.max(turn, pages.get(question.page) ?? 0))
+  await new Promise((go) => setTimeout(go, 5))
+  if (pages.get(question.page) !== turn) return refuse(res, 409, 'superseded')
+  json(res, 200, session.log.view(question, session.state === 'finished'))
+}
+
+const download = (res, type, name, text) =>
+  res
+    .writeHead(200, { 'Content-Type': type, 'Content-Disposition': `attachment; filename="${name}"` })
+    .end(text)
+
+async function explore(req, res, session, verb, params) {
+  const { rows } = session.log
+  const wish = req.method === 'POST' ? await body(req) : Object.fromEntries(params)
+  for (const edge of ['from', 'to']) if (wish[edge] != null) wish[edge] = Number(wish[edge])
+  const chosen = () => views.select(rows, wish)
+  switch (verb) {
+    case 'panel':
+      return json(res, 200, views.panel(chosen(), wish))
+    case 'rows':
+      return json(res, 200, views.page(rows, wish))
+    case 'compare':
+      return json(res, 200, views.compare(rows, wish))
+    case 'explain':
+      return json(res, 200, views.explain(rows, wish))
+    case 'rates':
+      return json(res, 200, views.rates(rows, wish))
+    case 'format':
+      return json(res, 200, tryFormat(wish))
+    case 'panel.csv':
+      return download(res, 'text/csv', `${wish.field}.csv`, views.panelCsv(chosen(), wish.field))
+    case 'export':
+      return download(
+        res,
+        'application/octet-stream',
+        `lines.${wish.format}`,
+        views.exportRows(chosen(), wish.format),
+      )
+    case 'report.html':
+      return download(
+        res,
+        'text/html',
+        'report.html',
+        `<!doctype html><title>report</title>${chosen().length}`,
+      )
+  }
+}
+
+const tryFormat = ({ format, lines }) => ({
+  format,
+  rows: lines.map((line) => {
+    const first = /^(\S+) (.*)$/.exec(line)
+    return /%h|remote_addr/.test(format) && first
+      ? { fields: { client: first[1], rest: first[2] }, flaw: null }
+      : { fields: null, flaw: 'the line has another shape' }
+  }),
+})
+
+const verbs = ['panel', 'rows', 'compare', 'explain', 'rates', 'format', 'panel.csv', 'export', 'report.html']
+
 async function answer(req, res) {
   const url = new URL(req.url, 'http://localhost')
   const [, root, kind, id, verb] = url.pathname.split('/')
@@ -382,9 +443,9 @@ async function answer(req, res) {
   if (!session) return refuse(res, 404, 'no_session')
   const q = (name) => Number(url.searchParams.get(name))
   if (verb === 'data') return put(req, res, session, q('offset'))
+  if (verb === 'view') return await askView(req, res, session)
+  if (verbs.includes(verb)) return await explore(req, res, session, verb, url.searchParams)
   if (verb === 'live') return events(req, res, session)
-  if (verb === 'histogram')
-    return json(res, 200, session.log.histogram(q('from'), q('to'), q('buckets') || 400))
   if (verb === 'cancel') {
     if (!isEnd(session)) session.state = 'cancelled'
     return json(res, 200, bare(session))
@@ -397,8 +458,15 @@ async function answer(req, res) {
   json(res, 200, liveOf(session))
 }
 
+function failed(res, error) {
+  if (error instanceof BadFilter)
+    return refuse(res, 400, 'bad_filter', { column: error.column, message: error.message })
+  console.error(error)
+  res.destroy()
+}
+
 http
-  .createServer((req, res) => void answer(req, res).catch((error) => (console.error(error), res.destroy())))
+  .createServer((req, res) => void answer(req, res).catch((error) => failed(res, error)))
   .listen(Number(args.port), '127.0.0.1', function () {
     console.log(`http://127.0.0.1:${this.address().port}/`)
   })

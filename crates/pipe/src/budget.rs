@@ -75,7 +75,7 @@ impl fmt::Display for BudgetError {
             format_size(given),
             format_size(needed)
         )?;
-        for (holder, bytes) in &self.0.holders {
+        for (holder, bytes) in self.0.holders.iter().filter(|(_, bytes)| *bytes > 0) {
             writeln!(f, "  {:>10}  {holder}", format_size(*bytes))?;
         }
         // Not rounded down, as a size in GiB would be.

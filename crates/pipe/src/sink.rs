@@ -28,6 +28,20 @@ pub trait Sink: Send {
     }
 }
 
+impl<S: Sink + ?Sized> Sink for &mut S {
+    fn copy(&mut self, piece: &[u8]) -> io::Result<()> {
+        (**self).copy(piece)
+    }
+
+    fn point(&mut self, piece: &Bytes) -> io::Result<()> {
+        (**self).point(piece)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        (**self).flush()
+    }
+}
+
 impl Sink for Vec<u8> {
     #[inline]
     fn copy(&mut self, piece: &[u8]) -> io::Result<()> {

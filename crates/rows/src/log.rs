@@ -4,7 +4,7 @@ use crate::decode::{Bad, Decode, Decoded, Note};
 use crate::text::Texts;
 use arrow_array::builder::{TimestampMicrosecondBuilder, UInt16Builder, UInt64Builder};
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
-use arrow_schema::{DataType, Field as ArrowField, Schema, SchemaRef, TimeUnit};
+use arrow_schema::{ArrowError, DataType, Field as ArrowField, Schema, SchemaRef, TimeUnit};
 use rorqual_pipe::{Chunk, Error, Kind};
 use rorqual_table::format::{Field, Format};
 use rorqual_table::parse::{Flaw, Outcome, Parser, Record};
@@ -19,6 +19,16 @@ pub fn schema(format: &Format) -> SchemaRef {
     Arc::new(Schema::new(format.fields().map(field).collect::<Vec<_>>()))
 }
 
+/// The same, and behind them what [`Rows`] is given of flaws.
+#[must_use]
+pub fn schema_with_flaws(format: &Format) -> SchemaRef {
+    let flaws = FLAWS.map(|name| Arc::new(ArrowField::new(name, DataType::Utf8, true)));
+    Arc::new(Schema::new(schema(format).fields().iter().cloned().chain(flaws).collect::<Vec<_>>()))
+}
+
+/// What is wrong with a line, and the text of a rejected one.
+const FLAWS: [&str; 2] = ["flaw", "line"];
+
 fn data_type(field: Field) -> DataType {
     match field {
         Field::Time => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
@@ -28,11 +38,88 @@ fn data_type(field: Field) -> DataType {
     }
 }
 
+/// Records on their way to be a batch.
+pub struct Rows {
+    schema: SchemaRef,
+    columns: Vec<Column>,
+    flaws: Vec<Texts>,
+    rows: usize,
+    text_bytes: usize,
+}
+
+impl Rows {
+    /// To the columns of `schema`, which are some of [`schema`]'s or all of [`schema_with_flaws`], or none: then a batch has rows and no
+    /// columns.
+    #[must_use]
+    pub fn new(schema: &SchemaRef) -> Self {
+        let flaws = schema.fields().iter().filter(|column| FLAWS.contains(&&**column.name())).map(|_| Texts::default()).collect();
+        let columns = fields(schema).map(Column::of).collect();
+        Self { schema: Arc::clone(schema), columns, flaws, rows: 0, text_bytes: 0 }
+    }
+
+    /// Their columns.
+    #[must_use]
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// Adds a record.
+    #[inline]
+    pub fn push(&mut self, record: &Record<'_>) {
+        self.rows += 1;
+        self.columns.iter_mut().for_each(|column| column.push(record));
+    }
+
+    /// Adds a record with what is wrong with its line, and the text of a rejected line; nothing is null.
+    pub fn push_flawed(&mut self, record: &Record<'_>, flaw: &[u8], line: &[u8]) {
+        self.push(record);
+        let fields = self.columns.iter().filter_map(|column| column.text_of(record));
+        self.text_bytes += fields.map(<[u8]>::len).sum::<usize>() + flaw.len() + line.len();
+        for (texts, text) in self.flaws.iter_mut().zip([flaw, line]) {
+            push_text(texts, text);
+        }
+    }
+
+    /// Bytes of the rows so far, of those that came with flaws.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.rows * (self.columns.len() + self.flaws.len()) * size_of::<u64>() + self.text_bytes
+    }
+
+    /// The rows so far as a batch; `None` where there is none.
+    ///
+    /// # Errors
+    /// When Arrow refuses the columns, which would be a defect here.
+    pub fn finish(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
+        let rows = std::mem::take(&mut self.rows);
+        self.text_bytes = 0;
+        if rows == 0 {
+            return Ok(None);
+        }
+        let flaws = self.flaws.iter_mut().map(Texts::finish);
+        let columns = self.columns.iter_mut().map(Column::finish).chain(flaws).collect();
+        // Of a query that only counts, no column is asked for.
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options).map(Some)
+    }
+}
+
+/// The fields that are columns of `schema`.
+fn fields(schema: &SchemaRef) -> impl Iterator<Item = Field> {
+    schema.fields().iter().filter_map(|column| Field::ALL.into_iter().find(|field| field.name() == column.name()))
+}
+
+fn push_text(texts: &mut Texts, text: &[u8]) {
+    match text {
+        [] => texts.push_null(),
+        text => texts.push(text),
+    }
+}
+
 /// Decodes lines of one format.
 pub struct Decoder {
     parser: Parser,
-    schema: SchemaRef,
-    columns: Vec<Column>,
+    rows: Rows,
     span_us: Option<RangeInclusive<i64>>,
 }
 
@@ -40,10 +127,8 @@ impl Decoder {
     /// A decoder to the columns of `schema`, which are some of [`schema`]'s, or none: then its batches have rows and no columns.
     #[must_use]
     pub fn new(format: &Format, schema: &SchemaRef) -> Self {
-        let fields =
-            schema.fields().iter().filter_map(|column| Field::ALL.into_iter().find(|field| field.name() == column.name()));
-        let parser = Parser::new(format).only(&fields.clone().collect::<Vec<_>>());
-        Self { parser, schema: Arc::clone(schema), columns: fields.map(Column::of).collect(), span_us: None }
+        let parser = Parser::new(format).only(&fields(schema).collect::<Vec<_>>());
+        Self { parser, rows: Rows::new(schema), span_us: None }
     }
 
     /// Leaves out the lines whose time is outside of `span_us`, and those that have none. A line that can't be read is told whether it is
@@ -57,7 +142,6 @@ impl Decoder {
 impl Decode for Decoder {
     fn decode(&mut self, chunk: &Chunk) -> Result<Decoded, Error> {
         let mut decoded = Decoded::default();
-        let mut rows = 0;
         for line in chunk.lines().filter(|line| !line.long) {
             let offset = chunk.offset + line.start as u64;
             let record = match self.parser.parse(line.bytes) {
@@ -80,16 +164,10 @@ impl Decode for Decoder {
                 decoded.outside += 1;
                 continue;
             }
-            rows += 1;
-            self.columns.iter_mut().for_each(|column| column.push(&record));
+            self.rows.push(&record);
         }
-        if rows > 0 {
-            let columns = self.columns.iter_mut().map(Column::finish).collect();
-            // Of a query that only counts, no column is asked for.
-            let options = RecordBatchOptions::new().with_row_count(Some(rows));
-            let batch = RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options);
-            decoded.batches.push(batch.map_err(|error| Error::new(Kind::Corrupt, "", error.to_string()).at(chunk.offset))?);
-        }
+        let batch = self.rows.finish().map_err(|error| Error::new(Kind::Corrupt, "", error.to_string()).at(chunk.offset))?;
+        decoded.batches.extend(batch);
         Ok(decoded)
     }
 }
@@ -132,10 +210,14 @@ impl Column {
             Self::Time(times) => times.append_option(record.time_us),
             Self::Status(statuses) => statuses.append_option((record.status != 0).then_some(record.status)),
             Self::Number(of, numbers) => numbers.append_option(of(record)),
-            Self::Text(of, texts) => match of(record) {
-                [] => texts.push_null(),
-                text => texts.push(text),
-            },
+            Self::Text(of, texts) => push_text(texts, of(record)),
+        }
+    }
+
+    fn text_of<'a>(&self, record: &Record<'a>) -> Option<&'a [u8]> {
+        match self {
+            Self::Text(of, _) => Some(of(record)),
+            _ => None,
         }
     }
 

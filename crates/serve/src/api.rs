@@ -1,14 +1,17 @@
 //! The handlers, as `API.md` lists them.
 
 use crate::error::ApiError;
+use crate::exports;
+use crate::formats;
 use crate::guard::{Gate, guard};
 use crate::limits::{BUCKETS, JSON_BYTES_MAX, NAME_BYTES_MAX};
 use crate::live::{Live, ServerView, events};
 use crate::page::{page, wrong_method};
 use crate::render::{Renders, render};
-use crate::session::{Session, View};
+use crate::session::{self, Session};
 use crate::sessions::Sessions;
 use crate::upload::upload;
+use crate::views;
 use axum::body::{Body, to_bytes};
 use axum::extract::{DefaultBodyLimit, FromRequestParts, Path, Query, State};
 use axum::http::StatusCode;
@@ -17,8 +20,7 @@ use axum::response::Response;
 use axum::routing::{get, post, put};
 use axum::{Json, Router};
 use rorqual_pipe::Input;
-use rorqual_table::format::Format;
-use rorqual_table::report::Histogram;
+use rorqual_view::{Histogram, Stack, View, Wanted};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -40,6 +42,17 @@ pub(crate) fn router(sessions: Arc<Sessions>, renders: Option<Arc<Renders>>, gat
         .route("/api/sessions/{id}/cancel", post(cancel))
         .route("/api/sessions/{id}/live", get(live))
         .route("/api/sessions/{id}/histogram", get(histogram))
+        .route("/api/sessions/{id}/view", post(views::view))
+        .route("/api/sessions/{id}/panel", post(views::panel))
+        .route("/api/sessions/{id}/rows", post(views::rows))
+        .route("/api/sessions/{id}/compare", post(views::compare))
+        .route("/api/sessions/{id}/explain", post(views::explain))
+        .route("/api/sessions/{id}/rates", post(views::rates))
+        .route("/api/sessions/{id}/rejects", get(views::rejects))
+        .route("/api/sessions/{id}/export", get(exports::rows))
+        .route("/api/sessions/{id}/panel.csv", get(exports::panel))
+        .route("/api/sessions/{id}/report.html", get(exports::report))
+        .route("/api/sessions/{id}/format/try", post(formats::try_format))
         .with_state(sessions);
     let routes = match renders {
         Some(renders) => routes.merge(render_router(renders)),
@@ -57,11 +70,11 @@ fn render_router(renders: Arc<Renders>) -> Router {
 }
 
 async fn places(State(renders): State<Arc<Renders>>) -> Json<Value> {
-    Json(json!({"places": renders.places(), "taken": renders.taken()}))
+    Json(json!({"places": renders.places().count(), "taken": renders.places().taken()}))
 }
 
 /// The session that a path names.
-struct Named(Arc<Session>);
+pub(crate) struct Named(pub(crate) Arc<Session>);
 
 impl FromRequestParts<Arc<Sessions>> for Named {
     type Rejection = ApiError;
@@ -73,7 +86,7 @@ impl FromRequestParts<Arc<Sessions>> for Named {
 }
 
 /// What the query asks for.
-struct Asked<T>(T);
+pub(crate) struct Asked<T>(pub(crate) T);
 
 impl<T: DeserializeOwned> FromRequestParts<Arc<Sessions>> for Asked<T> {
     type Rejection = ApiError;
@@ -82,6 +95,12 @@ impl<T: DeserializeOwned> FromRequestParts<Arc<Sessions>> for Asked<T> {
         let query = Query::<T>::from_request_parts(parts, sessions).await;
         query.map(|Query(asked)| Self(asked)).map_err(|error| ApiError::bad_request(error.body_text()))
     }
+}
+
+/// What a body of JSON asks for.
+pub(crate) async fn body_json<T: DeserializeOwned>(body: Body) -> Result<T, ApiError> {
+    let body = to_bytes(body, JSON_BYTES_MAX).await.map_err(|error| ApiError::bad_request(error.to_string()))?;
+    serde_json::from_slice(&body).map_err(|error| ApiError::bad_request(error.to_string()))
 }
 
 #[derive(Deserialize)]
@@ -94,16 +113,14 @@ struct NewSession {
     sample: bool,
 }
 
-async fn create(State(sessions): Shared, body: Body) -> Result<(StatusCode, Json<View>), ApiError> {
-    let body = to_bytes(body, JSON_BYTES_MAX).await.map_err(|error| ApiError::bad_request(error.to_string()))?;
-    let wanted: NewSession = serde_json::from_slice(&body).map_err(|error| ApiError::bad_request(error.to_string()))?;
-    let format = wanted.format.as_deref().map(Format::parse).transpose();
-    let format = format.map_err(|error| ApiError::new(StatusCode::BAD_REQUEST, "bad_format", error.to_string()))?;
+async fn create(State(sessions): Shared, body: Body) -> Result<(StatusCode, Json<session::View>), ApiError> {
+    let wanted: NewSession = body_json(body).await?;
+    let format = wanted.format.as_deref().map(formats::parse).transpose()?;
     let name = wanted.name.unwrap_or_else(|| "upload".to_owned());
     if name.len() > NAME_BYTES_MAX {
         return Err(ApiError::bad_request(format!("a name has at most {NAME_BYTES_MAX} bytes")));
     }
-    sessions.make_room().await;
+    let _room = sessions.make_room().await;
     let session = if wanted.sample { start_sample(&sessions)? } else { sessions.create(name, wanted.size, false, format)? };
     Ok((StatusCode::CREATED, Json(session.view(sessions.idle_max()))))
 }
@@ -116,7 +133,7 @@ fn start_sample(sessions: &Sessions) -> Result<Arc<Session>, ApiError> {
 }
 
 async fn list(State(sessions): Shared) -> Json<Value> {
-    let views: Vec<View> = sessions.list().iter().map(|session| session.view(sessions.idle_max())).collect();
+    let views: Vec<session::View> = sessions.list().iter().map(|session| session.view(sessions.idle_max())).collect();
     Json(json!({"sessions": views}))
 }
 
@@ -136,7 +153,12 @@ struct At {
     offset: u64,
 }
 
-async fn data(State(sessions): Shared, Named(session): Named, Asked(at): Asked<At>, body: Body) -> Result<Json<View>, ApiError> {
+async fn data(
+    State(sessions): Shared,
+    Named(session): Named,
+    Asked(at): Asked<At>,
+    body: Body,
+) -> Result<Json<session::View>, ApiError> {
     // A task of its own: bytes that were counted as taken must reach the run even when the client goes away and this
     // handler is dropped.
     let task = tokio::spawn(upload(Arc::clone(&session), at.offset, body));
@@ -147,7 +169,7 @@ async fn data(State(sessions): Shared, Named(session): Named, Asked(at): Asked<A
     Ok(Json(session.view(sessions.idle_max())))
 }
 
-async fn cancel(State(sessions): Shared, Named(session): Named) -> Json<View> {
+async fn cancel(State(sessions): Shared, Named(session): Named) -> Json<session::View> {
     session.cancel();
     session.ended().await;
     Json(session.view(sessions.idle_max()))
@@ -165,17 +187,20 @@ struct HistogramSpan {
     buckets: Option<usize>,
 }
 
-async fn histogram(Named(session): Named, Asked(span): Asked<HistogramSpan>) -> Result<Json<Histogram>, ApiError> {
+async fn histogram(Named(session): Named, Asked(span): Asked<HistogramSpan>) -> Result<Json<Option<Histogram>>, ApiError> {
     let second = |time: Option<f64>| match time {
         Some(time) if !time.is_finite() => Err(ApiError::bad_request("a time is a finite number of seconds")),
-        time => Ok(time.map(|time| time as i64)),
+        time => Ok(time.map(|time| (time.floor() * 1e6) as i64)),
     };
     let (default, most) = BUCKETS;
     let buckets = span.buckets.unwrap_or(default);
     if buckets == 0 {
         return Err(ApiError::bad_request("a histogram has at least one bucket"));
     }
-    Ok(Json(session.histogram(second(span.from)?, second(span.to)?, buckets.min(most))))
+    let view = View { from_us: second(span.from)?, to_us: second(span.to)?, ..View::default() };
+    let wanted = Wanted { top: 0, buckets: buckets.min(most), stack: Stack::Class };
+    let viewed = session.rows().ask(None, move |store, control| store.view(&view, &wanted, control)).await?;
+    Ok(Json(viewed.histogram))
 }
 
 async fn server(State(sessions): Shared) -> Json<ServerView> {

@@ -3,12 +3,18 @@
 //! The interface is described in `API.md`. Async code only moves bytes and answers; each analysis is a blocking run
 //! of `rorqual-table` on threads of its own, fed through pooled blocks. A consumer that is behind holds the
 //! blocks, the upload then finds none free, stops reading its socket, and TCP slows the sender.
-//! Nothing that is uploaded is written to disk.
+//! No upload is written to disk; what was read of it as columns goes, compressed and into a file without a name, where it does not fit
+//! the memory.
 
+mod answers;
 mod api;
+mod body;
 mod connections;
 mod error;
+mod exports;
 mod feed;
+mod files;
+mod formats;
 mod guard;
 mod limits;
 mod linger;
@@ -16,12 +22,15 @@ mod live;
 mod page;
 mod render;
 mod reports;
+mod rows;
 mod server;
 mod session;
 mod sessions;
 mod twin;
 mod upload;
+mod views;
 
-pub use limits::SESSIONS_MAX_DEFAULT;
+pub use exports::{ShownView, ViewPage};
+pub use limits::{EXPORTS_MAX, SESSIONS_MAX_DEFAULT};
 pub use render::Rendering;
 pub use server::{Config, Server, StartError, Totals};

@@ -32,8 +32,22 @@ pub(crate) const CONNECTION_BYTES: u64 = (3 * CONNECTION_BUFFER_BYTES + REPORT_B
 /// Bytes of a report as JSON. All who look at a session share one; a longer one is cut to fewer rows a table.
 pub(crate) const REPORT_BYTES_MAX: usize = 512 << 10;
 
-/// What the reports of one session hold: the latest, and the next while it is made, with its rows and a buffer that grows.
-pub(crate) const REPORTS_BYTES: u64 = 4 << 20;
+/// What the reports of one session hold: the latest, and the next while it is made, with its rows and a buffer that grows; and a view
+/// of its rows, one at a time, that is becoming an answer.
+pub(crate) const REPORTS_BYTES: u64 = 8 << 20;
+
+/// Least memory for the rows of a session, beside what its recorders and views take: most of a segment for each thread of four, and
+/// dictionaries.
+pub(crate) const ROWS_BYTES_MIN: u64 = 24 << 20;
+
+/// Pages whose latest question is remembered, so that a newer one ends it.
+pub(crate) const PAGES_ASKING_MAX: usize = 64;
+
+/// Bytes of such a page's name.
+pub(crate) const PAGE_NAME_BYTES_MAX: usize = 64;
+
+/// Rows of each table of a view, unless asked otherwise.
+pub(crate) const VIEW_ROWS: usize = 10;
 
 /// How much of a body that was refused is still read, and dropped, so that its sender comes to read the refusal.
 pub(crate) const LINGER_BYTES_MAX: u64 = 256 << 20;
@@ -104,3 +118,34 @@ pub(crate) const BUCKETS: (usize, usize) = (400, 2000);
 
 /// Bytes of a session's name.
 pub(crate) const NAME_BYTES_MAX: usize = 1024;
+
+/// Exports at a time: rows, values of a panel, pages of a view. Each has a thread.
+pub const EXPORTS_MAX: usize = 4;
+
+/// What an export costs beside its connection: its blocks, and what its thread touches of its stack. All else it has of the memory of the
+/// session whose rows it sends.
+pub(crate) const EXPORT_BYTES: u64 = (RENDER_BLOCKS * RENDER_BLOCK_BYTES) as u64 + (256 << 10);
+
+/// Bytes of rows, as arrays, that an export writes at once.
+pub(crate) const EXPORT_BATCH_BYTES: usize = 1 << 20;
+
+/// What they take on their way: the arrays, the same as text, and a buffer of what is written.
+pub(crate) const EXPORT_ROWS_BYTES: u64 = 4 * EXPORT_BATCH_BYTES as u64;
+
+/// A row group of an exported Parquet file may take this share of the rows' memory, and its footer twice as much; less where there is less.
+pub(crate) const EXPORT_GROUP_SHARE: u64 = 32;
+
+/// Least and most bytes of such a row group.
+pub(crate) const EXPORT_GROUP_BYTES: (u64, u64) = (1 << 20, 32 << 20);
+
+/// Rows of each table on a page of a view.
+pub(crate) const PAGE_TOP: usize = 25;
+
+/// What such a page takes while it is made.
+pub(crate) const VIEW_PAGE_BYTES: u64 = 12 << 20;
+
+/// Characters of the name of what is downloaded.
+pub(crate) const FILE_NAME_CHARS_MAX: usize = 100;
+
+/// Lines that a format is tried on.
+pub(crate) const TRIED_LINES_MAX: usize = 200;

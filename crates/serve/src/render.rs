@@ -1,29 +1,24 @@
 //! `GET /render/{name}`: a template that leaves while it is rendered.
 //!
-//! A rendering has a thread, and a place with a few blocks of its own. Its reader holds the blocks, the thread then finds none free and
-//! waits; so a slow reader slows its own rendering and nobody else's. When the reader goes away, the channel closes, and the rendering
-//! ends with its next piece, or, where it makes none, when it next looks at its control.
+//! A rendering has a thread, and a place with a few blocks of its own, see [`crate::body`].
 
+use crate::body::{self, BodySink, Piece, Places, Reader};
 use crate::error::ApiError;
-use crate::limits::{GUARD_EVERY, GUARD_MARGIN_SHARE, QUERY_VALUES_MAX, RENDER_BLOCK_BYTES, RENDER_BLOCKS, STOP_PATIENCE};
+use crate::limits::{GUARD_EVERY, GUARD_MARGIN_SHARE, QUERY_VALUES_MAX, STOP_PATIENCE};
 use crate::twin::Twin;
-use axum::body::Body;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Extension, Path, Query, State};
 use axum::http::{HeaderName, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use bytes::Bytes;
-use futures_util::stream::unfold;
-use rorqual_pipe::gather::COPY_BYTES_MAX;
-use rorqual_pipe::{Control, Kind, Lease, Pool, Sink, format_size, stats};
+use rorqual_pipe::{Control, Kind, Sink, format_size, stats};
 use rorqual_render::{Error, ErrorKind, Page, Source, Templates, Value};
 use std::collections::BTreeMap;
 use std::fmt;
-use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
-use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::sync::mpsc::Sender;
+use tokio::sync::watch;
 
 /// The templates that a server renders, and what it gives them.
 #[derive(Debug)]
@@ -50,37 +45,32 @@ pub struct Rendering {
 /// What is rendered, and the places for it.
 pub(crate) struct Renders {
     given: Rendering,
-    /// The blocks of the places that are free, those used last at the end.
-    free: Mutex<Vec<Pool>>,
+    places: Arc<Places>,
     /// What runs, by the number of its place.
     running: Mutex<BTreeMap<u64, (String, Control)>>,
     started: AtomicU64,
     rate_limit: Option<u64>,
+    /// What is rendered stays there as long as the server.
+    stays: watch::Sender<()>,
 }
 
 impl Renders {
     /// With what is rendered, and the most bytes of rows a second that each rendering reads.
     pub(crate) fn new(given: Rendering, rate_limit: Option<u64>) -> Arc<Self> {
-        let free = (0..given.places).map(|_| Pool::new(RENDER_BLOCK_BYTES, RENDER_BLOCKS)).collect();
-        Arc::new(Self { given, free: Mutex::new(free), running: Mutex::default(), started: AtomicU64::new(0), rate_limit })
+        let places = Places::new(given.places);
+        let (running, started) = (Mutex::default(), AtomicU64::new(0));
+        Arc::new(Self { given, places, running, started, rate_limit, stays: watch::Sender::new(()) })
     }
 
-    /// Places that are taken: by a rendering, or by blocks that a reader still holds.
-    pub(crate) fn taken(&self) -> usize {
-        self.given.places - lock(&self.free).iter().filter(|pool| pool.lent() == 0).count()
-    }
-
-    pub(crate) fn places(&self) -> usize {
-        self.given.places
+    pub(crate) fn places(&self) -> &Places {
+        &self.places
     }
 
     fn place(self: &Arc<Self>, name: &str, control: &Control) -> Option<Place> {
-        let mut free = lock(&self.free);
-        // What its last reader still holds would be missing.
-        let at = free.iter().rposition(|pool| pool.lent() == 0)?;
+        let place = self.places.take()?;
         let number = self.started.fetch_add(1, Ordering::Relaxed);
         lock(&self.running).insert(number, (name.to_owned(), control.clone()));
-        Some(Place { pool: free.remove(at), number, renders: Arc::clone(self) })
+        Some(Place { place, number, renders: Arc::clone(self) })
     }
 
     /// Looks at the resident size as long as the server runs. What a template builds in its variables is in no sum: near the limit all
@@ -115,16 +105,15 @@ impl Renders {
     }
 
     /// Renders one template into a channel, which then ends with an error or without one. Blocks.
-    fn run(self: &Arc<Self>, place: Place, name: &str, page: &Page, sender: Sender<Piece>) {
-        let mut sink = BodySink { pool: place.pool.clone(), block: None, used: 0, sender };
+    fn run(self: &Arc<Self>, place: Place, name: &str, page: &Page, mut sink: BodySink, sender: &Sender<Piece>) {
         let rendered = self.given.templates.render(name, page, &mut sink);
-        if let Err(error) = rendered.and_then(|_| Ok(sink.flush()?)) {
-            if !error.is_stop() {
-                (self.given.failed)(name, &error);
-            }
-            // Where nobody takes it, the reader went away.
-            let _ = sink.sender.blocking_send(Err(error));
+        let ended = rendered.and_then(|_| Ok(sink.flush()?));
+        if let Err(error) = &ended
+            && !error.is_stop()
+        {
+            (self.given.failed)(name, error);
         }
+        body::tell(sender, ended);
         // Free once all was told.
         drop(place);
     }
@@ -132,7 +121,7 @@ impl Renders {
 
 /// A place for one rendering, given back when its thread ends.
 struct Place {
-    pool: Pool,
+    place: body::Place,
     number: u64,
     renders: Arc<Renders>,
 }
@@ -140,7 +129,6 @@ struct Place {
 impl Drop for Place {
     fn drop(&mut self) {
         lock(&self.renders.running).remove(&self.number);
-        lock(&self.renders.free).push(self.pool.clone());
     }
 }
 
@@ -148,87 +136,7 @@ fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-type Piece = Result<Bytes, Error>;
-
-/// Pieces on their way into the body of an answer.
-struct BodySink {
-    pool: Pool,
-    block: Option<Lease>,
-    used: usize,
-    sender: Sender<Piece>,
-}
-
-impl BodySink {
-    fn send(&self, bytes: Bytes) -> io::Result<()> {
-        self.sender.blocking_send(Ok(bytes)).map_err(|_| gone())
-    }
-}
-
-fn gone() -> io::Error {
-    io::ErrorKind::BrokenPipe.into()
-}
-
-impl Sink for BodySink {
-    fn copy(&mut self, mut piece: &[u8]) -> io::Result<()> {
-        while !piece.is_empty() {
-            let block = match &mut self.block {
-                Some(block) => block,
-                none => none.insert(self.pool.lease()?),
-            };
-            let length = piece.len().min(block.len() - self.used);
-            block[self.used..self.used + length].copy_from_slice(&piece[..length]);
-            self.used += length;
-            piece = &piece[length..];
-            if self.used == self.pool.buffer_bytes() {
-                self.flush()?;
-            }
-        }
-        Ok(())
-    }
-
-    fn point(&mut self, piece: &Bytes) -> io::Result<()> {
-        if piece.len() <= COPY_BYTES_MAX {
-            return self.copy(piece);
-        }
-        self.flush()?;
-        self.send(piece.clone())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        let used = std::mem::take(&mut self.used);
-        match self.block.take() {
-            Some(block) => self.send(Bytes::from_owner(block).slice(..used)),
-            None => Ok(()),
-        }
-    }
-}
-
-/// Stops a rendering when nobody waits for it any longer.
-struct Reader {
-    pieces: Receiver<Piece>,
-    control: Control,
-    twin: Twin,
-}
-
-impl Reader {
-    /// The next piece; an error when the reader goes away first.
-    async fn next(&mut self) -> Option<Piece> {
-        tokio::select! {
-            biased;
-            piece = self.pieces.recv() => piece,
-            () = self.twin.left() => Some(Err(gone().into())),
-        }
-    }
-}
-
-impl Drop for Reader {
-    fn drop(&mut self) {
-        self.control.stop();
-    }
-}
-
-/// Answers with a template. The answer begins with its first piece, so that what fails before has a status of its own; what fails
-/// later breaks the answer off.
+/// Answers with a template.
 pub(crate) async fn render(
     State(renders): State<Arc<Renders>>,
     Extension(twin): Extension<Twin>,
@@ -240,19 +148,15 @@ pub(crate) async fn render(
         return Err(ApiError::bad_request(format!("an address has at most {QUERY_VALUES_MAX} values behind its `?`")));
     }
     let control = Control::with_rate_limit(renders.rate_limit);
-    let place = renders.place(&name, &control).ok_or_else(|| full(renders.places()))?;
+    let place = renders.place(&name, &control).ok_or_else(|| full(renders.places().count()))?;
     let mut context = renders.given.context.clone();
     context.insert("query".to_owned(), query.into_iter().collect::<BTreeMap<_, _>>().into());
     let page = Page { context: context.into(), rows: renders.given.rows.clone(), control: control.clone() };
-    let (sender, pieces) = channel(1);
-    let mut reader = Reader { pieces, control, twin };
+    let (sink, sender, pieces) = BodySink::new(&place.place, renders.stays.subscribe());
+    let reader = Reader { pieces, control, twin };
     let media_type = media_type(&name);
-    tokio::task::spawn_blocking(move || renders.run(place, &name, &page, sender));
-    let body = match reader.next().await {
-        Some(Ok(first)) => Body::from_stream(unfold((Some(first), reader), next)),
-        Some(Err(error)) => return Err(refusal(&error)),
-        None => Body::empty(),
-    };
+    tokio::task::spawn_blocking(move || renders.run(place, &name, &page, sink, &sender));
+    let body = reader.body().await.map_err(|error| refusal(&error))?;
     let headers = [
         (header::CONTENT_TYPE, media_type),
         (header::CACHE_CONTROL, "no-store"),
@@ -263,14 +167,6 @@ pub(crate) async fn render(
         (HeaderName::from_static("cross-origin-opener-policy"), "unsafe-none"),
     ];
     Ok((headers, body).into_response())
-}
-
-async fn next((first, mut reader): (Option<Bytes>, Reader)) -> Option<(Piece, (Option<Bytes>, Reader))> {
-    let piece = match first {
-        Some(first) => Ok(first),
-        None => reader.next().await?,
-    };
-    Some((piece, (None, reader)))
 }
 
 fn full(places: usize) -> ApiError {

@@ -3,6 +3,7 @@
 use crate::limits::{LIVE_INTERVAL, REPORT_BYTES_MAX, TOP_ROWS};
 use bytes::Bytes;
 use rorqual_table::report::Report;
+use serde::Serialize;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -70,29 +71,43 @@ impl Reports {
 
 /// The report with as many rows a table as fit into [`REPORT_BYTES_MAX`].
 fn to_json(mut report: Report) -> Option<Bytes> {
-    let mut rows = TOP_ROWS;
+    let cut = |report: &mut Report, rows| report.panels.iter_mut().for_each(|panel| panel.rows.truncate(rows));
+    capped_json(&mut report, TOP_ROWS, REPORT_BYTES_MAX, cut).map(Bytes::from)
+}
+
+/// A value of so many rows as JSON, cut to fewer of them while it has more bytes than it may.
+pub(crate) fn capped_json<T: Serialize>(
+    value: &mut T,
+    rows: usize,
+    bytes_max: usize,
+    mut cut: impl FnMut(&mut T, usize),
+) -> Option<Vec<u8>> {
+    let mut rows = rows;
     loop {
-        let mut json = Capped(Vec::new());
-        if serde_json::to_writer(&mut json, &report).is_ok() {
-            return Some(json.0.into());
+        let mut json = Capped { json: Vec::new(), bytes_max };
+        if serde_json::to_writer(&mut json, value).is_ok() {
+            return Some(json.json);
         }
         rows /= 2;
         if rows == 0 {
             return None;
         }
-        report.panels.iter_mut().for_each(|panel| panel.rows.truncate(rows));
+        cut(value, rows);
     }
 }
 
-/// Takes no more than a report may have.
-struct Capped(Vec<u8>);
+/// Takes no more than it may.
+struct Capped {
+    json: Vec<u8>,
+    bytes_max: usize,
+}
 
 impl Write for Capped {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.0.len() + bytes.len() > REPORT_BYTES_MAX {
+        if self.json.len() + bytes.len() > self.bytes_max {
             return Err(io::ErrorKind::FileTooLarge.into());
         }
-        self.0.extend_from_slice(bytes);
+        self.json.extend_from_slice(bytes);
         Ok(bytes.len())
     }
 

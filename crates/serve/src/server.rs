@@ -2,14 +2,15 @@
 
 use crate::api::router;
 use crate::connections::{Connections, Taken};
+use crate::exports::ViewPage;
 use crate::guard::{Gate, Guard};
 use crate::limits::{
-    CONNECTION_BUFFER_BYTES, CONNECTION_BYTES, CONNECTIONS_MAX, ENDED_SESSION_BYTES, ENDED_SESSIONS_MAX, FEED_BUFFERS,
-    HEAD_TIME_MAX, PROGRAM_BYTES, RENDER_BYTES, REPORTS_BYTES, STRANGERS_MAX,
+    CONNECTION_BUFFER_BYTES, CONNECTION_BYTES, CONNECTIONS_MAX, ENDED_SESSION_BYTES, ENDED_SESSIONS_MAX, EXPORT_BYTES,
+    EXPORTS_MAX, FEED_BUFFERS, HEAD_TIME_MAX, PROGRAM_BYTES, RENDER_BYTES, REPORTS_BYTES, ROWS_BYTES_MIN, STRANGERS_MAX,
 };
 use crate::linger::Lingering;
 use crate::render::{Rendering, Renders};
-use crate::sessions::Sessions;
+use crate::sessions::{ROWS_WORKER_BYTES, Sessions};
 use crate::twin::Twin;
 use axum::Router;
 use hyper::Request;
@@ -19,7 +20,7 @@ use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use rorqual_pipe::BudgetError;
-use rorqual_table::analyze::{Settings, Shares};
+use rorqual_table::analyze::{Kept, Settings, Shares};
 use std::fmt;
 use std::fs::File;
 use std::net::Ipv4Addr;
@@ -41,8 +42,12 @@ pub struct Config {
     pub rate_limit: Option<u64>,
     /// Memory, threads, line limit and formats. `feed_buffers` is set by the server.
     pub settings: Settings,
+    /// Where rows go that do not fit the memory: a folder, and how many bytes of it. Without it they are not kept, and views say so.
+    pub spill: Option<(PathBuf, u64)>,
     /// Templates to be rendered at `/render/NAME`.
     pub rendering: Option<Rendering>,
+    /// Makes a page of a view.
+    pub page: ViewPage,
 }
 
 /// A server that listens, and answers once it runs.
@@ -99,13 +104,22 @@ impl Server {
     /// When the memory does not suffice or the port can't be had.
     pub async fn bind(mut config: Config) -> Result<Self, StartError> {
         config.settings.feed_buffers = FEED_BUFFERS;
+        config.settings.kept = Some(Kept { what: "rows", worker_bytes: ROWS_WORKER_BYTES, bytes_min: ROWS_BYTES_MIN });
         let shares = shares(&config)?;
         let failed = |cause| StartError::Listen { port: config.port, cause };
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, config.port)).await.map_err(failed)?;
         let port = listener.local_addr().map_err(failed)?.port();
         let guard = Guard::new(port).map_err(|error| failed(std::io::Error::other(error.to_string())))?;
         let gate = Arc::new(Gate { guard, connections: Connections::new(connections_max(&config)) });
-        let sessions = Sessions::new(config.settings, shares, config.sessions_max, config.rate_limit, config.idle_max);
+        let sessions = Sessions::new(
+            config.settings,
+            shares,
+            config.spill,
+            config.sessions_max,
+            config.rate_limit,
+            config.idle_max,
+            config.page,
+        );
         let renders = config.rendering.map(|rendering| Renders::new(rendering, config.rate_limit));
         Ok(Self { listener, sessions: Arc::new(sessions), renders, gate, port })
     }
@@ -161,6 +175,7 @@ fn shares(config: &Config) -> Result<Shares, StartError> {
         (format!("{ENDED_SESSIONS_MAX} ended sessions"), ENDED_SESSIONS_MAX as u64 * ENDED_SESSION_BYTES),
         (format!("{sessions} x reports"), sessions * REPORTS_BYTES),
         (format!("{renders} renderings"), renders * RENDER_BYTES),
+        (format!("{EXPORTS_MAX} exports"), EXPORTS_MAX as u64 * EXPORT_BYTES),
         ("templates and their variables".to_owned(), config.rendering.as_ref().map_or(0, |rendering| rendering.given_bytes)),
         ("rows of templates".to_owned(), config.rendering.as_ref().map_or(0, |rendering| rendering.rows_bytes)),
     ];

@@ -4,11 +4,15 @@ use crate::error::ApiError;
 use crate::feed::{Feed, FeedSource, feed};
 use crate::limits::{INTERRUPTED_GRACE, TOP_ROWS, WAITING_GRACE};
 use crate::reports::Reports;
+use crate::rows::Rows;
 use axum::http::StatusCode;
 use bytes::Bytes;
 use rorqual_pipe::{Control, Input};
+use rorqual_table::Options;
 use rorqual_table::analyze::{AnalyzeError, Analyzer, Settings, Shares};
-use rorqual_table::report::{Histogram, Source, histogram};
+use rorqual_table::format::Format;
+use rorqual_table::report::{Report, Sample, Source};
+use rorqual_view::{Recordings, Store};
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::VecDeque;
@@ -42,6 +46,14 @@ impl State {
     }
 }
 
+/// What a session is to be of.
+pub(crate) struct Announced {
+    pub(crate) name: String,
+    pub(crate) size: Option<u64>,
+    /// The server reads it; nobody uploads.
+    pub(crate) is_file: bool,
+}
+
 /// One analysis.
 pub(crate) struct Session {
     id: String,
@@ -53,6 +65,7 @@ pub(crate) struct Session {
     /// Bytes taken from uploads; those of a file are counted by the control.
     taken: AtomicU64,
     is_file: bool,
+    rows: Rows,
     inner: Mutex<Inner>,
     reports: Reports,
     /// Rises with every change of state.
@@ -62,7 +75,7 @@ pub(crate) struct Session {
 struct Inner {
     state: State,
     error: Option<Value>,
-    format: Option<String>,
+    format: Option<Format>,
     /// The writing end of the run; out while an upload uses it.
     feed: Option<Feed>,
     /// The reading end, until the run starts.
@@ -93,15 +106,15 @@ pub(crate) struct View {
 impl Session {
     pub(crate) fn new(
         id: String,
-        name: String,
-        size: Option<u64>,
-        is_file: bool,
+        Announced { name, size, is_file }: Announced,
         settings: &Settings,
         shares: Shares,
+        store: Arc<Store>,
         rate_limit: Option<u64>,
     ) -> Self {
         let control = Control::with_rate_limit(rate_limit);
-        let analyzer = Analyzer::new(settings, shares);
+        let options = Options { recording: Some(Arc::new(Recordings::new(&store))), untallied: true, only: None };
+        let analyzer = Analyzer::new(settings, shares).with(options);
         let (feed, source) = feed(analyzer.pool(), settings.line_bytes_max, settings.formats.clone(), &control);
         let inner = Inner {
             state: State::Waiting,
@@ -123,6 +136,7 @@ impl Session {
             analyzer,
             taken: AtomicU64::new(0),
             is_file,
+            rows: Rows::new(store),
             inner: Mutex::new(inner),
             reports: Reports::default(),
             changed: watch::Sender::new(0),
@@ -131,6 +145,15 @@ impl Session {
 
     pub(crate) fn id(&self) -> &str {
         &self.id
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The log's format, once it is known.
+    pub(crate) fn format(&self) -> Option<Format> {
+        self.lock().format.clone()
     }
 
     pub(crate) fn state(&self) -> State {
@@ -258,7 +281,7 @@ impl Session {
 
     fn run(&self, input: Input) {
         let found = |detection: &rorqual_table::format::Detection, _: &[u8]| {
-            self.lock().format = Some(detection.format.name().to_owned());
+            self.lock().format = Some(detection.format.clone());
         };
         let guard = FailOnUnwind(self);
         let ran = self.analyzer.run::<std::io::Sink>(input, &self.control, found, None);
@@ -285,7 +308,7 @@ impl Session {
     /// The last report, and then the end; in between the memory is given back that the next session may be waiting for.
     fn end(&self, state: State, error: Option<Value>, sources: Vec<Source>) {
         let turn = self.reports.blocking_turn();
-        let report = || self.analyzer.report(sources, state == State::Finished, TOP_ROWS);
+        let report = || self.report_of(sources, state == State::Finished);
         self.reports.make(&turn, self.control.decoded_bytes(), true, report);
         self.analyzer.release();
         let mut inner = self.lock();
@@ -399,23 +422,46 @@ impl Session {
         let session = Arc::clone(self);
         let make = move || {
             let bytes = session.control.decoded_bytes();
-            let report = || session.analyzer.report(vec![session.source_so_far()], false, TOP_ROWS);
-            let made = session.reports.make(&turn, bytes, false, report);
+            let made = session.reports.make(&turn, bytes, false, || session.report_of(vec![session.source_so_far()], false));
             session.analyzer.analysis().refresh();
+            session.rows.look(Store::refresh);
             made
         };
         tokio::task::spawn_blocking(make).await.ok().flatten()
     }
 
-    /// Lines over time in a span.
-    pub(crate) fn histogram(&self, from: Option<i64>, to: Option<i64>, buckets_max: usize) -> Histogram {
-        histogram(self.analyzer.analysis(), from, to, buckets_max)
+    /// Its rows.
+    pub(crate) fn rows(&self) -> &Rows {
+        &self.rows
+    }
+
+    /// Offset of the log's clock, 0 until a line with a time has come.
+    pub(crate) fn zone_seconds(&self) -> i32 {
+        self.analyzer.analysis().zone_seconds().unwrap_or(0)
+    }
+
+    /// What is known, with what the rows say. Blocks.
+    fn report_of(&self, sources: Vec<Source>, complete: bool) -> Report {
+        let mut report = self.analyzer.report(sources, complete, 0);
+        // Not stopped with the run: a cancelled one has a report too. Rows that can't be read back are told by who asks for them.
+        let _ = self.rows.look(|store| store.fill(&mut report, self.zone_seconds(), TOP_ROWS, &Control::default()));
+        report
+    }
+
+    /// Some rejected lines.
+    pub(crate) fn rejects(&self) -> Vec<Sample> {
+        self.analyzer.analysis().rejects()
+    }
+
+    /// What is known of the lines of a view. Blocks.
+    pub(crate) fn view_report(&self, complete: bool) -> Report {
+        self.analyzer.report(vec![self.source_so_far()], complete, 0)
     }
 
     fn source_so_far(&self) -> Source {
         Source {
             name: self.name.clone(),
-            format: self.lock().format.clone(),
+            format: self.format().map(|format| format.name().to_owned()),
             bytes: self.control.decoded_bytes(),
             lines: self.analyzer.analysis().lines().total,
             error: None,

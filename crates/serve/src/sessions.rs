@@ -1,11 +1,17 @@
 //! All sessions, and the limits on them.
 
+use crate::body::Places;
 use crate::error::ApiError;
+use crate::exports::ViewPage;
 use crate::guard::random_text;
-use crate::limits::ENDED_SESSIONS_MAX;
-use crate::session::Session;
+use crate::limits::{ENDED_SESSIONS_MAX, EXPORTS_MAX};
+use crate::session::{Announced, Session};
 use axum::http::StatusCode;
+use rorqual_pipe::reason;
 use rorqual_table::analyze::{Settings, Shares};
+use rorqual_view::Store;
+use rorqual_view::limits::{RECORDER_BYTES, THREAD_BYTES};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -13,31 +19,51 @@ use std::time::Duration;
 /// Bytes of randomness in a session's id.
 const ID_BYTES: usize = 8;
 
+/// What a session's rows may take, with their recorders and a view.
+pub(crate) fn rows_bytes(shares: &Shares) -> u64 {
+    shares.tables_bytes + shares.threads as u64 * ROWS_WORKER_BYTES
+}
+
+/// What each worker of a session takes for its rows, and each thread of a view.
+pub(crate) const ROWS_WORKER_BYTES: u64 = RECORDER_BYTES + THREAD_BYTES;
+
 /// The sessions, oldest first.
 pub(crate) struct Sessions {
     all: Mutex<Vec<Arc<Session>>>,
+    /// Held while room is made and taken: two who come at once must not be given the same.
+    room: tokio::sync::Mutex<()>,
     settings: Settings,
     shares: Shares,
+    /// Where rows go that do not fit the memory, and how many bytes of all sessions together.
+    spill: Option<(PathBuf, u64)>,
     sessions_max: usize,
     rate_limit: Option<u64>,
     idle_max: Duration,
     made: AtomicU64,
     /// Bytes that forgotten sessions took in.
     forgotten_bytes: AtomicU64,
+    exports: Arc<Places>,
+    page: ViewPage,
 }
 
 impl Sessions {
     pub(crate) fn new(
         settings: Settings,
         shares: Shares,
+        spill: Option<(PathBuf, u64)>,
         sessions_max: usize,
         rate_limit: Option<u64>,
         idle_max: Duration,
+        page: ViewPage,
     ) -> Self {
         Self {
+            exports: Places::new(EXPORTS_MAX),
+            page,
             all: Mutex::default(),
+            room: tokio::sync::Mutex::default(),
             settings,
             shares,
+            spill,
             sessions_max,
             rate_limit,
             idle_max,
@@ -46,8 +72,10 @@ impl Sessions {
         }
     }
 
-    /// Where all places are taken: ends the session that has waited longest for the rest of its upload, if there is one.
-    pub(crate) async fn make_room(&self) {
+    /// Where all places are taken: ends the session that has waited longest for the rest of its upload, if there is one; and where rows of
+    /// ended sessions are in the way, takes those that nobody has looked at for longest. The room is kept for whoever holds what is given.
+    pub(crate) async fn make_room(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        let room = self.room.lock().await;
         let longest = {
             let all = self.lock();
             let full = all.iter().filter(|session| !session.state().ended()).count() >= self.sessions_max;
@@ -61,6 +89,19 @@ impl Sessions {
                 session.ended().await;
             }
         }
+        let surplus = {
+            let all = self.lock();
+            let held: Vec<&Arc<Session>> = all.iter().filter(|session| session.rows().held()).collect();
+            let ended = held.iter().filter(|session| session.state().ended());
+            ended
+                .max_by_key(|session| session.idle())
+                .filter(|_| held.len() >= self.sessions_max)
+                .map(|session| Arc::clone(session))
+        };
+        if let Some(session) = surplus {
+            session.rows().release().await;
+        }
+        room
     }
 
     /// A new session, if there is room for one more that runs.
@@ -72,9 +113,10 @@ impl Sessions {
         format: Option<rorqual_table::format::Format>,
     ) -> Result<Arc<Session>, ApiError> {
         let mut all = self.lock();
-        let running = all.iter().filter(|session| !session.state().ended()).count();
-        if running >= self.sessions_max {
-            let message = format!("{running} sessions are open, which is the limit (--sessions); cancel one, or try again later");
+        // Another may have taken the place that was made.
+        let held = all.iter().filter(|session| session.rows().held() || !session.state().ended()).count();
+        if held >= self.sessions_max {
+            let message = format!("{held} sessions are open, which is the limit (--sessions); cancel one, or try again later");
             return Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "sessions_full", message).retry_after(5));
         }
         let id = random_text(ID_BYTES)
@@ -83,7 +125,9 @@ impl Sessions {
         if format.is_some() {
             settings.formats.given = format;
         }
-        let session = Arc::new(Session::new(id, name, size, is_file, &settings, self.shares, self.rate_limit));
+        let store = self.store()?;
+        let session =
+            Arc::new(Session::new(id, Announced { name, size, is_file }, &settings, self.shares, store, self.rate_limit));
         all.push(Arc::clone(&session));
         self.made.fetch_add(1, Ordering::Relaxed);
         let ended: Vec<String> =
@@ -91,6 +135,20 @@ impl Sessions {
         let surplus = ended.len().saturating_sub(ENDED_SESSIONS_MAX);
         self.forget(&mut all, |session| ended[..surplus].iter().any(|id| id == session.id()));
         Ok(session)
+    }
+
+    /// An empty store for the rows of one session.
+    fn store(&self) -> Result<Arc<Store>, ApiError> {
+        let settings = rorqual_view::Settings {
+            spill: self.spill.as_ref().map(|(folder, bytes)| (folder.clone(), bytes / self.sessions_max as u64)),
+            countries: self.settings.countries.clone(),
+            ..rorqual_view::Settings::new(rows_bytes(&self.shares), self.shares.threads)
+        };
+        Store::new(settings).map_err(|cause| {
+            let folder = self.spill.as_ref().map_or_else(String::new, |(folder, _)| folder.display().to_string());
+            let message = format!("{folder}: there can be no temporary file for rows (--temp-dir): {}", reason(&cause));
+            ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "no_temp", message)
+        })
     }
 
     pub(crate) fn get(&self, id: &str) -> Result<Arc<Session>, ApiError> {
@@ -110,6 +168,7 @@ impl Sessions {
         let session = self.get(id)?;
         session.cancel();
         session.ended().await;
+        session.rows().release().await;
         self.forget(&mut self.lock(), |session| session.id() == id);
         Ok(())
     }
@@ -139,6 +198,16 @@ impl Sessions {
     /// Stops all sessions.
     pub(crate) fn cancel_all(&self) {
         self.lock().iter().for_each(|session| session.cancel());
+    }
+
+    /// Places for answers as long as the rows are many.
+    pub(crate) fn exports(&self) -> &Arc<Places> {
+        &self.exports
+    }
+
+    /// What makes a page of a view.
+    pub(crate) fn page(&self) -> ViewPage {
+        self.page
     }
 
     pub(crate) fn idle_max(&self) -> Duration {

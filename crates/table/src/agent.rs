@@ -11,9 +11,9 @@ use woothee::parser::Parser;
 /// A user agent, classified.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Agent {
-    /// Browser such as `Firefox`; empty for a bot, or if it could not be told.
+    /// Browser such as `Firefox`, or `(unknown)`; empty for a bot.
     pub browser: Cow<'static, str>,
-    /// Operating system such as `Windows 10`; empty for a bot, or if it could not be told.
+    /// Operating system such as `Windows 10`, or `(unknown)`; empty for a bot.
     pub os: Cow<'static, str>,
     /// Name of the program, if it is no person's browser: crawlers, feed readers, libraries, monitors.
     pub bot: Option<Cow<'static, str>>,
@@ -95,14 +95,20 @@ const BOTS: &[(&str, &str)] = &[
 static BOT_FINDER: LazyLock<Option<AhoCorasick>> =
     LazyLock::new(|| AhoCorasickBuilder::new().ascii_case_insensitive(true).build(BOTS.iter().map(|(text, _name)| text)).ok());
 
+/// What a browser or a system is called that could not be told.
+pub(crate) const UNKNOWN: &str = "(unknown)";
+
 /// Classifies a user agent as in the log. An empty one has neither browser nor system, and is no bot.
 pub fn classify(agent: &[u8]) -> Agent {
+    if agent.is_empty() {
+        return Agent::default();
+    }
     let text = String::from_utf8_lossy(&agent[..agent.len().min(AGENT_BYTES_MAX)]);
     if let Some(name) = bot(&text) {
         return Agent { bot: Some(name), ..Agent::default() };
     }
     let Some(found) = Parser::new().parse(&text) else {
-        return Agent::default();
+        return Agent { browser: UNKNOWN.into(), os: UNKNOWN.into(), bot: None };
     };
     if found.category == "crawler" {
         return Agent { bot: Some(Cow::Owned(known(found.name).to_owned())), ..Agent::default() };
@@ -111,9 +117,9 @@ pub fn classify(agent: &[u8]) -> Agent {
     Agent { browser: owned(found.name), os: owned(found.os), bot: None }
 }
 
-/// woothee's word for what it does not know, made empty.
+/// Ours for woothee's word for what it does not know.
 fn known(text: &str) -> &str {
-    if text == "UNKNOWN" { "" } else { text }
+    if text == "UNKNOWN" { UNKNOWN } else { text }
 }
 
 /// Name of the bot that the text names.
@@ -188,7 +194,7 @@ mod tests {
         let safari = "Mozilla/5.0 (iPhone; CPU iPhone OS 17_2 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.2 Mobile/15E148 Safari/604.1";
         assert_eq!(names(safari), ("Safari".into(), "iPhone".into(), None));
         assert_eq!(names(""), (String::new(), String::new(), None));
-        assert_eq!(names("\u{1}\u{2}"), (String::new(), String::new(), None));
+        assert_eq!(names("\u{1}\u{2}"), (UNKNOWN.into(), UNKNOWN.into(), None));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Runs inputs through an analysis: budget, format, workers, report.
 
+use crate::Countries;
 use crate::aggregate::{Analysis, ChunkNotes, FIXED_BYTES, NoteKeeper, Span, TABLES_BYTES_MIN, WORKER_BYTES, Worker};
 use crate::format::Format;
 use crate::format::{Detection, Unknown, detect};
@@ -29,6 +30,21 @@ pub struct Settings {
     pub formats: Formats,
     /// Buffers of the pool beside those of the run, for whoever fills blocks before the run takes them.
     pub feed_buffers: usize,
+    /// What takes the place of the tables of distinct values, where something does.
+    pub kept: Option<Kept>,
+    /// Tells the countries of clients.
+    pub countries: Option<Arc<Countries>>,
+}
+
+/// What is kept instead of tables of distinct values, and what it takes.
+#[derive(Debug, Clone, Copy)]
+pub struct Kept {
+    /// What is kept, for the sum that an error prints.
+    pub what: &'static str,
+    /// For each worker.
+    pub worker_bytes: u64,
+    /// Least for all of an analysis together.
+    pub bytes_min: u64,
 }
 
 /// Which formats an input may have.
@@ -45,7 +61,7 @@ pub struct Formats {
 pub struct Shares {
     /// Worker threads.
     pub threads: usize,
-    /// For the tables of distinct values.
+    /// For the tables of distinct values, or what is kept instead.
     pub tables_bytes: u64,
     line_bytes_max: usize,
     buffers: usize,
@@ -100,6 +116,7 @@ impl Settings {
         let buffer = buffer_bytes(self.line_bytes_max) as u64;
         let mut budget = Budget::new(self.memory_bytes);
         budget.advise(instead);
+        budget.reserve("database of countries (--geoip)", self.countries.as_ref().map_or(0, |countries| countries.bytes()));
         let times = if analyses == 1 { String::new() } else { format!("{analyses} x ") };
         beside.iter().for_each(|(holder, bytes)| budget.reserve(holder, *bytes));
         budget.reserve(format!("{times}{threads} threads"), analyses * threads as u64 * limits::THREAD_BYTES);
@@ -118,11 +135,16 @@ impl Settings {
             );
         }
         budget.reserve(format!("{times}timeline, sums, samples"), analyses * FIXED_BYTES);
+        let (what, least_bytes) =
+            self.kept.map_or(("tables of distinct values", TABLES_BYTES_MIN), |kept| (kept.what, kept.bytes_min));
+        if let Some(Kept { worker_bytes, .. }) = self.kept {
+            budget.reserve(format!("{times}{threads} workers' {what}"), analyses * threads as u64 * worker_bytes);
+        }
         // Rounding of the allocator, which nobody can name. Of the least that would do, where too little was given.
-        let least = budget.reserved_bytes() + analyses * TABLES_BYTES_MIN;
+        let least = budget.reserved_bytes() + analyses * least_bytes;
         budget.reserve("a tenth, unassigned", (self.memory_bytes / 10).max(least / 9));
-        let tables_bytes = (budget.rest_bytes() / analyses).max(TABLES_BYTES_MIN);
-        budget.reserve(format!("{times}tables of distinct values"), analyses * tables_bytes);
+        let tables_bytes = (budget.rest_bytes() / analyses).max(least_bytes);
+        budget.reserve(format!("{times}{what}"), analyses * tables_bytes);
         let shares = Shares {
             threads,
             tables_bytes,
@@ -135,7 +157,8 @@ impl Settings {
 
     fn threads_fitting(&self, analyses: u64) -> usize {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let each = WORKER_BYTES + limits::THREAD_BYTES + 4 * buffer_bytes(self.line_bytes_max) as u64;
+        let kept = self.kept.map_or(0, |kept| kept.worker_bytes);
+        let each = WORKER_BYTES + kept + limits::THREAD_BYTES + 4 * buffer_bytes(self.line_bytes_max) as u64;
         let fitting = (self.memory_bytes / 2 / analyses / each) as usize;
         cores.min(fitting).max(1)
     }
@@ -205,7 +228,7 @@ impl Analyzer {
     #[must_use]
     pub fn new(settings: &Settings, shares: Shares) -> Self {
         Self {
-            analysis: Arc::new(Analysis::new(shares.tables_bytes, settings.span)),
+            analysis: Arc::new(Analysis::new(shares.tables_bytes, settings.span, settings.countries.clone())),
             shares,
             plan: Plan {
                 framing: Framing::Lines { line_bytes_max: settings.line_bytes_max },

@@ -4,12 +4,16 @@ pub mod agent;
 pub mod aggregate;
 pub mod analyze;
 mod batch;
+mod countries;
 mod dict;
 pub mod filter;
 pub mod format;
 pub mod parse;
 mod recorder;
 pub mod report;
+mod spread;
 
 pub use batch::{ABSENT, Batch, NO_TIME, TEXT_FIELDS};
+pub use countries::{Countries, CountriesError};
 pub use recorder::{Options, Recorder, Recording, Rejected, Rows};
+pub use spread::{Adding, Spread};

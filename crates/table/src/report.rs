@@ -3,7 +3,7 @@
 //! The fields are the schema `rorqual.logs/1`, which is described in `crates/serve/API.md`.
 
 pub use crate::aggregate::Sample;
-use crate::aggregate::{Amount, Analysis, Buckets, CLASSES, KEY_BYTES_SHOWN, LineCounts, Spread, Top, TopRow, sort_rows};
+use crate::aggregate::{Amount, Analysis, Buckets, CLASSES, KEY_BYTES_SHOWN, LineCounts, Top, TopRow, sort_rows};
 use crate::format::Field;
 use serde::Serialize;
 use std::collections::HashMap;
@@ -200,10 +200,11 @@ pub struct Samples {
     pub samples: Vec<Sample>,
 }
 
-/// The top tables in the order in which they are shown; sites and classes of agents are derived.
-const PANELS: [(&str, &str); 12] = [
+/// The top tables in the order in which they are shown, by name and title; sites and classes of agents are derived.
+pub const PANELS: [(&str, &str); 13] = [
     ("path", "Paths"),
     ("client", "Clients"),
+    ("country", "Countries"),
     ("host", "Virtual hosts"),
     ("method", "Methods"),
     ("protocol", "Protocols"),
@@ -224,7 +225,6 @@ impl Report {
         let (rejects, repairs) = analysis.sample_lists();
         let panels = panels(analysis, top);
         let clients = panels.iter().find(|panel| panel.field == "client").map(|panel| panel.distinct);
-        let micro = |spread: &Spread| percentiles(spread, 1e-6);
         Self {
             schema: SCHEMA,
             complete,
@@ -241,9 +241,9 @@ impl Report {
             clients: clients.unwrap_or(Distinct { distinct: 0, exact: true, error: 0.0 }),
             panels,
             percentiles: PercentileSet {
-                bytes: percentiles(&totals.bytes, 1.0),
-                request_time: micro(&totals.request_time_us),
-                upstream_time: micro(&totals.upstream_time_us),
+                bytes: totals.bytes.percentiles(1.0),
+                request_time: totals.request_time_us.percentiles(1e-6),
+                upstream_time: totals.upstream_time_us.percentiles(1e-6),
             },
             rejects: Samples { count: totals.lines.rejected, samples: rejects },
             repairs: Samples { count: totals.lines.repaired, samples: repairs },
@@ -272,6 +272,7 @@ fn panels(analysis: &Analysis, count: usize) -> Vec<Panel> {
     let classes = analysis.agent_classes();
     let panel = |(name, title): (&'static str, &'static str)| {
         let top = match name {
+            "country" => class_top(&analysis.countries(), count),
             "site" => analysis.top_sites(count),
             "browser" => class_top(&classes.browsers, count),
             "os" => class_top(&classes.systems, count),
@@ -333,19 +334,4 @@ fn status_rows(status: &[Amount]) -> Vec<StatusRow> {
     let mut rows: Vec<StatusRow> = status.iter().enumerate().filter(|(_, amount)| amount.hits > 0).map(row).collect();
     rows.sort_by(|a, b| b.hits.cmp(&a.hits).then_with(|| a.value.cmp(&b.value)));
     rows
-}
-
-fn percentiles(spread: &Spread, scale: f64) -> Option<Percentiles> {
-    (spread.count() > 0).then(|| {
-        let at = |quantile| spread.quantile(quantile) as f64 * scale;
-        Percentiles {
-            count: spread.count(),
-            mean: spread.mean() * scale,
-            p50: at(0.50),
-            p90: at(0.90),
-            p95: at(0.95),
-            p99: at(0.99),
-            max: spread.max() as f64 * scale,
-        }
-    })
 }

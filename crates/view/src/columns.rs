@@ -50,7 +50,7 @@ pub(crate) const NUMBERS: usize = 4;
 
 const _: () = assert!(TEXT_FIELDS.len() == FLAW);
 
-/// Parts in a hundred of the dictionaries' memory for each.
+/// Parts in a hundred for each dictionary, of the half of their memory that is shared out.
 pub(crate) const SHARES: [u64; DICTIONARIES] = [28, 3, 3, 2, 22, 14, 2, 10, 9, 2, 5];
 
 const _: () = {
@@ -65,7 +65,7 @@ const _: () = {
 /// What follows from the texts of each dictionary.
 pub(crate) fn derived(index: usize) -> &'static [TextColumn] {
     match index {
-        CLIENT => &[TextColumn::Net],
+        CLIENT => &[TextColumn::Net, TextColumn::Country],
         PATH => &[TextColumn::Kind],
         REFERRER => &[TextColumn::Site],
         AGENT => &[TextColumn::Browser, TextColumn::Os, TextColumn::Bot],
@@ -87,7 +87,7 @@ pub(crate) fn source(column: TextColumn) -> (usize, Option<TextColumn>) {
         TextColumn::Referrer => (REFERRER, None),
         TextColumn::Agent => (AGENT, None),
         TextColumn::Flaw => (FLAW, Some(column)),
-        TextColumn::Net => (CLIENT, Some(column)),
+        TextColumn::Net | TextColumn::Country => (CLIENT, Some(column)),
         TextColumn::Site => (REFERRER, Some(column)),
         TextColumn::Kind => (PATH, Some(column)),
         TextColumn::Browser | TextColumn::Os | TextColumn::Bot => (AGENT, Some(column)),

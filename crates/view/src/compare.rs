@@ -1,13 +1,14 @@
 //! Two views side by side.
 
-use crate::columns::source;
+use crate::columns::{STATUS, STATUSES, source};
 use crate::counted::Counted;
-use crate::panels::{PANELS, amounts_of, shown, top_codes};
+use crate::dictionary::OTHERS;
+use crate::panels::{PANELS, amounts_of, shown};
 use crate::store::Store;
 use crate::sums::Amount;
 use crate::view::{Stack, View, ViewError, Viewed, Wanted, column};
 use rorqual_pipe::Control;
-use rorqual_table::filter::TextColumn;
+use rorqual_table::filter::{NumberColumn, TextColumn};
 use serde::Serialize;
 
 /// Two views: each whole, and panel by panel with the values of both.
@@ -17,7 +18,7 @@ pub struct Compared {
     pub a: Viewed,
     /// The second view.
     pub b: Viewed,
-    /// The values with most hits in both together.
+    /// Values whose shares differ most, by status first and then by panel.
     pub panels: Vec<ComparedPanel>,
 }
 
@@ -50,7 +51,7 @@ pub struct ComparedRow {
 }
 
 impl Store {
-    /// Two views side by side, with at most `wanted.top` rows in each panel.
+    /// Two views side by side, with at most `wanted.top` rows in each panel: those whose shares differ most.
     ///
     /// # Errors
     /// When it was cancelled, or spilled rows can't be read back.
@@ -60,7 +61,8 @@ impl Store {
         let counted_b = self.counted(b, wanted.buckets, wanted.stack, control)?;
         let panel =
             |(column, title): &(TextColumn, &'static str)| self.compared(&counted_a, &counted_b, *column, title, wanted.top);
-        let panels = PANELS.iter().map(panel).filter(|panel| !panel.rows.is_empty()).collect();
+        let status = [compared_status(&counted_a, &counted_b, wanted.top)];
+        let panels = status.into_iter().chain(PANELS.iter().map(panel)).filter(|panel| !panel.rows.is_empty()).collect();
         Ok(Compared { a: viewed_a, b: viewed_b, panels })
     }
 
@@ -72,25 +74,74 @@ impl Store {
             amounts.resize(tables.len_of(derived), Amount::default());
             amounts
         };
-        let (amounts_a, amounts_b) = (of(a), of(b));
-        let mut both = amounts_a.clone();
-        both.iter_mut().zip(&amounts_b).for_each(|(sum, amount)| sum.add(*amount));
-        let share = |amount: Amount, counted: &Counted| amount.hits as f64 / counted.sums.all.hits.max(1) as f64;
-        let row = |code: u32| {
-            let (in_a, in_b) = (amounts_a[code as usize], amounts_b[code as usize]);
-            ComparedRow {
-                value: shown(tables.text_of(derived, code)),
-                hits_a: in_a.hits,
-                hits_b: in_b.hits,
-                bytes_a: in_a.bytes,
-                bytes_b: in_b.bytes,
-                share_difference: share(in_b, b) - share(in_a, a),
-            }
+        let sides = Sides { a: of(a), b: of(b), rows_a: rows(a), rows_b: rows(b) };
+        let text = |code: u32| tables.text_of(derived, code);
+        let row = |code: u32| sides.row(code, shown(text(code)));
+        ComparedPanel { field: field.name(), title, rows: sides.top(OTHERS + 1, top).into_iter().map(row).collect() }
+    }
+}
+
+fn compared_status(a: &Counted, b: &Counted, top: usize) -> ComparedPanel {
+    let of = |counted: &Counted| {
+        let mut amounts = column(counted, STATUS).to_vec();
+        amounts.resize(STATUSES, Amount::default());
+        amounts
+    };
+    let sides = Sides { a: of(a), b: of(b), rows_a: rows(a), rows_b: rows(b) };
+    // 0 is the absent status.
+    let rows = sides.top(1, top).into_iter().map(|status| sides.row(status, status.to_string())).collect();
+    ComparedPanel { field: NumberColumn::Status.name(), title: "Status", rows }
+}
+
+fn rows(counted: &Counted) -> u64 {
+    counted.sums.all.hits
+}
+
+/// Amounts by code of a column in both views, and all rows of these.
+struct Sides {
+    a: Vec<Amount>,
+    b: Vec<Amount>,
+    rows_a: u64,
+    rows_b: u64,
+}
+
+impl Sides {
+    /// The codes from `first` on whose shares differ most, ties by hits.
+    fn top(&self, first: u32, count: usize) -> Vec<u32> {
+        let hits = |code: &u32| self.hits(*code).0 + self.hits(*code).1;
+        let mut codes: Vec<u32> = (first..self.a.len() as u32).filter(|code| hits(code) > 0).collect();
+        let order = |x: &u32, y: &u32| {
+            let by_share = self.difference(*y).abs().total_cmp(&self.difference(*x).abs());
+            by_share.then_with(|| hits(y).cmp(&hits(x))).then_with(|| x.cmp(y))
         };
-        let codes = top_codes(&both, |code| tables.text_of(derived, code), top);
-        let mut rows: Vec<ComparedRow> = codes.into_iter().map(row).collect();
-        rows.sort_by(|x, y| y.share_difference.abs().total_cmp(&x.share_difference.abs()));
-        ComparedPanel { field: field.name(), title, rows }
+        if codes.len() > count {
+            codes.select_nth_unstable_by(count, order);
+            codes.truncate(count);
+        }
+        codes.sort_unstable_by(order);
+        codes
+    }
+
+    fn hits(&self, code: u32) -> (u64, u64) {
+        (self.a[code as usize].hits, self.b[code as usize].hits)
+    }
+
+    fn difference(&self, code: u32) -> f64 {
+        let share = |hits: u64, rows: u64| hits as f64 / rows.max(1) as f64;
+        let (a, b) = self.hits(code);
+        share(b, self.rows_b) - share(a, self.rows_a)
+    }
+
+    fn row(&self, code: u32, value: String) -> ComparedRow {
+        let (a, b) = (self.a[code as usize], self.b[code as usize]);
+        ComparedRow {
+            value,
+            hits_a: a.hits,
+            hits_b: b.hits,
+            bytes_a: a.bytes,
+            bytes_b: b.bytes,
+            share_difference: self.difference(code),
+        }
     }
 }
 

@@ -71,7 +71,9 @@ impl Kept {
 
     pub(crate) fn bytes(&self) -> u64 {
         let shares = self.shares.as_ref().map_or(0, |(_, _, shares)| shares.capacity() * size_of::<Share>());
-        self.views.iter().map(|(_, counted)| counted.bytes()).sum::<u64>() + shares as u64
+        let asked = self.shares.iter().map(|(view, ..)| view).chain(self.views.iter().map(|(key, _)| &key.view));
+        let filters: u64 = asked.map(|view| view.filter.bytes(0)).sum();
+        self.views.iter().map(|(_, counted)| counted.bytes()).sum::<u64>() + filters + shares as u64
     }
 
     pub(crate) fn shares(&self, view: &View, generation: u64) -> Option<Arc<Vec<Share>>> {

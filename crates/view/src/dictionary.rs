@@ -3,17 +3,22 @@
 use foldhash::quality::RandomState;
 use hashbrown::HashTable;
 use rorqual_pipe::Control;
+use rorqual_table::Countries;
 use rorqual_table::agent::{classify, referring_site};
 use rorqual_table::filter::{TextColumn, TextTest, kind, net};
 use std::borrow::Cow;
 use std::hash::{BuildHasher, Hasher};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The absent value.
 pub(crate) const NONE: u32 = 0;
 
 /// All values that there was no room for.
 pub(crate) const OTHERS: u32 = 1;
+
+/// What a dictionary takes of what is spare at a time.
+const SPARE_PIECE_BYTES: u64 = 64 << 10;
 
 /// Values that are looked at before others may have the lock.
 const SLICE: usize = 4096;
@@ -23,6 +28,19 @@ pub(crate) struct Dictionary {
     shared: Mutex<Tables>,
 }
 
+/// Memory for the dictionaries that have more values than their share has room for: which these are, the log decides.
+pub(crate) struct Spare(AtomicU64);
+
+impl Spare {
+    pub(crate) fn new(bytes: u64) -> Arc<Self> {
+        Arc::new(Self(AtomicU64::new(bytes)))
+    }
+
+    fn take(&self, bytes: u64) -> bool {
+        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(bytes)).is_ok()
+    }
+}
+
 /// What a [`Dictionary`]'s lock holds.
 pub(crate) struct Tables {
     texts: Texts,
@@ -30,7 +48,9 @@ pub(crate) struct Tables {
     /// What sums over a value take.
     value_bytes: u64,
     bytes_max: u64,
+    spare: Arc<Spare>,
     overflowed: bool,
+    countries: Option<Arc<Countries>>,
 }
 
 /// A column that follows from the texts.
@@ -67,6 +87,8 @@ impl Texts {
 
     fn add(&mut self, text: &[u8]) -> u32 {
         let code = self.ends.len() as u32;
+        reserve(&mut self.arena, text.len());
+        reserve(&mut self.ends, 1);
         self.arena.extend_from_slice(text);
         self.ends.push(self.arena.len() as u64);
         let Self { table, seed, arena, ends } = self;
@@ -86,6 +108,13 @@ impl Texts {
     }
 }
 
+/// Makes room a quarter at a time: what doubles is half empty when there is no room for more.
+fn reserve<T>(items: &mut Vec<T>, more: usize) {
+    if items.capacity() - items.len() < more {
+        items.reserve_exact(more.max(items.len() / 4).max(64));
+    }
+}
+
 fn text_at<'a>(arena: &'a [u8], ends: &[u64], code: u32) -> &'a [u8] {
     let code = code as usize;
     let start = if code == 0 { 0 } else { ends[code - 1] as usize };
@@ -93,14 +122,30 @@ fn text_at<'a>(arena: &'a [u8], ends: &[u64], code: u32) -> &'a [u8] {
 }
 
 impl Dictionary {
-    /// An empty dictionary of at most `bytes_max`, with what follows from its texts; sums over a value take `value_bytes`.
-    pub(crate) fn new(derived: &[TextColumn], value_bytes: u64, bytes_max: u64) -> Self {
+    /// An empty dictionary of at most `bytes_max` and what it gets of `spare`, with what follows from its texts; sums over a value take
+    /// `value_bytes`.
+    pub(crate) fn new(
+        derived: &[TextColumn],
+        value_bytes: u64,
+        (bytes_max, spare): (u64, &Arc<Spare>),
+        countries: Option<Arc<Countries>>,
+    ) -> Self {
         // New for each process, so that nobody can write texts that collide.
         let seed = RandomState::default();
         let column =
             |column: &TextColumn| Derived { column: *column, texts: Texts::new(&seed), of: vec![NONE; OTHERS as usize + 1] };
         let derived = derived.iter().map(column).collect();
-        Self { shared: Mutex::new(Tables { texts: Texts::new(&seed), derived, value_bytes, bytes_max, overflowed: false }) }
+        Self {
+            shared: Mutex::new(Tables {
+                texts: Texts::new(&seed),
+                derived,
+                value_bytes,
+                bytes_max,
+                spare: Arc::clone(spare),
+                overflowed: false,
+                countries,
+            }),
+        }
     }
 
     // A poisoned lock is taken all the same: a text is only found once it is whole.
@@ -149,13 +194,12 @@ impl Tables {
         if let Some(code) = self.texts.find(text) {
             return code;
         }
-        // The arena and the tables double when they are full.
-        if self.overflowed || self.bytes() + 2 * text.len() as u64 + 2 * self.value_bytes > self.bytes_max {
+        if self.overflowed || !self.has_room(2 * text.len() as u64 + 2 * self.value_bytes) {
             self.overflowed = true;
             return OTHERS;
         }
         for derived in &mut self.derived {
-            let value = derive(derived.column, text);
+            let value = derive(derived.column, text, self.countries.as_deref());
             let code = match &value[..] {
                 [] => NONE,
                 value => derived.texts.find(value).unwrap_or_else(|| derived.texts.add(value)),
@@ -163,6 +207,18 @@ impl Tables {
             derived.of.push(code);
         }
         self.texts.add(text)
+    }
+
+    /// Whether there is room for so many bytes more.
+    fn has_room(&mut self, bytes: u64) -> bool {
+        let lacking = (self.bytes() + bytes).saturating_sub(self.bytes_max);
+        if lacking == 0 {
+            return true;
+        }
+        let piece = lacking.max(SPARE_PIECE_BYTES);
+        let taken = self.spare.take(piece);
+        self.bytes_max += if taken { piece } else { 0 };
+        taken
     }
 
     fn derived(&self, column: TextColumn) -> Option<&Derived> {
@@ -210,10 +266,11 @@ impl Tables {
     }
 }
 
-fn derive(column: TextColumn, text: &[u8]) -> Cow<'_, [u8]> {
+fn derive<'a>(column: TextColumn, text: &'a [u8], countries: Option<&Countries>) -> Cow<'a, [u8]> {
     let owned = |text: Cow<'static, str>| Cow::Owned(text.into_owned().into_bytes());
     match column {
         TextColumn::Net => Cow::Owned(net(text).into_bytes()),
+        TextColumn::Country => Cow::Owned(countries.map_or_else(String::new, |countries| countries.of(text)).into_bytes()),
         TextColumn::Site => Cow::Borrowed(referring_site(text)),
         TextColumn::Kind => Cow::Borrowed(kind(text).as_bytes()),
         TextColumn::Browser => owned(classify(text).browser),

@@ -51,7 +51,7 @@ pub struct Explained {
     pub tried: usize,
     /// Named for people.
     pub statistic: &'static str,
-    /// Whether all counts are exact.
+    /// Whether every value was looked at, and every row.
     pub exact: bool,
     /// What says most first; empty where nothing stands out.
     pub findings: Vec<Finding>,
@@ -105,7 +105,7 @@ impl Store {
             rows_out,
             tried,
             statistic: "G-test of independence, one degree of freedom; q by Benjamini and Hochberg over everything tried",
-            exact: inside.exact && all.exact,
+            exact: inside.exact && all.exact && !self.overflowed(),
             findings: self.findings(&paired, tried),
         })
     }

@@ -16,6 +16,7 @@ mod columns;
 mod compare;
 mod counted;
 mod dictionary;
+mod each;
 mod evidence;
 mod explain;
 pub mod limits;
@@ -25,21 +26,25 @@ mod panels;
 mod plan;
 mod rates;
 mod recorder;
+mod report;
 mod segment;
 mod series;
 mod spill;
-mod spread;
 mod store;
 mod sums;
 mod timeline;
+mod urls;
+mod values;
 mod view;
 
 pub use compare::{Compared, ComparedPanel, ComparedRow};
+pub use each::ViewRow;
 pub use explain::{Explained, Finding};
 pub use page::{PageRow, RowPage};
-pub use rates::{By, ClientRate, LimitEffect, Rates};
+pub use rates::{By, ClientRate, Limit, LimitEffect, Per, Rates};
 pub use recorder::Recordings;
-pub use store::{Settings, Store};
+pub use store::{Lent, Settings, Store};
+pub use values::{Value, Values};
 pub use view::{
     Amounts, Histogram, Latency, Line, Outcomes, PanelPage, PanelWanted, RowCounts, Stack, Times, View, ViewError, Viewed, Wanted,
 };

@@ -1,5 +1,7 @@
 //! The limits of the crossfilter, and what they cost.
 
+use rorqual_table::filter::filter_bytes_max;
+
 /// Rows of a segment; their codes fit 16 bits. Some 1.3 MiB of a usual log.
 pub const SEGMENT_ROWS_MAX: usize = 1 << 16;
 
@@ -13,6 +15,12 @@ pub const THREAD_BYTES: u64 = 4 << 20;
 /// Bytes of a rejected line that are kept.
 pub const LINE_BYTES_MAX: usize = 1 << 10;
 
+/// Part of a store's memory in which rates sort times, a sixteenth; with more than [`RATES_BYTES_MAX`] they gain nothing.
+pub const RATES_SHARE: u64 = 16;
+
+/// A million rows at a time.
+pub const RATES_BYTES_MAX: u64 = 128 << 20;
+
 /// Parts in a hundred of a store's memory that its dictionaries may take; segments give way to them.
 pub const DICTIONARIES_PERCENT: u64 = 50;
 
@@ -21,6 +29,12 @@ pub const DICTIONARIES_PERCENT: u64 = 50;
 #[must_use]
 pub const fn value_bytes(threads: usize) -> u64 {
     16 * (threads as u64 + 2)
+}
+
+/// What the filters of one question take: those of the two views that are compared, whatever they are.
+#[must_use]
+pub const fn filters_bytes(threads: usize) -> u64 {
+    2 * filter_bytes_max(threads)
 }
 
 /// Least memory of a store.
@@ -37,3 +51,21 @@ pub const VIEWS_KEPT_MAX: usize = 8;
 
 /// Rows of a page of the table.
 pub const PAGE_ROWS_MAX: usize = 1_000;
+
+/// Distinct pairs of path and query that are held at once, by all threads together: some 7 MiB, of what a view's sums would take.
+pub const URL_PAIRS_MAX: usize = 1 << 17;
+
+/// Of these as many are listed; nobody reads on.
+pub const URLS_LISTED_MAX: usize = 1 << 16;
+
+/// Rows whose texts are copied at once, while nobody else has the dictionaries.
+pub const PIECE_ROWS_MAX: usize = 1 << 10;
+
+/// And bytes of these texts, give or take one row of at most 640 KiB.
+pub const PIECE_BYTES_MAX: usize = 1 << 20;
+
+/// What going through all rows of a view takes: a segment of each recorder with its columns, and one piece.
+#[must_use]
+pub const fn each_bytes(threads: usize) -> u64 {
+    threads as u64 * THREAD_BYTES + 2 * PIECE_BYTES_MAX as u64
+}

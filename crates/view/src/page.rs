@@ -2,15 +2,17 @@
 
 use crate::bits::Bits;
 use crate::columns::{
-    AGENT, BYTES, CLIENT, FLAW, HOST, LINE, METHOD, PATH, PROTOCOL, QUERY, REFERRER, REJECTED, REQUEST_TIME, STATUS,
+    AGENT, BYTES, CLIENT, FLAW, HOST, LINE, METHOD, PATH, PROTOCOL, QUERY, REFERRER, REJECTED, REQUEST_TIME, STATUS, source,
 };
 use crate::columns::{CODED, NUMBERS, TIME, UPSTREAM_TIME, USER, ZONE, ZONE_MIN};
+use crate::dictionary::NONE;
 use crate::limits::PAGE_ROWS_MAX;
 use crate::plan::{Plan, joined};
 use crate::segment::{Coded, Run, Segment, unbiased};
 use crate::store::{Snapshot, Store, lock};
 use crate::view::{View, ViewError};
 use rorqual_pipe::{Control, Error, each};
+use rorqual_table::filter::TextColumn;
 use rorqual_table::parse::clf;
 use serde::Serialize;
 use std::borrow::Cow;
@@ -37,16 +39,25 @@ pub struct PageRow {
     /// East of UTC.
     pub zone_seconds: i32,
     pub client: String,
+    pub net: String,
+    pub country: String,
     pub user: String,
     pub host: String,
     pub method: String,
     pub path: String,
     pub query: String,
+    /// Path and query.
+    pub url: String,
+    pub kind: String,
     pub protocol: String,
     pub status: Option<u16>,
     pub bytes: Option<u64>,
     pub referrer: String,
+    pub site: String,
     pub agent: String,
+    pub browser: String,
+    pub os: String,
+    pub bot: String,
     /// In seconds.
     pub request_time: Option<f64>,
     /// In seconds.
@@ -152,7 +163,16 @@ impl<'a> RowReader<'a> {
 
     fn text(&self, column: usize, row: usize) -> String {
         let code = self.coded[column].get(row);
-        String::from_utf8_lossy(self.store.dictionaries[column].lock().text(code)).into_owned()
+        lossy(self.store.dictionaries[column].lock().text(code))
+    }
+
+    /// What follows from a text.
+    fn derived(&self, column: TextColumn, row: usize) -> String {
+        let (index, _) = source(column);
+        let code = self.coded[index].get(row);
+        let tables = self.store.dictionaries[index].lock();
+        let class = tables.classes(column).get(code as usize).copied().unwrap_or(NONE);
+        lossy(tables.text_of(Some(column), class))
     }
 
     fn row(&self, row: usize) -> PageRow {
@@ -160,20 +180,29 @@ impl<'a> RowReader<'a> {
         let flaw = self.text(FLAW, row);
         let rejected = flaw.as_bytes().first() == Some(&REJECTED);
         let time_us = self.numbers[TIME].get(row).map(unbiased);
+        let (path, query) = (self.text(PATH, row), self.text(QUERY, row));
         let mut page_row = PageRow {
             time: time_us.map(|time_us| time_us as f64 / 1e6),
             zone_seconds: self.coded[ZONE].get(row).cast_signed() + ZONE_MIN,
             client: self.text(CLIENT, row),
+            net: self.derived(TextColumn::Net, row),
+            country: self.derived(TextColumn::Country, row),
             user: self.text(USER, row),
             host: self.text(HOST, row),
             method: self.text(METHOD, row),
-            path: self.text(PATH, row),
-            query: self.text(QUERY, row),
+            url: lossy(&joined(path.as_bytes(), query.as_bytes())),
+            path,
+            query,
+            kind: self.derived(TextColumn::Kind, row),
             protocol: self.text(PROTOCOL, row),
             status: u16::try_from(self.coded[STATUS].get(row)).ok().filter(|status| *status != 0),
             bytes: self.numbers[BYTES].get(row),
             referrer: self.text(REFERRER, row),
+            site: self.derived(TextColumn::Site, row),
             agent: self.text(AGENT, row),
+            browser: self.derived(TextColumn::Browser, row),
+            os: self.derived(TextColumn::Os, row),
+            bot: self.derived(TextColumn::Bot, row),
             request_time: seconds(REQUEST_TIME),
             upstream_time: seconds(UPSTREAM_TIME),
             // Behind the kind of flaw.
@@ -186,13 +215,22 @@ impl<'a> RowReader<'a> {
     }
 }
 
+fn lossy(text: &[u8]) -> String {
+    String::from_utf8_lossy(text).into_owned()
+}
+
+/// As nginx writes them, with microseconds where there are any.
+fn seconds_text(seconds: f64) -> String {
+    let whole_ms = (seconds * 1e6).round() % 1e3 == 0.0;
+    if whole_ms { format!("{seconds:.3}") } else { format!("{seconds:.6}") }
+}
+
 /// The line in the combined format.
 fn rebuilt(row: &PageRow, time_us: Option<i64>) -> String {
     let dash = |text: &str| if text.is_empty() { "-".to_owned() } else { text.to_owned() };
     let time = time_us.map_or("-".to_owned(), |time_us| clf(time_us, row.zone_seconds));
-    let target = String::from_utf8_lossy(&joined(row.path.as_bytes(), row.query.as_bytes())).into_owned();
     let request =
-        [&row.method, &target, &row.protocol].into_iter().filter(|part| !part.is_empty()).cloned().collect::<Vec<_>>().join(" ");
+        [&row.method, &row.url, &row.protocol].into_iter().filter(|part| !part.is_empty()).cloned().collect::<Vec<_>>().join(" ");
     let status = row.status.map_or("-".to_owned(), |status| status.to_string());
     let bytes = row.bytes.map_or("-".to_owned(), |bytes| bytes.to_string());
     let mut line = format!(
@@ -203,7 +241,7 @@ fn rebuilt(row: &PageRow, time_us: Option<i64>) -> String {
         dash(&row.referrer),
         dash(&row.agent),
     );
-    let took = [row.request_time, row.upstream_time].map(|time| time.map(|time| format!("{time:.6}")));
+    let took = [row.request_time, row.upstream_time].map(|time| time.map(seconds_text));
     let host = (!row.host.is_empty()).then(|| row.host.clone());
     let [request_time, upstream_time] = took;
     for part in [host, request_time, upstream_time].into_iter().flatten() {

@@ -11,10 +11,11 @@ use rorqual_table::report::{Distinct, Panel, Row};
 use std::cmp::Reverse;
 
 /// The panels of a view in the order in which they are shown.
-pub(crate) const PANELS: [(TextColumn, &str); 15] = [
+pub(crate) const PANELS: [(TextColumn, &str); 16] = [
     (TextColumn::Path, "Paths"),
     (TextColumn::Client, "Clients"),
     (TextColumn::Net, "Networks"),
+    (TextColumn::Country, "Countries"),
     (TextColumn::Host, "Virtual hosts"),
     (TextColumn::Method, "Methods"),
     (TextColumn::Protocol, "Protocols"),
@@ -76,11 +77,13 @@ impl Store {
         with(&amounts_of(sums.map_or(&[], |sums| sums), &tables, derived), &tables)
     }
 
-    /// The panel of a column with `top` rows; `None` where no row of the view has the field.
+    /// The panel of a column with `top` rows; `None` where no row that is kept has the field, in the view or not.
     pub(crate) fn panel_of(&self, counted: &Counted, column: TextColumn, title: &'static str, top: usize) -> Option<Panel> {
         let wanted = PanelWanted { search: None, offset: 0, limit: top };
         let page = self.page_of(counted, column, &wanted);
-        (page.hits > 0).then_some(Panel {
+        let (index, derived) = source(column);
+        let known = self.dictionaries[index].lock().len_of(derived) > OTHERS as usize + 1;
+        (known || page.hits > 0).then_some(Panel {
             field: page.field,
             title,
             distinct: page.distinct,
@@ -131,7 +134,7 @@ impl Store {
 }
 
 /// Whether the text has what is searched for, in any case of ASCII letters.
-fn contains(text: &[u8], search: &str) -> bool {
+pub(crate) fn contains(text: &[u8], search: &str) -> bool {
     let search = search.as_bytes();
     text.windows(search.len()).any(|part| part.eq_ignore_ascii_case(search))
 }

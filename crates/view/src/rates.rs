@@ -14,8 +14,9 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::io;
 
-/// Rows whose times are sorted at once, give or take the borders; 16 bytes each, and twice that while they are gathered.
-const ROWS_AT_ONCE: u64 = 1 << 20;
+/// What a row takes whose time is sorted: 16 bytes, twice that while a list grows, and as much again where the lists of two threads join. The
+/// parts of a window have up to twice the rows.
+const GATHERED_BYTES: u64 = 2 * 4 * 16;
 
 const MINUTE_US: i64 = 60_000_000;
 
@@ -26,6 +27,24 @@ pub enum By {
     Client,
     /// A network: /24, or /48.
     Net,
+}
+
+/// A limit on the requests of each client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limit {
+    /// Requests let through.
+    pub requests: u64,
+    /// In each of what.
+    pub per: Per,
+}
+
+/// A stretch of the clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+#[allow(missing_docs)]
+pub enum Per {
+    Second,
+    Minute,
 }
 
 /// Rates of a view. Seconds and minutes are those of the clock; rows without a time or a client are in none.
@@ -39,7 +58,7 @@ pub struct Rates {
     pub clients: u64,
     /// Whether every client was known.
     pub exact: bool,
-    /// The fastest, by their busiest minute.
+    /// The fastest, by their busiest minute; where there is one limit, first by what it would have turned away.
     pub fastest: Vec<ClientRate>,
     /// What each limit would have turned away.
     pub limits: Vec<LimitEffect>,
@@ -60,13 +79,17 @@ pub struct ClientRate {
     pub minute_hits_max: u32,
     /// When that was first, in Unix seconds.
     pub minute_at: i64,
+    /// Requests that the limit would have turned away, where there is one.
+    pub blocked: Option<u64>,
 }
 
 /// What a limit would have turned away.
 #[derive(Debug, Clone, Serialize, PartialEq, Eq)]
 pub struct LimitEffect {
-    /// Requests let through in each minute of each client.
-    pub per_minute: u64,
+    /// Requests let through in each second or minute of each client.
+    pub requests: u64,
+    /// Which of these.
+    pub per: Per,
     /// Requests beyond it.
     pub blocked: u64,
     /// Clients with at least one of these.
@@ -79,21 +102,25 @@ struct Peak {
     hits: u64,
     second: (u32, i64),
     minute: (u32, i64),
+    blocked: u64,
+}
+
+impl Peak {
+    fn most(&self, per: Per) -> u64 {
+        u64::from(match per {
+            Per::Second => self.second.0,
+            Per::Minute => self.minute.0,
+        })
+    }
 }
 
 impl Store {
-    /// Rates of the clients of a view: the `top` fastest, and what limits of so many requests a minute would have turned away.
+    /// Rates of the clients of a view: the `top` fastest, and what limits would have turned away: of the only one
+    /// by client, too.
     ///
     /// # Errors
     /// When it was cancelled, or spilled rows can't be read back.
-    pub fn rates(
-        &self,
-        view: &View,
-        by: By,
-        top: usize,
-        limits_per_minute: &[u64],
-        control: &Control,
-    ) -> Result<Rates, ViewError> {
+    pub fn rates(&self, view: &View, by: By, top: usize, limits: &[Limit], control: &Control) -> Result<Rates, ViewError> {
         let snapshot = self.snapshot();
         let plan = Plan::new(view, &self.dictionaries, control).ok_or(ViewError::Cancelled)?;
         let clients = self.dictionaries[CLIENT].lock();
@@ -101,26 +128,28 @@ impl Store {
         let classes = derived.map(|column| clients.classes(column).to_vec());
         let (values, overflowed) = (clients.len_of(derived), clients.overflowed());
         drop(clients);
-        let mut found = Found { peaks: vec![Peak::default(); values], minutes: BTreeMap::new() };
-        for window in windows(&snapshot) {
-            let gather = Gather { store: self, plan: &plan, classes: classes.as_deref(), window, control };
+        let limit = if let [limit] = limits { Some(*limit) } else { None };
+        let mut found = Found { peaks: vec![Peak::default(); values], limit, ..Found::default() };
+        let rows_at_once = self.rates_bytes() / GATHERED_BYTES;
+        for window in windows(&snapshot, rows_at_once) {
+            let gather = Gather { store: self, plan: &plan, classes: classes.as_deref(), window, rows_at_once, control };
             gather.parts(&snapshot, &mut found)?;
         }
-        Ok(self.rates_of(&found, derived, top, limits_per_minute, plan.exact && !overflowed && snapshot.rows_dropped == 0))
+        Ok(self.rates_of(&found, derived, top, limits, plan.exact && !overflowed && snapshot.rows_dropped == 0))
     }
 
-    fn rates_of(&self, found: &Found, derived: Option<TextColumn>, top: usize, limits: &[u64], exact: bool) -> Rates {
+    fn rates_of(&self, found: &Found, derived: Option<TextColumn>, top: usize, limits: &[Limit], exact: bool) -> Rates {
         let tables = self.dictionaries[CLIENT].lock();
         let mut codes: Vec<u32> = (0..found.peaks.len() as u32).filter(|code| found.peaks[*code as usize].hits > 0).collect();
         let clients = codes.len() as u64;
         let rows = found.peaks.iter().map(|peak| peak.hits).sum();
         let key = |code: &u32| {
             let peak = found.peaks[*code as usize];
-            (Reverse(peak.minute.0), Reverse(peak.second.0), Reverse(peak.hits))
+            (Reverse(peak.blocked), Reverse(peak.minute.0), Reverse(peak.second.0), Reverse(peak.hits))
         };
         codes.sort_by(|a, b| key(a).cmp(&key(b)).then_with(|| tables.text_of(derived, *a).cmp(tables.text_of(derived, *b))));
         let rate = |code: &u32| {
-            let Peak { hits, second, minute } = found.peaks[*code as usize];
+            let Peak { hits, second, minute, blocked } = found.peaks[*code as usize];
             ClientRate {
                 value: shown(tables.text_of(derived, *code)),
                 hits,
@@ -128,12 +157,14 @@ impl Store {
                 second_at: second.1,
                 minute_hits_max: minute.0,
                 minute_at: minute.1,
+                blocked: found.limit.map(|_| blocked),
             }
         };
-        let effect = |limit: &u64| LimitEffect {
-            per_minute: *limit,
-            blocked: found.minutes.iter().map(|(hits, minutes)| u64::from(*hits).saturating_sub(*limit) * minutes).sum(),
-            clients: found.peaks.iter().filter(|peak| u64::from(peak.minute.0) > *limit).count() as u64,
+        let effect = |limit: &Limit| LimitEffect {
+            requests: limit.requests,
+            per: limit.per,
+            blocked: found.counts(limit.per).iter().map(|(hits, times)| beyond(*hits, limit) * times).sum(),
+            clients: found.peaks.iter().filter(|peak| peak.most(limit.per) > limit.requests).count() as u64,
         };
         Rates {
             field: derived.unwrap_or(TextColumn::Client).name(),
@@ -146,15 +177,25 @@ impl Store {
     }
 }
 
-/// What is known by now.
-struct Found {
-    peaks: Vec<Peak>,
-    /// How many minutes of clients had so many rows.
-    minutes: BTreeMap<u32, u64>,
+/// Of so many requests, those that a limit turns away.
+fn beyond(hits: u32, limit: &Limit) -> u64 {
+    u64::from(hits).saturating_sub(limit.requests)
 }
 
-/// Spans of whole minutes (in Unix microseconds, the end not in them) that have about [`ROWS_AT_ONCE`] rows, as far as segments tell.
-fn windows(snapshot: &Snapshot) -> Vec<(i64, i64)> {
+/// What is known by now.
+#[derive(Default)]
+struct Found {
+    peaks: Vec<Peak>,
+    /// How many seconds of clients had so many rows.
+    seconds: BTreeMap<u32, u64>,
+    /// The same of minutes.
+    minutes: BTreeMap<u32, u64>,
+    /// The only limit.
+    limit: Option<Limit>,
+}
+
+/// Spans of whole minutes (in Unix microseconds, the end not in them) that have about as many rows, as far as segments tell.
+fn windows(snapshot: &Snapshot, rows_at_once: u64) -> Vec<(i64, i64)> {
     let mut starts: Vec<(i64, u64)> = snapshot
         .segments
         .iter()
@@ -164,7 +205,7 @@ fn windows(snapshot: &Snapshot) -> Vec<(i64, i64)> {
     let mut windows = Vec::new();
     let (mut from, mut rows) = (i64::MIN, 0);
     for (minute, more) in starts {
-        if rows + more > ROWS_AT_ONCE && minute.saturating_mul(MINUTE_US) > from {
+        if rows + more > rows_at_once && minute.saturating_mul(MINUTE_US) > from {
             let end = minute.saturating_mul(MINUTE_US);
             windows.push((from, end));
             (from, rows) = (end, 0);
@@ -182,6 +223,7 @@ struct Gather<'a> {
     /// For each client, the network.
     classes: Option<&'a [u32]>,
     window: (i64, i64),
+    rows_at_once: u64,
     control: &'a Control,
 }
 
@@ -194,7 +236,7 @@ impl Gather<'_> {
         let segments: Vec<_> = snapshot.segments.iter().filter(overlaps).collect();
         let rows: u64 = segments.iter().map(|segment| segment.rows as u64).sum();
         // Segments at the window's borders are in two windows.
-        let parts = rows.div_ceil(2 * ROWS_AT_ONCE).max(1) as u32;
+        let parts = rows.div_ceil(2 * self.rows_at_once).max(1) as u32;
         for part in 0..parts {
             let mut workers: Vec<Vec<(u32, i64)>> = vec![Vec::new(); self.store.settings.threads];
             let work = |keys: &mut Vec<(u32, i64)>, segment: &std::sync::Arc<Segment>| {
@@ -238,22 +280,39 @@ impl Gather<'_> {
 }
 
 impl Found {
+    fn counts(&self, per: Per) -> &BTreeMap<u32, u64> {
+        match per {
+            Per::Second => &self.seconds,
+            Per::Minute => &self.minutes,
+        }
+    }
+
+    fn blocked(&self, per: Per, hits: u32) -> u64 {
+        self.limit.filter(|limit| limit.per == per).map_or(0, |limit| beyond(hits, &limit))
+    }
+
     /// Takes clients and seconds in order.
     fn count(&mut self, keys: &[(u32, i64)]) {
         for minute in keys.chunk_by(|a, b| a.0 == b.0 && a.1.div_euclid(60) == b.1.div_euclid(60)) {
             let (client, at) = minute[0];
             let hits = minute.len() as u32;
             *self.minutes.entry(hits).or_default() += 1;
+            let mut blocked = self.blocked(Per::Minute, hits);
             let peak = &mut self.peaks[client as usize];
             peak.hits += u64::from(hits);
             if hits > peak.minute.0 {
                 peak.minute = (hits, at.div_euclid(60) * 60);
             }
             for second in minute.chunk_by(|a, b| a.1 == b.1) {
-                if second.len() as u32 > peak.second.0 {
-                    peak.second = (second.len() as u32, second[0].1);
+                let (hits, at) = (second.len() as u32, second[0].1);
+                *self.seconds.entry(hits).or_default() += 1;
+                blocked += self.blocked(Per::Second, hits);
+                let peak = &mut self.peaks[client as usize];
+                if hits > peak.second.0 {
+                    peak.second = (hits, at);
                 }
             }
+            self.peaks[client as usize].blocked += blocked;
         }
     }
 }

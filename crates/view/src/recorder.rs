@@ -10,29 +10,30 @@ use crate::store::Store;
 use rorqual_table::aggregate::Reason;
 use rorqual_table::{ABSENT, NO_TIME, Recorder, Recording, Rows, TEXT_FIELDS};
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 /// Stands for a code of the segment that is not known yet; codes are one above.
 const UNKNOWN: u32 = 0;
 
-/// Gives the workers of a run recorders into a store.
+/// Gives the workers of a run recorders into a store, as long as there is one.
 #[derive(Clone)]
 pub struct Recordings {
-    store: Arc<Store>,
+    store: Weak<Store>,
 }
 
 impl Recordings {
     /// Recorders into `store`.
     #[must_use]
     pub fn new(store: &Arc<Store>) -> Self {
-        Self { store: Arc::clone(store) }
+        Self { store: Arc::downgrade(store) }
     }
 }
 
 impl Recording for Recordings {
     fn recorders(&self, _name: &str, count: usize) -> Vec<Box<dyn Recorder>> {
-        let input = self.store.next_input(count);
-        (0..count).map(|_| Box::new(SegmentRecorder::new(&self.store, input)) as Box<dyn Recorder>).collect()
+        let Some(store) = self.store.upgrade() else { return Vec::new() };
+        let input = store.next_input(count);
+        (0..count).map(|_| Box::new(SegmentRecorder::new(&store, input)) as Box<dyn Recorder>).collect()
     }
 }
 

@@ -109,6 +109,21 @@ impl Segment {
         })
     }
 
+    /// The same rows, with all columns in memory.
+    ///
+    /// # Errors
+    /// When the file can't be read.
+    pub(crate) fn read_back(&self, spill: Option<&Spill>) -> io::Result<Self> {
+        let coded = (0..CODED).map(|index| Ok(Stored::Here(self.coded(index, spill)?.into_owned())));
+        let numbers = (0..NUMBERS).map(|index| Ok(Stored::Here(self.numbers(index, spill)?.into_owned())));
+        Ok(Self {
+            coded: coded.collect::<io::Result<_>>()?,
+            numbers: numbers.collect::<io::Result<_>>()?,
+            runs: self.runs.clone(),
+            ..*self
+        })
+    }
+
     /// Bytes in memory.
     pub(crate) fn bytes(&self) -> u64 {
         let coded = |stored: &Stored<Coded>| match stored {

@@ -1,11 +1,15 @@
 //! The rows of a session: segments, dictionaries, and what they may take.
 
-use crate::columns::{CODED, DICTIONARIES, SHARES, STATUSES, derived};
+use crate::columns::{CODED, DICTIONARIES, FLAW, SHARES, STATUSES, derived};
 use crate::counted::{Base, Kept};
-use crate::dictionary::Dictionary;
-use crate::limits::{DICTIONARIES_PERCENT, RECORDER_BYTES, SEGMENT_ROWS_MAX, STORE_BYTES_MIN, THREAD_BYTES, value_bytes};
+use crate::dictionary::{Dictionary, Spare};
+use crate::limits::{
+    DICTIONARIES_PERCENT, RATES_BYTES_MAX, RATES_SHARE, RECORDER_BYTES, SEGMENT_ROWS_MAX, STORE_BYTES_MIN, THREAD_BYTES,
+    filters_bytes, value_bytes,
+};
 use crate::segment::Segment;
 use crate::spill::Spill;
+use rorqual_table::Countries;
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -20,6 +24,8 @@ pub struct Settings {
     pub threads: usize,
     /// Where rows go that do not fit the memory: a folder, and how many bytes of it. Without it they are not kept.
     pub spill: Option<(PathBuf, u64)>,
+    /// Tells the countries of clients; its memory is not the store's.
+    pub countries: Option<Arc<Countries>>,
     /// Rows of a segment, at most [`SEGMENT_ROWS_MAX`], which is what to take.
     pub segment_rows: usize,
 }
@@ -28,7 +34,7 @@ impl Settings {
     /// Settings for that much memory and as many threads, without spilling.
     #[must_use]
     pub fn new(memory_bytes: u64, threads: usize) -> Self {
-        Self { memory_bytes, threads, spill: None, segment_rows: SEGMENT_ROWS_MAX }
+        Self { memory_bytes, threads, spill: None, countries: None, segment_rows: SEGMENT_ROWS_MAX }
     }
 }
 
@@ -49,8 +55,23 @@ pub struct Store {
     /// There is no place for more rows.
     full: AtomicBool,
     rows_dropped: AtomicU64,
+    /// Bytes of its memory that others have for a time.
+    lent: Arc<AtomicU64>,
     pub(crate) base: Mutex<Base>,
     pub(crate) kept: Mutex<Kept>,
+}
+
+/// Memory of a store that somebody else has until this is dropped.
+#[derive(Debug)]
+pub struct Lent {
+    lent: Arc<AtomicU64>,
+    bytes: u64,
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        self.lent.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
 }
 
 /// The segments at one moment.
@@ -72,8 +93,13 @@ impl Store {
             segment_rows: settings.segment_rows.clamp(1, SEGMENT_ROWS_MAX),
             ..settings
         };
-        let share = settings.memory_bytes / 100 * DICTIONARIES_PERCENT / 100;
-        let dictionary = |index: usize| Dictionary::new(derived(index), value_bytes(settings.threads), share * SHARES[index]);
+        // Half is shared out, and half is for who needs it.
+        let share = settings.memory_bytes / 100 * DICTIONARIES_PERCENT / 200;
+        let spare = Spare::new(share * 100);
+        let dictionary = |index: usize| {
+            let room = (share * SHARES[index], &spare);
+            Dictionary::new(derived(index), value_bytes(settings.threads), room, settings.countries.clone())
+        };
         let spill = settings.spill.as_ref().map(|(folder, bytes_max)| Spill::new(folder, *bytes_max)).transpose()?;
         Ok(Arc::new(Self {
             dictionaries: (0..DICTIONARIES).map(dictionary).collect(),
@@ -88,6 +114,7 @@ impl Store {
             recorders: AtomicU64::new(0),
             full: AtomicBool::new(false),
             rows_dropped: AtomicU64::new(0),
+            lent: Arc::default(),
             base: Mutex::default(),
         }))
     }
@@ -104,6 +131,36 @@ impl Store {
         self.rows_dropped.load(Ordering::Relaxed)
     }
 
+    /// Whether everything that came is kept: no row was dropped, and every value had room.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.rows_dropped() == 0 && !self.dictionaries.iter().any(|dictionary| dictionary.lock().overflowed())
+    }
+
+    /// Its memory, with that of one view.
+    #[must_use]
+    pub fn memory_bytes(&self) -> u64 {
+        self.settings.memory_bytes
+    }
+
+    /// Threads of a view.
+    #[must_use]
+    pub fn threads(&self) -> usize {
+        self.settings.threads
+    }
+
+    /// Gives some of its memory away, for which rows go to the file. `None` where that makes no room.
+    #[must_use]
+    pub fn lend(&self, bytes: u64) -> Option<Lent> {
+        self.lent.fetch_add(bytes, Ordering::Relaxed);
+        let lent = Lent { lent: Arc::clone(&self.lent), bytes };
+        // Where there is no file the rows have what they have.
+        if self.spill.is_some() {
+            self.make_room();
+        }
+        (self.bytes() <= self.settings.memory_bytes).then_some(lent)
+    }
+
     /// Asks recorders to show the rows they have at their next chunk, so that a view soon after is up to date.
     pub fn refresh(&self) {
         self.wanted.fetch_add(1, Ordering::Relaxed);
@@ -117,8 +174,26 @@ impl Store {
             ("distinct values and their sums", self.dictionaries_bytes()),
             ("recorders", self.recorders.load(Ordering::Relaxed) * RECORDER_BYTES),
             ("threads of a view", self.settings.threads as u64 * THREAD_BYTES),
+            ("times of clients, in order", self.rates_bytes()),
+            ("filters of a question", self.filters_bytes()),
             ("views kept", lock(&self.kept).bytes()),
+            ("lent", self.lent.load(Ordering::Relaxed)),
         ]
+    }
+
+    /// Whether some value of a field had no room.
+    pub(crate) fn overflowed(&self) -> bool {
+        self.dictionaries.iter().take(FLAW).any(|dictionary| dictionary.lock().overflowed())
+    }
+
+    /// What the filters of a question hold: whatever they are, or an eighth of a small store, which is enough for usual ones.
+    fn filters_bytes(&self) -> u64 {
+        filters_bytes(self.settings.threads).min(self.settings.memory_bytes / 8)
+    }
+
+    /// What rates hold of rows at a time.
+    pub(crate) fn rates_bytes(&self) -> u64 {
+        (self.settings.memory_bytes / RATES_SHARE).min(RATES_BYTES_MAX)
     }
 
     /// Bytes in the file of spilled rows.
@@ -176,31 +251,38 @@ impl Store {
         }
         self.generation.fetch_add(1, Ordering::Relaxed);
         drop(segments);
-        self.make_room();
+        if !self.make_room() {
+            self.full.store(true, Ordering::Relaxed);
+        }
     }
 
-    /// Spills the oldest segments until the others fit.
-    fn make_room(&self) {
+    /// The segment in that place.
+    pub(crate) fn segment(&self, place: usize) -> Arc<Segment> {
+        Arc::clone(&lock(&self.segments)[place])
+    }
+
+    /// Spills the oldest segments until the others fit; `false` when there is no place to spill one to.
+    fn make_room(&self) -> bool {
         let _turn = lock(&self.spilling);
         while self.bytes() > self.settings.memory_bytes {
             let oldest =
                 |segments: &Vec<Arc<Segment>>| segments.iter().position(|segment| segment.complete && !segment.is_spilled());
             let segments = lock(&self.segments);
-            let Some((place, segment)) = oldest(&segments).map(|place| (place, Arc::clone(&segments[place]))) else { return };
+            let Some((place, segment)) = oldest(&segments).map(|place| (place, Arc::clone(&segments[place]))) else {
+                return true;
+            };
             drop(segments);
             let moved = self.spill.as_ref().map(|spill| segment.spilled(spill));
-            let Some(Ok(moved)) = moved else {
-                self.full.store(true, Ordering::Relaxed);
-                return;
-            };
+            let Some(Ok(moved)) = moved else { return false };
             lock(&self.segments)[place] = Arc::new(moved);
         }
+        true
     }
 
     fn bytes(&self) -> u64 {
-        let kept = self.settings.memory_bytes / 8;
+        let kept = self.settings.memory_bytes / 8 + self.rates_bytes() + self.filters_bytes();
         let others = self.recorders.load(Ordering::Relaxed) * RECORDER_BYTES + self.settings.threads as u64 * THREAD_BYTES;
-        self.segments_bytes() + self.dictionaries_bytes() + others + kept
+        self.segments_bytes() + self.dictionaries_bytes() + others + kept + self.lent.load(Ordering::Relaxed)
     }
 
     fn segments_bytes(&self) -> u64 {

@@ -6,8 +6,8 @@ use crate::numbers::Numbers;
 use crate::plan::WEEK_HOURS;
 use crate::segment::{Coded, Segment};
 use crate::spill::Spill;
-use crate::spread::Spread;
 use crate::timeline::{Stretch, each_stretch};
+use rorqual_table::Spread;
 use std::io;
 
 /// Rows and the sum of their response sizes, which stays at 2^64 - 1 where it gets there.
@@ -189,7 +189,7 @@ pub(crate) struct Spreads {
 
 impl Default for Spreads {
     fn default() -> Self {
-        let [bytes, request_time, upstream_time] = std::array::from_fn(|_| Spread::new());
+        let [bytes, request_time, upstream_time] = std::array::from_fn(|_| Spread::default());
         Self { bytes, request_time, upstream_time, week: vec![0; WEEK_HOURS], times: None }
     }
 }
@@ -217,7 +217,8 @@ impl Spreads {
         for (index, spread) in spreads {
             let numbers = segment.numbers(index, spill)?;
             if numbers.min().is_some() {
-                spread.add_all(&numbers, rows);
+                let mut adding = spread.adding();
+                numbers.each(rows, |_, number| number.into_iter().for_each(|number| adding.add(number)));
             }
         }
         each_stretch(hours, rows, |hour, rows| self.week[hour] += rows.len() as u64);

@@ -10,7 +10,7 @@ use crate::store::Store;
 use crate::sums::Amount;
 use crate::timeline::BANDS_US;
 use rorqual_pipe::{Control, Error};
-use rorqual_table::filter::{Filter, TextColumn};
+use rorqual_table::filter::{Filter, NumberColumn, TextColumn};
 use rorqual_table::report::{Distinct, Panel, PercentileSet, Row, StatusRow};
 use serde::Serialize;
 use std::fmt;
@@ -214,6 +214,16 @@ pub struct PanelPage {
     pub rows: Vec<Row>,
 }
 
+impl Viewed {
+    /// The panel of statuses with `top` rows; `None` where no row that is kept has a field.
+    #[must_use]
+    pub fn status_panel(&self, top: usize) -> Option<Panel> {
+        let page = status_page(&self.status, &PanelWanted { search: None, offset: 0, limit: top }, self.exact);
+        let PanelPage { field, distinct, hits, exact, error_max, rows, .. } = page;
+        (!self.panels.is_empty()).then_some(Panel { field, title: "Statuses", distinct, hits, exact, error_max, rows })
+    }
+}
+
 impl Store {
     /// All panels of a view.
     ///
@@ -262,7 +272,19 @@ impl Store {
         wanted: &PanelWanted,
         control: &Control,
     ) -> Result<PanelPage, ViewError> {
+        if column == TextColumn::Url {
+            return self.urls(view, wanted, control);
+        }
         Ok(self.page_of(&*self.sums_of(view, control)?, column, wanted))
+    }
+
+    /// A stretch of the panel of statuses.
+    ///
+    /// # Errors
+    /// When it was cancelled, or spilled rows can't be read back.
+    pub fn statuses(&self, view: &View, wanted: &PanelWanted, control: &Control) -> Result<PanelPage, ViewError> {
+        let counted = self.sums_of(view, control)?;
+        Ok(status_page(&status_rows(&counted, self.outcomes(&counted).rejected), wanted, counted.exact))
     }
 
     fn outcomes(&self, counted: &Counted) -> Outcomes {
@@ -326,6 +348,22 @@ fn latency(counted: &Counted) -> Option<Latency> {
         at: buckets.iter().map(|bucket| axis.start(*bucket)).collect(),
         hits,
     })
+}
+
+/// What of the statuses is listed; lines without one are not among them.
+fn status_page(rows: &[StatusRow], wanted: &PanelWanted, exact: bool) -> PanelPage {
+    let rows = || rows.iter().filter(|row| row.value != "-");
+    let found = || rows().filter(|row| row.value.contains(wanted.search.as_deref().unwrap_or_default()));
+    let listed = |row: &StatusRow| Row { value: row.value.clone(), hits: row.hits, hits_max: row.hits, bytes: row.bytes };
+    PanelPage {
+        field: NumberColumn::Status.name(),
+        distinct: Distinct { distinct: rows().count() as u64, exact: true, error: 0.0 },
+        hits: rows().map(|row| row.hits).sum(),
+        exact,
+        error_max: 0,
+        found: found().count() as u64,
+        rows: found().skip(wanted.offset).take(wanted.limit).map(listed).collect(),
+    }
 }
 
 /// By status; a rejected line has none, and is not among the lines without one.

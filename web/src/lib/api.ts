@@ -6,6 +6,8 @@ export interface ServerError {
   code: string
   message: string
   offset?: number
+  /** Of a filter that is none: where, in characters from 0. */
+  column?: number
   lines?: string[]
 }
 
@@ -34,11 +36,10 @@ export interface Server {
 
 export type StatusClass = '2xx' | '3xx' | '4xx' | '5xx' | 'other'
 
-export interface Histogram {
+/** The report's histogram; that of a view (viewapi.ts) is stacked by any field. */
+export interface ClassHistogram {
   bucket_seconds: number
-  /** The finest width held in memory: zooming further shows nothing more. */
   finest_seconds: number
-  /** Starts of the buckets that have lines; the others are zero. */
   at: number[]
   series: { class: StatusClass; hits: number[] }[]
 }
@@ -92,7 +93,7 @@ export interface Report {
   lines: { total: number; parsed: number; repaired: number; rejected: number; outside: number; blank: number }
   bytes_sent: number
   time: { first: number; last: number; zone_seconds: number } | null
-  histogram: Histogram | null
+  histogram: ClassHistogram | null
   status: Row[]
   clients: Distinct
   panels: Panel[]
@@ -130,8 +131,13 @@ export class ApiError extends Error {
   }
 }
 
-async function call<T>(method: string, path: string, body?: unknown): Promise<T> {
-  const init: RequestInit = { method }
+export async function call<T>(
+  method: string,
+  path: string,
+  body?: unknown,
+  signal?: AbortSignal,
+): Promise<T> {
+  const init: RequestInit = signal ? { method, signal } : { method }
   if (body !== undefined) {
     init.body = JSON.stringify(body)
     init.headers = { 'Content-Type': 'application/json' }
@@ -165,7 +171,7 @@ export function readError(text: string, status: number): ServerError {
   return { code: `http_${status}`, message: `the server answered ${status}` }
 }
 
-const session = (id: string) => `/api/sessions/${encodeURIComponent(id)}`
+export const session = (id: string) => `/api/sessions/${encodeURIComponent(id)}`
 
 export const dataUrl = (id: string, offset: number) => `${session(id)}/data?offset=${offset}`
 
@@ -178,8 +184,6 @@ export const api = {
   sample: () => call<Session>('POST', '/api/sessions', { sample: true }),
   cancel: (id: string) => call<Session>('POST', `${session(id)}/cancel`),
   remove: (id: string) => call<unknown>('DELETE', session(id)),
-  histogram: (id: string, from: number, to: number, buckets: number) =>
-    call<Histogram>('GET', `${session(id)}/histogram?from=${from}&to=${to}&buckets=${buckets}`),
 }
 
 export interface LiveEvents {

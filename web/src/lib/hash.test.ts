@@ -1,16 +1,34 @@
 import { expect, test } from 'vitest'
-import { readHash, writeHash } from './hash'
+import { nowhere, readHash, writeHash, type Place } from './hash'
+
+const view: Place = {
+  session: 'a&b=c',
+  span: { from: 1735689600, to: 1735693200.5 },
+  terms: ['path ~ "^/a b+&c=%20"', 'not bot', 'agent contains "#;\\"é"'],
+  stack: 'method',
+  logZone: true,
+  tool: 'compare',
+  other: { from: -5, to: 1735693200 },
+  rates: { by: 'net', limit: { per: 'second', requests: 20 } },
+}
 
 test('a place survives the address bar', () => {
-  for (const place of [
-    { session: null, span: null },
-    { session: 'k3v9', span: null },
-    { session: 'a&b=c', span: { from: 1735689600, to: 1735693200.5 } },
-  ])
+  for (const place of [nowhere, { ...nowhere, session: 'k3v9' }, view]) {
     expect(readHash(writeHash(place))).toEqual(place)
+  }
+})
+
+test('what is as usual is not in it', () => {
+  expect(writeHash({ ...nowhere, session: 'k3v9' })).toBe('#s=k3v9')
 })
 
 test('a span that is none is no span', () => {
   for (const hash of ['#s=a&from=2&to=1', '#s=a&from=x&to=1', '#s=a&from=1', '#s=a&from=&to='])
-    expect(readHash(hash)).toEqual({ session: 'a', span: null })
+    expect(readHash(hash)).toEqual({ ...nowhere, session: 'a' })
+})
+
+test('what nobody could have chosen is left out', () => {
+  const hash = `#s=a&f=&f=%20&stack=<b>&tool=eval&limit=0&per=minute&by=x&zone=&ofrom=2&oto=2`
+  expect(readHash(hash)).toEqual({ ...nowhere, session: 'a' })
+  expect(readHash(`#s=a&${'f=bot&'.repeat(5000)}`).terms.length).toBe(1)
 })

@@ -1,22 +1,96 @@
-/** What the address bar holds: the session and the view of it, so that Back and a bookmark work. */
+/** What the address bar holds: the session and the whole view of it, so that Back and a bookmark work. */
 
+import { unique } from './filter'
 import type { Span } from './histogram'
+
+/** What is open between histogram and panels. */
+export type Tool = 'explain' | 'compare' | 'rates'
+
+export interface Limit {
+  per: 'minute' | 'second'
+  requests: number
+}
 
 export interface Place {
   session: string | null
   span: Span | null
+  /** Clauses of the filter, joined by `and`. */
+  terms: string[]
+  /** Field that the histogram is stacked by. */
+  stack: string
+  /** Times by the log's own clock instead of UTC. */
+  logZone: boolean
+  tool: Tool | null
+  /** The span that the tool sets against the view. */
+  other: Span | null
+  rates: { by: 'client' | 'net'; limit: Limit | null }
 }
+
+export const nowhere: Place = {
+  session: null,
+  span: null,
+  terms: [],
+  stack: 'class',
+  logZone: false,
+  tool: null,
+  other: null,
+  rates: { by: 'client', limit: null },
+}
+
+const tools: Tool[] = ['explain', 'compare', 'rates']
+const limits: Limit['per'][] = ['minute', 'second']
+
+/** A hash that someone else wrote must not be a burden: longer filters are none (the server reads 64 KiB). */
+const termsMax = 200
 
 export function readHash(hash: string): Place {
   const fields = new URLSearchParams(hash.replace(/^#/, ''))
-  const from = Number(fields.get('from') ?? Number.NaN)
-  const to = Number(fields.get('to') ?? Number.NaN)
-  const span = Number.isFinite(from) && Number.isFinite(to) && from < to ? { from, to } : null
-  return { session: fields.get('s') || null, span }
+  return {
+    session: fields.get('s') || null,
+    span: readSpan(fields.get('from'), fields.get('to')),
+    terms: unique(
+      fields
+        .getAll('f')
+        .map((term) => term.trim())
+        .filter((term) => term !== ''),
+    ).slice(0, termsMax),
+    stack: /^[a-z_]+$/.exec(fields.get('stack') ?? '')?.[0] ?? nowhere.stack,
+    logZone: fields.get('zone') === 'log',
+    tool: tools.find((tool) => tool === fields.get('tool')) ?? null,
+    other: readSpan(fields.get('ofrom'), fields.get('oto')),
+    rates: { by: fields.get('by') === 'net' ? 'net' : 'client', limit: readLimit(fields) },
+  }
 }
 
-export function writeHash({ session, span }: Place): string {
-  if (session === null) return '#'
-  const view = span === null ? '' : `&from=${span.from}&to=${span.to}`
-  return `#s=${encodeURIComponent(session)}${view}`
+function readSpan(first: string | null, end: string | null): Span | null {
+  const from = Number(first || Number.NaN)
+  const to = Number(end || Number.NaN)
+  return Number.isFinite(from) && Number.isFinite(to) && from < to ? { from, to } : null
+}
+
+function readLimit(fields: URLSearchParams): Limit | null {
+  const requests = Number(fields.get('limit') || Number.NaN)
+  const per = limits.find((per) => per === fields.get('per'))
+  return per && Number.isInteger(requests) && requests > 0 ? { per, requests } : null
+}
+
+export function writeHash(place: Place): string {
+  if (place.session === null) return '#'
+  const { span, other, rates } = place
+  const pairs: [string, string | number | null][] = [
+    ['s', place.session],
+    ['from', span?.from ?? null],
+    ['to', span?.to ?? null],
+    ...place.terms.map((term): [string, string] => ['f', term]),
+    ['stack', place.stack === nowhere.stack ? null : place.stack],
+    ['zone', place.logZone ? 'log' : null],
+    ['tool', place.tool],
+    ['ofrom', other?.from ?? null],
+    ['oto', other?.to ?? null],
+    ['by', rates.by === nowhere.rates.by ? null : rates.by],
+    ['per', rates.limit?.per ?? null],
+    ['limit', rates.limit?.requests ?? null],
+  ]
+  const said = pairs.filter(([, value]) => value !== null)
+  return `#${said.map(([name, value]) => `${name}=${encodeURIComponent(value ?? '')}`).join('&')}`
 }

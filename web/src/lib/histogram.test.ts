@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { Histogram } from './api'
 import * as h from './histogram'
+import type { Histogram } from './viewapi'
 
 const day = Date.UTC(2025, 0, 1) / 1000
 
@@ -8,12 +8,13 @@ const sparse: Histogram = {
   bucket_seconds: 60,
   finest_seconds: 60,
   at: [day, day + 120],
+  stack: 'class',
   series: [
-    { class: '2xx', hits: [10, 20] },
-    { class: '3xx', hits: [1, 0] },
-    { class: '4xx', hits: [0, 2] },
-    { class: '5xx', hits: [3, 0] },
-    { class: 'other', hits: [0, 0] },
+    { value: '2xx', hits: [10, 20] },
+    { value: '3xx', hits: [1, 0] },
+    { value: '4xx', hits: [0, 2] },
+    { value: '5xx', hits: [3, 0] },
+    { value: 'other', hits: [0, 0] },
   ],
 }
 
@@ -46,13 +47,34 @@ describe('fill', () => {
   })
 })
 
-test('stacks from the baseline; hidden classes take no room', () => {
-  const bins = h.fill(sparse, { from: day, to: day + 180 }, 400)
-  const all = h.stack(bins, () => true)
+test('stacks from the baseline', () => {
+  const all = h.stack(h.fill(sparse, { from: day, to: day + 180 }, 400))
   expect(all[0]).toEqual([3, 0, 0])
   expect(all[4]).toEqual([14, 0, 22])
-  const calm = h.stack(bins, (name) => name !== '5xx' && name !== '2xx')
-  expect(calm[4]).toEqual([1, 0, 2])
+})
+
+test('other fields stand as they are ranked, the rest on top', () => {
+  const series = [
+    { value: null, hits: [7, 0] },
+    { value: 'GET', hits: [5, 1] },
+    { value: '', hits: [0, 2] },
+  ]
+  const bins = h.fill({ ...sparse, stack: 'method', series }, { from: day, to: day + 180 }, 400)
+  expect(bins.names).toEqual(['GET', '', null])
+  expect(bins.hits[2]).toEqual([7, 0, 0])
+  expect(h.binTitle(bins, 2, 0)).toMatch(/3 requests, \(none\) 2, GET 1$/)
+})
+
+test('spans', () => {
+  const span = { from: 100, to: 160 }
+  expect(h.before(span)).toEqual({ from: 40, to: 100 })
+  expect(h.shifted(span, -86400)).toEqual({ from: -86300, to: -86240 })
+  expect([h.covers(null, span), h.covers(span, null), h.covers(span, { from: 100, to: 150 })]).toEqual([
+    true,
+    false,
+    true,
+  ])
+  expect(h.covers(span, { from: 90, to: 150 })).toBe(false)
 })
 
 test('says what a bar counts', () => {

@@ -1,7 +1,7 @@
 /** The time histogram without a screen: bins, stacks, ticks, spans and their words. */
 
-import type { Histogram, StatusClass } from './api'
 import { count } from './format'
+import type { Histogram, Series } from './viewapi'
 
 /** Half open, in Unix seconds: [from, to). */
 export interface Span {
@@ -13,13 +13,29 @@ export interface Span {
  * From the baseline upwards. Errors stand on the baseline, where the eye compares heights best; the many
  * successes ride on top of them.
  */
-export const classes: StatusClass[] = ['5xx', '4xx', 'other', '3xx', '2xx']
+export const classes = ['5xx', '4xx', 'other', '3xx', '2xx']
 
-/** Every bucket of a span, the empty ones too; `hits` has one array per entry of `classes`. */
+/** Every bucket of a span, the empty ones too; `hits` has one array per entry of `names`, from the baseline upwards. */
 export interface Bins {
   seconds: number
   at: number[]
+  /** Values of the field stacked by; null: all others. */
+  names: (string | null)[]
   hits: number[][]
+}
+
+/** Values as they stand on each other: classes by their meaning, others as the server ranks them, the rest on top. */
+export function stacked({ stack, series }: Histogram): Series[] {
+  if (stack !== 'class') {
+    return [...series].sort((a, b) => Number(a.value === null) - Number(b.value === null))
+  }
+  const found = (name: string) => series.find(({ value }) => value === name)?.hits ?? []
+  return classes.map((value) => ({ value, hits: found(value) }))
+}
+
+export function nameOf(name: string | null): string {
+  if (name === null) return 'others'
+  return name === '' ? '(none)' : name
 }
 
 /** A mistaken clock in one line must not make us build millions of bins. */
@@ -47,25 +63,22 @@ export function fill(histogram: Histogram, span: Span, buckets: number): Bins {
   const first = floorTo(span.from, seconds)
   const length = Math.max(1, Math.round((ceilTo(span.to, seconds) - first) / seconds))
   const at = Array.from({ length }, (_, index) => first + index * seconds)
-  const hits = classes.map((name) => {
+  const series = stacked(histogram)
+  const hits = series.map(({ hits: from }) => {
     const into = new Array<number>(length).fill(0)
-    const from = histogram.series.find((series) => series.class === name)?.hits ?? []
     histogram.at.forEach((start, index) => {
       const bin = Math.floor((start - first) / seconds)
       if (bin >= 0 && bin < length) into[bin] = (into[bin] ?? 0) + (from[index] ?? 0)
     })
     return into
   })
-  return { seconds, at, hits }
+  return { seconds, at, names: series.map(({ value }) => value), hits }
 }
 
-/** Heights to draw: each shown class on top of those before it. Hidden classes take no room. */
-export function stack(bins: Bins, shown: (name: StatusClass) => boolean): number[][] {
+/** Heights to draw: each series on top of those before it. */
+export function stack(bins: Bins): number[][] {
   const sum = new Array<number>(bins.at.length).fill(0)
-  return bins.hits.map((hits, index) => {
-    const visible = shown(classes[index] ?? 'other')
-    return hits.map((hit, bin) => (sum[bin] = (sum[bin] ?? 0) + (visible ? hit : 0)))
-  })
+  return bins.hits.map((hits) => hits.map((hit, bin) => (sum[bin] = (sum[bin] ?? 0) + hit)))
 }
 
 export function total(bins: Bins, bin: number): number {
@@ -89,7 +102,7 @@ export function widthTitle(seconds: number): string {
 }
 
 /** The span of a histogram that is zoomed out: all its buckets whole. */
-export function wholeSpan(histogram: Histogram): Span | null {
+export function wholeSpan(histogram: Pick<Histogram, 'at' | 'bucket_seconds'>): Span | null {
   const first = histogram.at[0]
   const last = histogram.at[histogram.at.length - 1]
   if (first === undefined || last === undefined) return null
@@ -220,14 +233,28 @@ export function spanTitle(span: Span, zone: number, seconds: number): string {
 export function binTitle(bins: Bins, bin: number, zone: number): string {
   const from = bins.at[bin]
   if (from === undefined) return ''
-  const by = classes
+  const by = bins.names
     .map((name, index) => ({ name, hits: bins.hits[index]?.[bin] ?? 0 }))
     .filter(({ hits }) => hits > 0)
     .reverse()
-    .map(({ name, hits }) => `${name} ${count(hits)}`)
+    .map(({ name, hits }) => `${nameOf(name)} ${count(hits)}`)
   const when = spanTitle({ from, to: from + bins.seconds }, zone, bins.seconds)
   return [when, `${count(total(bins, bin))} requests`, ...by].join(', ')
 }
+
+export const sameSpan = (a: Span | null, b: Span | null) => a?.from === b?.from && a?.to === b?.to
+
+/** Whether `outer` has all of `inner`; null is everything. */
+export const covers = (outer: Span | null, inner: Span | null) =>
+  outer === null || (inner !== null && outer.from <= inner.from && outer.to >= inner.to)
+
+/** As long, and just before. */
+export const before = ({ from, to }: Span): Span => ({ from: from - (to - from), to: from })
+
+export const shifted = ({ from, to }: Span, seconds: number): Span => ({
+  from: from + seconds,
+  to: to + seconds,
+})
 
 /** Round values up to the largest, few: the y axis. */
 export function countTicks(max: number, height: number): number[] {

@@ -1,13 +1,17 @@
 /** The histogram on a canvas: uPlot set up for stacked bars of time. Knows pixels and colours, no store. */
 
 import uPlot from 'uplot'
-import { classes, countTicks, short, timeTicks, type Bins, type Span } from './histogram'
-import { textured, textures } from './texture'
+import { countTicks, short, timeTicks, type Bins, type Span } from './histogram'
+import type { Look } from './series'
+import { textured } from './texture'
 
 export interface Scene {
   bins: Bins
-  /** Heights to draw, as `stack` makes them. */
+  /** Heights to draw, as `stack` makes them, and how each part looks. */
   heights: number[][]
+  looks: Look[]
+  /** The part on the baseline must not vanish, however little it is. */
+  alarm: boolean
   view: Span
   zone: number
   /** Nothing has arrived yet after this time; null when all is there. */
@@ -19,12 +23,13 @@ export interface Scene {
 export interface PlotEvents {
   /** The bin under the pointer, or null. */
   hover(bin: number | null): void
-  select(span: Span): void
+  /** Dragged over; with Shift it is meant to be looked at, not to be zoomed into. */
+  select(span: Span, shift: boolean): void
   out(): void
 }
 
 /** The tokens of app.css as the canvas needs them: computed for the theme on the screen. */
-function colours(host: HTMLElement) {
+function colours(host: HTMLElement, looks: Look[]) {
   const probe = document.createElement('i')
   host.append(probe)
   const read = (name: string) => {
@@ -32,7 +37,7 @@ function colours(host: HTMLElement) {
     return getComputedStyle(probe).color
   }
   const all = {
-    classes: classes.map((name) => read(`--c-${name}`)),
+    parts: looks.map(({ colour }) => read(`--${colour}`)),
     ink: read('--ink-3'),
     ground: read('--ground'),
     rule: read('--rule'),
@@ -53,19 +58,20 @@ export const axisPx = 52
 export class Plot {
   private readonly plot: uPlot
   private paint: ReturnType<typeof colours>
-  private readonly mark: HTMLElement
-  private readonly range: HTMLElement
+  /** What lies over the bars: the bin pointed at, the span being chosen, the span that was chosen. */
+  private readonly overlays: Record<'mark' | 'range' | 'kept', { element: HTMLElement; span: Span | null }>
   private highest = 1
+  private shift = false
 
   constructor(
     private readonly host: HTMLElement,
     private scene: Scene,
     private readonly on: PlotEvents,
   ) {
-    this.paint = colours(host)
+    this.paint = colours(host, scene.looks)
     this.plot = new uPlot(this.options(), this.data(), host)
-    this.range = this.overlay('range')
-    this.mark = this.overlay('mark')
+    this.touches()
+    this.overlays = { kept: this.overlay('kept'), range: this.overlay('range'), mark: this.overlay('mark') }
   }
 
   show(scene: Scene): void {
@@ -79,37 +85,76 @@ export class Plot {
 
   /** After a change of theme. */
   repaint(): void {
-    this.paint = colours(this.host)
+    this.paint = colours(this.host, this.scene.looks)
     this.plot.redraw(true, true)
   }
 
-  /** Marks a bin, and the bins of a span that is being chosen. */
-  point(bin: number | null, chosen: Span | null): void {
+  /** Marks a bin, the bins of a span that is being chosen, and those of one that was. */
+  point(bin: number | null, choosing: Span | null, chosen: Span | null): void {
     const { bins } = this.scene
     const at = bin === null ? undefined : bins.at[bin]
-    this.place(this.mark, at === undefined ? null : { from: at, to: at + bins.seconds })
-    this.place(this.range, chosen)
+    this.overlays.mark.span = at === undefined ? null : { from: at, to: at + bins.seconds }
+    this.overlays.range.span = choosing
+    this.overlays.kept.span = chosen
+    this.placeOverlays()
+  }
+
+  /** What is drawn, as a picture. */
+  canvas(): HTMLCanvasElement {
+    return this.plot.ctx.canvas
+  }
+
+  /** As they are on the screen now. */
+  colours() {
+    const { parts, ink, ground } = this.paint
+    return { colours: parts, ink, ground }
   }
 
   destroy(): void {
     this.plot.destroy()
   }
 
-  private overlay(name: string): HTMLElement {
+  /** uPlot knows the mouse only: a finger drawn sideways chooses a span too; up and down it scrolls the page. */
+  private touches(): void {
+    const { over } = this.plot
+    let from: number | null = null
+    const at = (event: PointerEvent) => event.clientX - over.getBoundingClientRect().left
+    over.addEventListener('pointerdown', (event) => {
+      from = event.pointerType === 'touch' && event.isPrimary ? at(event) : null
+    })
+    over.addEventListener('pointermove', (event) => {
+      if (from === null) return
+      const [left, right] = [Math.min(from, at(event)), Math.max(from, at(event))]
+      this.plot.setSelect({ left, top: 0, width: right - left, height: over.clientHeight }, false)
+    })
+    over.addEventListener('pointerup', () => {
+      if (from !== null) this.selected(this.plot)
+      from = null
+    })
+    over.addEventListener('pointercancel', () => {
+      from = null
+      this.plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false)
+    })
+  }
+
+  private overlay(name: string) {
     const element = document.createElement('div')
     element.className = `overlay ${name}`
     element.hidden = true
     this.plot.over.prepend(element)
-    return element
+    return { element, span: null }
   }
 
-  private place(element: HTMLElement, span: Span | null): void {
-    element.hidden = span === null
-    if (span === null) return
-    const left = Math.max(0, this.plot.valToPos(span.from, 'x'))
-    const right = Math.min(this.plot.over.clientWidth, this.plot.valToPos(span.to, 'x'))
-    element.style.left = `${left}px`
-    element.style.width = `${Math.max(1, right - left)}px`
+  private placeOverlays(): void {
+    for (const { element, span } of Object.values(this.overlays ?? {})) {
+      element.hidden = span === null
+      if (span === null) continue
+      const left = Math.max(0, this.plot.valToPos(span.from, 'x'))
+      const right = Math.min(this.plot.over.clientWidth, this.plot.valToPos(span.to, 'x'))
+      element.hidden = right <= left
+      element.style.left = `${left}px`
+      element.style.width = `${Math.max(1, right - left)}px`
+    }
   }
 
   /** The tallest stack first: the lower ones are painted over it. */
@@ -121,7 +166,8 @@ export class Plot {
 
   private options(): uPlot.Options {
     const font = `12px ${this.paint.sans}`
-    const reversed = classes.map((_, index) => classes.length - 1 - index)
+    const parts = this.scene.looks.length
+    const reversed = this.scene.looks.map((_, index) => parts - 1 - index)
     return {
       width: this.host.clientWidth || 300,
       height: this.host.clientHeight || 200,
@@ -132,7 +178,13 @@ export class Plot {
         x: false,
         points: { show: false },
         drag: { x: true, y: false, setScale: false, dist: 4 },
-        bind: { dblclick: () => () => (this.on.out(), null) },
+        bind: {
+          dblclick: () => () => (this.on.out(), null),
+          mousedown: (_, __, handle) => (event) => {
+            this.shift = event.shiftKey
+            return handle(event)
+          },
+        },
       },
       scales: {
         x: { time: false, range: () => [this.scene.view.from, this.scene.view.to] },
@@ -157,7 +209,7 @@ export class Plot {
           stroke: () => this.paint.ink,
           grid: { stroke: () => this.paint.rule, width: 1 },
           ticks: { show: false },
-          splits: (u) => countTicks(this.highest, u.over.clientHeight || 160),
+          splits: (u) => countTicks(this.highest, u.bbox.height / devicePixelRatio || 160),
           values: (_, values) => values.map((value) => short(value)),
         },
       ],
@@ -173,7 +225,7 @@ export class Plot {
       ],
       hooks: {
         drawClear: [(u) => this.drawMissing(u)],
-        draw: [(u) => (this.drawFewErrors(u), this.drawMissingWords(u))],
+        draw: [(u) => (this.drawFewErrors(u), this.drawMissingWords(u), this.placeOverlays())],
         setCursor: [(u) => this.on.hover(this.binAt(u))],
         setSelect: [(u) => this.selected(u)],
       },
@@ -181,9 +233,8 @@ export class Plot {
   }
 
   private fill(u: uPlot, index: number): string | CanvasPattern {
-    const name = classes[index]
-    const colour = this.paint.classes[index] ?? ''
-    return name ? textured(u.ctx, textures[name], colour, this.paint.ground, devicePixelRatio) : colour
+    const texture = this.scene.looks[index]?.texture ?? 'plain'
+    return textured(u.ctx, texture, this.paint.parts[index] ?? '', this.paint.ground, devicePixelRatio)
   }
 
   private ticks(u: uPlot) {
@@ -212,7 +263,7 @@ export class Plot {
     if (width < 4) return
     const span = { from: u.posToVal(left, 'x'), to: u.posToVal(left + width, 'x') }
     u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false)
-    this.on.select(span)
+    this.on.select(span, this.shift)
   }
 
   /** Hatching where the log has not arrived yet. */
@@ -260,7 +311,8 @@ export class Plot {
 
   /** A single server error must not vanish below a pixel: wherever there is one, the baseline is at least 2 px red. */
   private drawFewErrors(u: uPlot): void {
-    const { bins, heights } = this.scene
+    const { bins, heights, alarm } = this.scene
+    if (!alarm) return
     const bottom = u.bbox.top + u.bbox.height
     const least = 2 * devicePixelRatio
     const { ctx } = u
@@ -268,7 +320,7 @@ export class Plot {
     ctx.beginPath()
     ctx.rect(u.bbox.left, u.bbox.top, u.bbox.width, u.bbox.height)
     ctx.clip()
-    ctx.fillStyle = this.paint.classes[0] ?? ''
+    ctx.fillStyle = this.paint.parts[0] ?? ''
     bins.at.forEach((at, bin) => {
       if (!heights[0]?.[bin]) return
       const left = Math.round(u.valToPos(at, 'x', true))

@@ -1,15 +1,18 @@
-/** What the reader prefers: theme (kept in this browser) and the zone of times (kept while the page lives). */
+/** What the reader prefers, kept in this browser: theme, and the columns of the table of lines. */
 
 export type Theme = 'system' | 'light' | 'dark'
 const themes: Theme[] = ['system', 'light', 'dark']
 const key = 'rorqual.theme'
+const columnsKey = 'rorqual.columns'
+const columnsFirst = ['time', 'client', 'method', 'url', 'status', 'bytes', 'agent']
 
 class Prefs {
   theme = $state<Theme>('system')
-  /** Times in the log's own zone instead of UTC. */
-  logZone = $state(false)
+  columns = $state.raw<string[]>(columnsFirst)
   /** The list of keys is open. */
   keys = $state(false)
+  /** A filter is being typed. */
+  adding = $state(false)
   /** Counts up when the colours on the screen change: a canvas must be painted anew. */
   painted = $state(0)
 
@@ -17,6 +20,8 @@ class Prefs {
     try {
       const kept = localStorage.getItem(key) as Theme | null
       if (kept && themes.includes(kept)) this.theme = kept
+      const columns = localStorage.getItem(columnsKey)?.split(',').filter(Boolean)
+      if (columns && columns.length > 0) this.columns = columns
     } catch {
       // No storage: the system's theme it is.
     }
@@ -32,6 +37,15 @@ class Prefs {
       // Then it lasts until the page is closed.
     }
     this.apply()
+  }
+
+  setColumns(columns: string[]): void {
+    this.columns = columns
+    try {
+      localStorage.setItem(columnsKey, columns.join(','))
+    } catch {
+      // As above.
+    }
   }
 
   private apply(): void {

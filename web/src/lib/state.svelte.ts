@@ -3,19 +3,23 @@
  *
  * - `server`    limits and memory, from the newest answer that had them
  * - `sessions`  all sessions of the server, as of the last look
- * - `place`     which session and which span of time is shown; mirrors the address bar
+ * - `place`     which session and which view of it is shown; mirrors the address bar
+ * - `timeline`  which steps back and forward there are within the session
  * - `live`      the newest session and report of the place, at most one change per painted frame
  * - `lost`      the live events broke off and have not come back
- * - `zoomed`    the histogram of the place's span, when it is zoomed
  * - `uploads`   what this page itself sends, by session
  * - `queue`     files picked that wait for the one being sent
  * - `problem`   what could not be done, in words, until the next attempt
+ *
+ * What the view counts is asked for in `views.svelte.ts`.
  */
 
 import { SvelteMap } from 'svelte/reactivity'
-import { api, ApiError, follow, type Histogram, type Live, type Server, type Session } from './api'
-import { readHash, writeHash, type Place } from './hash'
-import { wholeSpan, type Span } from './histogram'
+import { api, ApiError, follow, type Live, type Report, type Server, type Session } from './api'
+import * as filter from './filter'
+import { nowhere, readHash, writeHash, type Place, type Tool } from './hash'
+import { snap, wholeSpan, type Span } from './histogram'
+import { begin, canRedo, canUndo, pushed, replaced, went, type Mark, type Timeline } from './timeline'
 import { resumable, Upload, type Env, type UploadState } from './upload'
 
 export interface Problem {
@@ -32,7 +36,6 @@ interface OwnUpload {
   modifiedSince: boolean
 }
 
-const zoomEveryMs = 500
 const sessionsEveryMs = 3000
 const createAgainMs = 500
 
@@ -57,10 +60,10 @@ const env: Env = {
 class Store {
   server = $state.raw<Server | null>(null)
   sessions = $state.raw<Session[]>([])
-  place = $state.raw<Place>({ session: null, span: null })
+  place = $state.raw<Place>(nowhere)
+  timeline = $state.raw<Timeline>(begin)
   live = $state.raw<Live | null>(null)
   lost = $state(false)
-  zoomed = $state.raw<{ span: Span; histogram: Histogram } | null>(null)
   uploads = new SvelteMap<string, OwnUpload>()
   queue = $state.raw<File[]>([])
   problem = $state.raw<Problem | null>(null)
@@ -73,15 +76,16 @@ class Store {
   upload = $derived(this.place.session === null ? null : (this.uploads.get(this.place.session) ?? null))
   arriving = $derived(this.session !== null && !ended(this.session))
   /** The time the log covers so far; zooming stays inside it. */
-  whole = $derived(this.report?.histogram ? wholeSpan(this.report.histogram) : null)
+  whole = $derived(this.report && spanOf(this.report))
+  /** Seconds east of UTC: that of the log, and that which times are shown in. */
+  logZone = $derived(this.report?.time?.zone_seconds ?? 0)
+  zone = $derived(this.place.logZone ? this.logZone : 0)
+  canUndo = $derived(canUndo(this.timeline))
+  canRedo = $derived(canRedo(this.timeline))
 
-  /** How many buckets the histogram has room for; the drawing says. */
-  private buckets = 400
   private unfollow: (() => void) | null = null
   private newest: Live | null = null
   private painting = false
-  private zoomTimer: ReturnType<typeof setTimeout> | null = null
-  private zoomBusy = false
   private starting = false
   /** The first of the files picked shows itself; those after it wait in the list. */
   private showNext = false
@@ -89,13 +93,14 @@ class Store {
   // ---- where we are ----
 
   async start(): Promise<void> {
-    addEventListener('hashchange', () => this.goTo(readHash(location.hash)))
+    addEventListener('hashchange', () => this.arrive(readHash(location.hash)))
+    this.timeline = went(begin, markOf(history.state) ?? { depth: 0, base: 0 })
     await this.look()
     const place = readHash(location.hash)
     const newest = this.sessions[0]
     // A session given on the command line shows by itself.
     if (place.session === null && newest && location.hash === '') {
-      this.show({ session: newest.id, span: null }, 'replace')
+      this.show({ ...nowhere, session: newest.id }, 'replace')
     } else this.goTo(place)
     this.ready = true
     setInterval(() => void this.lookAgain(), sessionsEveryMs)
@@ -103,40 +108,115 @@ class Store {
 
   show(place: Place, how: 'push' | 'replace' = 'push'): void {
     const hash = writeHash(place)
-    const depth = this.depth()
-    if (hash !== location.hash && how === 'push') history.pushState({ depth: depth + 1 }, '', hash)
-    else if (hash !== location.hash) history.replaceState({ depth }, '', hash)
+    const other = place.session !== this.place.session
+    if (hash !== location.hash && how === 'push') {
+      this.timeline = pushed(this.timeline, other)
+      history.pushState(this.mark(), '', hash)
+    } else if (hash !== location.hash) {
+      this.timeline = replaced(this.timeline, other)
+      history.replaceState(this.mark(), '', hash)
+    }
     this.goTo(place)
+  }
+
+  /** The browser went there: Back, Forward, or an address typed. */
+  private arrive(place: Place): void {
+    const mark = markOf(history.state)
+    this.timeline = went(this.timeline, mark)
+    if (mark === null) history.replaceState(this.mark(), '')
+    this.goTo(place)
+  }
+
+  private mark(): Mark {
+    return { depth: this.timeline.depth, base: this.timeline.base }
   }
 
   /** The view before, but never out of the page. */
   back(): void {
-    if (this.depth() > 0) history.back()
+    if (this.timeline.depth > 0) history.back()
   }
 
-  private depth(): number {
-    return (history.state as { depth?: number } | null)?.depth ?? 0
+  undo(): void {
+    if (this.canUndo) history.back()
+  }
+
+  redo(): void {
+    if (this.canRedo) history.forward()
   }
 
   open(id: string): void {
-    this.show({ session: id, span: null })
+    this.show({ ...nowhere, session: id })
   }
 
   home(): void {
     this.problem = null
-    this.show({ session: null, span: null })
+    this.show(nowhere)
+  }
+
+  // ---- the view ----
+
+  private change(part: Partial<Place>, how: 'push' | 'replace' = 'push'): void {
+    this.show({ ...this.place, ...part }, how)
   }
 
   zoom(span: Span | null): void {
-    this.show({ session: this.place.session, span })
+    this.change({ span })
+  }
+
+  setTerms(terms: string[], how: 'push' | 'replace' = 'push'): void {
+    this.change({ terms: filter.unique(terms) }, how)
+  }
+
+  /** A click on a value: only lines with it, or only lines without it. */
+  choose(field: string, value: string, negated: boolean): void {
+    this.setTerms(filter.toggle(this.place.terms, field, value, negated))
+  }
+
+  /** A click on what is no single value: a clause comes or goes. */
+  chooseText(text: string): void {
+    this.setTerms(filter.toggleText(this.place.terms, text))
+  }
+
+  addTerms(terms: string[]): void {
+    this.setTerms(filter.added(this.place.terms, terms))
+  }
+
+  /** Everything again. */
+  clear(): void {
+    this.change({ span: null, terms: [] })
+  }
+
+  /** Into a span and a filter at once. */
+  narrow(span: Span, terms: string[]): void {
+    this.change({ span, terms })
+  }
+
+  stackBy(stack: string): void {
+    this.change({ stack })
+  }
+
+  turnZone(): void {
+    this.change({ logZone: !this.place.logZone }, 'replace')
+  }
+
+  /** Opens a tool, on a span where one is given; the one that is open closes. */
+  use(tool: Tool | null, other: Span | null = null): void {
+    this.change({ tool, other })
+  }
+
+  /** The view and what it is compared with change places. */
+  swap(span: Span, other: Span): void {
+    this.change({ span, other })
+  }
+
+  setRates(rates: Place['rates']): void {
+    this.change({ rates }, 'replace')
   }
 
   private goTo(place: Place): void {
     const before = this.place
     this.place = place
     if (place.session !== before.session) this.attach(place.session)
-    if (place.span === null) this.zoomed = null
-    else this.fetchZoom()
   }
 
   // ---- what the server tells ----
@@ -144,7 +224,7 @@ class Store {
   private attach(id: string | null): void {
     this.unfollow?.()
     this.unfollow = null
-    this.live = this.newest = this.zoomed = null
+    this.live = this.newest = null
     this.lost = false
     if (id === null) return void this.look()
     this.unfollow = follow(id, {
@@ -171,7 +251,7 @@ class Store {
       this.lost = false
       this.complain(error, null)
       if (error.status === 404 && this.live === null) {
-        this.show({ session: null, span: null }, 'replace')
+        this.show(nowhere, 'replace')
       }
     }
   }
@@ -195,7 +275,6 @@ class Store {
     this.server = live.server
     this.lost = false
     this.uploads.get(live.session.id)?.upload.serverSays(live.session)
-    if (this.place.span !== null) this.fetchZoom()
   }
 
   private async look(): Promise<void> {
@@ -214,36 +293,6 @@ class Store {
   private async lookAgain(): Promise<void> {
     const moving = this.sessions.some((session) => !ended(session)) || this.problem?.code === 'no_answer'
     if (moving && !document.hidden) await this.look()
-  }
-
-  // ---- zoom ----
-
-  setBuckets(buckets: number): void {
-    if (buckets === this.buckets) return
-    this.buckets = buckets
-    if (this.place.span !== null) this.fetchZoom(true)
-  }
-
-  /** The first at once, then at most one every half second, never two on their way. */
-  private fetchZoom(fresh = !sameSpan(this.zoomed?.span ?? null, this.place.span)): void {
-    if (this.zoomBusy || (this.zoomTimer !== null && !fresh)) return
-    if (this.zoomTimer !== null) clearTimeout(this.zoomTimer)
-    this.zoomTimer = setTimeout(() => void this.fetchZoomNow(), fresh ? 0 : zoomEveryMs)
-  }
-
-  private async fetchZoomNow(): Promise<void> {
-    this.zoomTimer = null
-    const { session, span } = this.place
-    if (session === null || span === null) return
-    this.zoomBusy = true
-    try {
-      const histogram = await api.histogram(session, span.from, span.to, this.buckets)
-      if (session === this.place.session && sameSpan(span, this.place.span)) this.zoomed = { span, histogram }
-    } catch (error) {
-      if (error instanceof ApiError && error.status > 0) this.complain(error, null)
-    }
-    this.zoomBusy = false
-    if (!sameSpan(span, this.place.span) && this.place.span !== null) this.fetchZoom()
   }
 
   // ---- what the reader does ----
@@ -375,7 +424,7 @@ class Store {
     }
     this.sessions = this.sessions.filter((session) => session.id !== id)
     const newest = this.sessions[0]
-    if (this.place.session === id) this.show({ session: newest?.id ?? null, span: null }, 'replace')
+    if (this.place.session === id) this.show({ ...nowhere, session: newest?.id ?? null }, 'replace')
   }
 
   private complain(error: unknown, file: File | null): void {
@@ -389,7 +438,19 @@ export const ended = (session: Session) => ['finished', 'cancelled', 'failed'].i
 const isActive = (state: UploadState | undefined) =>
   state !== undefined && ['sending', 'waiting', 'interrupted'].includes(state.phase)
 
-const sameSpan = (a: Span | null, b: Span | null) => a?.from === b?.from && a?.to === b?.to
+/** Whole buckets where the report has them, else whole minutes. */
+function spanOf({ histogram, time }: Report): Span | null {
+  if (histogram) return wholeSpan(histogram)
+  return time && snap({ from: time.first, to: time.last + 1 }, 60)
+}
+
+/** What we put into an entry of the history; entries that others made have none. */
+function markOf(state: unknown): Mark | null {
+  const mark = state as Partial<Mark> | null
+  return typeof mark?.depth === 'number' && typeof mark.base === 'number'
+    ? { depth: mark.depth, base: mark.base }
+    : null
+}
 
 // The server knows name and size of a file; that it was modified between two parts only we can see.
 const key = (id: string) => `rorqual.modified.${id}`

@@ -1,20 +1,9 @@
 /**
- * What tells the status classes apart where colours do not: on paper, for an eye without them, in forced colours.
- * Lines of the ground's colour over that of the class; the swatches of the legend are made by the same hand.
+ * What tells the parts of a stack apart where colours do not: on paper, for an eye without them, in forced colours.
+ * Lines of the ground's colour over that of the part; the swatches of the legend are made by the same hand.
  */
 
-import type { StatusClass } from './api'
-
 export type Texture = 'plain' | 'hatch' | 'cross' | 'lines'
-
-/** Neighbours in the stack never have the same one: 5xx, 4xx, other, 3xx, 2xx from the baseline. */
-export const textures: Record<StatusClass, Texture> = {
-  '5xx': 'plain',
-  '4xx': 'hatch',
-  other: 'cross',
-  '3xx': 'lines',
-  '2xx': 'plain',
-}
 
 const stepPx = 6
 

@@ -1,5 +1,6 @@
 //! What `rorqual logs` takes.
 
+use crate::args::explore::ExploreArgs;
 use crate::args::size;
 use clap::Args;
 use std::path::PathBuf;
@@ -11,6 +12,9 @@ Examples:
   rorqual logs --json --top 100 access.log | jq '.panels[0].rows'
   rorqual logs --format '%h %l %u %t \"%r\" %>s %b %D' access.log
   rorqual logs --rejects unread.log access.log
+  rorqual logs --explain 2025-01-31T08:00..2025-01-31T08:30 access.log
+  rorqual logs --compare 2025-01-30..2025-01-31 2025-01-31..2025-02-01 access.log
+  rorqual logs --rates --limit-per-minute 60 --where 'path = /login' access.log
   rorqual logs --html report.html access.log
   rorqual logs --html report.html --template mine.html access.log";
 
@@ -21,14 +25,14 @@ Examples:
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct LogsArgs {
-    /// Print the report as JSON (schema `rorqual.logs/1`)
+    /// Print the report as JSON (schema `rorqual.logs/1`), or the answer (`rorqual.explain/1`, `rorqual.compare/1`, `rorqual.rates/1`)
     #[arg(long)]
     pub(crate) json: bool,
     /// Write the report as one page that needs nothing beside it; `-` is standard output
     ///
     /// The page holds its styles and its script, fetches nothing, and shows what the log says as text only. It appears whole, or
     /// not at all. Nothing is printed then but with --json.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "question")]
     pub(crate) html: Option<PathBuf>,
     /// The page by this template (Jinja's language; the README says what it is given)
     ///
@@ -40,6 +44,8 @@ pub(crate) struct LogsArgs {
     pub(crate) top: u16,
     #[command(flatten)]
     pub(crate) format: FormatArgs,
+    #[command(flatten)]
+    pub(crate) country: CountryArgs,
     /// Only lines at or after this time (2025-01-31, 2025-01-31T08:00, 2025-01-31T08:00:00Z; UTC unless said)
     #[arg(long, value_name = "TIME")]
     pub(crate) since: Option<String>,
@@ -48,7 +54,7 @@ pub(crate) struct LogsArgs {
     pub(crate) until: Option<String>,
     /// Only lines that meet this: 'status >= 500 and path ~ "^/api" and not bot'
     ///
-    /// Comparisons of fields (client, net, host, method, path, url, query, protocol, status, class, bytes, request_time, referrer, site,
+    /// Comparisons of fields (client, net, country, host, method, path, url, query, protocol, status, class, bytes, request_time, referrer, site,
     /// agent, browser, os, bot, kind, hour, weekday, user) joined by and, or, not and parentheses. `=` and `!=` compare texts, `~` is a regular
     /// expression, `contains` a part of the text, `in (404, 5xx)` one of several; `client in 10.0.0.0/8` a network. `bot` alone means bots,
     /// `repaired` lines with one flaw. Sizes and times may have units: `bytes > 1MiB`, `request_time >= 0.5`.
@@ -63,6 +69,16 @@ pub(crate) struct LogsArgs {
     /// Logs; `-` is standard input [default: -]
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) explore: ExploreArgs,
+}
+
+/// Where clients are.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct CountryArgs {
+    /// Countries of clients by this MaxMind database: GeoLite2-Country.mmdb, or any other .mmdb with countries; held in memory
+    #[arg(long, value_name = "FILE", env = "RORQUAL_GEOIP")]
+    pub(crate) geoip: Option<PathBuf>,
 }
 
 /// How the log's format is given when it is not to be recognised.

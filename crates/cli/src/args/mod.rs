@@ -2,6 +2,7 @@
 
 mod convert;
 mod count;
+mod explore;
 mod fetch;
 mod grep;
 mod hash;
@@ -11,13 +12,15 @@ mod render;
 mod rows;
 mod serve;
 mod store;
+mod temp;
 
 pub(crate) use convert::{Bad, Conflicts, ConvertArgs, From, FromArgs, SchemaArgs, To};
 pub(crate) use count::CountArgs;
+pub(crate) use explore::{ExploreArgs, Who};
 pub(crate) use fetch::FetchArgs;
 pub(crate) use grep::GrepArgs;
 pub(crate) use hash::HashArgs;
-pub(crate) use logs::{FormatArgs, LogsArgs};
+pub(crate) use logs::{CountryArgs, FormatArgs, LogsArgs};
 pub(crate) use query::QueryArgs;
 pub(crate) use render::{RenderArgs, RowsArgs, Split};
 pub(crate) use rows::{Form, GetArgs, HeadArgs, SampleArgs, ShownArgs};

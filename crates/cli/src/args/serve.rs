@@ -1,13 +1,14 @@
 //! What `rorqual serve` takes.
 
-use crate::args::logs::FormatArgs;
+use crate::args::logs::{CountryArgs, FormatArgs};
+use crate::args::temp::TempArgs;
 use clap::Args;
 use std::path::PathBuf;
 
 /// Open the log explorer in a browser, for logs given here or dropped on the page
 ///
 /// Listens on this machine only, and prints the address with a token that the browser turns into a cookie.
-/// Nothing that is uploaded is written to disk.
+/// No upload is written to disk; what was read of it goes, as compressed columns, to a temporary file where it does not fit the memory.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ServeArgs {
     /// Port to listen on; 0 takes a free one
@@ -16,10 +17,12 @@ pub(crate) struct ServeArgs {
     /// Open the address in the default browser
     #[arg(long)]
     pub(crate) open: bool,
-    /// Uploads and analyses that may run at the same time; an interrupted upload gives its place to a new one. A `--limit-rate`
-    /// is for each
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=256))]
+    /// Logs that are held at the same time, arriving or to be looked at; an interrupted upload, or the log that nobody has looked at for
+    /// longest, gives its place to a new one. A `--limit-rate` is for each
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(crate) sessions: u16,
+    #[command(flatten)]
+    pub(crate) temp: TempArgs,
     /// Minutes without a request after which a session is forgotten
     #[arg(long, value_name = "MINUTES", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) idle: u32,
@@ -37,6 +40,8 @@ pub(crate) struct ServeArgs {
     pub(crate) template_rows: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) format: FormatArgs,
+    #[command(flatten)]
+    pub(crate) country: CountryArgs,
     /// Logs to open at once, each a session; regular files only. One that can't be opened is told, and the others are shown
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,

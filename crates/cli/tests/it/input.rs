@@ -309,7 +309,7 @@ fn since_and_until_cut_a_span() {
 }
 
 /// The program waiting for `input`, which it has opened, or at least tried to.
-fn waiting_for(args: &[&str], input: impl FnOnce(&mut ChildStdin) -> io::Result<()> + Send + 'static) -> Running {
+pub(crate) fn waiting_for(args: &[&str], input: impl FnOnce(&mut ChildStdin) -> io::Result<()> + Send + 'static) -> Running {
     let running = rorqual(args).feed(input).start();
     let state = format!("/proc/{}/status", running.id());
     // Bit 1 of the caught signals: the handler of Ctrl-C is there.

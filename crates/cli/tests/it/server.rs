@@ -430,7 +430,7 @@ fn a_session_that_never_began_can_be_cancelled() {
 
 #[test]
 fn sessions_side_by_side_know_nothing_of_each_other() {
-    let server = Server::start(&[]);
+    let server = Server::start(&["--sessions", "4", "--memory", "1GiB"]);
     let bodies: Vec<Vec<u8>> = (1..=4).map(|factor| log(factor * 4_000)).collect();
     std::thread::scope(|scope| {
         for body in &bodies {

@@ -12,7 +12,7 @@ use std::net::Shutdown;
 use std::time::Instant;
 
 /// What the server may hold.
-const MEMORY: &str = "256MiB";
+const MEMORY: &str = "512MiB";
 
 pub(crate) struct Serve {
     server: Server,

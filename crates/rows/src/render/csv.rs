@@ -48,6 +48,11 @@ impl Csv {
         }
     }
 
+    /// Appends a text as a field: in quotes where it needs them.
+    pub fn push_text(out: &mut Vec<u8>, text: &[u8]) {
+        push_text(out, text);
+    }
+
     /// Appends one field as it is, without quotes.
     pub fn push_bare(&self, column: usize, row: usize, out: &mut Vec<u8>) {
         let cells = &self.cells[column];

@@ -23,8 +23,12 @@ pub(crate) fn config(idle_max: Duration) -> Config {
             span: Span::default(),
             formats: Formats::default(),
             feed_buffers: 0,
+            kept: None,
+            countries: None,
         },
+        spill: None,
         rendering: None,
+        page: |_, _, _| Ok(()),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Classes of user agents: browser, operating system, bot.
 
-use crate::agent::{Agent, classify};
+use crate::agent::{Agent, UNKNOWN, classify};
 use crate::aggregate::lock;
 use crate::aggregate::tally::Amount;
 use std::collections::HashMap;
@@ -35,7 +35,7 @@ impl AgentClasses {
         let mut agent = classify(agent);
         let mut numbers = lock(&self.numbers);
         if numbers.agents.len() >= CLASSES_MAX && !numbers.of.contains_key(&agent) {
-            agent = Agent { bot: agent.bot.map(|_| "(other bots)".into()), ..Agent::default() };
+            agent = Agent { browser: UNKNOWN.into(), os: UNKNOWN.into(), bot: agent.bot.map(|_| "(other bots)".into()) };
         }
         if let Some(number) = numbers.of.get(&agent) {
             return *number;
@@ -53,7 +53,6 @@ impl AgentClasses {
         for (&class, &amount) in classes {
             let Some(agent) = numbers.agents.get(class as usize) else { continue };
             let add = |sums: &mut HashMap<String, Amount>, name: &str| {
-                let name = if name.is_empty() { "(unknown)" } else { name };
                 sums.entry(name.to_owned()).or_default().add(amount);
             };
             match &agent.bot {

@@ -18,13 +18,15 @@ pub(crate) use notes::NoteKeeper;
 pub(crate) use tally::{Amount, KEY_BYTES_SHOWN, Top, TopRow, sort_rows};
 pub use timeline::CLASSES;
 pub(crate) use timeline::{Buckets, class_of};
-pub(crate) use totals::{Spread, Totals};
+pub(crate) use totals::Totals;
 
+use crate::Countries;
 use crate::batch::TEXT_FIELDS;
 use crate::dict::Seed;
 use crate::format::Field;
 use agents::AgentClasses;
 use notes::Samples;
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tally::Tally;
@@ -84,6 +86,7 @@ pub struct Analysis {
     tallies: Vec<(Field, Tally)>,
     sites: Tally,
     agents: Arc<AgentClasses>,
+    countries: Option<Arc<Countries>>,
     totals: Mutex<Totals>,
     timeline: Mutex<Timeline>,
     rejects: Mutex<Samples>,
@@ -96,16 +99,21 @@ pub struct Analysis {
 
 impl Analysis {
     /// An empty analysis of the lines in `span` whose tables take at most `tables_bytes`, beside what is
-    /// fixed and what each worker takes.
+    /// fixed and what each worker takes. With `countries`, those of clients are counted.
     #[must_use]
-    pub fn new(tables_bytes: u64, span: Span) -> Self {
+    pub fn new(tables_bytes: u64, span: Span, countries: Option<Arc<Countries>>) -> Self {
         let seed = Seed::default();
         let agents = Arc::new(AgentClasses::default());
         let share = |percent| tables_bytes / 100 * percent;
         let tally = |(field, percent)| {
             let classes = Arc::clone(&agents);
-            let classify: Option<tally::Classify> =
-                (field == Field::Agent).then(|| Arc::new(move |agent: &[u8]| classes.class_of(agent)) as tally::Classify);
+            let countries = countries.clone();
+            let classify: Option<tally::Classify> = match field {
+                Field::Agent => Some(Arc::new(move |agent: &[u8]| classes.class_of(agent))),
+                Field::Client => countries
+                    .map(|countries| -> tally::Classify { Arc::new(move |client: &[u8]| country_class(&countries.of(client))) }),
+                _ => None,
+            };
             (field, Tally::new(&seed, share(percent), classify))
         };
         Self {
@@ -114,6 +122,7 @@ impl Analysis {
             seed,
             span,
             agents,
+            countries,
             totals: Mutex::default(),
             timeline: Mutex::default(),
             rejects: Mutex::default(),
@@ -153,6 +162,12 @@ impl Analysis {
         (lock(&self.rejects), lock(&self.repairs))
     }
 
+    /// Some rejected lines.
+    #[must_use]
+    pub fn rejects(&self) -> Vec<Sample> {
+        self.samples().0.list()
+    }
+
     pub(crate) fn sample_lists(&self) -> (Vec<Sample>, Vec<Sample>) {
         let (rejects, repairs) = self.samples();
         (rejects.list(), repairs.list())
@@ -169,6 +184,13 @@ impl Analysis {
     /// Totals of browsers, systems and bots, each as (name, amount).
     pub(crate) fn agent_classes(&self) -> agents::ClassTotals {
         self.tally(Field::Agent).map_or_else(Default::default, |tally| self.agents.totals(&tally.classes()))
+    }
+
+    /// Totals of countries.
+    pub(crate) fn countries(&self) -> HashMap<String, tally::Amount> {
+        let classes = self.tally(Field::Client).map_or_else(HashMap::default, Tally::classes);
+        let named = classes.into_iter().filter(|(class, _)| *class > 0);
+        named.map(|(class, amount)| (country_of(class), amount)).collect()
     }
 
     /// Offset from UTC of the first input's clock in seconds east, once a line with a time was counted.
@@ -197,4 +219,14 @@ impl Analysis {
 // A poisoned lock is taken all the same: the run that panicked has ended with that panic.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A country's two letters as a number; 0 for none.
+fn country_class(code: &str) -> u32 {
+    code.bytes().fold(0, |class, byte| class << 8 | u32::from(byte))
+}
+
+/// The inverse of [`country_class`].
+fn country_of(class: u32) -> String {
+    class.to_be_bytes()[2..].iter().map(|byte| char::from(*byte)).collect()
 }

@@ -1,16 +1,10 @@
 //! What is counted over all lines: outcomes, sizes, status codes, percentiles.
 
 use crate::aggregate::tally::Amount;
-use hdrhistogram::Histogram;
+use crate::spread::Spread;
 
 /// Status codes have three digits.
 const STATUSES: usize = 1000;
-
-/// Percentiles' relative error is below 1 %: two significant digits.
-const SIGNIFICANT_DIGITS: u8 = 2;
-
-/// Any number that a log can hold: the histogram's buckets grow with the value, so all of them take 60 KiB.
-const VALUE_MAX: u64 = u64::MAX;
 
 /// Counts of lines by what became of them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
@@ -38,14 +32,6 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// A number's distribution.
-#[derive(Debug, Clone)]
-pub(crate) struct Spread {
-    histogram: Histogram<u64>,
-    sum: u128,
-    max: u64,
-}
-
 /// Sums over lines; those of two workers can be merged.
 #[derive(Debug, Clone)]
 pub(crate) struct Totals {
@@ -66,9 +52,9 @@ impl Default for Totals {
             bytes_sent: 0,
             span_us: None,
             status: Box::new([Amount::default(); STATUSES]),
-            bytes: Spread::new(),
-            request_time_us: Spread::new(),
-            upstream_time_us: Spread::new(),
+            bytes: Spread::default(),
+            request_time_us: Spread::default(),
+            upstream_time_us: Spread::default(),
         }
     }
 }
@@ -85,9 +71,12 @@ impl Totals {
         for (sum, amount) in self.status.iter_mut().zip(other.status.iter()) {
             sum.add(*amount);
         }
-        self.bytes.take(&mut other.bytes);
-        self.request_time_us.take(&mut other.request_time_us);
-        self.upstream_time_us.take(&mut other.upstream_time_us);
+        self.bytes.take(&other.bytes);
+        other.bytes.clear();
+        self.request_time_us.take(&other.request_time_us);
+        other.request_time_us.clear();
+        self.upstream_time_us.take(&other.upstream_time_us);
+        other.upstream_time_us.clear();
         other.lines = LineCounts::default();
         other.bytes_sent = 0;
         other.span_us = None;
@@ -110,68 +99,5 @@ impl LineCounts {
         self.outside += other.outside;
         self.blank += other.blank;
         self.filtered += other.filtered;
-    }
-}
-
-impl Spread {
-    fn new() -> Self {
-        // Fails only for bounds or digits out of range, which these are not.
-        let histogram = Histogram::new_with_bounds(1, VALUE_MAX, SIGNIFICANT_DIGITS);
-        #[allow(clippy::expect_used)]
-        let histogram = histogram.expect("the bounds and the digits are within the crate's limits");
-        Self { histogram, sum: 0, max: 0 }
-    }
-
-    #[inline]
-    pub(crate) fn record(&mut self, value: u64) {
-        self.histogram.saturating_record(value);
-        self.sum += u128::from(value);
-        self.max = self.max.max(value);
-    }
-
-    fn take(&mut self, other: &mut Self) {
-        // Equal bounds on both sides: adding can't fail.
-        let added = self.histogram.add(&other.histogram);
-        debug_assert!(added.is_ok());
-        self.sum += other.sum;
-        self.max = self.max.max(other.max);
-        other.histogram.reset();
-        other.sum = 0;
-        other.max = 0;
-    }
-
-    pub(crate) fn count(&self) -> u64 {
-        self.histogram.len()
-    }
-
-    pub(crate) fn mean(&self) -> f64 {
-        self.sum as f64 / self.count().max(1) as f64
-    }
-
-    pub(crate) fn max(&self) -> u64 {
-        self.max
-    }
-
-    /// The value below which a share of `quantile` (0 to 1) lies, at most 1 % too high.
-    pub(crate) fn quantile(&self, quantile: f64) -> u64 {
-        self.histogram.value_at_quantile(quantile).min(self.max)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn percentiles_hold_for_any_number() {
-        for scale in [1, 1_000_000_000, 1 << 40, (1 << 63) / 50, u64::MAX / 100] {
-            let mut spread = Spread::new();
-            (1..=100).for_each(|n| spread.record(n * scale));
-            for (quantile, n) in [(0.5, 50), (0.9, 90), (0.99, 99), (1.0, 100)] {
-                let (found, exact) = (spread.quantile(quantile), n * scale);
-                assert!(found >= exact && (found - exact) as f64 <= exact as f64 * 0.01, "{found} for {exact}");
-            }
-            assert_eq!((spread.max(), spread.count()), (100 * scale, 100));
-        }
     }
 }

@@ -81,7 +81,8 @@ impl Worker {
     /// The same with what `options` say, and rows given to `recorder`.
     #[must_use]
     pub fn with(mut self, options: &Options, recorder: Option<Box<dyn Recorder>>) -> Self {
-        self.beside.only = options.only.as_ref().map(|filter| Matcher::new(Arc::clone(filter)));
+        self.beside.only =
+            options.only.as_ref().map(|filter| Matcher::new(Arc::clone(filter)).with_countries(self.analysis.countries.clone()));
         self.beside.names_flaws = options.only.as_ref().is_some_and(|filter| filter.names_flaws());
         self.beside.untallied = options.untallied;
         if let Some(recorder) = recorder {
@@ -317,14 +318,14 @@ fn count_numbers(batch: &mut Batch, totals: &mut Totals) {
             // From here on the column is only summed up.
             *bytes = 0;
         } else {
-            totals.bytes.record(*bytes);
+            totals.bytes.add(*bytes);
             totals.bytes_sent = totals.bytes_sent.saturating_add(*bytes);
             amount.bytes = amount.bytes.saturating_add(*bytes);
         }
     }
     let present = |number: &&u64| **number != ABSENT;
-    batch.request_time_us.iter().filter(present).for_each(|&time| totals.request_time_us.record(time));
-    batch.upstream_time_us.iter().filter(present).for_each(|&time| totals.upstream_time_us.record(time));
+    batch.request_time_us.iter().filter(present).for_each(|&time| totals.request_time_us.add(time));
+    batch.upstream_time_us.iter().filter(present).for_each(|&time| totals.upstream_time_us.add(time));
 }
 
 fn count_times(batch: &Batch, totals: &mut Totals, analysis: &Analysis) {

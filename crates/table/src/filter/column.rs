@@ -9,6 +9,8 @@ pub enum TextColumn {
     Client,
     /// The client's network: /24 of an IPv4 address, /48 of an IPv6 one.
     Net,
+    /// The client's country by two letters, where a database is given.
+    Country,
     User,
     Host,
     Method,
@@ -62,12 +64,13 @@ pub enum Flag {
 
 impl TextColumn {
     /// All of them, in the order in which they are shown.
-    pub const ALL: [TextColumn; 17] = [
+    pub const ALL: [TextColumn; 18] = [
         Self::Path,
         Self::Url,
         Self::Query,
         Self::Client,
         Self::Net,
+        Self::Country,
         Self::Host,
         Self::Method,
         Self::Protocol,
@@ -87,6 +90,7 @@ impl TextColumn {
     pub fn name(self) -> &'static str {
         match self {
             Self::Net => "net",
+            Self::Country => "country",
             Self::Url => "url",
             Self::Site => "site",
             Self::Browser => "browser",

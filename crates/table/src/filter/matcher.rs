@@ -1,15 +1,13 @@
 //! Asks a filter of one line after another.
 
+use super::limits::{AGENT_BYTES_MAX, AGENTS_MAX};
 use super::{Filter, Flag, NumberColumn, TextColumn, derive};
+use crate::Countries;
 use crate::agent::{Agent, classify, referring_site};
 use crate::parse::Record;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
-
-/// Agents whose classes are remembered, and the bytes that each may have; a full memory starts afresh. 2 MiB at most.
-const AGENTS_MAX: usize = 2048;
-const AGENT_BYTES_MAX: usize = 512;
 
 /// A line, as a filter sees it.
 #[derive(Debug, Clone, Copy)]
@@ -24,46 +22,55 @@ pub struct Subject<'a> {
 #[derive(Debug, Clone)]
 pub struct Matcher {
     filter: Arc<Filter>,
-    agents: Agents,
+    known: Known,
 }
 
-/// Classes of the agents seen: finding out takes microseconds.
+/// What is known beside the line.
 #[derive(Debug, Clone, Default)]
-struct Agents {
-    known: HashMap<Box<[u8]>, Agent>,
+struct Known {
+    /// Classes of the agents seen: finding out takes microseconds.
+    agents: HashMap<Box<[u8]>, Agent>,
+    countries: Option<Arc<Countries>>,
 }
 
 impl Matcher {
     /// A matcher for `filter`.
     #[must_use]
     pub fn new(filter: Arc<Filter>) -> Self {
-        Self { filter, agents: Agents::default() }
+        Self { filter, known: Known::default() }
+    }
+
+    /// The same, with what it takes to tell countries.
+    #[must_use]
+    pub fn with_countries(mut self, countries: Option<Arc<Countries>>) -> Self {
+        self.known.countries = countries;
+        self
     }
 
     /// Whether the filter means the line.
     pub fn meets(&mut self, subject: &Subject<'_>) -> bool {
-        meets(&self.filter, &mut self.agents, subject)
+        meets(&self.filter, &mut self.known, subject)
     }
 }
 
-fn meets(filter: &Filter, agents: &mut Agents, subject: &Subject<'_>) -> bool {
+fn meets(filter: &Filter, known: &mut Known, subject: &Subject<'_>) -> bool {
     match filter {
-        Filter::All(parts) => parts.iter().all(|part| meets(part, agents, subject)),
-        Filter::Any(parts) => parts.iter().any(|part| meets(part, agents, subject)),
-        Filter::Not(inner) => !meets(inner, agents, subject),
+        Filter::All(parts) => parts.iter().all(|part| meets(part, known, subject)),
+        Filter::Any(parts) => parts.iter().any(|part| meets(part, known, subject)),
+        Filter::Not(inner) => !meets(inner, known, subject),
         Filter::Text(TextColumn::Flaw, test) => test.meets(subject.flaw.as_bytes()),
         Filter::Text(column, test) => match subject.record {
-            Some(record) => test.meets(&text(record, *column, agents)),
+            Some(record) => test.meets(&text(record, *column, known)),
             None => test.meets(b""),
         },
         Filter::Number(column, test) => test.meets(subject.record.and_then(|record| number(record, *column))),
         Filter::Is(Flag::Rejected) => subject.record.is_none(),
         Filter::Is(Flag::Repaired) => subject.record.is_some() && !subject.flaw.is_empty(),
-        Filter::Is(Flag::Bot) => subject.record.is_some_and(|record| agents.of(record.agent).bot.is_some()),
+        Filter::Is(Flag::Bot) => subject.record.is_some_and(|record| known.agent(record.agent).bot.is_some()),
     }
 }
 
-fn text<'a>(record: &Record<'a>, column: TextColumn, agents: &mut Agents) -> Cow<'a, [u8]> {
+fn text<'a>(record: &Record<'a>, column: TextColumn, known: &mut Known) -> Cow<'a, [u8]> {
     let owned = |text: Cow<'static, str>| Cow::Owned(text.into_owned().into_bytes());
     Cow::Borrowed(match column {
         TextColumn::Client => record.client,
@@ -78,11 +85,12 @@ fn text<'a>(record: &Record<'a>, column: TextColumn, agents: &mut Agents) -> Cow
         TextColumn::Site => referring_site(record.referrer),
         TextColumn::Kind => derive::kind(record.path).as_bytes(),
         TextColumn::Flaw => b"",
+        TextColumn::Country => return Cow::Owned(known.country(record.client).into_bytes()),
         TextColumn::Net => return Cow::Owned(derive::net(record.client).into_bytes()),
         TextColumn::Url => return url(record.path, record.query),
-        TextColumn::Browser => return owned(agents.of(record.agent).browser),
-        TextColumn::Os => return owned(agents.of(record.agent).os),
-        TextColumn::Bot => return owned(agents.of(record.agent).bot.unwrap_or_default()),
+        TextColumn::Browser => return owned(known.agent(record.agent).browser),
+        TextColumn::Os => return owned(known.agent(record.agent).os),
+        TextColumn::Bot => return owned(known.agent(record.agent).bot.unwrap_or_default()),
     })
 }
 
@@ -104,17 +112,21 @@ fn number(record: &Record<'_>, column: NumberColumn) -> Option<u64> {
     }
 }
 
-impl Agents {
-    fn of(&mut self, agent: &[u8]) -> Agent {
-        if let Some(known) = self.known.get(agent) {
+impl Known {
+    fn country(&self, client: &[u8]) -> String {
+        self.countries.as_ref().map_or_else(String::new, |countries| countries.of(client))
+    }
+
+    fn agent(&mut self, agent: &[u8]) -> Agent {
+        if let Some(known) = self.agents.get(agent) {
             return known.clone();
         }
         let found = classify(agent);
         if agent.len() <= AGENT_BYTES_MAX {
-            if self.known.len() >= AGENTS_MAX {
-                self.known.clear();
+            if self.agents.len() >= AGENTS_MAX {
+                self.agents.clear();
             }
-            self.known.insert(agent.into(), found.clone());
+            self.agents.insert(agent.into(), found.clone());
         }
         found
     }

@@ -10,6 +10,7 @@
 mod column;
 mod derive;
 mod lex;
+mod limits;
 mod matcher;
 mod parse;
 mod show;
@@ -18,21 +19,10 @@ mod value;
 
 pub use column::{Flag, NumberColumn, TextColumn};
 pub use derive::{CLASSES, WEEKDAYS, address, class, hour, kind, net, weekday};
+pub use limits::{FILTER_BYTES_MAX, FILTER_DEPTH_MAX, PATTERN_BYTES_MAX, PATTERN_TEXT_BYTES_MAX, PATTERNS_MAX, filter_bytes_max};
 pub use matcher::{Matcher, Subject};
 pub use parse::FilterError;
 pub use test::{Network, NumberTest, Pattern, TextTest, TextValue};
-
-/// Longest text that is read as a filter, in bytes. Its tree takes at most some fifty times as much.
-pub const FILTER_BYTES_MAX: usize = 64 << 10;
-
-/// Parentheses and `not`s within each other; each takes some hundred bytes of stack.
-pub const FILTER_DEPTH_MAX: usize = 64;
-
-/// Regular expressions of one filter; each takes up to [`PATTERN_BYTES_MAX`], and as much again for each thread.
-pub const PATTERNS_MAX: usize = 8;
-
-/// What a compiled regular expression may take, in bytes.
-pub const PATTERN_BYTES_MAX: usize = 1 << 20;
 
 /// Which rows are meant.
 #[derive(Debug, Clone, PartialEq)]
@@ -79,9 +69,39 @@ impl Filter {
         }
     }
 
+    /// Whether it asks for countries, which nobody knows without a database.
+    #[must_use]
+    pub fn names_countries(&self) -> bool {
+        self.count(&|condition| matches!(condition, Self::Text(TextColumn::Country, _))) > 0
+    }
+
+    /// Memory of it and of what `threads` find out with it, in bytes, at most.
+    #[must_use]
+    pub fn bytes(&self, threads: usize) -> u64 {
+        limits::bytes(self.to_string().len(), self.count(&is_pattern), self.count(&is_agent).min(1), threads)
+    }
+
+    /// Conditions that are of a kind.
+    fn count(&self, kind: &dyn Fn(&Self) -> bool) -> usize {
+        match self {
+            Self::All(parts) | Self::Any(parts) => parts.iter().map(|part| part.count(kind)).sum(),
+            Self::Not(inner) => inner.count(kind),
+            leaf => usize::from(kind(leaf)),
+        }
+    }
+
     /// Whether it means all rows, whatever they are.
     #[must_use]
     pub fn is_everything(&self) -> bool {
         matches!(self, Self::All(parts) if parts.is_empty())
     }
+}
+
+fn is_pattern(condition: &Filter) -> bool {
+    matches!(condition, Filter::Text(_, TextTest::Matches(_)))
+}
+
+/// Whether it asks what agents are, which a matcher remembers.
+fn is_agent(condition: &Filter) -> bool {
+    matches!(condition, Filter::Is(Flag::Bot) | Filter::Text(TextColumn::Browser | TextColumn::Os | TextColumn::Bot, _))
 }

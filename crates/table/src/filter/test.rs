@@ -1,6 +1,6 @@
 //! What is asked of one value.
 
-use super::{PATTERN_BYTES_MAX, derive};
+use super::{PATTERN_BYTES_MAX, PATTERN_TEXT_BYTES_MAX, derive};
 use regex::bytes::{Regex, RegexBuilder};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -115,8 +115,11 @@ impl Pattern {
     /// Compiles an expression of the `regex` crate.
     ///
     /// # Errors
-    /// When it is none, or takes more than [`PATTERN_BYTES_MAX`]; the text says where and why.
+    /// When it is none, or longer than [`PATTERN_TEXT_BYTES_MAX`], or takes more than [`PATTERN_BYTES_MAX`]; the text says where and why.
     pub fn new(text: &str) -> Result<Self, String> {
+        if text.len() > PATTERN_TEXT_BYTES_MAX {
+            return Err(format!("the expression is longer than {PATTERN_TEXT_BYTES_MAX} bytes"));
+        }
         let mut builder = RegexBuilder::new(text);
         builder.size_limit(PATTERN_BYTES_MAX).dfa_size_limit(PATTERN_BYTES_MAX);
         let regex = builder.build().map_err(|error| match error {

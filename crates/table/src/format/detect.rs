@@ -107,6 +107,27 @@ pub fn preview(format: &Format, sample: &[u8], lines: usize) -> Vec<Vec<(Field, 
     sample_lines(sample).iter().take(lines).map(row).collect()
 }
 
+/// What a format makes of one line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tried {
+    /// The record's fields with their values for people; `None` where there is no record.
+    pub fields: Option<Vec<(Field, String)>>,
+    /// What is wrong with the line.
+    pub flaw: Option<String>,
+}
+
+/// What a format makes of some lines, without their newlines.
+pub fn try_lines<'a>(format: &Format, lines: impl Iterator<Item = &'a [u8]>) -> Vec<Tried> {
+    let mut parser = Parser::new(format);
+    let tried = |line: &'a [u8]| match parser.parse(line) {
+        Outcome::Parsed(record) => Tried { fields: Some(fields(&record)), flaw: None },
+        Outcome::Repaired(record, flaw) => Tried { fields: Some(fields(&record)), flaw: Some(flaw.to_string()) },
+        Outcome::Rejected(flaw) => Tried { fields: None, flaw: Some(flaw.to_string()) },
+        Outcome::Blank => Tried { fields: None, flaw: Some("a blank line".to_owned()) },
+    };
+    lines.map(tried).collect()
+}
+
 fn fields(record: &Record<'_>) -> Vec<(Field, String)> {
     Field::ALL.into_iter().filter_map(|field| Some((field, record::field_text(record, field)?))).collect()
 }

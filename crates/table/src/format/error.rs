@@ -5,16 +5,37 @@ use std::fmt;
 /// A format string that could not be compiled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FormatError {
+    /// Byte of what was given, from 0.
+    at: usize,
+    line: usize,
     column: usize,
     message: String,
 }
 
 impl FormatError {
     pub(crate) fn new(column: usize, message: impl Into<String>) -> FormatError {
-        FormatError { column, message: message.into() }
+        FormatError { at: column - 1, line: 1, column, message: message.into() }
     }
 
-    /// Where it is wrong: the byte of the format string, from 1.
+    /// The same at byte `at` of `text`, which the format string is a part of.
+    pub(crate) fn placed(self, text: &str, at: usize) -> FormatError {
+        let before = &text.as_bytes()[..at.min(text.len())];
+        let line_start = memchr::memrchr(b'\n', before).map_or(0, |newline| newline + 1);
+        let line = memchr::memchr_iter(b'\n', before).count() + 1;
+        FormatError { at: before.len(), line, column: before.len() - line_start + 1, ..self }
+    }
+
+    /// Where it is wrong: the byte of the text that was given, from 0.
+    pub fn at(&self) -> usize {
+        self.at
+    }
+
+    /// The line of that text, from 1.
+    pub fn line(&self) -> usize {
+        self.line
+    }
+
+    /// Where in the line: its byte, from 1.
     pub fn column(&self) -> usize {
         self.column
     }
@@ -27,6 +48,9 @@ impl FormatError {
 
 impl fmt::Display for FormatError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.line > 1 {
+            write!(f, "line {}, ", self.line)?;
+        }
         write!(f, "column {}: {}", self.column, self.message)
     }
 }

@@ -17,7 +17,7 @@ mod strftime;
 use std::sync::Arc;
 
 pub use config::formats_in_config;
-pub use detect::{Detection, SAMPLE_LINES_MAX, Unknown, detect, preview};
+pub use detect::{Detection, SAMPLE_LINES_MAX, Tried, Unknown, detect, preview, try_lines};
 pub use error::FormatError;
 pub use field::Field;
 
@@ -64,10 +64,18 @@ impl Format {
     }
 
     /// Compiles `text`: a name, an nginx `log_format` string (it has a `$name`) or an Apache `LogFormat`
-    /// string (it has a `%`); a whole `log_format name …;` or `LogFormat "…" name` will do as well. An nginx
-    /// string that makes JSON objects gives a format that reads keys in any order.
+    /// string (it has a `%`); a whole `log_format name …;` or `LogFormat "…" name` as it stands in a configuration,
+    /// over several lines and with others around it, will do as well. An nginx string that makes JSON objects gives a
+    /// format that reads keys in any order.
     pub fn parse(text: &str) -> Result<Format, FormatError> {
-        let text = text.trim();
+        let start = text.len() - text.trim_start().len();
+        Format::parse_trimmed(text.trim()).map_err(|error| {
+            let at = start + error.at();
+            error.placed(text, at)
+        })
+    }
+
+    fn parse_trimmed(text: &str) -> Result<Format, FormatError> {
         if let Some(format) = Format::named(text) {
             return Ok(format);
         }

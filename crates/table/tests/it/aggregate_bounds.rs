@@ -27,7 +27,7 @@ fn combined(number: u64, path: &str) -> String {
 
 /// The report of `log` with `tables_bytes` for its tables, counted by `threads` workers.
 fn report(log: &str, tables_bytes: u64, threads: usize) -> Report {
-    let analysis = Arc::new(Analysis::new(tables_bytes, Span::default()));
+    let analysis = Arc::new(Analysis::new(tables_bytes, Span::default(), None));
     let pool = Pool::new(buffer_bytes(LINE_BYTES_MAX), buffers_needed(threads));
     let plan = Plan { framing: Framing::Lines { line_bytes_max: LINE_BYTES_MAX }, zstd_window_log_max: 20 };
     let format = Format::parse("combined").expect("a known format");

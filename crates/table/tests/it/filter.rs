@@ -278,6 +278,8 @@ fn an_analysis_leaves_out_what_the_filter_does_not_mean() {
                 span: Span::default(),
                 formats: Formats::default(),
                 feed_buffers: 0,
+                kept: None,
+                countries: None,
             };
             let only = Some(Arc::new(Filter::parse(filter).expect("a filter")));
             let analyzer = Analyzer::new(&settings, settings.shares(8 << 20, 1).expect("enough"));

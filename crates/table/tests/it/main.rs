@@ -2,6 +2,7 @@
 #![allow(clippy::expect_used)]
 
 mod aggregate_bounds;
+mod countries;
 mod filter;
 mod parse_bad;
 mod parse_combined;

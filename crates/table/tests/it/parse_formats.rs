@@ -187,7 +187,7 @@ fn nginx_configuration() {
     assert_eq!((main.name(), main.has(Field::Agent)), ("main", true));
     assert!(main.source().ends_with(r#"$status $body_bytes_sent "$http_referer" "$http_user_agent" "$http_x_forwarded_for""#));
     assert!(formats[1].1.as_ref().expect("sound").has(Field::Status));
-    assert_eq!(formats[2].1.as_ref().expect_err("a lone $").column(), 9);
+    assert_eq!(formats[2].1.as_ref().expect_err("a lone $").column(), 40, "of its line");
     assert_eq!(formats[3].1.as_ref().expect("sound").source(), "${status}:$msec");
 }
 

@@ -35,6 +35,8 @@ fn analyzer(threads: usize) -> Analyzer {
         span: Span::default(),
         formats: Formats::default(),
         feed_buffers: 0,
+        kept: None,
+        countries: None,
     };
     let shares = settings.shares(8 << 20, 1).expect("enough");
     Analyzer::new(&settings, shares)

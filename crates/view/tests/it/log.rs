@@ -118,8 +118,13 @@ impl Default for Setup {
 impl Setup {
     pub(crate) fn store(&self) -> Arc<Store> {
         let spill = self.spill_bytes.map(|bytes_max| (std::env::temp_dir(), bytes_max) as (PathBuf, u64));
-        let settings =
-            Settings { memory_bytes: self.memory_bytes, threads: self.threads, spill, segment_rows: self.segment_rows };
+        let settings = Settings {
+            memory_bytes: self.memory_bytes,
+            threads: self.threads,
+            spill,
+            countries: None,
+            segment_rows: self.segment_rows,
+        };
         Store::new(settings).expect("there is a folder for temporary files")
     }
 
@@ -132,6 +137,8 @@ impl Setup {
             span: Span::default(),
             formats,
             feed_buffers: 0,
+            kept: None,
+            countries: None,
         };
         let shares = settings.shares(8 << 20, 1).expect("enough");
         let recording = Some(Arc::new(Recordings::new(store)) as Arc<dyn rorqual_table::Recording>);

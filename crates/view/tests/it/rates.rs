@@ -4,7 +4,7 @@ use crate::log::{Plain, Random, Setup, State, text_of};
 use crate::naive::value;
 use rorqual_pipe::Control;
 use rorqual_table::filter::Filter;
-use rorqual_view::{By, View};
+use rorqual_view::{By, Limit, Per, View};
 use std::collections::BTreeMap;
 
 fn rows() -> Vec<Plain> {
@@ -63,10 +63,11 @@ fn rates_equal_a_count_by_hand() {
         for (by, field) in [(By::Client, "client"), (By::Net, "net")] {
             let view = View { filter: Filter::parse("method = GET").expect("a filter"), ..View::default() };
             let meant: Vec<&Plain> = rows.iter().filter(|row| value(row, "method") == "GET").collect();
-            let limits = [0, 1, 5, 20, 1_000];
+            let limit = |per: Per| [0, 1, 5, 20, 1_000].map(|requests| Limit { requests, per });
+            let limits = [limit(Per::Second), limit(Per::Minute)].concat();
             let rates = store.rates(&view, by, 1_000, &limits, &Control::default()).expect("nobody cancels");
-            let minutes = counts(&meant, field, 60);
-            let (by_minute, by_second) = (peaks(&minutes), peaks(&counts(&meant, field, 1)));
+            let (minutes, seconds) = (counts(&meant, field, 60), counts(&meant, field, 1));
+            let (by_minute, by_second) = (peaks(&minutes), peaks(&seconds));
             assert_eq!((rates.clients, rates.rows), (by_minute.len() as u64, minutes.values().sum()));
             assert!(rates.exact && rates.fastest.len() == by_minute.len());
             assert!(rates.fastest.windows(2).all(|pair| pair[0].minute_hits_max >= pair[1].minute_hits_max));
@@ -74,10 +75,20 @@ fn rates_equal_a_count_by_hand() {
                 assert_eq!((u64::from(client.minute_hits_max), client.minute_at), by_minute[&client.value]);
                 assert_eq!((u64::from(client.second_hits_max), client.second_at), by_second[&client.value]);
             }
-            for (effect, limit) in rates.limits.iter().zip(limits) {
-                let blocked: u64 = minutes.values().map(|hits| hits.saturating_sub(limit)).sum();
-                let clients = by_minute.values().filter(|(hits, _)| *hits > limit).count() as u64;
-                assert_eq!((effect.per_minute, effect.blocked, effect.clients), (limit, blocked, clients));
+            for (effect, limit) in rates.limits.iter().zip(&limits) {
+                let (counts, peaks) = if limit.per == Per::Minute { (&minutes, &by_minute) } else { (&seconds, &by_second) };
+                let blocked: u64 = counts.values().map(|hits| hits.saturating_sub(limit.requests)).sum();
+                let clients = peaks.values().filter(|(hits, _)| *hits > limit.requests).count() as u64;
+                assert_eq!((effect.requests, effect.per), (limit.requests, limit.per));
+                assert_eq!((effect.blocked, effect.clients), (blocked, clients), "{limit:?}");
+                let alone = store.rates(&view, by, 1_000, &[*limit], &Control::default()).expect("nobody cancels");
+                assert_eq!(alone.limits, std::slice::from_ref(effect));
+                let mut expected: BTreeMap<&String, u64> = BTreeMap::new();
+                counts
+                    .iter()
+                    .for_each(|((client, _), hits)| *expected.entry(client).or_default() += hits.saturating_sub(limit.requests));
+                assert!(alone.fastest.is_sorted_by_key(|client| std::cmp::Reverse(client.blocked)));
+                assert!(alone.fastest.iter().all(|client| client.blocked == Some(expected[&client.value])));
             }
         }
     }

@@ -120,10 +120,10 @@ fn look(store: &Store, view: &View, stack: Stack) -> Viewed {
 }
 
 /// Compares all that a view says with the rows it should mean.
-fn check(viewed: &Viewed, rows: &[&Plain], all: usize, stack: &str) {
+fn check(viewed: &Viewed, rows: &[&Plain], all: &[Plain], stack: &str) {
     let context = &viewed.filter;
     let parsed: Vec<&Plain> = rows.iter().copied().filter(|row| !row.rejected()).collect();
-    assert_eq!(viewed.rows.total, all as u64);
+    assert_eq!(viewed.rows.total, all.len() as u64);
     assert!(viewed.exact);
     let lines = (viewed.lines.total, viewed.lines.parsed, viewed.lines.repaired, viewed.lines.rejected);
     let repaired = rows.iter().filter(|row| row.state == State::Repaired).count();
@@ -136,7 +136,7 @@ fn check(viewed: &Viewed, rows: &[&Plain], all: usize, stack: &str) {
         times.clone().min().zip(times.clone().max()),
         "{context}"
     );
-    check_panels(viewed, rows);
+    check_panels(viewed, rows, all);
     let mut status: BTreeMap<String, (u64, u64)> = BTreeMap::new();
     for row in &parsed {
         let sum = status.entry(row.status.to_string()).or_default();
@@ -154,14 +154,16 @@ fn check(viewed: &Viewed, rows: &[&Plain], all: usize, stack: &str) {
     check_percentiles(viewed, &sizes, &parsed);
 }
 
-fn check_panels(viewed: &Viewed, rows: &[&Plain]) {
+fn check_panels(viewed: &Viewed, rows: &[&Plain], all: &[Plain]) {
     let fields = [
         "path", "client", "net", "host", "method", "protocol", "referrer", "site", "browser", "os", "bot", "agent", "user",
         "kind", "flaw",
     ];
     let expected: Vec<(&str, BTreeMap<String, (u64, u64)>)> =
         fields.into_iter().map(|field| (field, panel(rows, field))).collect();
-    let expected: Vec<_> = expected.into_iter().filter(|(_, values)| !values.is_empty()).collect();
+    // Panels do not come and go with the view: a field that any row has, has one.
+    let has = |field: &str| all.iter().any(|row| !value(row, field).is_empty());
+    let expected: Vec<_> = expected.into_iter().filter(|(field, _)| has(field)).collect();
     let names: Vec<&str> = viewed.panels.iter().map(|panel| panel.field).collect();
     assert_eq!(names, expected.iter().map(|(field, _)| *field).collect::<Vec<_>>(), "{}", viewed.filter);
     for (panel, (field, values)) in viewed.panels.iter().zip(&expected) {
@@ -258,7 +260,7 @@ proptest! {
                 ("client", Stack::Values(TextColumn::Client)), ("net", Stack::Values(TextColumn::Net)),
             ];
             let (name, stack) = stacks[stack];
-            check(&look(&store, &view, stack), &meant, rows.len(), name);
+            check(&look(&store, &view, stack), &meant, &rows, name);
         }
     }
 }
@@ -273,9 +275,9 @@ fn a_span_with_a_filter_that_means_most_rows() {
         assert_eq!(store.spilled_bytes() > 0, spill_bytes.is_some());
         let view = View { filter: Filter::parse("not status = 301").expect("a filter"), ..View::default() };
         let meant: Vec<&Plain> = rows.iter().filter(|row| row.rejected() || row.status != 301).collect();
-        check(&look(&store, &view, Stack::Class), &meant, rows.len(), "class");
+        check(&look(&store, &view, Stack::Class), &meant, &rows, "class");
         // Again, now that it is known.
-        check(&look(&store, &view, Stack::Class), &meant, rows.len(), "class");
+        check(&look(&store, &view, Stack::Class), &meant, &rows, "class");
     }
 }
 
@@ -297,6 +299,49 @@ fn more_of_a_panel_and_what_is_searched_for() {
     assert_eq!(page(None, 10_000, 5).1, []);
     let found: Vec<_> = expected.iter().filter(|(value, _)| value.contains("db8")).cloned().collect();
     assert_eq!(page(Some("DB8"), 1, 3), (found.len() as u64, found[1..4].to_vec()));
+}
+
+#[test]
+fn paths_with_their_queries() {
+    let rows = rows(12, 3_000);
+    let parsed: Vec<&Plain> = rows.iter().filter(|row| row.status == 200 && !row.rejected()).collect();
+    let mut expected: Vec<(String, u64, u64)> =
+        panel(&parsed, "url").into_iter().map(|(value, (hits, bytes))| (value, hits, bytes)).collect();
+    expected.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    let view = View { filter: Filter::parse("status = 200").expect("a filter"), ..View::default() };
+    for threads in [1, 2] {
+        let store = Setup { threads, segment_rows: 100, ..Setup::default() }.record(text_of(&rows));
+        let page = |search: Option<&str>, offset, limit| {
+            let wanted = PanelWanted { search: search.map(str::to_owned), offset, limit };
+            let page = store.panel(&view, TextColumn::Url, &wanted, &Control::default()).expect("nobody cancels");
+            assert!(page.exact);
+            let rows = page.rows.into_iter().map(|row| (row.value, row.hits, row.bytes)).collect::<Vec<_>>();
+            (page.distinct.distinct, page.found, page.hits, rows)
+        };
+        let (all, hits) = (expected.len() as u64, expected.iter().map(|row| row.1).sum());
+        assert_eq!(page(None, 0, 10_000), (all, all, hits, expected.clone()));
+        assert_eq!(page(None, 2, 3).3, expected[2..5]);
+        let found: Vec<_> = expected.iter().filter(|row| row.0.contains("?X=1") || row.0.contains("?x=1")).cloned().collect();
+        assert!(!found.is_empty());
+        assert_eq!(page(Some("?X=1"), 0, 10_000), (all, found.len() as u64, hits, found));
+    }
+}
+
+#[test]
+fn more_paths_with_queries_than_are_held_at_once() {
+    let line =
+        |n: u32| format!("10.0.0.1 - - [02/Jan/2025:00:00:00 +0000] \"GET /p?q={} HTTP/1.1\" 200 2 \"-\" \"a\"\n", n % 200_000);
+    let log: String = (0..300_000).map(line).collect();
+    let store = Setup { threads: 2, ..Setup::default() }.record(log.into_bytes());
+    let wanted = PanelWanted { search: None, offset: 99_998, limit: 4 };
+    let page = store.panel(&View::default(), TextColumn::Url, &wanted, &Control::default()).expect("nobody cancels");
+    assert_eq!((page.distinct.distinct, page.found, page.hits), (200_000, 200_000, 300_000));
+    // Beyond what is listed.
+    assert!(page.rows.is_empty());
+    let wanted = PanelWanted { search: Some("=99999".to_owned()), offset: 0, limit: 4 };
+    let page = store.panel(&View::default(), TextColumn::Url, &wanted, &Control::default()).expect("nobody cancels");
+    let rows: Vec<_> = page.rows.iter().map(|row| (row.value.as_str(), row.hits, row.bytes)).collect();
+    assert_eq!((page.found, rows), (1, vec![("/p?q=99999", 2, 4)]));
 }
 
 #[test]
@@ -371,9 +416,9 @@ fn views_while_rows_arrive() {
                 assert_eq!(viewed.status.iter().map(|row| row.hits).sum::<u64>(), viewed.lines.parsed);
             }
             let of = |meant: fn(&Plain) -> bool| rows[..sent].iter().filter(|row| meant(row)).collect::<Vec<_>>();
-            check(&look(&store, &view, Stack::Class), &of(|row| row.rejected() || row.status == 200), sent, "class");
-            check(&look(&store, &most, Stack::Bot), &of(|row| row.rejected() || row.status != 301), sent, "bot");
-            check(&look(&store, &View::default(), Stack::Class), &of(|_| true), sent, "class");
+            check(&look(&store, &view, Stack::Class), &of(|row| row.rejected() || row.status == 200), &rows[..sent], "class");
+            check(&look(&store, &most, Stack::Bot), &of(|row| row.rejected() || row.status != 301), &rows[..sent], "bot");
+            check(&look(&store, &View::default(), Stack::Class), &of(|_| true), &rows[..sent], "class");
         }
         drop(sender);
         run.join().expect("no panic").expect("a known format");

@@ -1,27 +1,30 @@
 //! `rorqual logs`
 
 mod columns;
+mod explore;
 mod html;
 mod terminal;
 mod time;
 mod words;
 
-use crate::args::{Common, FormatArgs, LogsArgs};
+use crate::args::{Common, CountryArgs, FormatArgs, LogsArgs};
 use crate::exit::Exit;
 use crate::message::{self, escaped};
 use crate::progress::Progress;
 use crate::rejects::{RejectFile, refuse_an_input};
 use crate::verbs::count::or_stdin;
 use crate::{input, interrupt};
+use explore::Asking;
+pub(crate) use html::view_page;
 use html::{HtmlPage, page_bytes};
 use rorqual_pipe::limits::PROGRAM_BYTES;
 use rorqual_pipe::{Control, reason};
-use rorqual_table::Options;
 use rorqual_table::aggregate::Span;
 use rorqual_table::analyze::{Analyzer, Formats, Settings};
 use rorqual_table::filter::Filter;
 use rorqual_table::format::{Detection, Format, formats_in_config, preview};
 use rorqual_table::report::{Report, Source};
+use rorqual_table::{Countries, Options};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -41,12 +44,8 @@ pub(crate) fn run(common: &Common, args: &LogsArgs) -> Exit {
         Ok(settings) => settings,
         Err(error) => return message::error(&error),
     };
-    let only = match args.filter.as_deref().map(filter).transpose() {
-        Ok(only) => only,
-        Err(error) => return message::error(&error),
-    };
-    let analyzer = match settings.shares_beside(&beside(args), 1, "fewer --threads") {
-        Ok(shares) => Analyzer::new(&settings, shares).with(Options { only, ..Options::default() }),
+    let (analyzer, asking) = match analyzer(&settings, args) {
+        Ok(made) => made,
         Err(error) => return message::error(&error),
     };
     let files = or_stdin(&args.files);
@@ -71,10 +70,14 @@ pub(crate) fn run(common: &Common, args: &LogsArgs) -> Exit {
     let analysed = sources.iter().any(|source| source.error.is_none() || source.bytes > 0);
     let report = analyzer.report(sources, exit == Exit::Done, usize::from(args.top));
     exit = exit.max(nothing_fits(&report).map_or(Exit::Done, |error| message::error(&error)));
+    let answered = asking.filter(|_| analysed || control.stopped());
+    if let Some(asking) = &answered {
+        exit = exit.max(asking.answer(&report, &analyzer, &control, &settings, args));
+    }
     if common.stats {
         crate::stats::print(started, settings.memory_bytes, analyzer.threads(), &control, analyzer.pool());
     }
-    if !analysed && !control.stopped() {
+    if answered.is_some() || (!analysed && !control.stopped()) {
         return exit;
     }
     let printed = match &page {
@@ -86,10 +89,23 @@ pub(crate) fn run(common: &Common, args: &LogsArgs) -> Exit {
     exit.max(page.map_or(Exit::Done, |page| page.finish(&report, &analyzer, args.top, &control, settings.memory_bytes)))
 }
 
+/// Who analyses, and who keeps the rows where something is asked about them.
+fn analyzer(settings: &Settings, args: &LogsArgs) -> Result<(Analyzer, Option<Asking>), String> {
+    let only = args.filter.as_deref().map(|text| filter(text, settings.countries.is_some())).transpose()?;
+    let question = explore::question(args)?;
+    let beside = beside(settings, args, only.as_deref());
+    let shares = settings.shares_beside(&beside, 1, "fewer --threads").map_err(|error| error.to_string())?;
+    let asking = question.map(|question| Asking::new(question, args, settings, &shares)).transpose()?;
+    let options = Options { only, recording: asking.as_ref().map(Asking::recording), untallied: asking.is_some() };
+    Ok((Analyzer::new(settings, shares).with(options), asking))
+}
+
 /// What takes memory beside the analysis.
-fn beside(args: &LogsArgs) -> Vec<(String, u64)> {
+fn beside(settings: &Settings, args: &LogsArgs, only: Option<&Filter>) -> Vec<(String, u64)> {
+    let threads = settings.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     let page = args.html.is_some().then(|| ("page (--html, --top)".to_owned(), page_bytes(args.top)));
-    [("program".to_owned(), PROGRAM_BYTES)].into_iter().chain(page).collect()
+    let filter = only.map(|filter| ("filter and its regular expressions (--where)".to_owned(), filter.bytes(threads)));
+    [("program".to_owned(), PROGRAM_BYTES)].into_iter().chain(page).chain(filter).collect()
 }
 
 /// Refuses outputs that would replace an input, the template or one another.
@@ -114,18 +130,41 @@ fn settings(common: &Common, args: &LogsArgs) -> Result<Settings, String> {
     if span.since_us.zip(span.until_us).is_some_and(|(since, until)| since >= until) {
         return Err("--since is not before --until: no line can be in between".to_owned());
     }
+    let memory_bytes = common.memory.unwrap_or(MEMORY_BYTES_DEFAULT);
     Ok(Settings {
-        memory_bytes: common.memory.unwrap_or(MEMORY_BYTES_DEFAULT),
+        memory_bytes,
         threads: common.threads.map(usize::from),
         line_bytes_max: line_bytes_max(&args.format)?,
         span,
         formats: formats(&args.format)?,
         feed_buffers: REJECT_BUFFERS,
+        kept: args.explore.asks().then(explore::kept),
+        countries: countries(&args.country, memory_bytes)?,
     })
 }
 
-fn filter(text: &str) -> Result<Arc<Filter>, String> {
-    Filter::parse(text).map(Arc::new).map_err(|error| format!("--where: {error}"))
+/// The filter, which can ask of countries only `with_countries`.
+fn filter(text: &str, with_countries: bool) -> Result<Arc<Filter>, String> {
+    let filter = Filter::parse(text).map_err(|error| format!("--where: {error}"))?;
+    if filter.names_countries() && !with_countries {
+        return Err("--where asks for countries, which takes a database of them: --geoip FILE.mmdb".to_owned());
+    }
+    Ok(Arc::new(filter))
+}
+
+/// The database of countries, if one is given.
+pub(crate) fn countries(args: &CountryArgs, memory_bytes: u64) -> Result<Option<Arc<Countries>>, String> {
+    let open = |path: &PathBuf| {
+        let failed = |message: String| format!("--geoip {}: {message}", path.display());
+        let bytes = std::fs::metadata(path).map_err(|cause| failed(reason(&cause)))?.len();
+        if bytes > memory_bytes / 2 {
+            return Err(failed(format!("it has {bytes} bytes, and at most half of --memory is for it")));
+        }
+        let content = std::fs::read(path).map_err(|cause| failed(reason(&cause)))?;
+        let no_database = |error| failed(format!("{error} (a MaxMind database with countries is asked for, a .mmdb file)"));
+        Countries::new(content).map(Arc::new).map_err(no_database)
+    };
+    args.geoip.as_ref().map(open).transpose()
 }
 
 /// The line limit, which has to leave room for at least a short line and must not be absurd.

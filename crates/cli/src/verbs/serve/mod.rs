@@ -5,8 +5,8 @@ mod templates;
 use crate::args::{Common, ServeArgs, When};
 use crate::exit::Exit;
 use crate::message;
-use crate::verbs::logs::{formats, line_bytes_max};
-use rorqual_serve::{Config, Server, Totals};
+use crate::verbs::logs::{countries, formats, line_bytes_max, view_page};
+use rorqual_serve::{Config, EXPORTS_MAX, Server, Totals};
 use rorqual_table::aggregate::Span;
 use rorqual_table::analyze::Settings;
 use std::fs::File;
@@ -24,8 +24,8 @@ const MEMORY_BYTES_DEFAULT: u64 = 512 << 20;
 /// Async workers: they move bytes and answer; the analyses have threads of their own.
 const ASYNC_THREADS: usize = 2;
 
-/// Threads that may block at a time: a run and a report for each session, and some to spare.
-const BLOCKING_THREADS_PER_SESSION: usize = 3;
+/// Threads that may block at a time: a run, a report and a view for each session, and some to spare.
+const BLOCKING_THREADS_PER_SESSION: usize = 4;
 
 pub(crate) fn run(common: &Common, args: &ServeArgs) -> Exit {
     if common.progress == When::Always {
@@ -41,7 +41,7 @@ pub(crate) fn run(common: &Common, args: &ServeArgs) -> Exit {
         Err(error) => return message::error(&error),
     };
     let memory_bytes = config.settings.memory_bytes;
-    let blocking = config.sessions_max * BLOCKING_THREADS_PER_SESSION + usize::from(args.renders);
+    let blocking = config.sessions_max * BLOCKING_THREADS_PER_SESSION + EXPORTS_MAX + usize::from(args.renders);
     let runtime = match runtime(blocking) {
         Ok(runtime) => runtime,
         Err(error) => return message::error(&format!("cannot start the runtime: {error}")),
@@ -97,8 +97,12 @@ fn config(common: &Common, args: &ServeArgs, files: usize) -> Result<Config, Str
             span: Span::default(),
             formats: formats(&args.format)?,
             feed_buffers: 0,
+            kept: None,
+            countries: countries(&args.country, memory_bytes)?,
         },
+        spill: args.temp.spill(),
         rendering: templates::rendering(common, args, memory_bytes)?,
+        page: view_page,
     })
 }
 

@@ -19,6 +19,8 @@ pub(super) fn once(kit: &Kit, random: &mut Random) -> Outcome {
         span: Span::default(),
         formats: Formats::default(),
         feed_buffers: 1,
+        kept: None,
+        countries: None,
     };
     let analyzer = Analyzer::new(&settings, settings.shares(PROGRAM_BYTES, 1).expect("enough for two threads"));
     let mut rejects = (mishap == Mishap::Close).then(|| Gather::new(closed_pipe(), analyzer.pool()).expect("a buffer for it"));

@@ -4,6 +4,7 @@ use super::limits::SOURCES_MAX;
 use super::timeline::Timeline;
 use super::week::Week;
 use jiff::Timestamp;
+use rorqual_serve::ShownView;
 use rorqual_table::aggregate::Analysis;
 use rorqual_table::report::{Percentiles, Report};
 use serde::Serialize;
@@ -17,12 +18,22 @@ pub(super) struct Context<'a> {
     top: u16,
     timeline: Option<Timeline>,
     week: Option<Week>,
+    /// Which of the rows these are, where it is not all of them.
+    view: Option<Chosen<'a>>,
     spreads: Vec<Spread>,
     limits: Limits,
     /// When this was made, in Unix seconds.
     made: i64,
     /// Of the program.
     version: &'static str,
+}
+
+/// A filter as it is written, and a span in Unix seconds.
+#[derive(Debug, Serialize)]
+struct Chosen<'a> {
+    filter: &'a str,
+    from: Option<f64>,
+    to: Option<f64>,
 }
 
 #[derive(Debug, Serialize)]
@@ -55,6 +66,17 @@ struct Quantile {
 
 impl<'a> Context<'a> {
     pub(super) fn new(report: &'a Report, analysis: &Analysis, top: u16) -> Self {
+        Self::of(report, Week::new(report, analysis), top)
+    }
+
+    pub(super) fn of_view(view: &'a ShownView) -> Self {
+        let chosen = Chosen { filter: &view.filter, from: view.from, to: view.to };
+        let is_part = !view.filter.is_empty() || view.from.is_some() || view.to.is_some();
+        let top = u16::try_from(view.top).unwrap_or(u16::MAX);
+        Self { view: is_part.then_some(chosen), ..Self::of(&view.report, Week::of_view(view), top) }
+    }
+
+    fn of(report: &'a Report, week: Option<Week>, top: u16) -> Self {
         let set = &report.percentiles;
         let spreads = [
             set.bytes.map(|spread| Spread::new("bytes", "Response size", &spread, 1.0)),
@@ -65,7 +87,8 @@ impl<'a> Context<'a> {
             report,
             top,
             timeline: report.histogram.as_ref().and_then(Timeline::new),
-            week: Week::new(report, analysis),
+            week,
+            view: None,
             spreads: spreads.into_iter().flatten().collect(),
             limits: Limits {
                 value_chars: super::limits::VALUE_CHARS_MAX,

@@ -13,8 +13,9 @@ use crate::message;
 use context::Context;
 use rorqual_pipe::gather::Gather;
 use rorqual_pipe::whole_file::{self, Place, folder_of};
-use rorqual_pipe::{Control, Pool, format_size, reason};
+use rorqual_pipe::{Control, Pool, Sink, format_size, reason};
 use rorqual_render::{AutoEscape, Error, Page, Templates, value_of};
+use rorqual_serve::ShownView;
 use rorqual_table::analyze::Analyzer;
 use rorqual_table::report::Report;
 use std::fs::File;
@@ -79,6 +80,14 @@ impl HtmlPage {
             }
         }
     }
+}
+
+/// The page of a view of the explorer.
+pub(crate) fn view_page(view: &ShownView, control: &Control, mut sink: &mut dyn Sink) -> Result<(), Error> {
+    let failed = |message: String| Error::Write(io::Error::other(message));
+    let (templates, template) = templates(None).map_err(failed)?;
+    let page = Page { context: value_of(Context::of_view(view)), rows: None, control: control.clone() };
+    templates.render(&template, &page, &mut sink).map(|_| ())
 }
 
 /// For what a template of others may build.

@@ -1,6 +1,7 @@
 //! Requests by weekday and hour.
 
 use super::context::percent;
+use rorqual_serve::ShownView;
 use rorqual_table::aggregate::Analysis;
 use rorqual_table::report::{Histogram, Report, histogram};
 use serde::Serialize;
@@ -38,6 +39,16 @@ impl Week {
         Self::of(&histogram(analysis, None, None, ALL_BUCKETS), time.zone_seconds)
     }
 
+    /// The same of a view.
+    pub(super) fn of_view(view: &ShownView) -> Option<Self> {
+        let time = view.report.time.filter(|time| time.last - time.first >= DAY as f64)?;
+        let mut hits = [[0_u64; 24]; 7];
+        for (day, counted) in hits.iter_mut().zip(&view.week) {
+            day.iter_mut().zip(counted).for_each(|(hour, counted)| *hour = *counted);
+        }
+        Self::counted(&hits, time.zone_seconds)
+    }
+
     fn of(fine: &Histogram, zone_seconds: i32) -> Option<Self> {
         if fine.bucket_seconds > HOUR {
             return None;
@@ -52,6 +63,11 @@ impl Week {
             let sum: u64 = fine.series.iter().map(|series| series.hits[index]).sum();
             hits[day as usize][hour as usize] += sum;
         }
+        Self::counted(&hits, zone_seconds)
+    }
+
+    /// Of what is counted already, by the clock at `zone_seconds`; `None` without any.
+    pub(super) fn counted(hits: &[[u64; 24]; 7], zone_seconds: i32) -> Option<Self> {
         let most = hits.iter().flatten().copied().max().filter(|most| *most > 0)?;
         let share = |hits: &u64| percent(*hits as f64 / most as f64);
         let day = |(name, hits): (&'static str, &[u64; 24])| Day {
@@ -59,7 +75,7 @@ impl Week {
             hits: hits.to_vec(),
             shares: hits.iter().map(share).collect(),
         };
-        Some(Self { zone_seconds, most, days: DAYS.into_iter().zip(&hits).map(day).collect() })
+        Some(Self { zone_seconds, most, days: DAYS.into_iter().zip(hits).map(day).collect() })
     }
 }
 

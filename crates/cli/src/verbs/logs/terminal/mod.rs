@@ -23,8 +23,8 @@ const LEFT_EIGHTHS: [char; 9] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', 
 const CLASS_COLORS: [AnsiColor; 5] =
     [AnsiColor::Cyan, AnsiColor::Blue, AnsiColor::Yellow, AnsiColor::Red, AnsiColor::BrightBlack];
 
-const BOLD: Style = Style::new().bold();
-const DIM: Style = Style::new().dimmed();
+pub(super) const BOLD: Style = Style::new().bold();
+pub(super) const DIM: Style = Style::new().dimmed();
 
 /// Prints the whole report on stdout, with at most `top` rows in each table.
 pub(crate) fn print(report: &Report, top: usize) -> io::Result<()> {
@@ -42,19 +42,24 @@ pub(crate) fn print(report: &Report, top: usize) -> io::Result<()> {
     flawed(&mut text, "Rejected lines", &report.rejects, width)?;
     flawed(&mut text, "Repaired lines", &report.repairs, width)?;
     footer(&mut text, report)?;
+    write_out(&text)
+}
+
+/// Prints text on stdout, with styles where they are seen.
+pub(super) fn write_out(text: &[u8]) -> io::Result<()> {
     let mut out = anstream::stdout().lock();
-    out.write_all(&text)?;
+    out.write_all(text)?;
     out.flush()
 }
 
 /// The terminal's width, or what the environment says it is.
-fn width() -> usize {
+pub(super) fn width() -> usize {
     let terminal = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
     let told = || std::env::var("COLUMNS").ok()?.parse().ok();
     terminal.or_else(told).unwrap_or(WIDTH_DEFAULT).clamp(WIDTH_MIN, WIDTH_MAX)
 }
 
-fn header(out: &mut impl Write, report: &Report) -> io::Result<()> {
+pub(super) fn header(out: &mut impl Write, report: &Report) -> io::Result<()> {
     for source in &report.sources {
         let format = source.format.as_deref().unwrap_or("-");
         let name = shown(&source.name, 60);
@@ -162,7 +167,7 @@ fn table(out: &mut impl Write, total: u64, rows: &[TableRow<'_>], width: usize) 
     Ok(())
 }
 
-fn bar(share: f64) -> String {
+pub(super) fn bar(share: f64) -> String {
     let eighths = (share * BAR as f64 * 8.0).round() as usize;
     let mut bar: String = std::iter::repeat_n('█', (eighths / 8).min(BAR)).collect();
     if eighths / 8 < BAR {
@@ -210,7 +215,7 @@ fn flawed(out: &mut impl Write, title: &str, flawed: &Samples, width: usize) -> 
     Ok(())
 }
 
-fn footer(out: &mut impl Write, report: &Report) -> io::Result<()> {
+pub(super) fn footer(out: &mut impl Write, report: &Report) -> io::Result<()> {
     let stats = &report.stats;
     let peak = stats.peak_bytes.map_or_else(|| "?".to_owned(), format_size);
     writeln!(

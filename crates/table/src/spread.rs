@@ -1,7 +1,6 @@
 //! The distribution of a number: counts in buckets less than 1 % wide, which can be added up.
 
-use crate::numbers::Numbers;
-use rorqual_table::report::Percentiles;
+use crate::report::Percentiles;
 
 /// Bits of a number that its bucket keeps: 1 in 128 is the width of a bucket.
 const KEPT_BITS: u32 = 7;
@@ -11,47 +10,53 @@ const EXACT: u64 = 2 << KEPT_BITS;
 
 const BUCKETS: usize = EXACT as usize + ((63 - KEPT_BITS) as usize) * (1 << KEPT_BITS);
 
-/// Counts by size; 58 KiB.
+/// How numbers up to 2^64 - 2 are distributed; 58 KiB.
 #[derive(Debug, Clone)]
-pub(crate) struct Spread {
+pub struct Spread {
     counts: Vec<u64>,
     count: u64,
     sum: u128,
     max: u64,
 }
 
-impl Spread {
-    pub(crate) fn new() -> Self {
+impl Default for Spread {
+    fn default() -> Self {
         Self { counts: vec![0; BUCKETS], count: 0, sum: 0, max: 0 }
     }
+}
 
-    /// Adds the numbers of `rows`.
-    pub(crate) fn add_all(&mut self, numbers: &Numbers, rows: &[u16]) {
-        // At most 65,536 numbers: the sum of their halves can't wrap.
-        let (mut count, mut sum, mut high, mut max) = (0, 0, 0, 0);
-        numbers.each(rows, |_, number| {
-            if let Some(number) = number {
-                self.counts[bucket(number)] += 1;
-                count += 1;
-                sum += number & u64::from(u32::MAX);
-                high += number >> 32;
-                max = max.max(number);
-            }
-        });
-        self.count += count;
-        self.sum += u128::from(sum) + (u128::from(high) << 32);
-        self.max = self.max.max(max);
+impl Spread {
+    /// Counts a number.
+    #[inline]
+    pub fn add(&mut self, number: u64) {
+        self.counts[bucket(number)] += 1;
+        self.count += 1;
+        self.sum += u128::from(number);
+        self.max = self.max.max(number);
     }
 
-    pub(crate) fn take(&mut self, other: &Self) {
+    /// Counts many numbers, whose sums stay in registers meanwhile.
+    pub fn adding(&mut self) -> Adding<'_> {
+        Adding { spread: self, count: 0, low: 0, high: 0, max: 0 }
+    }
+
+    /// Adds the counts of another.
+    pub fn take(&mut self, other: &Self) {
         self.counts.iter_mut().zip(&other.counts).for_each(|(own, other)| *own += other);
         self.count += other.count;
         self.sum += other.sum;
         self.max = self.max.max(other.max);
     }
 
+    /// Forgets all numbers.
+    pub fn clear(&mut self) {
+        self.counts.fill(0);
+        (self.count, self.sum, self.max) = (0, 0, 0);
+    }
+
     /// The percentiles, each number times `scale`; `None` where there is no number.
-    pub(crate) fn percentiles(&self, scale: f64) -> Option<Percentiles> {
+    #[must_use]
+    pub fn percentiles(&self, scale: f64) -> Option<Percentiles> {
         (self.count > 0).then(|| Percentiles {
             count: self.count,
             mean: self.sum as f64 / self.count as f64 * scale,
@@ -72,6 +77,36 @@ impl Spread {
             below >= wanted
         });
         found.map_or(0, largest).min(self.max)
+    }
+}
+
+/// Numbers on their way into a distribution, at most 2^32 of them; they are in it when this is dropped.
+pub struct Adding<'a> {
+    spread: &'a mut Spread,
+    count: u64,
+    /// Sums of the numbers' halves, which can't wrap.
+    low: u64,
+    high: u64,
+    max: u64,
+}
+
+impl Adding<'_> {
+    /// Counts a number.
+    #[inline]
+    pub fn add(&mut self, number: u64) {
+        self.spread.counts[bucket(number)] += 1;
+        self.count += 1;
+        self.low += number & u64::from(u32::MAX);
+        self.high += number >> 32;
+        self.max = self.max.max(number);
+    }
+}
+
+impl Drop for Adding<'_> {
+    fn drop(&mut self) {
+        self.spread.count += self.count;
+        self.spread.sum += u128::from(self.low) + (u128::from(self.high) << 32);
+        self.spread.max = self.spread.max.max(self.max);
     }
 }
 
@@ -97,6 +132,19 @@ fn largest(bucket: usize) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn percentiles_hold_for_any_number() {
+        for scale in [1, 1_000_000_000, 1 << 40, (1 << 63) / 50, u64::MAX / 100] {
+            let mut spread = Spread::default();
+            (1..=100).for_each(|n| spread.add(n * scale));
+            for (quantile, n) in [(0.5, 50), (0.9, 90), (0.99, 99), (1.0, 100)] {
+                let (found, exact) = (spread.quantile(quantile), n * scale);
+                assert!(found >= exact && (found - exact) as f64 <= exact as f64 * 0.01, "{found} for {exact}");
+            }
+            assert_eq!((spread.max, spread.count), (100 * scale, 100));
+        }
+    }
 
     #[test]
     fn buckets_are_narrow_and_in_order() {

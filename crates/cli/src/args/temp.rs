@@ -1,0 +1,22 @@
+//! Where rows of logs go that do not fit the memory.
+
+use crate::args::size;
+use clap::Args;
+use std::path::PathBuf;
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct TempArgs {
+    /// Where rows go that do not fit the memory, compressed, into a file without a name [default: the system's folder for temporary files]
+    #[arg(long, value_name = "FOLDER", env = "RORQUAL_TEMP")]
+    temp_dir: Option<PathBuf>,
+    /// Most that goes there, of all logs together; with 0 nothing is written to disk, and what is shown is of the first rows, and says so
+    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "16GiB")]
+    temp_max: u64,
+}
+
+impl TempArgs {
+    /// The folder, and how many bytes of it; `None` where nothing may go to disk.
+    pub(crate) fn spill(&self) -> Option<(PathBuf, u64)> {
+        (self.temp_max > 0).then(|| (self.temp_dir.clone().unwrap_or_else(std::env::temp_dir), self.temp_max))
+    }
+}

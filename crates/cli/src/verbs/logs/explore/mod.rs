@@ -1,0 +1,127 @@
+//! Questions about the lines of a log: their rows are kept while they are read, and asked when all are there.
+
+mod json;
+mod question;
+mod terminal;
+
+use crate::args::LogsArgs;
+use crate::exit::Exit;
+use crate::interrupt;
+use crate::message;
+use question::{Answer, Question};
+use rorqual_pipe::{Control, format_size, reason, stats};
+use rorqual_table::Recording;
+use rorqual_table::analyze::{Analyzer, Kept, Settings, Shares};
+use rorqual_table::report::Report;
+use rorqual_view::limits::{RECORDER_BYTES, THREAD_BYTES};
+use rorqual_view::{Recordings, Store, ViewError};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// What each worker takes for rows, and each thread of a question.
+const WORKER_BYTES: u64 = RECORDER_BYTES + THREAD_BYTES;
+
+/// Least memory for rows beside that: segments of two threads, distinct values, what questions sort.
+const ROWS_BYTES_MIN: u64 = 24 << 20;
+
+/// A question, and the rows that it is asked of.
+pub(super) struct Asking {
+    question: Question,
+    store: Arc<Store>,
+}
+
+/// Rows of a store.
+#[derive(Debug, Clone, Copy)]
+struct Held {
+    rows: u64,
+    dropped: u64,
+    spilled_bytes: u64,
+    seconds: f64,
+}
+
+/// What is kept instead of tables of distinct values.
+pub(super) fn kept() -> Kept {
+    Kept { what: "rows", worker_bytes: WORKER_BYTES, bytes_min: ROWS_BYTES_MIN }
+}
+
+/// What is asked, where something is.
+pub(super) fn question(args: &LogsArgs) -> Result<Option<Question>, String> {
+    Question::of(&args.explore)
+}
+
+impl Asking {
+    /// A place for rows, in the memory of `shares`.
+    pub(super) fn new(question: Question, args: &LogsArgs, settings: &Settings, shares: &Shares) -> Result<Self, String> {
+        let memory_bytes = shares.tables_bytes + shares.threads as u64 * WORKER_BYTES;
+        let spill = args.explore.temp.spill();
+        let folder = spill.as_ref().map_or_else(String::new, |(folder, _)| folder.display().to_string());
+        let countries = settings.countries.clone();
+        let settings = rorqual_view::Settings { spill, countries, ..rorqual_view::Settings::new(memory_bytes, shares.threads) };
+        let store = Store::new(settings)
+            .map_err(|cause| format!("--temp-dir {folder}: there can be no temporary file for rows: {}", reason(&cause)))?;
+        Ok(Self { question, store })
+    }
+
+    /// Takes the rows while they are read.
+    pub(super) fn recording(&self) -> Arc<dyn Recording> {
+        Arc::new(Recordings::new(&self.store))
+    }
+
+    /// Asks, and prints the answer beside what `report` says of the lines.
+    pub(super) fn answer(
+        &self,
+        report: &Report,
+        analyzer: &Analyzer,
+        control: &Control,
+        settings: &Settings,
+        args: &LogsArgs,
+    ) -> Exit {
+        let mut report = report.clone();
+        // What only the run needed is for the question now.
+        analyzer.release();
+        // Of a run that was stopped the rows so far are asked; the next Ctrl-C ends the process.
+        let control = if control.stopped() { Control::default() } else { control.clone() };
+        let start = Instant::now();
+        let zone_seconds = analyzer.analysis().zone_seconds().unwrap_or(0);
+        let top = usize::from(args.top);
+        let asked =
+            self.store.fill(&mut report, zone_seconds, 0, &control).and_then(|()| self.question.ask(&self.store, top, &control));
+        let answer = match asked {
+            Ok(answer) => answer,
+            Err(ViewError::Cancelled) => return interrupt::exit_of_nothing(&control, Exit::Interrupted),
+            Err(error) => return message::error(&error),
+        };
+        report.stats.peak_bytes = stats::peak_bytes();
+        let held = self.held(start);
+        say_if_not_all(&held, &answer, settings);
+        let exit = self.question.unanswerable(&answer, &report).map_or(Exit::Done, |error| message::error(&error));
+        let printed = if args.json {
+            json::print(&report, &self.question, &answer, held)
+        } else {
+            terminal::print(&report, &self.question, &answer, top)
+        };
+        printed.map_or_else(|error| message::print_error(&error), |()| exit)
+    }
+
+    fn held(&self, start: Instant) -> Held {
+        Held {
+            rows: self.store.rows(),
+            dropped: self.store.rows_dropped(),
+            spilled_bytes: self.store.spilled_bytes(),
+            seconds: start.elapsed().as_secs_f64(),
+        }
+    }
+}
+
+/// Says what the answer is not about.
+fn say_if_not_all(held: &Held, answer: &Answer, settings: &Settings) {
+    let memory = format_size(settings.memory_bytes);
+    if held.dropped > 0 {
+        message::note(&format!(
+            "the answer is of the first {} lines: {} more had no room, neither in --memory {memory} nor in the temporary file (--temp-dir, --temp-max)",
+            held.rows, held.dropped
+        ));
+    } else if !answer.exact() {
+        message::note(&format!("some values had no room in --memory {memory} and were not looked at one by one"));
+    }
+}

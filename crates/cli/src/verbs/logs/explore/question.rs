@@ -1,0 +1,184 @@
+//! What is asked, and what is answered.
+
+use super::super::time;
+use crate::args::{ExploreArgs, Who};
+use rorqual_pipe::Control;
+use rorqual_table::aggregate::Span;
+use rorqual_table::report::Report;
+use rorqual_view::{By, Compared, Explained, Limit, Per, Rates, Stack, Store, View, ViewError, Wanted};
+
+/// Buckets of the histograms in an answer.
+const BUCKETS: usize = 400;
+
+/// Limits that are looked at where none was given.
+const PER_MINUTE: [u64; 6] = [10, 30, 60, 120, 300, 600];
+const PER_SECOND: [u64; 5] = [1, 2, 5, 10, 20];
+
+/// What is asked about the lines of a log.
+#[derive(Debug, Clone)]
+pub(in super::super) enum Question {
+    Explain(Span),
+    Compare(Span, Span),
+    Rates { by: By, limits: Vec<Limit> },
+}
+
+/// What was found.
+#[derive(Debug)]
+pub(super) enum Answer {
+    Explain(Explained),
+    Compare(Box<Compared>),
+    Rates(Rates),
+}
+
+impl Question {
+    /// What was typed, where something was.
+    pub(super) fn of(args: &ExploreArgs) -> Result<Option<Self>, String> {
+        if let Some(text) = &args.explain {
+            let span = span("--explain", text)?;
+            if span.since_us.is_none() && span.until_us.is_none() {
+                return Err(
+                    "--explain ..: a span without FROM and TO has all lines, and nothing is left to hold it against".to_owned()
+                );
+            }
+            return Ok(Some(Self::Explain(span)));
+        }
+        if let Some([a, b]) = args.compare.as_deref() {
+            return Ok(Some(Self::Compare(span("--compare", a)?, span("--compare", b)?)));
+        }
+        Ok(args
+            .rates
+            .then(|| Self::Rates { by: if args.by == Some(Who::Net) { By::Net } else { By::Client }, limits: limits(args) }))
+    }
+
+    /// The spans that it is about.
+    pub(super) fn spans(&self) -> Vec<Span> {
+        match self {
+            Self::Explain(span) => vec![*span],
+            Self::Compare(a, b) => vec![*a, *b],
+            Self::Rates { .. } => Vec::new(),
+        }
+    }
+
+    pub(super) fn ask(&self, store: &Store, top: usize, control: &Control) -> Result<Answer, ViewError> {
+        match self {
+            Self::Explain(span) => {
+                // Lines without a time are neither in the span nor in the rest.
+                let mut explained = store.explain(&view(*span), &view(Span::default()), control)?;
+                explained.findings.truncate(top);
+                Ok(Answer::Explain(explained))
+            }
+            Self::Compare(a, b) => {
+                let wanted = Wanted { top, buckets: BUCKETS, stack: Stack::Class };
+                store.compare(&view(*a), &view(*b), &wanted, control).map(Box::new).map(Answer::Compare)
+            }
+            Self::Rates { by, limits } => store.rates(&View::default(), *by, top, limits, control).map(Answer::Rates),
+        }
+    }
+
+    /// Why the answer says nothing, where that is for the question.
+    pub(super) fn unanswerable(&self, answer: &Answer, report: &Report) -> Option<String> {
+        let Some(time) = report.time else {
+            let flag = match self {
+                Self::Explain(_) => "--explain",
+                Self::Compare(..) => "--compare",
+                // That nobody asked for anything is an answer.
+                Self::Rates { .. } => return None,
+            };
+            return Some(format!("{flag}: no line that is meant has a time"));
+        };
+        let all = || format!("the log is of {} to {} UTC", time::show(time.first as i64), time::show(time.last as i64));
+        let empty = |flag: &str, span: &Span| format!("{flag} {}: no line is in this span; {}", show(span), all());
+        match (self, answer) {
+            (Self::Explain(span), Answer::Explain(explained)) if explained.rows_in == 0 => Some(empty("--explain", span)),
+            (Self::Explain(span), Answer::Explain(explained)) if explained.rows_out == 0 => Some(format!(
+                "--explain {}: all lines are in this span, and nothing is left to hold it against; {}",
+                show(span),
+                all()
+            )),
+            (Self::Compare(a, _), Answer::Compare(compared)) if compared.a.lines.total == 0 => Some(empty("--compare", a)),
+            (Self::Compare(_, b), Answer::Compare(compared)) if compared.b.lines.total == 0 => Some(empty("--compare", b)),
+            _ => None,
+        }
+    }
+}
+
+impl Answer {
+    /// Whether every value was looked at.
+    pub(super) fn exact(&self) -> bool {
+        match self {
+            Self::Explain(explained) => explained.exact,
+            Self::Compare(compared) => {
+                let exact = |panel: &rorqual_table::report::Panel| panel.exact;
+                compared.a.exact && compared.b.exact && compared.a.panels.iter().chain(&compared.b.panels).all(exact)
+            }
+            Self::Rates(rates) => rates.exact,
+        }
+    }
+}
+
+/// `FROM..TO`, either of which may be left out.
+fn span(flag: &str, text: &str) -> Result<Span, String> {
+    let Some((from, to)) = text.split_once("..") else {
+        return Err(format!(
+            "{flag} {text}: is no span FROM..TO (example: 2025-01-31T08:00..2025-01-31T08:30; either may be left out)"
+        ));
+    };
+    let time = |text: &str| (!text.is_empty()).then(|| time::parse_us(text)).transpose();
+    let parse = || Ok(Span { since_us: time(from)?, until_us: time(to)? });
+    let span = parse().map_err(|error: String| format!("{flag} {text}: {error}"))?;
+    if span.since_us.zip(span.until_us).is_some_and(|(from, to)| from >= to) {
+        return Err(format!("{flag} {text}: FROM is not before TO: no line can be in between"));
+    }
+    Ok(span)
+}
+
+/// A span as people read it.
+pub(super) fn show(span: &Span) -> String {
+    let time = |time_us: i64| time::show(time_us.div_euclid(1_000_000));
+    match (span.since_us, span.until_us) {
+        (Some(from), Some(to)) => format!("{} to {} UTC", time(from), time(to)),
+        (Some(from), None) => format!("{} UTC and later", time(from)),
+        (None, Some(to)) => format!("before {} UTC", time(to)),
+        (None, None) => "all times".to_owned(),
+    }
+}
+
+/// The rows of a span that have a time.
+fn view(span: Span) -> View {
+    View { from_us: Some(span.since_us.unwrap_or(i64::MIN)), to_us: span.until_us, ..View::default() }
+}
+
+fn limits(args: &ExploreArgs) -> Vec<Limit> {
+    let limit = |per: Per| move |requests: u64| Limit { requests, per };
+    let given = args.limit_per_minute.map(limit(Per::Minute)).or(args.limit_per_second.map(limit(Per::Second)));
+    given.map_or_else(
+        || PER_SECOND.map(limit(Per::Second)).into_iter().chain(PER_MINUTE.map(limit(Per::Minute))).collect(),
+        |limit| vec![limit],
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_have_open_ends_and_zones() {
+        let us = |seconds: i64| Some(seconds * 1_000_000);
+        for (text, since_us, until_us) in [
+            ("2025-01-31..2025-02-01", us(1_738_281_600), us(1_738_368_000)),
+            ("2025-01-31T08:00..", us(1_738_310_400), None),
+            ("..2025-01-31T10:00:00.5+02:00", None, Some(1_738_310_400_500_000)),
+            ("..", None, None),
+        ] {
+            assert_eq!(span("--compare", text).map(|span| (span.since_us, span.until_us)), Ok((since_us, until_us)), "{text}");
+        }
+        for (text, said) in [
+            ("2025-01-31", "no span FROM..TO"),
+            ("2025-01-31..2025-01-31", "not before"),
+            ("2025-01-31..soon", "'soon' is not a time"),
+            ("a..b..c", "'a' is not a time"),
+        ] {
+            assert!(span("--explain", text).unwrap_err().contains(said), "{text}");
+        }
+    }
+}

@@ -1,0 +1,321 @@
+//! `rorqual logs --explain`, `--compare` and `--rates`: answers against counts of the lines that were written.
+
+use crate::common::{Folder, PROGRAM, eventually, rorqual};
+use crate::input::waiting_for;
+use rorqual_testkit::paths::on_every_path;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Write;
+use std::os::fd::AsFd;
+use std::sync::mpsc::channel;
+
+/// 2025-01-31T00:00:00Z, by `date -u -d 2025-01-31 +%s`.
+const START: i64 = 1_738_281_600;
+
+const SCANNER: &str = "203.0.113.9";
+
+/// Seconds of the day in which the scanner asks.
+const SCAN: std::ops::Range<i64> = 3 * 3_600..3 * 3_600 + 1_200;
+
+/// What a line has in a field.
+type Field = fn(&Line) -> String;
+
+#[derive(Debug, Clone)]
+struct Line {
+    second: i64,
+    client: String,
+    path: &'static str,
+    status: u16,
+    bytes: u64,
+}
+
+impl Line {
+    fn text(&self) -> String {
+        let Self { second, client, path, status, bytes } = self;
+        let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
+        format!(
+            "{client} - - [31/Jan/2025:{hour:02}:{minute:02}:{second:02} +0000] \"GET {path} HTTP/1.1\" {status} {bytes} \"-\" \"agent/1.0\"\n"
+        )
+    }
+
+    fn is_scan(&self) -> bool {
+        self.client == SCANNER
+    }
+}
+
+/// Numbers that look random, the same every time (splitmix64).
+fn mixed(number: u64) -> u64 {
+    let mut z = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// Six hours of even traffic, and a scanner in twenty minutes of it.
+fn lines() -> Vec<Line> {
+    let paths = ["/", "/a", "/b", "/api/items", "/img/x.png"];
+    let even = (0..20_000).map(|number| {
+        let random = mixed(number);
+        Line {
+            second: (random % 21_600) as i64,
+            client: format!("10.0.{}.{}", (random >> 20) % 3, (random >> 30) % 50),
+            path: paths[(random >> 40) as usize % paths.len()],
+            status: [200, 200, 200, 304, 404][(random >> 50) as usize % 5],
+            bytes: (random >> 10) % 5_000,
+        }
+    });
+    let scan = (0..900).map(|number| Line {
+        second: SCAN.start + (mixed(1 << 40 | number) % 1_200) as i64,
+        client: SCANNER.to_owned(),
+        path: "/.env",
+        status: 404,
+        bytes: 150,
+    });
+    let mut lines: Vec<Line> = even.chain(scan).collect();
+    lines.sort_by_key(|line| line.second);
+    lines
+}
+
+fn text<'a>(lines: impl IntoIterator<Item = &'a Line>) -> Vec<u8> {
+    lines.into_iter().flat_map(|line| line.text().into_bytes()).collect()
+}
+
+/// A line that has no time, which no span has.
+const GARBAGE: &[u8] = b"this is no line of a log\n";
+
+fn asked(args: &[&str], file: &str) -> Value {
+    rorqual(&["logs", "--json", "--top", "1000"]).args(args).arg(file).run().exits(0).json()
+}
+
+#[test]
+fn explain_finds_a_scanner_with_numbers_that_are_true() {
+    let (folder, lines) = (Folder::new(), lines());
+    let file = folder.file("access.log", [text(&lines), GARBAGE.to_vec()].concat());
+    let document = asked(&["--explain", "2025-01-31T03:00..2025-01-31T03:20"], &file);
+    assert_eq!((&document["schema"], &document["complete"]), (&json!("rorqual.explain/1"), &json!(true)));
+    assert_eq!(document["spans"], json!([{ "from": (START + SCAN.start) as f64, "to": (START + SCAN.end) as f64 }]));
+    assert_eq!(document["rows"], json!({ "kept": lines.len() + 1, "dropped": 0, "spilled_bytes": 0 }));
+    assert_eq!(document["lines"]["rejected"], 1);
+    let answer = &document["answer"];
+    let inside: Vec<&Line> = lines.iter().filter(|line| SCAN.contains(&line.second)).collect();
+    let rest = lines.len() - inside.len();
+    assert_eq!((&answer["rows_in"], &answer["rows_out"], &answer["exact"]), (&json!(inside.len()), &json!(rest), &json!(true)));
+    // All that sets these minutes apart is the scanner.
+    let [finding] = &answer["findings"].as_array().expect("findings")[..] else { panic!("{answer}") };
+    let hits = inside.iter().filter(|line| line.is_scan()).count();
+    assert_eq!((hits, &finding["hits_in"], &finding["hits_out"]), (900, &json!(900), &json!(0)));
+    assert_eq!(finding["share_in"], hits as f64 / inside.len() as f64);
+    let said = finding.to_string();
+    assert!(said.contains(SCANNER) && said.contains("/.env") && finding["q"].as_f64() < Some(1e-6), "{said}");
+    // The filter that comes with it means these lines.
+    let filter = finding["filter"].as_str().expect("a filter");
+    let meant = rorqual(&["logs", "--json", "--where", filter, &file]).run().exits(0).json();
+    assert_eq!(meant["lines"]["parsed"], 900);
+    let shown = rorqual(&["logs", "--explain", "2025-01-31T03:00..2025-01-31T03:20", &file]).run().exits(0);
+    assert!(shown.text().contains(SCANNER) && shown.text().contains("G-test"), "{}", shown.text());
+}
+
+#[test]
+fn explain_says_when_nothing_stands_out() {
+    let (folder, lines) = (Folder::new(), lines());
+    let file = folder.file("access.log", text(&lines));
+    let clean = folder.file("clean.log", text(lines.iter().filter(|line| !line.is_scan())));
+    for (span, file) in
+        [("2025-01-31T01:00..2025-01-31T01:20", &file), ("..2025-01-31T02:00", &file), ("2025-01-31T03:00..", &clean)]
+    {
+        let document = asked(&["--explain", span], file);
+        assert_eq!(document["answer"]["findings"], json!([]), "{span}");
+        let shown = rorqual(&["logs", "--explain", span, file]).run().exits(0);
+        assert!(shown.text().contains("Nothing stands out"), "{}", shown.text());
+    }
+    // Without the scanner's lines nothing is left of it, however they are left out.
+    let span = ["--explain", "2025-01-31T03:00..2025-01-31T03:20", "--where", "client != 203.0.113.9"];
+    assert_eq!(asked(&span, &file)["answer"], asked(&span[..2], &clean)["answer"]);
+    let late = ["--explain", "2025-01-31T04:00..2025-01-31T04:20", "--since", "2025-01-31T03:20"];
+    let document = asked(&late, &file);
+    assert_eq!(
+        document["answer"]["rows_out"],
+        lines.iter().filter(|line| line.second >= SCAN.end).count()
+            - document["answer"]["rows_in"].as_u64().expect("a number") as usize
+    );
+}
+
+/// For each value, hits in both spans.
+fn both(lines: &[Line], spans: &[std::ops::Range<i64>; 2], field: Field) -> BTreeMap<String, [u64; 2]> {
+    let mut hits: BTreeMap<String, [u64; 2]> = BTreeMap::new();
+    for line in lines {
+        for (side, span) in spans.iter().enumerate().filter(|(_, span)| span.contains(&line.second)) {
+            debug_assert!(span.start < span.end);
+            hits.entry(field(line)).or_default()[side] += 1;
+        }
+    }
+    hits
+}
+
+#[test]
+fn compare_shows_shares_of_both_and_the_largest_change_first() {
+    let (folder, lines) = (Folder::new(), lines());
+    let file = folder.file("access.log", text(&lines));
+    let spans = [SCAN, SCAN.end..21_600];
+    let args = ["--compare", "2025-01-31T03:00..2025-01-31T03:20", "2025-01-31T03:20.."];
+    let document = asked(&args, &file);
+    assert_eq!(document["schema"], "rorqual.compare/1");
+    let totals = spans.clone().map(|span| lines.iter().filter(|line| span.contains(&line.second)).count() as u64);
+    let answer = &document["answer"];
+    assert_eq!([&answer["a"]["lines"]["total"], &answer["b"]["lines"]["total"]], [&json!(totals[0]), &json!(totals[1])]);
+    let fields: [(&str, Field); 3] = [
+        ("status", |line| line.status.to_string()),
+        ("client", |line| line.client.clone()),
+        ("path", |line| line.path.to_owned()),
+    ];
+    for (field, of) in fields {
+        let expected = both(&lines, &spans, of);
+        let panel = answer["panels"].as_array().expect("panels").iter().find(|panel| panel["field"] == field).expect("the panel");
+        let rows = panel["rows"].as_array().expect("rows");
+        assert_eq!(rows.len(), expected.len(), "{field}");
+        let mut changes = Vec::new();
+        for row in rows {
+            let hits = expected[row["value"].as_str().expect("a value")];
+            assert_eq!((&row["hits_a"], &row["hits_b"]), (&json!(hits[0]), &json!(hits[1])), "{row}");
+            let change = hits[1] as f64 / totals[1] as f64 - hits[0] as f64 / totals[0] as f64;
+            assert!((row["share_difference"].as_f64().expect("a number") - change).abs() < 1e-12, "{row}: {change}");
+            changes.push(-change.abs());
+        }
+        assert!(changes.is_sorted(), "{field}: {changes:?}");
+        // Fewer rows are the first of all.
+        let few = rorqual(&["logs", "--json", "--top", "2"]).args(args).arg(&file).run().exits(0).json();
+        let panel =
+            few["answer"]["panels"].as_array().expect("panels").iter().find(|panel| panel["field"] == field).expect("the panel");
+        assert_eq!(panel["rows"].as_array().expect("rows")[..], rows[..2]);
+    }
+    let shown = rorqual(&["logs", "--top", "3"]).args(args).arg(&file).run().exits(0);
+    assert!(shown.text().contains("Paths") && shown.text().contains("/.env"), "{}", shown.text());
+}
+
+/// Requests of each client in each stretch of so many seconds.
+fn counts(lines: &[Line], seconds: i64, client: Field) -> BTreeMap<(String, i64), u64> {
+    let mut counts = BTreeMap::new();
+    for line in lines {
+        *counts.entry((client(line), START + line.second.div_euclid(seconds) * seconds)).or_default() += 1;
+    }
+    counts
+}
+
+fn net(line: &Line) -> String {
+    format!("{}.0/24", line.client.rsplit_once('.').expect("an address").0)
+}
+
+#[test]
+fn rates_are_those_of_a_count() {
+    let (folder, lines) = (Folder::new(), lines());
+    let file = folder.file("access.log", [text(&lines), GARBAGE.to_vec()].concat());
+    let clients: [(&str, Field); 2] = [("client", |line| line.client.clone()), ("net", net)];
+    for (by, of) in clients {
+        for (flag, seconds, limit) in [("--limit-per-minute", 60, 3), ("--limit-per-second", 1, 1), ("--limit-per-minute", 60, 0)]
+        {
+            let document = asked(&["--rates", "--by", by, flag, &limit.to_string()], &file);
+            assert_eq!((&document["schema"], &document["answer"]["field"]), (&json!("rorqual.rates/1"), &json!(by)));
+            let limited = counts(&lines, seconds, of);
+            let mut blocked: BTreeMap<String, u64> = BTreeMap::new();
+            limited
+                .iter()
+                .for_each(|((client, _), hits)| *blocked.entry(client.clone()).or_default() += hits.saturating_sub(limit));
+            let effect = &document["answer"]["limits"][0];
+            assert_eq!(effect["blocked"], blocked.values().sum::<u64>(), "{by} {flag}");
+            assert_eq!(effect["clients"], blocked.values().filter(|blocked| **blocked > 0).count());
+            let rows = document["answer"]["fastest"].as_array().expect("rows");
+            assert_eq!(rows.len(), blocked.len());
+            assert!(rows.is_sorted_by_key(|row| std::cmp::Reverse(row["blocked"].as_u64())));
+            for row in rows {
+                let client = row["value"].as_str().expect("a client");
+                assert_eq!(row["blocked"], blocked[client]);
+                for (seconds, most, at) in [(1, "second_hits_max", "second_at"), (60, "minute_hits_max", "minute_at")] {
+                    let of_client = counts(&lines, seconds, of).into_iter().filter(|((name, _), _)| name == client);
+                    // The first of the highest: of equals the last is taken, and they come backwards.
+                    let peak =
+                        of_client.collect::<Vec<_>>().into_iter().rev().max_by_key(|(_, hits)| *hits).expect("it has lines");
+                    assert_eq!((row[most].as_u64(), row[at].as_i64()), (Some(peak.1), Some(peak.0.1)), "{client}");
+                }
+            }
+        }
+    }
+    let shown = rorqual(&["logs", "--rates", &file]).run().exits(0);
+    assert!(shown.text().contains("60 a minute") && shown.text().contains(SCANNER), "{}", shown.text());
+}
+
+#[test]
+fn answers_are_the_same_on_every_path() {
+    let lines = text(&lines());
+    let folder = Folder::new();
+    let file = folder.file("access.log", &lines);
+    let questions: [&[&str]; 3] = [
+        &["--explain", "2025-01-31T03:00..2025-01-31T03:20"],
+        &["--compare", "2025-01-31T01:00..2025-01-31T02:00", "2025-01-31T03:00..2025-01-31T04:00"],
+        &["--rates", "--limit-per-minute", "20"],
+    ];
+    for question in questions {
+        let args = [&["logs", "--json", "--where", "status != 304"], question].concat();
+        let answer = rorqual(&args).arg(&file).run().exits(0).json()["answer"].take();
+        on_every_path(PROGRAM, &args, &[&["--threads", "1"], &["--threads", "2"]], &lines, |path, ran| {
+            assert_eq!(ran.exits(0).json()["answer"], answer, "{path}");
+        });
+        // Several files are one log, in any order.
+        let (start, end) = lines.split_at(lines.iter().take(1_000_000).rposition(|byte| *byte == b'\n').expect("lines") + 1);
+        let files = [folder.file("2.log", end), folder.file("1.log", start)];
+        assert_eq!(rorqual(&args).args(&files).run().exits(0).json()["answer"], answer);
+    }
+}
+
+#[test]
+fn what_can_not_be_asked_is_told() {
+    let (folder, lines) = (Folder::new(), lines());
+    let file = folder.file("access.log", text(&lines));
+    for (args, said) in [
+        (&["--explain", "2025-01-31"][..], &["--explain 2025-01-31", "FROM..TO"][..]),
+        (&["--explain", "2025-01-31T08:00..2025-01-31T08:00"], &["FROM is not before TO"]),
+        (&["--explain", ".."], &["nothing is left to hold it against"]),
+        (&["--explain", "noon.."], &["--explain noon..", "'noon' is not a time"]),
+        (&["--explain", "2025-02-01.."], &["no line is in this span", "2025-01-31 05:5"]),
+        (&["--explain", "2025-01-31.."], &["all lines are in this span"]),
+        (&["--explain", "..2025-01-31T03:00", "--where", "status = 999"], &["no line that is meant has a time"]),
+        (&["--compare", "2025-01-31..2025-02-01", "2025-01-30"], &["--compare 2025-01-30", "FROM..TO"]),
+        (&["--compare", "2025-01-31..2025-02-01", "2024-01-30..2024-01-31"], &["no line is in this span"]),
+        (&["--compare", "2025-01-31..2025-02-01", "--json"], &["2 values required"]),
+        (&["--rates", "--explain", "2025-01-31.."], &["cannot be used with"]),
+        (&["--rates", "--html", "page.html"], &["--html", "cannot be used with"]),
+        (&["--limit-per-minute", "5"], &["--rates"]),
+        (&["--rates", "--limit-per-minute", "5", "--limit-per-second", "5"], &["cannot be used with"]),
+        (&["--rates", "--temp-dir", "/nowhere/at/all"], &["--temp-dir /nowhere/at/all"]),
+        (&["--rates", "--memory", "40MiB"], &["40.0 MiB is too little", "workers' rows", "Give --memory"]),
+    ] {
+        rorqual(&["logs"]).args(args).arg(&file).run().exits(2).says(said);
+    }
+    // What is missing does not hold up the others.
+    let missing = rorqual(&["logs", "--json", "--rates", "/nowhere/at/all.log", &file]).run().exits(2);
+    assert_eq!(missing.says(&["/nowhere/at/all.log"]).json()["answer"]["rows"], lines.len());
+    rorqual(&["logs", "--rates", "/nowhere/at/all.log"]).run().exits(2).says(&["/nowhere/at/all.log"]);
+}
+
+#[test]
+fn ctrl_c_ends_the_wait_and_what_came_is_asked() {
+    let lines = lines();
+    let stored = text(&lines);
+    let (all_sent, seen) = channel();
+    let running = waiting_for(&["logs", "--json", "--explain", "2025-01-31T03:00..2025-01-31T03:20"], move |stdin| {
+        stdin.write_all(&stored)?;
+        all_sent.send(stdin.as_fd().try_clone_to_owned()?).expect("the test waits");
+        Ok(())
+    });
+    // As long as we hold it, the pipe does not end.
+    let _writing_end = seen.recv().expect("it reads");
+    let pipe = format!("/proc/{}/fd/0", running.id());
+    eventually("the pipe is empty", || {
+        let pipe = File::open(&pipe).ok()?;
+        (rustix::io::ioctl_fionread(&pipe).ok()? == 0).then_some(())
+    });
+    running.interrupt();
+    let document = running.wait().exits(130).json();
+    assert_eq!((&document["complete"], &document["rows"]["kept"]), (&json!(false), &json!(lines.len())));
+    assert_eq!(document["answer"]["findings"][0]["hits_in"], 900);
+}

@@ -1,0 +1,142 @@
+//! Questions about logs far above the memory: rows go to a temporary file, and what has no room is told.
+
+use crate::common::{Folder, MIB, rorqual};
+use rorqual_testkit::generate::{AccessLog, Lines, write_lines};
+use rorqual_testkit::process::Ran;
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+const TIME_MAX: Duration = Duration::from_secs(300);
+
+/// The least that questions take on one thread.
+const MEMORY: u64 = 96 * MIB;
+
+const LOG_BYTES: u64 = 512 * MIB;
+
+const QUESTIONS: [&[&str]; 3] = [
+    &["--explain", "2025-01-10..2025-01-12"],
+    &["--compare", "2025-01-10..2025-01-20", "2025-01-20.."],
+    &["--rates", "--limit-per-minute", "30"],
+];
+
+/// A log of `bytes` whose lines `line` makes of their number.
+struct Made<F>(F, u64);
+
+impl<F: FnMut(u64, &mut Vec<u8>)> Lines for Made<F> {
+    fn line(&mut self, out: &mut Vec<u8>) {
+        (self.0)(self.1, out);
+        self.1 += 1;
+    }
+}
+
+fn asked(args: &[&str], bytes: u64, mut lines: impl Lines + Send + 'static) -> (Ran, u64) {
+    let (sender, written) = channel();
+    let feed = move |stdin: &mut std::process::ChildStdin| {
+        sender.send(write_lines(&mut lines, bytes, stdin)?.lines).expect("the test waits");
+        Ok(())
+    };
+    let memory = format!("{}MiB", MEMORY / MIB);
+    let ran = rorqual(&["logs", "--json", "--memory", &memory]).args(args).feed(feed).time_max(TIME_MAX).run().exits(0);
+    ran.within(MEMORY);
+    (ran, written.recv().expect("everything was fed"))
+}
+
+#[test]
+fn rows_that_do_not_fit_go_to_a_file_without_a_name() {
+    let folder = Folder::new();
+    let temp = folder.path().to_string_lossy().into_owned();
+    for question in QUESTIONS {
+        let (ran, lines) = asked(&[question, &["--temp-dir", &temp]].concat(), LOG_BYTES, AccessLog::of_bytes(LOG_BYTES));
+        let document = ran.json();
+        assert_eq!((document["rows"]["kept"].as_u64(), document["rows"]["dropped"].as_u64()), (Some(lines), Some(0)));
+        assert!(document["rows"]["spilled_bytes"].as_u64() > Some(8 * MIB), "{}", document["rows"]);
+        assert!(folder.names().is_empty(), "{:?}", folder.names());
+    }
+}
+
+#[test]
+fn rows_without_room_are_told() {
+    for (limits, spilled_max) in [(["--temp-max", "0"], 0), (["--temp-max", "4MiB"], 4 * MIB)] {
+        let question = ["--compare", "2025-01-01..2025-01-05", "2025-01-05..2025-01-10"];
+        let (ran, lines) = asked(&[&question[..], &limits].concat(), LOG_BYTES, AccessLog::of_bytes(LOG_BYTES));
+        let document = ran.json();
+        let number = |name: &str| document["rows"][name].as_u64().expect("a number");
+        assert!(number("dropped") > 0 && number("kept") > 0);
+        assert_eq!(number("kept") + number("dropped"), lines);
+        assert!(number("spilled_bytes") <= spilled_max);
+        assert_eq!(document["answer"]["a"]["rows"]["dropped"], number("dropped"));
+        ran.says(&["the answer is of the first", "--temp-max"]);
+    }
+}
+
+#[test]
+fn values_no_two_the_same_and_as_long_as_they_may_be() {
+    let padding = "/long".repeat(2_000);
+    let short = |number: u64, out: &mut Vec<u8>| {
+        let agent = format!("Mozilla/5.0 (compatible; Some{number}Bot/{number}; +http://example.com/{number})");
+        push(out, &format!("host-{number}.example"), number, &format!("/{number}?{number}"), &agent);
+    };
+    let long = move |number: u64, out: &mut Vec<u8>| {
+        push(out, &format!("10.{}", number * 7), number, &format!("/{number}{padding}"), &format!("{number}{padding}"));
+    };
+    let rejected = |number: u64, out: &mut Vec<u8>| {
+        if number < 500 {
+            push(out, "10.0.0.1", number, "/", "agent");
+        }
+        out.extend(format!("no line {number} ").repeat(60).bytes());
+        out.push(b'\n');
+    };
+    for question in [
+        &["--explain", "2025-01-02T00:00:10..2025-01-02T00:00:20"][..],
+        &["--compare", "..2025-01-02T00:00:10", "2025-01-02T00:00:10.."],
+        &["--rates"],
+    ] {
+        let (ran, _) = asked(question, 192 * MIB, Made(short, 0));
+        ran.says(&["some values had no room in --memory 96.0 MiB"]);
+        asked(question, 192 * MIB, Made(long.clone(), 0));
+        asked(question, 192 * MIB, Made(rejected, 0));
+    }
+}
+
+fn push(out: &mut Vec<u8>, client: &str, number: u64, path: &str, agent: &str) {
+    let second = number % 60;
+    out.extend(format!("{client} - - [02/Jan/2025:00:00:{second:02} +0000] \"GET {path} HTTP/1.1\" 200 5 \"http://site-{number}.example/\" \"{agent}\"\n").bytes());
+}
+
+/// Regular expressions as large as they may be, asked of lines that make them remember most, in the memory that is named for them.
+#[test]
+fn regular_expressions_are_in_the_sum() {
+    let folder = Folder::new();
+    let line = |number: u64| {
+        let path: String =
+            (0..200).map(|place| char::from(b'a' + ((number * 31 + place * place * (number % 97)) >> 2 & 15) as u8)).collect();
+        format!(
+            "10.0.0.{} - - [02/Jan/2025:00:00:{:02} +0000] \"GET /{path} HTTP/1.1\" 200 5 \"-\" \"a\"\n",
+            number % 250,
+            number % 60
+        )
+    };
+    let file = folder.file("log", (0..1_500).map(line).collect::<String>());
+    for expression in [
+        "(a|b)(?-u:[a-z])*(?:a(?-u:.){30})k",
+        "(?-u:(?:[a-e][^z]{0,30}){20}\\\\b)y",
+        "\\\\w{5}x",
+        "[ab](?:[a-z]{20}|[0-9a-f]{0,20}){20}Z",
+    ] {
+        let filter: Vec<String> = (0..8).map(|number| format!("path ~ \"{expression}{number}\"")).collect();
+        let filter = filter.join(" or ");
+        for flags in [&["--threads", "2"][..], &["--threads", "2", "--rates"]] {
+            let args = [&["logs", "--json", "--where", &filter][..], flags].concat();
+            let refused =
+                rorqual(&args).args(["--memory", "1MiB"]).run().exits(2).says(&["regular expressions (--where)"]).stderr.clone();
+            let least =
+                refused.split("Give --memory ").nth(1).and_then(|rest| rest.split(',').next()).expect("an advice").to_owned();
+            let ran = rorqual(&args).args(["--memory", &least, &file]).run().exits(0);
+            ran.within(rorqual_pipe::parse_size(&least).expect("a size"));
+        }
+    }
+    let long = format!("path ~ \"{}\"", "\\\\pL".repeat(700));
+    rorqual(&["logs", "--where", &long, &file]).run().exits(2).says(&["--where", "longer than 2048 bytes"]).within(32 * MIB);
+    let large = "path ~ \"\\\\w{40}\"";
+    rorqual(&["logs", "--where", large, &file]).run().exits(2).says(&["takes more than 262144 bytes"]).within(32 * MIB);
+}

@@ -1,0 +1,449 @@
+//! `rorqual serve`: what of a view is taken away is what `convert` makes of the lines that are meant, whoever reads it and how slowly.
+
+use crate::client::{Server, read_answer};
+use crate::common::{Folder, MIB, Truth, eventually, line, log, rorqual};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+
+/// As many as the server sends at a time.
+const PLACES: usize = 4;
+
+/// A target with this query.
+fn target(id: &str, what: &str, pairs: &[(&str, &str)]) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    let escaped = |text: &str| {
+        text.bytes()
+            .map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
+            .collect::<String>()
+    };
+    let pairs: Vec<String> = pairs.iter().map(|(name, value)| format!("{name}={}", escaped(value))).collect();
+    format!("/api/sessions/{id}/{what}?{}", pairs.join("&"))
+}
+
+/// A download on its way: its head was read.
+struct Download {
+    status: String,
+    head: String,
+    reader: BufReader<TcpStream>,
+}
+
+impl Download {
+    /// By HTTP 1.0, whose body is what follows the head.
+    fn begin(server: &Server, target: &str) -> Self {
+        Self::of(server, &server.head("GET", target).replace("HTTP/1.1", "HTTP/1.0"))
+    }
+
+    fn of(server: &Server, request: &str) -> Self {
+        let mut stream = server.connect();
+        stream.write_all(format!("{request}\r\n").as_bytes()).expect("it listens");
+        let mut reader = BufReader::new(stream);
+        let mut head = String::new();
+        while !head.ends_with("\r\n\r\n") {
+            assert!(reader.read_line(&mut head).expect("a head") > 0, "the head is whole: {head}");
+        }
+        Self { status: head.split(' ').nth(1).expect("a status").to_owned(), head: head.to_ascii_lowercase(), reader }
+    }
+
+    fn body(mut self) -> Vec<u8> {
+        let mut body = Vec::new();
+        self.reader.read_to_end(&mut body).expect("a body");
+        assert_eq!(self.status, "200", "{}", String::from_utf8_lossy(&body));
+        body
+    }
+
+    fn text(self) -> String {
+        String::from_utf8(self.body()).expect("text")
+    }
+
+    /// Of an answer in chunks, to its end.
+    fn chunked_text(mut self) -> String {
+        let mut body = Vec::new();
+        loop {
+            let mut length = String::new();
+            self.reader.read_line(&mut length).expect("the length of a chunk");
+            let length = u64::from_str_radix(length.trim(), 16).expect("a length");
+            self.reader.by_ref().take(length).read_to_end(&mut body).expect("a chunk");
+            self.reader.read_line(&mut String::new()).expect("the end of a chunk");
+            if length == 0 {
+                return String::from_utf8(body).expect("text");
+            }
+        }
+    }
+}
+
+/// A session of these lines, analysed.
+fn session(server: &Server, body: &[u8]) -> String {
+    let id = server.session(&json!({"name": "/var/log/site access.log.gz", "size": body.len()}));
+    assert_eq!(server.put(&id, 0, body).status, 200);
+    id
+}
+
+/// What `convert` makes of these lines.
+fn converted(lines: Vec<u8>, extension: &str) -> String {
+    let folder = Folder::new();
+    let (from, to) = (folder.file("rows.log", lines), folder.text(&format!("rows.{extension}")));
+    drop(rorqual(&["convert", &from, "-o", &to]).run().exits(0));
+    std::fs::read_to_string(to).expect("it was written")
+}
+
+#[test]
+fn rows_are_those_that_convert_makes_of_the_lines_that_are_meant() {
+    const LINES: u64 = 150_000;
+    let server = Server::start(&["--threads", "3", "--sessions", "1", "--memory", "1GiB"]);
+    let id = session(&server, &log(LINES));
+    // 2025-01-02T01:00:00Z; the lines of a day come again.
+    let hour = |number: u64| number / 3_600 % 24;
+    type Keep<'a> = &'a dyn Fn(u64) -> bool;
+    let cases: [(&[(&str, &str)], Keep<'_>); 4] = [
+        (&[], &|_| true),
+        (&[("where", "status = 404 and path = /p3")], &|number| number % 3 == 2 && number % 7 == 3),
+        (&[("where", "not path = /p1"), ("from", "1735779600"), ("to", "1735783200")], &|number| {
+            number % 7 != 1 && hour(number) == 1
+        }),
+        (&[("where", "bot")], &|_| false),
+    ];
+    for (view, keep) in cases {
+        let meant: Vec<u64> = (0..LINES).filter(|number| keep(*number)).collect();
+        let lines: Vec<u8> = meant.iter().flat_map(|number| (line(*number) + "\n").into_bytes()).collect();
+        let get = |format: &str| Download::begin(&server, &target(&id, "export", &[&[("format", format)], view].concat()));
+        let ndjson = get("ndjson").text();
+        assert_eq!(ndjson.lines().count(), meant.len(), "{view:?}");
+        // By hand.
+        for (row, number) in ndjson.lines().zip(&meant).step_by(97) {
+            let row: Value = serde_json::from_str(row).expect("JSON");
+            let status = [200, 304, 404][(number % 3) as usize];
+            let expected = json!({
+                "time": format!("2025-01-02T{:02}:{:02}:{:02}Z", hour(*number), number / 60 % 60, number % 60),
+                "client": format!("10.0.{}.{}", number % 5, number % 11), "method": "GET",
+                "path": format!("/p{}", number % 7), "query": format!("q={number}"), "protocol": "HTTP/1.1",
+                "status": status, "bytes": number % 1_000, "agent": "agent/1.0",
+            });
+            assert_eq!(row, expected);
+        }
+        let csv = get("csv").text();
+        let (header, rows) = csv.split_once('\n').expect("a header");
+        assert!(header.ends_with(",agent,flaw,line"), "{header}");
+        assert_eq!(rows.lines().count(), meant.len());
+        let folder = Folder::new();
+        let parquet = folder.file("rows.parquet", get("parquet").body());
+        let again = folder.text("rows.ndjson");
+        drop(rorqual(&["convert", &parquet, "-o", &again]).run().exits(0));
+        assert!(
+            std::fs::read_to_string(again).expect("it was written") == ndjson,
+            "{view:?}: Parquet has other rows than NDJSON"
+        );
+        if !meant.is_empty() {
+            assert!(ndjson == converted(lines.clone(), "ndjson"), "{view:?}: NDJSON is not what convert makes");
+            let plain = converted(lines, "csv").lines().map(|line| line.to_owned() + ",,\n").collect::<String>();
+            assert!(csv.split_once('\n').map(|(_, rows)| rows) == plain.split_once('\n').map(|(_, rows)| rows), "{view:?}: CSV");
+        }
+    }
+    let head = Download::begin(&server, &target(&id, "export", &[("format", "csv")])).head;
+    for part in
+        ["content-disposition: attachment; filename=\"site_access.csv\"", "content-type: text/csv", "cache-control: no-store"]
+    {
+        assert!(head.contains(part), "{part} is missing in {head}");
+    }
+    let schema = |format: &str| {
+        let folder = Folder::new();
+        let file = folder.file("rows.parquet", Download::begin(&server, &target(&id, "export", &[("format", format)])).body());
+        rorqual(&["schema", &file]).run().exits(0).text().to_owned()
+    };
+    let shown = schema("parquet");
+    for part in ["time", "status", "uint16", "bytes", "flaw", "line"] {
+        assert!(shown.to_ascii_lowercase().contains(part), "{part} is missing in {shown}");
+    }
+}
+
+#[test]
+fn rejected_and_repaired_lines_are_rows_and_have_their_reasons() {
+    let server = Server::start(&[]);
+    let mut body = log(10);
+    body.extend_from_slice(b"no line of an access log\n");
+    body.extend_from_slice(b"1.2.3.4 - - [02/Jan/2025:00:00:00 +0000] \"\\x16\\x03\" 400 5 \"-\" \"-\"\n");
+    body.extend_from_slice(b"again none\n");
+    let id = session(&server, &body);
+    let rows = Download::begin(&server, &target(&id, "export", &[("format", "ndjson")])).text();
+    let rows: Vec<Value> = rows.lines().map(|row| serde_json::from_str(row).expect("JSON")).collect();
+    assert_eq!(rows.len(), 13);
+    assert_eq!((&rows[10]["line"], &rows[12]["line"]), (&"no line of an access log".into(), &"again none".into()));
+    assert!(rows[10]["flaw"].is_string() && rows[10]["status"].is_null(), "{}", rows[10]);
+    assert_eq!((&rows[11]["flaw"], &rows[11]["status"]), (&"request is not 'METHOD target PROTOCOL'".into(), &400.into()));
+    let only = Download::begin(&server, &target(&id, "export", &[("format", "ndjson"), ("where", "rejected")])).text();
+    assert_eq!(only.lines().count(), 2);
+    let rejects = server.get(&format!("/api/sessions/{id}/rejects")).json();
+    assert_eq!((&rejects["count"], &rejects["exact"]), (&2.into(), &true.into()));
+    let hits = rejects["reasons"].as_array().expect("reasons").iter().map(|reason| reason["hits"].as_u64());
+    assert_eq!(hits.sum::<Option<u64>>(), Some(2), "{rejects}");
+    assert_eq!(rejects["samples"][1]["text"], "again none");
+    assert_eq!(rejects["samples"], server.live(&id)["report"]["rejects"]["samples"]);
+}
+
+#[test]
+fn no_spreadsheet_takes_a_value_for_a_formula() {
+    let server = Server::start(&[]);
+    let line = |path: &str, agent: &str| {
+        format!("10.0.0.1 - - [02/Jan/2025:00:00:00 +0000] \"GET {path} HTTP/1.1\" 200 1 \"-\" \"{agent}\"\n")
+    };
+    let body = [
+        line("/", "=HYPERLINK(\\\"http://evil.example\\\";1)"),
+        line("/", "+1+cmd|' /C calc'!A0"),
+        line("/", "-2+3"),
+        line("/", "@SUM(1)"),
+        line("/", "\tTAB"),
+        line("/", "\rCR"),
+        line("/a,b", "x=1"),
+    ]
+    .concat();
+    let id = session(&server, body.as_bytes());
+    let csv = Download::begin(&server, &target(&id, "export", &[("format", "csv")])).text();
+    let row = |path: &str, agent: &str| format!("2025-01-02T00:00:00Z,10.0.0.1,,GET,{path},,HTTP/1.1,200,1,,{agent},,\n");
+    let expected = [
+        // The log's own escapes stay.
+        row("/", "\"'=HYPERLINK(\\\"\"http://evil.example\\\"\";1)\""),
+        row("/", "'+1+cmd|' /C calc'!A0"),
+        row("/", "'-2+3"),
+        row("/", "'@SUM(1)"),
+        row("/", "'\tTAB"),
+        row("/", "\"'\rCR\""),
+        row("\"/a,b\"", "x=1"),
+    ]
+    .concat();
+    assert_eq!(csv.split_once('\n').map(|(_, rows)| rows), Some(&*expected));
+    let panel = Download::begin(&server, &target(&id, "panel.csv", &[("field", "agent")])).text();
+    assert!(panel.contains("\n'-2+3,1,1,0.142857\n") && panel.contains("\n\"'\rCR\",1,1,0.142857\n"), "{panel}");
+    assert!(
+        !panel.lines().skip(1).any(|line| line.trim_start_matches('"').starts_with(['=', '+', '-', '@', '\t', '\r'])),
+        "{panel}"
+    );
+    // Only tables are opened by spreadsheets.
+    let ndjson = Download::begin(&server, &target(&id, "export", &[("format", "ndjson")])).text();
+    assert!(ndjson.contains("\"agent\":\"-2+3\""), "{ndjson}");
+}
+
+#[test]
+fn values_without_room_are_marked_and_no_row_is_lost() {
+    // More queries than a small memory has room for.
+    let server = Server::start(&["--sessions", "1", "--threads", "1", "--memory", "216MiB"]);
+    let id = session(&server, &log(300_000));
+    let download = Download::begin(&server, &target(&id, "export", &[("format", "csv")]));
+    assert!(download.head.contains("filename=\"site_access-partial.csv\""), "{}", download.head);
+    let text = download.text();
+    let (mut marked, mut paths) = (0, BTreeMap::new());
+    for (number, row) in text.lines().skip(1).enumerate() {
+        let cells: Vec<&str> = row.split(',').collect();
+        assert!(cells[5] == "…" || cells[5] == format!("q={number}"), "{row}");
+        marked += usize::from(cells[5] == "…");
+        *paths.entry(cells[4].to_owned()).or_insert(0) += 1;
+    }
+    assert!((1..300_000).contains(&marked), "{marked}");
+    assert_eq!(paths, Truth::of(&log(300_000)).paths);
+    let queries = Download::begin(&server, &target(&id, "panel.csv", &[("field", "query")])).text();
+    assert!(queries.lines().last().is_some_and(|row| row.starts_with(&format!("…,{marked},"))), "{marked}");
+}
+
+#[test]
+fn statuses_and_whole_requests_have_all_their_values() {
+    let server = Server::start(&[]);
+    let id = session(&server, &log(3_000));
+    let rows = |field: &str| {
+        let text = Download::begin(&server, &target(&id, "panel.csv", &[("field", field)])).text();
+        let rows = text.strip_prefix("value,hits,bytes,share\n").expect("a header");
+        rows.lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let statuses = rows("status");
+    assert_eq!(statuses.len(), 3);
+    assert!(statuses.iter().all(|row| row.contains(",1000,") && row.ends_with(",0.333333")), "{statuses:?}");
+    let (urls, paths) = (rows("url"), rows("path"));
+    assert_eq!(urls.len(), 3_000, "each has a query of its own");
+    assert!(urls.contains(&"/p3?q=10,1,10,0.000333".to_owned()), "{:?}", &urls[..3]);
+    assert_eq!(paths.len(), 7);
+}
+
+#[test]
+fn a_panel_has_all_its_values() {
+    let server = Server::start(&["--sessions", "1"]);
+    let body = log(30_000);
+    let id = session(&server, &body);
+    let truth = Truth::of(&body);
+    let values = |pairs: &[(&str, &str)]| -> BTreeMap<String, u64> {
+        let download = Download::begin(&server, &target(&id, "panel.csv", pairs));
+        assert!(download.head.contains(&format!("filename=\"site_access-{}.csv\"", pairs[0].1)), "{}", download.head);
+        let text = download.text();
+        let rows = text.strip_prefix("value,hits,bytes,share\n").expect("a header");
+        let row = |row: &str| {
+            let cells: Vec<&str> = row.split(',').collect();
+            (cells[0].to_owned(), cells[1].parse().expect("a number"))
+        };
+        rows.lines().map(row).collect()
+    };
+    assert_eq!(values(&[("field", "path")]), truth.paths);
+    let queries = values(&[("field", "query")]);
+    assert_eq!((queries.len(), queries.get("q=29999")), (30_000, Some(&1)));
+    let meant = values(&[("field", "path"), ("where", "path in (/p1, /p2) and status = 200")]);
+    let expected = |path: u64| (0..30_000).filter(|number| number % 7 == path && number % 3 == 0).count() as u64;
+    assert_eq!(meant, BTreeMap::from([("/p1".to_owned(), expected(1)), ("/p2".to_owned(), expected(2))]));
+}
+
+#[test]
+fn a_page_of_a_view_names_its_filter() {
+    let server = Server::start(&[]);
+    let body = log(100_000);
+    let id = session(&server, &body);
+    let filter = "path ~ \"<b>|/p3\" and status = 404";
+    let page = Download::begin(&server, &target(&id, "report.html", &[("where", filter), ("from", "1735776000")])).text();
+    assert!(page.starts_with("<!doctype html>") && page.trim_end().ends_with("</html>"));
+    assert!(
+        page.contains("<code>path ~ &quot;&lt;b&gt;|&#x2f;p3&quot; and status = 404</code> from 2025-01-02 00:00:00"),
+        "{page}"
+    );
+    let meant = (0..100_000).filter(|number| number % 7 == 3 && number % 3 == 2).count();
+    assert_eq!(meant, 4_762);
+    for part in
+        ["<dt>parsed</dt><dd>4,762</dd>", "<dt>not meant by the filter</dt><dd>95,238</dd>", "<dt>lines</dt><dd>100,000</dd>"]
+    {
+        assert!(page.contains(part), "{part}");
+    }
+    assert!(!page.contains("/p2"), "a path that is not meant");
+    // Without a filter it is the page of the command line, but for when it was made and what it took.
+    let all = Download::begin(&server, &target(&id, "report.html", &[])).text();
+    assert!(!all.contains("A part of the log") && !all.contains("Not the whole log"));
+    let folder = Folder::new();
+    let (file, html) = (folder.file("site access.log", body), folder.text("page.html"));
+    drop(rorqual(&["logs", "--html", &html, "--top", "25", &file]).run().exits(0));
+    let printed = std::fs::read_to_string(html).expect("it was written");
+    let between = |page: &str| {
+        let start = page.find("<div class=\"panels\">").expect("panels");
+        page[start..page.find("data-field=\"protocol\"").expect("a panel")].to_owned()
+    };
+    assert_eq!(between(&all), between(&printed));
+}
+
+#[test]
+fn what_is_no_export_is_refused() {
+    let server = Server::start(&[]);
+    let id = session(&server, &log(100));
+    let get = |what: &str, pairs: &[(&str, &str)]| server.get(&target(&id, what, pairs));
+    let error = get("export", &[("format", "csv"), ("where", "path = ")]).refused(400, "bad_filter");
+    assert_eq!(error["column"], 7);
+    get("export", &[("format", "xlsx")]).refused(400, "bad_request");
+    get("export", &[]).refused(400, "bad_request");
+    get("export", &[("format", "csv"), ("from", "soon")]).refused(400, "bad_request");
+    get("export", &[("format", "csv"), ("from", "NaN")]).refused(400, "bad_request");
+    get("export", &[("format", "csv"), ("limit", "5")]).refused(400, "bad_request");
+    get("panel.csv", &[("field", "colour")]).refused(400, "bad_request");
+    get("panel.csv", &[]).refused(400, "bad_request");
+    get("report.html", &[("where", "x x")]).refused(400, "bad_filter");
+    server.get("/api/sessions/none/export?format=csv").refused(404, "no_session");
+    let waiting = server.session(&json!({}));
+    server.get(&target(&waiting, "export", &[("format", "csv")])).refused(409, "nothing_read");
+    server.request("POST", &target(&id, "export", &[("format", "csv")]), b"").refused(405, "method_not_allowed");
+}
+
+/// An export that nobody reads on.
+fn stalled(server: &Server, id: &str, format: &str) -> Download {
+    let download = Download::of(server, &server.head("GET", &target(id, "export", &[("format", format)])));
+    assert_eq!(download.status, "200");
+    download
+}
+
+#[test]
+fn slow_readers_hold_up_nobody_and_places_come_back() {
+    let server = Server::start(&["--sessions", "1"]);
+    // More than sockets take on their way.
+    let body = log(300_000);
+    let id = session(&server, &body);
+    let readers: Vec<Download> = (0..PLACES).map(|_| stalled(&server, &id, "csv")).collect();
+    let refused = server.get(&target(&id, "export", &[("format", "csv")]));
+    refused.refused(503, "exports_full");
+    assert!(refused.head.contains("retry-after: "), "{}", refused.head);
+    server.get(&target(&id, "panel.csv", &[("field", "path")])).refused(503, "exports_full");
+    let viewed = server.request("POST", &format!("/api/sessions/{id}/view"), br#"{"where": "status = 404"}"#);
+    assert_eq!((viewed.status, viewed.json()["lines"]["matching"].as_u64()), (200, Some(100_000)));
+    // One is read to its end after all, the others leave in the middle.
+    let mut readers = readers.into_iter();
+    let slow = readers.next().expect("one of them");
+    drop(readers);
+    eventually("a place", || {
+        Some(server.get(&target(&id, "panel.csv", &[("field", "path")]))).filter(|answer| answer.status == 200)
+    });
+    let text = slow.chunked_text();
+    assert_eq!(text.lines().count(), 300_001);
+    let again: Vec<Download> = (0..PLACES)
+        .map(|_| {
+            eventually("a place", || {
+                let download = Download::of(&server, &server.head("GET", &target(&id, "export", &[("format", "ndjson")])));
+                Some(download).filter(|download| download.status == "200")
+            })
+        })
+        .collect();
+    // Their session goes, though nobody reads them.
+    assert_eq!(server.request("DELETE", &format!("/api/sessions/{id}"), b"").status, 204);
+    for download in again {
+        let mut rest = Vec::new();
+        let _ = { download.reader }.read_to_end(&mut rest);
+        assert!(!rest.ends_with(b"0\r\n\r\n"), "an export that broke off looks whole");
+    }
+    let other = session(&server, &log(100));
+    let text = eventually("a place", || {
+        let download = Download::begin(&server, &target(&other, "export", &[("format", "csv")]));
+        (download.status == "200").then(|| download.text())
+    });
+    assert_eq!(text.lines().count(), 101);
+}
+
+#[test]
+fn an_export_has_the_rows_that_were_there_when_it_began() {
+    let server = Server::start(&["--sessions", "1", "--memory", "1GiB"]);
+    let body = log(400_000);
+    let half = 200_000;
+    let cut = body.iter().enumerate().filter(|(_, byte)| **byte == b'\n').nth(half - 1).expect("so many lines").0 + 1;
+    let id = server.session(&json!({"name": "access.log", "size": body.len()}));
+    let mut upload = server.begin_put(&id, 0, body.len() as u64);
+    upload.write_all(&body[..cut]).expect("it listens");
+    let matching = || server.request("POST", &format!("/api/sessions/{id}/view"), b"{}").json()["lines"]["matching"].clone();
+    eventually("half of the rows", || (matching() == half).then_some(()));
+    let download = stalled(&server, &id, "csv");
+    assert!(download.head.contains("filename=\"access-partial.csv\""), "{}", download.head);
+    upload.write_all(&body[cut..]).expect("it listens");
+    assert_eq!(read_answer(&mut upload).status, 200);
+    assert_eq!(matching(), 400_000);
+    let text = download.chunked_text();
+    let rows: Vec<&str> = text.lines().skip(1).collect();
+    assert_eq!(rows.len(), half);
+    for (number, row) in rows.iter().enumerate().step_by(1_009) {
+        assert!(row.contains(&format!(",q={number},")), "row {number} is {row}");
+    }
+}
+
+#[test]
+fn a_log_far_above_the_memory_is_exported_in_it() {
+    const MEMORY: u64 = 320 * MIB;
+    let server = Server::start(&["--memory", "320MiB", "--sessions", "1", "--threads", "2"]);
+    let block = log(9_000);
+    let times = 300 * MIB / block.len() as u64;
+    let id = server.session(&json!({"name": "access.log", "size": times * block.len() as u64}));
+    let mut upload = server.begin_put(&id, 0, times * block.len() as u64);
+    (0..times).for_each(|_| upload.write_all(&block).expect("it listens"));
+    assert_eq!(read_answer(&mut upload).status, 200);
+    let slow = stalled(&server, &id, "parquet");
+    let csv = Download::begin(&server, &target(&id, "export", &[("format", "csv")]));
+    let (mut lines, mut reader, mut buffer) = (0, csv.reader, vec![0; 1 << 20]);
+    loop {
+        let read = reader.read(&mut buffer).expect("a body");
+        lines += buffer[..read].iter().filter(|byte| **byte == b'\n').count() as u64;
+        if read == 0 {
+            break;
+        }
+    }
+    assert_eq!(lines, 9_000 * times + 1);
+    drop(slow);
+    let folder = Folder::new();
+    let parquet = folder.file("rows.parquet", Download::begin(&server, &target(&id, "export", &[("format", "parquet")])).body());
+    let peak = server.running.peak_bytes();
+    assert!(peak <= MEMORY, "{} MiB", peak / MIB);
+    let found = rorqual(&["get", &parquet, "query=q=8999"]).run().exits(0);
+    assert_eq!(found.text().lines().count() as u64, times);
+}

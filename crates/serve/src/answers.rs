@@ -1,0 +1,337 @@
+//! Views in the shape of the interface, as `API.md` describes it.
+
+use rorqual_table::report::{Panel, PercentileSet};
+use rorqual_view::{Amounts, By, ClientRate, Compared, ComparedRow, Explained, Finding, PageRow, Rates, RowPage, Stack, Viewed};
+use serde::Serialize;
+
+/// The schema's name; it changes when a field changes its meaning.
+const SCHEMA: &str = "rorqual.view/1";
+
+#[derive(Serialize)]
+pub(crate) struct ViewAnswer {
+    schema: &'static str,
+    complete: bool,
+    kept: Kept,
+    lines: Lines,
+    seconds: f64,
+    bytes_sent: u64,
+    exact: bool,
+    time: Option<Time>,
+    histogram: Option<Histogram>,
+    pub(crate) panels: Vec<Panel>,
+    humans: Amounts,
+    bots: Amounts,
+    week: Week,
+    percentiles: PercentileSet,
+    latency: Option<Latency>,
+}
+
+#[derive(Serialize)]
+struct Kept {
+    rows: u64,
+    all: bool,
+    reason: Option<&'static str>,
+}
+
+#[derive(Serialize)]
+struct Lines {
+    total: u64,
+    matching: u64,
+    parsed: u64,
+    repaired: u64,
+    rejected: u64,
+}
+
+#[derive(Serialize)]
+struct Time {
+    first: f64,
+    last: f64,
+    zone_seconds: i32,
+}
+
+#[derive(Serialize)]
+struct Histogram {
+    bucket_seconds: i64,
+    finest_seconds: i64,
+    at: Vec<i64>,
+    stack: String,
+    series: Vec<Series>,
+}
+
+#[derive(Serialize)]
+struct Series {
+    /// `None`: all values that have no series of their own.
+    value: Option<String>,
+    hits: Vec<u64>,
+}
+
+#[derive(Serialize)]
+struct Week {
+    hits: Vec<Vec<u64>>,
+}
+
+#[derive(Serialize)]
+struct Latency {
+    at: Vec<i64>,
+    edges: Vec<f64>,
+    hits: Vec<Vec<u64>>,
+}
+
+impl ViewAnswer {
+    /// What was counted in `seconds`, of rows to which more come unless they are `complete`, with the log's clock and `top` rows a panel.
+    pub(crate) fn new(viewed: Viewed, stack: Stack, complete: bool, seconds: f64, zone_seconds: i32, top: usize) -> Self {
+        let panels = viewed.status_panel(top).into_iter().chain(viewed.panels).collect();
+        let (rows, lines) = (viewed.rows, viewed.lines);
+        let all = rows.dropped == 0;
+        Self {
+            schema: SCHEMA,
+            complete,
+            kept: Kept { rows: rows.total, all, reason: (!all).then_some("no room in --memory and --temp-max for more rows") },
+            lines: Lines {
+                total: rows.total,
+                matching: lines.total,
+                parsed: lines.parsed,
+                repaired: lines.repaired,
+                rejected: lines.rejected,
+            },
+            seconds,
+            bytes_sent: viewed.bytes_sent,
+            exact: viewed.exact,
+            time: viewed.time.map(|time| Time { first: time.first, last: time.last, zone_seconds }),
+            histogram: viewed.histogram.map(|histogram| named(histogram, stack)),
+            panels,
+            humans: viewed.people,
+            bots: viewed.bots,
+            week: Week { hits: viewed.week },
+            percentiles: viewed.percentiles,
+            latency: viewed.latency.map(|latency| {
+                let edges = [0.0].into_iter().chain(latency.borders_seconds).collect();
+                Latency { at: latency.at, edges, hits: latency.hits }
+            }),
+        }
+    }
+}
+
+/// A histogram whose rest has no name, and is left out where there is none.
+fn named(histogram: rorqual_view::Histogram, stack: Stack) -> Histogram {
+    let rest = if matches!(stack, Stack::Values(_)) { histogram.series.len() - 1 } else { usize::MAX };
+    let named = |(at, line): (usize, rorqual_view::Line)| Series { value: (at != rest).then_some(line.class), hits: line.hits };
+    let mut series: Vec<Series> = histogram.series.into_iter().enumerate().map(named).collect();
+    series.retain(|series| series.value.is_some() || series.hits.iter().any(|hits| *hits > 0));
+    Histogram {
+        bucket_seconds: histogram.bucket_seconds,
+        finest_seconds: histogram.finest_seconds,
+        at: histogram.at,
+        stack: stack_name(stack).to_owned(),
+        series,
+    }
+}
+
+fn stack_name(stack: Stack) -> &'static str {
+    match stack {
+        Stack::Class => "class",
+        Stack::Bot => "bot",
+        Stack::Values(column) => column.name(),
+    }
+}
+
+#[derive(Serialize)]
+pub(crate) struct RowsAnswer {
+    matching: u64,
+    offset: u64,
+    pub(crate) rows: Vec<NumberedRow>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct NumberedRow {
+    /// Its place in the view.
+    row: u64,
+    #[serde(flatten)]
+    fields: PageRow,
+}
+
+impl From<RowPage> for RowsAnswer {
+    fn from(page: RowPage) -> Self {
+        let rows = (page.offset..).zip(page.rows).map(|(row, fields)| NumberedRow { row, fields }).collect();
+        Self { matching: page.total, offset: page.offset, rows }
+    }
+}
+
+#[derive(Serialize)]
+pub(crate) struct CompareAnswer {
+    a: Amounts,
+    b: Amounts,
+    pub(crate) panels: Vec<ComparePanel>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct ComparePanel {
+    field: &'static str,
+    title: &'static str,
+    pub(crate) rows: Vec<CompareRow>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct CompareRow {
+    value: String,
+    a: Part,
+    b: Part,
+    /// Of the shares; `None` where the first view has none.
+    ratio: Option<f64>,
+    /// Of hits.
+    change: i64,
+}
+
+#[derive(Serialize)]
+struct Part {
+    hits: u64,
+    bytes: u64,
+    share: f64,
+}
+
+impl From<Compared> for CompareAnswer {
+    fn from(compared: Compared) -> Self {
+        let total = |viewed: &Viewed| Amounts { hits: viewed.lines.total, bytes: viewed.bytes_sent };
+        let (a, b) = (total(&compared.a), total(&compared.b));
+        let row = |row: ComparedRow| {
+            let part = |hits: u64, bytes, of: Amounts| Part { hits, bytes, share: hits as f64 / of.hits.max(1) as f64 };
+            let (a, b) = (part(row.hits_a, row.bytes_a, a), part(row.hits_b, row.bytes_b, b));
+            let ratio = (a.hits > 0).then(|| b.share / a.share);
+            let change = i64::try_from(b.hits).unwrap_or(i64::MAX).saturating_sub_unsigned(a.hits);
+            CompareRow { value: row.value, a, b, ratio, change }
+        };
+        let panels = compared.panels.into_iter().map(|panel| ComparePanel {
+            field: panel.field,
+            title: panel.title,
+            rows: panel.rows.into_iter().map(row).collect(),
+        });
+        Self { a, b, panels: panels.collect() }
+    }
+}
+
+#[derive(Serialize)]
+pub(crate) struct ExplainAnswer {
+    inside: u64,
+    outside: u64,
+    statistic: &'static str,
+    tried: usize,
+    exact: bool,
+    seconds: f64,
+    pub(crate) rows: Vec<FindingRow>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct FindingRow {
+    /// One or two.
+    terms: Vec<Term>,
+    #[serde(rename = "where")]
+    filter: String,
+    inside: u64,
+    outside: u64,
+    share_inside: f64,
+    share_outside: f64,
+    /// `None` where there are none outside.
+    ratio: Option<f64>,
+    g: f64,
+    q: f64,
+    /// What most of its rows have too, as filters are written.
+    companions: Vec<String>,
+}
+
+impl ExplainAnswer {
+    pub(crate) fn new(explained: Explained, seconds: f64) -> Self {
+        Self {
+            inside: explained.rows_in,
+            outside: explained.rows_out,
+            statistic: explained.statistic,
+            tried: explained.tried,
+            exact: explained.exact,
+            seconds,
+            rows: explained.findings.into_iter().map(finding).collect(),
+        }
+    }
+}
+
+fn finding(finding: Finding) -> FindingRow {
+    FindingRow {
+        terms: finding.conditions.iter().map(|condition| term(condition)).collect(),
+        filter: finding.filter,
+        inside: finding.hits_in,
+        outside: finding.hits_out,
+        share_inside: finding.share_in,
+        share_outside: finding.share_out,
+        ratio: finding.ratio.is_finite().then_some(finding.ratio),
+        g: finding.g,
+        q: finding.q,
+        companions: finding.companions,
+    }
+}
+
+#[derive(Serialize)]
+pub(crate) struct RatesAnswer {
+    seconds: f64,
+    by: &'static str,
+    clients: u64,
+    exact: bool,
+    pub(crate) rows: Vec<RateRow>,
+    blocked: Option<Blocked>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct RateRow {
+    value: String,
+    hits: u64,
+    peak_second: u32,
+    peak_second_at: i64,
+    peak_minute: u32,
+    peak_minute_at: i64,
+    /// Where there is a limit.
+    blocked: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct Blocked {
+    requests: u64,
+    values: u64,
+}
+
+impl RatesAnswer {
+    pub(crate) fn new(rates: Rates, by: By, seconds: f64) -> Self {
+        let by = match by {
+            By::Client => "client",
+            By::Net => "net",
+        };
+        let row = |rate: ClientRate| RateRow {
+            value: rate.value,
+            hits: rate.hits,
+            peak_second: rate.second_hits_max,
+            peak_second_at: rate.second_at,
+            peak_minute: rate.minute_hits_max,
+            peak_minute_at: rate.minute_at,
+            blocked: rate.blocked,
+        };
+        let limit = rates.limits.first();
+        let blocked = limit.map(|limit| Blocked { requests: limit.blocked, values: limit.clients });
+        Self {
+            seconds,
+            by,
+            clients: rates.clients,
+            exact: rates.exact,
+            rows: rates.fastest.into_iter().map(row).collect(),
+            blocked,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Term {
+    field: String,
+    value: String,
+}
+
+/// A condition for people: `path = "/a b"` has the value `/a b`, `bytes >= 100` the value `>= 100`.
+fn term(condition: &str) -> Term {
+    let (field, value) = condition.split_once(" = ").or_else(|| condition.split_once(' ')).unwrap_or((condition, ""));
+    let value = serde_json::from_str(value).unwrap_or_else(|_| value.to_owned());
+    Term { field: field.to_owned(), value }
+}

@@ -1,0 +1,349 @@
+//! What of a view is taken away: its rows, all values of a panel, one page.
+//!
+//! The memory that it takes is the session's: its rows give way to the file while it runs. It has a thread, and holds the rows but not the
+//! turn of those who ask: a slow reader keeps nobody from looking. When the rows are to go, it ends.
+
+use crate::api::{Asked, Named};
+use crate::body::{self, BodySink, Place, Reader};
+use crate::error::ApiError;
+use crate::files;
+use crate::limits::{EXPORT_BATCH_BYTES, EXPORT_GROUP_BYTES, EXPORT_GROUP_SHARE, EXPORT_ROWS_BYTES, PAGE_TOP, VIEW_PAGE_BYTES};
+use crate::rows::Held;
+use crate::session::{Session, State as SessionState};
+use crate::sessions::Sessions;
+use crate::twin::Twin;
+use crate::views::{Span, panel_column};
+use axum::extract::{Extension, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use rorqual_pipe::{Control, Error as PipeError, Kind, Sink};
+use rorqual_render::Error;
+use rorqual_rows::log::{Rows, schema_with_flaws};
+use rorqual_rows::render::Csv;
+use rorqual_rows::write::{Settings, Target, Writer};
+use rorqual_table::parse::Record;
+use rorqual_table::report::Report;
+use rorqual_view::limits::each_bytes;
+use rorqual_view::{Lent, Store, Value, Values, View, ViewError, ViewRow};
+use serde::Deserialize;
+use std::borrow::Cow;
+use std::io::Write;
+use std::sync::{Arc, Weak};
+
+/// Makes the page of a view.
+pub type ViewPage = fn(&ShownView, &Control, &mut dyn Sink) -> Result<(), Error>;
+
+/// A view as a page shows it.
+#[derive(Debug)]
+pub struct ShownView {
+    /// Its numbers; the lines that are not meant are filtered ones.
+    pub report: Report,
+    /// Rows by weekday (Monday first) and hour, by the clock of the log.
+    pub week: Vec<Vec<u64>>,
+    /// The filter, as it is written; empty for all rows.
+    pub filter: String,
+    /// The span in Unix seconds, `[from, to)`.
+    pub from: Option<f64>,
+    /// Its end.
+    pub to: Option<f64>,
+    /// Rows of each table.
+    pub top: usize,
+}
+
+/// An export that has its place, and not yet the rows.
+struct Asking {
+    sessions: Arc<Sessions>,
+    session: Arc<Session>,
+    twin: Twin,
+    place: Place,
+}
+
+/// One that has rows, and memory of theirs.
+struct Granted {
+    place: Place,
+    twin: Twin,
+    held: Held,
+    lent: Lent,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum As {
+    Csv,
+    Ndjson,
+    Parquet,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RowsAsked {
+    format: As,
+    from: Option<f64>,
+    to: Option<f64>,
+    #[serde(default, rename = "where")]
+    filter: String,
+}
+
+pub(crate) async fn rows(
+    State(sessions): State<Arc<Sessions>>,
+    Named(session): Named,
+    Extension(twin): Extension<Twin>,
+    Asked(asked): Asked<RowsAsked>,
+) -> Result<Response, ApiError> {
+    let view = Span { from: asked.from, to: asked.to, filter: asked.filter }.view()?;
+    let format = session.format().ok_or_else(nothing_read)?;
+    let schema = schema_with_flaws(&format);
+    let (target, media_type, extension) = match asked.format {
+        As::Csv => (Target::Csv, "text/csv; charset=utf-8", "csv"),
+        As::Ndjson => (Target::Ndjson, "application/x-ndjson", "ndjson"),
+        As::Parquet => (Target::Parquet, "application/vnd.apache.parquet", "parquet"),
+    };
+    let asking = Asking::begin(sessions, session, twin)?;
+    let (session, wanted) = (Arc::clone(&asking.session), Arc::clone(&schema));
+    let prepare = move |store: &Store| {
+        store.refresh();
+        let fixed = each_bytes(store.threads()) + EXPORT_ROWS_BYTES;
+        let tried = settings(target, store.memory_bytes()).into_iter();
+        let (lent, settings) =
+            tried.map(|settings| (store.lend(fixed + settings.bytes(&wanted, 1)), settings)).find(|(lent, _)| lent.is_some())?;
+        Some((lent?, (settings, files::name(&session, store.is_whole(), "", extension))))
+    };
+    let alive = Arc::downgrade(&asking.session);
+    let (granted, (settings, name)) = asking.grant(prepare).await?;
+    let job = RowsJob { alive, view, rows: Rows::new(&schema), settings };
+    let body = granted.answer(move |store, control, sink| job.run(store, control, sink)).await?;
+    Ok((files::head(media_type, &name), body).into_response())
+}
+
+/// How a file is written in a share of that memory, or in less.
+fn settings(target: Target, memory_bytes: u64) -> Vec<Settings> {
+    let (least, most) = EXPORT_GROUP_BYTES;
+    let usual = (memory_bytes / EXPORT_GROUP_SHARE).clamp(least, most);
+    let of =
+        |group: u64| Settings { group_bytes_max: group as usize, footer_bytes_max: 2 * group as usize, ..Settings::new(target) };
+    vec![of(usual), of(least)]
+}
+
+/// The rows of a view on their way into a file.
+struct RowsJob {
+    /// The session is not idle while its rows are taken.
+    alive: Weak<Session>,
+    view: View,
+    rows: Rows,
+    settings: Settings,
+}
+
+impl RowsJob {
+    fn run(self, store: &Store, control: &Control, sink: BodySink) -> Result<(), Error> {
+        let Self { alive, view, mut rows, settings } = self;
+        let writer = Writer::new(sink, "the export", rows.schema(), &settings).map_err(Error::Rows)?;
+        let is_csv = settings.target == Target::Csv;
+        let take = |row: &ViewRow<'_>| {
+            if is_csv {
+                push_neutral(&mut rows, row);
+            } else {
+                rows.push_flawed(&row.record, row.flaw, row.line);
+            }
+            if rows.bytes() < EXPORT_BATCH_BYTES {
+                return Ok(());
+            }
+            alive.upgrade().inspect(|session| session.touch());
+            write(&writer, &mut rows)
+        };
+        store.each(&view, control, take).map_err(failed)?;
+        write(&writer, &mut rows).and_then(|()| writer.finish()).map_err(Error::Rows)?;
+        Ok(())
+    }
+}
+
+fn write(writer: &Writer, rows: &mut Rows) -> Result<(), PipeError> {
+    let batch = rows.finish().map_err(|error| PipeError::new(Kind::Corrupt, "the export", error.to_string()))?;
+    if let Some(batch) = batch {
+        writer.push(writer.prepare(batch)?)?;
+        writer.help()?;
+    }
+    Ok(())
+}
+
+/// A text that no spreadsheet takes for a formula.
+fn neutral(text: &[u8]) -> Cow<'_, [u8]> {
+    match text.first() {
+        Some(b'=' | b'+' | b'-' | b'@' | b'\t' | b'\r') => Cow::Owned([b"'", text].concat()),
+        _ => Cow::Borrowed(text),
+    }
+}
+
+fn push_neutral(rows: &mut Rows, row: &ViewRow<'_>) {
+    let record = row.record;
+    let texts = [
+        record.client,
+        record.user,
+        record.host,
+        record.method,
+        record.path,
+        record.query,
+        record.protocol,
+        record.referrer,
+        record.agent,
+        row.flaw,
+        row.line,
+    ];
+    let [client, user, host, method, path, query, protocol, referrer, agent, flaw, line] = &texts.map(neutral);
+    let record = Record { client, user, host, method, path, query, protocol, referrer, agent, ..record };
+    rows.push_flawed(&record, flaw, line);
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PanelAsked {
+    field: String,
+    from: Option<f64>,
+    to: Option<f64>,
+    #[serde(default, rename = "where")]
+    filter: String,
+}
+
+pub(crate) async fn panel(
+    State(sessions): State<Arc<Sessions>>,
+    Named(session): Named,
+    Extension(twin): Extension<Twin>,
+    Asked(asked): Asked<PanelAsked>,
+) -> Result<Response, ApiError> {
+    let column = panel_column(&asked.field)?;
+    let view = Span { from: asked.from, to: asked.to, filter: asked.filter }.view()?;
+    let asking = Asking::begin(sessions, session, twin)?;
+    let ask = move |store: &Store, control: &Control| match column {
+        Some(column) => store.values(&view, column, control),
+        None => store.status_values(&view, control),
+    };
+    let values = asking.session.rows().ask(None, ask).await?;
+    let (session, bytes) = (Arc::clone(&asking.session), values.bytes() + EXPORT_ROWS_BYTES);
+    let whole = values.is_whole();
+    let prepare =
+        move |store: &Store| Some((store.lend(bytes)?, files::name(&session, store.is_whole() && whole, &asked.field, "csv")));
+    let (granted, name) = asking.grant(prepare).await?;
+    let body = granted.answer(move |store, _, sink| write_values(store, &values, sink)).await?;
+    Ok((files::head("text/csv; charset=utf-8", &name), body).into_response())
+}
+
+fn write_values(store: &Store, values: &Values, mut sink: BodySink) -> Result<(), Error> {
+    sink.copy(b"value,hits,bytes,share\n")?;
+    let mut line = Vec::new();
+    let take = |value: &Value<'_>| {
+        line.clear();
+        Csv::push_text(&mut line, String::from_utf8_lossy(&neutral(value.text)).as_bytes());
+        // Writing to memory does not fail.
+        let _ = writeln!(line, ",{},{},{:.6}", value.hits, value.bytes, value.share);
+        sink.copy(&line).map_err(|cause| PipeError::io("the export", "cannot write", cause))
+    };
+    store.each_value(values, take).map_err(Error::Rows)?;
+    Ok(Sink::flush(&mut sink)?)
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ReportAsked {
+    from: Option<f64>,
+    to: Option<f64>,
+    #[serde(default, rename = "where")]
+    filter: String,
+}
+
+pub(crate) async fn report(
+    State(sessions): State<Arc<Sessions>>,
+    Named(session): Named,
+    Extension(twin): Extension<Twin>,
+    Asked(asked): Asked<ReportAsked>,
+) -> Result<Response, ApiError> {
+    let (from, to) = (asked.from, asked.to);
+    let view = Span { from, to, filter: asked.filter }.view()?;
+    let asking = Asking::begin(sessions, session, twin)?;
+    let (filter, session) = (view.filter.to_string(), Arc::clone(&asking.session));
+    let ask = move |store: &Store, control: &Control| {
+        store.refresh();
+        let complete = session.state() == SessionState::Finished && store.rows_dropped() == 0;
+        let mut report = session.view_report(complete);
+        let week = store.fill_view(&mut report, &view, session.zone_seconds(), PAGE_TOP, control)?;
+        Ok((report, week))
+    };
+    let (report, week) = asking.session.rows().ask(None, ask).await?;
+    let shown = ShownView { report, week, filter, from, to, top: PAGE_TOP };
+    let (session, page) = (Arc::clone(&asking.session), asking.sessions.page());
+    let prepare = move |store: &Store| Some((store.lend(VIEW_PAGE_BYTES)?, files::name(&session, store.is_whole(), "", "html")));
+    let (granted, name) = asking.grant(prepare).await?;
+    let render = move |_: &Store, control: &Control, mut sink: BodySink| {
+        page(&shown, control, &mut sink)?;
+        Ok(Sink::flush(&mut sink)?)
+    };
+    let body = granted.answer(render).await?;
+    Ok((files::head("text/html; charset=utf-8", &name), body).into_response())
+}
+
+impl Asking {
+    fn begin(sessions: Arc<Sessions>, session: Arc<Session>, twin: Twin) -> Result<Self, ApiError> {
+        let places = sessions.exports();
+        let place = places.take().ok_or_else(|| full(format!("all {} places for exports are taken", places.count())))?;
+        Ok(Self { sessions, session, twin, place })
+    }
+
+    /// The session's rows, with the memory that `prepare` has them lend, which may take writing others to the file.
+    async fn grant<T: Send + 'static>(
+        self,
+        prepare: impl FnOnce(&Store) -> Option<(Lent, T)> + Send + 'static,
+    ) -> Result<(Granted, T), ApiError> {
+        let Self { session, twin, place, .. } = self;
+        let held = session.rows().hold().await?;
+        let prepared = tokio::task::spawn_blocking(move || {
+            let prepared = held.store.as_ref().and_then(|store| prepare(store))?;
+            Some((held, prepared))
+        });
+        let (held, (lent, prepared)) = prepared.await.ok().flatten().ok_or_else(|| {
+            full(
+                "this session has no room for an export beside its rows; more --memory or --temp-max, or fewer --sessions"
+                    .to_owned(),
+            )
+        })?;
+        Ok((Granted { place, twin, held, lent }, prepared))
+    }
+}
+
+impl Granted {
+    /// An answer that leaves while a thread makes it of the rows.
+    async fn answer(
+        self,
+        work: impl FnOnce(&Store, &Control, BodySink) -> Result<(), Error> + Send + 'static,
+    ) -> Result<axum::body::Body, ApiError> {
+        let Self { place, twin, held: Held { store, ended }, lent } = self;
+        let control = Control::default();
+        let (sink, sender, pieces) = BodySink::new(&place, ended);
+        let reader = Reader { pieces, control: control.clone(), twin };
+        tokio::task::spawn_blocking(move || {
+            let worked = store.as_ref().map_or(Ok(()), |store| work(store, &control, sink));
+            // The rows, and what they lent, are free before the reader hears of the end.
+            drop((store, lent));
+            body::tell(&sender, worked);
+            drop(place);
+        });
+        reader.body().await.map_err(|error| refusal(&error))
+    }
+}
+
+fn failed(error: ViewError) -> Error {
+    match error {
+        ViewError::Cancelled => Error::Rows(PipeError::new(Kind::Stopped, "", "stopped")),
+        ViewError::Io(error) => Error::Rows(error),
+    }
+}
+
+fn full(message: String) -> ApiError {
+    ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "exports_full", message).retry_after(1)
+}
+
+fn nothing_read() -> ApiError {
+    ApiError::new(StatusCode::CONFLICT, "nothing_read", "nothing of this log was read yet, so it has no rows")
+}
+
+/// Why an answer has no first piece.
+fn refusal(error: &Error) -> ApiError {
+    ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "export_failed", error.to_string())
+}

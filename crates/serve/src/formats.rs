@@ -1,0 +1,66 @@
+//! Formats that are being written: `POST /api/sessions/{id}/format/try`.
+
+use crate::api::{Named, body_json};
+use crate::error::ApiError;
+use crate::limits::TRIED_LINES_MAX;
+use axum::Json;
+use axum::body::Body;
+use axum::http::StatusCode;
+use rorqual_table::format::{Format, Tried, try_lines};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Serialize, Serializer};
+
+/// A format as it was given; the error has the place in that text, in characters from 0.
+pub(crate) fn parse(text: &str) -> Result<Format, ApiError> {
+    Format::parse(text).map_err(|error| {
+        let before = text.get(..error.at()).map_or(0, |before| before.chars().count());
+        ApiError::new(StatusCode::BAD_REQUEST, "bad_format", error.to_string()).with("column", before)
+    })
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TryAsked {
+    format: String,
+    lines: Vec<String>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct TryAnswer {
+    format: String,
+    rows: Vec<TriedRow>,
+}
+
+#[derive(Serialize)]
+struct TriedRow {
+    #[serde(serialize_with = "in_order")]
+    fields: Option<Vec<(&'static str, String)>>,
+    flaw: Option<String>,
+}
+
+impl From<Tried> for TriedRow {
+    fn from(tried: Tried) -> Self {
+        let named = |fields: Vec<(rorqual_table::format::Field, String)>| {
+            fields.into_iter().map(|(field, text)| (field.name(), text)).collect()
+        };
+        Self { fields: tried.fields.map(named), flaw: tried.flaw }
+    }
+}
+
+/// An object whose members keep their order.
+fn in_order<S: Serializer>(fields: &Option<Vec<(&'static str, String)>>, serializer: S) -> Result<S::Ok, S::Error> {
+    let Some(fields) = fields else { return serializer.serialize_none() };
+    let mut map = serializer.serialize_map(Some(fields.len()))?;
+    fields.iter().try_for_each(|(name, text)| map.serialize_entry(name, text))?;
+    map.end()
+}
+
+pub(crate) async fn try_format(Named(_session): Named, body: Body) -> Result<Json<TryAnswer>, ApiError> {
+    let asked: TryAsked = body_json(body).await?;
+    if asked.lines.len() > TRIED_LINES_MAX {
+        return Err(ApiError::bad_request(format!("a format is tried on at most {TRIED_LINES_MAX} lines")));
+    }
+    let format = parse(&asked.format)?;
+    let rows = try_lines(&format, asked.lines.iter().map(String::as_bytes)).into_iter().map(TriedRow::from).collect();
+    Ok(Json(TryAnswer { format: format.name().to_owned(), rows }))
+}

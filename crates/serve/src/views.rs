@@ -1,0 +1,286 @@
+//! Questions about the rows of a session: `POST /api/sessions/{id}/view` and its kin, as `API.md` lists them.
+
+use crate::answers::{CompareAnswer, ExplainAnswer, RatesAnswer, RowsAnswer, ViewAnswer};
+use crate::api::{Named, body_json};
+use crate::error::ApiError;
+use crate::limits::{BUCKETS, PAGE_NAME_BYTES_MAX, REPORT_BYTES_MAX, TOP_ROWS, VIEW_ROWS};
+use crate::reports::capped_json;
+use axum::body::Body;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use rorqual_pipe::Control;
+use rorqual_table::filter::{Filter, Flag, NumberColumn, TextColumn};
+use rorqual_table::report::Sample;
+use rorqual_view::{By, Limit, PanelWanted, Per, Stack, Store, View, ViewError, Wanted};
+use serde::{Deserialize, Serialize};
+use std::time::Instant;
+
+/// Times are Unix seconds.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub(crate) struct Span {
+    pub(crate) from: Option<f64>,
+    pub(crate) to: Option<f64>,
+    #[serde(default, rename = "where")]
+    pub(crate) filter: String,
+}
+
+impl Span {
+    pub(crate) fn view(&self) -> Result<View, ApiError> {
+        let filter = Filter::parse(&self.filter).map_err(|error| {
+            ApiError::new(StatusCode::BAD_REQUEST, "bad_filter", error.message).with("column", error.column as u64 - 1)
+        })?;
+        Ok(View { from_us: micros(self.from)?, to_us: micros(self.to)?, filter })
+    }
+}
+
+fn micros(seconds: Option<f64>) -> Result<Option<i64>, ApiError> {
+    match seconds {
+        Some(seconds) if !seconds.is_finite() => Err(ApiError::bad_request("a time is a finite number of seconds")),
+        // Beyond what is a time it stays at the ends.
+        seconds => Ok(seconds.map(|seconds| (seconds * 1e6) as i64)),
+    }
+}
+
+/// Who asks: a question with a higher turn ends one of the same page with a lower one, in whichever order they arrive.
+#[derive(Debug, Clone, Deserialize)]
+struct Page {
+    page: Option<String>,
+    #[serde(default)]
+    turn: u64,
+}
+
+impl Page {
+    fn asking(self) -> Result<Option<(String, u64)>, ApiError> {
+        let turn = self.turn;
+        match self.page {
+            Some(name) if name.len() > PAGE_NAME_BYTES_MAX => {
+                Err(ApiError::bad_request(format!("a page's name has at most {PAGE_NAME_BYTES_MAX} bytes")))
+            }
+            name => Ok(name.map(|name| (name, turn))),
+        }
+    }
+}
+
+pub(crate) fn text_column(name: &str) -> Result<TextColumn, ApiError> {
+    let found = TextColumn::ALL.iter().find(|column| column.name() == name);
+    found.copied().ok_or_else(|| ApiError::bad_request(format!("there is no field '{name}'")))
+}
+
+/// The column of a panel; `None` is the status.
+pub(crate) fn panel_column(name: &str) -> Result<Option<TextColumn>, ApiError> {
+    if name == NumberColumn::Status.name() { Ok(None) } else { text_column(name).map(Some) }
+}
+
+fn stack(name: Option<&str>) -> Result<Stack, ApiError> {
+    match name {
+        None | Some("class") => Ok(Stack::Class),
+        Some("bot") => Ok(Stack::Bot),
+        Some(name) => text_column(name).map(Stack::Values),
+    }
+}
+
+/// An answer, with as many rows a table as fit.
+fn answer<T: Serialize>(mut value: T, rows: usize, cut: impl FnMut(&mut T, usize)) -> Result<Response, ApiError> {
+    let json = capped_json(&mut value, rows, REPORT_BYTES_MAX, cut).ok_or_else(|| {
+        let message = format!("the answer would be above {REPORT_BYTES_MAX} bytes; ask for less");
+        ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_long", message)
+    })?;
+    Ok(([(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "no-store")], json).into_response())
+}
+
+/// What is asked, and how many seconds the answer took.
+fn timed<T>(
+    ask: impl FnOnce(&Store, &Control) -> Result<T, ViewError>,
+) -> impl FnOnce(&Store, &Control) -> Result<(f64, T), ViewError> {
+    move |store, control| {
+        let begun = Instant::now();
+        ask(store, control).map(|answer| (begun.elapsed().as_secs_f64(), answer))
+    }
+}
+
+#[derive(Deserialize)]
+struct ViewAsked {
+    #[serde(flatten)]
+    span: Span,
+    #[serde(flatten)]
+    page: Page,
+    stack: Option<String>,
+    buckets: Option<usize>,
+    top: Option<usize>,
+}
+
+pub(crate) async fn view(Named(session): Named, body: Body) -> Result<Response, ApiError> {
+    let asked: ViewAsked = body_json(body).await?;
+    let (look, stack) = (asked.span.view()?, stack(asked.stack.as_deref())?);
+    let (default, most) = BUCKETS;
+    let top = asked.top.unwrap_or(VIEW_ROWS).min(TOP_ROWS);
+    let wanted = Wanted { top, buckets: asked.buckets.unwrap_or(default).clamp(1, most), stack };
+    // Seen before the rows are: what is shown as complete has all of them.
+    let complete = session.state().ended();
+    let ask = timed(move |store, control| {
+        store.refresh();
+        store.view(&look, &wanted, control)
+    });
+    let (seconds, viewed) = session.rows().ask(asked.page.asking()?, ask).await?;
+    let value = ViewAnswer::new(viewed, stack, complete, seconds, session.zone_seconds(), top);
+    answer(value, top, |value, rows| value.panels.iter_mut().for_each(|panel| panel.rows.truncate(rows)))
+}
+
+#[derive(Deserialize)]
+struct PanelAsked {
+    #[serde(flatten)]
+    span: Span,
+    field: String,
+    search: Option<String>,
+    #[serde(default)]
+    offset: usize,
+    limit: Option<usize>,
+}
+
+pub(crate) async fn panel(Named(session): Named, body: Body) -> Result<Response, ApiError> {
+    let asked: PanelAsked = body_json(body).await?;
+    let look = asked.span.view()?;
+    let column = panel_column(&asked.field)?;
+    let limit = asked.limit.unwrap_or(VIEW_ROWS).min(TOP_ROWS);
+    let wanted = PanelWanted { search: asked.search, offset: asked.offset, limit };
+    let ask = move |store: &Store, control: &Control| match column {
+        Some(column) => store.panel(&look, column, &wanted, control),
+        None => store.statuses(&look, &wanted, control),
+    };
+    let panel = session.rows().ask(None, ask).await?;
+    answer(panel, limit, |panel, rows| panel.rows.truncate(rows))
+}
+
+#[derive(Deserialize)]
+struct RowsAsked {
+    #[serde(flatten)]
+    span: Span,
+    #[serde(default)]
+    offset: u64,
+    limit: Option<usize>,
+    /// The offset counts from the end, and the last row comes first.
+    #[serde(default)]
+    from_end: bool,
+}
+
+pub(crate) async fn rows(Named(session): Named, body: Body) -> Result<Response, ApiError> {
+    let asked: RowsAsked = body_json(body).await?;
+    let look = asked.span.view()?;
+    let limit = asked.limit.unwrap_or(TOP_ROWS).min(TOP_ROWS);
+    let ask = move |store: &Store, control: &Control| {
+        if !asked.from_end {
+            return store.page(&look, asked.offset, limit, control);
+        }
+        let matching = store.page(&look, 0, 0, control)?.total;
+        let end = matching.saturating_sub(asked.offset);
+        let start = end.saturating_sub(limit as u64);
+        store.page(&look, start, (end - start) as usize, control)
+    };
+    let mut page = RowsAnswer::from(session.rows().ask(None, ask).await?);
+    if asked.from_end {
+        page.rows.reverse();
+    }
+    answer(page, limit, |page, rows| page.rows.truncate(rows))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CompareAsked {
+    a: Span,
+    b: Span,
+    top: Option<usize>,
+}
+
+pub(crate) async fn compare(Named(session): Named, body: Body) -> Result<Response, ApiError> {
+    let asked: CompareAsked = body_json(body).await?;
+    let (a, b) = (asked.a.view()?, asked.b.view()?);
+    let top = asked.top.unwrap_or(VIEW_ROWS).min(TOP_ROWS);
+    let wanted = Wanted { top, buckets: BUCKETS.0, stack: Stack::Class };
+    let compared = session.rows().ask(None, move |store, control| store.compare(&a, &b, &wanted, control)).await?;
+    let cut = |answer: &mut CompareAnswer, rows| answer.panels.iter_mut().for_each(|panel| panel.rows.truncate(rows));
+    answer(CompareAnswer::from(compared), top, cut)
+}
+
+#[derive(Deserialize)]
+struct ExplainAsked {
+    /// The rows that these are a part of.
+    #[serde(flatten)]
+    span: Span,
+    /// The rows asked about.
+    select: Span,
+    limit: Option<usize>,
+}
+
+pub(crate) async fn explain(Named(session): Named, body: Body) -> Result<Response, ApiError> {
+    let asked: ExplainAsked = body_json(body).await?;
+    let (select, against) = (asked.select.view()?, asked.span.view()?);
+    let limit = asked.limit.unwrap_or(TOP_ROWS).min(TOP_ROWS);
+    let ask = timed(move |store, control| store.explain(&select, &against, control));
+    let (seconds, explained) = session.rows().ask(None, ask).await?;
+    let mut value = ExplainAnswer::new(explained, seconds);
+    value.rows.truncate(limit);
+    answer(value, limit, |value, rows| value.rows.truncate(rows))
+}
+
+#[derive(Deserialize)]
+struct RatesAsked {
+    #[serde(flatten)]
+    span: Span,
+    #[serde(default)]
+    by: ByAsked,
+    top: Option<usize>,
+    /// Where both are given, only this one counts.
+    limit_per_minute: Option<u64>,
+    limit_per_second: Option<u64>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "lowercase")]
+enum ByAsked {
+    #[default]
+    Client,
+    Net,
+}
+
+pub(crate) async fn rates(Named(session): Named, body: Body) -> Result<Response, ApiError> {
+    let asked: RatesAsked = body_json(body).await?;
+    let look = asked.span.view()?;
+    let by = match asked.by {
+        ByAsked::Client => By::Client,
+        ByAsked::Net => By::Net,
+    };
+    let top = asked.top.unwrap_or(VIEW_ROWS).min(TOP_ROWS);
+    let per = |requests: Option<u64>, per| requests.map(|requests| Limit { requests, per });
+    let limits = [per(asked.limit_per_minute, Per::Minute), per(asked.limit_per_second, Per::Second)];
+    let limits: Vec<Limit> = limits.into_iter().flatten().take(1).collect();
+    let ask = timed(move |store, control| store.rates(&look, by, top, &limits, control));
+    let (seconds, rates) = session.rows().ask(None, ask).await?;
+    answer(RatesAnswer::new(rates, by, seconds), top, |value, rows| value.rows.truncate(rows))
+}
+
+#[derive(Serialize)]
+struct RejectsAnswer {
+    count: u64,
+    exact: bool,
+    reasons: Vec<Reason>,
+    samples: Vec<Sample>,
+}
+
+#[derive(Serialize)]
+struct Reason {
+    reason: String,
+    hits: u64,
+}
+
+pub(crate) async fn rejects(Named(session): Named) -> Result<Response, ApiError> {
+    let look = View { filter: Filter::Is(Flag::Rejected), ..View::default() };
+    let wanted = PanelWanted { search: None, offset: 0, limit: TOP_ROWS };
+    let ask = move |store: &Store, control: &Control| {
+        store.refresh();
+        store.panel(&look, TextColumn::Flaw, &wanted, control)
+    };
+    let panel = session.rows().ask(None, ask).await?;
+    let reasons = panel.rows.into_iter().map(|row| Reason { reason: row.value, hits: row.hits }).collect();
+    let value = RejectsAnswer { count: panel.hits, exact: panel.exact, reasons, samples: session.rejects() };
+    answer(value, TOP_ROWS, |value, rows| value.samples.truncate(rows))
+}

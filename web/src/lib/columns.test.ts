@@ -1,0 +1,34 @@
+import { expect, test } from 'vitest'
+import { cellText, press, pressTitle } from './columns'
+
+const row = {
+  row: 1,
+  time: 1741341725,
+  flaw: null,
+  line: '…',
+  client: '192.0.2.1',
+  url: '/a b\u0007',
+  bytes: 2048,
+  user: '',
+  request_time: null,
+}
+
+test('cells say what there is', () => {
+  expect(cellText(row, 'time', 3600)).toBe('07 Mar 2025 11:02:05')
+  expect(cellText(row, 'bytes', 0)).toBe('2.00 KiB')
+  expect(cellText(row, 'url', 0)).toBe('/a b␇')
+  expect([cellText(row, 'user', 0), cellText(row, 'request_time', 0), cellText(row, 'host', 0)]).toEqual([
+    '–',
+    '–',
+    '–',
+  ])
+})
+
+test('a press filters by what the cell says', () => {
+  expect(press(row, 'client')).toEqual({ term: { field: 'client', value: '192.0.2.1' } })
+  expect(press(row, 'time')).toEqual({ span: { from: 1741341720, to: 1741341780 } })
+  expect(press(row, 'bytes')).toEqual({ text: 'bytes >= 2048' })
+  expect(press(row, 'request_time')).toEqual({ text: 'request_time = -' })
+  expect(press(row, 'host')).toBeNull()
+  expect(pressTitle(row, 'user')).toContain('user = -')
+})

@@ -1,0 +1,78 @@
+/** Columns of the table of lines: what they show, how wide they are, and what a press on a cell means. */
+
+import { clause } from './filter'
+import { bytes, latency, visible } from './format'
+import { moment, type Span } from './histogram'
+import type { Row } from './viewapi'
+
+export interface Column {
+  field: string
+  title: string
+  /** As a track of the grid. */
+  width: string
+  right: boolean
+}
+
+const column = (field: string, title: string, width: string, right = false): Column => ({
+  field,
+  title,
+  width,
+  right,
+})
+
+export const columns: Column[] = [
+  column('time', 'time', '168px'),
+  column('client', 'client', '136px'),
+  column('method', 'method', '60px'),
+  column('url', 'path', 'minmax(200px, 3fr)'),
+  column('status', 'status', '52px', true),
+  column('bytes', 'bytes', '80px', true),
+  column('request_time', 'took', '76px', true),
+  column('upstream_time', 'upstream', '76px', true),
+  column('agent', 'agent', 'minmax(160px, 2fr)'),
+  column('browser', 'browser', '96px'),
+  column('os', 'system', '96px'),
+  column('bot', 'bot', '112px'),
+  column('referrer', 'referrer', 'minmax(140px, 1fr)'),
+  column('host', 'host', '140px'),
+  column('user', 'user', '96px'),
+  column('protocol', 'protocol', '76px'),
+  column('flaw', 'flaw', 'minmax(160px, 1fr)'),
+]
+
+export const columnsOf = (fields: string[]) => columns.filter(({ field }) => fields.includes(field))
+
+export function cellText(row: Row, field: string, zone: number): string {
+  const value = row[field]
+  if (field === 'time') return row.time === null ? '–' : moment(row.time, zone, 1)
+  if (value === null || value === undefined || value === '') return '–'
+  if (field === 'bytes') return bytes(Number(value))
+  if (field === 'request_time' || field === 'upstream_time') return latency(Number(value))
+  return visible(String(value))
+}
+
+export type Press = { term: { field: string; value: string } } | { text: string } | { span: Span } | null
+
+/** What a press on a cell filters by: a value, at least a number as large, or the minute of a time. */
+export function press(row: Row, field: string): Press {
+  const value = row[field]
+  if (field === 'time') {
+    if (row.time === null) return null
+    const from = Math.floor(row.time / 60) * 60
+    return { span: { from, to: from + 60 } }
+  }
+  if (value === undefined) return null
+  if (field === 'bytes' || field === 'request_time' || field === 'upstream_time') {
+    return value === null ? { text: `${field} = -` } : { text: `${field} >= ${String(value)}` }
+  }
+  return { term: { field, value: value === null ? '' : String(value) } }
+}
+
+/** What a press means, said before it is done. */
+export function pressTitle(row: Row, field: string): string {
+  const does = press(row, field)
+  if (does === null) return ''
+  if ('span' in does) return 'Enter: only this minute'
+  const text = 'text' in does ? does.text : clause(does.term.field, does.term.value, false)
+  return `Enter: only ${text}. Alt or −: all but that`
+}

@@ -1,0 +1,98 @@
+/** The fields of a view: what they are called, what can be asked of them, and where they stand on the page. */
+
+export type FieldKind = 'text' | 'number' | 'flag'
+
+export interface Field {
+  name: string
+  title: string
+  kind: FieldKind
+  /** For the completion: what a value looks like. */
+  hint: string
+}
+
+const field = (name: string, title: string, kind: FieldKind, hint: string): Field => ({
+  name,
+  title,
+  kind,
+  hint,
+})
+
+/** All that a filter may speak of. */
+export const fields: Field[] = [
+  field('status', 'Status', 'number', 'a status, 5xx, or 400..499'),
+  field('class', 'Status class', 'number', '2xx, 3xx, 4xx, 5xx or other'),
+  field('path', 'Path', 'text', 'without its query'),
+  field('url', 'Path with query', 'text', 'as in the request'),
+  field('query', 'Query', 'text', 'behind the ?'),
+  field('client', 'Client', 'text', 'an address, or 10.0.0.0/8'),
+  field('net', 'Network', 'text', '/24 of the client, /48 for IPv6'),
+  field('method', 'Method', 'text', 'GET, POST …'),
+  field('bytes', 'Response size', 'number', '500, 64KiB, 1MiB..2MiB'),
+  field('request_time', 'Request time', 'number', '0.25, 250ms, 0.1..0.5'),
+  field('upstream_time', 'Upstream time', 'number', '0.25, 250ms, 0.1..0.5'),
+  field('site', 'Referring site', 'text', 'host of the referrer'),
+  field('referrer', 'Referrer', 'text', 'as in the request'),
+  field('agent', 'Agent', 'text', 'the whole User-Agent'),
+  field('browser', 'Browser', 'text', 'told from the agent'),
+  field('os', 'Operating system', 'text', 'told from the agent'),
+  field('bot', 'Bot', 'text', 'its name; alone: any bot'),
+  field('kind', 'Content', 'text', 'page, image, script …'),
+  field('host', 'Host', 'text', 'virtual host'),
+  field('user', 'User', 'text', 'who was logged in'),
+  field('protocol', 'Protocol', 'text', 'HTTP/1.1'),
+  field('hour', 'Hour', 'number', "0 to 23 by the log's clock"),
+  field('weekday', 'Weekday', 'number', 'mon..fri'),
+  field('flaw', 'Flaw', 'text', 'why repaired or rejected'),
+  field('rejected', 'Rejected', 'flag', 'lines that could not be read'),
+  field('repaired', 'Repaired', 'flag', 'lines that were mended'),
+]
+
+const byName = new Map(fields.map((one) => [one.name, one]))
+
+export const fieldOf = (name: string) => byName.get(name) ?? null
+export const titleOf = (name: string) => byName.get(name)?.title ?? name
+export const isNumeric = (name: string) => byName.get(name)?.kind === 'number'
+
+/** What the histogram can be stacked by: few values, or a meaning worth a look. */
+export const stackable = [
+  'class',
+  'method',
+  'kind',
+  'bot',
+  'browser',
+  'os',
+  'protocol',
+  'host',
+  'path',
+  'client',
+  'net',
+  'site',
+]
+
+/** Panels as they stand on the page; one that the log does not have is left out. */
+export const panelOrder = [
+  'path',
+  'client',
+  'status',
+  'url',
+  'net',
+  'class',
+  'method',
+  'referrer',
+  'site',
+  'bot',
+  'browser',
+  'os',
+  'kind',
+  'protocol',
+  'host',
+  'user',
+  'agent',
+  'flaw',
+]
+
+/** A panel's place on the page; fields nobody has placed come last. */
+export const placeOf = (name: string) => {
+  const at = panelOrder.indexOf(name)
+  return at < 0 ? panelOrder.length : at
+}

@@ -1,0 +1,44 @@
+/**
+ * A view made from the report, which comes by itself with every live event: what is shown until the first answer to a
+ * view is there. It is that of all lines, with the panels that the report has.
+ */
+
+import type { ClassHistogram, Panel, Report } from './api'
+import type { Histogram, View } from './viewapi'
+
+function byClass(histogram: ClassHistogram): Histogram {
+  const series = histogram.series.map(({ class: value, hits }) => ({ value, hits }))
+  return { ...histogram, stack: 'class', series }
+}
+
+export function reported(report: Report): View {
+  const { lines, percentiles } = report
+  return {
+    complete: report.complete,
+    kept: { rows: lines.total, all: true, reason: null },
+    lines: { ...lines, matching: lines.parsed + lines.rejected },
+    seconds: 0,
+    bytes_sent: report.bytes_sent,
+    time: report.time,
+    histogram: report.histogram && byClass(report.histogram),
+    panels: report.status.length > 0 ? [...report.panels, statusPanel(report)] : report.panels,
+    humans: null,
+    bots: null,
+    week: null,
+    percentiles,
+    latency: null,
+  }
+}
+
+/** Status codes come outside of the report's panels: they are few and always exact. */
+function statusPanel({ status }: Report): Panel {
+  return {
+    field: 'status',
+    title: 'Status',
+    distinct: { count: status.length, exact: true, error: 0 },
+    hits: status.reduce((sum, row) => sum + row.hits, 0),
+    exact: true,
+    error_max: 0,
+    rows: status,
+  }
+}

@@ -1,0 +1,93 @@
+/** The histogram as SVG text: the same bars and ticks as on the screen, without a screen. */
+
+import { binTitle, countTicks, nameOf, short, timeTicks, type Bins, type Span } from './histogram'
+
+export interface Drawing {
+  title: string
+  bins: Bins
+  heights: number[][]
+  /** One colour for each part, from the baseline upwards. */
+  colours: string[]
+  view: Span
+  zone: number
+  ink: string
+  ground: string
+}
+
+const width = 1200
+const height = 420
+const plot = { left: 64, right: 1180, top: 60, bottom: 370 }
+
+export const escaped = (text: string) =>
+  text
+    .replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`)
+    // What XML cannot have at all.
+    .replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, '\ufffd')
+
+export function histogramSvg(drawing: Drawing): string {
+  const { title, ink, ground } = drawing
+  return [
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" font-family="system-ui, sans-serif" font-size="12" fill="${ink}">`,
+    `<rect width="${width}" height="${height}" fill="${ground}"/>`,
+    `<text x="${plot.left}" y="24" font-size="14" font-weight="600">${escaped(title)}</text>`,
+    ...legend(drawing),
+    ...axes(drawing),
+    ...bars(drawing),
+    '</svg>',
+    '',
+  ].join('\n')
+}
+
+function legend({ bins, colours }: Drawing): string[] {
+  let x = plot.left
+  return [...bins.names.keys()].reverse().map((index) => {
+    const name = nameOf(bins.names[index] ?? null).slice(0, 40)
+    const at = x
+    x += 32 + name.length * 7
+    return `<rect x="${at}" y="36" width="10" height="10" fill="${colours[index] ?? ''}"/><text x="${at + 16}" y="45">${escaped(name)}</text>`
+  })
+}
+
+const highest = ({ heights }: Drawing) => Math.max(1, ...(heights[heights.length - 1] ?? []))
+
+function axes(drawing: Drawing): string[] {
+  const { view, zone, ink } = drawing
+  const most = highest(drawing)
+  const y = (value: number) => plot.bottom - (value / most) * (plot.bottom - plot.top)
+  const x = placed(view)
+  const lines = countTicks(most, plot.bottom - plot.top).map(
+    (value) =>
+      `<path d="M${plot.left} ${round(y(value))}H${plot.right}" stroke="${ink}" stroke-opacity="0.15"/><text x="${plot.left - 8}" y="${round(y(value) + 4)}" text-anchor="end">${short(value)}</text>`,
+  )
+  const labels = timeTicks(view, plot.right - plot.left, zone).map(
+    ({ at, label, above }) =>
+      `<text x="${round(x(at))}" y="${plot.bottom + 18}">${label}</text><text x="${round(x(at))}" y="${plot.bottom + 34}" opacity="0.7">${above}</text>`,
+  )
+  return [...lines, ...labels]
+}
+
+function bars(drawing: Drawing): string[] {
+  const { bins, heights, colours, view, zone } = drawing
+  const most = highest(drawing)
+  const x = placed(view)
+  const scale = (plot.bottom - plot.top) / most
+  return bins.at.flatMap((at, bin) => {
+    const left = Math.max(plot.left, x(at))
+    const right = Math.min(plot.right, x(at + bins.seconds))
+    const parts = heights.flatMap((tops, part) => {
+      const below = part === 0 ? 0 : (heights[part - 1]?.[bin] ?? 0)
+      const tall = ((tops[bin] ?? 0) - below) * scale
+      if (tall <= 0 || right <= left) return []
+      const top = plot.bottom - (tops[bin] ?? 0) * scale
+      return `<rect x="${round(left)}" y="${round(top)}" width="${round(Math.max(0.5, right - left - 0.5))}" height="${round(tall)}" fill="${colours[part] ?? ''}"/>`
+    })
+    return parts.length === 0
+      ? []
+      : [`<g><title>${escaped(binTitle(bins, bin, zone))}</title>${parts.join('')}</g>`]
+  })
+}
+
+const placed = (view: Span) => (time: number) =>
+  plot.left + ((time - view.from) / (view.to - view.from)) * (plot.right - plot.left)
+
+const round = (value: number) => Number(value.toFixed(2))

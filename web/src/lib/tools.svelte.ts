@@ -1,0 +1,123 @@
+/** The tool that is open, and what the server answers it: asked anew with every change of the view. */
+
+import { ApiError } from './api'
+import { covers } from './histogram'
+import { clock, Latest } from './latest'
+import { store } from './state.svelte'
+import {
+  selectionOf,
+  viewApi,
+  type Comparison,
+  type Explanation,
+  type Rates,
+  type Selection,
+} from './viewapi'
+import { views } from './views.svelte'
+
+const settleMs = 60
+const againMs = 2000
+
+/** One tool's answer: of the newest question, with a word on why there is none. */
+export class Asked<Q, A> {
+  answer = $state.raw<A | null>(null)
+  trouble = $state<string | null>(null)
+  asking = $state(false)
+
+  private latest: Latest<Q, A>
+
+  constructor(send: (question: Q, signal: AbortSignal) => Promise<A>) {
+    this.latest = new Latest<Q, A>({
+      send,
+      take: (answer) => {
+        this.answer = answer
+        this.asking = false
+        this.trouble = null
+      },
+      fail: (error) => {
+        this.asking = false
+        this.answer = null
+        this.trouble = error instanceof ApiError ? error.body.message : String(error)
+      },
+      clock,
+      settleMs,
+      againMs,
+    })
+  }
+
+  ask(question: Q | null): void {
+    if (question === null) {
+      this.latest.stop()
+      this.answer = null
+      this.asking = false
+      return
+    }
+    if (this.latest.ask(question)) this.asking = true
+  }
+
+  again(): void {
+    this.latest.again()
+  }
+}
+
+const spanOf = ({ from, to }: Selection) => (from !== null && to !== null ? { from, to } : null)
+
+const everything: Selection = { from: null, to: null, where: '' }
+
+/**
+ * What is explained: the span that was selected against the rest of the view; without one the view against the rest
+ * of the log. Null where that is everything. A span that is not within the view is set against all times.
+ */
+export function explained(view: Selection, selected: Selection | null) {
+  if (selected !== null) {
+    const holds = covers(spanOf(view), spanOf(selected))
+    return { ...(holds ? view : { ...everything, where: view.where }), select: selected }
+  }
+  const isAll = view.from === null && view.to === null && view.where === ''
+  return isAll ? null : { ...everything, select: view }
+}
+
+class Tools {
+  explain = new Asked<
+    { session: string; question: Selection & { select: Selection; limit: number } },
+    Explanation
+  >(({ session, question }, signal) => viewApi.explain(session, question, signal))
+  compare = new Asked<{ session: string; a: Selection; b: Selection }, Comparison>(
+    ({ session, a, b }, signal) => viewApi.compare(session, { a, b, top: 10 }, signal),
+  )
+  rates = new Asked<{ session: string; selection: Selection } & { rates: typeof store.place.rates }, Rates>(
+    ({ session, selection, rates: { by, limit } }, signal) =>
+      viewApi.rates(
+        session,
+        {
+          ...selection,
+          by,
+          limit_per_minute: limit?.per === 'minute' ? limit.requests : null,
+          limit_per_second: limit?.per === 'second' ? limit.requests : null,
+          top: 20,
+        },
+        signal,
+      ),
+  )
+
+  askExplain(): void {
+    const { session, other } = store.place
+    const selected = other && selectionOf(other, views.where)
+    const question = explained(views.selection, selected)
+    this.explain.ask(
+      session !== null && question !== null ? { session, question: { ...question, limit: 20 } } : null,
+    )
+  }
+
+  askCompare(): void {
+    const { session, other } = store.place
+    const b = other && selectionOf(other, views.where)
+    this.compare.ask(session !== null && b ? { session, a: views.selection, b } : null)
+  }
+
+  askRates(): void {
+    const { session, rates } = store.place
+    this.rates.ask(session === null ? null : { session, selection: views.selection, rates })
+  }
+}
+
+export const tools = new Tools()

@@ -1,0 +1,209 @@
+/** What the server answers about a view of a session (crates/serve/API.md, "Views"), in types, and the calls. */
+
+import { call, session, type Panel, type Percentiles } from './api'
+import type { Span } from './histogram'
+
+/** Which rows are meant: half open in time, and a filter; null and '' mean all. */
+export interface Selection {
+  from: number | null
+  to: number | null
+  where: string
+}
+
+export interface ViewQuestion extends Selection {
+  stack: string
+  buckets: number
+  top: number
+  zone_seconds: number
+}
+
+/** A series per value of the field stacked by; null: all values that have none of their own. */
+export interface Series {
+  value: string | null
+  hits: number[]
+}
+
+export interface Histogram {
+  bucket_seconds: number
+  /** The finest width held in memory: zooming further shows nothing more. */
+  finest_seconds: number
+  /** Starts of the buckets that have lines; the others are zero. */
+  at: number[]
+  stack: string
+  series: Series[]
+}
+
+/** A panel opened: `distinct` is of the view, `found` of what the search leaves of it. */
+export type PanelPage = Omit<Panel, 'title'> & { found: number }
+
+export interface Total {
+  hits: number
+  bytes: number
+}
+
+export interface Latency {
+  at: number[]
+  /** Starts of the steps, in seconds; the last one is open. */
+  edges: number[]
+  /** Of each bucket, the hits of each step. */
+  hits: number[][]
+}
+
+export interface View {
+  complete: boolean
+  kept: { rows: number; all: boolean; reason: string | null }
+  lines: { total: number; matching: number; parsed: number; repaired: number; rejected: number }
+  /** The server's work. */
+  seconds: number
+  bytes_sent: number
+  time: { first: number; last: number; zone_seconds: number } | null
+  histogram: Histogram | null
+  panels: Panel[]
+  humans: Total | null
+  bots: Total | null
+  /** Hits by weekday (Monday first) and hour of the log's own clock. */
+  week: { hits: number[][] } | null
+  percentiles: Record<'bytes' | 'request_time' | 'upstream_time', Percentiles | null>
+  latency: Latency | null
+}
+
+export type Row = { row: number; time: number | null; flaw: string | null; line: string } & Record<
+  string,
+  string | number | boolean | null
+>
+
+export interface Rows {
+  matching: number
+  offset: number
+  rows: Row[]
+}
+
+export interface Part {
+  hits: number
+  bytes: number
+  share: number
+}
+
+export interface Comparison {
+  a: Total
+  b: Total
+  panels: {
+    field: string
+    title: string
+    rows: { value: string; a: Part; b: Part }[]
+  }[]
+}
+
+export interface Finding {
+  terms: { field: string; value: string }[]
+  where: string
+  inside: number
+  outside: number
+  share_inside: number
+  share_outside: number
+  /** Null where there are none outside. */
+  ratio: number | null
+  g: number
+  q: number
+  /** Clauses that most of its lines meet too. */
+  companions: string[]
+}
+
+export interface Explanation {
+  inside: number
+  outside: number
+  statistic: string
+  /** How many values and pairs were compared. */
+  tried: number
+  seconds: number
+  rows: Finding[]
+}
+
+export interface RateRow {
+  value: string
+  hits: number
+  peak_second: number
+  peak_second_at: number
+  peak_minute: number
+  peak_minute_at: number
+}
+
+export interface Rates {
+  seconds: number
+  rows: RateRow[]
+  blocked: { requests: number; values: number } | null
+}
+
+export interface Trial {
+  format: string
+  rows: { fields: Record<string, string> | null; flaw: string | null }[]
+}
+
+/** Which page asks: a newer question of the same page makes the server drop the older one. */
+const page = pageId()
+/** Requests may overtake each other on their way: the server goes by this number. */
+let turn = 0
+
+/** `randomUUID` is there only where the page is trusted: on this machine or by TLS. */
+function pageId(): string {
+  return Array.from(crypto.getRandomValues(new Uint32Array(4)), (part) => part.toString(36)).join('')
+}
+
+const ask = <T>(id: string, verb: string, body: object, signal: AbortSignal) =>
+  call<T>('POST', `${session(id)}/${verb}`, body, signal)
+
+export const viewApi = {
+  view: (id: string, question: ViewQuestion, signal: AbortSignal) =>
+    ask<View>(id, 'view', { ...question, panels: null, page, turn: ++turn }, signal),
+  panel: (
+    id: string,
+    question: Selection & { field: string; search: string; offset: number; limit: number },
+    signal: AbortSignal,
+  ) => ask<PanelPage>(id, 'panel', question, signal),
+  rows: (
+    id: string,
+    question: Selection & { offset: number; limit: number; from_end: boolean },
+    signal: AbortSignal,
+  ) => ask<Rows>(id, 'rows', question, signal),
+  compare: (id: string, question: { a: Selection; b: Selection; top: number }, signal: AbortSignal) =>
+    ask<Comparison>(id, 'compare', question, signal),
+  explain: (id: string, question: Selection & { select: Selection; limit: number }, signal: AbortSignal) =>
+    ask<Explanation>(id, 'explain', question, signal),
+  rates: (
+    id: string,
+    question: Selection & {
+      by: string
+      limit_per_minute: number | null
+      limit_per_second: number | null
+      top: number
+    },
+    signal: AbortSignal,
+  ) => ask<Rates>(id, 'rates', question, signal),
+  tryFormat: (id: string, question: { format: string; lines: string[] }, signal: AbortSignal) =>
+    ask<Trial>(id, 'format/try', question, signal),
+}
+
+/** A view as the query of an address: what a link downloads. */
+export function query(selection: Selection, more: Record<string, string> = {}): string {
+  const pairs: [string, string][] = []
+  if (selection.from !== null) pairs.push(['from', String(selection.from)])
+  if (selection.to !== null) pairs.push(['to', String(selection.to)])
+  if (selection.where !== '') pairs.push(['where', selection.where])
+  return new URLSearchParams([...pairs, ...Object.entries(more)]).toString()
+}
+
+export type RowFormat = 'csv' | 'ndjson' | 'parquet'
+
+export const links = {
+  panel: (id: string, selection: Selection, field: string) =>
+    `${session(id)}/panel.csv?${query(selection, { field })}`,
+  rows: (id: string, selection: Selection, format: RowFormat) =>
+    `${session(id)}/export?${query(selection, { format })}`,
+  report: (id: string, selection: Selection) => `${session(id)}/report.html?${query(selection)}`,
+}
+
+export const selectionOf = (span: Span | null, where: string): Selection => ({
+  from: span?.from ?? null,
+  to: span?.to ?? null,
+  where,
+})

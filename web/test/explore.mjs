@@ -1,0 +1,690 @@
+// Drives everything that explores a log in Chromium: filters, brush, panels, heatmaps, lines, tools, exports, keys.
+//   node test/explore.mjs [--program PROGRAM | --base URL] [--only WORDS] [--shots DIR]      without either: against mock/server.mjs
+// PROGRAM is a rorqual to start. What is expected is counted here, from the lines that are sent.
+
+import assert from 'node:assert/strict'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import os from 'node:os'
+import path from 'node:path'
+import { parseArgs } from 'node:util'
+import { chromium } from 'playwright-core'
+import { select } from '../mock/views.mjs'
+import { rowOf } from '../mock/rows.mjs'
+import { timedText } from './log.mjs'
+import { serve } from './serve.mjs'
+import { Wire } from './wire.mjs'
+
+const { values: args } = parseArgs({
+  options: {
+    base: { type: 'string' },
+    program: { type: 'string' },
+    only: { type: 'string', default: '' },
+    shots: { type: 'string' },
+    chromium: { type: 'string', default: '/usr/bin/chromium' },
+  },
+})
+const lineCount = 20_000
+const folder = mkdtempSync(path.join(os.tmpdir(), 'rorqual-explore-'))
+const file = path.join(folder, 'access.log')
+const text = timedText(lineCount)
+writeFileSync(file, text)
+const rows = text
+  .trimEnd()
+  .split('\n')
+  .map((line, index) => rowOf(line, index + 1))
+const matching = (where, span = {}) => select(rows, { ...span, where }).length
+
+const server = args.base ? null : await serve(args.program)
+const base = args.base ?? server.base
+const wire = await Wire.start()
+const browser = await chromium.launch({
+  executablePath: args.chromium,
+  args: [
+    '--no-sandbox',
+    '--disable-gpu',
+    '--no-first-run',
+    '--disable-background-networking',
+    `--proxy-server=socks5://127.0.0.1:${wire.port}`,
+    '--proxy-bypass-list=<-loopback>',
+  ],
+})
+const broken = []
+
+async function open(options = {}) {
+  const context = await browser.newContext({
+    viewport: { width: 1280, height: 800 },
+    permissions: ['clipboard-read', 'clipboard-write'],
+    acceptDownloads: true,
+    ...options,
+  })
+  const page = await context.newPage()
+  page.on('pageerror', (error) => broken.push(`page error: ${error.message}`))
+  page.on('console', (message) => {
+    if (/Content.Security.Policy/i.test(message.text())) broken.push(message.text())
+  })
+  await page.goto(base)
+  return page
+}
+
+const at = (page, id) => page.getByTestId(id)
+const panel = (page, field) => at(page, `panel-${field}`)
+const value = (page, field, name) => panel(page, field).getByRole('button', { name, exact: true })
+const digits = (text) => Number(text.replace(/\D/g, ''))
+const settled = (page) => page.locator('[data-testid=filter][data-settled=true]').waitFor()
+const terms = (page) => page.evaluate(() => new URLSearchParams(location.hash.slice(1)).getAll('f'))
+
+/** The view is that of the address, and counts as many lines as are counted here. */
+async function expectMatching(page, where, span) {
+  const wanted = matching(where, span)
+  await page
+    .waitForFunction(
+      (wanted) =>
+        document.querySelector('[data-testid=filter]')?.dataset.settled === 'true' &&
+        Number(document.querySelector('[data-testid=matching]').textContent.replace(/\D/g, '')) === wanted,
+      wanted,
+      { timeout: 5_000 },
+    )
+    .catch(() => {})
+  assert.equal(digits(await at(page, 'matching').textContent()), wanted, where)
+}
+
+async function clearView(page) {
+  await page.evaluate(() => {
+    const fields = new URLSearchParams(location.hash.slice(1))
+    location.hash = `#s=${fields.get('s')}`
+  })
+  await settled(page)
+  await expectMatching(page, '')
+}
+
+async function type(page, text) {
+  await page.keyboard.press('Escape')
+  await page.keyboard.press('/')
+  await at(page, 'filter-input').fill(text)
+  await page.keyboard.press('Escape') // the list of what could come
+  if ((await at(page, 'filter-input').count()) === 0) {
+    await page.keyboard.press('/')
+    await at(page, 'filter-input').fill(text)
+  }
+  await page.keyboard.press('Enter')
+}
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+async function accessible(page) {
+  await page.evaluate(axe)
+  for (const colorScheme of ['dark', 'light']) {
+    await page.emulateMedia({ colorScheme })
+    const { violations } = await page.evaluate(() => globalThis.axe.run())
+    assert.deepEqual(
+      violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html.slice(0, 160)).join(' | ')}`),
+      [],
+    )
+  }
+}
+
+const telephone = { width: 380, height: 800 }
+const laptop = { width: 1280, height: 800 }
+const wall = { width: 2560, height: 1300 }
+
+/** Pictures of a state, with what it is about in sight; of a telling one on a large screen too, or of the whole page. */
+async function shoot(page, name, { about, large = false, full = false } = {}) {
+  if (!args.shots) return
+  mkdirSync(args.shots, { recursive: true })
+  const before = await page.evaluate(() => scrollY)
+  const looks = [[telephone, 'dark'], [laptop, 'light'], ...(large ? [[wall, 'dark']] : [])]
+  for (const [viewport, colorScheme] of looks) {
+    await page.setViewportSize(viewport)
+    await page.emulateMedia({ colorScheme })
+    await page.waitForTimeout(300)
+    await page.evaluate((top) => scrollTo(0, top), before)
+    if (about) await at(page, about).evaluate((node) => node.scrollIntoView({ block: 'nearest' }))
+    const file = path.join(args.shots, `${name}-${viewport.width}-${colorScheme}.png`)
+    await page.screenshot({ path: file, fullPage: full && viewport !== wall })
+  }
+  await page.setViewportSize(laptop)
+  await page.emulateMedia({ colorScheme: 'light' })
+  await page.waitForTimeout(300)
+  await page.evaluate((top) => scrollTo(0, top), before)
+}
+
+async function drag(page, from, to, { shift = false } = {}) {
+  const box = await at(page, 'histogram').locator('.u-over').boundingBox()
+  if (shift) await page.keyboard.down('Shift')
+  await page.mouse.move(box.x + box.width * from, box.y + 40)
+  await page.mouse.down()
+  await page.mouse.move(box.x + box.width * to, box.y + 60, { steps: 4 })
+  await page.mouse.up()
+  if (shift) await page.keyboard.up('Shift')
+}
+
+async function clear(page) {
+  await page.evaluate(async () => {
+    const { sessions } = await (await fetch('/api/sessions')).json()
+    for (const { id } of sessions) await fetch(`/api/sessions/${id}`, { method: 'DELETE' })
+  })
+}
+
+const spanOf = (page) =>
+  page.evaluate(() => {
+    const fields = new URLSearchParams(location.hash.slice(1))
+    return { from: Number(fields.get('from')), to: Number(fields.get('to')) }
+  })
+
+const steps = {
+  async 'the empty page explains itself'(page) {
+    await clear(page)
+    await page.goto('about:blank')
+    await page.goto(base)
+    await page.getByRole('heading', { level: 1 }).waitFor()
+    await at(page, 'sample').waitFor()
+    assert.match(await page.textContent('main'), /every number answers a click/)
+    await accessible(page)
+    await shoot(page, 'empty')
+  },
+
+  async 'filters work while the file arrives, and rows keep their places'(page) {
+    wire.rate = 500_000
+    await page.locator('#file').setInputFiles(file)
+    await at(page, 'filter').waitFor()
+    await panel(page, 'week').waitFor()
+    await page.waitForFunction(() =>
+      /so far/.test(document.querySelector('[data-testid=filter]').textContent),
+    )
+    await type(page, 'status >= 400')
+    await settled(page)
+    const early = digits(await at(page, 'matching').textContent())
+    assert.ok(early < matching('status >= 400'))
+    await shoot(page, 'arriving')
+    const order = () =>
+      page.$$eval('[data-testid=panel-client] .value', (all) => all.map((one) => one.textContent))
+    const seen = [await order()]
+    let changes = 0
+    const begun = Date.now()
+    while (Date.now() - begun < 3000) {
+      await page.waitForTimeout(50)
+      const now = await order()
+      if (now.join() !== seen[seen.length - 1].join()) {
+        seen.push(now)
+        // A new value may come at the end at any time; those that were there keep their places for a second.
+        changes++
+      }
+    }
+    assert.ok(changes <= 6, `${changes} changes of order in 3 s`)
+    await accessible(page)
+    wire.mend()
+    await page.locator('[data-testid=state][data-state=finished]').waitFor()
+    await expectMatching(page, 'status >= 400')
+    await clearView(page)
+  },
+
+  async 'done, whole'(page) {
+    await accessible(page)
+    await shoot(page, 'done', { full: true, large: true })
+    assert.equal(await panel(page, 'latency').count(), 1)
+    const people = digits(await at(page, 'people').locator('dd').textContent())
+    const bots = digits(await at(page, 'bots').locator('dd').textContent())
+    assert.equal(bots, matching('bot'))
+    assert.equal(people, matching('not bot and not rejected'))
+  },
+
+  async 'a press on a value includes, again takes it out, Alt and the button leave it out'(page) {
+    await value(page, 'path', '/checkout').click()
+    await expectMatching(page, 'path = /checkout')
+    assert.deepEqual(await terms(page), ['path = /checkout'])
+    assert.equal(await value(page, 'path', '/checkout').getAttribute('aria-pressed'), 'true')
+    await accessible(page)
+    await shoot(page, 'filtered')
+    await value(page, 'path', '/checkout').click()
+    await expectMatching(page, '')
+    await value(page, 'path', '/').click({ modifiers: ['Alt'] })
+    await expectMatching(page, 'path != /')
+    await panel(page, 'path').locator('tr', { hasText: '/index.html' }).hover()
+    await panel(page, 'path').getByRole('button', { name: 'Without /index.html' }).click()
+    await expectMatching(page, 'path not in (/, /index.html)')
+    assert.deepEqual(await terms(page), ['path not in (/, /index.html)'])
+    await clearView(page)
+  },
+
+  async 'and all that by keyboard'(page) {
+    await page.keyboard.press('p')
+    const first = await page.evaluate(() => document.activeElement.textContent.trim())
+    await page.keyboard.press('ArrowDown')
+    const second = await page.evaluate(() => document.activeElement.textContent.trim())
+    assert.notEqual(first, second)
+    await page.keyboard.press('Enter')
+    await expectMatching(page, `path = "${second}"`)
+    await page.keyboard.press('u')
+    await expectMatching(page, '')
+    await page.keyboard.press('p')
+    await page.keyboard.press('ArrowUp')
+    await page.keyboard.press('-')
+    await expectMatching(page, `path != "${first}"`)
+    await page.keyboard.press('u')
+    await expectMatching(page, '')
+    await page.keyboard.press('r')
+    await expectMatching(page, `path != "${first}"`)
+    await page.keyboard.press('Control+z')
+    await expectMatching(page, '')
+  },
+
+  async 'chips: typed, completed, turned round, edited, removed, shared by the address'(page) {
+    await page.keyboard.press('/')
+    await page.keyboard.type('sta')
+    await page
+      .getByRole('listbox')
+      .getByRole('option', { name: /^status/ })
+      .waitFor()
+    await page.keyboard.press('Tab')
+    await page.keyboard.type('>= 400 and not bot')
+    await page.keyboard.press('Enter')
+    await expectMatching(page, 'status >= 400 and not bot')
+    assert.deepEqual(await terms(page), ['status >= 400', 'not bot'])
+    await page.getByRole('button', { name: 'Turn round: not bot' }).click()
+    await expectMatching(page, 'status >= 400 and bot')
+    await page.getByRole('button', { name: 'status >= 400', exact: true }).click()
+    await at(page, 'filter-input').fill('status = 404 or class = 5xx')
+    await page.keyboard.press('Enter')
+    await expectMatching(page, '(status = 404 or class = 5xx) and bot')
+    await page.reload()
+    await at(page, 'filter').waitFor()
+    await expectMatching(page, '(status = 404 or class = 5xx) and bot')
+    await page.getByRole('button', { name: 'Remove filter: bot' }).click()
+    await expectMatching(page, 'status = 404 or class = 5xx')
+    await clearView(page)
+  },
+
+  async 'a filter that is none says where, and is mended in its place'(page) {
+    await type(page, 'bot and statos >= 500')
+    await at(page, 'filter-error').waitFor()
+    assert.match(await at(page, 'filter-error').textContent(), /expected .* at column 1\b/s)
+    assert.equal(await at(page, 'filter-input').inputValue(), 'statos >= 500')
+    await accessible(page)
+    await shoot(page, 'failed-filter')
+    await at(page, 'filter-input').fill('status >= 500')
+    await page.keyboard.press('Enter')
+    await expectMatching(page, 'bot and status >= 500')
+    await clearView(page)
+  },
+
+  async 'the brush narrows everything; stacked by another field; the legend filters'(page) {
+    await drag(page, 0.36, 0.44)
+    await page.waitForFunction(() => /from=/.test(location.hash))
+    const span = await spanOf(page)
+    await expectMatching(page, '', span)
+    await at(page, 'stack').selectOption('method')
+    await at(page, 'legend').getByRole('button', { name: /^GET/ }).waitFor()
+    await accessible(page)
+    await shoot(page, 'stacked')
+    await at(page, 'legend').getByRole('button', { name: /^POST/ }).click()
+    await expectMatching(page, 'method = POST', span)
+    await page.keyboard.press('u')
+    await expectMatching(page, '', span)
+    await at(page, 'legend').getByRole('button', { name: 'Without POST' }).click()
+    await expectMatching(page, 'method != POST', span)
+    await page.keyboard.press('Escape')
+    await expectMatching(page, 'method != POST')
+    await clearView(page)
+  },
+
+  async 'hover says the bucket'(page) {
+    const box = await at(page, 'histogram').locator('.u-over').boundingBox()
+    await page.mouse.move(box.x + box.width / 2, box.y + 50)
+    await page.waitForFunction(() =>
+      /requests, .*2xx/.test(document.querySelector('[data-testid=readout]').textContent),
+    )
+    await page.mouse.move(5, 5)
+  },
+
+  async 'a panel is searched, goes on, and gives its CSV'(page) {
+    const client = panel(page, 'client')
+    await client.getByRole('button', { name: /more/ }).click()
+    await page.waitForFunction(
+      () => document.querySelectorAll('[data-testid=panel-client] tbody tr').length === 50,
+    )
+    await client.getByRole('searchbox').fill('203.0.113')
+    await page.waitForFunction(
+      () => document.querySelectorAll('[data-testid=panel-client] tbody tr').length === 4,
+    )
+    await accessible(page)
+    await shoot(page, 'searching', { about: 'panel-client' })
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      client.getByRole('link', { name: /CSV/ }).click(),
+    ])
+    const csv = readFileSync(await download.path(), 'utf8')
+    const clients = new Set(rows.filter((row) => !row.rejected).map((row) => row.client))
+    assert.equal(csv.trimEnd().split(/\r?\n/).length, clients.size + 1)
+    await client.getByRole('button', { name: /first 10/ }).click()
+  },
+
+  async 'outcomes, people and bots are filters'(page) {
+    await at(page, 'rejected').getByRole('button', { name: /only/ }).click()
+    await expectMatching(page, 'rejected')
+    await page.waitForFunction(
+      () => /GET/.test(document.querySelector('[data-testid=grid]').textContent) === false,
+    )
+    await accessible(page)
+    await shoot(page, 'rejected')
+    await at(page, 'rejected').getByRole('button', { name: /only/ }).click()
+    await at(page, 'bots').getByRole('button').click()
+    await expectMatching(page, 'bot')
+    await at(page, 'people').getByRole('button').click()
+    await expectMatching(page, 'bot and not bot')
+    assert.match(await at(page, 'lines-range').textContent(), /none in this view/)
+    await accessible(page)
+    await clearView(page)
+  },
+
+  async 'heatmaps are walked through and filter'(page) {
+    await at(page, 'week').focus()
+    for (let i = 0; i < 3; i++) await page.keyboard.press('ArrowRight')
+    const said = await panel(page, 'week').locator('[aria-live]').textContent()
+    assert.match(said, /^Sunday, 03:00 to 04:00: [\d,]+ requests?$/)
+    await page.keyboard.press('Enter')
+    await expectMatching(page, 'weekday = sun and hour = 3')
+    assert.equal(digits(said.split(': ')[1]), matching('weekday = sun and hour = 3'))
+    await page.keyboard.press('u')
+    await at(page, 'latency').focus()
+    await page.keyboard.press('ArrowRight')
+    await page.keyboard.press('t')
+    await panel(page, 'latency').locator('table').waitFor()
+    await accessible(page)
+    await page.keyboard.press('t')
+    await page.keyboard.press('Enter')
+    await page.waitForFunction(() => /request_time/.test(decodeURIComponent(location.hash)))
+    await settled(page)
+    assert.ok(digits(await at(page, 'matching').textContent()) > 0)
+    await clearView(page)
+  },
+
+  async 'the lines: scrolled to the end, opened, copied, pressed'(page) {
+    const grid = at(page, 'grid')
+    await grid.scrollIntoViewIfNeeded()
+    await page.keyboard.press('v')
+    await page.waitForFunction(() => !/·/.test(document.querySelector('[data-testid=grid]').textContent))
+    await page.keyboard.press('End')
+    const last = rows[rows.length - 1]
+    await grid.getByText(last.client, { exact: true }).first().waitFor()
+    assert.match(await at(page, 'lines-range').textContent(), /20,000 of 20,000/)
+    await page.keyboard.press('Space')
+    await at(page, 'line-detail').waitFor()
+    assert.ok((await at(page, 'line-detail').textContent()).includes(last.line))
+    await accessible(page)
+    await shoot(page, 'line', { about: 'line-detail' })
+    await grid.focus()
+    await page.keyboard.press('c')
+    await page.getByText('Line copied.').waitFor({ state: 'attached' })
+    assert.equal(await page.evaluate(() => navigator.clipboard.readText()), last.line)
+    await page.keyboard.press('Home')
+    await page.keyboard.press('ArrowRight')
+    await page.waitForFunction(() => document.querySelector('#cell-0-1'))
+    await page.keyboard.press('Enter')
+    await expectMatching(page, `client = ${rows[0].client}`)
+    await page.keyboard.press('u')
+    await expectMatching(page, '')
+    await page.locator('#cell-1-4').click({ modifiers: ['Alt'] })
+    await expectMatching(page, `status != ${rows[1].status}`)
+    await clearView(page)
+    await page.getByRole('button', { name: 'First first' }).click()
+    await grid.getByText(last.client, { exact: true }).first().waitFor()
+    await page.getByRole('button', { name: 'Last first' }).click()
+    await page.locator('summary', { hasText: 'Columns' }).click()
+    await page.getByRole('checkbox', { name: 'took' }).check()
+    await page.locator('summary', { hasText: 'Columns' }).press('Escape')
+    await grid.getByRole('columnheader', { name: 'took' }).waitFor()
+  },
+
+  async 'explain: a broken deployment is the first find, and one press away'(page) {
+    await page.evaluate(() => scrollTo(0, 0))
+    await drag(page, 0.371, 0.407, { shift: true })
+    await at(page, 'findings').waitFor()
+    const first = at(page, 'findings').locator('tbody tr').first()
+    assert.match(await at(page, 'findings').textContent(), /\/checkout|500/)
+    assert.match(await first.textContent(), /×|only here/)
+    assert.match(await at(page, 'tool').textContent(), /Ranked by G/)
+    await accessible(page)
+    await shoot(page, 'explain', { about: 'tool', large: true })
+    await first.getByRole('button', { name: 'Only' }).click()
+    await page.waitForFunction(() => /f=/.test(location.hash))
+    await settled(page)
+    await page.keyboard.press('u')
+    await expectMatching(page, '')
+  },
+
+  async 'explain: nothing stands out is said; by keyboard'(page) {
+    await clearView(page)
+    await page.keyboard.press('e')
+    await at(page, 'ask-span').waitFor()
+    await page.keyboard.press('g')
+    await page.keyboard.press('Home')
+    await page.keyboard.press('x')
+    await page.keyboard.press('Shift+ArrowRight')
+    await page.keyboard.press('x')
+    await at(page, 'nothing').waitFor()
+    await accessible(page)
+    await shoot(page, 'nothing-stands-out', { about: 'tool' })
+    await clearView(page)
+  },
+
+  async 'compare: this span beside the one before'(page) {
+    await drag(page, 0.66, 0.7)
+    await page.waitForFunction(() => /from=/.test(location.hash))
+    await settled(page)
+    await page.keyboard.press('c')
+    await at(page, 'comparison').waitFor()
+    assert.match(await at(page, 'comparison').textContent(), /203\.0\.113/)
+    await accessible(page)
+    await shoot(page, 'compare', { about: 'tool' })
+    const b = await at(page, 'compare-b').textContent()
+    await page.getByRole('button', { name: 'a day before' }).click()
+    await page.waitForFunction((b) => document.querySelector('[data-testid=compare-b]').textContent !== b, b)
+    await page.getByRole('button', { name: 'swap' }).click()
+    await settled(page)
+    await clearView(page)
+  },
+
+  async 'rates: what a limit would have refused'(page) {
+    await page.keyboard.press('l')
+    await at(page, 'rates').waitFor()
+    await at(page, 'limit').fill('3')
+    await page.keyboard.press('Enter')
+    await at(page, 'blocked').waitFor()
+    assert.match(await at(page, 'blocked').textContent(), /would have refused/)
+    const minutes = new Map()
+    for (const { client, time } of rows.filter((row) => !row.rejected)) {
+      const key = `${client} ${Math.floor(time / 60)}`
+      minutes.set(key, (minutes.get(key) ?? 0) + 1)
+    }
+    const peak = Math.max(...minutes.values())
+    const highest = [...minutes].filter(([, count]) => count === peak).map(([key]) => key.split(' ')[0])
+    const first = await at(page, 'rates').locator('tbody tr').first().textContent()
+    assert.ok(
+      highest.some((client) => first.includes(client)),
+      `${first} is none of ${highest.join(', ')}`,
+    )
+    const refused = [...minutes.values()].reduce((sum, count) => sum + Math.max(0, count - 3), 0)
+    assert.equal(digits(/refused ([\d,]+)/.exec(await at(page, 'blocked').textContent())[1]), refused)
+    assert.match(page.url(), /limit=3/)
+    await accessible(page)
+    await shoot(page, 'rates', { about: 'tool' })
+    await clearView(page)
+  },
+
+  async 'everything can be taken away'(page) {
+    await type(page, 'status = 500')
+    await expectMatching(page, 'status = 500')
+    const take = async (role, name) => {
+      await page.locator('summary', { hasText: 'Export' }).click()
+      const [download] = await Promise.all([
+        page.waitForEvent('download'),
+        page.getByRole(role, { name, exact: true }).click(),
+      ])
+      return readFileSync(await download.path())
+    }
+    const wanted = matching('status = 500')
+    assert.equal((await take('link', 'NDJSON')).toString().trimEnd().split('\n').length, wanted)
+    assert.ok((await take('link', 'CSV')).toString().split(/\r?\n/).length > wanted)
+    assert.equal((await take('link', 'Parquet')).subarray(0, 4).toString(), 'PAR1')
+    assert.match((await take('link', 'One HTML file')).toString(), /<html|<!doctype html>/i)
+    assert.equal((await take('button', 'PNG')).subarray(1, 4).toString(), 'PNG')
+    const svg = (await take('button', 'SVG')).toString()
+    assert.match(svg, /^<svg [^]*status = 500[^]*<\/svg>\s*$/)
+    await page.locator('summary', { hasText: 'Export' }).click()
+    await accessible(page)
+    await shoot(page, 'export')
+    await page.locator('summary', { hasText: 'Export' }).press('Escape')
+    await clearView(page)
+  },
+
+  async 'the clock is that of the log or UTC'(page) {
+    await page.getByRole('button', { name: 'UTC', exact: true }).click()
+    await page.getByRole('button', { name: 'UTC+02:00' }).waitFor()
+    assert.match(page.url(), /zone=log/)
+    await page.keyboard.press('z')
+    await page.getByRole('button', { name: 'UTC', exact: true }).waitFor()
+  },
+
+  async 'the keys are listed'(page) {
+    await page.keyboard.press('?')
+    await page.getByRole('dialog').waitFor()
+    await accessible(page)
+    await shoot(page, 'keys')
+    await page.keyboard.press('Escape')
+  },
+
+  async 'filters in a row: the newest wins, quickly'(page) {
+    const times = []
+    for (let i = 0; i < 12; i++) {
+      await value(page, 'path', '/').click()
+      await page.waitForFunction(
+        (on) =>
+          document.querySelector('[data-testid=filter]').dataset.settled === 'true' &&
+          /f=/.test(location.hash) === on,
+        i % 2 === 0,
+      )
+      times.push(Number(await at(page, 'filter').getAttribute('data-took-ms')))
+    }
+    times.sort((a, b) => a - b)
+    console.log(`      from a press to the answer: median ${times[6]} ms, most ${times[11]} ms`)
+    for (let i = 0; i < 9; i++) await value(page, 'path', '/').click({ delay: 0 })
+    await expectMatching(page, 'path = /')
+    await clearView(page)
+  },
+
+  async 'a hundred million lines: the first, the last, and only what is visible is asked for'(page) {
+    const total = 100_000_000
+    let asked = 0
+    await page.route('**/view', async (route) => {
+      const response = await route.fetch()
+      const view = await response.json()
+      await route.fulfill({ response, json: { ...view, lines: { ...view.lines, matching: total } } })
+    })
+    await page.route('**/rows', async (route) => {
+      asked++
+      const { offset, limit } = route.request().postDataJSON()
+      const made = Array.from({ length: Math.min(limit, total - offset) }, (_, index) => ({
+        ...rows[0],
+        row: offset + index,
+        client: `line ${offset + index}`,
+      }))
+      await route.fulfill({ json: { matching: total, offset, rows: made } })
+    })
+    await type(page, 'status >= 100')
+    const grid = at(page, 'grid')
+    await page.waitForFunction(() =>
+      /of 100,000,000/.test(document.querySelector('[data-testid=lines-range]').textContent),
+    )
+    await page.keyboard.press('v')
+    await grid.getByText('line 0', { exact: true }).waitFor()
+    await page.keyboard.press('End')
+    await grid.getByText(`line ${total - 1}`, { exact: true }).waitFor()
+    await page.keyboard.press('ArrowUp')
+    await page.keyboard.press('PageUp')
+    const first = async () => digits(/^\s*([\d,]+) to/.exec(await at(page, 'lines-range').textContent())[1])
+    const before = await first()
+    await grid.hover()
+    await page.mouse.wheel(0, -280)
+    await page.waitForTimeout(200)
+    assert.equal(before - (await first()), 10)
+    const asking = asked
+    await grid.evaluate(async (element) => {
+      for (let i = 0; i < 200; i++) {
+        element.scrollTop = (element.scrollHeight * i) / 200
+        await new Promise(requestAnimationFrame)
+      }
+    })
+    await page.waitForTimeout(500)
+    assert.ok(asked - asking < 20, `${asked - asking} requests for a thumb drawn over everything`)
+    await page.unroute('**/view')
+    await page.unroute('**/rows')
+    await page.reload()
+    await at(page, 'filter').waitFor()
+    await clearView(page)
+  },
+
+  async 'nothing moves while filters come and go'(page) {
+    const tops = () =>
+      page.evaluate(() =>
+        ['histogram', 'legend', 'panel-latency', 'panel-path', 'panel-status', 'panel-week', 'lines'].map(
+          (id) =>
+            Math.round(document.querySelector(`[data-testid=${id}]`).getBoundingClientRect().top + scrollY),
+        ),
+      )
+    const before = await tops()
+    for (const filter of ['status = 500', 'bot and not bot']) {
+      await type(page, filter)
+      await settled(page)
+      await page.waitForTimeout(300)
+      assert.deepEqual(await tops(), before, filter)
+    }
+    await clearView(page)
+  },
+
+  async 'nothing moves sideways on a phone'(page) {
+    await page.setViewportSize({ width: 380, height: 800 })
+    await page.waitForTimeout(300)
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth)
+    assert.ok(wide <= 380, `the page is ${wide} px wide`)
+    await accessible(page)
+    await at(page, 'lines').scrollIntoViewIfNeeded()
+    if (args.shots) await page.screenshot({ path: path.join(args.shots, 'phone-lines.png') })
+    await page.evaluate(() => scrollTo(0, 0))
+    await page.keyboard.press('/')
+    if (args.shots) await page.screenshot({ path: path.join(args.shots, 'phone-filter.png') })
+    await page.keyboard.press('Escape')
+    await page.setViewportSize({ width: 1280, height: 800 })
+  },
+}
+
+let failed = 0
+const page = await open()
+page.setDefaultTimeout(6_000)
+const chosen = Object.entries(steps).filter(
+  ([name]) => name.includes(args.only) || name.startsWith('filters work'),
+)
+for (const [name, step] of chosen) {
+  const begun = Date.now()
+  wire.mend()
+  try {
+    await step(page)
+    console.log(`ok    ${name} (${Date.now() - begun} ms)`)
+  } catch (error) {
+    failed++
+    console.log(`FAIL  ${name}\n${error.stack}`)
+    const seen = await page.evaluate(() => document.body.innerText).catch(String)
+    console.log(`      the page is ${page.url()} and says: ${seen.replace(/\s+/g, ' ').slice(0, 400)}`)
+    if (args.shots) await page.screenshot({ path: path.join(args.shots, `fail-${failed}.png`) })
+    await page.reload().catch(() => {})
+    await clearView(page).catch(() => {})
+  }
+}
+await browser.close()
+wire.close()
+await server?.stop()
+rmSync(folder, { recursive: true })
+for (const message of broken) console.log(`FAIL  ${message}`)
+failed += broken.length
+console.log(`${chosen.length + broken.length - failed} passed, ${failed} failed`)
+process.exit(failed > 0 ? 1 : 0)

@@ -1,0 +1,116 @@
+// Work per frame while a log arrives and views are asked, in Chromium.
+//   node test/frames.mjs --program PROGRAM --file LOG [--memory SIZE] [--chromium PROGRAM]
+// Prints JSON. Work is what the page's main thread does from one frame to the next, as Chromium's own trace has it:
+// `work_ms` by the clock, `cpu_ms` without what other programs took of the processor meanwhile.
+
+import { parseArgs } from 'node:util'
+import { chromium } from 'playwright-core'
+import { quantiles } from './quantiles.mjs'
+import { serve } from './serve.mjs'
+
+const { values: args } = parseArgs({
+  options: {
+    program: { type: 'string' },
+    file: { type: 'string' },
+    memory: { type: 'string', default: '512MiB' },
+    chromium: { type: 'string', default: '/usr/bin/chromium' },
+  },
+})
+const arrivalMs = 30 * 60_000
+/** A trace is held in memory: so much of a long arrival is enough. */
+const tracedMs = 60_000
+const pressEveryMs = 1000
+const frameMark = 'rorqual-frame'
+
+function mark(name) {
+  const next = () => {
+    performance.mark(name)
+    requestAnimationFrame(next)
+  }
+  requestAnimationFrame(next)
+}
+
+const server = await serve(args.program, '--memory', args.memory)
+const browser = await chromium.launch({
+  executablePath: args.chromium,
+  args: ['--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking'],
+})
+const page = await browser.newPage({ viewport: { width: 1280, height: 800 } })
+const views = []
+page.on('response', (response) => {
+  if (!response.url().endsWith('/view') || !response.ok()) return
+  const asked = response.request().timing()
+  views.push({ answer: response.json().catch(() => null), asked })
+})
+await page.addInitScript(mark, frameMark)
+await page.goto(server.base)
+await page.getByTestId('sample').waitFor()
+await browser.startTracing(page, { categories: ['toplevel', 'blink.user_timing', 'devtools.timeline'] })
+const begun = Date.now()
+await page.locator('#file').setInputFiles(args.file)
+await page.getByTestId('filter').waitFor({ timeout: 60_000 })
+const presses = []
+const arriving = () => page.locator('[data-testid=state][data-state=receiving]').count()
+while ((await arriving()) > 0 && Date.now() - begun < tracedMs) {
+  const value = page.locator('[data-testid=panel-path] button.value').first()
+  if ((await value.count()) === 0) continue
+  const pressed = Date.now()
+  await value.click()
+  await page
+    .waitForFunction(() => document.querySelector('[data-testid=filter]')?.dataset.settled === 'true')
+    .catch(() => {})
+  presses.push(Number(await page.getByTestId('filter').getAttribute('data-took-ms')))
+  await page.waitForTimeout(Math.max(0, pressEveryMs - (Date.now() - pressed)))
+}
+const traced = Date.now() - begun
+const trace = JSON.parse((await browser.stopTracing()).toString()).traceEvents
+await page.locator('[data-testid=state][data-state=finished]').waitFor({ timeout: arrivalMs })
+const answers = (await Promise.all(views.map(({ answer }) => answer))).filter(Boolean)
+const bytes = await page.evaluate(
+  async () => (await (await fetch('/api/sessions')).json()).sessions[0].offset,
+)
+await browser.close()
+await server.stop()
+
+const marks = trace.filter(({ name, cat }) => name === frameMark && cat.includes('user_timing'))
+const { pid, tid } = marks[0]
+const frames = marks
+  .filter((event) => event.pid === pid && event.tid === tid)
+  .map(({ ts }) => ts)
+  .sort((a, b) => a - b)
+const tasks = trace.filter(
+  ({ name, ph, pid: ofPid, tid: ofTid }) =>
+    ofPid === pid && ofTid === tid && ph === 'X' && /RunTask$/.test(name),
+)
+
+/** Of each frame, what of the tasks lies in it; a task within another is a part of that. */
+function perFrame(durationOf) {
+  const sums = new Array(Math.max(0, frames.length - 1)).fill(0)
+  let end = -Infinity
+  for (const task of [...tasks].sort((a, b) => a.ts - b.ts)) {
+    if (task.ts < end) continue
+    end = task.ts + task.dur
+    const at = frames.findLastIndex((frame) => frame <= task.ts)
+    if (at >= 0 && at < sums.length) sums[at] += durationOf(task) / 1000
+  }
+  return sums
+}
+
+const gaps = frames.slice(1).map((at, index) => (at - frames[index]) / 1000)
+console.log(
+  JSON.stringify(
+    {
+      bytes,
+      traced_seconds: traced / 1000,
+      work_ms: quantiles(perFrame(({ dur }) => dur)),
+      cpu_ms: quantiles(perFrame(({ tdur }) => tdur ?? 0)),
+      gap_ms: quantiles(gaps),
+      long_tasks: tasks.filter(({ dur }) => dur > 50_000).length,
+      press_to_answer_ms: quantiles(presses),
+      views: answers.length,
+      server_ms: quantiles(answers.map(({ seconds }) => seconds * 1000)),
+    },
+    (_, value) => (typeof value === 'number' ? Math.round(value * 10) / 10 : value),
+    2,
+  ),
+)

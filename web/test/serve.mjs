@@ -1,0 +1,28 @@
+// A server for a test: a rorqual, or mock/server.mjs where no program is given. It prints its address first.
+
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import path from 'node:path'
+
+export async function serve(program, ...more) {
+  const mock = [process.execPath, path.join(import.meta.dirname, '../mock/server.mjs')]
+  const [file, ...words] = program ? [program, 'serve'] : mock
+  const server = spawn(file, [...words, '--port', '0', ...more], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const base = await firstLine(server.stdout)
+  /** Ctrl-C; what it ended with. */
+  const stop = async () => {
+    server.kill('SIGINT')
+    if (server.exitCode === null && server.signalCode === null) await once(server, 'exit')
+    return server.exitCode ?? server.signalCode
+  }
+  return { base, stop }
+}
+
+async function firstLine(stream) {
+  let text = ''
+  for await (const part of stream.iterator({ destroyOnReturn: false })) {
+    text += part
+    if (text.includes('\n')) return text.trim()
+  }
+  throw new Error('the server ended before it printed its address')
+}
