@@ -23,6 +23,7 @@ pub mod limits;
 mod numbers;
 mod page;
 mod panels;
+mod passed;
 mod plan;
 mod rates;
 mod recorder;

@@ -19,7 +19,7 @@ use tempfile::NamedTempFile;
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-const MEMORY_BYTES_DEFAULT: u64 = 512 << 20;
+const MEMORY_BYTES_DEFAULT: u64 = 1 << 30;
 
 /// Async workers: they move bytes and answer; the analyses have threads of their own.
 const ASYNC_THREADS: usize = 2;
