@@ -63,7 +63,7 @@ pub(crate) struct Field {
 }
 
 /// Usual values of a field at most.
-const USUAL_MAX: u64 = 9;
+const USUAL_MAX: u64 = 15;
 
 impl Field {
     /// The value of a field whose column has this code in all segments.

@@ -6,6 +6,7 @@
 //! and Nelder, "Generalized linear models", 1989, section 4.5): Pearson's chi squared over stretches with about as many rows as were asked
 //! about, by its degrees of freedom.
 
+use crate::bits::Bits;
 use crate::candidates::Test;
 use crate::question::{Asked, Question};
 use crate::segment::Segment;
@@ -67,18 +68,18 @@ impl Question<'_> {
         let first = cells.counts.len();
         cells.counts.resize(first + starts().count() * width, 0);
         let counts = &mut cells.counts[first..];
-        let mut put = |place: usize, bits: &crate::bits::Bits| {
+        let mut put = |place: usize, bits: &Bits| {
             for (start, count) in starts().zip(counts.iter_mut().skip(place).step_by(width)) {
                 *count = bits.count_in(start, segment.rows.min(start + size)) as u32;
             }
         };
         put(0, &outside);
-        for (place, tests) in (1..).zip(sets) {
+        'sets: for (place, tests) in (1..).zip(sets) {
             let mut bits = outside.clone();
             for test in tests {
                 match test.select(segment, self.store)? {
                     Some(selected) => bits.and(&selected),
-                    None => bits = crate::bits::Bits::new(segment.rows, false),
+                    None => continue 'sets,
                 }
             }
             put(place, &bits);
@@ -115,14 +116,18 @@ impl Stretches {
         self.0.iter().filter(|(_, hits)| *hits > 0.0).count() * 2 > self.0.len()
     }
 
-    /// Of rows that come each by itself it is about 1.
+    /// About 1 for rows that come each by itself. A value that is seldom there has its visits in the worst stretches, so these are believed.
     pub(crate) fn dispersion(&self) -> f64 {
+        if self.are_full() { self.dispersion_kept() } else { self.dispersion_whole() }
+    }
+
+    fn dispersion_whole(&self) -> f64 {
         let all = self.squares();
         all.iter().sum::<f64>() / (all.len().max(2) - 1) as f64
     }
 
     /// The same, whatever happened in a few of them.
-    pub(crate) fn dispersion_robust(&self) -> f64 {
+    pub(crate) fn dispersion_kept(&self) -> f64 {
         let all = self.squares();
         let kept = &all[..(all.len() * KEPT_TENTHS).div_ceil(10)];
         kept.iter().sum::<f64>() / kept.len().max(1) as f64 / KEPT_MEAN
@@ -142,10 +147,10 @@ impl Stretches {
     }
 }
 
-/// The one in the middle; 1 of none.
-pub(crate) fn median(mut numbers: Vec<f64>) -> f64 {
+/// The largest but one, so that no single value decides; the only one of one, 1 of none.
+pub(crate) fn second_largest(mut numbers: Vec<f64>) -> f64 {
     numbers.sort_by(f64::total_cmp);
-    numbers.get(numbers.len() / 2).copied().unwrap_or(1.0)
+    numbers.get(numbers.len().saturating_sub(2)).copied().unwrap_or(1.0)
 }
 
 #[cfg(test)]
@@ -156,12 +161,12 @@ mod tests {
     fn pearson_by_hand() {
         // A share of 0.2 in all: 4 of 10 and 0 of 10 are 2 away from 2, squared by 1.6.
         let stretches = Stretches(vec![(10.0, 4.0), (10.0, 0.0), (10.0, 2.0), (10.0, 2.0)]);
-        assert!((stretches.dispersion() - (2.5 + 2.5) / 3.0).abs() < 1e-12);
+        assert!((stretches.dispersion_whole() - (2.5 + 2.5) / 3.0).abs() < 1e-12);
         assert!(Stretches(vec![(10.0, 4.0)]).are_full() && !stretches_of_one_visit().are_full());
         // One visit of 20 in a hundred stretches: as clumpy as the visit is long.
         let clumps = stretches_of_one_visit().dispersion();
         assert!((clumps - 20.0).abs() < 0.5, "{clumps}");
-        assert!(stretches_of_one_visit().dispersion_robust() < 1.0);
+        assert!(stretches_of_one_visit().dispersion_kept() < 1.0);
         assert!(Stretches(vec![(5.0, 0.0)]).dispersion() < 1e-9);
     }
 

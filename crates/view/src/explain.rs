@@ -3,7 +3,7 @@
 use crate::candidates::{Candidate, Field, Test, thresholds};
 use crate::columns::{PATH, STATUS};
 use crate::counted::Counted;
-use crate::dispersion::median;
+use crate::dispersion::second_largest;
 use crate::evidence::{Evidence, p_value, q_values};
 use crate::question::Question;
 use crate::store::{Snapshot, Store};
@@ -254,7 +254,8 @@ impl Question<'_> {
         Ok(offers)
     }
 
-    /// Measures the dispersion of each offer, and of usual values of their fields: below theirs is none that is hardly seen in the rest.
+    /// Measures the dispersion of each offer, and of usual values of their fields: one that is hardly seen in the rest is taken to come in
+    /// visits as long as the longer ones of these.
     fn disperse(
         &self,
         snapshot: &Snapshot,
@@ -277,14 +278,14 @@ impl Question<'_> {
         let mut floors = Vec::new();
         for (field, usual) in asked.iter().zip(&usual) {
             let of_field = (place..place + usual.len()).map(|set| cells.of(set).dispersion());
-            floors.push((*field, median(of_field.collect())));
+            floors.push((*field, second_largest(of_field.collect())));
             place += usual.len();
         }
         for (set, offer) in offers.iter_mut().enumerate() {
             let stretches = cells.of(set);
             let is_floor = |field: &Field| offer.tests.iter().any(|test| field.is_of(&paired.tests[*test]));
             let floor = floors.iter().filter(|(field, _)| !stretches.are_full() && is_floor(field)).map(|(_, floor)| *floor);
-            offer.dispersion = floor.fold(stretches.dispersion_robust().max(1.0), f64::max);
+            offer.dispersion = floor.fold(stretches.dispersion_kept().max(1.0), f64::max);
         }
         Ok(())
     }
