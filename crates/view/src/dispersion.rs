@@ -147,10 +147,10 @@ impl Stretches {
     }
 }
 
-/// The largest but one, so that no single value decides; the only one of one, 1 of none.
-pub(crate) fn second_largest(mut numbers: Vec<f64>) -> f64 {
+/// The upper quartile; 1 of none.
+pub(crate) fn upper_quartile(mut numbers: Vec<f64>) -> f64 {
     numbers.sort_by(f64::total_cmp);
-    numbers.get(numbers.len().saturating_sub(2)).copied().unwrap_or(1.0)
+    numbers.get(numbers.len() * 3 / 4).copied().unwrap_or(1.0)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use crate::candidates::{Candidate, Field, Test, thresholds};
 use crate::columns::{PATH, STATUS};
 use crate::counted::Counted;
-use crate::dispersion::second_largest;
+use crate::dispersion::upper_quartile;
 use crate::evidence::{Evidence, p_value, q_values};
 use crate::question::Question;
 use crate::store::{Snapshot, Store};
@@ -23,8 +23,8 @@ const EXCESS_MIN: f64 = 0.01;
 /// How many times as often as in the rest a finding is at least.
 const RATIO_MIN: f64 = 1.5;
 
-/// False findings among all, at most.
-const Q_MAX: f64 = 1e-3;
+/// False findings among all, at most: so few, since the dispersion of what is hardly seen in the rest is only that of others like it.
+const Q_MAX: f64 = 1e-5;
 
 /// Values whose pairs are counted: those that say most, what most rows of the first of these have besides, and of each field those with most
 /// rows; of paths and statuses more, since a path may answer otherwise than it did while both are as frequent as ever. Pairs of 112 take
@@ -278,7 +278,7 @@ impl Question<'_> {
         let mut floors = Vec::new();
         for (field, usual) in asked.iter().zip(&usual) {
             let of_field = (place..place + usual.len()).map(|set| cells.of(set).dispersion());
-            floors.push((*field, second_largest(of_field.collect())));
+            floors.push((*field, upper_quartile(of_field.collect())));
             place += usual.len();
         }
         for (set, offer) in offers.iter_mut().enumerate() {
