@@ -4,9 +4,9 @@ use crate::bits::Bits;
 use crate::codes::{Code, with_codes};
 use crate::columns::{BYTES, COUNTED, DICTIONARIES, REQUEST_TIME, STATUS, UPSTREAM_TIME, source};
 use crate::counted::Counted;
-use crate::dictionary::OTHERS;
+use crate::dictionary::{NONE, OTHERS};
 use crate::evidence::Evidence;
-use crate::panels::{PANELS, amounts_of};
+use crate::panels::PANELS;
 use crate::segment::Segment;
 use crate::store::Store;
 use crate::sums::Amount;
@@ -52,9 +52,70 @@ pub(crate) fn thresholds() -> Vec<Test> {
     times.into_iter().flat_map(|column| at_least(column, TIMES_US)).chain(at_least(NumberColumn::Bytes, &SIZES)).collect()
 }
 
+/// A field whose values are tried.
+pub(crate) struct Field {
+    /// `None` for the status.
+    column: Option<TextColumn>,
+    /// The coded column that it is, or follows from.
+    pub(crate) index: usize,
+    /// What each code of that column is, where it follows from it.
+    classes: Option<Arc<Vec<u32>>>,
+}
+
+/// Usual values of a field at most.
+const USUAL_MAX: u64 = 15;
+
+impl Field {
+    /// The value of a field whose column has this code in all segments.
+    pub(crate) fn value(&self, global: u32) -> u32 {
+        match &self.classes {
+            Some(classes) if global != OTHERS => classes.get(global as usize).copied().unwrap_or(NONE),
+            _ => global,
+        }
+    }
+
+    /// The rows that have the value.
+    pub(crate) fn test(&self, code: u32) -> Test {
+        match self.column {
+            Some(column) => Test::Code { column, code, classes: self.classes.clone() },
+            None => Test::Status(code),
+        }
+    }
+
+    /// Whether it is the field that is tested.
+    pub(crate) fn is_of(&self, test: &Test) -> bool {
+        match test {
+            Test::Code { column, .. } => self.column == Some(*column),
+            Test::Status(_) => self.column.is_none(),
+            Test::AtLeast(..) => false,
+        }
+    }
+
+    /// Whether the code is a value: neither the absent one nor those without a place.
+    pub(crate) fn is_value(&self, code: u32) -> bool {
+        code as usize >= self.first()
+    }
+
+    /// The first code that is a value.
+    fn first(&self) -> usize {
+        if self.column.is_some() { OTHERS as usize + 1 } else { 1 }
+    }
+}
+
 impl Store {
+    /// The fields whose values are tried.
+    pub(crate) fn fields(&self) -> Vec<Field> {
+        let text = |column: TextColumn| {
+            let (index, derived) = source(column);
+            let classes = derived.map(|derived| Arc::new(self.dictionaries[index].lock().classes(derived).to_vec()));
+            Field { column: Some(column), index, classes }
+        };
+        let texts = PANELS.iter().map(|(column, _)| *column).chain([TextColumn::Query]).map(text);
+        texts.chain([Field { column: None, index: STATUS, classes: None }]).collect()
+    }
+
     /// All values that at least `hits_min` of the rows asked about have, and how many were looked at.
-    pub(crate) fn candidates(&self, inside: &Counted, all: &Counted, hits_min: u64) -> (Vec<Candidate>, usize) {
+    pub(crate) fn candidates(&self, fields: &[Field], inside: &Counted, all: &Counted, hits_min: u64) -> (Vec<Candidate>, usize) {
         let mut found = Vec::new();
         let mut tried = 0;
         let (rows_in, rows_all) = (inside.sums.all.hits, all.sums.all.hits);
@@ -65,28 +126,47 @@ impl Store {
             hits_out: all.hits.saturating_sub(inside.hits),
             rows_out: rows_all.saturating_sub(rows_in),
         };
-        let query = (TextColumn::Query, "");
-        for (field, _) in PANELS.iter().chain([&query]) {
-            let (index, derived) = source(*field);
-            let tables = self.dictionaries[index].lock();
-            let classes = derived.map(|derived| Arc::new(tables.classes(derived).to_vec()));
-            let amounts_in = amounts_of(column(inside, index), &tables, derived);
-            let amounts_all = amounts_of(column(all, index), &tables, derived);
-            for (code, (inside, all)) in amounts_in.iter().zip(&amounts_all).enumerate().skip(OTHERS as usize + 1) {
+        for field in fields {
+            let (amounts_in, amounts_all) = (self.amounts_by_value(field, inside), self.amounts_by_value(field, all));
+            for (code, (inside, all)) in amounts_in.iter().zip(&amounts_all).enumerate().skip(field.first()) {
                 tried += usize::from(all.hits > 0);
-                if inside.hits >= hits_min && tables.text_of(derived, code as u32).len() <= TEXT_BYTES_MAX {
-                    let test = Test::Code { column: *field, code: code as u32, classes: classes.clone() };
-                    found.push(Candidate { test, evidence: evidence(inside, all) });
+                if inside.hits >= hits_min && self.is_short(field, code as u32) {
+                    found.push(Candidate { test: field.test(code as u32), evidence: evidence(inside, all) });
                 }
             }
         }
-        for (status, (inside, all)) in column(inside, STATUS).iter().zip(column(all, STATUS)).enumerate().skip(1) {
-            tried += usize::from(all.hits > 0);
-            if inside.hits >= hits_min {
-                found.push(Candidate { test: Test::Status(status as u32), evidence: evidence(inside, all) });
-            }
-        }
         (found, tried)
+    }
+
+    /// Values of rows that lie evenly among all that have the field: what a usual row has.
+    pub(crate) fn usual(&self, field: &Field, all: &Counted) -> Vec<Test> {
+        let amounts = self.amounts_by_value(field, all);
+        let values = || amounts.iter().enumerate().skip(field.first());
+        let rows: u64 = values().map(|(_, amount)| amount.hits).sum();
+        let mut tests = Vec::new();
+        let (mut before, mut place) = (0, 1);
+        for (code, amount) in values().filter(|(_, amount)| amount.hits > 0) {
+            before += amount.hits;
+            let is_usual = before * (USUAL_MAX + 1) >= rows * place;
+            while place <= USUAL_MAX && before * (USUAL_MAX + 1) >= rows * place {
+                place += 1;
+            }
+            tests.extend((is_usual && tests.len() < USUAL_MAX as usize).then(|| field.test(code as u32)));
+        }
+        tests
+    }
+
+    fn amounts_by_value(&self, field: &Field, counted: &Counted) -> Vec<Amount> {
+        match field.column {
+            Some(text) => self.amounts(counted, text, |amounts, _| amounts.to_vec()),
+            None => column(counted, STATUS).to_vec(),
+        }
+    }
+
+    fn is_short(&self, field: &Field, code: u32) -> bool {
+        let Some(column) = field.column else { return true };
+        let (index, derived) = source(column);
+        self.dictionaries[index].lock().text_of(derived, code).len() <= TEXT_BYTES_MAX
     }
 }
 
@@ -97,6 +177,16 @@ impl Test {
             Self::Code { column, .. } => source(*column).0,
             Self::Status(_) => STATUS,
             Self::AtLeast(column, _) => DICTIONARIES + COUNTED.len() + number_column(*column),
+        }
+    }
+
+    /// Whether both mean the same rows of any segment.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Code { column: a, code, .. }, Self::Code { column: b, code: other, .. }) => a == b && code == other,
+            (Self::Status(a), Self::Status(b)) => a == b,
+            (Self::AtLeast(a, least), Self::AtLeast(b, other)) => a == b && least == other,
+            _ => false,
         }
     }
 
