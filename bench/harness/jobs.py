@@ -87,6 +87,8 @@ class Setting:
     rounds: int
     # False leaves GoAccess out, which takes minutes.
     goaccess: bool
+    # Of the explorer's logs, for trying its jobs.
+    scale: float = 1
 
     def takes_part(self, contender):
         return self.goaccess or contender.stages[0][0] != "goaccess"
