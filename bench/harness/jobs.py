@@ -89,6 +89,8 @@ class Setting:
     goaccess: bool
     # Of the explorer's logs, for trying its jobs.
     scale: float = 1
+    # The page's folder, whose tests drive it.
+    web: Path = Path("web")
 
     def takes_part(self, contender):
         return self.goaccess or contender.stages[0][0] != "goaccess"

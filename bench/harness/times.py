@@ -89,4 +89,4 @@ def table_row(one):
     if one["failure"]:
         return [one["name"], "-", "-", "-", str(len(one["runs"])), "-", peak, one["failure"]]
     ratio = f"{one['ratio']:.1f}x" if one["ratio"] and one["ratio"] < 10 else f"{one['ratio']:,.0f}x" if one["ratio"] else "-"
-    return [one["name"], *(duration(one[key]) for key in ("p50", "p95", "most")), str(len(one["runs"])), ratio, peak, ""]
+    return [one["name"], *(duration(one[key]) for key in ("p50", "p95", "most")), str(one.get("of", len(one["runs"]))), ratio, peak, ""]

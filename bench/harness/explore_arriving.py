@@ -1,0 +1,74 @@
+"""Views while a log of 1 GiB arrives, and the page's frames meanwhile."""
+
+import threading
+import time
+
+from . import times
+from .explore_click import MEMORY, clicks, of_page, page_row
+from .explorer import Refused, exploring
+
+LINES = 4_750_000
+VIEW_SECONDS_MAX = 0.4
+FRAME_SECONDS_MAX = 0.016
+# The page asks at most so often while lines arrive.
+PAUSE_SECONDS = 0.1
+
+
+def job(setting):
+    log = setting.data.site(max(1, int(LINES * setting.scale)))
+    answers, peaks, uploads = [], [], []
+    for _ in range(setting.rounds):
+        with exploring(setting, "--memory", MEMORY) as explorer:
+            seconds, found = while_sending(explorer, log)
+            uploads.append(seconds)
+            answers += found
+            peaks.append(explorer.serving.peak_bytes())
+    page = of_page(setting, "frames.mjs", "--program", setting.programs.rorqual, "--file", log.path, "--memory", MEMORY)
+    rows = [
+        times.row("all panels of what has come, round trip", "ours", [seconds for _, seconds in answers], max(peaks)),
+        times.row("the server's own work", "ours", [view["seconds"] for view, _ in answers], max(peaks)),
+        page_row("Chromium: work a frame", page, "work_ms"),
+        page_row("Chromium: CPU a frame", page, "cpu_ms"),
+        page_row("Chromium: press to answer", page, "press_to_answer_ms"),
+    ]
+    lines = [f"{len(answers)} views while the log came {setting.rounds} times, in {', '.join(f'{seconds:.1f} s' for seconds in uploads)}"]
+    goals = [
+        times.at_most("slowest view while it arrives", rows[0].get("most"), VIEW_SECONDS_MAX),
+        times.at_most("work of the page a frame, p95", rows[2].get("p95"), FRAME_SECONDS_MAX),
+    ]
+    title = f"Views while {log.bytes / (1 << 30):.2f} GiB arrive"
+    return times.job("explore-arriving", title, rows, goals, lines, True, bytes=log.bytes, page=page)
+
+
+def while_sending(explorer, log):
+    """Seconds of the upload, and the views that were answered before its end."""
+    explorer.begin(log.path.name, size=log.bytes)
+    took = []
+
+    def send():
+        start = time.perf_counter()
+        with open(log.path, "rb") as file:
+            explorer.beside().send(file, log.bytes)
+        took.append(time.perf_counter() - start)
+
+    sender = threading.Thread(target=send)
+    sender.start()
+    found = views_until(explorer.beside(), sender)
+    sender.join()
+    return (took[0] if took else float("nan")), found
+
+
+def views_until(explorer, sender):
+    """A question after the other, each once, as somebody who looks round; the first ones of nothing but the first lines."""
+    found, asked = [], []
+    while sender.is_alive():
+        try:
+            answer = explorer.view(**(asked.pop(0) if asked else {}))
+        except Refused:
+            time.sleep(PAUSE_SECONDS)  # no format is known before the first lines
+            continue
+        if not answer[0]["complete"]:
+            found.append(answer)
+        asked = asked or (clicks(answer[0]) if len(answer[0]["panels"]) > 1 and answer[0]["time"]["first"] else [])
+        time.sleep(PAUSE_SECONDS)
+    return found
