@@ -1,7 +1,7 @@
 """Views while a log of 1 GiB arrives, and the page's frames meanwhile."""
 
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 from . import times
 from .explore_click import MEMORY, clicks, of_page, page_row
@@ -43,25 +43,23 @@ def job(setting):
 def while_sending(explorer, log):
     """Seconds of the upload, and the views that were answered before its end."""
     explorer.begin(log.path.name, size=log.bytes)
-    took = []
 
     def send():
         start = time.perf_counter()
         with open(log.path, "rb") as file:
             explorer.beside().send(file, log.bytes)
-        took.append(time.perf_counter() - start)
+        return time.perf_counter() - start
 
-    sender = threading.Thread(target=send)
-    sender.start()
-    found = views_until(explorer.beside(), sender)
-    sender.join()
-    return (took[0] if took else float("nan")), found
+    with ThreadPoolExecutor(1) as pool:
+        sent = pool.submit(send)
+        found = views_until(explorer.beside(), sent)
+        return sent.result(), found
 
 
-def views_until(explorer, sender):
+def views_until(explorer, sent):
     """A question after the other, each once, as somebody who looks round; the first ones of nothing but the first lines."""
     found, asked = [], []
-    while sender.is_alive():
+    while not sent.done():
         try:
             answer = explorer.view(**(asked.pop(0) if asked else {}))
         except Refused:
@@ -69,6 +67,6 @@ def views_until(explorer, sender):
             continue
         if not answer[0]["complete"]:
             found.append(answer)
-        asked = asked or (clicks(answer[0]) if len(answer[0]["panels"]) > 1 and answer[0]["time"]["first"] else [])
+        asked = asked or (clicks(answer[0]) if answer[0]["time"] else [])
         time.sleep(PAUSE_SECONDS)
     return found

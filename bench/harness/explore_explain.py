@@ -6,18 +6,19 @@ from collections import Counter
 from . import times
 from .explorer import exploring, load
 
+# Never fewer, whatever the scale: of an incident in a hundredth of them nothing would be left to find.
 LINES = 5_000_000
 SEED = 1
 MEMORY = "1GiB"
 # Rows that a page shows before somebody reads on.
 SHOWN = 3
 SECONDS_MAX = 1.0
-# Of the lines that a row names within the span, at least so many are planted ones' share of the span beyond which it is no vague one.
+# Each span is asked so often for its time; views that were counted are remembered, but not so many.
 ROUNDS = 3
 
 
 def job(setting):
-    log = setting.data.incidents(max(1, int(LINES * setting.scale)), SEED)
+    log = setting.data.incidents(LINES, SEED)
     truth = setting.data.truth(log.path.name)
     with exploring(setting, "--memory", MEMORY, "--sessions", "1") as explorer:
         load(explorer, log, truth["format"])
