@@ -19,7 +19,7 @@ IMPORT = """CREATE TABLE hits AS SELECT
     regexp_replace(column0, '\\.\\d+$', '.0/24') AS net, nullif(column2, '-') AS user,
     split_part(column5, ' ', 1) AS method, split_part(split_part(column5, ' ', 2), '?', 1) AS path,
     split_part(column5, ' ', 3) AS protocol, column6::USMALLINT AS status, column7::UBIGINT AS bytes,
-    nullif(column8, '-') AS referrer, nullif(regexp_extract(lower(column8), '^[a-z]+://([^/:?#]+)', 1), '') AS site,
+    nullif(column8, '-') AS referrer, nullif(regexp_extract(column8, '^[A-Za-z0-9+.-]+://([^/:?#\\\\]+)', 1), '') AS site,
     nullif(column9, '-') AS agent
     FROM read_csv('{}', delim=' ', quote='"', escape='', header=false, auto_detect=false, max_line_size=1000000, columns={{
     'column0': 'VARCHAR', 'column1': 'VARCHAR', 'column2': 'VARCHAR', 'column3': 'VARCHAR', 'column4': 'VARCHAR',
