@@ -88,6 +88,7 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help=f"{ROUNDS_QUICK} rounds, no GoAccess, no browser")
     parser.add_argument("--only", action="append", metavar="JOB", help=", ".join(JOBS))
+    parser.add_argument("--web", type=Path, default=ROOT / "web", help="the page's folder, whose tests drive it (web)")
     parser.add_argument("--scale", type=float, default=1, help="of the explorer's logs, 0 to 1, for trying its jobs; kept as --quick is")
     parser.add_argument("--no-browser", action="store_true", help="leave the upload out")
     parser.add_argument("--no-goaccess", action="store_true", help="leave the minutes of GoAccess out")
@@ -140,7 +141,7 @@ def prepare(args):
         rounds=args.rounds,
         goaccess=not (args.quick or args.no_goaccess),
         scale=args.scale,
-        web=ROOT / "web",
+        web=args.web.resolve(),
     )
 
 

@@ -85,17 +85,12 @@ impl IncidentLog {
     #[must_use]
     pub fn new(lines: u64, seed: u64) -> Self {
         let mut random = Random::new(seed ^ 0x5eed);
-        let mut place = |(number, kind): (usize, &Kind)| {
-            let late = 20 + random.below(60) as i64;
-            let from = START_SECONDS + (2 * number as i64 + 1) * SLOT_SECONDS + late * MINUTE_SECONDS;
-            Incident {
-                name: kind.name,
-                span: Span { from, to: from + kind.minutes * MINUTE_SECONDS },
-                causes: kind.causes,
-                lines: 0,
-            }
+        let mut place = |(number, kind): (u32, &Kind)| {
+            let from = slot(2 * number + 1) + minutes(20, 60, &mut random);
+            let span = Span { from, to: from + kind.minutes * MINUTE_SECONDS };
+            Incident { name: kind.name, span, causes: kind.causes, lines: 0 }
         };
-        let incidents = KINDS.iter().enumerate().map(&mut place).collect();
+        let incidents = (0..).zip(&KINDS).map(&mut place).collect();
         let (site, rhythm) = (Site::new(seed), Rhythm::new(lines, DAYS));
         Self { site, rhythm, hit: Hit::default(), digits: itoa::Buffer::new(), random, lines: 0, seed, incidents, next: 0 }
     }
@@ -104,12 +99,11 @@ impl IncidentLog {
     #[must_use]
     pub fn truth(&self) -> IncidentTruth<'_> {
         let mut random = Random::new(self.seed ^ 0xca1f);
-        let mut quiet = |number: usize| {
-            let late = 10 + random.below(40) as i64;
-            let from = START_SECONDS + 2 * number as i64 * SLOT_SECONDS + late * MINUTE_SECONDS;
-            Span { from, to: from + QUIET_MINUTES[number % QUIET_MINUTES.len()] * MINUTE_SECONDS }
+        let mut quiet = |(number, length): (u32, &i64)| {
+            let from = slot(2 * number) + minutes(10, 40, &mut random);
+            Span { from, to: from + length * MINUTE_SECONDS }
         };
-        let quiet = (0..KINDS.len()).map(&mut quiet).collect();
+        let quiet = (0..).zip(QUIET_MINUTES.iter().cycle()).take(KINDS.len()).map(&mut quiet).collect();
         IncidentTruth { format: FORMAT, lines: self.lines, incidents: &self.incidents, quiet }
     }
 
@@ -141,6 +135,16 @@ impl Lines for IncidentLog {
             out.push(b'\n');
         }
     }
+}
+
+/// When a slot begins.
+fn slot(number: u32) -> i64 {
+    START_SECONDS + i64::from(number) * SLOT_SECONDS
+}
+
+/// Seconds of `least` minutes, and less than `more` beyond.
+fn minutes(least: u32, more: u32, random: &mut Random) -> i64 {
+    i64::from(least + random.below(more as usize) as u32) * MINUTE_SECONDS
 }
 
 /// In seconds, to the millisecond.
