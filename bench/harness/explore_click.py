@@ -5,7 +5,7 @@ import shutil
 import subprocess
 
 from . import times
-from .explorer import exploring, load, temp_bytes
+from .explorer import exploring, load, sound, temp_bytes
 
 LINES = 10_000_000
 # What `rorqual serve` takes unless it is told otherwise.
@@ -61,7 +61,9 @@ def job(setting):
         page_row("Chromium: the server's work meanwhile", page, "server_ms"),
     ]
     slowest = sorted(zip(server, asked * setting.rounds), key=lambda pair: -pair[0])[:5]
+    unsound, right = sound(answers)
     lines = [
+        *unsound,
         f"{len(asked)} questions, each asked {setting.rounds} times; the log came in {loaded:.1f} s ({log.bytes / loaded / 1e6:,.0f} MB/s)",
         f"peak of the server {peak / times.MIB:,.0f} MiB under --memory {MEMORY}, {spilled / times.MIB:,.0f} MiB in its file",
         *(f"slowest: {times.duration(seconds)} {json.dumps(question)[:140]}" for seconds, question in slowest),
@@ -69,7 +71,7 @@ def job(setting):
     ]
     goals = [times.at_most("press to all panels drawn, p95", table[3].get("p95"), DRAWN_SECONDS_MAX)]
     title = f"A click on {log.lines:,} rows ({log.bytes / 1e9:.2f} GB)"
-    return times.job("explore-click", title, table, goals, lines, True, bytes=log.bytes, page=page)
+    return times.job("explore-click", title, table, goals, lines, right, bytes=log.bytes, page=page)
 
 
 def shorn(question):
@@ -97,8 +99,8 @@ def of_page(setting, script, *args):
 
 def page_row(name, page, key):
     """Of its quantiles in milliseconds. That the page could not be driven is no fault of the server's."""
-    found = page.get(key)
-    if not found:
+    found = page.get(key) or {}
+    if found.get("p95") is None:
         return times.skipped(name, page.get("failure", "not measured"))
     seconds = {to: found[of] / 1000 for of, to in (("p50", "p50"), ("p95", "p95"), ("max", "most"))}
     return {"name": name, "role": "ours", "command": "", **seconds, "of": found["count"], "peak_bytes": 0, "failure": None, "runs": []}

@@ -4,7 +4,7 @@ import re
 
 from . import times
 from .explore_click import clicks
-from .explorer import exploring, pour, temp_bytes
+from .explorer import exploring, pour, sound, temp_bytes
 
 LINES = 100_000_000
 MEMORY = "1GiB"
@@ -31,7 +31,9 @@ def job(setting):
         times.row("all panels, round trip", "ours", [seconds for _, seconds in answers], peak),
         times.row("all panels of all rows, first asked", "ours", [first]),
     ]
+    unsound, adds_up = sound(answers)
     sayings = [
+        *unsound,
         f"{whole['lines']['total']:,} of {lines:,} lines, kept: {whole['kept']}",
         f"peak of the server {peak / times.MIB:,.0f} MiB, {spilled / times.MIB:,.0f} MiB in its file ({spilled / lines:.1f} bytes a row)",
         f"not exact: {', '.join(inexact) or 'nothing'}",
@@ -41,7 +43,7 @@ def job(setting):
         times.at_most("slowest view", rows[1]["most"], VIEW_SECONDS_MAX),
         times.at_most("peak", peak, MEMORY_BYTES, "MiB"),
     ]
-    return times.job("explore-spilled", f"A click on {lines:,} rows under {MEMORY}", rows, goals, sayings, right)
+    return times.job("explore-spilled", f"A click on {lines:,} rows under {MEMORY}", rows, goals, sayings, right and adds_up)
 
 
 def slowest(answers, asked):

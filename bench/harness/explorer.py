@@ -110,6 +110,25 @@ def pour(explorer, name, argv):
         return process.stderr.read().decode()
 
 
+def inconsistent(view):
+    """What of a view does not add up; every line of these logs has a time. Its parts are counted in different ways."""
+    matching = view["lines"]["matching"]
+    histogram = view["histogram"] or {"series": []}
+    sums = {
+        "histogram": sum(sum(series["hits"]) for series in histogram["series"]),
+        "week": sum(map(sum, view["week"]["hits"])),
+        "people and bots": view["humans"]["hits"] + view["bots"]["hits"],
+        "methods": sum(row["hits"] for panel in view["panels"] if panel["field"] == "method" for row in panel["rows"]),
+    }
+    return [f"{name}: {number:,} of {matching:,}" for name, number in sums.items() if number != matching]
+
+
+def sound(answers):
+    """Sentences about views that do not add up, and whether there are none."""
+    wrong = [problem for view, _ in answers for problem in inconsistent(view)]
+    return [f"DOES NOT ADD UP: {problem}" for problem in wrong[:5]], not wrong
+
+
 def temp_bytes(serving):
     """What the process holds in files without a name: those it has open that nobody else can."""
     total = 0

@@ -39,7 +39,7 @@ def job(name, title, rows, goals, lines, ok, **more):
     """As results.of_job makes it; `times` says which kind it is."""
     ours = next((one for one in rows if one["role"] == "ours" and one.get("p50")), None)
     for one in rows:
-        one["ratio"] = one["p50"] / ours["p50"] if ours and one.get("p50") else None
+        one["ratio"] = one["p50"] / ours["p50"] if ours and one["role"] == "peer" and one.get("p50") else None
     return {"name": name, "title": title, "times": True, "date": machine.now(), "contenders": rows, "goals": goals,
             "verified": {"ok": ok, "lines": lines}, **more}  # fmt: skip
 
