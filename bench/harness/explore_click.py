@@ -48,7 +48,9 @@ def job(setting):
     with exploring(setting, "--memory", MEMORY) as explorer:
         whole, loaded = load(explorer, log)
         asked = clicks(whole)
+        before = explorer.serving.cpu_seconds()
         answers = [explorer.view(**question) for _ in range(setting.rounds) for question in asked]
+        cpu = (explorer.serving.cpu_seconds() - before) / len(answers)
         rows = [explorer.post("rows", **{"from": None, "to": None, "where": "", "offset": 0, "limit": 100} | shorn(question))[1] for question in asked]
         peak, spilled = explorer.serving.peak_bytes(), temp_bytes(explorer.serving)
     page = drawn(setting, log)
@@ -65,6 +67,7 @@ def job(setting):
     lines = [
         *unsound,
         f"{len(asked)} questions, each asked {setting.rounds} times; the log came in {loaded:.1f} s ({log.bytes / loaded / 1e6:,.0f} MB/s)",
+        f"{times.duration(cpu)} of CPU a view, of all threads together",
         f"peak of the server {peak / times.MIB:,.0f} MiB under --memory {MEMORY}, {spilled / times.MIB:,.0f} MiB in its file",
         *(f"slowest: {times.duration(seconds)} {json.dumps(question)[:140]}" for seconds, question in slowest),
         *(f"slowest on the page: {one['ms']:.0f} ms {one['what']}" for one in page.get("slowest", [])[:3]),

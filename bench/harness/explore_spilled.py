@@ -21,7 +21,9 @@ def job(setting):
         said = pour(explorer, "site.log", [setting.programs.gen, "site", "-", lines])
         whole, first = explorer.view()
         asked = clicks(whole)[::EVERY]
+        before = explorer.serving.cpu_seconds()
         answers = [explorer.view(**question) for question in asked]
+        cpu = (explorer.serving.cpu_seconds() - before) / len(answers)
         peak, spilled = explorer.serving.peak_bytes(), temp_bytes(explorer.serving)
     total = int(re.search(r"lines=(\d+)", said).group(1))
     right = whole["lines"]["total"] == total == lines and whole["kept"]["all"]
@@ -35,6 +37,7 @@ def job(setting):
     sayings = [
         *unsound,
         f"{whole['lines']['total']:,} of {lines:,} lines, kept: {whole['kept']}",
+        f"{times.duration(cpu)} of CPU a view, of all threads together",
         f"peak of the server {peak / times.MIB:,.0f} MiB, {spilled / times.MIB:,.0f} MiB in its file ({spilled / lines:.1f} bytes a row)",
         f"not exact: {', '.join(inexact) or 'nothing'}",
         *slowest(answers, asked),
