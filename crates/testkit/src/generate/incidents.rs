@@ -238,7 +238,7 @@ const KINDS: [Kind; 20] = [
     Kind { name: "one version of the API refuses", minutes: 30, causes: &[&[("status", "429")]], change: |hit, random| {
         hit.path.starts_with(b"/api/v1/") && chance(random, 0.5) && failed(hit, 429)
     } },
-    Kind { name: "errors on one operating system", minutes: 30, causes: &[&[("os", "macOS"), ("status", "500")], &[("os", "macOS"), ("class", "5xx")]], change: |hit, random| {
+    Kind { name: "errors on one operating system", minutes: 30, causes: &[&[("os", "Mac OSX"), ("status", "500")], &[("os", "Mac OSX"), ("class", "5xx")]], change: |hit, random| {
         hit.agent.contains("Macintosh") && chance(random, 0.3) && failed(hit, 500)
     } },
     Kind { name: "a flood of HEAD", minutes: 20, causes: &[&[("method", "HEAD")]], change: |hit, random| {
