@@ -9,7 +9,7 @@ from .explorer import exploring, load, sound, temp_bytes
 
 LINES = 10_000_000
 # What `rorqual serve` takes unless it is told otherwise.
-MEMORY = "512MiB"
+MEMORY = "1GiB"
 DRAWN_SECONDS_MAX = 0.25
 PAGE_TIMEOUT_SECONDS = 3600
 
