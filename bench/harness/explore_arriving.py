@@ -18,7 +18,7 @@ def job(setting):
     log = setting.data.site(max(1, int(LINES * setting.scale)))
     answers, peaks, uploads = [], [], []
     for _ in range(setting.rounds):
-        with exploring(setting, "--memory", MEMORY) as explorer:
+        with exploring(setting, "--memory", MEMORY, "--sessions", "1") as explorer:
             seconds, found = while_sending(explorer, log)
             uploads.append(seconds)
             answers += found

@@ -45,7 +45,7 @@ def clicks(view):
 
 def job(setting):
     log = setting.data.site(max(1, int(LINES * setting.scale)))
-    with exploring(setting, "--memory", MEMORY) as explorer:
+    with exploring(setting, "--memory", MEMORY, "--sessions", "1") as explorer:
         whole, loaded = load(explorer, log)
         asked = clicks(whole)
         before = explorer.serving.cpu_seconds()

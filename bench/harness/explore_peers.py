@@ -24,7 +24,7 @@ WAYS = {"table": "DuckDB, its table: a condition in each query", "selected": "Du
 
 def job(setting):
     log = setting.data.site(max(1, int(LINES * setting.scale)))
-    with exploring(setting, "--memory", MEMORY) as explorer:
+    with exploring(setting, "--memory", MEMORY, "--sessions", "1") as explorer:
         load(explorer, log)
         questions = questions_of(explorer, setting.rounds + 1)
         # Each is asked once: what was asked before is remembered. The first is for warming up.

@@ -21,6 +21,9 @@ pub(crate) const OTHERS: u32 = 1;
 /// What a dictionary takes of what is spare at a time.
 const SPARE_PIECE_BYTES: u64 = 64 << 10;
 
+/// Bytes of a text that are kept, as [`rorqual_table::Rows`] gives it.
+const TEXT_BYTES_MAX: usize = 64 << 10;
+
 /// Values that are looked at before others may have the lock.
 const SLICE: usize = 4096;
 
@@ -51,6 +54,8 @@ pub(crate) struct Tables {
     bytes_max: u64,
     spare: Arc<Spare>,
     overflowed: bool,
+    /// A text was as long as texts are kept: it may have been longer.
+    cut: bool,
     countries: Option<Arc<Countries>>,
 }
 
@@ -144,6 +149,7 @@ impl Dictionary {
                 bytes_max,
                 spare: Arc::clone(spare),
                 overflowed: false,
+                cut: false,
                 countries,
             }),
         }
@@ -211,6 +217,7 @@ impl Tables {
             self.overflowed = true;
             return OTHERS;
         }
+        self.cut |= text.len() >= TEXT_BYTES_MAX;
         for derived in &mut self.derived {
             let value = derive(derived.column, text, self.countries.as_deref());
             let code = match &value[..] {
@@ -243,9 +250,9 @@ impl Tables {
         self.derived.iter().find(|derived| derived.column == column)
     }
 
-    /// Whether a text had no room.
+    /// Whether a text had no room, or was cut: what is asked of texts may then be wrong.
     pub(crate) fn overflowed(&self) -> bool {
-        self.overflowed
+        self.overflowed || self.cut
     }
 
     /// Codes given out so far, those of absent and other values included.

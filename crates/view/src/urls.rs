@@ -4,7 +4,7 @@
 use crate::columns::{BYTES, PATH, QUERY};
 use crate::dictionary::{NONE, OTHERS};
 use crate::limits::{URL_PAIRS_MAX, URLS_LISTED_MAX};
-use crate::panels::{contains, shown};
+use crate::panels::{beyond, contains, shown};
 use crate::plan::{Plan, joined};
 use crate::segment::Segment;
 use crate::store::{Snapshot, Store};
@@ -81,7 +81,7 @@ impl Store {
         });
         Ok(PanelPage {
             field: TextColumn::Url.name(),
-            distinct: Distinct { distinct: listed.distinct, exact, error: 0.0 },
+            distinct: Distinct { distinct: listed.distinct, exact, error: beyond(listed.others, listed.distinct) },
             hits: listed.hits,
             exact: exact && plan.exact && snapshot.rows_dropped == 0,
             error_max: listed.others,
