@@ -12,7 +12,9 @@ use crate::store::Store;
 use crate::sums::Amount;
 use crate::timeline::BANDS_US;
 use crate::view::column;
+use foldhash::quality::FixedState;
 use rorqual_table::filter::{Filter, NumberColumn, NumberTest, TextColumn, TextTest, TextValue};
+use std::hash::BuildHasher;
 use std::io;
 use std::sync::Arc;
 
@@ -63,7 +65,10 @@ pub(crate) struct Field {
 }
 
 /// Usual values of a field at most.
-const USUAL_MAX: u64 = 15;
+const USUAL_MAX: usize = 15;
+
+/// The same for all processes.
+const DRAWING: FixedState = FixedState::with_seed(0);
 
 impl Field {
     /// The value of a field whose column has this code in all segments.
@@ -138,22 +143,31 @@ impl Store {
         (found, tried)
     }
 
-    /// Values of rows that lie evenly among all that have the field: what a usual row has.
+    /// Values that usual rows have: drawn by their rows without putting back, by what the texts hash to (Efraimidis and Spirakis, "Weighted
+    /// random sampling with a reservoir", 2006), so that they are the same whoever counted.
     pub(crate) fn usual(&self, field: &Field, all: &Counted) -> Vec<Test> {
-        let amounts = self.amounts_by_value(field, all);
-        let values = || amounts.iter().enumerate().skip(field.first());
-        let rows: u64 = values().map(|(_, amount)| amount.hits).sum();
-        let mut tests = Vec::new();
-        let (mut before, mut place) = (0, 1);
-        for (code, amount) in values().filter(|(_, amount)| amount.hits > 0) {
-            before += amount.hits;
-            let is_usual = before * (USUAL_MAX + 1) >= rows * place;
-            while place <= USUAL_MAX && before * (USUAL_MAX + 1) >= rows * place {
-                place += 1;
+        let mut drawn: Vec<(f64, u32)> = Vec::new();
+        let mut draw = |code: u32, hits: u64, text: &[u8]| {
+            let uniform = (DRAWING.hash_one(text) >> 11) as f64 / (1u64 << 53) as f64;
+            let key = -uniform.max(f64::MIN_POSITIVE).ln() / hits as f64;
+            let at = drawn.partition_point(|(other, _)| *other < key);
+            if at < USUAL_MAX {
+                drawn.truncate(USUAL_MAX - 1);
+                drawn.insert(at, (key, code));
             }
-            tests.extend((is_usual && tests.len() < USUAL_MAX as usize).then(|| field.test(code as u32)));
+        };
+        let with_rows = |amounts: &[Amount]| -> Vec<(u32, u64)> {
+            let hits = amounts.iter().enumerate().skip(field.first()).map(|(code, amount)| (code as u32, amount.hits));
+            hits.filter(|(_, hits)| *hits > 0).collect()
+        };
+        match field.column {
+            Some(text) => self.amounts(all, text, |amounts, tables| {
+                let (_, derived) = source(text);
+                with_rows(amounts).into_iter().for_each(|(code, hits)| draw(code, hits, tables.text_of(derived, code)));
+            }),
+            None => with_rows(column(all, STATUS)).into_iter().for_each(|(code, hits)| draw(code, hits, &code.to_le_bytes())),
         }
-        tests
+        drawn.into_iter().map(|(_, code)| field.test(code)).collect()
     }
 
     fn amounts_by_value(&self, field: &Field, counted: &Counted) -> Vec<Amount> {
