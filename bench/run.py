@@ -15,7 +15,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from harness import browser, count, fetch, grep, hashing, logs, machine, render, render_http, results, store, svg, tables
+from harness import browser, count, explore_arriving, explore_click, explore_explain, explore_peers, explore_spilled, explorer
+from harness import fetch, grep, hashing, logs, machine, render, render_http, results, store, svg, tables, times
 from harness.data import Data
 from harness.jobs import Programs, Setting
 from harness.measure import Runner, warm
@@ -44,6 +45,11 @@ JOBS = {
     "logs-distinct": logs.distinct,
     "logs-gz": logs.gzip,
     "browser": None,
+    "explore-click": explore_click.job,
+    "explore-spilled": explore_spilled.job,
+    "explore-peers": explore_peers.job,
+    "explore-explain": explore_explain.job,
+    "explore-arriving": explore_arriving.job,
 }
 
 
@@ -58,17 +64,32 @@ def main():
     setting = prepare(args)
     fresh = header(setting.programs)
     for name in chosen(args):
-        job = browser.job(BENCH / "browser", setting) if name == "browser" else measured(JOBS[name](setting), setting)
+        job = done_by(name, setting)
         print("\n" + results.table(job) + "\n", flush=True)
         fresh["jobs"].append(job)
-        keep(fresh, args.quick)
+        keep(fresh, args.quick or args.scale != 1)
     return 0 if all(results.sound(job) for job in fresh["jobs"]) else 1
+
+
+def done_by(name, setting):
+    """The explorer's jobs and the browser's measure themselves."""
+    if name == "browser":
+        return browser.job(BENCH / "browser", setting)
+    if name.startswith("explore"):
+        print(f"{name} ...", flush=True)
+        try:
+            return JOBS[name](setting)
+        except (explorer.Refused, KeyError, TypeError, ValueError, OSError, subprocess.SubprocessError) as error:
+            return times.job(name, name, [times.row(name, "ours", [], failure=f"{type(error).__name__}: {error}")], [], [], False)
+    return measured(JOBS[name](setting), setting)
 
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help=f"{ROUNDS_QUICK} rounds, no GoAccess, no browser")
     parser.add_argument("--only", action="append", metavar="JOB", help=", ".join(JOBS))
+    parser.add_argument("--web", type=Path, default=ROOT / "web", help="the page's folder, whose tests drive it (web)")
+    parser.add_argument("--scale", type=float, default=1, help="of the explorer's logs, 0 to 1, for trying its jobs; kept as --quick is")
     parser.add_argument("--no-browser", action="store_true", help="leave the upload out")
     parser.add_argument("--no-goaccess", action="store_true", help="leave the minutes of GoAccess out")
     parser.add_argument("--no-build", action="store_true", help="measure what is in target/release as it is")
@@ -97,7 +118,7 @@ def quiet_enough(args):
     if load <= machine.LOAD_MAX:
         return True
     print(f"run.py: the load average is {load:.2f} per CPU, quiet is below {machine.LOAD_MAX}.", file=sys.stderr)
-    if args.busy or args.quick:
+    if args.busy or args.quick or args.scale != 1:
         print("run.py: measuring all the same; do not trust the numbers.", file=sys.stderr)
         return True
     print("run.py: wait, or use --busy to measure all the same.", file=sys.stderr)
@@ -119,6 +140,8 @@ def prepare(args):
         runner=Runner(TARGET / "timed", out),
         rounds=args.rounds,
         goaccess=not (args.quick or args.no_goaccess),
+        scale=args.scale,
+        web=args.web.resolve(),
     )
 
 

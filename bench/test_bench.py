@@ -12,7 +12,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import compare_goaccess  # noqa: E402
 import run  # noqa: E402
-from harness import data, goaccess, grep, hashing, jobs, results, soak_svg, svg, sweep_svg, truths  # noqa: E402
+from harness import data, explore_click, explore_explain, explore_peers, explorer, goaccess, grep, hashing, jobs  # noqa: E402
+from harness import results, soak_svg, svg, sweep_svg, times, truths  # noqa: E402
 from harness.measure import Run  # noqa: E402
 
 
@@ -236,6 +237,81 @@ class Goals(unittest.TestCase):
     def test_memory(self):
         self.assertTrue(self.met(peak_mib=3))
         self.assertFalse(self.met(peak_mib=2))
+
+
+class Times(unittest.TestCase):
+    def job(self):
+        rows = [times.row("ours", "ours", [0.01, 0.02, 0.03]), times.row("slow <b>", "peer", [0.2], 3 << 20), times.skipped("none", "absent"),
+                times.row("liar", "peer", [0.1], failure="another count")]  # fmt: skip
+        return times.job("explore-peers", "Panels", rows, [times.at_most("it", 0.02, 0.25)], ["said"], True)
+
+    def test_percentiles_are_of_the_values(self):
+        self.assertEqual([times.percentile(range(1, 101), share) for share in (0.5, 0.95, 1)], [50, 95, 100])
+        self.assertEqual(times.percentile([7], 0.95), 7)
+
+    def test_ratios_are_of_the_medians_and_a_wrong_answer_has_none(self):
+        ours, slow, none, liar = self.job()["contenders"]
+        self.assertEqual((ours["ratio"], slow["ratio"], none["ratio"], liar["ratio"]), (None, 10.0, None, None))
+
+    def test_goals_may_be_touched_and_not_passed(self):
+        self.assertTrue(times.at_most("it", 0.25, 0.25)["met"])
+        self.assertFalse(times.at_most("it", 0.251, 0.25)["met"])
+        self.assertFalse(times.at_least("it", 9.9, 10)["met"])
+        self.assertIsNone(times.at_most("it", None, 1)["met"])
+
+    def test_the_table_and_the_picture(self):
+        job = self.job()
+        for words in ("20.0 ms", "skipped: absent", "another count", "said", "reached: it"):
+            self.assertIn(words, results.table(job))
+        machine = {"cpu": "x", "cpus": 2, "memory_bytes": 1 << 34, "system": "Debian"}
+        (picture,) = svg.pictures({"machine": machine, "date": "2025-01-01T00:00:00", "jobs": [job]}).values()
+        self.assertIn("slow &lt;b&gt;", picture)
+        xml.dom.minidom.parseString(picture)
+
+
+class Explore(unittest.TestCase):
+    def finding(self, terms, companions=()):
+        return {"terms": [{"field": field, "value": value} for field, value in terms], "companions": list(companions)}
+
+    def test_a_cause_is_named_by_all_of_its_fields(self):
+        cause = [["path", "/a b"], ["status", "500"]]
+        self.assertTrue(explore_explain.names(self.finding([("status", "500"), ("path", "/a b")]), cause))
+        self.assertTrue(explore_explain.names(self.finding([("status", "500")], ['path = "/a b"']), cause))
+        self.assertFalse(explore_explain.names(self.finding([("status", "500")], ["path = /a", "kind = page"]), cause))
+        self.assertFalse(explore_explain.names(self.finding([("status", "500")], ['path != "/a b"']), cause))
+
+    def test_only_the_first_rows_count(self):
+        other = self.finding([("os", "x")]) | {"where": "os = x", "inside": 1, "share_inside": 0.1, "share_outside": 0, "g": 1}
+        right = other | self.finding([("path", "/a")])
+        incident = {"name": "n", "lines": 1, "from": 0, "to": 1, "causes": [[["path", "/a"]]]}
+        place = lambda rows: explore_explain.verdict(incident, {"rows": rows, "inside": 9})["place"]  # noqa: E731
+        self.assertEqual([place([right]), place([other, other, other, right]), place([other])], [1, 4, 0])
+
+    def test_clicks_are_many_and_no_two_the_same(self):
+        panels = [{"field": field, "rows": [{"value": f"a\"{number}"} for number in range(3)]} for field in explore_click.FIELDS]
+        asked = explore_click.clicks({"panels": panels, "time": {"first": 0, "last": 100}})
+        self.assertGreaterEqual(len(asked), 60)
+        self.assertEqual(len({str(one) for one in asked}), len(asked))
+
+    def test_every_difference_to_sql_is_found(self):
+        said = {"rows": 2, "bytes": 9, "week": [[0]], "quantiles": [1000, 9], "histogram": {"2xx": {0: 1, 60: 1}},
+                "panels": {"path": {"distinct": 1, "top": [["/", 2, 9]]}}}  # fmt: skip
+        theirs = copy.deepcopy(said) | {"histogram": {"2xx": {"0": 2}}, "quantiles": [1005, 9]}
+        self.assertEqual(explore_peers.differences(said, theirs, 120), [])
+        for key, value in {"rows": 3, "bytes": 8, "week": [[1]], "quantiles": [1200, 9], "histogram": {"3xx": {0: 2}},
+                           "panels": {"path": {"distinct": 1, "top": [["/", 2, 8]]}}}.items():  # fmt: skip
+            with self.subTest(key):
+                self.assertEqual(len(explore_peers.differences(said, theirs | {key: value}, 120)), 1)
+
+    def test_a_view_adds_up(self):
+        view = {"lines": {"matching": 3}, "histogram": {"series": [{"hits": [1, 1]}, {"hits": [1, 0]}]}, "week": {"hits": [[1, 2]]},
+                "humans": {"hits": 2}, "bots": {"hits": 1}, "panels": [{"field": "method", "rows": [{"hits": 3}]}]}  # fmt: skip
+        self.assertEqual(explorer.inconsistent(view), [])
+        self.assertEqual(explorer.inconsistent(view | {"bots": {"hits": 0}}), ["people and bots: 2 of 3"])
+        self.assertEqual(len(explorer.inconsistent(view | {"lines": {"matching": 4}})), 4)
+
+    def test_a_path_is_searched_as_it_stands(self):
+        self.assertEqual(explore_peers.ere("/a.b+(c)[d]$"), r"/a\.b\+\(c\)\[d\]\$")
 
 
 class Answers(unittest.TestCase):

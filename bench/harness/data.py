@@ -71,6 +71,17 @@ class Data:
         more = ["--truth", str(self.truth_path(name))] if kind == "distinct" else []
         return self._made(path, [str(self.gen), kind, str(path), *map(str, sizes), *more])
 
+    def site(self, lines):
+        """The log of a busy site."""
+        path = self.folder / f"site-{lines}.log"
+        return self._made(path, [str(self.gen), "site", str(path), str(lines)])
+
+    def incidents(self, lines, seed):
+        """A week of it in which things go wrong; `truth` says which."""
+        path = self.folder / f"incidents-{lines}-{seed}.log"
+        argv = [self.gen, "incidents", path, lines, seed, "--truth", self.truth_path(path.name)]
+        return self._made(path, [str(arg) for arg in argv])
+
     def gzip(self, name):
         """The same log as gzip -1 writes it; lines and bytes are those of the plain log."""
         plain = self.log(name)

@@ -87,6 +87,10 @@ class Setting:
     rounds: int
     # False leaves GoAccess out, which takes minutes.
     goaccess: bool
+    # Of the explorer's logs, for trying its jobs.
+    scale: float = 1
+    # The page's folder, whose tests drive it.
+    web: Path = Path("web")
 
     def takes_part(self, contender):
         return self.goaccess or contender.stages[0][0] != "goaccess"

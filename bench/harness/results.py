@@ -5,6 +5,8 @@ import statistics
 from dataclasses import dataclass
 from pathlib import Path
 
+from . import times
+
 SCHEMA = "rorqual.bench/1"
 MIB = 1 << 20
 
@@ -107,6 +109,8 @@ def goal_text(goal):
 
 def table(job):
     """The job as aligned text."""
+    if job.get("times"):
+        return times.table(job, goal_text)
     head = ["", "MB/s", "rorqual is", "seconds", "(least..most)", "CPU s", "peak MiB", ""]
     rows = [head] + [table_row(row) for row in job["contenders"]]
     widths = [max(len(row[column]) for row in rows) for column in range(len(head))]

@@ -1,5 +1,6 @@
 """A `rorqual serve` of our own, for as long as it is measured."""
 
+import os
 import re
 import socket
 import subprocess
@@ -49,6 +50,11 @@ class Serving:
             while b"\r\n\r\n" not in head or head.endswith(b"\r\n\r\n"):
                 head += stream.recv(4096)
             return time.perf_counter() - start
+
+    def cpu_seconds(self):
+        """Of all its threads since it began."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def peak_bytes(self):
         status = Path(f"/proc/{self.process.pid}/status").read_text()

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
 from .results import MIB, rate_text, ratio_text
+from .times import duration
 
 ROW_HEIGHT = 24
 BAR_HEIGHT = 14
@@ -21,6 +22,8 @@ class Layout:
     bar_width: int = 300
     # Only the fastest way of each other program.
     folded: bool = False
+    # Bars of times, not of rates.
+    times: bool = False
 
     @property
     def bar_left(self):
@@ -71,6 +74,7 @@ PICTURES = {
     "-grep": ("Searching: rorqual beside ripgrep and grep", ("grep",), Layout(2, name_width=190, bar_width=120, folded=True)),
     "-bytes": ("Checksums, downloads and the store: rorqual beside other tools", ("hash", "fetch", "store"), Layout()),
     "-tables": ("Tables: rorqual beside DuckDB, ClickHouse, Polars and pyarrow", ("convert", "get", "query", "version"), Layout()),
+    "-explore": ("The log explorer: times on a log of ten million rows and more", ("explore",), Layout(name_width=330, bar_width=230, times=True)),
     "-render": ("Templates: rorqual beside Jinja2, Go and others", ("render",), Layout()),
 }
 
@@ -102,6 +106,8 @@ def render(title, jobs, results, layout):
 
 
 def shown(job, layout):
+    if layout.times:
+        return [row for row in job["contenders"] if row.get("p95")]
     rows = [row for row in job["contenders"] if not row.get("skipped")]
     return folded(rows) if layout.folded else rows
 
@@ -118,6 +124,8 @@ def folded(rows):
 
 def group(job, left, top, layout):
     """A linear scale of its own for each job: within one the lengths can be compared, and a sliver is a sliver."""
+    if layout.times:
+        return times_group(job, left, top, layout)
     rows = shown(job, layout)
     most = max((row["bytes_per_second"] or 0 for row in rows), default=0)
     lines = [
@@ -127,6 +135,35 @@ def group(job, left, top, layout):
     ]
     for index, row in enumerate(rows):
         lines.append(bar(row, left, top + TITLE_HEIGHT + index * ROW_HEIGHT, most, layout))
+    return "\n".join(lines)
+
+
+def times_group(job, left, top, layout):
+    """The median, and paler behind it what 95 in 100 do not exceed."""
+    rows = shown(job, layout)
+    most = max((row["p95"] for row in rows), default=0)
+    lines = [
+        text(left + MARGIN, top + 16, job["title"], "title"),
+        text(left + layout.bar_left, top + 36, "median, paler the 95th of 100; times as long as rorqual", "faint"),
+        text(left + layout.memory_right, top + 36, "peak memory", "faint end"),
+    ]
+    for index, row in enumerate(rows):
+        lines.append(times_bar(row, left, top + TITLE_HEIGHT + index * ROW_HEIGHT, most, layout))
+    return "\n".join(lines)
+
+
+def times_bar(row, left, top, most, layout):
+    base, bar_left = top + 12, left + layout.bar_left
+    middle, wide = (max(1.0, layout.bar_width * row[key] / most) for key in ("p50", "p95"))
+    ratio = f"  ({ratio_text(row)})" if row["role"] == "peer" and row.get("ratio") else ""
+    lines = [
+        text(left + layout.name_width, base, row["name"], "name ours" if row["role"] == "ours" else "name"),
+        f'<rect class="floor" x="{bar_left}" y="{top}" width="{wide:.1f}" height="{BAR_HEIGHT}" rx="2"/>',
+        f'<rect class="{row["role"]}" x="{bar_left}" y="{top}" width="{middle:.1f}" height="{BAR_HEIGHT}" rx="2"/>',
+        text(bar_left + wide + 8, base, f"{duration(row['p50'])}, {duration(row['p95'])}{ratio}", "value"),
+    ]
+    if row["peak_bytes"]:
+        lines.append(text(left + layout.memory_right, base, f"{row['peak_bytes'] / MIB:,.0f} MiB", "end"))
     return "\n".join(lines)
 
 

@@ -233,8 +233,9 @@ pub(crate) struct FindingRow {
     /// `None` where there are none outside.
     ratio: Option<f64>,
     g: f64,
+    dispersion: f64,
     q: f64,
-    /// What most of its rows have too, as filters are written.
+    /// What most of its rows have too, or only they have, as filters are written.
     companions: Vec<String>,
 }
 
@@ -262,6 +263,7 @@ fn finding(finding: Finding) -> FindingRow {
         share_outside: finding.share_out,
         ratio: finding.ratio.is_finite().then_some(finding.ratio),
         g: finding.g,
+        dispersion: finding.dispersion,
         q: finding.q,
         companions: finding.companions,
     }

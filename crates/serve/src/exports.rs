@@ -167,7 +167,8 @@ fn write(writer: &Writer, rows: &mut Rows) -> Result<(), PipeError> {
 
 /// A text that no spreadsheet takes for a formula.
 fn neutral(text: &[u8]) -> Cow<'_, [u8]> {
-    match text.first() {
+    // A byte-order mark hides nothing from a spreadsheet.
+    match text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text).first() {
         Some(b'=' | b'+' | b'-' | b'@' | b'\t' | b'\r') => Cow::Owned([b"'", text].concat()),
         _ => Cow::Borrowed(text),
     }

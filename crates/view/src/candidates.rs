@@ -4,15 +4,17 @@ use crate::bits::Bits;
 use crate::codes::{Code, with_codes};
 use crate::columns::{BYTES, COUNTED, DICTIONARIES, REQUEST_TIME, STATUS, UPSTREAM_TIME, source};
 use crate::counted::Counted;
-use crate::dictionary::OTHERS;
+use crate::dictionary::{NONE, OTHERS};
 use crate::evidence::Evidence;
-use crate::panels::{PANELS, amounts_of};
+use crate::panels::PANELS;
 use crate::segment::Segment;
 use crate::store::Store;
 use crate::sums::Amount;
 use crate::timeline::BANDS_US;
 use crate::view::column;
+use foldhash::quality::FixedState;
 use rorqual_table::filter::{Filter, NumberColumn, NumberTest, TextColumn, TextTest, TextValue};
+use std::hash::BuildHasher;
 use std::io;
 use std::sync::Arc;
 
@@ -52,9 +54,73 @@ pub(crate) fn thresholds() -> Vec<Test> {
     times.into_iter().flat_map(|column| at_least(column, TIMES_US)).chain(at_least(NumberColumn::Bytes, &SIZES)).collect()
 }
 
+/// A field whose values are tried.
+pub(crate) struct Field {
+    /// `None` for the status.
+    column: Option<TextColumn>,
+    /// The coded column that it is, or follows from.
+    pub(crate) index: usize,
+    /// What each code of that column is, where it follows from it.
+    classes: Option<Arc<Vec<u32>>>,
+}
+
+/// Usual values of a field at most.
+const USUAL_MAX: usize = 15;
+
+/// The same for all processes.
+const DRAWING: FixedState = FixedState::with_seed(0);
+
+impl Field {
+    /// The value of a field whose column has this code in all segments.
+    pub(crate) fn value(&self, global: u32) -> u32 {
+        match &self.classes {
+            Some(classes) if global != OTHERS => classes.get(global as usize).copied().unwrap_or(NONE),
+            _ => global,
+        }
+    }
+
+    /// The rows that have the value.
+    pub(crate) fn test(&self, code: u32) -> Test {
+        match self.column {
+            Some(column) => Test::Code { column, code, classes: self.classes.clone() },
+            None => Test::Status(code),
+        }
+    }
+
+    /// Whether it is the field that is tested.
+    pub(crate) fn is_of(&self, test: &Test) -> bool {
+        match test {
+            Test::Code { column, .. } => self.column == Some(*column),
+            Test::Status(_) => self.column.is_none(),
+            Test::AtLeast(..) => false,
+        }
+    }
+
+    /// Whether the code is a value: neither the absent one nor those without a place.
+    pub(crate) fn is_value(&self, code: u32) -> bool {
+        code as usize >= self.first()
+    }
+
+    /// The first code that is a value.
+    fn first(&self) -> usize {
+        if self.column.is_some() { OTHERS as usize + 1 } else { 1 }
+    }
+}
+
 impl Store {
+    /// The fields whose values are tried.
+    pub(crate) fn fields(&self) -> Vec<Field> {
+        let text = |column: TextColumn| {
+            let (index, derived) = source(column);
+            let classes = derived.map(|derived| Arc::new(self.dictionaries[index].lock().classes(derived).to_vec()));
+            Field { column: Some(column), index, classes }
+        };
+        let texts = PANELS.iter().map(|(column, _)| *column).chain([TextColumn::Query]).map(text);
+        texts.chain([Field { column: None, index: STATUS, classes: None }]).collect()
+    }
+
     /// All values that at least `hits_min` of the rows asked about have, and how many were looked at.
-    pub(crate) fn candidates(&self, inside: &Counted, all: &Counted, hits_min: u64) -> (Vec<Candidate>, usize) {
+    pub(crate) fn candidates(&self, fields: &[Field], inside: &Counted, all: &Counted, hits_min: u64) -> (Vec<Candidate>, usize) {
         let mut found = Vec::new();
         let mut tried = 0;
         let (rows_in, rows_all) = (inside.sums.all.hits, all.sums.all.hits);
@@ -65,28 +131,56 @@ impl Store {
             hits_out: all.hits.saturating_sub(inside.hits),
             rows_out: rows_all.saturating_sub(rows_in),
         };
-        let query = (TextColumn::Query, "");
-        for (field, _) in PANELS.iter().chain([&query]) {
-            let (index, derived) = source(*field);
-            let tables = self.dictionaries[index].lock();
-            let classes = derived.map(|derived| Arc::new(tables.classes(derived).to_vec()));
-            let amounts_in = amounts_of(column(inside, index), &tables, derived);
-            let amounts_all = amounts_of(column(all, index), &tables, derived);
-            for (code, (inside, all)) in amounts_in.iter().zip(&amounts_all).enumerate().skip(OTHERS as usize + 1) {
+        for field in fields {
+            let (amounts_in, amounts_all) = (self.amounts_by_value(field, inside), self.amounts_by_value(field, all));
+            for (code, (inside, all)) in amounts_in.iter().zip(&amounts_all).enumerate().skip(field.first()) {
                 tried += usize::from(all.hits > 0);
-                if inside.hits >= hits_min && tables.text_of(derived, code as u32).len() <= TEXT_BYTES_MAX {
-                    let test = Test::Code { column: *field, code: code as u32, classes: classes.clone() };
-                    found.push(Candidate { test, evidence: evidence(inside, all) });
+                if inside.hits >= hits_min && self.is_short(field, code as u32) {
+                    found.push(Candidate { test: field.test(code as u32), evidence: evidence(inside, all) });
                 }
             }
         }
-        for (status, (inside, all)) in column(inside, STATUS).iter().zip(column(all, STATUS)).enumerate().skip(1) {
-            tried += usize::from(all.hits > 0);
-            if inside.hits >= hits_min {
-                found.push(Candidate { test: Test::Status(status as u32), evidence: evidence(inside, all) });
-            }
-        }
         (found, tried)
+    }
+
+    /// Values that usual rows have: drawn by their rows without putting back, by what the texts hash to (Efraimidis and Spirakis, "Weighted
+    /// random sampling with a reservoir", 2006), so that they are the same whoever counted.
+    pub(crate) fn usual(&self, field: &Field, all: &Counted) -> Vec<Test> {
+        let mut drawn: Vec<(f64, u32)> = Vec::new();
+        let mut draw = |code: u32, hits: u64, text: &[u8]| {
+            let uniform = (DRAWING.hash_one(text) >> 11) as f64 / (1u64 << 53) as f64;
+            let key = -uniform.max(f64::MIN_POSITIVE).ln() / hits as f64;
+            let at = drawn.partition_point(|(other, _)| *other < key);
+            if at < USUAL_MAX {
+                drawn.truncate(USUAL_MAX - 1);
+                drawn.insert(at, (key, code));
+            }
+        };
+        let with_rows = |amounts: &[Amount]| -> Vec<(u32, u64)> {
+            let hits = amounts.iter().enumerate().skip(field.first()).map(|(code, amount)| (code as u32, amount.hits));
+            hits.filter(|(_, hits)| *hits > 0).collect()
+        };
+        match field.column {
+            Some(text) => self.amounts(all, text, |amounts, tables| {
+                let (_, derived) = source(text);
+                with_rows(amounts).into_iter().for_each(|(code, hits)| draw(code, hits, tables.text_of(derived, code)));
+            }),
+            None => with_rows(column(all, STATUS)).into_iter().for_each(|(code, hits)| draw(code, hits, &code.to_le_bytes())),
+        }
+        drawn.into_iter().map(|(_, code)| field.test(code)).collect()
+    }
+
+    fn amounts_by_value(&self, field: &Field, counted: &Counted) -> Vec<Amount> {
+        match field.column {
+            Some(text) => self.amounts(counted, text, |amounts, _| amounts.to_vec()),
+            None => column(counted, STATUS).to_vec(),
+        }
+    }
+
+    fn is_short(&self, field: &Field, code: u32) -> bool {
+        let Some(column) = field.column else { return true };
+        let (index, derived) = source(column);
+        self.dictionaries[index].lock().text_of(derived, code).len() <= TEXT_BYTES_MAX
     }
 }
 
@@ -97,6 +191,16 @@ impl Test {
             Self::Code { column, .. } => source(*column).0,
             Self::Status(_) => STATUS,
             Self::AtLeast(column, _) => DICTIONARIES + COUNTED.len() + number_column(*column),
+        }
+    }
+
+    /// Whether both mean the same rows of any segment.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Code { column: a, code, .. }, Self::Code { column: b, code: other, .. }) => a == b && code == other,
+            (Self::Status(a), Self::Status(b)) => a == b,
+            (Self::AtLeast(a, least), Self::AtLeast(b, other)) => a == b && least == other,
+            _ => false,
         }
     }
 

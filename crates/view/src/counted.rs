@@ -164,8 +164,7 @@ impl Store {
             let Whole { sums, spreads } = self.whole(snapshot, base, &lengths, control)?;
             job.spreads = false;
             Found { sums, spreads, ..job.run(&snapshot.segments)? }
-        } else if base.sums.all.bytes < u64::MAX / 2 && self.most_are_meant(snapshot, &plan)? {
-            let mut whole = self.whole(snapshot, base, &lengths, control)?;
+        } else if let Some(mut whole) = self.whole_if_most(snapshot, base, &plan, &lengths, control)? {
             job.sums = Tallied::Others;
             let mut found = job.run(&snapshot.segments)?;
             whole.sums.subtract(&found.sums);
@@ -242,6 +241,22 @@ impl Store {
         whole.sums.add(&found.sums);
         whole.spreads.take(&found.spreads);
         Ok(())
+    }
+
+    /// All rows, from which to take the others where these are fewer than those that are meant; sums that may have stayed at their most can't
+    /// be taken from.
+    fn whole_if_most(
+        &self,
+        snapshot: &Snapshot,
+        base: &Whole,
+        plan: &Plan,
+        lengths: &[usize],
+        control: &Control,
+    ) -> Result<Option<Whole>, ViewError> {
+        if !self.most_are_meant(snapshot, plan)? {
+            return Ok(None);
+        }
+        Ok(Some(self.whole(snapshot, base, lengths, control)?).filter(|whole| whole.sums.all.bytes < u64::MAX / 2))
     }
 
     /// Whether the view seems to mean more rows than not: then it is less work to count the others.

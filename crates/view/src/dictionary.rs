@@ -1,5 +1,6 @@
 //! The distinct texts of a field, for all workers and segments, each with a code.
 
+use crate::passed::Passed;
 use foldhash::quality::RandomState;
 use hashbrown::HashTable;
 use rorqual_pipe::Control;
@@ -19,6 +20,9 @@ pub(crate) const OTHERS: u32 = 1;
 
 /// What a dictionary takes of what is spare at a time.
 const SPARE_PIECE_BYTES: u64 = 64 << 10;
+
+/// Bytes of a text that are kept, as [`rorqual_table::Rows`] gives it.
+const TEXT_BYTES_MAX: usize = 64 << 10;
 
 /// Values that are looked at before others may have the lock.
 const SLICE: usize = 4096;
@@ -50,6 +54,8 @@ pub(crate) struct Tables {
     bytes_max: u64,
     spare: Arc<Spare>,
     overflowed: bool,
+    /// A text was as long as texts are kept: it may have been longer.
+    cut: bool,
     countries: Option<Arc<Countries>>,
 }
 
@@ -143,6 +149,7 @@ impl Dictionary {
                 bytes_max,
                 spare: Arc::clone(spare),
                 overflowed: false,
+                cut: false,
                 countries,
             }),
         }
@@ -154,34 +161,46 @@ impl Dictionary {
     }
 
     /// Which of the codes given out so far pass the test: of `column`, or of the texts themselves. `None` when it was cancelled.
-    pub(crate) fn matching(&self, column: Option<TextColumn>, test: &TextTest, control: &Control) -> Option<Vec<bool>> {
-        let passes = |texts: fn(&Tables, Option<TextColumn>) -> Option<&Texts>| {
-            let mut passed = Vec::new();
-            loop {
-                let tables = self.lock();
-                let texts = texts(&tables, column)?;
-                let start = passed.len();
-                let end = texts.ends.len().min(start + SLICE);
-                // What is in nobody's dictionary passes no test.
-                passed.extend((start..end).map(|code| code != OTHERS as usize && test.meets(texts.get(code as u32))));
-                if control.stopped() {
-                    return None;
-                }
-                if end == texts.ends.len() {
-                    return Some(passed);
-                }
-            }
+    pub(crate) fn matching(&self, column: Option<TextColumn>, test: &TextTest, control: &Control) -> Option<Passed> {
+        let passed = match test.texts() {
+            Some(texts) => self.finding(column, &texts),
+            None => self.looking(column, test, control)?,
         };
-        match column {
-            None => passes(|tables, _| Some(&tables.texts)),
-            Some(column) => {
-                let passed = passes(|tables, column| Some(&tables.derived(column?)?.texts))?;
-                let tables = self.lock();
-                let derived = tables.derived(column)?;
-                // What came since is of no segment that is looked at.
-                Some(derived.of.iter().map(|code| passed.get(*code as usize).copied().unwrap_or(false)).collect())
+        let Some(column) = column else { return Some(passed) };
+        let tables = self.lock();
+        // What came since is of no segment that is looked at.
+        Some(tables.classes(column).iter().map(|class| passed.has(*class)).collect())
+    }
+
+    /// The codes of these texts.
+    fn finding(&self, column: Option<TextColumn>, texts: &[&str]) -> Passed {
+        let tables = self.lock();
+        let known = tables.texts(column);
+        let mut passed = Passed::none(known.ends.len());
+        for text in texts {
+            let code = if text.is_empty() { Some(NONE) } else { known.find(text.as_bytes()) };
+            code.into_iter().for_each(|code| passed.add(code));
+        }
+        passed
+    }
+
+    /// Looks at each text.
+    fn looking(&self, column: Option<TextColumn>, test: &TextTest, control: &Control) -> Option<Passed> {
+        // What comes from now on is of no segment that is looked at.
+        let len = self.lock().texts(column).ends.len();
+        let mut passed = Passed::none(len);
+        for start in (0..len).step_by(SLICE) {
+            let tables = self.lock();
+            let texts = tables.texts(column);
+            let end = len.min(start + SLICE);
+            // What is in nobody's dictionary passes no test.
+            let codes = (start..end).filter(|code| *code != OTHERS as usize && test.meets(texts.get(*code as u32)));
+            codes.for_each(|code| passed.add(code as u32));
+            if control.stopped() {
+                return None;
             }
         }
+        Some(passed)
     }
 }
 
@@ -198,6 +217,7 @@ impl Tables {
             self.overflowed = true;
             return OTHERS;
         }
+        self.cut |= text.len() >= TEXT_BYTES_MAX;
         for derived in &mut self.derived {
             let value = derive(derived.column, text, self.countries.as_deref());
             let code = match &value[..] {
@@ -221,13 +241,18 @@ impl Tables {
         taken
     }
 
+    /// The texts of a derived column, or of the dictionary itself.
+    fn texts(&self, column: Option<TextColumn>) -> &Texts {
+        column.and_then(|column| self.derived(column)).map_or(&self.texts, |derived| &derived.texts)
+    }
+
     fn derived(&self, column: TextColumn) -> Option<&Derived> {
         self.derived.iter().find(|derived| derived.column == column)
     }
 
-    /// Whether a text had no room.
+    /// Whether a text had no room, or was cut: what is asked of texts may then be wrong.
     pub(crate) fn overflowed(&self) -> bool {
-        self.overflowed
+        self.overflowed || self.cut
     }
 
     /// Codes given out so far, those of absent and other values included.
@@ -247,15 +272,12 @@ impl Tables {
 
     /// What a code of a derived column stands for, or of the texts themselves.
     pub(crate) fn text_of(&self, column: Option<TextColumn>, code: u32) -> &[u8] {
-        match column.and_then(|column| self.derived(column)) {
-            Some(derived) => derived.texts.get(code),
-            None => self.text(code),
-        }
+        self.texts(column).get(code)
     }
 
     /// Codes of a derived column, or of the texts themselves.
     pub(crate) fn len_of(&self, column: Option<TextColumn>) -> usize {
-        column.and_then(|column| self.derived(column)).map_or(self.len(), |derived| derived.texts.ends.len())
+        self.texts(column).ends.len()
     }
 
     /// Memory, with what sums over its values take.

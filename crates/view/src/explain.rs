@@ -1,17 +1,18 @@
 //! What sets some rows apart from others: values, and pairs of values, that are over-represented among them.
 
-use crate::bits::Bits;
-use crate::candidates::{Candidate, Test, thresholds};
-use crate::evidence::{Evidence, q_values};
-use crate::plan::Plan;
-use crate::segment::Segment;
+use crate::candidates::{Candidate, Field, Test, thresholds};
+use crate::columns::{PATH, STATUS};
+use crate::counted::Counted;
+use crate::dispersion::upper_quartile;
+use crate::evidence::{Evidence, p_value, q_values};
+use crate::question::Question;
 use crate::store::{Snapshot, Store};
+use crate::tally::Tally;
 use crate::view::{View, ViewError};
-use rorqual_pipe::{Control, Error, each};
+use rorqual_pipe::Control;
 use rorqual_table::filter::Filter;
 use serde::Serialize;
-use std::io;
-use std::sync::Arc;
+use std::collections::HashMap;
 
 /// Rows that a finding has at least, of those asked about.
 const HITS_MIN: u64 = 30;
@@ -22,14 +23,22 @@ const EXCESS_MIN: f64 = 0.01;
 /// How many times as often as in the rest a finding is at least.
 const RATIO_MIN: f64 = 1.5;
 
-/// False findings among all, at most.
-const Q_MAX: f64 = 1e-3;
+/// False findings among all, at most: so few, since the dispersion of what is hardly seen in the rest is only that of others like it.
+const Q_MAX: f64 = 1e-5;
 
-/// Values whose pairs are counted: those that say most, and of each field those with most rows. Pairs of 64 take half a millisecond a
-/// segment.
+/// Values whose pairs are counted: those that say most, what most rows of the first of these have besides, and of each field those with most
+/// rows; of paths and statuses more, since a path may answer otherwise than it did while both are as frequent as ever. Pairs of 112 take
+/// some 1.5 ms a segment.
 const BEST_MAX: usize = 40;
+const DRILLED_MAX: usize = 16;
+const BESIDES_MAX: usize = 24;
 const BEST_OF_FIELD: usize = 2;
-const PAIRED_MAX: usize = 64;
+const BEST_OF_PATH: usize = 24;
+const BEST_OF_STATUS: usize = 6;
+const PAIRED_MAX: usize = 112;
+
+/// Values and pairs whose dispersion is measured.
+const OFFERS_MAX: usize = 96;
 
 /// A pair has to say so many times as much as each of its values alone.
 const PAIR_GAIN_MIN: f64 = 1.15;
@@ -74,16 +83,23 @@ pub struct Finding {
     pub share_out: f64,
     /// The quotient of the shares.
     pub ratio: f64,
-    /// The G statistic, which the order is by.
+    /// The G statistic divided by the overdispersion, which the order is by.
     pub g: f64,
+    /// How many times as much as by chance the rows of the finding vary between stretches of the rest; at least 1.
+    pub dispersion: f64,
     /// Share of false findings among all that say as much (Benjamini and Hochberg).
     pub q: f64,
-    /// What most of its rows have too, as filters are written.
+    /// What most of its rows have too, or only they have, as filters are written.
     pub companions: Vec<String>,
 }
 
+const STATISTIC: &str = "G-test of independence, one degree of freedom, G divided by overdispersion in the rest; q by Benjamini and Hochberg over everything tried";
+
 impl Store {
     /// What sets the rows of `view` that are in `against` apart from the other rows of `against`.
+    ///
+    /// Each value is tried by a G-test, whose G is divided by the value's overdispersion in the rest (Rao and Scott 1981), as requests come in
+    /// visits. Whatever most rows of a strong value have besides is tried together with it.
     ///
     /// # Errors
     /// When it was cancelled, or spilled rows can't be read back.
@@ -92,48 +108,49 @@ impl Store {
         let all = self.sums_of(against, control)?;
         let snapshot = self.snapshot();
         let question = Question::new(self, view, against, control)?;
+        let fields = self.fields();
         let numbers = question.count(&snapshot, &thresholds(), false)?;
-        let (mut singles, mut tried) = self.candidates(&inside, &all, HITS_MIN);
+        let (mut singles, mut tried) = self.candidates(&fields, &inside, &all, HITS_MIN);
         tried += numbers.tests.len();
-        singles.extend(numbers.best_thresholds());
+        singles.extend(numbers.best_thresholds(HITS_MIN));
         singles.sort_by(|a, b| b.evidence.g().total_cmp(&a.evidence.g()));
-        let paired = question.count(&snapshot, &paired(&singles), true)?;
-        let (rows_in, rows_out) = (paired.rows_in, paired.rows_all - paired.rows_in);
+        let leaders: Vec<Test> = singles.iter().take(DRILLED_MAX).map(|single| single.test.clone()).collect();
+        let besides = question.drill(&snapshot, &fields, &leaders)?;
+        let paired = question.count(&snapshot, &paired(&singles, &besides), true)?;
         tried += paired.tests.len() * paired.tests.len().saturating_sub(1) / 2;
+        let offers = question.offers(&snapshot, &paired, &fields, &all, tried)?;
         Ok(Explained {
-            rows_in,
-            rows_out,
+            rows_in: paired.rows_in,
+            rows_out: paired.rows_all - paired.rows_in,
             tried,
-            statistic: "G-test of independence, one degree of freedom; q by Benjamini and Hochberg over everything tried",
+            statistic: STATISTIC,
             exact: inside.exact && all.exact && !self.overflowed(),
-            findings: self.findings(&paired, tried),
+            findings: self.findings(&paired, offers),
         })
     }
 
-    fn findings(&self, paired: &Tally, tried: usize) -> Vec<Finding> {
-        let mut offers: Vec<Offer> = paired.offers();
-        let p: Vec<f64> = offers.iter().map(|offer| offer.evidence.p()).collect();
-        offers.iter_mut().zip(q_values(&p, tried.max(p.len()))).for_each(|(offer, q)| offer.q = q);
-        offers.retain(Offer::stands_out);
-        offers.sort_by(|a, b| b.evidence.g().total_cmp(&a.evidence.g()));
+    fn findings(&self, paired: &Tally, offers: Vec<Offer>) -> Vec<Finding> {
         let mut chosen: Vec<(Offer, Vec<usize>)> = Vec::new();
         for offer in offers {
             match chosen.iter().position(|(leader, _)| paired.is_within(&offer, leader)) {
-                Some(place) => {
-                    let (leader, companions) = &mut chosen[place];
-                    let new = |test: &&usize| !leader.tests.contains(test) && !companions.contains(test);
-                    let more: Vec<usize> = offer.tests.iter().filter(new).copied().collect();
-                    companions.extend(more);
-                }
+                Some(place) => chosen[place].1.extend(offer.tests),
                 None if chosen.len() < FINDINGS_MAX => chosen.push((offer, Vec::new())),
                 None => {}
             }
         }
-        chosen.iter().map(|(offer, companions)| self.finding(paired, offer, companions)).collect()
+        let with_companions = |(offer, within): &(Offer, Vec<usize>)| self.finding(paired, offer, within);
+        chosen.iter().map(with_companions).collect()
     }
 
-    fn finding(&self, paired: &Tally, offer: &Offer, companions: &[usize]) -> Finding {
+    fn finding(&self, paired: &Tally, offer: &Offer, within: &[usize]) -> Finding {
         let filters: Vec<Filter> = offer.tests.iter().map(|test| paired.tests[*test].filter(self)).collect();
+        let covering = (0..paired.tests.len()).filter(|test| paired.covers(*test, offer));
+        let mut companions: Vec<usize> = Vec::new();
+        for test in within.iter().copied().chain(covering) {
+            if !offer.tests.contains(&test) && !companions.contains(&test) {
+                companions.push(test);
+            }
+        }
         let Evidence { hits_in, hits_out, .. } = offer.evidence;
         Finding {
             conditions: filters.iter().map(ToString::to_string).collect(),
@@ -143,43 +160,49 @@ impl Store {
             share_in: offer.evidence.share_in(),
             share_out: offer.evidence.share_out(),
             ratio: offer.evidence.ratio(),
-            g: offer.evidence.g(),
+            g: offer.g(),
+            dispersion: offer.dispersion,
             q: offer.q,
             companions: companions.iter().map(|test| paired.tests[*test].filter(self).to_string()).collect(),
         }
     }
 }
 
-/// The values whose pairs are counted; `singles` come with what says most first.
-fn paired(singles: &[Candidate]) -> Vec<Test> {
-    let mut tests: Vec<Test> = singles.iter().take(BEST_MAX).map(|candidate| candidate.test.clone()).collect();
-    let mut common: Vec<&Candidate> = singles.iter().skip(BEST_MAX).collect();
-    common.sort_by_key(|candidate| std::cmp::Reverse(candidate.evidence.hits_in));
-    for candidate in common {
-        let source = candidate.test.source();
-        let of_field = tests.iter().skip(BEST_MAX).filter(|test| test.source() == source).count();
-        if of_field < BEST_OF_FIELD && tests.len() < PAIRED_MAX {
-            tests.push(candidate.test.clone());
+/// The values whose pairs are counted; `singles` come with what says most first, and `besides` is what rows of the first of these have too.
+fn paired(singles: &[Candidate], besides: &[Vec<Test>]) -> Vec<Test> {
+    let mut taken: Vec<usize> = (0..singles.len().min(BEST_MAX)).collect();
+    for (leader, tests) in singles.iter().zip(besides) {
+        for test in tests {
+            let Some(place) = singles.iter().position(|single| single.test.is_same(test)) else { continue };
+            if taken.len() < BEST_MAX + BESIDES_MAX && !taken.contains(&place) && is_rarer_besides(&singles[place], leader) {
+                taken.push(place);
+            }
         }
     }
-    tests
+    let mut common: Vec<usize> = (BEST_MAX..singles.len()).filter(|place| !taken.contains(place)).collect();
+    common.sort_by_key(|place| std::cmp::Reverse(singles[*place].evidence.hits_in));
+    let mut of_field: HashMap<usize, usize> = HashMap::new();
+    for place in common {
+        let source = singles[place].test.source();
+        let most = match source {
+            PATH => BEST_OF_PATH,
+            STATUS => BEST_OF_STATUS,
+            _ => BEST_OF_FIELD,
+        };
+        let count = of_field.entry(source).or_default();
+        if *count < most && taken.len() < PAIRED_MAX {
+            *count += 1;
+            taken.push(place);
+        }
+    }
+    taken.into_iter().map(|place| singles[place].test.clone()).collect()
 }
 
-/// Which rows are asked about, and which are all.
-struct Question<'a> {
-    store: &'a Store,
-    inside: Plan,
-    all: Plan,
-    control: &'a Control,
-}
-
-/// Rows by test, and by pair of tests where they were counted.
-struct Tally {
-    tests: Vec<Test>,
-    rows_in: u64,
-    rows_all: u64,
-    /// For each pair (and on the diagonal each test), rows asked about and all rows.
-    pairs: Vec<(u64, u64)>,
+/// Whether a value that all of a leader's rows may have is that much rarer among the other rows asked about.
+fn is_rarer_besides(value: &Candidate, leader: &Candidate) -> bool {
+    let others = value.evidence.hits_in.saturating_sub(leader.evidence.hits_in);
+    let rows = leader.evidence.rows_in.saturating_sub(leader.evidence.hits_in);
+    others as f64 * RATIO_MIN <= rows as f64
 }
 
 /// A test or two that may be a finding.
@@ -187,113 +210,99 @@ struct Tally {
 struct Offer {
     tests: Vec<usize>,
     evidence: Evidence,
+    dispersion: f64,
     q: f64,
 }
 
 impl Offer {
-    fn stands_out(&self) -> bool {
+    fn new(tests: Vec<usize>, evidence: Evidence) -> Self {
+        Self { tests, evidence, dispersion: 1.0, q: 1.0 }
+    }
+
+    fn g(&self) -> f64 {
+        self.evidence.g() / self.dispersion
+    }
+
+    /// Whether it is large enough to be told, if it is no accident.
+    fn is_large(&self) -> bool {
         let evidence = &self.evidence;
         let excess = evidence.share_in() - evidence.share_out();
-        evidence.hits_in >= HITS_MIN && excess >= EXCESS_MIN && evidence.ratio() >= RATIO_MIN && self.q <= Q_MAX
+        evidence.hits_in >= HITS_MIN && excess >= EXCESS_MIN && evidence.ratio() >= RATIO_MIN
     }
 }
 
-impl<'a> Question<'a> {
-    fn new(store: &'a Store, view: &View, against: &View, control: &'a Control) -> Result<Self, ViewError> {
-        let plan = |view: &View| Plan::new(view, &store.dictionaries, control).ok_or(ViewError::Cancelled);
-        Ok(Self { store, inside: plan(view)?, all: plan(against)?, control })
+impl Question<'_> {
+    /// What stands out, most first.
+    fn offers(
+        &self,
+        snapshot: &Snapshot,
+        paired: &Tally,
+        fields: &[Field],
+        all: &Counted,
+        tried: usize,
+    ) -> Result<Vec<Offer>, ViewError> {
+        let by_g = |offers: &mut Vec<Offer>| offers.sort_by(|a, b| b.g().total_cmp(&a.g()));
+        let mut offers: Vec<Offer> = paired.offers();
+        offers.retain(Offer::is_large);
+        by_g(&mut offers);
+        offers.truncate(OFFERS_MAX);
+        self.disperse(snapshot, paired, fields, all, &mut offers)?;
+        let p: Vec<f64> = offers.iter().map(|offer| p_value(offer.g())).collect();
+        offers.iter_mut().zip(q_values(&p, tried.max(p.len()))).for_each(|(offer, q)| offer.q = q);
+        offers.retain(|offer| offer.q <= Q_MAX);
+        by_g(&mut offers);
+        Ok(offers)
     }
 
-    fn count(&self, snapshot: &Snapshot, tests: &[Test], with_pairs: bool) -> Result<Tally, ViewError> {
-        let empty = || Tally::new(tests.to_vec());
-        let mut workers: Vec<Tally> = (0..self.store.settings.threads).map(|_| empty()).collect();
-        let work = |tally: &mut Tally, segment: &Arc<Segment>| {
-            if self.control.stopped() { Ok(()) } else { self.count_segment(segment, tally, with_pairs) }
-        };
-        let sink = |done: io::Result<()>| done.map_err(|cause| Error::io("rows", "cannot read spilled rows", cause));
-        each(snapshot.segments.iter(), &mut workers, work, sink).map_err(ViewError::Io)?;
-        if self.control.stopped() {
-            return Err(ViewError::Cancelled);
+    /// Measures the dispersion of each offer, and of usual values of their fields: one that is hardly seen in the rest is taken to come in
+    /// visits as long as the longer ones of these.
+    fn disperse(
+        &self,
+        snapshot: &Snapshot,
+        paired: &Tally,
+        fields: &[Field],
+        all: &Counted,
+        offers: &mut [Offer],
+    ) -> Result<(), ViewError> {
+        if offers.is_empty() {
+            return Ok(());
         }
-        Ok(workers.into_iter().reduce(Tally::joined).unwrap_or_else(empty))
-    }
-
-    fn count_segment(&self, segment: &Segment, tally: &mut Tally, with_pairs: bool) -> io::Result<()> {
-        let select = |plan: &Plan| plan.select(segment, &self.store.dictionaries, self.store.spill.as_ref());
-        let all = select(&self.all)?;
-        let mut inside = select(&self.inside)?;
-        inside.and(&all);
-        tally.rows_in += inside.count() as u64;
-        tally.rows_all += all.count() as u64;
-        let mut present: Vec<(usize, Bits, Option<Bits>)> = Vec::new();
-        for (index, test) in tally.tests.iter().enumerate() {
-            if let Some(mut bits) = test.select(segment, self.store)? {
-                bits.and(&all);
-                // In most segments no row is asked about.
-                let within = Some(&inside).filter(|inside| inside.count_both(&bits) > 0).map(|inside| {
-                    let mut within = bits.clone();
-                    within.and(inside);
-                    within
-                });
-                present.push((index, bits, within));
-            }
+        let is_asked =
+            |field: &&Field| offers.iter().flat_map(|offer| &offer.tests).any(|test| field.is_of(&paired.tests[*test]));
+        let asked: Vec<&Field> = fields.iter().filter(is_asked).collect();
+        let usual: Vec<Vec<Test>> = asked.iter().map(|field| self.store.usual(field, all)).collect();
+        let offered = offers.iter().map(|offer| offer.tests.iter().map(|test| &paired.tests[*test]).collect());
+        let sets: Vec<Vec<&Test>> = offered.chain(usual.iter().flatten().map(|test| vec![test])).collect();
+        let cells = self.cells(snapshot, &sets, (paired.rows_in, paired.rows_all - paired.rows_in))?;
+        let mut place = offers.len();
+        let mut floors = Vec::new();
+        for (field, usual) in asked.iter().zip(&usual) {
+            let of_field = (place..place + usual.len()).map(|set| cells.of(set).dispersion());
+            floors.push((*field, upper_quartile(of_field.collect())));
+            place += usual.len();
         }
-        let tests = tally.tests.len();
-        for (place, (a, bits_a, in_a)) in present.iter().enumerate() {
-            let others = if with_pairs { &present[place..] } else { &present[place..=place] };
-            for (b, bits_b, in_b) in others {
-                let pair = &mut tally.pairs[a * tests + b];
-                pair.1 += bits_a.count_both(bits_b) as u64;
-                if let (Some(in_a), Some(in_b)) = (in_a, in_b) {
-                    pair.0 += in_a.count_both(in_b) as u64;
-                }
-            }
+        for (set, offer) in offers.iter_mut().enumerate() {
+            let stretches = cells.of(set);
+            let is_floor = |field: &Field| offer.tests.iter().any(|test| field.is_of(&paired.tests[*test]));
+            let floor = floors.iter().filter(|(field, _)| !stretches.are_full() && is_floor(field)).map(|(_, floor)| *floor);
+            offer.dispersion = floor.fold(stretches.dispersion_kept().max(1.0), f64::max);
         }
         Ok(())
     }
 }
 
 impl Tally {
-    fn new(tests: Vec<Test>) -> Self {
-        let pairs = vec![(0, 0); tests.len() * tests.len()];
-        Self { tests, rows_in: 0, rows_all: 0, pairs }
-    }
-
-    fn joined(mut self, other: Self) -> Self {
-        self.rows_in += other.rows_in;
-        self.rows_all += other.rows_all;
-        self.pairs.iter_mut().zip(other.pairs).for_each(|(own, other)| *own = (own.0 + other.0, own.1 + other.1));
-        self
-    }
-
-    /// Rows that pass both of two tests.
-    fn evidence(&self, a: usize, b: usize) -> Evidence {
-        let (hits_in, hits_all) = self.pairs[a.min(b) * self.tests.len() + a.max(b)];
-        Evidence { hits_in, rows_in: self.rows_in, hits_out: hits_all - hits_in, rows_out: self.rows_all - self.rows_in }
-    }
-
-    /// Of the least numbers that were tried, for each column the one that says most.
-    fn best_thresholds(&self) -> Vec<Candidate> {
-        let candidate = |index: usize| Candidate { test: self.tests[index].clone(), evidence: self.evidence(index, index) };
-        let candidates: Vec<Candidate> = (0..self.tests.len()).map(candidate).collect();
-        let by_column = candidates.chunk_by(|a, b| a.test.source() == b.test.source());
-        let raised = |candidate: &&Candidate| candidate.evidence.hits_in >= HITS_MIN && candidate.evidence.ratio() > 1.0;
-        let best = |of: &[Candidate]| of.iter().filter(raised).max_by(|a, b| a.evidence.g().total_cmp(&b.evidence.g())).cloned();
-        by_column.filter_map(best).collect()
-    }
-
     /// All tests, and the pairs that say more than both of their tests.
     fn offers(&self) -> Vec<Offer> {
         let count = self.tests.len();
-        let mut offers: Vec<Offer> =
-            (0..count).map(|test| Offer { tests: vec![test], evidence: self.evidence(test, test), q: 1.0 }).collect();
+        let mut offers: Vec<Offer> = (0..count).map(|test| Offer::new(vec![test], self.evidence(test, test))).collect();
         for a in 0..count {
             for b in (a + 1..count).filter(|b| self.tests[a].source() != self.tests[*b].source()) {
                 let evidence = self.evidence(a, b);
                 let alone = [a, b].map(|test| self.evidence(test, test));
                 let gain = |single: &Evidence| single.ratio() < 1.0 || evidence.g() >= PAIR_GAIN_MIN * single.g();
                 if evidence.hits_in >= HITS_MIN && evidence.ratio() > 1.0 && alone.iter().all(gain) {
-                    offers.push(Offer { tests: vec![a, b], evidence, q: 1.0 });
+                    offers.push(Offer::new(vec![a, b], evidence));
                 }
             }
         }
@@ -307,5 +316,14 @@ impl Tally {
         let expected = offer.evidence.share_out() * offer.evidence.rows_in as f64;
         let excess = (offer.evidence.hits_in as f64 - expected).max(1.0);
         both.min(offer.evidence.hits_in) as f64 >= WITHIN_MIN * excess
+    }
+    /// Whether most of an offer's rows pass a test that the other rows asked about pass more seldom.
+    fn covers(&self, test: usize, offer: &Offer) -> bool {
+        let (hits, passed) = (offer.evidence.hits_in, self.evidence(test, test).hits_in);
+        // Rows of three tests are not counted: those that pass one of the offer's tests, without all that do not pass the other, are a bound.
+        let at_least = |own: &usize| (self.evidence(*own, test).hits_in + hits).saturating_sub(self.evidence(*own, *own).hits_in);
+        let both = offer.tests.iter().map(at_least).max().unwrap_or(0);
+        let (share, others) = (both as f64 / hits.max(1) as f64, (self.rows_in - hits).max(1) as f64);
+        share >= WITHIN_MIN && (passed - both) as f64 / others * RATIO_MIN <= share
     }
 }

@@ -21,7 +21,7 @@ pub const RATES_SHARE: u64 = 16;
 /// A million rows at a time.
 pub const RATES_BYTES_MAX: u64 = 128 << 20;
 
-/// Parts in a hundred of a store's memory that its dictionaries may take; segments give way to them.
+/// Parts in a hundred that its dictionaries may take of a store's memory without its workers; segments give way to them.
 pub const DICTIONARIES_PERCENT: u64 = 50;
 
 /// What a distinct value takes beside its text and its place in the table: 16 bytes of sums of the whole store, as much of a view, and as much
@@ -51,6 +51,9 @@ pub const VIEWS_KEPT_MAX: usize = 8;
 
 /// Rows of a page of the table.
 pub const PAGE_ROWS_MAX: usize = 1_000;
+
+/// Bytes of a text in it; what is longer ends in `…`. A row takes some 60 KiB at most.
+pub const PAGE_TEXT_BYTES_MAX: usize = 4 << 10;
 
 /// Distinct pairs of path and query that are held at once, by all threads together: some 7 MiB, of what a view's sums would take.
 pub const URL_PAIRS_MAX: usize = 1 << 17;

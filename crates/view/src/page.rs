@@ -6,7 +6,7 @@ use crate::columns::{
 };
 use crate::columns::{CODED, NUMBERS, TIME, UPSTREAM_TIME, USER, ZONE, ZONE_MIN};
 use crate::dictionary::NONE;
-use crate::limits::PAGE_ROWS_MAX;
+use crate::limits::{PAGE_ROWS_MAX, PAGE_TEXT_BYTES_MAX};
 use crate::plan::{Plan, joined};
 use crate::segment::{Coded, Run, Segment, unbiased};
 use crate::store::{Snapshot, Store, lock};
@@ -98,6 +98,9 @@ impl Store {
         let mut page = RowPage { total: shares.iter().map(|share| share.rows).sum(), offset, rows: Vec::new() };
         let (mut before, mut wanted) = (0, limit.min(PAGE_ROWS_MAX));
         for share in shares.iter() {
+            if control.stopped() {
+                return Err(ViewError::Cancelled);
+            }
             let skipped = offset.saturating_sub(before).min(share.rows);
             before += share.rows;
             if skipped < share.rows && wanted > 0 {
@@ -215,8 +218,14 @@ impl<'a> RowReader<'a> {
     }
 }
 
+/// A text, of which what is too long to be shown is cut.
 fn lossy(text: &[u8]) -> String {
-    String::from_utf8_lossy(text).into_owned()
+    let cut = text.len().min(PAGE_TEXT_BYTES_MAX);
+    let mut shown = String::from_utf8_lossy(&text[..cut]).into_owned();
+    if cut < text.len() {
+        shown.push('…');
+    }
+    shown
 }
 
 /// As nginx writes them, with microseconds where there are any.

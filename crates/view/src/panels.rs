@@ -122,7 +122,7 @@ impl Store {
             };
             PanelPage {
                 field: column.name(),
-                distinct: Distinct { distinct, exact: others == 0, error: 0.0 },
+                distinct: Distinct { distinct, exact: others == 0, error: beyond(others, distinct) },
                 hits: all - amounts.get(NONE as usize).copied().unwrap_or_default().hits,
                 exact: others == 0 && counted.exact,
                 error_max: others,
@@ -131,6 +131,11 @@ impl Store {
             }
         })
     }
+}
+
+/// How far the number of values may be beyond `distinct`, relatively: each of the hits without a value may have one of its own.
+pub(crate) fn beyond(others: u64, distinct: u64) -> f64 {
+    others as f64 / distinct.max(1) as f64
 }
 
 /// Whether the text has what is searched for, in any case of ASCII letters.

@@ -5,6 +5,7 @@ use crate::codes::{Code, with_codes};
 use crate::columns::{AGENT, BYTES, FLAW, PATH, QUERY, REJECTED, REPAIRED, REQUEST_TIME, STATUS, STATUSES, TIME};
 use crate::columns::{UPSTREAM_TIME, ZONE, ZONE_MIN, source};
 use crate::dictionary::{Dictionary, NONE};
+use crate::passed::Passed;
 use crate::segment::{Coded, Segment, biased, unbiased};
 use crate::spill::Spill;
 use crate::timeline::{NO_BUCKET, Stretch, stretches};
@@ -34,10 +35,10 @@ enum Node {
     Any(Vec<Node>),
     Not(Box<Node>),
     /// Rows whose code in all segments passes.
-    Codes(usize, Vec<bool>),
+    Codes(usize, Passed),
     Numbers(usize, NumberTest),
     /// Of lines that were not rejected.
-    Class(Vec<bool>, NumberTest, Vec<bool>),
+    Class(Passed, NumberTest, Passed),
     /// For each hour of the week, and for rows without time.
     Hours(Vec<bool>, bool),
     Url(TextTest),
@@ -115,7 +116,7 @@ impl Compiler<'_> {
         parts.iter().map(|part| self.node(part)).collect()
     }
 
-    fn flawed(&self, kind: u8) -> Vec<bool> {
+    fn flawed(&self, kind: u8) -> Passed {
         let flaws = self.dictionaries[FLAW].lock();
         (0..flaws.len() as u32).map(|code| flaws.text(code).first() == Some(&kind)).collect()
     }
@@ -202,8 +203,8 @@ fn select(node: &Node, reader: &Reader<'_>) -> io::Result<Bits> {
 }
 
 /// The rows whose code in all segments passes.
-pub(crate) fn select_codes(column: &Coded, passed: &[bool], rows: usize) -> Bits {
-    let local: Vec<bool> = column.globals.iter().map(|global| passed.get(*global as usize).copied().unwrap_or(false)).collect();
+pub(crate) fn select_codes(column: &Coded, passed: &Passed, rows: usize) -> Bits {
+    let local: Vec<bool> = column.globals.iter().map(|global| passed.has(*global)).collect();
     if local.iter().all(|passed| !passed) {
         return Bits::new(rows, false);
     }

@@ -238,8 +238,8 @@ impl Gather<'_> {
         // Segments at the window's borders are in two windows.
         let parts = rows.div_ceil(2 * self.rows_at_once).max(1) as u32;
         for part in 0..parts {
-            let mut workers: Vec<Vec<(u32, i64)>> = vec![Vec::new(); self.store.settings.threads];
-            let work = |keys: &mut Vec<(u32, i64)>, segment: &std::sync::Arc<Segment>| {
+            let mut workers: Vec<Vec<Key>> = vec![Vec::new(); self.store.settings.threads];
+            let work = |keys: &mut Vec<Key>, segment: &std::sync::Arc<Segment>| {
                 if self.control.stopped() { Ok(()) } else { self.gather(segment, (part, parts), keys) }
             };
             let sink = |done: io::Result<()>| done.map_err(|cause| Error::io("rows", "cannot read spilled rows", cause));
@@ -252,14 +252,14 @@ impl Gather<'_> {
                 all
             });
             keys.iter_mut().for_each(|keys| {
-                keys.sort_unstable();
+                fold(keys);
                 found.count(keys);
             });
         }
         Ok(())
     }
 
-    fn gather(&self, segment: &Segment, (part, parts): (u32, u32), keys: &mut Vec<(u32, i64)>) -> io::Result<()> {
+    fn gather(&self, segment: &Segment, (part, parts): (u32, u32), keys: &mut Vec<Key>) -> io::Result<()> {
         let spill = self.store.spill.as_ref();
         let mut rows = Vec::new();
         self.plan.select(segment, &self.store.dictionaries, spill)?.list(&mut rows);
@@ -271,12 +271,43 @@ impl Gather<'_> {
         segment.numbers(TIME, spill)?.each(&rows, |row, time| {
             let Some(time_us) = time.map(unbiased).filter(|time| (self.window.0..self.window.1).contains(time)) else { return };
             let client = class(clients.get(row));
-            if client > OTHERS && client % parts == part {
-                keys.push((client, time_us.div_euclid(1_000_000)));
+            let second = time_us.div_euclid(1_000_000);
+            if client > OTHERS && part_of(client, second, parts) == part {
+                keys.push(Key { client, hits: 1, second });
             }
         });
+        // Those of few clients in few seconds are few when they are counted.
+        if keys.len() as u64 > self.rows_at_once / self.store.settings.threads as u64 {
+            fold(keys);
+        }
         Ok(())
     }
+}
+
+/// A client's rows in a second.
+#[derive(Debug, Clone, Copy)]
+struct Key {
+    client: u32,
+    hits: u32,
+    second: i64,
+}
+
+/// The part that a client's minute is of.
+fn part_of(client: u32, second: i64, parts: u32) -> u32 {
+    let minute = second.div_euclid(60).cast_unsigned();
+    // 2^64 divided by the golden ratio spreads neighbours.
+    let mixed = (minute << 32 ^ u64::from(client)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+    (mixed % u64::from(parts)) as u32
+}
+
+/// Puts them in order, each client and second once.
+fn fold(keys: &mut Vec<Key>) {
+    keys.sort_unstable_by_key(|key| (key.client, key.second));
+    keys.dedup_by(|more, key| {
+        let same = (more.client, more.second) == (key.client, key.second);
+        key.hits = if same { key.hits.saturating_add(more.hits) } else { key.hits };
+        same
+    });
 }
 
 impl Found {
@@ -291,28 +322,29 @@ impl Found {
         self.limit.filter(|limit| limit.per == per).map_or(0, |limit| beyond(hits, &limit))
     }
 
-    /// Takes clients and seconds in order.
-    fn count(&mut self, keys: &[(u32, i64)]) {
-        for minute in keys.chunk_by(|a, b| a.0 == b.0 && a.1.div_euclid(60) == b.1.div_euclid(60)) {
-            let (client, at) = minute[0];
-            let hits = minute.len() as u32;
+    /// Takes clients and seconds in order, each once, minutes whole.
+    fn count(&mut self, keys: &[Key]) {
+        for minute in keys.chunk_by(|a, b| a.client == b.client && a.second.div_euclid(60) == b.second.div_euclid(60)) {
+            let Key { client, second: at, .. } = minute[0];
+            let hits = minute.iter().fold(0, |hits: u32, key| hits.saturating_add(key.hits));
             *self.minutes.entry(hits).or_default() += 1;
             let mut blocked = self.blocked(Per::Minute, hits);
             let peak = &mut self.peaks[client as usize];
             peak.hits += u64::from(hits);
-            if hits > peak.minute.0 {
-                peak.minute = (hits, at.div_euclid(60) * 60);
-            }
-            for second in minute.chunk_by(|a, b| a.1 == b.1) {
-                let (hits, at) = (second.len() as u32, second[0].1);
-                *self.seconds.entry(hits).or_default() += 1;
-                blocked += self.blocked(Per::Second, hits);
-                let peak = &mut self.peaks[client as usize];
-                if hits > peak.second.0 {
-                    peak.second = (hits, at);
-                }
+            raise(&mut peak.minute, (hits, at.div_euclid(60) * 60));
+            for key in minute {
+                *self.seconds.entry(key.hits).or_default() += 1;
+                blocked += self.blocked(Per::Second, key.hits);
+                raise(&mut self.peaks[client as usize].second, (key.hits, key.second));
             }
             self.peaks[client as usize].blocked += blocked;
         }
+    }
+}
+
+/// The larger one, or of equal ones the earlier.
+fn raise(peak: &mut (u32, i64), other: (u32, i64)) {
+    if other.0 > peak.0 || (other.0 == peak.0 && other.1 < peak.1) {
+        *peak = other;
     }
 }

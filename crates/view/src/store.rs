@@ -93,8 +93,10 @@ impl Store {
             segment_rows: settings.segment_rows.clamp(1, SEGMENT_ROWS_MAX),
             ..settings
         };
+        let workers = settings.threads as u64 * (RECORDER_BYTES + THREAD_BYTES);
+        let rest = settings.memory_bytes.saturating_sub(workers).max(settings.memory_bytes / 4);
         // Half is shared out, and half is for who needs it.
-        let share = settings.memory_bytes / 100 * DICTIONARIES_PERCENT / 200;
+        let share = rest / 100 * DICTIONARIES_PERCENT / 200;
         let spare = Spare::new(share * 100);
         let dictionary = |index: usize| {
             let room = (share * SHARES[index], &spare);
@@ -152,6 +154,9 @@ impl Store {
     /// Gives some of its memory away, for which rows go to the file. `None` where that makes no room.
     #[must_use]
     pub fn lend(&self, bytes: u64) -> Option<Lent> {
+        if self.spill.is_none() && self.bytes() + bytes > self.settings.memory_bytes {
+            return None;
+        }
         self.lent.fetch_add(bytes, Ordering::Relaxed);
         let lent = Lent { lent: Arc::clone(&self.lent), bytes };
         // Where there is no file the rows have what they have.
@@ -237,7 +242,11 @@ impl Store {
     pub(crate) fn show(&self, place: &mut Option<usize>, segment: Segment) {
         let rows = segment.rows as u64;
         if place.is_none() && self.full.load(Ordering::Relaxed) {
-            self.rows_dropped.fetch_add(rows, Ordering::Relaxed);
+            // One that is not complete comes again.
+            if segment.complete {
+                self.rows_dropped.fetch_add(rows, Ordering::Relaxed);
+                self.generation.fetch_add(1, Ordering::Relaxed);
+            }
             return;
         }
         let segment = Arc::new(segment);

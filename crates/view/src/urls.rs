@@ -4,7 +4,7 @@
 use crate::columns::{BYTES, PATH, QUERY};
 use crate::dictionary::{NONE, OTHERS};
 use crate::limits::{URL_PAIRS_MAX, URLS_LISTED_MAX};
-use crate::panels::{contains, shown};
+use crate::panels::{beyond, contains, shown};
 use crate::plan::{Plan, joined};
 use crate::segment::Segment;
 use crate::store::{Snapshot, Store};
@@ -14,7 +14,6 @@ use foldhash::fast::RandomState;
 use rorqual_pipe::{Control, Error, each};
 use rorqual_table::filter::TextColumn;
 use rorqual_table::report::{Distinct, Row};
-use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
@@ -22,11 +21,19 @@ use std::sync::Arc;
 /// Codes of a path and a query.
 type Pair = (u32, u32);
 
-/// Pairs whose query has the remainder `part` when divided by `parts`; paths without one are of the first part.
+/// Pairs whose hash has the remainder `part` when divided by `parts`; paths without a query are of the first part.
 #[derive(Clone, Copy)]
 struct Part {
     part: u32,
     parts: u32,
+}
+
+impl Part {
+    fn has(self, (path, query): Pair) -> bool {
+        // By both, as many paths may have the same query; 2^64 divided by the golden ratio spreads neighbours.
+        let mixed = (u64::from(path) << 32 | u64::from(query)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        mixed % u64::from(self.parts) == u64::from(self.part)
+    }
 }
 
 /// What one worker has counted of a part.
@@ -74,7 +81,7 @@ impl Store {
         });
         Ok(PanelPage {
             field: TextColumn::Url.name(),
-            distinct: Distinct { distinct: listed.distinct, exact, error: 0.0 },
+            distinct: Distinct { distinct: listed.distinct, exact, error: beyond(listed.others, listed.distinct) },
             hits: listed.hits,
             exact: exact && plan.exact && snapshot.rows_dropped == 0,
             error_max: listed.others,
@@ -138,8 +145,7 @@ impl Store {
         let mut rows = Vec::new();
         plan.select(segment, &self.dictionaries, spill)?.list(&mut rows);
         let (paths, queries) = (segment.coded(PATH, spill)?, segment.coded(QUERY, spill)?);
-        let of_part = |query: &u32| *query % part.parts == part.part;
-        if part.part > 0 && !queries.globals.iter().any(of_part) {
+        if part.part > 0 && queries.globals == [NONE] {
             return Ok(());
         }
         segment.numbers(BYTES, spill)?.each(&rows, |row, bytes| {
@@ -150,7 +156,7 @@ impl Store {
                 NONE if path == NONE => {}
                 NONE if part.part == 0 => pairs.alone[path as usize].add(amount),
                 NONE => {}
-                _ if of_part(&query) => pairs.amounts.entry((path, query)).or_default().add(amount),
+                _ if part.has((path, query)) => pairs.amounts.entry((path, query)).or_default().add(amount),
                 _ => {}
             }
         });
@@ -182,12 +188,14 @@ impl Store {
 
     /// Leaves the rows with most hits, ties by text.
     fn trim_urls(&self, rows: &mut Vec<(Pair, Amount)>, most: usize) {
-        rows.sort_unstable_by_key(|(_, amount)| Reverse(amount.hits));
-        for tied in rows.chunk_by_mut(|(_, a), (_, b)| a.hits == b.hits) {
-            if tied.len() > 1 {
-                tied.sort_by_cached_key(|(pair, _)| self.url(*pair));
-            }
+        let (paths, queries) = (self.dictionaries[PATH].lock(), self.dictionaries[QUERY].lock());
+        let mark = |query: u32| if query == NONE { &b""[..] } else { b"?" };
+        let text = |(path, query): Pair| paths.text(path).iter().chain(mark(query)).chain(queries.text(query));
+        let order = |a: &(Pair, Amount), b: &(Pair, Amount)| b.1.hits.cmp(&a.1.hits).then_with(|| text(a.0).cmp(text(b.0)));
+        if rows.len() > most && most > 0 {
+            rows.select_nth_unstable_by(most - 1, order);
         }
         rows.truncate(most);
+        rows.sort_unstable_by(order);
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::columns::{AGENT, COUNTED, FLAW, REJECTED, REPAIRED, STATUS};
 use crate::counted::Counted;
-use crate::dictionary::NONE;
+use crate::dictionary::{NONE, OTHERS};
 use crate::panels::PANELS;
 use crate::plan::WEEK_HOURS;
 use crate::segment::unbiased;
@@ -243,7 +243,7 @@ impl Store {
             rows: RowCounts { total: counted.rows_total, dropped: counted.rows_dropped },
             lines,
             bytes_sent: counted.sums.all.bytes,
-            exact: counted.exact,
+            exact: counted.exact && !self.dictionaries[AGENT].lock().overflowed(),
             time: spreads.times.map(|(first, last)| Times { first: seconds(first), last: seconds(last) }),
             histogram: histogram(&counted),
             status: status_rows(&counted, lines.rejected),
@@ -308,7 +308,12 @@ impl Store {
         let classes = column(counted, AGENT).iter().zip(agents.classes(TextColumn::Bot));
         classes.filter(|(_, bot)| **bot != NONE).for_each(|(amount, _)| bots.add(*amount));
         let all = counted.sums.all;
-        let people = Amounts { hits: all.hits - bots.hits - rejected, bytes: all.bytes - bots.bytes };
+        // Nobody knows what agents are that had no room.
+        let unknown = column(counted, AGENT).get(OTHERS as usize).copied().unwrap_or_default();
+        let people = Amounts {
+            hits: all.hits - bots.hits - rejected - unknown.hits,
+            bytes: all.bytes.saturating_sub(bots.bytes).saturating_sub(unknown.bytes),
+        };
         (Amounts { hits: bots.hits, bytes: bots.bytes }, people)
     }
 }

@@ -26,6 +26,7 @@ export const fields: Field[] = [
   field('query', 'Query', 'text', 'behind the ?'),
   field('client', 'Client', 'text', 'an address, or 10.0.0.0/8'),
   field('net', 'Network', 'text', '/24 of the client, /48 for IPv6'),
+  field('country', 'Country', 'text', 'two letters, such as DE; with --geoip'),
   field('method', 'Method', 'text', 'GET, POST …'),
   field('bytes', 'Response size', 'number', '500, 64KiB, 1MiB..2MiB'),
   field('request_time', 'Request time', 'number', '0.25, 250ms, 0.1..0.5'),
@@ -66,6 +67,7 @@ export const stackable = [
   'path',
   'client',
   'net',
+  'country',
   'site',
 ]
 
@@ -76,6 +78,7 @@ export const panelOrder = [
   'status',
   'url',
   'net',
+  'country',
   'class',
   'method',
   'referrer',

@@ -44,7 +44,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Flags of every verb")]
 pub(crate) struct Common {
-    /// Most memory the whole process may take, resident, whatever the input [default: 256MiB; serve: 512MiB]
+    /// Most memory the whole process may take, resident, whatever the input [default: 256MiB; serve: 1GiB]
     #[arg(long, global = true, value_name = "SIZE", value_parser = size)]
     pub(crate) memory: Option<u64>,
     /// Worker threads [default: one a core]

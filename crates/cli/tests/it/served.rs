@@ -1,7 +1,7 @@
 //! `rorqual serve --templates … --template-rows …`: the same page as `rorqual render` makes, in the memory that was given.
 
 use crate::client::{Answer, Server};
-use crate::common::{Folder, MIB, log, rorqual};
+use crate::common::{Folder, GIB, MIB, log, rorqual};
 use std::thread;
 
 const TEMPLATE: &str =
@@ -32,7 +32,7 @@ fn a_served_page_is_the_rendered_one_for_all_who_ask() {
         }
     });
     let peak = server.running.peak_bytes();
-    assert!(peak <= 512 * MIB, "{} MiB", peak / MIB);
+    assert!(peak <= GIB, "{} MiB", peak / MIB);
 }
 
 #[test]

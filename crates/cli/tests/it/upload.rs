@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-const DEFAULT: u64 = 512 * MIB;
+const DEFAULT: u64 = GIB;
 
 /// What the kernel may hold between the two ends of a connection, and the server's own blocks on top.
 fn in_flight_max() -> u64 {

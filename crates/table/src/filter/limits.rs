@@ -10,6 +10,9 @@ const TREE_BYTES: usize = 50;
 /// Parentheses and `not`s within each other; each takes some hundred bytes of stack.
 pub const FILTER_DEPTH_MAX: usize = 64;
 
+/// Conditions of a filter; each takes a bit for each distinct value of its column while a view is counted. `in (…)` is one.
+pub const CONDITIONS_MAX: usize = 64;
+
 /// Regular expressions of one filter.
 pub const PATTERNS_MAX: usize = 8;
 

@@ -19,7 +19,9 @@ mod value;
 
 pub use column::{Flag, NumberColumn, TextColumn};
 pub use derive::{CLASSES, WEEKDAYS, address, class, hour, kind, net, weekday};
-pub use limits::{FILTER_BYTES_MAX, FILTER_DEPTH_MAX, PATTERN_BYTES_MAX, PATTERN_TEXT_BYTES_MAX, PATTERNS_MAX, filter_bytes_max};
+pub use limits::{
+    CONDITIONS_MAX, FILTER_BYTES_MAX, FILTER_DEPTH_MAX, PATTERN_BYTES_MAX, PATTERN_TEXT_BYTES_MAX, PATTERNS_MAX, filter_bytes_max,
+};
 pub use matcher::{Matcher, Subject};
 pub use parse::FilterError;
 pub use test::{Network, NumberTest, Pattern, TextTest, TextValue};

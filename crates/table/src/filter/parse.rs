@@ -2,7 +2,7 @@
 
 use super::lex::{Operator, Placed, Token, tokens};
 use super::value::{self, number};
-use super::{FILTER_BYTES_MAX, FILTER_DEPTH_MAX, Filter, Flag, Network, NumberColumn, NumberTest, PATTERNS_MAX};
+use super::{CONDITIONS_MAX, FILTER_BYTES_MAX, FILTER_DEPTH_MAX, Filter, Flag, Network, NumberColumn, NumberTest, PATTERNS_MAX};
 use super::{Pattern, TextColumn, TextTest, TextValue};
 use std::fmt;
 
@@ -37,7 +37,7 @@ impl fmt::Display for FilterError {
 impl std::error::Error for FilterError {}
 
 /// What a condition may begin with, for errors.
-const COLUMNS: &str = "a column (client, net, user, host, method, path, url, query, protocol, status, class, bytes, request_time, \
+const COLUMNS: &str = "a column (client, net, country, user, host, method, path, url, query, protocol, status, class, bytes, request_time, \
                        upstream_time, referrer, site, agent, browser, os, bot, kind, hour, weekday, flaw), bot, rejected, repaired, \
                        'not' or '('";
 
@@ -46,7 +46,7 @@ pub(super) fn parse(text: &str) -> Result<Filter, FilterError> {
         let message = format!("the filter has {} bytes, and at most {FILTER_BYTES_MAX} are read", text.len());
         return Err(FilterError { column: 1, message });
     }
-    let mut parser = Parser { text, tokens: tokens(text)?, next: 0, depth: 0, patterns: 0 };
+    let mut parser = Parser { text, tokens: tokens(text)?, next: 0, depth: 0, patterns: 0, conditions: 0 };
     if parser.peek() == &Token::End {
         return Ok(Filter::default());
     }
@@ -61,6 +61,7 @@ struct Parser<'a> {
     next: usize,
     depth: usize,
     patterns: usize,
+    conditions: usize,
 }
 
 impl Parser<'_> {
@@ -138,6 +139,11 @@ impl Parser<'_> {
 
     fn condition(&mut self) -> Result<Filter, FilterError> {
         let Token::Word(name) = self.peek().clone() else { return Err(self.expected(COLUMNS)) };
+        self.conditions += 1;
+        if self.conditions > CONDITIONS_MAX {
+            let message = format!("more than {CONDITIONS_MAX} conditions; one 'in (…)' takes many values of a column");
+            return Err(FilterError::message(self.text, self.at(), message));
+        }
         let named = |known: &str| name.eq_ignore_ascii_case(known);
         let number = NumberColumn::ALL.into_iter().find(|column| named(column.name()));
         let text = TextColumn::ALL.into_iter().find(|column| named(column.name()));

@@ -47,6 +47,13 @@ pub struct NumberTest {
 }
 
 impl TextTest {
+    /// The texts that it means and no others, where these are known.
+    #[must_use]
+    pub fn texts(&self) -> Option<Vec<&str>> {
+        let Self::OneOf(values) = self else { return None };
+        values.iter().map(TextValue::as_it_is).collect()
+    }
+
     /// Whether a value passes; the empty one is the absent value, which only a comparison with it meets.
     #[must_use]
     pub fn meets(&self, value: &[u8]) -> bool {
@@ -60,6 +67,14 @@ impl TextTest {
 }
 
 impl TextValue {
+    /// The one text that it is.
+    fn as_it_is(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) if !text.contains(char::REPLACEMENT_CHARACTER) => Some(text),
+            _ => None,
+        }
+    }
+
     fn is(&self, value: &[u8]) -> bool {
         match self {
             Self::Text(text) if text.as_bytes() == value => true,

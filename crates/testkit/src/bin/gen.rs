@@ -1,7 +1,7 @@
 //! `gen`: makes the files of the tests and the benchmark.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a development tool; printing is its interface")]
 
-use rorqual_testkit::generate::{self, AccessLog, DistinctLog, Events, Written};
+use rorqual_testkit::generate::{self, AccessLog, DistinctLog, Events, IncidentLog, SiteLog, Written};
 use std::error::Error;
 use std::fs::File;
 use std::io::{self, Write};
@@ -14,6 +14,9 @@ gen: make test data, the same every time, in constant memory
   gen distinct OUT BYTES [SEED] [--truth FILE] an access log with millions of distinct paths and clients;
                                                FILE gets what is in it, as JSON
   gen addresses OUT LINES                      an access log in which no client comes back
+  gen site OUT LINES [SEED]                    an access log of a busy site, 90 days long
+  gen incidents OUT LINES SEED --truth FILE    a week of the same site with more fields, in which 20 things go wrong;
+                                               FILE gets what and when, as JSON
   gen nul OUT BYTES_OF_LOG BYTES_OF_NULS       an access log with one line of NULs in the middle
   gen sparse OUT BYTES_OF_LOG HOLE_BYTES       the same with a hole, which takes no room on the disk
   gen behind OUT BYTES_OF_LOG NULS             an access log with one line of NULs that ends in zq9behind;
@@ -57,6 +60,9 @@ fn run(args: &[String]) -> Outcome {
         ["distinct", out, bytes, seed] => distinct(out, size(bytes)?, seed.parse()?, None),
         ["distinct", out, bytes, seed, "--truth", truth] => distinct(out, size(bytes)?, seed.parse()?, Some(truth)),
         ["addresses", out, lines] => Ok(generate::write_addresses_log(lines.parse()?, &mut open(out)?)?),
+        ["site", out, lines] => site(out, lines.parse()?, generate::SEED_DEFAULT),
+        ["site", out, lines, seed] => site(out, lines.parse()?, seed.parse()?),
+        ["incidents", out, lines, seed, "--truth", truth] => incidents(out, lines.parse()?, seed.parse()?, truth),
         ["nul", out, log, nuls] => Ok(generate::write_nul_log(size(log)?, size(nuls)?, &mut open(out)?)?),
         ["sparse", "-", ..] => Err("a hole needs a file, stdout cannot have one".into()),
         ["sparse", out, log, hole] => Ok(generate::write_sparse_log(size(log)?, size(hole)?, &mut File::create(out)?)?),
@@ -81,6 +87,17 @@ fn distinct(out: &str, bytes: u64, seed: u64, truth: Option<&str>) -> Outcome {
     if let Some(path) = truth {
         serde_json::to_writer_pretty(File::create(path)?, &log.truth())?;
     }
+    Ok(written)
+}
+
+fn site(out: &str, lines: u64, seed: u64) -> Outcome {
+    Ok(generate::write_count(&mut SiteLog::new(lines, seed), lines, &mut open(out)?)?)
+}
+
+fn incidents(out: &str, lines: u64, seed: u64, truth: &str) -> Outcome {
+    let mut log = IncidentLog::new(lines, seed);
+    let written = generate::write_count(&mut log, lines, &mut open(out)?)?;
+    serde_json::to_writer_pretty(File::create(truth)?, &log.truth())?;
     Ok(written)
 }
 

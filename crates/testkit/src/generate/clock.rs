@@ -46,6 +46,49 @@ impl Clock {
     }
 }
 
+/// Requests of each hour of a day, in parts.
+const DAY_PARTS: [u32; 24] = [30, 24, 20, 18, 18, 22, 32, 48, 66, 82, 94, 98, 96, 98, 100, 98, 94, 90, 86, 84, 80, 70, 54, 40];
+
+/// Times of which there are more by day than by night, from 2025-01-01 on.
+pub(super) struct Rhythm {
+    lines_expected: f64,
+    parts: f64,
+    lines: u64,
+    hour: i64,
+    /// Parts of all hours before this one.
+    before: f64,
+    clock: Clock,
+}
+
+impl Rhythm {
+    /// `lines` over so many days; those beyond go on behind them.
+    pub(super) fn new(lines: u64, days: u32) -> Self {
+        let parts = f64::from(DAY_PARTS.iter().sum::<u32>() * days);
+        Self { lines_expected: lines as f64, parts, lines: 0, hour: 0, before: 0.0, clock: Clock::new(1.0) }
+    }
+
+    /// Seconds of the next line.
+    pub(super) fn tick(&mut self) -> i64 {
+        let reached = self.parts * self.lines as f64 / self.lines_expected;
+        self.lines += 1;
+        loop {
+            let of_hour = f64::from(DAY_PARTS[self.hour.rem_euclid(24) as usize]);
+            let share = (reached - self.before) / of_hour;
+            if share < 1.0 {
+                return START_SECONDS + self.hour * 3_600 + (share * 3_600.0) as i64;
+            }
+            self.before += of_hour;
+            self.hour += 1;
+        }
+    }
+
+    /// As a log writes it.
+    pub(super) fn stamp(&mut self, seconds: i64) -> &[u8] {
+        self.clock.show(seconds);
+        &self.clock.stamp
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -71,5 +114,17 @@ mod tests {
         let mut clock = Clock::new(1.0);
         clock.show(START_SECONDS + DAY_SECONDS - 1);
         assert_eq!(clock.stamp, b"01/Jan/2025:23:59:59 +0000");
+    }
+
+    #[test]
+    fn a_rhythm_has_its_lines_by_day() {
+        let parts = u64::from(DAY_PARTS.iter().sum::<u32>());
+        let mut rhythm = Rhythm::new(2 * parts, 2);
+        let mut hours = [0; 48];
+        for _ in 0..2 * parts {
+            hours[((rhythm.tick() - START_SECONDS) / 3_600) as usize] += 1;
+        }
+        assert!(hours.iter().zip(DAY_PARTS.iter().cycle()).all(|(lines, parts)| lines == parts), "{hours:?}");
+        assert_eq!(rhythm.stamp(START_SECONDS), b"01/Jan/2025:00:00:00 +0000");
     }
 }

@@ -9,8 +9,10 @@ mod clock;
 mod distinct;
 mod events;
 mod hostile;
+mod incidents;
 mod random;
 mod sample;
+mod site;
 
 use std::io::{self, Write};
 
@@ -19,7 +21,9 @@ pub use addresses::write_addresses_log;
 pub use distinct::{DistinctLog, Ranked, Truth, TruthOf};
 pub use events::{Events, write_array};
 pub use hostile::{BEHIND, write_behind_log, write_gzip_bomb, write_nul_log, write_sparse_behind_log, write_sparse_log};
+pub use incidents::{Incident, IncidentLog, IncidentTruth, Span};
 pub use random::Random;
+pub use site::SiteLog;
 
 /// The seed of every generator unless another is asked for.
 pub const SEED_DEFAULT: u64 = 20_251_121;
@@ -52,6 +56,25 @@ pub fn write_lines(lines: &mut impl Lines, bytes_min: u64, out: &mut impl Write)
     while written.bytes < bytes_min {
         let room = bytes_min - written.bytes;
         written.lines += fill(lines, room, &mut buffer);
+        written.bytes += buffer.len() as u64;
+        out.write_all(&buffer)?;
+        buffer.clear();
+    }
+    Ok(written)
+}
+
+/// Writes so many lines.
+///
+/// # Errors
+/// Whatever `out` answers; what was written until then is in `out`.
+pub fn write_count(lines: &mut impl Lines, count: u64, out: &mut impl Write) -> io::Result<Written> {
+    let mut written = Written::default();
+    let mut buffer = Vec::with_capacity(2 * WRITE_BYTES);
+    while written.lines < count {
+        while written.lines < count && buffer.len() < WRITE_BYTES {
+            lines.line(&mut buffer);
+            written.lines += 1;
+        }
         written.bytes += buffer.len() as u64;
         out.write_all(&buffer)?;
         buffer.clear();

@@ -3,6 +3,7 @@
 use crate::log::{Plain, Random, Setup, State, text_of};
 use rorqual_pipe::Control;
 use rorqual_view::{Finding, Store, View};
+use std::sync::Arc;
 
 const ROWS: usize = 60_000;
 /// The log's span, and the one that is asked about.
@@ -90,6 +91,73 @@ const PLANTED: [Planted; 10] = [
     ("a program", |row, _| row.agent = "python-requests/2.31.0".to_owned(), "bot = python-requests"),
 ];
 
+/// What happens to a row that is in the span or not.
+type Change = fn(&mut Plain, bool, &mut Random);
+
+/// Effects on one path, which is asked for as often as ever; and what the findings say.
+const PLACED: [(&str, Change, [&str; 2]); 3] = [
+    (
+        "a path that fails",
+        |row, within, random| {
+            if within && row.path == "/path/2" && !random.one_in(10) {
+                row.status = 503;
+            }
+        },
+        ["path = /path/2", "status = 503"],
+    ),
+    (
+        "a path that is slow",
+        |row, within, random| {
+            if within && row.path == "/path/2" && !random.one_in(5) {
+                row.request_time_us = Some(2_000_000 + random.below(3_000_000));
+            }
+        },
+        ["path = /path/2", "request_time >= 2"],
+    ),
+    (
+        "a cache that forgets a file",
+        |row, within, random| {
+            if row.path == "/path/1" {
+                row.status = if within || random.one_in(10) { 200 } else { 304 };
+            }
+        },
+        ["path = /path/1", "status = 200"],
+    ),
+];
+
+/// Who is there at a time, in a log of visits.
+const VISITORS: u64 = 100;
+
+/// Rows of visitors that come, ask for 8 things each (one in fifty of them for ten times as many), and go.
+fn visits(seed: u64) -> Vec<Plain> {
+    let mut random = Random(seed);
+    let arrive = |random: &mut Random| {
+        let requests = (1 + random.below(15)) * if random.one_in(50) { 10 } else { 1 };
+        let agents = ["Chrome", "Firefox", "Opera", "curl", "Wget", "Googlebot", "bingbot", "YandexBot"];
+        let agent = format!("{}/{}.0", random.pick(&agents), random.zipf(12));
+        let client = format!("10.{}.{}.{}", random.zipf(200), random.below(50), random.below(200));
+        (requests, client, agent, format!("host{}.example", random.below(3)))
+    };
+    let mut visitors: Vec<_> = (0..VISITORS).map(|_| arrive(&mut random)).collect();
+    let mut rows: Vec<Plain> = (0..ROWS).map(|_| ordinary(&mut random)).collect();
+    rows.sort_by_key(|row| row.time);
+    for row in &mut rows {
+        let place = random.below(VISITORS) as usize;
+        if visitors[place].0 == 0 {
+            visitors[place] = arrive(&mut random);
+        }
+        let visitor = &mut visitors[place];
+        visitor.0 -= 1;
+        (row.client, row.agent, row.host) = (visitor.1.clone(), visitor.2.clone(), visitor.3.clone());
+    }
+    rows
+}
+
+fn changed(mut rows: Vec<Plain>, random: &mut Random, change: Change) -> Vec<Plain> {
+    rows.iter_mut().for_each(|row| change(row, (FROM..TO).contains(&row.time), random));
+    rows
+}
+
 fn log(seed: u64, planted: Option<Planted>) -> Vec<Plain> {
     let mut random = Random(seed);
     let mut rows: Vec<Plain> = (0..ROWS).map(|_| ordinary(&mut random)).collect();
@@ -141,6 +209,58 @@ fn nothing_is_found_where_nothing_is() {
             let found = findings(&store, from, from + 86_400 / 2);
             assert!(found.is_empty(), "seed {seed}, span {span}: {found:#?}");
         }
+    }
+}
+
+fn recorded(rows: &[Plain]) -> Arc<Store> {
+    Setup { threads: 2, segment_rows: 8_192, ..Setup::default() }.record(text_of(rows))
+}
+
+#[test]
+fn an_effect_is_named_with_its_place() {
+    for (round, (name, change, said)) in (0..).zip(PLACED.iter().chain(&PLACED)) {
+        let mut random = Random(4_000 + round);
+        for rows in [log(3_000 + round, None), visits(3_000 + round)] {
+            let found = findings(&recorded(&changed(rows, &mut random, *change)), FROM, TO);
+            let says = |finding: &Finding, text: &str| {
+                finding.conditions.iter().chain(&finding.companions).any(|condition| condition == text)
+            };
+            let is_whole = |finding: &Finding| said.iter().all(|text| says(finding, text));
+            assert!(found.iter().take(3).any(is_whole), "{name}: {found:#?}");
+        }
+    }
+}
+
+#[test]
+fn visits_are_no_findings() {
+    for seed in 0..20 {
+        let store = recorded(&visits(500 + seed));
+        for span in 0..4 {
+            let from = span * 2 * 86_400;
+            let found = findings(&store, from, from + 86_400 / 2);
+            assert!(found.is_empty(), "seed {seed}, span {span}: {found:#?}");
+        }
+    }
+}
+
+#[test]
+fn a_scanner_among_visits_is_found() {
+    let scan: Change = |row, within, random| {
+        if within && random.one_in(15) {
+            row.client = "192.0.2.77".to_owned();
+            row.path = format!("/wp-admin/{}.php", random.below(5_000));
+            row.status = 404;
+        }
+    };
+    for seed in 0..5 {
+        let rows = changed(visits(900 + seed), &mut Random(seed + 1), scan);
+        let scanned = rows.iter().filter(|row| row.client == "192.0.2.77").count() as u64;
+        let found = findings(&recorded(&rows), FROM, TO);
+        let names = |finding: &&Finding| {
+            finding.conditions.iter().chain(&finding.companions).any(|condition| condition == "client = 192.0.2.77")
+        };
+        let finding = found.iter().take(3).find(names).unwrap_or_else(|| panic!("seed {seed}: {found:#?}"));
+        assert!(finding.hits_in >= scanned, "{finding:?}");
     }
 }
 

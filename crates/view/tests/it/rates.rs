@@ -56,6 +56,19 @@ fn peaks(counts: &BTreeMap<(String, i64), u64>) -> BTreeMap<String, (u64, i64)> 
 }
 
 #[test]
+fn a_client_with_more_rows_in_a_minute_than_are_sorted_at_once() {
+    let line = |n: u32| format!("10.0.0.1 - - [02/Jan/2025:00:00:{:02} +0000] \"GET / HTTP/1.1\" 200 2 \"-\" \"a\"\n", n % 50);
+    let log: String = (0..400_000).map(line).collect();
+    let store = Setup { threads: 2, memory_bytes: 0, spill_bytes: Some(1 << 30), ..Setup::default() }.record(log.into_bytes());
+    let limit = Limit { requests: 1_000, per: Per::Minute };
+    let rates = store.rates(&View::default(), By::Client, 5, &[limit], &Control::default()).expect("nobody cancels");
+    let [client] = &rates.fastest[..] else { panic!("{rates:?}") };
+    assert_eq!((client.hits, client.second_hits_max, client.minute_hits_max), (400_000, 8_000, 400_000));
+    assert_eq!((client.second_at, client.minute_at), (1_735_776_000, 1_735_776_000));
+    assert_eq!((rates.limits[0].blocked, rates.limits[0].clients), (399_000, 1));
+}
+
+#[test]
 fn rates_equal_a_count_by_hand() {
     let rows = rows();
     for threads in [1, 2] {

@@ -345,6 +345,17 @@ fn more_paths_with_queries_than_are_held_at_once() {
 }
 
 #[test]
+fn many_paths_with_the_same_query() {
+    let line = |n: u32| format!("10.0.0.1 - - [02/Jan/2025:00:00:00 +0000] \"GET /p{n}?x=1 HTTP/1.1\" 200 2 \"-\" \"a\"\n");
+    let log: String = (0..200_000).map(line).collect();
+    let store = Setup { threads: 2, ..Setup::default() }.record(log.into_bytes());
+    let wanted = PanelWanted { search: None, offset: 0, limit: 2 };
+    let page = store.panel(&View::default(), TextColumn::Url, &wanted, &Control::default()).expect("nobody cancels");
+    assert_eq!((page.distinct.distinct, page.hits, page.exact), (200_000, 200_000, true));
+    assert_eq!(page.rows.iter().map(|row| row.value.as_str()).collect::<Vec<_>>(), ["/p0?x=1", "/p1000?x=1"]);
+}
+
+#[test]
 fn a_stopped_view_is_cancelled() {
     let store = Setup::default().record(text_of(&rows(3, 100)));
     let control = Control::default();
@@ -362,7 +373,15 @@ fn rows_without_a_place_are_counted() {
     // No memory beside what two recorders take, and no file, or too small a one.
     for spill_bytes in [None, Some(1_000)] {
         let setup = Setup { threads: 2, segment_rows: 100, memory_bytes: 0, spill_bytes };
-        let store = setup.record(text_of(&rows));
+        let store = setup.store();
+        let analyzer = setup.analyzer(&store);
+        // In pieces, with looks at what has come: what is dropped again and again is dropped once, and views are not remembered beyond it.
+        for piece in rows.chunks(250) {
+            store.refresh();
+            let input = Input::from_reader("piece", Box::new(std::io::Cursor::new(text_of(piece))));
+            analyzer.run::<std::io::Sink>(input, &Control::default(), |_, _| {}, None).map(drop).expect("a known format");
+            let _ = look(&store, &View::default(), Stack::Class);
+        }
         let viewed = look(&store, &View::default(), Stack::Class);
         assert!(viewed.rows.dropped > 0 && !viewed.exact);
         assert_eq!(viewed.rows.total + viewed.rows.dropped, rows.len() as u64);

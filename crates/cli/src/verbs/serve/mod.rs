@@ -19,7 +19,7 @@ use tempfile::NamedTempFile;
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-const MEMORY_BYTES_DEFAULT: u64 = 512 << 20;
+const MEMORY_BYTES_DEFAULT: u64 = 1 << 30;
 
 /// Async workers: they move bytes and answer; the analyses have threads of their own.
 const ASYNC_THREADS: usize = 2;
@@ -100,10 +100,19 @@ fn config(common: &Common, args: &ServeArgs, files: usize) -> Result<Config, Str
             kept: None,
             countries: countries(&args.country, memory_bytes)?,
         },
-        spill: args.temp.spill(),
+        spill: writable(args.temp.spill())?,
         rendering: templates::rendering(common, args, memory_bytes)?,
         page: view_page,
     })
+}
+
+/// The folder for rows, where there can be a file.
+fn writable(spill: Option<(PathBuf, u64)>) -> Result<Option<(PathBuf, u64)>, String> {
+    if let Some((folder, _)) = &spill {
+        tempfile::tempfile_in(folder)
+            .map_err(|cause| format!("--temp-dir {}: {}", folder.display(), rorqual_pipe::reason(&cause)))?;
+    }
+    Ok(spill)
 }
 
 /// Opened before anything else, so that a wrong name is told at once. The good ones, and whether there were others.

@@ -1,0 +1,176 @@
+//! How much more the rows of a value vary from one stretch of the log to the next than if each came by itself.
+//!
+//! Requests come in visits: where one of an agent, a network or a host is, others of it are near, and a G-test that takes each for itself
+//! calls every long visit a finding. So its G is divided by the value's overdispersion outside of the rows asked about, as chi-squared
+//! statistics of clustered samples are (Rao and Scott, "The analysis of categorical data from complex sample surveys", JASA 76, 1981; McCullagh
+//! and Nelder, "Generalized linear models", 1989, section 4.5): Pearson's chi squared over stretches with about as many rows as were asked
+//! about, by its degrees of freedom.
+
+use crate::bits::Bits;
+use crate::candidates::Test;
+use crate::question::{Asked, Question};
+use crate::segment::Segment;
+use crate::store::Snapshot;
+use crate::view::ViewError;
+use std::io;
+
+/// Stretches that the rest is cut into, where the question is as small. Beyond twice as many (of logs with more segments) segments are left out,
+/// evenly; with some 200 values that is less than 2 MiB.
+const CELLS_MAX: usize = 1_024;
+
+/// Where the question is large they are smaller than it.
+const CELLS_MIN: usize = 32;
+
+/// A stretch with so small a part of a usual one's rows is left out.
+const PART_MIN: usize = 4;
+
+/// Part of the stretches that is believed, in tenths: in the worst of the others something else may have happened to the same value.
+const KEPT_TENTHS: usize = 9;
+
+/// What leaving the worst tenth out makes of the mean of chi squared with one degree of freedom.
+const KEPT_MEAN: f64 = 0.623;
+
+/// Rows of sets of tests in stretches of the rest.
+pub(crate) struct Cells {
+    sets: usize,
+    /// For each stretch its rows, and those of each set.
+    counts: Vec<u32>,
+}
+
+impl Question<'_> {
+    /// Counts the rows that pass all tests of each of `sets`, outside of the rows asked about.
+    pub(crate) fn cells(&self, snapshot: &Snapshot, sets: &[Vec<&Test>], rows: (u64, u64)) -> Result<Cells, ViewError> {
+        let (size, step) = cut(snapshot, rows);
+        let empty = || Cells { sets: sets.len(), counts: Vec::new() };
+        let work = |cells: &mut Cells, segment: &Segment, asked: &Asked| self.count_cells(segment, asked, sets, size, cells);
+        let segments = snapshot.segments.iter().step_by(step);
+        let workers = self.pass(segments, empty, |asked| asked.all.count() > asked.inside.count(), work)?;
+        let mut joined = empty();
+        workers.into_iter().for_each(|mut cells| joined.counts.append(&mut cells.counts));
+        Ok(joined)
+    }
+
+    fn count_cells(
+        &self,
+        segment: &Segment,
+        asked: &Asked,
+        sets: &[Vec<&Test>],
+        size: usize,
+        cells: &mut Cells,
+    ) -> io::Result<()> {
+        let mut outside = asked.inside.clone();
+        outside.not();
+        outside.and(&asked.all);
+        let parts = segment.rows.div_ceil(size).max(1);
+        let size = segment.rows.div_ceil(parts).next_multiple_of(64);
+        let starts = || (0..segment.rows).step_by(size);
+        let width = sets.len() + 1;
+        let first = cells.counts.len();
+        cells.counts.resize(first + starts().count() * width, 0);
+        let counts = &mut cells.counts[first..];
+        let mut put = |place: usize, bits: &Bits| {
+            for (start, count) in starts().zip(counts.iter_mut().skip(place).step_by(width)) {
+                *count = bits.count_in(start, segment.rows.min(start + size)) as u32;
+            }
+        };
+        put(0, &outside);
+        'sets: for (place, tests) in (1..).zip(sets) {
+            let mut bits = outside.clone();
+            for test in tests {
+                match test.select(segment, self.store)? {
+                    Some(selected) => bits.and(&selected),
+                    None => continue 'sets,
+                }
+            }
+            put(place, &bits);
+        }
+        Ok(())
+    }
+}
+
+/// Rows of segments in a stretch, and which part of the segments to look at, for so many rows asked about and others.
+fn cut(snapshot: &Snapshot, (rows_in, rows_out): (u64, u64)) -> (usize, usize) {
+    let count = usize::try_from(rows_out / rows_in.max(1)).unwrap_or(CELLS_MAX).clamp(CELLS_MIN, CELLS_MAX);
+    let rows: usize = snapshot.segments.iter().map(|segment| segment.rows).sum();
+    let size = rows.div_ceil(count).next_multiple_of(64).max(64);
+    let cells: usize = snapshot.segments.iter().map(|segment| segment.rows.div_ceil(size)).sum();
+    (size, cells.div_ceil(2 * CELLS_MAX).max(1))
+}
+
+/// The stretches of one set: rows, and those that pass.
+pub(crate) struct Stretches(Vec<(f64, f64)>);
+
+impl Cells {
+    pub(crate) fn of(&self, set: usize) -> Stretches {
+        let cells = || self.counts.chunks_exact(self.sets + 1);
+        let rows: u64 = cells().map(|cell| u64::from(cell[0])).sum();
+        let rows_min = rows as f64 / (cells().len().max(1) * PART_MIN) as f64;
+        let pair = |cell: &[u32]| (f64::from(cell[0]), f64::from(cell[set + 1]));
+        Stretches(cells().map(pair).filter(|(rows, _)| *rows > 0.0 && *rows >= rows_min).collect())
+    }
+}
+
+impl Stretches {
+    /// Whether there are rows in most of them.
+    pub(crate) fn are_full(&self) -> bool {
+        self.0.iter().filter(|(_, hits)| *hits > 0.0).count() * 2 > self.0.len()
+    }
+
+    /// About 1 for rows that come each by itself. A value that is seldom there has its visits in the worst stretches, so these are believed.
+    pub(crate) fn dispersion(&self) -> f64 {
+        if self.are_full() { self.dispersion_kept() } else { self.dispersion_whole() }
+    }
+
+    fn dispersion_whole(&self) -> f64 {
+        let all = self.squares();
+        all.iter().sum::<f64>() / (all.len().max(2) - 1) as f64
+    }
+
+    /// The same, whatever happened in a few of them.
+    pub(crate) fn dispersion_kept(&self) -> f64 {
+        let all = self.squares();
+        let kept = &all[..(all.len() * KEPT_TENTHS).div_ceil(10)];
+        kept.iter().sum::<f64>() / kept.len().max(1) as f64 / KEPT_MEAN
+    }
+
+    /// What each adds to Pearson's chi squared, in ascending order.
+    fn squares(&self) -> Vec<f64> {
+        let (rows, hits) = self.0.iter().fold((0.0, 0.0), |(rows, hits), cell| (rows + cell.0, hits + cell.1));
+        if hits == 0.0 || hits >= rows {
+            return Vec::new();
+        }
+        let share = hits / rows;
+        let square = |(rows, hits): &(f64, f64)| (hits - rows * share).powi(2) / (rows * share * (1.0 - share));
+        let mut squares: Vec<f64> = self.0.iter().map(square).collect();
+        squares.sort_by(f64::total_cmp);
+        squares
+    }
+}
+
+/// The upper quartile; 1 of none.
+pub(crate) fn upper_quartile(mut numbers: Vec<f64>) -> f64 {
+    numbers.sort_by(f64::total_cmp);
+    numbers.get(numbers.len() * 3 / 4).copied().unwrap_or(1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pearson_by_hand() {
+        // A share of 0.2 in all: 4 of 10 and 0 of 10 are 2 away from 2, squared by 1.6.
+        let stretches = Stretches(vec![(10.0, 4.0), (10.0, 0.0), (10.0, 2.0), (10.0, 2.0)]);
+        assert!((stretches.dispersion_whole() - (2.5 + 2.5) / 3.0).abs() < 1e-12);
+        assert!(Stretches(vec![(10.0, 4.0)]).are_full() && !stretches_of_one_visit().are_full());
+        // One visit of 20 in a hundred stretches: as clumpy as the visit is long.
+        let clumps = stretches_of_one_visit().dispersion();
+        assert!((clumps - 20.0).abs() < 0.5, "{clumps}");
+        assert!(stretches_of_one_visit().dispersion_kept() < 1.0);
+        assert!(Stretches(vec![(5.0, 0.0)]).dispersion() < 1e-9);
+    }
+
+    fn stretches_of_one_visit() -> Stretches {
+        Stretches((0..100).map(|cell| (1_000.0, if cell == 50 { 20.0 } else { 0.0 })).collect())
+    }
+}

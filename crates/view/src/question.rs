@@ -1,0 +1,68 @@
+//! Which rows are asked about, against which others, and passes over them.
+
+use crate::bits::Bits;
+use crate::plan::Plan;
+use crate::segment::Segment;
+use crate::store::Store;
+use crate::view::{View, ViewError};
+use rorqual_pipe::{Control, Error, each};
+use std::io;
+use std::sync::Arc;
+
+/// What is asked.
+pub(crate) struct Question<'a> {
+    pub(crate) store: &'a Store,
+    inside: Plan,
+    all: Plan,
+    control: &'a Control,
+}
+
+/// Rows of a segment.
+pub(crate) struct Asked {
+    /// Those asked about.
+    pub(crate) inside: Bits,
+    /// With the rest.
+    pub(crate) all: Bits,
+}
+
+impl<'a> Question<'a> {
+    pub(crate) fn new(store: &'a Store, view: &View, against: &View, control: &'a Control) -> Result<Self, ViewError> {
+        let plan = |view: &View| Plan::new(view, &store.dictionaries, control).ok_or(ViewError::Cancelled);
+        Ok(Self { store, inside: plan(view)?, all: plan(against)?, control })
+    }
+
+    /// Works on segments side by side, and gives what each thread has of it. One that was spilled is read back once.
+    pub(crate) fn pass<'s, T: Send>(
+        &self,
+        segments: impl Iterator<Item = &'s Arc<Segment>> + Send,
+        empty: impl Fn() -> T,
+        is_wanted: impl Fn(&Asked) -> bool + Sync,
+        work: impl Fn(&mut T, &Segment, &Asked) -> io::Result<()> + Sync,
+    ) -> Result<Vec<T>, ViewError> {
+        let mut workers: Vec<T> = (0..self.store.settings.threads).map(|_| empty()).collect();
+        let work = |worker: &mut T, segment: &Arc<Segment>| {
+            if self.control.stopped() {
+                return Ok(());
+            }
+            let asked = self.asked(segment)?;
+            if !is_wanted(&asked) {
+                return Ok(());
+            }
+            if segment.is_spilled() {
+                return work(worker, &segment.read_back(self.store.spill.as_ref())?, &asked);
+            }
+            work(worker, segment, &asked)
+        };
+        let sink = |done: io::Result<()>| done.map_err(|cause| Error::io("rows", "cannot read spilled rows", cause));
+        each(segments, &mut workers, work, sink).map_err(ViewError::Io)?;
+        if self.control.stopped() { Err(ViewError::Cancelled) } else { Ok(workers) }
+    }
+
+    fn asked(&self, segment: &Segment) -> io::Result<Asked> {
+        let select = |plan: &Plan| plan.select(segment, &self.store.dictionaries, self.store.spill.as_ref());
+        let all = select(&self.all)?;
+        let mut inside = select(&self.inside)?;
+        inside.and(&all);
+        Ok(Asked { inside, all })
+    }
+}
