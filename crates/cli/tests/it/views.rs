@@ -91,6 +91,7 @@ fn a_session_is_deleted_while_somebody_asks_it() {
     for size in [body.len(), body.len() + 1] {
         let id = server.session_of(size);
         drop(server.put(&id, 0, &body));
+        assert!(server.live(&id)["report"].is_object());
         let mut question = long_question(&server, &id);
         // What was shown before is shown again, whoever asks meanwhile.
         assert!(server.live(&id)["report"]["lines"]["parsed"].is_u64());
