@@ -10,10 +10,11 @@ use crate::page::{page, wrong_method};
 use crate::render::{Renders, render};
 use crate::session::{self, Session};
 use crate::sessions::Sessions;
+use crate::twin::Twin;
 use crate::upload::upload;
 use crate::views;
 use axum::body::{Body, to_bytes};
-use axum::extract::{DefaultBodyLimit, FromRequestParts, Path, Query, State};
+use axum::extract::{DefaultBodyLimit, Extension, FromRequestParts, Path, Query, State};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::Response;
@@ -187,7 +188,11 @@ struct HistogramSpan {
     buckets: Option<usize>,
 }
 
-async fn histogram(Named(session): Named, Asked(span): Asked<HistogramSpan>) -> Result<Json<Option<Histogram>>, ApiError> {
+async fn histogram(
+    Named(session): Named,
+    Extension(twin): Extension<Twin>,
+    Asked(span): Asked<HistogramSpan>,
+) -> Result<Json<Option<Histogram>>, ApiError> {
     let second = |time: Option<f64>| match time {
         Some(time) if !time.is_finite() => Err(ApiError::bad_request("a time is a finite number of seconds")),
         time => Ok(time.map(|time| (time.floor() * 1e6) as i64)),
@@ -199,7 +204,7 @@ async fn histogram(Named(session): Named, Asked(span): Asked<HistogramSpan>) -> 
     }
     let view = View { from_us: second(span.from)?, to_us: second(span.to)?, ..View::default() };
     let wanted = Wanted { top: 0, buckets: buckets.min(most), stack: Stack::Class };
-    let viewed = session.rows().ask(None, move |store, control| store.view(&view, &wanted, control)).await?;
+    let viewed = session.rows().ask(&twin, None, move |store, control| store.view(&view, &wanted, control)).await?;
     Ok(Json(viewed.histogram))
 }
 

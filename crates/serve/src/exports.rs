@@ -8,11 +8,11 @@ use crate::body::{self, BodySink, Place, Reader};
 use crate::error::ApiError;
 use crate::files;
 use crate::limits::{EXPORT_BATCH_BYTES, EXPORT_GROUP_BYTES, EXPORT_GROUP_SHARE, EXPORT_ROWS_BYTES, PAGE_TOP, VIEW_PAGE_BYTES};
-use crate::rows::Held;
+use crate::rows::{self, Held};
 use crate::session::{Session, State as SessionState};
 use crate::sessions::Sessions;
 use crate::twin::Twin;
-use crate::views::{Span, panel_column};
+use crate::views::{panel_column, span};
 use axum::extract::{Extension, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -90,7 +90,7 @@ pub(crate) async fn rows(
     Extension(twin): Extension<Twin>,
     Asked(asked): Asked<RowsAsked>,
 ) -> Result<Response, ApiError> {
-    let view = Span { from: asked.from, to: asked.to, filter: asked.filter }.view()?;
+    let view = span(asked.from, asked.to, asked.filter)?;
     let format = session.format().ok_or_else(nothing_read)?;
     let schema = schema_with_flaws(&format);
     let (target, media_type, extension) = match asked.format {
@@ -211,13 +211,13 @@ pub(crate) async fn panel(
     Asked(asked): Asked<PanelAsked>,
 ) -> Result<Response, ApiError> {
     let column = panel_column(&asked.field)?;
-    let view = Span { from: asked.from, to: asked.to, filter: asked.filter }.view()?;
+    let view = span(asked.from, asked.to, asked.filter)?;
     let asking = Asking::begin(sessions, session, twin)?;
     let ask = move |store: &Store, control: &Control| match column {
         Some(column) => store.values(&view, column, control),
         None => store.status_values(&view, control),
     };
-    let values = asking.session.rows().ask(None, ask).await?;
+    let values = asking.session.rows().ask(&asking.twin, None, ask).await?;
     let (session, bytes) = (Arc::clone(&asking.session), values.bytes() + EXPORT_ROWS_BYTES);
     let whole = values.is_whole();
     let prepare =
@@ -257,7 +257,7 @@ pub(crate) async fn report(
     Asked(asked): Asked<ReportAsked>,
 ) -> Result<Response, ApiError> {
     let (from, to) = (asked.from, asked.to);
-    let view = Span { from, to, filter: asked.filter }.view()?;
+    let view = span(from, to, asked.filter)?;
     let asking = Asking::begin(sessions, session, twin)?;
     let (filter, session) = (view.filter.to_string(), Arc::clone(&asking.session));
     let ask = move |store: &Store, control: &Control| {
@@ -267,7 +267,7 @@ pub(crate) async fn report(
         let week = store.fill_view(&mut report, &view, session.zone_seconds(), PAGE_TOP, control)?;
         Ok((report, week))
     };
-    let (report, week) = asking.session.rows().ask(None, ask).await?;
+    let (report, week) = asking.session.rows().ask(&asking.twin, None, ask).await?;
     let shown = ShownView { report, week, filter, from, to, top: PAGE_TOP };
     let (session, page) = (Arc::clone(&asking.session), asking.sessions.page());
     let prepare = move |store: &Store| Some((store.lend(VIEW_PAGE_BYTES)?, files::name(&session, store.is_whole(), "", "html")));
@@ -312,20 +312,20 @@ impl Granted {
     /// An answer that leaves while a thread makes it of the rows.
     async fn answer(
         self,
-        work: impl FnOnce(&Store, &Control, BodySink) -> Result<(), Error> + Send + 'static,
+        make: impl FnOnce(&Store, &Control, BodySink) -> Result<(), Error> + Send + 'static,
     ) -> Result<axum::body::Body, ApiError> {
-        let Self { place, twin, held: Held { store, ended }, lent } = self;
-        let control = Control::default();
-        let (sink, sender, pieces) = BodySink::new(&place, ended);
-        let reader = Reader { pieces, control: control.clone(), twin };
+        let Self { place, twin, held: Held { store, work }, lent } = self;
+        let (control, ended) = (work.control.clone(), work.ended.clone());
+        let (sink, sender, pieces) = BodySink::new(&place, ended.clone());
+        let reader = Reader { pieces, control, twin };
         tokio::task::spawn_blocking(move || {
-            let worked = store.as_ref().map_or(Ok(()), |store| work(store, &control, sink));
+            let worked = store.as_ref().map_or(Ok(()), |store| make(store, &work.control, sink));
             // The rows, and what they lent, are free before the reader hears of the end.
-            drop((store, lent));
+            drop((store, work, lent));
             body::tell(&sender, worked);
             drop(place);
         });
-        reader.body().await.map_err(|error| refusal(&error))
+        reader.body().await.map_err(|error| if ended.has_changed().is_err() { rows::gone() } else { refusal(&error) })
     }
 }
 

@@ -45,6 +45,11 @@ impl Reports {
         (latest.last || age < interval || age < latest.cost * 10).then(|| latest.json.clone())
     }
 
+    /// The latest report, however old.
+    pub(crate) fn latest(&self) -> Option<Bytes> {
+        self.lock().as_ref().map(|latest| latest.json.clone())
+    }
+
     /// Waits for the turn to make one.
     pub(crate) async fn turn(&self) -> Turn {
         Turn { _held: Arc::clone(&self.making).lock_owned().await }

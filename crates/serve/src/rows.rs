@@ -2,12 +2,13 @@
 
 use crate::error::ApiError;
 use crate::limits::PAGES_ASKING_MAX;
+use crate::twin::Twin;
 use axum::http::StatusCode;
 use rorqual_pipe::Control;
 use rorqual_view::{Store, ViewError};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tokio::sync::{OwnedRwLockReadGuard, RwLock, watch};
+use tokio::sync::{OwnedMutexGuard, OwnedRwLockReadGuard, RwLock, watch};
 
 /// Rows, until their place is needed by another session.
 pub(crate) struct Rows {
@@ -16,23 +17,50 @@ pub(crate) struct Rows {
     turn: Arc<tokio::sync::Mutex<()>>,
     /// The latest question of each page, with its turn.
     asking: Mutex<VecDeque<(String, u64, Control)>>,
-    /// Dropped when the rows are to go: who sends them slowly then ends.
-    stays: Mutex<Option<watch::Sender<()>>>,
+    /// All that is done with the rows; `None` once they are to go.
+    works: Arc<Mutex<Option<Works>>>,
 }
 
-/// Rows that stay for as long as somebody holds them, which must end when `ended` closes.
+#[derive(Default)]
+struct Works {
+    controls: Vec<Control>,
+    /// Dropped when the rows are to go: who sends them slowly then ends.
+    ended: watch::Sender<()>,
+}
+
+/// Something that is done with the rows: it is stopped when they are to go, or when nobody waits for it any longer.
+pub(crate) struct Work {
+    pub(crate) control: Control,
+    /// Closes when the rows are to go.
+    pub(crate) ended: watch::Receiver<()>,
+    works: Arc<Mutex<Option<Works>>>,
+}
+
+impl Work {
+    /// Why it was stopped.
+    fn stopped(&self) -> ApiError {
+        if self.ended.has_changed().is_err() { gone() } else { superseded() }
+    }
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        self.control.stop();
+        if let Some(works) = lock(&self.works).as_mut() {
+            works.controls.retain(|control| !control.is_same(&self.control));
+        }
+    }
+}
+
+/// Rows that stay for as long as somebody holds them, who must end with his work.
 pub(crate) struct Held {
     pub(crate) store: OwnedRwLockReadGuard<Option<Arc<Store>>>,
-    pub(crate) ended: watch::Receiver<()>,
+    pub(crate) work: Work,
 }
 
-/// Stops a question when nobody waits for its answer.
-struct StopOnDrop(Control);
-
-impl Drop for StopOnDrop {
-    fn drop(&mut self) {
-        self.0.stop();
-    }
+/// The right to ask.
+pub(crate) struct Turn {
+    _held: OwnedMutexGuard<()>,
 }
 
 impl Rows {
@@ -41,7 +69,7 @@ impl Rows {
             store: Arc::new(RwLock::new(Some(store))),
             turn: Arc::default(),
             asking: Mutex::default(),
-            stays: Mutex::new(Some(watch::Sender::new(()))),
+            works: Arc::new(Mutex::new(Some(Works::default()))),
         }
     }
 
@@ -50,10 +78,15 @@ impl Rows {
         self.store.try_read().map_or(true, |store| store.is_some())
     }
 
+    /// Stops all that is done with the rows, and lets nobody begin anew.
+    pub(crate) fn close(&self) {
+        let works = lock(&self.works).take();
+        works.iter().flat_map(|works| &works.controls).for_each(Control::stop);
+    }
+
     /// Gives the rows' memory back, once those who look at them have stopped.
     pub(crate) async fn release(&self) {
-        self.lock().iter().for_each(|(.., control)| control.stop());
-        drop(self.stays.lock().unwrap_or_else(PoisonError::into_inner).take());
+        self.close();
         let store = self.store.write().await.take();
         // Its tables are large.
         let _ = tokio::task::spawn_blocking(move || drop(store)).await;
@@ -61,30 +94,63 @@ impl Rows {
 
     /// The rows, for an answer that takes as long as its reader likes.
     pub(crate) async fn hold(&self) -> Result<Held, ApiError> {
+        let work = self.work()?;
         let store = Arc::clone(&self.store).read_owned().await;
-        let ended = self.stays.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(watch::Sender::subscribe);
-        ended.filter(|_| store.is_some()).map(|ended| Held { store, ended }).ok_or_else(gone)
+        if store.is_some() { Ok(Held { store, work }) } else { Err(gone()) }
     }
 
-    /// What the rows say, on a thread that may block. `None` when they are gone.
-    pub(crate) fn look<T>(&self, look: impl FnOnce(&Store) -> T) -> Option<T> {
-        self.store.blocking_read().as_ref().map(|store| look(store))
+    fn work(&self) -> Result<Work, ApiError> {
+        let control = Control::default();
+        let mut works = lock(&self.works);
+        let begun = works.as_mut().ok_or_else(gone)?;
+        begun.controls.push(control.clone());
+        Ok(Work { control, ended: begun.ended.subscribe(), works: Arc::clone(&self.works) })
     }
 
-    /// Asks the rows. A question of the same page with a higher turn ends one with a lower one.
+    /// The turn of those who ask, if nobody has it.
+    pub(crate) fn try_turn(&self) -> Option<Turn> {
+        Arc::clone(&self.turn).try_lock_owned().ok().map(|held| Turn { _held: held })
+    }
+
+    /// Waits for the turn of those who ask, on a thread that may block.
+    pub(crate) fn blocking_turn(&self) -> Turn {
+        Turn { _held: Arc::clone(&self.turn).blocking_lock_owned() }
+    }
+
+    /// What the rows say, on a thread that may block. `None` when they are gone, or to go.
+    pub(crate) fn look<T>(&self, _turn: &Turn, look: impl FnOnce(&Store, &Control) -> T) -> Option<T> {
+        let work = self.work().ok()?;
+        self.store.blocking_read().as_ref().map(|store| look(store, &work.control))
+    }
+
+    /// Asks the rows, for as long as the asker is there. A question of the same page with a higher turn ends one with a lower one.
     pub(crate) async fn ask<T: Send + 'static>(
+        &self,
+        twin: &Twin,
+        page: Option<(String, u64)>,
+        ask: impl FnOnce(&Store, &Control) -> Result<T, ViewError> + Send + 'static,
+    ) -> Result<T, ApiError> {
+        tokio::select! {
+            biased;
+            answer = self.answer(page, ask) => answer,
+            () = twin.left() => Err(ApiError::bad_request("the client closed its sending half, which ends its question")),
+        }
+    }
+
+    async fn answer<T: Send + 'static>(
         &self,
         page: Option<(String, u64)>,
         ask: impl FnOnce(&Store, &Control) -> Result<T, ViewError> + Send + 'static,
     ) -> Result<T, ApiError> {
-        let control = Control::default();
-        let _stop = StopOnDrop(control.clone());
-        if let Some((page, turn)) = page {
-            self.supersede(page, turn, &control);
+        let work = self.work()?;
+        let control = work.control.clone();
+        // One that is too late need not wait for its turn.
+        if page.is_some_and(|(page, turn)| !self.supersede(page, turn, &control)) {
+            return Err(superseded());
         }
         let turn = Arc::clone(&self.turn).lock_owned().await;
         if control.stopped() {
-            return Err(superseded());
+            return Err(work.stopped());
         }
         let store = Arc::clone(&self.store).read_owned().await;
         let asked = tokio::task::spawn_blocking(move || {
@@ -93,7 +159,7 @@ impl Rows {
         });
         match asked.await {
             Ok(Some(Ok(answer))) => Ok(answer),
-            Ok(Some(Err(ViewError::Cancelled))) => Err(superseded()),
+            Ok(Some(Err(ViewError::Cancelled))) => Err(work.stopped()),
             Ok(Some(Err(ViewError::Io(error)))) => {
                 Err(ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "spilled_rows", error.to_string()))
             }
@@ -102,31 +168,33 @@ impl Rows {
         }
     }
 
-    fn supersede(&self, page: String, turn: u64, control: &Control) {
-        let mut asking = self.lock();
+    /// Stops the question of the page before, unless that is the newer one: then this one is too late, as requests overtake each other on
+    /// their way.
+    fn supersede(&self, page: String, turn: u64, control: &Control) -> bool {
+        let mut asking = lock(&self.asking);
         if let Some(at) = asking.iter().position(|(other, ..)| *other == page) {
-            // Requests overtake each other on their way.
-            let older = if asking[at].1 > turn { control } else { &asking[at].2 };
-            older.stop();
             if asking[at].1 > turn {
-                return;
+                return false;
             }
+            asking[at].2.stop();
             asking.remove(at);
         }
         asking.truncate(PAGES_ASKING_MAX - 1);
         asking.push_front((page, turn, control.clone()));
+        true
     }
+}
 
-    fn lock(&self) -> MutexGuard<'_, VecDeque<(String, u64, Control)>> {
-        self.asking.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn superseded() -> ApiError {
-    ApiError::new(StatusCode::CONFLICT, "superseded", "a newer question of the same page took its place, or its rows were needed")
+    ApiError::new(StatusCode::CONFLICT, "superseded", "a newer question of the same page took its place")
 }
 
-fn gone() -> ApiError {
-    let message = "the rows of this session gave their place to another session (--sessions); send the log anew";
+pub(crate) fn gone() -> ApiError {
+    let message =
+        "the rows of this session gave their place to another session (--sessions), or it was deleted; send the log anew";
     ApiError::new(StatusCode::GONE, "rows_gone", message)
 }

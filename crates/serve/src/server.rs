@@ -240,6 +240,6 @@ async fn keep_house(sessions: Arc<Sessions>) {
     let mut every = tokio::time::interval(Duration::from_secs(5));
     loop {
         every.tick().await;
-        sessions.forget_idle();
+        sessions.forget_idle().await;
     }
 }

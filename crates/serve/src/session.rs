@@ -4,7 +4,7 @@ use crate::error::ApiError;
 use crate::feed::{Feed, FeedSource, feed};
 use crate::limits::{INTERRUPTED_GRACE, TOP_ROWS, WAITING_GRACE};
 use crate::reports::Reports;
-use crate::rows::Rows;
+use crate::rows::{Rows, Turn};
 use axum::http::StatusCode;
 use bytes::Bytes;
 use rorqual_pipe::{Control, Input};
@@ -308,7 +308,7 @@ impl Session {
     /// The last report, and then the end; in between the memory is given back that the next session may be waiting for.
     fn end(&self, state: State, error: Option<Value>, sources: Vec<Source>) {
         let turn = self.reports.blocking_turn();
-        let report = || self.report_of(sources, state == State::Finished);
+        let report = || self.report_of(&self.rows.blocking_turn(), sources, state == State::Finished);
         self.reports.make(&turn, self.control.decoded_bytes(), true, report);
         self.analyzer.release();
         let mut inner = self.lock();
@@ -375,6 +375,15 @@ impl Session {
         self.control.stopped()
     }
 
+    /// Ends it, and gives the memory of its rows back.
+    pub(crate) async fn discard(&self) {
+        self.cancel();
+        // Its last report would wait for whoever asks.
+        self.rows.close();
+        self.ended().await;
+        self.rows.release().await;
+    }
+
     /// Waits until it has ended.
     pub(crate) async fn ended(&self) {
         let mut changes = self.changes();
@@ -422,9 +431,16 @@ impl Session {
         let session = Arc::clone(self);
         let make = move || {
             let bytes = session.control.decoded_bytes();
-            let made = session.reports.make(&turn, bytes, false, || session.report_of(vec![session.source_so_far()], false));
+            let asking = match (session.rows.try_turn(), session.reports.latest()) {
+                (Some(turn), _) => turn,
+                // While somebody asks, the one before is good enough.
+                (None, Some(latest)) => return Some(latest),
+                (None, None) => session.rows.blocking_turn(),
+            };
+            let report = || session.report_of(&asking, vec![session.source_so_far()], false);
+            let made = session.reports.make(&turn, bytes, false, report);
             session.analyzer.analysis().refresh();
-            session.rows.look(Store::refresh);
+            session.rows.look(&asking, |store, _| store.refresh());
             made
         };
         tokio::task::spawn_blocking(make).await.ok().flatten()
@@ -441,10 +457,10 @@ impl Session {
     }
 
     /// What is known, with what the rows say. Blocks.
-    fn report_of(&self, sources: Vec<Source>, complete: bool) -> Report {
+    fn report_of(&self, turn: &Turn, sources: Vec<Source>, complete: bool) -> Report {
         let mut report = self.analyzer.report(sources, complete, 0);
         // Not stopped with the run: a cancelled one has a report too. Rows that can't be read back are told by who asks for them.
-        let _ = self.rows.look(|store| store.fill(&mut report, self.zone_seconds(), TOP_ROWS, &Control::default()));
+        let _ = self.rows.look(turn, |store, control| store.fill(&mut report, self.zone_seconds(), TOP_ROWS, control));
         report
     }
 

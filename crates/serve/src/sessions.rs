@@ -101,6 +101,7 @@ impl Sessions {
         if let Some(session) = surplus {
             session.rows().release().await;
         }
+        self.forget_surplus().await;
         room
     }
 
@@ -130,10 +131,6 @@ impl Sessions {
             Arc::new(Session::new(id, Announced { name, size, is_file }, &settings, self.shares, store, self.rate_limit));
         all.push(Arc::clone(&session));
         self.made.fetch_add(1, Ordering::Relaxed);
-        let ended: Vec<String> =
-            all.iter().filter(|session| session.state().ended()).map(|session| session.id().to_owned()).collect();
-        let surplus = ended.len().saturating_sub(ENDED_SESSIONS_MAX);
-        self.forget(&mut all, |session| ended[..surplus].iter().any(|id| id == session.id()));
         Ok(session)
     }
 
@@ -166,25 +163,36 @@ impl Sessions {
     /// Stops and forgets a session. Its place is free when its run has ended, and its memory is back.
     pub(crate) async fn remove(&self, id: &str) -> Result<(), ApiError> {
         let session = self.get(id)?;
-        session.cancel();
-        session.ended().await;
-        session.rows().release().await;
-        self.forget(&mut self.lock(), |session| session.id() == id);
+        self.discard(&session).await;
         Ok(())
     }
 
     /// Stops and forgets sessions that nobody has asked for in the idle time.
-    pub(crate) fn forget_idle(&self) {
-        let mut all = self.lock();
-        let idle: Vec<String> =
-            all.iter().filter(|session| session.idle() > self.idle_max).map(|session| session.id().to_owned()).collect();
-        let is_idle = |session: &Session| idle.iter().any(|id| id == session.id());
-        all.iter().filter(|session| is_idle(session)).for_each(|session| session.cancel());
-        self.forget(&mut all, is_idle);
+    pub(crate) async fn forget_idle(&self) {
+        let idle = || self.lock().iter().find(|session| session.idle() > self.idle_max).cloned();
+        while let Some(session) = idle() {
+            self.discard(&session).await;
+        }
     }
 
-    fn forget(&self, all: &mut Vec<Arc<Session>>, whom: impl Fn(&Session) -> bool) {
-        for session in all.extract_if(.., |session| whom(session)) {
+    /// Forgets the oldest of the ended sessions where they are too many.
+    async fn forget_surplus(&self) {
+        let surplus = || {
+            let all = self.lock();
+            let mut ended = all.iter().filter(|session| session.state().ended());
+            ended.clone().nth(ENDED_SESSIONS_MAX).and_then(|_| ended.next().cloned())
+        };
+        while let Some(session) = surplus() {
+            self.discard(&session).await;
+        }
+    }
+
+    /// Stops a session, and forgets it when its memory is back: its place is not free before.
+    async fn discard(&self, session: &Arc<Session>) {
+        session.discard().await;
+        let forgotten = self.lock().extract_if(.., |other| Arc::ptr_eq(other, session)).count();
+        // Another may have forgotten it meanwhile.
+        if forgotten > 0 {
             self.forgotten_bytes.fetch_add(session.stored_bytes(), Ordering::Relaxed);
         }
     }

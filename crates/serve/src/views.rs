@@ -5,7 +5,9 @@ use crate::api::{Named, body_json};
 use crate::error::ApiError;
 use crate::limits::{BUCKETS, PAGE_NAME_BYTES_MAX, REPORT_BYTES_MAX, TOP_ROWS, VIEW_ROWS};
 use crate::reports::capped_json;
+use crate::twin::Twin;
 use axum::body::Body;
+use axum::extract::Extension;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use rorqual_pipe::Control;
@@ -17,20 +19,26 @@ use std::time::Instant;
 
 /// Times are Unix seconds.
 #[derive(Debug, Clone, Default, Deserialize)]
-pub(crate) struct Span {
-    pub(crate) from: Option<f64>,
-    pub(crate) to: Option<f64>,
+#[serde(deny_unknown_fields)]
+struct Span {
+    from: Option<f64>,
+    to: Option<f64>,
     #[serde(default, rename = "where")]
-    pub(crate) filter: String,
+    filter: String,
 }
 
 impl Span {
-    pub(crate) fn view(&self) -> Result<View, ApiError> {
+    fn view(&self) -> Result<View, ApiError> {
         let filter = Filter::parse(&self.filter).map_err(|error| {
             ApiError::new(StatusCode::BAD_REQUEST, "bad_filter", error.message).with("column", error.column as u64 - 1)
         })?;
         Ok(View { from_us: micros(self.from)?, to_us: micros(self.to)?, filter })
     }
+}
+
+/// The view of a question's own span.
+pub(crate) fn span(from: Option<f64>, to: Option<f64>, filter: String) -> Result<View, ApiError> {
+    Span { from, to, filter }.view()
 }
 
 fn micros(seconds: Option<f64>) -> Result<Option<i64>, ApiError> {
@@ -42,22 +50,12 @@ fn micros(seconds: Option<f64>) -> Result<Option<i64>, ApiError> {
 }
 
 /// Who asks: a question with a higher turn ends one of the same page with a lower one, in whichever order they arrive.
-#[derive(Debug, Clone, Deserialize)]
-struct Page {
-    page: Option<String>,
-    #[serde(default)]
-    turn: u64,
-}
-
-impl Page {
-    fn asking(self) -> Result<Option<(String, u64)>, ApiError> {
-        let turn = self.turn;
-        match self.page {
-            Some(name) if name.len() > PAGE_NAME_BYTES_MAX => {
-                Err(ApiError::bad_request(format!("a page's name has at most {PAGE_NAME_BYTES_MAX} bytes")))
-            }
-            name => Ok(name.map(|name| (name, turn))),
+fn asking(page: Option<String>, turn: u64) -> Result<Option<(String, u64)>, ApiError> {
+    match page {
+        Some(name) if name.len() > PAGE_NAME_BYTES_MAX => {
+            Err(ApiError::bad_request(format!("a page's name has at most {PAGE_NAME_BYTES_MAX} bytes")))
         }
+        name => Ok(name.map(|name| (name, turn))),
     }
 }
 
@@ -99,19 +97,23 @@ fn timed<T>(
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct ViewAsked {
-    #[serde(flatten)]
-    span: Span,
-    #[serde(flatten)]
-    page: Page,
+    from: Option<f64>,
+    to: Option<f64>,
+    #[serde(default, rename = "where")]
+    filter: String,
+    page: Option<String>,
+    #[serde(default)]
+    turn: u64,
     stack: Option<String>,
     buckets: Option<usize>,
     top: Option<usize>,
 }
 
-pub(crate) async fn view(Named(session): Named, body: Body) -> Result<Response, ApiError> {
+pub(crate) async fn view(Named(session): Named, Extension(twin): Extension<Twin>, body: Body) -> Result<Response, ApiError> {
     let asked: ViewAsked = body_json(body).await?;
-    let (look, stack) = (asked.span.view()?, stack(asked.stack.as_deref())?);
+    let (look, stack) = (span(asked.from, asked.to, asked.filter)?, stack(asked.stack.as_deref())?);
     let (default, most) = BUCKETS;
     let top = asked.top.unwrap_or(VIEW_ROWS).min(TOP_ROWS);
     let wanted = Wanted { top, buckets: asked.buckets.unwrap_or(default).clamp(1, most), stack };
@@ -121,15 +123,18 @@ pub(crate) async fn view(Named(session): Named, body: Body) -> Result<Response, 
         store.refresh();
         store.view(&look, &wanted, control)
     });
-    let (seconds, viewed) = session.rows().ask(asked.page.asking()?, ask).await?;
+    let (seconds, viewed) = session.rows().ask(&twin, asking(asked.page, asked.turn)?, ask).await?;
     let value = ViewAnswer::new(viewed, stack, complete, seconds, session.zone_seconds(), top);
     answer(value, top, |value, rows| value.panels.iter_mut().for_each(|panel| panel.rows.truncate(rows)))
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct PanelAsked {
-    #[serde(flatten)]
-    span: Span,
+    from: Option<f64>,
+    to: Option<f64>,
+    #[serde(default, rename = "where")]
+    filter: String,
     field: String,
     search: Option<String>,
     #[serde(default)]
@@ -137,9 +142,9 @@ struct PanelAsked {
     limit: Option<usize>,
 }
 
-pub(crate) async fn panel(Named(session): Named, body: Body) -> Result<Response, ApiError> {
+pub(crate) async fn panel(Named(session): Named, Extension(twin): Extension<Twin>, body: Body) -> Result<Response, ApiError> {
     let asked: PanelAsked = body_json(body).await?;
-    let look = asked.span.view()?;
+    let look = span(asked.from, asked.to, asked.filter)?;
     let column = panel_column(&asked.field)?;
     let limit = asked.limit.unwrap_or(VIEW_ROWS).min(TOP_ROWS);
     let wanted = PanelWanted { search: asked.search, offset: asked.offset, limit };
@@ -147,14 +152,17 @@ pub(crate) async fn panel(Named(session): Named, body: Body) -> Result<Response,
         Some(column) => store.panel(&look, column, &wanted, control),
         None => store.statuses(&look, &wanted, control),
     };
-    let panel = session.rows().ask(None, ask).await?;
+    let panel = session.rows().ask(&twin, None, ask).await?;
     answer(panel, limit, |panel, rows| panel.rows.truncate(rows))
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct RowsAsked {
-    #[serde(flatten)]
-    span: Span,
+    from: Option<f64>,
+    to: Option<f64>,
+    #[serde(default, rename = "where")]
+    filter: String,
     #[serde(default)]
     offset: u64,
     limit: Option<usize>,
@@ -163,9 +171,9 @@ struct RowsAsked {
     from_end: bool,
 }
 
-pub(crate) async fn rows(Named(session): Named, body: Body) -> Result<Response, ApiError> {
+pub(crate) async fn rows(Named(session): Named, Extension(twin): Extension<Twin>, body: Body) -> Result<Response, ApiError> {
     let asked: RowsAsked = body_json(body).await?;
-    let look = asked.span.view()?;
+    let look = span(asked.from, asked.to, asked.filter)?;
     let limit = asked.limit.unwrap_or(TOP_ROWS).min(TOP_ROWS);
     let ask = move |store: &Store, control: &Control| {
         if !asked.from_end {
@@ -176,7 +184,7 @@ pub(crate) async fn rows(Named(session): Named, body: Body) -> Result<Response, 
         let start = end.saturating_sub(limit as u64);
         store.page(&look, start, (end - start) as usize, control)
     };
-    let mut page = RowsAnswer::from(session.rows().ask(None, ask).await?);
+    let mut page = RowsAnswer::from(session.rows().ask(&twin, None, ask).await?);
     if asked.from_end {
         page.rows.reverse();
     }
@@ -191,41 +199,47 @@ struct CompareAsked {
     top: Option<usize>,
 }
 
-pub(crate) async fn compare(Named(session): Named, body: Body) -> Result<Response, ApiError> {
+pub(crate) async fn compare(Named(session): Named, Extension(twin): Extension<Twin>, body: Body) -> Result<Response, ApiError> {
     let asked: CompareAsked = body_json(body).await?;
     let (a, b) = (asked.a.view()?, asked.b.view()?);
     let top = asked.top.unwrap_or(VIEW_ROWS).min(TOP_ROWS);
     let wanted = Wanted { top, buckets: BUCKETS.0, stack: Stack::Class };
-    let compared = session.rows().ask(None, move |store, control| store.compare(&a, &b, &wanted, control)).await?;
+    let compared = session.rows().ask(&twin, None, move |store, control| store.compare(&a, &b, &wanted, control)).await?;
     let cut = |answer: &mut CompareAnswer, rows| answer.panels.iter_mut().for_each(|panel| panel.rows.truncate(rows));
     answer(CompareAnswer::from(compared), top, cut)
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct ExplainAsked {
-    /// The rows that these are a part of.
-    #[serde(flatten)]
-    span: Span,
+    // The rows that these are a part of.
+    from: Option<f64>,
+    to: Option<f64>,
+    #[serde(default, rename = "where")]
+    filter: String,
     /// The rows asked about.
     select: Span,
     limit: Option<usize>,
 }
 
-pub(crate) async fn explain(Named(session): Named, body: Body) -> Result<Response, ApiError> {
+pub(crate) async fn explain(Named(session): Named, Extension(twin): Extension<Twin>, body: Body) -> Result<Response, ApiError> {
     let asked: ExplainAsked = body_json(body).await?;
-    let (select, against) = (asked.select.view()?, asked.span.view()?);
+    let (select, against) = (asked.select.view()?, span(asked.from, asked.to, asked.filter)?);
     let limit = asked.limit.unwrap_or(TOP_ROWS).min(TOP_ROWS);
     let ask = timed(move |store, control| store.explain(&select, &against, control));
-    let (seconds, explained) = session.rows().ask(None, ask).await?;
+    let (seconds, explained) = session.rows().ask(&twin, None, ask).await?;
     let mut value = ExplainAnswer::new(explained, seconds);
     value.rows.truncate(limit);
     answer(value, limit, |value, rows| value.rows.truncate(rows))
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct RatesAsked {
-    #[serde(flatten)]
-    span: Span,
+    from: Option<f64>,
+    to: Option<f64>,
+    #[serde(default, rename = "where")]
+    filter: String,
     #[serde(default)]
     by: ByAsked,
     top: Option<usize>,
@@ -242,9 +256,9 @@ enum ByAsked {
     Net,
 }
 
-pub(crate) async fn rates(Named(session): Named, body: Body) -> Result<Response, ApiError> {
+pub(crate) async fn rates(Named(session): Named, Extension(twin): Extension<Twin>, body: Body) -> Result<Response, ApiError> {
     let asked: RatesAsked = body_json(body).await?;
-    let look = asked.span.view()?;
+    let look = span(asked.from, asked.to, asked.filter)?;
     let by = match asked.by {
         ByAsked::Client => By::Client,
         ByAsked::Net => By::Net,
@@ -254,7 +268,7 @@ pub(crate) async fn rates(Named(session): Named, body: Body) -> Result<Response,
     let limits = [per(asked.limit_per_minute, Per::Minute), per(asked.limit_per_second, Per::Second)];
     let limits: Vec<Limit> = limits.into_iter().flatten().take(1).collect();
     let ask = timed(move |store, control| store.rates(&look, by, top, &limits, control));
-    let (seconds, rates) = session.rows().ask(None, ask).await?;
+    let (seconds, rates) = session.rows().ask(&twin, None, ask).await?;
     answer(RatesAnswer::new(rates, by, seconds), top, |value, rows| value.rows.truncate(rows))
 }
 
@@ -272,14 +286,14 @@ struct Reason {
     hits: u64,
 }
 
-pub(crate) async fn rejects(Named(session): Named) -> Result<Response, ApiError> {
+pub(crate) async fn rejects(Named(session): Named, Extension(twin): Extension<Twin>) -> Result<Response, ApiError> {
     let look = View { filter: Filter::Is(Flag::Rejected), ..View::default() };
     let wanted = PanelWanted { search: None, offset: 0, limit: TOP_ROWS };
     let ask = move |store: &Store, control: &Control| {
         store.refresh();
         store.panel(&look, TextColumn::Flaw, &wanted, control)
     };
-    let panel = session.rows().ask(None, ask).await?;
+    let panel = session.rows().ask(&twin, None, ask).await?;
     let reasons = panel.rows.into_iter().map(|row| Reason { reason: row.value, hits: row.hits }).collect();
     let value = RejectsAnswer { count: panel.hits, exact: panel.exact, reasons, samples: session.rejects() };
     answer(value, TOP_ROWS, |value, rows| value.samples.truncate(rows))

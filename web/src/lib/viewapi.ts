@@ -14,7 +14,6 @@ export interface ViewQuestion extends Selection {
   stack: string
   buckets: number
   top: number
-  zone_seconds: number
 }
 
 /** A series per value of the field stacked by; null: all values that have none of their own. */
@@ -154,7 +153,7 @@ const ask = <T>(id: string, verb: string, body: object, signal: AbortSignal) =>
 
 export const viewApi = {
   view: (id: string, question: ViewQuestion, signal: AbortSignal) =>
-    ask<View>(id, 'view', { ...question, panels: null, page, turn: ++turn }, signal),
+    ask<View>(id, 'view', { ...question, page, turn: ++turn }, signal),
   panel: (
     id: string,
     question: Selection & { field: string; search: string; offset: number; limit: number },

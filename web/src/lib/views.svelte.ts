@@ -59,8 +59,8 @@ class Views {
   private begun = $derived((store.report?.lines.total ?? 0) > 0)
   private askedAt = 0
   private latest = new Latest<Question, View>({
-    send: ({ session, from, to, where, stack, buckets, top, zone_seconds }, signal) =>
-      viewApi.view(session, { from, to, where, stack, buckets, top, zone_seconds }, signal),
+    send: ({ session, from, to, where, stack, buckets, top }, signal) =>
+      viewApi.view(session, { from, to, where, stack, buckets, top }, signal),
     take: (view, question) => this.take(view, question),
     fail: (error, question) => this.fail(error, question),
     clock,
@@ -92,7 +92,6 @@ class Views {
       stack,
       buckets: this.buckets,
       top: topRows,
-      zone_seconds: store.logZone,
     }
   }
 

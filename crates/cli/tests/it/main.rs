@@ -32,3 +32,4 @@ mod store;
 mod tables;
 mod upload;
 mod usage;
+mod views;

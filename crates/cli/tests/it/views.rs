@@ -1,0 +1,158 @@
+//! `rorqual serve`: who asks the rows, and what ends a question: a newer one, an asker who leaves, rows that have to go.
+
+use crate::client::{Server, read_answer};
+use crate::common::{eventually, log};
+use serde_json::{Value, json};
+use std::io::Write;
+use std::net::TcpStream;
+
+/// Lines of which each has a long query of its own, of digits that look random.
+fn long_queries(count: u64) -> Vec<u8> {
+    let mut state = 1_u64;
+    let mut digit = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        char::from(b'0' + (state >> 33) as u8 % 10)
+    };
+    let mut line = || {
+        let query: String = (0..900).map(|_| digit()).collect();
+        format!("10.0.0.1 - - [02/Jan/2025:00:00:00 +0000] \"GET /?{query} HTTP/1.1\" 200 5 \"-\" \"agent/1.0\"\n")
+    };
+    (0..count).flat_map(|_| line().into_bytes()).collect()
+}
+
+/// Patterns that no automaton of a sensible size has: each query takes milliseconds, and all of them longer than a test waits.
+fn slow() -> String {
+    ["1-5", "2-6", "3-7", "4-8"].map(|digits| format!("query ~ \"[{digits}][0-9]{{800}}[a-z]\"")).join(" or ")
+}
+
+fn session(server: &Server, body: &[u8]) -> String {
+    let id = server.session_of(body.len());
+    assert_eq!(server.put(&id, 0, body).status, 200);
+    id
+}
+
+fn target(id: &str, what: &str) -> String {
+    format!("/api/sessions/{id}/{what}")
+}
+
+/// Asks, and does not wait for the answer.
+fn asking(server: &Server, id: &str, what: &str, question: &Value) -> TcpStream {
+    let (mut stream, body) = (server.connect(), question.to_string());
+    let head = server.head("POST", &target(id, what));
+    stream.write_all(format!("{head}Content-Length: {}\r\n\r\n{body}", body.len()).as_bytes()).expect("it listens");
+    stream
+}
+
+fn view(server: &Server, id: &str, question: &Value) -> crate::client::Answer {
+    server.request("POST", &target(id, "view"), question.to_string().as_bytes())
+}
+
+/// A question that takes longer than a test waits; it is known to the server.
+fn long_question(server: &Server, id: &str) -> TcpStream {
+    let stream = asking(server, id, "view", &json!({"where": slow(), "page": "a", "turn": 7}));
+    // From then on an older question of the same page is too late, and need not wait to hear it.
+    eventually("the question", || {
+        let answer = view(server, id, &json!({"page": "a", "turn": 3, "top": 1}));
+        (answer.status == 409).then(|| answer.refused(409, "superseded"))
+    });
+    stream
+}
+
+#[test]
+fn a_newer_question_of_a_page_ends_the_older_one() {
+    let server = Server::start(&["--sessions", "1"]);
+    let id = session(&server, &long_queries(20_000));
+    let mut older = long_question(&server, &id);
+    // Another page's question waits for its turn.
+    let mut other = asking(&server, &id, "view", &json!({"page": "b", "turn": 1}));
+    let newer = view(&server, &id, &json!({"page": "a", "turn": 8}));
+    assert_eq!((newer.status, &newer.json()["lines"]["matching"]), (200, &20_000.into()));
+    read_answer(&mut older).refused(409, "superseded");
+    assert_eq!(read_answer(&mut other).status, 200);
+}
+
+#[test]
+fn a_client_that_leaves_gives_its_turn_back() {
+    let server = Server::start(&["--sessions", "1"]);
+    let id = session(&server, &long_queries(20_000));
+    for what in ["view", "rows", "rates"] {
+        drop(asking(&server, &id, what, &json!({"where": slow()})));
+    }
+    drop(long_question(&server, &id));
+    let answer = view(&server, &id, &json!({"page": "b"}));
+    assert_eq!((answer.status, &answer.json()["lines"]["matching"]), (200, &20_000.into()));
+}
+
+#[test]
+fn a_session_is_deleted_while_somebody_asks_it() {
+    let server = Server::start(&["--sessions", "1"]);
+    let body = long_queries(20_000);
+    // One that has ended, and one whose last report has to wait for the turn.
+    for size in [body.len(), body.len() + 1] {
+        let id = server.session_of(size);
+        drop(server.put(&id, 0, &body));
+        assert!(server.live(&id)["report"].is_object());
+        let mut question = long_question(&server, &id);
+        // What was shown before is shown again, whoever asks meanwhile.
+        assert!(server.live(&id)["report"]["lines"]["parsed"].is_u64());
+        let mut waiting = asking(&server, &id, "panel", &json!({"where": slow(), "field": "path"}));
+        assert_eq!(server.request("DELETE", &format!("/api/sessions/{id}"), b"").status, 204);
+        read_answer(&mut question).refused(410, "rows_gone");
+        // This one may have come too late for the session.
+        let status = read_answer(&mut waiting).status;
+        assert!([404, 410].contains(&status), "{status}");
+    }
+}
+
+#[test]
+fn an_export_that_meets_no_row_ends_with_its_session() {
+    let server = Server::start(&["--sessions", "1"]);
+    let id = session(&server, &long_queries(20_000));
+    let mut stream = server.connect();
+    let escaped = slow().bytes().map(|byte| format!("%{byte:02X}")).collect::<String>();
+    let head = server.head("GET", &target(&id, &format!("export?format=parquet&where={escaped}")));
+    stream.write_all(format!("{head}\r\n").as_bytes()).expect("it listens");
+    assert_eq!(server.request("DELETE", &format!("/api/sessions/{id}"), b"").status, 204);
+    let answer = read_answer(&mut stream);
+    assert!([404, 410].contains(&answer.status) || !answer.body.ends_with("0\r\n\r\n"), "{answer:?}");
+}
+
+#[test]
+fn rows_that_gave_their_place_are_gone() {
+    let server = Server::start(&["--sessions", "1"]);
+    let (older, _newer) = (session(&server, &log(1_000)), session(&server, &log(100)));
+    for (what, question) in [
+        ("view", json!({})),
+        ("panel", json!({"field": "path"})),
+        ("rows", json!({})),
+        ("compare", json!({"a": {}, "b": {"where": "status = 404"}})),
+        ("explain", json!({"select": {"where": "status = 404"}})),
+        ("rates", json!({})),
+    ] {
+        server.request("POST", &target(&older, what), question.to_string().as_bytes()).refused(410, "rows_gone");
+    }
+    for what in ["rejects", "histogram", "export?format=csv", "panel.csv?field=path", "report.html"] {
+        server.get(&target(&older, what)).refused(410, "rows_gone");
+    }
+    assert_eq!(server.live(&older)["report"]["lines"]["parsed"], 1_000, "its last report stays");
+}
+
+#[test]
+fn a_key_that_is_unknown_is_named() {
+    let server = Server::start(&[]);
+    let id = session(&server, &log(100));
+    for (what, question) in [
+        ("view", json!({"filter": "status = 404"})),
+        ("panel", json!({"field": "path", "filter": "status = 404"})),
+        ("rows", json!({"filter": "status = 404"})),
+        ("compare", json!({"a": {"filter": "status = 404"}, "b": {}})),
+        ("compare", json!({"a": {}, "b": {}, "filter": "status = 404"})),
+        ("explain", json!({"select": {"filter": "status = 404"}})),
+        ("explain", json!({"select": {}, "filter": "status = 404"})),
+        ("rates", json!({"filter": "status = 404"})),
+    ] {
+        let answer = server.request("POST", &target(&id, what), question.to_string().as_bytes());
+        let error = answer.refused(400, "bad_request");
+        assert!(error["message"].as_str().is_some_and(|message| message.contains("`filter`")), "{what}: {error}");
+    }
+}
