@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 
 from harness import browser, count, explore_arriving, explore_click, explore_explain, explore_peers, explore_spilled, explorer
-from harness import fetch, grep, hashing, logs, machine, render, render_http, results, store, svg, tables, times
+from harness import fetch, grep, hashing, logs, machine, render, render_http, results, store, store_http, svg, tables, times
 from harness.data import Data
 from harness.jobs import Programs, Setting
 from harness.measure import Runner, warm
@@ -37,6 +37,7 @@ JOBS = {
     **hashing.jobs(),
     **fetch.jobs(),
     **store.jobs(),
+    **store_http.jobs(),
     **tables.jobs(),
     **render.jobs(),
     **render_http.jobs(),

@@ -48,19 +48,22 @@ def http(setting):
         def __exit__(self, *args):
             serving.__exit__(*args)
 
-    def rate(stdout):
-        number, unit = re.search(rb"Transfer/sec:\s+([\d.]+)([KMG]?)B", stdout).groups()
-        return float(number) * {b"": 1, b"K": 1 << 10, b"M": 1 << 20, b"G": 1 << 30}[unit]
-
-    def check(stdout):
-        return "" if b"Non-2xx" not in stdout and b"Transfer/sec" in stdout else "wrong: " + stdout.decode()[-80:]
-
     names = {"rorqual serve, streamed": ("page.txt", "ours"), "the same, built in memory first": ("memory.txt", "peer")}
-    contenders = [Contender(name, role, [wrk(template)], check, TIMEOUT_SECONDS, bytes_per_second=rate)
+    contenders = [Contender(name, role, [wrk(template)], check_wrk, TIMEOUT_SECONDS, bytes_per_second=wrk_rate)
                   for name, (template, role) in names.items()]
     goals = [Goal("rorqual serve, streamed", 1.4, ("the same, built in memory first",))]
     size = PAGE_ITERATIONS * 14 * len(LINES)
     return Job("render-http", "A page of 410 KB over HTTP, 64 connections", size, contenders, [], lambda: verify(setting), goals, Around())
+
+
+def wrk_rate(stdout):
+    """Bytes a second, as wrk says."""
+    number, unit = re.search(rb"Transfer/sec:\s+([\d.]+)([KMG]?)B", stdout).groups()
+    return float(number) * {b"": 1, b"K": 1 << 10, b"M": 1 << 20, b"G": 1 << 30}[unit]
+
+
+def check_wrk(stdout):
+    return "" if b"Non-2xx" not in stdout and b"Transfer/sec" in stdout else "wrong: " + stdout.decode()[-80:]
 
 
 def served(setting):

@@ -12,6 +12,8 @@ pub enum Kind {
     Corrupt,
     /// The input ends too early: a cut gzip, a file that shrank while it was read.
     Truncated,
+    /// The input is sound, and another one than was asked for: its digest differs.
+    Mismatch,
     /// A stated limit was met; the message quotes it and names the flag that moves it.
     Limit,
     /// The one who listens went away (closed pipe) or asked to stop. Not a failure of the input.
@@ -26,6 +28,7 @@ impl Kind {
             Self::Io => "io",
             Self::Corrupt => "corrupt",
             Self::Truncated => "truncated",
+            Self::Mismatch => "mismatch",
             Self::Limit => "limit",
             Self::Stopped => "stopped",
         }

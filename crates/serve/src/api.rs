@@ -33,8 +33,8 @@ const SAMPLE: &[u8] = include_bytes!("../../../samples/apache_combined.log");
 
 type Shared = State<Arc<Sessions>>;
 
-/// The whole interface.
-pub(crate) fn router(sessions: Arc<Sessions>, renders: Option<Arc<Renders>>, gate: Arc<Gate>) -> Router {
+/// The whole interface: the explorer, and what is served beside it.
+pub(crate) fn router(sessions: Arc<Sessions>, beside: Vec<Router>, gate: Arc<Gate>) -> Router {
     let routes = Router::new()
         .route("/api/server", get(server))
         .route("/api/sessions", post(create).get(list))
@@ -55,18 +55,16 @@ pub(crate) fn router(sessions: Arc<Sessions>, renders: Option<Arc<Renders>>, gat
         .route("/api/sessions/{id}/report.html", get(exports::report))
         .route("/api/sessions/{id}/format/try", post(formats::try_format))
         .with_state(sessions);
-    let routes = match renders {
-        Some(renders) => routes.merge(render_router(renders)),
-        None => routes,
-    };
-    routes
+    beside
+        .into_iter()
+        .fold(routes, Router::merge)
         .method_not_allowed_fallback(wrong_method)
         .fallback(page)
         .layer(DefaultBodyLimit::disable())
         .layer(axum::middleware::from_fn_with_state(gate, guard))
 }
 
-fn render_router(renders: Arc<Renders>) -> Router {
+pub(crate) fn render_router(renders: Arc<Renders>) -> Router {
     Router::new().route("/render", get(places)).route("/render/{*name}", get(render)).with_state(renders)
 }
 

@@ -4,7 +4,6 @@
 //! the reader goes away, the channel closes, and the work ends with its next piece, or, where it makes none, when it next looks at its
 //! control. When what is sent is no longer there to be read, a thread that waits for its reader is woken, and ends too.
 
-use crate::limits::{RENDER_BLOCK_BYTES, RENDER_BLOCKS};
 use crate::twin::Twin;
 use axum::body::Body;
 use bytes::Bytes;
@@ -18,21 +17,21 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::watch;
 
-/// Places for answers, with the blocks of those that are free, those used last at the end.
+/// Places for work that a connection and a thread do together, with the blocks of those that are free, those used last at the end.
 pub(crate) struct Places {
     free: Mutex<Vec<Pool>>,
     count: usize,
 }
 
-/// A place for one answer, given back when its thread ends.
+/// A place for one such work, given back when its thread ends.
 pub(crate) struct Place {
     pub(crate) pool: Pool,
     places: Arc<Places>,
 }
 
 impl Places {
-    pub(crate) fn new(count: usize) -> Arc<Self> {
-        let free = (0..count).map(|_| Pool::new(RENDER_BLOCK_BYTES, RENDER_BLOCKS)).collect();
+    pub(crate) fn new(count: usize, block_bytes: usize, blocks: usize) -> Arc<Self> {
+        let free = (0..count).map(|_| Pool::new(block_bytes, blocks)).collect();
         Arc::new(Self { free: Mutex::new(free), count })
     }
 

@@ -26,11 +26,13 @@ mod rows;
 mod server;
 mod session;
 mod sessions;
+mod store;
 mod twin;
 mod upload;
 mod views;
+mod wire;
 
 pub use exports::{ShownView, ViewPage};
-pub use limits::{EXPORTS_MAX, SESSIONS_MAX_DEFAULT};
+pub use limits::{CONNECTIONS_MAX_DEFAULT, EXPORTS_MAX, PUTS_MAX, SESSIONS_MAX_DEFAULT};
 pub use render::Rendering;
 pub use server::{Config, Server, StartError, Totals};

@@ -1,5 +1,6 @@
 //! Every limit of the server in one place, with the memory it costs.
 
+use rorqual_pipe::limits::{BLOCK_BYTES, THREAD_BYTES, buffers_needed};
 use rorqual_render::limits::REPEATED_BYTES_MAX;
 use std::time::Duration;
 
@@ -13,8 +14,8 @@ pub(crate) const ENDED_SESSIONS_MAX: usize = 8;
 /// What an ended session holds at most, its last report included.
 pub(crate) const ENDED_SESSION_BYTES: u64 = 4 << 20;
 
-/// Connections at a time that have shown the token; further ones wait.
-pub(crate) const CONNECTIONS_MAX: usize = 32;
+/// Connections at a time that have shown the token, unless said otherwise; further ones wait. Each costs [`CONNECTION_BYTES`].
+pub const CONNECTIONS_MAX_DEFAULT: u16 = 32;
 
 /// Connections at a time that have not shown it yet, each with [`CONNECTION_BYTES`]; the oldest makes room for a new one.
 pub(crate) const STRANGERS_MAX: usize = 16;
@@ -149,3 +150,18 @@ pub(crate) const FILE_NAME_CHARS_MAX: usize = 100;
 
 /// Lines that a format is tried on.
 pub(crate) const TRIED_LINES_MAX: usize = 200;
+
+/// Bodies that are put into the store at a time.
+pub const PUTS_MAX: usize = 4;
+
+/// Blocks of one of them: as many as its run needs, with one thread that hashes.
+pub(crate) const PUT_BLOCKS: usize = buffers_needed(1);
+
+/// What it costs beside its connection: its blocks, and the stacks of the thread that writes and of the one that hashes.
+pub(crate) const PUT_BYTES: u64 = (PUT_BLOCKS * BLOCK_BYTES) as u64 + 2 * THREAD_BYTES;
+
+/// Region that stands in for the bytes of a file on their way; never touched, so it costs nothing.
+pub(crate) const STAND_IN_BYTES: usize = 4 << 20;
+
+/// Most bytes of a file that one call sends: what is not in the page cache is read meanwhile.
+pub(crate) const SEND_BYTES_MAX: usize = 1 << 20;

@@ -4,7 +4,7 @@
 
 use crate::body::{self, BodySink, Piece, Places, Reader};
 use crate::error::ApiError;
-use crate::limits::{GUARD_EVERY, GUARD_MARGIN_SHARE, QUERY_VALUES_MAX, STOP_PATIENCE};
+use crate::limits::{GUARD_EVERY, GUARD_MARGIN_SHARE, QUERY_VALUES_MAX, RENDER_BLOCK_BYTES, RENDER_BLOCKS, STOP_PATIENCE};
 use crate::twin::Twin;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Extension, Path, Query, State};
@@ -57,7 +57,7 @@ pub(crate) struct Renders {
 impl Renders {
     /// With what is rendered, and the most bytes of rows a second that each rendering reads.
     pub(crate) fn new(given: Rendering, rate_limit: Option<u64>) -> Arc<Self> {
-        let places = Places::new(given.places);
+        let places = Places::new(given.places, RENDER_BLOCK_BYTES, RENDER_BLOCKS);
         let (running, started) = (Mutex::default(), AtomicU64::new(0));
         Arc::new(Self { given, places, running, started, rate_limit, stays: watch::Sender::new(()) })
     }

@@ -1,17 +1,19 @@
 //! The listening socket and what runs behind it.
 
-use crate::api::router;
+use crate::api::{render_router, router};
 use crate::connections::{Connections, Taken};
 use crate::exports::ViewPage;
 use crate::guard::{Gate, Guard};
 use crate::limits::{
-    CONNECTION_BUFFER_BYTES, CONNECTION_BYTES, CONNECTIONS_MAX, ENDED_SESSION_BYTES, ENDED_SESSIONS_MAX, EXPORT_BYTES,
-    EXPORTS_MAX, FEED_BUFFERS, HEAD_TIME_MAX, PROGRAM_BYTES, RENDER_BYTES, REPORTS_BYTES, ROWS_BYTES_MIN, STRANGERS_MAX,
+    CONNECTION_BUFFER_BYTES, CONNECTION_BYTES, ENDED_SESSION_BYTES, ENDED_SESSIONS_MAX, EXPORT_BYTES,
+    EXPORTS_MAX, FEED_BUFFERS, HEAD_TIME_MAX, PROGRAM_BYTES, PUT_BYTES, PUTS_MAX, RENDER_BYTES, REPORTS_BYTES, ROWS_BYTES_MIN, STRANGERS_MAX,
 };
 use crate::linger::Lingering;
 use crate::render::{Rendering, Renders};
 use crate::sessions::{ROWS_WORKER_BYTES, Sessions};
+use crate::store::{self, Shelf};
 use crate::twin::Twin;
+use crate::wire::Wire;
 use axum::Router;
 use hyper::Request;
 use hyper::body::Incoming;
@@ -20,6 +22,8 @@ use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use rorqual_pipe::BudgetError;
+use rorqual_store::Store;
+use rorqual_store::limits::INDEX_BYTES;
 use rorqual_table::analyze::{Kept, Settings, Shares};
 use std::fmt;
 use std::fs::File;
@@ -30,12 +34,13 @@ use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 
 /// How a server is to be.
-#[derive(Debug)]
 pub struct Config {
     /// Loopback port; 0 takes a free one.
     pub port: u16,
     /// Analyses that may run at the same time; the memory is shared out among them at the start.
     pub sessions_max: usize,
+    /// Connections at a time that have shown the token; further ones wait.
+    pub connections_max: usize,
     /// Time without a request after which a session is forgotten.
     pub idle_max: Duration,
     /// Most bytes a second that each session takes in.
@@ -46,6 +51,8 @@ pub struct Config {
     pub spill: Option<(PathBuf, u64)>,
     /// Templates to be rendered at `/render/NAME`.
     pub rendering: Option<Rendering>,
+    /// A store, to be served below `/store`.
+    pub store: Option<Store>,
     /// Makes a page of a view.
     pub page: ViewPage,
 }
@@ -55,6 +62,7 @@ pub struct Server {
     listener: TcpListener,
     sessions: Arc<Sessions>,
     renders: Option<Arc<Renders>>,
+    store: Option<Store>,
     gate: Arc<Gate>,
     port: u16,
 }
@@ -121,7 +129,7 @@ impl Server {
             config.page,
         );
         let renders = config.rendering.map(|rendering| Renders::new(rendering, config.rate_limit));
-        Ok(Self { listener, sessions: Arc::new(sessions), renders, gate, port })
+        Ok(Self { listener, sessions: Arc::new(sessions), renders, store: config.store, gate, port })
     }
 
     /// The address to open, token included.
@@ -150,7 +158,8 @@ impl Server {
     /// Answers until `stop` is done; then stops all sessions.
     pub async fn run(self, stop: impl Future<Output = ()>) -> Totals {
         let renders_guard = self.renders.clone().map(|renders| tokio::spawn(renders.guard(self.sessions.memory_bytes())));
-        let router = router(Arc::clone(&self.sessions), self.renders, Arc::clone(&self.gate));
+        let beside = [self.renders.map(render_router), self.store.map(|store| store::router(Shelf::new(store)))];
+        let router = router(Arc::clone(&self.sessions), beside.into_iter().flatten().collect(), Arc::clone(&self.gate));
         let housekeeping = tokio::spawn(keep_house(Arc::clone(&self.sessions)));
         tokio::select! {
             () = accept(&self.listener, &self.gate.connections, router) => {}
@@ -169,6 +178,7 @@ fn shares(config: &Config) -> Result<Shares, StartError> {
     let connections = connections_max(config) + STRANGERS_MAX;
     let sessions = config.sessions_max as u64;
     let renders = places(config) as u64;
+    let puts = config.store.as_ref().map_or(0, |_| PUTS_MAX as u64);
     let beside = [
         ("program".to_owned(), PROGRAM_BYTES),
         (format!("{connections} connections, each with buffers and a report"), connections as u64 * CONNECTION_BYTES),
@@ -176,21 +186,23 @@ fn shares(config: &Config) -> Result<Shares, StartError> {
         (format!("{sessions} x reports"), sessions * REPORTS_BYTES),
         (format!("{renders} renderings"), renders * RENDER_BYTES),
         (format!("{EXPORTS_MAX} exports"), EXPORTS_MAX as u64 * EXPORT_BYTES),
+        ("index of the store".to_owned(), config.store.as_ref().map_or(0, |_| INDEX_BYTES)),
+        (format!("{puts} puts into the store"), puts * PUT_BYTES),
         ("templates and their variables".to_owned(), config.rendering.as_ref().map_or(0, |rendering| rendering.given_bytes)),
         ("rows of templates".to_owned(), config.rendering.as_ref().map_or(0, |rendering| rendering.rows_bytes)),
     ];
     let instead = match (sessions > 1, renders > 0) {
-        (true, false) => "fewer --sessions",
-        (true, true) => "fewer --sessions or --renders",
-        (false, true) => "fewer --renders",
-        (false, false) => "fewer --threads",
+        (true, false) => "fewer --sessions or --connections",
+        (true, true) => "fewer --sessions, --connections or --renders",
+        (false, true) => "fewer --connections or --renders",
+        (false, false) => "fewer --connections or --threads",
     };
     config.settings.shares_beside(&beside, sessions, instead).map_err(StartError::Budget)
 }
 
 /// Every rendering has a connection, and the page its own.
 fn connections_max(config: &Config) -> usize {
-    CONNECTIONS_MAX + places(config)
+    config.connections_max + places(config)
 }
 
 fn places(config: &Config) -> usize {
@@ -215,11 +227,13 @@ async fn serve(stream: TcpStream, taken: Taken, router: Router) {
     let Ok((stream, twin)) = Twin::of(stream) else { return };
     // Small answers should not wait for more; failing to say so only costs latency.
     let _ = stream.set_nodelay(true);
+    let (wire, files) = Wire::new(stream);
     let place = Arc::clone(taken.place());
     let answer = TowerToHyperService::new(router);
     let service = service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(Arc::clone(&place));
         request.extensions_mut().insert(twin.clone());
+        request.extensions_mut().insert(files.clone());
         answer.call(Lingering::wrap(request))
     });
     let connection = http1::Builder::new()
@@ -228,7 +242,7 @@ async fn serve(stream: TcpStream, taken: Taken, router: Router) {
         .max_buf_size(CONNECTION_BUFFER_BYTES)
         // A client that has sent all it has to say may still read.
         .half_close(true)
-        .serve_connection(TokioIo::new(stream), service);
+        .serve_connection(TokioIo::new(wire), service);
     tokio::select! {
         // An error here is a client that went away.
         _ = connection => {}

@@ -4,7 +4,7 @@ use crate::body::Places;
 use crate::error::ApiError;
 use crate::exports::ViewPage;
 use crate::guard::random_text;
-use crate::limits::{ENDED_SESSIONS_MAX, EXPORTS_MAX};
+use crate::limits::{ENDED_SESSIONS_MAX, EXPORTS_MAX, RENDER_BLOCK_BYTES, RENDER_BLOCKS};
 use crate::session::{Announced, Session};
 use axum::http::StatusCode;
 use rorqual_pipe::reason;
@@ -57,7 +57,7 @@ impl Sessions {
         page: ViewPage,
     ) -> Self {
         Self {
-            exports: Places::new(EXPORTS_MAX),
+            exports: Places::new(EXPORTS_MAX, RENDER_BLOCK_BYTES, RENDER_BLOCKS),
             page,
             all: Mutex::default(),
             room: tokio::sync::Mutex::default(),

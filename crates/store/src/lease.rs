@@ -96,20 +96,27 @@ impl Store {
     /// # Errors
     /// When the index can't be read, and the first error of `visit`.
     pub fn for_each_lease(&self, mut visit: impl FnMut(&Lease) -> Result<(), Error>) -> Result<(), Error> {
-        let sql =
-            "SELECT id, digest, holder, taken_ms, expires_ms FROM lease WHERE id > ?1 AND expires_ms > ?2 ORDER BY id LIMIT ?3";
         let mut after = String::new();
         loop {
-            let page = {
-                let index = self.index();
-                index.all(sql, params![after, self.now_ms(), PAGE_ROWS], |row| read_lease(&index, row))?
-            };
+            let page = self.leases(&after)?;
             page.iter().try_for_each(&mut visit)?;
             match page.into_iter().next_back() {
                 Some(last) => after = last.id,
                 None => return Ok(()),
             }
         }
+    }
+
+    /// The next running leases after the id `after` (the empty one is before all), in the order of their ids; at most
+    /// [`PAGE_ROWS`](crate::limits::PAGE_ROWS), none at the end.
+    ///
+    /// # Errors
+    /// When the index can't be read.
+    pub fn leases(&self, after: &str) -> Result<Vec<Lease>, Error> {
+        let sql =
+            "SELECT id, digest, holder, taken_ms, expires_ms FROM lease WHERE id > ?1 AND expires_ms > ?2 ORDER BY id LIMIT ?3";
+        let index = self.index();
+        index.all(sql, params![after, self.now_ms(), PAGE_ROWS], |row| read_lease(&index, row))
     }
 }
 

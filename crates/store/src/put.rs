@@ -23,6 +23,8 @@ pub struct PutOptions<'a> {
     pub name: Option<&'a str>,
     /// A lease, taken in the same transaction.
     pub lease: Option<LeaseTerms<'a>>,
+    /// Digests of the store's algorithm that it has to have; with another one nothing is stored.
+    pub expected: &'a [Digest],
 }
 
 /// What a put did.
@@ -40,6 +42,16 @@ pub struct Stored {
     pub lease: Option<Lease>,
 }
 
+fn check_digest(name: &str, digest: &Digest, options: &PutOptions<'_>) -> Result<(), Error> {
+    match options.expected.iter().find(|expected| *expected != digest) {
+        Some(expected) => {
+            let message = format!("its {} is {digest}, and should be {expected}; nothing was stored", digest.algorithm());
+            Err(Error::new(Kind::Mismatch, name, message))
+        }
+        None => Ok(()),
+    }
+}
+
 impl Store {
     /// Takes in `input`, as it is stored; `size_bytes` is what it is expected to have, if that is known.
     ///
@@ -51,7 +63,7 @@ impl Store {
     /// go for its own bytes, it gets its names back.
     ///
     /// # Errors
-    /// When reading or writing fails; [`Kind::Limit`] when it does not fit beside what is leased, open or being written;
+    /// When reading or writing fails; [`Kind::Mismatch`] when it has not the digest expected; [`Kind::Limit`] when it does not fit beside what is leased, open or being written;
     /// [`Kind::Stopped`] when `control` asked to stop. Nothing is left then.
     pub fn put(
         &self,
@@ -68,7 +80,9 @@ impl Store {
             }
             let mut temp = Temp::new(self)?;
             let mut evicted = Evicted::default();
+            let name = input.name().to_owned();
             let (digest, bytes) = self.take_in(input, size_bytes, &temp, &mut evicted, pool, control)?;
+            check_digest(&name, &digest, options)?;
             let failed = |cause| Error::io(temp.path.to_string_lossy(), "cannot write", cause);
             // The last block may have become a hole.
             temp.file.set_len(bytes).map_err(failed)?;
@@ -88,6 +102,7 @@ impl Store {
             let message = format!("the store is addressed by {}, not {}", self.algorithm(), digest.algorithm());
             return Err(Error::new(Kind::Limit, path.to_string_lossy(), message));
         }
+        check_digest(&path.to_string_lossy(), digest, options)?;
         self.putting(|| {
             let mut temp = Temp::of_part(self, path, file)?;
             let length = temp.file.metadata().map_err(|cause| Error::io(path.to_string_lossy(), "cannot examine", cause))?.len();
@@ -137,6 +152,7 @@ impl Store {
             let mut block = pool.lease().map_err(|cause| Error::io(input.name(), "no memory for a block", cause))?;
             hash(&file, input.name(), Hasher::new(self.algorithm()), &mut block, control)?
         };
+        check_digest(input.name(), &digest, options)?;
         let turn = self.turn()?;
         let Some(row) = turn.row(&digest)?.filter(|row| has_length(&self.path(&digest), row.bytes)) else { return Ok(None) };
         let lease = record(&turn, &digest, row.bytes, true, "", options)?;

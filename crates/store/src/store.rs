@@ -175,17 +175,24 @@ impl Store {
     pub fn for_each(&self, mut visit: impl FnMut(&Entry) -> Result<(), Error>) -> Result<(), Error> {
         let mut after = None;
         loop {
-            let page = self.index().page(after.as_ref())?;
-            for (digest, _) in &page {
-                // Not within the lock of the index: printing may wait.
-                let entry = self.entry(digest)?;
-                entry.as_ref().map_or(Ok(()), &mut visit)?;
-            }
-            match page.last() {
-                Some((last, _)) => after = Some(*last),
+            let (entries, next) = self.entries(after.as_ref())?;
+            entries.iter().try_for_each(&mut visit)?;
+            match next {
+                Some(next) => after = Some(next),
                 None => return Ok(()),
             }
         }
+    }
+
+    /// The next entries after `after` in the order of their digests, and the digest to go on from, `None` at the end. At most
+    /// [`PAGE_ROWS`](crate::limits::PAGE_ROWS).
+    ///
+    /// # Errors
+    /// When the index can't be read.
+    pub fn entries(&self, after: Option<&Digest>) -> Result<(Vec<Entry>, Option<Digest>), Error> {
+        let page = self.index().page(after)?;
+        let entries = page.iter().filter_map(|(digest, _)| self.entry(digest).transpose()).collect::<Result<_, Error>>()?;
+        Ok((entries, page.last().map(|(last, _)| *last)))
     }
 
     /// What the store holds.

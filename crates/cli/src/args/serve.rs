@@ -3,6 +3,7 @@
 use crate::args::logs::{CountryArgs, FormatArgs};
 use crate::args::temp::TempArgs;
 use clap::Args;
+use rorqual_serve::CONNECTIONS_MAX_DEFAULT;
 use std::path::PathBuf;
 
 /// Open the log explorer in a browser, for logs given here or dropped on the page
@@ -23,6 +24,9 @@ pub(crate) struct ServeArgs {
     pub(crate) sessions: u16,
     #[command(flatten)]
     pub(crate) temp: TempArgs,
+    /// Connections at a time; further ones wait
+    #[arg(long, value_name = "N", default_value_t = CONNECTIONS_MAX_DEFAULT, value_parser = clap::value_parser!(u16).range(1..=4096))]
+    pub(crate) connections: u16,
     /// Minutes without a request after which a session is forgotten
     #[arg(long, value_name = "MINUTES", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) idle: u32,
@@ -38,6 +42,9 @@ pub(crate) struct ServeArgs {
     /// What `rows` is in the templates: JSON, CSV, an access log, Parquet, Arrow; each rendering reads them anew, as many at a time as the memory has room for
     #[arg(long, value_name = "FILE", requires = "templates")]
     pub(crate) template_rows: Option<PathBuf>,
+    /// Offer the store in this folder at /store/KEY: put, get, head, delete, ranges, leases; it is made where there is none
+    #[arg(long, value_name = "DIR")]
+    pub(crate) store: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) format: FormatArgs,
     #[command(flatten)]

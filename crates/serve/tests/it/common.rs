@@ -14,6 +14,7 @@ pub(crate) fn config(idle_max: Duration) -> Config {
     Config {
         port: 0,
         sessions_max: 1,
+        connections_max: 32,
         idle_max,
         rate_limit: None,
         settings: Settings {
@@ -28,6 +29,7 @@ pub(crate) fn config(idle_max: Duration) -> Config {
         },
         spill: None,
         rendering: None,
+        store: None,
         page: |_, _, _| Ok(()),
     }
 }
@@ -40,19 +42,36 @@ pub(crate) fn ask(url: &str, request: &str, headers: &str) -> String {
     answer
 }
 
-/// Sends a request, and leaves the answer to be read.
-pub(crate) fn send(url: &str, request: &str, headers: &str) -> TcpStream {
+/// Asks with a body of any bytes; gives the head of the answer, and its body.
+pub(crate) fn exchange(url: &str, line: &str, headers: &str, body: &[u8]) -> (String, Vec<u8>) {
+    let mut stream = send_head(url, line, headers, body.len());
+    stream.write_all(body).expect("it listens");
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).expect("an answer");
+    let end = answer.windows(4).position(|bytes| bytes == b"\r\n\r\n").expect("a head") + 4;
+    let body = answer.split_off(end);
+    (String::from_utf8(answer).expect("a head in text"), body)
+}
+
+/// Sends the head of a request, whose body of `length` bytes is to follow.
+pub(crate) fn send_head(url: &str, line: &str, headers: &str, length: usize) -> TcpStream {
     let (address, token) = url.strip_prefix("http://").and_then(|rest| rest.split_once("/?token=")).expect("an address");
     let mut stream = TcpStream::connect(address).expect("it listens");
-    let (line, body) = request.split_once('\n').unwrap_or((request, ""));
-    let length = body.len();
     let head =
         format!("Host: {address}\r\nAuthorization: Bearer {token}\r\nConnection: close\r\nContent-Length: {length}\r\n{headers}");
-    write!(stream, "{line} HTTP/1.1\r\n{head}\r\n{body}").expect("it listens");
+    write!(stream, "{line} HTTP/1.1\r\n{head}\r\n").expect("it listens");
     stream
 }
 
-/// A server that renders, until dropped.
+/// Sends a request, and leaves the answer to be read.
+pub(crate) fn send(url: &str, request: &str, headers: &str) -> TcpStream {
+    let (line, body) = request.split_once('\n').unwrap_or((request, ""));
+    let mut stream = send_head(url, line, headers, body.len());
+    stream.write_all(body.as_bytes()).expect("it listens");
+    stream
+}
+
+/// A server, until dropped.
 pub(crate) struct Running {
     pub(crate) url: String,
     runtime: Runtime,
@@ -62,8 +81,11 @@ pub(crate) struct Running {
 
 impl Running {
     pub(crate) fn rendering(rendering: Rendering) -> Self {
+        Self::of(Config { rendering: Some(rendering), ..config(Duration::from_secs(60)) })
+    }
+
+    pub(crate) fn of(config: Config) -> Self {
         let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
-        let config = Config { rendering: Some(rendering), ..config(Duration::from_secs(60)) };
         let server = runtime.block_on(Server::bind(config)).expect("a free port");
         let (stop, stopped) = oneshot::channel::<()>();
         let url = server.url();

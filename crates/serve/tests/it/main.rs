@@ -3,6 +3,7 @@
 
 mod common;
 mod render;
+mod store;
 
 use common::{ask, config};
 use rorqual_serve::Server;

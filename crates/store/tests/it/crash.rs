@@ -16,7 +16,7 @@ const TERMS: LeaseTerms<'_> = LeaseTerms { ttl: Duration::from_secs(600), holder
 /// A full store with a leased entry, an orphan and a temporary file that was left behind.
 fn prepare(dir: &Path) {
     let store = store(dir, 3 << 20);
-    put_with(&store, LEASED, &PutOptions { name: Some("leased"), lease: Some(TERMS) }).unwrap();
+    put_with(&store, LEASED, &PutOptions { name: Some("leased"), lease: Some(TERMS), ..PutOptions::default() }).unwrap();
     for byte in 1..4 {
         put(&store, &vec![byte; 900_000]);
     }
@@ -32,12 +32,12 @@ fn task(settings: &Settings, name: &str) -> Result<(), Error> {
     }
     let store = Store::open(settings)?;
     match name {
-        "put" => put_with(&store, &[5; 600_000], &PutOptions { name: Some("n"), lease: Some(TERMS) }).map(drop),
+        "put" => put_with(&store, &[5; 600_000], &PutOptions { name: Some("n"), lease: Some(TERMS), ..PutOptions::default() }).map(drop),
         "large" => put_with(&store, &vec![6; 2_000_000], &PutOptions::default()).map(drop),
-        "again" => put_with(&store, &vec![1; 900_000], &PutOptions { name: Some("n"), lease: None }).map(drop),
+        "again" => put_with(&store, &vec![1; 900_000], &PutOptions { name: Some("n"), lease: None, ..PutOptions::default() }).map(drop),
         // The second time it has to go for its own bytes.
         "itself" => {
-            (0..2).try_for_each(|_| put_with(&store, &vec![8; 2_000_000], &PutOptions { name: Some("n"), lease: None }).map(drop))
+            (0..2).try_for_each(|_| put_with(&store, &vec![8; 2_000_000], &PutOptions { name: Some("n"), lease: None, ..PutOptions::default() }).map(drop))
         }
         "remove" => store.remove(&crate::common::digest(&vec![2; 900_000]), false).map(drop),
         "gc" => store.gc().map(drop),

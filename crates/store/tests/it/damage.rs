@@ -83,7 +83,7 @@ fn a_damaged_index_is_named_and_made_anew() {
     let dir = folder();
     let old = store(dir.path(), MIB);
     let [one, two] =
-        [b"one", b"two"].map(|bytes| put_with(&old, bytes, &PutOptions { name: Some("n"), lease: None }).unwrap().digest);
+        [b"one", b"two"].map(|bytes| put_with(&old, bytes, &PutOptions { name: Some("n"), lease: None, ..PutOptions::default() }).unwrap().digest);
     let error = rebuild(&settings(dir.path()), None).unwrap_err().to_string();
     assert!(error.contains("other processes have the store open"), "{error}");
     drop(old);

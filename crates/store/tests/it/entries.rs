@@ -59,7 +59,7 @@ fn blocks_of_zeros_take_no_disk() {
 fn an_entry_is_found_by_digest_prefix_and_name() {
     let dir = folder();
     let store = store(dir.path(), MIB);
-    let abc = put_with(&store, b"abc", &PutOptions { name: Some("first"), lease: None }).unwrap().digest;
+    let abc = put_with(&store, b"abc", &PutOptions { name: Some("first"), lease: None, ..PutOptions::default() }).unwrap().digest;
     for key in
         [ABC, &ABC.to_uppercase(), &ABC[..4], &ABC[..5], &ABC[..63], "first", &abc.encode(rorqual_digest::Encoding::Base64)]
     {
@@ -80,7 +80,7 @@ fn a_prefix_of_several_is_ambiguous_and_a_name_goes_before_it() {
     prefixes.sort_unstable();
     let shared = prefixes.windows(2).find(|pair| pair[0] == pair[1]).unwrap()[0];
     assert_eq!(store.find(shared).unwrap(), Found::Many);
-    let named = put_with(&store, b"named", &PutOptions { name: Some(shared), lease: None }).unwrap();
+    let named = put_with(&store, b"named", &PutOptions { name: Some(shared), lease: None, ..PutOptions::default() }).unwrap();
     assert_eq!(found(&store, shared), Some(named.digest));
 }
 
@@ -88,7 +88,7 @@ fn a_prefix_of_several_is_ambiguous_and_a_name_goes_before_it() {
 fn a_name_that_is_pointed_elsewhere_leaves_the_old_entry() {
     let dir = folder();
     let store = store(dir.path(), MIB);
-    let named = |bytes: &[u8]| put_with(&store, bytes, &PutOptions { name: Some("latest"), lease: None }).unwrap().digest;
+    let named = |bytes: &[u8]| put_with(&store, bytes, &PutOptions { name: Some("latest"), lease: None, ..PutOptions::default() }).unwrap().digest;
     let (one, two) = (named(b"one"), named(b"two"));
     assert_eq!(found(&store, "latest"), Some(two));
     assert_eq!(get(&store, &one).unwrap(), b"one");

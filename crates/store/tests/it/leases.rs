@@ -35,7 +35,7 @@ fn leases(store: &Store) -> Vec<Lease> {
 fn a_leased_entry_outlives_newer_ones() {
     let dir = folder();
     let (store, _) = clocked(dir.path(), 10_000);
-    let leased = put_with(&store, &[1; 4_000], &PutOptions { name: None, lease: Some(TERMS) }).unwrap();
+    let leased = put_with(&store, &[1; 4_000], &PutOptions { name: None, lease: Some(TERMS), ..PutOptions::default() }).unwrap();
     let plain = put(&store, &[2; 4_000]);
     assert_eq!(put(&store, &[3; 4_000]).evicted.entries, 1);
     assert!(get(&store, &leased.digest).is_some() && get(&store, &plain.digest).is_none());
@@ -51,7 +51,7 @@ fn a_store_that_is_all_leased_refuses_with_numbers_and_evicts_nothing() {
     let (store, _) = clocked(dir.path(), 10_000);
     let free = put(&store, &[0; 1_000]);
     for byte in [1, 2] {
-        put_with(&store, &[byte; 4_000], &PutOptions { name: None, lease: Some(TERMS) }).unwrap();
+        put_with(&store, &[byte; 4_000], &PutOptions { name: None, lease: Some(TERMS), ..PutOptions::default() }).unwrap();
     }
     let error = put_with(&store, &[3; 4_000], &PutOptions::default()).unwrap_err();
     assert_eq!(error.kind(), Kind::Limit);
@@ -90,7 +90,7 @@ fn leases_expire_are_renewed_and_released() {
 fn a_clock_that_is_set_back_keeps_leases_and_the_order_of_use() {
     let dir = folder();
     let (store, clock) = clocked(dir.path(), 10_000);
-    let leased = put_with(&store, &[1; 3_000], &PutOptions { name: None, lease: Some(TERMS) }).unwrap();
+    let leased = put_with(&store, &[1; 3_000], &PutOptions { name: None, lease: Some(TERMS), ..PutOptions::default() }).unwrap();
     let older = put(&store, &[2; 3_000]);
     clock.fetch_sub(500_000_000, Ordering::Relaxed);
     let newer = put(&store, &[3; 3_000]);

@@ -98,10 +98,10 @@ fn a_file_that_is_put_again_keeps_names_leases_and_all_others() {
         assert_eq!(pool.lent(), 0);
         stored
     };
-    let first = put_file(&PutOptions { name: Some("a"), lease: None });
+    let first = put_file(&PutOptions { name: Some("a"), lease: None, ..PutOptions::default() });
     let other = put(&store, &vec![6; 3 * MIB as usize]).digest;
     for lease in [None, Some(terms), None] {
-        let again = put_file(&PutOptions { name: Some("b"), lease });
+        let again = put_file(&PutOptions { name: Some("b"), lease, ..PutOptions::default() });
         assert_eq!((again.digest, again.bytes, again.new, again.evicted.entries), (first.digest, 6 * MIB, false, 0));
         assert_eq!(again.lease.is_some(), lease.is_some());
     }
@@ -125,9 +125,9 @@ fn a_stream_that_is_put_again_keeps_its_names() {
         let store = store(dir.path(), 10 * MIB);
         let big = vec![5; 6 * MIB as usize];
         for name in ["a", "b", "moved"] {
-            put_with(&store, &big, &PutOptions { name: Some(name), lease: None }).unwrap();
+            put_with(&store, &big, &PutOptions { name: Some(name), lease: None, ..PutOptions::default() }).unwrap();
         }
-        put_with(&store, &vec![6; 2 * MIB as usize], &PutOptions { name: Some("other"), lease: None }).unwrap();
+        put_with(&store, &vec![6; 2 * MIB as usize], &PutOptions { name: Some("other"), lease: None, ..PutOptions::default() }).unwrap();
         // While it is read, somebody else takes one of the names.
         let meanwhile = store.clone();
         let mut moved = false;
@@ -135,7 +135,7 @@ fn a_stream_that_is_put_again_keeps_its_names() {
         let reader = Watched(Cursor::new(big.clone()), move || {
             reads += 1;
             if reads > 20 && !moved {
-                put_with(&meanwhile, b"small", &PutOptions { name: Some("moved"), lease: None }).unwrap();
+                put_with(&meanwhile, b"small", &PutOptions { name: Some("moved"), lease: None, ..PutOptions::default() }).unwrap();
                 moved = true;
             }
         });

@@ -39,7 +39,7 @@ fn stored(common: &Common, args: &FetchArgs, given: &Path) -> Result<Exit, Strin
     };
     let digest = fetched.digests.iter().find(|digest| digest.algorithm() == algorithm);
     let digest: &Digest = digest.ok_or("the fetch gave no digest")?;
-    let options = PutOptions { name: args.name.as_deref(), lease: None };
+    let options = PutOptions { name: args.name.as_deref(), lease: None, ..PutOptions::default() };
     let file = fetched.file.clone().ok_or("the fetch gave no file")?;
     if let Err(error) = store.adopt(&part, file, digest, &options) {
         if error.kind() == Kind::Limit {

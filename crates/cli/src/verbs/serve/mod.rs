@@ -6,7 +6,8 @@ use crate::args::{Common, ServeArgs, When};
 use crate::exit::Exit;
 use crate::message;
 use crate::verbs::logs::{countries, formats, line_bytes_max, view_page};
-use rorqual_serve::{Config, EXPORTS_MAX, Server, Totals};
+use rorqual_serve::{Config, EXPORTS_MAX, PUTS_MAX, Server, Totals};
+use rorqual_store::{Settings as StoreSettings, Store};
 use rorqual_table::aggregate::Span;
 use rorqual_table::analyze::Settings;
 use std::fs::File;
@@ -41,7 +42,7 @@ pub(crate) fn run(common: &Common, args: &ServeArgs) -> Exit {
         Err(error) => return message::error(&error),
     };
     let memory_bytes = config.settings.memory_bytes;
-    let blocking = config.sessions_max * BLOCKING_THREADS_PER_SESSION + EXPORTS_MAX + usize::from(args.renders);
+    let blocking = config.sessions_max * BLOCKING_THREADS_PER_SESSION + EXPORTS_MAX + PUTS_MAX + usize::from(args.renders);
     let runtime = match runtime(blocking) {
         Ok(runtime) => runtime,
         Err(error) => return message::error(&format!("cannot start the runtime: {error}")),
@@ -88,6 +89,7 @@ fn config(common: &Common, args: &ServeArgs, files: usize) -> Result<Config, Str
     Ok(Config {
         port: args.port,
         sessions_max: usize::from(args.sessions).max(files),
+        connections_max: args.connections.into(),
         idle_max: Duration::from_secs(u64::from(args.idle) * 60),
         rate_limit: common.limit_rate,
         settings: Settings {
@@ -102,8 +104,14 @@ fn config(common: &Common, args: &ServeArgs, files: usize) -> Result<Config, Str
         },
         spill: writable(args.temp.spill())?,
         rendering: templates::rendering(common, args, memory_bytes)?,
+        store: args.store.as_deref().map(open_store).transpose()?,
         page: view_page,
     })
+}
+
+/// The store in `dir`, made where there is none.
+fn open_store(dir: &Path) -> Result<Store, String> {
+    Store::init(&StoreSettings::new(dir), None, None).map_err(|error| format!("--store: {error}"))
 }
 
 /// The folder for rows, where there can be a file.

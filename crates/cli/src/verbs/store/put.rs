@@ -13,7 +13,7 @@ pub(super) fn put(session: &Session, file: &Path, name: Option<&str>, lease: &Le
     let input = Input::open_stored(file)?;
     let size_bytes = input.size_bytes();
     let store = Store::init(&session.settings, None, None)?;
-    let options = PutOptions { name, lease: terms(lease) };
+    let options = PutOptions { name, lease: terms(lease), ..PutOptions::default() };
     let stored = {
         let _progress = Progress::start(session.progress, &session.control, size_bytes);
         store.put(input, size_bytes, &options, &session.pool, &session.control)?

@@ -48,7 +48,7 @@ fn read(kit: &Kit, digest: &Digest, sample: &Sample) -> Result<Outcome, Error> {
 /// Puts with a lease, and finds it while that runs, whatever the others put meanwhile.
 fn put(kit: &Kit, digest: &Digest, sample: &Sample, random: &mut Random) -> Result<Outcome, Error> {
     let (mishap, control) = (Kit::mishap(random), Control::default());
-    let options = PutOptions { name: None, lease: Some(TERMS) };
+    let options = PutOptions { name: None, lease: Some(TERMS), ..PutOptions::default() };
     let size = Some(sample.bytes.len() as u64);
     let input = Input::from_reader("soak", reader(&sample.bytes, mishap, &control, random));
     let stored = match kit.store.put(input, size, &options, &kit.pool, &control) {

@@ -1,0 +1,220 @@
+//! The content-addressed store over HTTP, where `serve --store` was given.
+
+mod conditions;
+mod get;
+mod leases;
+mod put;
+
+use crate::body::Places;
+use crate::error::ApiError;
+use crate::limits::{PUT_BLOCKS, PUTS_MAX};
+use axum::extract::{FromRequestParts, Path, Query, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use rorqual_digest::Digest;
+use rorqual_pipe::limits::BLOCK_BYTES;
+use rorqual_pipe::{Error, Kind};
+use rorqual_store::{Entry, Found, Lease, LeaseTerms, Removed, Store};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A store, and places for those who put into it.
+pub(crate) struct Shelf {
+    store: Store,
+    puts: Arc<Places>,
+}
+
+type Shared = State<Arc<Shelf>>;
+
+impl Shelf {
+    pub(crate) fn new(store: Store) -> Arc<Self> {
+        Arc::new(Self { store, puts: Places::new(PUTS_MAX, BLOCK_BYTES, PUT_BLOCKS) })
+    }
+
+    /// What the store says, on a thread that may wait for the disk and for others' turns.
+    async fn ask<T: Send + 'static>(
+        self: &Arc<Self>,
+        ask: impl FnOnce(&Store) -> Result<T, ApiError> + Send + 'static,
+    ) -> Result<T, ApiError> {
+        let shelf = Arc::clone(self);
+        let asked = tokio::task::spawn_blocking(move || ask(&shelf.store)).await;
+        asked.unwrap_or_else(|error| Err(ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", error.to_string())))
+    }
+}
+
+/// All below `/store` and `/leases`.
+pub(crate) fn router(shelf: Arc<Shelf>) -> Router {
+    Router::new()
+        .route("/store", get(list).post(put::nameless))
+        .route("/store/{*key}", get(get::get).put(put::keyed).delete(remove))
+        .route("/leases", get(leases::list))
+        .route("/leases/{id}", post(leases::renew).delete(leases::release))
+        .with_state(shelf)
+}
+
+/// What a path names.
+struct Key(String);
+
+impl<S: Send + Sync> FromRequestParts<S> for Key {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let path = Path::<String>::from_request_parts(parts, state).await;
+        path.map(|Path(key)| Self(key)).map_err(|error| ApiError::bad_request(error.body_text()))
+    }
+}
+
+/// What the query asks for.
+struct Asked<T>(T);
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Asked<T> {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let query = Query::<T>::from_request_parts(parts, state).await;
+        query.map(|Query(asked)| Self(asked)).map_err(|error| ApiError::bad_request(error.body_text()))
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct From {
+    after: Option<String>,
+}
+
+/// A page of the entries by digest, and what the store holds.
+async fn list(State(shelf): Shared, Asked(from): Asked<From>) -> Result<Json<Value>, ApiError> {
+    let answer = shelf.ask(move |store| {
+        let after = from.after.map(|text| {
+            Digest::parse(store.algorithm(), &text).ok_or_else(|| ApiError::bad_request(format!("after={text} is no digest")))
+        });
+        let (entries, next) = store.entries(after.transpose()?.as_ref()).map_err(failed)?;
+        let usage = store.usage().map_err(failed)?;
+        Ok(json!({
+            "algorithm": usage.algorithm.name(),
+            "bytes": usage.bytes,
+            "bytes_max": usage.bytes_max,
+            "count": usage.entries,
+            "leases": usage.leases,
+            "entries": entries.iter().map(entry_json).collect::<Vec<Value>>(),
+            "next": next.map(|next| next.to_string()),
+        }))
+    });
+    answer.await.map(Json)
+}
+
+fn entry_json(entry: &Entry) -> Value {
+    json!({
+        "digest": entry.digest.to_string(),
+        "bytes": entry.bytes,
+        "stored": seconds(entry.stored_ms),
+        "accessed": seconds(entry.accessed_ms),
+        "names": entry.names,
+        "leases": entry.leases,
+    })
+}
+
+fn seconds(ms: u64) -> f64 {
+    ms as f64 / 1e3
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Removal {
+    #[serde(default)]
+    force: bool,
+}
+
+async fn remove(
+    State(shelf): Shared,
+    Key(key): Key,
+    Asked(removal): Asked<Removal>,
+    headers: HeaderMap,
+) -> Result<StatusCode, ApiError> {
+    let held = |why: String| Err(ApiError::new(StatusCode::CONFLICT, "held", why));
+    let work = move |store: &Store| {
+        let digest = find(store, &key)?;
+        if conditions::fails(&headers, &etag(&digest)) {
+            return Err(not_meant());
+        }
+        match store.remove(&digest, removal.force).map_err(failed)? {
+            Removed::Done => Ok(StatusCode::NO_CONTENT),
+            Removed::Missing => Err(no_entry(&key)),
+            Removed::Leased(count) => held(format!("{count} leases are running on this entry (force=true removes it all the same)")),
+            Removed::Open => held("somebody is reading this entry; try again later".to_owned()),
+        }
+    };
+    shelf.ask(work).await
+}
+
+/// The entry that `key` stands for.
+fn find(store: &Store, key: &str) -> Result<Digest, ApiError> {
+    match store.find(key).map_err(failed)? {
+        Found::One(digest) => Ok(digest),
+        Found::Many => Err(ApiError::new(StatusCode::CONFLICT, "ambiguous", "several digests start like that; give more digits")),
+        Found::None => Err(no_entry(key)),
+    }
+}
+
+fn etag(digest: &Digest) -> String {
+    format!("\"{digest}\"")
+}
+
+/// A lease that the headers ask for: how long, and who holds it.
+struct LeaseAsked {
+    ttl: Duration,
+    holder: String,
+}
+
+impl LeaseAsked {
+    fn of(headers: &HeaderMap) -> Result<Option<Self>, ApiError> {
+        let Some(seconds) = headers.get("lease-seconds") else { return Ok(None) };
+        let seconds = seconds.to_str().ok().and_then(|text| text.parse().ok());
+        let seconds: u64 = seconds.ok_or_else(|| ApiError::bad_request("Lease-Seconds is a whole number of seconds"))?;
+        let holder = headers.get("lease-holder").map_or(Ok(""), |holder| holder.to_str());
+        let holder = holder.map_err(|_| ApiError::bad_request("Lease-Holder is not of visible ASCII characters"))?.to_owned();
+        let asked = Self { ttl: Duration::from_secs(seconds), holder };
+        asked.terms().check().map_err(|error| ApiError::bad_request(error.to_string()))?;
+        Ok(Some(asked))
+    }
+
+    fn terms(&self) -> LeaseTerms<'_> {
+        LeaseTerms { ttl: self.ttl, holder: &self.holder }
+    }
+}
+
+fn no_entry(key: &str) -> ApiError {
+    ApiError::new(StatusCode::NOT_FOUND, "no_entry", format!("{key} is not in the store"))
+}
+
+fn not_meant() -> ApiError {
+    ApiError::new(StatusCode::PRECONDITION_FAILED, "other_entry", "the entry is not the one that If-Match names")
+}
+
+/// What the store could not do. Who may ask may know where it is.
+fn failed(error: Error) -> ApiError {
+    let (status, code) = match error.kind() {
+        Kind::Limit => (StatusCode::INSUFFICIENT_STORAGE, "store_full"),
+        Kind::Mismatch => (StatusCode::UNPROCESSABLE_ENTITY, "digest_mismatch"),
+        Kind::Corrupt => (StatusCode::INTERNAL_SERVER_ERROR, "damaged"),
+        Kind::Stopped | Kind::Truncated => (StatusCode::BAD_REQUEST, "interrupted"),
+        Kind::Io => (StatusCode::INTERNAL_SERVER_ERROR, "store_failed"),
+    };
+    ApiError::new(status, code, error.to_string())
+}
+
+/// Names the lease that was taken.
+fn put_lease(headers: &mut HeaderMap, lease: Option<&Lease>) {
+    let Some(lease) = lease else { return };
+    let expires = format!("{:.3}", seconds(lease.expires_ms));
+    for (name, value) in [("lease-id", &lease.id), ("lease-expires", &expires)] {
+        if let Ok(value) = HeaderValue::try_from(value) {
+            headers.insert(name, value);
+        }
+    }
+}
