@@ -145,7 +145,9 @@ async fn remove(
         match store.remove(&digest, removal.force).map_err(failed)? {
             Removed::Done => Ok(StatusCode::NO_CONTENT),
             Removed::Missing => Err(no_entry(&key)),
-            Removed::Leased(count) => held(format!("{count} leases are running on this entry (force=true removes it all the same)")),
+            Removed::Leased(count) => {
+                held(format!("{count} leases are running on this entry (force=true removes it all the same)"))
+            }
             Removed::Open => held("somebody is reading this entry; try again later".to_owned()),
         }
     };

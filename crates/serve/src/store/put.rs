@@ -39,13 +39,19 @@ async fn put(
     headers: &HeaderMap,
     body: Body,
 ) -> Result<Response, ApiError> {
-    if headers.contains_key(header::IF_MATCH) || headers.contains_key(header::IF_NONE_MATCH) || headers.contains_key(header::CONTENT_RANGE) {
-        return Err(ApiError::bad_request("a put takes no If-Match, If-None-Match or Content-Range: it is whole, and the last one stays"));
+    if headers.contains_key(header::IF_MATCH)
+        || headers.contains_key(header::IF_NONE_MATCH)
+        || headers.contains_key(header::CONTENT_RANGE)
+    {
+        return Err(ApiError::bad_request(
+            "a put takes no If-Match, If-None-Match or Content-Range: it is whole, and the last one stays",
+        ));
     }
     if let Some(name) = &name {
         check_name(shelf.store.algorithm(), name).map_err(|error| ApiError::bad_request(error.to_string()))?;
     }
-    let asked = PutAsked { name, expected: [expected, digest_of(headers, shelf.store.algorithm())?], lease: LeaseAsked::of(headers)? };
+    let asked =
+        PutAsked { name, expected: [expected, digest_of(headers, shelf.store.algorithm())?], lease: LeaseAsked::of(headers)? };
     let place = shelf.puts.take().ok_or_else(|| {
         let message = format!("{} puts are going on, which is the limit; try again later", shelf.puts.count());
         ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "puts_full", message).retry_after(1)
@@ -78,11 +84,8 @@ struct PutAsked {
 impl PutAsked {
     fn put(&self, store: &Store, reader: BodyReader, size_bytes: Option<u64>, place: &Place) -> Result<Stored, ApiError> {
         let expected: Vec<Digest> = self.expected.into_iter().flatten().collect();
-        let options = PutOptions {
-            name: self.name.as_deref(),
-            lease: self.lease.as_ref().map(LeaseAsked::terms),
-            expected: &expected,
-        };
+        let options =
+            PutOptions { name: self.name.as_deref(), lease: self.lease.as_ref().map(LeaseAsked::terms), expected: &expected };
         let input = Input::from_reader("the body", Box::new(reader)).stored();
         store.put(input, size_bytes, &options, &place.pool, &Control::default()).map_err(failed)
     }

@@ -32,13 +32,16 @@ fn task(settings: &Settings, name: &str) -> Result<(), Error> {
     }
     let store = Store::open(settings)?;
     match name {
-        "put" => put_with(&store, &[5; 600_000], &PutOptions { name: Some("n"), lease: Some(TERMS), ..PutOptions::default() }).map(drop),
+        "put" => put_with(&store, &[5; 600_000], &PutOptions { name: Some("n"), lease: Some(TERMS), ..PutOptions::default() })
+            .map(drop),
         "large" => put_with(&store, &vec![6; 2_000_000], &PutOptions::default()).map(drop),
-        "again" => put_with(&store, &vec![1; 900_000], &PutOptions { name: Some("n"), lease: None, ..PutOptions::default() }).map(drop),
-        // The second time it has to go for its own bytes.
-        "itself" => {
-            (0..2).try_for_each(|_| put_with(&store, &vec![8; 2_000_000], &PutOptions { name: Some("n"), lease: None, ..PutOptions::default() }).map(drop))
+        "again" => {
+            put_with(&store, &vec![1; 900_000], &PutOptions { name: Some("n"), lease: None, ..PutOptions::default() }).map(drop)
         }
+        // The second time it has to go for its own bytes.
+        "itself" => (0..2).try_for_each(|_| {
+            put_with(&store, &vec![8; 2_000_000], &PutOptions { name: Some("n"), lease: None, ..PutOptions::default() }).map(drop)
+        }),
         "remove" => store.remove(&crate::common::digest(&vec![2; 900_000]), false).map(drop),
         "gc" => store.gc().map(drop),
         other => panic!("{other}"),

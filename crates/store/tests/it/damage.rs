@@ -82,8 +82,9 @@ fn a_put_mends_an_entry_whose_file_is_gone() {
 fn a_damaged_index_is_named_and_made_anew() {
     let dir = folder();
     let old = store(dir.path(), MIB);
-    let [one, two] =
-        [b"one", b"two"].map(|bytes| put_with(&old, bytes, &PutOptions { name: Some("n"), lease: None, ..PutOptions::default() }).unwrap().digest);
+    let [one, two] = [b"one", b"two"].map(|bytes| {
+        put_with(&old, bytes, &PutOptions { name: Some("n"), lease: None, ..PutOptions::default() }).unwrap().digest
+    });
     let error = rebuild(&settings(dir.path()), None).unwrap_err().to_string();
     assert!(error.contains("other processes have the store open"), "{error}");
     drop(old);

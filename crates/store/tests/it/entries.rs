@@ -88,7 +88,9 @@ fn a_prefix_of_several_is_ambiguous_and_a_name_goes_before_it() {
 fn a_name_that_is_pointed_elsewhere_leaves_the_old_entry() {
     let dir = folder();
     let store = store(dir.path(), MIB);
-    let named = |bytes: &[u8]| put_with(&store, bytes, &PutOptions { name: Some("latest"), lease: None, ..PutOptions::default() }).unwrap().digest;
+    let named = |bytes: &[u8]| {
+        put_with(&store, bytes, &PutOptions { name: Some("latest"), lease: None, ..PutOptions::default() }).unwrap().digest
+    };
     let (one, two) = (named(b"one"), named(b"two"));
     assert_eq!(found(&store, "latest"), Some(two));
     assert_eq!(get(&store, &one).unwrap(), b"one");

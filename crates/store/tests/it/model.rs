@@ -119,7 +119,11 @@ impl Both {
     fn put(&mut self, content: u8, name: Option<u8>, lease_ms: Option<u64>) {
         let label = name.map(|name| format!("name-{name}"));
         let terms = lease_ms.map(|ms| LeaseTerms { ttl: Duration::from_millis(ms), holder: "model" });
-        let stored = put_with(&self.store, &bytes_of(content), &PutOptions { name: label.as_deref(), lease: terms, ..PutOptions::default() });
+        let stored = put_with(
+            &self.store,
+            &bytes_of(content),
+            &PutOptions { name: label.as_deref(), lease: terms, ..PutOptions::default() },
+        );
         let before = self.model.entries.contains(&content);
         assert_eq!(stored.is_ok(), self.model.put(content, self.now()), "{stored:?}");
         let Ok(stored) = stored else { return };

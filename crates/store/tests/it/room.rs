@@ -127,7 +127,8 @@ fn a_stream_that_is_put_again_keeps_its_names() {
         for name in ["a", "b", "moved"] {
             put_with(&store, &big, &PutOptions { name: Some(name), lease: None, ..PutOptions::default() }).unwrap();
         }
-        put_with(&store, &vec![6; 2 * MIB as usize], &PutOptions { name: Some("other"), lease: None, ..PutOptions::default() }).unwrap();
+        put_with(&store, &vec![6; 2 * MIB as usize], &PutOptions { name: Some("other"), lease: None, ..PutOptions::default() })
+            .unwrap();
         // While it is read, somebody else takes one of the names.
         let meanwhile = store.clone();
         let mut moved = false;
@@ -135,7 +136,8 @@ fn a_stream_that_is_put_again_keeps_its_names() {
         let reader = Watched(Cursor::new(big.clone()), move || {
             reads += 1;
             if reads > 20 && !moved {
-                put_with(&meanwhile, b"small", &PutOptions { name: Some("moved"), lease: None, ..PutOptions::default() }).unwrap();
+                put_with(&meanwhile, b"small", &PutOptions { name: Some("moved"), lease: None, ..PutOptions::default() })
+                    .unwrap();
                 moved = true;
             }
         });

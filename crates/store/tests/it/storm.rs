@@ -66,7 +66,8 @@ pub(crate) fn work(dir: &Path, seed: u64) {
         match random.below(10) {
             0..4 => assert_eq!(put(&store, &bytes).digest, digest(&bytes)),
             4 => {
-                let stored = put_with(&store, &bytes, &PutOptions { name: None, lease: Some(TERMS), ..PutOptions::default() }).unwrap();
+                let stored =
+                    put_with(&store, &bytes, &PutOptions { name: None, lease: Some(TERMS), ..PutOptions::default() }).unwrap();
                 kept.leases.push((number, stored.lease.unwrap().id));
             }
             5 => kept.readers.extend(store.get(&digest(&bytes), None).unwrap().map(|reader| (number, reader))),
