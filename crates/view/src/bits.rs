@@ -50,6 +50,11 @@ impl Bits {
         self.trim();
     }
 
+    /// Rows of the segment.
+    pub(crate) fn rows(&self) -> usize {
+        self.rows
+    }
+
     /// How many rows.
     pub(crate) fn count(&self) -> usize {
         self.words.iter().map(|word| word.count_ones() as usize).sum()
@@ -71,10 +76,6 @@ impl Bits {
         let middle: usize = self.words[first + 1..last].iter().map(|word| word.count_ones() as usize).sum();
         let ends = (self.words[first] & from).count_ones() + self.words.get(last).map_or(0, |word| (word & below).count_ones());
         middle + ends as usize
-    }
-
-    pub(crate) fn is_all(&self) -> bool {
-        self.count() == self.rows
     }
 
     pub(crate) fn is_none(&self) -> bool {
@@ -156,7 +157,7 @@ mod tests {
             assert_eq!((even.is_none(), bits.are_few()), (rows == 0, rows == 0));
             bits.not();
             assert_eq!(bits.count(), rows - expected.len());
-            assert!(Bits::new(rows, true).is_all());
+            assert_eq!(Bits::new(rows, true).count(), rows);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What may explain some rows: one value of one field, and which rows of a segment have it.
 
 use crate::bits::Bits;
+use crate::by_code::ByCode;
 use crate::codes::{Code, with_codes};
 use crate::columns::{BYTES, COUNTED, DICTIONARIES, REQUEST_TIME, STATUS, UPSTREAM_TIME, source};
 use crate::counted::Counted;
@@ -11,7 +12,6 @@ use crate::segment::Segment;
 use crate::store::Store;
 use crate::sums::Amount;
 use crate::timeline::BANDS_US;
-use crate::view::column;
 use foldhash::quality::FixedState;
 use rorqual_table::filter::{Filter, NumberColumn, NumberTest, TextColumn, TextTest, TextValue};
 use std::hash::BuildHasher;
@@ -98,13 +98,9 @@ impl Field {
 
     /// Whether the code is a value: neither the absent one nor those without a place.
     pub(crate) fn is_value(&self, code: u32) -> bool {
-        code as usize >= self.first()
+        code > if self.column.is_some() { OTHERS } else { NONE }
     }
 
-    /// The first code that is a value.
-    fn first(&self) -> usize {
-        if self.column.is_some() { OTHERS as usize + 1 } else { 1 }
-    }
 }
 
 impl Store {
@@ -133,10 +129,10 @@ impl Store {
         };
         for field in fields {
             let (amounts_in, amounts_all) = (self.amounts_by_value(field, inside), self.amounts_by_value(field, all));
-            for (code, (inside, all)) in amounts_in.iter().zip(&amounts_all).enumerate().skip(field.first()) {
-                tried += usize::from(all.hits > 0);
-                if inside.hits >= hits_min && self.is_short(field, code as u32) {
-                    found.push(Candidate { test: field.test(code as u32), evidence: evidence(inside, all) });
+            tried += amounts_all.iter().filter(|(code, _)| field.is_value(*code)).count();
+            for (code, inside) in amounts_in.iter().filter(|(code, _)| field.is_value(*code)) {
+                if inside.hits >= hits_min && self.is_short(field, code) {
+                    found.push(Candidate { test: field.test(code), evidence: evidence(&inside, &amounts_all.get(code)) });
                 }
             }
         }
@@ -156,24 +152,23 @@ impl Store {
                 drawn.insert(at, (key, code));
             }
         };
-        let with_rows = |amounts: &[Amount]| -> Vec<(u32, u64)> {
-            let hits = amounts.iter().enumerate().skip(field.first()).map(|(code, amount)| (code as u32, amount.hits));
-            hits.filter(|(_, hits)| *hits > 0).collect()
+        let hits = |amounts: &ByCode| -> Vec<(u32, u64)> {
+            amounts.iter().filter(|(code, _)| field.is_value(*code)).map(|(code, amount)| (code, amount.hits)).collect()
         };
         match field.column {
             Some(text) => self.amounts(all, text, |amounts, tables| {
                 let (_, derived) = source(text);
-                with_rows(amounts).into_iter().for_each(|(code, hits)| draw(code, hits, tables.text_of(derived, code)));
+                hits(amounts).into_iter().for_each(|(code, hits)| draw(code, hits, tables.text_of(derived, code)));
             }),
-            None => with_rows(column(all, STATUS)).into_iter().for_each(|(code, hits)| draw(code, hits, &code.to_le_bytes())),
+            None => hits(all.sums.column(STATUS)).into_iter().for_each(|(code, hits)| draw(code, hits, &code.to_le_bytes())),
         }
         drawn.into_iter().map(|(_, code)| field.test(code)).collect()
     }
 
-    fn amounts_by_value(&self, field: &Field, counted: &Counted) -> Vec<Amount> {
+    fn amounts_by_value(&self, field: &Field, counted: &Counted) -> ByCode {
         match field.column {
-            Some(text) => self.amounts(counted, text, |amounts, _| amounts.to_vec()),
-            None => column(counted, STATUS).to_vec(),
+            Some(text) => self.amounts(counted, text, |amounts, _| amounts.clone()),
+            None => counted.sums.column(STATUS).clone(),
         }
     }
 
@@ -232,11 +227,7 @@ impl Test {
         let coded = segment.coded(index, spill)?;
         let Ok(local) = coded.globals.binary_search(&code) else { return Ok(None) };
         let local = local as u64;
-        Ok(Some(with_codes!(
-            &coded.codes,
-            constant => Bits::new(segment.rows, *constant == local),
-            codes => Bits::of(codes, |code| code.number() == local)
-        )))
+        Ok(Some(coded.codes.select(local, local, segment.rows)))
     }
 
     /// The filter that means its rows.

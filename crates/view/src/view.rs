@@ -1,6 +1,6 @@
 //! Views: what is asked, and what is answered.
 
-use crate::columns::{AGENT, COUNTED, FLAW, REJECTED, REPAIRED, STATUS};
+use crate::columns::{AGENT, FLAW, REJECTED, REPAIRED, STATUS};
 use crate::counted::Counted;
 use crate::dictionary::{NONE, OTHERS};
 use crate::panels::PANELS;
@@ -112,6 +112,8 @@ pub struct Viewed {
     pub bots: Amounts,
     /// Rows of people: of parsed lines those of no bot.
     pub people: Amounts,
+    /// Rows of agents that there was no room for: of bots or people.
+    pub unknown: Amounts,
     /// The top tables.
     pub panels: Vec<Panel>,
     /// Distributions of numbers.
@@ -234,7 +236,7 @@ impl Store {
         let panel = |(column, title): &(TextColumn, &'static str)| self.panel_of(&counted, *column, title, wanted.top);
         let panels: Vec<Panel> = PANELS.iter().filter_map(panel).collect();
         let lines = self.outcomes(&counted);
-        let (bots, people) = self.bots(&counted);
+        let [bots, people, unknown] = self.bots(&counted, lines.rejected);
         let clients = panels.iter().find(|panel| panel.field == TextColumn::Client.name()).map(|panel| panel.distinct);
         let spreads = &counted.spreads;
         let seconds = |time: u64| unbiased(time) as f64 / 1e6;
@@ -250,6 +252,7 @@ impl Store {
             clients: clients.unwrap_or(Distinct { distinct: 0, exact: true, error: 0.0 }),
             bots,
             people,
+            unknown,
             panels,
             percentiles: PercentileSet {
                 bytes: spreads.bytes.percentiles(1.0),
@@ -289,39 +292,28 @@ impl Store {
 
     fn outcomes(&self, counted: &Counted) -> Outcomes {
         let flaws = self.dictionaries[FLAW].lock();
-        let of = |kind: u8| {
-            let amounts = column(counted, FLAW).iter().enumerate();
-            amounts
-                .filter(|(code, _)| flaws.text(*code as u32).first() == Some(&kind))
-                .map(|(_, amount)| amount.hits)
-                .sum::<u64>()
+        let of = |kind: u8| -> u64 {
+            let of_kind = counted.sums.column(FLAW).iter().filter(|(code, _)| flaws.text(*code).first() == Some(&kind));
+            of_kind.map(|(_, amount)| amount.hits).sum()
         };
         let (total, rejected) = (counted.sums.all.hits, of(REJECTED));
         Outcomes { total, parsed: total - rejected, repaired: of(REPAIRED), rejected }
     }
 
-    /// Rows of bots and of people.
-    fn bots(&self, counted: &Counted) -> (Amounts, Amounts) {
-        let rejected = self.outcomes(counted).rejected;
+    /// Rows of bots, of people, and of agents that there was no room for, of which nobody knows.
+    fn bots(&self, counted: &Counted, rejected: u64) -> [Amounts; 3] {
         let agents = self.dictionaries[AGENT].lock();
+        let classes = agents.classes(TextColumn::Bot);
         let mut bots = Amount::default();
-        let classes = column(counted, AGENT).iter().zip(agents.classes(TextColumn::Bot));
-        classes.filter(|(_, bot)| **bot != NONE).for_each(|(amount, _)| bots.add(*amount));
-        let all = counted.sums.all;
-        // Nobody knows what agents are that had no room.
-        let unknown = column(counted, AGENT).get(OTHERS as usize).copied().unwrap_or_default();
-        let people = Amounts {
+        let of_bots = counted.sums.column(AGENT).iter().filter(|(code, _)| classes[*code as usize] != NONE);
+        of_bots.for_each(|(_, amount)| bots.add(amount));
+        let (all, unknown) = (counted.sums.all, counted.sums.column(AGENT).get(OTHERS));
+        let people = Amount {
             hits: all.hits - bots.hits - rejected - unknown.hits,
             bytes: all.bytes.saturating_sub(bots.bytes).saturating_sub(unknown.bytes),
         };
-        (Amounts { hits: bots.hits, bytes: bots.bytes }, people)
+        [bots, people, unknown].map(|Amount { hits, bytes }| Amounts { hits, bytes })
     }
-}
-
-/// Amounts by code of a coded column.
-pub(crate) fn column(counted: &Counted, index: usize) -> &[Amount] {
-    let at = COUNTED.iter().position(|known| *known == index);
-    at.and_then(|at| counted.sums.columns.get(at)).map_or(&[], |column| column)
 }
 
 /// Buckets with at least one row.
@@ -373,12 +365,12 @@ fn status_page(rows: &[StatusRow], wanted: &PanelWanted, exact: bool) -> PanelPa
 
 /// By status; a rejected line has none, and is not among the lines without one.
 fn status_rows(counted: &Counted, rejected: u64) -> Vec<StatusRow> {
-    let row = |(status, amount): (usize, &Amount)| {
+    let row = |(status, amount): (u32, Amount)| {
         let hits = if status == 0 { amount.hits - rejected } else { amount.hits };
         let value = if status == 0 { "-".to_owned() } else { status.to_string() };
         StatusRow { value, hits, bytes: amount.bytes }
     };
-    let mut rows: Vec<StatusRow> = column(counted, STATUS).iter().enumerate().map(row).filter(|row| row.hits > 0).collect();
+    let mut rows: Vec<StatusRow> = counted.sums.column(STATUS).iter().map(row).filter(|row| row.hits > 0).collect();
     rows.sort_by(|a, b| b.hits.cmp(&a.hits).then_with(|| a.value.cmp(&b.value)));
     rows
 }
