@@ -1,7 +1,7 @@
 //! The segment that a recorder fills.
 
 use crate::columns::{CODED, NUMBERS, TIME};
-use crate::limits::SEGMENT_ROWS_MAX;
+use crate::limits::{SEGMENT_ROWS_MAX, SEGMENT_VALUES_MAX};
 use crate::numbers::Numbers;
 use crate::segment::{Coded, Run, Segment};
 use foldhash::fast::RandomState;
@@ -10,6 +10,8 @@ use std::collections::HashMap;
 /// Rows on their way to be a segment.
 pub(crate) struct Builder {
     rows_max: usize,
+    /// Distinct values of all columns.
+    values: usize,
     runs: Vec<Run>,
     coded: Vec<Growing>,
     numbers: [Vec<u64>; NUMBERS],
@@ -26,7 +28,15 @@ struct Growing {
 impl Builder {
     pub(crate) fn new(rows_max: usize) -> Self {
         let rows_max = rows_max.clamp(1, SEGMENT_ROWS_MAX);
-        Self { rows_max, runs: Vec::new(), coded: (0..CODED).map(|_| Growing::default()).collect(), numbers: Default::default() }
+        // As long as they get, since what grows by doubling may take twice that.
+        let growing = || Growing { codes: Vec::with_capacity(rows_max), ..Growing::default() };
+        Self {
+            rows_max,
+            values: 0,
+            runs: Vec::new(),
+            coded: (0..CODED).map(|_| growing()).collect(),
+            numbers: std::array::from_fn(|_| Vec::with_capacity(rows_max)),
+        }
     }
 
     pub(crate) fn rows(&self) -> usize {
@@ -38,11 +48,17 @@ impl Builder {
         self.rows_max - self.rows()
     }
 
+    pub(crate) fn is_full(&self) -> bool {
+        self.room() == 0 || self.values >= SEGMENT_VALUES_MAX
+    }
+
     /// The local code of a value, which has one row at least.
     #[inline]
     pub(crate) fn local(&mut self, column: usize, global: u32) -> u16 {
-        let Growing { globals, locals, .. } = &mut self.coded[column];
+        let Self { coded, values, .. } = self;
+        let Growing { globals, locals, .. } = &mut coded[column];
         *locals.entry(global).or_insert_with(|| {
+            *values += 1;
             globals.push(global);
             (globals.len() - 1) as u16
         })
@@ -80,6 +96,7 @@ impl Builder {
     /// Starts afresh; memory stays.
     pub(crate) fn clear(&mut self) {
         self.runs.clear();
+        self.values = 0;
         self.numbers.iter_mut().for_each(Vec::clear);
         for column in &mut self.coded {
             column.codes.clear();

@@ -170,7 +170,8 @@ mod tests {
                 let [mut one, other] = halves;
                 one.add(&other);
                 for sums in [&all, &one] {
-                    let listed: Vec<_> = (0..codes).zip(&expected).filter(|(_, sum)| sum.hits > 0).map(|(code, sum)| (code, *sum)).collect();
+                    let listed: Vec<_> =
+                        (0..codes).zip(&expected).filter(|(_, sum)| sum.hits > 0).map(|(code, sum)| (code, *sum)).collect();
                     assert_eq!(sums.iter().collect::<Vec<_>>(), listed);
                     assert!((0..codes).zip(&expected).all(|(code, sum)| sums.get(code) == *sum));
                 }

@@ -7,13 +7,15 @@ use crate::columns::{BYTES, COUNTED, DICTIONARIES, REQUEST_TIME, STATUS, UPSTREA
 use crate::counted::Counted;
 use crate::dictionary::{NONE, OTHERS};
 use crate::evidence::Evidence;
+use crate::limits::{CANDIDATES_MAX, RATES_SHARE, STORE_BYTES_MIN};
 use crate::panels::PANELS;
 use crate::segment::Segment;
 use crate::store::Store;
 use crate::sums::Amount;
 use crate::timeline::BANDS_US;
 use foldhash::quality::FixedState;
-use rorqual_table::filter::{Filter, NumberColumn, NumberTest, TextColumn, TextTest, TextValue};
+use rorqual_table::filter::{Filter, NumberColumn, NumberTest, Pattern, TextColumn, TextTest, TextValue};
+use std::cmp::Reverse;
 use std::hash::BuildHasher;
 use std::io;
 use std::sync::Arc;
@@ -43,8 +45,18 @@ pub(crate) enum Test {
 const TIMES_US: &[u64] = BANDS_US.split_at(3).1;
 const SIZES: [u64; 7] = [1 << 10, 10 << 10, 100 << 10, 1 << 20, 10 << 20, 100 << 20, 1 << 30];
 
-/// Longest text that is offered as an explanation, in bytes.
+/// A longer text is offered as what it begins with.
 const TEXT_BYTES_MAX: usize = 1024;
+
+/// Bytes of the expression that means the texts with such a beginning, give or take one character.
+const BEGINNING_BYTES_MAX: usize = 512;
+
+/// Candidates of all fields, with twice as many of one while they are gathered, take less than rates may of the smallest store.
+const _: () = {
+    let fields = (PANELS.len() + 3) as u64;
+    let most = 2 * CANDIDATES_MAX as u64 * size_of::<Candidate>() as u64;
+    assert!((fields + 2) * most <= STORE_BYTES_MIN / RATES_SHARE);
+};
 
 /// Tests of the least numbers.
 pub(crate) fn thresholds() -> Vec<Test> {
@@ -100,7 +112,6 @@ impl Field {
     pub(crate) fn is_value(&self, code: u32) -> bool {
         code > if self.column.is_some() { OTHERS } else { NONE }
     }
-
 }
 
 impl Store {
@@ -130,11 +141,17 @@ impl Store {
         for field in fields {
             let (amounts_in, amounts_all) = (self.amounts_by_value(field, inside), self.amounts_by_value(field, all));
             tried += amounts_all.iter().filter(|(code, _)| field.is_value(*code)).count();
+            let mut of_field = Vec::new();
             for (code, inside) in amounts_in.iter().filter(|(code, _)| field.is_value(*code)) {
-                if inside.hits >= hits_min && self.is_short(field, code) {
-                    found.push(Candidate { test: field.test(code), evidence: evidence(&inside, &amounts_all.get(code)) });
+                if inside.hits >= hits_min {
+                    of_field.push(Candidate { test: field.test(code), evidence: evidence(&inside, &amounts_all.get(code)) });
+                }
+                if of_field.len() >= 4 * CANDIDATES_MAX {
+                    leave_most(&mut of_field);
                 }
             }
+            leave_most(&mut of_field);
+            found.append(&mut of_field);
         }
         (found, tried)
     }
@@ -171,12 +188,35 @@ impl Store {
             None => counted.sums.column(STATUS).clone(),
         }
     }
+}
 
-    fn is_short(&self, field: &Field, code: u32) -> bool {
-        let Some(column) = field.column else { return true };
-        let (index, derived) = source(column);
-        self.dictionaries[index].lock().text_of(derived, code).len() <= TEXT_BYTES_MAX
+/// Leaves the candidates of a field that say most, and of the others those with most rows: a pair may say more than both of its values.
+fn leave_most(of_field: &mut Vec<Candidate>) {
+    if of_field.len() > 2 * CANDIDATES_MAX {
+        of_field.sort_by(|a, b| b.evidence.g().total_cmp(&a.evidence.g()));
+        of_field[CANDIDATES_MAX..].sort_by_key(|candidate| Reverse(candidate.evidence.hits_in));
+        of_field.truncate(2 * CANDIDATES_MAX);
     }
+}
+
+/// What means the texts that begin as this one does: its characters as they are, and any for what is none.
+fn beginning(text: &[u8]) -> String {
+    let mut expression = "^".to_owned();
+    for part in text.utf8_chunks() {
+        for one in part.valid().chars() {
+            if expression.len() >= BEGINNING_BYTES_MAX {
+                return expression;
+            }
+            if one.is_ascii_punctuation() && !"<>".contains(one) {
+                expression.push('\\');
+            }
+            expression.push(one);
+        }
+        for _ in part.invalid() {
+            expression.push_str("(?s-u:.)");
+        }
+    }
+    expression
 }
 
 impl Test {
@@ -240,8 +280,10 @@ impl Test {
             Self::Code { column, code, .. } => {
                 let (index, derived) = source(*column);
                 let tables = store.dictionaries[index].lock();
-                let text = String::from_utf8_lossy(tables.text_of(derived, *code)).into_owned();
-                Filter::Text(*column, TextTest::OneOf(vec![TextValue::Text(text)]))
+                let text = tables.text_of(derived, *code);
+                let long = (text.len() > TEXT_BYTES_MAX).then(|| Pattern::new(&beginning(text)).ok()).flatten();
+                let equal = || TextTest::OneOf(vec![TextValue::Text(String::from_utf8_lossy(text).into_owned())]);
+                Filter::Text(*column, long.map_or_else(equal, TextTest::Matches))
             }
         }
     }

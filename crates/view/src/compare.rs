@@ -18,6 +18,8 @@ pub struct Compared {
     pub a: Viewed,
     /// The second view.
     pub b: Viewed,
+    /// Whether all counts are exact: no row was dropped, and every value had room.
+    pub exact: bool,
     /// Values whose shares differ most, by status first and then by panel.
     pub panels: Vec<ComparedPanel>,
 }
@@ -56,14 +58,14 @@ impl Store {
     /// # Errors
     /// When it was cancelled, or spilled rows can't be read back.
     pub fn compare(&self, a: &View, b: &View, wanted: &Wanted, control: &Control) -> Result<Compared, ViewError> {
-        let (viewed_a, viewed_b) = (self.view(a, wanted, control)?, self.view(b, wanted, control)?);
-        let counted_a = self.counted(a, wanted.buckets, wanted.stack, control)?;
-        let counted_b = self.counted(b, wanted.buckets, wanted.stack, control)?;
+        let [counted_a, counted_b] = self.counted_together([a, b], wanted.buckets, wanted.stack, control)?;
+        let (viewed_a, viewed_b) = (self.viewed(a, &counted_a, wanted.top), self.viewed(b, &counted_b, wanted.top));
         let panel =
             |(column, title): &(TextColumn, &'static str)| self.compared(&counted_a, &counted_b, *column, title, wanted.top);
         let status = [compared_status(&counted_a, &counted_b, wanted.top)];
         let panels = status.into_iter().chain(PANELS.iter().map(panel)).filter(|panel| !panel.rows.is_empty()).collect();
-        Ok(Compared { a: viewed_a, b: viewed_b, panels })
+        let exact = viewed_a.exact && viewed_b.exact && !self.overflowed();
+        Ok(Compared { a: viewed_a, b: viewed_b, exact, panels })
     }
 
     fn compared(&self, a: &Counted, b: &Counted, field: TextColumn, title: &'static str, top: usize) -> ComparedPanel {

@@ -125,13 +125,36 @@ impl Store {
         stack: Stack,
         control: &Control,
     ) -> Result<Arc<Counted>, ViewError> {
-        let mut key = Key { view: view.clone(), generation: self.generation(), buckets, stack };
+        let key = Key { view: view.clone(), generation: self.generation(), buckets, stack };
         if let Some(counted) = lock(&self.kept).find(|kept| *kept == key) {
             return Ok(counted);
         }
         let (snapshot, base) = self.up_to_date(control)?;
+        self.counted_of(&snapshot, &base, key, control)
+    }
+
+    /// Counts two views of the same rows, even while others arrive.
+    pub(crate) fn counted_together(
+        &self,
+        [a, b]: [&View; 2],
+        buckets: usize,
+        stack: Stack,
+        control: &Control,
+    ) -> Result<[Arc<Counted>; 2], ViewError> {
+        let (snapshot, base) = self.up_to_date(control)?;
+        let of = |view: &View| {
+            let key = Key { view: view.clone(), generation: snapshot.generation, buckets, stack };
+            self.counted_of(&snapshot, &base, key, control)
+        };
+        Ok([of(a)?, of(b)?])
+    }
+
+    fn counted_of(&self, snapshot: &Snapshot, base: &Whole, mut key: Key, control: &Control) -> Result<Arc<Counted>, ViewError> {
         key.generation = snapshot.generation;
-        let counted = Arc::new(self.count_view(&snapshot, &base, &key, control)?);
+        if let Some(counted) = lock(&self.kept).find(|kept| *kept == key) {
+            return Ok(counted);
+        }
+        let counted = Arc::new(self.count_view(snapshot, base, &key, control)?);
         lock(&self.kept).keep(key, &counted);
         Ok(counted)
     }

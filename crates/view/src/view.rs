@@ -233,22 +233,27 @@ impl Store {
     /// When it was cancelled, or spilled rows can't be read back.
     pub fn view(&self, view: &View, wanted: &Wanted, control: &Control) -> Result<Viewed, ViewError> {
         let counted = self.counted(view, wanted.buckets, wanted.stack, control)?;
-        let panel = |(column, title): &(TextColumn, &'static str)| self.panel_of(&counted, *column, title, wanted.top);
+        Ok(self.viewed(view, &counted, wanted.top))
+    }
+
+    /// What was counted of a view, as it is shown.
+    pub(crate) fn viewed(&self, view: &View, counted: &Counted, top: usize) -> Viewed {
+        let panel = |(column, title): &(TextColumn, &'static str)| self.panel_of(counted, *column, title, top);
         let panels: Vec<Panel> = PANELS.iter().filter_map(panel).collect();
-        let lines = self.outcomes(&counted);
-        let [bots, people, unknown] = self.bots(&counted, lines.rejected);
+        let lines = self.outcomes(counted);
+        let [bots, people, unknown] = self.bots(counted, lines.rejected);
         let clients = panels.iter().find(|panel| panel.field == TextColumn::Client.name()).map(|panel| panel.distinct);
         let spreads = &counted.spreads;
         let seconds = |time: u64| unbiased(time) as f64 / 1e6;
-        Ok(Viewed {
+        Viewed {
             filter: view.filter.to_string(),
             rows: RowCounts { total: counted.rows_total, dropped: counted.rows_dropped },
             lines,
             bytes_sent: counted.sums.all.bytes,
             exact: counted.exact && !self.dictionaries[AGENT].lock().overflowed(),
             time: spreads.times.map(|(first, last)| Times { first: seconds(first), last: seconds(last) }),
-            histogram: histogram(&counted),
-            status: status_rows(&counted, lines.rejected),
+            histogram: histogram(counted),
+            status: status_rows(counted, lines.rejected),
             clients: clients.unwrap_or(Distinct { distinct: 0, exact: true, error: 0.0 }),
             bots,
             people,
@@ -260,8 +265,8 @@ impl Store {
                 upstream_time: spreads.upstream_time.percentiles(1e-6),
             },
             week: spreads.week.chunks(WEEK_HOURS / 7).map(<[u64]>::to_vec).collect(),
-            latency: latency(&counted),
-        })
+            latency: latency(counted),
+        }
     }
 
     /// A stretch of a panel of a view, with what is searched for.
