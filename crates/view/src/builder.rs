@@ -105,3 +105,33 @@ impl Builder {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limits::RECORDER_BYTES;
+
+    #[test]
+    fn a_segment_with_many_values_ends_earlier() {
+        let mut builder = Builder::new(SEGMENT_ROWS_MAX);
+        let mut row = 0;
+        while !builder.is_full() {
+            for column in 0..CODED {
+                let local = builder.local(column, row);
+                builder.codes(column).push(local);
+            }
+            (0..NUMBERS).for_each(|column| builder.numbers(column).push(u64::from(row) << 32));
+            builder.run(0, u64::from(row), row as usize);
+            row += 1;
+        }
+        assert_eq!(builder.rows(), SEGMENT_VALUES_MAX.div_ceil(CODED));
+        let coded =
+            |column: &Growing| column.codes.capacity() * 2 + column.globals.capacity() * 4 + column.locals.capacity() * 16;
+        let numbers: usize = builder.numbers.iter().map(|numbers| numbers.capacity() * 8).sum();
+        let held = builder.coded.iter().map(coded).sum::<usize>() + numbers + builder.runs.capacity() * size_of::<Run>();
+        let copy = builder.segment(true).bytes();
+        assert!(held as u64 + copy <= RECORDER_BYTES, "{held} and {copy}");
+        builder.clear();
+        assert!(!builder.is_full() && builder.room() == SEGMENT_ROWS_MAX);
+    }
+}

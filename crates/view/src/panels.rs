@@ -173,3 +173,36 @@ impl Search {
         self.finder.find(&self.small).is_some()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn searches_as_by_hand() {
+        assert!(Search::new("").is_none());
+        let texts = ["", "a", "aa", "AAB", "aabAAb", "x/Aab?", "aaaaaaaaaaaaaaab", "\u{c4}ab"];
+        for wanted in ["a", "AAB", "b", "aaab", "?", "\u{c4}", "\u{e4}"] {
+            let mut search = Search::new(wanted).expect("something to search for");
+            for text in texts {
+                let by_hand = text.as_bytes().windows(wanted.len()).any(|part| part.eq_ignore_ascii_case(wanted.as_bytes()));
+                assert_eq!(search.is_in(text.as_bytes()), by_hand, "{wanted} in {text}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_top_of_many_with_as_many_hits() {
+        let names: Vec<String> = (0..5_000).map(|code: u32| format!("{:04}", code.wrapping_mul(7_919) % 5_000)).collect();
+        let hits = |code: u32| if code % 1_000 == 7 { 3 } else { u64::from(code % 2) };
+        let values =
+            (0..5_000u32).map(|code| (code, Amount { hits: hits(code), bytes: 0 })).filter(|(_, amount)| amount.hits > 0);
+        let mut expected: Vec<u32> = (2..5_000).filter(|code| hits(*code) > 0).collect();
+        expected.sort_by_key(|code| (std::cmp::Reverse(hits(*code)), &names[*code as usize]));
+        for count in [0, 1, 5, 100, 10_000] {
+            let top = top_values(values.clone(), |code| names[code as usize].as_bytes(), count);
+            let codes: Vec<u32> = top.iter().map(|(code, _)| *code).collect();
+            assert_eq!(codes, expected[..count.min(expected.len())]);
+        }
+    }
+}
