@@ -307,28 +307,45 @@ fn neighbours(ascending: &[u32]) -> Vec<(u64, u64)> {
 fn keep_urls(test: &TextTest, reader: &Reader<'_>, bits: &mut Bits) -> io::Result<()> {
     let paths = reader.segment.coded(PATH, reader.spill)?;
     let queries = reader.segment.coded(QUERY, reader.spill)?;
-    let pair = |row: usize| (paths.get(row), queries.get(row));
+    // In codes of the segment, which fit 16 bits. Most rows have no query, and their paths are looked up without a hash.
+    let pair = |row: usize| (paths.codes.get(row) as u32, queries.codes.get(row) as u32);
+    let none = queries.globals.binary_search(&NONE).map_or(u32::MAX, |none| none as u32);
+    let mut alone = vec![false; paths.globals.len()];
     let mut known: HashMap<(u32, u32), bool, RandomState> = HashMap::default();
     let mut rows = Vec::new();
     bits.list(&mut rows);
-    rows.iter().for_each(|row| {
-        known.insert(pair(usize::from(*row)), false);
-    });
-    let mut pairs: Vec<(u32, u32)> = known.keys().copied().collect();
-    pairs.sort_unstable();
+    for row in rows {
+        let (path, query) = pair(usize::from(row));
+        if query == none {
+            alone[path as usize] = true;
+        } else {
+            known.insert((path, query), false);
+        }
+    }
+    let paths_alone = (0..).zip(&alone).filter(|(_, is_met)| **is_met).map(|(path, _)| (path, none));
+    let pairs: Vec<(u32, u32)> = paths_alone.chain(known.keys().copied()).collect();
     let mut url = Vec::new();
     for pairs in pairs.chunks(PAIRS_AT_ONCE) {
         if reader.control.stopped() {
             return Ok(());
         }
         // In the order of their numbers, as all do who want more than one; others have them in between.
-        let (paths, queries) = (reader.dictionaries[PATH].lock(), reader.dictionaries[QUERY].lock());
-        for pair in pairs {
-            join(paths.text(pair.0), queries.text(pair.1), &mut url);
-            known.insert(*pair, test.meets(&url));
+        let (path_texts, query_texts) = (reader.dictionaries[PATH].lock(), reader.dictionaries[QUERY].lock());
+        for &(path, query) in pairs {
+            let query_text = queries.globals.get(query as usize).map_or(&[][..], |query| query_texts.text(*query));
+            join(path_texts.text(paths.globals[path as usize]), query_text, &mut url);
+            let meets = test.meets(&url);
+            if query == none {
+                alone[path as usize] = meets;
+            } else {
+                known.insert((path, query), meets);
+            }
         }
     }
-    bits.retain(|row| known.get(&pair(row)).copied().unwrap_or(false));
+    bits.retain(|row| match pair(row) {
+        (path, query) if query == none => alone[path as usize],
+        pair => known.get(&pair).copied().unwrap_or(false),
+    });
     Ok(())
 }
 

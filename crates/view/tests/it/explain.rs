@@ -278,8 +278,10 @@ fn findings_are_the_same_whichever_thread_took_which_rows() {
     let mut random = Random(71);
     let mut rows: Vec<Plain> = (0..ROWS).map(|_| ordinary(&mut random)).collect();
     rows.sort_by_key(|row| row.time);
-    for row in rows.iter_mut().filter(|row| (FROM..TO).contains(&row.time)) {
-        if random.one_in(6) {
+    for row in &mut rows {
+        let inside = (FROM..TO).contains(&row.time);
+        // In the rest it comes in bursts.
+        if (inside && random.one_in(6)) || (!inside && row.time / 1_800 % 20 == 0 && random.one_in(4)) {
             row.path = "/path/3".to_owned();
             row.status = 502;
         }

@@ -268,7 +268,7 @@ proptest! {
 /// So many values that views of few rows hold only those that they meet, and others the sums of all.
 #[test]
 fn few_rows_of_many_values() {
-    let mut all = rows(9, 12_000);
+    let mut all = rows(9, 9_000);
     for (index, row) in all.iter_mut().enumerate() {
         row.client = format!("10.{}.{}.{}", index % 3, index / 3 % 40, index * 7 % 250);
         row.path = format!("/{}/{}.css", index % 5, index * 3 % 9_000);
