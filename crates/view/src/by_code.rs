@@ -74,7 +74,7 @@ impl ByCode {
     pub(crate) fn settle(&mut self) {
         let Self::Few { met, settled, .. } = self else { return };
         if *settled < met.len() {
-            met.sort_by_key(|(code, _)| *code);
+            met.sort_unstable_by_key(|(code, _)| *code);
             met.dedup_by(|(code, amount), (before, sum)| {
                 let is_same = code == before;
                 if is_same {

@@ -259,7 +259,12 @@ const STRETCHES_MAX: usize = 4;
 /// Leaves the rows whose code in all segments passes.
 pub(crate) fn keep_codes(column: &Coded, passed: &Passed, bits: &mut Bits) {
     if bits.are_few() {
-        return bits.retain(|row| passed.has(column.get(row)));
+        let passes = |local: usize| passed.has(column.globals[local]);
+        return with_codes!(
+            &column.codes,
+            constant => bits.retain(|_| passes(constant.index())),
+            codes => bits.retain(|row| passes(codes[row].index()))
+        );
     }
     let local = locals(&column.globals, passed);
     let stretches = neighbours(&local);

@@ -146,8 +146,13 @@ impl Scratch {
 
 fn count_few(column: &Coded, rows: &[u16], scratch: &Scratch, is_packed: bool, sums: &mut ByCode) {
     let mask = if is_packed { PACKED_MASK } else { u64::MAX };
-    let amount = |(row, weight): (&u16, &u64)| (column.get(usize::from(*row)), Amount { hits: 1, bytes: weight & mask });
-    sums.add_each(rows.iter().zip(&scratch.weights).map(amount));
+    let amount = |local: usize, weight: &u64| (column.globals[local], Amount { hits: 1, bytes: weight & mask });
+    let rows = rows.iter().zip(&scratch.weights);
+    with_codes!(
+        &column.codes,
+        _constant => {},
+        codes => sums.add_each(rows.map(|(row, weight)| amount(codes[usize::from(*row)].index(), weight)))
+    );
 }
 
 fn count_packed(column: &Coded, rows: Option<&[u16]>, scratch: &mut Scratch, sums: &mut ByCode) {

@@ -185,7 +185,7 @@ fn questions_far_above_the_memory_keep_to_it() {
     let mut upload = server.begin_put(&id, 0, bytes);
     (0..LINES / 10_000).for_each(|number| upload.write_all(block(number).as_bytes()).expect("it listens"));
     assert_eq!(read_answer(&mut upload).status, 200);
-    server.when_state(&id, "done");
+    server.when_state(&id, "finished");
     let ask = |what: &str, question: Value| {
         let answer = server.request("POST", &target(&id, what), question.to_string().as_bytes());
         assert_eq!(answer.status, 200, "{what} {answer:?}");
