@@ -21,6 +21,8 @@ pub(crate) struct ViewAnswer {
     pub(crate) panels: Vec<Panel>,
     humans: Amounts,
     bots: Amounts,
+    /// Of agents that there was no room for.
+    unknown: Amounts,
     week: Week,
     percentiles: PercentileSet,
     latency: Option<Latency>,
@@ -102,6 +104,7 @@ impl ViewAnswer {
             panels,
             humans: viewed.people,
             bots: viewed.bots,
+            unknown: viewed.unknown,
             week: Week { hits: viewed.week },
             percentiles: viewed.percentiles,
             latency: viewed.latency.map(|latency| {
@@ -161,6 +164,7 @@ impl From<RowPage> for RowsAnswer {
 pub(crate) struct CompareAnswer {
     a: Amounts,
     b: Amounts,
+    exact: bool,
     pub(crate) panels: Vec<ComparePanel>,
 }
 
@@ -205,7 +209,7 @@ impl From<Compared> for CompareAnswer {
             title: panel.title,
             rows: panel.rows.into_iter().map(row).collect(),
         });
-        Self { a, b, panels: panels.collect() }
+        Self { a, b, exact: compared.exact, panels: panels.collect() }
     }
 }
 
@@ -261,7 +265,7 @@ fn finding(finding: Finding) -> FindingRow {
         outside: finding.hits_out,
         share_inside: finding.share_in,
         share_outside: finding.share_out,
-        ratio: finding.ratio.is_finite().then_some(finding.ratio),
+        ratio: (finding.hits_out > 0).then_some(finding.ratio),
         g: finding.g,
         dispersion: finding.dispersion,
         q: finding.q,

@@ -37,10 +37,6 @@ pub(crate) const REPORT_BYTES_MAX: usize = 512 << 10;
 /// of its rows, one at a time, that is becoming an answer.
 pub(crate) const REPORTS_BYTES: u64 = 8 << 20;
 
-/// Least memory for the rows of a session, beside what its recorders and views take: most of a segment for each thread of four, and
-/// dictionaries.
-pub(crate) const ROWS_BYTES_MIN: u64 = 24 << 20;
-
 /// Pages whose latest question is remembered, so that a newer one ends it.
 pub(crate) const PAGES_ASKING_MAX: usize = 64;
 

@@ -6,11 +6,11 @@ use crate::exports::ViewPage;
 use crate::guard::{Gate, Guard};
 use crate::limits::{
     CONNECTION_BUFFER_BYTES, CONNECTION_BYTES, ENDED_SESSION_BYTES, ENDED_SESSIONS_MAX, EXPORT_BYTES, EXPORTS_MAX, FEED_BUFFERS,
-    HEAD_TIME_MAX, PROGRAM_BYTES, PUT_BYTES, PUTS_MAX, RENDER_BYTES, REPORTS_BYTES, ROWS_BYTES_MIN, STRANGERS_MAX,
+    HEAD_TIME_MAX, PROGRAM_BYTES, PUT_BYTES, PUTS_MAX, RENDER_BYTES, REPORTS_BYTES, STRANGERS_MAX,
 };
 use crate::linger::Lingering;
 use crate::render::{Rendering, Renders};
-use crate::sessions::{ROWS_WORKER_BYTES, Sessions};
+use crate::sessions::Sessions;
 use crate::store::{self, Shelf};
 use crate::twin::Twin;
 use crate::wire::Wire;
@@ -25,6 +25,7 @@ use rorqual_pipe::BudgetError;
 use rorqual_store::Store;
 use rorqual_store::limits::INDEX_BYTES;
 use rorqual_table::analyze::{Kept, Settings, Shares};
+use rorqual_view::limits::{ROWS_BYTES_MIN, WORKER_BYTES};
 use std::fmt;
 use std::fs::File;
 use std::net::Ipv4Addr;
@@ -112,7 +113,7 @@ impl Server {
     /// When the memory does not suffice or the port can't be had.
     pub async fn bind(mut config: Config) -> Result<Self, StartError> {
         config.settings.feed_buffers = FEED_BUFFERS;
-        config.settings.kept = Some(Kept { what: "rows", worker_bytes: ROWS_WORKER_BYTES, bytes_min: ROWS_BYTES_MIN });
+        config.settings.kept = Some(Kept { what: "rows", worker_bytes: WORKER_BYTES, bytes_min: ROWS_BYTES_MIN });
         let shares = shares(&config)?;
         let failed = |cause| StartError::Listen { port: config.port, cause };
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, config.port)).await.map_err(failed)?;

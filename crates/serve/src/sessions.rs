@@ -10,7 +10,7 @@ use axum::http::StatusCode;
 use rorqual_pipe::reason;
 use rorqual_table::analyze::{Settings, Shares};
 use rorqual_view::Store;
-use rorqual_view::limits::{RECORDER_BYTES, THREAD_BYTES};
+use rorqual_view::limits::store_bytes;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,11 +21,8 @@ const ID_BYTES: usize = 8;
 
 /// What a session's rows may take, with their recorders and a view.
 pub(crate) fn rows_bytes(shares: &Shares) -> u64 {
-    shares.tables_bytes + shares.threads as u64 * ROWS_WORKER_BYTES
+    store_bytes(shares.tables_bytes, shares.threads)
 }
-
-/// What each worker of a session takes for its rows, and each thread of a view.
-pub(crate) const ROWS_WORKER_BYTES: u64 = RECORDER_BYTES + THREAD_BYTES;
 
 /// The sessions, oldest first.
 pub(crate) struct Sessions {

@@ -1,5 +1,6 @@
-//! How long views of many rows take: `cargo run --release -p rorqual-view --example view_speed [MILLIONS] [MEMORY_MIB]`
-//! Rows are shaped as a real log's: 5,000 paths and 20,000 agents by Zipf, 300,000 clients, 90 days. With MEMORY_MIB rows spill beyond it.
+//! How long views of many rows take: `cargo run --release -p rorqual-view --example view_speed [MILLIONS] [MEMORY_MIB] [LOG]`
+//! Rows are shaped as a real log's: 5,000 paths and 20,000 agents by Zipf, 300,000 clients, 90 days; or those of LOG, in the combined format.
+//! With MEMORY_MIB rows spill beyond it.
 #![allow(clippy::print_stdout, clippy::expect_used)]
 
 use rorqual_pipe::{Control, Input, stats};
@@ -26,11 +27,13 @@ fn main() {
     let store = Store::new(Settings { memory_bytes, threads: THREADS, spill, countries: None, segment_rows: SEGMENT_ROWS_MAX })
         .expect("a folder");
     let start = Instant::now();
-    record(rows, None);
+    let log = std::env::args().nth(3);
+    record(rows, log.as_deref(), None);
     let without = start.elapsed();
     let start = Instant::now();
-    record(rows, Some(&store));
+    record(rows, log.as_deref(), Some(&store));
     let with = start.elapsed();
+    let rows = store.rows();
     let per_row = |nanoseconds: u128| nanoseconds as f64 / rows as f64 * THREADS as f64;
     println!("parsed and tallied: {:.0} ns a row and core", per_row(without.as_nanos()));
     println!("parsed and recorded: {:.0} ns a row and core, {:.2} s in all", per_row(with.as_nanos()), with.as_secs_f64());
@@ -40,6 +43,7 @@ fn main() {
     println!("  spilled: {} MiB", store.spilled_bytes() >> 20);
     println!("  resident: {} MiB, peak {} MiB", mib(stats::resident_bytes()), mib(stats::peak_bytes()));
     views(&store);
+    one_path_and_net(&store);
     questions(&store);
     println!("peak {} MiB", mib(stats::peak_bytes()));
 }
@@ -85,6 +89,43 @@ fn views(store: &Store) {
     }
 }
 
+/// Of each of the first networks, the path that it asked for most after those that were taken: as `bench/harness/explore_peers.py` asks.
+fn one_path_and_net(store: &Store) {
+    let view = |filter: &str| {
+        let view = View { filter: Filter::parse(filter).expect("a filter"), ..View::default() };
+        store.view(&view, &Wanted { top: 30, ..Wanted::default() }, &Control::default()).expect("it can be read")
+    };
+    let values = |viewed: &rorqual_view::Viewed, field: &str| -> Vec<String> {
+        let panel = viewed.panels.iter().find(|panel| panel.field == field).expect("a panel");
+        panel.rows.iter().map(|row| row.value.clone()).collect()
+    };
+    let nets = values(&view(""), "net");
+    let filters: Vec<String> = (0..15)
+        .map(|place| (place, &nets[place % nets.len()]))
+        .map(|(place, net)| (values(&view(&format!("net = {net}")), "path"), place, net))
+        .map(|(paths, place, net)| format!("path = {:?} and net = {net}", paths[place % paths.len()]))
+        .collect();
+    let cpu_before = cpu_seconds();
+    let mut asked: Vec<(f64, u64)> = filters
+        .iter()
+        .map(|filter| {
+            let start = Instant::now();
+            let viewed = view(filter);
+            (millis(start), viewed.lines.total)
+        })
+        .collect();
+    let cpu = (cpu_seconds() - cpu_before) / asked.len() as f64;
+    asked.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let (least, most) = (asked[0].0, asked[asked.len() - 1].0);
+    println!(
+        "one path and net: {} to {} rows, median {:.1} ms ({least:.1} to {most:.1}), {:.0} ms of all threads' CPU",
+        asked.iter().map(|one| one.1).min().unwrap_or(0),
+        asked.iter().map(|one| one.1).max().unwrap_or(0),
+        asked[asked.len() / 2].0,
+        cpu * 1e3
+    );
+}
+
 fn questions(store: &Store) {
     let day = |number: u64| Some(((START + number * 86_400) * 1_000_000).cast_signed());
     let control = Control::default();
@@ -113,7 +154,7 @@ fn millis(start: Instant) -> f64 {
     start.elapsed().as_secs_f64() * 1e3
 }
 
-fn record(rows: u64, store: Option<&Arc<Store>>) {
+fn record(rows: u64, log: Option<&str>, store: Option<&Arc<Store>>) {
     let formats = Formats { given: Format::named("combined"), candidates: Vec::new() };
     let settings = AnalyzerSettings {
         memory_bytes: 512 << 20,
@@ -128,7 +169,10 @@ fn record(rows: u64, store: Option<&Arc<Store>>) {
     let analyzer = Analyzer::new(&settings, settings.shares(8 << 20, 1).expect("enough"));
     let recording = store.map(|store| Arc::new(Recordings::new(store)) as Arc<dyn rorqual_table::Recording>);
     let analyzer = analyzer.with(Options { only: None, untallied: recording.is_some(), recording });
-    let input = Input::from_reader("rows", Box::new(Lines::new(rows)));
+    let input = match log {
+        Some(log) => Input::open(std::path::Path::new(log)).expect("a log"),
+        None => Input::from_reader("rows", Box::new(Lines::new(rows))),
+    };
     let ran = analyzer.run::<std::io::Sink>(input, &Control::default(), |_, _| {}, None);
     assert!(ran.is_ok_and(|ran| ran.error.is_none()));
 }

@@ -17,8 +17,20 @@ impl Bits {
     /// The rows whose item meets `test`.
     #[inline]
     pub(crate) fn of<T: Copy>(items: &[T], test: impl Fn(T) -> bool) -> Self {
-        let word = |chunk: &[T]| chunk.iter().enumerate().fold(0, |word, (bit, item)| word | u64::from(test(*item)) << bit);
-        Self { words: items.chunks(64).map(word).collect(), rows: items.len() }
+        Self { words: words_of(items, test), rows: items.len() }
+    }
+
+    /// Leaves the rows that meet `test`, which is asked of each.
+    pub(crate) fn retain(&mut self, mut test: impl FnMut(usize) -> bool) {
+        for (index, word) in self.words.iter_mut().enumerate() {
+            let mut rest = *word;
+            while rest != 0 {
+                if !test(index * 64 + rest.trailing_zeros() as usize) {
+                    *word &= !(rest & rest.wrapping_neg());
+                }
+                rest &= rest - 1;
+            }
+        }
     }
 
     pub(crate) fn and(&mut self, other: &Self) {
@@ -29,9 +41,18 @@ impl Bits {
         self.words.iter_mut().zip(&other.words).for_each(|(own, other)| *own |= other);
     }
 
+    pub(crate) fn without(&mut self, other: &Self) {
+        self.words.iter_mut().zip(&other.words).for_each(|(own, other)| *own &= !other);
+    }
+
     pub(crate) fn not(&mut self) {
         self.words.iter_mut().for_each(|word| *word = !*word);
         self.trim();
+    }
+
+    /// Rows of the segment.
+    pub(crate) fn rows(&self) -> usize {
+        self.rows
     }
 
     /// How many rows.
@@ -57,8 +78,13 @@ impl Bits {
         middle + ends as usize
     }
 
-    pub(crate) fn is_all(&self) -> bool {
-        self.count() == self.rows
+    pub(crate) fn is_none(&self) -> bool {
+        self.words.iter().all(|word| *word == 0)
+    }
+
+    /// Whether so few rows are left that each is better asked by itself.
+    pub(crate) fn are_few(&self) -> bool {
+        self.count() * FEW_PART <= self.rows
     }
 
     /// The rows in ascending order, appended to `list`.
@@ -80,6 +106,31 @@ impl Bits {
     }
 }
 
+/// Of so many rows one, at most, are few.
+const FEW_PART: usize = 8;
+
+/// A bit for each item, whether it meets `test`.
+#[inline]
+pub(crate) fn words_of<T: Copy>(items: &[T], test: impl Fn(T) -> bool) -> Vec<u64> {
+    let (chunks, rest) = items.as_chunks();
+    let mut words = Vec::with_capacity(items.len().div_ceil(64));
+    words.extend(chunks.iter().map(|chunk| word_of(chunk, &test)));
+    if !rest.is_empty() {
+        words.push(rest.iter().enumerate().fold(0, |word, (bit, item)| word | u64::from(test(*item)) << bit));
+    }
+    words
+}
+
+/// First a byte for each item, of which the compiler makes vectors; then of each eight bytes their lowest bits, by one multiplication.
+#[inline]
+fn word_of<T: Copy>(items: &[T; 64], test: impl Fn(T) -> bool) -> u64 {
+    const GATHER: u64 = 0x0102_0408_1020_4080;
+    let mut met = [0u8; 64];
+    met.iter_mut().zip(items).for_each(|(met, item)| *met = u8::from(test(*item)));
+    let (eights, _) = met.as_chunks();
+    eights.iter().rev().fold(0, |word, eight| word << 8 | u64::from_le_bytes(*eight).wrapping_mul(GATHER) >> 56)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -97,9 +148,16 @@ mod tests {
                 let between = expected.iter().filter(|row| (start..end).contains(&usize::from(**row))).count();
                 assert_eq!(bits.count_in(start, end), between, "{start}..{end} of {rows}");
             }
+            let mut odd = bits.clone();
+            odd.retain(|row| row % 2 == 1);
+            assert_eq!(odd, Bits::of(&items, |item| item % 6 == 3));
+            let mut even = bits.clone();
+            even.without(&odd);
+            assert_eq!(even, Bits::of(&items, |item| item % 6 == 0));
+            assert_eq!((even.is_none(), bits.are_few()), (rows == 0, rows == 0));
             bits.not();
             assert_eq!(bits.count(), rows - expected.len());
-            assert!(Bits::new(rows, true).is_all());
+            assert_eq!(Bits::new(rows, true).count(), rows);
         }
     }
 }

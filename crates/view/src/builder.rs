@@ -1,7 +1,7 @@
 //! The segment that a recorder fills.
 
 use crate::columns::{CODED, NUMBERS, TIME};
-use crate::limits::SEGMENT_ROWS_MAX;
+use crate::limits::{SEGMENT_ROWS_MAX, SEGMENT_VALUES_MAX};
 use crate::numbers::Numbers;
 use crate::segment::{Coded, Run, Segment};
 use foldhash::fast::RandomState;
@@ -10,6 +10,8 @@ use std::collections::HashMap;
 /// Rows on their way to be a segment.
 pub(crate) struct Builder {
     rows_max: usize,
+    /// Distinct values of all columns.
+    values: usize,
     runs: Vec<Run>,
     coded: Vec<Growing>,
     numbers: [Vec<u64>; NUMBERS],
@@ -26,7 +28,15 @@ struct Growing {
 impl Builder {
     pub(crate) fn new(rows_max: usize) -> Self {
         let rows_max = rows_max.clamp(1, SEGMENT_ROWS_MAX);
-        Self { rows_max, runs: Vec::new(), coded: (0..CODED).map(|_| Growing::default()).collect(), numbers: Default::default() }
+        // As long as they get, since what grows by doubling may take twice that.
+        let growing = || Growing { codes: Vec::with_capacity(rows_max), ..Growing::default() };
+        Self {
+            rows_max,
+            values: 0,
+            runs: Vec::new(),
+            coded: (0..CODED).map(|_| growing()).collect(),
+            numbers: std::array::from_fn(|_| Vec::with_capacity(rows_max)),
+        }
     }
 
     pub(crate) fn rows(&self) -> usize {
@@ -38,11 +48,17 @@ impl Builder {
         self.rows_max - self.rows()
     }
 
+    pub(crate) fn is_full(&self) -> bool {
+        self.room() == 0 || self.values >= SEGMENT_VALUES_MAX
+    }
+
     /// The local code of a value, which has one row at least.
     #[inline]
     pub(crate) fn local(&mut self, column: usize, global: u32) -> u16 {
-        let Growing { globals, locals, .. } = &mut self.coded[column];
+        let Self { coded, values, .. } = self;
+        let Growing { globals, locals, .. } = &mut coded[column];
         *locals.entry(global).or_insert_with(|| {
+            *values += 1;
             globals.push(global);
             (globals.len() - 1) as u16
         })
@@ -80,11 +96,42 @@ impl Builder {
     /// Starts afresh; memory stays.
     pub(crate) fn clear(&mut self) {
         self.runs.clear();
+        self.values = 0;
         self.numbers.iter_mut().for_each(Vec::clear);
         for column in &mut self.coded {
             column.codes.clear();
             column.globals.clear();
             column.locals.clear();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limits::RECORDER_BYTES;
+
+    #[test]
+    fn a_segment_with_many_values_ends_earlier() {
+        let mut builder = Builder::new(SEGMENT_ROWS_MAX);
+        let mut row = 0;
+        while !builder.is_full() {
+            for column in 0..CODED {
+                let local = builder.local(column, row);
+                builder.codes(column).push(local);
+            }
+            (0..NUMBERS).for_each(|column| builder.numbers(column).push(u64::from(row) << 32));
+            builder.run(0, u64::from(row), row as usize);
+            row += 1;
+        }
+        assert_eq!(builder.rows(), SEGMENT_VALUES_MAX.div_ceil(CODED));
+        let coded =
+            |column: &Growing| column.codes.capacity() * 2 + column.globals.capacity() * 4 + column.locals.capacity() * 16;
+        let numbers: usize = builder.numbers.iter().map(|numbers| numbers.capacity() * 8).sum();
+        let held = builder.coded.iter().map(coded).sum::<usize>() + numbers + builder.runs.capacity() * size_of::<Run>();
+        let copy = builder.segment(true).bytes();
+        assert!(held as u64 + copy <= RECORDER_BYTES, "{held} and {copy}");
+        builder.clear();
+        assert!(!builder.is_full() && builder.room() == SEGMENT_ROWS_MAX);
     }
 }

@@ -1,19 +1,21 @@
 //! What may explain some rows: one value of one field, and which rows of a segment have it.
 
 use crate::bits::Bits;
+use crate::by_code::ByCode;
 use crate::codes::{Code, with_codes};
 use crate::columns::{BYTES, COUNTED, DICTIONARIES, REQUEST_TIME, STATUS, UPSTREAM_TIME, source};
 use crate::counted::Counted;
 use crate::dictionary::{NONE, OTHERS};
 use crate::evidence::Evidence;
+use crate::limits::{CANDIDATES_MAX, RATES_SHARE, STORE_BYTES_MIN};
 use crate::panels::PANELS;
 use crate::segment::Segment;
 use crate::store::Store;
 use crate::sums::Amount;
 use crate::timeline::BANDS_US;
-use crate::view::column;
 use foldhash::quality::FixedState;
-use rorqual_table::filter::{Filter, NumberColumn, NumberTest, TextColumn, TextTest, TextValue};
+use rorqual_table::filter::{Filter, NumberColumn, NumberTest, Pattern, TextColumn, TextTest, TextValue};
+use std::cmp::Reverse;
 use std::hash::BuildHasher;
 use std::io;
 use std::sync::Arc;
@@ -43,8 +45,18 @@ pub(crate) enum Test {
 const TIMES_US: &[u64] = BANDS_US.split_at(3).1;
 const SIZES: [u64; 7] = [1 << 10, 10 << 10, 100 << 10, 1 << 20, 10 << 20, 100 << 20, 1 << 30];
 
-/// Longest text that is offered as an explanation, in bytes.
+/// A longer text is offered as what it begins with.
 const TEXT_BYTES_MAX: usize = 1024;
+
+/// Bytes of the expression that means the texts with such a beginning, give or take one character.
+const BEGINNING_BYTES_MAX: usize = 512;
+
+/// Candidates of all fields, with twice as many of one while they are gathered, take less than rates may of the smallest store.
+const _: () = {
+    let fields = (PANELS.len() + 3) as u64;
+    let most = 2 * CANDIDATES_MAX as u64 * size_of::<Candidate>() as u64;
+    assert!((fields + 2) * most <= STORE_BYTES_MIN / RATES_SHARE);
+};
 
 /// Tests of the least numbers.
 pub(crate) fn thresholds() -> Vec<Test> {
@@ -98,12 +110,7 @@ impl Field {
 
     /// Whether the code is a value: neither the absent one nor those without a place.
     pub(crate) fn is_value(&self, code: u32) -> bool {
-        code as usize >= self.first()
-    }
-
-    /// The first code that is a value.
-    fn first(&self) -> usize {
-        if self.column.is_some() { OTHERS as usize + 1 } else { 1 }
+        code > if self.column.is_some() { OTHERS } else { NONE }
     }
 }
 
@@ -133,12 +140,18 @@ impl Store {
         };
         for field in fields {
             let (amounts_in, amounts_all) = (self.amounts_by_value(field, inside), self.amounts_by_value(field, all));
-            for (code, (inside, all)) in amounts_in.iter().zip(&amounts_all).enumerate().skip(field.first()) {
-                tried += usize::from(all.hits > 0);
-                if inside.hits >= hits_min && self.is_short(field, code as u32) {
-                    found.push(Candidate { test: field.test(code as u32), evidence: evidence(inside, all) });
+            tried += amounts_all.iter().filter(|(code, _)| field.is_value(*code)).count();
+            let mut of_field = Vec::new();
+            for (code, inside) in amounts_in.iter().filter(|(code, _)| field.is_value(*code)) {
+                if inside.hits >= hits_min {
+                    of_field.push(Candidate { test: field.test(code), evidence: evidence(&inside, &amounts_all.get(code)) });
+                }
+                if of_field.len() >= 4 * CANDIDATES_MAX {
+                    leave_most(&mut of_field);
                 }
             }
+            leave_most(&mut of_field);
+            found.append(&mut of_field);
         }
         (found, tried)
     }
@@ -156,32 +169,54 @@ impl Store {
                 drawn.insert(at, (key, code));
             }
         };
-        let with_rows = |amounts: &[Amount]| -> Vec<(u32, u64)> {
-            let hits = amounts.iter().enumerate().skip(field.first()).map(|(code, amount)| (code as u32, amount.hits));
-            hits.filter(|(_, hits)| *hits > 0).collect()
+        let hits = |amounts: &ByCode| -> Vec<(u32, u64)> {
+            amounts.iter().filter(|(code, _)| field.is_value(*code)).map(|(code, amount)| (code, amount.hits)).collect()
         };
         match field.column {
             Some(text) => self.amounts(all, text, |amounts, tables| {
                 let (_, derived) = source(text);
-                with_rows(amounts).into_iter().for_each(|(code, hits)| draw(code, hits, tables.text_of(derived, code)));
+                hits(amounts).into_iter().for_each(|(code, hits)| draw(code, hits, tables.text_of(derived, code)));
             }),
-            None => with_rows(column(all, STATUS)).into_iter().for_each(|(code, hits)| draw(code, hits, &code.to_le_bytes())),
+            None => hits(all.sums.column(STATUS)).into_iter().for_each(|(code, hits)| draw(code, hits, &code.to_le_bytes())),
         }
         drawn.into_iter().map(|(_, code)| field.test(code)).collect()
     }
 
-    fn amounts_by_value(&self, field: &Field, counted: &Counted) -> Vec<Amount> {
+    fn amounts_by_value(&self, field: &Field, counted: &Counted) -> ByCode {
         match field.column {
-            Some(text) => self.amounts(counted, text, |amounts, _| amounts.to_vec()),
-            None => column(counted, STATUS).to_vec(),
+            Some(text) => self.amounts(counted, text, |amounts, _| amounts.clone()),
+            None => counted.sums.column(STATUS).clone(),
         }
     }
+}
 
-    fn is_short(&self, field: &Field, code: u32) -> bool {
-        let Some(column) = field.column else { return true };
-        let (index, derived) = source(column);
-        self.dictionaries[index].lock().text_of(derived, code).len() <= TEXT_BYTES_MAX
+/// Leaves the candidates of a field that say most, and of the others those with most rows: a pair may say more than both of its values.
+fn leave_most(of_field: &mut Vec<Candidate>) {
+    if of_field.len() > 2 * CANDIDATES_MAX {
+        of_field.sort_by(|a, b| b.evidence.g().total_cmp(&a.evidence.g()));
+        of_field[CANDIDATES_MAX..].sort_by_key(|candidate| Reverse(candidate.evidence.hits_in));
+        of_field.truncate(2 * CANDIDATES_MAX);
     }
+}
+
+/// What means the texts that begin as this one does: its characters as they are, and any for what is none.
+fn beginning(text: &[u8]) -> String {
+    let mut expression = "^".to_owned();
+    for part in text.utf8_chunks() {
+        for one in part.valid().chars() {
+            if expression.len() >= BEGINNING_BYTES_MAX {
+                return expression;
+            }
+            if one.is_ascii_punctuation() && !"<>".contains(one) {
+                expression.push('\\');
+            }
+            expression.push(one);
+        }
+        for _ in part.invalid() {
+            expression.push_str("(?s-u:.)");
+        }
+    }
+    expression
 }
 
 impl Test {
@@ -232,11 +267,7 @@ impl Test {
         let coded = segment.coded(index, spill)?;
         let Ok(local) = coded.globals.binary_search(&code) else { return Ok(None) };
         let local = local as u64;
-        Ok(Some(with_codes!(
-            &coded.codes,
-            constant => Bits::new(segment.rows, *constant == local),
-            codes => Bits::of(codes, |code| code.number() == local)
-        )))
+        Ok(Some(coded.codes.select(local, local, segment.rows)))
     }
 
     /// The filter that means its rows.
@@ -249,8 +280,10 @@ impl Test {
             Self::Code { column, code, .. } => {
                 let (index, derived) = source(*column);
                 let tables = store.dictionaries[index].lock();
-                let text = String::from_utf8_lossy(tables.text_of(derived, *code)).into_owned();
-                Filter::Text(*column, TextTest::OneOf(vec![TextValue::Text(text)]))
+                let text = tables.text_of(derived, *code);
+                let long = (text.len() > TEXT_BYTES_MAX).then(|| Pattern::new(&beginning(text)).ok()).flatten();
+                let equal = || TextTest::OneOf(vec![TextValue::Text(String::from_utf8_lossy(text).into_owned())]);
+                Filter::Text(*column, long.map_or_else(equal, TextTest::Matches))
             }
         }
     }

@@ -1,5 +1,7 @@
 //! A column of small numbers, as narrow as they are.
 
+use crate::bits::Bits;
+
 /// One number a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Codes {
@@ -26,8 +28,13 @@ macro_rules! with_codes {
 pub(crate) use with_codes;
 
 /// A number of a column.
-pub(crate) trait Code: Copy {
+pub(crate) trait Code: Copy + PartialOrd {
     fn number(self) -> u64;
+
+    /// A number that fits.
+    fn of(number: u64) -> Self;
+
+    fn less(self, other: Self) -> Self;
 
     #[inline]
     fn index(self) -> usize {
@@ -41,6 +48,16 @@ macro_rules! code {
             #[inline]
             fn number(self) -> u64 {
                 u64::from(self)
+            }
+
+            #[inline]
+            fn of(number: u64) -> Self {
+                number as Self
+            }
+
+            #[inline]
+            fn less(self, other: Self) -> Self {
+                self.wrapping_sub(other)
             }
         })*
     };
@@ -65,6 +82,15 @@ impl Codes {
 
     pub(crate) fn get(&self, row: usize) -> u64 {
         with_codes!(self, constant => *constant, codes => codes[row].number())
+    }
+
+    /// The rows whose number is one of those from `first` to `last`, which are at most the largest one.
+    pub(crate) fn select(&self, first: u64, last: u64, rows: usize) -> Bits {
+        with_codes!(
+            self,
+            constant => Bits::new(rows, (first..=last).contains(constant)),
+            codes => between(codes, first, last)
+        )
     }
 
     /// Bytes in memory.
@@ -117,6 +143,12 @@ impl Codes {
     }
 }
 
+/// In the width of the codes, so that as many as possible are compared at once.
+fn between<C: Code>(codes: &[C], first: u64, last: u64) -> Bits {
+    let (first, width) = (C::of(first), C::of(last - first));
+    if first == C::of(last) { Bits::of(codes, |code| code == first) } else { Bits::of(codes, |code| code.less(first) <= width) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -131,6 +163,10 @@ mod tests {
             bytes.push(9);
             assert_eq!(Codes::read(&bytes, numbers.len()), Some((codes.clone(), &[9][..])));
             assert!(numbers.iter().enumerate().all(|(row, number)| codes.get(row) == *number));
+            for (first, last) in [(0, max), (max, max), (1.min(max), max), (0, 7.min(max))] {
+                let expected = Bits::of(&numbers, |number| (first..=last).contains(&number));
+                assert_eq!(codes.select(first, last, numbers.len()), expected, "{numbers:?} {first}..={last}");
+            }
         }
         assert_eq!(Codes::read(&[4, 0, 0], 1), None);
     }

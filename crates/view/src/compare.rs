@@ -1,12 +1,12 @@
 //! Two views side by side.
 
-use crate::columns::{STATUS, STATUSES, source};
+use crate::by_code::ByCode;
+use crate::columns::{STATUS, source};
 use crate::counted::Counted;
-use crate::dictionary::OTHERS;
+use crate::dictionary::{NONE, OTHERS};
 use crate::panels::{PANELS, amounts_of, shown};
 use crate::store::Store;
-use crate::sums::Amount;
-use crate::view::{Stack, View, ViewError, Viewed, Wanted, column};
+use crate::view::{Stack, View, ViewError, Viewed, Wanted};
 use rorqual_pipe::Control;
 use rorqual_table::filter::{NumberColumn, TextColumn};
 use serde::Serialize;
@@ -18,6 +18,8 @@ pub struct Compared {
     pub a: Viewed,
     /// The second view.
     pub b: Viewed,
+    /// Whether all counts are exact: no row was dropped, and every value had room.
+    pub exact: bool,
     /// Values whose shares differ most, by status first and then by panel.
     pub panels: Vec<ComparedPanel>,
 }
@@ -56,40 +58,32 @@ impl Store {
     /// # Errors
     /// When it was cancelled, or spilled rows can't be read back.
     pub fn compare(&self, a: &View, b: &View, wanted: &Wanted, control: &Control) -> Result<Compared, ViewError> {
-        let (viewed_a, viewed_b) = (self.view(a, wanted, control)?, self.view(b, wanted, control)?);
-        let counted_a = self.counted(a, wanted.buckets, wanted.stack, control)?;
-        let counted_b = self.counted(b, wanted.buckets, wanted.stack, control)?;
+        let [counted_a, counted_b] = self.counted_together([a, b], wanted.buckets, wanted.stack, control)?;
+        let (viewed_a, viewed_b) = (self.viewed(a, &counted_a, wanted.top), self.viewed(b, &counted_b, wanted.top));
         let panel =
             |(column, title): &(TextColumn, &'static str)| self.compared(&counted_a, &counted_b, *column, title, wanted.top);
         let status = [compared_status(&counted_a, &counted_b, wanted.top)];
         let panels = status.into_iter().chain(PANELS.iter().map(panel)).filter(|panel| !panel.rows.is_empty()).collect();
-        Ok(Compared { a: viewed_a, b: viewed_b, panels })
+        let exact = viewed_a.exact && viewed_b.exact && !self.overflowed();
+        Ok(Compared { a: viewed_a, b: viewed_b, exact, panels })
     }
 
     fn compared(&self, a: &Counted, b: &Counted, field: TextColumn, title: &'static str, top: usize) -> ComparedPanel {
         let (index, derived) = source(field);
         let tables = self.dictionaries[index].lock();
-        let of = |counted: &Counted| {
-            let mut amounts = amounts_of(column(counted, index), &tables, derived);
-            amounts.resize(tables.len_of(derived), Amount::default());
-            amounts
-        };
-        let sides = Sides { a: of(a), b: of(b), rows_a: rows(a), rows_b: rows(b) };
+        let of_a = amounts_of(a.sums.column(index), &tables, derived);
+        let of_b = amounts_of(b.sums.column(index), &tables, derived);
+        let sides = Sides { a: &of_a, b: &of_b, rows_a: rows(a), rows_b: rows(b) };
         let text = |code: u32| tables.text_of(derived, code);
         let row = |code: u32| sides.row(code, shown(text(code)));
-        ComparedPanel { field: field.name(), title, rows: sides.top(OTHERS + 1, top).into_iter().map(row).collect() }
+        ComparedPanel { field: field.name(), title, rows: sides.top(OTHERS, top).into_iter().map(row).collect() }
     }
 }
 
 fn compared_status(a: &Counted, b: &Counted, top: usize) -> ComparedPanel {
-    let of = |counted: &Counted| {
-        let mut amounts = column(counted, STATUS).to_vec();
-        amounts.resize(STATUSES, Amount::default());
-        amounts
-    };
-    let sides = Sides { a: of(a), b: of(b), rows_a: rows(a), rows_b: rows(b) };
+    let sides = Sides { a: a.sums.column(STATUS), b: b.sums.column(STATUS), rows_a: rows(a), rows_b: rows(b) };
     // 0 is the absent status.
-    let rows = sides.top(1, top).into_iter().map(|status| sides.row(status, status.to_string())).collect();
+    let rows = sides.top(NONE, top).into_iter().map(|status| sides.row(status, status.to_string())).collect();
     ComparedPanel { field: NumberColumn::Status.name(), title: "Status", rows }
 }
 
@@ -98,18 +92,19 @@ fn rows(counted: &Counted) -> u64 {
 }
 
 /// Amounts by code of a column in both views, and all rows of these.
-struct Sides {
-    a: Vec<Amount>,
-    b: Vec<Amount>,
+struct Sides<'a> {
+    a: &'a ByCode,
+    b: &'a ByCode,
     rows_a: u64,
     rows_b: u64,
 }
 
-impl Sides {
-    /// The codes from `first` on whose shares differ most, ties by hits.
-    fn top(&self, first: u32, count: usize) -> Vec<u32> {
+impl Sides<'_> {
+    /// The codes above `absent` whose shares differ most, ties by hits.
+    fn top(&self, absent: u32, count: usize) -> Vec<u32> {
+        let only_b = self.b.iter().filter(|(code, _)| self.a.get(*code).hits == 0);
+        let mut codes: Vec<u32> = self.a.iter().chain(only_b).map(|(code, _)| code).filter(|code| *code > absent).collect();
         let hits = |code: &u32| self.hits(*code).0 + self.hits(*code).1;
-        let mut codes: Vec<u32> = (first..self.a.len() as u32).filter(|code| hits(code) > 0).collect();
         let order = |x: &u32, y: &u32| {
             let by_share = self.difference(*y).abs().total_cmp(&self.difference(*x).abs());
             by_share.then_with(|| hits(y).cmp(&hits(x))).then_with(|| x.cmp(y))
@@ -123,7 +118,7 @@ impl Sides {
     }
 
     fn hits(&self, code: u32) -> (u64, u64) {
-        (self.a[code as usize].hits, self.b[code as usize].hits)
+        (self.a.get(code).hits, self.b.get(code).hits)
     }
 
     fn difference(&self, code: u32) -> f64 {
@@ -133,7 +128,7 @@ impl Sides {
     }
 
     fn row(&self, code: u32, value: String) -> ComparedRow {
-        let (a, b) = (self.a[code as usize], self.b[code as usize]);
+        let (a, b) = (self.a.get(code), self.b.get(code));
         ComparedRow {
             value,
             hits_a: a.hits,

@@ -125,13 +125,36 @@ impl Store {
         stack: Stack,
         control: &Control,
     ) -> Result<Arc<Counted>, ViewError> {
-        let mut key = Key { view: view.clone(), generation: self.generation(), buckets, stack };
+        let key = Key { view: view.clone(), generation: self.generation(), buckets, stack };
         if let Some(counted) = lock(&self.kept).find(|kept| *kept == key) {
             return Ok(counted);
         }
         let (snapshot, base) = self.up_to_date(control)?;
+        self.counted_of(&snapshot, &base, key, control)
+    }
+
+    /// Counts two views of the same rows, even while others arrive.
+    pub(crate) fn counted_together(
+        &self,
+        [a, b]: [&View; 2],
+        buckets: usize,
+        stack: Stack,
+        control: &Control,
+    ) -> Result<[Arc<Counted>; 2], ViewError> {
+        let (snapshot, base) = self.up_to_date(control)?;
+        let of = |view: &View| {
+            let key = Key { view: view.clone(), generation: snapshot.generation, buckets, stack };
+            self.counted_of(&snapshot, &base, key, control)
+        };
+        Ok([of(a)?, of(b)?])
+    }
+
+    fn counted_of(&self, snapshot: &Snapshot, base: &Whole, mut key: Key, control: &Control) -> Result<Arc<Counted>, ViewError> {
         key.generation = snapshot.generation;
-        let counted = Arc::new(self.count_view(&snapshot, &base, &key, control)?);
+        if let Some(counted) = lock(&self.kept).find(|kept| *kept == key) {
+            return Ok(counted);
+        }
+        let counted = Arc::new(self.count_view(snapshot, base, &key, control)?);
         lock(&self.kept).keep(key, &counted);
         Ok(counted)
     }
@@ -331,6 +354,7 @@ impl Job<'_> {
         if self.control.stopped() {
             return Err(ViewError::Cancelled);
         }
+        workers.iter_mut().for_each(|found| found.sums.settle());
         let mut joined = workers.pop().unwrap_or_else(|| self.worker());
         workers.iter().for_each(|found| joined.take(found));
         Ok(joined)
@@ -354,9 +378,9 @@ impl Job<'_> {
     fn count(&self, segment: &Segment, found: &mut Found) -> io::Result<()> {
         let spill = self.store.spill.as_ref();
         let bits = self.plan.select(segment, &self.store.dictionaries, spill)?;
-        self.count_sums(segment, &bits, found)?;
         found.selected.clear();
         bits.list(&mut found.selected);
+        self.count_sums(segment, bits, found)?;
         if found.selected.is_empty() {
             return Ok(());
         }
@@ -378,20 +402,17 @@ impl Job<'_> {
         Ok(())
     }
 
-    fn count_sums(&self, segment: &Segment, bits: &Bits, found: &mut Found) -> io::Result<()> {
-        let list = match self.sums {
+    fn count_sums(&self, segment: &Segment, mut bits: Bits, found: &mut Found) -> io::Result<()> {
+        let rows = match self.sums {
             Tallied::None => return Ok(()),
-            Tallied::Selected if bits.is_all() => None,
-            Tallied::Selected => Some(bits.clone()),
+            Tallied::Selected => Some(&found.selected[..]).filter(|selected| selected.len() < segment.rows),
             Tallied::Others => {
-                let mut others = bits.clone();
-                others.not();
-                Some(others)
+                bits.not();
+                found.others.clear();
+                bits.list(&mut found.others);
+                Some(&found.others[..])
             }
         };
-        found.others.clear();
-        list.iter().for_each(|list| list.list(&mut found.others));
-        let rows = list.is_some().then_some(&found.others[..]);
         count(segment, self.store.spill.as_ref(), rows, &mut found.sums, &mut found.scratch)
     }
 

@@ -169,7 +169,11 @@ impl Dictionary {
         let Some(column) = column else { return Some(passed) };
         let tables = self.lock();
         // What came since is of no segment that is looked at.
-        Some(tables.classes(column).iter().map(|class| passed.has(*class)).collect())
+        let classes = tables.classes(column);
+        Some(match passed.listed() {
+            Some([one]) => Passed::of(classes, |class| class == *one),
+            _ => Passed::of(classes, |class| passed.has(class)),
+        })
     }
 
     /// The codes of these texts.

@@ -9,14 +9,17 @@
 use crate::bits::Bits;
 use crate::candidates::Test;
 use crate::question::{Asked, Question};
-use crate::segment::Segment;
+use crate::segment::{Run, Segment};
 use crate::store::Snapshot;
 use crate::view::ViewError;
 use std::io;
+use std::sync::Arc;
 
-/// Stretches that the rest is cut into, where the question is as small. Beyond twice as many (of logs with more segments) segments are left out,
-/// evenly; with some 200 values that is less than 2 MiB.
+/// Stretches of neighbouring rows that the log is cut into, where the question is as small; with some 200 values they take 800 KiB a thread.
 const CELLS_MAX: usize = 1_024;
+
+/// Segments that are looked at, about: of logs with more some stretches are left out, evenly.
+const SEGMENTS_MAX: usize = 2 * CELLS_MAX;
 
 /// Where the question is large they are smaller than it.
 const CELLS_MIN: usize = 32;
@@ -37,16 +40,28 @@ pub(crate) struct Cells {
     counts: Vec<u32>,
 }
 
+/// Rows of a segment in one stretch.
+struct Piece {
+    cell: usize,
+    start: usize,
+    end: usize,
+}
+
 impl Question<'_> {
     /// Counts the rows that pass all tests of each of `sets`, outside of the rows asked about.
     pub(crate) fn cells(&self, snapshot: &Snapshot, sets: &[Vec<&Test>], rows: (u64, u64)) -> Result<Cells, ViewError> {
-        let (size, step) = cut(snapshot, rows);
-        let empty = || Cells { sets: sets.len(), counts: Vec::new() };
-        let work = |cells: &mut Cells, segment: &Segment, asked: &Asked| self.count_cells(segment, asked, sets, size, cells);
-        let segments = snapshot.segments.iter().step_by(step);
-        let workers = self.pass(segments, empty, |asked| asked.all.count() > asked.inside.count(), work)?;
+        let pieces = cut(snapshot, rows);
+        let cells = pieces.iter().flatten().map(|piece| piece.cell + 1).max().unwrap_or(0);
+        let empty = || Cells { sets: sets.len(), counts: vec![0; cells * (sets.len() + 1)] };
+        let work = |cells: &mut Cells, segment: &Segment, asked: &Asked| {
+            self.count_cells(segment, asked, sets, &pieces[asked.number], cells)
+        };
+        let wanted = snapshot.segments.iter().enumerate().filter(|(number, _)| !pieces[*number].is_empty());
+        let workers = self.pass(wanted, empty, |asked| asked.all.count() > asked.inside.count(), work)?;
         let mut joined = empty();
-        workers.into_iter().for_each(|mut cells| joined.counts.append(&mut cells.counts));
+        for cells in workers {
+            joined.counts.iter_mut().zip(cells.counts).for_each(|(sum, more)| *sum += more);
+        }
         Ok(joined)
     }
 
@@ -55,22 +70,15 @@ impl Question<'_> {
         segment: &Segment,
         asked: &Asked,
         sets: &[Vec<&Test>],
-        size: usize,
+        pieces: &[Piece],
         cells: &mut Cells,
     ) -> io::Result<()> {
-        let mut outside = asked.inside.clone();
-        outside.not();
-        outside.and(&asked.all);
-        let parts = segment.rows.div_ceil(size).max(1);
-        let size = segment.rows.div_ceil(parts).next_multiple_of(64);
-        let starts = || (0..segment.rows).step_by(size);
+        let mut outside = asked.all.clone();
+        outside.without(&asked.inside);
         let width = sets.len() + 1;
-        let first = cells.counts.len();
-        cells.counts.resize(first + starts().count() * width, 0);
-        let counts = &mut cells.counts[first..];
         let mut put = |place: usize, bits: &Bits| {
-            for (start, count) in starts().zip(counts.iter_mut().skip(place).step_by(width)) {
-                *count = bits.count_in(start, segment.rows.min(start + size)) as u32;
+            for Piece { cell, start, end } in pieces {
+                cells.counts[cell * width + place] += bits.count_in(*start, *end) as u32;
             }
         };
         put(0, &outside);
@@ -88,13 +96,37 @@ impl Question<'_> {
     }
 }
 
-/// Rows of segments in a stretch, and which part of the segments to look at, for so many rows asked about and others.
-fn cut(snapshot: &Snapshot, (rows_in, rows_out): (u64, u64)) -> (usize, usize) {
+/// Cuts the log into stretches for so many rows asked about and others: for each segment, which of its rows are in which. They follow the order
+/// of the rows in the log, so that it does not matter which thread took which of them.
+fn cut(snapshot: &Snapshot, (rows_in, rows_out): (u64, u64)) -> Vec<Vec<Piece>> {
     let count = usize::try_from(rows_out / rows_in.max(1)).unwrap_or(CELLS_MAX).clamp(CELLS_MIN, CELLS_MAX);
     let rows: usize = snapshot.segments.iter().map(|segment| segment.rows).sum();
-    let size = rows.div_ceil(count).next_multiple_of(64).max(64);
-    let cells: usize = snapshot.segments.iter().map(|segment| segment.rows.div_ceil(size)).sum();
-    (size, cells.div_ceil(2 * CELLS_MAX).max(1))
+    let size = rows.div_ceil(count).max(64);
+    let step = snapshot.segments.len().div_ceil(SEGMENTS_MAX).max(1);
+    let runs_of = |(number, segment): (usize, &Arc<Segment>)| segment.runs.iter().map(|run| (*run, number)).collect::<Vec<_>>();
+    let mut runs: Vec<(Run, usize)> = snapshot.segments.iter().enumerate().flat_map(runs_of).collect();
+    runs.sort_unstable_by_key(|(run, number)| (run.input, run.offset, *number, run.row));
+    let mut pieces: Vec<Vec<Piece>> = snapshot.segments.iter().map(|_| Vec::new()).collect();
+    let mut before = 0;
+    for (run, number) in runs {
+        let (mut start, end) = (run.row as usize, (run.row + run.rows) as usize);
+        while start < end {
+            let cell = before / size;
+            let rows = (end - start).min((cell + 1) * size - before);
+            if cell % step == 0 {
+                add_piece(&mut pieces[number], Piece { cell, start, end: start + rows });
+            }
+            (start, before) = (start + rows, before + rows);
+        }
+    }
+    pieces
+}
+
+fn add_piece(pieces: &mut Vec<Piece>, piece: Piece) {
+    match pieces.last_mut() {
+        Some(last) if last.cell == piece.cell && last.end == piece.start => last.end = piece.end,
+        _ => pieces.push(piece),
+    }
 }
 
 /// The stretches of one set: rows, and those that pass.

@@ -43,7 +43,7 @@ impl Question<'_> {
             }
             Ok(())
         };
-        let workers = self.pass(snapshot.segments.iter(), empty, |asked| asked.inside.count() > 0, work)?;
+        let workers = self.pass(snapshot.segments.iter().enumerate(), empty, |asked| asked.inside.count() > 0, work)?;
         let mut joined = empty();
         for found in &workers {
             let pairs = joined.iter_mut().flatten().zip(found.iter().flatten());

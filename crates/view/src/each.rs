@@ -85,7 +85,10 @@ impl Store {
                     open.insert(place, opened);
                 }
             }
-            let Some((place, mut opened)) = open.pop_first() else { return Ok(count) };
+            let Some((place, mut opened)) = open.pop_first() else {
+                // The last segment may have been left out for that.
+                return if control.stopped() { Err(ViewError::Cancelled) } else { Ok(count) };
+            };
             let rows = opened.next_run();
             let mut left = &rows[..];
             while !left.is_empty() {

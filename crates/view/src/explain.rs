@@ -81,7 +81,7 @@ pub struct Finding {
     pub share_in: f64,
     /// Of the rest, 0 to 1.
     pub share_out: f64,
-    /// The quotient of the shares.
+    /// The quotient of the shares, with half a row more on both sides: it is finite where the rest has none.
     pub ratio: f64,
     /// The G statistic divided by the overdispersion, which the order is by.
     pub g: f64,

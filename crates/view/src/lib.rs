@@ -10,6 +10,7 @@
 
 mod bits;
 mod builder;
+mod by_code;
 mod candidates;
 mod codes;
 mod columns;

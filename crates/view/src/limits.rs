@@ -5,18 +5,38 @@ use rorqual_table::filter::filter_bytes_max;
 /// Rows of a segment; their codes fit 16 bits. Some 1.3 MiB of a usual log.
 pub const SEGMENT_ROWS_MAX: usize = 1 << 16;
 
-/// What one recorder holds of a segment that is not full: 60 bytes a row, its local tables of distinct values, and a copy while the segment is
-/// made.
+/// Distinct values of a segment, of all its columns together: one that has more ends earlier, give or take those of one chunk. Each takes up to
+/// 28 bytes while it is recorded.
+pub const SEGMENT_VALUES_MAX: usize = 1 << 17;
+
+/// What one recorder holds of a segment that is not full: 58 bytes a row, where its chunks are, its tables of distinct values, the codes of its
+/// worker, and a copy while the segment is made.
 pub const RECORDER_BYTES: u64 = 16 << 20;
 
 /// What one thread of a view holds beside its sums: selected rows, weights, the columns that it reads back.
 pub const THREAD_BYTES: u64 = 4 << 20;
+
+/// What each worker of an analysis takes for rows, and each thread of a view.
+pub const WORKER_BYTES: u64 = RECORDER_BYTES + THREAD_BYTES;
+
+/// Least memory for rows beside that: most of a segment for each thread of four, distinct values, what questions sort.
+pub const ROWS_BYTES_MIN: u64 = 24 << 20;
+
+/// Memory of a store in which rows may take so much, beside what recorders and views of as many threads take.
+#[must_use]
+pub const fn store_bytes(rows_bytes: u64, threads: usize) -> u64 {
+    rows_bytes + threads as u64 * WORKER_BYTES
+}
 
 /// Bytes of a rejected line that are kept.
 pub const LINE_BYTES_MAX: usize = 1 << 10;
 
 /// Part of a store's memory in which rates sort times, a sixteenth; with more than [`RATES_BYTES_MAX`] they gain nothing.
 pub const RATES_SHARE: u64 = 16;
+
+/// Values of a field that explanations hold: those that say most, and as many of those that most rows have, while twice as many are looked
+/// through. They take what rates would, which are not asked at the same time.
+pub const CANDIDATES_MAX: usize = 512;
 
 /// A million rows at a time.
 pub const RATES_BYTES_MAX: u64 = 128 << 20;

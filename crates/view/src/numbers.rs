@@ -58,10 +58,10 @@ impl Numbers {
         let mut bits = Bits::new(rows, false);
         for (first, last) in &test.ranges {
             let Some((first, last)) = self.codes_between(*first, *last) else { continue };
-            bits.or(&self.select_codes(first, last, rows));
+            bits.or(&self.codes.select(first, last, rows));
         }
         if test.absent {
-            bits.or(&self.select_codes(0, 0, rows));
+            bits.or(&self.codes.select(0, 0, rows));
         }
         bits
     }
@@ -71,17 +71,6 @@ impl Numbers {
         let last = (last.checked_sub(self.base)? / self.step).saturating_add(1).min(self.max);
         let first = first.saturating_sub(self.base).div_ceil(self.step).saturating_add(1);
         (first <= last).then_some((first, last))
-    }
-
-    fn select_codes(&self, first: u64, last: u64, rows: usize) -> Bits {
-        match &self.codes {
-            Codes::Constant(constant) => Bits::new(rows, (first..=last).contains(constant)),
-            // The codes fit the width, and so do those looked for, which are at most the largest.
-            Codes::U8(codes) => Bits::of(codes, |code| code.wrapping_sub(first as u8) <= (last - first) as u8),
-            Codes::U16(codes) => Bits::of(codes, |code| code.wrapping_sub(first as u16) <= (last - first) as u16),
-            Codes::U32(codes) => Bits::of(codes, |code| code.wrapping_sub(first as u32) <= (last - first) as u32),
-            Codes::U64(codes) => Bits::of(codes, |code| code.wrapping_sub(first) <= last - first),
-        }
     }
 
     /// The smallest and the largest number of the rows.

@@ -96,20 +96,45 @@ impl Store {
             }
         };
         let mut page = RowPage { total: shares.iter().map(|share| share.rows).sum(), offset, rows: Vec::new() };
-        let (mut before, mut wanted) = (0, limit.min(PAGE_ROWS_MAX));
+        let most = limit.min(PAGE_ROWS_MAX);
+        let (mut before, mut open) = (0, Vec::new());
         for share in shares.iter() {
-            if control.stopped() {
-                return Err(ViewError::Cancelled);
+            if page.rows.len() >= most {
+                break;
             }
             let skipped = offset.saturating_sub(before).min(share.rows);
             before += share.rows;
-            if skipped < share.rows && wanted > 0 {
-                let rows = self.rows_of(&snapshot.segments[share.segment], &plan, &share.run, skipped as usize, wanted);
-                page.rows.extend(rows.map_err(ViewError::spilled)?);
-                wanted = limit.min(PAGE_ROWS_MAX) - page.rows.len();
+            if skipped < share.rows {
+                let wanted = (most - page.rows.len()).min((share.rows - skipped) as usize);
+                let segment = self.opened(&mut open, &snapshot, &plan, share.segment).map_err(ViewError::spilled)?;
+                if control.stopped() {
+                    return Err(ViewError::Cancelled);
+                }
+                page.rows.extend(segment.rows_of(&share.run, skipped as usize, wanted));
             }
         }
         Ok(page)
+    }
+
+    /// A segment whose rows are wanted. As many stay open as there are recorders, whose runs lie between each other's.
+    fn opened<'o, 'a>(
+        &'a self,
+        open: &'o mut Vec<OpenSegment<'a>>,
+        snapshot: &'a Snapshot,
+        plan: &Plan,
+        index: usize,
+    ) -> io::Result<&'o OpenSegment<'a>> {
+        if let Some(at) = open.iter().position(|open| open.index == index) {
+            return Ok(&open[at]);
+        }
+        if open.len() >= self.settings.threads {
+            open.remove(0);
+        }
+        let segment = &snapshot.segments[index];
+        let mut list = Vec::new();
+        plan.select(segment, &self.dictionaries, self.spill.as_ref())?.list(&mut list);
+        open.push(OpenSegment { index, list, reader: RowReader::new(self, segment)? });
+        Ok(&open[open.len() - 1])
     }
 
     /// Runs that have rows of the view, in the order of the inputs.
@@ -133,15 +158,21 @@ impl Store {
         shares.sort_unstable_by_key(|share| (share.run.input, share.run.offset, share.segment, share.run.row));
         if control.stopped() { Err(ViewError::Cancelled) } else { Ok(shares) }
     }
+}
 
+/// A segment whose rows are shown.
+struct OpenSegment<'a> {
+    index: usize,
+    /// Its rows that are in the view.
+    list: Vec<u16>,
+    reader: RowReader<'a>,
+}
+
+impl OpenSegment<'_> {
     /// Rows of a run that are in the view, without the first `skipped` of them.
-    fn rows_of(&self, segment: &Segment, plan: &Plan, run: &Run, skipped: usize, wanted: usize) -> io::Result<Vec<PageRow>> {
-        let bits = plan.select(segment, &self.dictionaries, self.spill.as_ref())?;
-        let mut list = Vec::new();
-        bits.list(&mut list);
-        let is_in = |row: &&u16| (run.row..run.row + run.rows).contains(&u32::from(**row));
-        let reader = RowReader::new(self, segment)?;
-        Ok(list.iter().filter(is_in).skip(skipped).take(wanted).map(|row| reader.row(usize::from(*row))).collect())
+    fn rows_of(&self, run: &Run, skipped: usize, wanted: usize) -> impl Iterator<Item = PageRow> {
+        let first = self.list.partition_point(|row| u32::from(*row) < run.row);
+        self.list.iter().skip(first + skipped).take(wanted).map(|row| self.reader.row(usize::from(*row)))
     }
 }
 

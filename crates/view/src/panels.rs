@@ -1,14 +1,17 @@
 //! Panels: the values of a column with most rows.
 
-use crate::columns::{COUNTED, source};
+use crate::by_code::ByCode;
+use crate::columns::source;
 use crate::counted::Counted;
-use crate::dictionary::{NONE, OTHERS, Tables};
+use crate::dictionary::{OTHERS, Tables};
 use crate::store::Store;
 use crate::sums::Amount;
 use crate::view::{PanelPage, PanelWanted};
+use memchr::memmem::Finder;
 use rorqual_table::filter::TextColumn;
 use rorqual_table::report::{Distinct, Panel, Row};
-use std::cmp::Reverse;
+use std::borrow::Cow;
+use std::cmp::Ordering;
 
 /// The panels of a view in the order in which they are shown.
 pub(crate) const PANELS: [(TextColumn, &str); 16] = [
@@ -36,45 +39,60 @@ pub(crate) fn shown(text: &[u8]) -> String {
 }
 
 /// Amounts by code of a derived column, or as they are.
-pub(crate) fn amounts_of(counted: &[Amount], tables: &Tables, derived: Option<TextColumn>) -> Vec<Amount> {
-    let Some(column) = derived else { return counted.to_vec() };
-    let mut amounts = vec![Amount::default(); tables.len_of(derived)];
-    // What there was no room for belongs to nothing that is known.
-    for (code, (amount, class)) in counted.iter().zip(tables.classes(column)).enumerate() {
-        let place = if code == OTHERS as usize { OTHERS } else { *class };
-        amounts[place as usize].add(*amount);
-    }
-    amounts
+pub(crate) fn amounts_of<'a>(counted: &'a ByCode, tables: &Tables, derived: Option<TextColumn>) -> Cow<'a, ByCode> {
+    let Some(column) = derived else { return Cow::Borrowed(counted) };
+    let classes = tables.classes(column);
+    // What there was no room for belongs to nothing that is known, and what came since is of no row that was counted.
+    let class = |code: u32| if code == OTHERS { OTHERS } else { classes[code as usize] };
+    let mut amounts = ByCode::new(tables.len_of(derived));
+    amounts.add_each(counted.iter().map(|(code, amount)| (class(code), amount)));
+    amounts.settle();
+    Cow::Owned(amounts)
 }
 
-/// The codes of values with most hits, ties by text; neither the absent value nor those without a place are among them.
-pub(crate) fn top_codes<'a>(amounts: &[Amount], text: impl Fn(u32) -> &'a [u8], count: usize) -> Vec<u32> {
-    let mut codes: Vec<u32> = (OTHERS + 1..amounts.len() as u32).filter(|code| amounts[*code as usize].hits > 0).collect();
-    let hits = |code: &u32| Reverse(amounts[*code as usize].hits);
-    if count == 0 {
-        return Vec::new();
-    }
-    if codes.len() > count {
-        // Texts are only compared among those that have as many hits as the last one that is listed.
-        let (_, last, _) = codes.select_nth_unstable_by_key(count - 1, hits);
-        let least = amounts[*last as usize].hits;
-        codes.retain(|code| amounts[*code as usize].hits >= least);
-        if codes.len() > count {
-            codes.select_nth_unstable_by(count - 1, |a, b| hits(a).cmp(&hits(b)).then_with(|| text(*a).cmp(text(*b))));
-            codes.truncate(count);
+/// Most hits first, ties by text.
+pub(crate) fn by_hits<'a>(text: impl Fn(u32) -> &'a [u8]) -> impl Fn(&(u32, Amount), &(u32, Amount)) -> Ordering {
+    move |a, b| b.1.hits.cmp(&a.1.hits).then_with(|| text(a.0).cmp(text(b.0)))
+}
+
+/// The values with most hits, ties by text; neither the absent value nor those without a place are among them.
+pub(crate) fn top_values<'a>(
+    amounts: impl Iterator<Item = (u32, Amount)>,
+    text: impl Fn(u32) -> &'a [u8],
+    count: usize,
+) -> Vec<(u32, Amount)> {
+    let order = by_hits(text);
+    let mut top: Vec<(u32, Amount)> = Vec::new();
+    // The last one that is listed so far.
+    let mut last: Option<(u32, Amount)> = None;
+    for value in amounts.filter(|(code, _)| *code > OTHERS) {
+        if count == 0 || last.is_some_and(|last| order(&value, &last).is_gt()) {
+            continue;
+        }
+        top.push(value);
+        if top.len() >= count.saturating_mul(2).saturating_add(TOP_SPARE) {
+            let (_, at, _) = top.select_nth_unstable_by(count - 1, &order);
+            last = Some(*at);
+            top.truncate(count);
         }
     }
-    codes.sort_unstable_by(|a, b| hits(a).cmp(&hits(b)).then_with(|| text(*a).cmp(text(*b))));
-    codes
+    if top.len() > count {
+        top.select_nth_unstable_by(count - 1, &order);
+        top.truncate(count);
+    }
+    top.sort_unstable_by(&order);
+    top
 }
+
+/// Values beyond twice those wanted that are gathered before the least are left out.
+const TOP_SPARE: usize = 1_024;
 
 impl Store {
     /// Amounts by value of a column.
-    pub(crate) fn amounts<T>(&self, counted: &Counted, column: TextColumn, with: impl FnOnce(&[Amount], &Tables) -> T) -> T {
+    pub(crate) fn amounts<T>(&self, counted: &Counted, column: TextColumn, with: impl FnOnce(&ByCode, &Tables) -> T) -> T {
         let (index, derived) = source(column);
         let tables = self.dictionaries[index].lock();
-        let sums = COUNTED.iter().position(|known| *known == index).and_then(|at| counted.sums.columns.get(at));
-        with(&amounts_of(sums.map_or(&[], |sums| sums), &tables, derived), &tables)
+        with(&amounts_of(counted.sums.column(index), &tables, derived), &tables)
     }
 
     /// The panel of a column with `top` rows; `None` where no row that is kept has the field, in the view or not.
@@ -99,35 +117,32 @@ impl Store {
         let (_, derived) = source(column);
         self.amounts(counted, column, |amounts, tables| {
             let text = |code: u32| tables.text_of(derived, code);
-            let others = amounts.get(OTHERS as usize).copied().unwrap_or_default().hits;
-            let all: u64 = amounts.iter().map(|amount| amount.hits).sum();
-            let distinct = amounts.iter().skip(OTHERS as usize + 1).filter(|amount| amount.hits > 0).count() as u64;
+            let others = amounts.get(OTHERS).hits;
+            let known = || amounts.iter().filter(|(code, _)| *code > OTHERS);
+            let (distinct, hits) = known().fold((0, 0), |(distinct, hits), (_, amount)| (distinct + 1, hits + amount.hits));
             let count = wanted.offset.saturating_add(wanted.limit);
-            let (codes, found) = match wanted.search.as_deref().filter(|search| !search.is_empty()) {
-                None => (top_codes(amounts, text, count), distinct),
-                Some(search) => {
-                    let mut met = amounts.to_vec();
-                    let has = |code: usize| contains(text(code as u32), search);
-                    met.iter_mut()
-                        .enumerate()
-                        .filter(|(code, amount)| amount.hits > 0 && !has(*code))
-                        .for_each(|(_, amount)| amount.hits = 0);
-                    let found = met.iter().skip(OTHERS as usize + 1).filter(|amount| amount.hits > 0).count();
-                    (top_codes(&met, text, count), found as u64)
+            let (top, found) = match wanted.search.as_deref().and_then(Search::new) {
+                None => (top_values(known(), text, count), distinct),
+                Some(mut search) => {
+                    let mut found = 0;
+                    let has = |(code, _): &(u32, Amount)| search.is_in(text(*code));
+                    (top_values(known().filter(has).inspect(|_| found += 1), text, count), found)
                 }
             };
-            let row = |code: &u32| {
-                let Amount { hits, bytes } = amounts[*code as usize];
-                Row { value: shown(text(*code)), hits, hits_max: hits, bytes }
+            let row = |(code, Amount { hits, bytes }): &(u32, Amount)| Row {
+                value: shown(text(*code)),
+                hits: *hits,
+                hits_max: *hits,
+                bytes: *bytes,
             };
             PanelPage {
                 field: column.name(),
                 distinct: Distinct { distinct, exact: others == 0, error: beyond(others, distinct) },
-                hits: all - amounts.get(NONE as usize).copied().unwrap_or_default().hits,
+                hits: hits + others,
                 exact: others == 0 && counted.exact,
                 error_max: others,
                 found,
-                rows: codes.iter().skip(wanted.offset).map(row).collect(),
+                rows: top.iter().skip(wanted.offset).map(row).collect(),
             }
         })
     }
@@ -138,8 +153,56 @@ pub(crate) fn beyond(others: u64, distinct: u64) -> f64 {
     others as f64 / distinct.max(1) as f64
 }
 
-/// Whether the text has what is searched for, in any case of ASCII letters.
-pub(crate) fn contains(text: &[u8], search: &str) -> bool {
-    let search = search.as_bytes();
-    text.windows(search.len()).any(|part| part.eq_ignore_ascii_case(search))
+/// What is searched for in panels, in any case of ASCII letters.
+pub(crate) struct Search {
+    finder: Finder<'static>,
+    /// The text that is looked at, in small letters.
+    small: Vec<u8>,
+}
+
+impl Search {
+    /// `None` for nothing, which every text has.
+    pub(crate) fn new(text: &str) -> Option<Self> {
+        let finder = Finder::new(&text.to_ascii_lowercase()).into_owned();
+        (!text.is_empty()).then_some(Self { finder, small: Vec::new() })
+    }
+
+    pub(crate) fn is_in(&mut self, text: &[u8]) -> bool {
+        self.small.clear();
+        self.small.extend(text.iter().map(u8::to_ascii_lowercase));
+        self.finder.find(&self.small).is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn searches_as_by_hand() {
+        assert!(Search::new("").is_none());
+        let texts = ["", "a", "aa", "AAB", "aabAAb", "x/Aab?", "aaaaaaaaaaaaaaab", "\u{c4}ab"];
+        for wanted in ["a", "AAB", "b", "aaab", "?", "\u{c4}", "\u{e4}"] {
+            let mut search = Search::new(wanted).expect("something to search for");
+            for text in texts {
+                let by_hand = text.as_bytes().windows(wanted.len()).any(|part| part.eq_ignore_ascii_case(wanted.as_bytes()));
+                assert_eq!(search.is_in(text.as_bytes()), by_hand, "{wanted} in {text}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_top_of_many_with_as_many_hits() {
+        let names: Vec<String> = (0..5_000).map(|code: u32| format!("{:04}", code.wrapping_mul(7_919) % 5_000)).collect();
+        let hits = |code: u32| if code % 1_000 == 7 { 3 } else { u64::from(code % 2) };
+        let values =
+            (0..5_000u32).map(|code| (code, Amount { hits: hits(code), bytes: 0 })).filter(|(_, amount)| amount.hits > 0);
+        let mut expected: Vec<u32> = (2..5_000).filter(|code| hits(*code) > 0).collect();
+        expected.sort_by_key(|code| (std::cmp::Reverse(hits(*code)), &names[*code as usize]));
+        for count in [0, 1, 5, 100, 10_000] {
+            let top = top_values(values.clone(), |code| names[code as usize].as_bytes(), count);
+            let codes: Vec<u32> = top.iter().map(|(code, _)| *code).collect();
+            assert_eq!(codes, expected[..count.min(expected.len())]);
+        }
+    }
 }

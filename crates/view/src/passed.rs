@@ -1,39 +1,88 @@
 //! Which codes of a column pass a test, a bit each.
 
+use crate::bits::words_of;
+
+/// So few codes are looked for one by one among those of a segment.
+const LISTED_MAX: usize = 256;
+
 /// Codes that pass.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Passed(Vec<u64>);
+pub(crate) struct Passed {
+    words: Vec<u64>,
+    /// The codes themselves, up to one more than [`LISTED_MAX`].
+    listed: Vec<u32>,
+}
 
 impl Passed {
     /// None of so many codes.
     pub(crate) fn none(codes: usize) -> Self {
-        Self(vec![0; codes.div_ceil(64)])
+        Self { words: vec![0; codes.div_ceil(64)], listed: Vec::new() }
+    }
+
+    /// The codes of those `items` that pass.
+    pub(crate) fn of(items: &[u32], test: impl Fn(u32) -> bool) -> Self {
+        let words = words_of(items, test);
+        let mut listed = Vec::new();
+        for (index, word) in words.iter().enumerate().filter(|(_, word)| **word != 0) {
+            let mut rest = *word;
+            while rest != 0 && listed.len() <= LISTED_MAX {
+                listed.push(index as u32 * 64 + rest.trailing_zeros());
+                rest &= rest - 1;
+            }
+        }
+        Self { words, listed }
     }
 
     pub(crate) fn add(&mut self, code: u32) {
-        if let Some(word) = self.0.get_mut(code as usize / 64) {
+        if self.has(code) {
+            return;
+        }
+        if let Some(word) = self.words.get_mut(code as usize / 64) {
             *word |= 1 << (code % 64);
+            if self.listed.len() <= LISTED_MAX {
+                self.listed.push(code);
+            }
         }
     }
 
     /// Whether a code passes; one that is not known does not.
     #[inline]
     pub(crate) fn has(&self, code: u32) -> bool {
-        self.0.get(code as usize / 64).is_some_and(|word| word >> (code % 64) & 1 == 1)
+        self.words.get(code as usize / 64).is_some_and(|word| word >> (code % 64) & 1 == 1)
+    }
+
+    /// The codes that pass, where they are few.
+    pub(crate) fn listed(&self) -> Option<&[u32]> {
+        Some(&self.listed[..]).filter(|listed| listed.len() <= LISTED_MAX)
     }
 }
 
 impl FromIterator<bool> for Passed {
     fn from_iter<I: IntoIterator<Item = bool>>(passes: I) -> Self {
-        let mut passed = Self::default();
-        for (code, passes) in passes.into_iter().enumerate() {
-            if code % 64 == 0 {
-                passed.0.push(0);
-            }
-            if passes {
-                passed.add(code as u32);
+        let passes: Vec<u32> = passes.into_iter().map(u32::from).collect();
+        Self::of(&passes, |passes| passes == 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_ways_of_making_one_agree() {
+        for codes in [0u32, 1, 64, 300, 1_000] {
+            let items: Vec<u32> = (0..codes).collect();
+            for step in [1, 3, 7] {
+                let of = Passed::of(&items, |item| item % step == 0);
+                let mut added = Passed::none(codes as usize);
+                // Twice, and one that is not known.
+                items.iter().chain(&items).filter(|item| *item % step == 0).for_each(|item| added.add(*item));
+                added.add(codes + 64);
+                let expected: Vec<u32> = items.iter().copied().filter(|item| item % step == 0).collect();
+                let listed = (expected.len() <= 256).then_some(&expected[..]);
+                assert_eq!((of.listed(), added.listed()), (listed, listed));
+                assert!((0..codes + 200).all(|code| of.has(code) == expected.contains(&code) && added.has(code) == of.has(code)));
             }
         }
-        passed
     }
 }

@@ -28,6 +28,7 @@ pub(crate) struct Plan {
     times: Option<(u64, u64)>,
     /// Whether it asks of values that there was no room for.
     pub(crate) exact: bool,
+    control: Control,
 }
 
 enum Node {
@@ -54,7 +55,7 @@ impl Plan {
             // The end is not in it; a span that ends before all time is empty.
             view.to_us.map_or((first, u64::MAX - 1), |to| biased(to).checked_sub(1).map_or((1, 0), |last| (first, last)))
         });
-        Some(Self { node, times, exact: compiler.exact })
+        Some(Self { node, times, exact: compiler.exact, control: control.clone() })
     }
 
     /// Whether all rows are meant.
@@ -62,9 +63,13 @@ impl Plan {
         self.times.is_none() && matches!(&self.node, Node::All(parts) if parts.is_empty())
     }
 
-    /// The rows of a segment that are meant.
+    /// The rows of a segment that are meant; when it is cancelled, any.
     pub(crate) fn select(&self, segment: &Segment, dictionaries: &[Dictionary], spill: Option<&Spill>) -> io::Result<Bits> {
+        let reader = Reader { segment, dictionaries, spill, control: &self.control };
         let mut bits = Bits::new(segment.rows, true);
+        if self.node.is_nowhere(&reader) {
+            return Ok(Bits::new(segment.rows, false));
+        }
         if let Some((first, last)) = self.times {
             match segment.times {
                 Some((least, most)) if first <= most && least <= last => {
@@ -75,7 +80,7 @@ impl Plan {
                 _ => return Ok(Bits::new(segment.rows, false)),
             }
         }
-        bits.and(&select(&self.node, &Reader { segment, dictionaries, spill })?);
+        keep(&self.node, &reader, &mut bits)?;
         Ok(bits)
     }
 }
@@ -89,7 +94,11 @@ struct Compiler<'a> {
 impl Compiler<'_> {
     fn node(&mut self, filter: &Filter) -> Option<Node> {
         Some(match filter {
-            Filter::All(parts) => Node::All(self.nodes(parts)?),
+            Filter::All(parts) => {
+                let mut nodes = self.nodes(parts)?;
+                nodes.sort_by_key(Node::cost);
+                Node::All(nodes)
+            }
             Filter::Any(parts) => Node::Any(self.nodes(parts)?),
             Filter::Not(inner) => Node::Not(Box::new(self.node(inner)?)),
             Filter::Text(TextColumn::Url, test) => {
@@ -107,7 +116,7 @@ impl Compiler<'_> {
             Filter::Is(Flag::Bot) => {
                 let agents = self.dictionaries[AGENT].lock();
                 self.exact &= !agents.overflowed();
-                Node::Codes(AGENT, agents.classes(TextColumn::Bot).iter().map(|bot| *bot != NONE).collect())
+                Node::Codes(AGENT, Passed::of(agents.classes(TextColumn::Bot), |bot| bot != NONE))
             }
         })
     }
@@ -149,93 +158,219 @@ struct Reader<'a> {
     segment: &'a Segment,
     dictionaries: &'a [Dictionary],
     spill: Option<&'a Spill>,
+    control: &'a Control,
 }
 
-fn select(node: &Node, reader: &Reader<'_>) -> io::Result<Bits> {
-    let rows = reader.segment.rows;
+/// Codes that are looked for in a segment before any of its rows is looked at, at most.
+const SOUGHT_MAX: usize = 16;
+
+impl Node {
+    /// What it takes to ask it of a segment, roughly: the cheapest parts of a filter leave fewer rows to the others.
+    fn cost(&self) -> usize {
+        let most = |parts: &[Self]| parts.iter().map(Self::cost).max().unwrap_or(0);
+        match self {
+            Self::Codes(_, passed) => passed.listed().map_or(400, <[u32]>::len),
+            Self::Numbers(..) => 300,
+            Self::Class(..) => 500,
+            Self::Hours(..) => 600,
+            Self::Url(_) => 10_000,
+            Self::Not(inner) => inner.cost(),
+            Self::All(parts) | Self::Any(parts) => most(parts) + 100,
+        }
+    }
+
+    /// Whether it is plain that no row of a segment is meant: no value that is sought is among those that it has.
+    fn is_nowhere(&self, reader: &Reader<'_>) -> bool {
+        match self {
+            Self::All(parts) => parts.iter().any(|part| part.is_nowhere(reader)),
+            Self::Codes(column, passed) => match (reader.segment.coded_here(*column), passed.listed()) {
+                (Some(column), Some(listed)) if listed.len() <= SOUGHT_MAX => {
+                    listed.iter().all(|code| column.globals.binary_search(code).is_err())
+                }
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+}
+
+/// Leaves those of the rows that are meant.
+fn keep(node: &Node, reader: &Reader<'_>, bits: &mut Bits) -> io::Result<()> {
     match node {
         Node::All(parts) => {
-            let mut bits = Bits::new(rows, true);
             for part in parts {
-                bits.and(&select(part, reader)?);
-                if bits.count() == 0 {
+                if bits.is_none() {
                     break;
                 }
+                keep(part, reader, bits)?;
             }
-            Ok(bits)
         }
         Node::Any(parts) => {
-            let mut bits = Bits::new(rows, false);
+            let mut none = bits.clone();
             for part in parts {
-                bits.or(&select(part, reader)?);
+                let mut met = none.clone();
+                keep(part, reader, &mut met)?;
+                none.without(&met);
             }
-            Ok(bits)
+            bits.without(&none);
         }
         Node::Not(inner) => {
-            let mut bits = select(inner, reader)?;
-            bits.not();
-            Ok(bits)
+            let mut met = bits.clone();
+            keep(inner, reader, &mut met)?;
+            bits.without(&met);
         }
-        Node::Codes(column, passed) => Ok(select_codes(&*reader.segment.coded(*column, reader.spill)?, passed, rows)),
-        Node::Numbers(column, test) => Ok(reader.segment.numbers(*column, reader.spill)?.select(test, rows)),
-        Node::Class(passed, test, rejected) => {
-            let mut bits = select_codes(&*reader.segment.coded(STATUS, reader.spill)?, passed, rows);
-            let mut rejected = select_codes(&*reader.segment.coded(FLAW, reader.spill)?, rejected, rows);
-            if test.absent {
-                bits.or(&rejected);
+        Node::Codes(column, passed) => keep_codes(&*reader.segment.coded(*column, reader.spill)?, passed, bits),
+        Node::Numbers(column, test) => {
+            let numbers = reader.segment.numbers(*column, reader.spill)?;
+            if bits.are_few() {
+                bits.retain(|row| test.meets(numbers.get(row)));
             } else {
-                rejected.not();
-                bits.and(&rejected);
+                bits.and(&numbers.select(test, reader.segment.rows));
             }
-            Ok(bits)
         }
-        Node::Hours(passed, absent) => {
-            let (mut all, mut hours, mut met) = (Vec::new(), Vec::new(), Vec::new());
-            Bits::new(rows, true).list(&mut all);
-            week_hours(reader.segment, reader.spill, &all, &mut hours)?;
-            hours
-                .iter()
-                .for_each(|stretch| met.resize(stretch.end, passed.get(stretch.bucket as usize).copied().unwrap_or(*absent)));
-            Ok(Bits::of(&met, |met| met))
+        Node::Class(passed, test, rejected) => {
+            let mut flawed = bits.clone();
+            keep_codes(&*reader.segment.coded(FLAW, reader.spill)?, rejected, &mut flawed);
+            bits.without(&flawed);
+            keep_codes(&*reader.segment.coded(STATUS, reader.spill)?, passed, bits);
+            if test.absent {
+                bits.or(&flawed);
+            }
         }
-        Node::Url(test) => select_urls(test, reader),
+        Node::Hours(passed, absent) => keep_hours(passed, *absent, reader, bits)?,
+        Node::Url(test) => keep_urls(test, reader, bits)?,
+    }
+    Ok(())
+}
+
+fn keep_hours(passed: &[bool], absent: bool, reader: &Reader<'_>, bits: &mut Bits) -> io::Result<()> {
+    let (mut rows, mut hours, mut met) = (Vec::new(), Vec::new(), Vec::new());
+    bits.list(&mut rows);
+    week_hours(reader.segment, reader.spill, &rows, &mut hours)?;
+    hours.iter().for_each(|stretch| met.resize(stretch.end, passed.get(stretch.bucket as usize).copied().unwrap_or(absent)));
+    let mut met = met.into_iter();
+    bits.retain(|_| met.next().unwrap_or(false));
+    Ok(())
+}
+
+/// Stretches of neighbouring codes that are compared rather than looked up.
+const STRETCHES_MAX: usize = 4;
+
+/// Leaves the rows whose code in all segments passes.
+pub(crate) fn keep_codes(column: &Coded, passed: &Passed, bits: &mut Bits) {
+    if bits.are_few() {
+        let passes = |local: usize| passed.has(column.globals[local]);
+        return with_codes!(
+            &column.codes,
+            constant => bits.retain(|_| passes(constant.index())),
+            codes => bits.retain(|row| passes(codes[row].index()))
+        );
+    }
+    let local = locals(&column.globals, passed);
+    let stretches = neighbours(&local);
+    match &stretches[..] {
+        [] => *bits = Bits::new(bits.rows(), false),
+        [(0, last)] if last + 1 == column.globals.len() as u64 => {}
+        few if few.len() <= STRETCHES_MAX => {
+            let rows = bits.rows();
+            let met = few.iter().map(|(first, last)| column.codes.select(*first, *last, rows));
+            let met = met.reduce(|mut all, more| {
+                all.or(&more);
+                all
+            });
+            met.iter().for_each(|met| bits.and(met));
+        }
+        _ => {
+            let mut met = vec![false; column.globals.len()];
+            local.iter().for_each(|local| met[*local as usize] = true);
+            with_codes!(&column.codes, _constant => {}, codes => bits.and(&Bits::of(codes, |code| met[code.index()])));
+        }
     }
 }
 
-/// The rows whose code in all segments passes.
-pub(crate) fn select_codes(column: &Coded, passed: &Passed, rows: usize) -> Bits {
-    let local: Vec<bool> = column.globals.iter().map(|global| passed.has(*global)).collect();
-    if local.iter().all(|passed| !passed) {
-        return Bits::new(rows, false);
+/// The codes of a segment that pass, in ascending order: looked for among those that it has, or all of these asked.
+fn locals(globals: &[u32], passed: &Passed) -> Vec<u32> {
+    let steps = globals.len().max(1).ilog2() as usize + 1;
+    match passed.listed() {
+        Some(listed) if listed.len() * steps < globals.len() => {
+            let mut local: Vec<u32> =
+                listed.iter().filter_map(|code| globals.binary_search(code).ok()).map(|local| local as u32).collect();
+            local.sort_unstable();
+            local
+        }
+        _ => (0..).zip(globals).filter(|(_, global)| passed.has(**global)).map(|(local, _)| local).collect(),
     }
-    if local.iter().all(|passed| *passed) {
-        return Bits::new(rows, true);
-    }
-    with_codes!(&column.codes, constant => Bits::new(rows, local[constant.index()]), codes => Bits::of(codes, |code| local[code.index()]))
 }
 
-/// Path and query together: each pair that a segment has is looked at once.
-fn select_urls(test: &TextTest, reader: &Reader<'_>) -> io::Result<Bits> {
+/// First and last of each stretch of neighbours.
+fn neighbours(ascending: &[u32]) -> Vec<(u64, u64)> {
+    let ends = |stretch: &[u32]| Some((u64::from(*stretch.first()?), u64::from(*stretch.last()?)));
+    ascending.chunk_by(|a, b| a + 1 == *b).filter_map(ends).collect()
+}
+
+/// Path and query together: each pair that the rows have is looked at once.
+fn keep_urls(test: &TextTest, reader: &Reader<'_>, bits: &mut Bits) -> io::Result<()> {
     let paths = reader.segment.coded(PATH, reader.spill)?;
     let queries = reader.segment.coded(QUERY, reader.spill)?;
-    let (path_texts, query_texts) = (reader.dictionaries[PATH].lock(), reader.dictionaries[QUERY].lock());
+    // In codes of the segment, which fit 16 bits. Most rows have no query, and their paths are looked up without a hash.
+    let pair = |row: usize| (paths.codes.get(row) as u32, queries.codes.get(row) as u32);
+    let none = queries.globals.binary_search(&NONE).map_or(u32::MAX, |none| none as u32);
+    let mut alone = vec![false; paths.globals.len()];
     let mut known: HashMap<(u32, u32), bool, RandomState> = HashMap::default();
-    let mut look = |pair: (u32, u32)| {
-        *known.entry(pair).or_insert_with(|| test.meets(&joined(path_texts.text(pair.0), query_texts.text(pair.1))))
-    };
-    // Most rows have no query.
-    let alone: Vec<bool> = paths.globals.iter().map(|path| look((*path, NONE))).collect();
-    let mut meets = |row: usize| match queries.get(row) {
-        NONE => alone[paths.codes.get(row) as usize],
-        query => look((paths.get(row), query)),
-    };
-    let met: Vec<bool> = (0..reader.segment.rows).map(&mut meets).collect();
-    Ok(Bits::of(&met, |met| met))
+    let mut rows = Vec::new();
+    bits.list(&mut rows);
+    for row in rows {
+        let (path, query) = pair(usize::from(row));
+        if query == none {
+            alone[path as usize] = true;
+        } else {
+            known.insert((path, query), false);
+        }
+    }
+    let paths_alone = (0..).zip(&alone).filter(|(_, is_met)| **is_met).map(|(path, _)| (path, none));
+    let pairs: Vec<(u32, u32)> = paths_alone.chain(known.keys().copied()).collect();
+    let mut url = Vec::new();
+    for pairs in pairs.chunks(PAIRS_AT_ONCE) {
+        if reader.control.stopped() {
+            return Ok(());
+        }
+        // In the order of their numbers, as all do who want more than one; others have them in between.
+        let (path_texts, query_texts) = (reader.dictionaries[PATH].lock(), reader.dictionaries[QUERY].lock());
+        for &(path, query) in pairs {
+            let query_text = queries.globals.get(query as usize).map_or(&[][..], |query| query_texts.text(*query));
+            join(path_texts.text(paths.globals[path as usize]), query_text, &mut url);
+            let meets = test.meets(&url);
+            if query == none {
+                alone[path as usize] = meets;
+            } else {
+                known.insert((path, query), meets);
+            }
+        }
+    }
+    bits.retain(|row| match pair(row) {
+        (path, query) if query == none => alone[path as usize],
+        pair => known.get(&pair).copied().unwrap_or(false),
+    });
+    Ok(())
 }
+
+/// Pairs of path and query that are looked at before others may have the dictionaries.
+const PAIRS_AT_ONCE: usize = 1_024;
 
 /// Path and query as in the request.
 pub(crate) fn joined(path: &[u8], query: &[u8]) -> Vec<u8> {
-    if query.is_empty() { path.to_vec() } else { [path, b"?", query].concat() }
+    let mut url = Vec::new();
+    join(path, query, &mut url);
+    url
+}
+
+fn join(path: &[u8], query: &[u8], url: &mut Vec<u8>) {
+    url.clear();
+    url.extend_from_slice(path);
+    if !query.is_empty() {
+        url.push(b'?');
+        url.extend_from_slice(query);
+    }
 }
 
 /// Stretches of rows in one hour of the week, by the clock of the log.

@@ -19,6 +19,8 @@ pub(crate) struct Question<'a> {
 
 /// Rows of a segment.
 pub(crate) struct Asked {
+    /// Its place among the segments.
+    pub(crate) number: usize,
     /// Those asked about.
     pub(crate) inside: Bits,
     /// With the rest.
@@ -34,17 +36,17 @@ impl<'a> Question<'a> {
     /// Works on segments side by side, and gives what each thread has of it. One that was spilled is read back once.
     pub(crate) fn pass<'s, T: Send>(
         &self,
-        segments: impl Iterator<Item = &'s Arc<Segment>> + Send,
+        segments: impl Iterator<Item = (usize, &'s Arc<Segment>)> + Send,
         empty: impl Fn() -> T,
         is_wanted: impl Fn(&Asked) -> bool + Sync,
         work: impl Fn(&mut T, &Segment, &Asked) -> io::Result<()> + Sync,
     ) -> Result<Vec<T>, ViewError> {
         let mut workers: Vec<T> = (0..self.store.settings.threads).map(|_| empty()).collect();
-        let work = |worker: &mut T, segment: &Arc<Segment>| {
+        let work = |worker: &mut T, (number, segment): (usize, &Arc<Segment>)| {
             if self.control.stopped() {
                 return Ok(());
             }
-            let asked = self.asked(segment)?;
+            let asked = self.asked(number, segment)?;
             if !is_wanted(&asked) {
                 return Ok(());
             }
@@ -58,11 +60,11 @@ impl<'a> Question<'a> {
         if self.control.stopped() { Err(ViewError::Cancelled) } else { Ok(workers) }
     }
 
-    fn asked(&self, segment: &Segment) -> io::Result<Asked> {
+    fn asked(&self, number: usize, segment: &Segment) -> io::Result<Asked> {
         let select = |plan: &Plan| plan.select(segment, &self.store.dictionaries, self.store.spill.as_ref());
         let all = select(&self.all)?;
         let mut inside = select(&self.inside)?;
         inside.and(&all);
-        Ok(Asked { inside, all })
+        Ok(Asked { number, inside, all })
     }
 }

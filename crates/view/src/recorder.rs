@@ -177,7 +177,7 @@ impl SegmentRecorder {
     }
 
     fn show_if_full(&mut self) {
-        if self.builder.room() == 0 {
+        if self.builder.is_full() {
             self.store.show(&mut self.place, self.builder.segment(true));
             self.place = None;
             self.shown = 0;

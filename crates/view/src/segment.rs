@@ -76,6 +76,14 @@ impl Segment {
         }
     }
 
+    /// A column of codes, where it is in memory.
+    pub(crate) fn coded_here(&self, index: usize) -> Option<&Coded> {
+        match &self.coded[index] {
+            Stored::Here(coded) => Some(coded),
+            Stored::Spilled(_) => None,
+        }
+    }
+
     /// A column of numbers, read back where it was spilled.
     pub(crate) fn numbers(&self, index: usize, spill: Option<&Spill>) -> io::Result<Cow<'_, Numbers>> {
         match &self.numbers[index] {

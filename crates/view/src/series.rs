@@ -1,9 +1,9 @@
 //! The series of a stacked histogram.
 
-use crate::columns::{AGENT, COUNTED, STATUS, STATUSES, source};
+use crate::columns::{AGENT, STATUS, STATUSES, source};
 use crate::dictionary::{Dictionary, NONE, OTHERS};
 use crate::limits::SERIES_MAX;
-use crate::panels::{amounts_of, shown, top_codes};
+use crate::panels::{amounts_of, shown, top_values};
 use crate::sums::Sums;
 use crate::view::Stack;
 use rorqual_table::filter::{CLASSES, TextColumn, class};
@@ -34,8 +34,13 @@ impl Series {
             }
             Stack::Bot => {
                 let agents = dictionaries[AGENT].lock();
-                let of = agents.classes(TextColumn::Bot).iter().map(|bot| u8::from(*bot == NONE)).collect();
-                Some(Self { column: AGENT, of, names: vec!["bot".to_owned(), "human".to_owned()] })
+                let mut of: Vec<u8> = agents.classes(TextColumn::Bot).iter().map(|bot| u8::from(*bot == NONE)).collect();
+                let mut names = vec!["bot".to_owned(), "human".to_owned()];
+                if agents.overflowed() {
+                    of[OTHERS as usize] = 2;
+                    names.push("unknown".to_owned());
+                }
+                Some(Self { column: AGENT, of, names })
             }
             Stack::Values(_) => None,
         }
@@ -46,19 +51,18 @@ impl Series {
         let Stack::Values(column) = stack else { return Self { column: STATUS, of: Vec::new(), names: vec![REST.to_owned()] } };
         let (index, derived) = source(column);
         let tables = dictionaries[index].lock();
-        let counted = COUNTED.iter().position(|counted| *counted == index).map_or(&[][..], |at| &sums.columns[at]);
-        let amounts = amounts_of(counted, &tables, derived);
-        let top = top_codes(&amounts, |code| tables.text_of(derived, code), SERIES_MAX);
+        let amounts = amounts_of(sums.column(index), &tables, derived);
+        let top = top_values(amounts.iter(), |code| tables.text_of(derived, code), SERIES_MAX);
         let rest = top.len() as u8;
-        let mut of_value = vec![rest; amounts.len().max(OTHERS as usize + 1)];
-        top.iter().zip(0..).for_each(|(code, series)| of_value[*code as usize] = series);
+        let mut of_value = vec![rest; tables.len_of(derived)];
+        top.iter().zip(0..).for_each(|((code, _), series)| of_value[*code as usize] = series);
         let of = match derived {
             None => of_value,
             Some(derived) => {
                 tables.classes(derived).iter().map(|value| of_value.get(*value as usize).copied().unwrap_or(rest)).collect()
             }
         };
-        let names = top.iter().map(|code| shown(tables.text_of(derived, *code))).chain([REST.to_owned()]).collect();
+        let names = top.iter().map(|(code, _)| shown(tables.text_of(derived, *code))).chain([REST.to_owned()]).collect();
         Self { column: index, of, names }
     }
 }

@@ -44,7 +44,7 @@ impl Spill {
             start = end;
         }
         let offset = self.claim(stored.len() as u64)?;
-        self.file.write_all_at(&stored, offset)?;
+        self.file.write_all_at(&stored, offset).inspect_err(|_| self.give_back(offset, stored.len() as u64))?;
         places.iter_mut().for_each(|place| place.offset += offset);
         Ok(places)
     }
@@ -53,6 +53,12 @@ impl Spill {
         let fitting = |end: u64| end.checked_add(bytes).filter(|end| *end <= self.bytes_max);
         let full = |_| io::Error::new(io::ErrorKind::StorageFull, "the file for rows has reached its limit");
         self.end.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fitting).map_err(full)
+    }
+
+    /// Undoes a claim, where nothing was claimed behind it.
+    fn give_back(&self, offset: u64, bytes: u64) {
+        // Otherwise the file has a hole.
+        let _ = self.end.compare_exchange(offset + bytes, offset, Ordering::Relaxed, Ordering::Relaxed);
     }
 
     /// Reads a column back.
@@ -68,5 +74,24 @@ impl Spill {
     /// Bytes in the file.
     pub(crate) fn bytes(&self) -> u64 {
         self.end.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_could_not_be_written_takes_no_place() {
+        // Nobody can write as far behind.
+        let far = 1 << 63;
+        let spill = Spill { file: tempfile::tempfile().expect("a file"), bytes_max: u64::MAX, end: AtomicU64::new(far) };
+        for _ in 0..3 {
+            assert!(spill.write(&[7; 600], &[300, 600]).is_err());
+            assert_eq!(spill.bytes(), far);
+        }
+        let spill = Spill::new(&std::env::temp_dir(), 1_000).expect("a file");
+        let places = spill.write(&[7; 600], &[300, 600]).expect("there is room");
+        assert_eq!(spill.read(&places[1]).expect("it is there"), [7; 300]);
     }
 }

@@ -5,7 +5,7 @@ use crate::counted::{Base, Kept};
 use crate::dictionary::{Dictionary, Spare};
 use crate::limits::{
     DICTIONARIES_PERCENT, RATES_BYTES_MAX, RATES_SHARE, RECORDER_BYTES, SEGMENT_ROWS_MAX, STORE_BYTES_MIN, THREAD_BYTES,
-    filters_bytes, value_bytes,
+    WORKER_BYTES, filters_bytes, value_bytes,
 };
 use crate::segment::Segment;
 use crate::spill::Spill;
@@ -93,7 +93,7 @@ impl Store {
             segment_rows: settings.segment_rows.clamp(1, SEGMENT_ROWS_MAX),
             ..settings
         };
-        let workers = settings.threads as u64 * (RECORDER_BYTES + THREAD_BYTES);
+        let workers = settings.threads as u64 * WORKER_BYTES;
         let rest = settings.memory_bytes.saturating_sub(workers).max(settings.memory_bytes / 4);
         // Half is shared out, and half is for who needs it.
         let share = rest / 100 * DICTIONARIES_PERCENT / 200;
@@ -179,7 +179,7 @@ impl Store {
             ("distinct values and their sums", self.dictionaries_bytes()),
             ("recorders", self.recorders.load(Ordering::Relaxed) * RECORDER_BYTES),
             ("threads of a view", self.settings.threads as u64 * THREAD_BYTES),
-            ("times of clients, in order", self.rates_bytes()),
+            ("times of clients in order, or what may explain rows", self.rates_bytes()),
             ("filters of a question", self.filters_bytes()),
             ("views kept", lock(&self.kept).bytes()),
             ("lent", self.lent.load(Ordering::Relaxed)),

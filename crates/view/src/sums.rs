@@ -1,5 +1,6 @@
 //! What is counted of a view, and how.
 
+use crate::by_code::ByCode;
 use crate::codes::{Code, Codes, with_codes};
 use crate::columns::{BYTES, COUNTED, REQUEST_TIME, UPSTREAM_TIME};
 use crate::numbers::Numbers;
@@ -34,41 +35,46 @@ impl Amount {
 /// Amounts by code in all segments, for each of [`COUNTED`], and of all rows.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Sums {
-    pub(crate) columns: Vec<Vec<Amount>>,
+    pub(crate) columns: Vec<ByCode>,
     pub(crate) all: Amount,
 }
 
 impl Sums {
     /// Sums of dictionaries that are so long.
     pub(crate) fn new(lengths: &[usize]) -> Self {
-        Self { columns: lengths.iter().map(|length| vec![Amount::default(); *length]).collect(), all: Amount::default() }
+        Self { columns: lengths.iter().map(|length| ByCode::new(*length)).collect(), all: Amount::default() }
     }
 
     /// Makes room for values that came since.
     pub(crate) fn grow(&mut self, lengths: &[usize]) {
-        self.columns.resize_with(lengths.len(), Vec::new);
-        for (column, length) in self.columns.iter_mut().zip(lengths) {
-            column.resize(column.len().max(*length), Amount::default());
-        }
+        self.columns.resize_with(lengths.len(), ByCode::default);
+        self.columns.iter_mut().zip(lengths).for_each(|(column, length)| column.grow(*length));
+    }
+
+    /// Amounts by code of a coded column, one of [`COUNTED`].
+    pub(crate) fn column(&self, index: usize) -> &ByCode {
+        static NOTHING: ByCode = ByCode::Many(Vec::new());
+        let at = COUNTED.iter().position(|counted| *counted == index);
+        at.and_then(|at| self.columns.get(at)).unwrap_or(&NOTHING)
+    }
+
+    /// Ends adding rows.
+    pub(crate) fn settle(&mut self) {
+        self.columns.iter_mut().for_each(ByCode::settle);
     }
 
     pub(crate) fn add(&mut self, other: &Self) {
-        self.each(other, Amount::add);
+        self.all.add(other.all);
+        self.columns.iter_mut().zip(&other.columns).for_each(|(own, other)| own.add(other));
     }
 
     pub(crate) fn subtract(&mut self, other: &Self) {
-        self.each(other, Amount::subtract);
-    }
-
-    fn each(&mut self, other: &Self, join: fn(&mut Amount, Amount)) {
-        join(&mut self.all, other.all);
-        for (own, other) in self.columns.iter_mut().zip(&other.columns) {
-            own.iter_mut().zip(other).for_each(|(own, other)| join(own, *other));
-        }
+        self.all.subtract(other.all);
+        self.columns.iter_mut().zip(&other.columns).for_each(|(own, other)| own.subtract(other));
     }
 
     pub(crate) fn bytes(&self) -> u64 {
-        self.columns.iter().map(|column| (column.capacity() * size_of::<Amount>()) as u64).sum()
+        self.columns.iter().map(ByCode::bytes).sum()
     }
 }
 
@@ -111,7 +117,7 @@ pub(crate) fn count(
     for (index, sums) in COUNTED.iter().zip(&mut sums.columns) {
         let column = segment.coded(*index, spill)?;
         match (&column.codes, rows) {
-            (Codes::Constant(code), _) => sums[column.globals[*code as usize] as usize].add(all),
+            (Codes::Constant(code), _) => sums.add_each(std::iter::once((column.globals[*code as usize], all))),
             (_, Some(rows)) if rows.len() < column.globals.len() / FEW => count_few(&column, rows, scratch, is_packed, sums),
             _ if is_packed => count_packed(&column, rows, scratch, sums),
             _ => count_wide(&column, rows, scratch, sums),
@@ -138,32 +144,35 @@ impl Scratch {
     }
 }
 
-fn count_few(column: &Coded, rows: &[u16], scratch: &Scratch, is_packed: bool, sums: &mut [Amount]) {
+fn count_few(column: &Coded, rows: &[u16], scratch: &Scratch, is_packed: bool, sums: &mut ByCode) {
     let mask = if is_packed { PACKED_MASK } else { u64::MAX };
-    for (row, weight) in rows.iter().zip(&scratch.weights) {
-        sums[column.get(usize::from(*row)) as usize].add(Amount { hits: 1, bytes: weight & mask });
-    }
+    let amount = |local: usize, weight: &u64| (column.globals[local], Amount { hits: 1, bytes: weight & mask });
+    let rows = rows.iter().zip(&scratch.weights);
+    with_codes!(
+        &column.codes,
+        _constant => {},
+        codes => sums.add_each(rows.map(|(row, weight)| amount(codes[usize::from(*row)].index(), weight)))
+    );
 }
 
-fn count_packed(column: &Coded, rows: Option<&[u16]>, scratch: &mut Scratch, sums: &mut [Amount]) {
+fn count_packed(column: &Coded, rows: Option<&[u16]>, scratch: &mut Scratch, sums: &mut ByCode) {
     let Scratch { weights, packed, .. } = scratch;
     packed.clear();
     packed.resize(column.globals.len(), 0);
     with_codes!(&column.codes, _constant => {}, codes => add_all(codes, rows, weights, packed, |sum, weight| *sum += weight));
-    for (global, sum) in column.globals.iter().zip(packed) {
-        if *sum != 0 {
-            sums[*global as usize].add(Amount { hits: *sum >> PACKED_BITS, bytes: *sum & PACKED_MASK });
-        }
-    }
+    let amount = |sum: u64| Amount { hits: sum >> PACKED_BITS, bytes: sum & PACKED_MASK };
+    let met = column.globals.iter().zip(packed).filter(|(_, sum)| **sum != 0);
+    sums.add_each(met.map(|(global, sum)| (*global, amount(*sum))));
 }
 
-fn count_wide(column: &Coded, rows: Option<&[u16]>, scratch: &mut Scratch, sums: &mut [Amount]) {
+fn count_wide(column: &Coded, rows: Option<&[u16]>, scratch: &mut Scratch, sums: &mut ByCode) {
     let Scratch { weights, wide, .. } = scratch;
     wide.clear();
     wide.resize(column.globals.len(), Amount::default());
     let one = |sum: &mut Amount, bytes| sum.add(Amount { hits: 1, bytes });
     with_codes!(&column.codes, _constant => {}, codes => add_all(codes, rows, weights, wide, one));
-    column.globals.iter().zip(wide).for_each(|(global, sum)| sums[*global as usize].add(*sum));
+    let met = column.globals.iter().zip(wide).filter(|(_, sum)| sum.hits > 0);
+    sums.add_each(met.map(|(global, sum)| (*global, *sum)));
 }
 
 #[inline]

@@ -28,7 +28,7 @@ impl Question<'_> {
             tally.add(&present, with_pairs);
             Ok(())
         };
-        let workers = self.pass(snapshot.segments.iter(), empty, |asked| asked.all.count() > 0, work)?;
+        let workers = self.pass(snapshot.segments.iter().enumerate(), empty, |asked| asked.all.count() > 0, work)?;
         Ok(workers.into_iter().reduce(Tally::joined).unwrap_or_else(empty))
     }
 

@@ -4,7 +4,7 @@
 use crate::columns::{BYTES, PATH, QUERY};
 use crate::dictionary::{NONE, OTHERS};
 use crate::limits::{URL_PAIRS_MAX, URLS_LISTED_MAX};
-use crate::panels::{beyond, contains, shown};
+use crate::panels::{Search, beyond, shown};
 use crate::plan::{Plan, joined};
 use crate::segment::Segment;
 use crate::store::{Snapshot, Store};
@@ -170,12 +170,12 @@ impl Store {
         listed.others += pairs.others;
         let alone = pairs.alone.into_iter().enumerate().filter(|(_, amount)| amount.hits > 0);
         let all = alone.map(|(path, amount)| ((path as u32, NONE), amount)).chain(pairs.amounts);
-        let search = wanted.search.as_deref().filter(|search| !search.is_empty());
+        let mut search = wanted.search.as_deref().and_then(Search::new);
         let most = wanted.offset.saturating_add(wanted.limit).min(URLS_LISTED_MAX);
         for (pair, amount) in all {
             listed.distinct += 1;
             listed.hits += amount.hits;
-            if search.is_none_or(|search| contains(&self.url(pair), search)) {
+            if search.as_mut().is_none_or(|search| search.is_in(&self.url(pair))) {
                 listed.found += 1;
                 listed.rows.push((pair, amount));
             }

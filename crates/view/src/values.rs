@@ -1,9 +1,9 @@
 //! All values of a panel, however many.
 
 use crate::columns::source;
-use crate::dictionary::{NONE, OTHERS};
+use crate::dictionary::OTHERS;
 use crate::limits::PIECE_ROWS_MAX;
-use crate::panels::top_codes;
+use crate::panels::by_hits;
 use crate::store::Store;
 use crate::sums::Amount;
 use crate::view::{PanelPage, PanelWanted, View, ViewError};
@@ -78,10 +78,12 @@ impl Store {
         let counted = self.sums_of(view, control)?;
         let (_, derived) = source(column);
         Ok(self.amounts(&counted, column, |amounts, tables| {
-            let mut codes = top_codes(amounts, |code| tables.text_of(derived, code), amounts.len());
-            codes.extend(amounts.get(OTHERS as usize).filter(|others| others.hits > 0).map(|_| OTHERS));
-            let hits = amounts.iter().enumerate().filter(|(code, _)| *code != NONE as usize).map(|(_, amount)| amount.hits).sum();
-            let listed = codes.into_iter().map(|code| (code, amounts[code as usize])).collect();
+            let known = || amounts.iter().filter(|(code, _)| *code > OTHERS);
+            let mut listed = Vec::with_capacity(known().count() + 1);
+            listed.extend(known());
+            listed.sort_unstable_by(by_hits(|code| tables.text_of(derived, code)));
+            listed.extend(Some((OTHERS, amounts.get(OTHERS))).filter(|(_, others)| others.hits > 0));
+            let hits = listed.iter().map(|(_, amount)| amount.hits).sum();
             Values { hits, listed: Listed::Codes(column, listed), whole: true }
         }))
     }

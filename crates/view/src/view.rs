@@ -1,6 +1,6 @@
 //! Views: what is asked, and what is answered.
 
-use crate::columns::{AGENT, COUNTED, FLAW, REJECTED, REPAIRED, STATUS};
+use crate::columns::{AGENT, FLAW, REJECTED, REPAIRED, STATUS};
 use crate::counted::Counted;
 use crate::dictionary::{NONE, OTHERS};
 use crate::panels::PANELS;
@@ -112,6 +112,8 @@ pub struct Viewed {
     pub bots: Amounts,
     /// Rows of people: of parsed lines those of no bot.
     pub people: Amounts,
+    /// Rows of agents that there was no room for: of bots or people.
+    pub unknown: Amounts,
     /// The top tables.
     pub panels: Vec<Panel>,
     /// Distributions of numbers.
@@ -231,25 +233,31 @@ impl Store {
     /// When it was cancelled, or spilled rows can't be read back.
     pub fn view(&self, view: &View, wanted: &Wanted, control: &Control) -> Result<Viewed, ViewError> {
         let counted = self.counted(view, wanted.buckets, wanted.stack, control)?;
-        let panel = |(column, title): &(TextColumn, &'static str)| self.panel_of(&counted, *column, title, wanted.top);
+        Ok(self.viewed(view, &counted, wanted.top))
+    }
+
+    /// What was counted of a view, as it is shown.
+    pub(crate) fn viewed(&self, view: &View, counted: &Counted, top: usize) -> Viewed {
+        let panel = |(column, title): &(TextColumn, &'static str)| self.panel_of(counted, *column, title, top);
         let panels: Vec<Panel> = PANELS.iter().filter_map(panel).collect();
-        let lines = self.outcomes(&counted);
-        let (bots, people) = self.bots(&counted);
+        let lines = self.outcomes(counted);
+        let [bots, people, unknown] = self.bots(counted, lines.rejected);
         let clients = panels.iter().find(|panel| panel.field == TextColumn::Client.name()).map(|panel| panel.distinct);
         let spreads = &counted.spreads;
         let seconds = |time: u64| unbiased(time) as f64 / 1e6;
-        Ok(Viewed {
+        Viewed {
             filter: view.filter.to_string(),
             rows: RowCounts { total: counted.rows_total, dropped: counted.rows_dropped },
             lines,
             bytes_sent: counted.sums.all.bytes,
             exact: counted.exact && !self.dictionaries[AGENT].lock().overflowed(),
             time: spreads.times.map(|(first, last)| Times { first: seconds(first), last: seconds(last) }),
-            histogram: histogram(&counted),
-            status: status_rows(&counted, lines.rejected),
+            histogram: histogram(counted),
+            status: status_rows(counted, lines.rejected),
             clients: clients.unwrap_or(Distinct { distinct: 0, exact: true, error: 0.0 }),
             bots,
             people,
+            unknown,
             panels,
             percentiles: PercentileSet {
                 bytes: spreads.bytes.percentiles(1.0),
@@ -257,8 +265,8 @@ impl Store {
                 upstream_time: spreads.upstream_time.percentiles(1e-6),
             },
             week: spreads.week.chunks(WEEK_HOURS / 7).map(<[u64]>::to_vec).collect(),
-            latency: latency(&counted),
-        })
+            latency: latency(counted),
+        }
     }
 
     /// A stretch of a panel of a view, with what is searched for.
@@ -289,39 +297,28 @@ impl Store {
 
     fn outcomes(&self, counted: &Counted) -> Outcomes {
         let flaws = self.dictionaries[FLAW].lock();
-        let of = |kind: u8| {
-            let amounts = column(counted, FLAW).iter().enumerate();
-            amounts
-                .filter(|(code, _)| flaws.text(*code as u32).first() == Some(&kind))
-                .map(|(_, amount)| amount.hits)
-                .sum::<u64>()
+        let of = |kind: u8| -> u64 {
+            let of_kind = counted.sums.column(FLAW).iter().filter(|(code, _)| flaws.text(*code).first() == Some(&kind));
+            of_kind.map(|(_, amount)| amount.hits).sum()
         };
         let (total, rejected) = (counted.sums.all.hits, of(REJECTED));
         Outcomes { total, parsed: total - rejected, repaired: of(REPAIRED), rejected }
     }
 
-    /// Rows of bots and of people.
-    fn bots(&self, counted: &Counted) -> (Amounts, Amounts) {
-        let rejected = self.outcomes(counted).rejected;
+    /// Rows of bots, of people, and of agents that there was no room for, of which nobody knows.
+    fn bots(&self, counted: &Counted, rejected: u64) -> [Amounts; 3] {
         let agents = self.dictionaries[AGENT].lock();
+        let classes = agents.classes(TextColumn::Bot);
         let mut bots = Amount::default();
-        let classes = column(counted, AGENT).iter().zip(agents.classes(TextColumn::Bot));
-        classes.filter(|(_, bot)| **bot != NONE).for_each(|(amount, _)| bots.add(*amount));
-        let all = counted.sums.all;
-        // Nobody knows what agents are that had no room.
-        let unknown = column(counted, AGENT).get(OTHERS as usize).copied().unwrap_or_default();
-        let people = Amounts {
+        let of_bots = counted.sums.column(AGENT).iter().filter(|(code, _)| classes[*code as usize] != NONE);
+        of_bots.for_each(|(_, amount)| bots.add(amount));
+        let (all, unknown) = (counted.sums.all, counted.sums.column(AGENT).get(OTHERS));
+        let people = Amount {
             hits: all.hits - bots.hits - rejected - unknown.hits,
             bytes: all.bytes.saturating_sub(bots.bytes).saturating_sub(unknown.bytes),
         };
-        (Amounts { hits: bots.hits, bytes: bots.bytes }, people)
+        [bots, people, unknown].map(|Amount { hits, bytes }| Amounts { hits, bytes })
     }
-}
-
-/// Amounts by code of a coded column.
-pub(crate) fn column(counted: &Counted, index: usize) -> &[Amount] {
-    let at = COUNTED.iter().position(|known| *known == index);
-    at.and_then(|at| counted.sums.columns.get(at)).map_or(&[], |column| column)
 }
 
 /// Buckets with at least one row.
@@ -373,12 +370,12 @@ fn status_page(rows: &[StatusRow], wanted: &PanelWanted, exact: bool) -> PanelPa
 
 /// By status; a rejected line has none, and is not among the lines without one.
 fn status_rows(counted: &Counted, rejected: u64) -> Vec<StatusRow> {
-    let row = |(status, amount): (usize, &Amount)| {
+    let row = |(status, amount): (u32, Amount)| {
         let hits = if status == 0 { amount.hits - rejected } else { amount.hits };
         let value = if status == 0 { "-".to_owned() } else { status.to_string() };
         StatusRow { value, hits, bytes: amount.bytes }
     };
-    let mut rows: Vec<StatusRow> = column(counted, STATUS).iter().enumerate().map(row).filter(|row| row.hits > 0).collect();
+    let mut rows: Vec<StatusRow> = counted.sums.column(STATUS).iter().map(row).filter(|row| row.hits > 0).collect();
     rows.sort_by(|a, b| b.hits.cmp(&a.hits).then_with(|| a.value.cmp(&b.value)));
     rows
 }

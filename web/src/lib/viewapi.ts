@@ -60,6 +60,8 @@ export interface View {
   panels: Panel[]
   humans: Total | null
   bots: Total | null
+  /** Of agents that there was no room for; an older answer has none. */
+  unknown?: Total
   /** Hits by weekday (Monday first) and hour of the log's own clock. */
   week: { hits: number[][] } | null
   percentiles: Record<'bytes' | 'request_time' | 'upstream_time', Percentiles | null>
@@ -86,6 +88,7 @@ export interface Part {
 export interface Comparison {
   a: Total
   b: Total
+  exact?: boolean
   panels: {
     field: string
     title: string

@@ -1,7 +1,7 @@
 //! `rorqual serve`: who asks the rows, and what ends a question: a newer one, an asker who leaves, rows that have to go.
 
 use crate::client::{Server, read_answer};
-use crate::common::{eventually, log};
+use crate::common::{MIB, eventually, log};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::net::TcpStream;
@@ -155,4 +155,59 @@ fn a_key_that_is_unknown_is_named() {
         let error = answer.refused(400, "bad_request");
         assert!(error["message"].as_str().is_some_and(|message| message.contains("`filter`")), "{what}: {error}");
     }
+}
+
+/// Lines of which many values have many rows, and the queries are no two the same; an hour of a thousand lines a second.
+fn many_values(line: u64) -> String {
+    let (minute, second) = (line / 60_000 % 60, line / 1_000 % 60);
+    format!(
+        "10.{}.{}.{} - - [02/Jan/2025:00:{minute:02}:{second:02} +0000] \"GET /some/path/{}?some=query&number={line} HTTP/1.1\" 200 {} \"http://site-{}.example/\" \"Mozilla/5.0 (X11; Linux x86_64) Agent/{}\"\n",
+        line % 7,
+        line % 60,
+        line % 151,
+        line % 20_000,
+        line % 5_000,
+        line % 10_000,
+        line % 15_000,
+    )
+}
+
+/// Rates, pages of rows, the panel of path and query, and what may explain rows, of a log far above the memory.
+#[test]
+fn questions_far_above_the_memory_keep_to_it() {
+    const MEMORY: u64 = 320 * MIB;
+    const LINES: u64 = 3_000_000;
+    let server = Server::start(&["--memory", "320MiB", "--sessions", "1", "--threads", "2"]);
+    let block = |number: u64| (number * 10_000..(number + 1) * 10_000).map(many_values).collect::<String>();
+    let bytes: u64 = (0..LINES).map(|line| many_values(line).len() as u64).sum();
+    assert!(bytes > 3 * MEMORY / 2);
+    let id = server.session(&json!({"name": "access.log", "size": bytes}));
+    let mut upload = server.begin_put(&id, 0, bytes);
+    (0..LINES / 10_000).for_each(|number| upload.write_all(block(number).as_bytes()).expect("it listens"));
+    assert_eq!(read_answer(&mut upload).status, 200);
+    server.when_state(&id, "finished");
+    let ask = |what: &str, question: Value| {
+        let answer = server.request("POST", &target(&id, what), question.to_string().as_bytes());
+        assert_eq!(answer.status, 200, "{what} {answer:?}");
+        answer.json()
+    };
+    let first_half = json!({"from": 1_735_776_000, "to": 1_735_776_000 + 1_500});
+    let viewed = ask("view", json!({"where": "status = 200"}));
+    assert_eq!((&viewed["lines"]["matching"], &viewed["kept"]["rows"]), (&json!(LINES), &json!(LINES)), "{}", viewed["kept"]);
+    let urls = ask("panel", json!({"field": "url", "search": "NUMBER=1", "offset": 50_000, "limit": 100}));
+    assert!(urls["exact"] == false || urls["distinct"]["count"] == LINES, "{}", urls["distinct"]);
+    for question in [json!({"offset": LINES / 2, "limit": 100}), json!({"from_end": true, "limit": 100, "where": "bytes >= 100"})]
+    {
+        assert_eq!(ask("rows", question)["rows"].as_array().map(Vec::len), Some(100));
+    }
+    for by in ["client", "net"] {
+        assert_eq!(ask("rates", json!({"by": by, "limit_per_minute": 30}))["rows"].as_array().map(Vec::len), Some(10));
+    }
+    let explained = ask("explain", json!({"select": first_half}));
+    assert_eq!((&explained["inside"], &explained["outside"]), (&json!(LINES / 2), &json!(LINES / 2)));
+    assert!(explained["tried"].as_u64() > Some(100_000), "{}", explained["tried"]);
+    let compared = ask("compare", json!({"a": first_half, "b": {"where": "path contains 7"}}));
+    assert_eq!((&compared["a"]["hits"], &compared["exact"]), (&json!(LINES / 2), &json!(false)));
+    let peak = server.running.peak_bytes();
+    assert!(peak <= MEMORY, "{} MiB", peak / MIB);
 }

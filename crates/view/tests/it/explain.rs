@@ -272,3 +272,78 @@ fn a_view_that_is_wider_than_what_it_is_set_against() {
     let apart = store.explain(&span(0, FROM), &span(FROM, TO), &Control::default()).expect("nobody cancels");
     assert_eq!((apart.rows_in, apart.findings.len()), (0, 0));
 }
+
+#[test]
+fn findings_are_the_same_whichever_thread_took_which_rows() {
+    let mut random = Random(71);
+    let mut rows: Vec<Plain> = (0..ROWS).map(|_| ordinary(&mut random)).collect();
+    rows.sort_by_key(|row| row.time);
+    for row in &mut rows {
+        let inside = (FROM..TO).contains(&row.time);
+        // In the rest it comes in bursts.
+        if (inside && random.one_in(6)) || (!inside && row.time / 1_800 % 20 == 0 && random.one_in(4)) {
+            row.path = "/path/3".to_owned();
+            row.status = 502;
+        }
+    }
+    let text = text_of(&rows);
+    let explained = |threads, segment_rows| {
+        let store = Setup { threads, segment_rows, ..Setup::default() }.record(text.clone());
+        let explained = store.explain(&span(FROM, TO), &View::default(), &Control::default()).expect("nobody cancels");
+        // Which pairs were tried beside is drawn from samples, and q is of everything tried.
+        explained.findings.into_iter().map(|finding| Finding { q: 0.0, ..finding }).collect::<Vec<_>>()
+    };
+    let one = explained(1, 1 << 16);
+    assert!(one.iter().any(|finding| finding.dispersion > 1.0), "{one:?}");
+    for (threads, segment_rows) in [(2, 1 << 16), (3, 1_000), (2, 137)] {
+        assert_eq!(explained(threads, segment_rows), one, "{threads} threads, {segment_rows} rows a segment");
+    }
+}
+
+#[test]
+fn a_long_value_is_offered_by_its_beginning() {
+    let mut random = Random(72);
+    let long = format!("q=(a+b)[1]{}", "x<\u{e9}".repeat(500));
+    let mut rows: Vec<Plain> = (0..20_000).map(|_| ordinary(&mut random)).collect();
+    for row in rows.iter_mut().filter(|row| (FROM..TO).contains(&row.time) && row.state == State::Sound) {
+        if random.one_in(8) {
+            row.query = long.clone();
+        }
+    }
+    let store = Setup::default().record(text_of(&rows));
+    let explained = store.explain(&span(FROM, TO), &View::default(), &Control::default()).expect("nobody cancels");
+    let finding = explained.findings.first().expect("something stands out");
+    assert!(finding.filter.starts_with("query ~ \"^q") && finding.filter.len() < 1_000, "{}", finding.filter);
+    let filter = rorqual_table::filter::Filter::parse(&finding.filter).expect("a filter");
+    let viewed = store.view(&View { filter, ..View::default() }, &rorqual_view::Wanted::default(), &Control::default());
+    assert_eq!(viewed.expect("nobody cancels").lines.total, rows.iter().filter(|row| row.query == long).count() as u64);
+}
+
+/// More values with enough rows than are held.
+#[test]
+fn a_value_is_found_among_many() {
+    let mut random = Random(73);
+    let mut rows = Vec::new();
+    for number in 0..160_000_u64 {
+        let mut row = ordinary(&mut random);
+        let inside = number < 80_000;
+        row.time = if inside { FROM + (random.below((TO - FROM) as u64)) as i64 } else { random.below(FROM as u64) as i64 };
+        row.path = format!("/page/{}", number % 2_500);
+        if inside && number % 2_500 == 1_234 {
+            row.path = "/planted".to_owned();
+        }
+        if inside && random.one_in(40) {
+            row.path = "/planted".to_owned();
+        }
+        rows.push(row);
+    }
+    let store = Setup::default().record(text_of(&rows));
+    let explained = store.explain(&span(FROM, TO), &View::default(), &Control::default()).expect("nobody cancels");
+    assert!(explained.tried > 2_500);
+    assert_eq!(
+        explained.findings.first().map(|finding| finding.filter.as_str()),
+        Some("path = /planted"),
+        "{:?}",
+        explained.findings
+    );
+}

@@ -2,7 +2,7 @@
 
 use crate::log::{Plain, Random, Setup, State, text_of};
 use rorqual_pipe::Control;
-use rorqual_view::{View, Wanted};
+use rorqual_view::{Stack, View, Wanted};
 
 fn rows(count: usize) -> Vec<Plain> {
     let mut random = Random(31);
@@ -62,4 +62,33 @@ fn rows_take_as_little_as_they_can() {
     let texts: u64 = rows.iter().map(|row| row.path.len() as u64).sum();
     let values = of("distinct values and their sums");
     assert!(values >= texts && values <= 2 * texts + 2 * rows.len() as u64 * 130 + OTHER_BYTES, "{values} for {texts}");
+}
+
+/// Nobody knows what agents are that had no room: they are neither bots nor people, and the totals add up.
+#[test]
+fn agents_without_room_are_unknown() {
+    let mut rows = rows(120_000);
+    for (index, row) in rows.iter_mut().enumerate() {
+        row.path = "/".to_owned();
+        row.agent = if index % 2 == 0 {
+            format!("Mozilla/5.0 (compatible; Some{index}bot/1.0)")
+        } else {
+            format!("Mozilla/5.0 (X11; Linux x86_64; rv:{index}.0) Gecko/20100101 Firefox/{index}.0")
+        };
+    }
+    let setup = Setup { threads: 1, segment_rows: 4_096, memory_bytes: 32 << 20, spill_bytes: Some(1 << 30) };
+    let store = setup.record(text_of(&rows));
+    let wanted = Wanted { stack: Stack::Bot, ..Wanted::default() };
+    let viewed = store.view(&View::default(), &wanted, &Control::default()).expect("nobody cancels");
+    assert!(!viewed.exact && viewed.bots.hits > 0 && viewed.unknown.hits > 0, "{:?} {:?}", viewed.bots, viewed.unknown);
+    assert_eq!(viewed.bots.hits + viewed.people.hits + viewed.unknown.hits, rows.len() as u64);
+    assert_eq!(viewed.bots.bytes + viewed.people.bytes + viewed.unknown.bytes, viewed.bytes_sent);
+    let histogram = viewed.histogram.expect("there are times");
+    let series: Vec<(&str, u64)> = histogram.series.iter().map(|line| (line.class.as_str(), line.hits.iter().sum())).collect();
+    assert_eq!(series, [("bot", viewed.bots.hits), ("human", viewed.people.hits), ("unknown", viewed.unknown.hits)]);
+    // With room for all there is nothing unknown.
+    let store = Setup::default().record(text_of(&rows[..1_000]));
+    let viewed = store.view(&View::default(), &wanted, &Control::default()).expect("nobody cancels");
+    assert_eq!((viewed.unknown.hits, viewed.bots.hits, viewed.people.hits), (0, 500, 500));
+    assert_eq!(viewed.histogram.expect("there are times").series.len(), 2);
 }

@@ -265,6 +265,82 @@ proptest! {
     }
 }
 
+/// So many values that views of few rows hold only those that they meet, and others the sums of all.
+#[test]
+fn few_rows_of_many_values() {
+    let mut all = rows(9, 9_000);
+    for (index, row) in all.iter_mut().enumerate() {
+        row.client = format!("10.{}.{}.{}", index % 3, index / 3 % 40, index * 7 % 250);
+        row.path = format!("/{}/{}.css", index % 5, index * 3 % 9_000);
+        row.referrer = format!("http://site{}.example/{index}", index % 2_000);
+    }
+    let filters: [(&str, fn(&Plain) -> bool); 8] = [
+        ("client = 10.1.3.70", |row| value(row, "client") == "10.1.3.70"),
+        ("net = 10.2.7.0/24 and path contains \"/3/\"", |row| {
+            value(row, "net") == "10.2.7.0/24" && value(row, "path").contains("/3/")
+        }),
+        ("path = /0/30.css and net = 10.1.3.0/24", |row| value(row, "path") == "/0/30.css" && value(row, "net") == "10.1.3.0/24"),
+        ("status = 404 and bytes >= 100", |row| {
+            !row.rejected() && row.status == 404 && row.size().is_some_and(|size| size >= 100)
+        }),
+        ("not status in (200, 301) and hour = 3", |row| {
+            !(!row.rejected() && [200, 301].contains(&row.status)) && !row.rejected() && clock(row).1 == 3
+        }),
+        ("not net = 10.0.3.0/24", |row| value(row, "net") != "10.0.3.0/24"),
+        ("not client = 10.1.3.70 and not rejected", |row| value(row, "client") != "10.1.3.70" && !row.rejected()),
+        ("url contains \"x=1\" and (status = 500 or net = 10.1.9.0/24)", |row| {
+            value(row, "url").contains("x=1") && (row.status == 500 || value(row, "net") == "10.1.9.0/24")
+        }),
+    ];
+    for (threads, segment_rows, memory_bytes, spill_bytes) in
+        [(1, 1 << 16, 256 << 20, None), (3, 700, 256 << 20, None), (2, 900, 0, Some(1 << 30))]
+    {
+        let store = Setup { threads, segment_rows, memory_bytes, spill_bytes }.record(text_of(&all));
+        for (written, meets) in filters {
+            let view = View { filter: Filter::parse(written).expect("a filter"), ..View::default() };
+            let meant: Vec<&Plain> = all.iter().filter(|row| meets(row)).collect();
+            assert!(!meant.is_empty(), "{written}");
+            check(&look(&store, &view, Stack::Values(TextColumn::Client)), &meant, &all, "client");
+            let panel = |search: &str, offset| {
+                let wanted = PanelWanted { search: Some(search.to_owned()), offset, limit: 7 };
+                let page = store.panel(&view, TextColumn::Referrer, &wanted, &Control::default()).expect("nobody cancels");
+                (page.found, page.rows.into_iter().map(|row| (row.value, row.hits, row.bytes)).collect::<Vec<_>>())
+            };
+            let mut found: Vec<_> =
+                crate::naive::panel(&meant, "referrer").into_iter().filter(|(value, _)| value.contains("site1")).collect();
+            found.sort_by(|a, b| b.1.0.cmp(&a.1.0).then_with(|| a.0.cmp(&b.0)));
+            let listed = found.iter().skip(2).take(7).map(|(value, sums)| (value.clone(), sums.0, sums.1)).collect();
+            assert_eq!(panel("SITE1", 2), (found.len() as u64, listed), "{written}");
+        }
+    }
+}
+
+/// Both sides are of the same moment.
+#[test]
+fn comparisons_while_rows_arrive() {
+    let all = rows(41, 40_000);
+    let setup = Setup { threads: 2, segment_rows: 300, ..Setup::default() };
+    let store = setup.store();
+    let analyzer = setup.analyzer(&store);
+    let text = text_of(&all);
+    let run = std::thread::spawn(move || {
+        let input = Input::from_reader("log", Box::new(std::io::Cursor::new(text)));
+        analyzer.run::<std::io::Sink>(input, &Control::default(), |_, _| {}, None).map(drop).map_err(|error| error.to_string())
+    });
+    let side = |filter: &str| View { filter: Filter::parse(filter).expect("a filter"), ..View::default() };
+    let (a, b) = (side("bytes = - or bytes >= 0"), side("not rejected"));
+    let mut looks = 0;
+    while looks < 3 || !run.is_finished() {
+        store.refresh();
+        let compared = store.compare(&a, &b, &ALL, &Control::default()).expect("nobody cancels");
+        assert_eq!(compared.a.rows, compared.b.rows);
+        assert_eq!((compared.a.lines.total, compared.a.lines.parsed), (compared.a.rows.total, compared.b.lines.total));
+        assert!(compared.exact);
+        looks += 1;
+    }
+    run.join().expect("no panic").expect("a known format");
+}
+
 #[test]
 fn a_span_with_a_filter_that_means_most_rows() {
     let rows = rows(5, 3_000);
@@ -360,7 +436,7 @@ fn a_stopped_view_is_cancelled() {
     let store = Setup::default().record(text_of(&rows(3, 100)));
     let control = Control::default();
     control.stop();
-    for filter in ["", "path ~ a", "bytes > 5"] {
+    for filter in ["", "path ~ a", "bytes > 5", "url contains a"] {
         let view = View { filter: Filter::parse(filter).expect("a filter"), ..View::default() };
         assert!(matches!(store.view(&view, &ALL, &control), Err(ViewError::Cancelled)), "{filter}");
         assert!(store.view(&view, &ALL, &Control::default()).is_ok());

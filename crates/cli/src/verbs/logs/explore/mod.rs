@@ -13,16 +13,10 @@ use rorqual_pipe::{Control, format_size, reason, stats};
 use rorqual_table::Recording;
 use rorqual_table::analyze::{Analyzer, Kept, Settings, Shares};
 use rorqual_table::report::Report;
-use rorqual_view::limits::{RECORDER_BYTES, THREAD_BYTES};
+use rorqual_view::limits::{ROWS_BYTES_MIN, WORKER_BYTES, store_bytes};
 use rorqual_view::{Recordings, Store, ViewError};
 use std::sync::Arc;
 use std::time::Instant;
-
-/// What each worker takes for rows, and each thread of a question.
-const WORKER_BYTES: u64 = RECORDER_BYTES + THREAD_BYTES;
-
-/// Least memory for rows beside that: segments of two threads, distinct values, what questions sort.
-const ROWS_BYTES_MIN: u64 = 24 << 20;
 
 /// A question, and the rows that it is asked of.
 pub(super) struct Asking {
@@ -52,7 +46,7 @@ pub(super) fn question(args: &LogsArgs) -> Result<Option<Question>, String> {
 impl Asking {
     /// A place for rows, in the memory of `shares`.
     pub(super) fn new(question: Question, args: &LogsArgs, settings: &Settings, shares: &Shares) -> Result<Self, String> {
-        let memory_bytes = shares.tables_bytes + shares.threads as u64 * WORKER_BYTES;
+        let memory_bytes = store_bytes(shares.tables_bytes, shares.threads);
         let spill = args.explore.temp.spill();
         let folder = spill.as_ref().map_or_else(String::new, |(folder, _)| folder.display().to_string());
         let countries = settings.countries.clone();
