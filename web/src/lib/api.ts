@@ -187,7 +187,8 @@ export const api = {
 }
 
 export interface LiveEvents {
-  live(live: Live): void
+  /** A `Live`, as JSON. */
+  live(live: string): void
   end(): void
   /** The stream broke; the browser or we try again. */
   lost(): void
@@ -205,7 +206,7 @@ export function follow(id: string, on: LiveEvents): () => void {
   const open = () => {
     source = new EventSource(`${session(id)}/live`)
     source.addEventListener('live', (event) => {
-      on.live(JSON.parse((event as MessageEvent<string>).data) as Live)
+      on.live((event as MessageEvent<string>).data)
     })
     source.addEventListener('end', () => {
       source.close()
