@@ -3,19 +3,12 @@
 // Prints JSON. Work is what the page's main thread does from one frame to the next, as Chromium's own trace has it:
 // `work_ms` by the clock, `cpu_ms` without what other programs took of the processor meanwhile.
 
-import { parseArgs } from 'node:util'
-import { chromium } from 'playwright-core'
+import { options } from './args.mjs'
+import { laptop, launch, send, state } from './browser.mjs'
 import { quantiles } from './quantiles.mjs'
 import { serve } from './serve.mjs'
 
-const { values: args } = parseArgs({
-  options: {
-    program: { type: 'string' },
-    file: { type: 'string' },
-    memory: { type: 'string', default: '512MiB' },
-    chromium: { type: 'string', default: '/usr/bin/chromium' },
-  },
-})
+const args = options('program', 'file', 'memory', 'chromium')
 const arrivalMs = 30 * 60_000
 /** A trace is held in memory: so much of a long arrival is enough. */
 const tracedMs = 60_000
@@ -31,11 +24,8 @@ function mark(name) {
 }
 
 const server = await serve(args.program, '--memory', args.memory)
-const browser = await chromium.launch({
-  executablePath: args.chromium,
-  args: ['--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking'],
-})
-const page = await browser.newPage({ viewport: { width: 1280, height: 800 } })
+const browser = await launch(args.chromium)
+const page = await browser.newPage({ viewport: laptop })
 const views = []
 page.on('response', (response) => {
   if (!response.url().endsWith('/view') || !response.ok()) return
@@ -47,7 +37,7 @@ await page.goto(server.base)
 await page.getByTestId('sample').waitFor()
 await browser.startTracing(page, { categories: ['toplevel', 'blink.user_timing', 'devtools.timeline'] })
 const begun = Date.now()
-await page.locator('#file').setInputFiles(args.file)
+await send(page, args.file)
 await page.getByTestId('filter').waitFor({ timeout: 60_000 })
 const presses = []
 const arriving = () => page.locator('[data-testid=state][data-state=receiving]').count()
@@ -64,7 +54,7 @@ while ((await arriving()) > 0 && Date.now() - begun < tracedMs) {
 }
 const traced = Date.now() - begun
 const trace = JSON.parse((await browser.stopTracing()).toString()).traceEvents
-await page.locator('[data-testid=state][data-state=finished]').waitFor({ timeout: arrivalMs })
+await state(page, 'finished', arrivalMs)
 const answers = (await Promise.all(views.map(({ answer }) => answer))).filter(Boolean)
 const bytes = await page.evaluate(
   async () => (await (await fetch('/api/sessions')).json()).sessions[0].offset,

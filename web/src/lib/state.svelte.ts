@@ -76,6 +76,8 @@ class Store {
   report = $derived(this.live?.report ?? null)
   upload = $derived(this.place.session === null ? null : (this.uploads.get(this.place.session) ?? null))
   arriving = $derived(this.session !== null && !ended(this.session))
+  /** Lines come for as long as somebody writes them: there is no end to wait for. */
+  following = $derived(this.session?.state === 'following')
   /** The time the log covers so far; zooming stays inside it. */
   whole = $derived(this.report && spanOf(this.report))
   /** Seconds east of UTC: that of the log, and that which times are shown in. */
