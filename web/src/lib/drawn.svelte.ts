@@ -7,7 +7,7 @@ import { Turns, type Turn } from './turns'
 import { views } from './views.svelte'
 
 /** Of 16 ms, some of which painting takes, and the rest of the machine. */
-const budgetMs = 5
+const budgetMs = 3
 /** What is in sight ranks below it. */
 const farRank = 1000
 
@@ -39,9 +39,9 @@ export class Drawn<T> {
   private host: HTMLElement | null = null
   private readonly turn: Turn
 
-  /** `index`: its place among all parts that wait for a turn. */
-  constructor(read: () => T, index: () => number) {
-    this.turn = { rank: () => untrack(() => this.rank(index())), draw: () => this.draw() }
+  /** `index`: its place among all parts that wait for a turn; `alone`: there is a canvas in it. */
+  constructor(read: () => T, index: () => number, alone = () => false) {
+    this.turn = { alone, rank: () => untrack(() => this.rank(index())), draw: () => this.draw() }
     $effect.pre(() => {
       const newest = read()
       if (newest === this.newest) return

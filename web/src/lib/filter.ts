@@ -247,6 +247,10 @@ function unwrapped(term: string): string {
 
 export type Chosen = 'in' | 'out' | null
 
+/** Those of the terms that may choose values of a field. */
+export const about = (terms: string[], field: string) =>
+  terms.filter((term) => (choice(term)?.field ?? field) === field)
+
 /** Whether the terms include or exclude this very value. */
 export function chosen(terms: string[], field: string, value: string): Chosen {
   for (const term of terms) {

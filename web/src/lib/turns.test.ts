@@ -10,7 +10,8 @@ function setting(budgetMs: number) {
   const turns = new Turns({ next: (run) => frames.push(run), now: () => now }, budgetMs, (is) =>
     busy.push(is),
   )
-  const turn = (name: string, rank: () => number, ms: number) => ({
+  const turn = (name: string, rank: () => number, ms: number, alone = false) => ({
+    alone: () => alone,
     rank,
     draw: () => {
       drawn.push(name)
@@ -42,6 +43,16 @@ test('what takes longer than the budget has a frame of its own', () => {
   turns.ask(turn('other', () => 1, 1))
   expect(frame()).toEqual(['slow'])
   expect(frame()).toEqual(['other'])
+})
+
+test('a canvas has a frame for itself', () => {
+  const { turns, turn, frame } = setting(6)
+  turns.ask(turn('bars', () => 0, 1, true))
+  turns.ask(turn('one', () => 1, 1))
+  turns.ask(turn('other', () => 2, 1))
+  turns.ask(turn('map', () => 3, 1, true))
+  turns.ask(turn('last', () => 4, 1))
+  expect([frame(), frame(), frame(), frame()]).toEqual([['bars'], ['one', 'other'], ['map'], ['last']])
 })
 
 test('asked for twice it is drawn once; dropped, not at all', () => {

@@ -5,6 +5,8 @@
  */
 
 export interface Turn {
+  /** A canvas: its pixels are made after its turn, so that it has a frame for itself. */
+  alone(): boolean
   /** The lower the sooner; Infinity: not now. */
   rank(): number
   draw(): void
@@ -51,10 +53,11 @@ export class Turns {
   private frame(): void {
     this.asked = false
     const until = this.frames.now() + this.budgetMs
-    for (const turn of this.due()) {
+    const due = this.due()
+    for (const [index, turn] of due.entries()) {
       this.waiting.delete(turn)
       turn.draw()
-      if (this.frames.now() >= until) break
+      if (turn.alone() || due[index + 1]?.alone() || this.frames.now() >= until) break
     }
     this.look()
   }
