@@ -6,7 +6,7 @@ import { store } from './state.svelte'
 import { Turns, type Turn } from './turns'
 import { views } from './views.svelte'
 
-/** Of 16 ms, some of which painting takes, and the rest of the machine. */
+/** Of 16 ms while lines arrive: painting takes some more, and the server most of the machine. */
 const budgetMs = 3
 /** What is in sight ranks below it. */
 const farRank = 1000
@@ -24,7 +24,8 @@ const turns = new Turns(
     next: (run) => requestAnimationFrame(run),
     now: () => performance.now(),
   },
-  budgetMs,
+  // Afterwards nothing else moves, and one frame has all of it soonest.
+  () => (store.arriving ? budgetMs : Infinity),
   (busy) => (drawing.busy = busy),
 )
 
@@ -41,7 +42,11 @@ export class Drawn<T> {
 
   /** `index`: its place among all parts that wait for a turn; `alone`: there is a canvas in it. */
   constructor(read: () => T, index: () => number, alone = () => false) {
-    this.turn = { alone, rank: () => untrack(() => this.rank(index())), draw: () => this.draw() }
+    this.turn = {
+      alone: () => store.arriving && alone(),
+      rank: () => untrack(() => this.rank(index())),
+      draw: () => this.draw(),
+    }
     $effect.pre(() => {
       const newest = read()
       if (newest === this.newest) return
@@ -71,6 +76,6 @@ export class Drawn<T> {
   private draw(): void {
     this.question = views.answer?.question
     flushSync(() => (this.value = this.newest))
-    void this.host?.offsetHeight // its layout belongs to its turn
+    if (store.arriving) void this.host?.offsetHeight // its layout belongs to its turn
   }
 }

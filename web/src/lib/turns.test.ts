@@ -7,8 +7,10 @@ function setting(budgetMs: number) {
   const drawn: string[] = []
   const busy: boolean[] = []
   let now = 0
-  const turns = new Turns({ next: (run) => frames.push(run), now: () => now }, budgetMs, (is) =>
-    busy.push(is),
+  const turns = new Turns(
+    { next: (run) => frames.push(run), now: () => now },
+    () => budgetMs,
+    (is) => busy.push(is),
   )
   const turn = (name: string, rank: () => number, ms: number, alone = false) => ({
     alone: () => alone,

@@ -25,7 +25,7 @@ export class Turns {
 
   constructor(
     private readonly frames: Frames,
-    private readonly budgetMs: number,
+    private readonly budgetMs: () => number,
     /** Whether something is waiting that will be drawn by itself. */
     private readonly changed: (busy: boolean) => void,
   ) {}
@@ -52,7 +52,7 @@ export class Turns {
   /** One at least, or a slow machine would never come to the end. */
   private frame(): void {
     this.asked = false
-    const until = this.frames.now() + this.budgetMs
+    const until = this.frames.now() + this.budgetMs()
     const due = this.due()
     for (const [index, turn] of due.entries()) {
       this.waiting.delete(turn)
