@@ -82,6 +82,17 @@ async function type(page, text) {
 const telephone = { width: 380, height: 800 }
 const wall = { width: 2560, height: 1300 }
 
+/** What is out of sight is not drawn, unless a picture of the whole page is wanted. */
+async function drawAll(page, visibility) {
+  await page.$$eval(
+    '.cell, .scroller',
+    (all, visibility) => {
+      for (const node of all) node.style.contentVisibility = visibility
+    },
+    visibility,
+  )
+}
+
 /** Pictures of a state, with what it is about in sight; of a telling one on a large screen too, or of the whole page. */
 async function shoot(page, name, { about, large = false, full = false } = {}) {
   if (!args.shots) return
@@ -94,7 +105,10 @@ async function shoot(page, name, { about, large = false, full = false } = {}) {
     await page.evaluate((top) => scrollTo(0, top), before)
     if (about) await at(page, about).evaluate((node) => node.scrollIntoView({ block: 'nearest' }))
     const file = picture(args.shots, `${name}-${viewport.width}-${colorScheme}`)
-    await page.screenshot({ path: file, fullPage: full && viewport !== wall })
+    const whole = full && viewport !== wall
+    if (whole) await drawAll(page, 'visible')
+    await page.screenshot({ path: file, fullPage: whole })
+    if (whole) await drawAll(page, '')
   }
   await page.setViewportSize(laptop)
   await page.emulateMedia({ colorScheme: 'light' })
