@@ -13,6 +13,8 @@ const arrivalMs = 30 * 60_000
 /** A trace is held in memory: so much of a long arrival is enough. */
 const tracedMs = 60_000
 const pressEveryMs = 1000
+/** One and a half frames at 60 Hz: the screen had nothing new where it could have had. */
+const missedMs = 25
 const frameMark = 'rorqual-frame'
 
 function mark(name) {
@@ -95,6 +97,7 @@ console.log(
       work_ms: quantiles(perFrame(({ dur }) => dur)),
       cpu_ms: quantiles(perFrame(({ tdur }) => tdur ?? 0)),
       gap_ms: quantiles(gaps),
+      missed_frames: gaps.filter((ms) => ms > missedMs).length,
       long_tasks: tasks.filter(({ dur }) => dur > 50_000).length,
       press_to_answer_ms: quantiles(presses),
       views: answers.length,
