@@ -1,5 +1,5 @@
 // A stand-in for `rorqual serve` (crates/serve/API.md) to develop the page against and for test/smoke.mjs.
-// It reads combined logs for real, slowly, and counts views naively (views.mjs). node mock/server.mjs [--port N] [--rate BYTES/S]
+// It reads combined logs for real, slowly, and counts views naively (views.mjs). node mock/server.mjs [--port N] [--rate BYTES/S] [--follow]
 
 import { createReadStream, existsSync, readFileSync } from 'node:fs'
 import http from 'node:http'
@@ -15,6 +15,7 @@ const { values: args } = parseArgs({
     port: { type: 'string', default: '4455' },
     rate: { type: 'string' },
     plain: { type: 'boolean' },
+    follow: { type: 'boolean' },
   },
 })
 const rateMax = args.rate ? Number(args.rate) : Infinity
@@ -294,6 +295,18 @@ async function sample(session) {
   if (!isEnd(session)) finish(session)
 }
 
+/** A log that somebody writes, from now on: an hour of it is there, and a minute more comes every few moments. */
+async function follow(session) {
+  const [all, there] = [timedLines(20_000, { days: 1 }), 20_000 / 24]
+  const next = (count) => Array.from({ length: count }, () => `${all.next().value}\n`).join('')
+  feed(session, Buffer.from(next(there), 'latin1'))
+  for (let more = 0; more < 1000 && !isEnd(session); more++) {
+    session.state = 'following'
+    await new Promise((go) => setTimeout(go, 250))
+    if (!isEnd(session)) feed(session, Buffer.from(next(14), 'latin1'))
+  }
+}
+
 const pause = (bytes) =>
   new Promise((go) => setTimeout(go, Number.isFinite(rateMax) ? (bytes / rateMax) * 1000 : 20))
 const json = (res, status, body, headers = {}) =>
@@ -465,6 +478,7 @@ function failed(res, error) {
   res.destroy()
 }
 
+if (args.follow) void follow(make('access.log', null))
 http
   .createServer((req, res) => void answer(req, res).catch((error) => failed(res, error)))
   .listen(Number(args.port), '127.0.0.1', function () {

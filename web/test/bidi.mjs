@@ -1,21 +1,28 @@
 // A browser by WebDriver BiDi, as any Firefox speaks it without a driver beside it: the few commands a test needs.
 // Node before 22 has its WebSocket behind --experimental-websocket.
 
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
+import { start } from './children.mjs'
 
 const waitMs = 10_000
 const keys = { Enter: '\uE007', Escape: '\uE00C', Shift: '\uE008' }
+
+/** Ends the test at once where there would be no way to talk to a browser. */
+export function needWebSocket() {
+  if (typeof WebSocket === 'function') return
+  console.error('This needs a WebSocket: node 22 or later, or node --experimental-websocket.')
+  process.exit(2)
+}
 
 export class Firefox {
   static async launch(program) {
     const firefox = new Firefox()
     firefox.profile = mkdtempSync(path.join(os.tmpdir(), 'rorqual-firefox-'))
     const args = ['--headless', '--no-remote', '--profile', firefox.profile, '--remote-debugging-port', '0']
-    firefox.process = spawn(program, args, { stdio: ['ignore', 'ignore', 'pipe'] })
+    firefox.process = start(program, args, { stdio: ['ignore', 'ignore', 'pipe'] })
     await firefox.connect(await firefox.address())
     return firefox
   }

@@ -2,19 +2,12 @@
 //   node test/clicks.mjs --program PROGRAM --file LOG [--memory SIZE] [--chromium PROGRAM]
 // Prints JSON. Times are in milliseconds, from the event of the press to the frame with the last change of a panel on it.
 
-import { parseArgs } from 'node:util'
-import { chromium } from 'playwright-core'
+import { options } from './args.mjs'
+import { laptop, launch, send, state } from './browser.mjs'
 import { quantiles } from './quantiles.mjs'
 import { serve } from './serve.mjs'
 
-const { values: args } = parseArgs({
-  options: {
-    program: { type: 'string' },
-    file: { type: 'string' },
-    memory: { type: 'string', default: '512MiB' },
-    chromium: { type: 'string', default: '/usr/bin/chromium' },
-  },
-})
+const args = options('program', 'file', 'memory', 'chromium')
 const arrivalMs = 30 * 60_000
 /** So long nothing changes after an answer: then all of it is drawn. */
 const quietMs = 150
@@ -47,16 +40,13 @@ function watch() {
 }
 
 const server = await serve(args.program, '--memory', args.memory)
-const browser = await chromium.launch({
-  executablePath: args.chromium,
-  args: ['--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking'],
-})
-const page = await browser.newPage({ viewport: { width: 1280, height: 800 } })
+const browser = await launch(args.chromium)
+const page = await browser.newPage({ viewport: laptop })
 await page.addInitScript(watch)
 await page.goto(server.base)
 const begun = Date.now()
-await page.locator('#file').setInputFiles(args.file)
-await page.locator('[data-testid=state][data-state=finished]').waitFor({ timeout: arrivalMs })
+await send(page, args.file)
+await state(page, 'finished', arrivalMs)
 const arrivedMs = Date.now() - begun
 await settled()
 

@@ -3,27 +3,20 @@
 // PROGRAM is a rorqual to start. What is expected is counted here, from the lines that are sent.
 
 import assert from 'node:assert/strict'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
-import { parseArgs } from 'node:util'
-import { chromium } from 'playwright-core'
 import { select } from '../mock/views.mjs'
 import { rowOf } from '../mock/rows.mjs'
+import { options } from './args.mjs'
+import * as chromium from './browser.mjs'
+import { accessible, at, clear, digits, laptop, send, settled, state } from './browser.mjs'
 import { timedText } from './log.mjs'
 import { serve } from './serve.mjs'
+import { end, picture, run, tell } from './steps.mjs'
 import { Wire } from './wire.mjs'
 
-const { values: args } = parseArgs({
-  options: {
-    base: { type: 'string' },
-    program: { type: 'string' },
-    only: { type: 'string', default: '' },
-    shots: { type: 'string' },
-    chromium: { type: 'string', default: '/usr/bin/chromium' },
-  },
-})
+const args = options('base', 'program', 'only', 'shots', 'chromium')
 const lineCount = 20_000
 const folder = mkdtempSync(path.join(os.tmpdir(), 'rorqual-explore-'))
 const file = path.join(folder, 'access.log')
@@ -38,40 +31,16 @@ const matching = (where, span = {}) => select(rows, { ...span, where }).length
 const server = args.base ? null : await serve(args.program)
 const base = args.base ?? server.base
 const wire = await Wire.start()
-const browser = await chromium.launch({
-  executablePath: args.chromium,
-  args: [
-    '--no-sandbox',
-    '--disable-gpu',
-    '--no-first-run',
-    '--disable-background-networking',
-    `--proxy-server=socks5://127.0.0.1:${wire.port}`,
-    '--proxy-bypass-list=<-loopback>',
-  ],
-})
+const browser = await chromium.launch(args.chromium, wire)
 const broken = []
 
-async function open(options = {}) {
-  const context = await browser.newContext({
-    viewport: { width: 1280, height: 800 },
+const open = () =>
+  chromium.open(browser, base, broken, {
     permissions: ['clipboard-read', 'clipboard-write'],
     acceptDownloads: true,
-    ...options,
   })
-  const page = await context.newPage()
-  page.on('pageerror', (error) => broken.push(`page error: ${error.message}`))
-  page.on('console', (message) => {
-    if (/Content.Security.Policy/i.test(message.text())) broken.push(message.text())
-  })
-  await page.goto(base)
-  return page
-}
-
-const at = (page, id) => page.getByTestId(id)
 const panel = (page, field) => at(page, `panel-${field}`)
 const value = (page, field, name) => panel(page, field).getByRole('button', { name, exact: true })
-const digits = (text) => Number(text.replace(/\D/g, ''))
-const settled = (page) => page.locator('[data-testid=filter][data-settled=true]').waitFor()
 const terms = (page) => page.evaluate(() => new URLSearchParams(location.hash.slice(1)).getAll('f'))
 
 /** The view is that of the address, and counts as many lines as are counted here. */
@@ -110,28 +79,23 @@ async function type(page, text) {
   await page.keyboard.press('Enter')
 }
 
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
-
-async function accessible(page) {
-  await page.evaluate(axe)
-  for (const colorScheme of ['dark', 'light']) {
-    await page.emulateMedia({ colorScheme })
-    const { violations } = await page.evaluate(() => globalThis.axe.run())
-    assert.deepEqual(
-      violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html.slice(0, 160)).join(' | ')}`),
-      [],
-    )
-  }
-}
-
 const telephone = { width: 380, height: 800 }
-const laptop = { width: 1280, height: 800 }
 const wall = { width: 2560, height: 1300 }
+
+/** What is out of sight is not drawn, unless a picture of the whole page is wanted. */
+async function drawAll(page, visibility) {
+  await page.$$eval(
+    '.cell, .scroller',
+    (all, visibility) => {
+      for (const node of all) node.style.contentVisibility = visibility
+    },
+    visibility,
+  )
+}
 
 /** Pictures of a state, with what it is about in sight; of a telling one on a large screen too, or of the whole page. */
 async function shoot(page, name, { about, large = false, full = false } = {}) {
   if (!args.shots) return
-  mkdirSync(args.shots, { recursive: true })
   const before = await page.evaluate(() => scrollY)
   const looks = [[telephone, 'dark'], [laptop, 'light'], ...(large ? [[wall, 'dark']] : [])]
   for (const [viewport, colorScheme] of looks) {
@@ -140,8 +104,11 @@ async function shoot(page, name, { about, large = false, full = false } = {}) {
     await page.waitForTimeout(300)
     await page.evaluate((top) => scrollTo(0, top), before)
     if (about) await at(page, about).evaluate((node) => node.scrollIntoView({ block: 'nearest' }))
-    const file = path.join(args.shots, `${name}-${viewport.width}-${colorScheme}.png`)
-    await page.screenshot({ path: file, fullPage: full && viewport !== wall })
+    const file = picture(args.shots, `${name}-${viewport.width}-${colorScheme}`)
+    const whole = full && viewport !== wall
+    if (whole) await drawAll(page, 'visible')
+    await page.screenshot({ path: file, fullPage: whole })
+    if (whole) await drawAll(page, '')
   }
   await page.setViewportSize(laptop)
   await page.emulateMedia({ colorScheme: 'light' })
@@ -157,13 +124,6 @@ async function drag(page, from, to, { shift = false } = {}) {
   await page.mouse.move(box.x + box.width * to, box.y + 60, { steps: 4 })
   await page.mouse.up()
   if (shift) await page.keyboard.up('Shift')
-}
-
-async function clear(page) {
-  await page.evaluate(async () => {
-    const { sessions } = await (await fetch('/api/sessions')).json()
-    for (const { id } of sessions) await fetch(`/api/sessions/${id}`, { method: 'DELETE' })
-  })
 }
 
 const spanOf = (page) =>
@@ -186,7 +146,7 @@ const steps = {
 
   async 'filters work while the file arrives, and rows keep their places'(page) {
     wire.rate = 500_000
-    await page.locator('#file').setInputFiles(file)
+    await send(page, file)
     await at(page, 'filter').waitFor()
     await panel(page, 'week').waitFor()
     await page.waitForFunction(() =>
@@ -214,7 +174,7 @@ const steps = {
     assert.ok(changes <= 6, `${changes} changes of order in 3 s`)
     await accessible(page)
     wire.mend()
-    await page.locator('[data-testid=state][data-state=finished]').waitFor()
+    await state(page, 'finished')
     await expectMatching(page, 'status >= 400')
     await clearView(page)
   },
@@ -649,42 +609,34 @@ const steps = {
     assert.ok(wide <= 380, `the page is ${wide} px wide`)
     await accessible(page)
     await at(page, 'lines').scrollIntoViewIfNeeded()
-    if (args.shots) await page.screenshot({ path: path.join(args.shots, 'phone-lines.png') })
+    if (args.shots) await page.screenshot({ path: picture(args.shots, 'phone-lines') })
     await page.evaluate(() => scrollTo(0, 0))
     await page.keyboard.press('/')
-    if (args.shots) await page.screenshot({ path: path.join(args.shots, 'phone-filter.png') })
+    if (args.shots) await page.screenshot({ path: picture(args.shots, 'phone-filter') })
     await page.keyboard.press('Escape')
     await page.setViewportSize({ width: 1280, height: 800 })
   },
 }
 
-let failed = 0
 const page = await open()
 page.setDefaultTimeout(6_000)
+// The first but one sends the log that the others look at.
 const chosen = Object.entries(steps).filter(
   ([name]) => name.includes(args.only) || name.startsWith('filters work'),
 )
-for (const [name, step] of chosen) {
-  const begun = Date.now()
-  wire.mend()
-  try {
-    await step(page)
-    console.log(`ok    ${name} (${Date.now() - begun} ms)`)
-  } catch (error) {
-    failed++
-    console.log(`FAIL  ${name}\n${error.stack}`)
-    const seen = await page.evaluate(() => document.body.innerText).catch(String)
-    console.log(`      the page is ${page.url()} and says: ${seen.replace(/\s+/g, ' ').slice(0, 400)}`)
-    if (args.shots) await page.screenshot({ path: path.join(args.shots, `fail-${failed}.png`) })
-    await page.reload().catch(() => {})
-    await clearView(page).catch(() => {})
-  }
-}
+const failed = await run(
+  chosen.map(([name, step]) => [name, () => step(page)]),
+  {
+    before: () => wire.mend(),
+    failed: async (number) => {
+      await tell(page, args.shots, number)
+      await page.reload().catch(() => {})
+      await clearView(page).catch(() => {})
+    },
+  },
+)
 await browser.close()
 wire.close()
 await server?.stop()
 rmSync(folder, { recursive: true })
-for (const message of broken) console.log(`FAIL  ${message}`)
-failed += broken.length
-console.log(`${chosen.length + broken.length - failed} passed, ${failed} failed`)
-process.exit(failed > 0 ? 1 : 0)
+end('explore', chosen.length, failed, broken)

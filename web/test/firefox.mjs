@@ -3,23 +3,19 @@
 // Without a program: against mock/server.mjs. What is expected is counted here, from the lines that are sent.
 
 import assert from 'node:assert/strict'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
-import { parseArgs } from 'node:util'
+import { options } from './args.mjs'
 import { rowOf } from '../mock/rows.mjs'
 import { select } from '../mock/views.mjs'
-import { Firefox } from './bidi.mjs'
+import { Firefox, needWebSocket } from './bidi.mjs'
 import { timedText } from './log.mjs'
 import { serve } from './serve.mjs'
+import { end, picture, run } from './steps.mjs'
 
-const { values: args } = parseArgs({
-  options: {
-    program: { type: 'string' },
-    firefox: { type: 'string', default: '/usr/bin/firefox-esr' },
-    shots: { type: 'string' },
-  },
-})
+const args = options('program', 'firefox', 'shots')
+needWebSocket()
 const folder = mkdtempSync(path.join(os.tmpdir(), 'rorqual-firefox-test-'))
 const file = path.join(folder, 'access.log')
 const text = timedText(20_000)
@@ -100,25 +96,15 @@ const steps = {
   },
 }
 
-let failed = 0
-for (const [name, step] of Object.entries(steps)) {
-  const begun = Date.now()
-  try {
-    await step()
-    console.log(`ok    ${name} (${Date.now() - begun} ms)`)
-  } catch (error) {
-    failed++
-    console.log(`FAIL  ${name}\n${error.stack}`)
-  }
-  if (!args.shots) continue
-  mkdirSync(args.shots, { recursive: true })
-  const picture = `firefox-${name.replace(/\W+/g, '-')}.png`
-  writeFileSync(path.join(args.shots, picture), await firefox.screenshot())
-}
-for (const text of firefox.errors) console.log(`FAIL  the page says: ${text}`)
-failed += firefox.errors.length
-console.log(`Firefox ${firefox.version}: ${failed} failed`)
+const all = Object.entries(steps)
+const failed = await run(all, {
+  after: async (name) => {
+    if (!args.shots) return
+    writeFileSync(picture(args.shots, `firefox-${name.replace(/\W+/g, '-')}`), await firefox.screenshot())
+  },
+})
 await firefox.close()
 await server.stop()
 rmSync(folder, { recursive: true })
-process.exit(failed > 0 ? 1 : 0)
+const said = firefox.errors.map((text) => `the page says: ${text}`)
+end(`Firefox ${firefox.version}`, all.length, failed, said)

@@ -3,23 +3,18 @@
 // Prints JSON. Work is what the page's main thread does from one frame to the next, as Chromium's own trace has it:
 // `work_ms` by the clock, `cpu_ms` without what other programs took of the processor meanwhile.
 
-import { parseArgs } from 'node:util'
-import { chromium } from 'playwright-core'
+import { options } from './args.mjs'
+import { laptop, launch, send, state } from './browser.mjs'
 import { quantiles } from './quantiles.mjs'
 import { serve } from './serve.mjs'
 
-const { values: args } = parseArgs({
-  options: {
-    program: { type: 'string' },
-    file: { type: 'string' },
-    memory: { type: 'string', default: '512MiB' },
-    chromium: { type: 'string', default: '/usr/bin/chromium' },
-  },
-})
+const args = options('program', 'file', 'memory', 'chromium')
 const arrivalMs = 30 * 60_000
 /** A trace is held in memory: so much of a long arrival is enough. */
 const tracedMs = 60_000
 const pressEveryMs = 1000
+/** One and a half frames at 60 Hz: the screen had nothing new where it could have had. */
+const missedMs = 25
 const frameMark = 'rorqual-frame'
 
 function mark(name) {
@@ -31,11 +26,8 @@ function mark(name) {
 }
 
 const server = await serve(args.program, '--memory', args.memory)
-const browser = await chromium.launch({
-  executablePath: args.chromium,
-  args: ['--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking'],
-})
-const page = await browser.newPage({ viewport: { width: 1280, height: 800 } })
+const browser = await launch(args.chromium)
+const page = await browser.newPage({ viewport: laptop })
 const views = []
 page.on('response', (response) => {
   if (!response.url().endsWith('/view') || !response.ok()) return
@@ -47,7 +39,7 @@ await page.goto(server.base)
 await page.getByTestId('sample').waitFor()
 await browser.startTracing(page, { categories: ['toplevel', 'blink.user_timing', 'devtools.timeline'] })
 const begun = Date.now()
-await page.locator('#file').setInputFiles(args.file)
+await send(page, args.file)
 await page.getByTestId('filter').waitFor({ timeout: 60_000 })
 const presses = []
 const arriving = () => page.locator('[data-testid=state][data-state=receiving]').count()
@@ -64,7 +56,7 @@ while ((await arriving()) > 0 && Date.now() - begun < tracedMs) {
 }
 const traced = Date.now() - begun
 const trace = JSON.parse((await browser.stopTracing()).toString()).traceEvents
-await page.locator('[data-testid=state][data-state=finished]').waitFor({ timeout: arrivalMs })
+await state(page, 'finished', arrivalMs)
 const answers = (await Promise.all(views.map(({ answer }) => answer))).filter(Boolean)
 const bytes = await page.evaluate(
   async () => (await (await fetch('/api/sessions')).json()).sessions[0].offset,
@@ -105,6 +97,7 @@ console.log(
       work_ms: quantiles(perFrame(({ dur }) => dur)),
       cpu_ms: quantiles(perFrame(({ tdur }) => tdur ?? 0)),
       gap_ms: quantiles(gaps),
+      missed_frames: gaps.filter((ms) => ms > missedMs).length,
       long_tasks: tasks.filter(({ dur }) => dur > 50_000).length,
       press_to_answer_ms: quantiles(presses),
       views: answers.length,

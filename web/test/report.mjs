@@ -3,22 +3,16 @@
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { parseArgs } from 'node:util'
-import { chromium } from 'playwright-core'
+import { options } from './args.mjs'
+import { accessible, laptop, launch } from './browser.mjs'
 import { text } from './log.mjs'
+import { end, picture, run } from './steps.mjs'
 
-const { values: args } = parseArgs({
-  options: {
-    program: { type: 'string' },
-    shots: { type: 'string' },
-    chromium: { type: 'string', default: '/usr/bin/chromium' },
-  },
-})
+const args = options('program', 'shots', 'chromium')
 const lineCount = 20_000
 const folder = mkdtempSync(path.join(os.tmpdir(), 'rorqual-report-'))
 const log = path.join(folder, 'access.log')
@@ -26,14 +20,11 @@ writeFileSync(log, text(lineCount))
 const file = path.join(folder, 'report.html')
 execFileSync(args.program, ['logs', '--html', file, '--top', '20', log])
 
-const browser = await chromium.launch({
-  executablePath: args.chromium,
-  args: ['--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking'],
-})
+const browser = await launch(args.chromium)
 const broken = []
 
 async function open(options = {}) {
-  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options })
+  const context = await browser.newContext({ viewport: laptop, ...options })
   const page = await context.newPage()
   page.on('pageerror', (error) => broken.push(`page error: ${error.message}`))
   page.on('console', (message) => broken.push(`console: ${message.text()}`))
@@ -107,15 +98,7 @@ const steps = {
     assert.equal(await page.locator('table.numbers tbody').nth(1).locator('td').count(), 7 * 24)
   },
 
-  async 'axe finds nothing'(page) {
-    await page.evaluate(readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8'))
-    for (const colorScheme of ['dark', 'light']) {
-      await page.emulateMedia({ colorScheme })
-      const { violations } = await page.evaluate(() => globalThis.axe.run())
-      const said = ({ id, nodes }) => `${id}: ${nodes.map((node) => node.html.slice(0, 120)).join(' | ')}`
-      assert.deepEqual(violations.map(said), [])
-    }
-  },
+  'axe finds nothing': accessible,
 
   async 'any width will do, in both themes'(page) {
     for (const width of [320, 380, 720, 1280, 3840])
@@ -146,7 +129,11 @@ const steps = {
     )
     assert.equal(cut.length, 0)
     await shoot(fresh, 'print')
-    if (args.shots) await fresh.pdf({ path: path.join(args.shots, 'report.pdf'), format: 'A4' })
+    if (args.shots)
+      await fresh.pdf({
+        path: path.join(path.dirname(picture(args.shots, 'report')), 'report.pdf'),
+        format: 'A4',
+      })
     await fresh.context().close()
   },
 
@@ -162,24 +149,12 @@ const steps = {
 
 async function shoot(page, name) {
   if (!args.shots) return
-  mkdirSync(args.shots, { recursive: true })
-  await page.screenshot({ path: path.join(args.shots, `report-${name}.png`), fullPage: true })
+  await page.screenshot({ path: picture(args.shots, `report-${name}`), fullPage: true })
 }
 
-let failed = 0
 const page = await open()
-for (const [name, step] of Object.entries(steps)) {
-  try {
-    await step(page)
-    console.log(`ok    report: ${name}`)
-  } catch (error) {
-    failed++
-    console.log(`FAIL  report: ${name}\n${error.stack}`)
-  }
-}
+const all = Object.entries(steps)
+const failed = await run(all.map(([name, step]) => [name, () => step(page)]))
 await browser.close()
 rmSync(folder, { recursive: true })
-for (const message of broken) console.log(`FAIL  ${message}`)
-failed += broken.length
-console.log(`report: ${Object.keys(steps).length} steps, ${failed} failed`)
-process.exit(failed > 0 ? 1 : 0)
+end('report', all.length, failed, broken)

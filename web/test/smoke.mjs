@@ -4,33 +4,18 @@
 // Nothing here is special to the mock: the browser reaches the server through a wire (wire.mjs) that can be slow or cut.
 
 import assert from 'node:assert/strict'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
-import { parseArgs } from 'node:util'
-import { chromium } from 'playwright-core'
+import { options } from './args.mjs'
+import * as chromium from './browser.mjs'
+import { accessible, at, clear, digits, send, state } from './browser.mjs'
 import { text } from './log.mjs'
 import { serve } from './serve.mjs'
+import { end, picture, run, tell } from './steps.mjs'
 import { Wire } from './wire.mjs'
 
-const { values: args } = parseArgs({
-  options: {
-    base: { type: 'string' },
-    program: { type: 'string' },
-    only: { type: 'string', default: '' },
-    shots: { type: 'string' },
-    chromium: { type: 'string', default: '/usr/bin/chromium' },
-  },
-})
-const flags = [
-  '--no-sandbox',
-  '--disable-gpu',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-]
+const args = options('base', 'program', 'only', 'shots', 'chromium')
 const folder = mkdtempSync(path.join(os.tmpdir(), 'rorqual-smoke-'))
 const lineCount = 60_000
 const file = path.join(folder, 'access.log')
@@ -47,48 +32,14 @@ writeFileSync(odd, 'one thing\nand another <b>thing</b>\n'.repeat(300))
 const server = args.base ? null : await serve(args.program)
 const base = args.base ?? server.base
 const wire = await Wire.start()
-const browser = await chromium.launch({
-  executablePath: args.chromium,
-  args: [...flags, `--proxy-server=socks5://127.0.0.1:${wire.port}`, '--proxy-bypass-list=<-loopback>'],
-})
+const browser = await chromium.launch(args.chromium, wire)
 const broken = []
 
-async function open(options = {}) {
-  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options })
-  const page = await context.newPage()
-  page.on('pageerror', (error) => broken.push(`page error: ${error.message}`))
-  page.on('console', (message) => {
-    // A connection we cut ourselves is reported by the browser too; a policy violation must never be.
-    if (/Content.Security.Policy/i.test(message.text())) broken.push(message.text())
-  })
-  await page.goto(base)
-  return page
-}
-
-const at = (page, id) => page.getByTestId(id)
-const state = (page, name, timeout = 60_000) =>
-  page.locator(`[data-testid=state][data-state=${name}]`).waitFor({ timeout })
-const send = (page, name) => page.locator('#file').setInputFiles(name)
-const number = async (page, id) => Number((await at(page, id).first().textContent()).replace(/\D/g, ''))
-
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
-
-/** What axe finds wrong, in both themes. */
-async function accessible(page) {
-  await page.evaluate(axe)
-  for (const colorScheme of ['dark', 'light']) {
-    await page.emulateMedia({ colorScheme })
-    const { violations } = await page.evaluate(() => globalThis.axe.run())
-    assert.deepEqual(
-      violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html.slice(0, 120)).join(' | ')}`),
-      [],
-    )
-  }
-}
+const open = (options) => chromium.open(browser, base, broken, options)
+const number = async (page, id) => digits(await at(page, id).first().textContent())
 
 async function shoot(page, name) {
   if (!args.shots) return
-  mkdirSync(args.shots, { recursive: true })
   for (const [width, height] of [
     [380, 800],
     [1280, 800],
@@ -98,17 +49,10 @@ async function shoot(page, name) {
       await page.setViewportSize({ width, height })
       await page.emulateMedia({ colorScheme })
       await page.waitForTimeout(200)
-      await page.screenshot({ path: path.join(args.shots, `${name}-${width}-${colorScheme}.png`) })
+      await page.screenshot({ path: picture(args.shots, `${name}-${width}-${colorScheme}`) })
     }
   await page.setViewportSize({ width: 1280, height: 800 })
   await page.emulateMedia({ colorScheme: 'light' })
-}
-
-async function clear(page) {
-  await page.evaluate(async () => {
-    const { sessions } = await (await fetch('/api/sessions')).json()
-    for (const { id } of sessions) await fetch(`/api/sessions/${id}`, { method: 'DELETE' })
-  })
 }
 
 const steps = {
@@ -375,32 +319,23 @@ const steps = {
   },
 }
 
-let failed = 0
 const page = await open()
 const chosen = Object.entries(steps).filter(([name]) => name.includes(args.only))
-for (const [name, step] of chosen) {
-  const begun = Date.now()
-  wire.mend()
-  try {
-    await step(page)
-    console.log(`ok    ${name} (${Date.now() - begun} ms)`)
-  } catch (error) {
-    failed++
-    console.log(`FAIL  ${name}\n${error.stack}`)
-    const seen = await page.evaluate(() => document.body.innerText).catch(String)
-    console.log(`      the page is ${page.url()} and says: ${seen.replace(/\s+/g, ' ').slice(0, 600)}`)
-    const said = await page.evaluate(async () => (await fetch('/api/sessions')).text()).catch(String)
-    console.log(`      the server says: ${said}`)
-    if (args.shots) await page.screenshot({ path: path.join(args.shots, `fail-${failed}.png`) })
-  }
-}
+const failed = await run(
+  chosen.map(([name, step]) => [name, () => step(page)]),
+  {
+    before: () => wire.mend(),
+    failed: async (number) => {
+      await tell(page, args.shots, number)
+      const said = await page.evaluate(async () => (await fetch('/api/sessions')).text()).catch(String)
+      console.log(`      the server says: ${said}`)
+    },
+  },
+)
 await browser.close()
 wire.close()
 const code = server ? await server.stop() : 0
 // A server that does not end well by Ctrl-C is a failure; the mock knows no other end.
 if (args.program && code !== 0) broken.push(`the server ended with ${code}`)
 rmSync(folder, { recursive: true })
-for (const message of broken) console.log(`FAIL  ${message}`)
-failed += broken.length
-console.log(`${chosen.length + broken.length - failed} passed, ${failed} failed`)
-process.exit(failed > 0 ? 1 : 0)
+end('smoke', chosen.length, failed, broken)

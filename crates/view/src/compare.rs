@@ -84,7 +84,7 @@ fn compared_status(a: &Counted, b: &Counted, top: usize) -> ComparedPanel {
     let sides = Sides { a: a.sums.column(STATUS), b: b.sums.column(STATUS), rows_a: rows(a), rows_b: rows(b) };
     // 0 is the absent status.
     let rows = sides.top(NONE, top).into_iter().map(|status| sides.row(status, status.to_string())).collect();
-    ComparedPanel { field: NumberColumn::Status.name(), title: "Status", rows }
+    ComparedPanel { field: NumberColumn::Status.name(), title: "Statuses", rows }
 }
 
 fn rows(counted: &Counted) -> u64 {

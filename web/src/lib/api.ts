@@ -1,6 +1,7 @@
 /** The server's contract (crates/serve/API.md) in types, and the few calls the page makes. */
 
-export type SessionState = 'waiting' | 'receiving' | 'interrupted' | 'finished' | 'cancelled' | 'failed'
+export type SessionState =
+  'waiting' | 'receiving' | 'following' | 'interrupted' | 'finished' | 'cancelled' | 'failed'
 
 export interface ServerError {
   code: string
@@ -66,6 +67,8 @@ export interface Panel {
   exact: boolean
   error_max: number
   rows: Row[]
+  /** Why it is not exact, and what would help. */
+  hint?: string | null
 }
 
 export interface Percentiles {
@@ -187,7 +190,8 @@ export const api = {
 }
 
 export interface LiveEvents {
-  live(live: Live): void
+  /** A `Live`, as JSON. */
+  live(live: string): void
   end(): void
   /** The stream broke; the browser or we try again. */
   lost(): void
@@ -205,7 +209,7 @@ export function follow(id: string, on: LiveEvents): () => void {
   const open = () => {
     source = new EventSource(`${session(id)}/live`)
     source.addEventListener('live', (event) => {
-      on.live(JSON.parse((event as MessageEvent<string>).data) as Live)
+      on.live((event as MessageEvent<string>).data)
     })
     source.addEventListener('end', () => {
       source.close()

@@ -52,6 +52,9 @@ const byName = new Map(fields.map((one) => [one.name, one]))
 
 export const fieldOf = (name: string) => byName.get(name) ?? null
 export const titleOf = (name: string) => byName.get(name)?.title ?? name
+/** Fields have one name each, wherever they stand; of those that the page does not know, the server's. */
+export const titleOfPanel = ({ field, title }: { field: string; title: string }) =>
+  fieldOf(field)?.title ?? title
 export const isNumeric = (name: string) => byName.get(name)?.kind === 'number'
 
 /** What the histogram can be stacked by: few values, or a meaning worth a look. */

@@ -105,6 +105,19 @@ export interface Choice {
 
 /** The choice that a term is, or null where it is something else. Flags are choices without values. */
 export function choice(term: string): Choice | null {
+  const known = choices.get(term)
+  if (known !== undefined) return known
+  if (choices.size >= choicesMax) choices.clear()
+  const read = readChoice(term)
+  choices.set(term, read)
+  return read
+}
+
+/** A press has every panel ask what the same few terms are. */
+const choices = new Map<string, Choice | null>()
+const choicesMax = 64
+
+function readChoice(term: string): Choice | null {
   const all = tokens(term)
   const not = isWord(all[0], 'not')
   const [name, ...rest] = not ? all.slice(1) : all
@@ -246,6 +259,10 @@ function unwrapped(term: string): string {
 }
 
 export type Chosen = 'in' | 'out' | null
+
+/** Those of the terms that may choose values of a field. */
+export const about = (terms: string[], field: string) =>
+  terms.filter((term) => (choice(term)?.field ?? field) === field)
 
 /** Whether the terms include or exclude this very value. */
 export function chosen(terms: string[], field: string, value: string): Chosen {

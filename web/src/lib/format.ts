@@ -39,6 +39,9 @@ export function share(part: number, whole: number): string {
   return `${percent.toFixed(1)} %`
 }
 
+/** The length of a bar (`.filled`) as the size of a background, to a tenth of a per cent: less is no pixel. */
+export const barSize = (part: number) => `${Number((100 * part).toFixed(1))}% calc(100% - 6px)`
+
 /** Progress in whole per cent, 100 only at the very end. */
 export function percent(part: number, whole: number | null): string | null {
   if (whole === null || whole <= 0) return null

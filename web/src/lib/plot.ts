@@ -61,6 +61,8 @@ export class Plot {
   /** What lies over the bars: the bin pointed at, the span being chosen, the span that was chosen. */
   private readonly overlays: Record<'mark' | 'range' | 'kept', { element: HTMLElement; span: Span | null }>
   private highest = 1
+  /** How the parts are filled, in the colours of now. */
+  private readonly fills = new Map<string, string | CanvasPattern>()
   private shift = false
 
   constructor(
@@ -86,6 +88,7 @@ export class Plot {
   /** After a change of theme. */
   repaint(): void {
     this.paint = colours(this.host, this.scene.looks)
+    this.fills.clear()
     this.plot.redraw(true, true)
   }
 
@@ -233,8 +236,14 @@ export class Plot {
   }
 
   private fill(u: uPlot, index: number): string | CanvasPattern {
+    const key = `${index} ${devicePixelRatio}`
+    const made = this.fills.get(key)
+    if (made !== undefined) return made
     const texture = this.scene.looks[index]?.texture ?? 'plain'
-    return textured(u.ctx, texture, this.paint.parts[index] ?? '', this.paint.ground, devicePixelRatio)
+    const { parts, ground } = this.paint
+    const fill = textured(u.ctx, texture, parts[index] ?? '', ground, devicePixelRatio)
+    this.fills.set(key, fill)
+    return fill
   }
 
   private ticks(u: uPlot) {

@@ -5,7 +5,7 @@
  * - `sessions`  all sessions of the server, as of the last look
  * - `place`     which session and which view of it is shown; mirrors the address bar
  * - `timeline`  which steps back and forward there are within the session
- * - `live`      the newest session and report of the place, at most one change per painted frame
+ * - `live`      the newest session and report of the place, a few times a second
  * - `lost`      the live events broke off and have not come back
  * - `uploads`   what this page itself sends, by session
  * - `queue`     files picked that wait for the one being sent
@@ -38,6 +38,7 @@ interface OwnUpload {
 
 const sessionsEveryMs = 3000
 const createAgainMs = 500
+const liveEveryMs = 300
 
 const env: Env = {
   xhr: () => new XMLHttpRequest(),
@@ -75,6 +76,8 @@ class Store {
   report = $derived(this.live?.report ?? null)
   upload = $derived(this.place.session === null ? null : (this.uploads.get(this.place.session) ?? null))
   arriving = $derived(this.session !== null && !ended(this.session))
+  /** Lines come for as long as somebody writes them: there is no end to wait for. */
+  following = $derived(this.session?.state === 'following')
   /** The time the log covers so far; zooming stays inside it. */
   whole = $derived(this.report && spanOf(this.report))
   /** Seconds east of UTC: that of the log, and that which times are shown in. */
@@ -84,8 +87,10 @@ class Store {
   canRedo = $derived(canRedo(this.timeline))
 
   private unfollow: (() => void) | null = null
-  private newest: Live | null = null
-  private painting = false
+  /** The newest live event as it came: most are replaced before anybody could see them, and need no reading. */
+  private newest: string | null = null
+  private taking: ReturnType<typeof setTimeout> | null = null
+  private tookAt = -Infinity
   private starting = false
   /** The first of the files picked shows itself; those after it wait in the list. */
   private showNext = false
@@ -225,11 +230,15 @@ class Store {
     this.unfollow?.()
     this.unfollow = null
     this.live = this.newest = null
+    this.tookAt = -Infinity
+    if (this.taking !== null) clearTimeout(this.taking)
+    this.taking = null
     this.lost = false
     if (id === null) return void this.look()
     this.unfollow = follow(id, {
       live: (live) => this.receive(live),
       end: () => {
+        this.takeNewest()
         this.lost = false
         void this.look()
       },
@@ -256,18 +265,23 @@ class Store {
     }
   }
 
-  /** Keeps the newest only, and takes it over once per painted frame. */
-  private receive(live: Live): void {
+  /** Keeps the newest only, and takes it over as often as an eye can read numbers. */
+  private receive(live: string): void {
     this.newest = live
-    if (this.painting) return
-    this.painting = true
-    const take = () => {
-      this.painting = false
-      if (this.newest?.session.id === this.place.session) this.take(this.newest)
-    }
-    // A hidden page paints no frames, but its uploads still need to know.
-    if (document.hidden) setTimeout(take, 250)
-    else requestAnimationFrame(take)
+    if (this.taking !== null) return
+    const pauseMs = this.tookAt + liveEveryMs - performance.now()
+    if (pauseMs <= 0) this.takeNewest()
+    else this.taking = setTimeout(() => this.takeNewest(), pauseMs)
+  }
+
+  private takeNewest(): void {
+    if (this.taking !== null) clearTimeout(this.taking)
+    this.taking = null
+    if (this.newest === null) return
+    const live = JSON.parse(this.newest) as Live
+    this.newest = null
+    this.tookAt = performance.now()
+    if (live.session.id === this.place.session) this.take(live)
   }
 
   private take(live: Live): void {

@@ -10,6 +10,13 @@ export interface Selection {
   where: string
 }
 
+/** What an answer says of its own exactness; left out, it is exact. */
+export interface Marked {
+  exact?: boolean
+  /** A few words: why not, and what would help. */
+  hint?: string | null
+}
+
 export interface ViewQuestion extends Selection {
   stack: string
   buckets: number
@@ -48,7 +55,7 @@ export interface Latency {
   hits: number[][]
 }
 
-export interface View {
+export interface View extends Marked {
   complete: boolean
   kept: { rows: number; all: boolean; reason: string | null }
   lines: { total: number; matching: number; parsed: number; repaired: number; rejected: number }
@@ -85,7 +92,7 @@ export interface Part {
   share: number
 }
 
-export interface Comparison {
+export interface Comparison extends Marked {
   a: Total
   b: Total
   exact?: boolean
@@ -111,7 +118,7 @@ export interface Finding {
   companions: string[]
 }
 
-export interface Explanation {
+export interface Explanation extends Marked {
   inside: number
   outside: number
   statistic: string
@@ -130,7 +137,7 @@ export interface RateRow {
   peak_minute_at: number
 }
 
-export interface Rates {
+export interface Rates extends Marked {
   seconds: number
   rows: RateRow[]
   blocked: { requests: number; values: number } | null

@@ -56,6 +56,8 @@ class Views {
     return { span: from !== null && to !== null ? { from, to } : null, terms: question.terms }
   })
   private buckets = $state(400)
+  /** Changes with every line that came, and with the last. */
+  private arrived = $derived(store.report && `${store.report.lines.total} ${store.report.complete}`)
   private begun = $derived((store.report?.lines.total ?? 0) > 0)
   private askedAt = 0
   private latest = new Latest<Question, View>({
@@ -71,9 +73,8 @@ class Views {
   start(): void {
     $effect.root(() => {
       $effect(() => this.ask(this.question()))
-      // Every live event may have brought more lines.
       $effect(() => {
-        if (store.report) this.latest.again()
+        if (this.arrived) this.latest.again()
       })
     })
   }

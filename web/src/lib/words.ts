@@ -15,6 +15,7 @@ export interface Notice {
 const stateWords: Record<SessionState, string> = {
   waiting: 'Waiting for bytes',
   receiving: 'Arriving',
+  following: 'Live',
   interrupted: 'Interrupted',
   finished: 'Finished',
   cancelled: 'Cancelled',
@@ -34,11 +35,18 @@ export function shownState(session: Session, upload: UploadState | null): Sessio
 /** `so far, 43 %`: every partial total says that it is one. */
 export function soFar(session: Session): string | null {
   if (session.state === 'finished') return null
+  if (session.state === 'following') return 'so far'
   const part = percent(session.offset, session.size)
   if (session.state === 'cancelled' || session.state === 'failed') {
     return part === null ? `of the first ${bytes(session.offset)}` : `of the first ${part}`
   }
   return part === null ? 'so far' : `so far, ${part}`
+}
+
+/** What stands beside counts that are not exact; null where they are. */
+export function inexact(answer: { exact?: boolean; hint?: string | null } | null): string | null {
+  if (answer === null || (answer.exact !== false && !answer.hint)) return null
+  return answer.hint || 'not exact: some values had no room and are counted together as …'
 }
 
 /** A session that was just made gets its bytes in a moment; saying that it has none would only flicker. */
