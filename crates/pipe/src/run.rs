@@ -93,7 +93,11 @@ fn run_with<S: Stage>(
         }
         Body::Descriptor(file) => {
             let reader = Prefixed::new(input.prefix, Descriptor::new(file, control.clone()));
-            Box::new(ReadSource::new(reader, &name, pool, headroom, Some(control.clone())))
+            Box::new(ReadSource::new(reader, &name, pool, headroom, Some(control.clone())).with_first(input.enough))
+        }
+        Body::Following(following) => {
+            let reader = following.reader(control.clone());
+            Box::new(ReadSource::new(reader, &name, pool, headroom, Some(control.clone())).with_first(input.enough))
         }
         Body::Read(reader) => {
             let reader = Prefixed::new(input.prefix, reader);

@@ -139,7 +139,23 @@ fn stack_name(stack: Stack) -> &'static str {
 pub(crate) struct RowsAnswer {
     matching: u64,
     offset: u64,
+    lines: Rebuilt,
     pub(crate) rows: Vec<NumberedRow>,
+}
+
+/// How the lines of rows are rebuilt: not as they were byte for byte.
+#[derive(Serialize)]
+pub(crate) struct Rebuilt {
+    format: Option<String>,
+    /// What they have `-` for in every line.
+    unkept: Vec<String>,
+}
+
+impl Rebuilt {
+    pub(crate) fn new(format: Option<&Format>) -> Self {
+        let unkept = format.map(Format::unkept).unwrap_or_default().into_iter().map(str::to_owned).collect();
+        Self { format: format.map(|format| format.name().to_owned()), unkept }
+    }
 }
 
 #[derive(Serialize)]
@@ -150,10 +166,10 @@ pub(crate) struct NumberedRow {
     fields: PageRow,
 }
 
-impl From<RowPage> for RowsAnswer {
-    fn from(page: RowPage) -> Self {
+impl RowsAnswer {
+    pub(crate) fn new(page: RowPage, lines: Rebuilt) -> Self {
         let rows = (page.offset..).zip(page.rows).map(|(row, fields)| NumberedRow { row, fields }).collect();
-        Self { matching: page.total, offset: page.offset, rows }
+        Self { matching: page.total, offset: page.offset, lines, rows }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Questions about the rows of a session: `POST /api/sessions/{id}/view` and its kin, as `API.md` lists them.
 
-use crate::answers::{CompareAnswer, ExplainAnswer, RatesAnswer, RowsAnswer, ViewAnswer};
+use crate::answers::{CompareAnswer, ExplainAnswer, RatesAnswer, Rebuilt, RowsAnswer, ViewAnswer};
 use crate::api::{Named, body_json};
 use crate::error::ApiError;
 use crate::limits::{BUCKETS, PAGE_NAME_BYTES_MAX, REPORT_BYTES_MAX, TOP_ROWS, VIEW_ROWS};
@@ -13,7 +13,7 @@ use axum::response::{IntoResponse, Response};
 use rorqual_pipe::Control;
 use rorqual_table::filter::{Filter, Flag, NumberColumn, TextColumn};
 use rorqual_table::report::Sample;
-use rorqual_view::{By, Limit, PanelWanted, Per, Stack, Store, View, ViewError, Wanted};
+use rorqual_view::{By, Limit, PanelWanted, Per, RowPage, Stack, Store, View, ViewError, Wanted};
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
 
@@ -175,16 +175,20 @@ pub(crate) async fn rows(Named(session): Named, Extension(twin): Extension<Twin>
     let asked: RowsAsked = body_json(body).await?;
     let look = span(asked.from, asked.to, asked.filter)?;
     let limit = asked.limit.unwrap_or(TOP_ROWS).min(TOP_ROWS);
+    let format = session.format();
+    let lines = Rebuilt::new(format.as_ref());
     let ask = move |store: &Store, control: &Control| {
+        // No line was read yet.
+        let Some(format) = format else { return Ok(RowPage { total: 0, offset: asked.offset, rows: Vec::new() }) };
         if !asked.from_end {
-            return store.page(&look, asked.offset, limit, control);
+            return store.page(&look, asked.offset, limit, &format, control);
         }
-        let matching = store.page(&look, 0, 0, control)?.total;
+        let matching = store.page(&look, 0, 0, &format, control)?.total;
         let end = matching.saturating_sub(asked.offset);
         let start = end.saturating_sub(limit as u64);
-        store.page(&look, start, (end - start) as usize, control)
+        store.page(&look, start, (end - start) as usize, &format, control)
     };
-    let mut page = RowsAnswer::from(session.rows().ask(&twin, None, ask).await?);
+    let mut page = RowsAnswer::new(session.rows().ask(&twin, None, ask).await?, lines);
     if asked.from_end {
         page.rows.reverse();
     }

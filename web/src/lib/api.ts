@@ -1,6 +1,7 @@
 /** The server's contract (crates/serve/API.md) in types, and the few calls the page makes. */
 
-export type SessionState = 'waiting' | 'receiving' | 'interrupted' | 'finished' | 'cancelled' | 'failed'
+export type SessionState =
+  'waiting' | 'receiving' | 'following' | 'interrupted' | 'finished' | 'cancelled' | 'failed'
 
 export interface ServerError {
   code: string
