@@ -141,7 +141,10 @@ impl FollowReader {
 
 impl Read for FollowReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        while !(self.at_end && self.control.stopped_within(FOLLOW_EVERY)) && !self.control.stopped() {
+        loop {
+            if self.control.stopped() || (self.at_end && self.control.stopped_within(FOLLOW_EVERY)) {
+                return Ok(0);
+            }
             let read = self.read_on(buffer)?;
             if read > 0 {
                 return Ok(read);
@@ -156,7 +159,6 @@ impl Read for FollowReader {
                 }
             }
         }
-        Ok(0)
     }
 }
 

@@ -30,6 +30,8 @@ pub struct Input {
     /// What of a stream was read ahead.
     pub(crate) prefix: Vec<u8>,
     pub(crate) enough: Option<Enough>,
+    /// `start` is given lines behind a first one that is over-long.
+    pub(crate) behind_long: bool,
 }
 
 pub(crate) enum Body {
@@ -84,6 +86,13 @@ impl Input {
         Self { enough: Some(Box::new(enough)), ..self }
     }
 
+    /// The same input, of which a run is first shown what is behind its first line where that one is over-long. Of a stream the rest of that
+    /// line is then given to nobody; of a file at most [`FIRST_LINE_BYTES_MAX`](crate::limits::FIRST_LINE_BYTES_MAX) are looked through.
+    #[must_use]
+    pub fn behind_long_line(self) -> Self {
+        Self { behind_long: true, ..self }
+    }
+
     /// As [`Input::open`], with the bytes as they are stored: no encoding is looked for.
     ///
     /// # Errors
@@ -134,10 +143,19 @@ impl Input {
                 size_bytes: Some(0),
                 prefix: Vec::new(),
                 enough: None,
+                behind_long: false,
             });
         }
         if !metadata.is_file() || empty || rustix::fs::tell(&file).is_ok_and(|position| position > 0) {
-            return Ok(Self { name, body: Body::Descriptor(file), decode, size_bytes: None, prefix: Vec::new(), enough: None });
+            return Ok(Self {
+                name,
+                body: Body::Descriptor(file),
+                decode,
+                size_bytes: None,
+                prefix: Vec::new(),
+                enough: None,
+                behind_long: false,
+            });
         }
         let head = head(&file).map_err(|cause| Error::io(&name, "cannot read", cause))?;
         let body = match crate::decode::Encoding::detect(&head) {
@@ -145,19 +163,35 @@ impl Input {
             _ if !decode => Body::File { file, size_bytes },
             _ => Body::Descriptor(file),
         };
-        Ok(Self { name, body, decode, size_bytes: Some(size_bytes), prefix: Vec::new(), enough: None })
+        Ok(Self { name, body, decode, size_bytes: Some(size_bytes), prefix: Vec::new(), enough: None, behind_long: false })
     }
 
     /// An input over anything that reads, of unknown size.
     #[must_use]
     pub fn from_reader(name: impl Into<String>, reader: Box<dyn Read + Send>) -> Self {
-        Self { name: name.into(), body: Body::Read(reader), decode: true, size_bytes: None, prefix: Vec::new(), enough: None }
+        Self {
+            name: name.into(),
+            body: Body::Read(reader),
+            decode: true,
+            size_bytes: None,
+            prefix: Vec::new(),
+            enough: None,
+            behind_long: false,
+        }
     }
 
     /// An input over buffers that are filled elsewhere, from the pool that the run is given.
     #[must_use]
     pub fn from_source(name: impl Into<String>, source: Box<dyn BlockSource>) -> Self {
-        Self { name: name.into(), body: Body::Source(source), decode: true, size_bytes: None, prefix: Vec::new(), enough: None }
+        Self {
+            name: name.into(),
+            body: Body::Source(source),
+            decode: true,
+            size_bytes: None,
+            prefix: Vec::new(),
+            enough: None,
+            behind_long: false,
+        }
     }
 
     /// The same input as a stream that one reader reads ahead of its one worker, even where it is a file: for work that can't be split.

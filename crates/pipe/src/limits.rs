@@ -41,6 +41,9 @@ pub const FOLLOW_EVERY: Duration = Duration::from_millis(250);
 /// they open the new one.
 pub const ROTATED_AFTER: Duration = Duration::from_millis(500);
 
+/// How far the end of a file's first line is looked for, where the format of its lines is to be told; at no cost in memory.
+pub const FIRST_LINE_BYTES_MAX: u64 = 256 << 20;
+
 /// The process before any payload: code, stacks, allocator, the runtime's tables. Measured: 5 MiB for
 /// `count`, 9 MiB for `serve`; the rest is room for the allocator's rounding.
 pub const PROGRAM_BYTES: u64 = 12 << 20;

@@ -55,12 +55,13 @@ fn in_order<S: Serializer>(fields: &Option<Vec<(&'static str, String)>>, seriali
     map.end()
 }
 
-pub(crate) async fn try_format(Named(_session): Named, body: Body) -> Result<Json<TryAnswer>, ApiError> {
+pub(crate) async fn try_format(Named(session): Named, body: Body) -> Result<Json<TryAnswer>, ApiError> {
     let asked: TryAsked = body_json(body).await?;
     if asked.lines.len() > TRIED_LINES_MAX {
         return Err(ApiError::bad_request(format!("a format is tried on at most {TRIED_LINES_MAX} lines")));
     }
     let format = parse(&asked.format)?;
-    let rows = try_lines(&format, asked.lines.iter().map(String::as_bytes)).into_iter().map(TriedRow::from).collect();
+    let tried = try_lines(&format, session.line_bytes_max(), asked.lines.iter().map(String::as_bytes));
+    let rows = tried.into_iter().map(TriedRow::from).collect();
     Ok(Json(TryAnswer { format: format.name().to_owned(), rows }))
 }

@@ -1,6 +1,7 @@
 //! Every limit of the server in one place, with the memory it costs.
 
 use rorqual_render::limits::REPEATED_BYTES_MAX;
+use rorqual_table::filter::FILTER_BYTES_MAX;
 use std::time::Duration;
 
 /// Analyses that may run at the same time.
@@ -104,8 +105,9 @@ pub(crate) const RENDER_BYTES: u64 = (RENDER_BLOCKS * RENDER_BLOCK_BYTES + 3 * R
 /// Values behind the `?` of an address that is rendered.
 pub(crate) const QUERY_VALUES_MAX: usize = 256;
 
-/// Bytes of a JSON body.
-pub(crate) const JSON_BYTES_MAX: usize = 64 << 10;
+/// Bytes of a JSON body: the longest filter, each of its characters escaped, and another one of a usual length. It is in the place of
+/// the report, which a connection that asks does not hold.
+pub(crate) const JSON_BYTES_MAX: usize = 2 * FILTER_BYTES_MAX + (32 << 10);
 
 /// Least time between two live reports of a session; making one must also not take more than a tenth of it.
 pub(crate) const LIVE_INTERVAL: Duration = Duration::from_millis(200);

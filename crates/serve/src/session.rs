@@ -1,5 +1,6 @@
 //! One analysis: its state, its run, and what of it is shown.
 
+use crate::answers::Hint;
 use crate::error::ApiError;
 use crate::feed::{Feed, FeedSource, feed, is_enough};
 use crate::limits::{INTERRUPTED_GRACE, TOP_ROWS, WAITING_GRACE};
@@ -7,9 +8,10 @@ use crate::reports::Reports;
 use crate::rows::{Rows, Turn};
 use axum::http::StatusCode;
 use bytes::Bytes;
-use rorqual_pipe::{Control, Followed, Input};
+use rorqual_pipe::{Control, Followed, Input, format_size};
 use rorqual_table::Options;
 use rorqual_table::analyze::{AnalyzeError, Analyzer, Formats, Settings, Shares};
+use rorqual_table::filter::Filter;
 use rorqual_table::format::Format;
 use rorqual_table::report::{Report, Sample, Source};
 use rorqual_view::{Recordings, Store};
@@ -69,6 +71,11 @@ pub(crate) struct Session {
     /// Bytes taken from uploads; those of a file are counted by the control.
     taken: AtomicU64,
     is_file: bool,
+    line_bytes_max: usize,
+    threads: usize,
+    /// What a filter about the rows may take.
+    filter_bytes_max: u64,
+    sessions_max: usize,
     rows: Rows,
     inner: Mutex<Inner>,
     reports: Reports,
@@ -126,6 +133,7 @@ impl Session {
         shares: Shares,
         store: Arc<Store>,
         rate_limit: Option<u64>,
+        sessions_max: usize,
     ) -> Self {
         let control = Control::with_rate_limit(rate_limit);
         let options = Options { recording: Some(Arc::new(Recordings::new(&store))), untallied: true, only: None };
@@ -153,6 +161,10 @@ impl Session {
             formats: settings.formats.clone(),
             taken: AtomicU64::new(0),
             is_file,
+            line_bytes_max: settings.line_bytes_max,
+            threads: shares.threads,
+            filter_bytes_max: store.filter_bytes_max(),
+            sessions_max,
             rows: Rows::new(store),
             inner: Mutex::new(inner),
             reports: Reports::default(),
@@ -473,6 +485,31 @@ impl Session {
             made
         };
         tokio::task::spawn_blocking(make).await.ok().flatten()
+    }
+
+    /// Refuses a filter that would take more than its share of the memory.
+    pub(crate) fn has_room_for(&self, filter: &Filter) -> Result<(), ApiError> {
+        let (bytes, most) = (filter.bytes(self.threads), self.filter_bytes_max);
+        if bytes <= most {
+            return Ok(());
+        }
+        let message = format!(
+            "this filter may take {} of memory, and one of this session {}: write a shorter one with fewer regular expressions, \
+             or start the server with more --memory or fewer --sessions",
+            format_size(bytes),
+            format_size(most)
+        );
+        Err(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "filter_too_large", message))
+    }
+
+    /// What to tell beside an answer about the rows.
+    pub(crate) fn hint(&self) -> Hint {
+        Hint { sessions_max: self.sessions_max }
+    }
+
+    /// Longest line that is parsed.
+    pub(crate) fn line_bytes_max(&self) -> usize {
+        self.line_bytes_max
     }
 
     /// Its rows.

@@ -282,6 +282,8 @@ impl Analyzer {
         let name = input.name().to_owned();
         let before = control.decoded_bytes();
         let keep_rejects = rejects.is_some();
+        // Rejected lines that are kept are kept whole, and of a stream nothing of them may be passed over then.
+        let input = if keep_rejects && !input.is_file() { input } else { input.behind_long_line() };
         let mut keeper = NoteKeeper::new(&name, &self.analysis, rejects);
         let mut format = None;
         let mut unknown = None;

@@ -83,14 +83,7 @@ impl Store {
     ///
     /// # Errors
     /// When it was cancelled, or spilled rows can't be read back.
-    pub fn page(
-        &self,
-        view: &View,
-        offset: u64,
-        limit: usize,
-        format: &Format,
-        control: &Control,
-    ) -> Result<RowPage, ViewError> {
+    pub fn page(&self, view: &View, offset: u64, limit: usize, format: &Format, control: &Control) -> Result<RowPage, ViewError> {
         let snapshot = self.snapshot();
         let plan = Plan::new(view, &self.dictionaries, control).ok_or(ViewError::Cancelled)?;
         let known = lock(&self.kept).shares(view, snapshot.generation);

@@ -2,9 +2,9 @@
 
 use super::program::{ClockItem, Op, Part, Program, Stop};
 use super::{Format, Kind};
+use crate::parse::Record;
 use crate::parse::number::Unit;
 use crate::parse::time::{Civil, clf, rfc3339};
-use crate::parse::Record;
 use std::io::Write;
 
 const WEEKDAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
@@ -90,7 +90,7 @@ fn target(record: &Record<'_>) -> Vec<u8> {
 fn duration_text(duration_us: u64, unit: Unit) -> String {
     let thousandths = |whole: u64, rest: u64| if rest == 0 { whole.to_string() } else { format!("{whole}.{rest:03}") };
     match unit {
-        Unit::Seconds if duration_us % 1_000 == 0 => {
+        Unit::Seconds if duration_us.is_multiple_of(1_000) => {
             format!("{}.{:03}", duration_us / 1_000_000, duration_us / 1_000 % 1_000)
         }
         Unit::Seconds => format!("{}.{:06}", duration_us / 1_000_000, duration_us % 1_000_000),
