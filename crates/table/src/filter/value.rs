@@ -107,8 +107,8 @@ pub(super) fn comparable(column: NumberColumn, test: &NumberTest) -> String {
     };
     if matches!(test.ranges[..], [(first, last)] if first == last) {
         let (least, most) = span(column);
-        let most = if most == u64::MAX { String::new() } else { format!(" and {} the largest", written(column, most)) };
-        return format!("a number that there is one beyond ({} is the least{most})", written(column, least));
+        let most = if most == u64::MAX { String::new() } else { format!(", the largest {}", written(column, most)) };
+        return format!("a value with others beyond it (the least is {}{most})", written(column, least));
     }
     format!("one value such as {example}, as ranges, classes of a status and - stand behind =, != and in")
 }
