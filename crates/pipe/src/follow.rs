@@ -4,6 +4,7 @@ use crate::control::Control;
 use crate::decode::{Encoding, MAGIC_BYTES};
 use crate::descriptor::Source;
 use crate::error::{Error, Kind};
+use crate::input::open_at_once;
 use crate::limits::{FOLLOW_EVERY, ROTATED_AFTER};
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
@@ -123,8 +124,9 @@ impl FollowReader {
         if self.is_this(&named)? || named.len() == 0 || self.given.elapsed() < ROTATED_AFTER {
             return Ok(false);
         }
-        // It may be gone again already, or not be ours to read yet.
-        let Ok(file) = File::open(&self.path) else {
+        // It may be gone again already, or be another, or not be ours to read yet.
+        let opened = open_at_once(&self.path).ok().filter(|file| file.metadata().is_ok_and(|data| data.is_file()));
+        let Some(file) = opened else {
             self.followed.shared.missing.store(true, Ordering::Relaxed);
             return Ok(false);
         };

@@ -112,9 +112,7 @@ impl Input {
             return Self::of_file(STDIN.into(), own, decode);
         }
         let name = path.to_string_lossy().into_owned();
-        // A FIFO would otherwise not open before somebody writes to it; a file does not care.
-        let opened = File::options().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path);
-        let file = opened.map_err(|cause| Error::io(&name, "cannot open", cause))?;
+        let file = open_at_once(path).map_err(|cause| Error::io(&name, "cannot open", cause))?;
         Self::of_file(name, file, decode)
     }
 
@@ -318,6 +316,11 @@ impl Input {
     pub fn size_bytes(&self) -> Option<u64> {
         self.size_bytes
     }
+}
+
+/// A FIFO would otherwise not open before somebody writes to it; a file does not care.
+pub(crate) fn open_at_once(path: &Path) -> std::io::Result<File> {
+    File::options().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path)
 }
 
 fn head(file: &File) -> std::io::Result<Vec<u8>> {

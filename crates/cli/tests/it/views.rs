@@ -175,7 +175,8 @@ fn the_longest_filter_can_be_sent_and_a_longer_body_is_told() {
     assert_eq!((answer.status, &answer.json()["lines"]["matching"]), (200, &14.into()));
     let error = question(&server, &id, "view", &json!({"where": "x".repeat(65 << 10)})).refused(400, "bad_filter");
     assert!(error["message"].as_str().is_some_and(|message| message.contains("65536")), "{error}");
-    for (what, body) in [("view", json!({"where": "x".repeat(1 << 20)})), ("format/try", json!({"lines": ["x".repeat(1 << 20)]}))] {
+    for (what, body) in [("view", json!({"where": "x".repeat(1 << 20)})), ("format/try", json!({"lines": ["x".repeat(1 << 20)]}))]
+    {
         let error = question(&server, &id, what, &body).refused(413, "too_long");
         assert!(error["message"].as_str().is_some_and(|message| message.contains(&error["size"].to_string())), "{error}");
     }
@@ -202,7 +203,9 @@ fn a_filter_has_its_share_of_the_memory_and_rows_that_did_not_fit_are_told() {
     }
     // As many values as rows: more than their share.
     let id = session(&server, &long_queries(60_000));
-    for (what, body) in [("view", json!({})), ("rates", json!({})), ("explain", json!({"select": {}})), ("compare", json!({"a": {}, "b": {}}))] {
+    for (what, body) in
+        [("view", json!({})), ("rates", json!({})), ("explain", json!({"select": {}})), ("compare", json!({"a": {}, "b": {}}))]
+    {
         let hint = question(&server, &id, what, &body).json()["hint"].clone();
         assert!(hint.as_str().is_some_and(|hint| hint.contains("more --memory or --sessions 1")), "{what}: {hint}");
     }
