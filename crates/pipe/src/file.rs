@@ -119,10 +119,11 @@ impl SharedFile {
             let stretch = self.stretch_at(pool, offset)?;
             match memchr::memchr(b'\n', &stretch) {
                 Some(_) if offset == 0 => return Ok(stretch),
-                Some(newline) => {
+                Some(newline) if offset + (newline as u64) + 1 < self.size_bytes => {
                     drop(stretch);
                     return self.stretch_at(pool, offset + newline as u64 + 1);
                 }
+                Some(_) => break,
                 None if stretch.is_empty() => break,
                 None => offset += stretch.len() as u64,
             }

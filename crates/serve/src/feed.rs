@@ -174,7 +174,7 @@ pub(crate) fn is_enough(head: &[u8], formats: &Formats) -> bool {
 
 /// Whether a run would find a format by this head. Compressed data it decodes a block of first, however little comes at once.
 fn tells_format(head: &[u8], formats: &Formats) -> bool {
-    let lines = head.iter().rposition(|byte| *byte == b'\n').map_or(&[][..], |newline| &head[..newline]);
+    let lines = head.iter().rposition(|byte| *byte == b'\n').map_or(&[][..], |newline| &head[..=newline]);
     formats.given.is_some() || Encoding::detect(head) != Encoding::Plain || detect(lines, &formats.candidates).is_ok()
 }
 

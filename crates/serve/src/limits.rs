@@ -149,5 +149,8 @@ pub(crate) const VIEW_PAGE_BYTES: u64 = 12 << 20;
 /// Characters of the name of what is downloaded.
 pub(crate) const FILE_NAME_CHARS_MAX: usize = 100;
 
+/// Bytes of a format; compiled it takes up to 40 times as much.
+pub(crate) const FORMAT_BYTES_MAX: usize = 64 << 10;
+
 /// Lines that a format is tried on.
 pub(crate) const TRIED_LINES_MAX: usize = 200;

@@ -282,8 +282,6 @@ impl Analyzer {
         let name = input.name().to_owned();
         let before = control.decoded_bytes();
         let keep_rejects = rejects.is_some();
-        // Rejected lines that are kept are kept whole, and of a stream nothing of them may be passed over then.
-        let input = if keep_rejects && !input.is_file() { input } else { input.behind_long_line() };
         let mut keeper = NoteKeeper::new(&name, &self.analysis, rejects);
         let mut format = None;
         let mut unknown = None;
@@ -303,6 +301,7 @@ impl Analyzer {
                 }
             }
         };
+        let input = if self.formats.given.is_some() { input } else { input.behind_long_line() };
         let finish = run(input, &self.plan, &self.pool, control, start, |notes: ChunkNotes| keeper.take(notes));
         finish.stages.into_iter().for_each(Worker::finish);
         let error = finish.error;

@@ -6,7 +6,7 @@ use crate::columns::{
 };
 use crate::columns::{CODED, NUMBERS, TIME, UPSTREAM_TIME, USER, ZONE, ZONE_MIN};
 use crate::dictionary::NONE;
-use crate::limits::{PAGE_ROWS_MAX, PAGE_TEXT_BYTES_MAX};
+use crate::limits::{PAGE_LINE_BYTES_MAX, PAGE_ROWS_MAX, PAGE_TEXT_BYTES_MAX};
 use crate::plan::{Plan, joined};
 use crate::segment::{Coded, Run, Segment, unbiased};
 use crate::store::{Snapshot, Store, lock};
@@ -222,9 +222,13 @@ impl<'a> RowReader<'a> {
 
 /// A text, of which what is too long to be shown is cut.
 fn lossy(text: &[u8]) -> String {
-    let cut = text.len().min(PAGE_TEXT_BYTES_MAX);
-    let mut shown = String::from_utf8_lossy(&text[..cut]).into_owned();
-    if cut < text.len() {
+    cut(text, PAGE_TEXT_BYTES_MAX)
+}
+
+fn cut(text: &[u8], bytes_max: usize) -> String {
+    let end = text.len().min(bytes_max);
+    let mut shown = String::from_utf8_lossy(&text[..end]).into_owned();
+    if end < text.len() {
         shown.push('…');
     }
     shown
@@ -249,5 +253,5 @@ fn rebuilt(row: &PageRow, time_us: Option<i64>, took_us: [Option<u64>; 2], forma
         request_time_us,
         upstream_time_us,
     };
-    String::from_utf8_lossy(&format.line(&record)).into_owned()
+    cut(&format.line(&record), PAGE_LINE_BYTES_MAX)
 }

@@ -172,7 +172,7 @@ fn the_longest_filter_can_be_sent_and_a_longer_body_is_told() {
     }
     filter.push(')');
     let answer = question(&server, &id, "view", &json!({"where": filter}));
-    assert_eq!((answer.status, &answer.json()["lines"]["matching"]), (200, &14.into()));
+    assert_eq!((answer.status, &answer.json()["lines"]["matching"]), (200, &15.into()));
     let error = question(&server, &id, "view", &json!({"where": "x".repeat(65 << 10)})).refused(400, "bad_filter");
     assert!(error["message"].as_str().is_some_and(|message| message.contains("65536")), "{error}");
     for (what, body) in [("view", json!({"where": "x".repeat(1 << 20)})), ("format/try", json!({"lines": ["x".repeat(1 << 20)]}))]
@@ -184,7 +184,7 @@ fn the_longest_filter_can_be_sent_and_a_longer_body_is_told() {
 
 #[test]
 fn a_filter_has_its_share_of_the_memory_and_rows_that_did_not_fit_are_told() {
-    let server = Server::start(&["--memory", "320MiB", "--threads", "2"]);
+    let server = Server::start(&["--memory", "400MiB", "--threads", "2", "--temp-max", "0"]);
     let id = session(&server, &log(20));
     let patterns = |count: u32| {
         let pattern = |number| format!("path ~ \"^/p{number}$\"");
@@ -209,6 +209,11 @@ fn a_filter_has_its_share_of_the_memory_and_rows_that_did_not_fit_are_told() {
         let hint = question(&server, &id, what, &body).json()["hint"].clone();
         assert!(hint.as_str().is_some_and(|hint| hint.contains("more --memory or --sessions 1")), "{what}: {hint}");
     }
+    // Asking again would not help.
+    let refused = server.get(&target(&id, "export?format=parquet"));
+    let error = refused.refused(503, "export_no_room");
+    assert!(error["message"].as_str().is_some_and(|message| message.contains("--memory")), "{error}");
+    assert!(!refused.head.contains("retry-after"), "{}", refused.head);
 }
 
 #[test]

@@ -121,7 +121,7 @@ fn bytes_that_are_no_text_are_found_as_they_are_shown() {
 #[test]
 fn what_is_refused_and_where() {
     let cases = [
-        ("status >= ", 11, "a status such as 404"),
+        ("status >= ", 11, "a status from 100 to 999"),
         ("status ~ \"5\"", 8, "this column is a number"),
         ("status > 5xx", 10, "expected one value such as 404"),
         ("status > 400..499", 10, "expected one value such as 404"),
@@ -135,7 +135,7 @@ fn what_is_refused_and_where() {
         ("net in 10.1.2.0/28", 8, "for smaller networks and addresses ask client"),
         ("net = home", 7, "such as 10.0.0.0/8"),
         ("client = 10.0.0.0/33", 10, "a network such as 10.0.0.0/8"),
-        ("status = 1000", 10, "a status such as 404"),
+        ("status = 1000", 10, "a status from 100 to 999"),
         ("nothing = 1", 1, "a column (client"),
         ("path", 5, "=, !=, ~"),
         ("path = and", 8, "in double quotes"),
