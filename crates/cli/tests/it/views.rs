@@ -184,7 +184,7 @@ fn the_longest_filter_can_be_sent_and_a_longer_body_is_told() {
 
 #[test]
 fn a_filter_has_its_share_of_the_memory_and_rows_that_did_not_fit_are_told() {
-    let server = Server::start(&["--memory", "400MiB", "--threads", "2", "--temp-max", "0"]);
+    let server = Server::start(&["--memory", "310MiB", "--threads", "1", "--temp-max", "0"]);
     let id = session(&server, &log(20));
     let patterns = |count: u32| {
         let pattern = |number| format!("path ~ \"^/p{number}$\"");
