@@ -7,8 +7,11 @@ use std::io::{Seek, SeekFrom, Write};
 use std::sync::mpsc::{Receiver, channel};
 use tempfile::NamedTempFile;
 
+/// What is done to a file once it gave so many lines.
+type Change = (usize, fn(&mut NamedTempFile));
+
 /// Follows a file until it gave as many lines as `changes` want of it, one change after the other, and stops then. All lines.
-fn followed(file: NamedTempFile, line_bytes_max: usize, changes: Vec<(usize, fn(&mut NamedTempFile))>) -> Vec<Vec<u8>> {
+fn followed(file: NamedTempFile, line_bytes_max: usize, changes: Vec<Change>) -> Vec<Vec<u8>> {
     in_time(TIME_MAX, move || {
         let (sender, lines) = channel();
         let (control, setup) = (Control::default(), Setup::lines(line_bytes_max, 2));
@@ -29,12 +32,7 @@ fn followed(file: NamedTempFile, line_bytes_max: usize, changes: Vec<(usize, fn(
     })
 }
 
-fn change(
-    mut file: NamedTempFile,
-    changes: Vec<(usize, fn(&mut NamedTempFile))>,
-    lines: &Receiver<Vec<u8>>,
-    control: &Control,
-) -> Vec<Vec<u8>> {
+fn change(mut file: NamedTempFile, changes: Vec<Change>, lines: &Receiver<Vec<u8>>, control: &Control) -> Vec<Vec<u8>> {
     let mut seen = Vec::new();
     for (count, change) in changes {
         seen.extend(lines.iter().take(count - seen.len()));
