@@ -82,6 +82,8 @@ fn parse_both_ways(format: &Format, data: &[u8]) {
         match outcome {
             Outcome::Parsed(record) | Outcome::Repaired(record, _) => {
                 assert!(record.status == 0 || (100..=999).contains(&record.status), "{record:?}");
+                // What is written of it may read as another record where the line was odd, but never fails.
+                drop(format.line(&record));
             }
             Outcome::Rejected(flaw) => assert!(!flaw.to_string().is_empty()),
             Outcome::Blank => assert!(line.trim_ascii().is_empty() || line.starts_with(b"\xef\xbb\xbf")),

@@ -1,9 +1,9 @@
 //! Watches and steers a run from outside.
 
 use crate::throttle::Throttle;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
 
 /// Watches and steers a run from outside; clones share one state.
 #[derive(Debug, Clone, Default)]
@@ -18,6 +18,9 @@ struct Shared {
     decoded_bytes: AtomicU64,
     reads: AtomicU64,
     throttle: Option<Throttle>,
+    /// Held by who begins to wait for a stop, and by the one who tells of it.
+    waiting: Mutex<()>,
+    told: Condvar,
 }
 
 impl Control {
@@ -31,6 +34,17 @@ impl Control {
     /// Asks the run to end soon; what was taken by then is complete.
     pub fn stop(&self) {
         self.shared.stop.store(true, Ordering::Relaxed);
+        let _waiting = self.shared.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        self.shared.told.notify_all();
+    }
+
+    /// Waits for [`Control::stop`], but not longer than `patience`; whether it was called.
+    #[must_use]
+    pub fn stopped_within(&self, patience: Duration) -> bool {
+        let waiting = self.shared.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.shared.told.wait_timeout_while(waiting, patience, |()| !self.stopped());
+        drop(waited);
+        self.stopped()
     }
 
     /// Whether [`Control::stop`] was called.
@@ -71,15 +85,8 @@ impl Control {
     pub fn stored(&self, bytes: u64) {
         self.shared.stored_bytes.fetch_add(bytes, Ordering::Relaxed);
         if let Some(throttle) = &self.shared.throttle {
-            // In slices: a block may cost minutes, and a stop should not wait for them.
-            let until = Instant::now() + throttle.take(bytes);
-            while !self.stopped() {
-                let left = until.saturating_duration_since(Instant::now());
-                if left.is_zero() {
-                    break;
-                }
-                std::thread::sleep(left.min(Duration::from_millis(50)));
-            }
+            // A block may cost minutes, and a stop does not wait for them.
+            let _stopped = self.stopped_within(throttle.take(bytes));
         }
     }
 

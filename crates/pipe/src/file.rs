@@ -3,7 +3,7 @@
 use crate::chunk::{Chunk, Framing};
 use crate::control::Control;
 use crate::error::{Error, Kind};
-use crate::limits::{BLOCK_BYTES, OVERREAD_BYTES};
+use crate::limits::{BLOCK_BYTES, FIRST_LINE_BYTES_MAX, OVERREAD_BYTES};
 use crate::pool::{Lease, Pool};
 use bytes::Bytes;
 use memchr::{memchr, memrchr};
@@ -109,9 +109,32 @@ impl SharedFile {
     }
 
     pub(crate) fn first_stretch(&self, pool: &Pool) -> Result<Bytes, Error> {
+        self.stretch_at(pool, 0)
+    }
+
+    /// As [`SharedFile::first_stretch`], but what is behind the first line where that one is longer than the stretch.
+    pub(crate) fn first_stretch_behind_long(&self, pool: &Pool) -> Result<Bytes, Error> {
+        let mut offset = 0;
+        while offset < self.size_bytes.min(FIRST_LINE_BYTES_MAX) && !self.control.stopped() {
+            let stretch = self.stretch_at(pool, offset)?;
+            match memchr::memchr(b'\n', &stretch) {
+                Some(_) if offset == 0 => return Ok(stretch),
+                Some(newline) if offset + (newline as u64) + 1 < self.size_bytes => {
+                    drop(stretch);
+                    return self.stretch_at(pool, offset + newline as u64 + 1);
+                }
+                Some(_) => break,
+                None if stretch.is_empty() => break,
+                None => offset += stretch.len() as u64,
+            }
+        }
+        self.first_stretch(pool)
+    }
+
+    fn stretch_at(&self, pool: &Pool, offset: u64) -> Result<Bytes, Error> {
         let mut lease = pool.lease().map_err(|cause| Error::io(&self.name, "no memory for a block", cause))?;
-        let wanted = self.size_bytes.min(BLOCK_BYTES as u64) as usize;
-        let read = self.read(&mut lease[..wanted], 0)?;
+        let wanted = self.size_bytes.saturating_sub(offset).min(BLOCK_BYTES as u64) as usize;
+        let read = self.read(&mut lease[..wanted], offset)?;
         Ok(Bytes::from_owner(lease).slice(..read))
     }
 

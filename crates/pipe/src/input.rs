@@ -5,9 +5,10 @@ use crate::control::Control;
 use crate::descriptor::{Descriptor, Prefixed};
 use crate::error::{Error, Kind};
 use crate::file::{SharedFile, Stretches};
+use crate::follow::{Followed, Following};
 use crate::limits::BLOCK_BYTES;
 use crate::pool::Pool;
-use crate::stream::{BlockSource, ReadSource};
+use crate::stream::{BlockSource, Enough, ReadSource};
 use rustix::fs::OFlags;
 use std::fs::File;
 use std::io::Read;
@@ -28,6 +29,9 @@ pub struct Input {
     size_bytes: Option<u64>,
     /// What of a stream was read ahead.
     pub(crate) prefix: Vec<u8>,
+    pub(crate) enough: Option<Enough>,
+    /// `start` is given lines behind a first one that is over-long.
+    pub(crate) behind_long: bool,
 }
 
 pub(crate) enum Body {
@@ -35,6 +39,8 @@ pub(crate) enum Body {
     File { file: File, size_bytes: u64 },
     /// A pipe, a FIFO, a device or a compressed file.
     Descriptor(File),
+    /// A plain file that is read on as it grows.
+    Following(Following),
     /// A stream of stored bytes, which may be compressed.
     Read(Box<dyn Read + Send>),
     /// The same, in buffers that are filled elsewhere.
@@ -48,6 +54,43 @@ impl Input {
     /// When it does not exist, may not be read, or is a directory.
     pub fn open(path: &Path) -> Result<Self, Error> {
         Self::open_as(path, true)
+    }
+
+    /// As [`Input::open`], and goes on with what is appended to a regular file, and with files that take its name, until the run is stopped.
+    ///
+    /// # Errors
+    /// As [`Input::open`], and when it is a compressed file.
+    pub fn follow(path: &Path) -> Result<Self, Error> {
+        let opened = Self::open(path)?;
+        // Streams go on anyway, and so do files of /proc, which have no size; standard input has no name to look for.
+        if opened.size_bytes.is_none() || path.as_os_str() == "-" {
+            return Ok(opened);
+        }
+        let body = match opened.body {
+            Body::File { file, .. } | Body::Descriptor(file) => Body::Following(Following::new(path, file)?),
+            other => other,
+        };
+        Ok(Self { body, decode: false, size_bytes: None, ..opened })
+    }
+
+    /// What happens to a file that is followed; `None` of others.
+    #[must_use]
+    pub fn followed(&self) -> Option<Followed> {
+        if let Body::Following(following) = &self.body { Some(following.followed()) } else { None }
+    }
+
+    /// The same stream with a first block that a run is given only once `enough` says so of what is stored, or when it is full, or the end:
+    /// for who has to tell by it what the input is. Other blocks leave when nothing more comes.
+    #[must_use]
+    pub fn with_first(self, enough: impl FnMut(&[u8]) -> bool + Send + 'static) -> Self {
+        Self { enough: Some(Box::new(enough)), ..self }
+    }
+
+    /// The same input, of which a run is first shown what is behind its first line where that one is over-long. Of a stream the rest of that
+    /// line is then given to nobody; of a file at most [`FIRST_LINE_BYTES_MAX`](crate::limits::FIRST_LINE_BYTES_MAX) are looked through.
+    #[must_use]
+    pub fn behind_long_line(self) -> Self {
+        Self { behind_long: true, ..self }
     }
 
     /// As [`Input::open`], with the bytes as they are stored: no encoding is looked for.
@@ -69,9 +112,7 @@ impl Input {
             return Self::of_file(STDIN.into(), own, decode);
         }
         let name = path.to_string_lossy().into_owned();
-        // A FIFO would otherwise not open before somebody writes to it; a file does not care.
-        let opened = File::options().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path);
-        let file = opened.map_err(|cause| Error::io(&name, "cannot open", cause))?;
+        let file = open_at_once(path).map_err(|cause| Error::io(&name, "cannot open", cause))?;
         Self::of_file(name, file, decode)
     }
 
@@ -93,10 +134,26 @@ impl Input {
         // another program has read a part of.
         let empty = metadata.is_file() && size_bytes == 0;
         if empty && head(&file).is_ok_and(|head| head.is_empty()) {
-            return Ok(Self { name, body: Body::File { file, size_bytes }, decode, size_bytes: Some(0), prefix: Vec::new() });
+            return Ok(Self {
+                name,
+                body: Body::File { file, size_bytes },
+                decode,
+                size_bytes: Some(0),
+                prefix: Vec::new(),
+                enough: None,
+                behind_long: false,
+            });
         }
         if !metadata.is_file() || empty || rustix::fs::tell(&file).is_ok_and(|position| position > 0) {
-            return Ok(Self { name, body: Body::Descriptor(file), decode, size_bytes: None, prefix: Vec::new() });
+            return Ok(Self {
+                name,
+                body: Body::Descriptor(file),
+                decode,
+                size_bytes: None,
+                prefix: Vec::new(),
+                enough: None,
+                behind_long: false,
+            });
         }
         let head = head(&file).map_err(|cause| Error::io(&name, "cannot read", cause))?;
         let body = match crate::decode::Encoding::detect(&head) {
@@ -104,19 +161,35 @@ impl Input {
             _ if !decode => Body::File { file, size_bytes },
             _ => Body::Descriptor(file),
         };
-        Ok(Self { name, body, decode, size_bytes: Some(size_bytes), prefix: Vec::new() })
+        Ok(Self { name, body, decode, size_bytes: Some(size_bytes), prefix: Vec::new(), enough: None, behind_long: false })
     }
 
     /// An input over anything that reads, of unknown size.
     #[must_use]
     pub fn from_reader(name: impl Into<String>, reader: Box<dyn Read + Send>) -> Self {
-        Self { name: name.into(), body: Body::Read(reader), decode: true, size_bytes: None, prefix: Vec::new() }
+        Self {
+            name: name.into(),
+            body: Body::Read(reader),
+            decode: true,
+            size_bytes: None,
+            prefix: Vec::new(),
+            enough: None,
+            behind_long: false,
+        }
     }
 
     /// An input over buffers that are filled elsewhere, from the pool that the run is given.
     #[must_use]
     pub fn from_source(name: impl Into<String>, source: Box<dyn BlockSource>) -> Self {
-        Self { name: name.into(), body: Body::Source(source), decode: true, size_bytes: None, prefix: Vec::new() }
+        Self {
+            name: name.into(),
+            body: Body::Source(source),
+            decode: true,
+            size_bytes: None,
+            prefix: Vec::new(),
+            enough: None,
+            behind_long: false,
+        }
     }
 
     /// The same input as a stream that one reader reads ahead of its one worker, even where it is a file: for work that can't be split.
@@ -145,6 +218,9 @@ impl Input {
                 let reader = Prefixed::new(prefix, Descriptor::new(file, control.clone()));
                 Box::new(ReadSource::new(reader, &name, pool, 0, Some(control.clone())))
             }
+            Body::Following(following) => {
+                Box::new(ReadSource::new(following.reader(control.clone()), &name, pool, 0, Some(control.clone())))
+            }
             Body::Read(reader) => Box::new(ReadSource::new(Prefixed::new(prefix, reader), &name, pool, 0, Some(control.clone()))),
             Body::Source(source) => source,
         }
@@ -157,7 +233,7 @@ impl Input {
     /// When reading fails.
     pub fn read_ahead(&mut self, bytes_max: usize, control: &Control) -> Result<&[u8], Error> {
         let mut reader: Box<dyn Read + '_> = match &mut self.body {
-            Body::File { .. } | Body::Source(_) => return Ok(&self.prefix),
+            Body::File { .. } | Body::Following(_) | Body::Source(_) => return Ok(&self.prefix),
             Body::Read(reader) => Box::new(reader),
             Body::Descriptor(file) => {
                 let again = file.try_clone().map_err(|cause| Error::io(&self.name, "cannot read ahead", cause))?;
@@ -240,6 +316,11 @@ impl Input {
     pub fn size_bytes(&self) -> Option<u64> {
         self.size_bytes
     }
+}
+
+/// A FIFO would otherwise not open before somebody writes to it; a file does not care.
+pub(crate) fn open_at_once(path: &Path) -> std::io::Result<File> {
+    File::options().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path)
 }
 
 fn head(file: &File) -> std::io::Result<Vec<u8>> {

@@ -34,6 +34,16 @@ pub const PARTIAL_BLOCK_AFTER: Duration = Duration::from_millis(20);
 /// How often a reader that waits for a pipe looks whether the run was stopped.
 pub const STOP_CHECK: Duration = Duration::from_millis(50);
 
+/// How often a file that is followed is asked for more, once its end was met: by one read and two looks at the file system.
+pub const FOLLOW_EVERY: Duration = Duration::from_millis(250);
+
+/// A file whose name another one has taken is still read while it gave something within this time: its writers go on with it until
+/// they open the new one.
+pub const ROTATED_AFTER: Duration = Duration::from_millis(500);
+
+/// How far the end of a file's first line is looked for, where the format of its lines is to be told; at no cost in memory.
+pub const FIRST_LINE_BYTES_MAX: u64 = 256 << 20;
+
 /// The process before any payload: code, stacks, allocator, the runtime's tables. Measured: 5 MiB for
 /// `count`, 9 MiB for `serve`; the rest is room for the allocator's rounding.
 pub const PROGRAM_BYTES: u64 = 12 << 20;

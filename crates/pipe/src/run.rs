@@ -12,6 +12,7 @@ use crate::queue::{Giver, Queue, Taken, Taker};
 use crate::sequence::Sequence;
 use crate::splitter::Splitter;
 use crate::stream::{BlockSource, Blocks, Decoded, ReadSource};
+use bytes::Bytes;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Mutex, PoisonError};
@@ -89,11 +90,16 @@ fn run_with<S: Stage>(
     let source: Box<dyn BlockSource> = match input.body {
         Body::File { file, size_bytes } => {
             let file = SharedFile::new(file, name, size_bytes, plan.framing, control.clone());
-            return run_file(&file, pool, control, start, sink);
+            let first = if input.behind_long { file.first_stretch_behind_long(pool) } else { file.first_stretch(pool) };
+            return run_file(&file, first, pool, control, start, sink);
         }
         Body::Descriptor(file) => {
             let reader = Prefixed::new(input.prefix, Descriptor::new(file, control.clone()));
-            Box::new(ReadSource::new(reader, &name, pool, headroom, Some(control.clone())))
+            Box::new(ReadSource::new(reader, &name, pool, headroom, Some(control.clone())).with_first(input.enough))
+        }
+        Body::Following(following) => {
+            let reader = following.reader(control.clone());
+            Box::new(ReadSource::new(reader, &name, pool, headroom, Some(control.clone())).with_first(input.enough))
         }
         Body::Read(reader) => {
             let reader = Prefixed::new(input.prefix, reader);
@@ -104,7 +110,7 @@ fn run_with<S: Stage>(
     let source: Box<dyn BlockSource> =
         if input.decode { Box::new(Decoded::new(source, &name, pool, headroom, plan.zstd_window_log_max)) } else { source };
     let blocks = Blocks::new(source, &name, plan.framing, splitter);
-    run_stream(blocks, control, start, sink)
+    run_stream(blocks, input.behind_long, control, start, sink)
 }
 
 /// Remembers the error that is nearest to the start of the input, and tells everyone to stop.
@@ -170,6 +176,7 @@ where
 
 fn run_stream<S: Stage>(
     mut blocks: Blocks,
+    behind_long: bool,
     control: &Control,
     start: impl FnOnce(&[u8]) -> Option<Vec<S>>,
     sink: impl FnMut(S::Output) -> Result<(), Error> + Send,
@@ -190,7 +197,12 @@ fn run_stream<S: Stage>(
         chunk.filter(|chunk| !(control.stopped() && chunk.is_unfinished()))
     };
     let first = next();
-    let Some(mut stages) = start(first.as_ref().map_or(&[], |chunk| &chunk.bytes)) else {
+    let is_rest = |chunk: &Chunk| chunk.bytes.is_empty() && !chunk.before.is_empty();
+    let second = match &first {
+        Some(chunk) if behind_long && chunk.long_start == Some(0) => std::iter::from_fn(&mut next).find(|chunk| !is_rest(chunk)),
+        _ => None,
+    };
+    let Some(mut stages) = start(second.as_ref().or(first.as_ref()).map_or(&[], |chunk| &chunk.bytes)) else {
         return Finish { stages: Vec::new(), error: failure.into_inner() };
     };
     let threads = stages.len();
@@ -213,14 +225,11 @@ fn run_stream<S: Stage>(
             });
         }
         let giver = Giver(&queue);
-        let mut chunk = first;
-        let mut number = 0;
-        while let Some(ready) = chunk.take() {
-            if !giver.put((number, ready)) || failure.stopping() {
+        let chunks = first.into_iter().chain(second).chain(std::iter::from_fn(next));
+        for (number, chunk) in (0..).zip(chunks) {
+            if !giver.put((number, chunk)) || failure.stopping() {
                 break;
             }
-            number += 1;
-            chunk = next();
         }
     });
     Finish { stages, error: failure.into_inner() }
@@ -228,13 +237,14 @@ fn run_stream<S: Stage>(
 
 fn run_file<S: Stage>(
     file: &SharedFile,
+    first: Result<Bytes, Error>,
     pool: &Pool,
     control: &Control,
     start: impl FnOnce(&[u8]) -> Option<Vec<S>>,
     sink: impl FnMut(S::Output) -> Result<(), Error> + Send,
 ) -> Finish<S> {
     let failure = Failure::new(control);
-    let stages = match file.first_stretch(pool) {
+    let stages = match first {
         Ok(first) => start(&first),
         Err(error) => return Finish { stages: Vec::new(), error: Some(error) },
     };

@@ -36,6 +36,9 @@ pub trait BlockSource: Send {
 /// Makes an error of what reading failed with, for the input of this name.
 type Describe = Box<dyn Fn(&str, io::Error) -> Error + Send>;
 
+/// Whether a first block that is not full yet is enough for those who will be given it.
+pub(crate) type Enough = Box<dyn FnMut(&[u8]) -> bool + Send>;
+
 /// Fills buffers from anything that reads.
 pub(crate) struct ReadSource<R> {
     reader: R,
@@ -46,13 +49,25 @@ pub(crate) struct ReadSource<R> {
     failed: Option<Error>,
     describe: Describe,
     count: Option<Control>,
+    /// Asked about the first block until it is enough.
+    enough: Option<Enough>,
 }
 
 impl<R: Source> ReadSource<R> {
     /// `count` is told of the bytes as they are read, when they are the stored ones.
     pub(crate) fn new(reader: R, name: &str, pool: &Pool, headroom: usize, count: Option<Control>) -> Self {
         let describe = Box::new(|name: &str, cause| Error::io(name, "cannot read", cause));
-        Self { reader, name: name.into(), pool: pool.clone(), headroom, offset: 0, failed: None, describe, count }
+        Self { reader, name: name.into(), pool: pool.clone(), headroom, offset: 0, failed: None, describe, count, enough: None }
+    }
+
+    /// The same with a first block that is handed on only when it is `enough`, or full, or the end.
+    pub(crate) fn with_first(self, enough: Option<Enough>) -> Self {
+        Self { enough, ..self }
+    }
+
+    /// Whether a block goes on being filled.
+    fn goes_on(&mut self, so_far: &[u8]) -> bool {
+        so_far.is_empty() || self.reader.more_soon() || self.enough.as_mut().is_some_and(|enough| !enough(so_far))
     }
 }
 
@@ -63,7 +78,7 @@ impl<R: Source> BlockSource for ReadSource<R> {
         }
         let mut lease = self.pool.lease().map_err(|cause| Error::io(&self.name, "no memory for a block", cause))?;
         let (start, mut end) = (self.headroom, self.headroom);
-        while end < start + BLOCK_BYTES && (end == start || self.reader.more_soon()) {
+        while end < start + BLOCK_BYTES && self.goes_on(&lease[start..end]) {
             match self.reader.read(&mut lease[end..start + BLOCK_BYTES]) {
                 Ok(0) => break,
                 Ok(read) => end += read,
@@ -75,6 +90,7 @@ impl<R: Source> BlockSource for ReadSource<R> {
                 }
             }
         }
+        self.enough = None;
         self.offset += (end - start) as u64;
         if let Some(control) = &self.count {
             control.stored(end as u64 - start as u64);

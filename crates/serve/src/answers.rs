@@ -1,7 +1,10 @@
 //! Views in the shape of the interface, as `API.md` describes it.
 
+use rorqual_table::format::Format;
 use rorqual_table::report::{Panel, PercentileSet};
-use rorqual_view::{Amounts, By, ClientRate, Compared, ComparedRow, Explained, Finding, PageRow, Rates, RowPage, Stack, Viewed};
+use rorqual_view::{
+    Amounts, By, ClientRate, Compared, ComparedRow, Explained, Finding, PageRow, Rates, RowPage, Stack, Store, Viewed,
+};
 use serde::Serialize;
 
 /// The schema's name; it changes when a field changes its meaning.
@@ -138,11 +141,54 @@ fn stack_name(stack: Stack) -> &'static str {
     }
 }
 
+/// An answer, and what would make it better.
+#[derive(Serialize)]
+pub(crate) struct Hinted<T> {
+    #[serde(flatten)]
+    pub(crate) answer: T,
+    pub(crate) hint: Option<String>,
+}
+
+/// Tells what more memory would do for a session's rows.
+#[derive(Clone, Copy)]
+pub(crate) struct Hint {
+    pub(crate) sessions_max: usize,
+}
+
+impl Hint {
+    /// What was found in a store, and what to tell beside it.
+    pub(crate) fn beside<T>(self, found: T, store: &Store) -> (T, Option<String>) {
+        (found, self.of(store))
+    }
+
+    fn of(self, store: &Store) -> Option<String> {
+        let less = if self.sessions_max > 1 { " or --sessions 1" } else { "" };
+        let what = store.shortage()?;
+        Some(format!("{what}: start the server with more --memory{less}"))
+    }
+}
+
 #[derive(Serialize)]
 pub(crate) struct RowsAnswer {
     matching: u64,
     offset: u64,
+    lines: Rebuilt,
     pub(crate) rows: Vec<NumberedRow>,
+}
+
+/// How the lines of rows are rebuilt: not as they were byte for byte.
+#[derive(Serialize)]
+pub(crate) struct Rebuilt {
+    format: Option<String>,
+    /// What they have `-` for in every line.
+    unkept: Vec<String>,
+}
+
+impl Rebuilt {
+    pub(crate) fn new(format: Option<&Format>) -> Self {
+        let unkept = format.map(Format::unkept).unwrap_or_default().into_iter().map(str::to_owned).collect();
+        Self { format: format.map(|format| format.name().to_owned()), unkept }
+    }
 }
 
 #[derive(Serialize)]
@@ -153,10 +199,10 @@ pub(crate) struct NumberedRow {
     fields: PageRow,
 }
 
-impl From<RowPage> for RowsAnswer {
-    fn from(page: RowPage) -> Self {
+impl RowsAnswer {
+    pub(crate) fn new(page: RowPage, lines: Rebuilt) -> Self {
         let rows = (page.offset..).zip(page.rows).map(|(row, fields)| NumberedRow { row, fields }).collect();
-        Self { matching: page.total, offset: page.offset, rows }
+        Self { matching: page.total, offset: page.offset, lines, rows }
     }
 }
 
@@ -279,6 +325,8 @@ pub(crate) struct RatesAnswer {
     by: &'static str,
     clients: u64,
     exact: bool,
+    /// Why nothing was counted, where nothing was.
+    reason: Option<&'static str>,
     pub(crate) rows: Vec<RateRow>,
     blocked: Option<Blocked>,
 }
@@ -323,6 +371,7 @@ impl RatesAnswer {
             by,
             clients: rates.clients,
             exact: rates.exact,
+            reason: (rates.rows == 0).then_some("no row of this view has both a time and a client"),
             rows: rates.fastest.into_iter().map(row).collect(),
             blocked,
         }

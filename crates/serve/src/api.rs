@@ -13,13 +13,14 @@ use crate::sessions::Sessions;
 use crate::twin::Twin;
 use crate::upload::upload;
 use crate::views;
-use axum::body::{Body, to_bytes};
+use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, Extension, FromRequestParts, Path, Query, State};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::Response;
 use axum::routing::{get, post, put};
 use axum::{Json, Router};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
 use rorqual_pipe::Input;
 use rorqual_view::{Histogram, Stack, View, Wanted};
 use serde::Deserialize;
@@ -98,7 +99,14 @@ impl<T: DeserializeOwned> FromRequestParts<Arc<Sessions>> for Asked<T> {
 
 /// What a body of JSON asks for.
 pub(crate) async fn body_json<T: DeserializeOwned>(body: Body) -> Result<T, ApiError> {
-    let body = to_bytes(body, JSON_BYTES_MAX).await.map_err(|error| ApiError::bad_request(error.to_string()))?;
+    let body = Limited::new(body, JSON_BYTES_MAX).collect().await.map_err(|error| {
+        if !error.is::<LengthLimitError>() {
+            return ApiError::bad_request(error.to_string());
+        }
+        let message = format!("a body of JSON has at most {JSON_BYTES_MAX} bytes; send less at a time");
+        ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_long", message).with("size", JSON_BYTES_MAX)
+    })?;
+    let body = body.to_bytes();
     serde_json::from_slice(&body).map_err(|error| ApiError::bad_request(error.to_string()))
 }
 

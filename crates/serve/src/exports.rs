@@ -90,7 +90,7 @@ pub(crate) async fn rows(
     Extension(twin): Extension<Twin>,
     Asked(asked): Asked<RowsAsked>,
 ) -> Result<Response, ApiError> {
-    let view = span(asked.from, asked.to, asked.filter)?;
+    let view = span(&session, asked.from, asked.to, asked.filter)?;
     let format = session.format().ok_or_else(nothing_read)?;
     let schema = schema_with_flaws(&format);
     let (target, media_type, extension) = match asked.format {
@@ -211,7 +211,7 @@ pub(crate) async fn panel(
     Asked(asked): Asked<PanelAsked>,
 ) -> Result<Response, ApiError> {
     let column = panel_column(&asked.field)?;
-    let view = span(asked.from, asked.to, asked.filter)?;
+    let view = span(&session, asked.from, asked.to, asked.filter)?;
     let asking = Asking::begin(sessions, session, twin)?;
     let ask = move |store: &Store, control: &Control| match column {
         Some(column) => store.values(&view, column, control),
@@ -257,7 +257,7 @@ pub(crate) async fn report(
     Asked(asked): Asked<ReportAsked>,
 ) -> Result<Response, ApiError> {
     let (from, to) = (asked.from, asked.to);
-    let view = span(from, to, asked.filter)?;
+    let view = span(&session, from, to, asked.filter)?;
     let asking = Asking::begin(sessions, session, twin)?;
     let (filter, session) = (view.filter.to_string(), Arc::clone(&asking.session));
     let ask = move |store: &Store, control: &Control| {
@@ -299,10 +299,9 @@ impl Asking {
             Some((held, prepared))
         });
         let (held, (lent, prepared)) = prepared.await.ok().flatten().ok_or_else(|| {
-            full(
-                "this session has no room for an export beside its rows; more --memory or --temp-max, or fewer --sessions"
-                    .to_owned(),
-            )
+            let message =
+                "this session has no room for an export beside its rows: give more --memory or --temp-max, or fewer --sessions";
+            ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "export_no_room", message)
         })?;
         Ok((Granted { place, twin, held, lent }, prepared))
     }

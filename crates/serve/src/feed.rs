@@ -167,9 +167,14 @@ impl Feed {
     }
 }
 
+/// Whether the first block of a stream is enough for a run to tell its format by, or more would not help.
+pub(crate) fn is_enough(head: &[u8], formats: &Formats) -> bool {
+    head.iter().filter(|byte| **byte == b'\n').count() >= SAMPLE_LINES_MAX || tells_format(head, formats)
+}
+
 /// Whether a run would find a format by this head. Compressed data it decodes a block of first, however little comes at once.
 fn tells_format(head: &[u8], formats: &Formats) -> bool {
-    let lines = head.iter().rposition(|byte| *byte == b'\n').map_or(&[][..], |newline| &head[..newline]);
+    let lines = head.iter().rposition(|byte| *byte == b'\n').map_or(&[][..], |newline| &head[..=newline]);
     formats.given.is_some() || Encoding::detect(head) != Encoding::Plain || detect(lines, &formats.candidates).is_ok()
 }
 

@@ -2,7 +2,7 @@
 
 use crate::api::{Named, body_json};
 use crate::error::ApiError;
-use crate::limits::TRIED_LINES_MAX;
+use crate::limits::{FORMAT_BYTES_MAX, TRIED_LINES_MAX};
 use axum::Json;
 use axum::body::Body;
 use axum::http::StatusCode;
@@ -12,6 +12,10 @@ use serde::{Deserialize, Serialize, Serializer};
 
 /// A format as it was given; the error has the place in that text, in characters from 0.
 pub(crate) fn parse(text: &str) -> Result<Format, ApiError> {
+    if text.len() > FORMAT_BYTES_MAX {
+        let message = format!("the format has {} bytes, and at most {FORMAT_BYTES_MAX} are read", text.len());
+        return Err(ApiError::new(StatusCode::BAD_REQUEST, "bad_format", message).with("column", 0));
+    }
     Format::parse(text).map_err(|error| {
         let before = text.get(..error.at()).map_or(0, |before| before.chars().count());
         ApiError::new(StatusCode::BAD_REQUEST, "bad_format", error.to_string()).with("column", before)
@@ -55,12 +59,13 @@ fn in_order<S: Serializer>(fields: &Option<Vec<(&'static str, String)>>, seriali
     map.end()
 }
 
-pub(crate) async fn try_format(Named(_session): Named, body: Body) -> Result<Json<TryAnswer>, ApiError> {
+pub(crate) async fn try_format(Named(session): Named, body: Body) -> Result<Json<TryAnswer>, ApiError> {
     let asked: TryAsked = body_json(body).await?;
     if asked.lines.len() > TRIED_LINES_MAX {
         return Err(ApiError::bad_request(format!("a format is tried on at most {TRIED_LINES_MAX} lines")));
     }
     let format = parse(&asked.format)?;
-    let rows = try_lines(&format, asked.lines.iter().map(String::as_bytes)).into_iter().map(TriedRow::from).collect();
+    let tried = try_lines(&format, session.line_bytes_max(), asked.lines.iter().map(String::as_bytes));
+    let rows = tried.into_iter().map(TriedRow::from).collect();
     Ok(Json(TryAnswer { format: format.name().to_owned(), rows }))
 }

@@ -2,6 +2,7 @@
 
 use rorqual_pipe::limits::{BLOCK_BYTES, THREAD_BYTES, buffers_needed};
 use rorqual_render::limits::REPEATED_BYTES_MAX;
+use rorqual_table::filter::FILTER_BYTES_MAX;
 use std::time::Duration;
 
 /// Analyses that may run at the same time.
@@ -101,8 +102,9 @@ pub(crate) const RENDER_BYTES: u64 = (RENDER_BLOCKS * RENDER_BLOCK_BYTES + 3 * R
 /// Values behind the `?` of an address that is rendered.
 pub(crate) const QUERY_VALUES_MAX: usize = 256;
 
-/// Bytes of a JSON body.
-pub(crate) const JSON_BYTES_MAX: usize = 64 << 10;
+/// Bytes of a JSON body: the longest filter, each of its characters escaped, and another one of a usual length. It is in the place of
+/// the report, which a connection that asks does not hold.
+pub(crate) const JSON_BYTES_MAX: usize = 2 * FILTER_BYTES_MAX + (32 << 10);
 
 /// Least time between two live reports of a session; making one must also not take more than a tenth of it.
 pub(crate) const LIVE_INTERVAL: Duration = Duration::from_millis(200);
@@ -143,6 +145,9 @@ pub(crate) const VIEW_PAGE_BYTES: u64 = 12 << 20;
 
 /// Characters of the name of what is downloaded.
 pub(crate) const FILE_NAME_CHARS_MAX: usize = 100;
+
+/// Bytes of a format; compiled it takes up to 40 times as much.
+pub(crate) const FORMAT_BYTES_MAX: usize = 64 << 10;
 
 /// Lines that a format is tried on.
 pub(crate) const TRIED_LINES_MAX: usize = 200;

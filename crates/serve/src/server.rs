@@ -21,7 +21,7 @@ use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use rorqual_pipe::BudgetError;
+use rorqual_pipe::{BudgetError, Input};
 use rorqual_store::Store;
 use rorqual_store::limits::INDEX_BYTES;
 use rorqual_table::analyze::{Kept, Settings, Shares};
@@ -153,6 +153,20 @@ impl Server {
             queue.push((session, name, file));
         }
         tokio::task::spawn_blocking(move || queue.into_iter().for_each(|(session, name, file)| session.run_file(name, file)));
+        Ok(())
+    }
+
+    /// Reads streams, and files as they grow, each as a session of its own for as long as it goes on.
+    ///
+    /// # Errors
+    /// As [`Server::open`].
+    pub fn follow(&self, inputs: Vec<Input>) -> Result<(), String> {
+        for input in inputs {
+            let name = input.name().to_owned();
+            let made = self.sessions.create(name.clone(), None, true, None);
+            let session = made.map_err(|error| format!("{name}: {}", error.message()))?;
+            tokio::task::spawn_blocking(move || session.run_following(input));
+        }
         Ok(())
     }
 

@@ -1,15 +1,17 @@
 //! One analysis: its state, its run, and what of it is shown.
 
+use crate::answers::Hint;
 use crate::error::ApiError;
-use crate::feed::{Feed, FeedSource, feed};
+use crate::feed::{Feed, FeedSource, feed, is_enough};
 use crate::limits::{INTERRUPTED_GRACE, TOP_ROWS, WAITING_GRACE};
 use crate::reports::Reports;
 use crate::rows::{Rows, Turn};
 use axum::http::StatusCode;
 use bytes::Bytes;
-use rorqual_pipe::{Control, Input};
+use rorqual_pipe::{Control, Followed, Input, format_size};
 use rorqual_table::Options;
-use rorqual_table::analyze::{AnalyzeError, Analyzer, Settings, Shares};
+use rorqual_table::analyze::{AnalyzeError, Analyzer, Formats, Settings, Shares};
+use rorqual_table::filter::Filter;
 use rorqual_table::format::Format;
 use rorqual_table::report::{Report, Sample, Source};
 use rorqual_view::{Recordings, Store};
@@ -30,6 +32,8 @@ pub(crate) enum State {
     Waiting,
     /// An upload is running, or a file is being read.
     Receiving,
+    /// A file is being read, and goes on to be as it grows.
+    Following,
     /// The upload broke off; it may go on from the offset.
     Interrupted,
     /// Everything was analysed.
@@ -62,9 +66,16 @@ pub(crate) struct Session {
     created: SystemTime,
     control: Control,
     analyzer: Analyzer,
+    /// What its format may be.
+    formats: Formats,
     /// Bytes taken from uploads; those of a file are counted by the control.
     taken: AtomicU64,
     is_file: bool,
+    line_bytes_max: usize,
+    threads: usize,
+    /// What a filter about the rows may take.
+    filter_bytes_max: u64,
+    sessions_max: usize,
     rows: Rows,
     inner: Mutex<Inner>,
     reports: Reports,
@@ -86,6 +97,8 @@ struct Inner {
     rates: VecDeque<(Instant, u64)>,
     /// Why it was stopped, where nobody asked for it.
     stopped_by: Option<Value>,
+    /// The file that is followed.
+    followed: Option<Followed>,
 }
 
 /// A session as clients see it.
@@ -99,8 +112,17 @@ pub(crate) struct View {
     rate: f64,
     eta_seconds: Option<f64>,
     error: Option<Value>,
+    follow: Option<FollowView>,
     created: f64,
     expires_seconds: u64,
+}
+
+/// What happened to a file that is followed.
+#[derive(Debug, Serialize)]
+struct FollowView {
+    truncations: u64,
+    rotations: u64,
+    missing: bool,
 }
 
 impl Session {
@@ -111,6 +133,7 @@ impl Session {
         shares: Shares,
         store: Arc<Store>,
         rate_limit: Option<u64>,
+        sessions_max: usize,
     ) -> Self {
         let control = Control::with_rate_limit(rate_limit);
         let options = Options { recording: Some(Arc::new(Recordings::new(&store))), untallied: true, only: None };
@@ -126,6 +149,7 @@ impl Session {
             touched: Instant::now(),
             rates: VecDeque::new(),
             stopped_by: None,
+            followed: None,
         };
         Self {
             id,
@@ -134,8 +158,13 @@ impl Session {
             created: SystemTime::now(),
             control,
             analyzer,
+            formats: settings.formats.clone(),
             taken: AtomicU64::new(0),
             is_file,
+            line_bytes_max: settings.line_bytes_max,
+            threads: shares.threads,
+            filter_bytes_max: store.filter_bytes_max(),
+            sessions_max,
             rows: Rows::new(store),
             inner: Mutex::new(inner),
             reports: Reports::default(),
@@ -194,8 +223,11 @@ impl Session {
     }
 
     pub(crate) fn idle(&self) -> Duration {
-        let inner = self.lock();
-        // A file that waits for its turn is not idle either.
+        self.idle_of(&self.lock())
+    }
+
+    fn idle_of(&self, inner: &Inner) -> Duration {
+        // A file that waits for its turn is not idle either, nor one that is followed: nobody could open it again.
         let busy = inner.state == State::Receiving || (self.is_file && !inner.state.ended());
         if busy { Duration::ZERO } else { inner.touched.elapsed() }
     }
@@ -266,6 +298,12 @@ impl Session {
         }
     }
 
+    /// Analyses a stream or a file that grows. Blocks for as long as it goes on.
+    pub(crate) fn run_following(&self, input: Input) {
+        let formats = self.formats.clone();
+        self.run_input(input.with_first(move |head| is_enough(head, &formats)));
+    }
+
     /// Analyses an input of our own instead of an upload. Blocks.
     pub(crate) fn run_input(&self, input: Input) {
         {
@@ -274,7 +312,9 @@ impl Session {
                 return;
             }
             (inner.feed, inner.source) = (None, None);
-            self.set_state(&mut inner, State::Receiving);
+            inner.followed = input.followed();
+            let state = if inner.followed.is_some() { State::Following } else { State::Receiving };
+            self.set_state(&mut inner, state);
         }
         self.run(input);
     }
@@ -410,8 +450,9 @@ impl Session {
             rate,
             eta_seconds: left.filter(|_| rate > 0.0 && inner.state == State::Receiving).map(|left| left as f64 / rate),
             error: inner.error.clone(),
+            follow: inner.followed.as_ref().map(FollowView::new),
             created: self.created.duration_since(UNIX_EPOCH).map_or(0.0, |age| age.as_secs_f64()),
-            expires_seconds: expires_after.saturating_sub(inner.touched.elapsed()).as_secs(),
+            expires_seconds: expires_after.saturating_sub(self.idle_of(&inner)).as_secs(),
         }
     }
 
@@ -444,6 +485,31 @@ impl Session {
             made
         };
         tokio::task::spawn_blocking(make).await.ok().flatten()
+    }
+
+    /// Refuses a filter that would take more than its share of the memory.
+    pub(crate) fn has_room_for(&self, filter: &Filter) -> Result<(), ApiError> {
+        let (bytes, most) = (filter.bytes(self.threads), self.filter_bytes_max);
+        if bytes <= most {
+            return Ok(());
+        }
+        let message = format!(
+            "this filter may take {} of memory, and one of this session {}: write a shorter one with fewer regular expressions, \
+             or start the server with more --memory or fewer --sessions",
+            format_size(bytes),
+            format_size(most)
+        );
+        Err(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "filter_too_large", message))
+    }
+
+    /// What to tell beside an answer about the rows.
+    pub(crate) fn hint(&self) -> Hint {
+        Hint { sessions_max: self.sessions_max }
+    }
+
+    /// Longest line that is parsed.
+    pub(crate) fn line_bytes_max(&self) -> usize {
+        self.line_bytes_max
     }
 
     /// Its rows.
@@ -493,6 +559,12 @@ impl Session {
     // A poisoned lock is taken all the same: one broken session must not take the list of all with it.
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl FollowView {
+    fn new(followed: &Followed) -> Self {
+        Self { truncations: followed.truncations(), rotations: followed.rotations(), missing: followed.missing() }
     }
 }
 

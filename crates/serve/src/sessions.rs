@@ -124,8 +124,9 @@ impl Sessions {
             settings.formats.given = format;
         }
         let store = self.store()?;
-        let session =
-            Arc::new(Session::new(id, Announced { name, size, is_file }, &settings, self.shares, store, self.rate_limit));
+        let announced = Announced { name, size, is_file };
+        let session = Session::new(id, announced, &settings, self.shares, store, self.rate_limit, self.sessions_max);
+        let session = Arc::new(session);
         all.push(Arc::clone(&session));
         self.made.fetch_add(1, Ordering::Relaxed);
         Ok(session)

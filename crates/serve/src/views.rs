@@ -1,10 +1,11 @@
 //! Questions about the rows of a session: `POST /api/sessions/{id}/view` and its kin, as `API.md` lists them.
 
-use crate::answers::{CompareAnswer, ExplainAnswer, RatesAnswer, RowsAnswer, ViewAnswer};
+use crate::answers::{CompareAnswer, ExplainAnswer, Hinted, RatesAnswer, Rebuilt, RowsAnswer, ViewAnswer};
 use crate::api::{Named, body_json};
 use crate::error::ApiError;
 use crate::limits::{BUCKETS, PAGE_NAME_BYTES_MAX, REPORT_BYTES_MAX, TOP_ROWS, VIEW_ROWS};
 use crate::reports::capped_json;
+use crate::session::Session;
 use crate::twin::Twin;
 use axum::body::Body;
 use axum::extract::Extension;
@@ -13,7 +14,7 @@ use axum::response::{IntoResponse, Response};
 use rorqual_pipe::Control;
 use rorqual_table::filter::{Filter, Flag, NumberColumn, TextColumn};
 use rorqual_table::report::Sample;
-use rorqual_view::{By, Limit, PanelWanted, Per, Stack, Store, View, ViewError, Wanted};
+use rorqual_view::{By, Limit, PanelWanted, Per, RowPage, Stack, Store, View, ViewError, Wanted};
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
 
@@ -28,17 +29,18 @@ struct Span {
 }
 
 impl Span {
-    fn view(&self) -> Result<View, ApiError> {
+    fn view(&self, session: &Session) -> Result<View, ApiError> {
         let filter = Filter::parse(&self.filter).map_err(|error| {
             ApiError::new(StatusCode::BAD_REQUEST, "bad_filter", error.message).with("column", error.column as u64 - 1)
         })?;
+        session.has_room_for(&filter)?;
         Ok(View { from_us: micros(self.from)?, to_us: micros(self.to)?, filter })
     }
 }
 
 /// The view of a question's own span.
-pub(crate) fn span(from: Option<f64>, to: Option<f64>, filter: String) -> Result<View, ApiError> {
-    Span { from, to, filter }.view()
+pub(crate) fn span(session: &Session, from: Option<f64>, to: Option<f64>, filter: String) -> Result<View, ApiError> {
+    Span { from, to, filter }.view(session)
 }
 
 fn micros(seconds: Option<f64>) -> Result<Option<i64>, ApiError> {
@@ -113,19 +115,21 @@ struct ViewAsked {
 
 pub(crate) async fn view(Named(session): Named, Extension(twin): Extension<Twin>, body: Body) -> Result<Response, ApiError> {
     let asked: ViewAsked = body_json(body).await?;
-    let (look, stack) = (span(asked.from, asked.to, asked.filter)?, stack(asked.stack.as_deref())?);
+    let (look, stack) = (span(&session, asked.from, asked.to, asked.filter)?, stack(asked.stack.as_deref())?);
     let (default, most) = BUCKETS;
     let top = asked.top.unwrap_or(VIEW_ROWS).min(TOP_ROWS);
     let wanted = Wanted { top, buckets: asked.buckets.unwrap_or(default).clamp(1, most), stack };
     // Seen before the rows are: what is shown as complete has all of them.
     let complete = session.state().ended();
+    let hint = session.hint();
     let ask = timed(move |store, control| {
         store.refresh();
-        store.view(&look, &wanted, control)
+        Ok(hint.beside(store.view(&look, &wanted, control)?, store))
     });
-    let (seconds, viewed) = session.rows().ask(&twin, asking(asked.page, asked.turn)?, ask).await?;
+    let (seconds, (viewed, hint)) = session.rows().ask(&twin, asking(asked.page, asked.turn)?, ask).await?;
     let value = ViewAnswer::new(viewed, stack, complete, seconds, session.zone_seconds(), top);
-    answer(value, top, |value, rows| value.panels.iter_mut().for_each(|panel| panel.rows.truncate(rows)))
+    let value = Hinted { answer: value, hint };
+    answer(value, top, |value, rows| value.answer.panels.iter_mut().for_each(|panel| panel.rows.truncate(rows)))
 }
 
 #[derive(Deserialize)]
@@ -144,7 +148,7 @@ struct PanelAsked {
 
 pub(crate) async fn panel(Named(session): Named, Extension(twin): Extension<Twin>, body: Body) -> Result<Response, ApiError> {
     let asked: PanelAsked = body_json(body).await?;
-    let look = span(asked.from, asked.to, asked.filter)?;
+    let look = span(&session, asked.from, asked.to, asked.filter)?;
     let column = panel_column(&asked.field)?;
     let limit = asked.limit.unwrap_or(VIEW_ROWS).min(TOP_ROWS);
     let wanted = PanelWanted { search: asked.search, offset: asked.offset, limit };
@@ -173,18 +177,22 @@ struct RowsAsked {
 
 pub(crate) async fn rows(Named(session): Named, Extension(twin): Extension<Twin>, body: Body) -> Result<Response, ApiError> {
     let asked: RowsAsked = body_json(body).await?;
-    let look = span(asked.from, asked.to, asked.filter)?;
+    let look = span(&session, asked.from, asked.to, asked.filter)?;
     let limit = asked.limit.unwrap_or(TOP_ROWS).min(TOP_ROWS);
+    let format = session.format();
+    let lines = Rebuilt::new(format.as_ref());
     let ask = move |store: &Store, control: &Control| {
+        // No line was read yet.
+        let Some(format) = format else { return Ok(RowPage { total: 0, offset: asked.offset, rows: Vec::new() }) };
         if !asked.from_end {
-            return store.page(&look, asked.offset, limit, control);
+            return store.page(&look, asked.offset, limit, &format, control);
         }
-        let matching = store.page(&look, 0, 0, control)?.total;
+        let matching = store.page(&look, 0, 0, &format, control)?.total;
         let end = matching.saturating_sub(asked.offset);
         let start = end.saturating_sub(limit as u64);
-        store.page(&look, start, (end - start) as usize, control)
+        store.page(&look, start, (end - start) as usize, &format, control)
     };
-    let mut page = RowsAnswer::from(session.rows().ask(&twin, None, ask).await?);
+    let mut page = RowsAnswer::new(session.rows().ask(&twin, None, ask).await?, lines);
     if asked.from_end {
         page.rows.reverse();
     }
@@ -201,12 +209,14 @@ struct CompareAsked {
 
 pub(crate) async fn compare(Named(session): Named, Extension(twin): Extension<Twin>, body: Body) -> Result<Response, ApiError> {
     let asked: CompareAsked = body_json(body).await?;
-    let (a, b) = (asked.a.view()?, asked.b.view()?);
+    let (a, b) = (asked.a.view(&session)?, asked.b.view(&session)?);
     let top = asked.top.unwrap_or(VIEW_ROWS).min(TOP_ROWS);
     let wanted = Wanted { top, buckets: BUCKETS.0, stack: Stack::Class };
-    let compared = session.rows().ask(&twin, None, move |store, control| store.compare(&a, &b, &wanted, control)).await?;
-    let cut = |answer: &mut CompareAnswer, rows| answer.panels.iter_mut().for_each(|panel| panel.rows.truncate(rows));
-    answer(CompareAnswer::from(compared), top, cut)
+    let hint = session.hint();
+    let ask = move |store: &Store, control: &Control| Ok(hint.beside(store.compare(&a, &b, &wanted, control)?, store));
+    let (compared, hint) = session.rows().ask(&twin, None, ask).await?;
+    let value = Hinted { answer: CompareAnswer::from(compared), hint };
+    answer(value, top, |value, rows| value.answer.panels.iter_mut().for_each(|panel| panel.rows.truncate(rows)))
 }
 
 #[derive(Deserialize)]
@@ -224,13 +234,14 @@ struct ExplainAsked {
 
 pub(crate) async fn explain(Named(session): Named, Extension(twin): Extension<Twin>, body: Body) -> Result<Response, ApiError> {
     let asked: ExplainAsked = body_json(body).await?;
-    let (select, against) = (asked.select.view()?, span(asked.from, asked.to, asked.filter)?);
+    let (select, against) = (asked.select.view(&session)?, span(&session, asked.from, asked.to, asked.filter)?);
     let limit = asked.limit.unwrap_or(TOP_ROWS).min(TOP_ROWS);
-    let ask = timed(move |store, control| store.explain(&select, &against, control));
-    let (seconds, explained) = session.rows().ask(&twin, None, ask).await?;
-    let mut value = ExplainAnswer::new(explained, seconds);
-    value.rows.truncate(limit);
-    answer(value, limit, |value, rows| value.rows.truncate(rows))
+    let hint = session.hint();
+    let ask = timed(move |store, control| Ok(hint.beside(store.explain(&select, &against, control)?, store)));
+    let (seconds, (explained, hint)) = session.rows().ask(&twin, None, ask).await?;
+    let mut value = Hinted { answer: ExplainAnswer::new(explained, seconds), hint };
+    value.answer.rows.truncate(limit);
+    answer(value, limit, |value, rows| value.answer.rows.truncate(rows))
 }
 
 #[derive(Deserialize)]
@@ -258,7 +269,7 @@ enum ByAsked {
 
 pub(crate) async fn rates(Named(session): Named, Extension(twin): Extension<Twin>, body: Body) -> Result<Response, ApiError> {
     let asked: RatesAsked = body_json(body).await?;
-    let look = span(asked.from, asked.to, asked.filter)?;
+    let look = span(&session, asked.from, asked.to, asked.filter)?;
     let by = match asked.by {
         ByAsked::Client => By::Client,
         ByAsked::Net => By::Net,
@@ -267,9 +278,11 @@ pub(crate) async fn rates(Named(session): Named, Extension(twin): Extension<Twin
     let per = |requests: Option<u64>, per| requests.map(|requests| Limit { requests, per });
     let limits = [per(asked.limit_per_minute, Per::Minute), per(asked.limit_per_second, Per::Second)];
     let limits: Vec<Limit> = limits.into_iter().flatten().take(1).collect();
-    let ask = timed(move |store, control| store.rates(&look, by, top, &limits, control));
-    let (seconds, rates) = session.rows().ask(&twin, None, ask).await?;
-    answer(RatesAnswer::new(rates, by, seconds), top, |value, rows| value.rows.truncate(rows))
+    let hint = session.hint();
+    let ask = timed(move |store, control| Ok(hint.beside(store.rates(&look, by, top, &limits, control)?, store)));
+    let (seconds, (rates, hint)) = session.rows().ask(&twin, None, ask).await?;
+    let value = Hinted { answer: RatesAnswer::new(rates, by, seconds), hint };
+    answer(value, top, |value, rows| value.answer.rows.truncate(rows))
 }
 
 #[derive(Serialize)]

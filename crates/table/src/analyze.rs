@@ -301,6 +301,7 @@ impl Analyzer {
                 }
             }
         };
+        let input = if self.formats.given.is_some() { input } else { input.behind_long_line() };
         let finish = run(input, &self.plan, &self.pool, control, start, |notes: ChunkNotes| keeper.take(notes));
         finish.stages.into_iter().for_each(Worker::finish);
         let error = finish.error;

@@ -137,7 +137,8 @@ fn questions(store: &Store) {
     let rates = store.rates(&View::default(), By::Client, 100, &[], &control).expect("it can be read");
     println!("rates: {:.1} ms, {} clients", millis(start), rates.clients);
     let start = Instant::now();
-    let page = store.page(&View::default(), 5_000_000, 100, &control).expect("it can be read");
+    let format = Format::named("combined").expect("a known format");
+    let page = store.page(&View::default(), 5_000_000, 100, &format, &control).expect("it can be read");
     println!("page: {:.1} ms, {} rows", millis(start), page.rows.len());
 }
 

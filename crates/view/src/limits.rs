@@ -75,6 +75,9 @@ pub const PAGE_ROWS_MAX: usize = 1_000;
 /// Bytes of a text in it; what is longer ends in `…`. A row takes some 60 KiB at most.
 pub const PAGE_TEXT_BYTES_MAX: usize = 4 << 10;
 
+/// Bytes of a line rebuilt in it: such texts together. A format may have any text between them.
+pub const PAGE_LINE_BYTES_MAX: usize = 40 << 10;
+
 /// Distinct pairs of path and query that are held at once, by all threads together: some 7 MiB, of what a view's sums would take.
 pub const URL_PAIRS_MAX: usize = 1 << 17;
 

@@ -6,14 +6,15 @@ use crate::columns::{
 };
 use crate::columns::{CODED, NUMBERS, TIME, UPSTREAM_TIME, USER, ZONE, ZONE_MIN};
 use crate::dictionary::NONE;
-use crate::limits::{PAGE_ROWS_MAX, PAGE_TEXT_BYTES_MAX};
+use crate::limits::{PAGE_LINE_BYTES_MAX, PAGE_ROWS_MAX, PAGE_TEXT_BYTES_MAX};
 use crate::plan::{Plan, joined};
 use crate::segment::{Coded, Run, Segment, unbiased};
 use crate::store::{Snapshot, Store, lock};
 use crate::view::{View, ViewError};
 use rorqual_pipe::{Control, Error, each};
 use rorqual_table::filter::TextColumn;
-use rorqual_table::parse::clf;
+use rorqual_table::format::Format;
+use rorqual_table::parse::Record;
 use serde::Serialize;
 use std::borrow::Cow;
 use std::io;
@@ -66,8 +67,7 @@ pub struct PageRow {
     pub flaw: Option<String>,
     /// It has no field.
     pub rejected: bool,
-    /// The line in the combined format, with host, request time and upstream time behind it where it has these; of a rejected one its first
-    /// 1 KiB.
+    /// The line rebuilt in its format, as [`Format::line`] does; of a rejected one its first 1 KiB.
     pub line: String,
 }
 
@@ -79,11 +79,11 @@ pub(crate) struct Share {
 }
 
 impl Store {
-    /// At most `limit` rows of a view from the `offset`th on.
+    /// At most `limit` rows of a view from the `offset`th on, with lines rebuilt in `format`.
     ///
     /// # Errors
     /// When it was cancelled, or spilled rows can't be read back.
-    pub fn page(&self, view: &View, offset: u64, limit: usize, control: &Control) -> Result<RowPage, ViewError> {
+    pub fn page(&self, view: &View, offset: u64, limit: usize, format: &Format, control: &Control) -> Result<RowPage, ViewError> {
         let snapshot = self.snapshot();
         let plan = Plan::new(view, &self.dictionaries, control).ok_or(ViewError::Cancelled)?;
         let known = lock(&self.kept).shares(view, snapshot.generation);
@@ -110,7 +110,7 @@ impl Store {
                 if control.stopped() {
                     return Err(ViewError::Cancelled);
                 }
-                page.rows.extend(segment.rows_of(&share.run, skipped as usize, wanted));
+                page.rows.extend(segment.rows_of(&share.run, skipped as usize, wanted, format));
             }
         }
         Ok(page)
@@ -170,9 +170,9 @@ struct OpenSegment<'a> {
 
 impl OpenSegment<'_> {
     /// Rows of a run that are in the view, without the first `skipped` of them.
-    fn rows_of(&self, run: &Run, skipped: usize, wanted: usize) -> impl Iterator<Item = PageRow> {
+    fn rows_of(&self, run: &Run, skipped: usize, wanted: usize, format: &Format) -> impl Iterator<Item = PageRow> {
         let first = self.list.partition_point(|row| u32::from(*row) < run.row);
-        self.list.iter().skip(first + skipped).take(wanted).map(|row| self.reader.row(usize::from(*row)))
+        self.list.iter().skip(first + skipped).take(wanted).map(|row| self.reader.row(usize::from(*row), format))
     }
 }
 
@@ -209,8 +209,9 @@ impl<'a> RowReader<'a> {
         lossy(tables.text_of(Some(column), class))
     }
 
-    fn row(&self, row: usize) -> PageRow {
-        let seconds = |column: usize| self.numbers[column].get(row).map(|us| us as f64 / 1e6);
+    fn row(&self, row: usize, format: &Format) -> PageRow {
+        let times_us = [REQUEST_TIME, UPSTREAM_TIME].map(|column| self.numbers[column].get(row));
+        let [request_time, upstream_time] = times_us.map(|time| time.map(|us| us as f64 / 1e6));
         let flaw = self.text(FLAW, row);
         let rejected = flaw.as_bytes().first() == Some(&REJECTED);
         let time_us = self.numbers[TIME].get(row).map(unbiased);
@@ -237,56 +238,50 @@ impl<'a> RowReader<'a> {
             browser: self.derived(TextColumn::Browser, row),
             os: self.derived(TextColumn::Os, row),
             bot: self.derived(TextColumn::Bot, row),
-            request_time: seconds(REQUEST_TIME),
-            upstream_time: seconds(UPSTREAM_TIME),
+            request_time,
+            upstream_time,
             // Behind the kind of flaw.
             flaw: (!flaw.is_empty()).then(|| flaw[1..].to_owned()),
             rejected,
             line: String::new(),
         };
-        page_row.line = if rejected { self.text(LINE, row) } else { rebuilt(&page_row, time_us) };
+        page_row.line = if rejected { self.text(LINE, row) } else { rebuilt(&page_row, time_us, times_us, format) };
         page_row
     }
 }
 
 /// A text, of which what is too long to be shown is cut.
 fn lossy(text: &[u8]) -> String {
-    let cut = text.len().min(PAGE_TEXT_BYTES_MAX);
-    let mut shown = String::from_utf8_lossy(&text[..cut]).into_owned();
-    if cut < text.len() {
+    cut(text, PAGE_TEXT_BYTES_MAX)
+}
+
+fn cut(text: &[u8], bytes_max: usize) -> String {
+    let end = text.len().min(bytes_max);
+    let mut shown = String::from_utf8_lossy(&text[..end]).into_owned();
+    if end < text.len() {
         shown.push('…');
     }
     shown
 }
 
-/// As nginx writes them, with microseconds where there are any.
-fn seconds_text(seconds: f64) -> String {
-    let whole_ms = (seconds * 1e6).round() % 1e3 == 0.0;
-    if whole_ms { format!("{seconds:.3}") } else { format!("{seconds:.6}") }
-}
-
-/// The line in the combined format.
-fn rebuilt(row: &PageRow, time_us: Option<i64>) -> String {
-    let dash = |text: &str| if text.is_empty() { "-".to_owned() } else { text.to_owned() };
-    let time = time_us.map_or("-".to_owned(), |time_us| clf(time_us, row.zone_seconds));
-    let request =
-        [&row.method, &row.url, &row.protocol].into_iter().filter(|part| !part.is_empty()).cloned().collect::<Vec<_>>().join(" ");
-    let status = row.status.map_or("-".to_owned(), |status| status.to_string());
-    let bytes = row.bytes.map_or("-".to_owned(), |bytes| bytes.to_string());
-    let mut line = format!(
-        "{} - {} [{time}] \"{}\" {status} {bytes} \"{}\" \"{}\"",
-        dash(&row.client),
-        dash(&row.user),
-        dash(&request),
-        dash(&row.referrer),
-        dash(&row.agent),
-    );
-    let took = [row.request_time, row.upstream_time].map(|time| time.map(seconds_text));
-    let host = (!row.host.is_empty()).then(|| row.host.clone());
-    let [request_time, upstream_time] = took;
-    for part in [host, request_time, upstream_time].into_iter().flatten() {
-        line.push(' ');
-        line.push_str(&part);
-    }
-    line
+fn rebuilt(row: &PageRow, time_us: Option<i64>, took_us: [Option<u64>; 2], format: &Format) -> String {
+    let [request_time_us, upstream_time_us] = took_us;
+    let record = Record {
+        time_us,
+        zone_seconds: row.zone_seconds,
+        client: row.client.as_bytes(),
+        user: row.user.as_bytes(),
+        host: row.host.as_bytes(),
+        method: row.method.as_bytes(),
+        path: row.path.as_bytes(),
+        query: row.query.as_bytes(),
+        protocol: row.protocol.as_bytes(),
+        status: row.status.unwrap_or(0),
+        bytes: row.bytes,
+        referrer: row.referrer.as_bytes(),
+        agent: row.agent.as_bytes(),
+        request_time_us,
+        upstream_time_us,
+    };
+    cut(&format.line(&record), PAGE_LINE_BYTES_MAX)
 }

@@ -139,6 +139,27 @@ impl Store {
         self.rows_dropped() == 0 && !self.dictionaries.iter().any(|dictionary| dictionary.lock().overflowed())
     }
 
+    /// What there was not enough memory for, for people.
+    #[must_use]
+    pub fn shortage(&self) -> Option<&'static str> {
+        if self.overflowed() {
+            Some("some values of fields had no room in the memory, and are counted together as …")
+        } else if self.rows_dropped() > 0 {
+            Some("some rows had no room, and are in no answer")
+        } else if self.spilled_bytes() > 0 {
+            Some("some rows did not fit the memory; they are read back from a temporary file, which takes longer")
+        } else {
+            None
+        }
+    }
+
+    /// What one filter may take, by [`Filter::bytes`](rorqual_table::filter::Filter::bytes), so that those of a question are within the store's
+    /// memory; who asks sees to it.
+    #[must_use]
+    pub fn filter_bytes_max(&self) -> u64 {
+        self.filters_bytes() / 2
+    }
+
     /// Its memory, with that of one view.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
@@ -191,7 +212,7 @@ impl Store {
         self.dictionaries.iter().take(FLAW).any(|dictionary| dictionary.lock().overflowed())
     }
 
-    /// What the filters of a question hold: whatever they are, or an eighth of a small store, which is enough for usual ones.
+    /// What the filters of a question hold: whatever they are, or an eighth of a small store; larger ones are not asked.
     fn filters_bytes(&self) -> u64 {
         filters_bytes(self.settings.threads).min(self.settings.memory_bytes / 8)
     }

@@ -15,7 +15,7 @@ export interface Notice {
 const stateWords: Record<SessionState, string> = {
   waiting: 'Waiting for bytes',
   receiving: 'Arriving',
-  following: 'Live',
+  following: 'Following',
   interrupted: 'Interrupted',
   finished: 'Finished',
   cancelled: 'Cancelled',

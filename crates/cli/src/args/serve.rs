@@ -49,7 +49,11 @@ pub(crate) struct ServeArgs {
     pub(crate) format: FormatArgs,
     #[command(flatten)]
     pub(crate) country: CountryArgs,
-    /// Logs to open at once, each a session; regular files only. One that can't be opened is told, and the others are shown
+    /// Follow the FILEs as `tail -F` does: read on as they grow, through rotation and truncation, until Ctrl-C. Streams (a FIFO, `-`) are read
+    /// as they come. Each keeps its place among the `--sessions`
+    #[arg(long, requires = "files")]
+    pub(crate) follow: bool,
+    /// Logs to open at once, each a session; regular files only, but with `--follow`. One that can't be opened is told, and the others are shown
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
 }

@@ -305,6 +305,11 @@ fn what_can_not_be_asked_is_told() {
     ] {
         rorqual(&["logs"]).args(args).arg(&file).run().exits(2).says(said);
     }
+    let timeless = folder.file("timeless.log", "10.0.0.1 200\n10.0.0.2 404\n");
+    rorqual(&["logs", "--rates", "--format", "$remote_addr $status", &timeless])
+        .run()
+        .exits(2)
+        .says(&["--rates: no line that is meant has a time"]);
     // What is missing does not hold up the others.
     let missing = rorqual(&["logs", "--json", "--rates", "/nowhere/at/all.log", &file]).run().exits(2);
     assert_eq!(missing.says(&["/nowhere/at/all.log"]).json()["answer"]["rows"], lines.len());

@@ -107,7 +107,19 @@ fn what_is_wrong_with_a_format_has_its_place_in_what_was_pasted() {
     }
     let many: Vec<&str> = vec!["x"; 201];
     tried(&server, "common", &many).refused(400, "bad_request");
-    tried(&server, "common", &["x".repeat(65 << 10).as_str()]).refused(400, "bad_request");
-    tried(&server, &"$status ".repeat(10_000), &[]).refused(400, "bad_request");
+    tried(&server, "common", &["x".repeat(165 << 10).as_str()]).refused(413, "too_long");
     assert_eq!(tried(&server, "json", &[" "]).json()["rows"], json!([{"fields": null, "flaw": "a blank line"}]));
+}
+
+#[test]
+fn a_line_that_is_too_long_says_so() {
+    let server = Server::start(&["--line-max", "1KiB"]);
+    let long = "x".repeat(2_000);
+    let answer = tried(&server, "$remote_addr", &["10.0.0.1", &long]).json();
+    assert_eq!(answer["rows"][0]["flaw"], Value::Null);
+    assert_eq!(answer["rows"][1]["fields"], Value::Null);
+    let flaw = &answer["rows"][1]["flaw"];
+    assert!(flaw.as_str().is_some_and(|flaw| flaw.contains("longer than 1.00 KiB") && flaw.contains("--line-max")), "{flaw}");
+    let error = tried(&server, &"$status ".repeat(10_000), &[]).refused(400, "bad_format");
+    assert!(error["message"].as_str().is_some_and(|message| message.contains("at most 65536")), "{error}");
 }

@@ -1,5 +1,6 @@
 //! Bad input: an answer for what can be read, a message that names file and place for what can not, the exit code.
 
+use crate::client::Server;
 use crate::common::{Folder, GIB, MIB, PROGRAM, Truth, eventually, hits_of, line, log, panel, rorqual};
 use rorqual_testkit::paths::{gzip, zstd_frame};
 use rorqual_testkit::process::{Run, Running};
@@ -474,4 +475,33 @@ fn proc_files_and_devices_are_streams() {
     let first: u64 = ran.text().split(' ').next().and_then(|number| number.parse().ok()).expect("a number");
     assert!(first > 0, "a file of size 0 that has bytes");
     assert_eq!(rorqual(&["count", "/dev/null"]).run().exits(0).text(), "0 0 0 /dev/null\n");
+}
+
+#[test]
+fn a_first_line_longer_than_a_block_hides_no_format() {
+    let folder = Folder::new();
+    for long in [300 << 10, 3 << 20] {
+        let mut bytes = vec![b'x'; long];
+        bytes.push(b'\n');
+        bytes.extend(log(500));
+        let file = folder.file("access.log", &bytes);
+        let ran = [
+            rorqual(&["logs", "--json", &file]),
+            rorqual(&["logs", "--json"]).stdin(bytes.clone()),
+            rorqual(&["logs", "--json", "--rejects", &folder.text("rejects")]).stdin(bytes.clone()),
+        ];
+        for run in ran {
+            let report = run.run().exits(0).json();
+            assert_eq!((&report["lines"]["parsed"], &report["lines"]["rejected"]), (&500.into(), &1.into()));
+            assert_eq!(report["sources"][0]["format"], "combined");
+            let sample = &report["rejects"]["samples"][0];
+            assert_eq!((&sample["line"], &sample["offset"]), (&1.into(), &0.into()));
+            assert!(sample["reason"].as_str().is_some_and(|reason| reason.contains("--line-max")), "{sample}");
+        }
+        let server = Server::start(&[]);
+        let id = server.session_of(bytes.len());
+        assert_eq!(server.put(&id, 0, &bytes).status, 200);
+        let report = server.live(&id)["report"].clone();
+        assert_eq!((&report["lines"]["parsed"], &report["lines"]["rejected"]), (&500.into(), &1.into()));
+    }
 }

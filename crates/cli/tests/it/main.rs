@@ -13,6 +13,7 @@ mod explore_memory;
 mod export;
 mod fetch;
 mod filter;
+mod follow;
 mod formats;
 mod get;
 mod grep;

@@ -211,3 +211,84 @@ fn questions_far_above_the_memory_keep_to_it() {
     let peak = server.running.peak_bytes();
     assert!(peak <= MEMORY, "{} MiB", peak / MIB);
 }
+
+fn question(server: &Server, id: &str, what: &str, question: &Value) -> crate::client::Answer {
+    server.request("POST", &target(id, what), question.to_string().as_bytes())
+}
+
+#[test]
+fn the_longest_filter_can_be_sent_and_a_longer_body_is_told() {
+    let server = Server::start(&[]);
+    let id = session(&server, &log(100));
+    let value = "/p1".to_owned() + &"\\\"".repeat(100);
+    let mut filter = "path in (\"/p1\"".to_owned();
+    while filter.len() + value.len() + 8 < 64 << 10 {
+        filter += &format!(", \"{value}\"");
+    }
+    filter.push(')');
+    let answer = question(&server, &id, "view", &json!({"where": filter}));
+    assert_eq!((answer.status, &answer.json()["lines"]["matching"]), (200, &15.into()));
+    let error = question(&server, &id, "view", &json!({"where": "x".repeat(65 << 10)})).refused(400, "bad_filter");
+    assert!(error["message"].as_str().is_some_and(|message| message.contains("65536")), "{error}");
+    for (what, body) in [("view", json!({"where": "x".repeat(1 << 20)})), ("format/try", json!({"lines": ["x".repeat(1 << 20)]}))]
+    {
+        let error = question(&server, &id, what, &body).refused(413, "too_long");
+        assert!(error["message"].as_str().is_some_and(|message| message.contains(&error["size"].to_string())), "{error}");
+    }
+}
+
+#[test]
+fn a_filter_has_its_share_of_the_memory_and_rows_that_did_not_fit_are_told() {
+    let server = Server::start(&["--memory", "310MiB", "--threads", "1", "--temp-max", "0"]);
+    let id = session(&server, &log(20));
+    let patterns = |count: u32| {
+        let pattern = |number| format!("path ~ \"^/p{number}$\"");
+        (0..count).map(pattern).collect::<Vec<_>>().join(" or ")
+    };
+    let small = question(&server, &id, "view", &json!({"where": patterns(2)}));
+    assert_eq!((small.status, &small.json()["lines"]["matching"]), (200, &6.into()));
+    assert_eq!(small.json()["hint"], Value::Null);
+    for (what, body) in [
+        ("view", json!({"where": patterns(8)})),
+        ("compare", json!({"a": {}, "b": {"where": patterns(8)}})),
+        ("explain", json!({"select": {"where": patterns(8)}})),
+    ] {
+        let error = question(&server, &id, what, &body).refused(413, "filter_too_large");
+        assert!(error["message"].as_str().is_some_and(|message| message.contains("--memory")), "{error}");
+    }
+    // As many values as rows: more than their share.
+    let id = session(&server, &long_queries(60_000));
+    for (what, body) in
+        [("view", json!({})), ("rates", json!({})), ("explain", json!({"select": {}})), ("compare", json!({"a": {}, "b": {}}))]
+    {
+        let hint = question(&server, &id, what, &body).json()["hint"].clone();
+        assert!(hint.as_str().is_some_and(|hint| hint.contains("more --memory or --sessions 1")), "{what}: {hint}");
+    }
+    // Asking again would not help.
+    let refused = server.get(&target(&id, "export?format=parquet"));
+    let error = refused.refused(503, "export_no_room");
+    assert!(error["message"].as_str().is_some_and(|message| message.contains("--memory")), "{error}");
+    assert!(!refused.head.contains("retry-after"), "{}", refused.head);
+}
+
+#[test]
+fn rates_of_rows_without_a_time_say_why_there_are_none() {
+    let server = Server::start(&[]);
+    let body = b"10.0.0.1 200\n10.0.0.2 404\n";
+    let id = server.session(&json!({"size": body.len(), "format": "$remote_addr $status"}));
+    assert_eq!(server.put(&id, 0, body).status, 200);
+    let answer = question(&server, &id, "rates", &json!({})).json();
+    assert_eq!((&answer["clients"], &answer["reason"]), (&0.into(), &"no row of this view has both a time and a client".into()));
+    let rows = question(&server, &id, "rows", &json!({})).json();
+    assert_eq!((&rows["rows"][1]["line"], &rows["lines"]), (&"10.0.0.2 404".into(), &json!({"format": "custom", "unkept": []})));
+}
+
+#[test]
+fn lines_of_rows_are_rebuilt_in_the_format_of_the_log() {
+    let server = Server::start(&[]);
+    let line = "site:443 10.0.0.1 - - [02/Jan/2025:00:00:00 +0000] \"GET /a?b HTTP/1.1\" 200 5 \"-\" \"x\"\n";
+    let id = session(&server, line.as_bytes());
+    let rows = question(&server, &id, "rows", &json!({})).json();
+    assert_eq!(rows["rows"][0]["line"], line.replace(":443", ":-").trim_end());
+    assert_eq!(rows["lines"], json!({"format": "vhost_combined", "unkept": ["%p", "%l"]}));
+}

@@ -6,6 +6,7 @@ mod count;
 mod decode;
 mod fault;
 mod files;
+mod follow;
 mod gather;
 mod lines;
 mod pool;

@@ -21,17 +21,20 @@ pub fn address(client: &[u8]) -> Option<IpAddr> {
     Some(text.parse::<IpAddr>().ok()?.to_canonical())
 }
 
+/// Bits of the networks of IPv4 and of IPv6 addresses.
+pub(super) const NET_BITS: (u32, u32) = (24, 48);
+
 /// The network of a client: `192.0.2.0/24`, `2001:db8::/48`; empty where it is no address.
 #[must_use]
 pub fn net(client: &[u8]) -> String {
     match address(client) {
         Some(IpAddr::V4(address)) => {
             let [a, b, c, _] = address.octets();
-            format!("{}/24", Ipv4Addr::new(a, b, c, 0))
+            format!("{}/{}", Ipv4Addr::new(a, b, c, 0), NET_BITS.0)
         }
         Some(IpAddr::V6(address)) => {
             let [a, b, c, ..] = address.segments();
-            format!("{}/48", Ipv6Addr::new(a, b, c, 0, 0, 0, 0, 0))
+            format!("{}/{}", Ipv6Addr::new(a, b, c, 0, 0, 0, 0, 0), NET_BITS.1)
         }
         None => String::new(),
     }

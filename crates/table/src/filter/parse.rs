@@ -41,6 +41,10 @@ const COLUMNS: &str = "a column (client, net, country, user, host, method, path,
                        upstream_time, referrer, site, agent, browser, os, bot, kind, hour, weekday, flaw), bot, rejected, repaired, \
                        'not' or '('";
 
+/// What the column of networks may be compared with, for errors.
+const NETWORKS: &str = "a network of IPv4 addresses up to /24 or of IPv6 addresses up to /48, such as 10.0.0.0/8, or - (for smaller \
+                        networks and addresses ask client)";
+
 pub(super) fn parse(text: &str) -> Result<Filter, FilterError> {
     if text.len() > FILTER_BYTES_MAX {
         let message = format!("the filter has {} bytes, and at most {FILTER_BYTES_MAX} are read", text.len());
@@ -219,8 +223,22 @@ impl Parser<'_> {
         self.step();
         let at = self.at();
         let test = self.number_value(column)?;
-        let compared = value::compare(column, operator, test).ok_or_else(|| FilterError::new(self.text, at, "a number"))?;
+        let compared = value::compare(column, operator, &test)
+            .ok_or_else(|| FilterError::new(self.text, at, &value::comparable(column, &test)))?;
+        self.no_unit_apart(column)?;
         Ok(unless(operator == Operator::Unequal, Filter::Number(column, compared)))
+    }
+
+    /// Tells who writes a unit behind a space what a value looks like.
+    fn no_unit_apart(&self, column: NumberColumn) -> Result<(), FilterError> {
+        let joins = |word: &str| ["and", "or"].iter().any(|known| word.eq_ignore_ascii_case(known));
+        match self.peek() {
+            Token::Word(word) if !joins(word) => {
+                let expected = value::expected(column);
+                Err(self.expected(&format!("'and', 'or' or the end behind a value, which is one word: {expected}")))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Takes `in` or `not in`: whether it is negated, and whether it was there.
@@ -253,18 +271,20 @@ impl Parser<'_> {
 
     fn text_value(&mut self, column: TextColumn) -> Result<TextValue, FilterError> {
         let is_word = matches!(self.peek(), Token::Word(_));
-        let no_network = self.expected("an address, or a network such as 10.0.0.0/8");
+        let no_network = self.expected(NETWORKS);
+        let no_address = self.expected("an address, or a network such as 10.0.0.0/8");
         let text = self.literal()?;
-        let network = if is_word && column == TextColumn::Client { Network::parse(&text) } else { None };
-        // No client has such a name: it would be a filter that means nothing.
-        if network.is_none() && is_word && column == TextColumn::Client && text.contains('/') {
-            return Err(no_network);
+        if is_word && text == value::ABSENT {
+            return Ok(TextValue::Text(String::new()));
         }
-        Ok(match network {
-            Some(network) => TextValue::Network(network),
-            None if is_word && text == value::ABSENT => TextValue::Text(String::new()),
-            None => TextValue::Text(text),
-        })
+        match column {
+            // Any other would be a filter that means nothing.
+            TextColumn::Net if is_word => Network::parse(&text).and_then(Network::of_networks).ok_or(no_network),
+            TextColumn::Client if is_word && text.contains('/') => {
+                Network::parse(&text).map(TextValue::Network).ok_or(no_address)
+            }
+            _ => Ok(TextValue::Text(text)),
+        }
     }
 
     fn numbers(&mut self, column: NumberColumn) -> Result<NumberTest, FilterError> {

@@ -2,7 +2,7 @@
 
 use super::lex::is_word;
 use super::value::{ABSENT, RANGE, is_keyword, written};
-use super::{Filter, NumberColumn, NumberTest, TextColumn, TextTest, TextValue};
+use super::{Filter, Network, NumberColumn, NumberTest, TextColumn, TextTest, TextValue};
 use std::fmt::{Display, Formatter, Result};
 
 impl Display for Filter {
@@ -121,9 +121,15 @@ fn text_value(f: &mut Formatter<'_>, column: TextColumn, value: &TextValue) -> R
 
 /// Whether the text is itself without quotes.
 fn is_plain(column: TextColumn, text: &str) -> bool {
-    // A client with a slash is a network.
-    let is_network = column == TextColumn::Client && text.contains('/');
-    text != ABSENT && !is_keyword(text) && !is_network && text.chars().all(is_word)
+    let means_itself = match column {
+        // A client with a slash is a network.
+        TextColumn::Client => !text.contains('/'),
+        TextColumn::Net => {
+            Network::parse(text).and_then(Network::of_networks).as_ref() == Some(&TextValue::Text(text.to_owned()))
+        }
+        _ => true,
+    };
+    text != ABSENT && !is_keyword(text) && means_itself && text.chars().all(is_word)
 }
 
 fn quoted(f: &mut Formatter<'_>, text: &str) -> Result {

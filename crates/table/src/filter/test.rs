@@ -2,6 +2,7 @@
 
 use super::{PATTERN_BYTES_MAX, PATTERN_TEXT_BYTES_MAX, derive};
 use regex::bytes::{Regex, RegexBuilder};
+use std::cmp::Ordering;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// What is asked of a text.
@@ -80,7 +81,11 @@ impl TextValue {
             Self::Text(text) if text.as_bytes() == value => true,
             // As it was shown: what is no UTF-8 can't be typed.
             Self::Text(text) => text.contains(char::REPLACEMENT_CHARACTER) && String::from_utf8_lossy(value) == *text,
-            Self::Network(network) => derive::address(value).is_some_and(|address| network.has(address)),
+            Self::Network(network) => match derive::address(value) {
+                Some(address) => network.has(address),
+                // A value of the column of networks, which no client looks like.
+                None => std::str::from_utf8(value).ok().and_then(Network::parse).is_some_and(|inner| network.covers(inner)),
+            },
         }
     }
 }
@@ -99,6 +104,20 @@ impl Network {
             _ => return None,
         };
         Some(Self { address, prefix_bits })
+    }
+
+    /// What it means for the column of networks: one of its values, all within a larger network, or (`None`) nothing, as it is smaller.
+    pub(super) fn of_networks(self) -> Option<TextValue> {
+        let bits = if self.address.is_ipv4() { derive::NET_BITS.0 } else { derive::NET_BITS.1 };
+        match self.prefix_bits.cmp(&bits) {
+            Ordering::Less => Some(TextValue::Network(self)),
+            Ordering::Equal => Some(TextValue::Text(self.to_string())),
+            Ordering::Greater => None,
+        }
+    }
+
+    fn covers(self, inner: Self) -> bool {
+        inner.prefix_bits >= self.prefix_bits && self.has(inner.address)
     }
 
     /// Whether the address is in it.

@@ -66,7 +66,7 @@ fn time_us(text: &str) -> Option<u64> {
 /// What a value of the column looks like, for errors.
 pub(super) fn expected(column: NumberColumn) -> &'static str {
     match column {
-        NumberColumn::Status => "a status such as 404, a class such as 5xx, a range such as 400..499, or -",
+        NumberColumn::Status => "a status from 100 to 999 such as 404, a class such as 5xx, a range such as 400..499, or -",
         NumberColumn::Class => "2xx, 3xx, 4xx, 5xx or other",
         NumberColumn::Bytes => "a size such as 500, 64KiB or 1.5MiB, a range such as 1MiB..2MiB, or -",
         NumberColumn::RequestTime | NumberColumn::UpstreamTime => {
@@ -78,9 +78,9 @@ pub(super) fn expected(column: NumberColumn) -> &'static str {
 }
 
 /// The test for numbers that compare so with the one of `test`; `None` where that is more than one, or nothing can be so.
-pub(super) fn compare(column: NumberColumn, operator: Operator, test: NumberTest) -> Option<NumberTest> {
+pub(super) fn compare(column: NumberColumn, operator: Operator, test: &NumberTest) -> Option<NumberTest> {
     if matches!(operator, Operator::Equal | Operator::Unequal) {
-        return Some(test);
+        return Some(test.clone());
     }
     let [(first, last)] = test.ranges[..] else { return None };
     if first != last {
@@ -93,6 +93,24 @@ pub(super) fn compare(column: NumberColumn, operator: Operator, test: NumberTest
         Operator::Greater => (first < most).then(|| NumberTest::range(first + 1, u64::MAX)),
         _ => Some(NumberTest::range(first, u64::MAX)),
     }
+}
+
+/// What `<` and its kin compare with, where [`compare`] has nothing to say of the test, for errors.
+pub(super) fn comparable(column: NumberColumn, test: &NumberTest) -> String {
+    let example = match column {
+        NumberColumn::Status => "404",
+        NumberColumn::Class => "4xx",
+        NumberColumn::Bytes => "64KiB",
+        NumberColumn::RequestTime | NumberColumn::UpstreamTime => "250ms",
+        NumberColumn::Hour => "8",
+        NumberColumn::Weekday => "fri",
+    };
+    if matches!(test.ranges[..], [(first, last)] if first == last) {
+        let (least, most) = span(column);
+        let most = if most == u64::MAX { String::new() } else { format!(", the largest {}", written(column, most)) };
+        return format!("a value with others beyond it (the least is {}{most})", written(column, least));
+    }
+    format!("one value such as {example}, as ranges, classes of a status and - stand behind =, != and in")
 }
 
 /// The least and the largest number that the column can have.

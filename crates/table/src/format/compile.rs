@@ -53,7 +53,7 @@ pub(crate) fn compile(pieces: Vec<Piece>, escaping: Escaping) -> Result<Program,
         let quoted = before.last().is_some_and(|byte| matches!(byte, b'"' | b'\'')) && before.last() == end.first();
         let escaped = quoted && escaping == Escaping::Backslash;
         before.clone_from(&end);
-        ops.push(Op { part: slot.part, end: end.into(), stop, is_skipped: slot.is_skipped, escaped });
+        ops.push(Op { part: slot.part, end: end.into(), stop, is_skipped: slot.is_skipped, escaped, source: slot.source.into() });
     }
     finish(lead, ops)
 }

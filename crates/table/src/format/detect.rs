@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::{Field, Format};
+use crate::aggregate::Reason;
 use crate::parse::{Flaw, Outcome, Parser, Record, record};
 
 /// Lines of a sample that are looked at, at most.
@@ -116,10 +117,12 @@ pub struct Tried {
     pub flaw: Option<String>,
 }
 
-/// What a format makes of some lines, without their newlines.
-pub fn try_lines<'a>(format: &Format, lines: impl Iterator<Item = &'a [u8]>) -> Vec<Tried> {
+/// What a format makes of some lines, without their newlines, where at most `line_bytes_max` of one are parsed.
+pub fn try_lines<'a>(format: &Format, line_bytes_max: usize, lines: impl Iterator<Item = &'a [u8]>) -> Vec<Tried> {
     let mut parser = Parser::new(format);
+    let too_long = Reason::TooLong { line_bytes_max: line_bytes_max as u64 };
     let tried = |line: &'a [u8]| match parser.parse(line) {
+        _ if line.len() > line_bytes_max => Tried { fields: None, flaw: Some(too_long.to_string()) },
         Outcome::Parsed(record) => Tried { fields: Some(fields(&record)), flaw: None },
         Outcome::Repaired(record, flaw) => Tried { fields: Some(fields(&record)), flaw: Some(flaw.to_string()) },
         Outcome::Rejected(flaw) => Tried { fields: None, flaw: Some(flaw.to_string()) },

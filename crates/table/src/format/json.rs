@@ -23,6 +23,8 @@ pub(crate) struct JsonKeys {
     slots: Vec<JsonSlot>,
     /// Paths of the objects worth entering; the first is the outermost.
     objects: Vec<Vec<u8>>,
+    /// Keys and parts that lines are written with.
+    written: Vec<(String, Part)>,
 }
 
 /// A field of a JSON format.
@@ -45,17 +47,29 @@ pub(crate) struct Meaning {
 impl JsonKeys {
     /// Keys from dotted paths; the earlier of two for one path counts.
     pub(crate) fn new<'k>(keys: impl IntoIterator<Item = (&'k str, Part, u8)>) -> JsonKeys {
-        let mut made = JsonKeys { by_path: HashMap::new(), slots: Vec::new(), objects: vec![Vec::new()] };
+        let mut made = JsonKeys { by_path: HashMap::new(), slots: Vec::new(), objects: vec![Vec::new()], written: Vec::new() };
         for (path, part, rank) in keys {
             for (dot, _) in path.match_indices('.') {
                 made.add_object(plain(&path.as_bytes()[..dot]));
             }
             if let Ok(number) = u16::try_from(made.slots.len()) {
                 made.by_path.entry(plain(path.as_bytes())).or_insert(number);
-                made.slots.push(JsonSlot { part, rank });
+                made.slots.push(JsonSlot { part: part.clone(), rank });
+                made.add_written(path, part, rank);
             }
         }
         made
+    }
+
+    /// Of the keys that say the same the one of the lowest rank is written.
+    fn add_written(&mut self, path: &str, part: Part, rank: u8) {
+        let fields = part.fields();
+        let ranks = self.slots.iter().filter(|slot| slot.part.fields() == fields).map(|slot| slot.rank);
+        if ranks.min().is_some_and(|least| least < rank) {
+            return;
+        }
+        self.written.retain(|(_, other)| other.fields() != fields);
+        self.written.push((path.to_owned(), part));
     }
 
     fn add_object(&mut self, path: Vec<u8>) {
@@ -66,7 +80,16 @@ impl JsonKeys {
 
     /// The keys that the servers and frameworks known here use.
     pub(crate) fn well_known() -> JsonKeys {
-        JsonKeys::new(WELL_KNOWN.iter().map(|(path, part, rank)| (*path, part.clone(), *rank)))
+        let known = |(path, part, rank): &(&'static str, Part, u8)| (*path, part.clone(), *rank);
+        let mut keys = JsonKeys::new(WELL_KNOWN.iter().map(known));
+        let written = WRITTEN.iter().filter_map(|name| WELL_KNOWN.iter().find(|(path, ..)| path == name));
+        keys.written = written.map(|(path, part, _)| ((*path).to_owned(), part.clone())).collect();
+        keys
+    }
+
+    /// Keys and parts that lines are written with.
+    pub(crate) fn written(&self) -> impl Iterator<Item = (&str, &Part)> {
+        self.written.iter().map(|(path, part)| (path.as_str(), part))
     }
 
     pub(crate) fn slot(&self, number: u16) -> &JsonSlot {
@@ -109,6 +132,23 @@ fn plain(key: &[u8]) -> Vec<u8> {
 }
 
 const SECONDS: Unit = Unit::Seconds;
+
+/// What lines are written with where the keys of the log are not known: nginx's names.
+const WRITTEN: [&str; 13] = [
+    "time_iso8601",
+    "remote_addr",
+    "remote_user",
+    "host",
+    "request_method",
+    "request_uri",
+    "server_protocol",
+    "status",
+    "body_bytes_sent",
+    "http_referer",
+    "http_user_agent",
+    "request_time",
+    "upstream_response_time",
+];
 
 /// Dotted key paths, what they are, and their rank among keys for the same field.
 #[rustfmt::skip]

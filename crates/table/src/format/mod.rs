@@ -13,6 +13,7 @@ pub(crate) mod json;
 mod nginx;
 pub(crate) mod program;
 mod strftime;
+mod write;
 
 use std::sync::Arc;
 

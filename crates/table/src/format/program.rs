@@ -35,6 +35,8 @@ pub(crate) struct Op {
     pub(crate) is_skipped: bool,
     /// Whether a backslash in the field escapes what follows it.
     pub(crate) escaped: bool,
+    /// The field as the format writes it.
+    pub(crate) source: Box<str>,
 }
 
 /// Where a field ends.

@@ -209,39 +209,60 @@ fn fraction_us(text: &[u8]) -> Result<(i64, &[u8]), Flaw> {
 
 /// The instant as `2015-05-17T10:05:03+00:00` in the log's own zone, with a fraction if it has one.
 pub(crate) fn rfc3339(time_us: i64, zone_seconds: i32) -> String {
-    let local_us = time_us.saturating_add(i64::from(zone_seconds) * SECOND_US);
-    let (seconds, fraction_us) = (local_us.div_euclid(SECOND_US), local_us.rem_euclid(SECOND_US));
-    let (year, month, day) = civil_from_days(seconds.div_euclid(86_400));
-    let second = seconds.rem_euclid(86_400);
+    let civil = Civil::new(time_us, zone_seconds);
+    let Civil { year, month, day, fraction_us, .. } = civil;
     let fraction = if fraction_us == 0 { String::new() } else { format!(".{fraction_us:06}") };
-    let (sign, zone) = (if zone_seconds < 0 { '-' } else { '+' }, zone_seconds.unsigned_abs());
-    format!(
-        "{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}{fraction}{sign}{:02}:{:02}",
-        second / 3600,
-        second / 60 % 60,
-        second % 60,
-        zone / 3600,
-        zone / 60 % 60
-    )
+    format!("{year:04}-{month:02}-{day:02}T{}{fraction}{}", civil.clock(), civil.zone(":"))
 }
 
 /// The instant as `17/May/2015:10:05:03 +0000` in the log's own zone; a fraction of a second is cut.
 #[must_use]
 pub fn clf(time_us: i64, zone_seconds: i32) -> String {
-    const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-    let seconds = time_us.saturating_add(i64::from(zone_seconds) * SECOND_US).div_euclid(SECOND_US);
-    let (year, month, day) = civil_from_days(seconds.div_euclid(86_400));
-    let second = seconds.rem_euclid(86_400);
-    let (sign, zone) = (if zone_seconds < 0 { '-' } else { '+' }, zone_seconds.unsigned_abs());
-    format!(
-        "{day:02}/{}/{year:04}:{:02}:{:02}:{:02} {sign}{:02}{:02}",
-        MONTHS[(month - 1).clamp(0, 11) as usize],
-        second / 3600,
-        second / 60 % 60,
-        second % 60,
-        zone / 3600,
-        zone / 60 % 60
-    )
+    let civil = Civil::new(time_us, zone_seconds);
+    format!("{:02}/{}/{:04}:{} {}", civil.day, civil.month_name(), civil.year, civil.clock(), civil.zone(""))
+}
+
+/// An instant on a calendar and a clock.
+pub(crate) struct Civil {
+    pub(crate) year: i64,
+    pub(crate) month: i64,
+    pub(crate) day: i64,
+    /// Since 1970.
+    pub(crate) days: i64,
+    pub(crate) second_of_day: i64,
+    pub(crate) fraction_us: i64,
+    zone_seconds: i32,
+}
+
+impl Civil {
+    pub(crate) fn new(time_us: i64, zone_seconds: i32) -> Self {
+        let local_us = time_us.saturating_add(i64::from(zone_seconds) * SECOND_US);
+        let (seconds, fraction_us) = (local_us.div_euclid(SECOND_US), local_us.rem_euclid(SECOND_US));
+        let (days, second_of_day) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
+        let (year, month, day) = civil_from_days(days);
+        Self { year, month, day, days, second_of_day, fraction_us, zone_seconds }
+    }
+
+    pub(crate) fn month_name(&self) -> &'static str {
+        const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+        MONTHS[(self.month - 1).clamp(0, 11) as usize]
+    }
+
+    pub(crate) fn day_of_year(&self) -> i64 {
+        days_from_civil(self.year, 1, 1).map_or(1, |first| self.days - first + 1)
+    }
+
+    /// `10:05:03`
+    fn clock(&self) -> String {
+        let second = self.second_of_day;
+        format!("{:02}:{:02}:{:02}", second / 3600, second / 60 % 60, second % 60)
+    }
+
+    /// `+01:00`, with `between` between hours and minutes.
+    pub(crate) fn zone(&self, between: &str) -> String {
+        let (sign, zone) = (if self.zone_seconds < 0 { '-' } else { '+' }, self.zone_seconds.unsigned_abs());
+        format!("{sign}{:02}{between}{:02}", zone / 3600, zone / 60 % 60)
+    }
 }
 
 /// The inverse of [`days_from_civil`]: year, month and day.

@@ -49,6 +49,8 @@ fn what_a_record_meets() {
         "client in 10.0.0.0/8",
         "client in (192.168.0.0/16, 10.1.2.3)",
         "net = 10.1.2.0/24",
+        "net in 10.0.0.0/8 and net = 10.1.2.99/24 and net != 10.2.0.0/16",
+        "net in (2001:db8::/32, 10.1.0.0/16) and client = 10.0.0.0/8 and client != 10.2.0.0/16",
         "path = \"/api/a b.json\"",
         "url = \"/api/a b.json?x=1\"",
         "method != POST",
@@ -75,6 +77,9 @@ fn what_a_record_meets() {
         "status < 500",
         "status = -",
         "client in 10.2.0.0/16",
+        "net in 10.2.0.0/16",
+        "net = -",
+        "net in ::/0",
         "client = \"10.0.0.0/8\"",
         "path = \"/api\"",
         "not bot",
@@ -116,10 +121,21 @@ fn bytes_that_are_no_text_are_found_as_they_are_shown() {
 #[test]
 fn what_is_refused_and_where() {
     let cases = [
-        ("status >= ", 11, "a status such as 404"),
+        ("status >= ", 11, "a status from 100 to 999"),
         ("status ~ \"5\"", 8, "this column is a number"),
-        ("status > 5xx", 10, "expected a number"),
-        ("status = 1000", 10, "a status such as 404"),
+        ("status > 5xx", 10, "expected one value such as 404"),
+        ("status > 400..499", 10, "expected one value such as 404"),
+        ("status > abc", 10, "a status from 100 to 999 such as 404"),
+        ("status > 999", 10, "the least is 100, the largest 999"),
+        ("bytes = 5xx", 9, "a size such as 500"),
+        ("bytes > 5 MiB", 11, "one word: a size such as 500"),
+        ("request_time > 5 parsecs and bot", 18, "one word: a time such as 0.25 (seconds"),
+        ("request_time > 5parsecs", 16, "a time such as 0.25 (seconds"),
+        ("net = 10.1.2.3", 7, "up to /24"),
+        ("net in 10.1.2.0/28", 8, "for smaller networks and addresses ask client"),
+        ("net = home", 7, "such as 10.0.0.0/8"),
+        ("client = 10.0.0.0/33", 10, "a network such as 10.0.0.0/8"),
+        ("status = 1000", 10, "a status from 100 to 999"),
         ("nothing = 1", 1, "a column (client"),
         ("path", 5, "=, !=, ~"),
         ("path = and", 8, "in double quotes"),
@@ -130,7 +146,7 @@ fn what_is_refused_and_where() {
         ("bot bot", 5, "'and', 'or' or the end"),
         ("path ~ \"(\"", 8, "unclosed group"),
         ("path ~ \"(\\\\w{1000}){1000}\"", 8, "more than"),
-        ("bytes < 0", 9, "expected a number"),
+        ("bytes < 0", 9, "with others beyond it (the least is 0)"),
         ("bytes = 1.5.5", 9, "a size such as"),
         ("request_time = 0.1234567", 16, "at most six decimals"),
         ("hour = 24", 8, "0 to 23"),
@@ -204,10 +220,12 @@ fn number_filter() -> impl Strategy<Value = Filter> {
 
 fn filter() -> impl Strategy<Value = Filter> {
     let networks = ["10.0.0.0/8", "0.0.0.0/0", "2001:db8::/32", "::/0"];
+    let larger = (0..networks.len()).prop_map(move |index| TextValue::Network(Network::parse(networks[index]).expect("one")));
     let network = (0..networks.len()).prop_map(move |index| TextValue::Network(Network::parse(networks[index]).expect("one")));
     let leaf = prop_oneof![
         ((0..TextColumn::ALL.len()), text_test()).prop_map(|(index, test)| Filter::Text(TextColumn::ALL[index], test)),
         vec(network, 1..3).prop_map(|networks| Filter::Text(TextColumn::Client, TextTest::OneOf(networks))),
+        vec(larger, 1..3).prop_map(|networks| Filter::Text(TextColumn::Net, TextTest::OneOf(networks))),
         number_filter(),
         (0..Flag::ALL.len()).prop_map(|index| Filter::Is(Flag::ALL[index])),
     ];

@@ -10,4 +10,5 @@ mod parse_detect;
 mod parse_formats;
 mod parse_json;
 mod parse_time;
+mod rebuilt;
 mod report_live;

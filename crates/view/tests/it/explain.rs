@@ -1,6 +1,6 @@
 //! Explain finds what was planted, and nothing where nothing was.
 
-use crate::log::{Plain, Random, Setup, State, text_of};
+use crate::log::{Plain, Random, Setup, State, format, text_of};
 use rorqual_pipe::Control;
 use rorqual_view::{Finding, Store, View};
 use std::sync::Arc;
@@ -194,7 +194,7 @@ fn planted_anomalies_are_among_the_first_three() {
         for finding in &found {
             let view =
                 View { filter: rorqual_table::filter::Filter::parse(&finding.filter).expect("a filter"), ..span(FROM, TO) };
-            let page = store.page(&view, 0, 0, &Control::default()).expect("nobody cancels");
+            let page = store.page(&view, 0, 0, &format(), &Control::default()).expect("nobody cancels");
             assert_eq!(page.total, finding.hits_in, "{}", finding.filter);
         }
     }

@@ -96,6 +96,11 @@ impl Plain {
     }
 }
 
+/// The format of the lines.
+pub(crate) fn format() -> Format {
+    Format::parse(FORMAT).expect("a format")
+}
+
 pub(crate) fn text_of(rows: &[Plain]) -> Vec<u8> {
     rows.iter().map(|row| row.line() + "\n").collect::<String>().into_bytes()
 }
@@ -129,7 +134,7 @@ impl Setup {
     }
 
     pub(crate) fn analyzer(&self, store: &Arc<Store>) -> Analyzer {
-        let formats = Formats { given: Some(Format::parse(FORMAT).expect("a format")), candidates: Vec::new() };
+        let formats = Formats { given: Some(format()), candidates: Vec::new() };
         let settings = AnalyzerSettings {
             memory_bytes: 256 << 20,
             threads: Some(self.threads),

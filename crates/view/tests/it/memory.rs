@@ -46,7 +46,21 @@ fn a_store_keeps_within_its_memory() {
         assert!(paths.rows.iter().all(|row| row.hits == 1 && row.hits_max == 1));
         let clients = viewed.panels.iter().find(|panel| panel.field == "method").expect("there are methods");
         assert!(clients.exact);
+        assert!(store.shortage().is_some_and(|shortage| shortage.contains("counted together")), "{:?}", store.shortage());
     }
+}
+
+#[test]
+fn what_the_memory_was_too_little_for_is_told() {
+    let few =
+        |(index, row): (usize, Plain)| Plain { path: format!("/{}", index % 7), client: format!("10.0.0.{}", index % 5), ..row };
+    let rows = |count| rows(count).into_iter().enumerate().map(few).collect::<Vec<_>>();
+    let shortage = |setup: Setup, count| setup.record(text_of(&rows(count))).shortage();
+    assert_eq!(shortage(Setup::default(), 1_000), None);
+    let small = Setup { memory_bytes: 0, ..Setup::default() };
+    let spilling = Setup { spill_bytes: Some(1 << 30), ..small.clone() };
+    assert!(shortage(spilling, 500_000).is_some_and(|shortage| shortage.contains("temporary file")));
+    assert!(shortage(small, 500_000).is_some_and(|shortage| shortage.contains("in no answer")));
 }
 
 #[test]

@@ -6,6 +6,7 @@ use crate::args::{Common, ServeArgs, When};
 use crate::exit::Exit;
 use crate::message;
 use crate::verbs::logs::{countries, formats, line_bytes_max, view_page};
+use rorqual_pipe::Input;
 use rorqual_serve::{Config, EXPORTS_MAX, PUTS_MAX, Server, Totals};
 use rorqual_store::{Settings as StoreSettings, Store};
 use rorqual_table::aggregate::Span;
@@ -33,11 +34,11 @@ pub(crate) fn run(common: &Common, args: &ServeArgs) -> Exit {
         return message::error(&"serve draws no progress here (--progress always): the page shows it");
     }
     let start = Instant::now();
-    let (files, bad) = open_files(&args.files);
-    if files.is_empty() && bad {
+    let (logs, bad) = if args.follow { open_all(&args.files, follow) } else { open_all(&args.files, open_file) };
+    if logs.is_empty() && bad {
         return Exit::Bad;
     }
-    let config = match config(common, args, files.len()) {
+    let config = match config(common, args, logs.len()) {
         Ok(config) => config,
         Err(error) => return message::error(&error),
     };
@@ -47,7 +48,7 @@ pub(crate) fn run(common: &Common, args: &ServeArgs) -> Exit {
         Ok(runtime) => runtime,
         Err(error) => return message::error(&format!("cannot start the runtime: {error}")),
     };
-    let served = runtime.block_on(serve(config, args.open, files));
+    let served = runtime.block_on(serve(config, args.open, logs));
     // A run that waits for bytes of a client that went away must not hold the process.
     runtime.shutdown_timeout(Duration::from_secs(2));
     let totals = match served {
@@ -60,7 +61,7 @@ pub(crate) fn run(common: &Common, args: &ServeArgs) -> Exit {
     if bad { Exit::Bad } else { Exit::Done }
 }
 
-async fn serve(config: Config, open: bool, files: Vec<(PathBuf, File)>) -> Result<Totals, Exit> {
+async fn serve(config: Config, open: bool, logs: Vec<Log>) -> Result<Totals, Exit> {
     let memory = rorqual_pipe::format_size(config.settings.memory_bytes);
     // Before the address is printed: whoever reads it may send a signal at once.
     let stop = stop_signal();
@@ -68,10 +69,30 @@ async fn serve(config: Config, open: bool, files: Vec<(PathBuf, File)>) -> Resul
     let url = server.url();
     announce(&url).map_err(|error| message::print_error(&error))?;
     message::note(&format!("the log explorer is at the address above, within {memory} of memory; Ctrl-C ends it"));
-    server.open(files).map_err(|error| message::error(&error))?;
+    open_logs(&server, logs).map_err(|error| message::error(&error))?;
     // Removed when the server ends.
     let _page = open.then(|| open_in_browser(&url)).flatten();
     Ok(server.run(stop).await)
+}
+
+/// What is read from the start on.
+enum Log {
+    /// To its end, in its turn.
+    File(PathBuf, File),
+    /// As it comes.
+    Followed(Input),
+}
+
+fn open_logs(server: &Server, logs: Vec<Log>) -> Result<(), String> {
+    let (mut files, mut followed) = (Vec::new(), Vec::new());
+    for log in logs {
+        match log {
+            Log::File(path, file) => files.push((path, file)),
+            Log::Followed(input) => followed.push(input),
+        }
+    }
+    server.open(files)?;
+    server.follow(followed)
 }
 
 fn announce(url: &str) -> io::Result<()> {
@@ -124,31 +145,30 @@ fn writable(spill: Option<(PathBuf, u64)>) -> Result<Option<(PathBuf, u64)>, Str
 }
 
 /// Opened before anything else, so that a wrong name is told at once. The good ones, and whether there were others.
-fn open_files(paths: &[PathBuf]) -> (Vec<(PathBuf, File)>, bool) {
-    let mut files = Vec::new();
-    for path in paths {
-        match open_file(path) {
-            Ok(file) => files.push((path.clone(), file)),
-            Err(error) => {
-                message::error(&format!("{}: {error}", path.display()));
-            }
-        }
-    }
-    let bad = files.len() < paths.len();
-    (files, bad)
+fn open_all(paths: &[PathBuf], open: impl Fn(&Path) -> Result<Log, String>) -> (Vec<Log>, bool) {
+    let opened = paths.iter().map(|path| open(path)).map(|opened| opened.map_err(|error| message::error(&error)));
+    let logs: Vec<Log> = opened.flatten().collect();
+    let bad = logs.len() < paths.len();
+    (logs, bad)
 }
 
-fn open_file(path: &Path) -> Result<File, String> {
+fn follow(path: &Path) -> Result<Log, String> {
+    Input::follow(path).map(Log::Followed).map_err(|error| error.to_string())
+}
+
+fn open_file(path: &Path) -> Result<Log, String> {
+    let name = path.display();
     // Looked at first: opening a FIFO waits for its writer, and nothing could end that.
-    let cannot = |cause: io::Error| format!("cannot open: {cause}");
+    let cannot = |cause: io::Error| format!("{name}: cannot open: {cause}");
     let metadata = path.metadata().map_err(cannot)?;
     if metadata.is_dir() {
-        return Err("is a directory; give a file in it".to_owned());
+        return Err(format!("{name}: is a directory; give a file in it"));
     }
     if !metadata.is_file() {
-        return Err("is not a regular file, and serve reads no others: give it to `rorqual logs`, or upload it".to_owned());
+        let advice = "is not a regular file, and serve reads no others without --follow: give it to `rorqual logs`, or upload it";
+        return Err(format!("{name}: {advice}"));
     }
-    File::open(path).map_err(cannot)
+    Ok(Log::File(path.to_owned(), File::open(path).map_err(cannot)?))
 }
 
 /// Done when the process is asked to end: Ctrl-C, `kill`, or a terminal that was closed. Registered at once.

@@ -116,6 +116,13 @@ fn say_if_not_all(held: &Held, answer: &Answer, settings: &Settings) {
             held.rows, held.dropped
         ));
     } else if !answer.exact() {
-        message::note(&format!("some values had no room in --memory {memory} and were not looked at one by one"));
+        message::note(&format!(
+            "some values had no room in --memory {memory} and were not looked at one by one; more --memory has room for them"
+        ));
+    } else if held.spilled_bytes > 0 {
+        message::note(&format!(
+            "{} of lines had no room in --memory {memory} and were read back from a temporary file; with more --memory it is faster",
+            format_size(held.spilled_bytes)
+        ));
     }
 }

@@ -82,7 +82,8 @@ impl Question {
                 Self::Explain(_) => "--explain",
                 Self::Compare(..) => "--compare",
                 // That nobody asked for anything is an answer.
-                Self::Rates { .. } => return None,
+                Self::Rates { .. } if report.lines.parsed == 0 => return None,
+                Self::Rates { .. } => "--rates",
             };
             return Some(format!("{flag}: no line that is meant has a time"));
         };

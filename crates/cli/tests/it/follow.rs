@@ -1,0 +1,162 @@
+//! `rorqual serve --follow`: files that grow, are cut and are rotated while they are read.
+
+use crate::client::Server;
+use crate::common::{Folder, eventually, line, log, rorqual};
+use rorqual_testkit::paths::gzip;
+use serde_json::{Value, json};
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::path::Path;
+
+/// A server that follows `path`, and the id of its session.
+fn follow(path: &str, args: &[&str]) -> (Server, String) {
+    let server = Server::start(&[&["--follow", path], args].concat());
+    let sessions = server.get("/api/sessions").json();
+    let id = sessions["sessions"][0]["id"].as_str().expect("a session").to_owned();
+    (server, id)
+}
+
+fn append(path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) {
+    let mut file = OpenOptions::new().append(true).create(true).open(path).expect("it can be written");
+    file.write_all(bytes.as_ref()).expect("room on the disk");
+}
+
+/// The session once a view of its rows has so many lines that were parsed and were rejected.
+fn when_lines(server: &Server, id: &str, parsed: u64, rejected: u64) -> Value {
+    let view = |body: &Value| server.request("POST", &format!("/api/sessions/{id}/view"), body.to_string().as_bytes()).json();
+    let counted = eventually("the lines", || {
+        let viewed = view(&json!({}));
+        let lines = (viewed["lines"]["parsed"].as_u64()?, viewed["lines"]["rejected"].as_u64()?);
+        assert!(lines.0 <= parsed && lines.1 <= rejected, "{lines:?}");
+        (lines == (parsed, rejected)).then_some(viewed)
+    });
+    assert_eq!(counted["complete"], false);
+    let live = server.when(id, "the report", |live| live["report"]["lines"]["parsed"] == parsed);
+    assert_eq!((&live["session"]["state"], &live["report"]["complete"]), (&"following".into(), &false.into()));
+    assert_eq!((&live["session"]["eta_seconds"], &live["session"]["size"]), (&Value::Null, &Value::Null));
+    live["session"]["follow"].clone()
+}
+
+fn state(truncations: u64, rotations: u64, missing: bool) -> Value {
+    json!({"truncations": truncations, "rotations": rotations, "missing": missing})
+}
+
+fn ends_in_time(server: Server) {
+    server.running.interrupt();
+    drop(server.running.wait().exits(0));
+}
+
+#[test]
+fn what_is_appended_is_seen() {
+    let folder = Folder::new();
+    let path = folder.file("access.log", log(30_000));
+    let (server, id) = follow(&path, &[]);
+    assert_eq!(when_lines(&server, &id, 30_000, 0), state(0, 0, false));
+    append(&path, line(30_000) + "\n");
+    when_lines(&server, &id, 30_001, 0);
+    // Half a line waits, however long, and is one with what comes behind it.
+    let (first, second) = (line(30_001), line(30_002));
+    append(&path, format!("{second}\n{}", &first[..40]));
+    when_lines(&server, &id, 30_002, 0);
+    append(&path, format!("{}\n", &first[40..]));
+    assert_eq!(when_lines(&server, &id, 30_003, 0), state(0, 0, false));
+    ends_in_time(server);
+}
+
+#[test]
+fn a_file_that_is_cut_is_begun_anew() {
+    let folder = Folder::new();
+    let path = folder.file("access.log", log(1_000));
+    append(&path, &line(1_000)[..30]);
+    let (server, id) = follow(&path, &[]);
+    when_lines(&server, &id, 1_000, 0);
+    // As logrotate's copytruncate does it. The half line has no other half now.
+    File::create(&path).expect("it can be written");
+    server.when(&id, "the cut", |live| live["session"]["follow"]["truncations"] == 1);
+    append(&path, log(10));
+    assert_eq!(when_lines(&server, &id, 1_010, 1), state(1, 0, false));
+    ends_in_time(server);
+}
+
+#[test]
+fn a_file_that_is_renamed_is_read_to_its_end_before_the_new_one() {
+    let folder = Folder::new();
+    let path = folder.file("access.log", log(100));
+    let (server, id) = follow(&path, &[]);
+    when_lines(&server, &id, 100, 0);
+    std::fs::rename(&path, folder.at("access.log.1")).expect("it is there");
+    server.when(&id, "that it is missing", |live| live["session"]["follow"]["missing"] == true);
+    // The writer has not opened the new one yet.
+    append(folder.at("access.log.1"), line(100) + "\n");
+    when_lines(&server, &id, 101, 0);
+    append(folder.at("access.log.1"), line(101));
+    append(&path, log(3));
+    // The last line of the old file has no newline, and is one all the same.
+    assert_eq!(when_lines(&server, &id, 105, 0), state(0, 1, false));
+    append(&path, line(3) + "\n");
+    when_lines(&server, &id, 106, 0);
+    std::fs::remove_file(&path).expect("it is there");
+    server.when(&id, "that it is missing", |live| live["session"]["follow"]["missing"] == true);
+    append(&path, log(4));
+    assert_eq!(when_lines(&server, &id, 110, 0), state(0, 2, false));
+    ends_in_time(server);
+}
+
+#[test]
+fn the_format_is_told_when_there_is_a_line_that_tells_it() {
+    let folder = Folder::new();
+    let path = folder.file("access.log", "");
+    let (server, id) = follow(&path, &[]);
+    let live = server.when_state(&id, "following");
+    assert!(live["report"].is_null());
+    let rows = server.request("POST", &format!("/api/sessions/{id}/rows"), b"{}").json();
+    assert_eq!((&rows["matching"], &rows["lines"]["format"]), (&0.into(), &Value::Null));
+    append(&path, "a banner of the server\n");
+    server.when(&id, "the banner", |live| live["session"]["state"] == "following");
+    append(&path, line(1) + "\n");
+    when_lines(&server, &id, 1, 1);
+    ends_in_time(server);
+}
+
+#[test]
+fn followed_files_keep_their_places_until_they_are_cancelled() {
+    let folder = Folder::new();
+    let (first, second) = (folder.file("a.log", log(10)), folder.file("b.log", log(20)));
+    let (server, newest) = follow(&first, &[&second, "--sessions", "2"]);
+    when_lines(&server, &newest, 20, 0);
+    server.request("POST", "/api/sessions", b"{}").refused(503, "sessions_full");
+    assert_eq!(server.request("POST", &format!("/api/sessions/{newest}/cancel"), b"").status, 200);
+    let live = server.when_state(&newest, "cancelled");
+    assert_eq!(live["report"]["lines"]["parsed"], 20);
+    // An ended one gives its place.
+    server.session_of(10);
+    ends_in_time(server);
+}
+
+#[test]
+fn what_cannot_be_followed_is_told() {
+    let folder = Folder::new();
+    let packed = folder.file("access.log.gz", gzip(&log(10)));
+    let missing = folder.text("missing.log");
+    for (path, said) in [(&packed, "--follow"), (&missing, "cannot open"), (&folder.text(""), "is a directory")] {
+        let ran = rorqual(&["serve", "--port", "0", "--follow", path]).run().exits(2);
+        ran.says(&[path, said]);
+    }
+    rorqual(&["serve", "--port", "0", "--follow"]).run().exits(2).says(&["FILE"]);
+}
+
+#[test]
+fn a_fifo_is_read_to_its_end() {
+    let folder = Folder::new();
+    let fifo = folder.text("fifo");
+    let made = std::process::Command::new("mkfifo").arg(&fifo).status().expect("mkfifo");
+    assert!(made.success());
+    let (server, id) = follow(&fifo, &[]);
+    let mut writer = OpenOptions::new().write(true).open(&fifo).expect("somebody reads");
+    writer.write_all(&log(100)).expect("somebody reads");
+    server.when(&id, "the lines", |live| live["report"]["lines"]["parsed"] == 100);
+    assert_eq!(server.live(&id)["session"]["state"], "receiving");
+    writer.write_all((line(100) + "\n").as_bytes()).expect("somebody reads");
+    drop(writer);
+    assert_eq!(server.when_state(&id, "finished")["report"]["lines"]["parsed"], 101);
+}

@@ -1,0 +1,173 @@
+//! A file that others still write to, as a stream without an end.
+
+use crate::control::Control;
+use crate::decode::{Encoding, MAGIC_BYTES};
+use crate::descriptor::Source;
+use crate::error::{Error, Kind};
+use crate::input::open_at_once;
+use crate::limits::{FOLLOW_EVERY, ROTATED_AFTER};
+use std::fs::{File, Metadata};
+use std::io::{self, Read};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Instant;
+
+/// What happened to a followed file; clones share one state.
+#[derive(Debug, Clone, Default)]
+pub struct Followed {
+    shared: Arc<Events>,
+}
+
+#[derive(Debug, Default)]
+struct Events {
+    truncations: AtomicU64,
+    rotations: AtomicU64,
+    missing: AtomicBool,
+}
+
+impl Followed {
+    /// How often it became shorter than what was read of it, and was begun anew.
+    #[must_use]
+    pub fn truncations(&self) -> u64 {
+        self.shared.truncations.load(Ordering::Relaxed)
+    }
+
+    /// How often another file took its name.
+    #[must_use]
+    pub fn rotations(&self) -> u64 {
+        self.shared.rotations.load(Ordering::Relaxed)
+    }
+
+    /// Whether no regular file that may be read has its name now; the one that had it is read on.
+    #[must_use]
+    pub fn missing(&self) -> bool {
+        self.shared.missing.load(Ordering::Relaxed)
+    }
+}
+
+/// An open file, and the name under which the next one will appear.
+#[derive(Debug)]
+pub(crate) struct Following {
+    path: PathBuf,
+    file: File,
+    followed: Followed,
+}
+
+impl Following {
+    pub(crate) fn new(path: &Path, file: File) -> Result<Self, Error> {
+        let name = path.to_string_lossy();
+        let mut head = [0; MAGIC_BYTES];
+        let length = file.read_at(&mut head, 0).map_err(|cause| Error::io(&*name, "cannot read", cause))?;
+        if Encoding::detect(&head[..length]) != Encoding::Plain {
+            let message = "is compressed, and does not grow by lines: only plain files can be followed; leave out --follow";
+            return Err(Error::new(Kind::Corrupt, &*name, message));
+        }
+        Ok(Self { path: path.to_owned(), file, followed: Followed::default() })
+    }
+
+    pub(crate) fn followed(&self) -> Followed {
+        self.followed.clone()
+    }
+
+    pub(crate) fn reader(self, control: Control) -> FollowReader {
+        let Self { path, file, followed } = self;
+        FollowReader { path, file, place: 0, followed, control, at_end: false, ends_line: true, given: Instant::now() }
+    }
+}
+
+/// Reads to the end of the file, and then what is appended, until the run is stopped.
+///
+/// A file that takes its name is read once the old one has given nothing for [`ROTATED_AFTER`] and the new one has something: writers
+/// go on with the old one for a while. A file that became shorter is read from its start. In both cases a line that was not
+/// finished ends there.
+pub(crate) struct FollowReader {
+    path: PathBuf,
+    file: File,
+    /// How much of the file was read.
+    place: u64,
+    followed: Followed,
+    control: Control,
+    /// There was nothing more when it was read last.
+    at_end: bool,
+    /// The last byte that was given is a newline, or there is none.
+    ends_line: bool,
+    /// When the file gave something last.
+    given: Instant,
+}
+
+impl FollowReader {
+    fn read_on(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.control.read_called();
+        let read = self.file.read_at(buffer, self.place)?;
+        // At the end a writer gets time for more than a line.
+        self.at_end = read < buffer.len();
+        if let Some(last) = buffer[..read].last() {
+            self.place += read as u64;
+            self.ends_line = *last == b'\n';
+            self.given = Instant::now();
+        }
+        Ok(read)
+    }
+
+    /// Whether there is something else to be read from its start.
+    fn begun_anew(&mut self) -> io::Result<bool> {
+        if self.file.metadata()?.len() < self.place {
+            self.followed.shared.truncations.fetch_add(1, Ordering::Relaxed);
+            self.place = 0;
+            return Ok(true);
+        }
+        let named = self.path.metadata().ok().filter(Metadata::is_file);
+        self.followed.shared.missing.store(named.is_none(), Ordering::Relaxed);
+        let Some(named) = named else { return Ok(false) };
+        if self.is_this(&named)? || named.len() == 0 || self.given.elapsed() < ROTATED_AFTER {
+            return Ok(false);
+        }
+        // It may be gone again already, or be another, or not be ours to read yet.
+        let opened = open_at_once(&self.path).ok().filter(|file| file.metadata().is_ok_and(|data| data.is_file()));
+        let Some(file) = opened else {
+            self.followed.shared.missing.store(true, Ordering::Relaxed);
+            return Ok(false);
+        };
+        self.followed.shared.rotations.fetch_add(1, Ordering::Relaxed);
+        (self.file, self.place) = (file, 0);
+        Ok(true)
+    }
+
+    fn is_this(&self, named: &Metadata) -> io::Result<bool> {
+        let own = self.file.metadata()?;
+        Ok((own.dev(), own.ino()) == (named.dev(), named.ino()))
+    }
+}
+
+impl Read for FollowReader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            if self.control.stopped() || (self.at_end && self.control.stopped_within(FOLLOW_EVERY)) {
+                return Ok(0);
+            }
+            let read = self.read_on(buffer)?;
+            if read > 0 {
+                return Ok(read);
+            }
+            if self.begun_anew()? {
+                self.at_end = false;
+                if !std::mem::replace(&mut self.ends_line, true)
+                    && let Some(first) = buffer.first_mut()
+                {
+                    *first = b'\n';
+                    return Ok(1);
+                }
+            }
+        }
+    }
+}
+
+impl Source for FollowReader {
+    fn more_soon(&self) -> bool {
+        !self.at_end
+    }
+}
+
+const _: () = assert!(ROTATED_AFTER.as_millis() >= 2 * FOLLOW_EVERY.as_millis());
