@@ -262,7 +262,7 @@ fn bad_requests_are_told() {
         server.request("POST", "/api/sessions", body).refused(400, "bad_request");
     }
     server.request("POST", "/api/sessions", br#"{"format": ""}"#).refused(400, "bad_format");
-    server.request("POST", "/api/sessions", &vec![b' '; 1 << 20]).refused(400, "bad_request");
+    server.request("POST", "/api/sessions", &vec![b' '; 1 << 20]).refused(413, "too_long");
     let long = json!({"name": "n".repeat(2_000)}).to_string();
     server.request("POST", "/api/sessions", long.as_bytes()).refused(400, "bad_request");
     for target in ["/api/sessions/none", "/api/sessions/none/live", "/api/sessions/none/histogram"] {
