@@ -73,6 +73,28 @@ pub(crate) const FIRST_PATIENCE: Duration = Duration::from_secs(1);
 /// An upload that sends nothing for this long is taken for interrupted.
 pub(crate) const UPLOAD_IDLE_MAX: Duration = Duration::from_secs(60);
 
+/// Bytes that a client of a WebSocket should have on their way, unacknowledged, at most: enough for two frames of 4 MiB. It costs the server
+/// nothing: what it does not read waits at the client.
+pub(crate) const SOCKET_WINDOW_BYTES: u64 = 8 << 20;
+
+/// Within a long message, an acknowledgement comes after so many bytes.
+pub(crate) const SOCKET_ACK_BYTES: u64 = 1 << 20;
+
+/// Bytes of a text that a client of a WebSocket sends. Held with its connection.
+pub(crate) const SOCKET_TEXT_BYTES_MAX: usize = 1 << 10;
+
+/// A WebSocket that is silent for so long is pinged, so that nothing on the way takes it for dead.
+pub(crate) const SOCKET_PING_EVERY: Duration = Duration::from_secs(20);
+
+/// Bytes of a part that is held until its checksum is right. The session's rows lend as much as the part has.
+pub(crate) const CHECKED_BYTES_MAX: u64 = 16 << 20;
+
+/// Bytes of what a tus client says of its upload, which is told again as it was.
+pub(crate) const TUS_METADATA_BYTES_MAX: usize = 4 << 10;
+
+/// Bytes of an upload by tus: what a number of JavaScript has exactly.
+pub(crate) const TUS_SIZE_MAX: u64 = (1 << 53) - 1;
+
 /// An interrupted upload keeps its place for this long, so that its sender may come back; then it gives way to a new session.
 pub(crate) const INTERRUPTED_GRACE: Duration = Duration::from_secs(3);
 

@@ -108,9 +108,7 @@ impl Sessions {
     /// A new session, if there is room for one more that runs.
     pub(crate) fn create(
         &self,
-        name: String,
-        size: Option<u64>,
-        is_file: bool,
+        announced: Announced,
         format: Option<rorqual_table::format::Format>,
     ) -> Result<Arc<Session>, ApiError> {
         let mut all = self.lock();
@@ -127,8 +125,7 @@ impl Sessions {
             settings.formats.given = format;
         }
         let store = self.store()?;
-        let session =
-            Arc::new(Session::new(id, Announced { name, size, is_file }, &settings, self.shares, store, self.rate_limit));
+        let session = Arc::new(Session::new(id, announced, &settings, self.shares, store, self.rate_limit));
         all.push(Arc::clone(&session));
         self.made.fetch_add(1, Ordering::Relaxed);
         Ok(session)
