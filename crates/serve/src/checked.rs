@@ -45,7 +45,8 @@ impl Checked {
         let store = session.rows().hold().await?.store;
         let lend = move || store.as_ref().and_then(|store| store.lend((blocks * BLOCK_BYTES) as u64));
         let lent = tokio::task::spawn_blocking(lend).await.ok().flatten().ok_or_else(|| {
-            let message = format!("this session has no room beside its rows to hold {length} bytes until their checksum is right");
+            let message =
+                format!("this session has no room beside its rows to hold {length} bytes until their checksum is right");
             ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "no_room", message).retry_after(1)
         })?;
         Ok(Self { pool: Pool::new(BLOCK_BYTES, blocks), blocks: Vec::new(), bytes: 0, given: 0, _lent: lent })
@@ -54,7 +55,8 @@ impl Checked {
     /// Takes a body to its end, and compares.
     pub(crate) async fn take(&mut self, body: &mut BodyTransport, mut hasher: Hasher, expected: Digest) -> Result<(), Failed> {
         loop {
-            let ready = timeout(idle_max(), body.ready()).await.unwrap_or(Err(Interruption::Idle)).map_err(Failed::Interrupted)?;
+            let ready =
+                timeout(idle_max(), body.ready()).await.unwrap_or(Err(Interruption::Idle)).map_err(Failed::Interrupted)?;
             if ready == 0 {
                 return if hasher.finish() == expected { Ok(()) } else { Err(Failed::Mismatch) };
             }

@@ -27,12 +27,7 @@ const METADATA: HeaderName = HeaderName::from_static("upload-metadata");
 const CHECKSUM: HeaderName = HeaderName::from_static("upload-checksum");
 
 /// The address at which uploads are made.
-pub(crate) async fn uploads(
-    State(sessions): State<Arc<Sessions>>,
-    method: Method,
-    headers: HeaderMap,
-    body: Body,
-) -> Response {
+pub(crate) async fn uploads(State(sessions): State<Arc<Sessions>>, method: Method, headers: HeaderMap, body: Body) -> Response {
     let answer = async {
         match meant(method, &headers)?.as_str() {
             "OPTIONS" => Ok(options()),

@@ -100,9 +100,8 @@ impl Drop for Intake {
 pub(crate) async fn detached<T: Send + 'static>(
     work: impl Future<Output = Result<T, ApiError>> + Send + 'static,
 ) -> Result<T, ApiError> {
-    let internal = |error: tokio::task::JoinError| {
-        ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", error.to_string())
-    };
+    let internal =
+        |error: tokio::task::JoinError| ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", error.to_string());
     tokio::spawn(work).await.map_err(internal)?
 }
 

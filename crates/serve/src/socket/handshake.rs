@@ -38,8 +38,7 @@ fn names(headers: &HeaderMap, name: HeaderName, word: &str) -> bool {
 }
 
 fn refusal(message: &str) -> Response {
-    let headers =
-        [(header::UPGRADE, "websocket"), (header::CONNECTION, "upgrade"), (header::SEC_WEBSOCKET_VERSION, VERSION)];
+    let headers = [(header::UPGRADE, "websocket"), (header::CONNECTION, "upgrade"), (header::SEC_WEBSOCKET_VERSION, VERSION)];
     (headers, ApiError::new(StatusCode::UPGRADE_REQUIRED, "upgrade_required", message)).into_response()
 }
 

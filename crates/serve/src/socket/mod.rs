@@ -12,6 +12,8 @@ mod stream;
 
 #[cfg(test)]
 mod cases;
+#[cfg(test)]
+mod wire;
 
 use crate::api::{Asked, At, Named};
 use crate::connections::Place;

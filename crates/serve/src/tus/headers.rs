@@ -107,7 +107,9 @@ mod tests {
     fn a_checksum_has_a_known_algorithm_and_its_length() {
         // Of nothing, by sha1sum and base64.
         assert!(checksum(&of("upload-checksum", "sha1 2jmj7l5rSw0yVb/vlWAYkK/YBwk=")).is_ok_and(|digest| digest.is_some()));
-        for bad in ["md5 1B2M2Y8AsgTpgAmY7PhCfg==", "sha1", "sha1 2jmj7l5rSw0yVb/vlWAYkK/YBw==", "sha256 2jmj7l5rSw0yVb/vlWAYkK/YBwk="] {
+        for bad in
+            ["md5 1B2M2Y8AsgTpgAmY7PhCfg==", "sha1", "sha1 2jmj7l5rSw0yVb/vlWAYkK/YBw==", "sha256 2jmj7l5rSw0yVb/vlWAYkK/YBwk="]
+        {
             assert!(checksum(&of("upload-checksum", bad)).is_err(), "{bad}");
         }
     }

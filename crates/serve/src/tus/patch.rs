@@ -74,6 +74,7 @@ async fn take_checked(intake: Intake, length: Option<u64>, expected: Digest, mut
 fn mismatch(offset: u64) -> ApiError {
     // A status that only tus has.
     let status = StatusCode::from_u16(460).unwrap_or(StatusCode::BAD_REQUEST);
-    let message = format!("the part is not what its checksum says; nothing of it was taken, and the upload goes on at byte {offset}");
+    let message =
+        format!("the part is not what its checksum says; nothing of it was taken, and the upload goes on at byte {offset}");
     ApiError::new(status, "checksum_mismatch", message).with("offset", offset)
 }
