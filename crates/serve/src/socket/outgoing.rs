@@ -23,8 +23,12 @@ impl Outgoing {
         self.push(TEXT, text.as_bytes());
     }
 
-    /// The end of all that is said.
+    /// The end of all that is said: a ping that came before is answered, and nothing comes behind.
     pub(super) fn close(&mut self, code: Option<u16>) {
+        (self.taken, self.ping) = (None, false);
+        if let Some(payload) = self.pong.take() {
+            self.push(PONG, &payload);
+        }
         let code = code.map(u16::to_be_bytes);
         self.push(CLOSE, code.as_ref().map_or(&[], |code| code));
     }

@@ -52,7 +52,7 @@ pub(crate) fn send(url: &str, request: &str, headers: &str) -> TcpStream {
     stream
 }
 
-/// A server that renders, until dropped.
+/// A server, until dropped.
 pub(crate) struct Running {
     pub(crate) url: String,
     runtime: Runtime,
@@ -62,8 +62,11 @@ pub(crate) struct Running {
 
 impl Running {
     pub(crate) fn rendering(rendering: Rendering) -> Self {
+        Self::start(Config { rendering: Some(rendering), ..config(Duration::from_secs(60)) })
+    }
+
+    pub(crate) fn start(config: Config) -> Self {
         let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
-        let config = Config { rendering: Some(rendering), ..config(Duration::from_secs(60)) };
         let server = runtime.block_on(Server::bind(config)).expect("a free port");
         let (stop, stopped) = oneshot::channel::<()>();
         let url = server.url();

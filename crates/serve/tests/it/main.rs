@@ -3,6 +3,10 @@
 
 mod common;
 mod render;
+mod socket;
+mod tus;
+mod uploads;
+mod wire;
 
 use common::{ask, config};
 use rorqual_serve::Server;
