@@ -20,15 +20,14 @@ const PONG: u8 = 0x8a;
 impl Outgoing {
     /// A text, behind what was said before.
     pub(super) fn text(&mut self, text: &str) {
+        self.answer();
         self.push(TEXT, text.as_bytes());
     }
 
     /// The end of all that is said: a ping that came before is answered, and nothing comes behind.
     pub(super) fn close(&mut self, code: Option<u16>) {
+        self.answer();
         (self.taken, self.ping) = (None, false);
-        if let Some(payload) = self.pong.take() {
-            self.push(PONG, &payload);
-        }
         let code = code.map(u16::to_be_bytes);
         self.push(CLOSE, code.as_ref().map_or(&[], |code| code));
     }
@@ -53,9 +52,7 @@ impl Outgoing {
         if self.sent == self.bytes.len() {
             self.bytes.clear();
             self.sent = 0;
-            if let Some(payload) = self.pong.take() {
-                self.push(PONG, &payload);
-            }
+            self.answer();
             if let Some(offset) = self.taken.take() {
                 self.text(&format!("{{\"type\":\"taken\",\"offset\":{offset}}}"));
             }
@@ -69,6 +66,12 @@ impl Outgoing {
     /// So much of it was sent.
     pub(super) fn sent(&mut self, bytes: usize) {
         self.sent += bytes;
+    }
+
+    fn answer(&mut self) {
+        if let Some(payload) = self.pong.take() {
+            self.push(PONG, &payload);
+        }
     }
 
     fn push(&mut self, first: u8, payload: &[u8]) {
