@@ -199,11 +199,10 @@ impl Session {
         self.size.get().copied()
     }
 
-    /// Says how long the log is, once.
-    pub(crate) fn announce(&self, size: u64) -> Result<(), ApiError> {
-        let offset = self.offset();
-        if offset > size {
-            return Err(too_long(size, &format!("{offset} bytes of it are taken already")));
+    /// Says how long the log is, once; for who has the claim on it, and brings bytes up to `end`.
+    pub(crate) fn announce(&self, size: u64, end: u64) -> Result<(), ApiError> {
+        if end > size {
+            return Err(too_long(size, &format!("a part that ends at byte {end} was refused, and nothing of it taken")));
         }
         let announced = *self.size.get_or_init(|| size);
         if announced == size {

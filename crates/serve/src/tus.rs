@@ -121,7 +121,7 @@ async fn create(sessions: &Arc<Sessions>, headers: &HeaderMap, body: Body) -> Re
     };
     let location = [(header::LOCATION, format!("/api/tus/{}", session.id()))];
     if headers.get(header::CONTENT_TYPE).is_some_and(|given| given == headers::PART) {
-        let taken = patch::take(Arc::clone(&session), 0, checksum, body).await;
+        let taken = patch::take(Arc::clone(&session), 0, None, checksum, body).await;
         if taken.is_err() && session.offset() == 0 && !session.state().ended() {
             // The client does not hear of it, so nobody would go on with it.
             sessions.remove(session.id()).await?;

@@ -361,3 +361,41 @@ fn a_text_is_no_longer_than_one_that_is_understood() {
     let over = [frame(TEXT, &most), frame(CONTINUATION, ""), frame(CONTINUATION, "x")].concat();
     assert_eq!(echo([&over[..]]), [Failed(TOO_BIG)]);
 }
+
+/// Numbers that are the same each time (xorshift).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % end as u64) as usize
+    }
+}
+
+#[test]
+fn any_bytes_mean_the_same_however_they_are_cut() {
+    let mut random = Random(0x2545_f491_4f6c_dd1d);
+    let mut failed = 0;
+    for _ in 0..20_000 {
+        // Frames that are right, mostly, and then a byte or two that is not.
+        let mut bytes = Vec::new();
+        for _ in 0..random.below(6) {
+            let opcode = [CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG][random.below(6)];
+            let last = if random.below(3) == 0 { 0 } else { FIN };
+            let payload = vec![b'a' + random.below(26) as u8; [0, 1, 2, 5, 125, 126, 300][random.below(7)]];
+            bytes.extend(frame(last | opcode, payload));
+        }
+        for _ in 0..random.below(3).min(bytes.len()) {
+            let at = random.below(bytes.len());
+            bytes[at] = random.below(256) as u8;
+        }
+        let whole = echo([&bytes[..]]);
+        assert_eq!(echo(bytes.chunks(1)), whole, "{bytes:x?}, byte by byte");
+        let size = 1 + random.below(40);
+        assert_eq!(echo(bytes.chunks(size)), whole, "{bytes:x?}, in pieces of {size}");
+        failed += usize::from(matches!(whole.last(), Some(Failed(_))));
+    }
+    assert!((1_000..19_000).contains(&failed), "{failed} failed");
+}

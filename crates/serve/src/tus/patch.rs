@@ -19,19 +19,27 @@ pub(super) async fn patch(session: Arc<Session>, headers: &HeaderMap, body: Body
         return Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "bad_request", message));
     }
     let offset = number(headers, &OFFSET)?.ok_or_else(|| ApiError::bad_request("Upload-Offset is missing"))?;
-    let checksum = checksum(headers)?;
+    let (checksum, size) = (checksum(headers)?, length(headers)?);
     gone(&session)?;
-    if let Some(size) = length(headers)? {
-        session.announce(size)?;
-    }
-    take(Arc::clone(&session), offset, checksum, body).await?;
+    take(Arc::clone(&session), offset, size, checksum, body).await?;
     Ok((StatusCode::NO_CONTENT, [(OFFSET, session.offset().to_string())]).into_response())
 }
 
-/// Takes a part, once its checksum is right where it has one.
-pub(super) async fn take(session: Arc<Session>, offset: u64, checksum: Option<Digest>, body: Body) -> Result<(), ApiError> {
+/// Takes a part, once its checksum is right where it has one; of an upload whose size is told with it, where that was put off.
+pub(super) async fn take(
+    session: Arc<Session>,
+    offset: u64,
+    size: Option<u64>,
+    checksum: Option<Digest>,
+    body: Body,
+) -> Result<(), ApiError> {
     let length = body.size_hint().exact();
-    let intake = Intake::claim(session, offset, length)?;
+    let intake = Intake::claim(Arc::clone(&session), offset, length)?;
+    let end = offset.saturating_add(length.unwrap_or(0));
+    if let Some(Err(error)) = size.map(|size| session.announce(size, end)) {
+        intake.give_back();
+        return Err(error);
+    }
     let mut body = BodyTransport::new(body, End::Part);
     detached(async move {
         match checksum {

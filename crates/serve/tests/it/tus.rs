@@ -102,6 +102,14 @@ fn bad_requests_are_told() {
     server.ask(&target, &[TUS, PART, "Upload-Offset: 0", "Upload-Length: 99"], b"x").refused(400, "bad_request");
     server.ask(&target, &[TUS, PART, "Upload-Offset: 0"], &[b'x'; 101]).refused(413, "too_long");
     assert_eq!(server.live(&id)["session"]["offset"], 0);
+    server.forget(&id);
+    // A size that was put off is told by who has the upload, and is one that its part fits.
+    let id = create(&server, &["Upload-Defer-Length: 1"]);
+    let target = format!("PATCH /api/tus/{id}");
+    server.ask(&target, &[TUS, PART, "Upload-Offset: 1", "Upload-Length: 100"], b"x").refused(409, "offset_mismatch");
+    server.ask(&target, &[TUS, PART, "Upload-Offset: 0", "Upload-Length: 99"], &[b'x'; 100]).refused(413, "too_long");
+    let head = server.ask(&format!("HEAD /api/tus/{id}"), &[TUS], b"");
+    assert_eq!((head.header("upload-defer-length"), head.header("upload-length")), (Some("1"), None));
     assert_eq!(server.ask(&format!("POST /api/sessions/{id}/cancel"), &[], b"").status, 200);
     assert_eq!(server.ask(&format!("HEAD /api/tus/{id}"), &[TUS], b"").status, 410);
     server.ask(&target, &[TUS, PART, "Upload-Offset: 0"], b"x").refused(410, "finished");
