@@ -26,7 +26,8 @@ pub(crate) const STRANGER_GRACE: Duration = Duration::from_millis(100);
 pub(crate) const CONNECTION_BUFFER_BYTES: usize = 256 << 10;
 
 /// What one connection may hold: its read buffer twice over (the old one lives until its last slice is copied on), as much
-/// of answers being written, and the report that the last of these ends in, which a slow client alone may still hold.
+/// of answers being written, and the report that the last of these ends in, which a slow client alone may still hold. A WebSocket has a buffer
+/// of its own instead, beside what was read before it became one.
 pub(crate) const CONNECTION_BYTES: u64 = (3 * CONNECTION_BUFFER_BYTES + REPORT_BYTES_MAX) as u64;
 
 /// Bytes of a report as JSON. All who look at a session share one; a longer one is cut to fewer rows a table.

@@ -1,8 +1,12 @@
 //! Uploads as WebSockets: who may open one, what is said, and what a client that breaks the rules is told.
 
+use crate::common::config;
 use crate::wire::{Heard, Server, UPGRADE, frame, log, read_answer};
+use rorqual_serve::Config;
+use rorqual_table::analyze::Settings;
 use serde_json::json;
-use std::io::Write;
+use std::io::{Read, Write};
+use std::time::Duration;
 
 /// The next text, which is of that type.
 fn text(socket: &mut crate::wire::WebSocket, kind: &str) -> serde_json::Value {
@@ -171,15 +175,36 @@ fn one_upload_at_a_time_and_what_ends_it() {
 
 #[test]
 fn a_socket_keeps_its_place_among_connections() {
+    // Room for as many sessions as connections; what they would hold is never touched.
+    let config = config(Duration::from_secs(600));
+    let settings = Settings { memory_bytes: 8 << 30, ..config.settings.clone() };
+    let server = Server::with(Config { sessions_max: 32, settings, ..config });
+    let mut sockets: Vec<_> = (0..32)
+        .map(|_| {
+            let mut socket = server.socket(&server.session(None), 0);
+            text(&mut socket, "ready");
+            socket
+        })
+        .collect();
+    let mut waiting = server.connect();
+    let head = server.head("GET /api/server", &["Connection: close"]);
+    waiting.write_all(format!("{head}\r\n").as_bytes()).expect("it listens");
+    waiting.set_read_timeout(Some(Duration::from_millis(300))).expect("a valid time");
+    assert!(waiting.read(&mut [0]).is_err(), "all places are taken");
+    drop(sockets.pop());
+    waiting.set_read_timeout(Some(Duration::from_secs(60))).expect("a valid time");
+    assert_eq!(read_answer(&mut waiting).status, 200);
+}
+
+#[test]
+fn a_socket_that_is_refused_gives_its_place_back() {
     let server = Server::start();
     let log = log(10);
     let id = server.session(None);
-    let socket = server.socket(&id, 0);
-    // Idle sockets of one session: each is refused as busy, and gives its place back.
-    for _ in 0..200 {
+    let mut socket = server.socket(&id, 0);
+    for _ in 0..100 {
         server.socket(&id, 0).refused(4409, "busy");
     }
-    let mut socket = socket;
     socket.binary(&log);
     socket.text("{\"type\":\"end\"}");
     assert_eq!(socket.end().1, Some(1000));
