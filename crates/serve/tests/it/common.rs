@@ -62,10 +62,10 @@ pub(crate) struct Running {
 
 impl Running {
     pub(crate) fn rendering(rendering: Rendering) -> Self {
-        Self::start(Config { rendering: Some(rendering), ..config(Duration::from_secs(60)) })
+        Self::of(Config { rendering: Some(rendering), ..config(Duration::from_secs(60)) })
     }
 
-    pub(crate) fn start(config: Config) -> Self {
+    pub(crate) fn of(config: Config) -> Self {
         let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
         let server = runtime.block_on(Server::bind(config)).expect("a free port");
         let (stop, stopped) = oneshot::channel::<()>();

@@ -50,7 +50,7 @@ impl Server {
     }
 
     pub(crate) fn with(config: Config) -> Self {
-        let running = Running::start(config);
+        let running = Running::of(config);
         let (address, token) = running.url.strip_prefix("http://").and_then(|rest| rest.split_once("/?token=")).expect("a URL");
         let (address, token) = (address.to_owned(), token.to_owned());
         Self { _running: running, address, token }
