@@ -19,6 +19,7 @@ export NPM_CONFIG_UPDATE_NOTIFIER = false
 
 page_sources := $(shell find web/src web/public -type f -not -name '*.test.ts') web/index.html web/vite.config.ts web/svelte.config.js
 packages := web/node_modules/.package-lock.json
+clients := crates/serve/tests/clients/node_modules/.package-lock.json
 page := web/dist/index.html
 deny := $(target)/tools/bin/cargo-deny
 
@@ -47,7 +48,7 @@ install: build query ## Install rorqual, rorqual-query, the manual page and comp
 	$(target)/release/rorqual completions zsh > $(PREFIX)/share/zsh/site-functions/_rorqual
 	$(target)/release/rorqual completions fish > $(PREFIX)/share/fish/vendor_completions.d/rorqual.fish
 
-test: test-web test-rust test-bench test-e2e ## Run every test: the page's, the workspace's, the benchmark's, the browser's
+test: test-web test-rust test-bench test-e2e ## Run every test: the page's, the workspace's, the benchmark's, the browser's and other clients'
 
 test-web: $(packages)
 	cd web && npm test
@@ -59,8 +60,9 @@ test-bench:
 	python3 -m unittest discover bench
 
 # The debug build reads the page from web/dist; a release build has it inside.
-test-e2e: $(page) $(CHROMIUM) $(FIREFOX)
+test-e2e: $(page) $(clients) $(CHROMIUM) $(FIREFOX) /usr/bin/curl
 	cargo build --locked --workspace --bin rorqual
+	node crates/serve/tests/clients/clients.mjs --program $(target)/debug/rorqual
 	cd web && node test/smoke.mjs --program $(target)/debug/rorqual --chromium $(CHROMIUM)
 	cd web && node test/explore.mjs --program $(target)/debug/rorqual --chromium $(CHROMIUM)
 	cd web && node test/follow.mjs --chromium $(CHROMIUM)
@@ -112,11 +114,15 @@ ci: lint test fuzz ## What CI runs
 
 clean: ## Remove everything that was built
 	cargo clean
-	rm -rf fuzz/target fuzz/corpus-run fuzz/artifacts web/dist web/node_modules
+	rm -rf fuzz/target fuzz/corpus-run fuzz/artifacts web/dist web/node_modules crates/serve/tests/clients/node_modules
 
 # npm writes this file last: it is there and new only after a whole install.
 $(packages): web/package.json web/package-lock.json
 	cd web && npm ci
+	@touch $@
+
+$(clients): crates/serve/tests/clients/package.json crates/serve/tests/clients/package-lock.json
+	cd crates/serve/tests/clients && npm ci
 	@touch $@
 
 $(deny):
@@ -132,6 +138,9 @@ $(page): $(packages) $(page_sources)
 
 /usr/bin/firefox-esr:
 	@tools/debian firefox-esr 'the browser tests need Firefox'
+
+/usr/bin/curl:
+	@tools/debian curl 'the tests of clients need curl'
 
 c++:
 	@tools/debian g++ 'libFuzzer needs a C++ compiler'

@@ -4,21 +4,23 @@ use crate::error::ApiError;
 use crate::exports;
 use crate::formats;
 use crate::guard::{Gate, guard};
-use crate::limits::{BUCKETS, JSON_BYTES_MAX, NAME_BYTES_MAX};
+use crate::limits::{BUCKETS, JSON_BYTES_MAX};
 use crate::live::{Live, ServerView, events};
 use crate::page::{page, wrong_method};
 use crate::render::{Renders, render};
-use crate::session::{self, Session};
+use crate::session::{self, Announced, Session};
 use crate::sessions::Sessions;
+use crate::transport::{BodyTransport, End};
 use crate::twin::Twin;
-use crate::upload::upload;
+use crate::upload::{self, Intake};
 use crate::views;
-use axum::body::Body;
+use crate::{oneshot, socket, tus};
+use axum::body::{Body, HttpBody};
 use axum::extract::{DefaultBodyLimit, Extension, FromRequestParts, Path, Query, State};
-use axum::http::StatusCode;
 use axum::http::request::Parts;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
-use axum::routing::{get, post, put};
+use axum::routing::{any, get, post, put};
 use axum::{Json, Router};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use rorqual_pipe::Input;
@@ -41,6 +43,7 @@ pub(crate) fn router(sessions: Arc<Sessions>, beside: Vec<Router>, gate: Arc<Gat
         .route("/api/sessions", post(create).get(list))
         .route("/api/sessions/{id}", get(show).delete(forget))
         .route("/api/sessions/{id}/data", put(data))
+        .route("/api/sessions/{id}/socket", get(socket::socket))
         .route("/api/sessions/{id}/cancel", post(cancel))
         .route("/api/sessions/{id}/live", get(live))
         .route("/api/sessions/{id}/histogram", get(histogram))
@@ -55,6 +58,12 @@ pub(crate) fn router(sessions: Arc<Sessions>, beside: Vec<Router>, gate: Arc<Gat
         .route("/api/sessions/{id}/panel.csv", get(exports::panel))
         .route("/api/sessions/{id}/report.html", get(exports::report))
         .route("/api/sessions/{id}/format/try", post(formats::try_format))
+        .route("/api/upload", put(oneshot::unnamed).post(oneshot::unnamed))
+        .route("/api/upload/", put(oneshot::unnamed).post(oneshot::unnamed))
+        .route("/api/upload/{*name}", put(oneshot::named).post(oneshot::named))
+        .route("/api/tus", any(tus::uploads))
+        .route("/api/tus/", any(tus::uploads))
+        .route("/api/tus/{id}", any(tus::upload))
         .with_state(sessions);
     beside
         .into_iter()
@@ -124,16 +133,14 @@ async fn create(State(sessions): Shared, body: Body) -> Result<(StatusCode, Json
     let wanted: NewSession = body_json(body).await?;
     let format = wanted.format.as_deref().map(formats::parse).transpose()?;
     let name = wanted.name.unwrap_or_else(|| "upload".to_owned());
-    if name.len() > NAME_BYTES_MAX {
-        return Err(ApiError::bad_request(format!("a name has at most {NAME_BYTES_MAX} bytes")));
-    }
+    let announced = Announced::upload(name, wanted.size)?;
     let _room = sessions.make_room().await;
-    let session = if wanted.sample { start_sample(&sessions)? } else { sessions.create(name, wanted.size, false, format)? };
+    let session = if wanted.sample { start_sample(&sessions)? } else { sessions.create(announced, format)? };
     Ok((StatusCode::CREATED, Json(session.view(sessions.idle_max()))))
 }
 
 fn start_sample(sessions: &Sessions) -> Result<Arc<Session>, ApiError> {
-    let session = sessions.create("sample.log".to_owned(), Some(SAMPLE.len() as u64), true, None)?;
+    let session = sessions.create(Announced::file("sample.log".to_owned(), Some(SAMPLE.len() as u64)), None)?;
     let running = Arc::clone(&session);
     tokio::task::spawn_blocking(move || running.run_input(Input::from_reader("sample.log", Box::new(Cursor::new(SAMPLE)))));
     Ok(session)
@@ -153,26 +160,24 @@ async fn forget(State(sessions): Shared, Named(session): Named) -> Result<Status
     Ok(StatusCode::NO_CONTENT)
 }
 
+/// Where an upload goes on.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct At {
+pub(crate) struct At {
     #[serde(default)]
-    offset: u64,
+    pub(crate) offset: u64,
 }
 
 async fn data(
     State(sessions): Shared,
     Named(session): Named,
     Asked(at): Asked<At>,
+    headers: HeaderMap,
     body: Body,
 ) -> Result<Json<session::View>, ApiError> {
-    // A task of its own: bytes that were counted as taken must reach the run even when the client goes away and this
-    // handler is dropped.
-    let task = tokio::spawn(upload(Arc::clone(&session), at.offset, body));
-    match task.await {
-        Ok(result) => result?,
-        Err(error) => return Err(ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", error.to_string())),
-    }
+    upload::check_encoding(&headers)?;
+    let intake = Intake::claim(Arc::clone(&session), at.offset, body.size_hint().exact())?;
+    upload::detached(async move { intake.take(&mut BodyTransport::new(body, End::Log)).await }).await?;
     Ok(Json(session.view(sessions.idle_max())))
 }
 

@@ -1,8 +1,7 @@
 //! From the socket to the run: filled blocks through a short queue.
 
 use crate::limits::{FEED_PATIENCE, FEED_QUEUE, FIRST_PATIENCE, UPLOAD_IDLE_MAX};
-use bytes::{Buf, Bytes};
-use http_body_util::BodyExt;
+use crate::transport::Transport;
 use rorqual_pipe::decode::Encoding;
 use rorqual_pipe::limits::BLOCK_BYTES;
 use rorqual_pipe::{BlockSource, Control, Error, Filled, Lease, Pool};
@@ -53,6 +52,8 @@ pub(crate) enum Interruption {
     RunEnded,
     /// The system has no memory for a block.
     NoMemory,
+    /// What came is no part of an upload as its transport has them.
+    Protocol(&'static str),
 }
 
 /// A feed that fills blocks of `pool` behind `headroom` bytes, and the source that gives them to a run.
@@ -63,15 +64,15 @@ pub(crate) fn feed(pool: &Pool, headroom: usize, formats: Formats, control: &Con
 }
 
 impl Feed {
-    /// Takes a body to its end, or until `taken` is `size`, counting every byte in `taken`. Also after an interruption all
+    /// Takes what a transport brings to its end, or until `taken` is `size`, counting every byte in `taken`. Also after an interruption all
     /// counted bytes reach the run; those by which no format can be told yet stay here until there are more, or the end.
     pub(crate) async fn take(
         &mut self,
-        mut body: axum::body::Body,
+        transport: &mut impl Transport,
         taken: &AtomicU64,
         size: Option<u64>,
     ) -> Result<(), Interruption> {
-        let result = self.take_frames(&mut body, taken, size).await;
+        let result = self.take_all(transport, taken, size).await;
         self.hand_on_ripe().await?;
         result
     }
@@ -81,9 +82,9 @@ impl Feed {
         self.hand_on().await
     }
 
-    async fn take_frames(
+    async fn take_all(
         &mut self,
-        body: &mut axum::body::Body,
+        transport: &mut impl Transport,
         taken: &AtomicU64,
         size: Option<u64>,
     ) -> Result<(), Interruption> {
@@ -91,21 +92,13 @@ impl Feed {
         loop {
             let silent = last + UPLOAD_IDLE_MAX;
             let until = self.current.as_ref().map_or(silent, |filling| filling.due.min(silent));
-            match timeout_at(until, body.frame()).await {
-                Ok(None) => return Ok(()),
-                Ok(Some(Err(error))) => return Err(Interruption::Connection(error.to_string())),
-                Ok(Some(Ok(frame))) => {
-                    // Trailers say nothing to us.
-                    let mut data = frame.into_data().unwrap_or_default();
-                    let room = size.map_or(u64::MAX, |size| size.saturating_sub(taken.load(Ordering::Relaxed)));
-                    let too_long = data.len() as u64 > room;
-                    data.truncate(usize::try_from(room).unwrap_or(usize::MAX));
-                    self.put(data, taken).await?;
-                    if too_long {
-                        return Err(Interruption::TooLong);
-                    }
+            match timeout_at(until, transport.ready()).await {
+                Ok(Ok(0)) => return Ok(()),
+                Ok(Ok(ready)) => {
+                    self.put(transport, ready, taken, size).await?;
                     last = Instant::now();
                 }
+                Ok(Err(interruption)) => return Err(interruption),
                 Err(_elapsed) if last.elapsed() >= UPLOAD_IDLE_MAX => return Err(Interruption::Idle),
                 Err(_elapsed) => {}
             }
@@ -115,8 +108,19 @@ impl Feed {
         }
     }
 
-    async fn put(&mut self, mut data: Bytes, taken: &AtomicU64) -> Result<(), Interruption> {
-        while data.has_remaining() {
+    /// Moves what is ready into blocks.
+    async fn put(
+        &mut self,
+        transport: &mut impl Transport,
+        mut ready: usize,
+        taken: &AtomicU64,
+        size: Option<u64>,
+    ) -> Result<(), Interruption> {
+        while ready > 0 {
+            let room = size.map_or(u64::MAX, |size| size.saturating_sub(taken.load(Ordering::Relaxed)));
+            if room == 0 {
+                return Err(Interruption::TooLong);
+            }
             let mut filling = match self.current.take() {
                 Some(filling) => filling,
                 None => Filling {
@@ -126,16 +130,17 @@ impl Feed {
                     due: Instant::now() + self.patience(),
                 },
             };
-            let length = data.len().min(BLOCK_BYTES - filling.used);
+            let length = ready.min(BLOCK_BYTES - filling.used).min(usize::try_from(room).unwrap_or(usize::MAX));
             let start = self.headroom + filling.used;
             let place = &mut filling.lease[start..start + length];
-            data.copy_to_slice(place);
+            transport.fill(place);
             if self.first.is_some() {
                 filling.newlines += place.iter().filter(|byte| **byte == b'\n').count();
             }
             filling.used += length;
             let full = filling.used == BLOCK_BYTES || filling.newlines >= SAMPLE_LINES_MAX;
             self.current = Some(filling);
+            ready -= length;
             taken.fetch_add(length as u64, Ordering::Relaxed);
             if full {
                 self.hand_on().await?;

@@ -28,7 +28,8 @@ pub(crate) const STRANGER_GRACE: Duration = Duration::from_millis(100);
 pub(crate) const CONNECTION_BUFFER_BYTES: usize = 256 << 10;
 
 /// What one connection may hold: its read buffer twice over (the old one lives until its last slice is copied on), as much
-/// of answers being written, and the report that the last of these ends in, which a slow client alone may still hold.
+/// of answers being written, and the report that the last of these ends in, which a slow client alone may still hold. A WebSocket has a buffer
+/// of its own instead, beside what was read before it became one.
 pub(crate) const CONNECTION_BYTES: u64 = (3 * CONNECTION_BUFFER_BYTES + REPORT_BYTES_MAX) as u64;
 
 /// Bytes of a report as JSON. All who look at a session share one; a longer one is cut to fewer rows a table.
@@ -70,6 +71,28 @@ pub(crate) const FIRST_PATIENCE: Duration = Duration::from_secs(1);
 
 /// An upload that sends nothing for this long is taken for interrupted.
 pub(crate) const UPLOAD_IDLE_MAX: Duration = Duration::from_secs(60);
+
+/// Bytes that a client of a WebSocket should have on their way, unacknowledged, at most: enough for two frames of 4 MiB. It costs the server
+/// nothing: what it does not read waits at the client.
+pub(crate) const SOCKET_WINDOW_BYTES: u64 = 8 << 20;
+
+/// Within a long message, an acknowledgement comes after so many bytes.
+pub(crate) const SOCKET_ACK_BYTES: u64 = 1 << 20;
+
+/// Bytes of a text that a client of a WebSocket sends. Held with its connection.
+pub(crate) const SOCKET_TEXT_BYTES_MAX: usize = 1 << 10;
+
+/// A WebSocket that is silent for so long is pinged, so that nothing on the way takes it for dead.
+pub(crate) const SOCKET_PING_EVERY: Duration = Duration::from_secs(20);
+
+/// Bytes of a part that is held until its checksum is right. The session's rows lend as much as the part has.
+pub(crate) const CHECKED_BYTES_MAX: u64 = 16 << 20;
+
+/// Bytes of what a tus client says of its upload, which is told again as it was.
+pub(crate) const TUS_METADATA_BYTES_MAX: usize = 4 << 10;
+
+/// Bytes of an upload by tus: what a number of JavaScript has exactly.
+pub(crate) const TUS_SIZE_MAX: u64 = (1 << 53) - 1;
 
 /// An interrupted upload keeps its place for this long, so that its sender may come back; then it gives way to a new session.
 pub(crate) const INTERRUPTED_GRACE: Duration = Duration::from_secs(3);

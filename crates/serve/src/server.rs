@@ -10,6 +10,7 @@ use crate::limits::{
 };
 use crate::linger::Lingering;
 use crate::render::{Rendering, Renders};
+use crate::session::Announced;
 use crate::sessions::Sessions;
 use crate::store::{self, Shelf};
 use crate::twin::Twin;
@@ -148,7 +149,7 @@ impl Server {
         for (path, file) in files {
             let name = path.to_string_lossy().into_owned();
             let size = file.metadata().ok().filter(|data| data.is_file()).map(|data| data.len());
-            let made = self.sessions.create(name.clone(), size, true, None);
+            let made = self.sessions.create(Announced::file(name.clone(), size), None);
             let session = made.map_err(|error| format!("{name}: {}", error.message()))?;
             queue.push((session, name, file));
         }
@@ -163,7 +164,7 @@ impl Server {
     pub fn follow(&self, inputs: Vec<Input>) -> Result<(), String> {
         for input in inputs {
             let name = input.name().to_owned();
-            let made = self.sessions.create(name.clone(), None, true, None);
+            let made = self.sessions.create(Announced::file(name.clone(), None), None);
             let session = made.map_err(|error| format!("{name}: {}", error.message()))?;
             tokio::task::spawn_blocking(move || session.run_following(input));
         }
@@ -257,7 +258,8 @@ async fn serve(stream: TcpStream, taken: Taken, router: Router) {
         .max_buf_size(CONNECTION_BUFFER_BYTES)
         // A client that has sent all it has to say may still read.
         .half_close(true)
-        .serve_connection(TokioIo::new(wire), service);
+        .serve_connection(TokioIo::new(wire), service)
+        .with_upgrades();
     tokio::select! {
         // An error here is a client that went away.
         _ = connection => {}

@@ -3,9 +3,10 @@
 use crate::answers::Hint;
 use crate::error::ApiError;
 use crate::feed::{Feed, FeedSource, feed, is_enough};
-use crate::limits::{INTERRUPTED_GRACE, TOP_ROWS, WAITING_GRACE};
+use crate::limits::{INTERRUPTED_GRACE, NAME_BYTES_MAX, TOP_ROWS, WAITING_GRACE};
 use crate::reports::Reports;
 use crate::rows::{Rows, Turn};
+use crate::transport::End;
 use axum::http::StatusCode;
 use bytes::Bytes;
 use rorqual_pipe::{Control, Followed, Input, format_size};
@@ -20,7 +21,7 @@ use serde_json::Value;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::sync::watch;
 
@@ -56,13 +57,32 @@ pub(crate) struct Announced {
     pub(crate) size: Option<u64>,
     /// The server reads it; nobody uploads.
     pub(crate) is_file: bool,
+    /// What a tus client said of it, to be told again as it was.
+    pub(crate) metadata: Option<String>,
+}
+
+impl Announced {
+    /// What is uploaded under a name; of a size, where that is known.
+    pub(crate) fn upload(name: String, size: Option<u64>) -> Result<Self, ApiError> {
+        if name.len() > NAME_BYTES_MAX {
+            return Err(ApiError::bad_request(format!("a name has at most {NAME_BYTES_MAX} bytes")));
+        }
+        Ok(Self { name, size, is_file: false, metadata: None })
+    }
+
+    /// What the server reads.
+    pub(crate) fn file(name: String, size: Option<u64>) -> Self {
+        Self { name, size, is_file: true, metadata: None }
+    }
 }
 
 /// One analysis.
 pub(crate) struct Session {
     id: String,
     name: String,
-    size: Option<u64>,
+    /// Set once: at the start, or when it is announced later.
+    size: OnceLock<u64>,
+    metadata: Option<String>,
     created: SystemTime,
     control: Control,
     analyzer: Analyzer,
@@ -128,7 +148,7 @@ struct FollowView {
 impl Session {
     pub(crate) fn new(
         id: String,
-        Announced { name, size, is_file }: Announced,
+        Announced { name, size, is_file, metadata }: Announced,
         settings: &Settings,
         shares: Shares,
         store: Arc<Store>,
@@ -154,7 +174,8 @@ impl Session {
         Self {
             id,
             name,
-            size,
+            size: size.map_or_else(OnceLock::new, OnceLock::from),
+            metadata,
             created: SystemTime::now(),
             control,
             analyzer,
@@ -204,7 +225,24 @@ impl Session {
     }
 
     pub(crate) fn size(&self) -> Option<u64> {
-        self.size
+        self.size.get().copied()
+    }
+
+    /// Says how long the log is, once; for who has the claim on it, and brings bytes up to `end`.
+    pub(crate) fn announce(&self, size: u64, end: u64) -> Result<(), ApiError> {
+        if end > size {
+            return Err(too_long(size, &format!("a part that ends at byte {end} was refused, and nothing of it taken")));
+        }
+        let announced = *self.size.get_or_init(|| size);
+        if announced == size {
+            return Ok(());
+        }
+        Err(ApiError::bad_request(format!("the session was announced with a size of {announced} bytes, which does not change")))
+    }
+
+    /// What a tus client said of it.
+    pub(crate) fn metadata(&self) -> Option<&str> {
+        self.metadata.as_deref()
     }
 
     /// Bytes taken in, as stored.
@@ -212,9 +250,9 @@ impl Session {
         self.control.stored_bytes()
     }
 
-    /// Whether the announced size has come; an unannounced one comes with the end of a body.
-    pub(crate) fn whole(&self) -> bool {
-        self.size.is_none_or(|size| self.offset() >= size)
+    /// Whether the announced size has come; where there is none, what its transport's end means says so.
+    pub(crate) fn whole(&self, end: End) -> bool {
+        self.size().map_or(end == End::Log, |size| self.offset() >= size)
     }
 
     /// Somebody is interested.
@@ -263,7 +301,7 @@ impl Session {
             return Err(ApiError::new(StatusCode::CONFLICT, "offset_mismatch", message).with("offset", expected));
         }
         let end = length.map_or(offset, |length| offset.saturating_add(length));
-        if let Some(size) = self.size.filter(|size| end > *size) {
+        if let Some(size) = self.size().filter(|size| end > *size) {
             return Err(too_long(size, &format!("a body that ends at byte {end} was refused, and nothing of it taken")));
         }
         let busy = || ApiError::new(StatusCode::CONFLICT, "busy", "another upload into this session is running");
@@ -411,6 +449,12 @@ impl Session {
         }
     }
 
+    /// Blocks of its run that somebody holds.
+    #[cfg(test)]
+    pub(crate) fn blocks_lent(&self) -> usize {
+        self.analyzer.pool().lent()
+    }
+
     pub(crate) fn stopped(&self) -> bool {
         self.control.stopped()
     }
@@ -440,11 +484,11 @@ impl Session {
         let offset = self.offset();
         let mut inner = self.lock();
         let rate = inner.rate(offset);
-        let left = self.size.map(|size| size.saturating_sub(offset));
+        let left = self.size().map(|size| size.saturating_sub(offset));
         View {
             id: self.id.clone(),
             name: self.name.clone(),
-            size: self.size,
+            size: self.size(),
             state: inner.state,
             offset,
             rate,

@@ -105,9 +105,7 @@ impl Sessions {
     /// A new session, if there is room for one more that runs.
     pub(crate) fn create(
         &self,
-        name: String,
-        size: Option<u64>,
-        is_file: bool,
+        announced: Announced,
         format: Option<rorqual_table::format::Format>,
     ) -> Result<Arc<Session>, ApiError> {
         let mut all = self.lock();
@@ -124,7 +122,6 @@ impl Sessions {
             settings.formats.given = format;
         }
         let store = self.store()?;
-        let announced = Announced { name, size, is_file };
         let session = Session::new(id, announced, &settings, self.shares, store, self.rate_limit, self.sessions_max);
         let session = Arc::new(session);
         all.push(Arc::clone(&session));

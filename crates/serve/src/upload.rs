@@ -1,52 +1,124 @@
-//! `PUT /api/sessions/{id}/data`
+//! The one consumer of uploads: a session is claimed at an offset, a transport brings bytes, and what becomes of the session is decided
+//! here, whatever the transport.
 
 use crate::error::ApiError;
 use crate::feed::{Feed, Interruption, idle_max};
 use crate::session::{Session, State, too_long};
-use axum::body::{Body, HttpBody};
-use axum::http::StatusCode;
+use crate::transport::Transport;
+use axum::http::{HeaderMap, StatusCode, header};
 use std::sync::Arc;
 
-/// Takes a body into a session; comes back when everything is analysed, or when the upload is interrupted.
-pub(crate) async fn upload(session: Arc<Session>, offset: u64, body: Body) -> Result<(), ApiError> {
-    let mut feed = session.begin_upload(offset, body.size_hint().exact())?;
-    let taken = tokio::select! {
-        taken = feed.take(body, session.taken(), session.size()) => taken,
-        () = session.cancelled() => Err(Interruption::RunEnded),
-    };
-    match taken {
-        Ok(()) if session.whole() => finish(&session, feed).await,
-        Ok(()) => {
-            session.pause_upload(feed, State::Waiting, None);
-            Ok(())
+/// The claim on a session, which no other upload has meanwhile. Dropped without an end, it leaves the session interrupted.
+pub(crate) struct Intake {
+    session: Arc<Session>,
+    feed: Option<Feed>,
+}
+
+impl Intake {
+    /// Claims a session for an upload that goes on at `offset` with so many bytes, where that is known.
+    pub(crate) fn claim(session: Arc<Session>, offset: u64, length: Option<u64>) -> Result<Self, ApiError> {
+        let feed = session.begin_upload(offset, length)?;
+        Ok(Self { session, feed: Some(feed) })
+    }
+
+    pub(crate) fn session(&self) -> &Arc<Session> {
+        &self.session
+    }
+
+    /// Takes what a transport brings; comes back when everything is analysed, or when more is to come, which is an error where the
+    /// transport did not come to its end.
+    pub(crate) async fn take(mut self, transport: &mut impl Transport) -> Result<(), ApiError> {
+        let session = Arc::clone(&self.session);
+        let Some(feed) = &mut self.feed else { return Err(session.error()) };
+        let taken = tokio::select! {
+            biased;
+            () = session.cancelled() => Err(Interruption::RunEnded),
+            taken = feed.take(transport, session.taken(), session.size()) => taken,
+        };
+        match taken {
+            Ok(()) if session.whole(transport.end()) => self.finish().await,
+            Ok(()) => {
+                self.pause(State::Waiting, None);
+                Ok(())
+            }
+            Err(Interruption::TooLong) => {
+                self.finish().await?;
+                let what = "the body went on behind it, and what came there was not taken";
+                Err(too_long(session.size().unwrap_or_default(), what))
+            }
+            Err(Interruption::RunEnded) => {
+                self.feed = None;
+                session.ended().await;
+                outcome(&session)
+            }
+            Err(interruption) => Err(self.interrupt(&interruption)),
         }
-        Err(Interruption::TooLong) => {
-            finish(&session, feed).await?;
-            let what = "the body went on behind it, and what came there was not taken";
-            Err(too_long(session.size().unwrap_or_default(), what))
+    }
+
+    /// Gives the session back, which goes on at its offset.
+    pub(crate) fn interrupt(mut self, interruption: &Interruption) -> ApiError {
+        let error = interrupted(interruption, self.session.offset());
+        self.pause(State::Interrupted, Some(&error));
+        error
+    }
+
+    /// Gives the session back as it was, since nothing was taken for a reason of which the client hears.
+    pub(crate) fn give_back(mut self) {
+        self.pause(State::Waiting, None);
+    }
+
+    fn pause(&mut self, state: State, error: Option<&ApiError>) {
+        if let Some(feed) = self.feed.take() {
+            self.session.pause_upload(feed, state, error);
         }
-        Err(Interruption::RunEnded) => {
-            drop(feed);
-            session.ended().await;
-            outcome(&session)
+    }
+
+    /// The end of the log: the run goes on to its report.
+    async fn finish(mut self) -> Result<(), ApiError> {
+        let session = Arc::clone(&self.session);
+        if let Some(feed) = self.feed.take() {
+            tokio::select! {
+                // An error is a run that ended before: its outcome says why.
+                _ = feed.finish() => {}
+                () = session.cancelled() => {}
+            }
         }
-        Err(interruption) => {
-            let error = interrupted(&interruption, session.offset());
-            session.pause_upload(feed, State::Interrupted, Some(&error));
-            Err(error)
-        }
+        session.ended().await;
+        outcome(&session)
     }
 }
 
-/// The end of the source: the run goes on to its report.
-async fn finish(session: &Session, feed: Feed) -> Result<(), ApiError> {
-    tokio::select! {
-        // An error is a run that ended before: its outcome says why.
-        _ = feed.finish() => {}
-        () = session.cancelled() => {}
+impl Drop for Intake {
+    fn drop(&mut self) {
+        let error = interrupted(&Interruption::Connection("its task ended".to_owned()), self.session.offset());
+        self.pause(State::Interrupted, Some(&error));
     }
-    session.ended().await;
-    outcome(session)
+}
+
+/// Runs an upload as a task of its own: bytes that were counted as taken must reach the run even when the client goes away and the handler
+/// is dropped.
+pub(crate) async fn detached<T: Send + 'static>(
+    work: impl Future<Output = Result<T, ApiError>> + Send + 'static,
+) -> Result<T, ApiError> {
+    let internal =
+        |error: tokio::task::JoinError| ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", error.to_string());
+    tokio::spawn(work).await.map_err(internal)?
+}
+
+/// How a body may be coded, which its bytes say anyway: the decoder goes by them.
+const ENCODINGS: [&str; 4] = ["identity", "gzip", "x-gzip", "zstd"];
+
+/// Refuses a body that is coded in a way nobody here decodes, before anything of it is taken for a log.
+pub(crate) fn check_encoding(headers: &HeaderMap) -> Result<(), ApiError> {
+    let codings = headers.get_all(header::CONTENT_ENCODING);
+    let known = |coding: &str| ENCODINGS.iter().any(|known| known.eq_ignore_ascii_case(coding));
+    match codings.iter().map(|value| value.to_str().unwrap_or("\u{fffd}")).find(|coding| !known(coding)) {
+        None => Ok(()),
+        Some(coding) => {
+            let message = format!("the content encoding {coding:?} is not one of {}", ENCODINGS.join(", "));
+            Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_encoding", message))
+        }
+    }
 }
 
 fn outcome(session: &Session) -> Result<(), ApiError> {
@@ -62,6 +134,7 @@ fn interrupted(interruption: &Interruption, offset: u64) -> ApiError {
         Interruption::Connection(cause) => {
             (StatusCode::BAD_REQUEST, format!("the connection broke off at byte {offset} ({cause})"))
         }
+        Interruption::Protocol(what) => (StatusCode::BAD_REQUEST, format!("the upload was ended at byte {offset}: {what}")),
         Interruption::Idle => {
             (StatusCode::REQUEST_TIMEOUT, format!("nothing came for {} s at byte {offset}", idle_max().as_secs()))
         }

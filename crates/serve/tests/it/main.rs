@@ -3,7 +3,11 @@
 
 mod common;
 mod render;
+mod socket;
 mod store;
+mod tus;
+mod uploads;
+mod wire;
 
 use common::{ask, config};
 use rorqual_serve::Server;

@@ -1,0 +1,145 @@
+//! The consumer of uploads, with transports that bring bytes in any pieces and break off anywhere: nothing is lost, nothing comes twice, and every
+//! block comes home.
+
+use crate::feed::Interruption;
+use crate::limits::{FEED_BUFFERS, ROWS_BYTES_MIN};
+use crate::session::{Announced, Session, State};
+use crate::sessions::{ROWS_WORKER_BYTES, rows_bytes};
+use crate::transport::{End, Transport};
+use crate::upload::Intake;
+use rorqual_table::aggregate::Span;
+use rorqual_table::analyze::{Formats, Kept, Settings};
+use rorqual_view::Store;
+use serde_json::Value;
+use std::sync::Arc;
+
+/// A session that nobody else has.
+pub(crate) fn session(size: Option<u64>, rate_limit: Option<u64>) -> Arc<Session> {
+    let settings = Settings {
+        memory_bytes: 128 << 20,
+        threads: Some(1),
+        line_bytes_max: 64 << 10,
+        span: Span::default(),
+        formats: Formats::default(),
+        feed_buffers: FEED_BUFFERS,
+        kept: Some(Kept { what: "rows", worker_bytes: ROWS_WORKER_BYTES, bytes_min: ROWS_BYTES_MIN }),
+        countries: None,
+    };
+    let shares = settings.shares(0, 1).expect("enough memory");
+    let store = Store::new(rorqual_view::Settings::new(rows_bytes(&shares), shares.threads)).expect("no file is needed");
+    let announced = Announced::upload("test.log".to_owned(), size).expect("a short name");
+    Arc::new(Session::new("id".to_owned(), announced, &settings, shares, store, rate_limit))
+}
+
+/// Lines of the combined format, each a second later than the one before.
+pub(crate) fn log(lines: u64) -> Vec<u8> {
+    let line = |number: u64| {
+        let (hour, minute, second) = (number / 3_600 % 24, number / 60 % 60, number % 60);
+        let (path, status) = (number % 7, [200, 304, 404][(number % 3) as usize]);
+        format!(
+            "10.0.0.{} - - [02/Jan/2025:{hour:02}:{minute:02}:{second:02} +0000] \"GET /p{path} HTTP/1.1\" {status} {number} \"-\" \"agent\"\n",
+            number % 5
+        )
+    };
+    (0..lines).flat_map(|number| line(number).into_bytes()).collect()
+}
+
+/// What of a session's report depends on its log alone.
+pub(crate) async fn report(session: &Arc<Session>) -> Value {
+    let json = session.report().await.expect("a format");
+    let mut report: Value = serde_json::from_slice(&json).expect("JSON");
+    report["stats"].take();
+    report
+}
+
+/// Brings `bytes` in pieces, and breaks off when `pieces` of them were brought.
+struct Pieces<'a> {
+    bytes: &'a [u8],
+    piece_bytes: usize,
+    pieces: usize,
+}
+
+impl Transport for Pieces<'_> {
+    async fn ready(&mut self) -> Result<usize, Interruption> {
+        if self.pieces == 0 {
+            return Err(Interruption::Connection("the fault of this test".to_owned()));
+        }
+        self.pieces -= 1;
+        Ok(self.bytes.len().min(self.piece_bytes))
+    }
+
+    fn fill(&mut self, place: &mut [u8]) {
+        let (given, rest) = self.bytes.split_at(place.len());
+        place.copy_from_slice(given);
+        self.bytes = rest;
+    }
+
+    fn end(&self) -> End {
+        End::Log
+    }
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime")
+}
+
+async fn send(session: &Arc<Session>, bytes: &[u8], piece_bytes: usize, pieces: usize) -> Result<(), String> {
+    let offset = session.offset();
+    let intake = Intake::claim(Arc::clone(session), offset, None).map_err(|error| error.message().to_owned())?;
+    let mut transport = Pieces { bytes: &bytes[offset as usize..], piece_bytes, pieces };
+    intake.take(&mut transport).await.map_err(|error| error.message().to_owned())
+}
+
+#[test]
+fn an_upload_that_breaks_off_at_every_nth_piece_gives_the_same_report() {
+    runtime().block_on(async {
+        let log = log(2_000);
+        let size = Some(log.len() as u64);
+        let whole = session(size, None);
+        send(&whole, &log, usize::MAX, usize::MAX).await.expect("nothing is in its way");
+        let expected = report(&whole).await;
+        assert_eq!(expected["lines"]["parsed"], 2_000);
+        assert_eq!(whole.blocks_lent(), 0);
+        let piece_bytes = 1_460;
+        let pieces = log.len().div_ceil(piece_bytes);
+        for nth in 1..=pieces + 1 {
+            let broken = session(size, None);
+            let sent = send(&broken, &log, piece_bytes, nth).await;
+            // The end is a piece of its own.
+            assert_eq!(sent.is_ok(), nth > pieces, "{nth}: {sent:?}");
+            if sent.is_err() {
+                assert_eq!((broken.state(), broken.offset()), (State::Interrupted, log.len().min(nth * piece_bytes) as u64));
+                send(&broken, &log, piece_bytes, usize::MAX).await.expect("nothing is in its way now");
+            }
+            assert_eq!(report(&broken).await, expected, "{nth}");
+            assert_eq!(broken.blocks_lent(), 0, "{nth}: every block comes home");
+        }
+    });
+}
+
+#[test]
+fn a_session_survives_more_interruptions_than_it_has_blocks() {
+    runtime().block_on(async {
+        let log = log(4_000);
+        let session = session(Some(log.len() as u64), None);
+        let mut interruptions = 0;
+        while send(&session, &log, 997, 3).await.is_err() {
+            interruptions += 1;
+        }
+        assert_eq!(interruptions, log.len() / (3 * 997));
+        assert_eq!(report(&session).await["lines"]["parsed"], 4_000);
+        assert_eq!(session.blocks_lent(), 0);
+    });
+}
+
+#[test]
+fn an_intake_that_is_dropped_leaves_the_session_to_go_on() {
+    runtime().block_on(async {
+        let log = log(1_000);
+        let session = session(None, None);
+        drop(Intake::claim(Arc::clone(&session), 0, None).expect("nobody else has it"));
+        assert_eq!(session.state(), State::Interrupted);
+        send(&session, &log, usize::MAX, usize::MAX).await.expect("nothing is in its way");
+        assert_eq!(report(&session).await["lines"]["parsed"], 1_000);
+    });
+}

@@ -1,0 +1,75 @@
+//! `PUT /api/upload/NAME`: one request that makes a session and takes its log, for `curl -T` and pipes.
+
+use crate::api::Asked;
+use crate::error::ApiError;
+use crate::formats;
+use crate::session::{Announced, View};
+use crate::sessions::Sessions;
+use crate::transport::{BodyTransport, End};
+use crate::upload::{Intake, check_encoding, detached};
+use axum::Json;
+use axum::body::{Body, HttpBody};
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct UploadAsked {
+    name: Option<String>,
+    format: Option<String>,
+}
+
+/// Where to look at what was sent.
+#[derive(Serialize)]
+struct Uploaded {
+    /// The report.
+    report: String,
+    /// The same on the page.
+    page: String,
+    session: View,
+}
+
+pub(crate) async fn named(
+    State(sessions): State<Arc<Sessions>>,
+    Path(name): Path<String>,
+    Asked(asked): Asked<UploadAsked>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, ApiError> {
+    take(&sessions, UploadAsked { name: Some(name), ..asked }, &headers, body).await
+}
+
+pub(crate) async fn unnamed(
+    State(sessions): State<Arc<Sessions>>,
+    Asked(asked): Asked<UploadAsked>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, ApiError> {
+    take(&sessions, asked, &headers, body).await
+}
+
+async fn take(sessions: &Arc<Sessions>, asked: UploadAsked, headers: &HeaderMap, body: Body) -> Result<Response, ApiError> {
+    check_encoding(headers)?;
+    let format = asked.format.as_deref().map(formats::parse).transpose()?;
+    let length = body.size_hint().exact();
+    let announced = Announced::upload(asked.name.unwrap_or_else(|| "upload".to_owned()), length)?;
+    let session = {
+        let _room = sessions.make_room().await;
+        sessions.create(announced, format)?
+    };
+    let intake = Intake::claim(Arc::clone(&session), 0, length)?;
+    let taken = detached(async move { intake.take(&mut BodyTransport::new(body, End::Log)).await }).await;
+    let (report, page) = (format!("/api/sessions/{}", session.id()), format!("/#s={}", session.id()));
+    // Also what failed has an address: what was analysed stays, and what was interrupted goes on there.
+    let location = [(header::LOCATION, report.clone())];
+    Ok(match taken {
+        Ok(()) => {
+            let session = session.view(sessions.idle_max());
+            (StatusCode::CREATED, location, Json(Uploaded { report, page, session })).into_response()
+        }
+        Err(error) => (location, error).into_response(),
+    })
+}

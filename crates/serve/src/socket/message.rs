@@ -1,0 +1,123 @@
+//! Messages, made of frames: binary ones are handed on as they come, short texts are put together and have to be UTF-8.
+
+use super::frame::{CONTROL_BYTES_MAX, Control, Decoder, INVALID_DATA, Kind, PROTOCOL_ERROR, Step, TOO_BIG, Violation};
+use std::str::from_utf8;
+
+/// What a client said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Event {
+    /// Nothing more: the input is used up.
+    More,
+    /// So many bytes of a binary message lie at the front of the input.
+    Binary(usize),
+    /// The end of a binary message.
+    BinaryEnd,
+    /// A whole text.
+    Text(String),
+    /// It wants an answer with the payload of this frame.
+    Ping,
+    /// It is there.
+    Pong,
+    /// It leaves, with this code where it gave one. Nothing behind this means anything.
+    Close(Option<u16>),
+}
+
+/// What a client sends, as messages.
+pub(super) struct Receiver {
+    decoder: Decoder,
+    text: Vec<u8>,
+    /// Bytes at the start of the text that are whole characters.
+    checked: usize,
+    text_bytes_max: usize,
+    closed: bool,
+}
+
+impl Receiver {
+    /// A receiver of texts up to that length.
+    pub(super) fn new(text_bytes_max: usize) -> Self {
+        Self { decoder: Decoder::new(), text: Vec::new(), checked: 0, text_bytes_max, closed: false }
+    }
+
+    /// Goes on to what is next, and takes all but binary payloads out of the input.
+    pub(super) fn next(&mut self, input: &mut &[u8]) -> Result<Event, Violation> {
+        loop {
+            if self.closed {
+                *input = &[];
+                return Ok(Event::More);
+            }
+            return Ok(match self.decoder.step(input)? {
+                Step::More => Event::More,
+                Step::Payload(Kind::Binary, bytes) => Event::Binary(bytes),
+                Step::Payload(Kind::Text, bytes) => {
+                    self.push_text(input, bytes)?;
+                    continue;
+                }
+                Step::End(Kind::Binary) => Event::BinaryEnd,
+                Step::End(Kind::Text) => Event::Text(self.end_text()?),
+                Step::Control(Control::Ping) => Event::Ping,
+                Step::Control(Control::Pong) => Event::Pong,
+                Step::Control(Control::Close) => {
+                    self.closed = true;
+                    Event::Close(close_code(self.decoder.control())?)
+                }
+            });
+        }
+    }
+
+    /// Moves a binary payload to `place`, no more than lies at the front of the input.
+    pub(super) fn take(&mut self, input: &mut &[u8], place: &mut [u8]) {
+        self.decoder.take(input, place);
+    }
+
+    /// The payload of the last control frame.
+    pub(super) fn control(&self) -> &[u8] {
+        self.decoder.control()
+    }
+
+    /// Whether the rest of a frame of a message is still to come.
+    pub(super) fn within(&self) -> bool {
+        self.decoder.within()
+    }
+
+    fn push_text(&mut self, input: &mut &[u8], bytes: usize) -> Result<(), Violation> {
+        let before = self.text.len();
+        if before + bytes > self.text_bytes_max {
+            return Err(Violation { code: TOO_BIG, what: "a text longer than any that is understood here" });
+        }
+        self.text.resize(before + bytes, 0);
+        self.decoder.take(input, &mut self.text[before..]);
+        match from_utf8(&self.text[self.checked..]) {
+            Ok(_) => self.checked = self.text.len(),
+            // What was cut in the middle of a character may still become one.
+            Err(error) if error.error_len().is_none() => self.checked += error.valid_up_to(),
+            Err(_) => return Err(NOT_UTF8),
+        }
+        Ok(())
+    }
+
+    fn end_text(&mut self) -> Result<String, Violation> {
+        self.checked = 0;
+        String::from_utf8(std::mem::take(&mut self.text)).map_err(|_| NOT_UTF8)
+    }
+}
+
+const NOT_UTF8: Violation = Violation { code: INVALID_DATA, what: "a text that is not UTF-8" };
+
+/// The code that a close frame gives.
+fn close_code(payload: &[u8]) -> Result<Option<u16>, Violation> {
+    debug_assert!(payload.len() <= CONTROL_BYTES_MAX);
+    let (high, low, reason) = match payload {
+        [] => return Ok(None),
+        [_] => return Err(Violation { code: PROTOCOL_ERROR, what: "a close frame with half a code" }),
+        [high, low, reason @ ..] => (*high, *low, reason),
+    };
+    let code = u16::from_be_bytes([high, low]);
+    // 1004 to 1006 and 1015 are never sent; up to 2999 is for the protocol itself, and the rest for programs.
+    if !matches!(code, 1000..=1003 | 1007..=1014 | 3000..=4999) {
+        return Err(Violation { code: PROTOCOL_ERROR, what: "a close code that may not be sent" });
+    }
+    match from_utf8(reason) {
+        Ok(_) => Ok(Some(code)),
+        Err(_) => Err(NOT_UTF8),
+    }
+}

@@ -1,0 +1,81 @@
+//! `GET /api/sessions/{id}/socket`: an upload as a WebSocket.
+//!
+//! No crate takes payloads out of a frame while it arrives (fastwebsockets, tokio-websockets and tungstenite hold a whole frame), so the
+//! frame layer is ours: `frame` knows bytes, `message` what they say, `stream` the connection.
+
+mod frame;
+mod handshake;
+mod mask;
+mod message;
+mod outgoing;
+mod stream;
+
+#[cfg(test)]
+mod cases;
+#[cfg(test)]
+mod wire;
+
+use crate::api::{Asked, At, Named};
+use crate::connections::Place;
+use crate::error::ApiError;
+use crate::limits::SOCKET_WINDOW_BYTES;
+use crate::session::Session;
+use crate::sessions::Sessions;
+use crate::upload::Intake;
+use axum::extract::{Extension, Request, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use hyper_util::rt::TokioIo;
+use serde_json::json;
+use std::sync::Arc;
+use stream::{NORMAL, Socket};
+use tokio::io::{AsyncRead, AsyncWrite};
+
+pub(crate) async fn socket(
+    State(sessions): State<Arc<Sessions>>,
+    Named(session): Named,
+    Asked(at): Asked<At>,
+    Extension(place): Extension<Arc<Place>>,
+    mut request: Request,
+) -> Response {
+    let accept = match handshake::accept(request.headers()) {
+        Ok(accept) => accept,
+        Err(refusal) => return refusal,
+    };
+    let upgrade = hyper::upgrade::on(&mut request);
+    tokio::spawn(async move {
+        // An error is a client that went away before.
+        if let Ok(upgraded) = upgrade.await {
+            serve(&sessions, session, at.offset, TokioIo::new(upgraded)).await;
+        }
+        // The connection keeps its place for as long as it is a socket.
+        drop(place);
+    });
+    let headers = [(header::CONNECTION, "upgrade"), (header::UPGRADE, "websocket"), (header::SEC_WEBSOCKET_ACCEPT, &accept)];
+    (StatusCode::SWITCHING_PROTOCOLS, headers).into_response()
+}
+
+/// Takes an upload, and says how it ended. Refusals come here as well, since a browser shows no page the answer to a failed handshake.
+async fn serve<T>(sessions: &Sessions, session: Arc<Session>, offset: u64, stream: T)
+where
+    T: AsyncRead + AsyncWrite + Unpin + Send,
+{
+    let mut socket = Socket::new(stream, Arc::clone(&session));
+    let taken = match Intake::claim(Arc::clone(&session), offset, None) {
+        Ok(intake) => {
+            socket.say(&json!({"type": "ready", "offset": offset, "window_bytes": SOCKET_WINDOW_BYTES}).to_string());
+            intake.take(&mut socket).await
+        }
+        Err(error) => Err(error),
+    };
+    let (last_words, code) = match taken {
+        Ok(()) => (json!({"type": "done", "session": session.view(sessions.idle_max())}), NORMAL),
+        Err(error) => (json!({"type": "error", "error": error.object()}), close_code(&error)),
+    };
+    socket.close(&last_words.to_string(), code).await;
+}
+
+/// The status of an answer, in the range of codes that are for programs.
+fn close_code(error: &ApiError) -> u16 {
+    4000 + error.status().as_u16()
+}

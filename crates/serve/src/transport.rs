@@ -1,0 +1,62 @@
+//! What brings the bytes of an upload: a request's body, a WebSocket, a part that was held until its checksum was right.
+
+use crate::feed::Interruption;
+use axum::body::Body;
+use bytes::{Buf, Bytes};
+use http_body_util::BodyExt;
+
+/// Brings bytes, and nothing else: who takes them counts, waits, and decides what becomes of the session.
+pub(crate) trait Transport: Send {
+    /// Waits until bytes are at hand, and tells how many; 0 at the end. May be dropped while it waits, and called again.
+    fn ready(&mut self) -> impl Future<Output = Result<usize, Interruption>> + Send;
+
+    /// Moves the next bytes to `place`, which is no longer than what is at hand.
+    fn fill(&mut self, place: &mut [u8]);
+
+    /// What its end means.
+    fn end(&self) -> End;
+}
+
+/// What the end of a transport is, where the size of the log was not announced. Where it was, the log ends there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    /// The end of the log.
+    Log,
+    /// The end of a part; more is to come.
+    Part,
+}
+
+/// The body of a request.
+pub(crate) struct BodyTransport {
+    body: Body,
+    data: Bytes,
+    end: End,
+}
+
+impl BodyTransport {
+    pub(crate) fn new(body: Body, end: End) -> Self {
+        Self { body, data: Bytes::new(), end }
+    }
+}
+
+impl Transport for BodyTransport {
+    async fn ready(&mut self) -> Result<usize, Interruption> {
+        while self.data.is_empty() {
+            match self.body.frame().await {
+                None => return Ok(0),
+                Some(Err(error)) => return Err(Interruption::Connection(error.to_string())),
+                // Trailers say nothing to us.
+                Some(Ok(frame)) => self.data = frame.into_data().unwrap_or_default(),
+            }
+        }
+        Ok(self.data.len())
+    }
+
+    fn fill(&mut self, place: &mut [u8]) {
+        self.data.copy_to_slice(place);
+    }
+
+    fn end(&self) -> End {
+        self.end
+    }
+}
