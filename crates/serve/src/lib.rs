@@ -6,10 +6,12 @@
 //! No upload is written to disk; what was read of it as columns goes, compressed and into a file without a name, where it does not fit
 //! the memory.
 
+mod access;
 mod answers;
 mod api;
 mod body;
 mod connections;
+mod drain;
 mod error;
 mod exports;
 mod feed;
@@ -23,14 +25,19 @@ mod page;
 mod render;
 mod reports;
 mod rows;
+mod secrets;
 mod server;
 mod session;
 mod sessions;
+mod stall;
+mod tls;
+mod token;
 mod twin;
 mod upload;
 mod views;
 
+pub use access::Access;
 pub use exports::{ShownView, ViewPage};
 pub use limits::{EXPORTS_MAX, SESSIONS_MAX_DEFAULT};
 pub use render::Rendering;
-pub use server::{Config, Server, StartError, Totals};
+pub use server::{Config, Reload, Server, StartError, Totals};

@@ -149,3 +149,36 @@ pub(crate) const FILE_NAME_CHARS_MAX: usize = 100;
 
 /// Lines that a format is tried on.
 pub(crate) const TRIED_LINES_MAX: usize = 200;
+
+/// Bytes of randomness in a token.
+pub(crate) const TOKEN_BYTES: usize = 24;
+
+/// Characters of a token in a file, least and most.
+pub(crate) const TOKEN_CHARS: (usize, usize) = (24, 256);
+
+/// Bytes of a file with a certificate chain or a key; read at the start and when it is changed.
+pub(crate) const PEM_BYTES_MAX: u64 = 256 << 10;
+
+/// A TLS handshake has to be done within this time. There are as many at once as places for strangers.
+pub(crate) const HANDSHAKE_TIME_MAX: Duration = Duration::from_secs(10);
+
+/// Bytes that a TLS connection holds to be sent.
+pub(crate) const TLS_SEND_BYTES_MAX: usize = 64 << 10;
+
+/// What TLS adds to a connection: what is to be sent as text and as records, a handshake message or a record that comes in, and the keys.
+pub(crate) const TLS_BYTES: u64 = 2 * TLS_SEND_BYTES_MAX as u64 + (96 << 10);
+
+/// From another machine a handshake and a request take three trips: so long a stranger keeps its place when all are wanted.
+pub(crate) const STRANGER_GRACE_REMOTE: Duration = Duration::from_secs(1);
+
+/// A client that takes nothing of its answer for this long is dropped.
+pub(crate) const STALL_TIME_MAX: Duration = Duration::from_secs(120);
+
+/// A body of JSON has to arrive within this time.
+pub(crate) const JSON_TIME_MAX: Duration = Duration::from_secs(30);
+
+/// A connection on which nothing comes is asked whether its peer is still there after this long, and again this often.
+pub(crate) const KEEPALIVE_TIMES: (Duration, Duration) = (Duration::from_secs(60), Duration::from_secs(15));
+
+/// Questions without an answer after which the peer is gone.
+pub(crate) const KEEPALIVE_PROBES: u32 = 4;

@@ -160,6 +160,11 @@ impl Session {
         self.lock().state
     }
 
+    /// Whether an upload into it is running.
+    pub(crate) fn uploading(&self) -> bool {
+        !self.is_file && self.state() == State::Receiving
+    }
+
     /// Tells of every change of state from now on.
     pub(crate) fn changes(&self) -> watch::Receiver<u64> {
         self.changed.subscribe()

@@ -3,9 +3,9 @@
 use crate::body::Places;
 use crate::error::ApiError;
 use crate::exports::ViewPage;
-use crate::guard::random_text;
 use crate::limits::{ENDED_SESSIONS_MAX, EXPORTS_MAX};
 use crate::session::{Announced, Session};
+use crate::token::random_text;
 use axum::http::StatusCode;
 use rorqual_pipe::reason;
 use rorqual_table::analyze::{Settings, Shares};

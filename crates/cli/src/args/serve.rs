@@ -1,13 +1,14 @@
 //! What `rorqual serve` takes.
 
 use crate::args::logs::{CountryArgs, FormatArgs};
+use crate::args::service::ServiceArgs;
 use crate::args::temp::TempArgs;
 use clap::Args;
 use std::path::PathBuf;
 
 /// Open the log explorer in a browser, for logs given here or dropped on the page
 ///
-/// Listens on this machine only, and prints the address with a token that the browser turns into a cookie.
+/// Listens on this machine only, unless --bind says otherwise, and prints the address with a token that the browser turns into a cookie.
 /// No upload is written to disk; what was read of it goes, as compressed columns, to a temporary file where it does not fit the memory.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ServeArgs {
@@ -38,6 +39,8 @@ pub(crate) struct ServeArgs {
     /// What `rows` is in the templates: JSON, CSV, an access log, Parquet, Arrow; each rendering reads them anew, as many at a time as the memory has room for
     #[arg(long, value_name = "FILE", requires = "templates")]
     pub(crate) template_rows: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) service: ServiceArgs,
     #[command(flatten)]
     pub(crate) format: FormatArgs,
     #[command(flatten)]

@@ -1,6 +1,6 @@
 //! What the tests share: a server in this process, and asking it.
 
-use rorqual_serve::{Config, Rendering, Server};
+use rorqual_serve::{Access, Config, Rendering, Server};
 use rorqual_table::aggregate::Span;
 use rorqual_table::analyze::{Formats, Settings};
 use std::io::{Read, Write};
@@ -13,6 +13,7 @@ use tokio::task::JoinHandle;
 pub(crate) fn config(idle_max: Duration) -> Config {
     Config {
         port: 0,
+        access: Access::default(),
         sessions_max: 1,
         idle_max,
         rate_limit: None,
@@ -67,7 +68,7 @@ impl Running {
         let server = runtime.block_on(Server::bind(config)).expect("a free port");
         let (stop, stopped) = oneshot::channel::<()>();
         let url = server.url();
-        let running = runtime.spawn(server.run(async { drop(stopped.await) }));
+        let running = runtime.spawn(server.run(async { drop(stopped.await) }, std::future::pending()));
         Self { url, runtime, stop: Some(stop), running: Some(running) }
     }
 }

@@ -18,7 +18,7 @@ fn a_session_that_nobody_asks_for_is_forgotten_and_its_place_is_free() {
     let server = runtime.block_on(Server::bind(config(Duration::from_secs(1)))).expect("a free port");
     let url = server.url();
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-    let running = runtime.spawn(server.run(async { drop(stopped.await) }));
+    let running = runtime.spawn(server.run(async { drop(stopped.await) }, std::future::pending()));
     let new = "POST /api/sessions\n{\"name\": \"test.log\"}";
     assert!(ask(&url, new, "").starts_with("HTTP/1.1 201"));
     // The only place is taken.
