@@ -4,8 +4,9 @@ use crate::error::ApiError;
 use crate::exports;
 use crate::formats;
 use crate::guard::{Gate, guard};
-use crate::limits::{BUCKETS, JSON_BYTES_MAX, NAME_BYTES_MAX};
+use crate::limits::{BUCKETS, JSON_BYTES_MAX, JSON_TIME_MAX, NAME_BYTES_MAX};
 use crate::live::{Live, ServerView, events};
+use crate::observe::observe;
 use crate::page::{page, wrong_method};
 use crate::render::{Renders, render};
 use crate::session::{self, Session};
@@ -13,6 +14,7 @@ use crate::sessions::Sessions;
 use crate::twin::Twin;
 use crate::upload::upload;
 use crate::views;
+use crate::vitals;
 use axum::body::{Body, to_bytes};
 use axum::extract::{DefaultBodyLimit, Extension, FromRequestParts, Path, Query, State};
 use axum::http::StatusCode;
@@ -27,6 +29,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::io::Cursor;
 use std::sync::Arc;
+use tokio::time::timeout;
 
 /// Ten thousand real lines, to try the explorer with.
 const SAMPLE: &[u8] = include_bytes!("../../../samples/apache_combined.log");
@@ -54,7 +57,8 @@ pub(crate) fn router(sessions: Arc<Sessions>, renders: Option<Arc<Renders>>, gat
         .route("/api/sessions/{id}/panel.csv", get(exports::panel))
         .route("/api/sessions/{id}/report.html", get(exports::report))
         .route("/api/sessions/{id}/format/try", post(formats::try_format))
-        .with_state(sessions);
+        .with_state(Arc::clone(&sessions))
+        .merge(vitals::routes(&sessions, renders.as_ref(), &gate));
     let routes = match renders {
         Some(renders) => routes.merge(render_router(renders)),
         None => routes,
@@ -64,6 +68,7 @@ pub(crate) fn router(sessions: Arc<Sessions>, renders: Option<Arc<Renders>>, gat
         .fallback(page)
         .layer(DefaultBodyLimit::disable())
         .layer(axum::middleware::from_fn_with_state(gate, guard))
+        .layer(axum::middleware::from_fn(observe))
 }
 
 fn render_router(renders: Arc<Renders>) -> Router {
@@ -100,7 +105,11 @@ impl<T: DeserializeOwned> FromRequestParts<Arc<Sessions>> for Asked<T> {
 
 /// What a body of JSON asks for.
 pub(crate) async fn body_json<T: DeserializeOwned>(body: Body) -> Result<T, ApiError> {
-    let body = to_bytes(body, JSON_BYTES_MAX).await.map_err(|error| ApiError::bad_request(error.to_string()))?;
+    let late = |_elapsed| {
+        let message = format!("the body did not come within {} s", JSON_TIME_MAX.as_secs());
+        ApiError::new(StatusCode::REQUEST_TIMEOUT, "too_slow", message)
+    };
+    let body = timeout(JSON_TIME_MAX, to_bytes(body, JSON_BYTES_MAX)).await.map_err(late)?.map_err(|error| ApiError::bad_request(error.to_string()))?;
     serde_json::from_slice(&body).map_err(|error| ApiError::bad_request(error.to_string()))
 }
 

@@ -21,6 +21,8 @@ mod guard;
 mod limits;
 mod linger;
 mod live;
+mod measures;
+mod observe;
 mod page;
 mod render;
 mod reports;
@@ -34,6 +36,7 @@ mod tls;
 mod token;
 mod twin;
 mod upload;
+mod vitals;
 mod views;
 
 pub use access::Access;

@@ -12,6 +12,7 @@ use crate::limits::{
     STRANGER_GRACE_REMOTE, STRANGERS_MAX, TLS_BYTES,
 };
 use crate::linger::Lingering;
+use crate::measures::recorded;
 use crate::render::{Rendering, Renders};
 use crate::sessions::{ROWS_WORKER_BYTES, Sessions};
 use crate::stall::{self, Stalling};
@@ -25,6 +26,7 @@ use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use metrics::counter;
 use rorqual_pipe::BudgetError;
 use rorqual_table::analyze::{Kept, Settings, Shares};
 use std::fmt;
@@ -156,6 +158,7 @@ impl Server {
         let connections = Connections::new(connections_max(&config), patience);
         let gate = Arc::new(Gate { guard, connections, drain: Drain::new() });
         let grace = config.access.grace;
+        recorded();
         let sessions = Sessions::new(
             config.settings,
             shares,
@@ -272,6 +275,7 @@ impl Reception {
         loop {
             match listener.accept().await {
                 Ok((stream, _peer)) => {
+                    counter!("rorqual_connections_total").increment(1);
                     let taken = self.gate.connections.admit().await;
                     tokio::spawn(self.clone().serve(stream, taken));
                 }
@@ -297,7 +301,10 @@ impl Reception {
                 };
                 match shaken {
                     Ok(stream) => self.answer(stream, twin, taken).await,
-                    Err(error) => tracing::debug!(?error, "a TLS handshake failed"),
+                    Err(error) => {
+                        counter!("rorqual_connections_broken_total", "why" => "handshake").increment(1);
+                        tracing::debug!(?error, "a TLS handshake failed");
+                    }
                 }
             }
         }
@@ -336,6 +343,12 @@ impl Reception {
 /// An error here is a client that went away, was too slow, or spoke no HTTP.
 fn broken(ended: hyper::Result<()>) {
     if let Err(error) = ended {
+        let why = match &error {
+            error if error.is_parse() => "no_http",
+            error if error.is_timeout() => "timeout",
+            _ => "left",
+        };
+        counter!("rorqual_connections_broken_total", "why" => why).increment(1);
         tracing::debug!(?error, "a connection broke");
     }
 }
@@ -345,5 +358,7 @@ async fn keep_house(sessions: Arc<Sessions>) {
     loop {
         every.tick().await;
         sessions.forget_idle().await;
+        // What histograms were given waits in a list until then.
+        recorded().run_upkeep();
     }
 }

@@ -9,6 +9,7 @@ use axum::http::StatusCode;
 use bytes::Bytes;
 use rorqual_pipe::{Control, Input};
 use rorqual_table::Options;
+use rorqual_table::aggregate::LineCounts;
 use rorqual_table::analyze::{AnalyzeError, Analyzer, Settings, Shares};
 use rorqual_table::format::Format;
 use rorqual_table::report::{Report, Sample, Source};
@@ -289,7 +290,9 @@ impl Session {
             self.lock().format = Some(detection.format.clone());
         };
         let guard = FailOnUnwind(self);
+        let begun = Instant::now();
         let ran = self.analyzer.run::<std::io::Sink>(input, &self.control, found, None);
+        metrics::histogram!("rorqual_parse_seconds").record(begun.elapsed());
         let stopped = |source| {
             let stopped_by = self.lock().stopped_by.take();
             (if stopped_by.is_some() { State::Failed } else { State::Cancelled }, stopped_by, vec![source])
@@ -469,6 +472,24 @@ impl Session {
         report
     }
 
+    /// Its lines so far, by what became of them.
+    pub(crate) fn lines(&self) -> LineCounts {
+        self.analyzer.analysis().lines()
+    }
+
+    /// Bytes of its blocks that are lent, and that there may be; none once it has ended.
+    pub(crate) fn pool_bytes(&self) -> (u64, u64) {
+        let pool = self.analyzer.pool();
+        let bytes = |buffers: usize| (buffers * pool.buffer_bytes()) as u64;
+        if self.state().ended() { (bytes(pool.lent()), 0) } else { (bytes(pool.lent()), bytes(pool.buffers_max())) }
+    }
+
+    /// Bytes a second that come in now.
+    pub(crate) fn rate(&self) -> f64 {
+        let offset = self.offset();
+        self.lock().rate(offset)
+    }
+
     /// Some rejected lines.
     pub(crate) fn rejects(&self) -> Vec<Sample> {
         self.analyzer.analysis().rejects()
@@ -491,6 +512,11 @@ impl Session {
 
     fn set_state(&self, inner: &mut Inner, state: State) {
         inner.state = state;
+        let code = inner.error.as_ref().and_then(|error| error["code"].as_str());
+        match state {
+            State::Failed => tracing::warn!(session = self.id, code, "a session failed"),
+            _ => tracing::info!(session = self.id, ?state, "session"),
+        }
         (inner.since, inner.touched) = (Instant::now(), Instant::now());
         self.changed.send_modify(|version| *version += 1);
     }
