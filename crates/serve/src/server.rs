@@ -178,6 +178,14 @@ impl Server {
         format!("{}/?token={}", self.gate.guard.names.url, self.gate.guard.token.text())
     }
 
+    /// Where it listens.
+    ///
+    /// # Errors
+    /// When the system does not tell.
+    pub fn address(&self) -> std::io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
     /// What reads its files again while it runs.
     #[must_use]
     pub fn reloader(&self) -> Reload {

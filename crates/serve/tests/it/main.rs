@@ -1,8 +1,10 @@
 //! Tests of what takes too long to wait for at the real program.
 #![allow(clippy::expect_used)]
 
+mod access;
 mod common;
 mod render;
+mod tls;
 
 use common::{ask, config};
 use rorqual_serve::Server;
