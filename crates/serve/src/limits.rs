@@ -182,3 +182,13 @@ pub(crate) const KEEPALIVE_TIMES: (Duration, Duration) = (Duration::from_secs(60
 
 /// Questions without an answer after which the peer is gone.
 pub(crate) const KEEPALIVE_PROBES: u32 = 4;
+
+/// Bytes that an upload may unpack to for each that came, behind the first [`UNPACKED_BYTES_FREE`]: gzip has at most 1,032, logs have some ten. It
+/// costs time and no memory: what is above it ends at the next look of the housekeeping.
+pub(crate) const UNPACKED_RATIO_MAX: u64 = 2_000;
+
+/// Bytes that any upload may unpack to.
+pub(crate) const UNPACKED_BYTES_FREE: u64 = 1 << 30;
+
+/// How often the housekeeping looks.
+pub(crate) const HOUSEKEEPING_EVERY: Duration = Duration::from_secs(2);

@@ -8,7 +8,7 @@ use crate::exports::ViewPage;
 use crate::guard::{Gate, Guard};
 use crate::limits::{
     CONNECTION_BUFFER_BYTES, CONNECTION_BYTES, CONNECTIONS_MAX, ENDED_SESSION_BYTES, ENDED_SESSIONS_MAX, EXPORT_BYTES,
-    EXPORTS_MAX, FEED_BUFFERS, HEAD_TIME_MAX, PROGRAM_BYTES, RENDER_BYTES, REPORTS_BYTES, ROWS_BYTES_MIN, STRANGER_GRACE,
+    EXPORTS_MAX, FEED_BUFFERS, HEAD_TIME_MAX, HOUSEKEEPING_EVERY, PROGRAM_BYTES, RENDER_BYTES, REPORTS_BYTES, ROWS_BYTES_MIN, STRANGER_GRACE,
     STRANGER_GRACE_REMOTE, STRANGERS_MAX, TLS_BYTES,
 };
 use crate::linger::Lingering;
@@ -362,9 +362,10 @@ fn broken(ended: hyper::Result<()>) {
 }
 
 async fn keep_house(sessions: Arc<Sessions>) {
-    let mut every = tokio::time::interval(Duration::from_secs(5));
+    let mut every = tokio::time::interval(HOUSEKEEPING_EVERY);
     loop {
         every.tick().await;
+        sessions.list().iter().for_each(|session| session.stop_if_too_dense());
         sessions.forget_idle().await;
         // What histograms were given waits in a list until then.
         recorded().run_upkeep();

@@ -2,7 +2,7 @@
 
 use crate::error::ApiError;
 use crate::feed::{Feed, FeedSource, feed};
-use crate::limits::{INTERRUPTED_GRACE, TOP_ROWS, WAITING_GRACE};
+use crate::limits::{INTERRUPTED_GRACE, TOP_ROWS, UNPACKED_BYTES_FREE, UNPACKED_RATIO_MAX, WAITING_GRACE};
 use crate::reports::Reports;
 use crate::rows::{Rows, Turn};
 use axum::http::StatusCode;
@@ -338,6 +338,7 @@ impl Session {
         let text = |name: &str| error[name].as_str().unwrap_or_default().to_owned();
         let (status, code) = match error["code"].as_str() {
             Some("unknown_format") => (StatusCode::UNPROCESSABLE_ENTITY, "unknown_format"),
+            Some("too_dense") => (StatusCode::UNPROCESSABLE_ENTITY, "too_dense"),
             Some("displaced") => (StatusCode::CONFLICT, "displaced"),
             Some("internal") => (StatusCode::INTERNAL_SERVER_ERROR, "internal"),
             _ => (StatusCode::UNPROCESSABLE_ENTITY, "bad_input"),
@@ -360,6 +361,21 @@ impl Session {
             inner.stopped_by = Some(failure("displaced", message));
             self.stop(&mut inner);
         }
+    }
+
+    /// Ends an upload that unpacks to more than a log would: it could hold the cores for hours with the bytes of a second.
+    pub(crate) fn stop_if_too_dense(&self) {
+        let (stored, unpacked) = (self.control.stored_bytes(), self.control.decoded_bytes());
+        let most = UNPACKED_BYTES_FREE.saturating_add(stored.saturating_mul(UNPACKED_RATIO_MAX));
+        let mut inner = self.lock();
+        if unpacked <= most || self.is_file || inner.state.ended() || self.control.stopped() {
+            return;
+        }
+        let message = format!(
+            "{stored} bytes unpacked to {unpacked}, which is more than {UNPACKED_RATIO_MAX} times as many: no log does; unpack it, and send it so"
+        );
+        inner.stopped_by = Some(failure("too_dense", &message));
+        self.stop(&mut inner);
     }
 
     fn stop(&self, inner: &mut Inner) {

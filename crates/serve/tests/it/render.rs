@@ -25,7 +25,7 @@ fn rendering(templates: &[(&str, &str)], rows: Option<Arc<dyn Source>>, places: 
     Rendering { templates: known, context, rows, given_bytes: 0, rows_bytes: 0, places, exceeded: |_| {}, failed: |_, _| {} }
 }
 
-fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let deadline = Instant::now() + PATIENCE;
     while !holds() {
         assert!(Instant::now() < deadline, "waited {PATIENCE:?} for: {what}");

@@ -2,7 +2,7 @@
 
 use crate::access::refused_by;
 use crate::common::Reached;
-use crate::render::{all_places_are_free_by, endless};
+use crate::render::{all_places_are_free_by, endless, eventually};
 use rcgen::{CertifiedKey, KeyPair, generate_simple_self_signed};
 use rorqual_serve::Access;
 use rustls::pki_types::{CertificateDer, ServerName};
@@ -174,10 +174,11 @@ fn a_reader_that_leaves_by_tls_stops_its_rendering() {
     for name in ["silent.txt", "endless.txt"] {
         let mut stream = connect(&server, &files.trusted, &[]);
         stream.write_all(head(&server, &format!("GET /render/{name}"), "").as_bytes()).expect("it listens");
-        stream.read_exact(&mut [0; 5]).expect("it begins");
+        let places = || ask(&mut connect(&server, &files.trusted, &[]), &head(&server, "GET /render", "")).unwrap_or_default();
+        eventually("it is rendered", || places().contains("\"taken\":1"));
         stream.conn.send_close_notify();
         let _ = stream.flush();
         drop(stream);
-        all_places_are_free_by(|| ask(&mut connect(&server, &files.trusted, &[]), &head(&server, "GET /render", "")).unwrap_or_default());
+        all_places_are_free_by(places);
     }
 }
