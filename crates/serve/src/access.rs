@@ -65,7 +65,10 @@ impl Access {
         if let Some(url) = &self.public_url {
             public_authority(url)?;
             if self.tls.is_none() && !self.behind_proxy {
-                return Err("--public-url: nobody does the TLS of this address; give --tls-cert and --tls-key, or --behind-proxy".to_owned());
+                return Err(
+                    "--public-url: nobody does the TLS of this address; give --tls-cert and --tls-key, or --behind-proxy"
+                        .to_owned(),
+                );
             }
         }
         if self.behind_proxy && self.public_url.is_none() {

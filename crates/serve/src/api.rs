@@ -109,7 +109,10 @@ pub(crate) async fn body_json<T: DeserializeOwned>(body: Body) -> Result<T, ApiE
         let message = format!("the body did not come within {} s", JSON_TIME_MAX.as_secs());
         ApiError::new(StatusCode::REQUEST_TIMEOUT, "too_slow", message)
     };
-    let body = timeout(JSON_TIME_MAX, to_bytes(body, JSON_BYTES_MAX)).await.map_err(late)?.map_err(|error| ApiError::bad_request(error.to_string()))?;
+    let body = timeout(JSON_TIME_MAX, to_bytes(body, JSON_BYTES_MAX))
+        .await
+        .map_err(late)?
+        .map_err(|error| ApiError::bad_request(error.to_string()))?;
     serde_json::from_slice(&body).map_err(|error| ApiError::bad_request(error.to_string()))
 }
 

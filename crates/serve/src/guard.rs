@@ -70,7 +70,8 @@ impl Guard {
             ApiError::new(StatusCode::UNAUTHORIZED, "no_token", message)
         })?;
         if shown == Shown::Cookie && changes(request) && !self.is_of_our_page(request.headers()) {
-            let message = "a cookie alone changes nothing: the browser has to say by Origin or Sec-Fetch-Site that our own page asks";
+            let message =
+                "a cookie alone changes nothing: the browser has to say by Origin or Sec-Fetch-Site that our own page asks";
             return Err(ApiError::new(StatusCode::FORBIDDEN, "foreign_origin", message));
         }
         Ok(())
@@ -89,7 +90,8 @@ impl Guard {
 
     fn check_site(&self, request: &Request) -> Result<(), ApiError> {
         let headers = request.headers();
-        if headers.get_all(header::ORIGIN).iter().any(|origin| !origin.to_str().is_ok_and(|origin| self.names.has_origin(origin))) {
+        if headers.get_all(header::ORIGIN).iter().any(|origin| !origin.to_str().is_ok_and(|origin| self.names.has_origin(origin)))
+        {
             return Err(ApiError::new(StatusCode::FORBIDDEN, "foreign_origin", "requests from other pages are refused"));
         }
         // Opening the page by a link from elsewhere is fine; anything else from another site is not.

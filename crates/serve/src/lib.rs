@@ -36,8 +36,8 @@ mod tls;
 mod token;
 mod twin;
 mod upload;
-mod vitals;
 mod views;
+mod vitals;
 
 pub use access::Access;
 pub use exports::{ShownView, ViewPage};

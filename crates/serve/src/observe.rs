@@ -26,7 +26,14 @@ pub(crate) async fn observe(request: Request, next: Next) -> Response {
     let (status, seconds) = (response.status(), started.elapsed());
     let route = route.as_ref().map_or(NO_ROUTE, MatchedPath::as_str).to_owned();
     let failure = response.extensions().get::<Failure>();
-    tracing::debug!(method, route, status = status.as_u16(), seconds = seconds.as_secs_f64(), code = failure.map(|failure| failure.code), "request");
+    tracing::debug!(
+        method,
+        route,
+        status = status.as_u16(),
+        seconds = seconds.as_secs_f64(),
+        code = failure.map(|failure| failure.code),
+        "request"
+    );
     if let Some(Failure { code, message }) = failure {
         counter!("rorqual_errors_total", "code" => *code).increment(1);
         if status.is_server_error() {
@@ -35,7 +42,8 @@ pub(crate) async fn observe(request: Request, next: Next) -> Response {
         }
     }
     histogram!("rorqual_http_request_seconds", "route" => route.clone()).record(seconds);
-    counter!("rorqual_http_requests_total", "method" => method, "route" => route, "status" => status.as_u16().to_string()).increment(1);
+    counter!("rorqual_http_requests_total", "method" => method, "route" => route, "status" => status.as_u16().to_string())
+        .increment(1);
     response
 }
 

@@ -72,10 +72,7 @@ impl Server {
     /// The same with a first line of any kind.
     #[allow(dead_code, reason = "the soak has none")]
     pub(crate) fn head_of(&self, line: &str) -> String {
-        format!(
-            "{line}\r\nHost: 127.0.0.1:{}\r\nAuthorization: Bearer {}\r\nConnection: close\r\n",
-            self.port, self.token
-        )
+        format!("{line}\r\nHost: 127.0.0.1:{}\r\nAuthorization: Bearer {}\r\nConnection: close\r\n", self.port, self.token)
     }
 
     /// Sends bytes as they are and reads the answer to its end.

@@ -98,14 +98,19 @@ fn chunks_that_are_none_end_the_connection() {
         &format!("5\r\nhello\r\n0\r\nX: {long}\r\n\r\n"),
     ] {
         let got = answers(&server, format!("{first}Transfer-Encoding: chunked\r\n\r\n{body}{second}").as_bytes());
-        assert!(got.len() <= 1 && got.iter().all(|status| (400..500).contains(status)), "{:?}: {got:?}", &body[..20.min(body.len())]);
+        assert!(
+            got.len() <= 1 && got.iter().all(|status| (400..500).contains(status)),
+            "{:?}: {got:?}",
+            &body[..20.min(body.len())]
+        );
     }
 }
 
 #[test]
 fn targets_and_hosts_that_contradict_each_other_are_refused() {
     let server = Server::start(&[]);
-    let (own, bearer) = (format!("127.0.0.1:{}", server.port), format!("Authorization: Bearer {}\r\nConnection: close\r\n", server.token));
+    let (own, bearer) =
+        (format!("127.0.0.1:{}", server.port), format!("Authorization: Bearer {}\r\nConnection: close\r\n", server.token));
     let ask = |line: &str, hosts: &str| server.raw(format!("{line}\r\n{hosts}{bearer}\r\n").as_bytes());
     let host = format!("Host: {own}\r\n");
     assert_eq!(ask(&format!("GET http://{own}/api/server HTTP/1.1"), &host).status, 200);
@@ -121,7 +126,9 @@ fn targets_and_hosts_that_contradict_each_other_are_refused() {
         let answer = ask(&line, &host);
         assert!([400, 404, 405].contains(&answer.status), "{line}: {answer:?}");
     }
-    for line in ["GET /api/server HTTP/2.0", "GET /api/server HTTP/1.2", "GET /api/server", "GET  /api/server HTTP/1.1", "PRI * HTTP/2.0"] {
+    for line in
+        ["GET /api/server HTTP/2.0", "GET /api/server HTTP/1.2", "GET /api/server", "GET  /api/server HTTP/1.1", "PRI * HTTP/2.0"]
+    {
         let got = statuses(&exchange(&server, format!("{line}\r\n{host}{bearer}\r\n").as_bytes()));
         assert!(got.len() <= 1 && got.iter().all(|status| [400, 505].contains(status)), "{line}: {got:?}");
     }
@@ -221,22 +228,62 @@ impl Random {
 const METHODS: [&str; 10] = ["GET", "GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS", "PATCH", "CONNECT", "BREW"];
 
 const TARGETS: [&str; 22] = [
-    "/", "/?token=x", "/api/server", "/api/sessions", "/api/sessions/ID", "/api/sessions/ID/data?offset=0", "/api/sessions/ID/data?offset=18446744073709551615",
-    "/api/sessions/ID/live", "/api/sessions/ID/view", "/api/sessions/ID/rows", "/api/sessions/ID/explain", "/api/sessions/ID/export?format=csv", "/api/sessions/ID/format/try",
-    "/api/sessions/ID/histogram?from=1e308&to=-1e308&buckets=2000", "/api/sessions/ID/cancel", "/api/vitals", "/metrics", "/healthz", "/readyz", "/render/x",
-    "/api/sessions/%ff%00", "*",
+    "/",
+    "/?token=x",
+    "/api/server",
+    "/api/sessions",
+    "/api/sessions/ID",
+    "/api/sessions/ID/data?offset=0",
+    "/api/sessions/ID/data?offset=18446744073709551615",
+    "/api/sessions/ID/live",
+    "/api/sessions/ID/view",
+    "/api/sessions/ID/rows",
+    "/api/sessions/ID/explain",
+    "/api/sessions/ID/export?format=csv",
+    "/api/sessions/ID/format/try",
+    "/api/sessions/ID/histogram?from=1e308&to=-1e308&buckets=2000",
+    "/api/sessions/ID/cancel",
+    "/api/vitals",
+    "/metrics",
+    "/healthz",
+    "/readyz",
+    "/render/x",
+    "/api/sessions/%ff%00",
+    "*",
 ];
 
 const HEADERS: [&str; 18] = [
-    "Origin: http://evil.example", "Sec-Fetch-Site: cross-site", "Content-Length: 3", "Content-Length: 99999999", "Transfer-Encoding: chunked", "Expect: 100-continue",
-    "Connection: upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==", "Connection: close", "Cookie: rorqual_PORT=x; a=\"",
-    "Cookie: =;=;;;", "Authorization: Bearer", "Authorization: Basic OnRva2Vu", "Host: evil.example", "Range: bytes=0-0,-1,5-", "Content-Encoding: gzip", "Accept: \u{e9}",
-    "X-Forwarded-Host: 127.0.0.1", "Upgrade: h2c",
+    "Origin: http://evil.example",
+    "Sec-Fetch-Site: cross-site",
+    "Content-Length: 3",
+    "Content-Length: 99999999",
+    "Transfer-Encoding: chunked",
+    "Expect: 100-continue",
+    "Connection: upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==",
+    "Connection: close",
+    "Cookie: rorqual_PORT=x; a=\"",
+    "Cookie: =;=;;;",
+    "Authorization: Bearer",
+    "Authorization: Basic OnRva2Vu",
+    "Host: evil.example",
+    "Range: bytes=0-0,-1,5-",
+    "Content-Encoding: gzip",
+    "Accept: \u{e9}",
+    "X-Forwarded-Host: 127.0.0.1",
+    "Upgrade: h2c",
 ];
 
 const BODIES: [&str; 10] = [
-    "", "{}", "{\"name\": \"x\"}", "{\"where\": \"status = (((((((((((((((((((((\"}", "{\"from\": 1e999}", "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[",
-    "{\"select\": {\"where\": \"path ~ '(a+)+$'\"}}", "5\r\nhello\r\n0\r\n\r\n", "fffffffffffffff\r\n", "\u{0}\u{1}\u{2}",
+    "",
+    "{}",
+    "{\"name\": \"x\"}",
+    "{\"where\": \"status = (((((((((((((((((((((\"}",
+    "{\"from\": 1e999}",
+    "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[",
+    "{\"select\": {\"where\": \"path ~ '(a+)+$'\"}}",
+    "5\r\nhello\r\n0\r\n\r\n",
+    "fffffffffffffff\r\n",
+    "\u{0}\u{1}\u{2}",
 ];
 
 /// A request made of parts that mean something here, some of them broken; with the token or without it.
@@ -305,7 +352,11 @@ fn whatever_is_sent_nothing_breaks_and_nothing_stays() {
         let answer = String::from_utf8_lossy(&answer).into_owned();
         let refused = statuses_of_heads(&answer).iter().all(|status| *status >= 400 || *status == 100);
         assert!(known || refused, "round {round} of seed {SEED}: {:?} got {answer}", String::from_utf8_lossy(&bytes));
-        assert!(!answer.starts_with("HTTP/1.1 500"), "round {round} of seed {SEED}: {:?} got {answer}", String::from_utf8_lossy(&bytes));
+        assert!(
+            !answer.starts_with("HTTP/1.1 500"),
+            "round {round} of seed {SEED}: {:?} got {answer}",
+            String::from_utf8_lossy(&bytes)
+        );
     }
     // Sessions that were made on the way, and the one that may have been deleted.
     for session in server.get("/api/sessions").json()["sessions"].as_array().expect("sessions") {

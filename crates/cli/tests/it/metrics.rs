@@ -116,7 +116,9 @@ fn busy() -> (Server, usize) {
         server.get(&format!("/api/sessions/{name}")).refused(404, "no_session");
         server.get(&format!("/{name}")).refused(404, "not_found");
     }
-    server.raw(format!("BREW /api/server HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nConnection: close\r\n\r\n", server.port).as_bytes()).refused(401, "no_token");
+    server
+        .raw(format!("BREW /api/server HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nConnection: close\r\n\r\n", server.port).as_bytes())
+        .refused(401, "no_token");
     server.raw(b"no HTTP at all\r\n\r\n");
     (server, body.len())
 }
@@ -125,7 +127,8 @@ fn busy() -> (Server, usize) {
 fn what_is_exposed_is_what_was_done() {
     let (server, bytes) = busy();
     let found = scrape(&server);
-    let is = |name: &str, labels: &[(&str, &str)], value: f64| assert_eq!(found.value(name, labels), Some(value), "{name} {labels:?}");
+    let is =
+        |name: &str, labels: &[(&str, &str)], value: f64| assert_eq!(found.value(name, labels), Some(value), "{name} {labels:?}");
     is("rorqual_received_bytes_total", &[], bytes as f64);
     is("rorqual_sessions_made_total", &[], 2.0);
     is("rorqual_lines_total", &[("outcome", "parsed")], 1_000.0);
@@ -155,7 +158,10 @@ fn what_is_exposed_is_what_was_done() {
     assert!(found.value("process_open_fds", &[]) > Some(5.0));
     // Counters only rise, and the second look is counted.
     let again = scrape(&server);
-    assert_eq!(again.value("rorqual_http_requests_total", &[("method", "GET"), ("route", "/metrics"), ("status", "200")]), Some(1.0));
+    assert_eq!(
+        again.value("rorqual_http_requests_total", &[("method", "GET"), ("route", "/metrics"), ("status", "200")]),
+        Some(1.0)
+    );
     for ((name, labels), value) in found.samples.iter().filter(|((name, _), _)| name.ends_with("_total")) {
         assert!(again.samples[&(name.clone(), labels.clone())] >= *value, "{name}");
     }
@@ -177,7 +183,10 @@ fn metrics_and_vitals_need_the_token() {
         server.raw(head.as_bytes()).refused(401, "no_token");
     }
     let vitals = server.get("/api/vitals").json();
-    assert_eq!(vitals["sessions"], json!({"waiting": 0, "receiving": 0, "interrupted": 0, "finished": 0, "cancelled": 0, "failed": 0}));
+    assert_eq!(
+        vitals["sessions"],
+        json!({"waiting": 0, "receiving": 0, "interrupted": 0, "finished": 0, "cancelled": 0, "failed": 0})
+    );
     assert_eq!((&vitals["connections"]["known"], &vitals["connections"]["known_max"]), (&json!(1), &json!(32)));
     assert!(vitals["resident_bytes"].as_u64() > Some(1 << 20) && vitals["uptime_seconds"].as_f64() >= Some(0.0), "{vitals}");
 }

@@ -54,7 +54,9 @@ fn an_upload_that_runs_may_end_and_nothing_else_is_begun() {
     let mut upload = server.begin_put(&id, 0, body.len() as u64);
     let mut waiting = server.connect();
     let unused = server.session_of(10);
-    waiting.write_all(format!("{}\r\n", server.head("GET", &format!("/api/sessions/{unused}/live"))).as_bytes()).expect("it listens");
+    waiting
+        .write_all(format!("{}\r\n", server.head("GET", &format!("/api/sessions/{unused}/live"))).as_bytes())
+        .expect("it listens");
     upload.write_all(&body[..100_000]).expect("it listens");
     server.when(&id, "some of it is taken", |live| live["session"]["offset"] == 100_000);
     server.running.terminate();

@@ -85,7 +85,8 @@ fn a_token_in_a_file_stays_and_can_be_changed() {
     assert_eq!(server.token(), first, "a restart keeps it");
     let status = |token: &str| {
         let own = server.address;
-        let head = format!("GET /api/server HTTP/1.1\r\nHost: {own}\r\nAuthorization: Bearer {token}\r\nConnection: close\r\n\r\n");
+        let head =
+            format!("GET /api/server HTTP/1.1\r\nHost: {own}\r\nAuthorization: Bearer {token}\r\nConnection: close\r\n\r\n");
         server.raw(head.as_bytes()).split(' ').nth(1).map(str::to_owned)
     };
     let second = "a-token-that-somebody-chose_1";
@@ -143,8 +144,12 @@ fn a_cookie_alone_changes_nothing() {
         server.raw(head.as_bytes())
     };
     let origin = format!("Origin: http://{own}\r\n");
-    for line in ["POST /api/sessions", "DELETE /api/sessions/none", "PUT /api/sessions/none/data", "POST /api/sessions/none/cancel"] {
-        for shown in ["", "Sec-Fetch-Site: none\r\n", "Sec-Fetch-Site: same-site\r\n", "Origin: null\r\n", "Origin: http://localhost\r\n"] {
+    for line in
+        ["POST /api/sessions", "DELETE /api/sessions/none", "PUT /api/sessions/none/data", "POST /api/sessions/none/cancel"]
+    {
+        for shown in
+            ["", "Sec-Fetch-Site: none\r\n", "Sec-Fetch-Site: same-site\r\n", "Origin: null\r\n", "Origin: http://localhost\r\n"]
+        {
             let answer = ask(line, &format!("{cookie}{shown}"));
             assert!(answer.contains("403") && answer.contains("foreign_origin"), "{line} {shown:?}: {answer}");
         }
@@ -163,7 +168,9 @@ fn a_cookie_alone_changes_nothing() {
 #[test]
 fn probes_need_a_token_unless_they_are_opened_and_then_say_one_word() {
     let closed = Reached::start(Access::default());
-    let probe = |server: &Reached, line: &str| server.raw(format!("{line} HTTP/1.1\r\nHost: 10.1.2.3\r\nConnection: close\r\n\r\n").as_bytes());
+    let probe = |server: &Reached, line: &str| {
+        server.raw(format!("{line} HTTP/1.1\r\nHost: 10.1.2.3\r\nConnection: close\r\n\r\n").as_bytes())
+    };
     for path in ["/healthz", "/readyz"] {
         assert!(probe(&closed, &format!("GET {path}")).starts_with("HTTP/1.1 403"), "{path}");
     }
@@ -185,7 +192,8 @@ fn probes_need_a_token_unless_they_are_opened_and_then_say_one_word() {
 #[test]
 fn a_connection_that_asks_for_nothing_is_closed() {
     let server = Reached::start(Access::default());
-    let head = format!("GET /api/server HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\n\r\n", server.address, server.token());
+    let head =
+        format!("GET /api/server HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\n\r\n", server.address, server.token());
     let started = Instant::now();
     let mut idle = TcpStream::connect(server.address).expect("it listens");
     idle.set_read_timeout(Some(PATIENCE)).expect("a time");

@@ -88,11 +88,17 @@ fn over_tls_it_answers_and_the_cookie_is_for_tls_alone() {
     let files = Files::new();
     let server = Reached::start(files.access());
     let token = server.token();
-    let entered = ask(&mut connect(&server, &files.trusted, &[]), &format!("GET /?token={token} HTTP/1.1\r\nHost: {NAME}\r\nConnection: close\r\n\r\n"));
+    let entered = ask(
+        &mut connect(&server, &files.trusted, &[]),
+        &format!("GET /?token={token} HTTP/1.1\r\nHost: {NAME}\r\nConnection: close\r\n\r\n"),
+    );
     let entered = entered.expect("an answer");
-    let cookie = format!("set-cookie: __Host-rorqual_{}={token}; HttpOnly; SameSite=Strict; Path=/; Secure\r\n", server.address.port());
+    let cookie =
+        format!("set-cookie: __Host-rorqual_{}={token}; HttpOnly; SameSite=Strict; Path=/; Secure\r\n", server.address.port());
     assert!(entered.starts_with("HTTP/1.1 303") && entered.contains(&cookie), "{entered}");
-    let get = |headers: &str| ask(&mut connect(&server, &files.trusted, &[]), &head(&server, "GET /api/server", headers)).expect("an answer");
+    let get = |headers: &str| {
+        ask(&mut connect(&server, &files.trusted, &[]), &head(&server, "GET /api/server", headers)).expect("an answer")
+    };
     let answer = get(&format!("Origin: https://{NAME}\r\n"));
     assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("strict-transport-security: "), "{answer}");
     assert!(get(&format!("Origin: http://{NAME}\r\n")).contains("foreign_origin"));
