@@ -11,10 +11,12 @@ use std::sync::OnceLock;
 const EDGES: [f64; 15] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0, 300.0, 1800.0];
 
 /// Counters, and what they count.
-const COUNTERS: [(&str, &str); 9] = [
+const COUNTERS: [(&str, &str); 11] = [
     ("rorqual_received_bytes_total", "Bytes of logs that sessions took in, as stored"),
     ("rorqual_lines_total", "Lines of logs by what became of them; rejected ones have a reason in the session"),
     ("rorqual_sessions_made_total", "Sessions that were made"),
+    ("rorqual_operations_total", "Operations by what they were for and how they ended"),
+    ("rorqual_operation_bytes_total", "Bytes that went through operations"),
     ("rorqual_pool_waits_total", "Waits for a free block"),
     ("rorqual_connections_total", "Connections that were accepted"),
     ("rorqual_connections_broken_total", "Connections that ended before their answer, by why"),
@@ -23,7 +25,8 @@ const COUNTERS: [(&str, &str); 9] = [
     ("rorqual_errors_total", "Answers that were an error, by its code"),
 ];
 
-const GAUGES: [(&str, &str); 17] = [
+const GAUGES: [(&str, &str); 18] = [
+    ("rorqual_operations_in_flight", "Operations that run"),
     ("rorqual_build_info", "1, with the version"),
     ("rorqual_memory_max_bytes", "Memory that the server may take (--memory)"),
     ("rorqual_peak_bytes", "Peak resident size"),
@@ -43,7 +46,8 @@ const GAUGES: [(&str, &str); 17] = [
     ("process_start_time_seconds", "When the server was started, in Unix seconds"),
 ];
 
-const HISTOGRAMS: [(&str, &str); 6] = [
+const HISTOGRAMS: [(&str, &str); 7] = [
+    ("rorqual_operation_seconds", "How long operations take"),
     ("rorqual_parse_seconds", "From the first byte of a session to the end of its run"),
     ("rorqual_report_seconds", "Making a live report"),
     ("rorqual_view_seconds", "Answering a question about rows, once it has its turn"),

@@ -48,7 +48,7 @@ fn without_files_to_read_again_a_hangup_ends_it() {
 
 #[test]
 fn an_upload_that_runs_may_end_and_nothing_else_is_begun() {
-    let mut server = Server::start(&["--grace", "60"]);
+    let server = Server::start(&["--grace", "60"]);
     let body = log(20_000);
     let id = server.session_of(body.len());
     let mut upload = server.begin_put(&id, 0, body.len() as u64);
@@ -57,6 +57,7 @@ fn an_upload_that_runs_may_end_and_nothing_else_is_begun() {
     waiting
         .write_all(format!("{}\r\n", server.head("GET", &format!("/api/sessions/{unused}/live"))).as_bytes())
         .expect("it listens");
+    waiting.read_exact(&mut [0; 15]).expect("it begins");
     upload.write_all(&body[..100_000]).expect("it listens");
     server.when(&id, "some of it is taken", |live| live["session"]["offset"] == 100_000);
     server.running.terminate();
@@ -86,7 +87,7 @@ fn what_does_not_end_in_time_or_at_a_second_signal_is_broken_off() {
     let (server, _upload) = stalled("1");
     server.running.interrupt();
     server.running.wait().exits(0).says(&["has 1 s", "broken off"]);
-    let (mut server, _upload) = stalled("3600");
+    let (server, _upload) = stalled("3600");
     server.running.interrupt();
     eventually("it says so", || server.running.stderr_so_far().contains("a second signal").then_some(()));
     server.running.interrupt();
