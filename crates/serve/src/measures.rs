@@ -85,4 +85,13 @@ fn describe() {
     for name in ["rorqual_pool_waits_total", "rorqual_connections_total", "rorqual_http_stalled_total"] {
         metrics::counter!(name).increment(0);
     }
+    for name in [
+        "rorqual_parse_seconds",
+        "rorqual_report_seconds",
+        "rorqual_view_seconds",
+        "rorqual_view_wait_seconds",
+        "rorqual_pool_wait_seconds",
+    ] {
+        drop(metrics::histogram!(name));
+    }
 }

@@ -1,7 +1,7 @@
-//! Every request, counted, timed, and a line of the log at `debug`; every failure of ours one at `warn`.
+//! Every request, counted, timed, and a line of the log at `debug`; failures of ours at `warn`.
 
 use axum::extract::{MatchedPath, Request};
-use axum::http::Method;
+use axum::http::{Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::Response;
 use metrics::{counter, histogram};
@@ -36,9 +36,9 @@ pub(crate) async fn observe(request: Request, next: Next) -> Response {
     );
     if let Some(Failure { code, message }) = failure {
         counter!("rorqual_errors_total", "code" => *code).increment(1);
-        if status.is_server_error() {
-            // As Debug has it: what of it came from a client must not steer a terminal.
-            tracing::warn!(method, route, status = status.as_u16(), code, ?message, "a request failed");
+        // Full places are no failure. As Debug has it: what of a message came from a client must not steer a terminal.
+        if status.is_server_error() && status != StatusCode::SERVICE_UNAVAILABLE {
+            tracing::warn!(method, route, status = status.as_u16(), code, cause = ?message, "a request failed");
         }
     }
     histogram!("rorqual_http_request_seconds", "route" => route.clone()).record(seconds);

@@ -529,9 +529,10 @@ impl Session {
     fn set_state(&self, inner: &mut Inner, state: State) {
         inner.state = state;
         let code = inner.error.as_ref().and_then(|error| error["code"].as_str());
-        match state {
-            State::Failed => tracing::warn!(session = self.id, code, "a session failed"),
-            _ => tracing::info!(session = self.id, ?state, "session"),
+        match code {
+            // Ours; the others are the log's, or its sender's.
+            Some("internal" | "unreadable") => tracing::warn!(session = self.id, ?state, code, "session"),
+            _ => tracing::info!(session = self.id, ?state, code, "session"),
         }
         (inner.since, inner.touched) = (Instant::now(), Instant::now());
         self.changed.send_modify(|version| *version += 1);
