@@ -38,6 +38,7 @@ type Shared = State<Arc<Sessions>>;
 
 /// The whole interface.
 pub(crate) fn router(sessions: Arc<Sessions>, renders: Option<Arc<Renders>>, gate: Arc<Gate>) -> Router {
+    let vitals = vitals::routes(&sessions, renders.as_ref(), &gate);
     let routes = Router::new()
         .route("/api/server", get(server))
         .route("/api/sessions", post(create).get(list))
@@ -57,8 +58,8 @@ pub(crate) fn router(sessions: Arc<Sessions>, renders: Option<Arc<Renders>>, gat
         .route("/api/sessions/{id}/panel.csv", get(exports::panel))
         .route("/api/sessions/{id}/report.html", get(exports::report))
         .route("/api/sessions/{id}/format/try", post(formats::try_format))
-        .with_state(Arc::clone(&sessions))
-        .merge(vitals::routes(&sessions, renders.as_ref(), &gate));
+        .with_state(sessions)
+        .merge(vitals);
     let routes = match renders {
         Some(renders) => routes.merge(render_router(renders)),
         None => routes,
