@@ -15,8 +15,8 @@ LINES = [
      "only pipe/src/run.rs starts threads: write a Stage and call run()"),
     (r"\bFile::(open|create)\b|\bfs::(read|write|read_to_string)\b|\bOpenOptions\b", "crates/",
      ("crates/pipe/src/input.rs", "crates/pipe/src/gather.rs", "crates/pipe/src/stats.rs", "crates/fetch/src/part.rs", "crates/fetch/src/sidecar.rs",
-      "crates/store/src/disk.rs", "crates/cli/src/verbs/", "crates/render/src/folder.rs", "crates/query/src/temp.rs", "crates/query/src/statement.rs", "/tests/", "/examples/", "crates/testkit/"),
-     "files are opened by Input::open (pipe/src/input.rs), the store's by its disk.rs, parts by fetch, templates by render's folder.rs, and by the verbs"),
+      "crates/store/src/disk.rs", "crates/serve/src/secrets.rs", "crates/cli/src/verbs/", "crates/render/src/folder.rs", "crates/query/src/temp.rs", "crates/query/src/statement.rs", "/tests/", "/examples/", "crates/testkit/"),
+     "files are opened by Input::open (pipe/src/input.rs), the store's by its disk.rs, parts by fetch, templates by render's folder.rs, token and key by serve's secrets.rs, and by the verbs"),
     (r"\b(MmapMut|Mmap|MmapOptions)\b", "crates/", ("crates/pipe/src/pool.rs",), "payload memory is leased from pipe's Pool"),
     (r"#\[ignore", "crates/", (), "a test that may be left out is not a test: make it fast, or make it a benchmark"),
     (r"\bunsafe\b(?!-none)", "crates/", (), "unsafe_code is forbidden: take a crate that has the safe call"),
@@ -40,7 +40,7 @@ BLOBS = {"samples/apache_combined.log"}
 
 def main():
     paths = [path for path in listed_files() if (TOP / path).is_file()]
-    problems = [*blobs(paths), *lines(paths), *dependencies(), *limits(paths)]
+    problems = [*blobs(paths), *lines(paths), *dependencies(), *limits(paths), *threats(paths)]
     for problem in problems:
         print(problem)
     print(f"tidy: {len(problems)} problems in {len(paths)} files")
@@ -82,6 +82,20 @@ def limits(paths):
             if re.match(r"pub(\(crate\))? const [A-Z]", line) and not before.startswith("///"):
                 yield f"{path}:{number}: a limit without a doc comment"
             before = line
+
+
+def threats(paths):
+    """Every threat in SECURITY.md names tests that there are."""
+    code = "".join((TOP / path).read_text() for path in paths if path.startswith("crates/") and path.endswith(".rs"))
+    tests = set(re.findall(r"#\[(?:tokio::)?test[^\]]*\]\s*(?:async )?fn (\w+)", code))
+    text = (TOP / "SECURITY.md").read_text()
+    for threat, shown in re.findall(r"^\| ([^|]+) \|[^|]*\| ([^|]+) \|$", text, re.MULTILINE):
+        names = re.findall(r"`(\w+)`", shown)
+        if threat != "threat" and not threat.startswith("-") and not names:
+            yield f"SECURITY.md: no test shows: {threat}"
+        for name in names:
+            if name not in tests:
+                yield f"SECURITY.md: there is no test {name}: name the one that shows: {threat}"
 
 
 def dependencies():

@@ -21,7 +21,7 @@ const { values: args } = parseArgs({
 const rateMax = args.rate ? Number(args.rate) : Infinity
 const dist = path.resolve(import.meta.dirname, '../dist')
 const csp =
-  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types svelte-trusted-html"
 const types = {
   '.html': 'text/html; charset=utf-8',
   '.js': 'text/javascript',

@@ -132,6 +132,12 @@ impl Pool {
         self.shared.buffer_bytes
     }
 
+    /// The most buffers that there may be.
+    #[must_use]
+    pub fn buffers_max(&self) -> usize {
+        self.shared.buffers_max
+    }
+
     /// Buffers out on lease now; 0 when everything has come home.
     #[must_use]
     pub fn lent(&self) -> usize {

@@ -4,8 +4,9 @@ use crate::error::ApiError;
 use crate::exports;
 use crate::formats;
 use crate::guard::{Gate, guard};
-use crate::limits::{BUCKETS, JSON_BYTES_MAX};
+use crate::limits::{BUCKETS, JSON_BYTES_MAX, JSON_TIME_MAX};
 use crate::live::{Live, ServerView, events};
+use crate::observe::observe;
 use crate::page::{page, wrong_method};
 use crate::render::{Renders, render};
 use crate::session::{self, Announced, Session};
@@ -30,13 +31,14 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::io::Cursor;
 use std::sync::Arc;
+use tokio::time::timeout;
 
 /// Ten thousand real lines, to try the explorer with.
 const SAMPLE: &[u8] = include_bytes!("../../../samples/apache_combined.log");
 
 type Shared = State<Arc<Sessions>>;
 
-/// The whole interface: the explorer, and what is served beside it.
+/// The explorer, and what is served beside it.
 pub(crate) fn router(sessions: Arc<Sessions>, beside: Vec<Router>, gate: Arc<Gate>) -> Router {
     let routes = Router::new()
         .route("/api/server", get(server))
@@ -72,6 +74,7 @@ pub(crate) fn router(sessions: Arc<Sessions>, beside: Vec<Router>, gate: Arc<Gat
         .fallback(page)
         .layer(DefaultBodyLimit::disable())
         .layer(axum::middleware::from_fn_with_state(gate, guard))
+        .layer(axum::middleware::from_fn(observe))
 }
 
 pub(crate) fn render_router(renders: Arc<Renders>) -> Router {
@@ -108,7 +111,11 @@ impl<T: DeserializeOwned> FromRequestParts<Arc<Sessions>> for Asked<T> {
 
 /// What a body of JSON asks for.
 pub(crate) async fn body_json<T: DeserializeOwned>(body: Body) -> Result<T, ApiError> {
-    let body = Limited::new(body, JSON_BYTES_MAX).collect().await.map_err(|error| {
+    let late = |_elapsed| {
+        let message = format!("the body did not come within {} s", JSON_TIME_MAX.as_secs());
+        ApiError::new(StatusCode::REQUEST_TIMEOUT, "too_slow", message)
+    };
+    let body = timeout(JSON_TIME_MAX, Limited::new(body, JSON_BYTES_MAX).collect()).await.map_err(late)?.map_err(|error| {
         if !error.is::<LengthLimitError>() {
             return ApiError::bad_request(error.to_string());
         }

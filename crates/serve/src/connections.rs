@@ -1,6 +1,6 @@
 //! Places for connections: those that have shown the token, and a few for strangers, who give way to one another.
 
-use crate::limits::{STRANGER_GRACE, STRANGERS_MAX};
+use crate::limits::STRANGERS_MAX;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -10,8 +10,11 @@ use tokio::time::timeout;
 /// All connections of a server.
 pub(crate) struct Connections {
     known: Arc<Semaphore>,
+    known_max: usize,
     /// Connections that have not shown the token yet, oldest first.
     strangers: Mutex<VecDeque<Arc<Place>>>,
+    /// So long each of them may stay when all places are wanted.
+    grace: Duration,
     /// A stranger left.
     freed: Notify,
 }
@@ -33,9 +36,9 @@ pub(crate) struct Taken {
 
 impl Connections {
     /// With places for so many that have shown the token.
-    pub(crate) fn new(known_max: usize) -> Arc<Self> {
+    pub(crate) fn new(known_max: usize, grace: Duration) -> Arc<Self> {
         let known = Arc::new(Semaphore::new(known_max));
-        Arc::new(Self { known, strangers: Mutex::default(), freed: Notify::new() })
+        Arc::new(Self { known, known_max, strangers: Mutex::default(), grace, freed: Notify::new() })
     }
 
     /// A place for a connection that was just made. Where all are taken, the stranger that has been silent longest leaves once it
@@ -56,7 +59,7 @@ impl Connections {
         let mut strangers = self.lock();
         if strangers.len() >= STRANGERS_MAX {
             let oldest = strangers.iter().position(|place| place.waits.get().is_none()).ok_or(None)?;
-            let left = STRANGER_GRACE.saturating_sub(strangers[oldest].since.elapsed());
+            let left = self.grace.saturating_sub(strangers[oldest].since.elapsed());
             if !left.is_zero() {
                 return Err(Some(left));
             }
@@ -79,6 +82,11 @@ impl Connections {
         self.dismiss(place);
     }
 
+    /// Connections that have shown the token, how many places there are for such, and those that have not.
+    pub(crate) fn counts(&self) -> (usize, usize, usize) {
+        (self.known_max - self.known.available_permits(), self.known_max, self.lock().len())
+    }
+
     fn dismiss(&self, place: &Arc<Place>) {
         self.lock().retain(|other| !Arc::ptr_eq(other, place));
         self.freed.notify_waiters();
@@ -98,6 +106,11 @@ impl Place {
 impl Taken {
     pub(crate) fn place(&self) -> &Arc<Place> {
         &self.place
+    }
+
+    /// Whether it has shown the token.
+    pub(crate) fn is_known(&self) -> bool {
+        self.place.known.get().is_some()
     }
 
     /// Comes back when this connection has to leave.

@@ -345,5 +345,8 @@ fn nothing_read() -> ApiError {
 
 /// Why an answer has no first piece.
 fn refusal(error: &Error) -> ApiError {
+    if error.is_stop() {
+        return ApiError::bad_request("the client closed its sending half, which ends its export");
+    }
     ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "export_failed", error.to_string())
 }

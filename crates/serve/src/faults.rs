@@ -2,14 +2,15 @@
 //! block comes home.
 
 use crate::feed::Interruption;
-use crate::limits::{FEED_BUFFERS, ROWS_BYTES_MIN};
+use crate::limits::FEED_BUFFERS;
 use crate::session::{Announced, Session, State};
-use crate::sessions::{ROWS_WORKER_BYTES, rows_bytes};
+use crate::sessions::rows_bytes;
 use crate::transport::{End, Transport};
 use crate::upload::Intake;
 use rorqual_table::aggregate::Span;
 use rorqual_table::analyze::{Formats, Kept, Settings};
 use rorqual_view::Store;
+use rorqual_view::limits::{ROWS_BYTES_MIN, WORKER_BYTES};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -22,13 +23,13 @@ pub(crate) fn session(size: Option<u64>, rate_limit: Option<u64>) -> Arc<Session
         span: Span::default(),
         formats: Formats::default(),
         feed_buffers: FEED_BUFFERS,
-        kept: Some(Kept { what: "rows", worker_bytes: ROWS_WORKER_BYTES, bytes_min: ROWS_BYTES_MIN }),
+        kept: Some(Kept { what: "rows", worker_bytes: WORKER_BYTES, bytes_min: ROWS_BYTES_MIN }),
         countries: None,
     };
     let shares = settings.shares(0, 1).expect("enough memory");
     let store = Store::new(rorqual_view::Settings::new(rows_bytes(&shares), shares.threads)).expect("no file is needed");
     let announced = Announced::upload("test.log".to_owned(), size).expect("a short name");
-    Arc::new(Session::new("id".to_owned(), announced, &settings, shares, store, rate_limit))
+    Arc::new(Session::new("id".to_owned(), announced, &settings, shares, store, rate_limit, 1))
 }
 
 /// Lines of the combined format, each a second later than the one before.

@@ -1,10 +1,13 @@
 //! Who may ask: a token against other users of the machine, Host against DNS rebinding, Origin and Sec-Fetch-Site
 //! against other pages in the same browser.
 
+use crate::access::Names;
 use crate::connections::{Connections, Place};
+use crate::drain::Drain;
 use crate::error::ApiError;
+use crate::token::Token;
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{Html, IntoResponse, Response};
 use std::sync::Arc;
@@ -12,77 +15,133 @@ use std::sync::Arc;
 /// What a request must show.
 #[derive(Debug)]
 pub(crate) struct Guard {
-    token: String,
+    pub(crate) token: Token,
+    pub(crate) names: Names,
     cookie: String,
-    hosts: Vec<String>,
+    /// Probes need no token.
+    open_probes: bool,
 }
 
-const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
-     connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+/// How a request showed the token.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shown {
+    /// In a header that only programs and scripts of our own page set.
+    Bearer,
+    /// In a cookie, which browsers send along whoever asks.
+    Cookie,
+    /// In the address that opens the page.
+    Link,
+}
 
-/// Bytes of randomness in a token.
-const TOKEN_BYTES: usize = 24;
+/// Scripts and all else come from the page's own files; text becomes markup only through the one policy of the page's framework, for its
+/// own templates.
+const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
+     connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
+     require-trusted-types-for 'script'; trusted-types svelte-trusted-html";
+
+/// A year. Not of the names below it, which are not ours.
+const STRICT_TRANSPORT_SECURITY: &str = "max-age=31536000";
+
+/// Headers of every answer, unless it has its own.
+const HEADERS: [(HeaderName, &str); 5] = [
+    (header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY),
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (header::REFERRER_POLICY, "no-referrer"),
+    (header::X_FRAME_OPTIONS, "DENY"),
+    (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+];
 
 impl Guard {
-    /// A guard with a fresh token for a server on the loopback `port`.
-    pub(crate) fn new(port: u16) -> Result<Self, getrandom::Error> {
-        let hosts = ["127.0.0.1", "localhost", "[::1]"].map(|host| format!("{host}:{port}")).to_vec();
-        Ok(Self { token: random_text(TOKEN_BYTES)?, cookie: format!("rorqual_{port}"), hosts })
-    }
-
-    pub(crate) fn token(&self) -> &str {
-        &self.token
+    /// A guard of a server on `port` that answers to these names.
+    pub(crate) fn new(token: Token, names: Names, port: u16, open_probes: bool) -> Self {
+        // Browsers take a cookie of this kind by https alone, and from nobody but the host itself.
+        let prefix = if names.secure { "__Host-" } else { "" };
+        Self { token, cookie: format!("{prefix}rorqual_{port}"), names, open_probes }
     }
 
     fn check(&self, request: &Request) -> Result<(), ApiError> {
-        let headers = request.headers();
-        let host = text(headers, header::HOST).unwrap_or_default();
-        if !self.hosts.iter().any(|allowed| allowed.eq_ignore_ascii_case(host)) {
-            return Err(ApiError::new(StatusCode::FORBIDDEN, "wrong_host", "this server answers only to its own address"));
+        if self.open_probes && is_probe(request) {
+            return Ok(());
         }
-        if let Some(origin) = text(headers, header::ORIGIN) {
-            let own = origin.strip_prefix("http://").is_some_and(|host| self.hosts.iter().any(|allowed| allowed == host));
-            if !own {
-                return Err(ApiError::new(StatusCode::FORBIDDEN, "foreign_origin", "requests from other pages are refused"));
-            }
+        self.check_host(request)?;
+        self.check_site(request)?;
+        let shown = self.shown(request).ok_or_else(|| {
+            let message = "the token is missing or wrong; open the address that `rorqual serve` printed";
+            ApiError::new(StatusCode::UNAUTHORIZED, "no_token", message)
+        })?;
+        if shown == Shown::Cookie && changes(request) && !self.is_of_our_page(request.headers()) {
+            let message =
+                "a cookie alone changes nothing: the browser has to say by Origin or Sec-Fetch-Site that our own page asks";
+            return Err(ApiError::new(StatusCode::FORBIDDEN, "foreign_origin", message));
+        }
+        Ok(())
+    }
+
+    /// One `Host`, and it is ours; and so is the host in an absolute target, which stands above it.
+    fn check_host(&self, request: &Request) -> Result<(), ApiError> {
+        let mut hosts = request.headers().get_all(header::HOST).iter();
+        let ours = |host: &str| self.names.has_host(host);
+        let named = hosts.next().is_some_and(|host| host.to_str().is_ok_and(ours)) && hosts.next().is_none();
+        if named && request.uri().authority().is_none_or(|authority| ours(authority.as_str())) {
+            return Ok(());
+        }
+        Err(ApiError::new(StatusCode::FORBIDDEN, "wrong_host", "this server answers only to its own address"))
+    }
+
+    fn check_site(&self, request: &Request) -> Result<(), ApiError> {
+        let headers = request.headers();
+        if headers.get_all(header::ORIGIN).iter().any(|origin| !origin.to_str().is_ok_and(|origin| self.names.has_origin(origin)))
+        {
+            return Err(ApiError::new(StatusCode::FORBIDDEN, "foreign_origin", "requests from other pages are refused"));
         }
         // Opening the page by a link from elsewhere is fine; anything else from another site is not.
         let opening = request.method() == Method::GET && request.uri().path() == "/";
-        let site = headers.get("sec-fetch-site").and_then(|value| value.to_str().ok());
-        if !opening && site.is_some_and(|site| site != "same-origin" && site != "none") {
+        let own = |site: &HeaderValue| site == "same-origin" || site == "none";
+        if !opening && !headers.get_all("sec-fetch-site").iter().all(own) {
             return Err(ApiError::new(StatusCode::FORBIDDEN, "foreign_origin", "requests from other sites are refused"));
         }
-        if self.knows_token(headers) || self.sign_in(request).is_some() {
-            return Ok(());
-        }
-        Err(ApiError::new(
-            StatusCode::UNAUTHORIZED,
-            "no_token",
-            "the token is missing or wrong; open the address that `rorqual serve` printed",
-        ))
+        Ok(())
     }
 
-    fn knows_token(&self, headers: &HeaderMap) -> bool {
+    /// Whether the browser says so. That no other page asks was seen to before.
+    fn is_of_our_page(&self, headers: &HeaderMap) -> bool {
+        headers.contains_key(header::ORIGIN) || headers.get("sec-fetch-site").is_some_and(|site| site == "same-origin")
+    }
+
+    fn shown(&self, request: &Request) -> Option<Shown> {
+        let headers = request.headers();
         let bearer = text(headers, header::AUTHORIZATION).and_then(|value| value.strip_prefix("Bearer "));
+        if bearer.is_some_and(|given| self.token.is(given)) {
+            return Some(Shown::Bearer);
+        }
         let cookies = headers.get_all(header::COOKIE).into_iter().filter_map(|value| value.to_str().ok());
-        let cookie = cookies
+        let mut cookies = cookies
             .flat_map(|line| line.split(';'))
             .filter_map(|pair| pair.trim().split_once('='))
             .filter(|(name, _)| *name == self.cookie)
             .map(|(_, value)| value);
-        bearer.into_iter().chain(cookie).any(|given| same(given, &self.token))
+        if cookies.any(|given| self.token.is(given)) {
+            return Some(Shown::Cookie);
+        }
+        self.opens(request).then_some(Shown::Link)
     }
 
-    /// `GET /?token=…`: the token becomes a cookie and leaves the address bar.
-    fn sign_in(&self, request: &Request) -> Option<Response> {
+    /// `GET /?token=…`
+    fn opens(&self, request: &Request) -> bool {
         if request.method() != Method::GET || request.uri().path() != "/" {
+            return false;
+        }
+        let given = request.uri().query().and_then(|query| query.split('&').find_map(|pair| pair.strip_prefix("token=")));
+        given.is_some_and(|given| self.token.is(given))
+    }
+
+    /// The token of the address becomes a cookie and leaves the address bar.
+    fn sign_in(&self, request: &Request) -> Option<Response> {
+        if !self.opens(request) {
             return None;
         }
-        let given = request.uri().query()?.split('&').find_map(|pair| pair.strip_prefix("token="))?;
-        if !same(given, &self.token) {
-            return None;
-        }
-        let cookie = format!("{}={}; HttpOnly; SameSite=Strict; Path=/", self.cookie, self.token);
+        let secure = if self.names.secure { "; Secure" } else { "" };
+        let cookie = format!("{}={}; HttpOnly; SameSite=Strict; Path=/{secure}", self.cookie, self.token.text());
         // Where another page led here (the file that `--open` hands to the browser), a redirect would still count as its
         // doing, and the browser would keep the strict cookie back. Our own page may go where it likes.
         let site = request.headers().get("sec-fetch-site");
@@ -92,17 +151,39 @@ impl Guard {
         }
         Some((StatusCode::SEE_OTHER, [(header::SET_COOKIE, cookie), (header::LOCATION, "/".to_owned())]).into_response())
     }
+
+    /// Whether browsers may be told to come by https alone. Of `localhost` that would be said for all servers of a machine.
+    fn is_strict(&self, request: &Request) -> bool {
+        let host = text(request.headers(), header::HOST).unwrap_or_default();
+        let local = ["localhost", "127.0.0.1", "[::1]"].iter().any(|local| host.starts_with(local));
+        self.names.secure && !local
+    }
+}
+
+/// What may be asked without a token where that is wanted: it answers with nothing but its status.
+fn is_probe(request: &Request) -> bool {
+    matches!(*request.method(), Method::GET | Method::HEAD) && matches!(request.uri().path(), "/healthz" | "/readyz")
+}
+
+/// Whether it may change something: all but reading, and what begins as reading and goes on as something else.
+fn changes(request: &Request) -> bool {
+    !matches!(*request.method(), Method::GET | Method::HEAD) || request.headers().contains_key(header::UPGRADE)
 }
 
 /// What stands before every request: the guard, and the places of those that it let through.
 pub(crate) struct Gate {
     pub(crate) guard: Guard,
     pub(crate) connections: Arc<Connections>,
+    pub(crate) drain: Arc<Drain>,
 }
 
 /// Lets a request through or not, and puts the security headers on every answer.
 pub(crate) async fn guard(State(gate): State<Arc<Gate>>, request: Request, next: Next) -> Response {
+    let strict = gate.guard.is_strict(&request);
+    // A proxy may have seen another end of such a body: what comes behind it is not taken for a request.
+    let last = request.headers().contains_key(header::TRANSFER_ENCODING);
     let mut response = match gate.guard.check(&request) {
+        Ok(()) if gate.guard.open_probes && is_probe(&request) => next.run(request).await,
         Ok(()) => {
             if let Some(place) = request.extensions().get::<Arc<Place>>().cloned() {
                 gate.connections.welcome(&place).await;
@@ -115,34 +196,19 @@ pub(crate) async fn guard(State(gate): State<Arc<Gate>>, request: Request, next:
         Err(refused) => refused.into_response(),
     };
     let headers = response.headers_mut();
-    for (name, value) in [
-        (header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY),
-        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        (header::REFERRER_POLICY, "no-referrer"),
-        (header::X_FRAME_OPTIONS, "DENY"),
-    ] {
+    for (name, value) in HEADERS {
         headers.entry(name).or_insert(HeaderValue::from_static(value));
     }
-    headers
-        .entry(header::HeaderName::from_static("cross-origin-opener-policy"))
-        .or_insert(HeaderValue::from_static("same-origin"));
     headers.insert("cross-origin-resource-policy", HeaderValue::from_static("same-origin"));
+    if strict {
+        headers.insert(header::STRICT_TRANSPORT_SECURITY, HeaderValue::from_static(STRICT_TRANSPORT_SECURITY));
+    }
+    if last {
+        headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
     response
 }
 
-fn text(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {
+fn text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
     headers.get(name).map(|value| value.to_str().unwrap_or("\u{fffd}"))
-}
-
-/// Compares without telling by its duration how much was right.
-fn same(given: &str, token: &str) -> bool {
-    let differing = given.bytes().zip(token.bytes()).fold(0, |all, (a, b)| all | (a ^ b));
-    given.len() == token.len() && differing == 0
-}
-
-/// Random bytes in hexadecimal.
-pub(crate) fn random_text(bytes: usize) -> Result<String, getrandom::Error> {
-    let mut random = vec![0; bytes];
-    getrandom::fill(&mut random)?;
-    Ok(random.iter().map(|byte| format!("{byte:02x}")).collect())
 }

@@ -6,11 +6,13 @@
 //! No upload is written to disk; what was read of it as columns goes, compressed and into a file without a name, where it does not fit
 //! the memory.
 
+mod access;
 mod answers;
 mod api;
 mod body;
 mod checked;
 mod connections;
+mod drain;
 mod error;
 mod exports;
 #[cfg(test)]
@@ -22,24 +24,32 @@ mod guard;
 mod limits;
 mod linger;
 mod live;
+mod measures;
+mod observe;
 mod oneshot;
 mod page;
 mod render;
 mod reports;
 mod rows;
+mod secrets;
 mod server;
 mod session;
 mod sessions;
 mod socket;
+mod stall;
 mod store;
+mod tls;
+mod token;
 mod transport;
 mod tus;
 mod twin;
 mod upload;
 mod views;
+mod vitals;
 mod wire;
 
+pub use access::Access;
 pub use exports::{ShownView, ViewPage};
 pub use limits::{CONNECTIONS_MAX_DEFAULT, EXPORTS_MAX, PUTS_MAX, SESSIONS_MAX_DEFAULT};
 pub use render::Rendering;
-pub use server::{Config, Server, StartError, Totals};
+pub use server::{Config, Reload, Server, StartError, Totals};

@@ -184,8 +184,59 @@ pub(crate) const PUT_BLOCKS: usize = buffers_needed(1);
 /// What it costs beside its connection: its blocks, and the stacks of the thread that writes and of the one that hashes.
 pub(crate) const PUT_BYTES: u64 = (PUT_BLOCKS * BLOCK_BYTES) as u64 + 2 * THREAD_BYTES;
 
+/// Entries of the store that are read at a time through TLS, which the kernel can't send by itself.
+pub(crate) const READS_MAX: usize = 16;
+
+/// Blocks of such a reader: the one being read and the one being encrypted.
+pub(crate) const READ_BLOCKS: usize = 2;
+
+/// What they take.
+pub(crate) const READ_BYTES: u64 = (READ_BLOCKS * BLOCK_BYTES) as u64;
+
 /// Region that stands in for the bytes of a file on their way; never touched, so it costs nothing.
 pub(crate) const STAND_IN_BYTES: usize = 4 << 20;
 
 /// Most bytes of a file that one call sends: what is not in the page cache is read meanwhile.
 pub(crate) const SEND_BYTES_MAX: usize = 1 << 20;
+/// Bytes of randomness in a token.
+pub(crate) const TOKEN_BYTES: usize = 24;
+
+/// Characters of a token in a file, least and most.
+pub(crate) const TOKEN_CHARS: (usize, usize) = (24, 256);
+
+/// Bytes of a file with a certificate chain or a key; read at the start and when it is changed.
+pub(crate) const PEM_BYTES_MAX: u64 = 256 << 10;
+
+/// A TLS handshake has to be done within this time. There are as many at once as places for strangers.
+pub(crate) const HANDSHAKE_TIME_MAX: Duration = Duration::from_secs(10);
+
+/// Bytes that a TLS connection holds to be sent.
+pub(crate) const TLS_SEND_BYTES_MAX: usize = 64 << 10;
+
+/// What TLS adds to a connection: what is to be sent as text and as records, a handshake message or a record that comes in, and the keys.
+pub(crate) const TLS_BYTES: u64 = 2 * TLS_SEND_BYTES_MAX as u64 + (96 << 10);
+
+/// From another machine a handshake and a request take three trips: so long a stranger keeps its place when all are wanted.
+pub(crate) const STRANGER_GRACE_REMOTE: Duration = Duration::from_secs(1);
+
+/// A client that takes nothing of its answer for this long is dropped.
+pub(crate) const STALL_TIME_MAX: Duration = Duration::from_secs(120);
+
+/// A body of JSON has to arrive within this time.
+pub(crate) const JSON_TIME_MAX: Duration = Duration::from_secs(30);
+
+/// A connection on which nothing comes is asked whether its peer is still there after this long, and again this often.
+pub(crate) const KEEPALIVE_TIMES: (Duration, Duration) = (Duration::from_secs(60), Duration::from_secs(15));
+
+/// Questions without an answer after which the peer is gone.
+pub(crate) const KEEPALIVE_PROBES: u32 = 4;
+
+/// Bytes that an upload may unpack to for each that came, behind the first [`UNPACKED_BYTES_FREE`]: gzip has at most 1,032, logs have some ten. It
+/// costs time and no memory: what is above it ends at the next look of the housekeeping.
+pub(crate) const UNPACKED_RATIO_MAX: u64 = 2_000;
+
+/// Bytes that any upload may unpack to.
+pub(crate) const UNPACKED_BYTES_FREE: u64 = 1 << 30;
+
+/// How often the housekeeping looks.
+pub(crate) const HOUSEKEEPING_EVERY: Duration = Duration::from_secs(2);

@@ -65,6 +65,7 @@ impl Reports {
         let begun = Instant::now();
         let json = to_json(report())?;
         let latest = Latest { json: json.clone(), made: Instant::now(), cost: begun.elapsed(), bytes, last };
+        metrics::histogram!("rorqual_report_seconds").record(latest.cost);
         *self.lock() = Some(latest);
         Some(json)
     }

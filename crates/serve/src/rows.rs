@@ -4,10 +4,12 @@ use crate::error::ApiError;
 use crate::limits::PAGES_ASKING_MAX;
 use crate::twin::Twin;
 use axum::http::StatusCode;
+use metrics::histogram;
 use rorqual_pipe::Control;
 use rorqual_view::{Store, ViewError};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 use tokio::sync::{OwnedMutexGuard, OwnedRwLockReadGuard, RwLock, watch};
 
 /// Rows, until their place is needed by another session.
@@ -76,6 +78,11 @@ impl Rows {
     /// Whether there are still rows, or somebody takes them away just now.
     pub(crate) fn held(&self) -> bool {
         self.store.try_read().map_or(true, |store| store.is_some())
+    }
+
+    /// Bytes of them in the temporary file; none while somebody takes them away.
+    pub(crate) fn spilled_bytes(&self) -> u64 {
+        self.store.try_read().ok().and_then(|store| store.as_ref().map(|store| store.spilled_bytes())).unwrap_or(0)
     }
 
     /// Stops all that is done with the rows, and lets nobody begin anew.
@@ -148,14 +155,18 @@ impl Rows {
         if page.is_some_and(|(page, turn)| !self.supersede(page, turn, &control)) {
             return Err(superseded());
         }
+        let asked_at = Instant::now();
         let turn = Arc::clone(&self.turn).lock_owned().await;
+        histogram!("rorqual_view_wait_seconds").record(asked_at.elapsed());
         if control.stopped() {
             return Err(work.stopped());
         }
         let store = Arc::clone(&self.store).read_owned().await;
         let asked = tokio::task::spawn_blocking(move || {
-            let _turn = turn;
-            store.as_ref().map(|store| ask(store, &control))
+            let (_turn, begun) = (turn, Instant::now());
+            let answer = store.as_ref().map(|store| ask(store, &control));
+            histogram!("rorqual_view_seconds").record(begun.elapsed());
+            answer
         });
         match asked.await {
             Ok(Some(Ok(answer))) => Ok(answer),

@@ -1,20 +1,28 @@
 //! The listening socket and what runs behind it.
 
+use crate::access::Access;
 use crate::api::{render_router, router};
 use crate::connections::{Connections, Taken};
+use crate::drain::Drain;
 use crate::exports::ViewPage;
 use crate::guard::{Gate, Guard};
 use crate::limits::{
     CONNECTION_BUFFER_BYTES, CONNECTION_BYTES, ENDED_SESSION_BYTES, ENDED_SESSIONS_MAX, EXPORT_BYTES, EXPORTS_MAX, FEED_BUFFERS,
-    HEAD_TIME_MAX, PROGRAM_BYTES, PUT_BYTES, PUTS_MAX, RENDER_BYTES, REPORTS_BYTES, STRANGERS_MAX,
+    HEAD_TIME_MAX, HOUSEKEEPING_EVERY, PROGRAM_BYTES, PUT_BYTES, PUTS_MAX, READ_BYTES, READS_MAX, RENDER_BYTES, REPORTS_BYTES,
+    STRANGER_GRACE, STRANGER_GRACE_REMOTE, STRANGERS_MAX, TLS_BYTES,
 };
 use crate::linger::Lingering;
+use crate::measures::recorded;
 use crate::render::{Rendering, Renders};
 use crate::session::Announced;
 use crate::sessions::Sessions;
+use crate::stall::{self, Stalling};
 use crate::store::{self, Shelf};
+use crate::tls::Tls;
+use crate::token::Token;
 use crate::twin::Twin;
-use crate::wire::Wire;
+use crate::vitals;
+use crate::wire::{Files, Wire};
 use axum::Router;
 use hyper::Request;
 use hyper::body::Incoming;
@@ -22,6 +30,7 @@ use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use metrics::counter;
 use rorqual_pipe::{BudgetError, Input};
 use rorqual_store::Store;
 use rorqual_store::limits::INDEX_BYTES;
@@ -29,16 +38,20 @@ use rorqual_table::analyze::{Kept, Settings, Shares};
 use rorqual_view::limits::{ROWS_BYTES_MIN, WORKER_BYTES};
 use std::fmt;
 use std::fs::File;
-use std::net::Ipv4Addr;
+use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 
 /// How a server is to be.
 pub struct Config {
-    /// Loopback port; 0 takes a free one.
+    /// Port to listen on; 0 takes a free one.
     pub port: u16,
+    /// Where it is reached, and by whom.
+    pub access: Access,
     /// Analyses that may run at the same time; the memory is shared out among them at the start.
     pub sessions_max: usize,
     /// Connections at a time that have shown the token; further ones wait.
@@ -66,7 +79,28 @@ pub struct Server {
     renders: Option<Arc<Renders>>,
     store: Option<Store>,
     gate: Arc<Gate>,
-    port: u16,
+    tls: Option<Arc<Tls>>,
+    grace: Duration,
+}
+
+/// Reads the files again that a running server was started with.
+#[derive(Clone)]
+pub struct Reload {
+    gate: Arc<Gate>,
+    tls: Option<Arc<Tls>>,
+}
+
+impl Reload {
+    /// Takes the token and the certificate that the files have now.
+    ///
+    /// # Errors
+    /// Of each file that is unfit: what was there before stays in force.
+    pub fn reload(&self) -> Result<(), String> {
+        let token = self.gate.guard.token.reread();
+        let tls = self.tls.as_ref().map_or(Ok(()), |tls| tls.reload());
+        let errors: Vec<String> = [token, tls].into_iter().filter_map(Result::err).collect();
+        if errors.is_empty() { Ok(()) } else { Err(errors.join("; ")) }
+    }
 }
 
 /// What a server did.
@@ -78,6 +112,8 @@ pub struct Totals {
     pub stored_bytes: u64,
     /// Worker threads of each.
     pub threads: usize,
+    /// Nothing was cut off at the end.
+    pub whole: bool,
 }
 
 /// Why a server could not start.
@@ -85,10 +121,12 @@ pub struct Totals {
 pub enum StartError {
     /// Too little memory for what was asked; the message prints the sum.
     Budget(BudgetError),
-    /// The port could not be had, or the system has no randomness for a token.
+    /// What was asked for is unsafe, or a file for it is unfit.
+    Refused(String),
+    /// The port could not be had.
     Listen {
-        /// The port asked for.
-        port: u16,
+        /// The address asked for.
+        address: SocketAddr,
         /// The system's word.
         cause: std::io::Error,
     },
@@ -98,8 +136,9 @@ impl fmt::Display for StartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Budget(error) => error.fmt(f),
-            Self::Listen { port, cause } => {
-                write!(f, "cannot listen on 127.0.0.1:{port}: {cause} (another --port, or 0 for a free one?)")
+            Self::Refused(why) => f.write_str(why),
+            Self::Listen { address, cause } => {
+                write!(f, "cannot listen on {address}: {cause} (another --port, or 0 for a free one?)")
             }
         }
     }
@@ -111,16 +150,26 @@ impl Server {
     /// Shares the memory out and starts to listen.
     ///
     /// # Errors
-    /// When the memory does not suffice or the port can't be had.
+    /// When the memory does not suffice, the port can't be had, what was asked for is unsafe, or a file for it is unfit.
     pub async fn bind(mut config: Config) -> Result<Self, StartError> {
         config.settings.feed_buffers = FEED_BUFFERS;
         config.settings.kept = Some(Kept { what: "rows", worker_bytes: WORKER_BYTES, bytes_min: ROWS_BYTES_MIN });
+        config.access.check().map_err(StartError::Refused)?;
         let shares = shares(&config)?;
-        let failed = |cause| StartError::Listen { port: config.port, cause };
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, config.port)).await.map_err(failed)?;
-        let port = listener.local_addr().map_err(failed)?.port();
-        let guard = Guard::new(port).map_err(|error| failed(std::io::Error::other(error.to_string())))?;
-        let gate = Arc::new(Gate { guard, connections: Connections::new(connections_max(&config)) });
+        let tls = config.access.tls.clone().map(|(certificate, key)| Tls::new(certificate, key)).transpose();
+        let tls = tls.map_err(StartError::Refused)?.map(Arc::new);
+        let address = SocketAddr::new(config.access.bind, config.port);
+        let failed = |cause| StartError::Listen { address, cause };
+        let listener = TcpListener::bind(address).await.map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        // Behind the port: who finds it taken has changed nothing.
+        let token = Token::new(config.access.token_file.clone()).map_err(StartError::Refused)?;
+        let guard = Guard::new(token, config.access.names(address), address.port(), config.access.open_probes);
+        let patience = if config.access.remote() { STRANGER_GRACE_REMOTE } else { STRANGER_GRACE };
+        let connections = Connections::new(connections_max(&config), patience);
+        let gate = Arc::new(Gate { guard, connections, drain: Drain::new() });
+        let grace = config.access.grace;
+        recorded();
         let sessions = Sessions::new(
             config.settings,
             shares,
@@ -131,13 +180,27 @@ impl Server {
             config.page,
         );
         let renders = config.rendering.map(|rendering| Renders::new(rendering, config.rate_limit));
-        Ok(Self { listener, sessions: Arc::new(sessions), renders, store: config.store, gate, port })
+        Ok(Self { listener, sessions: Arc::new(sessions), renders, store: config.store, gate, tls, grace })
     }
 
     /// The address to open, token included.
     #[must_use]
     pub fn url(&self) -> String {
-        format!("http://127.0.0.1:{}/?token={}", self.port, self.gate.guard.token())
+        format!("{}/?token={}", self.gate.guard.names.url, self.gate.guard.token.text())
+    }
+
+    /// Where it listens.
+    ///
+    /// # Errors
+    /// When the system does not tell.
+    pub fn address(&self) -> std::io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// What reads its files again while it runs.
+    #[must_use]
+    pub fn reloader(&self) -> Reload {
+        Reload { gate: Arc::clone(&self.gate), tls: self.tls.clone() }
     }
 
     /// Opens files of this machine, each as a session; they are analysed one after another while the server runs.
@@ -171,39 +234,54 @@ impl Server {
         Ok(())
     }
 
-    /// Answers until `stop` is done; then stops all sessions.
-    pub async fn run(self, stop: impl Future<Output = ()>) -> Totals {
+    /// Answers until `stop` is done; then lets what runs come to its end within the grace, and stops all sessions. `end` ends that wait.
+    pub async fn run(self, stop: impl Future<Output = ()>, end: impl Future<Output = ()>) -> Totals {
         let renders_guard = self.renders.clone().map(|renders| tokio::spawn(renders.guard(self.sessions.memory_bytes())));
-        let beside = [self.renders.map(render_router), self.store.map(|store| store::router(Shelf::new(store)))];
+        let vitals = vitals::routes(&self.sessions, self.renders.as_ref(), &self.gate);
+        let shelf = self.store.map(|store| Shelf::new(store, self.tls.is_some()));
+        let beside = [Some(vitals), self.renders.map(render_router), shelf.map(store::router)];
         let router = router(Arc::clone(&self.sessions), beside.into_iter().flatten().collect(), Arc::clone(&self.gate));
         let housekeeping = tokio::spawn(keep_house(Arc::clone(&self.sessions)));
+        let reception = Reception { gate: Arc::clone(&self.gate), tls: self.tls, router };
         tokio::select! {
-            () = accept(&self.listener, &self.gate.connections, router) => {}
+            () = reception.accept(&self.listener) => {}
             () = stop => {}
         }
+        drop(self.listener);
+        let (known, _, _) = self.gate.connections.counts();
+        tracing::info!(connections = known, grace_seconds = self.grace.as_secs(), "ending: no new connections");
+        let whole = tokio::select! {
+            whole = self.gate.drain.finish(&self.sessions, self.grace) => whole,
+            () = end => false,
+        };
         housekeeping.abort();
         renders_guard.inspect(tokio::task::JoinHandle::abort);
         self.sessions.cancel_all();
         let (sessions, stored_bytes) = self.sessions.totals();
-        Totals { sessions, stored_bytes, threads: self.sessions.threads() }
+        tracing::info!(sessions, stored_bytes, whole, "ended");
+        Totals { sessions, stored_bytes, threads: self.sessions.threads(), whole }
     }
 }
 
 /// Shares the memory out among the sessions, what is beside them first.
 fn shares(config: &Config) -> Result<Shares, StartError> {
     let connections = connections_max(config) + STRANGERS_MAX;
+    let encrypted = if config.access.tls.is_some() { connections } else { 0 };
     let sessions = config.sessions_max as u64;
     let renders = places(config) as u64;
     let puts = config.store.as_ref().map_or(0, |_| PUTS_MAX as u64);
+    let reads = config.store.as_ref().and(config.access.tls.as_ref()).map_or(0, |_| READS_MAX as u64);
     let beside = [
         ("program".to_owned(), PROGRAM_BYTES),
         (format!("{connections} connections, each with buffers and a report"), connections as u64 * CONNECTION_BYTES),
+        (format!("TLS of {encrypted} connections"), encrypted as u64 * TLS_BYTES),
         (format!("{ENDED_SESSIONS_MAX} ended sessions"), ENDED_SESSIONS_MAX as u64 * ENDED_SESSION_BYTES),
         (format!("{sessions} x reports"), sessions * REPORTS_BYTES),
         (format!("{renders} renderings"), renders * RENDER_BYTES),
         (format!("{EXPORTS_MAX} exports"), EXPORTS_MAX as u64 * EXPORT_BYTES),
         ("index of the store".to_owned(), config.store.as_ref().map_or(0, |_| INDEX_BYTES)),
         (format!("{puts} puts into the store"), puts * PUT_BYTES),
+        (format!("{reads} encrypted readers of the store"), reads * READ_BYTES),
         ("templates and their variables".to_owned(), config.rendering.as_ref().map_or(0, |rendering| rendering.given_bytes)),
         ("rows of templates".to_owned(), config.rendering.as_ref().map_or(0, |rendering| rendering.rows_bytes)),
     ];
@@ -225,52 +303,116 @@ fn places(config: &Config) -> usize {
     config.rendering.as_ref().map_or(0, |rendering| rendering.places)
 }
 
-async fn accept(listener: &TcpListener, connections: &Arc<Connections>, router: Router) {
-    loop {
-        match listener.accept().await {
-            Ok((stream, _peer)) => {
-                let taken = connections.admit().await;
-                tokio::spawn(serve(stream, taken, router.clone()));
+/// What every connection needs.
+#[derive(Clone)]
+struct Reception {
+    gate: Arc<Gate>,
+    tls: Option<Arc<Tls>>,
+    router: Router,
+}
+
+impl Reception {
+    async fn accept(&self, listener: &TcpListener) {
+        loop {
+            match listener.accept().await {
+                Ok((stream, _peer)) => {
+                    counter!("rorqual_connections_total").increment(1);
+                    let taken = self.gate.connections.admit().await;
+                    tokio::spawn(self.clone().serve(stream, taken));
+                }
+                // Out of descriptors, mostly: there will be some when a connection ends.
+                Err(error) => {
+                    tracing::warn!(%error, "a connection was not accepted");
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                }
             }
-            // Out of descriptors, mostly: there will be some when a connection ends.
-            Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
+        }
+    }
+
+    async fn serve(self, stream: TcpStream, taken: Taken) {
+        // A socket that the runtime does not take is one that is gone.
+        let Ok((stream, twin)) = Twin::of(stream) else { return };
+        stall::set_up(&stream);
+        match &self.tls {
+            None => {
+                let (wire, files) = Wire::new(stream);
+                self.answer(wire, Some(files), twin, taken).await;
+            }
+            Some(tls) => {
+                let shaken = tokio::select! {
+                    shaken = tls.accept(stream) => shaken,
+                    () = taken.leave() => return,
+                };
+                match shaken {
+                    Ok(stream) => self.answer(stream, None, twin, taken).await,
+                    Err(error) => {
+                        counter!("rorqual_connections_broken_total", "why" => "handshake").increment(1);
+                        tracing::debug!(?error, "a TLS handshake failed");
+                    }
+                }
+            }
+        }
+    }
+
+    /// Answers on `stream`, into which `files` may go without passing through the program.
+    async fn answer(
+        &self,
+        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        files: Option<Files>,
+        twin: Twin,
+        taken: Taken,
+    ) {
+        let mut draining = self.gate.drain.join();
+        let place = Arc::clone(taken.place());
+        let answer = TowerToHyperService::new(self.router.clone());
+        let service = service_fn(move |mut request: Request<Incoming>| {
+            request.extensions_mut().insert(Arc::clone(&place));
+            request.extensions_mut().insert(twin.clone());
+            files.iter().for_each(|files| drop(request.extensions_mut().insert(files.clone())));
+            answer.call(Lingering::wrap(request))
+        });
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(HEAD_TIME_MAX)
+            .max_buf_size(CONNECTION_BUFFER_BYTES)
+            // A client that has sent all it has to say may still read.
+            .half_close(true)
+            .serve_connection(TokioIo::new(Stalling::new(stream)), service)
+            .with_upgrades();
+        let mut connection = pin!(connection);
+        tokio::select! {
+            ended = connection.as_mut() => return broken(ended),
+            () = taken.leave() => return,
+            () = draining.ending() => {}
+        }
+        // Who has not shown the token by now is not waited for.
+        if taken.is_known() {
+            connection.as_mut().graceful_shutdown();
+            broken(connection.await);
         }
     }
 }
 
-async fn serve(stream: TcpStream, taken: Taken, router: Router) {
-    // A socket that the runtime does not take is one that is gone.
-    let Ok((stream, twin)) = Twin::of(stream) else { return };
-    // Small answers should not wait for more; failing to say so only costs latency.
-    let _ = stream.set_nodelay(true);
-    let (wire, files) = Wire::new(stream);
-    let place = Arc::clone(taken.place());
-    let answer = TowerToHyperService::new(router);
-    let service = service_fn(move |mut request: Request<Incoming>| {
-        request.extensions_mut().insert(Arc::clone(&place));
-        request.extensions_mut().insert(twin.clone());
-        request.extensions_mut().insert(files.clone());
-        answer.call(Lingering::wrap(request))
-    });
-    let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIME_MAX)
-        .max_buf_size(CONNECTION_BUFFER_BYTES)
-        // A client that has sent all it has to say may still read.
-        .half_close(true)
-        .serve_connection(TokioIo::new(wire), service)
-        .with_upgrades();
-    tokio::select! {
-        // An error here is a client that went away.
-        _ = connection => {}
-        () = taken.leave() => {}
+/// An error here is a client that went away, was too slow, or spoke no HTTP.
+fn broken(ended: hyper::Result<()>) {
+    if let Err(error) = ended {
+        let why = match &error {
+            error if error.is_parse() => "no_http",
+            error if error.is_timeout() => "timeout",
+            _ => "left",
+        };
+        counter!("rorqual_connections_broken_total", "why" => why).increment(1);
+        tracing::debug!(?error, "a connection broke");
     }
 }
 
 async fn keep_house(sessions: Arc<Sessions>) {
-    let mut every = tokio::time::interval(Duration::from_secs(5));
+    let mut every = tokio::time::interval(HOUSEKEEPING_EVERY);
     loop {
         every.tick().await;
+        sessions.list().iter().for_each(|session| session.stop_if_too_dense());
         sessions.forget_idle().await;
+        // What histograms were given waits in a list until then.
+        recorded().run_upkeep();
     }
 }

@@ -3,7 +3,7 @@
 use crate::answers::Hint;
 use crate::error::ApiError;
 use crate::feed::{Feed, FeedSource, feed, is_enough};
-use crate::limits::{INTERRUPTED_GRACE, NAME_BYTES_MAX, TOP_ROWS, WAITING_GRACE};
+use crate::limits::{INTERRUPTED_GRACE, NAME_BYTES_MAX, TOP_ROWS, UNPACKED_BYTES_FREE, UNPACKED_RATIO_MAX, WAITING_GRACE};
 use crate::reports::Reports;
 use crate::rows::{Rows, Turn};
 use crate::transport::End;
@@ -11,6 +11,7 @@ use axum::http::StatusCode;
 use bytes::Bytes;
 use rorqual_pipe::{Control, Followed, Input, format_size};
 use rorqual_table::Options;
+use rorqual_table::aggregate::LineCounts;
 use rorqual_table::analyze::{AnalyzeError, Analyzer, Formats, Settings, Shares};
 use rorqual_table::filter::Filter;
 use rorqual_table::format::Format;
@@ -210,6 +211,11 @@ impl Session {
         self.lock().state
     }
 
+    /// Whether an upload into it is running.
+    pub(crate) fn uploading(&self) -> bool {
+        !self.is_file && self.state() == State::Receiving
+    }
+
     /// Tells of every change of state from now on.
     pub(crate) fn changes(&self) -> watch::Receiver<u64> {
         self.changed.subscribe()
@@ -362,7 +368,9 @@ impl Session {
             self.lock().format = Some(detection.format.clone());
         };
         let guard = FailOnUnwind(self);
+        let begun = Instant::now();
         let ran = self.analyzer.run::<std::io::Sink>(input, &self.control, found, None);
+        metrics::histogram!("rorqual_parse_seconds").record(begun.elapsed());
         let stopped = |source| {
             let stopped_by = self.lock().stopped_by.take();
             (if stopped_by.is_some() { State::Failed } else { State::Cancelled }, stopped_by, vec![source])
@@ -408,6 +416,7 @@ impl Session {
         let text = |name: &str| error[name].as_str().unwrap_or_default().to_owned();
         let (status, code) = match error["code"].as_str() {
             Some("unknown_format") => (StatusCode::UNPROCESSABLE_ENTITY, "unknown_format"),
+            Some("too_dense") => (StatusCode::UNPROCESSABLE_ENTITY, "too_dense"),
             Some("displaced") => (StatusCode::CONFLICT, "displaced"),
             Some("internal") => (StatusCode::INTERNAL_SERVER_ERROR, "internal"),
             _ => (StatusCode::UNPROCESSABLE_ENTITY, "bad_input"),
@@ -430,6 +439,21 @@ impl Session {
             inner.stopped_by = Some(failure("displaced", message));
             self.stop(&mut inner);
         }
+    }
+
+    /// Ends an upload that unpacks to more than a log would: it could hold the cores for hours with the bytes of a second.
+    pub(crate) fn stop_if_too_dense(&self) {
+        let (stored, unpacked) = (self.control.stored_bytes(), self.control.decoded_bytes());
+        let most = UNPACKED_BYTES_FREE.saturating_add(stored.saturating_mul(UNPACKED_RATIO_MAX));
+        let mut inner = self.lock();
+        if unpacked <= most || self.is_file || inner.state.ended() || self.control.stopped() {
+            return;
+        }
+        let message = format!(
+            "{stored} bytes unpacked to {unpacked}, which is more than {UNPACKED_RATIO_MAX} times as many: no log does; unpack it, and send it so"
+        );
+        inner.stopped_by = Some(failure("too_dense", &message));
+        self.stop(&mut inner);
     }
 
     fn stop(&self, inner: &mut Inner) {
@@ -574,6 +598,24 @@ impl Session {
         report
     }
 
+    /// Its lines so far, by what became of them.
+    pub(crate) fn lines(&self) -> LineCounts {
+        self.analyzer.analysis().lines()
+    }
+
+    /// Bytes of its blocks that are lent, and that there may be; none once it has ended.
+    pub(crate) fn pool_bytes(&self) -> (u64, u64) {
+        let pool = self.analyzer.pool();
+        let bytes = |buffers: usize| (buffers * pool.buffer_bytes()) as u64;
+        if self.state().ended() { (bytes(pool.lent()), 0) } else { (bytes(pool.lent()), bytes(pool.buffers_max())) }
+    }
+
+    /// Bytes a second that come in now.
+    pub(crate) fn rate(&self) -> f64 {
+        let offset = self.offset();
+        self.lock().rate(offset)
+    }
+
     /// Some rejected lines.
     pub(crate) fn rejects(&self) -> Vec<Sample> {
         self.analyzer.analysis().rejects()
@@ -596,6 +638,12 @@ impl Session {
 
     fn set_state(&self, inner: &mut Inner, state: State) {
         inner.state = state;
+        let code = inner.error.as_ref().and_then(|error| error["code"].as_str());
+        match code {
+            // Ours; the others are the log's, or its sender's.
+            Some("internal" | "unreadable") => tracing::warn!(session = self.id, ?state, code, "session"),
+            _ => tracing::info!(session = self.id, ?state, code, "session"),
+        }
         (inner.since, inner.touched) = (Instant::now(), Instant::now());
         self.changed.send_modify(|version| *version += 1);
     }

@@ -3,14 +3,15 @@
 use crate::body::Places;
 use crate::error::ApiError;
 use crate::exports::ViewPage;
-use crate::guard::random_text;
 use crate::limits::{ENDED_SESSIONS_MAX, EXPORTS_MAX, RENDER_BLOCK_BYTES, RENDER_BLOCKS};
 use crate::session::{Announced, Session};
+use crate::token::random_text;
 use axum::http::StatusCode;
 use rorqual_pipe::reason;
 use rorqual_table::analyze::{Settings, Shares};
 use rorqual_view::Store;
 use rorqual_view::limits::store_bytes;
+use serde::Serialize;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -37,8 +38,8 @@ pub(crate) struct Sessions {
     rate_limit: Option<u64>,
     idle_max: Duration,
     made: AtomicU64,
-    /// Bytes that forgotten sessions took in.
-    forgotten_bytes: AtomicU64,
+    /// What forgotten sessions took in.
+    forgotten: Mutex<Taken>,
     exports: Arc<Places>,
     page: ViewPage,
 }
@@ -65,7 +66,7 @@ impl Sessions {
             rate_limit,
             idle_max,
             made: AtomicU64::new(0),
-            forgotten_bytes: AtomicU64::new(0),
+            forgotten: Mutex::default(),
         }
     }
 
@@ -188,14 +189,33 @@ impl Sessions {
         let forgotten = self.lock().extract_if(.., |other| Arc::ptr_eq(other, session)).count();
         // Another may have forgotten it meanwhile.
         if forgotten > 0 {
-            self.forgotten_bytes.fetch_add(session.stored_bytes(), Ordering::Relaxed);
+            lock(&self.forgotten).add_past(session);
         }
     }
 
     /// Sessions made so far, and the bytes that all of them took in.
     pub(crate) fn totals(&self) -> (u64, u64) {
-        let bytes: u64 = self.lock().iter().map(|session| session.stored_bytes()).sum();
-        (self.made.load(Ordering::Relaxed), bytes + self.forgotten_bytes.load(Ordering::Relaxed))
+        let taken = self.taken();
+        (taken.sessions_made, taken.received_bytes)
+    }
+
+    /// What all sessions have taken in, and hold.
+    pub(crate) fn taken(&self) -> Taken {
+        let all = self.lock();
+        let mut taken = lock(&self.forgotten).clone();
+        for session in all.iter() {
+            taken.add_past(session);
+            taken.add_present(session);
+        }
+        taken.sessions_made = self.made.load(Ordering::Relaxed);
+        taken
+    }
+
+    /// Whether a new session would be given a place.
+    pub(crate) fn has_room(&self) -> bool {
+        let all = self.lock();
+        let running = all.iter().filter(|session| !session.state().ended()).count();
+        running < self.sessions_max || all.iter().any(|session| session.holds_up_since().is_some())
     }
 
     /// Stops all sessions.
@@ -230,6 +250,44 @@ impl Sessions {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Arc<Session>>> {
-        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.all)
     }
+}
+
+/// What sessions took in, and hold now.
+#[derive(Debug, Clone, Default, Serialize)]
+pub(crate) struct Taken {
+    pub(crate) sessions_made: u64,
+    /// As stored.
+    pub(crate) received_bytes: u64,
+    pub(crate) bytes_per_second: f64,
+    pub(crate) lines_parsed: u64,
+    pub(crate) lines_repaired: u64,
+    pub(crate) lines_rejected: u64,
+    pub(crate) spilled_bytes: u64,
+    /// What the blocks of those that run may take, and what of it is lent.
+    pub(crate) pool_bytes: u64,
+    pub(crate) pool_lent_bytes: u64,
+}
+
+impl Taken {
+    fn add_past(&mut self, session: &Session) {
+        let lines = session.lines();
+        self.received_bytes += session.stored_bytes();
+        self.lines_parsed += lines.parsed;
+        self.lines_repaired += lines.repaired;
+        self.lines_rejected += lines.rejected;
+    }
+
+    fn add_present(&mut self, session: &Session) {
+        let (lent, all) = session.pool_bytes();
+        self.pool_lent_bytes += lent;
+        self.pool_bytes += all;
+        self.bytes_per_second += session.rate();
+        self.spilled_bytes += session.rows().spilled_bytes();
+    }
+}
+
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -5,6 +5,7 @@
 
 use std::io;
 use std::sync::Arc;
+use tokio::io::Interest;
 use tokio::net::TcpStream;
 
 /// A connection's socket, beside the one that hyper has; nothing is read from it.
@@ -22,16 +23,20 @@ impl Twin {
         Ok((TcpStream::from_std(stream)?, Self(twin.map(Arc::new))))
     }
 
-    /// Done when the client has closed its sending half, or the connection broke. A client that sends its next request before
-    /// it has the answer is not watched.
+    /// Done when the client has closed its sending half, or the connection broke; also behind bytes that nobody has read yet, such as those by which
+    /// TLS says goodbye.
     pub(crate) async fn left(&self) {
-        let mut byte = [0];
-        match &self.0 {
-            Some(stream) => match stream.peek(&mut byte).await {
-                Ok(0) | Err(_) => {}
-                Ok(_) => std::future::pending().await,
-            },
-            None => std::future::pending().await,
+        let Some(stream) = &self.0 else { return std::future::pending().await };
+        loop {
+            match stream.ready(Interest::READABLE).await {
+                Ok(ready) if !ready.is_read_closed() => {}
+                _ => return,
+            }
+            if matches!(stream.peek(&mut [0]).await, Ok(0) | Err(_)) {
+                return;
+            }
+            // What is there is not for us: the next event will be another one.
+            let _ = stream.try_io(Interest::READABLE, || Err::<(), _>(io::ErrorKind::WouldBlock.into()));
         }
     }
 }

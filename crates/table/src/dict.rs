@@ -124,6 +124,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn another_seed_gives_other_hashes() {
+        let (one, other) = (Seed::default(), Seed::default());
+        let keys: Vec<String> = (0..1_000).map(|n| format!("/path/{n}")).collect();
+        let same = keys.iter().filter(|key| hash(&one, key.as_bytes()) % 1_024 == hash(&other, key.as_bytes()) % 1_024).count();
+        // One in 1,024 by chance.
+        assert!(same < 20, "{same} of 1,000 share their slot under both");
+    }
+
+    #[test]
     fn codes_stand_for_their_keys() {
         let mut dict = Dict::new(Seed::default());
         assert_eq!(dict.intern(b""), 0);

@@ -197,8 +197,34 @@ impl Running {
     /// # Panics
     /// When the signal can't be sent.
     pub fn interrupt(&self) {
+        self.signal(nix::sys::signal::Signal::SIGINT);
+    }
+
+    /// Ends it as `kill` does.
+    ///
+    /// # Panics
+    /// When the signal can't be sent.
+    pub fn terminate(&self) {
+        self.signal(nix::sys::signal::Signal::SIGTERM);
+    }
+
+    /// Tells it that its terminal was closed, or its files were changed.
+    ///
+    /// # Panics
+    /// When the signal can't be sent.
+    pub fn hang_up(&self) {
+        self.signal(nix::sys::signal::Signal::SIGHUP);
+    }
+
+    fn signal(&self, signal: nix::sys::signal::Signal) {
         let id = nix::unistd::Pid::from_raw(i32::try_from(self.id()).expect("ids are small"));
-        nix::sys::signal::kill(id, nix::sys::signal::Signal::SIGINT).expect("it is our child");
+        nix::sys::signal::kill(id, signal).expect("it is our child");
+    }
+
+    /// What it has said on standard error so far.
+    #[must_use]
+    pub fn stderr_so_far(&self) -> String {
+        self.stderr.text()
     }
 
     /// Waits for its end.

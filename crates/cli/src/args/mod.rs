@@ -11,6 +11,7 @@ mod query;
 mod render;
 mod rows;
 mod serve;
+mod service;
 mod store;
 mod temp;
 
@@ -25,6 +26,7 @@ pub(crate) use query::QueryArgs;
 pub(crate) use render::{RenderArgs, RowsArgs, Split};
 pub(crate) use rows::{Form, GetArgs, HeadArgs, SampleArgs, ShownArgs};
 pub(crate) use serve::ServeArgs;
+pub(crate) use service::{LogFormat, LogLevel, ServiceArgs};
 pub(crate) use store::{Addressing, LeaseArgs, LeaseCommand, StoreArgs, StoreCommand};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -120,7 +122,9 @@ pub(crate) enum Verb {
 const SERVE_EXAMPLES: &str = "\
 Examples:
   rorqual serve --open access.log     the log explorer on a log, in the browser
-  rorqual serve --port 0              on a free port; drop logs on the page";
+  rorqual serve --port 0              on a free port; drop logs on the page
+  rorqual serve --bind 0.0.0.0 --public-url https://logs.example:8631 --tls-cert chain.pem --tls-key key.pem --token-file token
+                                      for other machines";
 
 fn rate(text: &str) -> Result<u64, String> {
     match size(text)? {

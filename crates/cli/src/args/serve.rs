@@ -1,6 +1,7 @@
 //! What `rorqual serve` takes.
 
 use crate::args::logs::{CountryArgs, FormatArgs};
+use crate::args::service::ServiceArgs;
 use crate::args::temp::TempArgs;
 use clap::Args;
 use rorqual_serve::CONNECTIONS_MAX_DEFAULT;
@@ -8,7 +9,7 @@ use std::path::PathBuf;
 
 /// Open the log explorer in a browser, for logs given here or dropped on the page
 ///
-/// Listens on this machine only, and prints the address with a token that the browser turns into a cookie.
+/// Listens on this machine only, unless --bind says otherwise, and prints the address with a token that the browser turns into a cookie.
 /// No upload is written to disk; what was read of it goes, as compressed columns, to a temporary file where it does not fit the memory.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ServeArgs {
@@ -45,6 +46,8 @@ pub(crate) struct ServeArgs {
     /// Offer the store in this folder at /store/KEY: put, get, head, delete, ranges, leases; it is made where there is none
     #[arg(long, value_name = "DIR")]
     pub(crate) store: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) service: ServiceArgs,
     #[command(flatten)]
     pub(crate) format: FormatArgs,
     #[command(flatten)]

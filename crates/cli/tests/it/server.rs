@@ -126,6 +126,9 @@ fn every_answer_has_the_security_headers() {
             "content-security-policy: default-src 'none'",
             "x-content-type-options: nosniff",
             "frame-ancestors 'none'",
+            "require-trusted-types-for 'script'",
+            "cross-origin-opener-policy: same-origin",
+            "cross-origin-resource-policy: same-origin",
             "referrer-policy: no-referrer",
         ] {
             assert!(answer.head.contains(part), "{part} is missing in {}", answer.head);
@@ -560,7 +563,7 @@ fn the_sample_is_built_in() {
 
 #[test]
 fn an_interrupt_ends_the_server_even_in_the_middle_of_an_upload() {
-    let server = Server::start(&[]);
+    let server = Server::start(&["--grace", "0"]);
     let id = server.session_of(1 << 20);
     let mut upload = server.begin_put(&id, 0, 1 << 20);
     upload.write_all(&log(100)).expect("it listens");

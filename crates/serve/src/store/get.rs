@@ -1,21 +1,30 @@
 //! `GET` and `HEAD /store/{key}`
 
 use super::conditions::{Wanted, wanted};
-use super::{Key, LeaseAsked, Shared, etag, failed, find, no_entry, not_meant, put_lease};
+use super::{Key, LeaseAsked, Shared, etag, failed, find, full, no_entry, not_meant, put_lease};
+use crate::body::Place;
 use crate::error::ApiError;
 use crate::wire::{Files, Stretch};
 use axum::body::Body;
 use axum::extract::{Extension, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use futures_util::stream::unfold;
 use rorqual_digest::{Algorithm, Digest, Encoding};
+use rorqual_pipe::Pool;
 use rorqual_store::Reader;
+use std::fs::File;
+use std::io;
 use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+use tokio::task::spawn_blocking;
 
-/// The bytes of an entry, sent by the kernel from its file, which stays for as long as it is sent.
+/// The bytes of an entry, sent by the kernel from its file, or read and encrypted; it stays for as long as it is sent.
 pub(super) async fn get(
     State(shelf): Shared,
-    Extension(files): Extension<Files>,
+    files: Option<Extension<Files>>,
     Key(key): Key,
     method: Method,
     headers: HeaderMap,
@@ -38,7 +47,10 @@ pub(super) async fn get(
     describe(response.headers_mut(), &reader, status, part.as_ref());
     if let Some(part) = part.filter(|part| method == Method::GET && !part.is_empty()) {
         let stretch = Stretch { file: reader.file, at: part.start, length: part.end - part.start };
-        *response.body_mut() = Body::new(files.body(stretch));
+        *response.body_mut() = match files {
+            Some(Extension(files)) => Body::new(files.body(stretch)),
+            None => read(stretch, shelf.reads.take().ok_or_else(|| full("reads", &shelf.reads))?),
+        };
     }
     Ok(response)
 }
@@ -72,4 +84,29 @@ fn describe(headers: &mut HeaderMap, reader: &Reader, status: StatusCode, part: 
 /// The digest of the whole entry as RFC 9530 has it, whose list of algorithms knows no BLAKE3.
 fn repr_digest(digest: &Digest) -> Option<String> {
     (digest.algorithm() == Algorithm::Sha256).then(|| format!("sha-256=:{}:", digest.encode(Encoding::Base64)))
+}
+
+/// The bytes of a stretch, read block by block as they are taken.
+fn read(stretch: Stretch, place: Place) -> Body {
+    let file = Arc::new(stretch.file);
+    Body::from_stream(unfold((stretch.at, stretch.length), move |(at, left)| {
+        let (file, pool) = (Arc::clone(&file), place.pool.clone());
+        async move {
+            let length = usize::try_from(left).unwrap_or(usize::MAX).min(pool.buffer_bytes());
+            if length == 0 {
+                return None;
+            }
+            let block = read_block(file, at, length, &pool).await;
+            Some((block, (at + length as u64, left - length as u64)))
+        }
+    }))
+}
+
+async fn read_block(file: Arc<File>, at: u64, length: usize, pool: &Pool) -> io::Result<Bytes> {
+    let mut block = pool.lease_async().await?;
+    let read = spawn_blocking(move || {
+        file.read_exact_at(&mut block[..length], at)?;
+        Ok(Bytes::from_owner(block).slice(..length))
+    });
+    read.await.unwrap_or_else(|error| Err(io::Error::other(error)))
 }

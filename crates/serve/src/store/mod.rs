@@ -7,7 +7,7 @@ mod put;
 
 use crate::body::Places;
 use crate::error::ApiError;
-use crate::limits::{PUT_BLOCKS, PUTS_MAX};
+use crate::limits::{PUT_BLOCKS, PUTS_MAX, READ_BLOCKS, READS_MAX};
 use axum::extract::{FromRequestParts, Path, Query, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
@@ -23,17 +23,20 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A store, and places for those who put into it.
+/// A store, and places for those who put into it, or read it through TLS.
 pub(crate) struct Shelf {
     store: Store,
     puts: Arc<Places>,
+    reads: Arc<Places>,
 }
 
 type Shared = State<Arc<Shelf>>;
 
 impl Shelf {
-    pub(crate) fn new(store: Store) -> Arc<Self> {
-        Arc::new(Self { store, puts: Places::new(PUTS_MAX, BLOCK_BYTES, PUT_BLOCKS) })
+    pub(crate) fn new(store: Store, encrypted: bool) -> Arc<Self> {
+        let reads = if encrypted { READS_MAX } else { 0 };
+        let places = |count, blocks| Places::new(count, BLOCK_BYTES, blocks);
+        Arc::new(Self { store, puts: places(PUTS_MAX, PUT_BLOCKS), reads: places(reads, READ_BLOCKS) })
     }
 
     /// What the store says, on a thread that may wait for the disk and for others' turns.
@@ -188,6 +191,11 @@ impl LeaseAsked {
     fn terms(&self) -> LeaseTerms<'_> {
         LeaseTerms { ttl: self.ttl, holder: &self.holder }
     }
+}
+
+fn full(what: &str, places: &Places) -> ApiError {
+    let message = format!("{} {what} are going on, which is the limit; try again later", places.count());
+    ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "store_busy", message).retry_after(1)
 }
 
 fn no_entry(key: &str) -> ApiError {

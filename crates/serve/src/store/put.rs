@@ -1,6 +1,6 @@
 //! `PUT /store/{key}` and `POST /store`
 
-use super::{Key, LeaseAsked, Shared, Shelf, failed, put_lease};
+use super::{Key, LeaseAsked, Shared, Shelf, failed, full, put_lease};
 use crate::body::Place;
 use crate::error::ApiError;
 use crate::feed::idle_max;
@@ -52,10 +52,7 @@ async fn put(
     }
     let asked =
         PutAsked { name, expected: [expected, digest_of(headers, shelf.store.algorithm())?], lease: LeaseAsked::of(headers)? };
-    let place = shelf.puts.take().ok_or_else(|| {
-        let message = format!("{} puts are going on, which is the limit; try again later", shelf.puts.count());
-        ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "puts_full", message).retry_after(1)
-    })?;
+    let place = shelf.puts.take().ok_or_else(|| full("puts", &shelf.puts))?;
     let size_bytes = body.size_hint().exact();
     let (sender, pieces) = channel(1);
     let reader = BodyReader { pieces, piece: Bytes::new(), ended: false };

@@ -1,10 +1,12 @@
 //! Tests of what takes too long to wait for at the real program.
 #![allow(clippy::expect_used)]
 
+mod access;
 mod common;
 mod render;
 mod socket;
 mod store;
+mod tls;
 mod tus;
 mod uploads;
 mod wire;
@@ -23,7 +25,7 @@ fn a_session_that_nobody_asks_for_is_forgotten_and_its_place_is_free() {
     let server = runtime.block_on(Server::bind(config(Duration::from_secs(1)))).expect("a free port");
     let url = server.url();
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-    let running = runtime.spawn(server.run(async { drop(stopped.await) }));
+    let running = runtime.spawn(server.run(async { drop(stopped.await) }, std::future::pending()));
     let new = "POST /api/sessions\n{\"name\": \"test.log\"}";
     assert!(ask(&url, new, "").starts_with("HTTP/1.1 201"));
     // The only place is taken.

@@ -25,7 +25,7 @@ fn rendering(templates: &[(&str, &str)], rows: Option<Arc<dyn Source>>, places: 
     Rendering { templates: known, context, rows, given_bytes: 0, rows_bytes: 0, places, exceeded: |_| {}, failed: |_, _| {} }
 }
 
-fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let deadline = Instant::now() + PATIENCE;
     while !holds() {
         assert!(Instant::now() < deadline, "waited {PATIENCE:?} for: {what}");
@@ -34,7 +34,18 @@ fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
 }
 
 fn all_places_are_free(url: &str) {
-    eventually("every block comes home", || ask(url, "GET /render", "").contains("\"taken\":0"));
+    all_places_are_free_by(|| ask(url, "GET /render", ""));
+}
+
+pub(crate) fn all_places_are_free_by(ask: impl Fn() -> String) {
+    eventually("every block comes home", || ask().contains("\"taken\":0"));
+}
+
+/// Templates that never end: one writes all the time, the other not at all behind its first word.
+pub(crate) fn endless() -> Rendering {
+    let endless = format!("{{% for i in range(1000000000000) %}}{LINE}{{% endfor %}}");
+    let silent = "begin{% for i in range(1000000000000) %}{% endfor %}";
+    rendering(&[("endless.txt", &endless), ("silent.txt", silent)], None, 2)
 }
 
 /// The body of a chunked answer, as far as it came; and whether it came whole.

@@ -235,7 +235,7 @@ fn a_slow_put_holds_one_place_and_further_ones_are_told_to_come_again() {
     loop {
         let (status, head, body) = served.ask("PUT /store/late", "", b"x");
         if status == 503 {
-            assert_eq!((code(&body), header(&head, "retry-after")), ("puts_full".to_owned(), Some("1")));
+            assert_eq!((code(&body), header(&head, "retry-after")), ("store_busy".to_owned(), Some("1")));
             break;
         }
         assert!(Instant::now() < deadline, "never full");

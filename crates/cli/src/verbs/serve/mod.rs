@@ -1,5 +1,7 @@
 //! `rorqual serve`
 
+mod log;
+mod signals;
 mod templates;
 
 use crate::args::{Common, ServeArgs, When};
@@ -7,19 +9,20 @@ use crate::exit::Exit;
 use crate::message;
 use crate::verbs::logs::{countries, formats, line_bytes_max, view_page};
 use rorqual_pipe::Input;
-use rorqual_serve::{Config, EXPORTS_MAX, PUTS_MAX, Server, Totals};
+use rorqual_serve::{Config, EXPORTS_MAX, PUTS_MAX, Reload, Server, Totals};
 use rorqual_store::{Settings as StoreSettings, Store};
 use rorqual_table::aggregate::Span;
 use rorqual_table::analyze::Settings;
+use signals::Signals;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::task::Poll;
 use std::time::{Duration, Instant};
 use tempfile::NamedTempFile;
 use tokio::runtime::{Builder, Runtime};
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::signal::unix::Signal;
+use tokio::sync::Mutex;
 
 const MEMORY_BYTES_DEFAULT: u64 = 1 << 30;
 
@@ -34,6 +37,7 @@ pub(crate) fn run(common: &Common, args: &ServeArgs) -> Exit {
         return message::error(&"serve draws no progress here (--progress always): the page shows it");
     }
     let start = Instant::now();
+    log::begin(&args.service);
     let (logs, bad) = if args.follow { open_all(&args.files, follow) } else { open_all(&args.files, open_file) };
     if logs.is_empty() && bad {
         return Exit::Bad;
@@ -48,7 +52,7 @@ pub(crate) fn run(common: &Common, args: &ServeArgs) -> Exit {
         Ok(runtime) => runtime,
         Err(error) => return message::error(&format!("cannot start the runtime: {error}")),
     };
-    let served = runtime.block_on(serve(config, args.open, logs));
+    let served = runtime.block_on(serve(config, args, logs));
     // A run that waits for bytes of a client that went away must not hold the process.
     runtime.shutdown_timeout(Duration::from_secs(2));
     let totals = match served {
@@ -61,18 +65,31 @@ pub(crate) fn run(common: &Common, args: &ServeArgs) -> Exit {
     if bad { Exit::Bad } else { Exit::Done }
 }
 
-async fn serve(config: Config, open: bool, logs: Vec<Log>) -> Result<Totals, Exit> {
+async fn serve(config: Config, args: &ServeArgs, logs: Vec<Log>) -> Result<Totals, Exit> {
     let memory = rorqual_pipe::format_size(config.settings.memory_bytes);
+    let service = &args.service;
     // Before the address is printed: whoever reads it may send a signal at once.
-    let stop = stop_signal();
+    let (ends, hangup) = Signals::new(service.reloads()).split();
     let server = Server::bind(config).await.map_err(|error| message::error(&error))?;
     let url = server.url();
     announce(&url).map_err(|error| message::print_error(&error))?;
-    message::note(&format!("the log explorer is at the address above, within {memory} of memory; Ctrl-C ends it"));
+    log::note(service, &format!("the log explorer is at the address above, within {memory} of memory; Ctrl-C ends it"));
     open_logs(&server, logs).map_err(|error| message::error(&error))?;
     // Removed when the server ends.
-    let _page = open.then(|| open_in_browser(&url)).flatten();
-    Ok(server.run(stop).await)
+    let _page = args.open.then(|| open_in_browser(&url)).flatten();
+    let reloading = hangup.map(|hangup| tokio::spawn(reload(hangup, server.reloader())));
+    let ends = Mutex::new(ends);
+    let stop = async {
+        ends.lock().await.next().await;
+        let grace = service.grace;
+        log::note(service, &format!("ending: what runs has {grace} s to come to its end; a second signal ends it at once"));
+    };
+    let totals = server.run(stop, async { ends.lock().await.next().await }).await;
+    if !totals.whole {
+        log::note(service, &"requests that still ran were broken off");
+    }
+    reloading.inspect(tokio::task::JoinHandle::abort);
+    Ok(totals)
 }
 
 /// What is read from the start on.
@@ -109,6 +126,7 @@ fn config(common: &Common, args: &ServeArgs, files: usize) -> Result<Config, Str
     let memory_bytes = common.memory.unwrap_or(MEMORY_BYTES_DEFAULT);
     Ok(Config {
         port: args.port,
+        access: args.service.access(),
         sessions_max: usize::from(args.sessions).max(files),
         connections_max: args.connections.into(),
         idle_max: Duration::from_secs(u64::from(args.idle) * 60),
@@ -171,15 +189,14 @@ fn open_file(path: &Path) -> Result<Log, String> {
     Ok(Log::File(path.to_owned(), File::open(path).map_err(cannot)?))
 }
 
-/// Done when the process is asked to end: Ctrl-C, `kill`, or a terminal that was closed. Registered at once.
-fn stop_signal() -> impl Future<Output = ()> {
-    let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
-    // Without a handler the signal ends the process, which is all that is asked.
-    let mut signals: Vec<Signal> = kinds.into_iter().filter_map(|kind| signal(kind).ok()).collect();
-    std::future::poll_fn(move |context| {
-        let arrived = signals.iter_mut().any(|signal| signal.poll_recv(context).is_ready());
-        if arrived { Poll::Ready(()) } else { Poll::Pending }
-    })
+/// Reads token and certificate again, each time it is told to.
+async fn reload(mut hangup: Signal, reload: Reload) {
+    while hangup.recv().await.is_some() {
+        match reload.reload() {
+            Ok(()) => tracing::info!("token and certificate were read again"),
+            Err(error) => tracing::warn!(?error, "SIGHUP: what was there before stays in force"),
+        }
+    }
 }
 
 /// Hands the browser a page that leads to the address, and not the address: everybody on this machine can read the

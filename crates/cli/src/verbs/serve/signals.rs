@@ -1,0 +1,43 @@
+//! What a running server is told by signals.
+
+use std::task::Poll;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// Registered at once: whoever reads the address may send one.
+pub(super) struct Signals {
+    ends: Vec<Signal>,
+    hangup: Option<Signal>,
+}
+
+impl Signals {
+    /// Ctrl-C and `kill` end the server. So does a terminal that was closed, unless SIGHUP makes it read files again.
+    pub(super) fn new(reloads: bool) -> Self {
+        // Without a handler the signal ends the process, which is all that is asked.
+        let handled = |kind| signal(kind).ok();
+        let mut ends: Vec<Signal> = [SignalKind::interrupt(), SignalKind::terminate()].into_iter().filter_map(handled).collect();
+        let mut hangup = handled(SignalKind::hangup());
+        if !reloads {
+            ends.extend(hangup.take());
+        }
+        Self { ends, hangup }
+    }
+
+    /// What is to be done at an end, and what at a hangup.
+    pub(super) fn split(self) -> (Ends, Option<Signal>) {
+        (Ends(self.ends), self.hangup)
+    }
+}
+
+/// Signals that ask the process to end.
+pub(super) struct Ends(Vec<Signal>);
+
+impl Ends {
+    /// Done at the next of them.
+    pub(super) async fn next(&mut self) {
+        std::future::poll_fn(|context| {
+            let arrived = self.0.iter_mut().any(|signal| signal.poll_recv(context).is_ready());
+            if arrived { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+    }
+}

@@ -1,0 +1,57 @@
+//! The end of a server: nothing new is begun, what runs may end within a limit.
+
+use crate::session::State;
+use crate::sessions::Sessions;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+/// Tells all connections that the server is to end, and knows when they have.
+pub(crate) struct Drain {
+    ending: watch::Sender<bool>,
+}
+
+/// One connection's part in it; its end is noticed by the drop.
+pub(crate) struct Draining {
+    ending: watch::Receiver<bool>,
+}
+
+impl Drain {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Self { ending: watch::Sender::new(false) })
+    }
+
+    pub(crate) fn join(&self) -> Draining {
+        Draining { ending: self.ending.subscribe() }
+    }
+
+    /// Whether the server is about to end.
+    pub(crate) fn ending(&self) -> bool {
+        *self.ending.borrow()
+    }
+
+    /// Lets requests and uploads that run come to their end, for as long as `grace`. Sessions into which nothing comes now are stopped at once, and
+    /// with them the views that wait for it. Whether all came to their end.
+    pub(crate) async fn finish(&self, sessions: &Sessions, grace: Duration) -> bool {
+        self.ending.send_replace(true);
+        sessions.list().iter().filter(|session| !session.uploading()).for_each(|session| session.cancel());
+        let uploads = async {
+            for session in sessions.list() {
+                let mut changes = session.changes();
+                while session.state() == State::Receiving && changes.changed().await.is_ok() {}
+                // One that broke off now has nowhere to come back to.
+                session.cancel();
+            }
+        };
+        timeout(grace, async { tokio::join!(uploads, self.ending.closed()) }).await.is_ok()
+    }
+}
+
+impl Draining {
+    /// Comes back when the server is to end.
+    pub(crate) async fn ending(&mut self) {
+        // Its sender lives as long as the server.
+        let _ = self.ending.wait_for(|ending| *ending).await;
+    }
+}

@@ -1,0 +1,62 @@
+//! Every request, counted, timed, and a line of the log at `debug`; failures of ours at `warn`.
+
+use axum::extract::{MatchedPath, Request};
+use axum::http::{Method, StatusCode};
+use axum::middleware::Next;
+use axum::response::Response;
+use metrics::{counter, histogram};
+use std::time::Instant;
+
+/// What an answer that is an error was, for the log and the counters.
+#[derive(Debug, Clone)]
+pub(crate) struct Failure {
+    pub(crate) code: &'static str,
+    pub(crate) message: String,
+}
+
+/// What has no route of its own: files of the page, and what there is none of.
+const NO_ROUTE: &str = "page";
+
+pub(crate) async fn observe(request: Request, next: Next) -> Response {
+    let started = Instant::now();
+    let method = name(request.method());
+    // As the router has it, not as it was asked for.
+    let route = request.extensions().get::<MatchedPath>().cloned();
+    let response = next.run(request).await;
+    let (status, seconds) = (response.status(), started.elapsed());
+    let route = route.as_ref().map_or(NO_ROUTE, MatchedPath::as_str).to_owned();
+    let failure = response.extensions().get::<Failure>();
+    tracing::debug!(
+        method,
+        route,
+        status = status.as_u16(),
+        seconds = seconds.as_secs_f64(),
+        code = failure.map(|failure| failure.code),
+        "request"
+    );
+    if let Some(Failure { code, message }) = failure {
+        counter!("rorqual_errors_total", "code" => *code).increment(1);
+        // Full places are no failure. As Debug has it: what of a message came from a client must not steer a terminal.
+        if status.is_server_error() && status != StatusCode::SERVICE_UNAVAILABLE {
+            tracing::warn!(method, route, status = status.as_u16(), code, cause = ?message, "a request failed");
+        }
+    }
+    histogram!("rorqual_http_request_seconds", "route" => route.clone()).record(seconds);
+    counter!("rorqual_http_requests_total", "method" => method, "route" => route, "status" => status.as_u16().to_string())
+        .increment(1);
+    response
+}
+
+/// A method may be any word.
+fn name(method: &Method) -> &'static str {
+    match *method {
+        Method::GET => "GET",
+        Method::HEAD => "HEAD",
+        Method::POST => "POST",
+        Method::PUT => "PUT",
+        Method::PATCH => "PATCH",
+        Method::DELETE => "DELETE",
+        Method::OPTIONS => "OPTIONS",
+        _ => "other",
+    }
+}

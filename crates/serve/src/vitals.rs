@@ -1,0 +1,198 @@
+//! How the server is: for people (`/api/vitals`), for Prometheus (`/metrics`), for who starts and stops servers (`/healthz`, `/readyz`).
+
+use crate::body::Places;
+use crate::guard::Gate;
+use crate::measures::recorded;
+use crate::render::Renders;
+use crate::session::State;
+use crate::sessions::{Sessions, Taken};
+use axum::extract::State as Shared;
+use axum::http::{StatusCode, header};
+use axum::response::IntoResponse;
+use axum::routing::get;
+use axum::{Json, Router};
+use metrics::{counter, gauge};
+use rorqual_pipe::stats;
+use serde::Serialize;
+use std::sync::Arc;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+/// Of the exposition format of Prometheus.
+const EXPOSITION: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// Who knows how the server is.
+pub(crate) struct Vitals {
+    sessions: Arc<Sessions>,
+    renders: Option<Arc<Renders>>,
+    gate: Arc<Gate>,
+    started: (Instant, SystemTime),
+}
+
+/// How it is.
+#[derive(Debug, Serialize)]
+struct Signs {
+    version: &'static str,
+    uptime_seconds: f64,
+    memory_max_bytes: u64,
+    resident_bytes: Option<u64>,
+    peak_bytes: Option<u64>,
+    open_files: Option<u64>,
+    threads: Option<u64>,
+    sessions: BySessionState,
+    sessions_max: usize,
+    #[serde(flatten)]
+    taken: Taken,
+    connections: Connections,
+    exports: Use,
+    renders: Use,
+}
+
+#[derive(Debug, Default, Serialize)]
+struct BySessionState {
+    waiting: usize,
+    receiving: usize,
+    following: usize,
+    interrupted: usize,
+    finished: usize,
+    cancelled: usize,
+    failed: usize,
+}
+
+#[derive(Debug, Serialize)]
+struct Connections {
+    known: usize,
+    known_max: usize,
+    strangers: usize,
+}
+
+#[derive(Debug, Default, Serialize)]
+struct Use {
+    taken: usize,
+    places: usize,
+}
+
+impl Use {
+    fn of(places: &Places) -> Self {
+        Self { taken: places.taken(), places: places.count() }
+    }
+}
+
+/// The addresses that tell.
+pub(crate) fn routes(sessions: &Arc<Sessions>, renders: Option<&Arc<Renders>>, gate: &Arc<Gate>) -> Router {
+    let started = (Instant::now(), SystemTime::now());
+    let vitals = Vitals { sessions: Arc::clone(sessions), renders: renders.cloned(), gate: Arc::clone(gate), started };
+    Router::new()
+        .route("/api/vitals", get(vitals_json))
+        .route("/metrics", get(exposition))
+        .route("/healthz", get(async || "ok\n"))
+        .route("/readyz", get(ready))
+        .with_state(Arc::new(vitals))
+}
+
+async fn vitals_json(Shared(vitals): Shared<Arc<Vitals>>) -> impl IntoResponse {
+    ([(header::CACHE_CONTROL, "no-store")], Json(vitals.signs()))
+}
+
+async fn exposition(Shared(vitals): Shared<Arc<Vitals>>) -> impl IntoResponse {
+    vitals.record(&vitals.signs());
+    ([(header::CONTENT_TYPE, EXPOSITION), (header::CACHE_CONTROL, "no-store")], recorded().render())
+}
+
+/// Whether a new session would find a place.
+async fn ready(Shared(vitals): Shared<Arc<Vitals>>) -> (StatusCode, &'static str) {
+    let (known, known_max, _) = vitals.gate.connections.counts();
+    if vitals.gate.drain.ending() || known >= known_max || !vitals.sessions.has_room() {
+        return (StatusCode::SERVICE_UNAVAILABLE, "not ready\n");
+    }
+    (StatusCode::OK, "ready\n")
+}
+
+impl Vitals {
+    fn signs(&self) -> Signs {
+        let (known, known_max, strangers) = self.gate.connections.counts();
+        let mut sessions = BySessionState::default();
+        for session in self.sessions.list() {
+            *match session.state() {
+                State::Waiting => &mut sessions.waiting,
+                State::Receiving => &mut sessions.receiving,
+                State::Following => &mut sessions.following,
+                State::Interrupted => &mut sessions.interrupted,
+                State::Finished => &mut sessions.finished,
+                State::Cancelled => &mut sessions.cancelled,
+                State::Failed => &mut sessions.failed,
+            } += 1;
+        }
+        Signs {
+            version: env!("CARGO_PKG_VERSION"),
+            uptime_seconds: self.started.0.elapsed().as_secs_f64(),
+            memory_max_bytes: self.sessions.memory_bytes(),
+            resident_bytes: stats::resident_bytes(),
+            peak_bytes: stats::peak_bytes(),
+            open_files: stats::open_files(),
+            threads: stats::threads(),
+            sessions,
+            sessions_max: self.sessions.sessions_max(),
+            taken: self.sessions.taken(),
+            connections: Connections { known, known_max, strangers },
+            exports: Use::of(self.sessions.exports()),
+            renders: self.renders.as_ref().map(|renders| Use::of(renders.places())).unwrap_or_default(),
+        }
+    }
+
+    /// Tells the facade what is not counted where it happens.
+    fn record(&self, signs: &Signs) {
+        let set = |name: &'static str, value: u64| gauge!(name).set(value as f64);
+        let started = self.started.1.duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
+        gauge!("rorqual_build_info", "version" => signs.version).set(1.0);
+        gauge!("process_start_time_seconds").set(started);
+        let told = [
+            ("process_resident_memory_bytes", signs.resident_bytes),
+            ("process_open_fds", signs.open_files),
+            ("process_threads", signs.threads),
+            ("rorqual_peak_bytes", signs.peak_bytes),
+        ];
+        told.into_iter().filter_map(|(name, value)| Some((name, value?))).for_each(|(name, value)| set(name, value));
+        set("rorqual_memory_max_bytes", signs.memory_max_bytes);
+        set("rorqual_sessions_max", signs.sessions_max as u64);
+        set("rorqual_connections_max", signs.connections.known_max as u64);
+        let sessions = &signs.sessions;
+        record_by(
+            "rorqual_sessions",
+            "state",
+            &[
+                ("waiting", sessions.waiting),
+                ("receiving", sessions.receiving),
+                ("following", sessions.following),
+                ("interrupted", sessions.interrupted),
+                ("finished", sessions.finished),
+                ("cancelled", sessions.cancelled),
+                ("failed", sessions.failed),
+            ],
+        );
+        let connections = [("known", signs.connections.known), ("stranger", signs.connections.strangers)];
+        record_by("rorqual_connections", "who", &connections);
+        record_by("rorqual_places", "for", &[("exports", signs.exports.places), ("renders", signs.renders.places)]);
+        record_by("rorqual_places_taken", "for", &[("exports", signs.exports.taken), ("renders", signs.renders.taken)]);
+        record_taken(&signs.taken);
+    }
+}
+
+fn record_by(name: &'static str, label: &'static str, values: &[(&'static str, usize)]) {
+    for (kind, value) in values {
+        gauge!(name, label => *kind).set(*value as f64);
+    }
+}
+
+fn record_taken(taken: &Taken) {
+    counter!("rorqual_sessions_made_total").absolute(taken.sessions_made);
+    counter!("rorqual_received_bytes_total").absolute(taken.received_bytes);
+    for (outcome, lines) in
+        [("parsed", taken.lines_parsed), ("repaired", taken.lines_repaired), ("rejected", taken.lines_rejected)]
+    {
+        counter!("rorqual_lines_total", "outcome" => outcome).absolute(lines);
+    }
+    gauge!("rorqual_receive_bytes_per_second").set(taken.bytes_per_second);
+    gauge!("rorqual_spilled_bytes").set(taken.spilled_bytes as f64);
+    gauge!("rorqual_pool_bytes").set(taken.pool_bytes as f64);
+    gauge!("rorqual_pool_lent_bytes").set(taken.pool_lent_bytes as f64);
+}

@@ -1,0 +1,210 @@
+//! Who is let in: under which names, with which token, over which connection.
+
+use crate::common::{Reached, config};
+use rorqual_serve::{Access, Server};
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+use tokio::runtime::Builder;
+
+/// Longer than a handshake may take, and a request's head.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Why a server with this access does not start.
+pub(crate) fn refused_by(access: Access) -> String {
+    let runtime = Builder::new_multi_thread().enable_all().build().expect("a runtime");
+    let config = rorqual_serve::Config { access, ..config(PATIENCE) };
+    match runtime.block_on(Server::bind(config)) {
+        Ok(server) => panic!("it listens on {:?}", server.address()),
+        Err(error) => error.to_string(),
+    }
+}
+
+fn token_file(path: &Path) -> Access {
+    Access { token_file: Some(path.to_owned()), ..Access::default() }
+}
+
+fn write(path: &Path, text: &str, mode: u32) {
+    // Another file, as editors and `install` make it.
+    let new = path.with_extension("new");
+    fs::write(&new, text).expect("our folder");
+    fs::set_permissions(&new, fs::Permissions::from_mode(mode)).expect("our file");
+    fs::rename(&new, path).expect("our folder");
+}
+
+#[test]
+fn an_address_that_others_reach_is_refused_without_tls() {
+    for bind in ["0.0.0.0", "::", "192.0.2.1"] {
+        let said = refused_by(Access { bind: bind.parse().expect("an address"), ..Access::default() });
+        assert!(said.contains("--tls-cert") && said.contains("--behind-proxy"), "{said}");
+    }
+    let said = refused_by(Access { behind_proxy: true, ..Access::default() });
+    assert!(said.contains("--public-url"), "{said}");
+}
+
+#[test]
+fn behind_a_proxy_it_answers_to_the_name_that_browsers_see() {
+    let public_url = Some("https://logs.example".to_owned());
+    let server = Reached::start(Access { behind_proxy: true, public_url, ..Access::default() });
+    assert!(server.url.starts_with("https://logs.example/?token="), "{}", server.url);
+    let ask = |host: &str, headers: &str| server.plain(&format!("GET /api/server HTTP/1.1\r\nHost: {host}\r\n{headers}"));
+    for host in ["logs.example", "LOGS.example", "logs.example:443"] {
+        assert!(ask(host, "Origin: https://logs.example\r\n").starts_with("HTTP/1.1 200"), "{host}");
+    }
+    assert!(ask("logs.example", "").contains("strict-transport-security: max-age=31536000\r\n"));
+    // The proxy may ask by the address that it has; a page that came in the clear may not.
+    let own = server.address.to_string();
+    let by_address = ask(&own, "");
+    assert!(by_address.starts_with("HTTP/1.1 200") && !by_address.contains("strict-transport"), "{by_address}");
+    for (host, headers) in [
+        ("logs.example.evil", ""),
+        ("logs.example:8631", ""),
+        ("evil.example", "X-Forwarded-Host: logs.example\r\nForwarded: host=logs.example\r\n"),
+    ] {
+        assert!(ask(host, headers).contains("wrong_host"), "{host}");
+    }
+    assert!(ask("logs.example", "Origin: http://logs.example\r\n").contains("foreign_origin"));
+    let token = server.token();
+    let entered = server.plain(&format!("GET /?token={token} HTTP/1.1\r\nHost: logs.example\r\n"));
+    let cookie = format!("__Host-rorqual_{}={token}; HttpOnly; SameSite=Strict; Path=/; Secure\r\n", server.address.port());
+    assert!(entered.contains(&cookie), "{entered}");
+}
+
+#[test]
+fn a_token_in_a_file_stays_and_can_be_changed() {
+    let folder = TempDir::new().expect("a folder");
+    let path = folder.path().join("token");
+    let first = Reached::start(token_file(&path)).token();
+    assert_eq!(fs::metadata(&path).expect("it was made").permissions().mode() & 0o777, 0o600);
+    assert_eq!(fs::read_to_string(&path).expect("ours"), format!("{first}\n"));
+    let server = Reached::start(token_file(&path));
+    assert_eq!(server.token(), first, "a restart keeps it");
+    let status = |token: &str| {
+        let own = server.address;
+        let head =
+            format!("GET /api/server HTTP/1.1\r\nHost: {own}\r\nAuthorization: Bearer {token}\r\nConnection: close\r\n\r\n");
+        server.raw(head.as_bytes()).split(' ').nth(1).map(str::to_owned)
+    };
+    let second = "a-token-that-somebody-chose_1";
+    assert_eq!((status(&first).as_deref(), status(second).as_deref()), (Some("200"), Some("401")));
+    write(&path, &format!("{second}\n"), 0o600);
+    // Seen when somebody shows it; from then on the old one is none.
+    assert_eq!((status(second).as_deref(), status(&first).as_deref()), (Some("200"), Some("401")));
+    // A file that is unfit changes nothing.
+    for (text, mode) in [("short\n", 0o600), ("third-token-third-token-third\n", 0o644), ("", 0o600)] {
+        write(&path, text, mode);
+        assert!(server.reload.reload().is_err(), "{text:?}");
+        assert_eq!(status("third-token-third-token-third").as_deref(), Some("401"));
+        assert_eq!(status(second).as_deref(), Some("200"));
+    }
+    // By SIGHUP the old one is none at once, although nobody has shown the new one.
+    write(&path, &format!("{first}\r\n"), 0o400);
+    server.reload.reload().expect("a fit file");
+    assert_eq!((status(second).as_deref(), status(&first).as_deref()), (Some("401"), Some("200")));
+    fs::remove_file(&path).expect("ours");
+    assert_eq!(status(&first).as_deref(), Some("200"));
+}
+
+#[test]
+fn a_token_that_others_can_read_or_guess_is_refused() {
+    let folder = TempDir::new().expect("a folder");
+    let path = folder.path().join("token");
+    let good = "0123456789abcdef01234567";
+    for (text, mode, word) in [
+        (good.to_owned(), 0o644, "chmod 600"),
+        (good.to_owned(), 0o620, "chmod 600"),
+        (String::new(), 0o600, "no token"),
+        (good[..23].to_owned(), 0o600, "no token"),
+        (format!("{good}; Domain=evil.example"), 0o600, "no token"),
+        (format!("{good}\n{good}"), 0o600, "no token"),
+        (good.repeat(100), 0o600, "longer than"),
+    ] {
+        write(&path, &text, mode);
+        let said = refused_by(token_file(&path));
+        assert!(said.contains(word) && said.contains("token") && !said.contains(good), "{text:?}: {said}");
+    }
+    let said = refused_by(token_file(folder.path()));
+    assert!(said.contains("no regular file"), "{said}");
+    let said = refused_by(token_file(&folder.path().join("none/token")));
+    assert!(said.contains("none/token"), "{said}");
+}
+
+#[test]
+fn a_cookie_alone_changes_nothing() {
+    let server = Reached::start(Access::default());
+    let (own, token) = (server.address, server.token());
+    let cookie = format!("Cookie: rorqual_{}={token}\r\n", own.port());
+    let bearer = format!("Authorization: Bearer {token}\r\n");
+    let ask = |line: &str, headers: &str| {
+        let head = format!("{line} HTTP/1.1\r\nHost: {own}\r\nConnection: close\r\nContent-Length: 2\r\n{headers}\r\n{{}}");
+        server.raw(head.as_bytes())
+    };
+    let origin = format!("Origin: http://{own}\r\n");
+    for line in
+        ["POST /api/sessions", "DELETE /api/sessions/none", "PUT /api/sessions/none/data", "POST /api/sessions/none/cancel"]
+    {
+        for shown in
+            ["", "Sec-Fetch-Site: none\r\n", "Sec-Fetch-Site: same-site\r\n", "Origin: null\r\n", "Origin: http://localhost\r\n"]
+        {
+            let answer = ask(line, &format!("{cookie}{shown}"));
+            assert!(answer.contains("403") && answer.contains("foreign_origin"), "{line} {shown:?}: {answer}");
+        }
+        for shown in [&origin, "Sec-Fetch-Site: same-origin\r\n"] {
+            let answer = ask(line, &format!("{cookie}{shown}"));
+            assert!(!answer.contains("foreign_origin"), "{line} {shown:?}: {answer}");
+        }
+        assert!(!ask(line, &bearer).contains("foreign_origin"), "a program has no origin");
+    }
+    assert!(ask("GET /api/server", &cookie).starts_with("HTTP/1.1 200"), "looking is no change");
+    let upgrade = "Connection: upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
+    assert!(ask("GET /api/server", &format!("{cookie}{upgrade}")).contains("foreign_origin"));
+    assert!(!ask("GET /api/server", &format!("{cookie}{upgrade}{origin}")).contains("foreign_origin"));
+}
+
+#[test]
+fn probes_need_a_token_unless_they_are_opened_and_then_say_one_word() {
+    let closed = Reached::start(Access::default());
+    let probe = |server: &Reached, line: &str| {
+        server.raw(format!("{line} HTTP/1.1\r\nHost: 10.1.2.3\r\nConnection: close\r\n\r\n").as_bytes())
+    };
+    for path in ["/healthz", "/readyz"] {
+        assert!(probe(&closed, &format!("GET {path}")).starts_with("HTTP/1.1 403"), "{path}");
+    }
+    assert!(closed.get("/healthz").ends_with("\r\n\r\nok\n") && closed.get("/readyz").ends_with("\r\n\r\nready\n"));
+    let open = Reached::start(Access { open_probes: true, ..Access::default() });
+    assert!(probe(&open, "GET /healthz").ends_with("\r\n\r\nok\n"));
+    assert!(probe(&open, "GET /readyz?verbose").ends_with("\r\n\r\nready\n"));
+    for line in ["POST /healthz", "GET /healthz/", "GET //healthz", "GET /metrics", "GET /api/vitals", "GET /"] {
+        assert!(probe(&open, line).starts_with("HTTP/1.1 403"), "{line}");
+    }
+    // The only place is taken by an upload that may still come.
+    assert!(open.post("/api/sessions", "{}").starts_with("HTTP/1.1 201"));
+    let full = probe(&open, "GET /readyz");
+    assert!(full.starts_with("HTTP/1.1 503") && full.ends_with("\r\n\r\nnot ready\n"), "{full}");
+    assert!(probe(&open, "HEAD /healthz").starts_with("HTTP/1.1 200"));
+}
+
+/// Of connections that say nothing, or one byte at a time.
+#[test]
+fn a_connection_that_asks_for_nothing_is_closed() {
+    let server = Reached::start(Access::default());
+    let head =
+        format!("GET /api/server HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\n\r\n", server.address, server.token());
+    let started = Instant::now();
+    let mut idle = TcpStream::connect(server.address).expect("it listens");
+    idle.set_read_timeout(Some(PATIENCE)).expect("a time");
+    idle.write_all(head.as_bytes()).expect("it listens");
+    let mut silent = TcpStream::connect(server.address).expect("it listens");
+    silent.set_read_timeout(Some(PATIENCE)).expect("a time");
+    let mut slow = silent.try_clone().expect("a descriptor");
+    slow.write_all(b"G").expect("it listens");
+    let mut answer = String::new();
+    idle.read_to_string(&mut answer).expect("its end, and no time that ran out");
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    let _ = silent.read_to_end(&mut Vec::new());
+    assert!(started.elapsed() < PATIENCE, "{:?}", started.elapsed());
+}
