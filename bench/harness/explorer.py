@@ -11,7 +11,7 @@ from .serving import Serving
 
 # As the page sends it.
 BLOCK_BYTES = 1 << 20
-VIEW = {"from": None, "to": None, "where": "", "stack": "class", "buckets": 400, "top": 20, "zone_seconds": 0}
+VIEW = {"from": None, "to": None, "where": "", "stack": "class", "buckets": 400, "top": 20}
 # A debug build takes minutes for what is measured in seconds.
 TIMEOUT_SECONDS = 1800
 
@@ -68,7 +68,7 @@ class Explorer:
         return self.ask("POST", f"/api/sessions/{self.id}/{what}", body)
 
     def view(self, **changes):
-        return self.post("view", **VIEW | {"panels": None} | changes)
+        return self.post("view", **VIEW | changes)
 
 
 def answer(response, text):

@@ -130,6 +130,10 @@ impl FollowReader {
             self.followed.shared.missing.store(true, Ordering::Relaxed);
             return Ok(false);
         };
+        // Whoever writes on into the old one is read on.
+        if self.file.metadata()?.len() > self.place {
+            return Ok(false);
+        }
         self.followed.shared.rotations.fetch_add(1, Ordering::Relaxed);
         (self.file, self.place) = (file, 0);
         Ok(true)

@@ -101,6 +101,11 @@ impl Place {
     fn new() -> Self {
         Self { since: Instant::now(), known: OnceLock::new(), waits: OnceLock::new(), leave: Notify::new() }
     }
+
+    /// Whether it is among those that have shown the token.
+    pub(crate) fn is_known(&self) -> bool {
+        self.known.get().is_some()
+    }
 }
 
 impl Taken {
@@ -110,7 +115,7 @@ impl Taken {
 
     /// Whether it has shown the token.
     pub(crate) fn is_known(&self) -> bool {
-        self.place.known.get().is_some()
+        self.place.is_known()
     }
 
     /// Comes back when this connection has to leave.

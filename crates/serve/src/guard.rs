@@ -165,9 +165,11 @@ fn is_probe(request: &Request) -> bool {
     matches!(*request.method(), Method::GET | Method::HEAD) && matches!(request.uri().path(), "/healthz" | "/readyz")
 }
 
-/// Whether it may change something: all but reading, and what begins as reading and goes on as something else.
+/// Whether it may change something: all but reading, what begins as reading and goes on as something else, and reading that takes a lease.
 fn changes(request: &Request) -> bool {
-    !matches!(*request.method(), Method::GET | Method::HEAD) || request.headers().contains_key(header::UPGRADE)
+    let headers = request.headers();
+    let reads = matches!(*request.method(), Method::GET | Method::HEAD);
+    !reads || headers.contains_key(header::UPGRADE) || headers.contains_key("lease-seconds")
 }
 
 /// What stands before every request: the guard, and the places of those that it let through.

@@ -50,6 +50,6 @@ mod wire;
 
 pub use access::Access;
 pub use exports::{ShownView, ViewPage};
-pub use limits::{CONNECTIONS_MAX_DEFAULT, EXPORTS_MAX, PUTS_MAX, SESSIONS_MAX_DEFAULT};
+pub use limits::{CONNECTIONS_MAX_DEFAULT, EXPORTS_MAX, SESSIONS_MAX_DEFAULT, STORE_ASKS_MAX};
 pub use render::Rendering;
 pub use server::{Config, Reload, Server, StartError, Totals};

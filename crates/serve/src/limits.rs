@@ -2,6 +2,7 @@
 
 use rorqual_pipe::limits::{BLOCK_BYTES, THREAD_BYTES, buffers_needed};
 use rorqual_render::limits::REPEATED_BYTES_MAX;
+use rorqual_store::limits::INDEX_BYTES;
 use rorqual_table::filter::FILTER_BYTES_MAX;
 use std::time::Duration;
 
@@ -176,13 +177,19 @@ pub(crate) const FORMAT_BYTES_MAX: usize = 64 << 10;
 pub(crate) const TRIED_LINES_MAX: usize = 200;
 
 /// Bodies that are put into the store at a time.
-pub const PUTS_MAX: usize = 4;
+pub(crate) const PUTS_MAX: usize = 4;
 
 /// Blocks of one of them: as many as its run needs, with one thread that hashes.
 pub(crate) const PUT_BLOCKS: usize = buffers_needed(1);
 
 /// What it costs beside its connection: its blocks, and the stacks of the thread that writes and of the one that hashes.
 pub(crate) const PUT_BYTES: u64 = (PUT_BLOCKS * BLOCK_BYTES) as u64 + 2 * THREAD_BYTES;
+
+/// Questions to the store that are answered at a time, puts among them: each has a thread, which may wait for another process's turn.
+pub const STORE_ASKS_MAX: usize = 8;
+
+/// What the store takes beside puts and readers.
+pub(crate) const STORE_BYTES: u64 = INDEX_BYTES + (STORE_ASKS_MAX - PUTS_MAX) as u64 * THREAD_BYTES;
 
 /// Entries of the store that are read at a time through TLS, which the kernel can't send by itself.
 pub(crate) const READS_MAX: usize = 16;
@@ -193,8 +200,8 @@ pub(crate) const READ_BLOCKS: usize = 2;
 /// What they take.
 pub(crate) const READ_BYTES: u64 = (READ_BLOCKS * BLOCK_BYTES) as u64;
 
-/// Region that stands in for the bytes of a file on their way; never touched, so it costs nothing.
-pub(crate) const STAND_IN_BYTES: usize = 4 << 20;
+/// Region that stands in for the bytes of a file on their way. It is a part of the program's file, and never touched.
+pub(crate) const STAND_IN_BYTES: usize = 1 << 20;
 
 /// Most bytes of a file that one call sends: what is not in the page cache is read meanwhile.
 pub(crate) const SEND_BYTES_MAX: usize = 1 << 20;

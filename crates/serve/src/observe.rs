@@ -36,9 +36,10 @@ pub(crate) async fn observe(request: Request, next: Next) -> Response {
     );
     if let Some(Failure { code, message }) = failure {
         counter!("rorqual_errors_total", "code" => *code).increment(1);
-        // Full places are no failure. As Debug has it: what of a message came from a client must not steer a terminal.
+        // Full places are no failure. What a message quotes may be of a client or name a file: it is for who looks for the cause.
         if status.is_server_error() && status != StatusCode::SERVICE_UNAVAILABLE {
-            tracing::warn!(method, route, status = status.as_u16(), code, cause = ?message, "a request failed");
+            tracing::warn!(method, route, status = status.as_u16(), code, "a request failed");
+            tracing::debug!(cause = ?message, "why it failed");
         }
     }
     histogram!("rorqual_http_request_seconds", "route" => route.clone()).record(seconds);

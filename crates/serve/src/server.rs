@@ -9,7 +9,7 @@ use crate::guard::{Gate, Guard};
 use crate::limits::{
     CONNECTION_BUFFER_BYTES, CONNECTION_BYTES, ENDED_SESSION_BYTES, ENDED_SESSIONS_MAX, EXPORT_BYTES, EXPORTS_MAX, FEED_BUFFERS,
     HEAD_TIME_MAX, HOUSEKEEPING_EVERY, PROGRAM_BYTES, PUT_BYTES, PUTS_MAX, READ_BYTES, READS_MAX, RENDER_BYTES, REPORTS_BYTES,
-    STRANGER_GRACE, STRANGER_GRACE_REMOTE, STRANGERS_MAX, TLS_BYTES,
+    STORE_BYTES, STRANGER_GRACE, STRANGER_GRACE_REMOTE, STRANGERS_MAX, TLS_BYTES,
 };
 use crate::linger::Lingering;
 use crate::measures::recorded;
@@ -33,7 +33,6 @@ use hyper_util::service::TowerToHyperService;
 use metrics::counter;
 use rorqual_pipe::{BudgetError, Input};
 use rorqual_store::Store;
-use rorqual_store::limits::INDEX_BYTES;
 use rorqual_table::analyze::{Kept, Settings, Shares};
 use rorqual_view::limits::{ROWS_BYTES_MIN, WORKER_BYTES};
 use std::fmt;
@@ -241,7 +240,10 @@ impl Server {
         let shelf = self.store.map(|store| Shelf::new(store, self.tls.is_some()));
         let beside = [Some(vitals), self.renders.map(render_router), shelf.map(store::router)];
         let router = router(Arc::clone(&self.sessions), beside.into_iter().flatten().collect(), Arc::clone(&self.gate));
-        let housekeeping = tokio::spawn(keep_house(Arc::clone(&self.sessions)));
+        let housekeeping = [
+            tokio::spawn(keep_house(Arc::clone(&self.sessions))),
+            tokio::spawn(keep_watch(Arc::clone(&self.sessions), Arc::clone(&self.gate))),
+        ];
         let reception = Reception { gate: Arc::clone(&self.gate), tls: self.tls, router };
         tokio::select! {
             () = reception.accept(&self.listener) => {}
@@ -254,7 +256,7 @@ impl Server {
             whole = self.gate.drain.finish(&self.sessions, self.grace) => whole,
             () = end => false,
         };
-        housekeeping.abort();
+        housekeeping.iter().for_each(tokio::task::JoinHandle::abort);
         renders_guard.inspect(tokio::task::JoinHandle::abort);
         self.sessions.cancel_all();
         let (sessions, stored_bytes) = self.sessions.totals();
@@ -279,7 +281,7 @@ fn shares(config: &Config) -> Result<Shares, StartError> {
         (format!("{sessions} x reports"), sessions * REPORTS_BYTES),
         (format!("{renders} renderings"), renders * RENDER_BYTES),
         (format!("{EXPORTS_MAX} exports"), EXPORTS_MAX as u64 * EXPORT_BYTES),
-        ("index of the store".to_owned(), config.store.as_ref().map_or(0, |_| INDEX_BYTES)),
+        ("index of the store, and who asks it".to_owned(), config.store.as_ref().map_or(0, |_| STORE_BYTES)),
         (format!("{puts} puts into the store"), puts * PUT_BYTES),
         (format!("{reads} encrypted readers of the store"), reads * READ_BYTES),
         ("templates and their variables".to_owned(), config.rendering.as_ref().map_or(0, |rendering| rendering.given_bytes)),
@@ -363,11 +365,12 @@ impl Reception {
         taken: Taken,
     ) {
         let mut draining = self.gate.drain.join();
-        let place = Arc::clone(taken.place());
+        let (place, drain) = (Arc::clone(taken.place()), Arc::clone(&self.gate.drain));
         let answer = TowerToHyperService::new(self.router.clone());
         let service = service_fn(move |mut request: Request<Incoming>| {
             request.extensions_mut().insert(Arc::clone(&place));
             request.extensions_mut().insert(twin.clone());
+            request.extensions_mut().insert(Arc::clone(&drain));
             files.iter().for_each(|files| drop(request.extensions_mut().insert(files.clone())));
             answer.call(Lingering::wrap(request))
         });
@@ -406,13 +409,23 @@ fn broken(ended: hyper::Result<()>) {
     }
 }
 
-async fn keep_house(sessions: Arc<Sessions>) {
+/// What has to be looked at again and again; nothing of it waits for anybody.
+async fn keep_watch(sessions: Arc<Sessions>, gate: Arc<Gate>) {
     let mut every = tokio::time::interval(HOUSEKEEPING_EVERY);
     loop {
         every.tick().await;
         sessions.list().iter().for_each(|session| session.stop_if_too_dense());
-        sessions.forget_idle().await;
+        gate.guard.token.refresh();
         // What histograms were given waits in a list until then.
         recorded().run_upkeep();
+    }
+}
+
+/// Forgets sessions, which may take as long as who still looks at them.
+async fn keep_house(sessions: Arc<Sessions>) {
+    let mut every = tokio::time::interval(HOUSEKEEPING_EVERY);
+    loop {
+        every.tick().await;
+        sessions.forget_idle().await;
     }
 }

@@ -48,7 +48,7 @@ impl Token {
     }
 
     /// Reads a file that has changed. Whether there is another token now; one that is unfit leaves the old one.
-    fn refresh(&self) -> bool {
+    pub(crate) fn refresh(&self) -> bool {
         let Some(path) = &self.file else { return false };
         let mut current = self.lock();
         let version = secrets::version(path);

@@ -67,7 +67,9 @@ pub(crate) async fn upload(
 
 /// The method that is meant, where a client can send only some of them; and whether it speaks this version.
 fn meant(method: Method, headers: &HeaderMap) -> Result<Method, ApiError> {
-    let given = headers.get("x-http-method-override").map(|given| Method::from_bytes(given.as_bytes()));
+    // Of a POST alone, so that nothing which changes something comes as a GET.
+    let given = headers.get("x-http-method-override").filter(|_| method == Method::POST);
+    let given = given.map(|given| Method::from_bytes(given.as_bytes()));
     let method = given.unwrap_or(Ok(method)).map_err(|_| ApiError::bad_request("X-HTTP-Method-Override is no method"))?;
     if method == Method::OPTIONS || headers.get(RESUMABLE).is_some_and(|version| version == VERSION) {
         return Ok(method);

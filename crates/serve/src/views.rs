@@ -16,6 +16,7 @@ use rorqual_table::filter::{Filter, Flag, NumberColumn, TextColumn};
 use rorqual_table::report::Sample;
 use rorqual_view::{By, Limit, PanelWanted, Per, RowPage, Stack, Store, View, ViewError, Wanted};
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 use std::time::Instant;
 
 /// Times are Unix seconds.
@@ -35,6 +36,21 @@ impl Span {
         })?;
         session.has_room_for(&filter)?;
         Ok(View { from_us: micros(self.from)?, to_us: micros(self.to)?, filter })
+    }
+}
+
+/// A view that waits for its turn, and its filter with it as a text: many may wait, and compiled each would take megabytes.
+struct Question(Span);
+
+impl Question {
+    /// What is wrong with it is told at once.
+    fn new(session: &Session, span: Span) -> Result<Self, ApiError> {
+        span.view(session).map(|_| Self(span))
+    }
+
+    /// It was read before.
+    fn view(&self, session: &Session) -> Result<View, ViewError> {
+        self.0.view(session).map_err(|_| ViewError::Cancelled)
     }
 }
 
@@ -115,16 +131,18 @@ struct ViewAsked {
 
 pub(crate) async fn view(Named(session): Named, Extension(twin): Extension<Twin>, body: Body) -> Result<Response, ApiError> {
     let asked: ViewAsked = body_json(body).await?;
-    let (look, stack) = (span(&session, asked.from, asked.to, asked.filter)?, stack(asked.stack.as_deref())?);
+    let (look, stack) =
+        (Question::new(&session, Span { from: asked.from, to: asked.to, filter: asked.filter })?, stack(asked.stack.as_deref())?);
     let (default, most) = BUCKETS;
     let top = asked.top.unwrap_or(VIEW_ROWS).min(TOP_ROWS);
     let wanted = Wanted { top, buckets: asked.buckets.unwrap_or(default).clamp(1, most), stack };
     // Seen before the rows are: what is shown as complete has all of them.
     let complete = session.state().ended();
     let hint = session.hint();
+    let asked_of = Arc::clone(&session);
     let ask = timed(move |store, control| {
         store.refresh();
-        Ok(hint.beside(store.view(&look, &wanted, control)?, store))
+        Ok(hint.beside(store.view(&look.view(&asked_of)?, &wanted, control)?, store))
     });
     let (seconds, (viewed, hint)) = session.rows().ask(&twin, asking(asked.page, asked.turn)?, ask).await?;
     let value = ViewAnswer::new(viewed, stack, complete, seconds, session.zone_seconds(), top);
@@ -148,13 +166,14 @@ struct PanelAsked {
 
 pub(crate) async fn panel(Named(session): Named, Extension(twin): Extension<Twin>, body: Body) -> Result<Response, ApiError> {
     let asked: PanelAsked = body_json(body).await?;
-    let look = span(&session, asked.from, asked.to, asked.filter)?;
+    let look = Question::new(&session, Span { from: asked.from, to: asked.to, filter: asked.filter })?;
     let column = panel_column(&asked.field)?;
     let limit = asked.limit.unwrap_or(VIEW_ROWS).min(TOP_ROWS);
     let wanted = PanelWanted { search: asked.search, offset: asked.offset, limit };
+    let asked_of = Arc::clone(&session);
     let ask = move |store: &Store, control: &Control| match column {
-        Some(column) => store.panel(&look, column, &wanted, control),
-        None => store.statuses(&look, &wanted, control),
+        Some(column) => store.panel(&look.view(&asked_of)?, column, &wanted, control),
+        None => store.statuses(&look.view(&asked_of)?, &wanted, control),
     };
     let panel = session.rows().ask(&twin, None, ask).await?;
     answer(panel, limit, |panel, rows| panel.rows.truncate(rows))
@@ -177,13 +196,15 @@ struct RowsAsked {
 
 pub(crate) async fn rows(Named(session): Named, Extension(twin): Extension<Twin>, body: Body) -> Result<Response, ApiError> {
     let asked: RowsAsked = body_json(body).await?;
-    let look = span(&session, asked.from, asked.to, asked.filter)?;
+    let look = Question::new(&session, Span { from: asked.from, to: asked.to, filter: asked.filter })?;
     let limit = asked.limit.unwrap_or(TOP_ROWS).min(TOP_ROWS);
     let format = session.format();
     let lines = Rebuilt::new(format.as_ref());
+    let asked_of = Arc::clone(&session);
     let ask = move |store: &Store, control: &Control| {
         // No line was read yet.
         let Some(format) = format else { return Ok(RowPage { total: 0, offset: asked.offset, rows: Vec::new() }) };
+        let look = look.view(&asked_of)?;
         if !asked.from_end {
             return store.page(&look, asked.offset, limit, &format, control);
         }
@@ -209,11 +230,15 @@ struct CompareAsked {
 
 pub(crate) async fn compare(Named(session): Named, Extension(twin): Extension<Twin>, body: Body) -> Result<Response, ApiError> {
     let asked: CompareAsked = body_json(body).await?;
-    let (a, b) = (asked.a.view(&session)?, asked.b.view(&session)?);
+    let (a, b) = (Question::new(&session, asked.a)?, Question::new(&session, asked.b)?);
     let top = asked.top.unwrap_or(VIEW_ROWS).min(TOP_ROWS);
     let wanted = Wanted { top, buckets: BUCKETS.0, stack: Stack::Class };
     let hint = session.hint();
-    let ask = move |store: &Store, control: &Control| Ok(hint.beside(store.compare(&a, &b, &wanted, control)?, store));
+    let asked_of = Arc::clone(&session);
+    let ask = move |store: &Store, control: &Control| {
+        let (a, b) = (a.view(&asked_of)?, b.view(&asked_of)?);
+        Ok(hint.beside(store.compare(&a, &b, &wanted, control)?, store))
+    };
     let (compared, hint) = session.rows().ask(&twin, None, ask).await?;
     let value = Hinted { answer: CompareAnswer::from(compared), hint };
     answer(value, top, |value, rows| value.answer.panels.iter_mut().for_each(|panel| panel.rows.truncate(rows)))
@@ -234,10 +259,15 @@ struct ExplainAsked {
 
 pub(crate) async fn explain(Named(session): Named, Extension(twin): Extension<Twin>, body: Body) -> Result<Response, ApiError> {
     let asked: ExplainAsked = body_json(body).await?;
-    let (select, against) = (asked.select.view(&session)?, span(&session, asked.from, asked.to, asked.filter)?);
+    let against = Question::new(&session, Span { from: asked.from, to: asked.to, filter: asked.filter })?;
+    let select = Question::new(&session, asked.select)?;
     let limit = asked.limit.unwrap_or(TOP_ROWS).min(TOP_ROWS);
     let hint = session.hint();
-    let ask = timed(move |store, control| Ok(hint.beside(store.explain(&select, &against, control)?, store)));
+    let asked_of = Arc::clone(&session);
+    let ask = timed(move |store, control| {
+        let (select, against) = (select.view(&asked_of)?, against.view(&asked_of)?);
+        Ok(hint.beside(store.explain(&select, &against, control)?, store))
+    });
     let (seconds, (explained, hint)) = session.rows().ask(&twin, None, ask).await?;
     let mut value = Hinted { answer: ExplainAnswer::new(explained, seconds), hint };
     value.answer.rows.truncate(limit);
@@ -269,7 +299,7 @@ enum ByAsked {
 
 pub(crate) async fn rates(Named(session): Named, Extension(twin): Extension<Twin>, body: Body) -> Result<Response, ApiError> {
     let asked: RatesAsked = body_json(body).await?;
-    let look = span(&session, asked.from, asked.to, asked.filter)?;
+    let look = Question::new(&session, Span { from: asked.from, to: asked.to, filter: asked.filter })?;
     let by = match asked.by {
         ByAsked::Client => By::Client,
         ByAsked::Net => By::Net,
@@ -279,7 +309,9 @@ pub(crate) async fn rates(Named(session): Named, Extension(twin): Extension<Twin
     let limits = [per(asked.limit_per_minute, Per::Minute), per(asked.limit_per_second, Per::Second)];
     let limits: Vec<Limit> = limits.into_iter().flatten().take(1).collect();
     let hint = session.hint();
-    let ask = timed(move |store, control| Ok(hint.beside(store.rates(&look, by, top, &limits, control)?, store)));
+    let asked_of = Arc::clone(&session);
+    let ask =
+        timed(move |store, control| Ok(hint.beside(store.rates(&look.view(&asked_of)?, by, top, &limits, control)?, store)));
     let (seconds, (rates, hint)) = session.rows().ask(&twin, None, ask).await?;
     let value = Hinted { answer: RatesAnswer::new(rates, by, seconds), hint };
     answer(value, top, |value, rows| value.answer.rows.truncate(rows))

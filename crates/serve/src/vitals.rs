@@ -1,12 +1,13 @@
 //! How the server is: for people (`/api/vitals`), for Prometheus (`/metrics`), for who starts and stops servers (`/healthz`, `/readyz`).
 
 use crate::body::Places;
+use crate::connections::Place;
 use crate::guard::Gate;
 use crate::measures::recorded;
 use crate::render::Renders;
 use crate::session::State;
 use crate::sessions::{Sessions, Taken};
-use axum::extract::State as Shared;
+use axum::extract::{Extension, State as Shared};
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use axum::routing::get;
@@ -99,9 +100,11 @@ async fn exposition(Shared(vitals): Shared<Arc<Vitals>>) -> impl IntoResponse {
 }
 
 /// Whether a new session would find a place.
-async fn ready(Shared(vitals): Shared<Arc<Vitals>>) -> (StatusCode, &'static str) {
+async fn ready(Shared(vitals): Shared<Arc<Vitals>>, place: Option<Extension<Arc<Place>>>) -> (StatusCode, &'static str) {
     let (known, known_max, _) = vitals.gate.connections.counts();
-    if vitals.gate.drain.ending() || known >= known_max || !vitals.sessions.has_room() {
+    // Who asks with the token has a place himself.
+    let others = known - usize::from(place.is_some_and(|Extension(place)| place.is_known()));
+    if vitals.gate.drain.ending() || others >= known_max || !vitals.sessions.has_room() {
         return (StatusCode::SERVICE_UNAVAILABLE, "not ready\n");
     }
     (StatusCode::OK, "ready\n")

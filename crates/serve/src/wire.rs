@@ -17,7 +17,7 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 
-/// What stands in for the bytes of files. Of zeros that nobody touches: it takes no memory.
+/// What stands in for the bytes of files: nobody touches it, so it takes no memory.
 static STAND_IN: [u8; STAND_IN_BYTES] = [0; STAND_IN_BYTES];
 
 /// The socket, as hyper has it.

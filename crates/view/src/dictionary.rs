@@ -18,6 +18,12 @@ pub(crate) const NONE: u32 = 0;
 /// All values that there was no room for.
 pub(crate) const OTHERS: u32 = 1;
 
+/// What is shown of such a value.
+pub(crate) const NO_ROOM: &str = "…";
+
+/// The same among flaws, which have their kind before them.
+pub(crate) const FLAW_NO_ROOM: &str = "x…";
+
 /// What a dictionary takes of what is spare at a time.
 const SPARE_PIECE_BYTES: u64 = 64 << 10;
 

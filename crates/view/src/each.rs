@@ -8,7 +8,7 @@ use crate::columns::{
     AGENT, BYTES, CLIENT, DICTIONARIES, FLAW, HOST, LINE, METHOD, PATH, PROTOCOL, QUERY, REFERRER, REQUEST_TIME, STATUS, TIME,
     UPSTREAM_TIME, USER, ZONE, ZONE_MIN,
 };
-use crate::dictionary::{OTHERS, Tables};
+use crate::dictionary::{FLAW_NO_ROOM, NO_ROOM, OTHERS, Tables};
 use crate::limits::{PIECE_BYTES_MAX, PIECE_ROWS_MAX};
 use crate::plan::Plan;
 use crate::segment::{Segment, unbiased};
@@ -19,12 +19,6 @@ use rorqual_table::parse::Record;
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, MutexGuard};
-
-/// Stands for a value that there was no room for.
-const NO_ROOM: &[u8] = "…".as_bytes();
-
-/// The same among flaws, which have their kind before them.
-const FLAW_NO_ROOM: &[u8] = "x…".as_bytes();
 
 /// A row of a view, for as long as it is looked at.
 #[derive(Debug, Clone, Copy)]
@@ -169,8 +163,8 @@ impl Piece {
         for row in rows.iter().take(PIECE_ROWS_MAX) {
             for (index, (column, tables)) in columns.iter().zip(&tables).enumerate() {
                 let text = match column.get(usize::from(*row)) {
-                    OTHERS if index == FLAW => FLAW_NO_ROOM,
-                    OTHERS => NO_ROOM,
+                    OTHERS if index == FLAW => FLAW_NO_ROOM.as_bytes(),
+                    OTHERS => NO_ROOM.as_bytes(),
                     code => tables.text(code),
                 };
                 self.texts.extend_from_slice(text);

@@ -72,7 +72,7 @@ pub const VIEWS_KEPT_MAX: usize = 8;
 /// Rows of a page of the table.
 pub const PAGE_ROWS_MAX: usize = 1_000;
 
-/// Bytes of a text in it; what is longer ends in `…`. A row takes some 60 KiB at most.
+/// Bytes of a text in it; what is longer ends in `…`. A row takes some 80 KiB at most.
 pub const PAGE_TEXT_BYTES_MAX: usize = 4 << 10;
 
 /// Bytes of a line rebuilt in it: such texts together. A format may have any text between them.
@@ -81,8 +81,8 @@ pub const PAGE_LINE_BYTES_MAX: usize = 40 << 10;
 /// Distinct pairs of path and query that are held at once, by all threads together: some 7 MiB, of what a view's sums would take.
 pub const URL_PAIRS_MAX: usize = 1 << 17;
 
-/// Of these as many are listed; nobody reads on.
-pub const URLS_LISTED_MAX: usize = 1 << 16;
+/// Values of a panel that are listed at most; nobody reads on. Twice as many are held, 24 bytes each.
+pub const VALUES_LISTED_MAX: usize = 1 << 16;
 
 /// Rows whose texts are copied at once, while nobody else has the dictionaries.
 pub const PIECE_ROWS_MAX: usize = 1 << 10;

@@ -5,7 +5,7 @@ use crate::columns::{
     AGENT, BYTES, CLIENT, FLAW, HOST, LINE, METHOD, PATH, PROTOCOL, QUERY, REFERRER, REJECTED, REQUEST_TIME, STATUS, source,
 };
 use crate::columns::{CODED, NUMBERS, TIME, UPSTREAM_TIME, USER, ZONE, ZONE_MIN};
-use crate::dictionary::NONE;
+use crate::dictionary::{FLAW_NO_ROOM, NO_ROOM, NONE, OTHERS};
 use crate::limits::{PAGE_LINE_BYTES_MAX, PAGE_ROWS_MAX, PAGE_TEXT_BYTES_MAX};
 use crate::plan::{Plan, joined};
 use crate::segment::{Coded, Run, Segment, unbiased};
@@ -197,6 +197,9 @@ impl<'a> RowReader<'a> {
 
     fn text(&self, column: usize, row: usize) -> String {
         let code = self.coded[column].get(row);
+        if code == OTHERS {
+            return if column == FLAW { FLAW_NO_ROOM } else { NO_ROOM }.to_owned();
+        }
         lossy(self.store.dictionaries[column].lock().text(code))
     }
 
@@ -206,6 +209,9 @@ impl<'a> RowReader<'a> {
         let code = self.coded[index].get(row);
         let tables = self.store.dictionaries[index].lock();
         let class = tables.classes(column).get(code as usize).copied().unwrap_or(NONE);
+        if code == OTHERS || class == OTHERS {
+            return NO_ROOM.to_owned();
+        }
         lossy(tables.text_of(Some(column), class))
     }
 

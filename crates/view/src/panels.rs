@@ -4,6 +4,7 @@ use crate::by_code::ByCode;
 use crate::columns::source;
 use crate::counted::Counted;
 use crate::dictionary::{OTHERS, Tables};
+use crate::limits::VALUES_LISTED_MAX;
 use crate::store::Store;
 use crate::sums::Amount;
 use crate::view::{PanelPage, PanelWanted};
@@ -120,7 +121,7 @@ impl Store {
             let others = amounts.get(OTHERS).hits;
             let known = || amounts.iter().filter(|(code, _)| *code > OTHERS);
             let (distinct, hits) = known().fold((0, 0), |(distinct, hits), (_, amount)| (distinct + 1, hits + amount.hits));
-            let count = wanted.offset.saturating_add(wanted.limit);
+            let count = wanted.offset.saturating_add(wanted.limit).min(VALUES_LISTED_MAX);
             let (top, found) = match wanted.search.as_deref().and_then(Search::new) {
                 None => (top_values(known(), text, count), distinct),
                 Some(mut search) => {

@@ -3,7 +3,7 @@
 
 use crate::columns::{BYTES, PATH, QUERY};
 use crate::dictionary::{NONE, OTHERS};
-use crate::limits::{URL_PAIRS_MAX, URLS_LISTED_MAX};
+use crate::limits::{URL_PAIRS_MAX, VALUES_LISTED_MAX};
 use crate::panels::{Search, beyond, shown};
 use crate::plan::{Plan, joined};
 use crate::segment::Segment;
@@ -171,7 +171,7 @@ impl Store {
         let alone = pairs.alone.into_iter().enumerate().filter(|(_, amount)| amount.hits > 0);
         let all = alone.map(|(path, amount)| ((path as u32, NONE), amount)).chain(pairs.amounts);
         let mut search = wanted.search.as_deref().and_then(Search::new);
-        let most = wanted.offset.saturating_add(wanted.limit).min(URLS_LISTED_MAX);
+        let most = wanted.offset.saturating_add(wanted.limit).min(VALUES_LISTED_MAX);
         for (pair, amount) in all {
             listed.distinct += 1;
             listed.hits += amount.hits;

@@ -1,7 +1,7 @@
 //! All values of a panel, however many.
 
 use crate::columns::source;
-use crate::dictionary::OTHERS;
+use crate::dictionary::{NO_ROOM, OTHERS};
 use crate::limits::PIECE_ROWS_MAX;
 use crate::panels::by_hits;
 use crate::store::Store;
@@ -59,7 +59,7 @@ impl Values {
         }
     }
 
-    /// Whether there are no others: of [`TextColumn::Url`] only [`URLS_LISTED_MAX`](crate::limits::URLS_LISTED_MAX) are listed.
+    /// Whether there are no others: of [`TextColumn::Url`] only [`VALUES_LISTED_MAX`](crate::limits::VALUES_LISTED_MAX) are listed.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.whole
@@ -116,7 +116,7 @@ impl Store {
         for listed in listed.chunks(PIECE_ROWS_MAX / 16) {
             {
                 let tables = self.dictionaries[index].lock();
-                let text = |code: u32| if code == OTHERS { "…".as_bytes() } else { tables.text_of(derived, code) };
+                let text = |code: u32| if code == OTHERS { NO_ROOM.as_bytes() } else { tables.text_of(derived, code) };
                 texts.clear();
                 texts.extend(listed.iter().map(|(code, _)| text(*code).to_vec()));
             }

@@ -17,6 +17,7 @@ mod wire;
 
 use crate::api::{Asked, At, Named};
 use crate::connections::Place;
+use crate::drain::Drain;
 use crate::error::ApiError;
 use crate::limits::SOCKET_WINDOW_BYTES;
 use crate::session::Session;
@@ -36,6 +37,7 @@ pub(crate) async fn socket(
     Named(session): Named,
     Asked(at): Asked<At>,
     Extension(place): Extension<Arc<Place>>,
+    Extension(drain): Extension<Arc<Drain>>,
     mut request: Request,
 ) -> Response {
     let accept = match handshake::accept(request.headers()) {
@@ -43,13 +45,15 @@ pub(crate) async fn socket(
         Err(refusal) => return refusal,
     };
     let upgrade = hyper::upgrade::on(&mut request);
+    // At the end of the server its last words are waited for.
+    let draining = drain.join();
     tokio::spawn(async move {
         // An error is a client that went away before.
         if let Ok(upgraded) = upgrade.await {
             serve(&sessions, session, at.offset, TokioIo::new(upgraded)).await;
         }
         // The connection keeps its place for as long as it is a socket.
-        drop(place);
+        drop((place, draining));
     });
     let headers = [(header::CONNECTION, "upgrade"), (header::UPGRADE, "websocket"), (header::SEC_WEBSOCKET_ACCEPT, &accept)];
     (StatusCode::SWITCHING_PROTOCOLS, headers).into_response()

@@ -29,13 +29,12 @@ pub(super) async fn get(
     method: Method,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let lease = LeaseAsked::of(&headers)?;
+    let asked = LeaseAsked::of(&headers)?;
     let reader = shelf.ask(move |store| {
         let digest = find(store, &key)?;
-        let terms = lease.as_ref().map(LeaseAsked::terms);
-        store.get(&digest, terms.as_ref()).map_err(failed)?.ok_or_else(|| no_entry(&key))
+        store.get(&digest, None).map_err(failed)?.ok_or_else(|| no_entry(&key))
     });
-    let reader = reader.await?;
+    let mut reader = reader.await?;
     let (status, part) = match wanted(&headers, &method, &etag(&reader.digest), reader.bytes) {
         Wanted::Failed => return Err(not_meant()),
         Wanted::NotModified => (StatusCode::NOT_MODIFIED, None),
@@ -43,13 +42,24 @@ pub(super) async fn get(
         Wanted::Whole => (StatusCode::OK, Some(0..reader.bytes)),
         Wanted::Part(part) => (StatusCode::PARTIAL_CONTENT, Some(part)),
     };
+    let sent = part.clone().filter(|part| method == Method::GET && !part.is_empty());
+    let place = match &sent {
+        Some(_) if files.is_none() => Some(shelf.reads.take().ok_or_else(|| full("reads", &shelf.reads))?),
+        _ => None,
+    };
+    // Taken once nothing can fail any longer, as the answer tells its id; the open file keeps the entry until then.
+    if let Some(asked) = asked.filter(|_| method == Method::GET && part.is_some()) {
+        let digest = reader.digest;
+        reader.lease = shelf.ask(move |store| store.take_lease(&digest, &asked.terms()).map_err(failed)).await?;
+    }
     let mut response = status.into_response();
     describe(response.headers_mut(), &reader, status, part.as_ref());
-    if let Some(part) = part.filter(|part| method == Method::GET && !part.is_empty()) {
+    if let Some(part) = sent {
         let stretch = Stretch { file: reader.file, at: part.start, length: part.end - part.start };
-        *response.body_mut() = match files {
-            Some(Extension(files)) => Body::new(files.body(stretch)),
-            None => read(stretch, shelf.reads.take().ok_or_else(|| full("reads", &shelf.reads))?),
+        *response.body_mut() = match (files, place) {
+            (Some(Extension(files)), _) => Body::new(files.body(stretch)),
+            (None, Some(place)) => read(stretch, place),
+            (None, None) => Body::empty(),
         };
     }
     Ok(response)

@@ -7,7 +7,7 @@ mod put;
 
 use crate::body::Places;
 use crate::error::ApiError;
-use crate::limits::{PUT_BLOCKS, PUTS_MAX, READ_BLOCKS, READS_MAX};
+use crate::limits::{PUT_BLOCKS, PUTS_MAX, READ_BLOCKS, READS_MAX, STORE_ASKS_MAX};
 use axum::extract::{FromRequestParts, Path, Query, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
@@ -22,12 +22,14 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::Semaphore;
 
 /// A store, and places for those who put into it, or read it through TLS.
 pub(crate) struct Shelf {
     store: Store,
     puts: Arc<Places>,
     reads: Arc<Places>,
+    asks: Semaphore,
 }
 
 type Shared = State<Arc<Shelf>>;
@@ -36,7 +38,12 @@ impl Shelf {
     pub(crate) fn new(store: Store, encrypted: bool) -> Arc<Self> {
         let reads = if encrypted { READS_MAX } else { 0 };
         let places = |count, blocks| Places::new(count, BLOCK_BYTES, blocks);
-        Arc::new(Self { store, puts: places(PUTS_MAX, PUT_BLOCKS), reads: places(reads, READ_BLOCKS) })
+        Arc::new(Self {
+            store,
+            puts: places(PUTS_MAX, PUT_BLOCKS),
+            reads: places(reads, READ_BLOCKS),
+            asks: Semaphore::new(STORE_ASKS_MAX),
+        })
     }
 
     /// What the store says, on a thread that may wait for the disk and for others' turns.
@@ -45,6 +52,8 @@ impl Shelf {
         ask: impl FnOnce(&Store) -> Result<T, ApiError> + Send + 'static,
     ) -> Result<T, ApiError> {
         let shelf = Arc::clone(self);
+        // Never closed.
+        let _turn = self.asks.acquire().await;
         let asked = tokio::task::spawn_blocking(move || ask(&shelf.store)).await;
         asked.unwrap_or_else(|error| Err(ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", error.to_string())))
     }

@@ -97,7 +97,7 @@ fn stored_json(stored: &Stored) -> serde_json::Value {
     })
 }
 
-/// The digest that `Repr-Digest` or `Content-Digest` announces (RFC 9530), where it is of the store's algorithm.
+/// The digest that `Repr-Digest` or `Content-Digest` announces (RFC 9530).
 fn digest_of(headers: &HeaderMap, algorithm: Algorithm) -> Result<Option<Digest>, ApiError> {
     let given = ["repr-digest", "content-digest"].into_iter().flat_map(|name| headers.get_all(name));
     let mut members = given.filter_map(|list| list.to_str().ok()).flat_map(|list| list.split(','));
@@ -105,14 +105,22 @@ fn digest_of(headers: &HeaderMap, algorithm: Algorithm) -> Result<Option<Digest>
     let coded = text.strip_prefix(':').and_then(|text| text.strip_suffix(':'));
     let digest = coded.and_then(|coded| Digest::parse(Algorithm::Sha256, coded));
     let digest = digest.ok_or_else(|| ApiError::bad_request(format!("sha-256={text} is no digest: sha-256=:BASE64:")))?;
-    Ok(Some(digest).filter(|_| algorithm == Algorithm::Sha256))
+    if algorithm != Algorithm::Sha256 {
+        return Err(ApiError::bad_request(format!("this store is of {algorithm}, and checks no sha-256: put by digest instead")));
+    }
+    Ok(Some(digest))
 }
 
 /// Hands a body on, to its end or for as long as it is taken. An empty piece is the end: without one the reader knows that it broke off.
 async fn send(mut body: Body, sender: Sender<Bytes>) -> Result<(), ApiError> {
     let broken = |status, why| ApiError::new(status, "interrupted", format!("{why}; nothing was stored"));
     loop {
-        let piece = match timeout(idle_max(), body.frame()).await {
+        let frame = tokio::select! {
+            frame = timeout(idle_max(), body.frame()) => frame,
+            // It has failed, and says why.
+            () = sender.closed() => return Ok(()),
+        };
+        let piece = match frame {
             Ok(Some(Ok(frame))) => frame.into_data().unwrap_or_default(),
             Ok(None) => break,
             Ok(Some(Err(error))) => return Err(broken(StatusCode::BAD_REQUEST, format!("the connection broke off ({error})"))),

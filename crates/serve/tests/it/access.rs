@@ -145,7 +145,7 @@ fn a_cookie_alone_changes_nothing() {
     };
     let origin = format!("Origin: http://{own}\r\n");
     for line in
-        ["POST /api/sessions", "DELETE /api/sessions/none", "PUT /api/sessions/none/data", "POST /api/sessions/none/cancel"]
+        ["POST /api/sessions", "DELETE /api/sessions/none", "PUT /api/sessions/none/data", "POST /api/tus", "PUT /store/none"]
     {
         for shown in
             ["", "Sec-Fetch-Site: none\r\n", "Sec-Fetch-Site: same-site\r\n", "Origin: null\r\n", "Origin: http://localhost\r\n"]
@@ -160,6 +160,11 @@ fn a_cookie_alone_changes_nothing() {
         assert!(!ask(line, &bearer).contains("foreign_origin"), "a program has no origin");
     }
     assert!(ask("GET /api/server", &cookie).starts_with("HTTP/1.1 200"), "looking is no change");
+    // What could change something by a header, does not as a GET.
+    for header in ["X-HTTP-Method-Override: DELETE\r\nTus-Resumable: 1.0.0\r\n", "Lease-Seconds: 60\r\n"] {
+        let answer = ask("GET /api/tus/none", &format!("{cookie}{header}"));
+        assert!(answer.contains("HTTP/1.1 405") || answer.contains("foreign_origin"), "{header}: {answer}");
+    }
     let upgrade = "Connection: upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
     assert!(ask("GET /api/server", &format!("{cookie}{upgrade}")).contains("foreign_origin"));
     assert!(!ask("GET /api/server", &format!("{cookie}{upgrade}{origin}")).contains("foreign_origin"));

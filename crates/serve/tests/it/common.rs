@@ -95,9 +95,15 @@ impl Running {
     }
 }
 
+impl Running {
+    pub(crate) fn stop(&mut self) {
+        drop(self.stop.take());
+    }
+}
+
 impl Drop for Running {
     fn drop(&mut self) {
-        drop(self.stop.take());
+        self.stop();
         if let Some(running) = self.running.take() {
             self.runtime.block_on(running).expect("no panic");
         }

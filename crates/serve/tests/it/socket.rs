@@ -87,6 +87,22 @@ fn the_log_ends_with_its_size_or_where_the_client_says_so() {
 }
 
 #[test]
+fn a_server_that_ends_waits_for_an_upload_and_says_that_it_was_taken() {
+    let mut server = Server::start();
+    let log = log(1_000);
+    let id = server.session(Some(log.len()));
+    let mut socket = server.socket(&id, 0);
+    let (start, rest) = log.split_at(log.len() / 2);
+    socket.binary(start);
+    text(&mut socket, "ready");
+    assert_eq!(text(&mut socket, "taken")["offset"], start.len());
+    server.stop();
+    socket.binary(rest);
+    let (done, code) = socket.end();
+    assert_eq!((&done["type"], &done["session"]["state"], code), (&"done".into(), &"finished".into(), Some(1000)));
+}
+
+#[test]
 fn who_may_not_ask_may_not_open_one() {
     let server = Server::start();
     let id = server.session(None);

@@ -39,7 +39,7 @@ impl Answer {
 
 /// A server, and the address and token to ask it with.
 pub(crate) struct Server {
-    _running: Running,
+    running: Running,
     address: String,
     token: String,
 }
@@ -53,7 +53,12 @@ impl Server {
         let running = Running::of(config);
         let (address, token) = running.url.strip_prefix("http://").and_then(|rest| rest.split_once("/?token=")).expect("a URL");
         let (address, token) = (address.to_owned(), token.to_owned());
-        Self { _running: running, address, token }
+        Self { running, address, token }
+    }
+
+    /// Asks it to end, which it does once what runs has come to its end.
+    pub(crate) fn stop(&mut self) {
+        self.running.stop();
     }
 
     pub(crate) fn connect(&self) -> TcpStream {

@@ -9,7 +9,7 @@ use crate::exit::Exit;
 use crate::message;
 use crate::verbs::logs::{countries, formats, line_bytes_max, view_page};
 use rorqual_pipe::Input;
-use rorqual_serve::{Config, EXPORTS_MAX, PUTS_MAX, Reload, Server, Totals};
+use rorqual_serve::{Config, EXPORTS_MAX, Reload, STORE_ASKS_MAX, Server, Totals};
 use rorqual_store::{Settings as StoreSettings, Store};
 use rorqual_table::aggregate::Span;
 use rorqual_table::analyze::Settings;
@@ -47,7 +47,7 @@ pub(crate) fn run(common: &Common, args: &ServeArgs) -> Exit {
         Err(error) => return message::error(&error),
     };
     let memory_bytes = config.settings.memory_bytes;
-    let blocking = config.sessions_max * BLOCKING_THREADS_PER_SESSION + EXPORTS_MAX + PUTS_MAX + usize::from(args.renders);
+    let blocking = config.sessions_max * BLOCKING_THREADS_PER_SESSION + EXPORTS_MAX + STORE_ASKS_MAX + usize::from(args.renders);
     let runtime = match runtime(blocking) {
         Ok(runtime) => runtime,
         Err(error) => return message::error(&format!("cannot start the runtime: {error}")),
