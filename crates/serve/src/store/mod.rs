@@ -216,6 +216,7 @@ fn not_meant() -> ApiError {
 }
 
 /// What the store could not do. Who may ask may know where it is.
+#[expect(clippy::needless_pass_by_value, reason = "map_err gives it")]
 fn failed(error: Error) -> ApiError {
     let (status, code) = match error.kind() {
         Kind::Limit => (StatusCode::INSUFFICIENT_STORAGE, "store_full"),

@@ -17,6 +17,12 @@ const { values } = parseArgs({ options: { program: { type: 'string' }, seed: { t
 /** Connections that are broken. */
 const BREAKS = 100
 
+/** Most bytes that one of them lets through: all together are some 16 MB, less than the log has. */
+const BREAK_BYTES_MAX = 300_000
+
+/** Attempts without a byte of progress, 20 ms apart: a minute. */
+const ATTEMPTS = 3000
+
 /** Numbers below 1 that are the same for the same seed (mulberry32). */
 function random(seed) {
   return () => {
@@ -76,26 +82,27 @@ async function breakingProxy(port, next) {
     const server = net.connect(port, '127.0.0.1')
     // The first lasts until the upload is made: where that breaks, a client knows no upload to go on with.
     connections += 1
-    let left = connections === 1 ? 1_100_000 : broken.count < BREAKS ? Math.floor(next() * 500_000) : Infinity
-    const end = () => {
-      client.destroy()
-      server.destroy()
-    }
+    let left = connections === 1 ? 1_100_000 : broken.count < BREAKS ? Math.floor(next() * BREAK_BYTES_MAX) : Infinity
+    let done = false
     client.on('data', (bytes) => {
-      const through = bytes.subarray(0, Math.min(left, bytes.length))
+      if (done) return
+      const through = bytes.subarray(0, left)
       left -= through.length
-      if (!server.write(through)) {
+      if (left <= 0) {
+        done = true
+        broken.count += 1
+        // What was let through arrives, and then its end; the client hears nothing any more.
+        server.end(through)
+        client.destroy()
+      } else if (!server.write(through)) {
         client.pause()
         server.once('drain', () => client.resume())
       }
-      if (left <= 0) {
-        broken.count += 1
-        // What was sent so far arrives; then both sides lose each other.
-        server.end(end)
-      }
     })
-    server.on('data', (bytes) => client.write(bytes))
-    for (const side of [client, server]) side.on('error', end).on('close', end)
+    server.on('data', (bytes) => done || client.write(bytes))
+    const lost = () => done || server.destroy()
+    client.on('error', lost).on('close', lost)
+    server.on('error', () => client.destroy()).on('close', () => client.destroy())
   })
   listener.listen(0, '127.0.0.1')
   await once(listener, 'listening')
@@ -110,7 +117,7 @@ function upload(log, port, server, options) {
       // The server answers to its own address only; the client believes in the proxy's.
       headers: { ...server.headers, Host: `127.0.0.1:${server.port}` },
       metadata: { filename: 'access.log' },
-      retryDelays: Array.from({ length: 50 }, () => 20),
+      retryDelays: Array.from({ length: ATTEMPTS }, () => 20),
       uploadSize: log.length,
       onError: reject,
       onSuccess: () => resolve(upload.url.split('/').at(-1)),

@@ -1,5 +1,5 @@
 //! Tests of what takes too long to wait for at the real program.
-#![allow(clippy::expect_used)]
+#![allow(clippy::expect_used, clippy::unwrap_used)]
 
 mod access;
 mod common;
