@@ -58,6 +58,7 @@ class Log {
   zone = 0
   first = Infinity
   last = -Infinity
+  agentsMax = Infinity
 
   take(line) {
     this.lines.total++
@@ -80,7 +81,7 @@ class Log {
   }
 
   view(question, complete) {
-    const view = views.view(this.rows, question, complete)
+    const view = views.view(this.rows, question, complete, this.agentsMax)
     if (this.lines.total <= keptMax) return view
     const reason = 'a mock keeps few rows'
     return {
@@ -213,7 +214,7 @@ function server() {
     threads: 2,
   }
 }
-const bare = ({ id, name, size, state, offset, rate, error, created }) => ({
+const bare = ({ id, name, size, state, offset, rate, error, follow, created }) => ({
   id,
   name,
   size,
@@ -221,6 +222,7 @@ const bare = ({ id, name, size, state, offset, rate, error, created }) => ({
   offset,
   rate,
   error,
+  follow,
   created,
   expires_seconds: 1800,
   eta_seconds: size === null || rate <= 0 || state !== 'receiving' ? null : (size - offset) / rate,
@@ -242,6 +244,7 @@ function make(name, size) {
     offset: 0,
     rate: 0,
     error: null,
+    follow: null,
     created: Date.now() / 1000,
     started: Date.now(),
     log: new Log(),
@@ -295,8 +298,13 @@ async function sample(session) {
   if (!isEnd(session)) finish(session)
 }
 
-/** A log that somebody writes, from now on: an hour of it is there, and a minute more comes every few moments. */
+/**
+ * A log that somebody writes, from now on: an hour of it is there, and a minute more comes every few moments. There is
+ * not room for all of its agents.
+ */
 async function follow(session) {
+  session.follow = { truncations: 0, rotations: 0, missing: false }
+  session.log.agentsMax = 4
   const [all, there] = [timedLines(20_000, { days: 1 }), 20_000 / 24]
   const next = (count) => Array.from({ length: count }, () => `${all.next().value}\n`).join('')
   feed(session, Buffer.from(next(there), 'latin1'))
@@ -395,7 +403,7 @@ const download = (res, type, name, text) =>
     .end(text)
 
 async function explore(req, res, session, verb, params) {
-  const { rows } = session.log
+  const { rows, agentsMax } = session.log
   const wish = req.method === 'POST' ? await body(req) : Object.fromEntries(params)
   for (const edge of ['from', 'to']) if (wish[edge] != null) wish[edge] = Number(wish[edge])
   const chosen = () => views.select(rows, wish)
@@ -405,7 +413,7 @@ async function explore(req, res, session, verb, params) {
     case 'rows':
       return json(res, 200, views.page(rows, wish))
     case 'compare':
-      return json(res, 200, views.compare(rows, wish))
+      return json(res, 200, views.compare(rows, wish, agentsMax))
     case 'explain':
       return json(res, 200, views.explain(rows, wish))
     case 'rates':

@@ -131,13 +131,29 @@ function week(rows) {
   return { hits }
 }
 
-export function view(all, question, complete) {
+/** Agents beyond the first `agentsMax` have no room. */
+const roomOf = (all, agentsMax) => {
+  const agents = new Set(all.map(({ agent }) => agent).filter(Boolean))
+  return { room: new Set([...agents].slice(0, agentsMax).concat('')), exact: agents.size <= agentsMax }
+}
+
+/** What an answer says of its exactness. */
+export function marks(all, agentsMax) {
+  const { exact } = roomOf(all, agentsMax)
+  const hint = `agents beyond the first ${agentsMax} are counted together as …; --memory 2GiB has room for them`
+  return { exact, hint: exact ? null : hint }
+}
+
+export function view(all, question, complete, agentsMax = Infinity) {
   const begun = performance.now()
   const rows = select(all, question)
   const parsed = rows.filter((row) => !row.rejected)
   const times = parsed.map((row) => row.time)
   const bars = histogram(rows, question)
+  const { room } = roomOf(all, agentsMax)
+  const known = parsed.filter(({ agent }) => room.has(agent))
   return {
+    ...marks(all, agentsMax),
     schema: 'rorqual.view/1',
     complete,
     kept: { rows: all.length, all: true, reason: null },
@@ -160,8 +176,9 @@ export function view(all, question, complete) {
     panels: Object.keys(titles)
       .filter((field) => all.some((row) => textOf(row, field) !== ''))
       .map((field) => panel(rows, { field, limit: question.top ?? 10 })),
-    humans: totalOf(parsed.filter((row) => row.bot === '')),
-    bots: totalOf(parsed.filter((row) => row.bot !== '')),
+    humans: totalOf(known.filter((row) => row.bot === '')),
+    bots: totalOf(known.filter((row) => row.bot !== '')),
+    unknown: totalOf(parsed.filter(({ agent }) => !room.has(agent))),
     week: week(rows),
     percentiles: {
       bytes: percentiles(parsed, 'bytes'),
@@ -184,7 +201,7 @@ export function page(all, { offset = 0, limit = 100, from_end = false, ...questi
   }
 }
 
-export function compare(all, { a, b, top = 10 }) {
+export function compare(all, { a, b, top = 10 }, agentsMax = Infinity) {
   const [left, right] = [select(all, a), select(all, b)]
   const part = (row, rows) => ({
     hits: row?.hits ?? 0,
@@ -205,7 +222,8 @@ export function compare(all, { a, b, top = 10 }) {
       rows: rows.filter((row) => row.a.hits + row.b.hits > 4).slice(0, top),
     }
   })
-  return { a: totalOf(left), b: totalOf(right), panels: panels.filter(({ rows }) => rows.length > 0) }
+  const found = panels.filter(({ rows }) => rows.length > 0)
+  return { ...marks(all, agentsMax), a: totalOf(left), b: totalOf(right), panels: found }
 }
 
 function g(a, b, c, d) {

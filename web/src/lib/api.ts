@@ -22,6 +22,8 @@ export interface Session {
   rate: number
   eta_seconds: number | null
   error: ServerError | null
+  /** What became of a file that is followed; null of other sessions. */
+  follow: { truncations: number; rotations: number; missing: boolean } | null
   created: number
   expires_seconds: number
 }
@@ -67,8 +69,6 @@ export interface Panel {
   exact: boolean
   error_max: number
   rows: Row[]
-  /** Why it is not exact, and what would help. */
-  hint?: string | null
 }
 
 export interface Percentiles {

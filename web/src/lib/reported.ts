@@ -24,6 +24,7 @@ export function reported(report: Report): View {
     panels: report.status.length > 0 ? [...report.panels, statusPanel(report)] : report.panels,
     humans: null,
     bots: null,
+    unknown: null,
     week: null,
     percentiles,
     latency: null,

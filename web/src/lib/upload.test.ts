@@ -52,6 +52,7 @@ const session = (change: Partial<Session> = {}): Session => ({
   rate: 0,
   eta_seconds: null,
   error: null,
+  follow: null,
   created: 0,
   expires_seconds: 1800,
   ...change,

@@ -13,7 +13,7 @@ export interface Selection {
 /** What an answer says of its own exactness; left out, it is exact. */
 export interface Marked {
   exact?: boolean
-  /** A few words: why not, and what would help. */
+  /** A few words: why not, or what made it slow, and what would help. */
   hint?: string | null
 }
 
@@ -67,8 +67,8 @@ export interface View extends Marked {
   panels: Panel[]
   humans: Total | null
   bots: Total | null
-  /** Of agents that there was no room for; an older answer has none. */
-  unknown?: Total
+  /** Of agents that there was no room for: together with both, all that is parsed. */
+  unknown: Total | null
   /** Hits by weekday (Monday first) and hour of the log's own clock. */
   week: { hits: number[][] } | null
   percentiles: Record<'bytes' | 'request_time' | 'upstream_time', Percentiles | null>
@@ -95,7 +95,6 @@ export interface Part {
 export interface Comparison extends Marked {
   a: Total
   b: Total
-  exact?: boolean
   panels: {
     field: string
     title: string

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Session } from './api'
 import type { UploadState } from './upload'
-import { notice, problemText, shownState, soFar } from './words'
+import { followed, inexact, notice, problemText, shownState, soFar, stateWord } from './words'
 
 const session = (change: Partial<Session> = {}): Session => ({
   id: 's',
@@ -12,6 +12,7 @@ const session = (change: Partial<Session> = {}): Session => ({
   rate: 0,
   eta_seconds: null,
   error: null,
+  follow: null,
   created: 0,
   expires_seconds: 1800,
   ...change,
@@ -73,6 +74,29 @@ test('partial totals say that they are', () => {
   expect(soFar(session({ size: null }))).toBe('so far')
   expect(soFar(session({ state: 'cancelled' }))).toBe('of the first 79 %')
   expect(soFar(session({ state: 'finished' }))).toBeNull()
+})
+
+test('a log that is followed is live, and tells what became of its file', () => {
+  expect(stateWord('following')).toBe('Live')
+  const after = (follow: Session['follow']) => followed(session({ state: 'following', follow }))
+  const well = { truncations: 0, rotations: 0, missing: false }
+  expect(after(null)).toBeNull()
+  expect(after(well)).toBeNull()
+  expect(after({ ...well, truncations: 1 })).toBe(
+    'The file was cut once and read from its new start; what was counted before stays.',
+  )
+  expect(after({ truncations: 0, rotations: 3, missing: true })).toBe(
+    'Another file took its name 3 times and was read on. No file has its name now; the one that was opened is still read.',
+  )
+})
+
+test('only what is not exact is said not to be', () => {
+  const hint = 'some rows are read back, which takes longer'
+  expect(inexact(null)).toBeNull()
+  expect(inexact({})).toBeNull()
+  expect(inexact({ exact: true, hint })).toBeNull()
+  expect(inexact({ exact: false, hint })).toBe(hint)
+  expect(inexact({ exact: false, hint: null })).toMatch(/^not exact: /)
 })
 
 test('problems', () => {

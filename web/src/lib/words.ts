@@ -3,6 +3,7 @@
 import type { Session, SessionState } from './api'
 import { bytes, count, percent } from './format'
 import type { UploadState } from './upload'
+import type { Marked } from './viewapi'
 
 export type Action = 'resume' | 'again' | 'pick' | 'format'
 
@@ -15,7 +16,7 @@ export interface Notice {
 const stateWords: Record<SessionState, string> = {
   waiting: 'Waiting for bytes',
   receiving: 'Arriving',
-  following: 'Following',
+  following: 'Live',
   interrupted: 'Interrupted',
   finished: 'Finished',
   cancelled: 'Cancelled',
@@ -43,10 +44,25 @@ export function soFar(session: Session): string | null {
   return part === null ? 'so far' : `so far, ${part}`
 }
 
-/** What stands beside counts that are not exact; null where they are. */
-export function inexact(answer: { exact?: boolean; hint?: string | null } | null): string | null {
-  if (answer === null || (answer.exact !== false && !answer.hint)) return null
+/** What stands beside counts that are not exact; null where they are, also where a hint says that they took longer. */
+export function inexact(answer: Marked | null): string | null {
+  if (answer?.exact !== false) return null
   return answer.hint || 'not exact: some values had no room and are counted together as …'
+}
+
+const times = (n: number) => (n === 1 ? 'once' : n === 2 ? 'twice' : `${count(n)} times`)
+
+/** What became of a file that is followed; null where it only grew. */
+export function followed({ follow }: Session): string | null {
+  if (!follow) return null
+  const { truncations, rotations, missing } = follow
+  const said = [
+    truncations > 0 &&
+      `The file was cut ${times(truncations)} and read from its new start; what was counted before stays.`,
+    rotations > 0 && `Another file took its name ${times(rotations)} and was read on.`,
+    missing && 'No file has its name now; the one that was opened is still read.',
+  ]
+  return said.filter(Boolean).join(' ') || null
 }
 
 /** A session that was just made gets its bytes in a moment; saying that it has none would only flicker. */
