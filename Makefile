@@ -65,7 +65,7 @@ test-e2e: $(page) $(clients) $(CHROMIUM) $(FIREFOX) /usr/bin/curl
 	node crates/serve/tests/clients/clients.mjs --program $(target)/debug/rorqual
 	cd web && node test/smoke.mjs --program $(target)/debug/rorqual --chromium $(CHROMIUM)
 	cd web && node test/explore.mjs --program $(target)/debug/rorqual --chromium $(CHROMIUM)
-	cd web && node test/follow.mjs --chromium $(CHROMIUM)
+	cd web && node test/follow.mjs --program $(target)/debug/rorqual --chromium $(CHROMIUM)
 	cd web && node --experimental-websocket test/firefox.mjs --program $(target)/debug/rorqual --firefox $(FIREFOX)
 	cd web && node test/report.mjs --program $(target)/debug/rorqual --chromium $(CHROMIUM)
 

@@ -5,9 +5,9 @@ import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
+import { patienceMs } from './browser.mjs'
 import { start } from './children.mjs'
 
-const waitMs = 10_000
 const keys = { Enter: '\uE007', Escape: '\uE00C', Shift: '\uE008' }
 
 /** Ends the test at once where there would be no way to talk to a browser. */
@@ -99,7 +99,7 @@ export class Firefox {
   async until(expression) {
     const begun = Date.now()
     while (!(await this.read(`Boolean(${expression})`))) {
-      if (Date.now() - begun > waitMs) throw new Error(`never: ${expression}`)
+      if (Date.now() - begun > patienceMs) throw new Error(`never: ${expression}`)
       await new Promise((go) => setTimeout(go, 50))
     }
   }

@@ -7,6 +7,9 @@ import { chromium } from 'playwright-core'
 
 export const laptop = { width: 1280, height: 800 }
 
+/** After this long what was waited for does not come: far beyond what a busy machine takes. */
+export const patienceMs = 60_000
+
 // Without these it looks for updates and talks to its maker while it is driven.
 const flags = [
   '--no-sandbox',
@@ -22,12 +25,13 @@ export function launch(program, wire) {
   const proxy = wire
     ? [`--proxy-server=socks5://127.0.0.1:${wire.port}`, '--proxy-bypass-list=<-loopback>']
     : []
-  return chromium.launch({ executablePath: program, args: [...flags, ...proxy] })
+  return chromium.launch({ executablePath: program, args: [...flags, ...proxy], timeout: patienceMs })
 }
 
 /** A page of its own; what goes wrong in it by itself is put into `broken`. */
 export async function open(browser, address, broken, options = {}) {
   const context = await browser.newContext({ viewport: laptop, ...options })
+  context.setDefaultTimeout(patienceMs)
   const page = await context.newPage()
   page.on('pageerror', (error) => broken.push(`page error: ${error.message}`))
   page.on('console', (message) => {
@@ -40,7 +44,7 @@ export async function open(browser, address, broken, options = {}) {
 
 export const at = (page, id) => page.getByTestId(id)
 export const digits = (text) => Number(text.replace(/\D/g, ''))
-export const state = (page, name, timeout = 60_000) =>
+export const state = (page, name, timeout = patienceMs) =>
   page.locator(`[data-testid=state][data-state=${name}]`).waitFor({ timeout })
 export const send = (page, file) => page.locator('#file').setInputFiles(file)
 /** What the page shows is the view of its address. */

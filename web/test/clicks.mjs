@@ -3,7 +3,7 @@
 // Prints JSON. Times are in milliseconds, from the event of the press to the frame with the last change of a panel on it.
 
 import { options } from './args.mjs'
-import { laptop, launch, send, state } from './browser.mjs'
+import { laptop, launch, patienceMs, send, state } from './browser.mjs'
 import { quantiles } from './quantiles.mjs'
 import { serve } from './serve.mjs'
 
@@ -57,7 +57,7 @@ async function settled() {
       !document.querySelector('#histogram.asking') &&
       performance.now() - globalThis.rorqualTurn.changed > quietMs,
     quietMs,
-    { timeout: 60_000, polling: 50 },
+    { timeout: patienceMs, polling: 50 },
   )
 }
 

@@ -52,7 +52,6 @@ async function expectMatching(page, where, span) {
         document.querySelector('[data-testid=filter]')?.dataset.settled === 'true' &&
         Number(document.querySelector('[data-testid=matching]').textContent.replace(/\D/g, '')) === wanted,
       wanted,
-      { timeout: 5_000 },
     )
     .catch(() => {})
   assert.equal(digits(await at(page, 'matching').textContent()), wanted, where)
@@ -619,7 +618,6 @@ const steps = {
 }
 
 const page = await open()
-page.setDefaultTimeout(6_000)
 // The first but one sends the log that the others look at.
 const chosen = Object.entries(steps).filter(
   ([name]) => name.includes(args.only) || name.startsWith('filters work'),

@@ -4,7 +4,7 @@
 // `work_ms` by the clock, `cpu_ms` without what other programs took of the processor meanwhile.
 
 import { options } from './args.mjs'
-import { laptop, launch, send, state } from './browser.mjs'
+import { laptop, launch, patienceMs, send, state } from './browser.mjs'
 import { quantiles } from './quantiles.mjs'
 import { serve } from './serve.mjs'
 
@@ -40,7 +40,7 @@ await page.getByTestId('sample').waitFor()
 await browser.startTracing(page, { categories: ['toplevel', 'blink.user_timing', 'devtools.timeline'] })
 const begun = Date.now()
 await send(page, args.file)
-await page.getByTestId('filter').waitFor({ timeout: 60_000 })
+await page.getByTestId('filter').waitFor({ timeout: patienceMs })
 const presses = []
 const arriving = () => page.locator('[data-testid=state][data-state=receiving]').count()
 while ((await arriving()) > 0 && Date.now() - begun < tracedMs) {
