@@ -1,6 +1,6 @@
 //! `GET /api/sessions/{id}/socket`: an upload as a WebSocket.
 //!
-//! No crate takes payloads out of a frame while it arrives (fastwebsockets, tokio-websockets and tungstenite hold a whole frame), so the
+//! No crate was found that takes payloads out of a frame while it arrives (fastwebsockets holds a whole frame), so the
 //! frame layer is ours: `frame` knows bytes, `message` what they say, `stream` the connection.
 
 mod frame;
