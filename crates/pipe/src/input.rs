@@ -2,13 +2,14 @@
 
 use crate::chunk::{Chunk, Framing, Plan};
 use crate::control::Control;
+use crate::course::source;
 use crate::descriptor::{Descriptor, Prefixed};
 use crate::error::{Error, Kind};
 use crate::file::{SharedFile, Stretches};
 use crate::follow::{Followed, Following};
 use crate::limits::BLOCK_BYTES;
 use crate::pool::Pool;
-use crate::stream::{BlockSource, Enough, ReadSource};
+use crate::stream::{BlockSource, Enough};
 use rustix::fs::OFlags;
 use std::fs::File;
 use std::io::Read;
@@ -212,18 +213,7 @@ impl Input {
     /// no encoding is undone. A stop ends it as its end would.
     #[must_use]
     pub fn into_blocks(self, pool: &Pool, control: &Control) -> Box<dyn BlockSource> {
-        let Self { name, body, prefix, .. } = self;
-        match body {
-            Body::File { file, .. } | Body::Descriptor(file) => {
-                let reader = Prefixed::new(prefix, Descriptor::new(file, control.clone()));
-                Box::new(ReadSource::new(reader, &name, pool, 0, Some(control.clone())))
-            }
-            Body::Following(following) => {
-                Box::new(ReadSource::new(following.reader(control.clone()), &name, pool, 0, Some(control.clone())))
-            }
-            Body::Read(reader) => Box::new(ReadSource::new(Prefixed::new(prefix, reader), &name, pool, 0, Some(control.clone()))),
-            Body::Source(source) => source,
-        }
+        source(self, Framing::Bytes, pool, control)
     }
 
     /// Reads ahead in a stream that can be read only once: at most `bytes_max` of what is stored, which the run is given again. What was

@@ -2,16 +2,14 @@
 
 use crate::chunk::{Chunk, Framing, Plan};
 use crate::control::Control;
-use crate::descriptor::{Descriptor, Prefixed};
+use crate::course::Course;
 use crate::error::Error;
 use crate::file::SharedFile;
 use crate::input::{Body, Input};
-use crate::limits::{BLOCK_BYTES, IDLE_AFTER, QUEUE_PER_WORKER, WINDOW_PER_WORKER};
+use crate::limits::{BLOCK_BYTES, WINDOW_PER_WORKER};
 use crate::pool::Pool;
-use crate::queue::{Giver, Queue, Taken, Taker};
 use crate::sequence::Sequence;
 use crate::splitter::Splitter;
-use crate::stream::{BlockSource, Blocks, Decoded, ReadSource};
 use bytes::Bytes;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
@@ -84,48 +82,29 @@ fn run_with<S: Stage>(
     start: impl FnOnce(&[u8]) -> Option<Vec<S>>,
     sink: impl FnMut(S::Output) -> Result<(), Error> + Send,
 ) -> Finish<S> {
-    let name = input.name;
     let headroom = plan.framing.headroom();
     debug_assert!(pool.buffer_bytes() >= headroom + BLOCK_BYTES, "buffers are too small for the line limit");
-    let source: Box<dyn BlockSource> = match input.body {
-        Body::File { file, size_bytes } => {
-            let file = SharedFile::new(file, name, size_bytes, plan.framing, control.clone());
-            let first = if input.behind_long { file.first_stretch_behind_long(pool) } else { file.first_stretch(pool) };
-            return run_file(&file, first, pool, control, start, sink);
-        }
-        Body::Descriptor(file) => {
-            let reader = Prefixed::new(input.prefix, Descriptor::new(file, control.clone()));
-            Box::new(ReadSource::new(reader, &name, pool, headroom, Some(control.clone())).with_first(input.enough))
-        }
-        Body::Following(following) => {
-            let reader = following.reader(control.clone());
-            Box::new(ReadSource::new(reader, &name, pool, headroom, Some(control.clone())).with_first(input.enough))
-        }
-        Body::Read(reader) => {
-            let reader = Prefixed::new(input.prefix, reader);
-            Box::new(ReadSource::new(reader, &name, pool, headroom, Some(control.clone())))
-        }
-        Body::Source(source) => source,
-    };
-    let source: Box<dyn BlockSource> =
-        if input.decode { Box::new(Decoded::new(source, &name, pool, headroom, plan.zstd_window_log_max)) } else { source };
-    let blocks = Blocks::new(source, &name, plan.framing, splitter);
-    run_stream(blocks, input.behind_long, control, start, sink)
+    if let Body::File { file, size_bytes } = input.body {
+        let file = SharedFile::new(file, input.name, size_bytes, plan.framing, control.clone());
+        let first = if input.behind_long { file.first_stretch_behind_long(pool) } else { file.first_stretch(pool) };
+        return run_file(&file, first, pool, control, start, sink);
+    }
+    Course::of(input, splitter, plan, pool, control).run(control, start, sink)
 }
 
 /// Remembers the error that is nearest to the start of the input, and tells everyone to stop.
-struct Failure<'a> {
+pub(crate) struct Failure<'a> {
     first: Mutex<Option<Error>>,
     stop: AtomicBool,
     control: &'a Control,
 }
 
 impl<'a> Failure<'a> {
-    fn new(control: &'a Control) -> Self {
+    pub(crate) fn new(control: &'a Control) -> Self {
         Self { first: Mutex::new(None), stop: AtomicBool::new(false), control }
     }
 
-    fn set(&self, error: Error) {
+    pub(crate) fn set(&self, error: Error) {
         self.stop.store(true, Ordering::Relaxed);
         let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
         // Workers meet the end of a shrunken file in several blocks; the first of these is where it ends.
@@ -135,17 +114,22 @@ impl<'a> Failure<'a> {
         }
     }
 
-    fn stopping(&self) -> bool {
+    pub(crate) fn stopping(&self) -> bool {
         self.stop.load(Ordering::Relaxed) || self.control.stopped()
     }
 
-    fn into_inner(self) -> Option<Error> {
+    /// What came with the end of the input; not a reason to leave what came before it.
+    pub(crate) fn at_end(&self, error: Error) {
+        self.first.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+    }
+
+    pub(crate) fn into_inner(self) -> Option<Error> {
         self.first.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Aborts the sequence when a worker leaves by a panic, so that nobody waits for its number.
-struct AbortOnDrop<'a, O, F: FnMut(O) -> Result<(), Error>>(Option<&'a Sequence<O, F>>);
+pub(crate) struct AbortOnDrop<'a, O, F: FnMut(O) -> Result<(), Error>>(pub(crate) Option<&'a Sequence<O, F>>);
 
 impl<O, F: FnMut(O) -> Result<(), Error>> Drop for AbortOnDrop<'_, O, F> {
     fn drop(&mut self) {
@@ -156,7 +140,13 @@ impl<O, F: FnMut(O) -> Result<(), Error>> Drop for AbortOnDrop<'_, O, F> {
 }
 
 /// Gives a chunk to the stage and its output to the sequence; `false` ends the worker.
-fn work<S, F>(stage: &mut S, number: u64, chunk: &Chunk, sequence: &Sequence<S::Output, F>, failure: &Failure<'_>) -> bool
+pub(crate) fn work<S, F>(
+    stage: &mut S,
+    number: u64,
+    chunk: &Chunk,
+    sequence: &Sequence<S::Output, F>,
+    failure: &Failure<'_>,
+) -> bool
 where
     S: Stage,
     F: FnMut(S::Output) -> Result<(), Error>,
@@ -172,67 +162,6 @@ where
     }
     sequence.abort();
     false
-}
-
-fn run_stream<S: Stage>(
-    mut blocks: Blocks,
-    behind_long: bool,
-    control: &Control,
-    start: impl FnOnce(&[u8]) -> Option<Vec<S>>,
-    sink: impl FnMut(S::Output) -> Result<(), Error> + Send,
-) -> Finish<S> {
-    let failure = Failure::new(control);
-    let mut next = || {
-        let before = blocks.offset();
-        let chunk = blocks.next_chunk();
-        control.decoded(blocks.offset() - before);
-        let chunk = chunk.unwrap_or_else(|error| {
-            // A stop ends the waiting for a pipe, which a decoder takes for the end of its data.
-            if !control.stopped() {
-                failure.first.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
-            }
-            blocks.last()
-        });
-        // A stop ends the wait for a pipe anywhere: half a line is none.
-        chunk.filter(|chunk| !(control.stopped() && chunk.is_unfinished()))
-    };
-    let first = next();
-    let is_rest = |chunk: &Chunk| chunk.bytes.is_empty() && !chunk.before.is_empty();
-    let second = match &first {
-        Some(chunk) if behind_long && chunk.long_start == Some(0) => std::iter::from_fn(&mut next).find(|chunk| !is_rest(chunk)),
-        _ => None,
-    };
-    let Some(mut stages) = start(second.as_ref().or(first.as_ref()).map_or(&[], |chunk| &chunk.bytes)) else {
-        return Finish { stages: Vec::new(), error: failure.into_inner() };
-    };
-    let threads = stages.len();
-    let sequence = Sequence::new(threads * WINDOW_PER_WORKER, sink);
-    let queue = Queue::<(u64, Chunk)>::new(threads * QUEUE_PER_WORKER);
-    std::thread::scope(|scope| {
-        for stage in &mut stages {
-            let (taker, sequence, failure) = (Taker(&queue), &sequence, &failure);
-            scope.spawn(move || {
-                let mut guard = AbortOnDrop(Some(sequence));
-                loop {
-                    match taker.take(IDLE_AFTER) {
-                        Taken::One((number, chunk)) if !work(stage, number, &chunk, sequence, failure) => return,
-                        Taken::One(_) => {}
-                        Taken::Nothing => stage.idle(),
-                        Taken::End => break,
-                    }
-                }
-                guard.0 = None;
-            });
-        }
-        let giver = Giver(&queue);
-        let chunks = first.into_iter().chain(second).chain(std::iter::from_fn(next));
-        for (number, chunk) in (0..).zip(chunks) {
-            if !giver.put((number, chunk)) || failure.stopping() {
-                break;
-            }
-        }
-    });
-    Finish { stages, error: failure.into_inner() }
 }
 
 fn run_file<S: Stage>(

@@ -31,6 +31,14 @@ pub trait BlockSource: Send {
     /// # Errors
     /// When the source fails; it is not asked again.
     fn next_block(&mut self) -> Result<Option<Filled>, Error>;
+
+    /// Whether the `None` that was just given is no end: more comes when it is asked again, in another [`Course::run`]. A source of
+    /// compressed data never pauses, as a decoder takes that for the end of its data.
+    ///
+    /// [`Course::run`]: crate::Course::run
+    fn paused(&self) -> bool {
+        false
+    }
 }
 
 /// Makes an error of what reading failed with, for the input of this name.
@@ -219,6 +227,10 @@ impl BlockSource for Again {
             (None, None) => self.rest.next_block(),
         }
     }
+
+    fn paused(&self) -> bool {
+        self.rest.paused()
+    }
 }
 
 impl Decoded {
@@ -252,6 +264,19 @@ impl BlockSource for Decoded {
             None => Ok(None),
         }
     }
+
+    fn paused(&self) -> bool {
+        self.decided.as_ref().is_some_and(|source| source.paused())
+    }
+}
+
+/// Where a stream that was run in part goes on.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Place {
+    /// The first byte that was not handed over.
+    pub offset: u64,
+    /// It is in the middle of a line that is longer than one may be, whose start was handed over.
+    pub skipping: bool,
 }
 
 /// Cuts a source into chunks.
@@ -283,6 +308,11 @@ impl Blocks {
         while !self.ended {
             let filled = match self.source.next_block() {
                 Ok(Some(filled)) => filled,
+                Ok(None) if self.source.paused() => {
+                    // No block is held while nothing comes.
+                    self.carry = Bytes::copy_from_slice(&self.carry);
+                    return Ok(None);
+                }
                 Ok(None) => {
                     self.ended = true;
                     self.splitter.finish().map_err(|fault| self.error(fault))?;
@@ -308,6 +338,37 @@ impl Blocks {
     /// Where the next block starts: how much was taken in, after decoding.
     pub(crate) fn offset(&self) -> u64 {
         self.offset
+    }
+
+    /// Whether nothing more comes.
+    pub(crate) fn ended(&self) -> bool {
+        self.ended
+    }
+
+    /// Where one could go on that has only what was handed over: behind it, and in the middle of an over-long line or not.
+    pub(crate) fn place(&self) -> Place {
+        Place { offset: self.offset - self.carry.len() as u64, skipping: self.skipping }
+    }
+
+    /// Goes on at `place`, with a source that begins there.
+    pub(crate) fn at(self, place: Place) -> Self {
+        Self { offset: place.offset, skipping: place.skipping, ..self }
+    }
+
+    /// Bytes that are held of an unfinished line.
+    pub(crate) fn carried(&self) -> usize {
+        self.carry.len()
+    }
+
+    /// Forgets the unfinished line, so that the source goes on at the place.
+    pub(crate) fn rewind(&mut self) {
+        self.offset = self.place().offset;
+        self.carry = Bytes::new();
+    }
+
+    /// Forgets everything, so that the source begins anew.
+    pub(crate) fn restart(&mut self) {
+        (self.offset, self.carry, self.skipping) = (0, Bytes::new(), false);
     }
 
     /// The unfinished line at the end, once; also after an error.

@@ -9,7 +9,7 @@ use crate::report::{Report, RunStats, Source};
 use rorqual_pipe::decode::{decoder_bytes, zstd_window_log_max};
 use rorqual_pipe::gather::Gather;
 use rorqual_pipe::limits::{self, LINE_BYTES_MAX_DEFAULT, buffer_bytes, buffers_needed};
-use rorqual_pipe::{Budget, BudgetError, Control, Error, Framing, Input, Operation, Plan, Pool, run, stats};
+use rorqual_pipe::{Budget, BudgetError, Control, Course, Error, Framing, Input, Operation, Place, Plan, Pool, run, stats};
 use std::fmt;
 use std::io::Write;
 use std::sync::Arc;
@@ -266,6 +266,12 @@ impl Analyzer {
         self.shares.threads
     }
 
+    /// The same, with blocks of a pool that others use too.
+    #[must_use]
+    pub fn with_pool(self, pool: &Pool) -> Self {
+        Self { pool: pool.clone(), ..self }
+    }
+
     /// Runs one input through the analysis. `found` hears the format before the first line is parsed, with the
     /// lines it was found by; rejected lines go to `rejects`, whole and in order.
     ///
@@ -283,42 +289,74 @@ impl Analyzer {
         let before = control.decoded_bytes();
         let keep_rejects = rejects.is_some();
         let mut keeper = NoteKeeper::new(&name, &self.analysis, rejects);
-        let mut format = None;
-        let mut unknown = None;
-        let start = |head: &[u8]| {
-            if head.is_empty() {
-                return None;
-            }
-            match self.detect(whole_lines(head)) {
-                Ok(detection) => {
-                    found(&detection, whole_lines(head));
-                    format = Some(detection.format.name().to_owned());
-                    Some(self.workers(&name, &detection.format, keep_rejects))
-                }
-                Err(lines) => {
-                    unknown = Some(lines);
-                    None
-                }
-            }
-        };
+        let mut known = Known::default();
         let input = if self.formats.given.is_some() { input } else { input.behind_long_line() };
+        let start = |head: &[u8]| {
+            let format = known.format(head, |head| self.detect(head), found)?;
+            Some(self.workers(&name, format, keep_rejects, self.shares.threads))
+        };
         let finish = run(input, &self.plan, &self.pool, control, start, |notes: ChunkNotes| keeper.take(notes));
         finish.stages.into_iter().for_each(Worker::finish);
         let error = finish.error;
         operation.bytes(control.decoded_bytes() - before);
-        if let (Some(unknown), None) = (unknown, &error) {
+        if let (Some(unknown), None) = (known.unknown.take(), &error) {
             operation.failed("unknown_format");
             return Err(AnalyzeError::UnknownFormat { name, unknown });
         }
         operation.ended(error.as_ref());
         let source = Source {
             name,
-            format,
+            format: known.format.map(|format| format.name().to_owned()),
             bytes: control.decoded_bytes() - before,
             lines: keeper.lines(),
             error: error.as_ref().map(ToString::to_string),
         };
         Ok(Ran { source, error, zone_seconds: keeper.zone_seconds() })
+    }
+
+    /// Opens a stream that is analysed by turns, from its start on or from where it was left.
+    #[must_use]
+    pub fn open(&self, input: Input, control: &Control, left: Option<Left>) -> Reading {
+        let name = input.name().to_owned();
+        let input = if self.formats.given.is_some() { input } else { input.behind_long_line() };
+        let course = Course::new(input, &self.plan, &self.pool, control);
+        match left {
+            None => Reading { name, course, known: Known::default(), lines: 0 },
+            Some(Left { place, lines, format }) => {
+                let known = Known { format, unknown: None };
+                Reading { name, course: course.at(place), known, lines }
+            }
+        }
+    }
+
+    /// Runs a stream to its next pause or to its end, with `threads` workers; a single one on the calling thread. All that came with whole
+    /// lines is in the analysis behind it, and workers hold nothing.
+    ///
+    /// # Errors
+    /// When the format is unknown, which ends it.
+    pub fn turn(
+        &self,
+        reading: &mut Reading,
+        threads: usize,
+        control: &Control,
+        found: impl FnOnce(&Detection, &[u8]),
+    ) -> Result<Turned, AnalyzeError> {
+        let Reading { name, course, known, lines } = reading;
+        let mut keeper = NoteKeeper::<std::io::Sink>::new(name, &self.analysis, None).behind(*lines);
+        course.in_place(threads == 1);
+        let start = |head: &[u8]| {
+            let format = known.format(head, |head| self.detect(head), found)?;
+            Some(self.workers(name, format, false, threads))
+        };
+        let finish = course.run(control, start, |notes: ChunkNotes| keeper.take(notes));
+        finish.stages.into_iter().for_each(Worker::finish);
+        *lines = keeper.lines();
+        match (known.unknown.take(), finish.error) {
+            (Some(unknown), None) => Err(AnalyzeError::UnknownFormat { name: name.clone(), unknown }),
+            (_, Some(error)) => Ok(Turned::Failed(error)),
+            (None, None) if course.ended() || control.stopped() => Ok(Turned::Ended),
+            (None, None) => Ok(Turned::Paused),
+        }
     }
 
     /// Lets go of the memory that only a run needs: the tables of distinct values and the free blocks.
@@ -350,9 +388,8 @@ impl Analyzer {
         }
     }
 
-    fn workers(&self, name: &str, format: &Format, keep_rejects: bool) -> Vec<Worker> {
+    fn workers(&self, name: &str, format: &Format, keep_rejects: bool, threads: usize) -> Vec<Worker> {
         let Framing::Lines { line_bytes_max } = self.plan.framing else { return Vec::new() };
-        let threads = self.shares.threads;
         let recorders = self.options.recording.as_ref().map(|recording| recording.recorders(name, threads));
         let mut recorders = recorders.into_iter().flatten();
         let worker = |_| {
@@ -360,6 +397,84 @@ impl Analyzer {
             worker.with(&self.options, recorders.next())
         };
         (0..threads).map(worker).collect()
+    }
+}
+
+/// An input that is analysed by turns.
+pub struct Reading {
+    name: String,
+    course: Course,
+    known: Known,
+    /// Lines so far.
+    lines: u64,
+}
+
+/// How a turn ended.
+#[derive(Debug)]
+pub enum Turned {
+    /// There is more to come.
+    Paused,
+    /// Everything was analysed, or it was stopped.
+    Ended,
+    /// This ended it early; what came before is in the analysis.
+    Failed(Error),
+}
+
+/// What goes on with an input that was left between two turns.
+#[derive(Debug, Clone)]
+pub struct Left {
+    /// From where its bytes are needed.
+    pub place: Place,
+    /// Lines before that.
+    pub lines: u64,
+    /// Its format, once it is known.
+    pub format: Option<Format>,
+}
+
+impl Reading {
+    /// How to go on with it.
+    #[must_use]
+    pub fn left(&self) -> Left {
+        Left { place: self.course.place(), lines: self.lines, format: self.known.format.clone() }
+    }
+
+    /// Bytes that it holds, of an unfinished line, and that are not in the analysis.
+    #[must_use]
+    pub fn held_bytes(&self) -> usize {
+        self.course.held_bytes()
+    }
+
+    /// Forgets what it holds: its source goes on at the place where it is left.
+    pub fn rewind(&mut self) {
+        self.course.rewind();
+    }
+}
+
+/// The format of an input, once it is known.
+#[derive(Default)]
+struct Known {
+    format: Option<Format>,
+    unknown: Option<Unknown>,
+}
+
+impl Known {
+    /// The format, which is told by `head` where it is not known yet; `None` where nobody knows it, or nothing came.
+    fn format(
+        &mut self,
+        head: &[u8],
+        detect: impl FnOnce(&[u8]) -> Result<Detection, Unknown>,
+        found: impl FnOnce(&Detection, &[u8]),
+    ) -> Option<&Format> {
+        if self.format.is_none() && !head.is_empty() {
+            match detect(whole_lines(head)) {
+                Ok(detection) => {
+                    found(&detection, whole_lines(head));
+                    self.format = Some(detection.format);
+                }
+                Err(unknown) => self.unknown = Some(unknown),
+            }
+        }
+        self.format.as_ref()
     }
 }
 

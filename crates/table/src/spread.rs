@@ -10,8 +10,8 @@ const EXACT: u64 = 2 << KEPT_BITS;
 
 const BUCKETS: usize = EXACT as usize + ((63 - KEPT_BITS) as usize) * (1 << KEPT_BITS);
 
-/// How numbers up to 2^64 - 2 are distributed; 58 KiB.
-#[derive(Debug, Clone)]
+/// How numbers up to 2^64 - 2 are distributed; 58 KiB from the first number on.
+#[derive(Debug, Clone, Default)]
 pub struct Spread {
     counts: Vec<u64>,
     count: u64,
@@ -19,16 +19,13 @@ pub struct Spread {
     max: u64,
 }
 
-impl Default for Spread {
-    fn default() -> Self {
-        Self { counts: vec![0; BUCKETS], count: 0, sum: 0, max: 0 }
-    }
-}
-
 impl Spread {
     /// Counts a number.
     #[inline]
     pub fn add(&mut self, number: u64) {
+        if self.counts.is_empty() {
+            self.begin();
+        }
         self.counts[bucket(number)] += 1;
         self.count += 1;
         self.sum += u128::from(number);
@@ -37,11 +34,21 @@ impl Spread {
 
     /// Counts many numbers, whose sums stay in registers meanwhile.
     pub fn adding(&mut self) -> Adding<'_> {
+        self.begin();
         Adding { spread: self, count: 0, low: 0, high: 0, max: 0 }
+    }
+
+    #[cold]
+    fn begin(&mut self) {
+        self.counts.resize(BUCKETS, 0);
     }
 
     /// Adds the counts of another.
     pub fn take(&mut self, other: &Self) {
+        if other.count == 0 {
+            return;
+        }
+        self.begin();
         self.counts.iter_mut().zip(&other.counts).for_each(|(own, other)| *own += other);
         self.count += other.count;
         self.sum += other.sum;

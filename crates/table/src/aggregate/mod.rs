@@ -79,6 +79,15 @@ impl Span {
     }
 }
 
+/// What an analysis knows beside its tallies, to be kept and gone on with.
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
+pub struct Counts {
+    lines: LineCounts,
+    zone_seconds: Option<i32>,
+    rejects: Samples,
+    repairs: Samples,
+}
+
 /// What is known of a log so far.
 pub struct Analysis {
     seed: Seed,
@@ -141,6 +150,21 @@ impl Analysis {
     pub(crate) fn release_tables(&self) {
         self.tallies.iter().for_each(|(_, tally)| tally.clear());
         self.sites.clear();
+    }
+
+    /// What is known beside tallies: all that there is of an analysis that tallies nothing.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        let (rejects, repairs) = self.samples();
+        Counts { lines: self.lines(), zone_seconds: self.zone_seconds(), rejects: rejects.clone(), repairs: repairs.clone() }
+    }
+
+    /// Goes on behind `counts`; for an analysis that knows nothing yet.
+    pub fn go_on(&self, counts: Counts) {
+        lock(&self.totals).lines = counts.lines;
+        counts.zone_seconds.into_iter().for_each(|zone| self.offer_zone(zone));
+        let (mut rejects, mut repairs) = self.samples();
+        (*rejects, *repairs) = (counts.rejects, counts.repairs);
     }
 
     /// Lines by what became of them.

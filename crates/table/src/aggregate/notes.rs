@@ -62,7 +62,7 @@ impl Reason {
 }
 
 /// One line as an example.
-#[derive(Debug, Clone, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Sample {
     /// The input's name.
     pub source: String,
@@ -137,10 +137,10 @@ fn note(notes: &mut Vec<Note>, line_number: u64, chunk: &Chunk, line: &Line<'_>,
     }
 }
 
-/// The samples of a whole analysis.
-#[derive(Debug, Default)]
+/// The samples of a whole analysis, each with the name of its reason.
+#[derive(Debug, Clone, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Samples {
-    kept: Vec<(Reason, Sample)>,
+    kept: Vec<(String, Sample)>,
 }
 
 impl Samples {
@@ -149,7 +149,8 @@ impl Samples {
     }
 
     fn add(&mut self, source: &str, lines_before: u64, note: &Note) {
-        let alike = self.kept.iter().filter(|(reason, _)| reason.like(&note.reason)).count();
+        let name = note.reason.name();
+        let alike = self.kept.iter().filter(|(reason, _)| *reason == name).count();
         if self.kept.len() >= SAMPLES_MAX || alike >= SAMPLES_PER_REASON_MAX {
             return;
         }
@@ -160,7 +161,7 @@ impl Samples {
             reason: note.reason.to_string(),
             text: String::from_utf8_lossy(&note.text).into_owned(),
         };
-        self.kept.push((note.reason, sample));
+        self.kept.push((name.into_owned(), sample));
     }
 }
 
@@ -177,6 +178,11 @@ impl<'a, W: Write> NoteKeeper<'a, W> {
     /// A keeper for the input `source` of `analysis`.
     pub(crate) fn new(source: &str, analysis: &'a crate::aggregate::Analysis, rejects: Option<&'a mut Gather<W>>) -> Self {
         Self { source: source.to_owned(), lines: 0, zone_seconds: None, analysis, rejects }
+    }
+
+    /// The same behind so many lines of the input.
+    pub(crate) fn behind(self, lines: u64) -> Self {
+        Self { lines, ..self }
     }
 
     /// Takes the notes of the next chunk.

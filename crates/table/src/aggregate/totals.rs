@@ -4,10 +4,11 @@ use crate::aggregate::tally::Amount;
 use crate::spread::Spread;
 
 /// Status codes have three digits.
-const STATUSES: usize = 1000;
+pub(crate) const STATUSES: usize = 1000;
 
 /// Counts of lines by what became of them.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
 pub struct LineCounts {
     /// All lines: parsed, rejected, outside, blank and filtered.
     pub total: u64,
@@ -33,30 +34,17 @@ fn is_zero(count: &u64) -> bool {
 }
 
 /// Sums over lines; those of two workers can be merged.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Totals {
     pub(crate) lines: LineCounts,
     pub(crate) bytes_sent: u64,
     /// Earliest and latest time, in Unix microseconds.
     pub(crate) span_us: Option<(i64, i64)>,
-    pub(crate) status: Box<[Amount; STATUSES]>,
+    /// For each code; empty until there is one.
+    pub(crate) status: Vec<Amount>,
     pub(crate) bytes: Spread,
     pub(crate) request_time_us: Spread,
     pub(crate) upstream_time_us: Spread,
-}
-
-impl Default for Totals {
-    fn default() -> Self {
-        Self {
-            lines: LineCounts::default(),
-            bytes_sent: 0,
-            span_us: None,
-            status: Box::new([Amount::default(); STATUSES]),
-            bytes: Spread::default(),
-            request_time_us: Spread::default(),
-            upstream_time_us: Spread::default(),
-        }
-    }
 }
 
 impl Totals {
@@ -68,6 +56,7 @@ impl Totals {
             self.widen(first);
             self.widen(last);
         }
+        self.status.resize(self.status.len().max(other.status.len()), Amount::default());
         for (sum, amount) in self.status.iter_mut().zip(other.status.iter()) {
             sum.add(*amount);
         }

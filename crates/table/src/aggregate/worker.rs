@@ -4,6 +4,7 @@ use crate::agent::referring_site;
 use crate::aggregate::notes::{ChunkNotes, Reason};
 use crate::aggregate::tally::{Amount, SHARDS, Tally, shard_of};
 use crate::aggregate::timeline::class_of;
+use crate::aggregate::totals::STATUSES;
 use crate::aggregate::{Analysis, LineCounts, Totals, lock};
 use crate::batch::{ABSENT, Batch, NO_TIME, TEXT_FIELDS, TextColumn};
 use crate::filter::{Matcher, Subject};
@@ -311,8 +312,9 @@ fn count_site(analysis: &Analysis, referrer: &[u8], amount: Amount) {
 }
 
 fn count_numbers(batch: &mut Batch, totals: &mut Totals) {
+    totals.status.resize(STATUSES, Amount::default());
     for (&status, bytes) in batch.status.iter().zip(&mut batch.bytes) {
-        let amount = &mut totals.status[usize::from(status).min(999)];
+        let amount = &mut totals.status[usize::from(status).min(STATUSES - 1)];
         amount.hits += 1;
         if *bytes == ABSENT {
             // From here on the column is only summed up.

@@ -1,0 +1,211 @@
+//! A stream on its way through stages: all at once, or by stretches with pauses in between.
+
+use crate::chunk::{Chunk, Framing, Plan};
+use crate::control::Control;
+use crate::descriptor::{Descriptor, Prefixed};
+use crate::error::Error;
+use crate::input::{Body, Input};
+use crate::limits::{IDLE_AFTER, QUEUE_PER_WORKER, WINDOW_PER_WORKER};
+use crate::pool::Pool;
+use crate::queue::{Giver, Queue, Taken, Taker};
+use crate::run::{AbortOnDrop, Failure, Finish, Stage, work};
+use crate::sequence::Sequence;
+use crate::splitter::Splitter;
+use crate::stream::{BlockSource, Blocks, Decoded, Place, ReadSource};
+use bytes::Bytes;
+
+/// A stream that is run to the next pause of its source, and on from there by the next [`Course::run`]. In between it holds no block, and of
+/// its bytes an unfinished line only.
+pub struct Course {
+    blocks: Blocks,
+    behind_long: bool,
+    /// A first line that is too long to tell anything, while what comes behind it is waited for.
+    head: Option<Chunk>,
+    begun: bool,
+    in_place: bool,
+}
+
+impl Course {
+    /// The course of a stream, or of a file as a stream.
+    #[must_use]
+    pub fn new(input: Input, plan: &Plan, pool: &Pool, control: &Control) -> Self {
+        Self::of(input.sequential(), None, plan, pool, control)
+    }
+
+    pub(crate) fn of(input: Input, splitter: Option<Box<dyn Splitter>>, plan: &Plan, pool: &Pool, control: &Control) -> Self {
+        let (behind_long, decode, framing) = (input.behind_long, input.decode, plan.framing);
+        let name = input.name.clone();
+        let source = source(input, framing, pool, control);
+        let headroom = framing.headroom();
+        let source: Box<dyn BlockSource> =
+            if decode { Box::new(Decoded::new(source, &name, pool, headroom, plan.zstd_window_log_max)) } else { source };
+        let blocks = Blocks::new(source, &name, framing, splitter);
+        Self { blocks, behind_long, head: None, begun: false, in_place: false }
+    }
+
+    /// The same from `place` on, with a source that begins there.
+    #[must_use]
+    pub fn at(self, place: Place) -> Self {
+        Self { blocks: self.blocks.at(place), begun: place != Place::default(), ..self }
+    }
+
+    /// Where one could go on that has only what stages were given.
+    #[must_use]
+    pub fn place(&self) -> Place {
+        if self.head.is_some() { Place::default() } else { self.blocks.place() }
+    }
+
+    /// Bytes held of what stages were not given.
+    #[must_use]
+    pub fn held_bytes(&self) -> usize {
+        self.blocks.carried() + self.head.as_ref().map_or(0, |head| head.bytes.len())
+    }
+
+    /// Forgets what stages were not given: the source goes on at the place.
+    pub fn rewind(&mut self) {
+        let begins_anew = self.head.take().is_some();
+        self.blocks.rewind();
+        if begins_anew {
+            self.blocks.restart();
+        }
+    }
+
+    /// Whether the source has ended, or failed.
+    #[must_use]
+    pub fn ended(&self) -> bool {
+        self.blocks.ended()
+    }
+
+    /// A single stage is from now on worked by the calling thread, between its reads: for stretches so short that starting another thread
+    /// would cost more.
+    pub fn in_place(&mut self, in_place: bool) {
+        self.in_place = in_place;
+    }
+
+    /// Runs to the next pause of the source, or to its end. `start` is given the first stretch of all, at most one block, and later none; where
+    /// nothing came before a pause it is not asked. Otherwise as [`run`](crate::run).
+    pub fn run<S: Stage>(
+        &mut self,
+        control: &Control,
+        start: impl FnOnce(&[u8]) -> Option<Vec<S>>,
+        sink: impl FnMut(S::Output) -> Result<(), Error> + Send,
+    ) -> Finish<S> {
+        let failure = Failure::new(control);
+        let mut reading = Reading { blocks: &mut self.blocks, control, failure: &failure };
+        let first = self.head.take().or_else(|| reading.next());
+        let is_rest = |chunk: &Chunk| chunk.bytes.is_empty() && !chunk.before.is_empty();
+        let silent = self.behind_long && !self.begun && first.as_ref().is_some_and(|chunk| chunk.long_start == Some(0));
+        let second = if silent { reading.by_ref().find(|chunk| !is_rest(chunk)) } else { None };
+        if !reading.blocks.ended() && (first.is_none() || (silent && second.is_none())) {
+            // A block is much larger than what may be in it.
+            self.head = first.map(|chunk| Chunk { bytes: Bytes::copy_from_slice(&chunk.bytes), ..chunk });
+            return Finish { stages: Vec::new(), error: failure.into_inner() };
+        }
+        let telling = if self.begun { None } else { second.as_ref().or(first.as_ref()) };
+        self.begun = true;
+        let Some(mut stages) = start(telling.map_or(&[], |chunk| &chunk.bytes)) else {
+            return Finish { stages: Vec::new(), error: failure.into_inner() };
+        };
+        let chunks = first.into_iter().chain(second).chain(reading);
+        match &mut stages[..] {
+            [stage] if self.in_place => run_here(stage, chunks, sink, &failure),
+            stages => run_beside(stages, chunks, sink, &failure),
+        }
+        Finish { stages, error: failure.into_inner() }
+    }
+}
+
+/// The chunks to the next pause.
+struct Reading<'a, 'c> {
+    blocks: &'a mut Blocks,
+    control: &'a Control,
+    failure: &'a Failure<'c>,
+}
+
+impl Iterator for Reading<'_, '_> {
+    type Item = Chunk;
+
+    fn next(&mut self) -> Option<Chunk> {
+        let Self { blocks, control, failure } = self;
+        let before = blocks.offset();
+        let chunk = blocks.next_chunk();
+        control.decoded(blocks.offset() - before);
+        let chunk = chunk.unwrap_or_else(|error| {
+            // A stop ends the waiting for a pipe, which a decoder takes for the end of its data.
+            if !control.stopped() {
+                failure.at_end(error);
+            }
+            blocks.last()
+        });
+        // A stop ends the wait for a pipe anywhere: half a line is none.
+        chunk.filter(|chunk| !(control.stopped() && chunk.is_unfinished()))
+    }
+}
+
+fn run_here<S: Stage>(
+    stage: &mut S,
+    chunks: impl Iterator<Item = Chunk>,
+    mut sink: impl FnMut(S::Output) -> Result<(), Error>,
+    failure: &Failure<'_>,
+) {
+    for chunk in chunks {
+        if let Err(error) = stage.chunk(&chunk).and_then(&mut sink) {
+            failure.set(error);
+        }
+        if failure.stopping() {
+            return;
+        }
+    }
+}
+
+fn run_beside<S: Stage>(
+    stages: &mut [S],
+    chunks: impl Iterator<Item = Chunk>,
+    sink: impl FnMut(S::Output) -> Result<(), Error> + Send,
+    failure: &Failure<'_>,
+) {
+    let threads = stages.len();
+    let sequence = Sequence::new(threads * WINDOW_PER_WORKER, sink);
+    let queue = Queue::<(u64, Chunk)>::new(threads * QUEUE_PER_WORKER);
+    std::thread::scope(|scope| {
+        for stage in stages {
+            let (taker, sequence) = (Taker(&queue), &sequence);
+            scope.spawn(move || {
+                let mut guard = AbortOnDrop(Some(sequence));
+                loop {
+                    match taker.take(IDLE_AFTER) {
+                        Taken::One((number, chunk)) if !work(stage, number, &chunk, sequence, failure) => return,
+                        Taken::One(_) => {}
+                        Taken::Nothing => stage.idle(),
+                        Taken::End => break,
+                    }
+                }
+                guard.0 = None;
+            });
+        }
+        let giver = Giver(&queue);
+        for (number, chunk) in (0..).zip(chunks) {
+            if !giver.put((number, chunk)) || failure.stopping() {
+                break;
+            }
+        }
+    });
+}
+
+/// What fills blocks with the bytes of a stream, as they are stored.
+pub(crate) fn source(input: Input, framing: Framing, pool: &Pool, control: &Control) -> Box<dyn BlockSource> {
+    let (name, headroom) = (input.name, framing.headroom());
+    let count = Some(control.clone());
+    match input.body {
+        Body::File { file, .. } | Body::Descriptor(file) => {
+            let reader = Prefixed::new(input.prefix, Descriptor::new(file, control.clone()));
+            Box::new(ReadSource::new(reader, &name, pool, headroom, count).with_first(input.enough))
+        }
+        Body::Following(following) => {
+            let reader = following.reader(control.clone());
+            Box::new(ReadSource::new(reader, &name, pool, headroom, count).with_first(input.enough))
+        }
+        Body::Read(reader) => Box::new(ReadSource::new(Prefixed::new(input.prefix, reader), &name, pool, headroom, count)),
+        Body::Source(source) => source,
+    }
+}
