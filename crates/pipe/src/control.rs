@@ -83,11 +83,24 @@ impl Control {
 
     /// Counts stored bytes, and sleeps where there is a rate limit. Called by whoever takes them in.
     pub fn stored(&self, bytes: u64) {
-        self.shared.stored_bytes.fetch_add(bytes, Ordering::Relaxed);
-        if let Some(throttle) = &self.shared.throttle {
+        let pause = self.take_stored(bytes);
+        if !pause.is_zero() {
             // A block may cost minutes, and a stop does not wait for them.
-            let _stopped = self.stopped_within(throttle.take(bytes));
+            let _stopped = self.stopped_within(pause);
         }
+    }
+
+    /// The same for who sleeps elsewhere: how long to.
+    #[must_use]
+    pub fn take_stored(&self, bytes: u64) -> Duration {
+        self.shared.stored_bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.shared.throttle.as_ref().map_or(Duration::ZERO, |throttle| throttle.take(bytes))
+    }
+
+    /// Takes bytes back that were counted as stored and as taken in, and come again.
+    pub fn untake(&self, bytes: u64) {
+        self.shared.stored_bytes.fetch_sub(bytes, Ordering::Relaxed);
+        self.shared.decoded_bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 
     /// Counts bytes that were taken in after decoding; a run does so itself.

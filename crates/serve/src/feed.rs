@@ -1,42 +1,73 @@
-//! From the socket to the run: filled blocks through a short queue.
+//! From the socket to the run: bytes wait where they came from until their session has a turn, and then go through filled blocks and a short
+//! queue.
 
-use crate::limits::{FEED_PATIENCE, FEED_QUEUE, FIRST_PATIENCE, UPLOAD_IDLE_MAX};
+use crate::limits::{
+    FEED_PATIENCE, FEED_QUEUE, FIRST_PATIENCE, HEAD_HELD_MAX, HELD_BYTES_FREE, LAP_BYTES_MAX, TURN_BYTES, UPLOAD_IDLE_MAX,
+};
+use crate::session::{Lapped, Session};
 use crate::transport::Transport;
+use crate::turns::Turn;
 use rorqual_pipe::decode::Encoding;
 use rorqual_pipe::limits::BLOCK_BYTES;
-use rorqual_pipe::{BlockSource, Control, Error, Filled, Lease, Pool};
+use rorqual_pipe::{BlockSource, Control, Error, Filled, Lease};
 use rorqual_table::analyze::Formats;
 use rorqual_table::format::{SAMPLE_LINES_MAX, detect};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
-use tokio::time::{Instant, timeout_at};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 
 /// The writing end: an upload, or one after another.
-#[derive(Debug)]
 pub(crate) struct Feed {
-    sender: Sender<Filled>,
-    pool: Pool,
+    headroom: usize,
+    /// The formats in question, until what came tells one: the run takes the format from its first block alone.
+    formats: Option<Formats>,
+    /// What came until then.
+    head: Vec<u8>,
+    /// The place of a head, or of the start of a line, that is longer than any session may hold.
+    held: Option<OwnedSemaphorePermit>,
+    /// The run, while it has its turn.
+    lap: Option<Lap>,
+}
+
+/// A run that has its turn.
+struct Lap {
+    sender: Sender<Fed>,
+    running: JoinHandle<Lapped>,
+    turn: Arc<Turn>,
     headroom: usize,
     current: Option<Filling>,
-    /// The formats in question, until the first block is handed on: the run takes the format from that block alone.
-    first: Option<Formats>,
+    taken: u64,
+    /// What is not paid yet of a limited rate.
+    debt: Duration,
 }
 
 /// A block that is being filled.
-#[derive(Debug)]
 struct Filling {
     lease: Lease,
     used: usize,
-    newlines: usize,
     /// When to hand it on although it is not full.
     due: Instant,
 }
 
+/// What a run is fed.
+enum Fed {
+    Block(Filled),
+    /// The log ends here.
+    End,
+}
+
+/// Where a source finds what it is fed, a turn at a time.
+#[derive(Clone, Default)]
+pub(crate) struct Inlet(Arc<Mutex<Option<Receiver<Fed>>>>);
+
 /// The reading end: the source of a run.
 pub(crate) struct FeedSource {
-    receiver: Receiver<Filled>,
+    inlet: Inlet,
     control: Control,
+    paused: bool,
 }
 
 /// Why a body was not taken to its end.
@@ -52,145 +83,290 @@ pub(crate) enum Interruption {
     RunEnded,
     /// The system has no memory for a block.
     NoMemory,
+    /// There is no place to hold the start of a line while others have their turn.
+    NoPlace,
     /// What came is no part of an upload as its transport has them.
     Protocol(&'static str),
 }
 
-/// A feed that fills blocks of `pool` behind `headroom` bytes, and the source that gives them to a run.
-pub(crate) fn feed(pool: &Pool, headroom: usize, formats: Formats, control: &Control) -> (Feed, FeedSource) {
-    let (sender, receiver) = channel(FEED_QUEUE);
-    let feed = Feed { sender, pool: pool.clone(), headroom, current: None, first: Some(formats) };
-    (feed, FeedSource { receiver, control: control.clone() })
+/// Why a lap takes no more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stop {
+    /// The transport came to its end.
+    End,
+    /// Others want a turn, or nothing came for a while.
+    Pause,
+}
+
+impl Inlet {
+    pub(crate) fn source(&self, control: &Control) -> FeedSource {
+        FeedSource { inlet: self.clone(), control: control.clone(), paused: false }
+    }
+
+    fn put(&self, receiver: Receiver<Fed>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(receiver);
+    }
+
+    fn next(&self) -> Option<Fed> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).as_mut()?.blocking_recv()
+    }
+}
+
+impl BlockSource for FeedSource {
+    fn next_block(&mut self) -> Result<Option<Filled>, Error> {
+        let fed = self.inlet.next();
+        self.paused = fed.is_none() && !self.control.stopped();
+        match fed {
+            Some(Fed::Block(filled)) if !self.control.stopped() => Ok(Some(filled)),
+            _ => Ok(None),
+        }
+    }
+
+    fn paused(&self) -> bool {
+        self.paused
+    }
 }
 
 impl Feed {
-    /// Takes what a transport brings to its end, or until `taken` is `size`, counting every byte in `taken`. Also after an interruption all
-    /// counted bytes reach the run; those by which no format can be told yet stay here until there are more, or the end.
-    pub(crate) async fn take(
-        &mut self,
-        transport: &mut impl Transport,
-        taken: &AtomicU64,
-        size: Option<u64>,
-    ) -> Result<(), Interruption> {
-        let result = self.take_all(transport, taken, size).await;
-        self.hand_on_ripe().await?;
-        result
+    /// A feed that fills blocks behind `headroom` bytes, for a log in one of `formats`, or one whose format is known.
+    pub(crate) fn new(headroom: usize, formats: Option<Formats>) -> Self {
+        Self { headroom, formats, head: Vec::new(), held: None, lap: None }
+    }
+
+    /// Takes what a transport brings to its end, or until the session has its size, counting every byte as taken. Also after an interruption
+    /// all counted bytes reach the run; those by which no format can be told yet stay here until there are more, or the end.
+    pub(crate) async fn take(&mut self, session: &Arc<Session>, transport: &mut impl Transport) -> Result<(), Interruption> {
+        if self.formats.is_some() && self.gather(session, transport).await? == Stop::End {
+            return Ok(());
+        }
+        loop {
+            if self.lap.is_none() && self.head.is_empty() {
+                let ready = timeout(UPLOAD_IDLE_MAX, transport.ready()).await.map_err(|_| Interruption::Idle)??;
+                if ready == 0 {
+                    return Ok(());
+                }
+            }
+            self.begin(session).await?;
+            let Some(lap) = &mut self.lap else { return Err(Interruption::RunEnded) };
+            let stopped = lap.fill(session, transport).await;
+            let debt = std::mem::take(&mut lap.debt);
+            let handed = lap.hand_on(session).await;
+            self.pause(session).await?;
+            handed?;
+            if stopped? == Stop::End {
+                return Ok(());
+            }
+            sleep(debt).await;
+        }
     }
 
     /// Hands on what is left: the end of the log.
-    pub(crate) async fn finish(mut self) -> Result<(), Interruption> {
-        self.hand_on().await
+    pub(crate) async fn finish(mut self, session: &Arc<Session>) -> Result<(), Interruption> {
+        // No format was told: the run says so.
+        self.formats = None;
+        self.begin(session).await?;
+        let Some(lap) = self.lap.take() else { return Ok(()) };
+        lap.sender.send(Fed::End).await.map_err(|_| Interruption::RunEnded)?;
+        let _ = lap.running.await;
+        Ok(())
     }
 
-    async fn take_all(
-        &mut self,
-        transport: &mut impl Transport,
-        taken: &AtomicU64,
-        size: Option<u64>,
-    ) -> Result<(), Interruption> {
-        let mut last = Instant::now();
+    /// Takes the first bytes, until they tell the format.
+    async fn gather(&mut self, session: &Arc<Session>, transport: &mut impl Transport) -> Result<Stop, Interruption> {
+        let begun = Instant::now();
+        let mut due = begun + FIRST_PATIENCE;
+        let mut last = begun;
         loop {
-            let silent = last + UPLOAD_IDLE_MAX;
-            let until = self.current.as_ref().map_or(silent, |filling| filling.due.min(silent));
-            match timeout_at(until, transport.ready()).await {
-                Ok(Ok(0)) => return Ok(()),
-                Ok(Ok(ready)) => {
-                    self.put(transport, ready, taken, size).await?;
+            match timeout_at(due, transport.ready()).await {
+                Ok(ready) => {
+                    let ready = ready?;
+                    if ready == 0 {
+                        return Ok(Stop::End);
+                    }
+                    self.put_head(session, transport, ready)?;
                     last = Instant::now();
                 }
-                Ok(Err(interruption)) => return Err(interruption),
                 Err(_elapsed) if last.elapsed() >= UPLOAD_IDLE_MAX => return Err(Interruption::Idle),
-                Err(_elapsed) => {}
+                Err(_elapsed) => due = Instant::now() + FIRST_PATIENCE,
             }
-            if self.current.as_ref().is_some_and(|filling| filling.due <= Instant::now()) {
-                self.hand_on_ripe().await?;
+            let Some(formats) = &self.formats else { return Ok(Stop::Pause) };
+            let pressed = self.head.len() > HELD_BYTES_FREE && self.held.is_none();
+            if pressed {
+                self.held = session.turns().hold();
+            }
+            let long = self.head.len() >= BLOCK_BYTES || newlines(&self.head) >= SAMPLE_LINES_MAX;
+            let patient = begun.elapsed() < FIRST_PATIENCE && !(pressed && self.held.is_none());
+            if long || (!patient && tells_format(&self.head, formats)) {
+                return Ok(Stop::Pause);
+            }
+            if (pressed && self.held.is_none()) || (self.held.is_some() && begun.elapsed() > HEAD_HELD_MAX) {
+                return Err(self.forget_head(session));
+            }
+        }
+    }
+
+    fn put_head(&mut self, session: &Arc<Session>, transport: &mut impl Transport, ready: usize) -> Result<(), Interruption> {
+        let room = session.room();
+        if room == 0 {
+            return Err(Interruption::TooLong);
+        }
+        let start = self.head.len();
+        let length = ready.min(BLOCK_BYTES - start).min(usize::try_from(room).unwrap_or(usize::MAX));
+        self.head.resize(start + length, 0);
+        transport.fill(&mut self.head[start..]);
+        session.took(length as u64);
+        Ok(())
+    }
+
+    /// The head was counted, and is to come again.
+    fn forget_head(&mut self, session: &Arc<Session>) -> Interruption {
+        session.untake(self.head.len() as u64);
+        (self.head, self.held) = (Vec::new(), None);
+        Interruption::NoPlace
+    }
+
+    /// Begins a turn, where none goes on, and hands on the head.
+    async fn begin(&mut self, session: &Arc<Session>) -> Result<(), Interruption> {
+        if self.lap.is_some() {
+            return Ok(());
+        }
+        let decodes = !self.head.is_empty() && Encoding::detect(&self.head) != Encoding::Plain;
+        let turn = if decodes { session.own_turn().await } else { session.turns().turn().await };
+        let turn = turn.ok_or(Interruption::RunEnded)?;
+        let mut lap = Lap::new(session, turn, self.headroom);
+        self.formats = None;
+        lap.put(session, &self.head).await?;
+        (self.head, self.held) = (Vec::new(), None);
+        self.lap = Some(lap);
+        Ok(())
+    }
+
+    /// Ends a turn that is shared. A line that began in it is held, or comes again.
+    async fn pause(&mut self, session: &Arc<Session>) -> Result<(), Interruption> {
+        let Some(lap) = self.lap.take_if(|lap| !lap.turn.is_own()) else { return Ok(()) };
+        drop(lap.sender);
+        let Ok(Lapped::Paused { held_bytes }) = lap.running.await else { return Err(Interruption::RunEnded) };
+        if held_bytes <= HELD_BYTES_FREE {
+            self.held = None;
+        } else if self.held.is_none() {
+            self.held = session.turns().hold();
+            if self.held.is_none() {
+                session.rewind();
+                return Err(Interruption::NoPlace);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Lap {
+    /// Starts the run of a session on a thread of its own.
+    fn new(session: &Arc<Session>, turn: Turn, headroom: usize) -> Self {
+        let (sender, receiver) = channel(FEED_QUEUE);
+        session.inlet().put(receiver);
+        let turn = Arc::new(turn);
+        let (running, its) = (Arc::clone(session), Arc::clone(&turn));
+        let running = tokio::task::spawn_blocking(move || running.lap(&its));
+        Self { sender, running, turn, headroom, current: None, taken: 0, debt: Duration::ZERO }
+    }
+
+    /// Fills blocks with what a transport brings, until the turn should end.
+    async fn fill(&mut self, session: &Session, transport: &mut impl Transport) -> Result<Stop, Interruption> {
+        let patience = if self.turn.is_own() { UPLOAD_IDLE_MAX } else { FEED_PATIENCE };
+        let mut last = Instant::now();
+        loop {
+            let silent = last + patience;
+            let due = self.current.as_ref().map_or(silent, |filling| filling.due.min(silent));
+            let ready = tokio::select! {
+                biased;
+                ready = transport.ready() => Some(ready?),
+                () = sleep_until(due) => None,
+                () = self.turn.wanted() => return Ok(Stop::Pause),
+            };
+            match ready {
+                Some(0) => return Ok(Stop::End),
+                Some(ready) => {
+                    self.take(session, transport, ready).await?;
+                    last = Instant::now();
+                }
+                None if !self.turn.is_own() => return Ok(Stop::Pause),
+                None if last.elapsed() >= UPLOAD_IDLE_MAX => return Err(Interruption::Idle),
+                None => self.hand_on(session).await?,
+            }
+            let owing = !self.debt.is_zero();
+            if owing || self.taken >= LAP_BYTES_MAX || (self.taken >= TURN_BYTES && self.turn.better_ended()) {
+                return Ok(Stop::Pause);
             }
         }
     }
 
     /// Moves what is ready into blocks.
-    async fn put(
-        &mut self,
-        transport: &mut impl Transport,
-        mut ready: usize,
-        taken: &AtomicU64,
-        size: Option<u64>,
-    ) -> Result<(), Interruption> {
+    async fn take(&mut self, session: &Session, transport: &mut impl Transport, mut ready: usize) -> Result<(), Interruption> {
         while ready > 0 {
-            let room = size.map_or(u64::MAX, |size| size.saturating_sub(taken.load(Ordering::Relaxed)));
+            let room = usize::try_from(session.room()).unwrap_or(usize::MAX);
             if room == 0 {
                 return Err(Interruption::TooLong);
             }
-            let mut filling = match self.current.take() {
-                Some(filling) => filling,
-                None => Filling {
-                    lease: self.pool.lease_async().await.map_err(|_| Interruption::NoMemory)?,
-                    used: 0,
-                    newlines: 0,
-                    due: Instant::now() + self.patience(),
-                },
-            };
-            let length = ready.min(BLOCK_BYTES - filling.used).min(usize::try_from(room).unwrap_or(usize::MAX));
-            let start = self.headroom + filling.used;
-            let place = &mut filling.lease[start..start + length];
-            transport.fill(place);
-            if self.first.is_some() {
-                filling.newlines += place.iter().filter(|byte| **byte == b'\n').count();
-            }
-            filling.used += length;
-            let full = filling.used == BLOCK_BYTES || filling.newlines >= SAMPLE_LINES_MAX;
-            self.current = Some(filling);
+            let place = self.place().await?;
+            let length = ready.min(place.len()).min(room);
+            transport.fill(&mut place[..length]);
             ready -= length;
-            taken.fetch_add(length as u64, Ordering::Relaxed);
-            if full {
-                self.hand_on().await?;
-            }
+            session.took(length as u64);
+            self.filled(session, length).await?;
         }
         Ok(())
     }
 
-    fn patience(&self) -> Duration {
-        if self.first.is_some() { FIRST_PATIENCE } else { FEED_PATIENCE }
-    }
-
-    /// Hands the block on, unless it is the first and tells no format: then more has to come, or the end.
-    async fn hand_on_ripe(&mut self) -> Result<(), Interruption> {
-        let Some(filling) = &mut self.current else { return Ok(()) };
-        let head = &filling.lease[self.headroom..self.headroom + filling.used];
-        if self.first.as_ref().is_some_and(|formats| !tells_format(head, formats)) {
-            filling.due = Instant::now() + FIRST_PATIENCE;
-            return Ok(());
+    /// Hands on bytes that were counted before.
+    async fn put(&mut self, session: &Session, mut bytes: &[u8]) -> Result<(), Interruption> {
+        while !bytes.is_empty() {
+            let place = self.place().await?;
+            let (now, later) = bytes.split_at(place.len().min(bytes.len()));
+            place[..now.len()].copy_from_slice(now);
+            bytes = later;
+            self.filled(session, now.len()).await?;
         }
-        self.hand_on().await
+        self.hand_on(session).await
     }
 
-    async fn hand_on(&mut self) -> Result<(), Interruption> {
-        let Some(Filling { lease, used, .. }) = self.current.take() else { return Ok(()) };
-        self.first = None;
-        let range = self.headroom..self.headroom + used;
-        self.sender.send(Filled { lease, range }).await.map_err(|_| Interruption::RunEnded)
+    /// Room in the block that is being filled, at least a byte.
+    async fn place(&mut self) -> Result<&mut [u8], Interruption> {
+        if self.current.is_none() {
+            let lease = self.turn.pool.lease_async().await.map_err(|_| Interruption::NoMemory)?;
+            self.current = Some(Filling { lease, used: 0, due: Instant::now() + FEED_PATIENCE });
+        }
+        let Some(Filling { lease, used, .. }) = &mut self.current else { return Err(Interruption::NoMemory) };
+        Ok(&mut lease[self.headroom + *used..self.headroom + BLOCK_BYTES])
     }
+
+    async fn filled(&mut self, session: &Session, length: usize) -> Result<(), Interruption> {
+        self.taken += length as u64;
+        let Some(filling) = &mut self.current else { return Ok(()) };
+        filling.used += length;
+        if filling.used == BLOCK_BYTES { self.hand_on(session).await } else { Ok(()) }
+    }
+
+    async fn hand_on(&mut self, session: &Session) -> Result<(), Interruption> {
+        let Some(Filling { lease, used, .. }) = self.current.take() else { return Ok(()) };
+        self.debt = session.stored(used as u64);
+        let range = self.headroom..self.headroom + used;
+        self.sender.send(Fed::Block(Filled { lease, range })).await.map_err(|_| Interruption::RunEnded)
+    }
+}
+
+fn newlines(bytes: &[u8]) -> usize {
+    bytes.iter().filter(|byte| **byte == b'\n').count()
 }
 
 /// Whether the first block of a stream is enough for a run to tell its format by, or more would not help.
 pub(crate) fn is_enough(head: &[u8], formats: &Formats) -> bool {
-    head.iter().filter(|byte| **byte == b'\n').count() >= SAMPLE_LINES_MAX || tells_format(head, formats)
+    newlines(head) >= SAMPLE_LINES_MAX || tells_format(head, formats)
 }
 
 /// Whether a run would find a format by this head. Compressed data it decodes a block of first, however little comes at once.
 fn tells_format(head: &[u8], formats: &Formats) -> bool {
     let lines = head.iter().rposition(|byte| *byte == b'\n').map_or(&[][..], |newline| &head[..=newline]);
     formats.given.is_some() || Encoding::detect(head) != Encoding::Plain || detect(lines, &formats.candidates).is_ok()
-}
-
-impl BlockSource for FeedSource {
-    fn next_block(&mut self) -> Result<Option<Filled>, Error> {
-        let filled = self.receiver.blocking_recv();
-        if let Some(filled) = &filled {
-            self.control.stored(filled.range.len() as u64);
-        }
-        Ok(filled.filter(|_| !self.control.stopped()))
-    }
 }
 
 /// How long an upload may be silent, for messages.

@@ -41,6 +41,7 @@ mod store;
 mod tls;
 mod token;
 mod transport;
+mod turns;
 mod tus;
 mod twin;
 mod upload;

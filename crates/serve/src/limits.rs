@@ -70,6 +70,24 @@ pub(crate) const FEED_PATIENCE: Duration = Duration::from_millis(150);
 /// The first block waits this long for lines: the format of all is told by those in it.
 pub(crate) const FIRST_PATIENCE: Duration = Duration::from_secs(1);
 
+/// Bytes that a session may take in a turn while others wait for theirs.
+pub(crate) const TURN_BYTES: u64 = 4 << 20;
+
+/// And at most, so that what it has is kept now and then.
+pub(crate) const LAP_BYTES_MAX: u64 = 256 << 20;
+
+/// Bytes of an unfinished line that any session may hold between its turns.
+pub(crate) const HELD_BYTES_FREE: usize = 4 << 10;
+
+/// Sessions that may hold more: of a line as much as one may have, and of the beginning of a log a block.
+pub(crate) const HELD_PLACES: usize = 16;
+
+/// The beginning of a log that tells no format holds such a place for so long at most.
+pub(crate) const HEAD_HELD_MAX: Duration = Duration::from_secs(10);
+
+/// Logs that are decoded at a time, and the sample: each has workers and blocks of its own to its end.
+pub(crate) const OWN_PLACES: usize = 2;
+
 /// An upload that sends nothing for this long is taken for interrupted.
 pub(crate) const UPLOAD_IDLE_MAX: Duration = Duration::from_secs(60);
 

@@ -415,6 +415,8 @@ async fn keep_watch(sessions: Arc<Sessions>, gate: Arc<Gate>) {
     loop {
         every.tick().await;
         sessions.list().iter().for_each(|session| session.stop_if_too_dense());
+        sessions.free_own_turns();
+        sessions.turns().rest();
         gate.guard.token.refresh();
         // What histograms were given waits in a list until then.
         recorded().run_upkeep();

@@ -2,17 +2,18 @@
 
 use crate::answers::Hint;
 use crate::error::ApiError;
-use crate::feed::{Feed, FeedSource, feed, is_enough};
+use crate::feed::{Feed, Inlet, is_enough};
 use crate::limits::{INTERRUPTED_GRACE, NAME_BYTES_MAX, TOP_ROWS, UNPACKED_BYTES_FREE, UNPACKED_RATIO_MAX, WAITING_GRACE};
 use crate::reports::Reports;
 use crate::rows::{Rows, Turn};
 use crate::transport::End;
+use crate::turns::{Turn as ParseTurn, Turns};
 use axum::http::StatusCode;
 use bytes::Bytes;
 use rorqual_pipe::{Control, Followed, Input, format_size};
 use rorqual_table::Options;
 use rorqual_table::aggregate::LineCounts;
-use rorqual_table::analyze::{AnalyzeError, Analyzer, Formats, Settings, Shares};
+use rorqual_table::analyze::{AnalyzeError, Analyzer, Formats, Reading, Settings, Shares, Turned};
 use rorqual_table::filter::Filter;
 use rorqual_table::format::Format;
 use rorqual_table::report::{Report, Sample, Source};
@@ -21,7 +22,7 @@ use serde::Serialize;
 use serde_json::Value;
 use std::collections::VecDeque;
 use std::fs::File;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::sync::watch;
@@ -98,6 +99,12 @@ pub(crate) struct Session {
     filter_bytes_max: u64,
     sessions_max: usize,
     rows: Rows,
+    turns: Arc<Turns>,
+    inlet: Inlet,
+    /// What it is read by; a lap has it while it lasts.
+    reading: Mutex<Option<Reading>>,
+    /// It has workers of its own.
+    own: AtomicBool,
     inner: Mutex<Inner>,
     reports: Reports,
     /// Rises with every change of state.
@@ -110,8 +117,8 @@ struct Inner {
     format: Option<Format>,
     /// The writing end of the run; out while an upload uses it.
     feed: Option<Feed>,
-    /// The reading end, until the run starts.
-    source: Option<FeedSource>,
+    /// Something has come, or is read.
+    begun: bool,
     /// When the state was set.
     since: Instant,
     touched: Instant,
@@ -120,6 +127,18 @@ struct Inner {
     stopped_by: Option<Value>,
     /// The file that is followed.
     followed: Option<Followed>,
+}
+
+/// How a lap ended.
+#[derive(Debug)]
+pub(crate) enum Lapped {
+    /// There is more to come.
+    Paused {
+        /// Of an unfinished line.
+        held_bytes: usize,
+    },
+    /// The session has ended.
+    Ended,
 }
 
 /// A session as clients see it.
@@ -153,19 +172,20 @@ impl Session {
         settings: &Settings,
         shares: Shares,
         store: Arc<Store>,
+        turns: &Arc<Turns>,
         rate_limit: Option<u64>,
         sessions_max: usize,
     ) -> Self {
         let control = Control::with_rate_limit(rate_limit);
         let options = Options { recording: Some(Arc::new(Recordings::new(&store))), untallied: true, only: None };
         let analyzer = Analyzer::new(settings, shares).with(options);
-        let (feed, source) = feed(analyzer.pool(), settings.line_bytes_max, settings.formats.clone(), &control);
+        let feed = Feed::new(settings.line_bytes_max, Some(settings.formats.clone()));
         let inner = Inner {
             state: State::Waiting,
             error: None,
             format: None,
             feed: Some(feed),
-            source: Some(source),
+            begun: false,
             since: Instant::now(),
             touched: Instant::now(),
             rates: VecDeque::new(),
@@ -188,6 +208,10 @@ impl Session {
             filter_bytes_max: store.filter_bytes_max(),
             sessions_max,
             rows: Rows::new(store),
+            turns: Arc::clone(turns),
+            inlet: Inlet::default(),
+            reading: Mutex::default(),
+            own: AtomicBool::new(false),
             inner: Mutex::new(inner),
             reports: Reports::default(),
             changed: watch::Sender::new(0),
@@ -226,8 +250,54 @@ impl Session {
         if self.is_file { self.control.stored_bytes() } else { self.taken.load(Ordering::Relaxed) }
     }
 
-    pub(crate) fn taken(&self) -> &AtomicU64 {
-        &self.taken
+    /// Bytes that may still come.
+    pub(crate) fn room(&self) -> u64 {
+        self.size().map_or(u64::MAX, |size| size.saturating_sub(self.offset()))
+    }
+
+    /// So many bytes were taken.
+    pub(crate) fn took(&self, bytes: u64) {
+        self.taken.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// So many bytes were counted as taken, and no run was given them: they come again.
+    pub(crate) fn untake(&self, bytes: u64) {
+        self.taken.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// So many bytes go to the run; how long to wait for the next, where there is a rate limit.
+    pub(crate) fn stored(&self, bytes: u64) -> Duration {
+        self.control.take_stored(bytes)
+    }
+
+    /// Forgets the unfinished line at the end of what was taken: it comes again.
+    pub(crate) fn rewind(&self) {
+        if let Some(reading) = lock(&self.reading).as_mut() {
+            let bytes = reading.held_bytes() as u64;
+            reading.rewind();
+            self.control.untake(bytes);
+            self.untake(bytes);
+        }
+    }
+
+    pub(crate) fn turns(&self) -> &Arc<Turns> {
+        &self.turns
+    }
+
+    pub(crate) fn inlet(&self) -> &Inlet {
+        &self.inlet
+    }
+
+    /// A turn to the end of its log.
+    pub(crate) async fn own_turn(&self) -> Option<ParseTurn> {
+        let turn = self.turns.own(self.analyzer.pool()).await;
+        self.own.store(true, Ordering::Relaxed);
+        turn
+    }
+
+    /// Whether it has workers of its own, which others may wait for.
+    pub(crate) fn has_own_turn(&self) -> bool {
+        self.own.load(Ordering::Relaxed) && !self.state().ended()
     }
 
     pub(crate) fn size(&self) -> Option<u64> {
@@ -312,11 +382,7 @@ impl Session {
         }
         let busy = || ApiError::new(StatusCode::CONFLICT, "busy", "another upload into this session is running");
         let feed = inner.feed.take().ok_or_else(busy)?;
-        if let Some(source) = inner.source.take() {
-            let session = Arc::clone(self);
-            let input = Input::from_source(self.name.clone(), Box::new(source));
-            drop(tokio::task::spawn_blocking(move || session.run(input)));
-        }
+        inner.begun = true;
         inner.error = None;
         self.set_state(&mut inner, State::Receiving);
         Ok(feed)
@@ -355,7 +421,7 @@ impl Session {
             if inner.state.ended() {
                 return;
             }
-            (inner.feed, inner.source) = (None, None);
+            (inner.feed, inner.begun) = (None, true);
             inner.followed = input.followed();
             let state = if inner.followed.is_some() { State::Following } else { State::Receiving };
             self.set_state(&mut inner, state);
@@ -364,31 +430,70 @@ impl Session {
     }
 
     fn run(&self, input: Input) {
-        let found = |detection: &rorqual_table::format::Detection, _: &[u8]| {
-            self.lock().format = Some(detection.format.clone());
-        };
         let guard = FailOnUnwind(self);
         let begun = Instant::now();
-        let ran = self.analyzer.run::<std::io::Sink>(input, &self.control, found, None);
+        let ran = self.analyzer.run::<std::io::Sink>(input, &self.control, |found, _| self.found(found), None);
         metrics::histogram!("rorqual_parse_seconds").record(begun.elapsed());
-        let stopped = |source| {
-            let stopped_by = self.lock().stopped_by.take();
-            (if stopped_by.is_some() { State::Failed } else { State::Cancelled }, stopped_by, vec![source])
-        };
-        let (state, error, sources) = match ran {
-            Ok(ran) if self.control.stopped() => stopped(ran.source),
-            Ok(ran) => match ran.error {
-                None => (State::Finished, None, vec![ran.source]),
-                Some(error) => (State::Failed, Some(failure("bad_input", &error.to_string())), vec![ran.source]),
-            },
-            Err(error) => {
-                let AnalyzeError::UnknownFormat { unknown, .. } = &error;
-                let object = unknown_format(&error).with("lines", unknown.lines.clone()).object();
-                (State::Failed, Some(object), Vec::new())
+        match ran {
+            Ok(ran) => self.end_by(ran.error.as_ref()),
+            Err(unknown) => self.end_unknown(&unknown),
+        }
+        std::mem::forget(guard);
+    }
+
+    /// Runs what its feed gives it in one turn. Blocks.
+    pub(crate) fn lap(&self, turn: &ParseTurn) -> Lapped {
+        let guard = FailOnUnwind(self);
+        let begun = Instant::now();
+        let mut reading = lock(&self.reading);
+        let reading = reading.get_or_insert_with(|| {
+            let input = Input::from_source(self.name.clone(), Box::new(self.inlet.source(&self.control)));
+            self.analyzer.open(input, &turn.pool, &self.control, None)
+        });
+        let turned = self.analyzer.turn(reading, turn.threads, &self.control, |found, _| self.found(found));
+        metrics::histogram!("rorqual_parse_seconds").record(begun.elapsed());
+        let lapped = match turned {
+            Ok(Turned::Paused) => Lapped::Paused { held_bytes: reading.held_bytes() },
+            Ok(Turned::Ended) => {
+                self.end_by(None);
+                Lapped::Ended
+            }
+            Ok(Turned::Failed(error)) => {
+                self.end_by(Some(&error));
+                Lapped::Ended
+            }
+            Err(unknown) => {
+                self.end_unknown(&unknown);
+                Lapped::Ended
             }
         };
-        self.end(state, error, sources);
         std::mem::forget(guard);
+        lapped
+    }
+
+    fn found(&self, detection: &rorqual_table::format::Detection) {
+        self.lock().format = Some(detection.format.clone());
+    }
+
+    /// The end of what was analysed, to its end or to an error.
+    fn end_by(&self, error: Option<&rorqual_pipe::Error>) {
+        let source = Source { error: error.map(ToString::to_string), ..self.source_so_far() };
+        let (state, error) = if self.control.stopped() {
+            let stopped_by = self.lock().stopped_by.take();
+            (if stopped_by.is_some() { State::Failed } else { State::Cancelled }, stopped_by)
+        } else {
+            match error {
+                None => (State::Finished, None),
+                Some(error) => (State::Failed, Some(failure("bad_input", &error.to_string()))),
+            }
+        };
+        self.end(state, error, vec![source]);
+    }
+
+    fn end_unknown(&self, error: &AnalyzeError) {
+        let AnalyzeError::UnknownFormat { unknown, .. } = error;
+        let object = unknown_format(error).with("lines", unknown.lines.clone()).object();
+        self.end(State::Failed, Some(object), Vec::new());
     }
 
     /// The last report, and then the end; in between the memory is given back that the next session may be waiting for.
@@ -398,14 +503,14 @@ impl Session {
         self.reports.make(&turn, self.control.decoded_bytes(), true, report);
         self.analyzer.release();
         let mut inner = self.lock();
-        (inner.feed, inner.source) = (None, None);
+        inner.feed = None;
         inner.error = error;
         self.set_state(&mut inner, state);
     }
 
     fn fail(&self, code: &'static str, message: &str) {
         let mut inner = self.lock();
-        (inner.feed, inner.source) = (None, None);
+        inner.feed = None;
         inner.error = Some(failure(code, message));
         self.set_state(&mut inner, State::Failed);
     }
@@ -426,12 +531,12 @@ impl Session {
     }
 
     /// Stops the run; what it has analysed stays.
-    pub(crate) fn cancel(&self) {
+    pub(crate) fn cancel(self: &Arc<Self>) {
         self.stop(&mut self.lock());
     }
 
     /// Ends a session that waits for the rest of an upload, because its place is needed.
-    pub(crate) fn give_way(&self) {
+    pub(crate) fn give_way(self: &Arc<Self>) {
         let mut inner = self.lock();
         // Its sender may have come back meanwhile.
         if self.holds_up(&inner) && !self.control.stopped() {
@@ -442,7 +547,7 @@ impl Session {
     }
 
     /// Ends an upload that unpacks to more than a log would: it could hold the cores for hours with the bytes of a second.
-    pub(crate) fn stop_if_too_dense(&self) {
+    pub(crate) fn stop_if_too_dense(self: &Arc<Self>) {
         let (stored, unpacked) = (self.control.stored_bytes(), self.control.decoded_bytes());
         let most = UNPACKED_BYTES_FREE.saturating_add(stored.saturating_mul(UNPACKED_RATIO_MAX));
         let mut inner = self.lock();
@@ -456,27 +561,42 @@ impl Session {
         self.stop(&mut inner);
     }
 
-    fn stop(&self, inner: &mut Inner) {
+    fn stop(self: &Arc<Self>, inner: &mut Inner) {
         self.control.stop();
         if inner.state.ended() {
             return;
         }
-        let never_ran = inner.source.take().is_some();
-        // The run sees the end of its source, and sets the state itself.
+        // The run of a decoder sees the end of its source.
         inner.feed = None;
-        if never_ran {
+        if inner.begun {
+            self.changed.send_modify(|version| *version += 1);
+            self.conclude();
+        } else {
             inner.error = inner.stopped_by.take();
             let state = if inner.error.is_some() { State::Failed } else { State::Cancelled };
             self.set_state(inner, state);
-        } else {
-            self.changed.send_modify(|version| *version += 1);
+        }
+    }
+
+    /// Ends an upload that was stopped between two laps; one that has a lap ends with it, as a file does with its run.
+    fn conclude(self: &Arc<Self>) {
+        let session = Arc::clone(self);
+        let conclude = move || {
+            let lap = lock(&session.reading);
+            if !session.state().ended() {
+                session.end_by(None);
+            }
+            drop(lap);
+        };
+        if !self.is_file {
+            drop(tokio::task::spawn_blocking(conclude));
         }
     }
 
     /// Blocks of its run that somebody holds.
     #[cfg(test)]
-    pub(crate) fn blocks_lent(&self) -> usize {
-        self.analyzer.pool().lent()
+    pub(crate) fn blocks_lent(&self) -> u64 {
+        self.pool_lent_bytes() + self.turns.pool_bytes().0
     }
 
     pub(crate) fn stopped(&self) -> bool {
@@ -484,7 +604,7 @@ impl Session {
     }
 
     /// Ends it, and gives the memory of its rows back.
-    pub(crate) async fn discard(&self) {
+    pub(crate) async fn discard(self: &Arc<Self>) {
         self.cancel();
         // Its last report would wait for whoever asks.
         self.rows.close();
@@ -603,11 +723,10 @@ impl Session {
         self.analyzer.analysis().lines()
     }
 
-    /// Bytes of its blocks that are lent, and that there may be; none once it has ended.
-    pub(crate) fn pool_bytes(&self) -> (u64, u64) {
+    /// Bytes of blocks of its own that are lent.
+    pub(crate) fn pool_lent_bytes(&self) -> u64 {
         let pool = self.analyzer.pool();
-        let bytes = |buffers: usize| (buffers * pool.buffer_bytes()) as u64;
-        if self.state().ended() { (bytes(pool.lent()), 0) } else { (bytes(pool.lent()), bytes(pool.buffers_max())) }
+        (pool.lent() * pool.buffer_bytes()) as u64
     }
 
     /// Bytes a second that come in now.
@@ -652,6 +771,11 @@ impl Session {
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+// A poisoned lock is taken all the same: its session has failed.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl FollowView {

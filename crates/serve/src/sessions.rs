@@ -6,6 +6,7 @@ use crate::exports::ViewPage;
 use crate::limits::{ENDED_SESSIONS_MAX, EXPORTS_MAX, RENDER_BLOCK_BYTES, RENDER_BLOCKS};
 use crate::session::{Announced, Session};
 use crate::token::random_text;
+use crate::turns::Turns;
 use axum::http::StatusCode;
 use rorqual_pipe::reason;
 use rorqual_table::analyze::{Settings, Shares};
@@ -32,6 +33,7 @@ pub(crate) struct Sessions {
     room: tokio::sync::Mutex<()>,
     settings: Settings,
     shares: Shares,
+    turns: Arc<Turns>,
     /// Where rows go that do not fit the memory, and how many bytes of all sessions together.
     spill: Option<(PathBuf, u64)>,
     sessions_max: usize,
@@ -60,6 +62,7 @@ impl Sessions {
             all: Mutex::default(),
             room: tokio::sync::Mutex::default(),
             settings,
+            turns: Turns::new(&shares),
             shares,
             spill,
             sessions_max,
@@ -123,7 +126,8 @@ impl Sessions {
             settings.formats.given = format;
         }
         let store = self.store()?;
-        let session = Session::new(id, announced, &settings, self.shares, store, self.rate_limit, self.sessions_max);
+        let session =
+            Session::new(id, announced, &settings, self.shares, store, &self.turns, self.rate_limit, self.sessions_max);
         let session = Arc::new(session);
         all.push(Arc::clone(&session));
         self.made.fetch_add(1, Ordering::Relaxed);
@@ -207,6 +211,8 @@ impl Sessions {
             taken.add_past(session);
             taken.add_present(session);
         }
+        let (lent, all) = self.turns.pool_bytes();
+        (taken.pool_lent_bytes, taken.pool_bytes) = (taken.pool_lent_bytes + lent, all);
         taken.sessions_made = self.made.load(Ordering::Relaxed);
         taken
     }
@@ -216,6 +222,21 @@ impl Sessions {
         let all = self.lock();
         let running = all.iter().filter(|session| !session.state().ended()).count();
         running < self.sessions_max || all.iter().any(|session| session.holds_up_since().is_some())
+    }
+
+    /// Where somebody waits to have a log decoded, ends one of those whose upload broke off in the middle of that.
+    pub(crate) fn free_own_turns(&self) {
+        if self.turns.own_wanted() {
+            let all = self.lock();
+            let waiting = all.iter().filter(|session| session.has_own_turn());
+            let waiting = waiting.filter_map(|session| Some((session.holds_up_since()?, session)));
+            waiting.min_by_key(|(since, _)| *since).into_iter().for_each(|(_, session)| session.give_way());
+        }
+    }
+
+    /// What sessions analyse with.
+    pub(crate) fn turns(&self) -> &Arc<Turns> {
+        &self.turns
     }
 
     /// Stops all sessions.
@@ -280,9 +301,7 @@ impl Taken {
     }
 
     fn add_present(&mut self, session: &Session) {
-        let (lent, all) = session.pool_bytes();
-        self.pool_lent_bytes += lent;
-        self.pool_bytes += all;
+        self.pool_lent_bytes += session.pool_lent_bytes();
         self.bytes_per_second += session.rate();
         self.spilled_bytes += session.rows().spilled_bytes();
     }

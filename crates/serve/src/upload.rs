@@ -33,7 +33,7 @@ impl Intake {
         let taken = tokio::select! {
             biased;
             () = session.cancelled() => Err(Interruption::RunEnded),
-            taken = feed.take(transport, session.taken(), session.size()) => taken,
+            taken = feed.take(&session, transport) => taken,
         };
         match taken {
             Ok(()) if session.whole(transport.end()) => self.finish().await,
@@ -79,7 +79,7 @@ impl Intake {
         if let Some(feed) = self.feed.take() {
             tokio::select! {
                 // An error is a run that ended before: its outcome says why.
-                _ = feed.finish() => {}
+                _ = feed.finish(&session) => {}
                 () = session.cancelled() => {}
             }
         }
@@ -137,6 +137,10 @@ fn interrupted(interruption: &Interruption, offset: u64) -> ApiError {
         Interruption::Protocol(what) => (StatusCode::BAD_REQUEST, format!("the upload was ended at byte {offset}: {what}")),
         Interruption::Idle => {
             (StatusCode::REQUEST_TIMEOUT, format!("nothing came for {} s at byte {offset}", idle_max().as_secs()))
+        }
+        Interruption::NoPlace => {
+            let message = format!("too many others hold the start of a long line; it comes again, from byte {offset} on");
+            (StatusCode::SERVICE_UNAVAILABLE, message)
         }
         Interruption::NoMemory | Interruption::RunEnded | Interruption::TooLong => {
             (StatusCode::SERVICE_UNAVAILABLE, format!("the system has no memory for another block at byte {offset}"))

@@ -245,7 +245,8 @@ impl Analyzer {
     /// The same with workers that do what `options` say. Memory of what a recording holds is not in the shares.
     #[must_use]
     pub fn with(self, options: Options) -> Self {
-        Self { options, ..self }
+        let analysis = if options.untallied { Arc::new(self.analysis.untallied()) } else { self.analysis };
+        Self { options, analysis, ..self }
     }
 
     /// What is known so far; may be looked at while a run is on its way.
@@ -264,12 +265,6 @@ impl Analyzer {
     #[must_use]
     pub fn threads(&self) -> usize {
         self.shares.threads
-    }
-
-    /// The same, with blocks of a pool that others use too.
-    #[must_use]
-    pub fn with_pool(self, pool: &Pool) -> Self {
-        Self { pool: pool.clone(), ..self }
     }
 
     /// Runs one input through the analysis. `found` hears the format before the first line is parsed, with the
@@ -314,12 +309,12 @@ impl Analyzer {
         Ok(Ran { source, error, zone_seconds: keeper.zone_seconds() })
     }
 
-    /// Opens a stream that is analysed by turns, from its start on or from where it was left.
+    /// Opens a stream that is analysed by turns, from its start on or from where it was left. What is decoded of it is in blocks of `pool`.
     #[must_use]
-    pub fn open(&self, input: Input, control: &Control, left: Option<Left>) -> Reading {
+    pub fn open(&self, input: Input, pool: &Pool, control: &Control, left: Option<Left>) -> Reading {
         let name = input.name().to_owned();
         let input = if self.formats.given.is_some() { input } else { input.behind_long_line() };
-        let course = Course::new(input, &self.plan, &self.pool, control);
+        let course = Course::new(input, &self.plan, pool, control);
         match left {
             None => Reading { name, course, known: Known::default(), lines: 0 },
             Some(Left { place, lines, format }) => {

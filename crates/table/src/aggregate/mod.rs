@@ -152,6 +152,13 @@ impl Analysis {
         self.sites.clear();
     }
 
+    /// An empty one of the same lines that tallies nothing.
+    pub(crate) fn untallied(&self) -> Self {
+        let mut untallied = Self::new(0, self.span, self.countries.clone());
+        untallied.tallies = Vec::new();
+        untallied
+    }
+
     /// What is known beside tallies: all that there is of an analysis that tallies nothing.
     #[must_use]
     pub fn counts(&self) -> Counts {

@@ -1,0 +1,136 @@
+//! What sessions share to analyse with: the room of workers and blocks, by turns.
+
+use crate::limits::{HELD_PLACES, OWN_PLACES};
+use rorqual_pipe::Pool;
+use rorqual_table::analyze::Shares;
+use std::sync::Arc;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+
+/// The workers that all uploads share, in the order in which they ask.
+pub(crate) struct Turns {
+    pool: Pool,
+    threads: usize,
+    /// A place for each worker.
+    workers: Arc<Semaphore>,
+    waiting: watch::Sender<usize>,
+    held: Arc<Semaphore>,
+    own: Arc<Semaphore>,
+    own_wanted: watch::Sender<usize>,
+}
+
+/// The right to run workers over a stretch of a log.
+pub(crate) struct Turn {
+    pub(crate) threads: usize,
+    pub(crate) pool: Pool,
+    kind: Kind,
+    _place: OwnedSemaphorePermit,
+}
+
+enum Kind {
+    /// Until others want it.
+    Shared(Arc<Turns>),
+    /// To the end of the log.
+    Own,
+}
+
+/// Counts somebody who waits.
+struct Waiting<'a>(&'a watch::Sender<usize>);
+
+impl<'a> Waiting<'a> {
+    fn new(count: &'a watch::Sender<usize>) -> Self {
+        count.send_modify(|count| *count += 1);
+        Self(count)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.send_modify(|count| *count -= 1);
+    }
+}
+
+impl Turns {
+    pub(crate) fn new(shares: &Shares) -> Arc<Self> {
+        Arc::new(Self {
+            pool: shares.pool(),
+            threads: shares.threads,
+            workers: Arc::new(Semaphore::new(shares.threads)),
+            waiting: watch::Sender::new(0),
+            held: Arc::new(Semaphore::new(HELD_PLACES)),
+            own: Arc::new(Semaphore::new(OWN_PLACES)),
+            own_wanted: watch::Sender::new(0),
+        })
+    }
+
+    /// A turn: with all workers where nobody else has or wants one, else with one.
+    pub(crate) async fn turn(self: &Arc<Self>) -> Option<Turn> {
+        let threads = if self.quiet() { self.threads } else { 1 };
+        let waiting = Waiting::new(&self.waiting);
+        // Closed by nobody.
+        let place = Arc::clone(&self.workers).acquire_many_owned(threads as u32).await.ok()?;
+        drop(waiting);
+        Some(Turn { threads, pool: self.pool.clone(), kind: Kind::Shared(Arc::clone(self)), _place: place })
+    }
+
+    /// A turn to the end of a log, with the blocks of `pool`: what is decoded can't be left in the middle.
+    pub(crate) async fn own(self: &Arc<Self>, pool: &Pool) -> Option<Turn> {
+        let waiting = Waiting::new(&self.own_wanted);
+        let place = Arc::clone(&self.own).acquire_owned().await.ok()?;
+        drop(waiting);
+        Some(Turn { threads: self.threads, pool: pool.clone(), kind: Kind::Own, _place: place })
+    }
+
+    /// Whether somebody waits for a turn to the end of a log.
+    pub(crate) fn own_wanted(&self) -> bool {
+        *self.own_wanted.borrow() > 0
+    }
+
+    /// A place for the start of a line, or of a log, while the rest of it is waited for; `None` where all are taken.
+    pub(crate) fn hold(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.held).try_acquire_owned().ok()
+    }
+
+    /// Bytes of blocks that are lent, and that there may be.
+    pub(crate) fn pool_bytes(&self) -> (u64, u64) {
+        let bytes = |buffers: usize| (buffers * self.pool.buffer_bytes()) as u64;
+        (bytes(self.pool.lent()), bytes(self.pool.buffers_max()) * (1 + OWN_PLACES as u64))
+    }
+
+    /// Gives the memory of the blocks back that nobody has used for a while.
+    pub(crate) fn rest(&self) {
+        if self.quiet() {
+            self.pool.release_free();
+        }
+    }
+
+    fn quiet(&self) -> bool {
+        *self.waiting.borrow() == 0 && self.workers.available_permits() == self.threads
+    }
+}
+
+impl Turn {
+    /// Whether it lasts to the end of the log.
+    pub(crate) fn is_own(&self) -> bool {
+        matches!(self.kind, Kind::Own)
+    }
+
+    /// Whether another turn would be of more use: to others, or to this one with all workers.
+    pub(crate) fn better_ended(&self) -> bool {
+        match &self.kind {
+            Kind::Own => false,
+            Kind::Shared(turns) => {
+                let others = turns.threads - self.threads;
+                *turns.waiting.borrow() > 0 || (others > 0 && turns.workers.available_permits() == others)
+            }
+        }
+    }
+
+    /// Comes back when somebody waits for a turn.
+    pub(crate) async fn wanted(&self) {
+        match &self.kind {
+            Kind::Own => std::future::pending().await,
+            // Its sender lives as long as this turn.
+            Kind::Shared(turns) => drop(turns.waiting.subscribe().wait_for(|waiting| *waiting > 0).await),
+        }
+    }
+}
