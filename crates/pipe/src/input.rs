@@ -3,7 +3,7 @@
 use crate::chunk::{Chunk, Framing, Plan};
 use crate::control::Control;
 use crate::course::source;
-use crate::descriptor::{Descriptor, Prefixed};
+use crate::descriptor::Descriptor;
 use crate::error::{Error, Kind};
 use crate::file::{SharedFile, Stretches};
 use crate::follow::{Followed, Following};

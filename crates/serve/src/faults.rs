@@ -60,6 +60,7 @@ struct Pieces<'a> {
     bytes: &'a [u8],
     piece_bytes: usize,
     pieces: usize,
+    asked: bool,
 }
 
 impl Transport for Pieces<'_> {
@@ -67,11 +68,15 @@ impl Transport for Pieces<'_> {
         if self.pieces == 0 {
             return Err(Interruption::Connection("the fault of this test".to_owned()));
         }
-        self.pieces -= 1;
+        // Asked again, it is still the same piece.
+        if !std::mem::replace(&mut self.asked, true) {
+            self.pieces -= 1;
+        }
         Ok(self.bytes.len().min(self.piece_bytes))
     }
 
     fn fill(&mut self, place: &mut [u8]) {
+        self.asked = false;
         let (given, rest) = self.bytes.split_at(place.len());
         place.copy_from_slice(given);
         self.bytes = rest;
@@ -89,7 +94,7 @@ fn runtime() -> tokio::runtime::Runtime {
 async fn send(session: &Arc<Session>, bytes: &[u8], piece_bytes: usize, pieces: usize) -> Result<(), String> {
     let offset = session.offset();
     let intake = Intake::claim(Arc::clone(session), offset, None).map_err(|error| error.message().to_owned())?;
-    let mut transport = Pieces { bytes: &bytes[offset as usize..], piece_bytes, pieces };
+    let mut transport = Pieces { bytes: &bytes[offset as usize..], piece_bytes, pieces, asked: false };
     intake.take(&mut transport).await.map_err(|error| error.message().to_owned())
 }
 
