@@ -4,7 +4,7 @@ use crate::body::Places;
 use crate::error::ApiError;
 use crate::exports::ViewPage;
 use crate::limits::{ENDED_SESSIONS_MAX, EXPORTS_MAX, RENDER_BLOCK_BYTES, RENDER_BLOCKS};
-use crate::session::{Announced, Session};
+use crate::session::{Announced, Session, Shared};
 use crate::token::random_text;
 use axum::http::StatusCode;
 use rorqual_pipe::reason;
@@ -42,6 +42,7 @@ pub(crate) struct Sessions {
     forgotten: Mutex<Taken>,
     exports: Arc<Places>,
     page: ViewPage,
+    shared: Shared,
 }
 
 impl Sessions {
@@ -67,6 +68,7 @@ impl Sessions {
             idle_max,
             made: AtomicU64::new(0),
             forgotten: Mutex::default(),
+            shared: Shared::default(),
         }
     }
 
@@ -97,7 +99,7 @@ impl Sessions {
                 .map(|session| Arc::clone(session))
         };
         if let Some(session) = surplus {
-            session.rows().release().await;
+            session.retire().await;
         }
         self.forget_surplus().await;
         room
@@ -123,7 +125,7 @@ impl Sessions {
             settings.formats.given = format;
         }
         let store = self.store()?;
-        let session = Session::new(id, announced, &settings, self.shares, store, self.rate_limit, self.sessions_max);
+        let session = Session::new(id, announced, &settings, self.shares, store, self.rate_limit, self.sessions_max, &self.shared);
         let session = Arc::new(session);
         all.push(Arc::clone(&session));
         self.made.fetch_add(1, Ordering::Relaxed);
@@ -171,11 +173,11 @@ impl Sessions {
         }
     }
 
-    /// Forgets the oldest of the ended sessions where they are too many.
+    /// Forgets the oldest of the ended sessions without rows where they are too many.
     async fn forget_surplus(&self) {
         let surplus = || {
             let all = self.lock();
-            let mut ended = all.iter().filter(|session| session.state().ended());
+            let mut ended = all.iter().filter(|session| session.state().ended() && !session.rows().held());
             ended.clone().nth(ENDED_SESSIONS_MAX).and_then(|_| ended.next().cloned())
         };
         while let Some(session) = surplus() {
@@ -201,9 +203,11 @@ impl Sessions {
 
     /// What all sessions have taken in, and hold.
     pub(crate) fn taken(&self) -> Taken {
-        let all = self.lock();
-        let mut taken = lock(&self.forgotten).clone();
-        for session in all.iter() {
+        let (all, mut taken) = {
+            let all = self.lock();
+            (all.clone(), lock(&self.forgotten).clone())
+        };
+        for session in &all {
             taken.add_past(session);
             taken.add_present(session);
         }
