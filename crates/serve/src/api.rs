@@ -4,19 +4,22 @@ use crate::error::ApiError;
 use crate::exports;
 use crate::formats;
 use crate::guard::{Gate, guard};
-use crate::limits::{BUCKETS, JSON_BYTES_MAX, JSON_TIME_MAX};
+use crate::limits::{BUCKETS, JSON_BYTES_MAX, JSON_TIME_MAX, SESSIONS_LISTED_MAX};
 use crate::live::{Live, ServerView, events};
 use crate::observe::observe;
 use crate::page::{page, wrong_method};
 use crate::render::{Renders, render};
+use crate::reports::{Capped, capped_json};
 use crate::session::{self, Announced, Session};
 use crate::sessions::Sessions;
+use crate::tickets::{BodyTicket, Holder};
 use crate::transport::{BodyTransport, End};
 use crate::twin::Twin;
 use crate::upload::{self, Intake};
 use crate::views;
 use crate::{oneshot, socket, tus};
 use axum::body::{Body, HttpBody};
+use axum::extract::rejection::ExtensionRejection;
 use axum::extract::{DefaultBodyLimit, Extension, FromRequestParts, Path, Query, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
@@ -24,12 +27,12 @@ use axum::response::Response;
 use axum::routing::{any, get, post, put};
 use axum::{Json, Router};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
-use rorqual_pipe::Input;
-use rorqual_view::{Histogram, Stack, View, Wanted};
+use rorqual_pipe::{Control, Input};
+use rorqual_view::{Stack, Store, View, Wanted};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use std::io::Cursor;
+use std::io::{Cursor, Write};
 use std::sync::Arc;
 use tokio::time::timeout;
 
@@ -97,6 +100,22 @@ impl FromRequestParts<Arc<Sessions>> for Named {
     }
 }
 
+/// Who asks about rows: a connection that may leave, and may have tickets.
+pub(crate) struct Asker {
+    pub(crate) twin: Twin,
+    pub(crate) holder: Holder,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Asker {
+    type Rejection = ExtensionRejection;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ExtensionRejection> {
+        let Extension(twin) = Extension::<Twin>::from_request_parts(parts, state).await?;
+        let Extension(holder) = Extension::<Holder>::from_request_parts(parts, state).await?;
+        Ok(Self { twin, holder })
+    }
+}
+
 /// What the query asks for.
 pub(crate) struct Asked<T>(pub(crate) T);
 
@@ -109,8 +128,9 @@ impl<T: DeserializeOwned> FromRequestParts<Arc<Sessions>> for Asked<T> {
     }
 }
 
-/// What a body of JSON asks for.
-pub(crate) async fn body_json<T: DeserializeOwned>(body: Body) -> Result<T, ApiError> {
+/// What a body of JSON asks for, and the ticket that it has for as long as it is there.
+pub(crate) async fn body_json<T: DeserializeOwned>(holder: &Holder, body: Body) -> Result<(T, BodyTicket), ApiError> {
+    let ticket = holder.body_ticket(body.size_hint().exact()).await;
     let late = |_elapsed| {
         let message = format!("the body did not come within {} s", JSON_TIME_MAX.as_secs());
         ApiError::new(StatusCode::REQUEST_TIMEOUT, "too_slow", message)
@@ -123,7 +143,8 @@ pub(crate) async fn body_json<T: DeserializeOwned>(body: Body) -> Result<T, ApiE
         ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_long", message).with("size", JSON_BYTES_MAX)
     })?;
     let body = body.to_bytes();
-    serde_json::from_slice(&body).map_err(|error| ApiError::bad_request(error.to_string()))
+    let asked = serde_json::from_slice(&body).map_err(|error| ApiError::bad_request(error.to_string()))?;
+    Ok((asked, ticket))
 }
 
 #[derive(Deserialize)]
@@ -136,8 +157,12 @@ struct NewSession {
     sample: bool,
 }
 
-async fn create(State(sessions): Shared, body: Body) -> Result<(StatusCode, Json<session::View>), ApiError> {
-    let wanted: NewSession = body_json(body).await?;
+async fn create(
+    State(sessions): Shared,
+    Extension(holder): Extension<Holder>,
+    body: Body,
+) -> Result<(StatusCode, Json<session::View>), ApiError> {
+    let (wanted, _ticket): (NewSession, _) = body_json(&holder, body).await?;
     let format = wanted.format.as_deref().map(formats::parse).transpose()?;
     let name = wanted.name.unwrap_or_else(|| "upload".to_owned());
     let announced = Announced::upload(name, wanted.size)?;
@@ -153,13 +178,30 @@ fn start_sample(sessions: &Sessions) -> Result<Arc<Session>, ApiError> {
     Ok(session)
 }
 
-async fn list(State(sessions): Shared) -> Json<Value> {
-    let views: Vec<session::View> = sessions.list().iter().map(|session| session.view(sessions.idle_max())).collect();
-    Json(json!({"sessions": views}))
+/// The newest sessions, as many as a list has.
+async fn list(State(sessions): Shared, Extension(holder): Extension<Holder>) -> Response {
+    let ticket = holder.ticket().await;
+    let all = sessions.list();
+    let mut json = Capped::default();
+    let mut listed = 0;
+    // One that does not fit is the first that is left out.
+    let _ = json.write_all(b"{\"sessions\":[");
+    for session in all.iter().take(SESSIONS_LISTED_MAX) {
+        let mut view = serde_json::to_vec(&session.view(sessions.idle_max())).unwrap_or_default();
+        if listed > 0 {
+            view.insert(0, b',');
+        }
+        if json.write_all(&view).is_err() {
+            break;
+        }
+        listed += 1;
+    }
+    json.end(format!("],\"more\":{}}}", listed < all.len()).as_bytes());
+    views::json(ticket, json.into_bytes())
 }
 
-async fn show(State(sessions): Shared, Named(session): Named) -> Live {
-    Live::new(&sessions, &session).await
+async fn show(State(sessions): Shared, Named(session): Named, Extension(holder): Extension<Holder>) -> Live {
+    Live::new(&sessions, &session, &holder).await
 }
 
 async fn forget(State(sessions): Shared, Named(session): Named) -> Result<StatusCode, ApiError> {
@@ -194,8 +236,8 @@ async fn cancel(State(sessions): Shared, Named(session): Named) -> Json<session:
     Json(session.view(sessions.idle_max()))
 }
 
-async fn live(State(sessions): Shared, Named(session): Named) -> Response {
-    events(sessions, session)
+async fn live(State(sessions): Shared, Named(session): Named, Extension(holder): Extension<Holder>) -> Response {
+    events(sessions, session, holder)
 }
 
 #[derive(Deserialize)]
@@ -208,9 +250,9 @@ struct HistogramSpan {
 
 async fn histogram(
     Named(session): Named,
-    Extension(twin): Extension<Twin>,
+    asker: Asker,
     Asked(span): Asked<HistogramSpan>,
-) -> Result<Json<Option<Histogram>>, ApiError> {
+) -> Result<Response, ApiError> {
     let second = |time: Option<f64>| match time {
         Some(time) if !time.is_finite() => Err(ApiError::bad_request("a time is a finite number of seconds")),
         time => Ok(time.map(|time| (time.floor() * 1e6) as i64)),
@@ -222,8 +264,11 @@ async fn histogram(
     }
     let view = View { from_us: second(span.from)?, to_us: second(span.to)?, ..View::default() };
     let wanted = Wanted { top: 0, buckets: buckets.min(most), stack: Stack::Class };
-    let viewed = session.rows().ask(&twin, None, move |store, control| store.view(&view, &wanted, control)).await?;
-    Ok(Json(viewed.histogram))
+    let ask = move |store: &Store, control: &Control| {
+        let mut histogram = store.view(&view, &wanted, control)?.histogram;
+        Ok(capped_json(&mut histogram, 0, |_, _| {}))
+    };
+    views::answer(&session, &asker, None, ask).await
 }
 
 async fn server(State(sessions): Shared) -> Json<ServerView> {

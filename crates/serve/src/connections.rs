@@ -1,6 +1,6 @@
 //! Places for connections: those that have shown the token, and a few for strangers, who give way to one another.
 
-use crate::limits::STRANGERS_MAX;
+use crate::limits::{CONNECTION_BUFFER_BYTES, CONNECTIONS_WIDE, NARROW_BUFFER_BYTES, STRANGERS_MAX};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -11,6 +11,7 @@ use tokio::time::timeout;
 pub(crate) struct Connections {
     known: Arc<Semaphore>,
     known_max: usize,
+    wide: Arc<Semaphore>,
     /// Connections that have not shown the token yet, oldest first.
     strangers: Mutex<VecDeque<Arc<Place>>>,
     /// So long each of them may stay when all places are wanted.
@@ -23,6 +24,8 @@ pub(crate) struct Connections {
 pub(crate) struct Place {
     since: Instant,
     known: OnceLock<OwnedSemaphorePermit>,
+    /// It reads in large pieces.
+    wide: Option<OwnedSemaphorePermit>,
     /// It showed the token, and waits for a place among the known.
     waits: OnceLock<()>,
     leave: Notify,
@@ -38,7 +41,8 @@ impl Connections {
     /// With places for so many that have shown the token.
     pub(crate) fn new(known_max: usize, grace: Duration) -> Arc<Self> {
         let known = Arc::new(Semaphore::new(known_max));
-        Arc::new(Self { known, known_max, strangers: Mutex::default(), grace, freed: Notify::new() })
+        let wide = Arc::new(Semaphore::new(CONNECTIONS_WIDE));
+        Arc::new(Self { known, known_max, wide, strangers: Mutex::default(), grace, freed: Notify::new() })
     }
 
     /// A place for a connection that was just made. Where all are taken, the stranger that has been silent longest leaves once it
@@ -65,7 +69,7 @@ impl Connections {
             }
             strangers.remove(oldest).inspect(|place| place.leave.notify_one());
         }
-        let place = Arc::new(Place::new());
+        let place = Arc::new(Place::new(Arc::clone(&self.wide).try_acquire_owned().ok()));
         strangers.push_back(Arc::clone(&place));
         Ok(place)
     }
@@ -87,6 +91,11 @@ impl Connections {
         (self.known_max - self.known.available_permits(), self.known_max, self.lock().len())
     }
 
+    /// Connections that are wide.
+    pub(crate) fn wide(&self) -> usize {
+        CONNECTIONS_WIDE - self.wide.available_permits()
+    }
+
     fn dismiss(&self, place: &Arc<Place>) {
         self.lock().retain(|other| !Arc::ptr_eq(other, place));
         self.freed.notify_waiters();
@@ -98,13 +107,22 @@ impl Connections {
 }
 
 impl Place {
-    fn new() -> Self {
-        Self { since: Instant::now(), known: OnceLock::new(), waits: OnceLock::new(), leave: Notify::new() }
+    fn new(wide: Option<OwnedSemaphorePermit>) -> Self {
+        Self { since: Instant::now(), known: OnceLock::new(), wide, waits: OnceLock::new(), leave: Notify::new() }
     }
 
     /// Whether it is among those that have shown the token.
     pub(crate) fn is_known(&self) -> bool {
         self.known.get().is_some()
+    }
+
+    pub(crate) fn is_wide(&self) -> bool {
+        self.wide.is_some()
+    }
+
+    /// What it may read at once.
+    pub(crate) fn buffer_bytes(&self) -> usize {
+        if self.is_wide() { CONNECTION_BUFFER_BYTES } else { NARROW_BUFFER_BYTES }
     }
 }
 

@@ -27,6 +27,7 @@ use rorqual_view::limits::each_bytes;
 use rorqual_view::{Lent, Store, Value, Values, View, ViewError, ViewRow};
 use serde::Deserialize;
 use std::borrow::Cow;
+use std::future::ready;
 use std::io::Write;
 use std::sync::{Arc, Weak};
 
@@ -217,7 +218,7 @@ pub(crate) async fn panel(
         Some(column) => store.values(&view, column, control),
         None => store.status_values(&view, control),
     };
-    let values = asking.session.rows().ask(&asking.twin, None, ask).await?;
+    let ((), values) = asking.session.rows().ask(&asking.twin, None, ready(()), ask).await?;
     let (session, bytes) = (Arc::clone(&asking.session), values.bytes() + EXPORT_ROWS_BYTES);
     let whole = values.is_whole();
     let prepare =
@@ -267,7 +268,7 @@ pub(crate) async fn report(
         let week = store.fill_view(&mut report, &view, session.zone_seconds(), PAGE_TOP, control)?;
         Ok((report, week))
     };
-    let (report, week) = asking.session.rows().ask(&asking.twin, None, ask).await?;
+    let ((), (report, week)) = asking.session.rows().ask(&asking.twin, None, ready(()), ask).await?;
     let shown = ShownView { report, week, filter, from, to, top: PAGE_TOP };
     let (session, page) = (Arc::clone(&asking.session), asking.sessions.page());
     let prepare = move |store: &Store| Some((store.lend(VIEW_PAGE_BYTES)?, files::name(&session, store.is_whole(), "", "html")));

@@ -3,10 +3,9 @@
 
 use crate::feed::Interruption;
 use crate::limits::FEED_BUFFERS;
-use crate::session::{Announced, Session, State};
+use crate::session::{Announced, Session, Shared, State};
 use crate::sessions::rows_bytes;
 use crate::transport::{End, Transport};
-use crate::turns::Turns;
 use crate::upload::Intake;
 use rorqual_table::aggregate::Span;
 use rorqual_table::analyze::{Formats, Kept, Settings};
@@ -30,8 +29,7 @@ pub(crate) fn session(size: Option<u64>, rate_limit: Option<u64>) -> Arc<Session
     let shares = settings.shares(0, 1).expect("enough memory");
     let store = Store::new(rorqual_view::Settings::new(rows_bytes(&shares), shares.threads)).expect("no file is needed");
     let announced = Announced::upload("test.log".to_owned(), size).expect("a short name");
-    let turns = Turns::new(&shares);
-    Arc::new(Session::new("id".to_owned(), announced, &settings, shares, store, &turns, rate_limit, 1))
+    Arc::new(Session::new("id".to_owned(), announced, &settings, shares, store, rate_limit, 1, &Shared::new(&shares)))
 }
 
 /// Lines of the combined format, each a second later than the one before.

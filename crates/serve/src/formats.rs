@@ -3,9 +3,13 @@
 use crate::api::{Named, body_json};
 use crate::error::ApiError;
 use crate::limits::{FORMAT_BYTES_MAX, TRIED_LINES_MAX};
-use axum::Json;
+use crate::reports::capped_json;
+use crate::tickets::Holder;
+use crate::views;
 use axum::body::Body;
+use axum::extract::Extension;
 use axum::http::StatusCode;
+use axum::response::Response;
 use rorqual_table::format::{Format, Tried, try_lines};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
@@ -30,7 +34,7 @@ struct TryAsked {
 }
 
 #[derive(Serialize)]
-pub(crate) struct TryAnswer {
+struct TryAnswer {
     format: String,
     rows: Vec<TriedRow>,
 }
@@ -59,13 +63,19 @@ fn in_order<S: Serializer>(fields: &Option<Vec<(&'static str, String)>>, seriali
     map.end()
 }
 
-pub(crate) async fn try_format(Named(session): Named, body: Body) -> Result<Json<TryAnswer>, ApiError> {
-    let asked: TryAsked = body_json(body).await?;
+pub(crate) async fn try_format(
+    Named(session): Named,
+    Extension(holder): Extension<Holder>,
+    body: Body,
+) -> Result<Response, ApiError> {
+    let (asked, _ticket): (TryAsked, _) = body_json(&holder, body).await?;
     if asked.lines.len() > TRIED_LINES_MAX {
         return Err(ApiError::bad_request(format!("a format is tried on at most {TRIED_LINES_MAX} lines")));
     }
     let format = parse(&asked.format)?;
+    let ticket = holder.ticket().await;
     let tried = try_lines(&format, session.line_bytes_max(), asked.lines.iter().map(String::as_bytes));
-    let rows = tried.into_iter().map(TriedRow::from).collect();
-    Ok(Json(TryAnswer { format: format.name().to_owned(), rows }))
+    let mut answer = TryAnswer { format: format.name().to_owned(), rows: tried.into_iter().map(TriedRow::from).collect() };
+    let json = capped_json(&mut answer, 0, |_, _| {}).ok_or_else(views::too_long)?;
+    Ok(views::json(ticket, json))
 }

@@ -5,6 +5,7 @@ use crate::access::Names;
 use crate::connections::{Connections, Place};
 use crate::drain::Drain;
 use crate::error::ApiError;
+use crate::tickets::Tickets;
 use crate::token::Token;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
@@ -177,6 +178,7 @@ pub(crate) struct Gate {
     pub(crate) guard: Guard,
     pub(crate) connections: Arc<Connections>,
     pub(crate) drain: Arc<Drain>,
+    pub(crate) tickets: Tickets,
 }
 
 /// Lets a request through or not, and puts the security headers on every answer.

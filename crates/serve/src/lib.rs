@@ -38,6 +38,7 @@ mod sessions;
 mod socket;
 mod stall;
 mod store;
+mod tickets;
 mod tls;
 mod token;
 mod transport;

@@ -9,36 +9,71 @@ use std::time::Duration;
 /// Analyses that may run at the same time.
 pub const SESSIONS_MAX_DEFAULT: usize = 4;
 
-/// Ended sessions that are kept for looking at; the oldest goes first. Each holds its timeline and its last
-/// report, and no tables.
+/// Ended sessions that are kept for looking at when they have no rows any longer; the oldest goes first. Each holds its timeline and its last
+/// report. Those with rows are among the sessions.
 pub(crate) const ENDED_SESSIONS_MAX: usize = 8;
 
 /// What an ended session holds at most, its last report included.
 pub(crate) const ENDED_SESSION_BYTES: u64 = 4 << 20;
 
-/// Connections at a time that have shown the token, unless said otherwise; further ones wait. Each costs [`CONNECTION_BYTES`].
+/// Connections at a time that have shown the token, unless said otherwise; further ones wait. Each costs [`CONNECTION_BYTES`] or
+/// [`NARROW_BYTES`].
 pub const CONNECTIONS_MAX_DEFAULT: u16 = 32;
 
-/// Connections at a time that have not shown it yet, each with [`CONNECTION_BYTES`]; the oldest makes room for a new one.
+/// Connections that read in large pieces: those that come while there are fewer of them. All others are narrow.
+pub(crate) const CONNECTIONS_WIDE: usize = 32;
+
+/// Connections at a time that have not shown it yet, which cost the same; the oldest makes room for a new one.
 pub(crate) const STRANGERS_MAX: usize = 16;
 
 /// But not before it had this long to show it: many clients that come at once are no attack.
 pub(crate) const STRANGER_GRACE: Duration = Duration::from_millis(100);
 
-/// What a connection's read buffer may grow to. Large enough that an upload is read at memory speed.
+/// What a wide connection's read buffer may grow to. Large enough that an upload is read at memory speed.
 pub(crate) const CONNECTION_BUFFER_BYTES: usize = 256 << 10;
 
-/// What one connection may hold: its read buffer twice over (the old one lives until its last slice is copied on), as much
-/// of answers being written, and the report that the last of these ends in, which a slow client alone may still hold. A WebSocket has a buffer
-/// of its own instead, beside what was read before it became one.
-pub(crate) const CONNECTION_BYTES: u64 = (3 * CONNECTION_BUFFER_BYTES + REPORT_BYTES_MAX) as u64;
+/// The same of a narrow one: enough for a hundred kilobytes a second in few reads, and for a request's head.
+pub(crate) const NARROW_BUFFER_BYTES: usize = 16 << 10;
 
-/// Bytes of a report as JSON. All who look at a session share one; a longer one is cut to fewer rows a table.
+/// What a connection holds whatever its width: its task with those of a request and an upload, its socket's place in the runtime, a body of
+/// JSON and an answer that need no ticket. Measured: TASK_MEASURED.
+pub(crate) const CONNECTION_TASK_BYTES: usize = 32 << 10;
+
+/// What one wide connection may hold: its read buffer twice over (the old one lives until its last slice is copied on) and as much
+/// of small answers being written. Large ones have tickets. A WebSocket has a buffer of its own instead, beside what was read before it became one.
+pub(crate) const CONNECTION_BYTES: u64 = (3 * CONNECTION_BUFFER_BYTES + CONNECTION_TASK_BYTES) as u64;
+
+/// What one narrow connection may hold.
+pub(crate) const NARROW_BYTES: u64 = (3 * NARROW_BUFFER_BYTES + CONNECTION_TASK_BYTES) as u64;
+
+/// Answers of more than [`TICKET_FREE_BYTES`] that are held at a time, of all connections, until their clients have taken them: so many tickets
+/// there are. Further ones wait for theirs before they are made.
+pub(crate) const ANSWERS_MAX: usize = 32;
+
+/// Bodies of JSON of more than [`TICKET_FREE_BYTES`] at a time, from their first byte to the answer; further ones wait in their sockets.
+pub(crate) const BODIES_MAX: usize = 8;
+
+/// What a request may hold without a ticket.
+pub(crate) const TICKET_FREE_BYTES: usize = 8 << 10;
+
+/// What such a body takes: in pieces, put together, and as what was read of it.
+pub(crate) const BODY_BYTES: u64 = 3 * JSON_BYTES_MAX as u64;
+
+/// Bytes of a report as JSON. All who look at a session share one; a longer one is cut to fewer rows a table. So are
+/// all other answers that are made at once.
 pub(crate) const REPORT_BYTES_MAX: usize = 512 << 10;
 
-/// What the reports of one session hold: the latest, and the next while it is made, with its rows and a buffer that grows; and a view
-/// of its rows, one at a time, that is becoming an answer.
-pub(crate) const REPORTS_BYTES: u64 = 8 << 20;
+/// What is becoming an answer: the result of a question, or a report with its rows, and a buffer that grows. One at a time, of all sessions.
+pub(crate) const ANSWER_MADE_BYTES: u64 = 8 << 20;
+
+/// Latest reports that are kept, of all sessions together; the one that nobody asked for longest goes first, and is made again when it is asked for.
+pub(crate) const REPORTS_KEPT_BYTES: usize = 8 << 20;
+
+/// How long a report that is old waits for the turn of those who ask, rather than be shown again: as long as it is old, within these.
+pub(crate) const REPORT_PATIENCE: (Duration, Duration) = (LIVE_INTERVAL, Duration::from_secs(5));
+
+/// Sessions that are listed at most, newest first; and the list has at most [`REPORT_BYTES_MAX`].
+pub(crate) const SESSIONS_LISTED_MAX: usize = 1000;
 
 /// Pages whose latest question is remembered, so that a newer one ends it.
 pub(crate) const PAGES_ASKING_MAX: usize = 64;
@@ -144,8 +179,7 @@ pub(crate) const RENDER_BYTES: u64 = (RENDER_BLOCKS * RENDER_BLOCK_BYTES + 3 * R
 /// Values behind the `?` of an address that is rendered.
 pub(crate) const QUERY_VALUES_MAX: usize = 256;
 
-/// Bytes of a JSON body: the longest filter, each of its characters escaped, and another one of a usual length. It is in the place of
-/// the report, which a connection that asks does not hold.
+/// Bytes of a JSON body: the longest filter, each of its characters escaped, and another one of a usual length.
 pub(crate) const JSON_BYTES_MAX: usize = 2 * FILTER_BYTES_MAX + (32 << 10);
 
 /// Least time between two live reports of a session; making one must also not take more than a tenth of it.
@@ -235,11 +269,20 @@ pub(crate) const PEM_BYTES_MAX: u64 = 256 << 10;
 /// A TLS handshake has to be done within this time. There are as many at once as places for strangers.
 pub(crate) const HANDSHAKE_TIME_MAX: Duration = Duration::from_secs(10);
 
-/// Bytes that a TLS connection holds to be sent.
+/// Bytes that a wide TLS connection holds to be sent.
 pub(crate) const TLS_SEND_BYTES_MAX: usize = 64 << 10;
 
-/// What TLS adds to a connection: what is to be sent as text and as records, a handshake message or a record that comes in, and the keys.
-pub(crate) const TLS_BYTES: u64 = 2 * TLS_SEND_BYTES_MAX as u64 + (96 << 10);
+/// The same of a narrow one: a record.
+pub(crate) const TLS_SEND_NARROW_BYTES_MAX: usize = 16 << 10;
+
+/// A handshake message or a record that comes in, and the keys.
+const TLS_FIXED_BYTES: u64 = 96 << 10;
+
+/// What TLS adds to a wide connection: what is to be sent as text and as records, and what is fixed.
+pub(crate) const TLS_BYTES: u64 = 2 * TLS_SEND_BYTES_MAX as u64 + TLS_FIXED_BYTES;
+
+/// And to a narrow one.
+pub(crate) const TLS_NARROW_BYTES: u64 = 2 * TLS_SEND_NARROW_BYTES_MAX as u64 + TLS_FIXED_BYTES;
 
 /// From another machine a handshake and a request take three trips: so long a stranger keeps its place when all are wanted.
 pub(crate) const STRANGER_GRACE_REMOTE: Duration = Duration::from_secs(1);

@@ -3,6 +3,7 @@
 use crate::limits::LIVE_INTERVAL;
 use crate::session::{Session, State, View};
 use crate::sessions::Sessions;
+use crate::tickets::Holder;
 use axum::body::Body;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
@@ -50,11 +51,13 @@ impl ServerView {
 }
 
 impl Live {
-    /// What is known now.
-    pub(crate) async fn new(sessions: &Sessions, session: &Arc<Session>) -> Self {
+    /// What is known now, with a ticket for as long as its client has not taken it.
+    pub(crate) async fn new(sessions: &Sessions, session: &Arc<Session>, holder: &Holder) -> Self {
+        let ticket = holder.ticket().await;
         // Seen before the report is: what is shown as finished has its last report.
         let view = session.view(sessions.idle_max());
-        Self { session: view, report: session.report().await, server: ServerView::new(sessions) }
+        let report = session.report().await.map(|report| ticket.on(report));
+        Self { session: view, report, server: ServerView::new(sessions) }
     }
 
     /// As JSON between `before` and `after`.
@@ -79,23 +82,40 @@ impl IntoResponse for Live {
     }
 }
 
+/// Somebody who watches a session.
+struct Watching(Arc<Session>);
+
+impl Watching {
+    fn new(session: Arc<Session>) -> Self {
+        session.reports().watch();
+        Self(session)
+    }
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        self.0.reports().unwatch();
+    }
+}
+
 enum Step {
     Show(Option<State>),
     Ended,
 }
 
 /// Lives of a session until it has ended, and then `end`, as `text/event-stream`.
-pub(crate) fn events(sessions: Arc<Sessions>, session: Arc<Session>) -> Response {
+pub(crate) fn events(sessions: Arc<Sessions>, session: Arc<Session>, holder: Holder) -> Response {
     let headers = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-cache")];
-    let parts = event_parts(sessions, session).flat_map(|parts| iter(parts.map(Ok::<_, Infallible>)));
+    let parts = event_parts(sessions, session, holder).flat_map(|parts| iter(parts.map(Ok::<_, Infallible>)));
     (headers, Body::from_stream(parts)).into_response()
 }
 
-/// Made only when the client takes the one before: the latest wins, and a slow client costs nothing.
-fn event_parts(sessions: Arc<Sessions>, session: Arc<Session>) -> impl Stream<Item = [Bytes; 3]> {
+/// Made only when the client has taken the one before: the latest wins, and a slow client has no more than one.
+fn event_parts(sessions: Arc<Sessions>, session: Arc<Session>, holder: Holder) -> impl Stream<Item = [Bytes; 3]> {
     let changes = session.changes();
+    let watching = Watching::new(session);
     unfold((Step::Show(None), changes), move |(step, mut changes)| {
-        let (sessions, session) = (Arc::clone(&sessions), Arc::clone(&session));
+        let (sessions, session, holder) = (Arc::clone(&sessions), Arc::clone(&watching.0), holder.clone());
         async move {
             let Step::Show(before) = step else { return None };
             if let Some(before) = before {
@@ -106,7 +126,7 @@ fn event_parts(sessions: Arc<Sessions>, session: Arc<Session>) -> impl Stream<It
                 pause(&mut changes).await;
             }
             session.touch();
-            let live = Live::new(&sessions, &session).await;
+            let live = Live::new(&sessions, &session, &holder).await;
             let state = live.session.state;
             Some((live.into_parts("event: live\ndata: ", "\n\n"), (Step::Show(Some(state)), changes)))
         }

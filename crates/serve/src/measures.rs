@@ -25,7 +25,7 @@ const COUNTERS: [(&str, &str); 11] = [
     ("rorqual_errors_total", "Answers that were an error, by its code"),
 ];
 
-const GAUGES: [(&str, &str); 18] = [
+const GAUGES: [(&str, &str); 19] = [
     ("rorqual_operations_in_flight", "Operations that run"),
     ("rorqual_build_info", "1, with the version"),
     ("rorqual_memory_max_bytes", "Memory that the server may take (--memory)"),
@@ -38,7 +38,8 @@ const GAUGES: [(&str, &str); 18] = [
     ("rorqual_pool_lent_bytes", "What of it is lent now"),
     ("rorqual_connections", "Open connections, by whether they have shown the token"),
     ("rorqual_connections_max", "Places for connections that have shown the token"),
-    ("rorqual_places", "Places for answers as long as the rows are many"),
+    ("rorqual_connections_wide", "Connections that read in large pieces"),
+    ("rorqual_places", "Places for large answers, for long bodies, and for answers as long as the rows are many"),
     ("rorqual_places_taken", "What of these places is taken"),
     ("process_resident_memory_bytes", "Resident size"),
     ("process_open_fds", "Open descriptors"),

@@ -10,17 +10,32 @@ use rorqual_view::{Store, ViewError};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
-use tokio::sync::{OwnedMutexGuard, OwnedRwLockReadGuard, RwLock, watch};
+use tokio::sync::{OwnedMutexGuard, OwnedRwLockReadGuard, RwLock, oneshot, watch};
 
 /// Rows, until their place is needed by another session.
 pub(crate) struct Rows {
     store: Arc<RwLock<Option<Arc<Store>>>>,
-    /// One question at a time: each has all threads, and the memory of a view that the store counts once.
-    turn: Arc<tokio::sync::Mutex<()>>,
-    /// The latest question of each page, with its turn.
-    asking: Mutex<VecDeque<(String, u64, Control)>>,
+    /// One question of these rows waits for the turn that all sessions share; the others wait for that one. So sessions take turns, however much is
+    /// asked of one of them.
+    next: tokio::sync::Mutex<()>,
+    turn: SharedTurn,
+    /// The latest question of each page.
+    asking: Mutex<VecDeque<Asked>>,
     /// All that is done with the rows; `None` once they are to go.
     works: Arc<Mutex<Option<Works>>>,
+}
+
+/// One question at a time, of all sessions: each has all threads, and the memory of a view and of an answer in the making, which are counted
+/// once. Who has it waits for nobody.
+pub(crate) type SharedTurn = Arc<tokio::sync::Mutex<()>>;
+
+/// The latest question of a page.
+struct Asked {
+    page: String,
+    turn: u64,
+    control: Control,
+    /// Told when a newer one takes its place.
+    superseded: oneshot::Sender<()>,
 }
 
 #[derive(Default)]
@@ -39,6 +54,12 @@ pub(crate) struct Work {
 }
 
 impl Work {
+    /// Done when the rows are to go.
+    async fn ended(&self) {
+        let mut ended = self.ended.clone();
+        while ended.changed().await.is_ok() {}
+    }
+
     /// Why it was stopped.
     fn stopped(&self) -> ApiError {
         if self.ended.has_changed().is_err() { gone() } else { superseded() }
@@ -66,10 +87,11 @@ pub(crate) struct Turn {
 }
 
 impl Rows {
-    pub(crate) fn new(store: Arc<Store>) -> Self {
+    pub(crate) fn new(store: Arc<Store>, turn: SharedTurn) -> Self {
         Self {
             store: Arc::new(RwLock::new(Some(store))),
-            turn: Arc::default(),
+            next: tokio::sync::Mutex::default(),
+            turn,
             asking: Mutex::default(),
             works: Arc::new(Mutex::new(Some(Works::default()))),
         }
@@ -114,54 +136,53 @@ impl Rows {
         Ok(Work { control, ended: begun.ended.subscribe(), works: Arc::clone(&self.works) })
     }
 
-    /// The turn of those who ask, if nobody has it.
-    pub(crate) fn try_turn(&self) -> Option<Turn> {
-        Arc::clone(&self.turn).try_lock_owned().ok().map(|held| Turn { _held: held })
+    /// Waits for the turn of those who ask.
+    pub(crate) async fn turn(&self) -> Turn {
+        Turn { _held: Arc::clone(&self.turn).lock_owned().await }
     }
 
-    /// Waits for the turn of those who ask, on a thread that may block.
-    pub(crate) fn blocking_turn(&self) -> Turn {
-        Turn { _held: Arc::clone(&self.turn).blocking_lock_owned() }
+    /// What the rows say, also of those that are to go. `None` when they are gone, or somebody takes them away just now.
+    pub(crate) fn look<T>(&self, _turn: &Turn, look: impl FnOnce(&Store) -> T) -> Option<T> {
+        self.store.try_read().ok()?.as_ref().map(|store| look(store))
     }
 
-    /// What the rows say, on a thread that may block. `None` when they are gone, or to go.
-    pub(crate) fn look<T>(&self, _turn: &Turn, look: impl FnOnce(&Store, &Control) -> T) -> Option<T> {
-        let work = self.work().ok()?;
-        self.store.blocking_read().as_ref().map(|store| look(store, &work.control))
-    }
-
-    /// Asks the rows, for as long as the asker is there. A question of the same page with a higher turn ends one with a lower one.
-    pub(crate) async fn ask<T: Send + 'static>(
+    /// Asks the rows, once it has what is to be `held` before the turn, for as long as the asker is there. A question of the same page with a higher turn
+    /// ends one with a lower one.
+    pub(crate) async fn ask<H, T: Send + 'static>(
         &self,
         twin: &Twin,
         page: Option<(String, u64)>,
+        held: impl Future<Output = H>,
         ask: impl FnOnce(&Store, &Control) -> Result<T, ViewError> + Send + 'static,
-    ) -> Result<T, ApiError> {
+    ) -> Result<(H, T), ApiError> {
         tokio::select! {
             biased;
-            answer = self.answer(page, ask) => answer,
+            answer = self.answer(page, held, ask) => answer,
             () = twin.left() => Err(ApiError::bad_request("the client closed its sending half, which ends its question")),
         }
     }
 
-    async fn answer<T: Send + 'static>(
+    async fn answer<H, T: Send + 'static>(
         &self,
         page: Option<(String, u64)>,
+        held: impl Future<Output = H>,
         ask: impl FnOnce(&Store, &Control) -> Result<T, ViewError> + Send + 'static,
-    ) -> Result<T, ApiError> {
+    ) -> Result<(H, T), ApiError> {
         let work = self.work()?;
         let control = work.control.clone();
-        // One that is too late need not wait for its turn.
-        if page.is_some_and(|(page, turn)| !self.supersede(page, turn, &control)) {
-            return Err(superseded());
-        }
+        let superseded = self.supersede(page, &control)?;
         let asked_at = Instant::now();
-        let turn = Arc::clone(&self.turn).lock_owned().await;
+        // One that is too late keeps no place among those that wait.
+        let (held, store, turn) = tokio::select! {
+            biased;
+            () = work.ended() => return Err(gone()),
+            Ok(()) = superseded => return Err(self::superseded()),
+            waited = self.wait(held) => waited,
+        };
         histogram!("rorqual_view_wait_seconds").record(asked_at.elapsed());
         if control.stopped() {
             return Err(work.stopped());
         }
-        let store = Arc::clone(&self.store).read_owned().await;
         let asked = tokio::task::spawn_blocking(move || {
             let (_turn, begun) = (turn, Instant::now());
             let answer = store.as_ref().map(|store| ask(store, &control));
@@ -169,7 +190,7 @@ impl Rows {
             answer
         });
         match asked.await {
-            Ok(Some(Ok(answer))) => Ok(answer),
+            Ok(Some(Ok(answer))) => Ok((held, answer)),
             Ok(Some(Err(ViewError::Cancelled))) => Err(work.stopped()),
             Ok(Some(Err(ViewError::Io(error)))) => {
                 Err(ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "spilled_rows", error.to_string()))
@@ -179,20 +200,33 @@ impl Rows {
         }
     }
 
+    /// All that is to be had before the turn, and then the turn.
+    async fn wait<H>(&self, held: impl Future<Output = H>) -> (H, OwnedRwLockReadGuard<Option<Arc<Store>>>, Turn) {
+        let _next = self.next.lock().await;
+        let store = Arc::clone(&self.store).read_owned().await;
+        let held = held.await;
+        (held, store, self.turn().await)
+    }
+
     /// Stops the question of the page before, unless that is the newer one: then this one is too late, as requests overtake each other on
-    /// their way.
-    fn supersede(&self, page: String, turn: u64, control: &Control) -> bool {
+    /// their way. Gives what is told when this one is superseded itself.
+    fn supersede(&self, page: Option<(String, u64)>, control: &Control) -> Result<oneshot::Receiver<()>, ApiError> {
+        let (told, superseded) = oneshot::channel();
+        let Some((page, turn)) = page else { return Ok(superseded) };
         let mut asking = lock(&self.asking);
-        if let Some(at) = asking.iter().position(|(other, ..)| *other == page) {
-            if asking[at].1 > turn {
-                return false;
+        if let Some(at) = asking.iter().position(|other| other.page == page) {
+            if asking[at].turn > turn {
+                return Err(self::superseded());
             }
-            asking[at].2.stop();
-            asking.remove(at);
+            if let Some(before) = asking.remove(at) {
+                before.control.stop();
+                // Nobody hears it where it was answered.
+                let _ = before.superseded.send(());
+            }
         }
         asking.truncate(PAGES_ASKING_MAX - 1);
-        asking.push_front((page, turn, control.clone()));
-        true
+        asking.push_front(Asked { page, turn, control: control.clone(), superseded: told });
+        Ok(superseded)
     }
 }
 

@@ -7,9 +7,10 @@ use crate::drain::Drain;
 use crate::exports::ViewPage;
 use crate::guard::{Gate, Guard};
 use crate::limits::{
-    CONNECTION_BUFFER_BYTES, CONNECTION_BYTES, ENDED_SESSION_BYTES, ENDED_SESSIONS_MAX, EXPORT_BYTES, EXPORTS_MAX, FEED_BUFFERS,
-    HEAD_TIME_MAX, HOUSEKEEPING_EVERY, PROGRAM_BYTES, PUT_BYTES, PUTS_MAX, READ_BYTES, READS_MAX, RENDER_BYTES, REPORTS_BYTES,
-    STORE_BYTES, STRANGER_GRACE, STRANGER_GRACE_REMOTE, STRANGERS_MAX, TLS_BYTES,
+    ANSWER_MADE_BYTES, ANSWERS_MAX, BODIES_MAX, BODY_BYTES, CONNECTION_BYTES, CONNECTIONS_WIDE, ENDED_SESSION_BYTES,
+    ENDED_SESSIONS_MAX, EXPORT_BYTES, EXPORTS_MAX, FEED_BUFFERS, HEAD_TIME_MAX, HOUSEKEEPING_EVERY, NARROW_BYTES, PROGRAM_BYTES,
+    PUT_BYTES, PUTS_MAX, READ_BYTES, READS_MAX, RENDER_BYTES, REPORT_BYTES_MAX, REPORTS_KEPT_BYTES, STORE_BYTES, STRANGER_GRACE,
+    STRANGER_GRACE_REMOTE, STRANGERS_MAX, TLS_BYTES, TLS_NARROW_BYTES, TLS_SEND_BYTES_MAX, TLS_SEND_NARROW_BYTES_MAX,
 };
 use crate::linger::Lingering;
 use crate::measures::recorded;
@@ -18,6 +19,7 @@ use crate::session::Announced;
 use crate::sessions::Sessions;
 use crate::stall::{self, Stalling};
 use crate::store::{self, Shelf};
+use crate::tickets::Tickets;
 use crate::tls::Tls;
 use crate::token::Token;
 use crate::twin::Twin;
@@ -166,7 +168,7 @@ impl Server {
         let guard = Guard::new(token, config.access.names(address), address.port(), config.access.open_probes);
         let patience = if config.access.remote() { STRANGER_GRACE_REMOTE } else { STRANGER_GRACE };
         let connections = Connections::new(connections_max(&config), patience);
-        let gate = Arc::new(Gate { guard, connections, drain: Drain::new() });
+        let gate = Arc::new(Gate { guard, connections, drain: Drain::new(), tickets: Tickets::new() });
         let grace = config.access.grace;
         recorded();
         let sessions = Sessions::new(
@@ -268,17 +270,23 @@ impl Server {
 /// Shares the memory out among the sessions, what is beside them first.
 fn shares(config: &Config) -> Result<Shares, StartError> {
     let connections = connections_max(config) + STRANGERS_MAX;
-    let encrypted = if config.access.tls.is_some() { connections } else { 0 };
+    let wide = connections.min(CONNECTIONS_WIDE) as u64;
+    let narrow = connections as u64 - wide;
+    let (encrypted_wide, encrypted_narrow) = if config.access.tls.is_some() { (wide, narrow) } else { (0, 0) };
     let sessions = config.sessions_max as u64;
     let renders = places(config) as u64;
     let puts = config.store.as_ref().map_or(0, |_| PUTS_MAX as u64);
     let reads = config.store.as_ref().and(config.access.tls.as_ref()).map_or(0, |_| READS_MAX as u64);
     let beside = [
         ("program".to_owned(), PROGRAM_BYTES),
-        (format!("{connections} connections, each with buffers and a report"), connections as u64 * CONNECTION_BYTES),
-        (format!("TLS of {encrypted} connections"), encrypted as u64 * TLS_BYTES),
+        (format!("{wide} connections with large buffers"), wide * CONNECTION_BYTES),
+        (format!("{narrow} connections with small ones (--connections)"), narrow * NARROW_BYTES),
+        (format!("TLS of {connections} connections"), encrypted_wide * TLS_BYTES + encrypted_narrow * TLS_NARROW_BYTES),
+        (format!("{ANSWERS_MAX} answers on their way"), ANSWERS_MAX as u64 * REPORT_BYTES_MAX as u64),
+        (format!("{BODIES_MAX} long questions"), BODIES_MAX as u64 * BODY_BYTES),
+        ("an answer that is made".to_owned(), ANSWER_MADE_BYTES),
+        ("latest reports".to_owned(), REPORTS_KEPT_BYTES as u64),
         (format!("{ENDED_SESSIONS_MAX} ended sessions"), ENDED_SESSIONS_MAX as u64 * ENDED_SESSION_BYTES),
-        (format!("{sessions} x reports"), sessions * REPORTS_BYTES),
         (format!("{renders} renderings"), renders * RENDER_BYTES),
         (format!("{EXPORTS_MAX} exports"), EXPORTS_MAX as u64 * EXPORT_BYTES),
         ("index of the store, and who asks it".to_owned(), config.store.as_ref().map_or(0, |_| STORE_BYTES)),
@@ -341,8 +349,9 @@ impl Reception {
                 self.answer(wire, Some(files), twin, taken).await;
             }
             Some(tls) => {
+                let send_bytes_max = if taken.place().is_wide() { TLS_SEND_BYTES_MAX } else { TLS_SEND_NARROW_BYTES_MAX };
                 let shaken = tokio::select! {
-                    shaken = tls.accept(stream) => shaken,
+                    shaken = tls.accept(stream, send_bytes_max) => shaken,
                     () = taken.leave() => return,
                 };
                 match shaken {
@@ -366,9 +375,11 @@ impl Reception {
     ) {
         let mut draining = self.gate.drain.join();
         let (place, drain) = (Arc::clone(taken.place()), Arc::clone(&self.gate.drain));
+        let (buffer_bytes, holder) = (place.buffer_bytes(), self.gate.tickets.holder());
         let answer = TowerToHyperService::new(self.router.clone());
         let service = service_fn(move |mut request: Request<Incoming>| {
             request.extensions_mut().insert(Arc::clone(&place));
+            request.extensions_mut().insert(holder.clone());
             request.extensions_mut().insert(twin.clone());
             request.extensions_mut().insert(Arc::clone(&drain));
             files.iter().for_each(|files| drop(request.extensions_mut().insert(files.clone())));
@@ -377,7 +388,7 @@ impl Reception {
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(HEAD_TIME_MAX)
-            .max_buf_size(CONNECTION_BUFFER_BYTES)
+            .max_buf_size(buffer_bytes)
             // A client that has sent all it has to say may still read.
             .half_close(true)
             .serve_connection(TokioIo::new(Stalling::new(stream)), service)

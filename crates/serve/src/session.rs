@@ -3,9 +3,9 @@
 use crate::answers::Hint;
 use crate::error::ApiError;
 use crate::feed::{Feed, Inlet, is_enough};
-use crate::limits::{INTERRUPTED_GRACE, NAME_BYTES_MAX, TOP_ROWS, UNPACKED_BYTES_FREE, UNPACKED_RATIO_MAX, WAITING_GRACE};
-use crate::reports::Reports;
-use crate::rows::{Rows, Turn};
+use crate::limits::{INTERRUPTED_GRACE, NAME_BYTES_MAX, REPORT_PATIENCE, TOP_ROWS, UNPACKED_BYTES_FREE, UNPACKED_RATIO_MAX, WAITING_GRACE};
+use crate::reports::{Kept, Reports};
+use crate::rows::{Rows, SharedTurn, Turn};
 use crate::transport::End;
 use crate::turns::{Turn as ParseTurn, Turns};
 use axum::http::StatusCode;
@@ -16,7 +16,7 @@ use rorqual_table::aggregate::LineCounts;
 use rorqual_table::analyze::{AnalyzeError, Analyzer, Formats, Reading, Settings, Shares, Turned};
 use rorqual_table::filter::Filter;
 use rorqual_table::format::Format;
-use rorqual_table::report::{Report, Sample, Source};
+use rorqual_table::report::{Report, RunStats, Sample, Source};
 use rorqual_view::{Recordings, Store};
 use serde::Serialize;
 use serde_json::Value;
@@ -26,6 +26,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::sync::watch;
+use tokio::time::timeout;
 
 /// Where a session stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -127,6 +128,31 @@ struct Inner {
     stopped_by: Option<Value>,
     /// The file that is followed.
     followed: Option<Followed>,
+    /// What the run came to, once it has ended.
+    ran: Option<Outcome>,
+}
+
+/// What a run came to, for the report: it is the same whenever it is made.
+#[derive(Clone)]
+struct Outcome {
+    sources: Vec<Source>,
+    stats: RunStats,
+}
+
+/// What all sessions share.
+pub(crate) struct Shared {
+    /// The turn of those who ask, or make a report.
+    turn: SharedTurn,
+    /// Their reports.
+    kept: Arc<Kept>,
+    /// What they parse with.
+    pub(crate) turns: Arc<Turns>,
+}
+
+impl Shared {
+    pub(crate) fn new(shares: &Shares) -> Self {
+        Self { turn: SharedTurn::default(), kept: Arc::default(), turns: Turns::new(shares) }
+    }
 }
 
 /// How a lap ended.
@@ -172,9 +198,9 @@ impl Session {
         settings: &Settings,
         shares: Shares,
         store: Arc<Store>,
-        turns: &Arc<Turns>,
         rate_limit: Option<u64>,
         sessions_max: usize,
+        shared: &Shared,
     ) -> Self {
         let control = Control::with_rate_limit(rate_limit);
         let options = Options { recording: Some(Arc::new(Recordings::new(&store))), untallied: true, only: None };
@@ -191,6 +217,7 @@ impl Session {
             rates: VecDeque::new(),
             stopped_by: None,
             followed: None,
+            ran: None,
         };
         Self {
             id,
@@ -207,13 +234,13 @@ impl Session {
             threads: shares.threads,
             filter_bytes_max: store.filter_bytes_max(),
             sessions_max,
-            rows: Rows::new(store),
-            turns: Arc::clone(turns),
+            rows: Rows::new(store, Arc::clone(&shared.turn)),
+            turns: Arc::clone(&shared.turns),
             inlet: Inlet::default(),
             reading: Mutex::default(),
             own: AtomicBool::new(false),
             inner: Mutex::new(inner),
-            reports: Reports::default(),
+            reports: Reports::new(&shared.kept),
             changed: watch::Sender::new(0),
         }
     }
@@ -496,14 +523,13 @@ impl Session {
         self.end(State::Failed, Some(object), Vec::new());
     }
 
-    /// The last report, and then the end; in between the memory is given back that the next session may be waiting for.
+    /// The end; before it the memory is given back that the next session may be waiting for.
     fn end(&self, state: State, error: Option<Value>, sources: Vec<Source>) {
-        let turn = self.reports.blocking_turn();
-        let report = || self.report_of(&self.rows.blocking_turn(), sources, state == State::Finished);
-        self.reports.make(&turn, self.control.decoded_bytes(), true, report);
+        let stats = self.analyzer.report(sources.clone(), state == State::Finished, 0).stats;
         self.analyzer.release();
         let mut inner = self.lock();
-        inner.feed = None;
+        inner.ran = Some(Outcome { sources, stats });
+        (inner.feed, inner.source) = (None, None);
         inner.error = error;
         self.set_state(&mut inner, state);
     }
@@ -606,7 +632,6 @@ impl Session {
     /// Ends it, and gives the memory of its rows back.
     pub(crate) async fn discard(self: &Arc<Self>) {
         self.cancel();
-        // Its last report would wait for whoever asks.
         self.rows.close();
         self.ended().await;
         self.rows.release().await;
@@ -645,34 +670,57 @@ impl Session {
     }
 
     /// The report as JSON, at most a little old, the same for all who ask; `None` until the format is known. It is made on
-    /// a blocking thread, as it goes over all tables.
+    /// a blocking thread, as it goes over all tables, in the turn of a question.
     pub(crate) async fn report(self: &Arc<Self>) -> Option<Bytes> {
         self.lock().format.as_ref()?;
-        let fresh = || self.reports.fresh(self.control.decoded_bytes());
+        let fresh = || self.reports.fresh(self.control.decoded_bytes(), self.state().ended());
         if let Some(report) = fresh() {
             return Some(report);
         }
-        let turn = self.reports.turn().await;
+        let (turn, (least, most)) = (self.rows.turn(), REPORT_PATIENCE);
+        let turn = match self.reports.latest().filter(|_| !self.state().ended()) {
+            // While others ask, the one before is good enough.
+            Some((latest, age)) => match timeout(age.clamp(least, most), turn).await {
+                Ok(turn) => turn,
+                Err(_elapsed) => return Some(latest),
+            },
+            None => turn.await,
+        };
         // Another may have made it meanwhile.
         if let Some(report) = fresh() {
             return Some(report);
         }
         let session = Arc::clone(self);
-        let make = move || {
-            let bytes = session.control.decoded_bytes();
-            let asking = match (session.rows.try_turn(), session.reports.latest()) {
-                (Some(turn), _) => turn,
-                // While somebody asks, the one before is good enough.
-                (None, Some(latest)) => return Some(latest),
-                (None, None) => session.rows.blocking_turn(),
-            };
-            let report = || session.report_of(&asking, vec![session.source_so_far()], false);
-            let made = session.reports.make(&turn, bytes, false, report);
-            session.analyzer.analysis().refresh();
-            session.rows.look(&asking, |store, _| store.refresh());
-            made
+        tokio::task::spawn_blocking(move || session.make_report(&turn)).await.ok().flatten()
+    }
+
+    fn make_report(&self, turn: &Turn) -> Option<Bytes> {
+        let bytes = self.control.decoded_bytes();
+        let (ran, state) = {
+            let inner = self.lock();
+            (inner.ran.clone(), inner.state)
         };
-        tokio::task::spawn_blocking(make).await.ok().flatten()
+        let last = state.ended();
+        let made = self.reports.make(bytes, last, || self.report_of(turn, ran, state == State::Finished));
+        if !last {
+            self.analyzer.analysis().refresh();
+            self.rows.look(turn, Store::refresh);
+        }
+        made
+    }
+
+    /// Its reports.
+    pub(crate) fn reports(&self) -> &Reports {
+        &self.reports
+    }
+
+    /// Gives the memory of its rows back when it has ended; what they say last stays.
+    pub(crate) async fn retire(self: &Arc<Self>) {
+        self.rows.close();
+        if let Some(last) = self.report().await {
+            self.reports.settle(last);
+        }
+        self.rows.release().await;
     }
 
     /// Refuses a filter that would take more than its share of the memory.
@@ -711,10 +759,16 @@ impl Session {
     }
 
     /// What is known, with what the rows say. Blocks.
-    fn report_of(&self, turn: &Turn, sources: Vec<Source>, complete: bool) -> Report {
+    fn report_of(&self, turn: &Turn, ran: Option<Outcome>, complete: bool) -> Report {
+        let (sources, stats) = match ran {
+            Some(Outcome { sources, stats }) => (sources, Some(stats)),
+            None => (vec![self.source_so_far()], None),
+        };
         let mut report = self.analyzer.report(sources, complete, 0);
+        report.stats = stats.unwrap_or(report.stats);
         // Not stopped with the run: a cancelled one has a report too. Rows that can't be read back are told by who asks for them.
-        let _ = self.rows.look(turn, |store, control| store.fill(&mut report, self.zone_seconds(), TOP_ROWS, control));
+        let control = Control::default();
+        let _ = self.rows.look(turn, |store| store.fill(&mut report, self.zone_seconds(), TOP_ROWS, &control));
         report
     }
 

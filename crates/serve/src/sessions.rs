@@ -4,7 +4,7 @@ use crate::body::Places;
 use crate::error::ApiError;
 use crate::exports::ViewPage;
 use crate::limits::{ENDED_SESSIONS_MAX, EXPORTS_MAX, RENDER_BLOCK_BYTES, RENDER_BLOCKS};
-use crate::session::{Announced, Session};
+use crate::session::{Announced, Session, Shared};
 use crate::token::random_text;
 use crate::turns::Turns;
 use axum::http::StatusCode;
@@ -33,7 +33,6 @@ pub(crate) struct Sessions {
     room: tokio::sync::Mutex<()>,
     settings: Settings,
     shares: Shares,
-    turns: Arc<Turns>,
     /// Where rows go that do not fit the memory, and how many bytes of all sessions together.
     spill: Option<(PathBuf, u64)>,
     sessions_max: usize,
@@ -44,6 +43,7 @@ pub(crate) struct Sessions {
     forgotten: Mutex<Taken>,
     exports: Arc<Places>,
     page: ViewPage,
+    shared: Shared,
 }
 
 impl Sessions {
@@ -62,7 +62,6 @@ impl Sessions {
             all: Mutex::default(),
             room: tokio::sync::Mutex::default(),
             settings,
-            turns: Turns::new(&shares),
             shares,
             spill,
             sessions_max,
@@ -70,6 +69,7 @@ impl Sessions {
             idle_max,
             made: AtomicU64::new(0),
             forgotten: Mutex::default(),
+            shared: Shared::new(&shares),
         }
     }
 
@@ -100,7 +100,7 @@ impl Sessions {
                 .map(|session| Arc::clone(session))
         };
         if let Some(session) = surplus {
-            session.rows().release().await;
+            session.retire().await;
         }
         self.forget_surplus().await;
         room
@@ -126,8 +126,7 @@ impl Sessions {
             settings.formats.given = format;
         }
         let store = self.store()?;
-        let session =
-            Session::new(id, announced, &settings, self.shares, store, &self.turns, self.rate_limit, self.sessions_max);
+        let session = Session::new(id, announced, &settings, self.shares, store, self.rate_limit, self.sessions_max, &self.shared);
         let session = Arc::new(session);
         all.push(Arc::clone(&session));
         self.made.fetch_add(1, Ordering::Relaxed);
@@ -175,11 +174,11 @@ impl Sessions {
         }
     }
 
-    /// Forgets the oldest of the ended sessions where they are too many.
+    /// Forgets the oldest of the ended sessions without rows where they are too many.
     async fn forget_surplus(&self) {
         let surplus = || {
             let all = self.lock();
-            let mut ended = all.iter().filter(|session| session.state().ended());
+            let mut ended = all.iter().filter(|session| session.state().ended() && !session.rows().held());
             ended.clone().nth(ENDED_SESSIONS_MAX).and_then(|_| ended.next().cloned())
         };
         while let Some(session) = surplus() {
@@ -205,13 +204,15 @@ impl Sessions {
 
     /// What all sessions have taken in, and hold.
     pub(crate) fn taken(&self) -> Taken {
-        let all = self.lock();
-        let mut taken = lock(&self.forgotten).clone();
-        for session in all.iter() {
+        let (all, mut taken) = {
+            let all = self.lock();
+            (all.clone(), lock(&self.forgotten).clone())
+        };
+        for session in &all {
             taken.add_past(session);
             taken.add_present(session);
         }
-        let (lent, all) = self.turns.pool_bytes();
+        let (lent, all) = self.shared.turns.pool_bytes();
         (taken.pool_lent_bytes, taken.pool_bytes) = (taken.pool_lent_bytes + lent, all);
         taken.sessions_made = self.made.load(Ordering::Relaxed);
         taken
@@ -226,7 +227,7 @@ impl Sessions {
 
     /// Where somebody waits to have a log decoded, ends one of those whose upload broke off in the middle of that.
     pub(crate) fn free_own_turns(&self) {
-        if self.turns.own_wanted() {
+        if self.shared.turns.own_wanted() {
             let all = self.lock();
             let waiting = all.iter().filter(|session| session.has_own_turn());
             let waiting = waiting.filter_map(|session| Some((session.holds_up_since()?, session)));
@@ -236,7 +237,7 @@ impl Sessions {
 
     /// What sessions analyse with.
     pub(crate) fn turns(&self) -> &Arc<Turns> {
-        &self.turns
+        &self.shared.turns
     }
 
     /// Stops all sessions.

@@ -1,6 +1,6 @@
 //! TLS: the certificate, which may be changed while the server runs, and handshakes with an end.
 
-use crate::limits::{HANDSHAKE_TIME_MAX, PEM_BYTES_MAX, TLS_SEND_BYTES_MAX};
+use crate::limits::{HANDSHAKE_TIME_MAX, PEM_BYTES_MAX};
 use crate::secrets;
 use rustls::ServerConfig;
 use rustls::crypto::ring;
@@ -40,9 +40,10 @@ impl Tls {
     }
 
     /// The client's side of the handshake has to come in time. How many there are at once is bounded by the places for strangers.
-    pub(crate) async fn accept(&self, stream: TcpStream) -> io::Result<TlsStream<TcpStream>> {
+    /// The connection holds so many bytes to be sent, at most.
+    pub(crate) async fn accept(&self, stream: TcpStream, send_bytes_max: usize) -> io::Result<TlsStream<TcpStream>> {
         let config = Arc::clone(&self.config.lock().unwrap_or_else(PoisonError::into_inner));
-        let limited = |connection: &mut rustls::ServerConnection| connection.set_buffer_limit(Some(TLS_SEND_BYTES_MAX));
+        let limited = |connection: &mut rustls::ServerConnection| connection.set_buffer_limit(Some(send_bytes_max));
         let handshake = TlsAcceptor::from(config).accept_with(stream, limited);
         timeout(HANDSHAKE_TIME_MAX, handshake).await.unwrap_or_else(|_elapsed| Err(io::ErrorKind::TimedOut.into()))
     }

@@ -1,16 +1,16 @@
 //! Questions about the rows of a session: `POST /api/sessions/{id}/view` and its kin, as `API.md` lists them.
 
 use crate::answers::{CompareAnswer, ExplainAnswer, Hinted, RatesAnswer, Rebuilt, RowsAnswer, ViewAnswer};
-use crate::api::{Named, body_json};
+use crate::api::{Asker, Named, body_json};
 use crate::error::ApiError;
 use crate::limits::{BUCKETS, PAGE_NAME_BYTES_MAX, REPORT_BYTES_MAX, TOP_ROWS, VIEW_ROWS};
 use crate::reports::capped_json;
 use crate::session::Session;
-use crate::twin::Twin;
+use crate::tickets::Ticket;
 use axum::body::Body;
-use axum::extract::Extension;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
 use rorqual_pipe::Control;
 use rorqual_table::filter::{Filter, Flag, NumberColumn, TextColumn};
 use rorqual_table::report::Sample;
@@ -95,23 +95,26 @@ fn stack(name: Option<&str>) -> Result<Stack, ApiError> {
     }
 }
 
-/// An answer, with as many rows a table as fit.
-fn answer<T: Serialize>(mut value: T, rows: usize, cut: impl FnMut(&mut T, usize)) -> Result<Response, ApiError> {
-    let json = capped_json(&mut value, rows, REPORT_BYTES_MAX, cut).ok_or_else(|| {
-        let message = format!("the answer would be above {REPORT_BYTES_MAX} bytes; ask for less");
-        ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_long", message)
-    })?;
-    Ok(([(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "no-store")], json).into_response())
+/// Asks the rows of a session, and answers with the JSON that was made of what they say; `None` is one that would be too long. It is made
+/// in the turn of the question, so what it is made of is held once.
+pub(crate) async fn answer(
+    session: &Session,
+    asker: &Asker,
+    page: Option<(String, u64)>,
+    ask: impl FnOnce(&Store, &Control) -> Result<Option<Bytes>, ViewError> + Send + 'static,
+) -> Result<Response, ApiError> {
+    let (ticket, made) = session.rows().ask(&asker.twin, page, asker.holder.ticket(), ask).await?;
+    made.map(|made| json(ticket, made)).ok_or_else(too_long)
 }
 
-/// What is asked, and how many seconds the answer took.
-fn timed<T>(
-    ask: impl FnOnce(&Store, &Control) -> Result<T, ViewError>,
-) -> impl FnOnce(&Store, &Control) -> Result<(f64, T), ViewError> {
-    move |store, control| {
-        let begun = Instant::now();
-        ask(store, control).map(|answer| (begun.elapsed().as_secs_f64(), answer))
-    }
+/// An answer of JSON, which has its ticket until it was taken.
+pub(crate) fn json(ticket: Ticket, json: Bytes) -> Response {
+    ([(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "no-store")], ticket.on(json)).into_response()
+}
+
+pub(crate) fn too_long() -> ApiError {
+    let message = format!("the answer would be above {REPORT_BYTES_MAX} bytes; ask for less");
+    ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_long", message)
 }
 
 #[derive(Deserialize)]
@@ -129,8 +132,8 @@ struct ViewAsked {
     top: Option<usize>,
 }
 
-pub(crate) async fn view(Named(session): Named, Extension(twin): Extension<Twin>, body: Body) -> Result<Response, ApiError> {
-    let asked: ViewAsked = body_json(body).await?;
+pub(crate) async fn view(Named(session): Named, asker: Asker, body: Body) -> Result<Response, ApiError> {
+    let (asked, _ticket): (ViewAsked, _) = body_json(&asker.holder, body).await?;
     let (look, stack) =
         (Question::new(&session, Span { from: asked.from, to: asked.to, filter: asked.filter })?, stack(asked.stack.as_deref())?);
     let (default, most) = BUCKETS;
@@ -140,14 +143,17 @@ pub(crate) async fn view(Named(session): Named, Extension(twin): Extension<Twin>
     let complete = session.state().ended();
     let hint = session.hint();
     let asked_of = Arc::clone(&session);
-    let ask = timed(move |store, control| {
+    let page = asking(asked.page, asked.turn)?;
+    let ask = move |store: &Store, control: &Control| {
+        let begun = Instant::now();
         store.refresh();
-        Ok(hint.beside(store.view(&look.view(&asked_of)?, &wanted, control)?, store))
-    });
-    let (seconds, (viewed, hint)) = session.rows().ask(&twin, asking(asked.page, asked.turn)?, ask).await?;
-    let value = ViewAnswer::new(viewed, stack, complete, seconds, session.zone_seconds(), top);
-    let value = Hinted { answer: value, hint };
-    answer(value, top, |value, rows| value.answer.panels.iter_mut().for_each(|panel| panel.rows.truncate(rows)))
+        let (viewed, hint) = hint.beside(store.view(&look.view(&asked_of)?, &wanted, control)?, store);
+        let seconds = begun.elapsed().as_secs_f64();
+        let value = ViewAnswer::new(viewed, stack, complete, seconds, asked_of.zone_seconds(), top);
+        let cut = |value: &mut Hinted<ViewAnswer>, rows| value.answer.panels.iter_mut().for_each(|panel| panel.rows.truncate(rows));
+        Ok(capped_json(&mut Hinted { answer: value, hint }, top, cut))
+    };
+    answer(&session, &asker, page, ask).await
 }
 
 #[derive(Deserialize)]
@@ -164,19 +170,21 @@ struct PanelAsked {
     limit: Option<usize>,
 }
 
-pub(crate) async fn panel(Named(session): Named, Extension(twin): Extension<Twin>, body: Body) -> Result<Response, ApiError> {
-    let asked: PanelAsked = body_json(body).await?;
+pub(crate) async fn panel(Named(session): Named, asker: Asker, body: Body) -> Result<Response, ApiError> {
+    let (asked, _ticket): (PanelAsked, _) = body_json(&asker.holder, body).await?;
     let look = Question::new(&session, Span { from: asked.from, to: asked.to, filter: asked.filter })?;
     let column = panel_column(&asked.field)?;
     let limit = asked.limit.unwrap_or(VIEW_ROWS).min(TOP_ROWS);
     let wanted = PanelWanted { search: asked.search, offset: asked.offset, limit };
     let asked_of = Arc::clone(&session);
-    let ask = move |store: &Store, control: &Control| match column {
-        Some(column) => store.panel(&look.view(&asked_of)?, column, &wanted, control),
-        None => store.statuses(&look.view(&asked_of)?, &wanted, control),
+    let ask = move |store: &Store, control: &Control| {
+        let mut panel = match column {
+            Some(column) => store.panel(&look.view(&asked_of)?, column, &wanted, control),
+            None => store.statuses(&look.view(&asked_of)?, &wanted, control),
+        }?;
+        Ok(capped_json(&mut panel, limit, |panel, rows| panel.rows.truncate(rows)))
     };
-    let panel = session.rows().ask(&twin, None, ask).await?;
-    answer(panel, limit, |panel, rows| panel.rows.truncate(rows))
+    answer(&session, &asker, None, ask).await
 }
 
 #[derive(Deserialize)]
@@ -194,30 +202,33 @@ struct RowsAsked {
     from_end: bool,
 }
 
-pub(crate) async fn rows(Named(session): Named, Extension(twin): Extension<Twin>, body: Body) -> Result<Response, ApiError> {
-    let asked: RowsAsked = body_json(body).await?;
+pub(crate) async fn rows(Named(session): Named, asker: Asker, body: Body) -> Result<Response, ApiError> {
+    let (asked, _ticket): (RowsAsked, _) = body_json(&asker.holder, body).await?;
     let look = Question::new(&session, Span { from: asked.from, to: asked.to, filter: asked.filter })?;
     let limit = asked.limit.unwrap_or(TOP_ROWS).min(TOP_ROWS);
     let format = session.format();
     let lines = Rebuilt::new(format.as_ref());
     let asked_of = Arc::clone(&session);
     let ask = move |store: &Store, control: &Control| {
-        // No line was read yet.
-        let Some(format) = format else { return Ok(RowPage { total: 0, offset: asked.offset, rows: Vec::new() }) };
         let look = look.view(&asked_of)?;
-        if !asked.from_end {
-            return store.page(&look, asked.offset, limit, &format, control);
+        let (mut offset, mut length) = (asked.offset, limit);
+        let page = |offset, length| match &format {
+            Some(format) => store.page(&look, offset, length, format, control),
+            // No line was read yet.
+            None => Ok(RowPage { total: 0, offset, rows: Vec::new() }),
+        };
+        if asked.from_end {
+            let end = page(0, 0)?.total.saturating_sub(asked.offset);
+            offset = end.saturating_sub(limit as u64);
+            length = (end - offset) as usize;
         }
-        let matching = store.page(&look, 0, 0, &format, control)?.total;
-        let end = matching.saturating_sub(asked.offset);
-        let start = end.saturating_sub(limit as u64);
-        store.page(&look, start, (end - start) as usize, &format, control)
+        let mut answer = RowsAnswer::new(page(offset, length)?, lines);
+        if asked.from_end {
+            answer.rows.reverse();
+        }
+        Ok(capped_json(&mut answer, limit, |answer, rows| answer.rows.truncate(rows)))
     };
-    let mut page = RowsAnswer::new(session.rows().ask(&twin, None, ask).await?, lines);
-    if asked.from_end {
-        page.rows.reverse();
-    }
-    answer(page, limit, |page, rows| page.rows.truncate(rows))
+    answer(&session, &asker, None, ask).await
 }
 
 #[derive(Deserialize)]
@@ -228,8 +239,8 @@ struct CompareAsked {
     top: Option<usize>,
 }
 
-pub(crate) async fn compare(Named(session): Named, Extension(twin): Extension<Twin>, body: Body) -> Result<Response, ApiError> {
-    let asked: CompareAsked = body_json(body).await?;
+pub(crate) async fn compare(Named(session): Named, asker: Asker, body: Body) -> Result<Response, ApiError> {
+    let (asked, _ticket): (CompareAsked, _) = body_json(&asker.holder, body).await?;
     let (a, b) = (Question::new(&session, asked.a)?, Question::new(&session, asked.b)?);
     let top = asked.top.unwrap_or(VIEW_ROWS).min(TOP_ROWS);
     let wanted = Wanted { top, buckets: BUCKETS.0, stack: Stack::Class };
@@ -237,11 +248,12 @@ pub(crate) async fn compare(Named(session): Named, Extension(twin): Extension<Tw
     let asked_of = Arc::clone(&session);
     let ask = move |store: &Store, control: &Control| {
         let (a, b) = (a.view(&asked_of)?, b.view(&asked_of)?);
-        Ok(hint.beside(store.compare(&a, &b, &wanted, control)?, store))
+        let (compared, hint) = hint.beside(store.compare(&a, &b, &wanted, control)?, store);
+        let cut =
+            |value: &mut Hinted<CompareAnswer>, rows| value.answer.panels.iter_mut().for_each(|panel| panel.rows.truncate(rows));
+        Ok(capped_json(&mut Hinted { answer: CompareAnswer::from(compared), hint }, top, cut))
     };
-    let (compared, hint) = session.rows().ask(&twin, None, ask).await?;
-    let value = Hinted { answer: CompareAnswer::from(compared), hint };
-    answer(value, top, |value, rows| value.answer.panels.iter_mut().for_each(|panel| panel.rows.truncate(rows)))
+    answer(&session, &asker, None, ask).await
 }
 
 #[derive(Deserialize)]
@@ -257,21 +269,22 @@ struct ExplainAsked {
     limit: Option<usize>,
 }
 
-pub(crate) async fn explain(Named(session): Named, Extension(twin): Extension<Twin>, body: Body) -> Result<Response, ApiError> {
-    let asked: ExplainAsked = body_json(body).await?;
+pub(crate) async fn explain(Named(session): Named, asker: Asker, body: Body) -> Result<Response, ApiError> {
+    let (asked, _ticket): (ExplainAsked, _) = body_json(&asker.holder, body).await?;
     let against = Question::new(&session, Span { from: asked.from, to: asked.to, filter: asked.filter })?;
     let select = Question::new(&session, asked.select)?;
     let limit = asked.limit.unwrap_or(TOP_ROWS).min(TOP_ROWS);
     let hint = session.hint();
     let asked_of = Arc::clone(&session);
-    let ask = timed(move |store, control| {
+    let ask = move |store: &Store, control: &Control| {
+        let begun = Instant::now();
         let (select, against) = (select.view(&asked_of)?, against.view(&asked_of)?);
-        Ok(hint.beside(store.explain(&select, &against, control)?, store))
-    });
-    let (seconds, (explained, hint)) = session.rows().ask(&twin, None, ask).await?;
-    let mut value = Hinted { answer: ExplainAnswer::new(explained, seconds), hint };
-    value.answer.rows.truncate(limit);
-    answer(value, limit, |value, rows| value.answer.rows.truncate(rows))
+        let (explained, hint) = hint.beside(store.explain(&select, &against, control)?, store);
+        let mut value = Hinted { answer: ExplainAnswer::new(explained, begun.elapsed().as_secs_f64()), hint };
+        value.answer.rows.truncate(limit);
+        Ok(capped_json(&mut value, limit, |value, rows| value.answer.rows.truncate(rows)))
+    };
+    answer(&session, &asker, None, ask).await
 }
 
 #[derive(Deserialize)]
@@ -297,8 +310,8 @@ enum ByAsked {
     Net,
 }
 
-pub(crate) async fn rates(Named(session): Named, Extension(twin): Extension<Twin>, body: Body) -> Result<Response, ApiError> {
-    let asked: RatesAsked = body_json(body).await?;
+pub(crate) async fn rates(Named(session): Named, asker: Asker, body: Body) -> Result<Response, ApiError> {
+    let (asked, _ticket): (RatesAsked, _) = body_json(&asker.holder, body).await?;
     let look = Question::new(&session, Span { from: asked.from, to: asked.to, filter: asked.filter })?;
     let by = match asked.by {
         ByAsked::Client => By::Client,
@@ -310,11 +323,13 @@ pub(crate) async fn rates(Named(session): Named, Extension(twin): Extension<Twin
     let limits: Vec<Limit> = limits.into_iter().flatten().take(1).collect();
     let hint = session.hint();
     let asked_of = Arc::clone(&session);
-    let ask =
-        timed(move |store, control| Ok(hint.beside(store.rates(&look.view(&asked_of)?, by, top, &limits, control)?, store)));
-    let (seconds, (rates, hint)) = session.rows().ask(&twin, None, ask).await?;
-    let value = Hinted { answer: RatesAnswer::new(rates, by, seconds), hint };
-    answer(value, top, |value, rows| value.answer.rows.truncate(rows))
+    let ask = move |store: &Store, control: &Control| {
+        let begun = Instant::now();
+        let (rates, hint) = hint.beside(store.rates(&look.view(&asked_of)?, by, top, &limits, control)?, store);
+        let mut value = Hinted { answer: RatesAnswer::new(rates, by, begun.elapsed().as_secs_f64()), hint };
+        Ok(capped_json(&mut value, top, |value, rows| value.answer.rows.truncate(rows)))
+    };
+    answer(&session, &asker, None, ask).await
 }
 
 #[derive(Serialize)]
@@ -331,15 +346,16 @@ struct Reason {
     hits: u64,
 }
 
-pub(crate) async fn rejects(Named(session): Named, Extension(twin): Extension<Twin>) -> Result<Response, ApiError> {
+pub(crate) async fn rejects(Named(session): Named, asker: Asker) -> Result<Response, ApiError> {
     let look = View { filter: Filter::Is(Flag::Rejected), ..View::default() };
     let wanted = PanelWanted { search: None, offset: 0, limit: TOP_ROWS };
+    let asked_of = Arc::clone(&session);
     let ask = move |store: &Store, control: &Control| {
         store.refresh();
-        store.panel(&look, TextColumn::Flaw, &wanted, control)
+        let panel = store.panel(&look, TextColumn::Flaw, &wanted, control)?;
+        let reasons = panel.rows.into_iter().map(|row| Reason { reason: row.value, hits: row.hits }).collect();
+        let mut value = RejectsAnswer { count: panel.hits, exact: panel.exact, reasons, samples: asked_of.rejects() };
+        Ok(capped_json(&mut value, TOP_ROWS, |value, rows| value.samples.truncate(rows)))
     };
-    let panel = session.rows().ask(&twin, None, ask).await?;
-    let reasons = panel.rows.into_iter().map(|row| Reason { reason: row.value, hits: row.hits }).collect();
-    let value = RejectsAnswer { count: panel.hits, exact: panel.exact, reasons, samples: session.rejects() };
-    answer(value, TOP_ROWS, |value, rows| value.samples.truncate(rows))
+    answer(&session, &asker, None, ask).await
 }

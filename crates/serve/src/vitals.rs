@@ -3,10 +3,12 @@
 use crate::body::Places;
 use crate::connections::Place;
 use crate::guard::Gate;
+use crate::limits::{ANSWERS_MAX, BODIES_MAX};
 use crate::measures::recorded;
 use crate::render::Renders;
 use crate::session::State;
 use crate::sessions::{Sessions, Taken};
+use crate::tickets::Holder;
 use axum::extract::{Extension, State as Shared};
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
@@ -44,6 +46,8 @@ struct Signs {
     #[serde(flatten)]
     taken: Taken,
     connections: Connections,
+    answers: Use,
+    bodies: Use,
     exports: Use,
     renders: Use,
 }
@@ -64,6 +68,7 @@ struct Connections {
     known: usize,
     known_max: usize,
     strangers: usize,
+    wide: usize,
 }
 
 #[derive(Debug, Default, Serialize)]
@@ -94,9 +99,11 @@ async fn vitals_json(Shared(vitals): Shared<Arc<Vitals>>) -> impl IntoResponse {
     ([(header::CACHE_CONTROL, "no-store")], Json(vitals.signs()))
 }
 
-async fn exposition(Shared(vitals): Shared<Arc<Vitals>>) -> impl IntoResponse {
+async fn exposition(Shared(vitals): Shared<Arc<Vitals>>, Extension(holder): Extension<Holder>) -> impl IntoResponse {
+    let ticket = holder.ticket().await;
     vitals.record(&vitals.signs());
-    ([(header::CONTENT_TYPE, EXPOSITION), (header::CACHE_CONTROL, "no-store")], recorded().render())
+    let text = recorded().render().into_bytes().into_boxed_slice();
+    ([(header::CONTENT_TYPE, EXPOSITION), (header::CACHE_CONTROL, "no-store")], ticket.on(text.into()))
 }
 
 /// Whether a new session would find a place.
@@ -113,6 +120,7 @@ async fn ready(Shared(vitals): Shared<Arc<Vitals>>, place: Option<Extension<Arc<
 impl Vitals {
     fn signs(&self) -> Signs {
         let (known, known_max, strangers) = self.gate.connections.counts();
+        let (answers, bodies) = self.gate.tickets.taken();
         let mut sessions = BySessionState::default();
         for session in self.sessions.list() {
             *match session.state() {
@@ -136,7 +144,9 @@ impl Vitals {
             sessions,
             sessions_max: self.sessions.sessions_max(),
             taken: self.sessions.taken(),
-            connections: Connections { known, known_max, strangers },
+            connections: Connections { known, known_max, strangers, wide: self.gate.connections.wide() },
+            answers: Use { taken: answers, places: ANSWERS_MAX },
+            bodies: Use { taken: bodies, places: BODIES_MAX },
             exports: Use::of(self.sessions.exports()),
             renders: self.renders.as_ref().map(|renders| Use::of(renders.places())).unwrap_or_default(),
         }
@@ -174,8 +184,11 @@ impl Vitals {
         );
         let connections = [("known", signs.connections.known), ("stranger", signs.connections.strangers)];
         record_by("rorqual_connections", "who", &connections);
-        record_by("rorqual_places", "for", &[("exports", signs.exports.places), ("renders", signs.renders.places)]);
-        record_by("rorqual_places_taken", "for", &[("exports", signs.exports.taken), ("renders", signs.renders.taken)]);
+        let uses =
+            [("answers", &signs.answers), ("bodies", &signs.bodies), ("exports", &signs.exports), ("renders", &signs.renders)];
+        record_by("rorqual_places", "for", &uses.map(|(what, used)| (what, used.places)));
+        record_by("rorqual_places_taken", "for", &uses.map(|(what, used)| (what, used.taken)));
+        set("rorqual_connections_wide", signs.connections.wide as u64);
         record_taken(&signs.taken);
     }
 }

@@ -43,7 +43,9 @@ pub struct Kept {
     pub what: &'static str,
     /// For each worker.
     pub worker_bytes: u64,
-    /// Least for all of an analysis together.
+    /// How many such there may be, which share what is left.
+    pub parts: u64,
+    /// Least for each of them.
     pub bytes_min: u64,
 }
 
@@ -135,16 +137,17 @@ impl Settings {
             );
         }
         budget.reserve(format!("{times}timeline, sums, samples"), analyses * FIXED_BYTES);
-        let (what, least_bytes) =
-            self.kept.map_or(("tables of distinct values", TABLES_BYTES_MIN), |kept| (kept.what, kept.bytes_min));
+        let (what, parts, least_bytes) =
+            self.kept.map_or(("tables of distinct values", analyses, TABLES_BYTES_MIN), |kept| (kept.what, kept.parts, kept.bytes_min));
         if let Some(Kept { worker_bytes, .. }) = self.kept {
             budget.reserve(format!("{times}{threads} workers' {what}"), analyses * threads as u64 * worker_bytes);
         }
         // Rounding of the allocator, which nobody can name. Of the least that would do, where too little was given.
-        let least = budget.reserved_bytes() + analyses * least_bytes;
+        let least = budget.reserved_bytes() + parts * least_bytes;
         budget.reserve("a tenth, unassigned", (self.memory_bytes / 10).max(least / 9));
-        let tables_bytes = (budget.rest_bytes() / analyses).max(least_bytes);
-        budget.reserve(format!("{times}{what}"), analyses * tables_bytes);
+        let tables_bytes = (budget.rest_bytes() / parts).max(least_bytes);
+        let times = if parts == 1 { String::new() } else { format!("{parts} x ") };
+        budget.reserve(format!("{times}{what}"), parts * tables_bytes);
         let shares = Shares {
             threads,
             tables_bytes,

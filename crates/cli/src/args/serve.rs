@@ -21,7 +21,7 @@ pub(crate) struct ServeArgs {
     pub(crate) open: bool,
     /// Logs that are held at the same time, arriving or to be looked at; an interrupted upload, or the log that nobody has looked at for
     /// longest, gives its place to a new one. A `--limit-rate` is for each
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=256))]
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub(crate) sessions: u16,
     #[command(flatten)]
     pub(crate) temp: TempArgs,

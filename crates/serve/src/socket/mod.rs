@@ -20,7 +20,6 @@ use crate::connections::Place;
 use crate::drain::Drain;
 use crate::error::ApiError;
 use crate::limits::SOCKET_WINDOW_BYTES;
-use crate::session::Session;
 use crate::sessions::Sessions;
 use crate::upload::Intake;
 use axum::extract::{Extension, Request, State};
@@ -50,7 +49,8 @@ pub(crate) async fn socket(
     tokio::spawn(async move {
         // An error is a client that went away before.
         if let Ok(upgraded) = upgrade.await {
-            serve(&sessions, session, at.offset, TokioIo::new(upgraded)).await;
+            let socket = Socket::new(TokioIo::new(upgraded), session, place.buffer_bytes());
+            serve(&sessions, at.offset, socket).await;
         }
         // The connection keeps its place for as long as it is a socket.
         drop((place, draining));
@@ -60,11 +60,11 @@ pub(crate) async fn socket(
 }
 
 /// Takes an upload, and says how it ended. Refusals come here as well, since a browser shows no page the answer to a failed handshake.
-async fn serve<T>(sessions: &Sessions, session: Arc<Session>, offset: u64, stream: T)
+async fn serve<T>(sessions: &Sessions, offset: u64, mut socket: Socket<T>)
 where
     T: AsyncRead + AsyncWrite + Unpin + Send,
 {
-    let mut socket = Socket::new(stream, Arc::clone(&session));
+    let session = Arc::clone(socket.session());
     let taken = match Intake::claim(Arc::clone(&session), offset, None) {
         Ok(intake) => {
             socket.say(&json!({"type": "ready", "offset": offset, "window_bytes": SOCKET_WINDOW_BYTES}).to_string());

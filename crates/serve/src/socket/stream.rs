@@ -4,7 +4,7 @@ use super::message::{Event, Receiver};
 use super::outgoing::Outgoing;
 use crate::feed::Interruption;
 use crate::limits::{
-    CONNECTION_BUFFER_BYTES, LINGER_BYTES_MAX, LINGER_TIME_MAX, SOCKET_ACK_BYTES, SOCKET_PING_EVERY, SOCKET_TEXT_BYTES_MAX,
+    LINGER_BYTES_MAX, LINGER_TIME_MAX, SOCKET_ACK_BYTES, SOCKET_PING_EVERY, SOCKET_TEXT_BYTES_MAX,
 };
 use crate::session::Session;
 use crate::transport::{End, Transport};
@@ -48,10 +48,10 @@ enum Said {
 }
 
 impl<T: AsyncRead + AsyncWrite + Unpin + Send> Socket<T> {
-    pub(super) fn new(stream: T, session: Arc<Session>) -> Self {
+    pub(super) fn new(stream: T, session: Arc<Session>, buffer_bytes: usize) -> Self {
         Self {
             stream,
-            buffer: vec![0; CONNECTION_BUFFER_BYTES].into(),
+            buffer: vec![0; buffer_bytes].into(),
             start: 0,
             end: 0,
             receiver: Receiver::new(SOCKET_TEXT_BYTES_MAX),
@@ -64,6 +64,10 @@ impl<T: AsyncRead + AsyncWrite + Unpin + Send> Socket<T> {
             close_code: None,
             left: false,
         }
+    }
+
+    pub(super) fn session(&self) -> &Arc<Session> {
+        &self.session
     }
 
     /// Says something to the client, behind what it was told before.

@@ -3,6 +3,7 @@
 use super::mask::copied;
 use super::stream::Socket;
 use crate::faults::{log, report, session};
+use crate::limits::CONNECTION_BUFFER_BYTES;
 use crate::session::{Session, State};
 use crate::upload::Intake;
 use std::io;
@@ -102,7 +103,7 @@ impl AsyncWrite for Client<'_> {
 async fn send<'a>(session: &Arc<Session>, client: impl FnOnce(u64) -> Client<'a>) -> Result<(), String> {
     let offset = session.offset();
     let intake = Intake::claim(Arc::clone(session), offset, None).map_err(|error| error.message().to_owned())?;
-    let mut socket = Socket::new(client(offset), Arc::clone(session));
+    let mut socket = Socket::new(client(offset), Arc::clone(session), CONNECTION_BUFFER_BYTES);
     intake.take(&mut socket).await.map_err(|error| error.message().to_owned())
 }
 
