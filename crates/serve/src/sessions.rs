@@ -10,7 +10,6 @@ use axum::http::StatusCode;
 use rorqual_pipe::reason;
 use rorqual_table::analyze::{Settings, Shares};
 use rorqual_view::Store;
-use rorqual_view::limits::store_bytes;
 use serde::Serialize;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,11 +18,6 @@ use std::time::Duration;
 
 /// Bytes of randomness in a session's id.
 const ID_BYTES: usize = 8;
-
-/// What a session's rows may take, with their recorders and a view.
-pub(crate) fn rows_bytes(shares: &Shares) -> u64 {
-    store_bytes(shares.tables_bytes, shares.threads)
-}
 
 /// The sessions, oldest first.
 pub(crate) struct Sessions {
@@ -135,7 +129,7 @@ impl Sessions {
         let settings = rorqual_view::Settings {
             spill: self.spill.as_ref().map(|(folder, bytes)| (folder.clone(), bytes / self.sessions_max as u64)),
             countries: self.settings.countries.clone(),
-            ..rorqual_view::Settings::new(rows_bytes(&self.shares), self.shares.threads)
+            ..rorqual_view::Settings::only(self.shares.tables_bytes, self.shares.threads)
         };
         Store::new(settings).map_err(|cause| {
             let folder = self.spill.as_ref().map_or_else(String::new, |(folder, _)| folder.display().to_string());
