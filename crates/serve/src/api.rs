@@ -174,7 +174,15 @@ async fn create(
 fn start_sample(sessions: &Sessions) -> Result<Arc<Session>, ApiError> {
     let session = sessions.create(Announced::file("sample.log".to_owned(), Some(SAMPLE.len() as u64)), None)?;
     let running = Arc::clone(&session);
-    tokio::task::spawn_blocking(move || running.run_input(Input::from_reader("sample.log", Box::new(Cursor::new(SAMPLE)))));
+    tokio::spawn(async move {
+        let turn = running.own_turn().await;
+        let run = move || {
+            running.run_input(Input::from_reader("sample.log", Box::new(Cursor::new(SAMPLE))));
+            drop(turn);
+        };
+        // A panic has failed the session.
+        let _ = tokio::task::spawn_blocking(run).await;
+    });
     Ok(session)
 }
 
@@ -248,11 +256,7 @@ struct HistogramSpan {
     buckets: Option<usize>,
 }
 
-async fn histogram(
-    Named(session): Named,
-    asker: Asker,
-    Asked(span): Asked<HistogramSpan>,
-) -> Result<Response, ApiError> {
+async fn histogram(Named(session): Named, asker: Asker, Asked(span): Asked<HistogramSpan>) -> Result<Response, ApiError> {
     let second = |time: Option<f64>| match time {
         Some(time) if !time.is_finite() => Err(ApiError::bad_request("a time is a finite number of seconds")),
         time => Ok(time.map(|time| (time.floor() * 1e6) as i64)),

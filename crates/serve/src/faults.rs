@@ -4,7 +4,6 @@
 use crate::feed::Interruption;
 use crate::limits::FEED_BUFFERS;
 use crate::session::{Announced, Session, Shared, State};
-use crate::sessions::rows_bytes;
 use crate::transport::{End, Transport};
 use crate::upload::Intake;
 use rorqual_table::aggregate::Span;
@@ -23,13 +22,13 @@ pub(crate) fn session(size: Option<u64>, rate_limit: Option<u64>) -> Arc<Session
         span: Span::default(),
         formats: Formats::default(),
         feed_buffers: FEED_BUFFERS,
-        kept: Some(Kept { what: "rows", worker_bytes: WORKER_BYTES, bytes_min: ROWS_BYTES_MIN }),
+        kept: Some(Kept { what: "rows", worker_bytes: WORKER_BYTES, parts: 1, bytes_min: ROWS_BYTES_MIN }),
         countries: None,
     };
     let shares = settings.shares(0, 1).expect("enough memory");
-    let store = Store::new(rorqual_view::Settings::new(rows_bytes(&shares), shares.threads)).expect("no file is needed");
+    let store = Store::new(rorqual_view::Settings::only(shares.tables_bytes, shares.threads)).expect("no file is needed");
     let announced = Announced::upload("test.log".to_owned(), size).expect("a short name");
-    Arc::new(Session::new("id".to_owned(), announced, &settings, shares, store, rate_limit, 1, &Shared::new(&shares)))
+    Arc::new(Session::new("id".to_owned(), announced, &settings, shares, store, rate_limit, 1, &Shared::new(&shares, 1)))
 }
 
 /// Lines of the combined format, each a second later than the one before.

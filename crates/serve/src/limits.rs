@@ -120,8 +120,12 @@ pub(crate) const HELD_PLACES: usize = 16;
 /// The beginning of a log that tells no format holds such a place for so long at most.
 pub(crate) const HEAD_HELD_MAX: Duration = Duration::from_secs(10);
 
-/// Logs that are decoded at a time, and the sample: each has workers and blocks of its own to its end.
+/// Logs that are decoded at a time, the sample among them: each has workers and blocks of its own to its end. A single session has those that
+/// are there for turns.
 pub(crate) const OWN_PLACES: usize = 2;
+
+/// What a session holds beside its rows: samples of lines, names, the start of a line.
+pub(crate) const SESSION_BYTES: u64 = 48 << 10;
 
 /// An upload that sends nothing for this long is taken for interrupted.
 pub(crate) const UPLOAD_IDLE_MAX: Duration = Duration::from_secs(60);

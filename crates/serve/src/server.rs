@@ -8,9 +8,10 @@ use crate::exports::ViewPage;
 use crate::guard::{Gate, Guard};
 use crate::limits::{
     ANSWER_MADE_BYTES, ANSWERS_MAX, BODIES_MAX, BODY_BYTES, CONNECTION_BYTES, CONNECTIONS_WIDE, ENDED_SESSION_BYTES,
-    ENDED_SESSIONS_MAX, EXPORT_BYTES, EXPORTS_MAX, FEED_BUFFERS, HEAD_TIME_MAX, HOUSEKEEPING_EVERY, NARROW_BYTES, PROGRAM_BYTES,
-    PUT_BYTES, PUTS_MAX, READ_BYTES, READS_MAX, RENDER_BYTES, REPORT_BYTES_MAX, REPORTS_KEPT_BYTES, STORE_BYTES, STRANGER_GRACE,
-    STRANGER_GRACE_REMOTE, STRANGERS_MAX, TLS_BYTES, TLS_NARROW_BYTES, TLS_SEND_BYTES_MAX, TLS_SEND_NARROW_BYTES_MAX,
+    ENDED_SESSIONS_MAX, EXPORT_BYTES, EXPORTS_MAX, FEED_BUFFERS, HEAD_TIME_MAX, HELD_PLACES, HOUSEKEEPING_EVERY, NARROW_BYTES,
+    PROGRAM_BYTES, PUT_BYTES, PUTS_MAX, READ_BYTES, READS_MAX, RENDER_BYTES, REPORT_BYTES_MAX, REPORTS_KEPT_BYTES, SESSION_BYTES,
+    STORE_BYTES, STRANGER_GRACE, STRANGER_GRACE_REMOTE, STRANGERS_MAX, TLS_BYTES, TLS_NARROW_BYTES, TLS_SEND_BYTES_MAX,
+    TLS_SEND_NARROW_BYTES_MAX,
 };
 use crate::linger::Lingering;
 use crate::measures::recorded;
@@ -22,6 +23,7 @@ use crate::store::{self, Shelf};
 use crate::tickets::Tickets;
 use crate::tls::Tls;
 use crate::token::Token;
+use crate::turns::own_places;
 use crate::twin::Twin;
 use crate::vitals;
 use crate::wire::{Files, Wire};
@@ -33,10 +35,11 @@ use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use metrics::counter;
+use rorqual_pipe::limits::buffer_bytes;
 use rorqual_pipe::{BudgetError, Input};
 use rorqual_store::Store;
 use rorqual_table::analyze::{Kept, Settings, Shares};
-use rorqual_view::limits::{ROWS_BYTES_MIN, WORKER_BYTES};
+use rorqual_view::limits::{STORE_BYTES_MIN, THREAD_BYTES, recorder_bytes, segment_rows, work_bytes};
 use std::fmt;
 use std::fs::File;
 use std::net::SocketAddr;
@@ -61,6 +64,8 @@ pub struct Config {
     pub idle_max: Duration,
     /// Most bytes a second that each session takes in.
     pub rate_limit: Option<u64>,
+    /// Files that the server reads at a time, each by a run of its own: one where files are opened, and all that are followed.
+    pub reading: usize,
     /// Memory, threads, line limit and formats. `feed_buffers` is set by the server.
     pub settings: Settings,
     /// Where rows go that do not fit the memory: a folder, and how many bytes of it. Without it they are not kept, and views say so.
@@ -154,7 +159,7 @@ impl Server {
     /// When the memory does not suffice, the port can't be had, what was asked for is unsafe, or a file for it is unfit.
     pub async fn bind(mut config: Config) -> Result<Self, StartError> {
         config.settings.feed_buffers = FEED_BUFFERS;
-        config.settings.kept = Some(Kept { what: "rows", worker_bytes: WORKER_BYTES, bytes_min: ROWS_BYTES_MIN });
+        config.settings.kept = Some(kept(&config));
         config.access.check().map_err(StartError::Refused)?;
         let shares = shares(&config)?;
         let tls = config.access.tls.clone().map(|(certificate, key)| Tls::new(certificate, key)).transpose();
@@ -171,9 +176,10 @@ impl Server {
         let gate = Arc::new(Gate { guard, connections, drain: Drain::new(), tickets: Tickets::new() });
         let grace = config.access.grace;
         recorded();
+        let question_bytes = question_bytes(&config.settings);
         let sessions = Sessions::new(
             config.settings,
-            shares,
+            (shares, question_bytes),
             config.spill,
             config.sessions_max,
             config.rate_limit,
@@ -286,6 +292,13 @@ fn shares(config: &Config) -> Result<Shares, StartError> {
         (format!("{BODIES_MAX} long questions"), BODIES_MAX as u64 * BODY_BYTES),
         ("an answer that is made".to_owned(), ANSWER_MADE_BYTES),
         ("latest reports".to_owned(), REPORTS_KEPT_BYTES as u64),
+        ("threads of a question".to_owned(), config.settings.threads_max() as u64 * THREAD_BYTES),
+        ("filters of a question, and what it sorts".to_owned(), question_bytes(&config.settings)),
+        (format!("{sessions} x samples, names, the start of a line"), sessions * SESSION_BYTES),
+        (
+            format!("{HELD_PLACES} starts of long lines (--line-max)"),
+            HELD_PLACES as u64 * buffer_bytes(config.settings.line_bytes_max) as u64,
+        ),
         (format!("{ENDED_SESSIONS_MAX} ended sessions"), ENDED_SESSIONS_MAX as u64 * ENDED_SESSION_BYTES),
         (format!("{renders} renderings"), renders * RENDER_BYTES),
         (format!("{EXPORTS_MAX} exports"), EXPORTS_MAX as u64 * EXPORT_BYTES),
@@ -301,7 +314,21 @@ fn shares(config: &Config) -> Result<Shares, StartError> {
         (false, true) => "fewer --connections or --renders",
         (false, false) => "fewer --connections or --threads",
     };
-    config.settings.shares_beside(&beside, sessions, instead).map_err(StartError::Budget)
+    // Turns that uploads share, those to the end of a log, and what the server reads itself.
+    let runs = 1 + own_places(config.sessions_max) + config.reading;
+    config.settings.shares_beside(&beside, runs as u64, instead).map_err(StartError::Budget)
+}
+
+/// The rows of all sessions, which share what is left.
+fn kept(config: &Config) -> Kept {
+    // More no session gets.
+    let rows = segment_rows(config.settings.memory_bytes / config.sessions_max as u64);
+    Kept { what: "rows", worker_bytes: recorder_bytes(rows), parts: config.sessions_max as u64, bytes_min: STORE_BYTES_MIN }
+}
+
+/// What one question may take beside its threads.
+fn question_bytes(settings: &Settings) -> u64 {
+    work_bytes(settings.memory_bytes / 4, settings.threads_max())
 }
 
 /// Every rendering has a connection, and the page its own.

@@ -3,7 +3,9 @@
 use crate::answers::Hint;
 use crate::error::ApiError;
 use crate::feed::{Feed, Inlet, is_enough};
-use crate::limits::{INTERRUPTED_GRACE, NAME_BYTES_MAX, REPORT_PATIENCE, TOP_ROWS, UNPACKED_BYTES_FREE, UNPACKED_RATIO_MAX, WAITING_GRACE};
+use crate::limits::{
+    INTERRUPTED_GRACE, NAME_BYTES_MAX, REPORT_PATIENCE, TOP_ROWS, UNPACKED_BYTES_FREE, UNPACKED_RATIO_MAX, WAITING_GRACE,
+};
 use crate::reports::{Kept, Reports};
 use crate::rows::{Rows, SharedTurn, Turn};
 use crate::transport::End;
@@ -150,8 +152,8 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(shares: &Shares) -> Self {
-        Self { turn: SharedTurn::default(), kept: Arc::default(), turns: Turns::new(shares) }
+    pub(crate) fn new(shares: &Shares, sessions_max: usize) -> Self {
+        Self { turn: SharedTurn::default(), kept: Arc::default(), turns: Turns::new(shares, sessions_max) }
     }
 }
 
@@ -203,7 +205,7 @@ impl Session {
         shared: &Shared,
     ) -> Self {
         let control = Control::with_rate_limit(rate_limit);
-        let options = Options { recording: Some(Arc::new(Recordings::new(&store))), untallied: true, only: None };
+        let options = Options { recording: Some(Arc::new(Recordings::in_turns(&store))), untallied: true, only: None };
         let analyzer = Analyzer::new(settings, shares).with(options);
         let feed = Feed::new(settings.line_bytes_max, Some(settings.formats.clone()));
         let inner = Inner {

@@ -11,7 +11,6 @@ use axum::http::StatusCode;
 use rorqual_pipe::reason;
 use rorqual_table::analyze::{Settings, Shares};
 use rorqual_view::Store;
-use rorqual_view::limits::store_bytes;
 use serde::Serialize;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,11 +20,6 @@ use std::time::Duration;
 /// Bytes of randomness in a session's id.
 const ID_BYTES: usize = 8;
 
-/// What a session's rows may take, with their recorders and a view.
-pub(crate) fn rows_bytes(shares: &Shares) -> u64 {
-    store_bytes(shares.tables_bytes, shares.threads)
-}
-
 /// The sessions, oldest first.
 pub(crate) struct Sessions {
     all: Mutex<Vec<Arc<Session>>>,
@@ -33,6 +27,8 @@ pub(crate) struct Sessions {
     room: tokio::sync::Mutex<()>,
     settings: Settings,
     shares: Shares,
+    /// What one question may take beside its threads.
+    question_bytes: u64,
     /// Where rows go that do not fit the memory, and how many bytes of all sessions together.
     spill: Option<(PathBuf, u64)>,
     sessions_max: usize,
@@ -49,7 +45,7 @@ pub(crate) struct Sessions {
 impl Sessions {
     pub(crate) fn new(
         settings: Settings,
-        shares: Shares,
+        (shares, question_bytes): (Shares, u64),
         spill: Option<(PathBuf, u64)>,
         sessions_max: usize,
         rate_limit: Option<u64>,
@@ -63,13 +59,14 @@ impl Sessions {
             room: tokio::sync::Mutex::default(),
             settings,
             shares,
+            question_bytes,
             spill,
             sessions_max,
             rate_limit,
             idle_max,
             made: AtomicU64::new(0),
             forgotten: Mutex::default(),
-            shared: Shared::new(&shares),
+            shared: Shared::new(&shares, sessions_max),
         }
     }
 
@@ -126,7 +123,8 @@ impl Sessions {
             settings.formats.given = format;
         }
         let store = self.store()?;
-        let session = Session::new(id, announced, &settings, self.shares, store, self.rate_limit, self.sessions_max, &self.shared);
+        let session =
+            Session::new(id, announced, &settings, self.shares, store, self.rate_limit, self.sessions_max, &self.shared);
         let session = Arc::new(session);
         all.push(Arc::clone(&session));
         self.made.fetch_add(1, Ordering::Relaxed);
@@ -138,7 +136,7 @@ impl Sessions {
         let settings = rorqual_view::Settings {
             spill: self.spill.as_ref().map(|(folder, bytes)| (folder.clone(), bytes / self.sessions_max as u64)),
             countries: self.settings.countries.clone(),
-            ..rorqual_view::Settings::new(rows_bytes(&self.shares), self.shares.threads)
+            ..rorqual_view::Settings::new(self.shares.tables_bytes, self.question_bytes, self.shares.threads)
         };
         Store::new(settings).map_err(|cause| {
             let folder = self.spill.as_ref().map_or_else(String::new, |(folder, _)| folder.display().to_string());

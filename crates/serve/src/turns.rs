@@ -6,6 +6,11 @@ use rorqual_table::analyze::Shares;
 use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
+/// Turns to the end of a log, beside those that are shared.
+pub(crate) fn own_places(sessions_max: usize) -> usize {
+    if sessions_max == 1 { 0 } else { OWN_PLACES.min(sessions_max) }
+}
+
 /// The workers that all uploads share, in the order in which they ask.
 pub(crate) struct Turns {
     pool: Pool,
@@ -15,6 +20,7 @@ pub(crate) struct Turns {
     waiting: watch::Sender<usize>,
     held: Arc<Semaphore>,
     own: Arc<Semaphore>,
+    own_places: usize,
     own_wanted: watch::Sender<usize>,
 }
 
@@ -50,14 +56,16 @@ impl Drop for Waiting<'_> {
 }
 
 impl Turns {
-    pub(crate) fn new(shares: &Shares) -> Arc<Self> {
+    pub(crate) fn new(shares: &Shares, sessions_max: usize) -> Arc<Self> {
+        let own_places = own_places(sessions_max);
         Arc::new(Self {
             pool: shares.pool(),
             threads: shares.threads,
             workers: Arc::new(Semaphore::new(shares.threads)),
             waiting: watch::Sender::new(0),
             held: Arc::new(Semaphore::new(HELD_PLACES)),
-            own: Arc::new(Semaphore::new(OWN_PLACES)),
+            own: Arc::new(Semaphore::new(own_places)),
+            own_places,
             own_wanted: watch::Sender::new(0),
         })
     }
@@ -75,7 +83,10 @@ impl Turns {
     /// A turn to the end of a log, with the blocks of `pool`: what is decoded can't be left in the middle.
     pub(crate) async fn own(self: &Arc<Self>, pool: &Pool) -> Option<Turn> {
         let waiting = Waiting::new(&self.own_wanted);
-        let place = Arc::clone(&self.own).acquire_owned().await.ok()?;
+        let (place, pool) = match self.own_places {
+            0 => (Arc::clone(&self.workers).acquire_many_owned(self.threads as u32).await.ok()?, &self.pool),
+            _ => (Arc::clone(&self.own).acquire_owned().await.ok()?, pool),
+        };
         drop(waiting);
         Some(Turn { threads: self.threads, pool: pool.clone(), kind: Kind::Own, _place: place })
     }
@@ -93,7 +104,7 @@ impl Turns {
     /// Bytes of blocks that are lent, and that there may be.
     pub(crate) fn pool_bytes(&self) -> (u64, u64) {
         let bytes = |buffers: usize| (buffers * self.pool.buffer_bytes()) as u64;
-        (bytes(self.pool.lent()), bytes(self.pool.buffers_max()) * (1 + OWN_PLACES as u64))
+        (bytes(self.pool.lent()), bytes(self.pool.buffers_max()) * (1 + self.own_places as u64))
     }
 
     /// Gives the memory of the blocks back that nobody has used for a while.

@@ -137,8 +137,9 @@ impl Settings {
             );
         }
         budget.reserve(format!("{times}timeline, sums, samples"), analyses * FIXED_BYTES);
-        let (what, parts, least_bytes) =
-            self.kept.map_or(("tables of distinct values", analyses, TABLES_BYTES_MIN), |kept| (kept.what, kept.parts, kept.bytes_min));
+        let (what, parts, least_bytes) = self
+            .kept
+            .map_or(("tables of distinct values", analyses, TABLES_BYTES_MIN), |kept| (kept.what, kept.parts, kept.bytes_min));
         if let Some(Kept { worker_bytes, .. }) = self.kept {
             budget.reserve(format!("{times}{threads} workers' {what}"), analyses * threads as u64 * worker_bytes);
         }
@@ -158,13 +159,22 @@ impl Settings {
         (budget, shares)
     }
 
+    /// Worker threads at most.
+    #[must_use]
+    pub fn threads_max(&self) -> usize {
+        self.threads.unwrap_or_else(cores)
+    }
+
     fn threads_fitting(&self, analyses: u64) -> usize {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let kept = self.kept.map_or(0, |kept| kept.worker_bytes);
         let each = WORKER_BYTES + kept + limits::THREAD_BYTES + 4 * buffer_bytes(self.line_bytes_max) as u64;
         let fitting = (self.memory_bytes / 2 / analyses / each) as usize;
-        cores.min(fitting).max(1)
+        cores().min(fitting).max(1)
     }
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 impl Shares {

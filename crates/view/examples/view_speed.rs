@@ -9,7 +9,6 @@ use rorqual_table::aggregate::Span;
 use rorqual_table::analyze::{Analyzer, Formats, Settings as AnalyzerSettings};
 use rorqual_table::filter::Filter;
 use rorqual_table::format::Format;
-use rorqual_view::limits::SEGMENT_ROWS_MAX;
 use rorqual_view::{By, Recordings, Settings, Stack, Store, View, Wanted};
 use std::io::{Read, Write};
 use std::sync::Arc;
@@ -24,8 +23,7 @@ fn main() {
     let rows = argument(1).unwrap_or(10) * 1_000_000;
     let memory_bytes = argument(2).unwrap_or(4096) << 20;
     let spill = Some((std::env::temp_dir(), 64 << 30));
-    let store = Store::new(Settings { memory_bytes, threads: THREADS, spill, countries: None, segment_rows: SEGMENT_ROWS_MAX })
-        .expect("a folder");
+    let store = Store::new(Settings { spill, ..Settings::only(memory_bytes, THREADS) }).expect("a folder");
     let start = Instant::now();
     let log = std::env::args().nth(3);
     record(rows, log.as_deref(), None);

@@ -1,11 +1,13 @@
 //! The segment that a recorder fills.
 
 use crate::columns::{CODED, NUMBERS, TIME};
-use crate::limits::{SEGMENT_ROWS_MAX, SEGMENT_VALUES_MAX};
+use crate::limits::{SEGMENT_ROWS_MAX, append_rows, segment_values};
 use crate::numbers::Numbers;
 use crate::segment::{Coded, Run, Segment};
 use foldhash::fast::RandomState;
+use rorqual_table::ABSENT;
 use std::collections::HashMap;
+use std::io;
 
 /// Rows on their way to be a segment.
 pub(crate) struct Builder {
@@ -27,29 +29,50 @@ struct Growing {
 
 impl Builder {
     pub(crate) fn new(rows_max: usize) -> Self {
-        let rows_max = rows_max.clamp(1, SEGMENT_ROWS_MAX);
-        // As long as they get, since what grows by doubling may take twice that.
-        let growing = || Growing { codes: Vec::with_capacity(rows_max), ..Growing::default() };
         Self {
-            rows_max,
+            rows_max: rows_max.clamp(1, SEGMENT_ROWS_MAX),
             values: 0,
             runs: Vec::new(),
-            coded: (0..CODED).map(|_| growing()).collect(),
-            numbers: std::array::from_fn(|_| Vec::with_capacity(rows_max)),
+            coded: (0..CODED).map(|_| Growing::default()).collect(),
+            numbers: Default::default(),
         }
+    }
+
+    /// Makes room for a segment.
+    pub(crate) fn reserve(&mut self) {
+        // As long as they get, since what grows by doubling may take twice that.
+        self.coded.iter_mut().for_each(|column| column.codes.reserve_exact(self.rows_max));
+        self.numbers.iter_mut().for_each(|numbers| numbers.reserve_exact(self.rows_max));
+    }
+
+    /// Goes on with a segment, which is in memory.
+    pub(crate) fn take_up(&mut self, segment: &Segment) -> io::Result<()> {
+        for (index, column) in self.coded.iter_mut().enumerate() {
+            let coded = segment.coded(index, None)?;
+            self.values += coded.globals.len();
+            column.locals.extend(coded.globals.iter().copied().zip(0..));
+            column.globals.extend_from_slice(&coded.globals);
+            column.codes.extend((0..segment.rows).map(|row| coded.codes.get(row) as u16));
+        }
+        for (index, column) in self.numbers.iter_mut().enumerate() {
+            let numbers = segment.numbers(index, None)?;
+            column.extend((0..segment.rows).map(|row| numbers.get(row).unwrap_or(ABSENT)));
+        }
+        self.runs.extend_from_slice(&segment.runs);
+        Ok(())
     }
 
     pub(crate) fn rows(&self) -> usize {
         self.numbers[TIME].len()
     }
 
-    /// Rows that still fit.
+    /// Rows that may be appended before it is asked whether it is full.
     pub(crate) fn room(&self) -> usize {
-        self.rows_max - self.rows()
+        (self.rows_max - self.rows()).min(append_rows(self.rows_max))
     }
 
     pub(crate) fn is_full(&self) -> bool {
-        self.room() == 0 || self.values >= SEGMENT_VALUES_MAX
+        self.room() == 0 || self.values >= segment_values(self.rows_max)
     }
 
     /// The local code of a value, which has one row at least.
@@ -109,29 +132,59 @@ impl Builder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::limits::RECORDER_BYTES;
+    use crate::limits::{SEGMENT_VALUES_MAX, recorder_bytes};
+
+    /// Appends a row whose values are all new.
+    fn push(builder: &mut Builder, row: u32) {
+        for column in 0..CODED {
+            let local = builder.local(column, row);
+            builder.codes(column).push(local);
+        }
+        (0..NUMBERS).for_each(|column| builder.numbers(column).push(u64::from(row) << 32));
+        builder.run(0, u64::from(row), builder.rows() - 1);
+    }
 
     #[test]
     fn a_segment_with_many_values_ends_earlier() {
-        let mut builder = Builder::new(SEGMENT_ROWS_MAX);
-        let mut row = 0;
-        while !builder.is_full() {
-            for column in 0..CODED {
-                let local = builder.local(column, row);
-                builder.codes(column).push(local);
-            }
-            (0..NUMBERS).for_each(|column| builder.numbers(column).push(u64::from(row) << 32));
-            builder.run(0, u64::from(row), row as usize);
-            row += 1;
+        for (rows_max, values) in [(SEGMENT_ROWS_MAX, SEGMENT_VALUES_MAX), (1_024, 3_072)] {
+            let mut builder = Builder::new(rows_max);
+            builder.reserve();
+            (0..)
+                .take_while(|row| {
+                    push(&mut builder, *row);
+                    !builder.is_full()
+                })
+                .for_each(drop);
+            assert_eq!(builder.rows(), values.div_ceil(CODED));
+            let coded =
+                |column: &Growing| column.codes.capacity() * 2 + column.globals.capacity() * 4 + column.locals.capacity() * 16;
+            let numbers: usize = builder.numbers.iter().map(|numbers| numbers.capacity() * 8).sum();
+            let held = builder.coded.iter().map(coded).sum::<usize>() + numbers + builder.runs.capacity() * size_of::<Run>();
+            let copy = builder.segment(true).bytes();
+            assert!(held as u64 + copy <= recorder_bytes(rows_max), "{held} and {copy}");
+            builder.clear();
+            assert!(!builder.is_full() && builder.room() == append_rows(rows_max));
         }
-        assert_eq!(builder.rows(), SEGMENT_VALUES_MAX.div_ceil(CODED));
-        let coded =
-            |column: &Growing| column.codes.capacity() * 2 + column.globals.capacity() * 4 + column.locals.capacity() * 16;
-        let numbers: usize = builder.numbers.iter().map(|numbers| numbers.capacity() * 8).sum();
-        let held = builder.coded.iter().map(coded).sum::<usize>() + numbers + builder.runs.capacity() * size_of::<Run>();
-        let copy = builder.segment(true).bytes();
-        assert!(held as u64 + copy <= RECORDER_BYTES, "{held} and {copy}");
-        builder.clear();
-        assert!(!builder.is_full() && builder.room() == SEGMENT_ROWS_MAX);
+    }
+
+    #[test]
+    fn a_segment_is_taken_up_where_it_was_left() {
+        let (mut whole, mut first) = (Builder::new(1_024), Builder::new(1_024));
+        (0..40).for_each(|row| push(&mut whole, row * 7 % 31));
+        (0..25).for_each(|row| push(&mut first, row * 7 % 31));
+        whole.numbers(TIME)[3] = ABSENT;
+        first.numbers(TIME)[3] = ABSENT;
+        let mut second = Builder::new(1_024);
+        second.take_up(&first.segment(false)).expect("it is in memory");
+        assert_eq!(second.values, first.values);
+        (25..40).for_each(|row| push(&mut second, row * 7 % 31));
+        let (whole, second) = (whole.segment(true), second.segment(true));
+        for index in 0..CODED {
+            assert_eq!(whole.coded(index, None).expect("in memory"), second.coded(index, None).expect("in memory"));
+        }
+        for index in 0..NUMBERS {
+            assert_eq!(whole.numbers(index, None).expect("in memory"), second.numbers(index, None).expect("in memory"));
+        }
+        assert_eq!((whole.runs, whole.times, whole.all_timed), (second.runs, second.times, second.all_timed));
     }
 }

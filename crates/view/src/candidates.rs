@@ -7,7 +7,7 @@ use crate::columns::{BYTES, COUNTED, DICTIONARIES, REQUEST_TIME, STATUS, UPSTREA
 use crate::counted::Counted;
 use crate::dictionary::{NONE, OTHERS};
 use crate::evidence::Evidence;
-use crate::limits::{CANDIDATES_MAX, RATES_SHARE, STORE_BYTES_MIN};
+use crate::limits::{CANDIDATES_MAX, RATES_BYTES_MIN};
 use crate::panels::PANELS;
 use crate::segment::Segment;
 use crate::store::Store;
@@ -51,11 +51,11 @@ const TEXT_BYTES_MAX: usize = 1024;
 /// Bytes of the expression that means the texts with such a beginning, give or take one character.
 const BEGINNING_BYTES_MAX: usize = 512;
 
-/// Candidates of all fields, with twice as many of one while they are gathered, take less than rates may of the smallest store.
+/// Candidates of all fields, with twice as many of one while they are gathered, take less than the least for rates.
 const _: () = {
     let fields = (PANELS.len() + 3) as u64;
     let most = 2 * CANDIDATES_MAX as u64 * size_of::<Candidate>() as u64;
-    assert!((fields + 2) * most <= STORE_BYTES_MIN / RATES_SHARE);
+    assert!((fields + 2) * most <= RATES_BYTES_MIN);
 };
 
 /// Tests of the least numbers.

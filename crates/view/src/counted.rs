@@ -2,6 +2,7 @@
 
 use crate::bits::Bits;
 use crate::columns::{REQUEST_TIME, TIME};
+use crate::limits::BASE_BYTES_MIN;
 use crate::page::Share;
 use crate::plan::{Plan, week_hours};
 use crate::segment::Segment;
@@ -33,11 +34,17 @@ pub(crate) struct Counted {
     pub(crate) exact: bool,
 }
 
-/// What is known of complete segments without a filter: each is counted once.
-#[derive(Default)]
+/// What is known of complete segments without a filter: each is counted once. Small stores know nothing.
+#[derive(Clone, Default)]
 pub(crate) struct Base {
-    included: Vec<bool>,
-    whole: Arc<Whole>,
+    included: Arc<Vec<bool>>,
+    whole: Option<Arc<Whole>>,
+}
+
+impl Base {
+    fn includes(&self, place: usize) -> bool {
+        self.included.get(place).is_some_and(|included| *included)
+    }
 }
 
 /// Sums and distributions of all rows.
@@ -149,7 +156,7 @@ impl Store {
         Ok([of(a)?, of(b)?])
     }
 
-    fn counted_of(&self, snapshot: &Snapshot, base: &Whole, mut key: Key, control: &Control) -> Result<Arc<Counted>, ViewError> {
+    fn counted_of(&self, snapshot: &Snapshot, base: &Base, mut key: Key, control: &Control) -> Result<Arc<Counted>, ViewError> {
         key.generation = snapshot.generation;
         if let Some(counted) = lock(&self.kept).find(|kept| *kept == key) {
             return Ok(counted);
@@ -168,7 +175,7 @@ impl Store {
         self.counted(view, 1, Stack::Class, control)
     }
 
-    fn count_view(&self, snapshot: &Snapshot, base: &Whole, key: &Key, control: &Control) -> Result<Counted, ViewError> {
+    fn count_view(&self, snapshot: &Snapshot, base: &Base, key: &Key, control: &Control) -> Result<Counted, ViewError> {
         let plan = Plan::new(&key.view, &self.dictionaries, control).ok_or(ViewError::Cancelled)?;
         let axis = snapshot.axis(&key.view, key.buckets);
         let lengths = self.lengths();
@@ -220,32 +227,37 @@ impl Store {
     }
 
     /// The segments, and what is known of the complete ones among them.
-    pub(crate) fn up_to_date(&self, control: &Control) -> Result<(Snapshot, Arc<Whole>), ViewError> {
+    pub(crate) fn up_to_date(&self, control: &Control) -> Result<(Snapshot, Base), ViewError> {
         let mut base = lock(&self.base);
         let snapshot = self.snapshot();
-        base.included.resize(snapshot.segments.len(), false);
-        let new = |index: &usize| snapshot.segments[*index].complete && !base.included[*index];
+        if self.settings.memory_bytes < BASE_BYTES_MIN {
+            return Ok((snapshot, Base::default()));
+        }
+        let new = |place: &usize| snapshot.segments[*place].complete && !base.includes(*place);
         let added: Vec<usize> = (0..snapshot.segments.len()).filter(new).collect();
         if !added.is_empty() {
-            let segments: Vec<_> = added.iter().map(|index| Arc::clone(&snapshot.segments[*index])).collect();
+            let segments: Vec<_> = added.iter().map(|place| Arc::clone(&snapshot.segments[*place])).collect();
             let Base { included, whole } = &mut *base;
-            self.add_all(&segments, Arc::make_mut(whole), &self.lengths(), control)?;
-            added.into_iter().for_each(|index| included[index] = true);
+            self.add_all(&segments, Arc::make_mut(whole.get_or_insert_default()), &self.lengths(), control)?;
+            let included = Arc::make_mut(included);
+            included.resize(snapshot.segments.len(), false);
+            added.into_iter().for_each(|place| included[place] = true);
         }
-        Ok((snapshot, Arc::clone(&base.whole)))
+        Ok((snapshot, base.clone()))
     }
 
     /// What is known of all segments.
     pub(crate) fn whole(
         &self,
         snapshot: &Snapshot,
-        base: &Whole,
+        base: &Base,
         lengths: &[usize],
         control: &Control,
     ) -> Result<Whole, ViewError> {
-        let incomplete: Vec<_> = snapshot.segments.iter().filter(|segment| !segment.complete).cloned().collect();
-        let mut whole = base.clone();
-        self.add_all(&incomplete, &mut whole, lengths, control)?;
+        let others = snapshot.segments.iter().enumerate().filter(|(place, _)| !base.includes(*place));
+        let others: Vec<_> = others.map(|(_, segment)| Arc::clone(segment)).collect();
+        let mut whole = base.whole.as_deref().cloned().unwrap_or_default();
+        self.add_all(&others, &mut whole, lengths, control)?;
         Ok(whole)
     }
 
@@ -266,17 +278,17 @@ impl Store {
         Ok(())
     }
 
-    /// All rows, from which to take the others where these are fewer than those that are meant; sums that may have stayed at their most can't
+    /// All rows, from which to take the others where these are fewer than those that are meant, and most are counted; sums that may have stayed at their most can't
     /// be taken from.
     fn whole_if_most(
         &self,
         snapshot: &Snapshot,
-        base: &Whole,
+        base: &Base,
         plan: &Plan,
         lengths: &[usize],
         control: &Control,
     ) -> Result<Option<Whole>, ViewError> {
-        if !self.most_are_meant(snapshot, plan)? {
+        if base.whole.is_none() || !self.most_are_meant(snapshot, plan)? {
             return Ok(None);
         }
         Ok(Some(self.whole(snapshot, base, lengths, control)?).filter(|whole| whole.sums.all.bytes < u64::MAX / 2))

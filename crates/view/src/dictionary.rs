@@ -1,5 +1,6 @@
 //! The distinct texts of a field, for all workers and segments, each with a code.
 
+use crate::limits::{SUMMED_VALUES, VALUE_BYTES};
 use crate::passed::Passed;
 use foldhash::quality::RandomState;
 use hashbrown::HashTable;
@@ -24,8 +25,11 @@ pub(crate) const NO_ROOM: &str = "…";
 /// The same among flaws, which have their kind before them.
 pub(crate) const FLAW_NO_ROOM: &str = "x…";
 
-/// What a dictionary takes of what is spare at a time.
-const SPARE_PIECE_BYTES: u64 = 64 << 10;
+/// What a dictionary takes of what is spare at a time: a sixteenth of all, between these.
+const SPARE_PIECE_BYTES: (u64, u64) = (256, 64 << 10);
+
+/// Least room for texts and their ends, and for more of them.
+const RESERVED_MIN: usize = 16;
 
 /// Bytes of a text that are kept, as [`rorqual_table::Rows`] gives it.
 const TEXT_BYTES_MAX: usize = 64 << 10;
@@ -39,15 +43,19 @@ pub(crate) struct Dictionary {
 }
 
 /// Memory for the dictionaries that have more values than their share has room for: which these are, the log decides.
-pub(crate) struct Spare(AtomicU64);
+pub(crate) struct Spare {
+    left: AtomicU64,
+    piece_bytes: u64,
+}
 
 impl Spare {
     pub(crate) fn new(bytes: u64) -> Arc<Self> {
-        Arc::new(Self(AtomicU64::new(bytes)))
+        let (least, most) = SPARE_PIECE_BYTES;
+        Arc::new(Self { left: AtomicU64::new(bytes), piece_bytes: (bytes / 16).clamp(least, most) })
     }
 
     fn take(&self, bytes: u64) -> bool {
-        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(bytes)).is_ok()
+        self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(bytes)).is_ok()
     }
 }
 
@@ -55,8 +63,8 @@ impl Spare {
 pub(crate) struct Tables {
     texts: Texts,
     derived: Vec<Derived>,
-    /// What sums over a value take.
-    value_bytes: u64,
+    /// What sums over a value take in a question.
+    summed_bytes: u64,
     bytes_max: u64,
     spare: Arc<Spare>,
     overflowed: bool,
@@ -114,16 +122,17 @@ impl Texts {
     }
 
     /// Memory, with what sums over its values take.
-    fn bytes(&self, value_bytes: u64) -> u64 {
+    fn bytes(&self, summed_bytes: u64) -> u64 {
         let own = self.table.allocation_size() + self.arena.capacity() + self.ends.capacity() * size_of::<u64>();
-        own as u64 + self.ends.len() as u64 * value_bytes
+        let summed = self.ends.len().saturating_sub(SUMMED_VALUES) as u64 * summed_bytes;
+        own as u64 + self.ends.len() as u64 * VALUE_BYTES + summed
     }
 }
 
 /// Makes room a quarter at a time: what doubles is half empty when there is no room for more.
 fn reserve<T>(items: &mut Vec<T>, more: usize) {
     if items.capacity() - items.len() < more {
-        items.reserve_exact(more.max(items.len() / 4).max(64));
+        items.reserve_exact(more.max(items.len() / 4).max(RESERVED_MIN));
     }
 }
 
@@ -134,11 +143,11 @@ fn text_at<'a>(arena: &'a [u8], ends: &[u64], code: u32) -> &'a [u8] {
 }
 
 impl Dictionary {
-    /// An empty dictionary of at most `bytes_max` and what it gets of `spare`, with what follows from its texts; sums over a value take
-    /// `value_bytes`.
+    /// An empty dictionary of at most `bytes_max` and what it gets of `spare`, with what follows from its texts; sums over a value
+    /// take `summed_bytes` in a question.
     pub(crate) fn new(
         derived: &[TextColumn],
-        value_bytes: u64,
+        summed_bytes: u64,
         (bytes_max, spare): (u64, &Arc<Spare>),
         countries: Option<Arc<Countries>>,
     ) -> Self {
@@ -151,7 +160,7 @@ impl Dictionary {
             shared: Mutex::new(Tables {
                 texts: Texts::new(&seed),
                 derived,
-                value_bytes,
+                summed_bytes,
                 bytes_max,
                 spare: Arc::clone(spare),
                 overflowed: false,
@@ -223,7 +232,7 @@ impl Tables {
         if let Some(code) = self.texts.find(text) {
             return code;
         }
-        if self.overflowed || !self.has_room(2 * text.len() as u64 + 2 * self.value_bytes) {
+        if self.overflowed || !self.has_room(2 * text.len() as u64 + 2 * (VALUE_BYTES + self.summed_bytes)) {
             self.overflowed = true;
             return OTHERS;
         }
@@ -245,7 +254,7 @@ impl Tables {
         if lacking == 0 {
             return true;
         }
-        let piece = lacking.max(SPARE_PIECE_BYTES);
+        let piece = lacking.max(self.spare.piece_bytes);
         let taken = self.spare.take(piece);
         self.bytes_max += if taken { piece } else { 0 };
         taken
@@ -293,8 +302,8 @@ impl Tables {
     /// Memory, with what sums over its values take.
     pub(crate) fn bytes(&self) -> u64 {
         let derived =
-            |derived: &Derived| derived.texts.bytes(self.value_bytes) + (derived.of.capacity() * size_of::<u32>()) as u64;
-        self.texts.bytes(self.value_bytes) + self.derived.iter().map(derived).sum::<u64>()
+            |derived: &Derived| derived.texts.bytes(self.summed_bytes) + (derived.of.capacity() * size_of::<u32>()) as u64;
+        self.texts.bytes(self.summed_bytes) + self.derived.iter().map(derived).sum::<u64>()
     }
 }
 

@@ -2,53 +2,138 @@
 
 use rorqual_table::filter::filter_bytes_max;
 
-/// Rows of a segment; their codes fit 16 bits. Some 1.3 MiB of a usual log.
+/// Rows of a segment at most; their codes fit 16 bits. Some 1.3 MiB of a usual log.
 pub const SEGMENT_ROWS_MAX: usize = 1 << 16;
 
-/// Distinct values of a segment, of all its columns together: one that has more ends earlier, give or take those of one chunk. Each takes up to
-/// 28 bytes while it is recorded.
+/// Rows of a small store's segments: some 10 KiB of a usual log, beside 1 KiB that each segment takes.
+pub const SEGMENT_ROWS_MIN: usize = 512;
+
+/// Rows of a segment in a store of so much memory, of which a full segment of a usual log is then a twelfth.
+#[must_use]
+pub const fn segment_rows(memory_bytes: u64) -> usize {
+    let rows = memory_bytes / 256;
+    if rows <= SEGMENT_ROWS_MIN as u64 {
+        SEGMENT_ROWS_MIN
+    } else if rows >= SEGMENT_ROWS_MAX as u64 {
+        SEGMENT_ROWS_MAX
+    } else {
+        rows as usize
+    }
+}
+
+/// Distinct values of a segment, of all its columns together: one that has more ends earlier, give or take those of [`append_rows`]. Each takes
+/// up to 32 bytes while it is recorded.
 pub const SEGMENT_VALUES_MAX: usize = 1 << 17;
 
-/// What one recorder holds of a segment that is not full: 58 bytes a row, where its chunks are, its tables of distinct values, the codes of its
-/// worker, and a copy while the segment is made.
-pub const RECORDER_BYTES: u64 = 16 << 20;
+/// The same of a segment of so many rows.
+#[must_use]
+pub const fn segment_values(segment_rows: usize) -> usize {
+    let values = 3 * segment_rows;
+    if values < SEGMENT_VALUES_MAX { values } else { SEGMENT_VALUES_MAX }
+}
 
-/// What one thread of a view holds beside its sums: selected rows, weights, the columns that it reads back.
-pub const THREAD_BYTES: u64 = 4 << 20;
+/// Rows that are appended to a segment before its values are counted.
+#[must_use]
+pub const fn append_rows(segment_rows: usize) -> usize {
+    segment_rows.div_ceil(16)
+}
+
+/// From the codes of a worker to those of a segment: 9 fields of 8,192 values and those of a chunk, 8 bytes each.
+const TRANSLATIONS_BYTES: u64 = 3 << 19;
+
+/// What one recorder holds for segments of so many rows: 58 bytes a row, where its chunks are, its tables of distinct values, the codes of its
+/// worker, and a copy while the segment is made. It is of no store's memory: who runs an analysis has it for each of its workers.
+#[must_use]
+pub const fn recorder_bytes(segment_rows: usize) -> u64 {
+    let values = segment_values(segment_rows) + crate::columns::CODED * append_rows(segment_rows);
+    TRANSLATIONS_BYTES + 140 * segment_rows as u64 + 32 * values as u64
+}
+
+/// What a recorder holds at most: 15.8 MiB.
+pub const RECORDER_BYTES: u64 = recorder_bytes(SEGMENT_ROWS_MAX);
+
+/// Values of a field whose sums in a question are not counted with the store, but with who asks.
+pub const SUMMED_VALUES: usize = 1 << 10;
+
+/// What these sums take, of 20 fields.
+const SUMS_BYTES: u64 = 20 * 16 * SUMMED_VALUES as u64;
+
+/// What one thread of a view holds: selected rows, weights, the columns that it reads back, and sums beside those that are counted with the store.
+pub const THREAD_BYTES: u64 = (4 << 20) + SUMS_BYTES;
 
 /// What each worker of an analysis takes for rows, and each thread of a view.
 pub const WORKER_BYTES: u64 = RECORDER_BYTES + THREAD_BYTES;
 
-/// Least memory for rows beside that: most of a segment for each thread of four, distinct values, what questions sort.
+/// Least memory for the rows of the only store there is, beside that: most of a segment for each thread of four, distinct values, what questions
+/// sort.
 pub const ROWS_BYTES_MIN: u64 = 24 << 20;
-
-/// Memory of a store in which rows may take so much, beside what recorders and views of as many threads take.
-#[must_use]
-pub const fn store_bytes(rows_bytes: u64, threads: usize) -> u64 {
-    rows_bytes + threads as u64 * WORKER_BYTES
-}
 
 /// Bytes of a rejected line that are kept.
 pub const LINE_BYTES_MAX: usize = 1 << 10;
 
-/// Part of a store's memory in which rates sort times, a sixteenth; with more than [`RATES_BYTES_MAX`] they gain nothing.
-pub const RATES_SHARE: u64 = 16;
+/// What a question's sums of two views and its distributions take beside its threads'.
+const JOINED_BYTES: u64 = 2 * SUMS_BYTES + (384 << 10);
+
+/// Part of the memory of the only store there is in which rates sort times, a sixteenth; with more than [`RATES_BYTES_MAX`] they gain nothing.
+const RATES_SHARE: u64 = 16;
+
+/// Part that filters may take at most.
+const FILTERS_SHARE: u64 = 8;
 
 /// Values of a field that explanations hold: those that say most, and as many of those that most rows have, while twice as many are looked
 /// through. They take what rates would, which are not asked at the same time.
 pub const CANDIDATES_MAX: usize = 512;
 
+/// Least for rates, or for what may explain rows.
+pub const RATES_BYTES_MIN: u64 = 2 << 20;
+
 /// A million rows at a time.
 pub const RATES_BYTES_MAX: u64 = 128 << 20;
 
-/// Parts in a hundred that its dictionaries may take of a store's memory without its workers; segments give way to them.
-pub const DICTIONARIES_PERCENT: u64 = 50;
+/// Least for the filters of a question.
+const FILTERS_BYTES_MIN: u64 = 4 << 20;
 
-/// What a distinct value takes beside its text and its place in the table: 16 bytes of sums of the whole store, as much of a view, and as much
-/// again for each of its threads.
+/// Least that one question may take beside its threads.
+pub const WORK_BYTES_MIN: u64 = JOINED_BYTES + RATES_BYTES_MIN + FILTERS_BYTES_MIN;
+
+/// What questions shall have of `memory_bytes`, which are for the rows of the only store and for its questions, when as many threads ask.
 #[must_use]
-pub const fn value_bytes(threads: usize) -> u64 {
-    16 * (threads as u64 + 2)
+pub const fn work_bytes(memory_bytes: u64, threads: usize) -> u64 {
+    let rates = clamp(memory_bytes / RATES_SHARE, RATES_BYTES_MIN, RATES_BYTES_MAX);
+    let filters = clamp(memory_bytes / FILTERS_SHARE, FILTERS_BYTES_MIN, filters_bytes(threads));
+    JOINED_BYTES + rates + filters
+}
+
+/// What `work_bytes` have for the filters of a question (whatever they are, or two thirds), and for what rates hold of rows at a time.
+pub(crate) const fn work_shares(work_bytes: u64, threads: usize) -> (u64, u64) {
+    let rest = clamp(work_bytes, WORK_BYTES_MIN, u64::MAX) - JOINED_BYTES;
+    let filters = clamp(rest * 2 / 3, 0, filters_bytes(threads));
+    (filters, clamp(rest - filters, 0, RATES_BYTES_MAX))
+}
+
+const fn clamp(bytes: u64, least: u64, most: u64) -> u64 {
+    if bytes > most {
+        most
+    } else if bytes < least {
+        least
+    } else {
+        bytes
+    }
+}
+
+/// Parts in a hundred that its dictionaries may take of a store's memory; segments give way to them.
+pub const DICTIONARIES_PERCENT: u64 = 60;
+
+/// Part of a store's memory for counted views that are remembered.
+pub const KEPT_SHARE: u64 = 8;
+
+/// What a distinct value takes beside its text and its place in the table, for sums of the whole store.
+pub const VALUE_BYTES: u64 = 16;
+
+/// And those beyond [`SUMMED_VALUES`] for sums of a view, and for as much again of each of its threads.
+#[must_use]
+pub const fn summed_bytes(threads: usize) -> u64 {
+    16 * (threads as u64 + 1)
 }
 
 /// What the filters of one question take: those of the two views that are compared, whatever they are.
@@ -57,8 +142,12 @@ pub const fn filters_bytes(threads: usize) -> u64 {
     2 * filter_bytes_max(threads)
 }
 
-/// Least memory of a store.
-pub const STORE_BYTES_MIN: u64 = 32 << 20;
+/// Least memory of a store: one open segment of a usual log for each thread of two, some 700 distinct values, and where some hundred segments
+/// are in the file.
+pub const STORE_BYTES_MIN: u64 = 128 << 10;
+
+/// Distributions of all complete rows are remembered by stores of this memory, of which they are a tenth; others count all rows anew.
+pub const BASE_BYTES_MIN: u64 = 2 << 20;
 
 /// Buckets of a histogram at most; 9 series of them are 144 KiB a thread.
 pub const BUCKETS_MAX: usize = 2_000;
@@ -66,7 +155,7 @@ pub const BUCKETS_MAX: usize = 2_000;
 /// Series of a stacked histogram beside the rest.
 pub const SERIES_MAX: usize = 8;
 
-/// Counted views that are remembered; together they take at most an eighth of the store's memory.
+/// Counted views that are remembered; together they take at most [`KEPT_SHARE`] of the store's memory.
 pub const VIEWS_KEPT_MAX: usize = 8;
 
 /// Rows of a page of the table.

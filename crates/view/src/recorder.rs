@@ -19,13 +19,22 @@ const UNKNOWN: u32 = 0;
 #[derive(Clone)]
 pub struct Recordings {
     store: Weak<Store>,
+    /// Segments that are not full when a run ends stay open for the next one.
+    in_turns: bool,
 }
 
 impl Recordings {
-    /// Recorders into `store`.
+    /// Recorders into `store`, each run over an input of its own.
     #[must_use]
     pub fn new(store: &Arc<Store>) -> Self {
-        Self { store: Arc::downgrade(store) }
+        Self { store: Arc::downgrade(store), in_turns: false }
+    }
+
+    /// Recorders for runs over one stretch of an input after another: what is no full segment at the end of one is gone on with in the next.
+    /// When the last one has ended, [`Store::complete`] may be told.
+    #[must_use]
+    pub fn in_turns(store: &Arc<Store>) -> Self {
+        Self { store: Arc::downgrade(store), in_turns: true }
     }
 }
 
@@ -33,7 +42,8 @@ impl Recording for Recordings {
     fn recorders(&self, _name: &str, count: usize) -> Vec<Box<dyn Recorder>> {
         let Some(store) = self.store.upgrade() else { return Vec::new() };
         let input = store.next_input(count);
-        (0..count).map(|_| Box::new(SegmentRecorder::new(&store, input)) as Box<dyn Recorder>).collect()
+        let recorder = |_| Box::new(SegmentRecorder::new(&store, input, self.in_turns)) as Box<dyn Recorder>;
+        (0..count).map(recorder).collect()
     }
 }
 
@@ -41,6 +51,9 @@ impl Recording for Recordings {
 struct SegmentRecorder {
     store: Arc<Store>,
     input: u32,
+    in_turns: bool,
+    /// Rows have come.
+    begun: bool,
     builder: Builder,
     /// Where the segment is shown.
     place: Option<usize>,
@@ -65,17 +78,35 @@ struct Translation {
 }
 
 impl SegmentRecorder {
-    fn new(store: &Arc<Store>, input: u32) -> Self {
+    fn new(store: &Arc<Store>, input: u32, in_turns: bool) -> Self {
         Self {
             store: Arc::clone(store),
             input,
+            in_turns,
+            begun: false,
             builder: Builder::new(store.settings.segment_rows),
             place: None,
             shown: 0,
             granted: store.wanted(),
             texts: Default::default(),
-            statuses: vec![UNKNOWN; STATUSES],
+            statuses: Vec::new(),
             zone: (0, UNKNOWN),
+        }
+    }
+
+    /// Takes up a segment that was left open, where there is one. Many a worker gets none of the rows of a short run.
+    fn begin(&mut self) {
+        if self.begun {
+            return;
+        }
+        self.begun = true;
+        self.statuses = vec![UNKNOWN; STATUSES];
+        self.builder.reserve();
+        if let Some((place, segment)) = self.store.take_open() {
+            // Open segments are in memory.
+            if self.builder.take_up(&segment).is_ok() {
+                (self.place, self.shown) = (Some(place), segment.rows);
+            }
         }
     }
 
@@ -178,7 +209,7 @@ impl SegmentRecorder {
 
     fn show_if_full(&mut self) {
         if self.builder.is_full() {
-            self.store.show(&mut self.place, self.builder.segment(true));
+            self.store.show(&mut self.place, self.builder.segment(true), true);
             self.place = None;
             self.shown = 0;
             self.builder.clear();
@@ -188,11 +219,13 @@ impl SegmentRecorder {
         }
     }
 
-    /// Shows the rows so far; more may come.
-    fn show(&mut self, complete: bool) {
-        if self.builder.rows() > self.shown || (complete && self.builder.rows() > 0) {
+    /// Shows the rows so far; after `last` no more come from here.
+    fn show(&mut self, complete: bool, last: bool) {
+        // What was not shown since there is no place for it is dropped in the end.
+        let unsettled = complete || (last && self.place.is_none());
+        if self.builder.rows() > self.shown || (unsettled && self.builder.rows() > 0) {
             self.shown = self.builder.rows();
-            self.store.show(&mut self.place, self.builder.segment(complete));
+            self.store.show(&mut self.place, self.builder.segment(complete), last);
         }
     }
 }
@@ -209,6 +242,7 @@ fn append_codes(builder: &mut Builder, index: usize, translation: &mut Translati
 
 impl Recorder for SegmentRecorder {
     fn take(&mut self, rows: &Rows<'_>) {
+        self.begin();
         self.intern(rows);
         let mut row = 0;
         for rejected in rows.rejected {
@@ -221,7 +255,7 @@ impl Recorder for SegmentRecorder {
         let wanted = self.store.wanted();
         if wanted != self.granted {
             self.granted = wanted;
-            self.show(false);
+            self.show(false, false);
         }
     }
 
@@ -230,16 +264,19 @@ impl Recorder for SegmentRecorder {
     }
 
     fn idle(&mut self) {
-        self.show(false);
+        self.show(false, false);
     }
 
     fn finish(&mut self) {
-        self.show(true);
+        self.show(!self.in_turns, true);
+        if !self.in_turns {
+            self.place = None;
+        }
     }
 }
 
 impl Drop for SegmentRecorder {
     fn drop(&mut self) {
-        self.store.recorder_ended();
+        self.store.recorder_ended(self.place);
     }
 }

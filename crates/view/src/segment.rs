@@ -7,6 +7,9 @@ use crate::spill::{Spill, Spilled};
 use std::borrow::Cow;
 use std::io;
 
+/// What an allocator and an `Arc` add to a segment.
+const ALLOCATED_BYTES: usize = 64;
+
 /// Rows that lie behind each other in the input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Run {
@@ -42,7 +45,7 @@ pub(crate) struct Segment {
     numbers: Vec<Stored<Numbers>>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum Stored<T> {
     Here(T),
     Spilled(Spilled),
@@ -132,6 +135,11 @@ impl Segment {
         })
     }
 
+    /// The same rows, to which no more come. They are in memory.
+    pub(crate) fn completed(&self) -> Self {
+        Self { complete: true, coded: self.coded.clone(), numbers: self.numbers.clone(), runs: self.runs.clone(), ..*self }
+    }
+
     /// Bytes in memory.
     pub(crate) fn bytes(&self) -> u64 {
         let coded = |stored: &Stored<Coded>| match stored {
@@ -144,7 +152,7 @@ impl Segment {
         };
         let fixed = size_of::<Self>() + CODED * size_of::<Stored<Coded>>() + NUMBERS * size_of::<Stored<Numbers>>();
         let columns = self.coded.iter().map(coded).sum::<u64>() + self.numbers.iter().map(numbers).sum::<u64>();
-        columns + (fixed + self.runs.capacity() * size_of::<Run>()) as u64
+        columns + (fixed + ALLOCATED_BYTES + self.runs.capacity() * size_of::<Run>()) as u64
     }
 
     pub(crate) fn is_spilled(&self) -> bool {

@@ -4,8 +4,8 @@ use crate::columns::{CODED, DICTIONARIES, FLAW, SHARES, STATUSES, derived};
 use crate::counted::{Base, Kept};
 use crate::dictionary::{Dictionary, Spare};
 use crate::limits::{
-    DICTIONARIES_PERCENT, RATES_BYTES_MAX, RATES_SHARE, RECORDER_BYTES, SEGMENT_ROWS_MAX, STORE_BYTES_MIN, THREAD_BYTES,
-    WORKER_BYTES, filters_bytes, value_bytes,
+    DICTIONARIES_PERCENT, KEPT_SHARE, SEGMENT_ROWS_MAX, STORE_BYTES_MIN, WORK_BYTES_MIN, segment_rows, summed_bytes, work_bytes,
+    work_shares,
 };
 use crate::segment::Segment;
 use crate::spill::Spill;
@@ -18,23 +18,34 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// What a store may take.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Memory of everything it keeps and of one view at a time, at least [`STORE_BYTES_MIN`].
+    /// Memory of all that it keeps between questions, at least [`STORE_BYTES_MIN`]: rows, distinct values, counted views. What recorders and the
+    /// threads of a view take comes on top ([`recorder_bytes`](crate::limits::recorder_bytes), [`THREAD_BYTES`](crate::limits::THREAD_BYTES)):
+    /// once for all stores, where one run and one question are on their way at a time.
     pub memory_bytes: u64,
+    /// What one question may take beside it and beside its threads, at least [`WORK_BYTES_MIN`]; once for all stores, too.
+    pub work_bytes: u64,
     /// Threads of a view.
     pub threads: usize,
     /// Where rows go that do not fit the memory: a folder, and how many bytes of it. Without it they are not kept.
     pub spill: Option<(PathBuf, u64)>,
     /// Tells the countries of clients; its memory is not the store's.
     pub countries: Option<Arc<Countries>>,
-    /// Rows of a segment, at most [`SEGMENT_ROWS_MAX`], which is what to take.
+    /// Rows of a segment, at most [`SEGMENT_ROWS_MAX`]; [`segment_rows`] tells what to take.
     pub segment_rows: usize,
 }
 
 impl Settings {
-    /// Settings for that much memory and as many threads, without spilling.
+    /// Settings of one store of many, without spilling.
     #[must_use]
-    pub fn new(memory_bytes: u64, threads: usize) -> Self {
-        Self { memory_bytes, threads, spill: None, countries: None, segment_rows: SEGMENT_ROWS_MAX }
+    pub fn new(memory_bytes: u64, work_bytes: u64, threads: usize) -> Self {
+        Self { memory_bytes, work_bytes, threads, spill: None, countries: None, segment_rows: segment_rows(memory_bytes) }
+    }
+
+    /// Settings of the only store there is, for which `rows_bytes` are, its questions included.
+    #[must_use]
+    pub fn only(rows_bytes: u64, threads: usize) -> Self {
+        let work_bytes = work_bytes(rows_bytes, threads);
+        Self::new(rows_bytes.saturating_sub(work_bytes), work_bytes, threads)
     }
 }
 
@@ -43,7 +54,7 @@ pub struct Store {
     pub(crate) settings: Settings,
     pub(crate) dictionaries: Vec<Dictionary>,
     pub(crate) spill: Option<Spill>,
-    segments: Mutex<Vec<Arc<Segment>>>,
+    segments: Mutex<Segments>,
     /// Held by who moves segments to the file.
     spilling: Mutex<()>,
     /// Rises with each change of the segments.
@@ -59,6 +70,13 @@ pub struct Store {
     lent: Arc<AtomicU64>,
     pub(crate) base: Mutex<Base>,
     pub(crate) kept: Mutex<Kept>,
+}
+
+#[derive(Default)]
+struct Segments {
+    all: Vec<Arc<Segment>>,
+    /// Places of those that wait for the next run to go on with them; they are in memory.
+    open: Vec<usize>,
 }
 
 /// Memory of a store that somebody else has until this is dropped.
@@ -89,23 +107,22 @@ impl Store {
     pub fn new(settings: Settings) -> io::Result<Arc<Self>> {
         let settings = Settings {
             memory_bytes: settings.memory_bytes.max(STORE_BYTES_MIN),
+            work_bytes: settings.work_bytes.max(WORK_BYTES_MIN),
             threads: settings.threads.max(1),
             segment_rows: settings.segment_rows.clamp(1, SEGMENT_ROWS_MAX),
             ..settings
         };
-        let workers = settings.threads as u64 * WORKER_BYTES;
-        let rest = settings.memory_bytes.saturating_sub(workers).max(settings.memory_bytes / 4);
         // Half is shared out, and half is for who needs it.
-        let share = rest / 100 * DICTIONARIES_PERCENT / 200;
+        let share = settings.memory_bytes * DICTIONARIES_PERCENT / 100 / 200;
         let spare = Spare::new(share * 100);
         let dictionary = |index: usize| {
             let room = (share * SHARES[index], &spare);
-            Dictionary::new(derived(index), value_bytes(settings.threads), room, settings.countries.clone())
+            Dictionary::new(derived(index), summed_bytes(settings.threads), room, settings.countries.clone())
         };
         let spill = settings.spill.as_ref().map(|(folder, bytes_max)| Spill::new(folder, *bytes_max)).transpose()?;
         Ok(Arc::new(Self {
             dictionaries: (0..DICTIONARIES).map(dictionary).collect(),
-            kept: Mutex::new(Kept::new(settings.memory_bytes / 8)),
+            kept: Mutex::new(Kept::new(settings.memory_bytes / KEPT_SHARE)),
             settings,
             spill,
             segments: Mutex::default(),
@@ -124,7 +141,7 @@ impl Store {
     /// Rows that views see by now.
     #[must_use]
     pub fn rows(&self) -> u64 {
-        lock(&self.segments).iter().map(|segment| segment.rows as u64).sum()
+        lock(&self.segments).all.iter().map(|segment| segment.rows as u64).sum()
     }
 
     /// Rows that there was no place for.
@@ -153,14 +170,14 @@ impl Store {
         }
     }
 
-    /// What one filter may take, by [`Filter::bytes`](rorqual_table::filter::Filter::bytes), so that those of a question are within the store's
-    /// memory; who asks sees to it.
+    /// What one filter may take, by [`Filter::bytes`](rorqual_table::filter::Filter::bytes), so that those of a question are within
+    /// its memory; who asks sees to it.
     #[must_use]
     pub fn filter_bytes_max(&self) -> u64 {
         self.filters_bytes() / 2
     }
 
-    /// Its memory, with that of one view.
+    /// Memory of what it keeps.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         self.settings.memory_bytes
@@ -192,16 +209,12 @@ impl Store {
         self.wanted.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Who holds how much memory now, in bytes.
+    /// Who holds how much of its memory now, in bytes.
     #[must_use]
     pub fn holders(&self) -> Vec<(&'static str, u64)> {
         vec![
-            ("rows", self.segments_bytes()),
+            ("rows", self.segments_bytes(|_| true)),
             ("distinct values and their sums", self.dictionaries_bytes()),
-            ("recorders", self.recorders.load(Ordering::Relaxed) * RECORDER_BYTES),
-            ("threads of a view", self.settings.threads as u64 * THREAD_BYTES),
-            ("times of clients in order, or what may explain rows", self.rates_bytes()),
-            ("filters of a question", self.filters_bytes()),
             ("views kept", lock(&self.kept).bytes()),
             ("lent", self.lent.load(Ordering::Relaxed)),
         ]
@@ -212,14 +225,14 @@ impl Store {
         self.dictionaries.iter().take(FLAW).any(|dictionary| dictionary.lock().overflowed())
     }
 
-    /// What the filters of a question hold: whatever they are, or an eighth of a small store; larger ones are not asked.
+    /// What the filters of a question hold: whatever they are, or two thirds of little memory; larger ones are not asked.
     fn filters_bytes(&self) -> u64 {
-        filters_bytes(self.settings.threads).min(self.settings.memory_bytes / 8)
+        work_shares(self.settings.work_bytes, self.settings.threads).0
     }
 
     /// What rates hold of rows at a time.
     pub(crate) fn rates_bytes(&self) -> u64 {
-        (self.settings.memory_bytes / RATES_SHARE).min(RATES_BYTES_MAX)
+        work_shares(self.settings.work_bytes, self.settings.threads).1
     }
 
     /// Bytes in the file of spilled rows.
@@ -242,8 +255,33 @@ impl Store {
         self.inputs.fetch_add(1, Ordering::Relaxed)
     }
 
-    pub(crate) fn recorder_ended(&self) {
+    /// A recorder has ended, and left the segment in `place` open.
+    pub(crate) fn recorder_ended(&self, place: Option<usize>) {
+        lock(&self.segments).open.extend(place);
         self.recorders.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// A segment to go on with.
+    pub(crate) fn take_open(&self) -> Option<(usize, Arc<Segment>)> {
+        let mut segments = lock(&self.segments);
+        let place = segments.open.pop()?;
+        Some((place, Arc::clone(&segments.all[place])))
+    }
+
+    /// Ends what runs in turns: no more rows come to the segments that are not full, so that views count them once.
+    pub fn complete(&self) {
+        while self.complete_open() {}
+        self.make_room();
+    }
+
+    /// Ends one of the open segments, if there is one.
+    fn complete_open(&self) -> bool {
+        let mut segments = lock(&self.segments);
+        let Some(place) = segments.open.pop() else { return false };
+        let completed = Arc::new(segments.all[place].completed());
+        segments.all[place] = completed;
+        self.generation.fetch_add(1, Ordering::Relaxed);
+        true
     }
 
     /// Lengths of what is counted: codes of the dictionaries in the order of [`COUNTED`](crate::columns::COUNTED).
@@ -255,16 +293,15 @@ impl Store {
     pub(crate) fn snapshot(&self) -> Snapshot {
         let segments = lock(&self.segments);
         let (generation, rows_dropped) = (self.generation.load(Ordering::Relaxed), self.rows_dropped());
-        Snapshot { segments: segments.clone(), generation, rows_dropped }
+        Snapshot { segments: segments.all.clone(), generation, rows_dropped }
     }
 
     /// Shows a segment, in `place` or (where it has none yet) behind all others, and makes room for it. A segment without room is dropped
-    /// with its rows.
-    pub(crate) fn show(&self, place: &mut Option<usize>, segment: Segment) {
+    /// with its rows, which are counted when it comes for the `last` time.
+    pub(crate) fn show(&self, place: &mut Option<usize>, segment: Segment, last: bool) {
         let rows = segment.rows as u64;
         if place.is_none() && self.full.load(Ordering::Relaxed) {
-            // One that is not complete comes again.
-            if segment.complete {
+            if last {
                 self.rows_dropped.fetch_add(rows, Ordering::Relaxed);
                 self.generation.fetch_add(1, Ordering::Relaxed);
             }
@@ -273,10 +310,10 @@ impl Store {
         let segment = Arc::new(segment);
         let mut segments = lock(&self.segments);
         match *place {
-            Some(at) => segments[at] = segment,
+            Some(at) => segments.all[at] = segment,
             None => {
-                *place = Some(segments.len());
-                segments.push(segment);
+                *place = Some(segments.all.len());
+                segments.all.push(segment);
             }
         }
         self.generation.fetch_add(1, Ordering::Relaxed);
@@ -288,35 +325,48 @@ impl Store {
 
     /// The segment in that place.
     pub(crate) fn segment(&self, place: usize) -> Arc<Segment> {
-        Arc::clone(&lock(&self.segments)[place])
+        Arc::clone(&lock(&self.segments).all[place])
     }
 
-    /// Spills the oldest segments until the others fit; `false` when there is no place to spill one to.
+    /// Spills the oldest segments until the others fit; `false` when there is no place for one.
     fn make_room(&self) -> bool {
         let _turn = lock(&self.spilling);
         while self.bytes() > self.settings.memory_bytes {
-            let oldest =
-                |segments: &Vec<Arc<Segment>>| segments.iter().position(|segment| segment.complete && !segment.is_spilled());
             let segments = lock(&self.segments);
-            let Some((place, segment)) = oldest(&segments).map(|place| (place, Arc::clone(&segments[place]))) else {
-                return true;
+            let oldest = segments.all.iter().position(|segment| segment.complete && !segment.is_spilled());
+            let Some((place, segment)) = oldest.map(|place| (place, Arc::clone(&segments.all[place]))) else {
+                drop(segments);
+                // Those that are not full, where no run has them, go too.
+                if self.spill.is_some() && self.complete_open() {
+                    continue;
+                }
+                return self.fixed_bytes() <= self.settings.memory_bytes;
             };
             drop(segments);
             let moved = self.spill.as_ref().map(|spill| segment.spilled(spill));
             let Some(Ok(moved)) = moved else { return false };
-            lock(&self.segments)[place] = Arc::new(moved);
+            lock(&self.segments).all[place] = Arc::new(moved);
         }
         true
     }
 
     fn bytes(&self) -> u64 {
-        let kept = self.settings.memory_bytes / 8 + self.rates_bytes() + self.filters_bytes();
-        let others = self.recorders.load(Ordering::Relaxed) * RECORDER_BYTES + self.settings.threads as u64 * THREAD_BYTES;
-        self.segments_bytes() + self.dictionaries_bytes() + others + kept + self.lent.load(Ordering::Relaxed)
+        self.sum_bytes(|_| true) + self.lent.load(Ordering::Relaxed)
     }
 
-    fn segments_bytes(&self) -> u64 {
-        lock(&self.segments).iter().map(|segment| segment.bytes() + size_of::<Arc<Segment>>() as u64).sum()
+    /// What nothing can be done about: where spilled segments are, and distinct values.
+    fn fixed_bytes(&self) -> u64 {
+        self.sum_bytes(Segment::is_spilled)
+    }
+
+    fn sum_bytes(&self, counts: impl Fn(&Segment) -> bool) -> u64 {
+        self.segments_bytes(counts) + self.dictionaries_bytes() + self.settings.memory_bytes / KEPT_SHARE
+    }
+
+    fn segments_bytes(&self, counts: impl Fn(&Segment) -> bool) -> u64 {
+        let segments = lock(&self.segments);
+        let counted = segments.all.iter().filter(|segment| counts(segment));
+        counted.map(|segment| segment.bytes()).sum::<u64>() + (segments.all.capacity() * size_of::<Arc<Segment>>()) as u64
     }
 
     fn dictionaries_bytes(&self) -> u64 {

@@ -5,7 +5,7 @@ use rorqual_table::Options;
 use rorqual_table::aggregate::Span;
 use rorqual_table::analyze::{Analyzer, Formats, Settings as AnalyzerSettings};
 use rorqual_table::format::Format;
-use rorqual_view::limits::SEGMENT_ROWS_MAX;
+use rorqual_view::limits::{SEGMENT_ROWS_MAX, WORK_BYTES_MIN};
 use rorqual_view::{Recordings, Settings, Store};
 use std::io::Cursor;
 use std::path::PathBuf;
@@ -123,13 +123,8 @@ impl Default for Setup {
 impl Setup {
     pub(crate) fn store(&self) -> Arc<Store> {
         let spill = self.spill_bytes.map(|bytes_max| (std::env::temp_dir(), bytes_max) as (PathBuf, u64));
-        let settings = Settings {
-            memory_bytes: self.memory_bytes,
-            threads: self.threads,
-            spill,
-            countries: None,
-            segment_rows: self.segment_rows,
-        };
+        let settings =
+            Settings { spill, segment_rows: self.segment_rows, ..Settings::new(self.memory_bytes, WORK_BYTES_MIN, self.threads) };
         Store::new(settings).expect("there is a folder for temporary files")
     }
 

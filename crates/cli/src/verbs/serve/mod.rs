@@ -32,6 +32,9 @@ const ASYNC_THREADS: usize = 2;
 /// Threads that may block at a time: a run, a report and a view for each session, and some to spare.
 const BLOCKING_THREADS_PER_SESSION: usize = 4;
 
+/// And of all of them: few run at a time.
+const BLOCKING_THREADS_MAX: usize = 64;
+
 pub(crate) fn run(common: &Common, args: &ServeArgs) -> Exit {
     if common.progress == When::Always {
         return message::error(&"serve draws no progress here (--progress always): the page shows it");
@@ -47,7 +50,10 @@ pub(crate) fn run(common: &Common, args: &ServeArgs) -> Exit {
         Err(error) => return message::error(&error),
     };
     let memory_bytes = config.settings.memory_bytes;
-    let blocking = config.sessions_max * BLOCKING_THREADS_PER_SESSION + EXPORTS_MAX + STORE_ASKS_MAX + usize::from(args.renders);
+    let blocking = (config.sessions_max * BLOCKING_THREADS_PER_SESSION).min(BLOCKING_THREADS_MAX)
+        + EXPORTS_MAX
+        + STORE_ASKS_MAX
+        + usize::from(args.renders);
     let runtime = match runtime(blocking) {
         Ok(runtime) => runtime,
         Err(error) => return message::error(&format!("cannot start the runtime: {error}")),
@@ -128,6 +134,7 @@ fn config(common: &Common, args: &ServeArgs, files: usize) -> Result<Config, Str
         port: args.port,
         access: args.service.access(),
         sessions_max: usize::from(args.sessions).max(files),
+        reading: if args.follow { files } else { files.min(1) },
         connections_max: args.connections.into(),
         idle_max: Duration::from_secs(u64::from(args.idle) * 60),
         rate_limit: common.limit_rate,

@@ -13,7 +13,7 @@ use rorqual_pipe::{Control, format_size, reason, stats};
 use rorqual_table::Recording;
 use rorqual_table::analyze::{Analyzer, Kept, Settings, Shares};
 use rorqual_table::report::Report;
-use rorqual_view::limits::{ROWS_BYTES_MIN, WORKER_BYTES, store_bytes};
+use rorqual_view::limits::{ROWS_BYTES_MIN, WORKER_BYTES};
 use rorqual_view::{Recordings, Store, ViewError};
 use std::sync::Arc;
 use std::time::Instant;
@@ -35,7 +35,7 @@ struct Held {
 
 /// What is kept instead of tables of distinct values.
 pub(super) fn kept() -> Kept {
-    Kept { what: "rows", worker_bytes: WORKER_BYTES, bytes_min: ROWS_BYTES_MIN }
+    Kept { what: "rows", worker_bytes: WORKER_BYTES, parts: 1, bytes_min: ROWS_BYTES_MIN }
 }
 
 /// What is asked, where something is.
@@ -46,11 +46,11 @@ pub(super) fn question(args: &LogsArgs) -> Result<Option<Question>, String> {
 impl Asking {
     /// A place for rows, in the memory of `shares`.
     pub(super) fn new(question: Question, args: &LogsArgs, settings: &Settings, shares: &Shares) -> Result<Self, String> {
-        let memory_bytes = store_bytes(shares.tables_bytes, shares.threads);
         let spill = args.explore.temp.spill();
         let folder = spill.as_ref().map_or_else(String::new, |(folder, _)| folder.display().to_string());
         let countries = settings.countries.clone();
-        let settings = rorqual_view::Settings { spill, countries, ..rorqual_view::Settings::new(memory_bytes, shares.threads) };
+        let settings =
+            rorqual_view::Settings { spill, countries, ..rorqual_view::Settings::only(shares.tables_bytes, shares.threads) };
         let store = Store::new(settings)
             .map_err(|cause| format!("--temp-dir {folder}: there can be no temporary file for rows: {}", reason(&cause)))?;
         Ok(Self { question, store })
