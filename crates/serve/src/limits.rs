@@ -13,8 +13,8 @@ pub const SESSIONS_MAX_DEFAULT: usize = 4;
 /// report. Those with rows are among the sessions.
 pub(crate) const ENDED_SESSIONS_MAX: usize = 8;
 
-/// What an ended session holds at most, its last report included.
-pub(crate) const ENDED_SESSION_BYTES: u64 = 4 << 20;
+/// What an ended session without rows holds at most: its last report, and what any session has.
+pub(crate) const ENDED_SESSION_BYTES: u64 = REPORT_BYTES_MAX as u64 + SESSION_BYTES;
 
 /// Connections at a time that have shown the token, unless said otherwise; further ones wait. Each costs [`CONNECTION_BYTES`] or
 /// [`NARROW_BYTES`].
@@ -123,6 +123,9 @@ pub(crate) const HEAD_HELD_MAX: Duration = Duration::from_secs(10);
 /// Logs that are decoded at a time, the sample among them: each has workers and blocks of its own to its end. A single session has those that
 /// are there for turns.
 pub(crate) const OWN_PLACES: usize = 2;
+
+/// Where there may be more sessions than these, one log is decoded at a time, so that more is left for rows.
+pub(crate) const MANY_SESSIONS: usize = 64;
 
 /// What a session holds beside its rows: samples of lines, names, the start of a line.
 pub(crate) const SESSION_BYTES: u64 = 48 << 10;

@@ -176,7 +176,7 @@ impl Server {
         let gate = Arc::new(Gate { guard, connections, drain: Drain::new(), tickets: Tickets::new() });
         let grace = config.access.grace;
         recorded();
-        let question_bytes = question_bytes(&config.settings);
+        let question_bytes = question_bytes(&config.settings, config.sessions_max);
         let sessions = Sessions::new(
             config.settings,
             (shares, question_bytes),
@@ -293,7 +293,7 @@ fn shares(config: &Config) -> Result<Shares, StartError> {
         ("an answer that is made".to_owned(), ANSWER_MADE_BYTES),
         ("latest reports".to_owned(), REPORTS_KEPT_BYTES as u64),
         ("threads of a question".to_owned(), config.settings.threads_max() as u64 * THREAD_BYTES),
-        ("filters of a question, and what it sorts".to_owned(), question_bytes(&config.settings)),
+        ("filters of a question, and what it sorts".to_owned(), question_bytes(&config.settings, config.sessions_max)),
         (format!("{sessions} x samples, names, the start of a line"), sessions * SESSION_BYTES),
         (
             format!("{HELD_PLACES} starts of long lines (--line-max)"),
@@ -327,8 +327,8 @@ fn kept(config: &Config) -> Kept {
 }
 
 /// What one question may take beside its threads.
-fn question_bytes(settings: &Settings) -> u64 {
-    work_bytes(settings.memory_bytes / 4, settings.threads_max())
+fn question_bytes(settings: &Settings, sessions_max: usize) -> u64 {
+    work_bytes(settings.memory_bytes / sessions_max.max(4) as u64, settings.threads_max())
 }
 
 /// Every rendering has a connection, and the page its own.

@@ -531,7 +531,7 @@ impl Session {
         self.analyzer.release();
         let mut inner = self.lock();
         inner.ran = Some(Outcome { sources, stats });
-        (inner.feed, inner.source) = (None, None);
+        inner.feed = None;
         inner.error = error;
         self.set_state(&mut inner, state);
     }

@@ -1,6 +1,6 @@
 //! What sessions share to analyse with: the room of workers and blocks, by turns.
 
-use crate::limits::{HELD_PLACES, OWN_PLACES};
+use crate::limits::{HELD_PLACES, MANY_SESSIONS, OWN_PLACES};
 use rorqual_pipe::Pool;
 use rorqual_table::analyze::Shares;
 use std::sync::Arc;
@@ -8,7 +8,11 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 /// Turns to the end of a log, beside those that are shared.
 pub(crate) fn own_places(sessions_max: usize) -> usize {
-    if sessions_max == 1 { 0 } else { OWN_PLACES.min(sessions_max) }
+    match sessions_max {
+        1 => 0,
+        2..=MANY_SESSIONS => OWN_PLACES,
+        _ => 1,
+    }
 }
 
 /// The workers that all uploads share, in the order in which they ask.

@@ -136,7 +136,9 @@ impl Settings {
                 analyses * threads as u64 * line_bytes,
             );
         }
-        budget.reserve(format!("{times}timeline, sums, samples"), analyses * FIXED_BYTES);
+        if self.kept.is_none() {
+            budget.reserve(format!("{times}timeline, sums, samples"), analyses * FIXED_BYTES);
+        }
         let (what, parts, least_bytes) = self
             .kept
             .map_or(("tables of distinct values", analyses, TABLES_BYTES_MIN), |kept| (kept.what, kept.parts, kept.bytes_min));
