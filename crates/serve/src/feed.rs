@@ -68,6 +68,7 @@ pub(crate) struct FeedSource {
     inlet: Inlet,
     control: Control,
     paused: bool,
+    ended: bool,
 }
 
 /// Why a body was not taken to its end.
@@ -100,7 +101,7 @@ enum Stop {
 
 impl Inlet {
     pub(crate) fn source(&self, control: &Control) -> FeedSource {
-        FeedSource { inlet: self.clone(), control: control.clone(), paused: false }
+        FeedSource { inlet: self.clone(), control: control.clone(), paused: false, ended: false }
     }
 
     fn put(&self, receiver: Receiver<Fed>) {
@@ -114,12 +115,15 @@ impl Inlet {
 
 impl BlockSource for FeedSource {
     fn next_block(&mut self) -> Result<Option<Filled>, Error> {
-        let fed = self.inlet.next();
+        // A decoder asks again behind the end.
+        let fed = if self.ended { Some(Fed::End) } else { self.inlet.next() };
         self.paused = fed.is_none() && !self.control.stopped();
         match fed {
-            Some(Fed::Block(filled)) if !self.control.stopped() => Ok(Some(filled)),
-            _ => Ok(None),
+            Some(Fed::Block(filled)) if !self.control.stopped() => return Ok(Some(filled)),
+            Some(Fed::End) => self.ended = true,
+            _ => {}
         }
+        Ok(None)
     }
 
     fn paused(&self) -> bool {
