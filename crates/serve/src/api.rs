@@ -248,11 +248,7 @@ struct HistogramSpan {
     buckets: Option<usize>,
 }
 
-async fn histogram(
-    Named(session): Named,
-    asker: Asker,
-    Asked(span): Asked<HistogramSpan>,
-) -> Result<Response, ApiError> {
+async fn histogram(Named(session): Named, asker: Asker, Asked(span): Asked<HistogramSpan>) -> Result<Response, ApiError> {
     let second = |time: Option<f64>| match time {
         Some(time) if !time.is_finite() => Err(ApiError::bad_request("a time is a finite number of seconds")),
         time => Ok(time.map(|time| (time.floor() * 1e6) as i64)),

@@ -144,3 +144,21 @@ fn an_intake_that_is_dropped_leaves_the_session_to_go_on() {
         assert_eq!(report(&session).await["lines"]["parsed"], 1_000);
     });
 }
+
+#[test]
+fn a_last_report_is_the_same_whenever_it_is_made() {
+    runtime().block_on(async {
+        let log = log(1_000);
+        let session = session(Some(log.len() as u64), None);
+        send(&session, &log, usize::MAX, usize::MAX).await.expect("nothing is in its way");
+        let first = session.report().await.expect("a format");
+        session.reports().evict();
+        let again = session.report().await.expect("a format");
+        assert_ne!(first.as_ptr(), again.as_ptr(), "it was made again");
+        assert_eq!(first, again);
+        session.retire().await;
+        assert!(!session.rows().held());
+        session.reports().evict();
+        assert_eq!(session.report().await.as_ref(), Some(&first), "it stays when its rows are gone");
+    });
+}

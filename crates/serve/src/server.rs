@@ -340,6 +340,7 @@ impl Reception {
     }
 
     async fn serve(self, stream: TcpStream, taken: Taken) {
+        taken.place().begin();
         // A socket that the runtime does not take is one that is gone.
         let Ok((stream, twin)) = Twin::of(stream) else { return };
         stall::set_up(&stream);

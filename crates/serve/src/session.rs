@@ -3,7 +3,9 @@
 use crate::answers::Hint;
 use crate::error::ApiError;
 use crate::feed::{Feed, FeedSource, feed, is_enough};
-use crate::limits::{INTERRUPTED_GRACE, NAME_BYTES_MAX, REPORT_PATIENCE, TOP_ROWS, UNPACKED_BYTES_FREE, UNPACKED_RATIO_MAX, WAITING_GRACE};
+use crate::limits::{
+    INTERRUPTED_GRACE, NAME_BYTES_MAX, REPORT_PATIENCE, TOP_ROWS, UNPACKED_BYTES_FREE, UNPACKED_RATIO_MAX, WAITING_GRACE,
+};
 use crate::reports::{Kept, Reports};
 use crate::rows::{Rows, SharedTurn, Turn};
 use crate::transport::End;

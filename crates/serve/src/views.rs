@@ -150,7 +150,8 @@ pub(crate) async fn view(Named(session): Named, asker: Asker, body: Body) -> Res
         let (viewed, hint) = hint.beside(store.view(&look.view(&asked_of)?, &wanted, control)?, store);
         let seconds = begun.elapsed().as_secs_f64();
         let value = ViewAnswer::new(viewed, stack, complete, seconds, asked_of.zone_seconds(), top);
-        let cut = |value: &mut Hinted<ViewAnswer>, rows| value.answer.panels.iter_mut().for_each(|panel| panel.rows.truncate(rows));
+        let cut =
+            |value: &mut Hinted<ViewAnswer>, rows| value.answer.panels.iter_mut().for_each(|panel| panel.rows.truncate(rows));
         Ok(capped_json(&mut Hinted { answer: value, hint }, top, cut))
     };
     answer(&session, &asker, page, ask).await

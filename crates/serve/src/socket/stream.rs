@@ -3,9 +3,7 @@
 use super::message::{Event, Receiver};
 use super::outgoing::Outgoing;
 use crate::feed::Interruption;
-use crate::limits::{
-    LINGER_BYTES_MAX, LINGER_TIME_MAX, SOCKET_ACK_BYTES, SOCKET_PING_EVERY, SOCKET_TEXT_BYTES_MAX,
-};
+use crate::limits::{LINGER_BYTES_MAX, LINGER_TIME_MAX, SOCKET_ACK_BYTES, SOCKET_PING_EVERY, SOCKET_TEXT_BYTES_MAX};
 use crate::session::Session;
 use crate::transport::{End, Transport};
 use serde::Deserialize;
