@@ -29,7 +29,7 @@ pub(crate) fn session(size: Option<u64>, rate_limit: Option<u64>) -> Arc<Session
     let shares = settings.shares(0, 1).expect("enough memory");
     let store = Store::new(rorqual_view::Settings::new(rows_bytes(&shares), shares.threads)).expect("no file is needed");
     let announced = Announced::upload("test.log".to_owned(), size).expect("a short name");
-    Arc::new(Session::new("id".to_owned(), announced, &settings, shares, store, rate_limit, 1, &Shared::default()))
+    Arc::new(Session::new("id".to_owned(), announced, &settings, shares, store, rate_limit, &Shared::new(1)))
 }
 
 /// Lines of the combined format, each a second later than the one before.

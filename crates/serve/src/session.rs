@@ -135,12 +135,19 @@ struct Outcome {
 }
 
 /// What all sessions share.
-#[derive(Clone, Default)]
 pub(crate) struct Shared {
+    sessions_max: usize,
     /// The turn of those who ask, or make a report.
     turn: SharedTurn,
     /// Their reports.
     kept: Arc<Kept>,
+}
+
+impl Shared {
+    /// For so many sessions at a time.
+    pub(crate) fn new(sessions_max: usize) -> Self {
+        Self { sessions_max, turn: SharedTurn::default(), kept: Arc::default() }
+    }
 }
 
 /// A session as clients see it.
@@ -175,7 +182,6 @@ impl Session {
         shares: Shares,
         store: Arc<Store>,
         rate_limit: Option<u64>,
-        sessions_max: usize,
         shared: &Shared,
     ) -> Self {
         let control = Control::with_rate_limit(rate_limit);
@@ -209,7 +215,7 @@ impl Session {
             line_bytes_max: settings.line_bytes_max,
             threads: shares.threads,
             filter_bytes_max: store.filter_bytes_max(),
-            sessions_max,
+            sessions_max: shared.sessions_max,
             rows: Rows::new(store, Arc::clone(&shared.turn)),
             inner: Mutex::new(inner),
             reports: Reports::new(&shared.kept),
