@@ -1,10 +1,12 @@
 //! More connections than have large buffers, whose clients do not read: what they hold is what the tickets stand for.
 
 use crate::client::Server;
-use crate::common::{MIB, eventually, log};
+use crate::common::{MIB, eventually};
 use serde_json::Value;
 use std::io::Write;
 use std::net::TcpStream;
+
+const SAMPLE: &[u8] = include_bytes!("../../../../samples/apache_combined.log");
 
 /// More than there are tickets, and than there are wide connections.
 const CLIENTS: usize = 360;
@@ -29,9 +31,10 @@ fn hundreds_of_clients_that_do_not_read_hold_the_tickets_and_nothing_else() {
     let memory = 256;
     let args = ["--memory", &format!("{memory}MiB"), "--connections", "400", "--sessions", "1", "--threads", "1"];
     let server = Server::start(&args);
-    let body = log(20_000);
+    // Of many values: its report is long.
+    let body = SAMPLE;
     let id = server.session_of(body.len());
-    assert_eq!(server.put(&id, 0, &body).status, 200);
+    assert_eq!(server.put(&id, 0, body).status, 200);
     let expected = server.live(&id)["report"].clone();
     assert_eq!(expected["complete"], true);
     let clients: Vec<TcpStream> = (0..CLIENTS).map(|_| ask_on(&server, &id)).collect();
