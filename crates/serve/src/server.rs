@@ -39,6 +39,7 @@ use rorqual_table::analyze::{Kept, Settings, Shares};
 use rorqual_view::limits::{ROWS_BYTES_MIN, WORKER_BYTES};
 use std::fmt;
 use std::fs::File;
+use std::future::pending;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::pin::pin;
@@ -395,9 +396,17 @@ impl Reception {
             .serve_connection(TokioIo::new(Stalling::new(stream)), service)
             .with_upgrades();
         let mut connection = pin!(connection);
+        // What came before it had to leave is read first, and may have been the token.
+        let left = async {
+            taken.leave().await;
+            if taken.is_known() {
+                pending::<()>().await;
+            }
+        };
         tokio::select! {
+            biased;
             ended = connection.as_mut() => return broken(ended),
-            () = taken.leave() => return,
+            () = left => return,
             () = draining.ending() => {}
         }
         // Who has not shown the token by now is not waited for.
