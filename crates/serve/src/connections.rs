@@ -22,7 +22,8 @@ pub(crate) struct Connections {
 
 /// One connection's place.
 pub(crate) struct Place {
-    since: Instant,
+    /// When it was first looked at: what came before waits for us, and not we for it.
+    since: OnceLock<Instant>,
     known: OnceLock<OwnedSemaphorePermit>,
     /// It reads in large pieces.
     wide: Option<OwnedSemaphorePermit>,
@@ -63,7 +64,8 @@ impl Connections {
         let mut strangers = self.lock();
         if strangers.len() >= STRANGERS_MAX {
             let oldest = strangers.iter().position(|place| place.waits.get().is_none()).ok_or(None)?;
-            let left = self.grace.saturating_sub(strangers[oldest].since.elapsed());
+            let since = strangers[oldest].since.get();
+            let left = since.map_or(self.grace, |since| self.grace.saturating_sub(since.elapsed()));
             if !left.is_zero() {
                 return Err(Some(left));
             }
@@ -108,12 +110,17 @@ impl Connections {
 
 impl Place {
     fn new(wide: Option<OwnedSemaphorePermit>) -> Self {
-        Self { since: Instant::now(), known: OnceLock::new(), wide, waits: OnceLock::new(), leave: Notify::new() }
+        Self { since: OnceLock::new(), known: OnceLock::new(), wide, waits: OnceLock::new(), leave: Notify::new() }
     }
 
     /// Whether it is among those that have shown the token.
     pub(crate) fn is_known(&self) -> bool {
         self.known.get().is_some()
+    }
+
+    /// Its connection is looked at from now on.
+    pub(crate) fn begin(&self) {
+        let _ = self.since.set(Instant::now());
     }
 
     pub(crate) fn is_wide(&self) -> bool {

@@ -28,7 +28,7 @@ pub(crate) fn session(size: Option<u64>, rate_limit: Option<u64>) -> Arc<Session
     let shares = settings.shares(0, 1).expect("enough memory");
     let store = Store::new(rorqual_view::Settings::only(shares.tables_bytes, shares.threads)).expect("no file is needed");
     let announced = Announced::upload("test.log".to_owned(), size).expect("a short name");
-    Arc::new(Session::new("id".to_owned(), announced, &settings, shares, store, rate_limit, 1, &Shared::new(&shares, 1)))
+    Arc::new(Session::new("id".to_owned(), announced, &settings, shares, store, rate_limit, &Shared::new(&shares, 1)))
 }
 
 /// Lines of the combined format, each a second later than the one before.
@@ -146,5 +146,23 @@ fn an_intake_that_is_dropped_leaves_the_session_to_go_on() {
         assert_eq!(session.state(), State::Interrupted);
         send(&session, &log, usize::MAX, usize::MAX).await.expect("nothing is in its way");
         assert_eq!(report(&session).await["lines"]["parsed"], 1_000);
+    });
+}
+
+#[test]
+fn a_last_report_is_the_same_whenever_it_is_made() {
+    runtime().block_on(async {
+        let log = log(1_000);
+        let session = session(Some(log.len() as u64), None);
+        send(&session, &log, usize::MAX, usize::MAX).await.expect("nothing is in its way");
+        let first = session.report().await.expect("a format");
+        session.reports().evict();
+        let again = session.report().await.expect("a format");
+        assert_ne!(first.as_ptr(), again.as_ptr(), "it was made again");
+        assert_eq!(first, again);
+        session.retire().await;
+        assert!(!session.rows().held());
+        session.reports().evict();
+        assert_eq!(session.report().await.as_ref(), Some(&first), "it stays when its rows are gone");
     });
 }

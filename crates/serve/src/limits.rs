@@ -36,7 +36,8 @@ pub(crate) const CONNECTION_BUFFER_BYTES: usize = 256 << 10;
 pub(crate) const NARROW_BUFFER_BYTES: usize = 16 << 10;
 
 /// What a connection holds whatever its width: its task with those of a request and an upload, its socket's place in the runtime, a body of
-/// JSON and an answer that need no ticket. Measured: TASK_MEASURED.
+/// JSON and an answer that need no ticket. Measured of an idle one with
+/// its first buffers of 16 KiB: 22 KiB.
 pub(crate) const CONNECTION_TASK_BYTES: usize = 32 << 10;
 
 /// What one wide connection may hold: its read buffer twice over (the old one lives until its last slice is copied on) and as much

@@ -116,6 +116,12 @@ impl Reports {
         self.kept.remove(self.number);
     }
 
+    /// As when others are asked for more.
+    #[cfg(test)]
+    pub(crate) fn evict(&self) {
+        self.kept.remove(self.number);
+    }
+
     /// One more watches.
     pub(crate) fn watch(&self) {
         if self.watchers.fetch_add(1, Ordering::Relaxed) == 0 {
@@ -188,5 +194,31 @@ impl Write for Capped {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Kept, Latest};
+    use crate::limits::{REPORT_BYTES_MAX, REPORTS_KEPT_BYTES};
+    use bytes::Bytes;
+    use std::time::{Duration, Instant};
+
+    #[test]
+    fn the_report_that_was_asked_for_longest_ago_goes_first() {
+        let kept = Kept::default();
+        let latest = || {
+            let json = Bytes::from(vec![b' '; REPORT_BYTES_MAX]);
+            Latest { json, made: Instant::now(), cost: Duration::ZERO, bytes: 0, last: false }
+        };
+        let fitting = (REPORTS_KEPT_BYTES / REPORT_BYTES_MAX) as u64;
+        (0..fitting).for_each(|number| kept.put(number, latest()));
+        assert!(kept.get(0).is_some(), "asked for just now");
+        kept.put(fitting, latest());
+        assert!(kept.get(1).is_none(), "it made room");
+        assert!(kept.get(0).is_some() && kept.get(fitting).is_some());
+        // Another of the same session takes the place of the one before.
+        kept.put(0, latest());
+        assert!((2..=fitting).all(|number| kept.get(number).is_some()));
     }
 }

@@ -243,3 +243,71 @@ pub(crate) fn gone() -> ApiError {
         "the rows of this session gave their place to another session (--sessions), or it was deleted; send the log anew";
     ApiError::new(StatusCode::GONE, "rows_gone", message)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{ApiError, Rows, SharedTurn, Store};
+    use futures_util::future::{join, join_all};
+    use rorqual_view::Settings;
+    use rorqual_view::limits::STORE_BYTES_MIN;
+    use std::future::{pending, ready};
+    use std::pin::Pin;
+    use std::sync::mpsc::{Sender, channel};
+    use std::task::{Context, Waker};
+    use tokio::runtime::{Builder, Runtime};
+
+    fn rows(turn: &SharedTurn) -> Rows {
+        Rows::new(Store::new(Settings::new(STORE_BYTES_MIN, 1)).expect("no file is needed"), turn.clone())
+    }
+
+    fn runtime() -> Runtime {
+        Builder::new_current_thread().enable_all().build().expect("a runtime")
+    }
+
+    type Answered<'a> = Pin<Box<dyn Future<Output = Result<((), ()), ApiError>> + 'a>>;
+
+    /// A question that tells its name when it is answered.
+    fn question<'a>(rows: &'a Rows, told: &Sender<&'static str>, name: &'static str) -> Answered<'a> {
+        let told = told.clone();
+        Box::pin(rows.answer(None, ready(()), move |_, _| {
+            told.send(name).expect("it is heard");
+            Ok(())
+        }))
+    }
+
+    #[test]
+    fn sessions_take_turns_however_much_is_asked_of_one() {
+        let turn = SharedTurn::default();
+        let (busy, other) = (rows(&turn), rows(&turn));
+        let (told, heard) = channel();
+        runtime().block_on(async {
+            let before = turn.clone().lock_owned().await;
+            let mut asked: Vec<Answered<'_>> = ["1", "2", "3"].iter().map(|name| question(&busy, &told, name)).collect();
+            asked.push(question(&other, &told, "other"));
+            // They come in this order.
+            let mut context = Context::from_waker(Waker::noop());
+            asked.iter_mut().for_each(|asked| assert!(asked.as_mut().poll(&mut context).is_pending()));
+            drop(before);
+            join_all(asked).await.into_iter().for_each(|answer| assert!(answer.is_ok()));
+        });
+        assert_eq!(heard.try_iter().collect::<Vec<_>>(), ["1", "other", "2", "3"]);
+    }
+
+    #[test]
+    fn who_waits_for_a_ticket_has_no_turn_and_a_newer_question_ends_it() {
+        let turn = SharedTurn::default();
+        let (stuck, other) = (rows(&turn), rows(&turn));
+        runtime().block_on(async {
+            let page = |turn| Some(("page".to_owned(), turn));
+            let mut old = Box::pin(stuck.answer(page(1), pending::<()>(), |_, _| Ok(())));
+            let mut context = Context::from_waker(Waker::noop());
+            assert!(old.as_mut().poll(&mut context).is_pending());
+            assert!(other.answer(None, ready(()), |_, _| Ok(())).await.is_ok(), "other sessions are answered");
+            let new = Box::pin(stuck.answer(page(2), ready(()), |_, _| Ok(())));
+            let (old, new) = join(old, new).await;
+            assert_eq!(old.expect_err("it is too late").code(), "superseded");
+            assert!(new.is_ok());
+            assert_eq!(stuck.answer(page(1), ready(()), |_, _| Ok(())).await.expect_err("it is too late").code(), "superseded");
+        });
+    }
+}

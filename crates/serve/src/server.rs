@@ -42,6 +42,7 @@ use rorqual_table::analyze::{Kept, Settings, Shares};
 use rorqual_view::limits::{STORE_BYTES_MIN, THREAD_BYTES, recorder_bytes, segment_rows, work_bytes};
 use std::fmt;
 use std::fs::File;
+use std::future::pending;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::pin::pin;
@@ -367,6 +368,7 @@ impl Reception {
     }
 
     async fn serve(self, stream: TcpStream, taken: Taken) {
+        taken.place().begin();
         // A socket that the runtime does not take is one that is gone.
         let Ok((stream, twin)) = Twin::of(stream) else { return };
         stall::set_up(&stream);
@@ -421,9 +423,17 @@ impl Reception {
             .serve_connection(TokioIo::new(Stalling::new(stream)), service)
             .with_upgrades();
         let mut connection = pin!(connection);
+        // What came before it had to leave is read first, and may have been the token.
+        let left = async {
+            taken.leave().await;
+            if taken.is_known() {
+                pending::<()>().await;
+            }
+        };
         tokio::select! {
+            biased;
             ended = connection.as_mut() => return broken(ended),
-            () = taken.leave() => return,
+            () = left => return,
             () = draining.ending() => {}
         }
         // Who has not shown the token by now is not waited for.

@@ -143,6 +143,7 @@ struct Outcome {
 
 /// What all sessions share.
 pub(crate) struct Shared {
+    sessions_max: usize,
     /// The turn of those who ask, or make a report.
     turn: SharedTurn,
     /// Their reports.
@@ -152,8 +153,9 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
+    /// For so many sessions at a time.
     pub(crate) fn new(shares: &Shares, sessions_max: usize) -> Self {
-        Self { turn: SharedTurn::default(), kept: Arc::default(), turns: Turns::new(shares, sessions_max) }
+        Self { sessions_max, turn: SharedTurn::default(), kept: Arc::default(), turns: Turns::new(shares, sessions_max) }
     }
 }
 
@@ -201,7 +203,6 @@ impl Session {
         shares: Shares,
         store: Arc<Store>,
         rate_limit: Option<u64>,
-        sessions_max: usize,
         shared: &Shared,
     ) -> Self {
         let control = Control::with_rate_limit(rate_limit);
@@ -235,7 +236,7 @@ impl Session {
             line_bytes_max: settings.line_bytes_max,
             threads: shares.threads,
             filter_bytes_max: store.filter_bytes_max(),
-            sessions_max,
+            sessions_max: shared.sessions_max,
             rows: Rows::new(store, Arc::clone(&shared.turn)),
             turns: Arc::clone(&shared.turns),
             inlet: Inlet::default(),

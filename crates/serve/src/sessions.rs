@@ -123,8 +123,7 @@ impl Sessions {
             settings.formats.given = format;
         }
         let store = self.store()?;
-        let session =
-            Session::new(id, announced, &settings, self.shares, store, self.rate_limit, self.sessions_max, &self.shared);
+        let session = Session::new(id, announced, &settings, self.shares, store, self.rate_limit, &self.shared);
         let session = Arc::new(session);
         all.push(Arc::clone(&session));
         self.made.fetch_add(1, Ordering::Relaxed);

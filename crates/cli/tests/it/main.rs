@@ -7,6 +7,7 @@ mod columns;
 mod common;
 mod convert;
 mod countries;
+mod crowd;
 mod decode;
 mod explore;
 mod explore_memory;
