@@ -1,6 +1,7 @@
 //! From the socket to the run: filled blocks through a short queue.
 
 use crate::limits::{FEED_PATIENCE, FEED_QUEUE, FIRST_PATIENCE, UPLOAD_IDLE_MAX};
+use crate::pace::Pace;
 use crate::transport::Transport;
 use rorqual_pipe::decode::Encoding;
 use rorqual_pipe::limits::BLOCK_BYTES;
@@ -46,6 +47,8 @@ pub(crate) enum Interruption {
     Connection(String),
     /// Nothing came for too long.
     Idle,
+    /// Too little came while another session waits for the place.
+    Slow,
     /// More came than was announced; what was announced is taken.
     TooLong,
     /// The run has ended and takes no more.
@@ -71,8 +74,9 @@ impl Feed {
         transport: &mut impl Transport,
         taken: &AtomicU64,
         size: Option<u64>,
+        pace: &Pace,
     ) -> Result<(), Interruption> {
-        let result = self.take_all(transport, taken, size).await;
+        let result = self.take_all(transport, taken, size, pace).await;
         self.hand_on_ripe().await?;
         result
     }
@@ -87,12 +91,18 @@ impl Feed {
         transport: &mut impl Transport,
         taken: &AtomicU64,
         size: Option<u64>,
+        pace: &Pace,
     ) -> Result<(), Interruption> {
         let mut last = Instant::now();
         loop {
             let silent = last + UPLOAD_IDLE_MAX;
             let until = self.current.as_ref().map_or(silent, |filling| filling.due.min(silent));
-            match timeout_at(until, transport.ready()).await {
+            let ready = tokio::select! {
+                biased;
+                ready = timeout_at(until, transport.ready()) => ready,
+                () = pace.place_wanted() => return Err(Interruption::Slow),
+            };
+            match ready {
                 Ok(Ok(0)) => return Ok(()),
                 Ok(Ok(ready)) => {
                     self.put(transport, ready, taken, size).await?;

@@ -4,6 +4,7 @@ use crate::answers::Hint;
 use crate::error::ApiError;
 use crate::feed::{Feed, FeedSource, feed, is_enough};
 use crate::limits::{INTERRUPTED_GRACE, NAME_BYTES_MAX, TOP_ROWS, UNPACKED_BYTES_FREE, UNPACKED_RATIO_MAX, WAITING_GRACE};
+use crate::pace::Pace;
 use crate::reports::Reports;
 use crate::rows::{Rows, Turn};
 use crate::transport::End;
@@ -91,6 +92,7 @@ pub(crate) struct Session {
     formats: Formats,
     /// Bytes taken from uploads; those of a file are counted by the control.
     taken: AtomicU64,
+    pace: Pace,
     is_file: bool,
     line_bytes_max: usize,
     threads: usize,
@@ -182,6 +184,7 @@ impl Session {
             analyzer,
             formats: settings.formats.clone(),
             taken: AtomicU64::new(0),
+            pace: Pace::default(),
             is_file,
             line_bytes_max: settings.line_bytes_max,
             threads: shares.threads,
@@ -228,6 +231,11 @@ impl Session {
 
     pub(crate) fn taken(&self) -> &AtomicU64 {
         &self.taken
+    }
+
+    /// How fast its upload is.
+    pub(crate) fn pace(&self) -> &Pace {
+        &self.pace
     }
 
     pub(crate) fn size(&self) -> Option<u64> {
@@ -318,6 +326,7 @@ impl Session {
             drop(tokio::task::spawn_blocking(move || session.run(input)));
         }
         inner.error = None;
+        self.pace.begin(expected);
         self.set_state(&mut inner, State::Receiving);
         Ok(feed)
     }

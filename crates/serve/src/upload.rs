@@ -3,6 +3,7 @@
 
 use crate::error::ApiError;
 use crate::feed::{Feed, Interruption, idle_max};
+use crate::limits::{PACE_BYTES_MIN, PACE_TIME};
 use crate::session::{Session, State, too_long};
 use crate::transport::Transport;
 use axum::http::{HeaderMap, StatusCode, header};
@@ -33,7 +34,7 @@ impl Intake {
         let taken = tokio::select! {
             biased;
             () = session.cancelled() => Err(Interruption::RunEnded),
-            taken = feed.take(transport, session.taken(), session.size()) => taken,
+            taken = feed.take(transport, session.taken(), session.size(), session.pace()) => taken,
         };
         match taken {
             Ok(()) if session.whole(transport.end()) => self.finish().await,
@@ -138,6 +139,13 @@ fn interrupted(interruption: &Interruption, offset: u64) -> ApiError {
         Interruption::Idle => {
             (StatusCode::REQUEST_TIMEOUT, format!("nothing came for {} s at byte {offset}", idle_max().as_secs()))
         }
+        Interruption::Slow => (
+            StatusCode::REQUEST_TIMEOUT,
+            format!(
+                "less than {PACE_BYTES_MIN} bytes a second came for {} s at byte {offset}, and another session waits for the place (--sessions)",
+                PACE_TIME.as_secs()
+            ),
+        ),
         Interruption::NoMemory | Interruption::RunEnded | Interruption::TooLong => {
             (StatusCode::SERVICE_UNAVAILABLE, format!("the system has no memory for another block at byte {offset}"))
         }

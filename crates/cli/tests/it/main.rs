@@ -8,6 +8,7 @@ mod common;
 mod convert;
 mod countries;
 mod decode;
+mod descriptors;
 mod explore;
 mod explore_memory;
 mod export;
