@@ -310,7 +310,7 @@ fn a_slow_consumer_slows_the_sender() {
     let server = Server::with(config);
     let log = log(10_000);
     // The blocks of a session with one thread, and what a connection has read.
-    let blocks_bytes = 11 * (256 << 10);
+    let blocks_bytes: usize = 11 * (256 << 10);
     let sent_max = kernel_bytes() + blocks_bytes + (1 << 20);
     let id = server.session(None);
     let mut put = server.connect();
@@ -318,12 +318,12 @@ fn a_slow_consumer_slows_the_sender() {
     put.write_all(format!("{head}\r\n").as_bytes()).expect("it listens");
     let (sent, session) = pushed(&server, &id, put, || log.clone());
     let offset = session["offset"].as_u64().expect("a number");
-    assert!(sent < sent_max && offset <= blocks_bytes, "{sent} sent, {offset} taken");
+    assert!(sent < sent_max && offset <= blocks_bytes as u64, "{sent} sent, {offset} taken");
     server.forget(&id);
     let id = server.session(None);
     let socket = server.socket(&id, 0);
     let (sent, session) = pushed(&server, &id, socket.stream, || crate::wire::frame(0x82, &log));
     let offset = session["offset"].as_u64().expect("a number");
-    assert!(sent < sent_max && offset <= blocks_bytes, "{sent} sent, {offset} taken");
+    assert!(sent < sent_max && offset <= blocks_bytes as u64, "{sent} sent, {offset} taken");
     server.forget(&id);
 }
