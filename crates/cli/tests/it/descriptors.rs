@@ -31,12 +31,16 @@ fn is_answered(server: &Server, stream: &mut TcpStream) -> bool {
 #[test]
 fn as_many_connections_as_were_asked_for_have_their_files() {
     let server = Server::start_as(limited("ulimit -Sn 100", &["--connections", "200"]));
-    let mut streams: Vec<TcpStream> = (0..200).map(|_| server.connect()).collect();
-    for (number, stream) in streams.iter_mut().enumerate() {
-        assert!(is_answered(&server, stream), "connection {number}");
-    }
+    let streams: Vec<TcpStream> = (0..200)
+        .map(|number| {
+            let mut stream = server.connect();
+            assert!(is_answered(&server, &mut stream), "connection {number}");
+            stream
+        })
+        .collect();
     let open = std::fs::read_dir(format!("/proc/{}/fd", server.running.id())).expect("it runs").count();
     assert!(open > 400, "{open} are open: a socket and its twin each");
+    drop(streams);
 }
 
 #[test]

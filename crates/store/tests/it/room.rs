@@ -193,7 +193,7 @@ fn nothing_goes_for_a_stream_that_is_refused_or_only_announced() {
     assert!(reading.is_some());
     let error = put_stream(&vec![9; 26 * MIB as usize], 26 * MIB).unwrap_err();
     assert_eq!((error.kind(), are_there()), (Kind::Limit, 3), "{error}");
-    assert!(error.to_string().contains("9.0 MiB are being read (1 entries)"), "{error}");
+    assert!(error.to_string().contains("9.00 MiB are being read (1 entries)"), "{error}");
     // A file is there whole, and yet can't be stored.
     let file = dir.path().join("file");
     std::fs::write(&file, vec![9; 26 * MIB as usize]).unwrap();
