@@ -1,11 +1,12 @@
 //! Places for connections: those that have shown the token, and a few for strangers, who give way to one another.
 
-use crate::limits::{CONNECTION_BUFFER_BYTES, CONNECTIONS_WIDE, NARROW_BUFFER_BYTES, STRANGERS_MAX};
+use crate::limits::{CONNECTION_BUFFER_BYTES, CONNECTIONS_WIDE, DISPLACED_TIME_MAX, NARROW_BUFFER_BYTES, STRANGERS_MAX};
 use std::collections::VecDeque;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 /// All connections of a server.
 pub(crate) struct Connections {
@@ -14,7 +15,9 @@ pub(crate) struct Connections {
     wide: Arc<Semaphore>,
     /// Connections that have not shown the token yet, oldest first.
     strangers: Mutex<VecDeque<Arc<Place>>>,
-    /// So long each of them may stay when all places are wanted.
+    /// Those that have, and are asked over and over; not those that became a socket.
+    welcomed: Mutex<Vec<Arc<Place>>>,
+    /// So long a stranger may stay when all places are wanted, and so long a known one may have nothing to ask.
     grace: Duration,
     /// A stranger left.
     freed: Notify,
@@ -29,8 +32,22 @@ pub(crate) struct Place {
     wide: Option<OwnedSemaphorePermit>,
     /// It showed the token, and waits for a place among the known.
     waits: OnceLock<()>,
+    answers: Mutex<Answers>,
     leave: Notify,
 }
+
+/// What a connection is asked for.
+struct Answers {
+    /// Requests whose answers are not sent yet.
+    open: usize,
+    /// Since when there are none.
+    since: Instant,
+    /// It was told to leave.
+    leaves: bool,
+}
+
+/// A request, until its answer is sent.
+pub(crate) struct Answering(Arc<Place>);
 
 /// A place that is given back when its connection ends.
 pub(crate) struct Taken {
@@ -43,7 +60,7 @@ impl Connections {
     pub(crate) fn new(known_max: usize, grace: Duration) -> Arc<Self> {
         let known = Arc::new(Semaphore::new(known_max));
         let wide = Arc::new(Semaphore::new(CONNECTIONS_WIDE));
-        Arc::new(Self { known, known_max, wide, strangers: Mutex::default(), grace, freed: Notify::new() })
+        Arc::new(Self { known, known_max, wide, strangers: Mutex::default(), welcomed: Mutex::default(), grace, freed: Notify::new() })
     }
 
     /// A place for a connection that was just made. Where all are taken, the stranger that has been silent longest leaves once it
@@ -76,16 +93,47 @@ impl Connections {
         Ok(place)
     }
 
-    /// Gives a stranger that showed the token its place among the known; waits while there is none.
+    /// Gives a stranger that showed the token its place among the known. Where there is none, the one that has asked for nothing for longest
+    /// leaves; while all are asked, it waits.
     pub(crate) async fn welcome(&self, place: &Arc<Place>) {
         if place.known.get().is_some() || place.waits.set(()).is_err() {
             return;
         }
-        if let Ok(permit) = Arc::clone(&self.known).acquire_owned().await {
+        if let Some(permit) = self.permit().await {
             // Set once: it did not wait before.
             let _ = place.known.set(permit);
+            lock(&self.welcomed).push(Arc::clone(place));
         }
         self.dismiss(place);
+    }
+
+    async fn permit(&self) -> Option<OwnedSemaphorePermit> {
+        if let Ok(permit) = Arc::clone(&self.known).try_acquire_owned() {
+            return Some(permit);
+        }
+        // It keeps its turn while others are told to leave.
+        let mut permit = pin!(Arc::clone(&self.known).acquire_owned());
+        loop {
+            let until = self.displace();
+            if let Ok(permit) = timeout(until, permit.as_mut()).await {
+                return permit.ok();
+            }
+        }
+    }
+
+    /// Tells the connection that has asked for nothing for longest to leave, once it had its grace; and how long that will take, or until there
+    /// may be one.
+    fn displace(&self) -> Duration {
+        let welcomed = lock(&self.welcomed);
+        let idle = welcomed.iter().filter_map(|place| Some((place.idle_since()?, place)));
+        let Some((since, place)) = idle.min_by_key(|(since, _)| *since) else { return self.grace };
+        let left = self.grace.saturating_sub(since.elapsed());
+        if left.is_zero() {
+            lock(&place.answers).leaves = true;
+            place.leave.notify_one();
+            return DISPLACED_TIME_MAX;
+        }
+        left
     }
 
     /// Connections that have shown the token, how many places there are for such, and those that have not.
@@ -103,14 +151,37 @@ impl Connections {
         self.freed.notify_waiters();
     }
 
-    fn lock(&self) -> MutexGuard<'_, VecDeque<Arc<Place>>> {
-        self.strangers.lock().unwrap_or_else(PoisonError::into_inner)
+    /// A connection has ended, or is a socket from now on, which keeps its place by itself.
+    fn forget(&self, place: &Arc<Place>) {
+        lock(&self.welcomed).retain(|other| !Arc::ptr_eq(other, place));
+        self.dismiss(place);
     }
+
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Arc<Place>>> {
+        lock(&self.strangers)
+    }
+}
+
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Place {
     fn new(wide: Option<OwnedSemaphorePermit>) -> Self {
-        Self { since: OnceLock::new(), known: OnceLock::new(), wide, waits: OnceLock::new(), leave: Notify::new() }
+        let answers = Mutex::new(Answers { open: 0, since: Instant::now(), leaves: false });
+        Self { since: OnceLock::new(), known: OnceLock::new(), wide, waits: OnceLock::new(), answers, leave: Notify::new() }
+    }
+
+    /// A request came; it is open until what is given is dropped.
+    pub(crate) fn asked(self: &Arc<Self>) -> Answering {
+        lock(&self.answers).open += 1;
+        Answering(Arc::clone(self))
+    }
+
+    /// Since when it has been asked for nothing; `None` while it is, or where it leaves already.
+    fn idle_since(&self) -> Option<Instant> {
+        let answers = lock(&self.answers);
+        (answers.open == 0 && !answers.leaves).then_some(answers.since)
     }
 
     /// Whether it is among those that have shown the token.
@@ -151,6 +222,70 @@ impl Taken {
 
 impl Drop for Taken {
     fn drop(&mut self) {
-        self.connections.dismiss(&self.place);
+        self.connections.forget(&self.place);
+    }
+}
+
+impl Drop for Answering {
+    fn drop(&mut self) {
+        let mut answers = lock(&self.0.answers);
+        answers.open -= 1;
+        answers.since = Instant::now();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Connections, Taken};
+    use std::sync::Arc;
+    use std::time::Duration;
+    use tokio::time::{Instant, advance, timeout};
+
+    const GRACE: Duration = Duration::from_millis(100);
+
+    async fn known(connections: &Arc<Connections>) -> Taken {
+        let taken = connections.admit().await;
+        connections.welcome(taken.place()).await;
+        taken
+    }
+
+    async fn leaves(taken: &Taken) -> bool {
+        timeout(Duration::ZERO, taken.leave()).await.is_ok()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_one_that_asked_for_nothing_for_longest_gives_way_once_it_had_its_grace() {
+        let connections = Connections::new(3, GRACE);
+        let (busy, first, second) = (known(&connections).await, known(&connections).await, known(&connections).await);
+        let answering = busy.place().asked();
+        advance(GRACE / 2).await;
+        // Asked again, it is no longer the one that was idle for longest.
+        drop(first.place().asked());
+        let new = connections.admit().await;
+        let (all, place) = (Arc::clone(&connections), Arc::clone(new.place()));
+        let started = Instant::now();
+        let waiting = tokio::spawn(async move { all.welcome(&place).await });
+        timeout(GRACE * 10, second.leave()).await.expect("it is told to leave");
+        assert!(started.elapsed() >= GRACE / 2 && started.elapsed() < GRACE, "{:?}", started.elapsed());
+        assert!(!new.is_known() && !leaves(&first).await && !leaves(&busy).await);
+        drop(second);
+        waiting.await.expect("no panic");
+        assert!(new.is_known() && !leaves(&first).await, "one place was wanted, and one given");
+        drop(answering);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_is_asked_stays_and_so_does_a_socket() {
+        let connections = Connections::new(2, GRACE);
+        let (busy, upgraded) = (known(&connections).await, known(&connections).await);
+        let answering = busy.place().asked();
+        // What a socket has of a connection when its HTTP is over.
+        let socket = Arc::clone(upgraded.place());
+        drop(upgraded);
+        let new = connections.admit().await;
+        assert!(timeout(GRACE * 100, connections.welcome(new.place())).await.is_err(), "nobody is idle");
+        assert!(!leaves(&busy).await);
+        drop((answering, socket));
+        assert_eq!(connections.counts().0, 1);
     }
 }

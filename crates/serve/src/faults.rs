@@ -2,8 +2,9 @@
 //! block comes home.
 
 use crate::feed::Interruption;
-use crate::limits::FEED_BUFFERS;
+use crate::limits::{FEED_BUFFERS, PACE_TIME};
 use crate::session::{Announced, Session, Shared, State};
+use crate::sessions::Sessions;
 use crate::transport::{End, Transport};
 use crate::upload::Intake;
 use rorqual_table::aggregate::Span;
@@ -12,10 +13,13 @@ use rorqual_view::Store;
 use rorqual_view::limits::{ROWS_BYTES_MIN, WORKER_BYTES};
 use serde_json::Value;
 use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Semaphore;
+use tokio::task::yield_now;
+use tokio::time::advance;
 
-/// A session that nobody else has.
-pub(crate) fn session(size: Option<u64>, rate_limit: Option<u64>) -> Arc<Session> {
-    let settings = Settings {
+fn settings() -> Settings {
+    Settings {
         memory_bytes: 128 << 20,
         threads: Some(1),
         line_bytes_max: 64 << 10,
@@ -24,7 +28,12 @@ pub(crate) fn session(size: Option<u64>, rate_limit: Option<u64>) -> Arc<Session
         feed_buffers: FEED_BUFFERS,
         kept: Some(Kept { what: "rows", worker_bytes: WORKER_BYTES, parts: 1, bytes_min: ROWS_BYTES_MIN }),
         countries: None,
-    };
+    }
+}
+
+/// A session that nobody else has.
+pub(crate) fn session(size: Option<u64>, rate_limit: Option<u64>) -> Arc<Session> {
+    let settings = settings();
     let shares = settings.shares(0, 1).expect("enough memory");
     let store = Store::new(rorqual_view::Settings::only(shares.tables_bytes, shares.threads)).expect("no file is needed");
     let announced = Announced::upload("test.log".to_owned(), size).expect("a short name");
@@ -165,4 +174,71 @@ fn a_last_report_is_the_same_whenever_it_is_made() {
         session.reports().evict();
         assert_eq!(session.report().await.as_ref(), Some(&first), "it stays when its rows are gone");
     });
+}
+
+/// Brings some lines, and from then on a byte whenever it is told to.
+struct Trickle {
+    bytes: Vec<u8>,
+    brought: usize,
+    /// A byte is at hand.
+    asked: bool,
+    told: Arc<Semaphore>,
+}
+
+impl Transport for Trickle {
+    async fn ready(&mut self) -> Result<usize, Interruption> {
+        if self.brought == 0 {
+            return Ok(self.bytes.len() / 2);
+        }
+        if !self.asked {
+            self.told.acquire().await.expect("it stays open").forget();
+            self.asked = true;
+        }
+        Ok(1)
+    }
+
+    fn fill(&mut self, place: &mut [u8]) {
+        self.asked = false;
+        place.copy_from_slice(&self.bytes[self.brought..self.brought + place.len()]);
+        self.brought += place.len();
+    }
+
+    fn end(&self) -> End {
+        End::Log
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_upload_that_only_holds_its_place_gives_way_where_another_waits_for_it() {
+    let settings = settings();
+    let shares = settings.shares(0, 1).expect("enough memory");
+    let sessions = Sessions::new(settings, (shares, 7 << 20), None, 1, None, Duration::MAX, |_, _, _| Ok(()));
+    let log = log(1_000);
+    let announced = Announced::upload("test.log".to_owned(), Some(log.len() as u64)).expect("a short name");
+    let session = sessions.create(announced, None).expect("there is room");
+    let intake = Intake::claim(Arc::clone(&session), 0, None).expect("nobody else has it");
+    let told = Arc::new(Semaphore::new(0));
+    let mut trickle = Trickle { bytes: log.clone(), brought: 0, asked: false, told: Arc::clone(&told) };
+    let upload = tokio::spawn(async move { intake.take(&mut trickle).await });
+    let start = log.len() as u64 / 2;
+    // A byte in half a minute.
+    for byte in 1..=20 {
+        advance(PACE_TIME / 2).await;
+        told.add_permits(1);
+        while session.offset() < start + byte {
+            yield_now().await;
+        }
+        session.pace().look(session.offset());
+    }
+    // Nobody is in need of its place.
+    assert!(!upload.is_finished());
+    drop(sessions.make_room().await);
+    let error = upload.await.expect("no panic").expect_err("it gives way");
+    assert!(error.message().contains("less than 1024 bytes a second"), "{}", error.message());
+    assert!(error.message().contains(&format!("at byte {}", session.offset())), "{}", error.message());
+    assert_eq!(session.state(), State::Interrupted);
+    // Nothing is lost, and who came back has its minute again.
+    drop(sessions.make_room().await);
+    send(&session, &log, 1_000, usize::MAX).await.expect("nothing is in its way");
+    assert_eq!(report(&session).await["lines"]["parsed"], 1_000);
 }

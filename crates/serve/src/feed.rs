@@ -78,6 +78,8 @@ pub(crate) enum Interruption {
     Connection(String),
     /// Nothing came for too long.
     Idle,
+    /// Too little came while another session waits for the place.
+    Slow,
     /// More came than was announced; what was announced is taken.
     TooLong,
     /// The run has ended and takes no more.
@@ -145,7 +147,7 @@ impl Feed {
         }
         loop {
             if self.lap.is_none() && self.head.is_empty() {
-                let ready = timeout(UPLOAD_IDLE_MAX, transport.ready()).await.map_err(|_| Interruption::Idle)??;
+                let ready = timeout(UPLOAD_IDLE_MAX, ready(session, transport)).await.map_err(|_| Interruption::Idle)??;
                 if ready == 0 {
                     return Ok(());
                 }
@@ -181,7 +183,7 @@ impl Feed {
         let mut due = begun + FIRST_PATIENCE;
         let mut last = begun;
         loop {
-            match timeout_at(due, transport.ready()).await {
+            match timeout_at(due, ready(session, transport)).await {
                 Ok(ready) => {
                     let ready = ready?;
                     if ready == 0 {
@@ -283,7 +285,7 @@ impl Lap {
             let due = self.current.as_ref().map_or(silent, |filling| filling.due.min(silent));
             let ready = tokio::select! {
                 biased;
-                ready = transport.ready() => Some(ready?),
+                ready = ready(session, transport) => Some(ready?),
                 () = sleep_until(due) => None,
                 () = self.turn.wanted() => return Ok(Stop::Pause),
             };
@@ -355,6 +357,15 @@ impl Lap {
         self.debt = session.stored(used as u64);
         let range = self.headroom..self.headroom + used;
         self.sender.send(Fed::Block(Filled { lease, range })).await.map_err(|_| Interruption::RunEnded)
+    }
+}
+
+/// Waits until bytes are at hand, or until its place is wanted that it hardly uses.
+async fn ready(session: &Session, transport: &mut impl Transport) -> Result<usize, Interruption> {
+    tokio::select! {
+        biased;
+        ready = transport.ready() => ready,
+        () = session.pace().place_wanted() => Err(Interruption::Slow),
     }
 }
 

@@ -111,8 +111,8 @@ impl Guard {
 
     fn shown(&self, request: &Request) -> Option<Shown> {
         let headers = request.headers();
-        let bearer = text(headers, header::AUTHORIZATION).and_then(|value| value.strip_prefix("Bearer "));
-        if bearer.is_some_and(|given| self.token.is(given)) {
+        let shown = text(headers, header::AUTHORIZATION).and_then(|value| value.split_once(' '));
+        if shown.is_some_and(|(scheme, given)| scheme.eq_ignore_ascii_case("bearer") && self.token.is(given)) {
             return Some(Shown::Bearer);
         }
         let cookies = headers.get_all(header::COOKIE).into_iter().filter_map(|value| value.to_str().ok());

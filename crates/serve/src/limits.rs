@@ -30,6 +30,10 @@ pub(crate) const STRANGERS_MAX: usize = 16;
 pub(crate) const STRANGER_GRACE: Duration = Duration::from_millis(100);
 
 /// What a wide connection's read buffer may grow to. Large enough that an upload is read at memory speed.
+/// A connection that was told to leave as it asks for nothing has this long, before another one is told as well.
+pub(crate) const DISPLACED_TIME_MAX: Duration = Duration::from_secs(1);
+
+/// What a connection's read buffer may grow to. Large enough that an upload is read at memory speed.
 pub(crate) const CONNECTION_BUFFER_BYTES: usize = 256 << 10;
 
 /// The same of a narrow one: enough for a hundred kilobytes a second in few reads, and for a request's head.
@@ -265,6 +269,7 @@ pub(crate) const STAND_IN_BYTES: usize = 1 << 20;
 
 /// Most bytes of a file that one call sends: what is not in the page cache is read meanwhile.
 pub(crate) const SEND_BYTES_MAX: usize = 1 << 20;
+
 /// Bytes of randomness in a token.
 pub(crate) const TOKEN_BYTES: usize = 24;
 
@@ -313,6 +318,25 @@ pub(crate) const UNPACKED_RATIO_MAX: u64 = 2_000;
 
 /// Bytes that any upload may unpack to.
 pub(crate) const UNPACKED_BYTES_FREE: u64 = 1 << 30;
+
+/// An upload has to bring so many bytes a second, on average over [`PACE_TIME`], where another session waits for its place. It costs nothing.
+pub(crate) const PACE_BYTES_MIN: u64 = 1 << 10;
+
+/// Over this time.
+pub(crate) const PACE_TIME: Duration = Duration::from_secs(60);
+
+/// Connections that are not accepted are told at most this often.
+pub(crate) const UNACCEPTED_SAID_EVERY: Duration = Duration::from_secs(60);
+
+/// Files that a server has open whatever it does: runtime, listener, standard streams, the index of the store, its puts and exports, and some to
+/// spare.
+pub(crate) const FILES_BASE: u64 = 64;
+
+/// Files of a connection: its socket, the second handle on it, and what it reads of the store or of a template's rows.
+pub(crate) const FILES_PER_CONNECTION: u64 = 3;
+
+/// Files of a session: its log, and the rows that do not fit the memory.
+pub(crate) const FILES_PER_SESSION: u64 = 2;
 
 /// How often the housekeeping looks.
 pub(crate) const HOUSEKEEPING_EVERY: Duration = Duration::from_secs(2);

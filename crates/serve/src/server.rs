@@ -2,7 +2,8 @@
 
 use crate::access::Access;
 use crate::api::{render_router, router};
-use crate::connections::{Connections, Taken};
+use crate::connections::{Answering, Connections, Taken};
+use crate::descriptors;
 use crate::drain::Drain;
 use crate::exports::ViewPage;
 use crate::guard::{Gate, Guard};
@@ -28,8 +29,11 @@ use crate::twin::Twin;
 use crate::vitals;
 use crate::wire::{Files, Wire};
 use axum::Router;
+use axum::body::{Body, HttpBody};
+use axum::response::Response;
+use bytes::Bytes;
 use hyper::Request;
-use hyper::body::Incoming;
+use hyper::body::{Frame, Incoming, SizeHint};
 use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -40,16 +44,19 @@ use rorqual_pipe::{BudgetError, Input};
 use rorqual_store::Store;
 use rorqual_table::analyze::{Kept, Settings, Shares};
 use rorqual_view::limits::{STORE_BYTES_MIN, THREAD_BYTES, recorder_bytes, segment_rows, work_bytes};
+use std::convert::Infallible;
 use std::fmt;
 use std::fs::File;
 use std::future::pending;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::time::Instant;
 
 /// How a server is to be.
 pub struct Config {
@@ -162,6 +169,8 @@ impl Server {
         config.settings.feed_buffers = FEED_BUFFERS;
         config.settings.kept = Some(kept(&config));
         config.access.check().map_err(StartError::Refused)?;
+        let files = descriptors::needed(connections_max(&config) + STRANGERS_MAX, config.sessions_max);
+        descriptors::allow(files, config.connections_max).map_err(StartError::Refused)?;
         let shares = shares(&config)?;
         let tls = config.access.tls.clone().map(|(certificate, key)| Tls::new(certificate, key)).transpose();
         let tls = tls.map_err(StartError::Refused)?.map(Arc::new);
@@ -351,6 +360,7 @@ struct Reception {
 
 impl Reception {
     async fn accept(&self, listener: &TcpListener) {
+        let mut refusals = Refusals::default();
         loop {
             match listener.accept().await {
                 Ok((stream, _peer)) => {
@@ -360,7 +370,9 @@ impl Reception {
                 }
                 // Out of descriptors, mostly: there will be some when a connection ends.
                 Err(error) => {
-                    tracing::warn!(%error, "a connection was not accepted");
+                    if let Some(times) = refusals.worth_telling() {
+                        tracing::warn!(%error, times, "connections were not accepted");
+                    }
                     tokio::time::sleep(Duration::from_millis(50)).await;
                 }
             }
@@ -407,12 +419,13 @@ impl Reception {
         let (buffer_bytes, holder) = (place.buffer_bytes(), self.gate.tickets.holder());
         let answer = TowerToHyperService::new(self.router.clone());
         let service = service_fn(move |mut request: Request<Incoming>| {
+            let asked = place.asked();
             request.extensions_mut().insert(Arc::clone(&place));
             request.extensions_mut().insert(holder.clone());
             request.extensions_mut().insert(twin.clone());
             request.extensions_mut().insert(Arc::clone(&drain));
             files.iter().for_each(|files| drop(request.extensions_mut().insert(files.clone())));
-            answer.call(Lingering::wrap(request))
+            answered(answer.call(Lingering::wrap(request)), asked)
         });
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
@@ -424,23 +437,67 @@ impl Reception {
             .with_upgrades();
         let mut connection = pin!(connection);
         // What came before it had to leave is read first, and may have been the token.
-        let left = async {
-            taken.leave().await;
-            if taken.is_known() {
-                pending::<()>().await;
-            }
-        };
         tokio::select! {
             biased;
             ended = connection.as_mut() => return broken(ended),
-            () = left => return,
+            () = taken.leave() => {}
             () = draining.ending() => {}
         }
-        // Who has not shown the token by now is not waited for.
+        // Who has not shown the token by now is not waited for. Others get the answer to what they asked meanwhile.
         if taken.is_known() {
             connection.as_mut().graceful_shutdown();
             broken(connection.await);
         }
+    }
+}
+
+/// Lines about connections that were not accepted, which come many times a second while there are no descriptors.
+#[derive(Default)]
+struct Refusals {
+    untold: u64,
+    told: Option<Instant>,
+}
+
+impl Refusals {
+    /// How many there were since that was last told, where it is to be told again.
+    fn worth_telling(&mut self) -> Option<u64> {
+        self.untold += 1;
+        if self.told.is_some_and(|told| told.elapsed() < UNACCEPTED_SAID_EVERY) {
+            return None;
+        }
+        self.told = Some(Instant::now());
+        Some(std::mem::take(&mut self.untold))
+    }
+}
+
+/// An answer that knows when it was sent.
+async fn answered(
+    answer: impl Future<Output = Result<Response<Body>, Infallible>>,
+    asked: Answering,
+) -> Result<Response<Answer>, Infallible> {
+    Ok(answer.await?.map(|body| Answer { body, _asked: asked }))
+}
+
+/// The body of an answer; its end is the end of what was asked.
+struct Answer {
+    body: Body,
+    _asked: Answering,
+}
+
+impl HttpBody for Answer {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
     }
 }
 
@@ -464,6 +521,9 @@ async fn keep_watch(sessions: Arc<Sessions>, gate: Arc<Gate>) {
         every.tick().await;
         sessions.list().iter().for_each(|session| session.stop_if_too_dense());
         sessions.free_own_turns();
+        for session in sessions.list() {
+            session.pace().look(session.offset());
+        }
         sessions.turns().rest();
         gate.guard.token.refresh();
         // What histograms were given waits in a list until then.
@@ -477,5 +537,54 @@ async fn keep_house(sessions: Arc<Sessions>) {
     loop {
         every.tick().await;
         sessions.forget_idle().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Reception, Refusals};
+    use crate::access::Access;
+    use crate::connections::Connections;
+    use crate::drain::Drain;
+    use crate::guard::{Gate, Guard};
+    use crate::limits::{STALL_TIME_MAX, UNACCEPTED_SAID_EVERY};
+    use crate::token::Token;
+    use crate::twin::Twin;
+    use axum::Router;
+    use axum::body::Body;
+    use axum::routing::get;
+    use bytes::Bytes;
+    use futures_util::stream::repeat_with;
+    use std::convert::Infallible;
+    use std::sync::Arc;
+    use std::time::Duration;
+    use tokio::io::{AsyncWriteExt, duplex};
+    use tokio::net::{TcpListener, TcpStream};
+    use tokio::time::{advance, timeout};
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_takes_nothing_of_its_answer_is_dropped() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("it listens");
+        let (_stream, twin) = Twin::of(TcpStream::connect(address).await.expect("it listens")).expect("a socket");
+        let guard = Guard::new(Token::new(None).expect("randomness"), Access::default().names(address), address.port(), false);
+        let connections = Connections::new(1, Duration::ZERO);
+        let taken = connections.admit().await;
+        let endless = || async { Body::from_stream(repeat_with(|| Ok::<_, Infallible>(Bytes::from_static(&[b'x'; 4096])))) };
+        let router = Router::new().route("/", get(endless));
+        let reception = Reception { gate: Arc::new(Gate { guard, connections, drain: Drain::new() }), tls: None, router };
+        let (near, mut far) = duplex(1 << 10);
+        far.write_all(b"GET / HTTP/1.1\r\nHost: logs\r\n\r\n").await.expect("room for a head");
+        let answered = timeout(STALL_TIME_MAX * 2, reception.answer(near, None, twin, taken)).await;
+        assert!(answered.is_ok(), "it is still waited for");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_not_accepted_is_told_once_a_minute() {
+        let mut refusals = Refusals::default();
+        let told: Vec<Option<u64>> = (0..3).map(|_| refusals.worth_telling()).collect();
+        assert_eq!(told, [Some(1), None, None]);
+        advance(UNACCEPTED_SAID_EVERY).await;
+        assert_eq!(refusals.worth_telling(), Some(3), "those that were not told are counted");
     }
 }

@@ -6,6 +6,7 @@ use crate::feed::{Feed, Inlet, is_enough};
 use crate::limits::{
     INTERRUPTED_GRACE, NAME_BYTES_MAX, REPORT_PATIENCE, TOP_ROWS, UNPACKED_BYTES_FREE, UNPACKED_RATIO_MAX, WAITING_GRACE,
 };
+use crate::pace::Pace;
 use crate::reports::{Kept, Reports};
 use crate::rows::{Rows, SharedTurn, Turn};
 use crate::transport::End;
@@ -95,6 +96,7 @@ pub(crate) struct Session {
     formats: Formats,
     /// Bytes taken from uploads; those of a file are counted by the control.
     taken: AtomicU64,
+    pace: Pace,
     is_file: bool,
     line_bytes_max: usize,
     threads: usize,
@@ -232,6 +234,7 @@ impl Session {
             analyzer,
             formats: settings.formats.clone(),
             taken: AtomicU64::new(0),
+            pace: Pace::default(),
             is_file,
             line_bytes_max: settings.line_bytes_max,
             threads: shares.threads,
@@ -330,6 +333,11 @@ impl Session {
         self.own.load(Ordering::Relaxed) && !self.state().ended()
     }
 
+    /// How fast its upload is.
+    pub(crate) fn pace(&self) -> &Pace {
+        &self.pace
+    }
+
     pub(crate) fn size(&self) -> Option<u64> {
         self.size.get().copied()
     }
@@ -414,6 +422,7 @@ impl Session {
         let feed = inner.feed.take().ok_or_else(busy)?;
         inner.begun = true;
         inner.error = None;
+        self.pace.begin(expected);
         self.set_state(&mut inner, State::Receiving);
         Ok(feed)
     }

@@ -80,6 +80,9 @@ impl Sessions {
             let waiting = all.iter().filter(|_| full).filter_map(|session| Some((session.holds_up_since()?, session)));
             waiting.min_by_key(|(since, _)| *since).map(|(_, session)| Arc::clone(session))
         };
+        if longest.is_none() {
+            self.interrupt_a_slow_one();
+        }
         if let Some(session) = longest {
             session.give_way();
             // An upload that came back in time keeps its place, and then this one has none.
@@ -101,6 +104,14 @@ impl Sessions {
         }
         self.forget_surplus().await;
         room
+    }
+
+    /// Where all places are taken: interrupts an upload that is slower than it may be then, so that its place is free soon.
+    fn interrupt_a_slow_one(&self) {
+        let all = self.lock();
+        let full = all.iter().filter(|session| !session.state().ended()).count() >= self.sessions_max;
+        let mut slow = all.iter().filter(|session| full && session.uploading() && session.pace().is_slow(session.offset()));
+        slow.next().inspect(|session| session.pace().want_place());
     }
 
     /// A new session, if there is room for one more that runs.

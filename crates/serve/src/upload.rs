@@ -3,6 +3,7 @@
 
 use crate::error::ApiError;
 use crate::feed::{Feed, Interruption, idle_max};
+use crate::limits::{PACE_BYTES_MIN, PACE_TIME};
 use crate::session::{Session, State, too_long};
 use crate::transport::Transport;
 use axum::http::{HeaderMap, StatusCode, header};
@@ -142,6 +143,13 @@ fn interrupted(interruption: &Interruption, offset: u64) -> ApiError {
             let message = format!("too many others hold the start of a long line; it comes again, from byte {offset} on");
             (StatusCode::SERVICE_UNAVAILABLE, message)
         }
+        Interruption::Slow => (
+            StatusCode::REQUEST_TIMEOUT,
+            format!(
+                "less than {PACE_BYTES_MIN} bytes a second came for {} s at byte {offset}, and another session waits for the place (--sessions)",
+                PACE_TIME.as_secs()
+            ),
+        ),
         Interruption::NoMemory | Interruption::RunEnded | Interruption::TooLong => {
             (StatusCode::SERVICE_UNAVAILABLE, format!("the system has no memory for another block at byte {offset}"))
         }

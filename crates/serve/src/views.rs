@@ -15,7 +15,7 @@ use rorqual_pipe::Control;
 use rorqual_table::filter::{Filter, Flag, NumberColumn, TextColumn};
 use rorqual_table::report::Sample;
 use rorqual_view::{By, Limit, PanelWanted, Per, RowPage, Stack, Store, View, ViewError, Wanted};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -25,8 +25,13 @@ use std::time::Instant;
 struct Span {
     from: Option<f64>,
     to: Option<f64>,
-    #[serde(default, rename = "where")]
+    #[serde(default, rename = "where", deserialize_with = "text_or_none")]
     filter: String,
+}
+
+/// No filter is an empty one.
+fn text_or_none<'a, D: Deserializer<'a>>(deserializer: D) -> Result<String, D::Error> {
+    Option::deserialize(deserializer).map(Option::unwrap_or_default)
 }
 
 impl Span {
@@ -122,7 +127,7 @@ pub(crate) fn too_long() -> ApiError {
 struct ViewAsked {
     from: Option<f64>,
     to: Option<f64>,
-    #[serde(default, rename = "where")]
+    #[serde(default, rename = "where", deserialize_with = "text_or_none")]
     filter: String,
     page: Option<String>,
     #[serde(default)]
@@ -162,7 +167,7 @@ pub(crate) async fn view(Named(session): Named, asker: Asker, body: Body) -> Res
 struct PanelAsked {
     from: Option<f64>,
     to: Option<f64>,
-    #[serde(default, rename = "where")]
+    #[serde(default, rename = "where", deserialize_with = "text_or_none")]
     filter: String,
     field: String,
     search: Option<String>,
@@ -193,7 +198,7 @@ pub(crate) async fn panel(Named(session): Named, asker: Asker, body: Body) -> Re
 struct RowsAsked {
     from: Option<f64>,
     to: Option<f64>,
-    #[serde(default, rename = "where")]
+    #[serde(default, rename = "where", deserialize_with = "text_or_none")]
     filter: String,
     #[serde(default)]
     offset: u64,
@@ -263,7 +268,7 @@ struct ExplainAsked {
     // The rows that these are a part of.
     from: Option<f64>,
     to: Option<f64>,
-    #[serde(default, rename = "where")]
+    #[serde(default, rename = "where", deserialize_with = "text_or_none")]
     filter: String,
     /// The rows asked about.
     select: Span,
@@ -293,7 +298,7 @@ pub(crate) async fn explain(Named(session): Named, asker: Asker, body: Body) -> 
 struct RatesAsked {
     from: Option<f64>,
     to: Option<f64>,
-    #[serde(default, rename = "where")]
+    #[serde(default, rename = "where", deserialize_with = "text_or_none")]
     filter: String,
     #[serde(default)]
     by: ByAsked,

@@ -47,19 +47,10 @@ impl Turn<'_> {
     /// out to be an entry that had to go for them.
     ///
     /// # Errors
-    /// [`Kind::Limit`] when that is impossible; then nothing was evicted, unless open files turned out to be in the way.
+    /// [`Kind::Limit`] when that is impossible; then nothing was evicted, unless a file was opened just then.
     pub(crate) fn make_room(&self, bytes: u64, temp: Option<&str>) -> Result<Evicted, Error> {
         let mut evicted = Evicted::default();
-        if self.excess(bytes)? == 0 {
-            return Ok(evicted);
-        }
-        // Space of writers that are gone comes first: it costs nobody anything.
-        sweep_reservations(self)?;
-        let excess = self.excess(bytes)?;
-        let usage = self.usage(self.now_ms)?;
-        if excess > usage.bytes - usage.leased_bytes {
-            return Err(self.full(bytes, Evicted::default())?);
-        }
+        self.check_room(bytes)?;
         let operation = Operation::start("store.evict");
         let result = self.evict(bytes, temp, &mut evicted);
         operation.bytes(evicted.bytes);
@@ -68,6 +59,38 @@ impl Turn<'_> {
             Err(error) => operation.failed(error.kind().name()),
         }
         result.map(|()| evicted)
+    }
+
+    /// Refuses what could have no room, whatever went: what is leased or open stays.
+    ///
+    /// # Errors
+    /// [`Kind::Limit`] with what is in the way.
+    pub(crate) fn check_room(&self, bytes: u64) -> Result<(), Error> {
+        if self.excess(bytes)? == 0 {
+            return Ok(());
+        }
+        // Space of writers that are gone comes first: it costs nobody anything.
+        sweep_reservations(self)?;
+        let excess = self.excess(bytes)?;
+        let usage = self.usage(self.now_ms)?;
+        if excess > usage.bytes - usage.leased_bytes {
+            return Err(self.full(bytes, Evicted::default())?);
+        }
+        let (mut free, mut pass) = (0, Pass::default());
+        while free < excess {
+            let candidates = candidates(self, &pass.after, self.now_ms)?;
+            if candidates.is_empty() {
+                return Err(self.full(bytes, pass.open)?);
+            }
+            for candidate in candidates {
+                pass.after = (candidate.used, candidate.digest.as_bytes().to_vec());
+                match self.lock_blob(&candidate.digest)? {
+                    Lock::Busy => pass.open.add(Evicted { entries: 1, bytes: candidate.bytes }),
+                    _ => free += candidate.bytes,
+                }
+            }
+        }
+        Ok(())
     }
 
     fn evict(&self, bytes: u64, temp: Option<&str>, evicted: &mut Evicted) -> Result<(), Error> {

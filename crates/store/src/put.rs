@@ -172,6 +172,7 @@ impl Store {
     ) -> Result<(Digest, u64), Error> {
         let (sender, receiver) = std::sync::mpsc::channel();
         let name = &input.name().to_owned();
+        let is_file = input.file_again()?.is_some();
         let mut writing = Writing {
             store: self.clone(),
             source: input.into_blocks(pool, control),
@@ -179,11 +180,13 @@ impl Store {
             temp: temp.name.clone(),
             file: Arc::clone(&temp.file),
             written: 0,
+            announced: size_bytes,
             reserved: 0,
             evicted: sender,
         };
         if let Some(bytes) = size_bytes.filter(|bytes| *bytes > UNRESERVED_BYTES_MAX) {
-            writing.reserve(bytes)?;
+            // A file has its bytes. What a stream announces may never come: nothing goes for it yet, but what can't fit is told.
+            if is_file { writing.reserve(bytes)? } else { writing.check_room(bytes)? }
         }
         let input = Input::from_source(name, Box::new(writing)).stored();
         // Nothing is decoded, so that the window means nothing.
@@ -294,6 +297,8 @@ struct Writing {
     temp: String,
     file: Arc<File>,
     written: u64,
+    /// What is expected in all.
+    announced: Option<u64>,
     reserved: u64,
     evicted: std::sync::mpsc::Sender<Evicted>,
 }
@@ -314,22 +319,36 @@ impl Writing {
         if wanted <= UNRESERVED_BYTES_MAX.max(self.reserved) {
             return Ok(());
         }
+        let step = wanted.next_multiple_of(RESERVE_STEP_BYTES);
+        let step = self.announced.map_or(step, |announced| step.min(announced.max(wanted)));
         // Near the bound a whole step may not fit where the rest of the input would.
-        self.reserve(wanted.next_multiple_of(RESERVE_STEP_BYTES)).or_else(|_| self.reserve(wanted))
+        self.reserve(step).or_else(|_| self.reserve(wanted))
+    }
+
+    /// Refuses what could have no room whatever went for it.
+    fn check_room(&self, bytes: u64) -> Result<(), Error> {
+        let turn = self.store.turn()?;
+        self.check_bound(&turn, bytes)?;
+        turn.check_room(bytes)
+    }
+
+    fn check_bound(&self, turn: &Turn<'_>, bytes: u64) -> Result<(), Error> {
+        let bytes_max = turn.bytes_max()?;
+        if bytes <= bytes_max {
+            return Ok(());
+        }
+        let message = format!(
+            "has at least {bytes} bytes, and the store {} may hold {bytes_max} (`rorqual store init --max-size` moves that)",
+            self.store.dir().display()
+        );
+        Err(Error::new(Kind::Limit, &self.name, message))
     }
 
     /// Reserves `bytes` in all, and evicts for them.
     fn reserve(&mut self, bytes: u64) -> Result<(), Error> {
         let store = self.store.clone();
         let turn = store.turn()?;
-        let bytes_max = turn.bytes_max()?;
-        if bytes > bytes_max {
-            let message = format!(
-                "has at least {bytes} bytes, and the store {} may hold {bytes_max} (`rorqual store init --max-size` moves that)",
-                store.dir().display()
-            );
-            return Err(Error::new(Kind::Limit, &self.name, message));
-        }
+        self.check_bound(&turn, bytes)?;
         let evicted = turn.make_room(bytes - self.reserved, Some(&self.temp))?;
         turn.transaction(false, |index: &Index<'_>| index.set_reserved(&self.temp, bytes))?;
         self.reserved = bytes;

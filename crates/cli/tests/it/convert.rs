@@ -1,10 +1,11 @@
 //! `rorqual convert` and `rorqual schema`: what comes out is what went in, on every path, and bad input is told.
 
-use crate::common::{Folder, line, rorqual};
+use crate::common::{Folder, line, listens, rorqual};
 use rorqual_testkit::generate::{Events, Lines, write_array};
 use rorqual_testkit::process::{Ran, Run};
 use serde_json::{Value, json};
 use std::io::Write;
+use std::os::fd::AsFd;
 
 const MIB: u64 = 1 << 20;
 
@@ -497,14 +498,45 @@ fn ctrl_c_says_that_nothing_is_written() {
     let folder = Folder::new();
     let target = folder.text("out.ndjson");
     let rows = "{\"a\":1}\n".repeat(10_000);
+    let (sender, taken) = std::sync::mpsc::channel();
     let feed = move |stdin: &mut std::process::ChildStdin| loop {
         stdin.write_all(rows.as_bytes())?;
+        // Whether the test still counts is its own affair.
+        let _ = sender.send(rows.len());
     };
     let running = rorqual(&["convert", "-", "-o", &target]).feed(feed).start();
-    crate::common::listens(&running);
+    // More than is looked at for the columns, and than a pipe holds.
+    let taken_bytes = taken.iter().take(100).sum::<usize>();
+    assert_eq!(taken_bytes, 8_000_000);
     running.interrupt();
     let ran = running.wait().exits(130);
     let kept = "is not written (--keep-partial keeps what came before)";
     assert_eq!(ran.stderr, format!("rorqual: stopped by Ctrl-C\nrorqual: {target} {kept}\n"));
     assert!(folder.names().is_empty());
+}
+
+/// Nothing came yet, or not even a whole record: there is no format to tell, and that is not what the run ended by.
+#[test]
+fn ctrl_c_before_the_first_record_is_no_fault_of_the_input() {
+    let folder = Folder::new();
+    let target = folder.text("out.ndjson");
+    let kept = format!("rorqual: {target} is not written (--keep-partial keeps what came before)\n");
+    let convert: &[&str] = &["convert", "-", "-o", &target];
+    let runs = [(convert, "", &*kept), (convert, "{\"a\":", &kept), (&["schema", "-"], "", "")];
+    for (verb, start, said) in runs {
+        let (sender, sent) = std::sync::mpsc::channel();
+        let feed = move |stdin: &mut std::process::ChildStdin| {
+            stdin.write_all(start.as_bytes())?;
+            sender.send(stdin.as_fd().try_clone_to_owned()?).expect("the test waits");
+            Ok(())
+        };
+        let running = rorqual(verb).feed(feed).start();
+        // As long as we hold it, the pipe does not end.
+        let _writing_end = sent.recv().expect("it is fed");
+        listens(&running);
+        running.interrupt();
+        let ran = running.wait().exits(130);
+        assert_eq!(ran.stderr, format!("rorqual: stopped by Ctrl-C\n{said}"), "{verb:?} after {start:?}");
+        assert!(folder.names().is_empty());
+    }
 }

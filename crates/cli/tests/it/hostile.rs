@@ -4,7 +4,7 @@ use crate::client::Server;
 use crate::common::{Folder, eventually, log};
 use rorqual_testkit::paths::zstd_frame;
 use std::io::{Read, Write};
-use std::net::{Shutdown, TcpStream};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::time::Duration;
 
 /// Statuses of all answers on one connection that is left open for more.
@@ -181,6 +181,33 @@ fn no_name_leads_out_of_its_folder() {
     let answer = server.get(&format!("/api/sessions/{id}/panel.csv?field=path"));
     assert!(answer.head.contains("filename=\"secret-path.csv\""), "{}", answer.head);
     assert_eq!(std::fs::read_to_string(&secret).expect("untouched"), "the secret");
+}
+
+/// There is no address that the server would fetch, and no statement that it would run: both are names, or filters that are none.
+#[test]
+fn addresses_and_statements_are_names_and_nothing_else() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    listener.set_nonblocking(true).expect("a listener");
+    let url = format!("http://{}/x.log", listener.local_addr().expect("it listens"));
+    let coded = url.replace('/', "%2F").replace(':', "%3A");
+    let folder = Folder::new();
+    let server = Server::start(&["--store", &folder.text("store")]);
+    let id = server.session(&serde_json::json!({"name": url}));
+    assert_eq!(server.put(&id, 0, &log(10)).status, 200);
+    server.request("POST", "/api/sessions", &serde_json::to_vec(&serde_json::json!({"name": "x", "url": url})).expect("JSON"));
+    for target in [format!("/api/upload/{coded}"), format!("/store/{coded}"), format!("/api/sessions?url={coded}")] {
+        server.request("PUT", &target, url.as_bytes());
+        server.request("POST", &target, url.as_bytes());
+        server.get(&target);
+    }
+    // An absolute target of another host, as for a proxy.
+    server.raw(format!("{}\r\n", server.head("GET", &url)).as_bytes()).refused(403, "wrong_host");
+    for statement in ["select * from '/etc/passwd'", "status = 200; copy t to '/tmp/x'", "read_csv(\"/etc/passwd\")"] {
+        let question = serde_json::json!({"where": statement}).to_string();
+        server.request("POST", &format!("/api/sessions/{id}/view"), question.as_bytes()).refused(400, "bad_filter");
+    }
+    let called = listener.accept().map(|(_, who)| who);
+    assert_eq!(called.expect_err("nobody calls").kind(), std::io::ErrorKind::WouldBlock);
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod convert;
 mod countries;
 mod crowd;
 mod decode;
+mod descriptors;
 mod explore;
 mod explore_memory;
 mod export;

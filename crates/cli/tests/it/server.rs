@@ -414,7 +414,7 @@ fn cancel_keeps_what_was_parsed_and_delete_forgets() {
     let started = std::time::Instant::now();
     let cancelled = server.request("POST", &format!("/api/sessions/{id}/cancel"), b"");
     assert_eq!((cancelled.status, &cancelled.json()["state"]), (200, &"cancelled".into()));
-    assert!(started.elapsed().as_secs() < 10, "a cancel took {:?}", started.elapsed());
+    assert!(started.elapsed().as_secs() < 30, "a cancel took {:?}", started.elapsed());
     let live = server.live(&id);
     assert_eq!((&live["report"]["complete"], &live["report"]["lines"]["parsed"]), (&false.into(), &50_000.into()));
     assert_eq!(server.request("DELETE", &format!("/api/sessions/{id}"), b"").status, 204);
@@ -659,7 +659,7 @@ fn requests_that_never_end_do_not_hold_the_server() {
         .collect();
     let answer: Answer = server.get("/api/server");
     assert_eq!(answer.status, 200);
-    // Less than the time that a head may take.
-    assert!(started.elapsed() < Duration::from_secs(5), "after {:?}", started.elapsed());
+    // Did they not give way, each round of 16 places would take the ten seconds that a head may take: two minutes.
+    assert!(started.elapsed() < Duration::from_secs(60), "after {:?}", started.elapsed());
     drop(stalled);
 }

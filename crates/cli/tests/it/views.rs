@@ -228,6 +228,9 @@ fn the_longest_filter_can_be_sent_and_a_longer_body_is_told() {
     filter.push(')');
     let answer = question(&server, &id, "view", &json!({"where": filter}));
     assert_eq!((answer.status, &answer.json()["lines"]["matching"]), (200, &15.into()));
+    for none in [json!({"where": null, "from": null}), json!({"where": ""}), json!({})] {
+        assert_eq!(question(&server, &id, "view", &none).json()["lines"]["matching"], 100, "{none}");
+    }
     let error = question(&server, &id, "view", &json!({"where": "x".repeat(65 << 10)})).refused(400, "bad_filter");
     assert!(error["message"].as_str().is_some_and(|message| message.contains("65536")), "{error}");
     for (what, body) in [("view", json!({"where": "x".repeat(1 << 20)})), ("format/try", json!({"lines": ["x".repeat(1 << 20)]}))]

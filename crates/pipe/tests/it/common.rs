@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 /// A run that takes longer hangs.
-pub(crate) const TIME_MAX: Duration = Duration::from_secs(20);
+pub(crate) const TIME_MAX: Duration = Duration::from_secs(60);
 
 /// Fewest buffers with which a stream moves: a decoder's input, the carried line's block, the one being filled.
 pub(crate) const BUFFERS_MIN: usize = 3;

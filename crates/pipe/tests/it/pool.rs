@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-const TIME_MAX: Duration = Duration::from_secs(10);
+const TIME_MAX: Duration = Duration::from_secs(60);
 
 #[derive(Default)]
 struct Count(AtomicUsize);

@@ -98,6 +98,10 @@ impl<T: AsyncRead + AsyncWrite + Unpin + Send> Socket<T> {
     /// Goes through what was read; `None` where all of it is used up.
     fn decode(&mut self) -> Result<Option<usize>, Interruption> {
         loop {
+            // Whatever lies behind it is not looked at, whether it came along or not.
+            if self.all_is_here() {
+                return Ok(Some(0));
+            }
             match self.next()? {
                 Event::Binary(bytes) => return Ok(Some(bytes)),
                 Event::BinaryEnd => self.message_ended = true,
@@ -105,7 +109,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin + Send> Socket<T> {
                 Event::Ping => self.outgoing.pong(self.receiver.control()),
                 Event::Text(text) => return self.heard(&text).map(Some),
                 Event::Close(code) => return self.leave(code).map(Some),
-                Event::More => return Ok(self.all_is_here().then_some(0)),
+                Event::More => return Ok(None),
             }
         }
     }
@@ -140,7 +144,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin + Send> Socket<T> {
         Interruption::Protocol(what)
     }
 
-    /// Whether the announced size has come, and nothing beyond it is on its way.
+    /// Whether the announced size has come, and the frame that it ends in has nothing beyond it.
     fn all_is_here(&self) -> bool {
         self.session.size().is_some_and(|size| self.session.offset() >= size) && !self.receiver.within()
     }

@@ -125,6 +125,57 @@ fn a_frame_of_64_mib_in_small_reads_is_copied_once() {
     });
 }
 
+/// Gives what it has up to a place, and then the rest.
+struct InTwo<'a>(Vec<&'a [u8]>);
+
+impl AsyncRead for InTwo<'_> {
+    fn poll_read(mut self: Pin<&mut Self>, _: &mut Context<'_>, place: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        place.put_slice(self.0.pop().unwrap_or_default());
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for InTwo<'_> {
+    fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Poll::Ready(Ok(bytes.len()))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// All frames of a client that sends so many bytes in frames of that many.
+fn frames(log: &[u8], frame_bytes: usize) -> Vec<u8> {
+    let mut client = Client::new(log, 0, log.len() as u64, frame_bytes as u64, 0);
+    std::iter::from_fn(|| client.next_byte()).collect()
+}
+
+#[test]
+fn what_comes_behind_the_announced_size_means_the_same_wherever_packets_end() {
+    let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");
+    runtime.block_on(async {
+        let log = log(2);
+        let beyond = [&log[..], b"and more\n"].concat();
+        // In a frame of its own it is not looked at; in the frame with the last byte it is too much.
+        for (sent, is_taken) in [(frames(&beyond, log.len()), true), (frames(&beyond, beyond.len()), false)] {
+            for split in 0..=sent.len() {
+                let session = session(Some(log.len() as u64), None);
+                let intake = Intake::claim(Arc::clone(&session), 0, None).expect("nobody else has it");
+                let parts = [&sent[split..], &sent[..split]].into_iter().filter(|part| !part.is_empty()).collect();
+                let mut socket = Socket::new(InTwo(parts), Arc::clone(&session));
+                let taken = intake.take(&mut socket).await.map_err(|error| error.code());
+                assert_eq!(taken, if is_taken { Ok(()) } else { Err("too_long") }, "{split}");
+                assert_eq!((session.offset(), session.state()), (log.len() as u64, State::Finished), "{split}");
+            }
+        }
+    });
+}
+
 #[test]
 fn a_connection_that_is_dropped_at_every_nth_read_loses_nothing() {
     let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");

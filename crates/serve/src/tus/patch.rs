@@ -4,6 +4,7 @@ use super::headers::{PART, checksum, length, number};
 use super::{OFFSET, gone};
 use crate::checked::{Checked, Failed};
 use crate::error::ApiError;
+use crate::feed::Interruption;
 use crate::session::Session;
 use crate::transport::{BodyTransport, End};
 use crate::upload::{Intake, detached};
@@ -64,6 +65,7 @@ async fn take_checked(intake: Intake, length: Option<u64>, expected: Digest, mut
         taken = checked.take(&mut body, hasher, expected) => taken,
         // The intake tells what became of the session, and takes nothing.
         () = session.cancelled() => Ok(()),
+        () = session.pace().place_wanted() => Err(Failed::Interrupted(Interruption::Slow)),
     };
     match taken {
         Ok(()) => intake.take(&mut checked).await,

@@ -215,3 +215,50 @@ fn a_connection_that_asks_for_nothing_is_closed() {
     let _ = silent.read_to_end(&mut Vec::new());
     assert!(started.elapsed() < PATIENCE, "{:?}", started.elapsed());
 }
+
+/// An answer on a connection that stays; `false` where it was closed.
+fn is_answered(stream: &mut TcpStream) -> bool {
+    let (mut head, mut byte) = (Vec::new(), [0]);
+    while !head.ends_with(b"\r\n\r\n") {
+        if stream.read_exact(&mut byte).is_err() {
+            return false;
+        }
+        head.push(byte[0]);
+    }
+    let head = String::from_utf8(head).expect("text").to_ascii_lowercase();
+    let length = head.split_once("content-length: ").and_then(|(_, rest)| rest.split_once("\r\n")).expect("a length").0;
+    stream.read_exact(&mut vec![0; length.parse().expect("a number")]).expect("a whole body");
+    head.starts_with("http/1.1 200")
+}
+
+#[test]
+fn a_connection_that_asks_for_nothing_gives_way_to_a_new_one_at_once() {
+    let server = Reached::start(Access::default());
+    let head =
+        format!("GET /api/server HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\n\r\n", server.address, server.token());
+    let ask = |stream: &mut TcpStream| stream.write_all(head.as_bytes()).is_ok() && is_answered(stream);
+    let mut idle: Vec<TcpStream> = (0..32)
+        .map(|_| {
+            let mut stream = TcpStream::connect(server.address).expect("it listens");
+            stream.set_read_timeout(Some(PATIENCE)).expect("a time");
+            assert!(ask(&mut stream));
+            stream
+        })
+        .collect();
+    // Before that all places were taken until the idle ones ran into the time for the next head, all at once.
+    assert!(server.get("/api/server").starts_with("HTTP/1.1 200"));
+    assert!(!ask(&mut idle[0]), "it was idle for longest");
+    for (number, stream) in idle.iter_mut().enumerate().skip(1) {
+        assert!(ask(stream), "connection {number} was closed as well");
+    }
+}
+
+#[test]
+fn the_scheme_of_the_token_is_the_same_in_any_case() {
+    let server = Reached::start(Access::default());
+    for (scheme, status) in [("bearer", 200), ("BEARER", 200), ("Basic", 401), ("Bearer:", 401)] {
+        let head = format!("GET /api/server HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n", server.address);
+        let answer = server.raw(format!("{head}Authorization: {scheme} {}\r\n\r\n", server.token()).as_bytes());
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{scheme}: {answer}");
+    }
+}

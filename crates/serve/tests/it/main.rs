@@ -17,12 +17,12 @@ use std::time::{Duration, Instant};
 use tokio::runtime::Builder;
 
 /// Longer than the idle time and the pause between two looks of the housekeeping.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 #[test]
 fn a_session_that_nobody_asks_for_is_forgotten_and_its_place_is_free() {
     let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");
-    let server = runtime.block_on(Server::bind(config(Duration::from_secs(1)))).expect("a free port");
+    let server = runtime.block_on(Server::bind(config(Duration::from_secs(4)))).expect("a free port");
     let url = server.url();
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let running = runtime.spawn(server.run(async { drop(stopped.await) }, std::future::pending()));

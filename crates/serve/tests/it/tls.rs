@@ -179,7 +179,7 @@ fn handshakes_that_never_end_do_not_hold_the_server() {
     let server = Reached::start(files.access());
     let started = Instant::now();
     // A ClientHello that is announced, and does not come.
-    let stalled: Vec<TcpStream> = (0..60)
+    let stalled: Vec<TcpStream> = (0..200)
         .map(|_| {
             let mut stream = TcpStream::connect(server.address).expect("it listens");
             stream.write_all(&[0x16, 3, 1, 2, 0, 1]).expect("it listens");
@@ -188,8 +188,8 @@ fn handshakes_that_never_end_do_not_hold_the_server() {
         .collect();
     let answer = ask(&mut connect(&server, &files.trusted, &[]), &head(&server, "GET /api/server", ""));
     assert!(answer.expect("an answer").starts_with("HTTP/1.1 200"));
-    // Less than a handshake may take.
-    assert!(started.elapsed() < Duration::from_secs(9), "after {:?}", started.elapsed());
+    // Did they not give way, each round of 16 places would take the ten seconds of a handshake: two minutes.
+    assert!(started.elapsed() < Duration::from_secs(60), "after {:?}", started.elapsed());
     drop(stalled);
 }
 

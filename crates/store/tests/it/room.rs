@@ -172,3 +172,46 @@ fn what_a_killed_put_had_reserved_is_given_to_who_needs_it() {
     assert!(put(&store, &large).new);
     check_clean(&store);
 }
+
+/// What it would go for can't come, or has not come yet.
+#[test]
+fn nothing_goes_for_a_stream_that_is_refused_or_only_announced() {
+    let dir = folder();
+    let store = store(dir.path(), 30 * MIB);
+    let all: Vec<_> = (0..3).map(|byte| put(&store, &vec![byte + 1; 9 * MIB as usize]).digest).collect();
+    let put_stream = |bytes: &[u8], announced: u64| {
+        // It breaks off where it has fewer bytes than it announced.
+        let broken = (bytes.len() as u64) < announced;
+        let reader = std::io::Cursor::new(bytes.to_vec()).chain(Ending(broken));
+        let input = Input::from_reader("a stream", Box::new(reader)).stored();
+        store.put(input, Some(announced), &PutOptions::default(), &pool(), &Control::default())
+    };
+    let are_there = || all.iter().filter(|digest| store.entry(digest).unwrap().is_some()).count();
+    assert_eq!(put_stream(b"x", 20 * MIB).unwrap_err().kind(), Kind::Io);
+    assert_eq!(are_there(), 3, "one byte of 20 MB came");
+    let reading = store.get(&all[0], None).unwrap();
+    assert!(reading.is_some());
+    let error = put_stream(&vec![9; 26 * MIB as usize], 26 * MIB).unwrap_err();
+    assert_eq!((error.kind(), are_there()), (Kind::Limit, 3), "{error}");
+    assert!(error.to_string().contains("9.00 MiB are being read (1 entries)"), "{error}");
+    // A file is there whole, and yet can't be stored.
+    let file = dir.path().join("file");
+    std::fs::write(&file, vec![9; 26 * MIB as usize]).unwrap();
+    let input = Input::open_stored(&file).unwrap();
+    let size = input.size_bytes();
+    assert!(store.put(input, size, &PutOptions::default(), &pool(), &Control::default()).is_err());
+    assert_eq!(are_there(), 3);
+    drop(reading);
+    assert!(put_stream(&vec![9; 26 * MIB as usize], 26 * MIB).unwrap().new);
+    assert_eq!(are_there(), 0);
+    check_clean(&store);
+}
+
+/// The end of a stream, or of its connection.
+struct Ending(bool);
+
+impl Read for Ending {
+    fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
+        if self.0 { Err(std::io::ErrorKind::ConnectionAborted.into()) } else { Ok(0) }
+    }
+}

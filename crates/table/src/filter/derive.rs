@@ -53,6 +53,11 @@ const KINDS: [(&str, &[&str]); 9] = [
     ("data", &["json", "xml", "csv", "rss", "atom", "yaml", "yml", "parquet", "ndjson", "sql", "log"]),
 ];
 
+/// Whether there is such a kind of content.
+pub(super) fn is_kind(name: &str) -> bool {
+    name == "other" || KINDS.iter().any(|(kind, _)| *kind == name)
+}
+
 /// Longest extension that is looked for.
 const EXTENSION_BYTES_MAX: usize = 7;
 

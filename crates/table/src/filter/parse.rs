@@ -1,7 +1,8 @@
 //! Reads filters.
 
+use super::derive::is_kind;
 use super::lex::{Operator, Placed, Token, tokens};
-use super::value::{self, number};
+use super::value::{self, is_in_single_quotes, number};
 use super::{CONDITIONS_MAX, FILTER_BYTES_MAX, FILTER_DEPTH_MAX, Filter, Flag, Network, NumberColumn, NumberTest, PATTERNS_MAX};
 use super::{Pattern, TextColumn, TextTest, TextValue};
 use std::fmt;
@@ -44,6 +45,9 @@ const COLUMNS: &str = "a column (client, net, country, user, host, method, path,
 /// What the column of networks may be compared with, for errors.
 const NETWORKS: &str = "a network of IPv4 addresses up to /24 or of IPv6 addresses up to /48, such as 10.0.0.0/8, or - (for smaller \
                         networks and addresses ask client)";
+
+/// What a kind of content is, for errors.
+const KINDS: &str = "a kind of content: page, style, script, image, font, media, document, archive, data, other or -";
 
 pub(super) fn parse(text: &str) -> Result<Filter, FilterError> {
     if text.len() > FILTER_BYTES_MAX {
@@ -273,6 +277,7 @@ impl Parser<'_> {
         let is_word = matches!(self.peek(), Token::Word(_));
         let no_network = self.expected(NETWORKS);
         let no_address = self.expected("an address, or a network such as 10.0.0.0/8");
+        let no_kind = self.expected(KINDS);
         let text = self.literal()?;
         if is_word && text == value::ABSENT {
             return Ok(TextValue::Text(String::new()));
@@ -283,6 +288,7 @@ impl Parser<'_> {
             TextColumn::Client if is_word && text.contains('/') => {
                 Network::parse(&text).map(TextValue::Network).ok_or(no_address)
             }
+            TextColumn::Kind if is_word && !is_kind(&text) => Err(no_kind),
             _ => Ok(TextValue::Text(text)),
         }
     }
@@ -309,6 +315,9 @@ impl Parser<'_> {
     fn literal(&mut self) -> Result<String, FilterError> {
         match self.peek() {
             Token::Word(text) if value::is_keyword(text) => Err(self.expected("a value (a word such as this in double quotes)")),
+            Token::Word(text) if is_in_single_quotes(text) => {
+                Err(self.expected("double quotes around a text, as single ones would be a part of it"))
+            }
             Token::Word(_) | Token::Quoted(_) => match self.step() {
                 Token::Word(text) | Token::Quoted(text) => Ok(text),
                 _ => Ok(String::new()),

@@ -1,7 +1,8 @@
 //! Writes filters, so that reading gives the same one again.
 
+use super::derive::is_kind;
 use super::lex::is_word;
-use super::value::{ABSENT, RANGE, is_keyword, written};
+use super::value::{ABSENT, RANGE, is_in_single_quotes, is_keyword, written};
 use super::{Filter, Network, NumberColumn, NumberTest, TextColumn, TextTest, TextValue};
 use std::fmt::{Display, Formatter, Result};
 
@@ -129,7 +130,8 @@ fn is_plain(column: TextColumn, text: &str) -> bool {
         }
         _ => true,
     };
-    text != ABSENT && !is_keyword(text) && means_itself && text.chars().all(is_word)
+    let is_refused = is_in_single_quotes(text) || (column == TextColumn::Kind && !is_kind(text));
+    !is_refused && text != ABSENT && !is_keyword(text) && means_itself && text.chars().all(is_word)
 }
 
 fn quoted(f: &mut Formatter<'_>, text: &str) -> Result {

@@ -18,6 +18,11 @@ pub(super) fn is_keyword(word: &str) -> bool {
     ["and", "or", "not", "in", "contains"].iter().any(|keyword| word.eq_ignore_ascii_case(keyword))
 }
 
+/// Whether somebody took single quotes for those of this language.
+pub(super) fn is_in_single_quotes(word: &str) -> bool {
+    word.len() > 1 && word.starts_with('\'') && word.ends_with('\'')
+}
+
 /// A number, a class such as `5xx`, a range, or the absent value.
 pub(super) fn number(column: NumberColumn, text: &str) -> Option<NumberTest> {
     if text == ABSENT {

@@ -123,6 +123,10 @@ fn what_is_refused_and_where() {
     let cases = [
         ("status >= ", 11, "a status from 100 to 999"),
         ("status ~ \"5\"", 8, "this column is a number"),
+        ("kind = foo", 8, "page, style, script"),
+        ("kind in (data, pages)", 16, "page, style, script"),
+        ("path = '/x'", 8, "double quotes"),
+        ("path ~ '/x'", 8, "double quotes"),
         ("status > 5xx", 10, "expected one value such as 404"),
         ("status > 400..499", 10, "expected one value such as 404"),
         ("status > abc", 10, "a status from 100 to 999 such as 404"),

@@ -32,6 +32,9 @@ pub(crate) const MEMORY_BYTES_DEFAULT: u64 = 256 << 20;
 /// Buffers beside those of the run: the rejects' one.
 const BUFFERS_BESIDE: usize = 1;
 
+/// What is said of an output that is given up.
+const KEEPS_PARTIAL: &str = " (--keep-partial keeps what came before)";
+
 pub(crate) fn run(common: &Common, args: &ConvertArgs) -> Exit {
     let start = Instant::now();
     let mut convert = match Convert::new(common, args) {
@@ -78,7 +81,11 @@ impl<'a> Convert<'a> {
 
     /// One pass, mostly; another for each time that some value has no column in the one before.
     fn all(&mut self) -> Result<Exit, String> {
-        let (mut sources, mut columns) = self.sources()?;
+        let (mut sources, mut columns) = match self.sources() {
+            // What a stop cut off tells no format, which is no fault of the input's.
+            Err(_) if self.scan.control.stopped() => return Ok(self.stopped_early()),
+            looked => looked?,
+        };
         let _progress = Progress::start(self.progress, &self.scan.control, stored_bytes(&self.args.files));
         loop {
             let schema = columns.schema()?;
@@ -88,6 +95,17 @@ impl<'a> Convert<'a> {
                 Ended::Misfit(later) => columns = columns.widened(later)?,
             }
         }
+    }
+
+    /// Ends a run that was stopped before its columns were known.
+    fn stopped_early(&self) -> Exit {
+        let exit = interrupt::exit_of_nothing(&self.scan.control, Exit::Done);
+        self.say_not_written(if self.args.keep_partial { ": nothing came before" } else { KEEPS_PARTIAL });
+        exit
+    }
+
+    fn say_not_written(&self, advice: &str) {
+        message::note(&format!("{} is not written{advice}", self.output.name()));
     }
 
     /// Gives up threads for which there is no memory, now that the columns are known.

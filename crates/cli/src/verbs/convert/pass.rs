@@ -1,8 +1,8 @@
 //! One pass over all inputs.
 
-use super::Convert;
 use super::output::OutputFile;
 use super::source::{Content, Source};
+use super::{Convert, KEEPS_PARTIAL};
 use crate::args::Bad;
 use crate::exit::Exit;
 use crate::guard::Guard;
@@ -159,7 +159,7 @@ impl<'a> Pass<'a> {
         let exit_of = if is_kept { interrupt::exit_of } else { interrupt::exit_of_nothing };
         let exit = exit_of(control, if self.failed { Exit::Bad } else { Exit::Done });
         if !is_kept {
-            message::note(&format!("{} is not written{}", self.convert.output.name(), self.advice()));
+            self.convert.say_not_written(self.advice());
             return Ok(Ended::Written(exit));
         }
         self.write_rest().map_err(|error| error.to_string())?;
@@ -183,7 +183,7 @@ impl<'a> Pass<'a> {
     fn advice(&self) -> &'static str {
         match (&self.misfit, self.is_lenient()) {
             (Some(_), _) => ": what came before needs other columns (--schema gives them)",
-            (None, true) => " (--keep-partial keeps what came before)",
+            (None, true) => KEEPS_PARTIAL,
             (None, false) => " (--keep-partial keeps what came before; --bad skip and --rejects FILE leave bad records out)",
         }
     }

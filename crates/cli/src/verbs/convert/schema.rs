@@ -36,10 +36,12 @@ fn print(common: &Common, args: &SchemaArgs) -> Result<Exit, String> {
     interrupt::stop_on_interrupt(&scan.control);
     let given = given(&args.from)?;
     let progress = Progress::start(common.progress, &scan.control, stored_bytes(&args.files));
-    let mut sources = Vec::new();
-    for path in &args.files {
-        sources.push(Source::open(path, &given, &scan, memory_bytes)?);
-    }
+    let opened: Result<Vec<_>, _> = args.files.iter().map(|path| Source::open(path, &given, &scan, memory_bytes)).collect();
+    let mut sources = match opened {
+        // What a stop cut off tells no format, which is no fault of the input's.
+        Err(_) if scan.control.stopped() => return Ok(interrupt::exit_of_nothing(&scan.control, Exit::Done)),
+        opened => opened?,
+    };
     let mut shape = Shape::default();
     let mut exit = Exit::Done;
     let said = said_schema(&sources, args.from.conflicts)?;

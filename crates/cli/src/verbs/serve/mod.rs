@@ -80,6 +80,7 @@ async fn serve(config: Config, args: &ServeArgs, logs: Vec<Log>) -> Result<Total
     let url = server.url();
     announce(&url).map_err(|error| message::print_error(&error))?;
     log::note(service, &format!("the log explorer is at the address above, within {memory} of memory; Ctrl-C ends it"));
+    say_what_is_not_asked(&server, args, logs.len());
     open_logs(&server, logs).map_err(|error| message::error(&error))?;
     // Removed when the server ends.
     let _page = args.open.then(|| open_in_browser(&url)).flatten();
@@ -96,6 +97,19 @@ async fn serve(config: Config, args: &ServeArgs, logs: Vec<Log>) -> Result<Total
     }
     reloading.inspect(tokio::task::JoinHandle::abort);
     Ok(totals)
+}
+
+/// What the address does not say, and who gave these flags may not expect.
+fn say_what_is_not_asked(server: &Server, args: &ServeArgs, files: usize) {
+    if let (Some(_), Ok(address)) = (&args.service.public_url, server.address()) {
+        log::note(&args.service, &format!("it listens on {address}"));
+    }
+    let sessions = args.sessions;
+    if files > usize::from(sessions) {
+        let said =
+            format!("the {files} files take a place each, and --sessions {sessions} is raised to that: none is left for uploads");
+        log::note(&args.service, &said);
+    }
 }
 
 /// What is read from the start on.

@@ -1,0 +1,102 @@
+//! Uploads that come so slowly that they only hold their place: they give way, but only where another session waits for it.
+
+use crate::limits::{PACE_BYTES_MIN, PACE_TIME};
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+/// Looks that are remembered of [`PACE_TIME`].
+const LOOKS_MAX: usize = 32;
+
+/// How fast an upload has been of late.
+#[derive(Debug, Default)]
+pub(crate) struct Pace {
+    /// When was looked, and at which offset it was then; the first is as old as the time that is looked back, if the upload is.
+    looks: Mutex<VecDeque<(Instant, u64)>>,
+    wanted: Notify,
+}
+
+impl Pace {
+    /// An upload begins; what was before it does not count.
+    pub(crate) fn begin(&self, offset: u64) {
+        *self.lock() = VecDeque::from([(Instant::now(), offset)]);
+    }
+
+    /// Remembers where it is. To be called every few seconds.
+    pub(crate) fn look(&self, offset: u64) {
+        let (mut looks, now) = (self.lock(), Instant::now());
+        if looks.back().is_some_and(|(at, _)| now - *at < PACE_TIME / LOOKS_MAX as u32) {
+            return;
+        }
+        looks.push_back((now, offset));
+        // The oldest that is kept is the latest from before that time.
+        while looks.get(1).is_some_and(|(at, _)| now - *at >= PACE_TIME) || looks.len() > LOOKS_MAX + 1 {
+            looks.pop_front();
+        }
+    }
+
+    /// Whether it has been slower than it may be where its place is wanted.
+    pub(crate) fn is_slow(&self, offset: u64) -> bool {
+        let looks = self.lock();
+        let Some((at, before)) = looks.front() else { return false };
+        let time = at.elapsed();
+        time >= PACE_TIME && offset.saturating_sub(*before) < bytes_min(time)
+    }
+
+    /// Interrupts the upload.
+    pub(crate) fn want_place(&self) {
+        self.wanted.notify_waiters();
+    }
+
+    /// Comes back when the upload is to be interrupted.
+    pub(crate) async fn place_wanted(&self) {
+        self.wanted.notified().await;
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, VecDeque<(Instant, u64)>> {
+        self.looks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Bytes that have to come in that time.
+fn bytes_min(time: Duration) -> u64 {
+    (PACE_BYTES_MIN as f64 * time.as_secs_f64()) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Pace;
+    use crate::limits::{PACE_BYTES_MIN, PACE_TIME};
+    use std::time::Duration;
+    use tokio::time::advance;
+
+    const EVERY: Duration = Duration::from_secs(2);
+
+    /// Whether an upload of so many bytes a second is slow after that time.
+    async fn slow_after(pace: &Pace, offset: &mut u64, bytes: u64, time: Duration) -> bool {
+        for _ in 0..time.as_secs() / EVERY.as_secs() {
+            advance(EVERY).await;
+            *offset += bytes * EVERY.as_secs();
+            pace.look(*offset);
+        }
+        pace.is_slow(*offset)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn it_is_the_average_of_a_minute() {
+        let (pace, mut offset) = (Pace::default(), 5_000);
+        pace.begin(offset);
+        assert!(!slow_after(&pace, &mut offset, 0, PACE_TIME - EVERY).await, "a minute has not passed");
+        assert!(slow_after(&pace, &mut offset, 0, EVERY).await);
+        // A burst counts for as long as it lies within the minute.
+        offset += 60 * PACE_BYTES_MIN;
+        assert!(!slow_after(&pace, &mut offset, 0, PACE_TIME - EVERY).await);
+        assert!(slow_after(&pace, &mut offset, 0, EVERY * 2).await);
+        assert!(!slow_after(&pace, &mut offset, PACE_BYTES_MIN, PACE_TIME * 2).await, "just fast enough");
+        assert!(slow_after(&pace, &mut offset, PACE_BYTES_MIN - 1, PACE_TIME * 2).await);
+        pace.begin(offset);
+        assert!(!pace.is_slow(offset), "it came back");
+    }
+}
