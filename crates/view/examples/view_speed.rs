@@ -23,8 +23,7 @@ fn main() {
     let rows = argument(1).unwrap_or(10) * 1_000_000;
     let memory_bytes = argument(2).unwrap_or(4096) << 20;
     let spill = Some((std::env::temp_dir(), 64 << 30));
-    let store = Store::new(Settings { spill, ..Settings::only(memory_bytes, THREADS) })
-        .expect("a folder");
+    let store = Store::new(Settings { spill, ..Settings::only(memory_bytes, THREADS) }).expect("a folder");
     let start = Instant::now();
     let log = std::env::args().nth(3);
     record(rows, log.as_deref(), None);

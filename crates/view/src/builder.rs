@@ -149,10 +149,12 @@ mod tests {
         for (rows_max, values) in [(SEGMENT_ROWS_MAX, SEGMENT_VALUES_MAX), (1_024, 3_072)] {
             let mut builder = Builder::new(rows_max);
             builder.reserve();
-            (0..).take_while(|row| {
-                push(&mut builder, *row);
-                !builder.is_full()
-            }).for_each(drop);
+            (0..)
+                .take_while(|row| {
+                    push(&mut builder, *row);
+                    !builder.is_full()
+                })
+                .for_each(drop);
             assert_eq!(builder.rows(), values.div_ceil(CODED));
             let coded =
                 |column: &Growing| column.codes.capacity() * 2 + column.globals.capacity() * 4 + column.locals.capacity() * 16;

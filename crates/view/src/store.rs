@@ -144,6 +144,12 @@ impl Store {
         lock(&self.segments).all.iter().map(|segment| segment.rows as u64).sum()
     }
 
+    /// Segments of these rows.
+    #[must_use]
+    pub fn segments(&self) -> usize {
+        lock(&self.segments).all.len()
+    }
+
     /// Rows that there was no place for.
     #[must_use]
     pub fn rows_dropped(&self) -> u64 {

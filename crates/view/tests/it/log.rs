@@ -123,11 +123,8 @@ impl Default for Setup {
 impl Setup {
     pub(crate) fn store(&self) -> Arc<Store> {
         let spill = self.spill_bytes.map(|bytes_max| (std::env::temp_dir(), bytes_max) as (PathBuf, u64));
-        let settings = Settings {
-            spill,
-            segment_rows: self.segment_rows,
-            ..Settings::new(self.memory_bytes, WORK_BYTES_MIN, self.threads)
-        };
+        let settings =
+            Settings { spill, segment_rows: self.segment_rows, ..Settings::new(self.memory_bytes, WORK_BYTES_MIN, self.threads) };
         Store::new(settings).expect("there is a folder for temporary files")
     }
 

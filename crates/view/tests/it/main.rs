@@ -8,4 +8,5 @@ mod memory;
 mod naive;
 mod page;
 mod rates;
+mod turns;
 mod views;

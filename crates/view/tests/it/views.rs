@@ -345,8 +345,12 @@ fn comparisons_while_rows_arrive() {
 fn a_span_with_a_filter_that_means_most_rows() {
     let rows = rows(5, 3_000);
     for spill_bytes in [None, Some(1 << 30)] {
-        let setup =
-            Setup { threads: 2, segment_rows: 64, memory_bytes: if spill_bytes.is_some() { 2 << 20 } else { 256 << 20 }, spill_bytes };
+        let setup = Setup {
+            threads: 2,
+            segment_rows: 64,
+            memory_bytes: if spill_bytes.is_some() { 2 << 20 } else { 256 << 20 },
+            spill_bytes,
+        };
         let store = setup.record(text_of(&rows));
         assert_eq!(store.spilled_bytes() > 0, spill_bytes.is_some());
         let view = View { filter: Filter::parse("not status = 301").expect("a filter"), ..View::default() };

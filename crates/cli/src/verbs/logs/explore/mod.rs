@@ -49,7 +49,8 @@ impl Asking {
         let spill = args.explore.temp.spill();
         let folder = spill.as_ref().map_or_else(String::new, |(folder, _)| folder.display().to_string());
         let countries = settings.countries.clone();
-        let settings = rorqual_view::Settings { spill, countries, ..rorqual_view::Settings::only(shares.tables_bytes, shares.threads) };
+        let settings =
+            rorqual_view::Settings { spill, countries, ..rorqual_view::Settings::only(shares.tables_bytes, shares.threads) };
         let store = Store::new(settings)
             .map_err(|cause| format!("--temp-dir {folder}: there can be no temporary file for rows: {}", reason(&cause)))?;
         Ok(Self { question, store })
