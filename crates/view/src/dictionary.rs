@@ -248,6 +248,24 @@ impl Tables {
         self.texts.add(text)
     }
 
+    /// What did not fit: whether a text had no room, and whether one was cut.
+    pub(crate) fn shortage(&self) -> [bool; 2] {
+        [self.overflowed, self.cut]
+    }
+
+    /// Adds the texts of a dictionary that there was before, in the order of their codes; `false` where one is known, or has no room.
+    pub(crate) fn restore<'a>(&mut self, mut texts: impl Iterator<Item = &'a [u8]>) -> bool {
+        texts.all(|text| {
+            let next = self.len();
+            text.len() <= TEXT_BYTES_MAX && self.intern(text) as usize == next
+        })
+    }
+
+    /// Lacks again what it lacked before.
+    pub(crate) fn restore_shortage(&mut self, [overflowed, cut]: [bool; 2]) {
+        (self.overflowed, self.cut) = (overflowed, cut);
+    }
+
     /// Whether there is room for so many bytes more.
     fn has_room(&mut self, bytes: u64) -> bool {
         let lacking = (self.bytes() + bytes).saturating_sub(self.bytes_max);

@@ -179,6 +179,9 @@ pub const PIECE_ROWS_MAX: usize = 1 << 10;
 /// And bytes of these texts, give or take one row of at most 640 KiB.
 pub const PIECE_BYTES_MAX: usize = 1 << 20;
 
+/// Bytes of a record of a journal: a segment whose columns are as wide as they get.
+pub const RECORD_BYTES_MAX: usize = 16 << 20;
+
 /// What going through all rows of a view takes: a segment of each recorder with its columns, and one piece.
 #[must_use]
 pub const fn each_bytes(threads: usize) -> u64 {
