@@ -157,22 +157,25 @@ impl Store {
                 return Err(damaged());
             }
             let payload = journal.read_at((offset, frame.length as usize))?;
-            let taken = frame.fits(&payload).then(|| match frame.kind {
-                Kind::Texts => self.take_texts(&payload),
-                Kind::Segment => segments.take_stored(&payload, offset),
-            });
-            taken.flatten().ok_or_else(damaged)?;
+            if !frame.fits(&payload) {
+                return Err(damaged());
+            }
+            match frame.kind {
+                Kind::Texts => self.take_texts(&payload)?,
+                Kind::Segment => segments.take_stored(&payload, offset).ok_or_else(damaged)?,
+            }
             offset += u64::from(frame.length);
         }
         Ok(())
     }
 
-    fn take_texts(&self, mut payload: &[u8]) -> Option<()> {
-        let (field, first) = (u8::take(&mut payload)?, u32::take(&mut payload)?);
-        let mut tables = self.dictionaries.get(usize::from(field))?.lock();
-        let texts = unpacked(payload, TEXTS_BYTES_MAX).ok()?;
+    fn take_texts(&self, mut payload: &[u8]) -> io::Result<()> {
+        let (field, first) = u8::take(&mut payload).zip(u32::take(&mut payload)).ok_or_else(damaged)?;
+        let dictionary = self.dictionaries.get(usize::from(field)).ok_or_else(damaged)?;
+        let texts = unpacked(payload, TEXTS_BYTES_MAX)?;
+        let mut tables = dictionary.lock();
         if tables.len() != first as usize {
-            return None;
+            return Err(damaged());
         }
         let mut rest = &texts[..];
         let texts = std::iter::from_fn(|| {
@@ -183,7 +186,10 @@ impl Store {
         });
         let is_flaw = |text: &&[u8]| usize::from(field) != FLAW || matches!(text.first(), Some(&(REJECTED | REPAIRED)));
         let whole = tables.restore(texts.take_while(is_flaw));
-        (whole && rest.is_empty()).then_some(())
+        if tables.shortage()[0] {
+            return Err(io::Error::new(io::ErrorKind::OutOfMemory, "the values of these rows had more memory than there is now"));
+        }
+        if whole && rest.is_empty() { Ok(()) } else { Err(damaged()) }
     }
 
     fn take_head(&self, head: Head, mut segments: Restored) -> Option<()> {
@@ -203,6 +209,9 @@ impl Store {
                 return None;
             }
             segments.put(meta.place, Segment::of_record(meta, Some(columns), None, false))?;
+        }
+        if segments.all.len() != segments.count {
+            return None;
         }
         let mut own = lock(&self.segments);
         own.all = segments.all.into_iter().collect::<Option<_>>()?;
@@ -303,7 +312,10 @@ impl Head {
             let (meta, columns, _) = decode(&mut rest)?;
             growing.push((meta, columns));
         }
+        // Each that is full has a record.
+        let most = journal_bytes / FRAME_BYTES as u64 + growing.len() as u64;
+        let fits = rest.is_empty() && journal_bytes >= START_BYTES && segments as u64 <= most;
         let head = Self { number, journal_bytes, inputs, rows_dropped, full, dictionaries, segments, growing };
-        (rest.is_empty() && journal_bytes >= START_BYTES).then_some(head)
+        fits.then_some(head)
     }
 }

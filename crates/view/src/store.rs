@@ -4,7 +4,7 @@ use crate::columns::{CODED, DICTIONARIES, FLAW, SHARES, STATUSES, derived};
 use crate::counted::{Base, Kept};
 use crate::dictionary::{Dictionary, Spare};
 use crate::limits::{
-    DICTIONARIES_PERCENT, KEPT_SHARE, SEGMENT_ROWS_MAX, STORE_BYTES_MIN, WORK_BYTES_MIN, segment_rows, summed_bytes, work_bytes,
+    DICTIONARIES_PERCENT, KEPT_SHARE, SEGMENT_ROWS_MAX, STORE_BYTES_MIN, WORK_BYTES_MIN, segment_rows, value_bytes, work_bytes,
     work_shares,
 };
 use crate::segment::Segment;
@@ -130,7 +130,12 @@ impl Store {
         let spare = Spare::new(share * 100);
         let dictionary = |index: usize| {
             let room = (share * SHARES[index], &spare);
-            Dictionary::new(derived(index), summed_bytes(settings.threads), room, settings.countries.clone())
+            Dictionary::new(
+                derived(index),
+                value_bytes(settings.memory_bytes, settings.threads),
+                room,
+                settings.countries.clone(),
+            )
         };
         Self {
             dictionaries: (0..DICTIONARIES).map(dictionary).collect(),
