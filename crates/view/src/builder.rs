@@ -3,11 +3,10 @@
 use crate::columns::{CODED, NUMBERS, TIME};
 use crate::limits::{SEGMENT_ROWS_MAX, append_rows, segment_values};
 use crate::numbers::Numbers;
-use crate::segment::{Coded, Run, Segment};
+use crate::segment::{Coded, Columns, Run, Segment};
 use foldhash::fast::RandomState;
 use rorqual_table::ABSENT;
 use std::collections::HashMap;
-use std::io;
 
 /// Rows on their way to be a segment.
 pub(crate) struct Builder {
@@ -45,21 +44,18 @@ impl Builder {
         self.numbers.iter_mut().for_each(|numbers| numbers.reserve_exact(self.rows_max));
     }
 
-    /// Goes on with a segment, which is in memory.
-    pub(crate) fn take_up(&mut self, segment: &Segment) -> io::Result<()> {
-        for (index, column) in self.coded.iter_mut().enumerate() {
-            let coded = segment.coded(index, None)?;
+    /// Goes on with a segment and its columns.
+    pub(crate) fn take_up(&mut self, segment: &Segment, columns: &Columns) {
+        for (column, coded) in self.coded.iter_mut().zip(&columns.coded) {
             self.values += coded.globals.len();
             column.locals.extend(coded.globals.iter().copied().zip(0..));
             column.globals.extend_from_slice(&coded.globals);
             column.codes.extend((0..segment.rows).map(|row| coded.codes.get(row) as u16));
         }
-        for (index, column) in self.numbers.iter_mut().enumerate() {
-            let numbers = segment.numbers(index, None)?;
+        for (column, numbers) in self.numbers.iter_mut().zip(&columns.numbers) {
             column.extend((0..segment.rows).map(|row| numbers.get(row).unwrap_or(ABSENT)));
         }
         self.runs.extend_from_slice(&segment.runs);
-        Ok(())
     }
 
     pub(crate) fn rows(&self) -> usize {
@@ -68,7 +64,7 @@ impl Builder {
 
     /// Rows that may be appended before it is asked whether it is full.
     pub(crate) fn room(&self) -> usize {
-        (self.rows_max - self.rows()).min(append_rows(self.rows_max))
+        self.rows_max.saturating_sub(self.rows()).min(append_rows(self.rows_max))
     }
 
     pub(crate) fn is_full(&self) -> bool {
@@ -113,7 +109,7 @@ impl Builder {
     pub(crate) fn segment(&self, complete: bool) -> Segment {
         let coded = self.coded.iter().map(|column| Coded::sorted(&column.globals, &column.codes)).collect();
         let numbers = self.numbers.iter().map(|numbers| Numbers::new(numbers)).collect();
-        Segment::new(self.rows(), self.runs.clone(), coded, numbers, complete)
+        Segment::new(self.rows(), self.runs.clone(), Columns { coded, numbers }, complete)
     }
 
     /// Starts afresh; memory stays.
@@ -175,16 +171,12 @@ mod tests {
         whole.numbers(TIME)[3] = ABSENT;
         first.numbers(TIME)[3] = ABSENT;
         let mut second = Builder::new(1_024);
-        second.take_up(&first.segment(false)).expect("it is in memory");
+        let open = first.segment(false);
+        second.take_up(&open, open.columns().expect("in memory"));
         assert_eq!(second.values, first.values);
         (25..40).for_each(|row| push(&mut second, row * 7 % 31));
         let (whole, second) = (whole.segment(true), second.segment(true));
-        for index in 0..CODED {
-            assert_eq!(whole.coded(index, None).expect("in memory"), second.coded(index, None).expect("in memory"));
-        }
-        for index in 0..NUMBERS {
-            assert_eq!(whole.numbers(index, None).expect("in memory"), second.numbers(index, None).expect("in memory"));
-        }
+        assert_eq!(whole.columns(), second.columns());
         assert_eq!((whole.runs, whole.times, whole.all_timed), (second.runs, second.times, second.all_timed));
     }
 }

@@ -28,7 +28,7 @@ macro_rules! with_codes {
 pub(crate) use with_codes;
 
 /// A number of a column.
-pub(crate) trait Code: Copy + PartialOrd {
+pub(crate) trait Code: Copy + Ord {
     fn number(self) -> u64;
 
     /// A number that fits.
@@ -82,6 +82,11 @@ impl Codes {
 
     pub(crate) fn get(&self, row: usize) -> u64 {
         with_codes!(self, constant => *constant, codes => codes[row].number())
+    }
+
+    /// The largest number; 0 of no rows.
+    pub(crate) fn max(&self) -> u64 {
+        with_codes!(self, constant => *constant, codes => codes.iter().copied().max().map_or(0, Code::number))
     }
 
     /// The rows whose number is one of those from `first` to `last`, which are at most the largest one.

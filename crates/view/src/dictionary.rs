@@ -1,6 +1,6 @@
 //! The distinct texts of a field, for all workers and segments, each with a code.
 
-use crate::limits::{SUMMED_VALUES, VALUE_BYTES};
+use crate::limits::SUMMED_VALUES;
 use crate::passed::Passed;
 use foldhash::quality::RandomState;
 use hashbrown::HashTable;
@@ -63,8 +63,8 @@ impl Spare {
 pub(crate) struct Tables {
     texts: Texts,
     derived: Vec<Derived>,
-    /// What sums over a value take in a question.
-    summed_bytes: u64,
+    /// What sums over a value take, and in a question.
+    value_bytes: (u64, u64),
     bytes_max: u64,
     spare: Arc<Spare>,
     overflowed: bool,
@@ -122,10 +122,10 @@ impl Texts {
     }
 
     /// Memory, with what sums over its values take.
-    fn bytes(&self, summed_bytes: u64) -> u64 {
+    fn bytes(&self, (value_bytes, summed_bytes): (u64, u64)) -> u64 {
         let own = self.table.allocation_size() + self.arena.capacity() + self.ends.capacity() * size_of::<u64>();
         let summed = self.ends.len().saturating_sub(SUMMED_VALUES) as u64 * summed_bytes;
-        own as u64 + self.ends.len() as u64 * VALUE_BYTES + summed
+        own as u64 + self.ends.len() as u64 * value_bytes + summed
     }
 }
 
@@ -144,10 +144,10 @@ fn text_at<'a>(arena: &'a [u8], ends: &[u64], code: u32) -> &'a [u8] {
 
 impl Dictionary {
     /// An empty dictionary of at most `bytes_max` and what it gets of `spare`, with what follows from its texts; sums over a value
-    /// take `summed_bytes` in a question.
+    /// take `value_bytes`: of the store, and in a question.
     pub(crate) fn new(
         derived: &[TextColumn],
-        summed_bytes: u64,
+        value_bytes: (u64, u64),
         (bytes_max, spare): (u64, &Arc<Spare>),
         countries: Option<Arc<Countries>>,
     ) -> Self {
@@ -160,7 +160,7 @@ impl Dictionary {
             shared: Mutex::new(Tables {
                 texts: Texts::new(&seed),
                 derived,
-                summed_bytes,
+                value_bytes,
                 bytes_max,
                 spare: Arc::clone(spare),
                 overflowed: false,
@@ -232,7 +232,7 @@ impl Tables {
         if let Some(code) = self.texts.find(text) {
             return code;
         }
-        if self.overflowed || !self.has_room(2 * text.len() as u64 + 2 * (VALUE_BYTES + self.summed_bytes)) {
+        if self.overflowed || !self.has_room(2 * text.len() as u64 + 2 * (self.value_bytes.0 + self.value_bytes.1)) {
             self.overflowed = true;
             return OTHERS;
         }
@@ -246,6 +246,24 @@ impl Tables {
             derived.of.push(code);
         }
         self.texts.add(text)
+    }
+
+    /// What did not fit: whether a text had no room, and whether one was cut.
+    pub(crate) fn shortage(&self) -> [bool; 2] {
+        [self.overflowed, self.cut]
+    }
+
+    /// Adds the texts of a dictionary that there was before, in the order of their codes; `false` where one is known, or has no room.
+    pub(crate) fn restore<'a>(&mut self, mut texts: impl Iterator<Item = &'a [u8]>) -> bool {
+        texts.all(|text| {
+            let next = self.len();
+            text.len() <= TEXT_BYTES_MAX && self.intern(text) as usize == next
+        })
+    }
+
+    /// Lacks again what it lacked before.
+    pub(crate) fn restore_shortage(&mut self, [overflowed, cut]: [bool; 2]) {
+        (self.overflowed, self.cut) = (overflowed, cut);
     }
 
     /// Whether there is room for so many bytes more.
@@ -302,8 +320,8 @@ impl Tables {
     /// Memory, with what sums over its values take.
     pub(crate) fn bytes(&self) -> u64 {
         let derived =
-            |derived: &Derived| derived.texts.bytes(self.summed_bytes) + (derived.of.capacity() * size_of::<u32>()) as u64;
-        self.texts.bytes(self.summed_bytes) + self.derived.iter().map(derived).sum::<u64>()
+            |derived: &Derived| derived.texts.bytes(self.value_bytes) + (derived.of.capacity() * size_of::<u32>()) as u64;
+        self.texts.bytes(self.value_bytes) + self.derived.iter().map(derived).sum::<u64>()
     }
 }
 

@@ -1,8 +1,9 @@
 //! The crossfilter: rows of access logs as coded columns in bounded memory, and every panel of any filtered view of them.
 //!
-//! * A [`Store`] holds the rows in segments of 65,536, each column as narrow as it is; texts are codes of dictionaries. Beyond its memory
-//!   segments go, compressed, to a file without a name, and are read back by the same pass.
-//! * [`Recordings`] fill it from the workers of an analysis, while others look.
+//! * A [`Store`] holds the rows in segments of up to 65,536, each column as narrow as it is; texts are codes of dictionaries. Beyond its memory
+//!   segments go, compressed, to a file without a name, and are read back by the same pass. With a journal in its place a store can be
+//!   checkpointed, and restored by another process.
+//! * [`Recordings`] fill it from the workers of an analysis, or of one after another, while others look.
 //! * A [`View`] is a span and a filter. The filter is asked once of each distinct value; what it then takes is one pass over codes, by all
 //!   threads, and of the rows that are meant or of those that are not, whichever are fewer.
 //!
@@ -22,6 +23,7 @@ mod drill;
 mod each;
 mod evidence;
 mod explain;
+mod journal;
 pub mod limits;
 mod numbers;
 mod page;
@@ -30,6 +32,7 @@ mod passed;
 mod plan;
 mod question;
 mod rates;
+mod record;
 mod recorder;
 mod report;
 mod segment;

@@ -127,13 +127,12 @@ pub const DICTIONARIES_PERCENT: u64 = 60;
 /// Part of a store's memory for counted views that are remembered.
 pub const KEPT_SHARE: u64 = 8;
 
-/// What a distinct value takes beside its text and its place in the table, for sums of the whole store.
-pub const VALUE_BYTES: u64 = 16;
-
-/// And those beyond [`SUMMED_VALUES`] for sums of a view, and for as much again of each of its threads.
+/// What a distinct value takes beside its text and its place in the table: for sums of all rows of a store of so much memory, where they are
+/// remembered ([`BASE_BYTES_MIN`]); and those beyond [`SUMMED_VALUES`] for sums of a view, and for as much again of each of its threads.
 #[must_use]
-pub const fn summed_bytes(threads: usize) -> u64 {
-    16 * (threads as u64 + 1)
+pub const fn value_bytes(memory_bytes: u64, threads: usize) -> (u64, u64) {
+    let base = if memory_bytes < BASE_BYTES_MIN { 0 } else { 16 };
+    (base, 16 * (threads as u64 + 1))
 }
 
 /// What the filters of one question take: those of the two views that are compared, whatever they are.
@@ -178,6 +177,9 @@ pub const PIECE_ROWS_MAX: usize = 1 << 10;
 
 /// And bytes of these texts, give or take one row of at most 640 KiB.
 pub const PIECE_BYTES_MAX: usize = 1 << 20;
+
+/// Bytes of a record of a journal: a segment whose columns are as wide as they get.
+pub const RECORD_BYTES_MAX: usize = 16 << 20;
 
 /// What going through all rows of a view takes: a segment of each recorder with its columns, and one piece.
 #[must_use]

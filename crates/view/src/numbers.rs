@@ -100,12 +100,16 @@ impl Numbers {
         self.codes.write(out);
     }
 
+    /// Reads what [`Numbers::write`] wrote for `rows` rows; `None` where that is something else.
     pub(crate) fn read(bytes: &[u8], rows: usize) -> Option<Self> {
         let (base, bytes) = bytes.split_first_chunk()?;
         let (step, bytes) = bytes.split_first_chunk()?;
         let (max, bytes) = bytes.split_first_chunk()?;
-        let (codes, _) = Codes::read(bytes, rows)?;
-        Some(Self { base: u64::from_le_bytes(*base), step: u64::from_le_bytes(*step), max: u64::from_le_bytes(*max), codes })
+        let (codes, rest) = Codes::read(bytes, rows)?;
+        let [base, step, max] = [base, step, max].map(|number: &[u8; 8]| u64::from_le_bytes(*number));
+        // All numbers that codes stand for are below the absent one.
+        let last = max.saturating_sub(1).checked_mul(step)?.checked_add(base)?;
+        (rest.is_empty() && step > 0 && last < ABSENT && codes.max() <= max).then_some(Self { base, step, max, codes })
     }
 }
 

@@ -104,9 +104,8 @@ impl SegmentRecorder {
         self.builder.reserve();
         if let Some((place, segment)) = self.store.take_open() {
             // Open segments are in memory.
-            if self.builder.take_up(&segment).is_ok() {
-                (self.place, self.shown) = (Some(place), segment.rows);
-            }
+            segment.columns().iter().for_each(|columns| self.builder.take_up(&segment, columns));
+            (self.place, self.shown) = (Some(place), segment.rows);
         }
     }
 

@@ -3,9 +3,11 @@
 use crate::codes::Codes;
 use crate::columns::{CODED, NUMBERS, TIME};
 use crate::numbers::Numbers;
-use crate::spill::{Spill, Spilled};
+use crate::record::{Kind, Meta, Record, Stored, column_bytes_max, damaged, encode, unpacked};
+use crate::spill::Spill;
 use std::borrow::Cow;
 use std::io;
+use std::sync::Arc;
 
 /// What an allocator and an `Arc` add to a segment.
 const ALLOCATED_BYTES: usize = 64;
@@ -32,7 +34,7 @@ pub(crate) struct Coded {
 }
 
 /// Rows that do not change any more.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Segment {
     pub(crate) rows: usize,
     pub(crate) runs: Vec<Run>,
@@ -41,14 +43,17 @@ pub(crate) struct Segment {
     pub(crate) all_timed: bool,
     /// Whether no more rows come to it.
     pub(crate) complete: bool,
-    coded: Vec<Stored<Coded>>,
-    numbers: Vec<Stored<Numbers>>,
+    /// In memory, unless they are only in the file.
+    columns: Option<Arc<Columns>>,
+    /// Where they are in the file.
+    stored: Option<Box<Stored>>,
 }
 
-#[derive(Debug, Clone)]
-enum Stored<T> {
-    Here(T),
-    Spilled(Spilled),
+/// All columns of a segment.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Columns {
+    pub(crate) coded: Vec<Coded>,
+    pub(crate) numbers: Vec<Numbers>,
 }
 
 /// Times as unsigned numbers in the same order.
@@ -62,62 +67,64 @@ pub(crate) fn unbiased(time: u64) -> i64 {
 }
 
 impl Segment {
-    pub(crate) fn new(rows: usize, runs: Vec<Run>, coded: Vec<Coded>, numbers: Vec<Numbers>, complete: bool) -> Self {
+    pub(crate) fn new(rows: usize, runs: Vec<Run>, columns: Columns, complete: bool) -> Self {
         let absent = rorqual_table::filter::NumberTest { ranges: Vec::new(), absent: true };
-        let time = &numbers[TIME];
+        let time = &columns.numbers[TIME];
         let all_timed = time.select(&absent, rows).count() == 0;
         let times = time.min().map(|first| (first, time.max()));
-        let (coded, numbers) = (coded.into_iter().map(Stored::Here).collect(), numbers.into_iter().map(Stored::Here).collect());
-        Self { rows, runs, times, all_timed, complete, coded, numbers }
+        Self { rows, runs, times, all_timed, complete, columns: Some(Arc::new(columns)), stored: None }
     }
 
     /// A column of codes, read back where it was spilled.
     pub(crate) fn coded(&self, index: usize, spill: Option<&Spill>) -> io::Result<Cow<'_, Coded>> {
-        match &self.coded[index] {
-            Stored::Here(coded) => Ok(Cow::Borrowed(coded)),
-            Stored::Spilled(place) => read(place, spill, |bytes| Coded::read(bytes, self.rows)).map(Cow::Owned),
+        match &self.columns {
+            Some(columns) => Ok(Cow::Borrowed(&columns.coded[index])),
+            None => self.read(index, spill, Coded::read).map(Cow::Owned),
         }
     }
 
     /// A column of codes, where it is in memory.
     pub(crate) fn coded_here(&self, index: usize) -> Option<&Coded> {
-        match &self.coded[index] {
-            Stored::Here(coded) => Some(coded),
-            Stored::Spilled(_) => None,
-        }
+        self.columns.as_ref().map(|columns| &columns.coded[index])
     }
 
     /// A column of numbers, read back where it was spilled.
     pub(crate) fn numbers(&self, index: usize, spill: Option<&Spill>) -> io::Result<Cow<'_, Numbers>> {
-        match &self.numbers[index] {
-            Stored::Here(numbers) => Ok(Cow::Borrowed(numbers)),
-            Stored::Spilled(place) => read(place, spill, |bytes| Numbers::read(bytes, self.rows)).map(Cow::Owned),
+        match &self.columns {
+            Some(columns) => Ok(Cow::Borrowed(&columns.numbers[index])),
+            None => self.read(CODED + index, spill, Numbers::read).map(Cow::Owned),
         }
     }
 
-    /// The same rows, with columns in the file.
+    /// All columns, where they are in memory.
+    pub(crate) fn columns(&self) -> Option<&Arc<Columns>> {
+        self.columns.as_ref()
+    }
+
+    fn read<T>(&self, index: usize, spill: Option<&Spill>, decode: impl Fn(&[u8], usize) -> Option<T>) -> io::Result<T> {
+        let (spill, stored) = spill.zip(self.stored.as_ref()).ok_or_else(damaged)?;
+        let bytes = spill.read_at(stored.column(index))?;
+        decode(&unpacked(&bytes, column_bytes_max(self.rows))?, self.rows).ok_or_else(damaged)
+    }
+
+    /// The same rows, which have the `place` among all segments, with columns in the file, too.
     ///
     /// # Errors
     /// When the file is full.
-    pub(crate) fn spilled(&self, spill: &Spill) -> io::Result<Self> {
-        let mut bytes = Vec::new();
-        let mut ends = Vec::with_capacity(CODED + NUMBERS);
-        for index in 0..CODED {
-            self.coded(index, Some(spill))?.write(&mut bytes);
-            ends.push(bytes.len());
-        }
-        for index in 0..NUMBERS {
-            self.numbers(index, Some(spill))?.write(&mut bytes);
-            ends.push(bytes.len());
-        }
-        let places = spill.write(&bytes, &ends)?;
-        let (coded, numbers) = places.split_at(CODED);
-        Ok(Self {
-            coded: coded.iter().copied().map(Stored::Spilled).collect(),
-            numbers: numbers.iter().copied().map(Stored::Spilled).collect(),
-            runs: self.runs.clone(),
-            ..*self
-        })
+    pub(crate) fn stored(&self, place: usize, spill: &Spill) -> io::Result<Self> {
+        let Some(columns) = self.columns.as_ref().filter(|_| self.stored.is_none()) else { return Ok(self.clone()) };
+        let mut record = Record::new(Kind::Segment);
+        let mut stored = encode(self, columns, place, record.bytes());
+        stored.offset += spill.append(record)?;
+        Ok(Self { stored: Some(Box::new(stored)), ..self.clone() })
+    }
+
+    /// The same rows, with columns only in the file.
+    ///
+    /// # Errors
+    /// When the file is full.
+    pub(crate) fn spilled(&self, place: usize, spill: &Spill) -> io::Result<Self> {
+        Ok(Self { columns: None, ..self.stored(place, spill)? })
     }
 
     /// The same rows, with all columns in memory.
@@ -125,45 +132,46 @@ impl Segment {
     /// # Errors
     /// When the file can't be read.
     pub(crate) fn read_back(&self, spill: Option<&Spill>) -> io::Result<Self> {
-        let coded = (0..CODED).map(|index| Ok(Stored::Here(self.coded(index, spill)?.into_owned())));
-        let numbers = (0..NUMBERS).map(|index| Ok(Stored::Here(self.numbers(index, spill)?.into_owned())));
-        Ok(Self {
-            coded: coded.collect::<io::Result<_>>()?,
-            numbers: numbers.collect::<io::Result<_>>()?,
-            runs: self.runs.clone(),
-            ..*self
-        })
+        let coded = (0..CODED).map(|index| Ok(self.coded(index, spill)?.into_owned())).collect::<io::Result<_>>()?;
+        let numbers = (0..NUMBERS).map(|index| Ok(self.numbers(index, spill)?.into_owned())).collect::<io::Result<_>>()?;
+        Ok(Self { columns: Some(Arc::new(Columns { coded, numbers })), ..self.clone() })
     }
 
-    /// The same rows, to which no more come. They are in memory.
+    /// The same rows, to which no more come.
     pub(crate) fn completed(&self) -> Self {
-        Self { complete: true, coded: self.coded.clone(), numbers: self.numbers.clone(), runs: self.runs.clone(), ..*self }
+        Self { complete: true, ..self.clone() }
+    }
+
+    /// The rows of a record of the file.
+    pub(crate) fn of_record(meta: Meta, columns: Option<Columns>, stored: Option<Stored>, complete: bool) -> Self {
+        let Meta { rows, runs, times, all_timed, .. } = meta;
+        Self { rows, runs, times, all_timed, complete, columns: columns.map(Arc::new), stored: stored.map(Box::new) }
     }
 
     /// Bytes in memory.
     pub(crate) fn bytes(&self) -> u64 {
-        let coded = |stored: &Stored<Coded>| match stored {
-            Stored::Here(coded) => coded.codes.bytes() + (coded.globals.capacity() * size_of::<u32>()) as u64,
-            Stored::Spilled(_) => 0,
-        };
-        let numbers = |stored: &Stored<Numbers>| match stored {
-            Stored::Here(numbers) => numbers.codes.bytes(),
-            Stored::Spilled(_) => 0,
-        };
-        let fixed = size_of::<Self>() + CODED * size_of::<Stored<Coded>>() + NUMBERS * size_of::<Stored<Numbers>>();
-        let columns = self.coded.iter().map(coded).sum::<u64>() + self.numbers.iter().map(numbers).sum::<u64>();
-        columns + (fixed + ALLOCATED_BYTES + self.runs.capacity() * size_of::<Run>()) as u64
+        let fixed = size_of::<Self>() + ALLOCATED_BYTES + self.runs.capacity() * size_of::<Run>();
+        let stored = self.stored.as_ref().map_or(0, |stored| size_of_val(&**stored));
+        (fixed + stored) as u64 + self.columns.as_ref().map_or(0, |columns| columns.bytes())
     }
 
     pub(crate) fn is_spilled(&self) -> bool {
-        matches!(self.numbers[TIME], Stored::Spilled(_))
+        self.columns.is_none()
+    }
+
+    /// Whether its columns are in the file.
+    pub(crate) fn is_stored(&self) -> bool {
+        self.stored.is_some()
     }
 }
 
-fn read<T>(place: &Spilled, spill: Option<&Spill>, decode: impl Fn(&[u8]) -> Option<T>) -> io::Result<T> {
-    let damaged = || io::Error::new(io::ErrorKind::InvalidData, "the file of spilled rows has changed");
-    let bytes = spill.ok_or_else(damaged)?.read(place)?;
-    decode(&bytes).ok_or_else(damaged)
+impl Columns {
+    fn bytes(&self) -> u64 {
+        let coded = |coded: &Coded| coded.codes.bytes() + (coded.globals.capacity() * size_of::<u32>()) as u64;
+        let fixed = size_of::<Self>() + CODED * size_of::<Coded>() + NUMBERS * size_of::<Numbers>() + ALLOCATED_BYTES;
+        let numbers = self.numbers.iter().map(|numbers| numbers.codes.bytes());
+        self.coded.iter().map(coded).sum::<u64>() + numbers.sum::<u64>() + fixed as u64
+    }
 }
 
 impl Coded {
@@ -184,16 +192,19 @@ impl Coded {
         self.globals[self.codes.get(row) as usize]
     }
 
-    fn write(&self, out: &mut Vec<u8>) {
+    pub(crate) fn write(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&(self.globals.len() as u32).to_le_bytes());
         self.globals.iter().for_each(|global| out.extend_from_slice(&global.to_le_bytes()));
         self.codes.write(out);
     }
 
-    fn read(bytes: &[u8], rows: usize) -> Option<Self> {
+    /// Reads what [`Coded::write`] wrote for `rows` rows; `None` where that is something else.
+    pub(crate) fn read(bytes: &[u8], rows: usize) -> Option<Self> {
         let (len, bytes) = bytes.split_first_chunk()?;
         let (globals, bytes) = bytes.split_at_checked((u32::from_le_bytes(*len) as usize).checked_mul(size_of::<u32>())?)?;
-        let globals = globals.as_chunks().0.iter().map(|global| u32::from_le_bytes(*global)).collect();
-        Some(Self { globals, codes: Codes::read(bytes, rows)?.0 })
+        let globals: Vec<u32> = globals.as_chunks().0.iter().map(|global| u32::from_le_bytes(*global)).collect();
+        let (codes, rest) = Codes::read(bytes, rows)?;
+        let sorted = globals.is_sorted_by(|a, b| a < b) && codes.max() < globals.len() as u64;
+        (sorted && rest.is_empty()).then_some(Self { globals, codes })
     }
 }

@@ -1,74 +1,79 @@
-//! The file for segments that do not fit the memory: without a name, so that nothing is left however the process ends.
+//! The file for segments that do not fit the memory: without a name, so that nothing is left however the process ends, or the journal of a
+//! store that is to outlive it.
 
-use lz4_flex::block::{compress, decompress};
+use crate::record::{FRAME_BYTES, Record};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Where columns go that have no place in memory.
+/// Where columns go that have no place in memory. One thread at a time writes.
 pub(crate) struct Spill {
-    file: File,
+    /// Where the file is made when something comes; a journal is there already.
+    folder: Option<PathBuf>,
+    file: OnceLock<File>,
     bytes_max: u64,
-    /// What was given out so far.
     end: AtomicU64,
 }
 
-/// A column in the file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Spilled {
-    offset: u64,
-    stored_bytes: u32,
-    /// As many as are stored, where compressing was no gain.
-    bytes: u32,
-}
-
 impl Spill {
-    /// An empty file in `folder` that grows to at most `bytes_max`.
+    /// A file in `folder` that grows to at most `bytes_max`. It is made when it is needed; that it can be is tried at once.
     pub(crate) fn new(folder: &Path, bytes_max: u64) -> io::Result<Self> {
-        Ok(Self { file: tempfile::tempfile_in(folder)?, bytes_max, end: AtomicU64::new(0) })
+        tempfile::tempfile_in(folder)?;
+        Ok(Self { folder: Some(folder.to_owned()), file: OnceLock::new(), bytes_max, end: AtomicU64::new(0) })
     }
 
-    /// Writes the stretches of `bytes` that end at `ends`.
-    pub(crate) fn write(&self, bytes: &[u8], ends: &[usize]) -> io::Result<Vec<Spilled>> {
-        let mut stored = Vec::with_capacity(bytes.len());
-        let mut places = Vec::with_capacity(ends.len());
-        let mut start = 0;
-        for &end in ends {
-            let piece = &bytes[start..end];
-            let packed = compress(piece);
-            let kept = if packed.len() < piece.len() { &packed[..] } else { piece };
-            places.push(Spilled { offset: stored.len() as u64, stored_bytes: kept.len() as u32, bytes: piece.len() as u32 });
-            stored.extend_from_slice(kept);
-            start = end;
+    /// A journal that has `end` bytes by now.
+    pub(crate) fn journal(file: File, end: u64, bytes_max: u64) -> Self {
+        Self { folder: None, file: OnceLock::from(file), bytes_max, end: AtomicU64::new(end) }
+    }
+
+    pub(crate) fn is_journal(&self) -> bool {
+        self.folder.is_none()
+    }
+
+    fn file(&self) -> io::Result<&File> {
+        if let (None, Some(folder)) = (self.file.get(), &self.folder) {
+            let file = tempfile::tempfile_in(folder)?;
+            // Another could only have made one as empty.
+            let _ = self.file.set(file);
         }
-        let offset = self.claim(stored.len() as u64)?;
-        self.file.write_all_at(&stored, offset).inspect_err(|_| self.give_back(offset, stored.len() as u64))?;
-        places.iter_mut().for_each(|place| place.offset += offset);
-        Ok(places)
+        self.file.get().ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
-    fn claim(&self, bytes: u64) -> io::Result<u64> {
-        let fitting = |end: u64| end.checked_add(bytes).filter(|end| *end <= self.bytes_max);
-        let full = |_| io::Error::new(io::ErrorKind::StorageFull, "the file for rows has reached its limit");
-        self.end.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fitting).map_err(full)
+    /// Appends a record; where its bytes begin, from its frame on.
+    pub(crate) fn append(&self, record: Record) -> io::Result<u64> {
+        let bytes = record.finish()?;
+        let offset = self.bytes();
+        let end = offset.checked_add(bytes.len() as u64).filter(|end| *end <= self.bytes_max);
+        let end = end.ok_or_else(|| io::Error::new(io::ErrorKind::StorageFull, "the file for rows has reached its limit"))?;
+        // What is not whole takes no place: the next record is written over it.
+        self.file()?.write_all_at(&bytes, offset)?;
+        self.end.store(end, Ordering::Relaxed);
+        Ok(offset)
     }
 
-    /// Undoes a claim, where nothing was claimed behind it.
-    fn give_back(&self, offset: u64, bytes: u64) {
-        // Otherwise the file has a hole.
-        let _ = self.end.compare_exchange(offset + bytes, offset, Ordering::Relaxed, Ordering::Relaxed);
-    }
-
-    /// Reads a column back.
-    pub(crate) fn read(&self, place: &Spilled) -> io::Result<Vec<u8>> {
-        let mut stored = vec![0; place.stored_bytes as usize];
-        self.file.read_exact_at(&mut stored, place.offset)?;
-        if place.stored_bytes == place.bytes {
-            return Ok(stored);
+    /// Reads so many bytes from an offset on; more than there are is an error.
+    pub(crate) fn read_at(&self, (offset, length): (u64, usize)) -> io::Result<Vec<u8>> {
+        let end = offset.checked_add(length as u64).filter(|end| *end <= self.bytes());
+        if end.is_none() {
+            return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        decompress(&stored, place.bytes as usize).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+        let mut bytes = vec![0; length];
+        self.file()?.read_exact_at(&mut bytes, offset)?;
+        Ok(bytes)
+    }
+
+    /// What precedes the record at an offset.
+    pub(crate) fn frame_at(&self, offset: u64) -> io::Result<Vec<u8>> {
+        self.read_at((offset, FRAME_BYTES))
+    }
+
+    /// Waits until the bytes are on the disk.
+    pub(crate) fn sync(&self) -> io::Result<()> {
+        self.file()?.sync_data()
     }
 
     /// Bytes in the file.
@@ -80,18 +85,30 @@ impl Spill {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::Kind;
+
+    fn record() -> Record {
+        let mut record = Record::new(Kind::Texts);
+        record.bytes().extend_from_slice(&[7; 300]);
+        record
+    }
 
     #[test]
     fn what_could_not_be_written_takes_no_place() {
         // Nobody can write as far behind.
         let far = 1 << 63;
-        let spill = Spill { file: tempfile::tempfile().expect("a file"), bytes_max: u64::MAX, end: AtomicU64::new(far) };
+        let spill = Spill::journal(tempfile::tempfile().expect("a file"), far, u64::MAX);
         for _ in 0..3 {
-            assert!(spill.write(&[7; 600], &[300, 600]).is_err());
+            assert!(spill.append(record()).is_err());
             assert_eq!(spill.bytes(), far);
         }
-        let spill = Spill::new(&std::env::temp_dir(), 1_000).expect("a file");
-        let places = spill.write(&[7; 600], &[300, 600]).expect("there is room");
-        assert_eq!(spill.read(&places[1]).expect("it is there"), [7; 300]);
+        let spill = Spill::new(&std::env::temp_dir(), 1_000).expect("a folder");
+        assert!(spill.file.get().is_none(), "there is no file before there is something to write");
+        for _ in 0..3 {
+            let offset = spill.append(record()).expect("there is room");
+            assert_eq!(spill.read_at((offset + FRAME_BYTES as u64, 300)).expect("it is there"), [7; 300]);
+        }
+        assert!(spill.append(record()).is_err_and(|error| error.kind() == io::ErrorKind::StorageFull));
+        assert!(spill.read_at((900, 100)).is_err());
     }
 }

@@ -4,7 +4,7 @@ use crate::columns::{CODED, DICTIONARIES, FLAW, SHARES, STATUSES, derived};
 use crate::counted::{Base, Kept};
 use crate::dictionary::{Dictionary, Spare};
 use crate::limits::{
-    DICTIONARIES_PERCENT, KEPT_SHARE, SEGMENT_ROWS_MAX, STORE_BYTES_MIN, WORK_BYTES_MIN, segment_rows, summed_bytes, work_bytes,
+    DICTIONARIES_PERCENT, KEPT_SHARE, SEGMENT_ROWS_MAX, STORE_BYTES_MIN, WORK_BYTES_MIN, segment_rows, value_bytes, work_bytes,
     work_shares,
 };
 use crate::segment::Segment;
@@ -54,18 +54,18 @@ pub struct Store {
     pub(crate) settings: Settings,
     pub(crate) dictionaries: Vec<Dictionary>,
     pub(crate) spill: Option<Spill>,
-    segments: Mutex<Segments>,
-    /// Held by who moves segments to the file.
-    spilling: Mutex<()>,
+    pub(crate) segments: Mutex<Segments>,
+    /// Held by who writes to the file.
+    pub(crate) written: Mutex<Written>,
     /// Rises with each change of the segments.
     generation: AtomicU64,
     /// Rises when somebody wants to see rows of segments that are not full.
     wanted: AtomicU64,
-    inputs: AtomicU32,
-    recorders: AtomicU64,
+    pub(crate) inputs: AtomicU32,
+    pub(crate) recorders: AtomicU64,
     /// There is no place for more rows.
-    full: AtomicBool,
-    rows_dropped: AtomicU64,
+    pub(crate) full: AtomicBool,
+    pub(crate) rows_dropped: AtomicU64,
     /// Bytes of its memory that others have for a time.
     lent: Arc<AtomicU64>,
     pub(crate) base: Mutex<Base>,
@@ -73,10 +73,17 @@ pub struct Store {
 }
 
 #[derive(Default)]
-struct Segments {
-    all: Vec<Arc<Segment>>,
+pub(crate) struct Segments {
+    pub(crate) all: Vec<Arc<Segment>>,
     /// Places of those that wait for the next run to go on with them; they are in memory.
-    open: Vec<usize>,
+    pub(crate) open: Vec<usize>,
+}
+
+/// What is in the file beside segments.
+#[derive(Default)]
+pub(crate) struct Written {
+    /// Codes of each dictionary whose texts are in it, and the first two, which have none.
+    pub(crate) codes: [usize; DICTIONARIES],
 }
 
 /// Memory of a store that somebody else has until this is dropped.
@@ -105,6 +112,12 @@ impl Store {
     /// # Errors
     /// When there can be no file in the folder for spilled rows.
     pub fn new(settings: Settings) -> io::Result<Arc<Self>> {
+        let spill = settings.spill.as_ref().map(|(folder, bytes_max)| Spill::new(folder, *bytes_max)).transpose()?;
+        Ok(Arc::new(Self::empty(settings, spill)))
+    }
+
+    /// An empty store that spills there.
+    pub(crate) fn empty(settings: Settings, spill: Option<Spill>) -> Self {
         let settings = Settings {
             memory_bytes: settings.memory_bytes.max(STORE_BYTES_MIN),
             work_bytes: settings.work_bytes.max(WORK_BYTES_MIN),
@@ -117,16 +130,20 @@ impl Store {
         let spare = Spare::new(share * 100);
         let dictionary = |index: usize| {
             let room = (share * SHARES[index], &spare);
-            Dictionary::new(derived(index), summed_bytes(settings.threads), room, settings.countries.clone())
+            Dictionary::new(
+                derived(index),
+                value_bytes(settings.memory_bytes, settings.threads),
+                room,
+                settings.countries.clone(),
+            )
         };
-        let spill = settings.spill.as_ref().map(|(folder, bytes_max)| Spill::new(folder, *bytes_max)).transpose()?;
-        Ok(Arc::new(Self {
+        Self {
             dictionaries: (0..DICTIONARIES).map(dictionary).collect(),
             kept: Mutex::new(Kept::new(settings.memory_bytes / KEPT_SHARE)),
             settings,
             spill,
             segments: Mutex::default(),
-            spilling: Mutex::default(),
+            written: Mutex::default(),
             generation: AtomicU64::new(0),
             wanted: AtomicU64::new(0),
             inputs: AtomicU32::new(0),
@@ -135,13 +152,19 @@ impl Store {
             rows_dropped: AtomicU64::new(0),
             lent: Arc::default(),
             base: Mutex::default(),
-        }))
+        }
     }
 
     /// Rows that views see by now.
     #[must_use]
     pub fn rows(&self) -> u64 {
         lock(&self.segments).all.iter().map(|segment| segment.rows as u64).sum()
+    }
+
+    /// Segments of these rows.
+    #[must_use]
+    pub fn segments(&self) -> usize {
+        lock(&self.segments).all.len()
     }
 
     /// Rows that there was no place for.
@@ -329,8 +352,8 @@ impl Store {
     }
 
     /// Spills the oldest segments until the others fit; `false` when there is no place for one.
-    fn make_room(&self) -> bool {
-        let _turn = lock(&self.spilling);
+    pub(crate) fn make_room(&self) -> bool {
+        let _written = lock(&self.written);
         while self.bytes() > self.settings.memory_bytes {
             let segments = lock(&self.segments);
             let oldest = segments.all.iter().position(|segment| segment.complete && !segment.is_spilled());
@@ -343,7 +366,7 @@ impl Store {
                 return self.fixed_bytes() <= self.settings.memory_bytes;
             };
             drop(segments);
-            let moved = self.spill.as_ref().map(|spill| segment.spilled(spill));
+            let moved = self.spill.as_ref().map(|spill| segment.spilled(place, spill));
             let Some(Ok(moved)) = moved else { return false };
             lock(&self.segments).all[place] = Arc::new(moved);
         }

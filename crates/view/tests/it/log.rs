@@ -151,7 +151,15 @@ impl Setup {
         let input = Input::from_reader("log", Box::new(Cursor::new(text)));
         let ran = self.analyzer(&store).run::<std::io::Sink>(input, &Control::default(), |_, _| {}, None);
         assert!(ran.is_ok_and(|ran| ran.error.is_none()));
+        self.spill(&store);
         store
+    }
+
+    /// Has all complete rows written to the file, where there is one.
+    pub(crate) fn spill(&self, store: &Store) {
+        if self.spill_bytes.is_some() {
+            assert!(store.lend(store.memory_bytes()).is_none(), "rows are never without memory");
+        }
     }
 }
 

@@ -3,9 +3,11 @@
 #![allow(clippy::expect_used, clippy::cast_possible_wrap, clippy::type_complexity)]
 
 mod explain;
+mod journal;
 mod log;
 mod memory;
 mod naive;
 mod page;
 mod rates;
+mod turns;
 mod views;

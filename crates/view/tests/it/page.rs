@@ -34,7 +34,7 @@ fn pages_are_in_the_order_of_the_file_and_lines_as_they_were() {
     let setups = [
         Setup { segment_rows: 70, ..Setup::default() },
         Setup { threads: 3, segment_rows: 1_000, ..Setup::default() },
-        Setup { threads: 2, segment_rows: 90, memory_bytes: 0, spill_bytes: Some(1 << 30) },
+        Setup { threads: 2, segment_rows: 90, memory_bytes: 2 << 20, spill_bytes: Some(1 << 30) },
     ];
     for setup in setups {
         let store = setup.record(text_of(&rows));

@@ -222,7 +222,7 @@ fn check_percentiles(viewed: &Viewed, sizes: &[u64], parsed: &[&Plain]) {
 }
 
 fn setups() -> impl Strategy<Value = Setup> {
-    let spilled = prop_oneof![Just((256 << 20, None)), Just((0, Some(1 << 30)))];
+    let spilled = prop_oneof![Just((256 << 20, None)), Just((2 << 20, Some(1 << 30)))];
     let segment_rows = prop_oneof![Just(1), Just(7), Just(100), Just(1 << 16)];
     (1..=3usize, segment_rows, spilled).prop_map(|(threads, segment_rows, (memory_bytes, spill_bytes))| Setup {
         threads,
@@ -293,7 +293,7 @@ fn few_rows_of_many_values() {
         }),
     ];
     for (threads, segment_rows, memory_bytes, spill_bytes) in
-        [(1, 1 << 16, 256 << 20, None), (3, 700, 256 << 20, None), (2, 900, 0, Some(1 << 30))]
+        [(1, 1 << 16, 256 << 20, None), (3, 700, 256 << 20, None), (2, 900, 16 << 20, Some(1 << 30))]
     {
         let store = Setup { threads, segment_rows, memory_bytes, spill_bytes }.record(text_of(&all));
         for (written, meets) in filters {
@@ -345,8 +345,12 @@ fn comparisons_while_rows_arrive() {
 fn a_span_with_a_filter_that_means_most_rows() {
     let rows = rows(5, 3_000);
     for spill_bytes in [None, Some(1 << 30)] {
-        let setup =
-            Setup { threads: 2, segment_rows: 64, memory_bytes: if spill_bytes.is_some() { 0 } else { 256 << 20 }, spill_bytes };
+        let setup = Setup {
+            threads: 2,
+            segment_rows: 64,
+            memory_bytes: if spill_bytes.is_some() { 2 << 20 } else { 256 << 20 },
+            spill_bytes,
+        };
         let store = setup.record(text_of(&rows));
         assert_eq!(store.spilled_bytes() > 0, spill_bytes.is_some());
         let view = View { filter: Filter::parse("not status = 301").expect("a filter"), ..View::default() };
@@ -445,14 +449,14 @@ fn a_stopped_view_is_cancelled() {
 
 #[test]
 fn rows_without_a_place_are_counted() {
-    let rows = rows(3, 2_000);
-    // No memory beside what two recorders take, and no file, or too small a one.
+    let rows = rows(3, 8_000);
+    // Little memory, and no file, or too small a one.
     for spill_bytes in [None, Some(1_000)] {
         let setup = Setup { threads: 2, segment_rows: 100, memory_bytes: 0, spill_bytes };
         let store = setup.store();
         let analyzer = setup.analyzer(&store);
         // In pieces, with looks at what has come: what is dropped again and again is dropped once, and views are not remembered beyond it.
-        for piece in rows.chunks(250) {
+        for piece in rows.chunks(500) {
             store.refresh();
             let input = Input::from_reader("piece", Box::new(std::io::Cursor::new(text_of(piece))));
             analyzer.run::<std::io::Sink>(input, &Control::default(), |_, _| {}, None).map(drop).expect("a known format");

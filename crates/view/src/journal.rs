@@ -1,0 +1,321 @@
+//! A store that outlives its process: a journal, to which segments and texts are only ever appended, and a head, which is small and written anew
+//! by each checkpoint. Together with the first so many bytes of the journal, the head is the store.
+//!
+//! What is read back may be damaged: each record and the head have a checksum, lengths are held against the file before anything is allocated,
+//! and every code is held against its dictionary.
+
+use crate::columns::{CODED, DICTIONARIES, FLAW, REJECTED, REPAIRED};
+use crate::dictionary::{OTHERS, Tables};
+use crate::limits::{PIECE_BYTES_MAX, RECORD_BYTES_MAX};
+use crate::record::{FRAME_BYTES, Field, Frame, Kind, Meta, Record, damaged, decode, encode, pack, unpacked};
+use crate::segment::{Columns, Segment};
+use crate::spill::Spill;
+use crate::store::{Settings, Store, Written, lock};
+use foldhash::quality::RandomState;
+use std::fs::File;
+use std::hash::BuildHasher;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// What a journal begins with, before its number.
+const JOURNAL_MAGIC: u64 = u64::from_le_bytes(*b"rqrows01");
+
+/// What a head begins with.
+const HEAD_MAGIC: u64 = u64::from_le_bytes(*b"rqhead01");
+
+/// Bytes before the first record.
+const START_BYTES: u64 = 16;
+
+/// Texts of one field together in a record, before they are packed; one of them more.
+const TEXTS_BYTES_MAX: usize = PIECE_BYTES_MAX + (68 << 10);
+
+impl Store {
+    /// An empty store that can be checkpointed: all it writes goes to `journal`, which is emptied, and grows to at most `bytes_max`. What
+    /// `settings` say of spilling is of no account.
+    ///
+    /// # Errors
+    /// When the journal can't be written.
+    pub fn with_journal(settings: Settings, journal: File, bytes_max: u64) -> io::Result<Arc<Self>> {
+        // A head goes with one journal only.
+        let number = RandomState::default().hash_one(0);
+        journal.set_len(0)?;
+        journal.write_all_at(&[JOURNAL_MAGIC.to_le_bytes(), number.to_le_bytes()].concat(), 0)?;
+        let store = Self::empty(settings, Some(Spill::journal(journal, START_BYTES, bytes_max)));
+        lock(&store.written).codes = [OTHERS as usize + 1; DICTIONARIES];
+        Ok(Arc::new(store))
+    }
+
+    /// Writes what the journal lacks, and gives the head; with `sync` when all of it is on the disk, which only an end of the whole machine needs.
+    /// No recorder may be at work. Of the memory it takes a segment and [`PIECE_BYTES_MAX`] of texts, twice, and the head, which has the segments
+    /// that are not full.
+    ///
+    /// # Errors
+    /// When the store has no journal, or that can't be written or is full.
+    pub fn checkpoint(&self, sync: bool) -> io::Result<Vec<u8>> {
+        debug_assert_eq!(self.recorders.load(Ordering::Relaxed), 0, "a run is on its way");
+        let mut written = lock(&self.written);
+        let journal = self.spill.as_ref().filter(|spill| spill.is_journal());
+        let journal = journal.ok_or_else(|| io::Error::new(io::ErrorKind::Unsupported, "the store has no journal"))?;
+        self.store_segments(journal)?;
+        self.store_texts(journal, &mut written)?;
+        let head = self.head(journal, &written)?;
+        if sync {
+            journal.sync()?;
+        }
+        Ok(head)
+    }
+
+    fn store_segments(&self, journal: &Spill) -> io::Result<()> {
+        let is_missing = |segment: &Arc<Segment>| segment.complete && !segment.is_stored();
+        let missing = |from: usize| {
+            let segments = lock(&self.segments);
+            let place = (from..segments.all.len()).find(|place| is_missing(&segments.all[*place]))?;
+            Some((place, Arc::clone(&segments.all[place])))
+        };
+        let mut from = 0;
+        while let Some((place, segment)) = missing(from) {
+            let stored = Arc::new(segment.stored(place, journal)?);
+            lock(&self.segments).all[place] = stored;
+            from = place + 1;
+        }
+        Ok(())
+    }
+
+    fn store_texts(&self, journal: &Spill, written: &mut Written) -> io::Result<()> {
+        for (field, (dictionary, known)) in self.dictionaries.iter().zip(&mut written.codes).enumerate() {
+            while let Some((piece, next)) = piece_of(&dictionary.lock(), *known) {
+                let mut record = Record::new(Kind::Texts);
+                record.bytes().push(field as u8);
+                record.bytes().extend_from_slice(&(*known as u32).to_le_bytes());
+                pack(&piece, record.bytes());
+                journal.append(record)?;
+                *known = next;
+            }
+        }
+        Ok(())
+    }
+
+    fn head(&self, journal: &Spill, written: &Written) -> io::Result<Vec<u8>> {
+        let number = journal.read_at((0, START_BYTES as usize))?;
+        let mut head = HEAD_MAGIC.to_le_bytes().to_vec();
+        head.extend_from_slice(&number[8..]);
+        head.extend_from_slice(&journal.bytes().to_le_bytes());
+        head.extend_from_slice(&self.inputs.load(Ordering::Relaxed).to_le_bytes());
+        head.extend_from_slice(&self.rows_dropped().to_le_bytes());
+        head.push(u8::from(self.full.load(Ordering::Relaxed)));
+        for (dictionary, known) in self.dictionaries.iter().zip(&written.codes) {
+            head.extend_from_slice(&(*known as u32).to_le_bytes());
+            head.extend(dictionary.lock().shortage().map(u8::from));
+        }
+        let segments = lock(&self.segments);
+        let growing = || segments.all.iter().enumerate().filter(|(_, segment)| !segment.complete);
+        head.extend_from_slice(&(segments.all.len() as u32).to_le_bytes());
+        head.extend_from_slice(&(growing().count() as u32).to_le_bytes());
+        for (place, segment) in growing() {
+            if let Some(columns) = segment.columns() {
+                encode(segment, columns, place, &mut head);
+            }
+        }
+        head.extend_from_slice(&crc32fast::hash(&head).to_le_bytes());
+        Ok(head)
+    }
+
+    /// The store that `head` and `journal` are, as it was checkpointed; what was written to the journal since is cut off. Of the memory it takes
+    /// one record beside what the store keeps. The rows of the head's segments that are not full are gone on with by the next run.
+    ///
+    /// # Errors
+    /// When the files are damaged, of another version, or do not go together; when the memory has less room for values than it had, or the
+    /// journal can't be read.
+    pub fn restore(settings: Settings, journal: File, bytes_max: u64, head: &[u8]) -> io::Result<Arc<Self>> {
+        let head = Head::read(head).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the head of rows is damaged"))?;
+        if journal.metadata()?.len() < head.journal_bytes {
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the file of rows is too short"));
+        }
+        let cut = journal.try_clone()?;
+        let store = Self::empty(settings, Some(Spill::journal(journal, head.journal_bytes, bytes_max)));
+        let mut segments = Restored::new(head.segments);
+        store.take_journal(&head, &mut segments)?;
+        store.take_head(head, segments).ok_or_else(damaged)?;
+        cut.set_len(store.spilled_bytes())?;
+        store.make_room();
+        Ok(Arc::new(store))
+    }
+
+    fn take_journal(&self, head: &Head, segments: &mut Restored) -> io::Result<()> {
+        let Some(journal) = &self.spill else { return Err(damaged()) };
+        let start = journal.read_at((0, START_BYTES as usize))?;
+        if start != [JOURNAL_MAGIC.to_le_bytes(), head.number.to_le_bytes()].concat() {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "the file of rows is another one than the head's"));
+        }
+        let mut offset = START_BYTES;
+        while offset < head.journal_bytes {
+            let frame = Frame::read(&journal.frame_at(offset)?).ok_or_else(damaged)?;
+            offset += FRAME_BYTES as u64;
+            if frame.length as usize > RECORD_BYTES_MAX {
+                return Err(damaged());
+            }
+            let payload = journal.read_at((offset, frame.length as usize))?;
+            if !frame.fits(&payload) {
+                return Err(damaged());
+            }
+            match frame.kind {
+                Kind::Texts => self.take_texts(&payload)?,
+                Kind::Segment => segments.take_stored(&payload, offset).ok_or_else(damaged)?,
+            }
+            offset += u64::from(frame.length);
+        }
+        Ok(())
+    }
+
+    fn take_texts(&self, mut payload: &[u8]) -> io::Result<()> {
+        let (field, first) = u8::take(&mut payload).zip(u32::take(&mut payload)).ok_or_else(damaged)?;
+        let dictionary = self.dictionaries.get(usize::from(field)).ok_or_else(damaged)?;
+        let texts = unpacked(payload, TEXTS_BYTES_MAX)?;
+        let mut tables = dictionary.lock();
+        if tables.len() != first as usize {
+            return Err(damaged());
+        }
+        let mut rest = &texts[..];
+        let texts = std::iter::from_fn(|| {
+            let length = u32::take(&mut rest)?;
+            let (text, behind) = rest.split_at_checked(length as usize)?;
+            rest = behind;
+            Some(text)
+        });
+        let is_flaw = |text: &&[u8]| usize::from(field) != FLAW || matches!(text.first(), Some(&(REJECTED | REPAIRED)));
+        let whole = tables.restore(texts.take_while(is_flaw));
+        if tables.shortage()[0] {
+            return Err(io::Error::new(io::ErrorKind::OutOfMemory, "the values of these rows had more memory than there is now"));
+        }
+        if whole && rest.is_empty() { Ok(()) } else { Err(damaged()) }
+    }
+
+    fn take_head(&self, head: Head, mut segments: Restored) -> Option<()> {
+        let mut written = lock(&self.written);
+        for (index, (dictionary, (length, shortage))) in self.dictionaries.iter().zip(head.dictionaries).enumerate() {
+            let mut tables = dictionary.lock();
+            if tables.len() != length || segments.globals_max[index] as usize >= length {
+                return None;
+            }
+            tables.restore_shortage(shortage);
+            written.codes[index] = length;
+        }
+        let mut open = Vec::new();
+        for (meta, columns) in head.growing {
+            open.push(meta.place);
+            if !(0..DICTIONARIES).all(|index| columns.last_global(index) < head.dictionaries[index].0) {
+                return None;
+            }
+            segments.put(meta.place, Segment::of_record(meta, Some(columns), None, false))?;
+        }
+        if segments.all.len() != segments.count {
+            return None;
+        }
+        let mut own = lock(&self.segments);
+        own.all = segments.all.into_iter().collect::<Option<_>>()?;
+        own.open = open;
+        self.inputs.store(head.inputs, Ordering::Relaxed);
+        self.rows_dropped.store(head.rows_dropped, Ordering::Relaxed);
+        self.full.store(head.full, Ordering::Relaxed);
+        Some(())
+    }
+}
+
+/// Texts from `code` on, each behind its length, and the code behind them; `None` where there are none.
+fn piece_of(tables: &Tables, code: usize) -> Option<(Vec<u8>, usize)> {
+    let mut piece = Vec::new();
+    let mut next = code;
+    while next < tables.len() && piece.len() < PIECE_BYTES_MAX {
+        let text = tables.text(next as u32);
+        piece.extend_from_slice(&(text.len() as u32).to_le_bytes());
+        piece.extend_from_slice(text);
+        next += 1;
+    }
+    (next > code).then_some((piece, next))
+}
+
+impl Columns {
+    /// The largest code in all segments of a column.
+    fn last_global(&self, index: usize) -> usize {
+        self.coded[index].globals.last().map_or(0, |last| *last as usize)
+    }
+}
+
+/// Segments by their places, as they are found.
+struct Restored {
+    all: Vec<Option<Arc<Segment>>>,
+    /// The number of them that there are to be.
+    count: usize,
+    globals_max: [u32; CODED],
+}
+
+impl Restored {
+    fn new(count: usize) -> Self {
+        Self { all: Vec::new(), count, globals_max: [0; CODED] }
+    }
+
+    /// Puts a segment in its place, which nobody else has.
+    fn put(&mut self, place: usize, segment: Segment) -> Option<()> {
+        if place >= self.count {
+            return None;
+        }
+        if place >= self.all.len() {
+            self.all.resize(place + 1, None);
+        }
+        let free = self.all[place].is_none();
+        self.all[place] = Some(Arc::new(segment));
+        free.then_some(())
+    }
+
+    /// Takes a segment of the journal, where `payload` is at that offset.
+    fn take_stored(&mut self, mut payload: &[u8], offset: u64) -> Option<()> {
+        let (meta, columns, mut stored) = decode(&mut payload)?;
+        stored.offset += offset;
+        for (most, coded) in self.globals_max.iter_mut().zip(&columns.coded) {
+            *most = coded.globals.last().copied().unwrap_or(0).max(*most);
+        }
+        self.put(meta.place, Segment::of_record(meta, None, Some(stored), true))?;
+        payload.is_empty().then_some(())
+    }
+}
+
+/// What is in a head.
+struct Head {
+    number: u64,
+    journal_bytes: u64,
+    inputs: u32,
+    rows_dropped: u64,
+    full: bool,
+    dictionaries: [(usize, [bool; 2]); DICTIONARIES],
+    segments: usize,
+    growing: Vec<(Meta, Columns)>,
+}
+
+impl Head {
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let (mut rest, checksum) = bytes.split_last_chunk()?;
+        if crc32fast::hash(rest) != u32::from_le_bytes(*checksum) || u64::take(&mut rest)? != HEAD_MAGIC {
+            return None;
+        }
+        let (number, journal_bytes) = (u64::take(&mut rest)?, u64::take(&mut rest)?);
+        let (inputs, rows_dropped, full) = (u32::take(&mut rest)?, u64::take(&mut rest)?, u8::take(&mut rest)? != 0);
+        let mut dictionaries = [(0, [false; 2]); DICTIONARIES];
+        for dictionary in &mut dictionaries {
+            let length = u32::take(&mut rest)? as usize;
+            *dictionary = (length, [u8::take(&mut rest)? != 0, u8::take(&mut rest)? != 0]);
+        }
+        let (segments, count) = (u32::take(&mut rest)? as usize, u32::take(&mut rest)?);
+        let mut growing = Vec::new();
+        for _ in 0..count {
+            let (meta, columns, _) = decode(&mut rest)?;
+            growing.push((meta, columns));
+        }
+        // Each that is full has a record.
+        let most = journal_bytes / FRAME_BYTES as u64 + growing.len() as u64;
+        let fits = rest.is_empty() && journal_bytes >= START_BYTES && segments as u64 <= most;
+        let head = Self { number, journal_bytes, inputs, rows_dropped, full, dictionaries, segments, growing };
+        fits.then_some(head)
+    }
+}

@@ -1,0 +1,245 @@
+//! What is written to the file of a store: records, each with its kind, its length and a checksum.
+//!
+//! A record of texts has those of one field in the order of their codes; one of a segment where it is among all, its runs, and its columns, each
+//! packed by itself, so that one can be read back without the others.
+
+use crate::columns::{CODED, NUMBERS, STATUS, STATUSES, TIME, ZONE, ZONE_MIN};
+use crate::limits::SEGMENT_ROWS_MAX;
+use crate::numbers::Numbers;
+use crate::segment::{Coded, Columns, Run, Segment};
+use lz4_flex::block::{compress, decompress};
+use std::io;
+
+/// Columns of a segment.
+const COLUMNS: usize = CODED + NUMBERS;
+
+/// Kind, length and checksum of a record.
+pub(crate) const FRAME_BYTES: usize = 1 + 4 + 4;
+
+/// What a record is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Texts = 1,
+    Segment = 2,
+}
+
+/// A record while it is made.
+pub(crate) struct Record {
+    kind: Kind,
+    bytes: Vec<u8>,
+}
+
+/// What precedes a record's bytes in the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Frame {
+    pub(crate) kind: Kind,
+    pub(crate) length: u32,
+    checksum: u32,
+}
+
+/// Where the columns of a segment are in the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stored {
+    pub(crate) offset: u64,
+    lengths: [u32; COLUMNS],
+}
+
+/// What is known of a segment beside its columns.
+#[derive(Debug)]
+pub(crate) struct Meta {
+    pub(crate) place: usize,
+    pub(crate) rows: usize,
+    pub(crate) runs: Vec<Run>,
+    pub(crate) times: Option<(u64, u64)>,
+    pub(crate) all_timed: bool,
+}
+
+pub(crate) fn damaged() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "the file of rows is damaged")
+}
+
+impl Record {
+    pub(crate) fn new(kind: Kind) -> Self {
+        Self { kind, bytes: vec![0; FRAME_BYTES] }
+    }
+
+    /// What it is to have, behind its frame.
+    pub(crate) fn bytes(&mut self) -> &mut Vec<u8> {
+        &mut self.bytes
+    }
+
+    /// As it is written.
+    pub(crate) fn finish(mut self) -> io::Result<Vec<u8>> {
+        let payload = &self.bytes[FRAME_BYTES..];
+        let length = u32::try_from(payload.len()).map_err(|_| io::Error::from(io::ErrorKind::FileTooLarge))?;
+        let checksum = crc32fast::hash(payload);
+        self.bytes[0] = self.kind as u8;
+        self.bytes[1..5].copy_from_slice(&length.to_le_bytes());
+        self.bytes[5..FRAME_BYTES].copy_from_slice(&checksum.to_le_bytes());
+        Ok(self.bytes)
+    }
+}
+
+impl Frame {
+    pub(crate) fn read(mut bytes: &[u8]) -> Option<Self> {
+        let kind = match u8::take(&mut bytes)? {
+            1 => Kind::Texts,
+            2 => Kind::Segment,
+            _ => return None,
+        };
+        Some(Self { kind, length: u32::take(&mut bytes)?, checksum: u32::take(&mut bytes)? })
+    }
+
+    /// Whether this is what it precedes.
+    pub(crate) fn fits(&self, payload: &[u8]) -> bool {
+        payload.len() == self.length as usize && crc32fast::hash(payload) == self.checksum
+    }
+}
+
+/// A number as bytes.
+pub(crate) trait Field: Sized {
+    /// Takes it from the front of `bytes`; `None` where these are too few.
+    fn take(bytes: &mut &[u8]) -> Option<Self>;
+}
+
+macro_rules! field {
+    ($($type:ty),*) => {
+        $(impl Field for $type {
+            fn take(bytes: &mut &[u8]) -> Option<Self> {
+                let (own, rest) = bytes.split_first_chunk()?;
+                *bytes = rest;
+                Some(Self::from_le_bytes(*own))
+            }
+        })*
+    };
+}
+field!(u8, u16, u32, u64);
+
+/// Bytes of a column of so many rows, before it is packed.
+pub(crate) fn column_bytes_max(rows: usize) -> usize {
+    64 + 12 * rows
+}
+
+/// `bytes` as they are stored: behind their number, packed where that is a gain.
+pub(crate) fn pack(bytes: &[u8], out: &mut Vec<u8>) {
+    let packed = compress(bytes);
+    out.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
+    out.extend_from_slice(if packed.len() < bytes.len() { &packed } else { bytes });
+}
+
+/// The inverse of [`pack`], of at most `bytes_max`.
+pub(crate) fn unpacked(mut stored: &[u8], bytes_max: usize) -> io::Result<Vec<u8>> {
+    let length = u32::take(&mut stored).ok_or_else(damaged)? as usize;
+    if length == stored.len() {
+        return Ok(stored.to_vec());
+    }
+    // No packed byte stands for more than 255.
+    if length > bytes_max || length / 255 > stored.len() {
+        return Err(damaged());
+    }
+    let bytes = decompress(stored, length).map_err(|_| damaged())?;
+    if bytes.len() == length { Ok(bytes) } else { Err(damaged()) }
+}
+
+/// Appends a segment as it is stored; where its columns are, from the first byte of `out` on.
+pub(crate) fn encode(segment: &Segment, columns: &Columns, place: usize, out: &mut Vec<u8>) -> Stored {
+    let (first, last) = segment.times.unwrap_or((1, 0));
+    out.extend_from_slice(&(place as u32).to_le_bytes());
+    out.extend_from_slice(&(segment.rows as u32).to_le_bytes());
+    out.extend_from_slice(&first.to_le_bytes());
+    out.extend_from_slice(&last.to_le_bytes());
+    out.push(u8::from(segment.all_timed));
+    out.extend_from_slice(&(segment.runs.len() as u32).to_le_bytes());
+    for Run { input, offset, rows, .. } in &segment.runs {
+        out.extend_from_slice(&input.to_le_bytes());
+        out.extend_from_slice(&offset.to_le_bytes());
+        out.extend_from_slice(&rows.to_le_bytes());
+    }
+    let directory = out.len();
+    out.resize(directory + COLUMNS * size_of::<u32>(), 0);
+    let mut stored = Stored { offset: out.len() as u64, lengths: [0; COLUMNS] };
+    let mut bytes = Vec::new();
+    for index in 0..COLUMNS {
+        bytes.clear();
+        match columns.coded.get(index) {
+            Some(coded) => coded.write(&mut bytes),
+            None => columns.numbers[index - CODED].write(&mut bytes),
+        }
+        let start = out.len();
+        pack(&bytes, out);
+        stored.lengths[index] = (out.len() - start) as u32;
+        out[directory + index * size_of::<u32>()..][..size_of::<u32>()].copy_from_slice(&stored.lengths[index].to_le_bytes());
+    }
+    stored
+}
+
+/// Takes what [`encode`] appended from the front of `bytes`. `None` where it is something else; whether dictionaries have its codes is not
+/// known.
+pub(crate) fn decode(bytes: &mut &[u8]) -> Option<(Meta, Columns, Stored)> {
+    let whole = bytes.len();
+    let meta = Meta::take(bytes)?;
+    let mut stored = Stored { offset: 0, lengths: [0; COLUMNS] };
+    for length in &mut stored.lengths {
+        *length = u32::take(bytes)?;
+    }
+    stored.offset = (whole - bytes.len()) as u64;
+    let mut column = |index: usize| -> Option<Vec<u8>> {
+        let (own, rest) = bytes.split_at_checked(stored.lengths[index] as usize)?;
+        *bytes = rest;
+        unpacked(own, column_bytes_max(meta.rows)).ok()
+    };
+    let coded = (0..CODED).map(|index| Coded::read(&column(index)?, meta.rows)).collect::<Option<Vec<_>>>()?;
+    let numbers = (CODED..COLUMNS).map(|index| Numbers::read(&column(index)?, meta.rows)).collect::<Option<Vec<_>>>()?;
+    let fits = |index: usize, codes: usize| coded[index].globals.last().is_some_and(|last| (*last as usize) < codes);
+    let known = fits(STATUS, STATUSES) && fits(ZONE, 2 * ZONE_MIN.unsigned_abs() as usize + 1);
+    let time = &numbers[TIME];
+    let timed = time.min().map(|first| (first, time.max()));
+    (known && timed == meta.times).then_some((meta, Columns { coded, numbers }, stored))
+}
+
+impl Meta {
+    fn take(bytes: &mut &[u8]) -> Option<Self> {
+        let (place, rows) = (u32::take(bytes)? as usize, u32::take(bytes)? as usize);
+        let (first, last) = (u64::take(bytes)?, u64::take(bytes)?);
+        let all_timed = u8::take(bytes)? != 0;
+        let count = u32::take(bytes)? as usize;
+        if !(1..=SEGMENT_ROWS_MAX).contains(&rows) || count > rows {
+            return None;
+        }
+        let mut runs: Vec<Run> = Vec::with_capacity(count);
+        let mut row = 0u32;
+        for _ in 0..count {
+            let run = Run { input: u32::take(bytes)?, offset: u64::take(bytes)?, row, rows: u32::take(bytes)? };
+            row = row.checked_add(run.rows)?;
+            runs.push(run);
+        }
+        let times = (first <= last).then_some((first, last));
+        (row as usize == rows).then_some(Self { place, rows, runs, times, all_timed })
+    }
+}
+
+impl Stored {
+    /// Offset and length of a column.
+    pub(crate) fn column(&self, index: usize) -> (u64, usize) {
+        let before: u64 = self.lengths[..index].iter().map(|length| u64::from(*length)).sum();
+        (self.offset + before, self.lengths[index] as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_packed_comes_back() {
+        for bytes in [vec![], vec![1], vec![7; 100_000], (0..=255).collect()] {
+            let mut stored = Vec::new();
+            pack(&bytes, &mut stored);
+            assert_eq!(unpacked(&stored, bytes.len()).expect("it is whole"), bytes);
+        }
+        // A length that nothing can have.
+        assert!(unpacked(&[255, 255, 255, 255, 0], usize::MAX).is_err());
+        assert!(unpacked(&[200, 0, 0, 0, 0x1f, 7, 1, 0, 255], 100).is_err());
+        assert!(unpacked(&[1, 0], 100).is_err());
+    }
+}
