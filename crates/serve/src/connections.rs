@@ -60,7 +60,15 @@ impl Connections {
     pub(crate) fn new(known_max: usize, grace: Duration) -> Arc<Self> {
         let known = Arc::new(Semaphore::new(known_max));
         let wide = Arc::new(Semaphore::new(CONNECTIONS_WIDE));
-        Arc::new(Self { known, known_max, wide, strangers: Mutex::default(), welcomed: Mutex::default(), grace, freed: Notify::new() })
+        Arc::new(Self {
+            known,
+            known_max,
+            wide,
+            strangers: Mutex::default(),
+            welcomed: Mutex::default(),
+            grace,
+            freed: Notify::new(),
+        })
     }
 
     /// A place for a connection that was just made. Where all are taken, the stranger that has been silent longest leaves once it

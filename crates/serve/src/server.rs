@@ -12,7 +12,7 @@ use crate::limits::{
     ENDED_SESSIONS_MAX, EXPORT_BYTES, EXPORTS_MAX, FEED_BUFFERS, HEAD_TIME_MAX, HELD_PLACES, HOUSEKEEPING_EVERY, NARROW_BYTES,
     PROGRAM_BYTES, PUT_BYTES, PUTS_MAX, READ_BYTES, READS_MAX, RENDER_BYTES, REPORT_BYTES_MAX, REPORTS_KEPT_BYTES, SESSION_BYTES,
     STORE_BYTES, STRANGER_GRACE, STRANGER_GRACE_REMOTE, STRANGERS_MAX, TLS_BYTES, TLS_NARROW_BYTES, TLS_SEND_BYTES_MAX,
-    TLS_SEND_NARROW_BYTES_MAX,
+    TLS_SEND_NARROW_BYTES_MAX, UNACCEPTED_SAID_EVERY,
 };
 use crate::linger::Lingering;
 use crate::measures::recorded;
@@ -47,7 +47,6 @@ use rorqual_view::limits::{STORE_BYTES_MIN, THREAD_BYTES, recorder_bytes, segmen
 use std::convert::Infallible;
 use std::fmt;
 use std::fs::File;
-use std::future::pending;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::pin::{Pin, pin};
