@@ -1,6 +1,6 @@
 //! The end of a server: nothing new is begun, what runs may end within a limit.
 
-use crate::session::State;
+use crate::session::{Session, State};
 use crate::sessions::Sessions;
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,13 +35,16 @@ impl Drain {
     /// with them the views that wait for it. Whether all came to their end.
     pub(crate) async fn finish(&self, sessions: &Sessions, grace: Duration) -> bool {
         self.ending.send_replace(true);
-        sessions.list().iter().filter(|session| !session.uploading()).for_each(|session| session.cancel());
+        let last = |session: &Arc<Session>| !session.is_kept();
+        sessions.list().iter().filter(|session| !session.uploading() && last(session)).for_each(|session| session.cancel());
         let uploads = async {
             for session in sessions.list() {
                 let mut changes = session.changes();
                 while session.state() == State::Receiving && changes.changed().await.is_ok() {}
-                // One that broke off now has nowhere to come back to.
-                session.cancel();
+                // One that broke off now has nowhere to come back to, where it is not kept.
+                if last(&session) {
+                    session.cancel();
+                }
             }
         };
         timeout(grace, async { tokio::join!(uploads, self.ending.closed()) }).await.is_ok()

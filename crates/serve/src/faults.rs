@@ -37,7 +37,7 @@ pub(crate) fn session(size: Option<u64>, rate_limit: Option<u64>) -> Arc<Session
     let shares = settings.shares(0, 1).expect("enough memory");
     let store = Store::new(rorqual_view::Settings::only(shares.tables_bytes, shares.threads)).expect("no file is needed");
     let announced = Announced::upload("test.log".to_owned(), size).expect("a short name");
-    Arc::new(Session::new("id".to_owned(), announced, &settings, shares, store, rate_limit, &Shared::new(&shares, 1)))
+    Arc::new(Session::new("id".to_owned(), announced, &settings, shares, (store, None), rate_limit, &Shared::new(&shares, 1)))
 }
 
 /// Lines of the combined format, each a second later than the one before.
@@ -212,7 +212,7 @@ impl Transport for Trickle {
 async fn an_upload_that_only_holds_its_place_gives_way_where_another_waits_for_it() {
     let settings = settings();
     let shares = settings.shares(0, 1).expect("enough memory");
-    let sessions = Sessions::new(settings, (shares, 7 << 20), None, 1, None, Duration::MAX, |_, _, _| Ok(()));
+    let sessions = Sessions::new(settings, (shares, 7 << 20), (None, None), 1, None, Duration::MAX, |_, _, _| Ok(()));
     let log = log(1_000);
     let announced = Announced::upload("test.log".to_owned(), Some(log.len() as u64)).expect("a short name");
     let session = sessions.create(announced, None).expect("there is room");

@@ -39,6 +39,7 @@ mod session;
 mod sessions;
 mod socket;
 mod stall;
+mod state;
 mod store;
 mod tickets;
 mod tls;

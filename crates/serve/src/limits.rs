@@ -338,5 +338,11 @@ pub(crate) const FILES_PER_CONNECTION: u64 = 3;
 /// Files of a session: its log, and the rows that do not fit the memory.
 pub(crate) const FILES_PER_SESSION: u64 = 2;
 
+/// An upload that goes on is kept this often, where there is a folder for it (`--state`), and at each turn's end at most.
+pub(crate) const CHECKPOINT_EVERY: Duration = Duration::from_secs(2);
+
+/// Bytes of a session's file there, without its journal: most are rows that fill no segment yet, and some 1 KiB for each that is full.
+pub(crate) const STATE_FILE_BYTES_MAX: u64 = 64 << 20;
+
 /// How often the housekeeping looks.
 pub(crate) const HOUSEKEEPING_EVERY: Duration = Duration::from_secs(2);

@@ -97,6 +97,11 @@ impl Rows {
         }
     }
 
+    /// The rows, where they are there and nobody takes them away.
+    pub(crate) fn store(&self) -> Option<Arc<Store>> {
+        self.store.try_read().ok()?.clone()
+    }
+
     /// Whether there are still rows, or somebody takes them away just now.
     pub(crate) fn held(&self) -> bool {
         self.store.try_read().map_or(true, |store| store.is_some())

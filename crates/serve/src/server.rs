@@ -20,6 +20,7 @@ use crate::render::{Rendering, Renders};
 use crate::session::Announced;
 use crate::sessions::Sessions;
 use crate::stall::{self, Stalling};
+use crate::state::StateDir;
 use crate::store::{self, Shelf};
 use crate::tickets::Tickets;
 use crate::tls::Tls;
@@ -77,6 +78,8 @@ pub struct Config {
     pub settings: Settings,
     /// Where rows go that do not fit the memory: a folder, and how many bytes of it. Without it they are not kept, and views say so.
     pub spill: Option<(PathBuf, u64)>,
+    /// A folder in which uploads outlive the server: they are offered again by the next one.
+    pub state: Option<PathBuf>,
     /// Templates to be rendered at `/render/NAME`.
     pub rendering: Option<Rendering>,
     /// A store, to be served below `/store`.
@@ -89,6 +92,7 @@ pub struct Config {
 pub struct Server {
     listener: TcpListener,
     sessions: Arc<Sessions>,
+    unrestored: Vec<String>,
     renders: Option<Arc<Renders>>,
     store: Option<Store>,
     gate: Arc<Gate>,
@@ -173,6 +177,7 @@ impl Server {
         let shares = shares(&config)?;
         let tls = config.access.tls.clone().map(|(certificate, key)| Tls::new(certificate, key)).transpose();
         let tls = tls.map_err(StartError::Refused)?.map(Arc::new);
+        let state = config.state.as_deref().map(StateDir::open).transpose().map_err(StartError::Refused)?;
         let address = SocketAddr::new(config.access.bind, config.port);
         let failed = |cause| StartError::Listen { address, cause };
         let listener = TcpListener::bind(address).await.map_err(failed)?;
@@ -189,20 +194,30 @@ impl Server {
         let sessions = Sessions::new(
             config.settings,
             (shares, question_bytes),
-            config.spill,
+            (config.spill, state),
             config.sessions_max,
             config.rate_limit,
             config.idle_max,
             config.page,
         );
+        let sessions = Arc::new(sessions);
+        let restoring = Arc::clone(&sessions);
+        let restored = tokio::task::spawn_blocking(move || restoring.restore()).await;
+        let unrestored = restored.map_err(|error| StartError::Refused(error.to_string()))?.map_err(StartError::Refused)?;
         let renders = config.rendering.map(|rendering| Renders::new(rendering, config.rate_limit));
-        Ok(Self { listener, sessions: Arc::new(sessions), renders, store: config.store, gate, tls, grace })
+        Ok(Self { listener, sessions, unrestored, renders, store: config.store, gate, tls, grace })
     }
 
     /// The address to open, token included.
     #[must_use]
     pub fn url(&self) -> String {
         format!("{}/?token={}", self.gate.guard.names.url, self.gate.guard.token.text())
+    }
+
+    /// Sessions of the state folder that are not offered again, each with the reason, for people. Their files are left as they are.
+    #[must_use]
+    pub fn unrestored(&self) -> &[String] {
+        &self.unrestored
     }
 
     /// Where it listens.
@@ -275,7 +290,11 @@ impl Server {
         };
         housekeeping.iter().for_each(tokio::task::JoinHandle::abort);
         renders_guard.inspect(tokio::task::JoinHandle::abort);
-        self.sessions.cancel_all();
+        if self.sessions.keeps() {
+            self.sessions.keep_all().await;
+        } else {
+            self.sessions.cancel_all();
+        }
         let (sessions, stored_bytes) = self.sessions.totals();
         tracing::info!(sessions, stored_bytes, whole, "ended");
         Totals { sessions, stored_bytes, threads: self.sessions.threads(), whole }

@@ -9,6 +9,7 @@ use crate::limits::{
 use crate::pace::Pace;
 use crate::reports::{Kept, Reports};
 use crate::rows::{Rows, SharedTurn, Turn};
+use crate::state::{Checkpoints, Ended, Found, Saved, SavedFormat};
 use crate::transport::End;
 use crate::turns::{Turn as ParseTurn, Turns};
 use axum::http::StatusCode;
@@ -16,12 +17,12 @@ use bytes::Bytes;
 use rorqual_pipe::{Control, Followed, Input, format_size};
 use rorqual_table::Options;
 use rorqual_table::aggregate::LineCounts;
-use rorqual_table::analyze::{AnalyzeError, Analyzer, Formats, Reading, Settings, Shares, Turned};
+use rorqual_table::analyze::{AnalyzeError, Analyzer, Formats, Left, Reading, Settings, Shares, Turned};
 use rorqual_table::filter::Filter;
 use rorqual_table::format::Format;
 use rorqual_table::report::{Report, RunStats, Sample, Source};
 use rorqual_view::{Recordings, Store};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::VecDeque;
 use std::fs::File;
@@ -32,7 +33,7 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 /// Where a session stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum State {
     /// Nothing has come yet, or the rest is still to come.
@@ -112,6 +113,8 @@ pub(crate) struct Session {
     own: AtomicBool,
     inner: Mutex<Inner>,
     reports: Reports,
+    /// Where it outlives the server.
+    checkpoints: Option<Checkpoints>,
     /// Rises with every change of state.
     changed: watch::Sender<u64>,
 }
@@ -203,7 +206,7 @@ impl Session {
         Announced { name, size, is_file, metadata }: Announced,
         settings: &Settings,
         shares: Shares,
-        store: Arc<Store>,
+        (store, checkpoints): (Arc<Store>, Option<Checkpoints>),
         rate_limit: Option<u64>,
         shared: &Shared,
     ) -> Self {
@@ -247,8 +250,86 @@ impl Session {
             own: AtomicBool::new(false),
             inner: Mutex::new(inner),
             reports: Reports::new(&shared.kept),
+            checkpoints,
             changed: watch::Sender::new(0),
         }
+    }
+
+    /// The same as it was kept, which goes on where it was.
+    pub(crate) fn restored(self, Found { saved, .. }: Found) -> Self {
+        let place = saved.place();
+        self.took(place.offset);
+        let _ = self.control.take_stored(place.offset);
+        self.control.decoded(saved.decoded_bytes);
+        let format = saved.format.as_ref().and_then(SavedFormat::format);
+        if format.is_some() {
+            let input = Input::from_source(saved.name, Box::new(self.inlet.source(&self.control)));
+            let left = Left { place, lines: saved.lines, format: format.clone() };
+            *lock(&self.reading) = Some(self.analyzer.open(input, self.turns.pool(), &self.control, Some(left)));
+        }
+        self.analyzer.analysis().go_on(saved.counts);
+        let mut inner = self.lock();
+        inner.begun = true;
+        (inner.state, inner.error) = match saved.ended {
+            Some(Ended { state, error }) => (state, error),
+            None if place.offset == 0 => (State::Waiting, None),
+            None => (State::Interrupted, None),
+        };
+        inner.feed = (!inner.state.ended()).then(|| {
+            let formats = format.is_none().then(|| self.formats.clone());
+            Feed::new(self.line_bytes_max, formats)
+        });
+        inner.format = format;
+        drop(inner);
+        Self { created: saved.created, ..self }
+    }
+
+    /// Keeps what is known of it, where the server has a place for that; with `sync` also for the end of the whole machine. Blocks. Nothing of it
+    /// may run.
+    fn keep(&self, reading: Option<&Reading>, sync: bool) {
+        let (Some(checkpoints), Some(store)) = (&self.checkpoints, self.rows.store()) else { return };
+        let state = self.state();
+        // What is decoded can't be left in the middle: it comes again from its start.
+        if self.has_own_turn() {
+            return;
+        }
+        let left = reading.map(Reading::left);
+        let place = left.as_ref().map(|left| left.place).unwrap_or_default();
+        let mut saved = Saved::new(&self.name, self.created, self.analyzer.analysis().counts());
+        saved.size = self.size();
+        saved.metadata.clone_from(&self.metadata);
+        saved.format = self.format().as_ref().map(SavedFormat::new);
+        saved.lines = left.map_or(0, |left| left.lines);
+        let ended = state.ended();
+        saved.offset = if ended { self.offset() } else { place.offset };
+        saved.skipping = !ended && place.skipping;
+        saved.decoded_bytes = if ended { self.control.decoded_bytes() } else { place.offset };
+        saved.ended = ended.then(|| Ended { state, error: self.lock().error.clone() });
+        let begun = Instant::now();
+        match store.checkpoint(sync).and_then(|head| checkpoints.write(&saved, &head, sync)) {
+            Ok(()) => metrics::histogram!("rorqual_checkpoint_seconds").record(begun.elapsed()),
+            // The one before stays, from which the upload goes on after a restart.
+            Err(error) => tracing::warn!(session = self.id, %error, "no checkpoint (--state)"),
+        }
+    }
+
+    /// Keeps what is known when nothing runs, on a thread of its own.
+    pub(crate) fn keep_later(self: &Arc<Self>) -> tokio::task::JoinHandle<()> {
+        let session = Arc::clone(self);
+        tokio::task::spawn_blocking(move || {
+            let reading = lock(&session.reading);
+            session.keep(reading.as_ref(), true);
+        })
+    }
+
+    /// Whether it outlives the server.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.checkpoints.is_some()
+    }
+
+    /// It is to be forgotten.
+    pub(crate) fn forget(&self) {
+        self.checkpoints.iter().for_each(Checkpoints::remove);
     }
 
     pub(crate) fn id(&self) -> &str {
@@ -428,7 +509,7 @@ impl Session {
     }
 
     /// Gives the feed back when more is to come.
-    pub(crate) fn pause_upload(&self, feed: Feed, state: State, error: Option<&ApiError>) {
+    pub(crate) fn pause_upload(self: &Arc<Self>, feed: Feed, state: State, error: Option<&ApiError>) {
         let mut inner = self.lock();
         // A cancelled run waits for the end of its source, which comes with the end of the feed.
         if inner.state.ended() || self.control.stopped() {
@@ -437,6 +518,10 @@ impl Session {
         inner.feed = Some(feed);
         inner.error = error.map(ApiError::object);
         self.set_state(&mut inner, state);
+        drop(inner);
+        if self.is_kept() {
+            drop(self.keep_later());
+        }
     }
 
     /// Analyses an open file to its end. Blocks.
@@ -492,7 +577,12 @@ impl Session {
         let turned = self.analyzer.turn(reading, turn.threads, &self.control, |found, _| self.found(found));
         metrics::histogram!("rorqual_parse_seconds").record(begun.elapsed());
         let lapped = match turned {
-            Ok(Turned::Paused) => Lapped::Paused { held_bytes: reading.held_bytes() },
+            Ok(Turned::Paused) => {
+                if self.checkpoints.as_ref().is_some_and(Checkpoints::due) {
+                    self.keep(Some(reading), false);
+                }
+                Lapped::Paused { held_bytes: reading.held_bytes() }
+            }
             Ok(Turned::Ended) => {
                 self.end_by(None);
                 Lapped::Ended
@@ -544,6 +634,8 @@ impl Session {
         inner.feed = None;
         inner.error = error;
         self.set_state(&mut inner, state);
+        drop(inner);
+        self.keep(None, true);
     }
 
     fn fail(&self, code: &'static str, message: &str) {

@@ -5,6 +5,7 @@ use crate::error::ApiError;
 use crate::exports::ViewPage;
 use crate::limits::{ENDED_SESSIONS_MAX, EXPORTS_MAX, RENDER_BLOCK_BYTES, RENDER_BLOCKS};
 use crate::session::{Announced, Session, Shared};
+use crate::state::{Checkpoints, Found, SavedFormat, StateDir};
 use crate::token::random_text;
 use crate::turns::Turns;
 use axum::http::StatusCode;
@@ -31,6 +32,8 @@ pub(crate) struct Sessions {
     question_bytes: u64,
     /// Where rows go that do not fit the memory, and how many bytes of all sessions together.
     spill: Option<(PathBuf, u64)>,
+    /// Where uploads outlive the server.
+    state: Option<Arc<StateDir>>,
     sessions_max: usize,
     rate_limit: Option<u64>,
     idle_max: Duration,
@@ -46,7 +49,7 @@ impl Sessions {
     pub(crate) fn new(
         settings: Settings,
         (shares, question_bytes): (Shares, u64),
-        spill: Option<(PathBuf, u64)>,
+        (spill, state): (Option<(PathBuf, u64)>, Option<Arc<StateDir>>),
         sessions_max: usize,
         rate_limit: Option<u64>,
         idle_max: Duration,
@@ -61,6 +64,7 @@ impl Sessions {
             shares,
             question_bytes,
             spill,
+            state,
             sessions_max,
             rate_limit,
             idle_max,
@@ -129,30 +133,105 @@ impl Sessions {
         }
         let id = random_text(ID_BYTES)
             .map_err(|error| ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "no_randomness", error.to_string()))?;
-        let mut settings = self.settings.clone();
-        if format.is_some() {
-            settings.formats.given = format;
+        let session = Arc::new(self.session(id, announced, format, |id, settings| self.store(id, settings))?);
+        if session.is_kept() {
+            drop(session.keep_later());
         }
-        let store = self.store()?;
-        let session = Session::new(id, announced, &settings, self.shares, store, self.rate_limit, &self.shared);
-        let session = Arc::new(session);
         all.push(Arc::clone(&session));
         self.made.fetch_add(1, Ordering::Relaxed);
         Ok(session)
     }
 
-    /// An empty store for the rows of one session.
-    fn store(&self) -> Result<Arc<Store>, ApiError> {
-        let settings = rorqual_view::Settings {
-            spill: self.spill.as_ref().map(|(folder, bytes)| (folder.clone(), bytes / self.sessions_max as u64)),
+    fn session<E>(
+        &self,
+        id: String,
+        announced: Announced,
+        format: Option<rorqual_table::format::Format>,
+        store: impl FnOnce(&str, rorqual_view::Settings) -> Result<Arc<Store>, E>,
+    ) -> Result<Session, E> {
+        let mut settings = self.settings.clone();
+        if format.is_some() {
+            settings.formats.given = format;
+        }
+        // What the server reads itself it can read again.
+        let state = self.state.as_ref().filter(|_| !announced.is_file);
+        let rows = rorqual_view::Settings {
             countries: self.settings.countries.clone(),
             ..rorqual_view::Settings::new(self.shares.tables_bytes, self.question_bytes, self.shares.threads)
         };
-        Store::new(settings).map_err(|cause| {
-            let folder = self.spill.as_ref().map_or_else(String::new, |(folder, _)| folder.display().to_string());
-            let message = format!("{folder}: there can be no temporary file for rows (--temp-dir): {}", reason(&cause));
+        let store = match state {
+            Some(_) => store(&id, rows),
+            None => store("", rows),
+        };
+        let kept = (store?, state.map(|state| Checkpoints::new(state, &id)));
+        Ok(Session::new(id, announced, &settings, self.shares, kept, self.rate_limit, &self.shared))
+    }
+
+    /// An empty store for the rows of one session, which is kept where it has an id.
+    fn store(&self, id: &str, settings: rorqual_view::Settings) -> Result<Arc<Store>, ApiError> {
+        let failed = |flag: &str, folder: String, cause: std::io::Error| {
+            let message = format!("{folder}: there can be no file for rows ({flag}): {}", reason(&cause));
             ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "no_temp", message)
-        })
+        };
+        if let Some(state) = self.state.as_ref().filter(|_| !id.is_empty()) {
+            let failed = |cause| failed("--state", state.folder(), cause);
+            return Store::with_journal(settings, state.journal(id).map_err(failed)?, self.rows_bytes_max()).map_err(failed);
+        }
+        let spill = self.spill.as_ref().map(|(folder, _)| (folder.clone(), self.rows_bytes_max()));
+        let folder = || self.spill.as_ref().map_or_else(String::new, |(folder, _)| folder.display().to_string());
+        Store::new(rorqual_view::Settings { spill, ..settings }).map_err(|cause| failed("--temp-dir", folder(), cause))
+    }
+
+    /// Bytes of a session's rows in files.
+    fn rows_bytes_max(&self) -> u64 {
+        self.spill.as_ref().map_or(0, |(_, bytes)| bytes / self.sessions_max as u64)
+    }
+
+    /// Offers the sessions again that were kept. Blocks.
+    ///
+    /// # Errors
+    /// What could not be read, each for people; it is left as it is.
+    pub(crate) fn restore(&self) -> Result<Vec<String>, String> {
+        let Some(state) = &self.state else { return Ok(Vec::new()) };
+        let (found, mut wrong) = state.sessions().map_err(|cause| format!("--state {}: {}", state.folder(), reason(&cause)))?;
+        for found in found {
+            let mut all = self.lock();
+            if all.len() >= self.sessions_max {
+                wrong.push(format!("{}: its session {} found no place (--sessions)", state.folder(), found.id));
+                continue;
+            }
+            match self.restored(found) {
+                Ok(session) => all.push(Arc::new(session)),
+                Err(why) => wrong.push(format!("{}: {why}", state.folder())),
+            }
+        }
+        Ok(wrong)
+    }
+
+    fn restored(&self, found: Found) -> Result<Session, String> {
+        let (id, saved) = (found.id.clone(), &found.saved);
+        let failed = |cause: std::io::Error| format!("session {}: {}", found.id, reason(&cause));
+        let announced =
+            Announced { name: saved.name.clone(), size: saved.size, is_file: false, metadata: saved.metadata.clone() };
+        let format = saved.format.as_ref().and_then(SavedFormat::format);
+        let journal = found.journal.try_clone().map_err(failed)?;
+        let store = |_: &str, settings| Store::restore(settings, journal, self.rows_bytes_max(), &found.head);
+        let session = self.session(id, announced, format, store).map_err(failed)?;
+        Ok(session.restored(found))
+    }
+
+    /// Keeps all that is going on, for the next server. Blocks as long as a turn lasts.
+    pub(crate) async fn keep_all(&self) {
+        for session in self.list() {
+            if session.is_kept() && !session.state().ended() {
+                let _ = session.keep_later().await;
+            }
+        }
+    }
+
+    /// Whether uploads outlive the server.
+    pub(crate) fn keeps(&self) -> bool {
+        self.state.is_some()
     }
 
     pub(crate) fn get(&self, id: &str) -> Result<Arc<Session>, ApiError> {
@@ -197,6 +276,7 @@ impl Sessions {
     /// Stops a session, and forgets it when its memory is back: its place is not free before.
     async fn discard(&self, session: &Arc<Session>) {
         session.discard().await;
+        session.forget();
         let forgotten = self.lock().extract_if(.., |other| Arc::ptr_eq(other, session)).count();
         // Another may have forgotten it meanwhile.
         if forgotten > 0 {

@@ -130,6 +130,11 @@ impl StateDir {
         }
     }
 
+    /// Its path, for messages.
+    pub(crate) fn folder(&self) -> String {
+        self.folder.display().to_string()
+    }
+
     /// An empty journal for the rows of a new session.
     pub(crate) fn journal(&self, id: &str) -> io::Result<File> {
         OpenOptions::new().create(true).truncate(true).read(true).write(true).open(self.path(id, ROWS))

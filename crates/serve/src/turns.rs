@@ -105,6 +105,11 @@ impl Turns {
         Arc::clone(&self.held).try_acquire_owned().ok()
     }
 
+    /// The blocks of shared turns.
+    pub(crate) fn pool(&self) -> &Pool {
+        &self.pool
+    }
+
     /// Bytes of blocks that are lent, and that there may be.
     pub(crate) fn pool_bytes(&self) -> (u64, u64) {
         let bytes = |buffers: usize| (buffers * self.pool.buffer_bytes()) as u64;

@@ -31,6 +31,10 @@ pub(crate) struct ServeArgs {
     /// Minutes without a request after which a session is forgotten
     #[arg(long, value_name = "MINUTES", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) idle: u32,
+    /// Keep uploads in this folder, as compressed columns: after a restart they are offered again, and go on where they were kept. No log is written
+    /// there. What the server reads itself is not kept
+    #[arg(long, value_name = "DIR")]
+    pub(crate) state: Option<PathBuf>,
     /// Render the templates of this folder at /render/NAME, while they are read; `query` in them is what the address says behind `?`
     #[arg(long, value_name = "DIR")]
     pub(crate) templates: Option<PathBuf>,

@@ -13,6 +13,7 @@ use tokio::task::JoinHandle;
 pub(crate) fn config(idle_max: Duration) -> Config {
     Config {
         reading: 1,
+        state: None,
         port: 0,
         access: Access::default(),
         sessions_max: 1,

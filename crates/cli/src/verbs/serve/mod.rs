@@ -80,6 +80,7 @@ async fn serve(config: Config, args: &ServeArgs, logs: Vec<Log>) -> Result<Total
     let url = server.url();
     announce(&url).map_err(|error| message::print_error(&error))?;
     log::note(service, &format!("the log explorer is at the address above, within {memory} of memory; Ctrl-C ends it"));
+    server.unrestored().iter().for_each(|why| log::note(service, &format!("not offered again: {why}")));
     say_what_is_not_asked(&server, args, logs.len());
     open_logs(&server, logs).map_err(|error| message::error(&error))?;
     // Removed when the server ends.
@@ -148,6 +149,7 @@ fn config(common: &Common, args: &ServeArgs, files: usize) -> Result<Config, Str
         port: args.port,
         access: args.service.access(),
         sessions_max: usize::from(args.sessions).max(files),
+        state: args.state.clone(),
         reading: if args.follow { files } else { files.min(1) },
         connections_max: args.connections.into(),
         idle_max: Duration::from_secs(u64::from(args.idle) * 60),
