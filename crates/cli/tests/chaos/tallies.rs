@@ -1,0 +1,132 @@
+//! What befell whom, what was answered, and what was wrong.
+
+use crate::check::Check;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Mutex;
+
+/// Wrong things that are told; one is too many.
+const WRONG_MAX: usize = 12;
+
+/// What is known of one kind of fault.
+#[derive(Debug, Default, Clone, serde::Serialize)]
+pub(crate) struct Fate {
+    /// How often it came.
+    pub(crate) times: u64,
+    /// What was answered on connections that it befell, or while it lasted; `broken` where nothing was.
+    pub(crate) answers: BTreeMap<String, u64>,
+    /// Uploads that met it and came to the right totals.
+    pub(crate) right: u64,
+    /// Those that did not.
+    pub(crate) wrong: u64,
+}
+
+#[derive(Default)]
+pub(crate) struct Tallies {
+    fates: Mutex<BTreeMap<&'static str, Fate>>,
+    /// How operations ended.
+    ends: Mutex<BTreeMap<&'static str, BTreeMap<&'static str, u64>>>,
+    wrong: Mutex<(u64, Vec<String>)>,
+    /// The faults of the process so far, in their order, and the one that lasts.
+    troubles: Mutex<(Vec<&'static str>, Option<&'static str>)>,
+}
+
+impl Tallies {
+    fn fate(&self, fault: &'static str, change: impl FnOnce(&mut Fate)) {
+        change(self.fates.lock().unwrap().entry(fault).or_default());
+    }
+
+    /// A fault has come.
+    pub(crate) fn came(&self, fault: &'static str) {
+        self.fate(fault, |fate| fate.times += 1);
+    }
+
+    /// Something was answered on a connection with that fault.
+    pub(crate) fn answered(&self, fault: &'static str, label: &str) {
+        let lasting = self.troubles.lock().unwrap().1;
+        for fault in [Some(fault), lasting].into_iter().flatten() {
+            self.fate(fault, |fate| *fate.answers.entry(label.to_owned()).or_default() += 1);
+        }
+    }
+
+    /// An upload that met these has ended.
+    pub(crate) fn totals(&self, met: &BTreeSet<&'static str>, right: bool) {
+        for fault in met {
+            self.fate(fault, |fate| *if right { &mut fate.right } else { &mut fate.wrong } += 1);
+        }
+    }
+
+    /// A fault of the process begins.
+    pub(crate) fn begin(&self, trouble: &'static str) {
+        self.came(trouble);
+        let mut troubles = self.troubles.lock().unwrap();
+        troubles.0.push(trouble);
+        troubles.1 = Some(trouble);
+    }
+
+    pub(crate) fn end(&self) {
+        self.troubles.lock().unwrap().1 = None;
+    }
+
+    /// How many faults of the process there were; from there on, those that have come since.
+    pub(crate) fn troubles(&self) -> usize {
+        self.troubles.lock().unwrap().0.len()
+    }
+
+    pub(crate) fn troubles_since(&self, number: usize) -> Vec<&'static str> {
+        let troubles = self.troubles.lock().unwrap();
+        troubles.0[number..].iter().copied().chain(troubles.1).collect()
+    }
+
+    pub(crate) fn ended(&self, operation: &'static str, how: &'static str) {
+        *self.ends.lock().unwrap().entry(operation).or_default().entry(how).or_default() += 1;
+    }
+
+    pub(crate) fn wrong(&self, what: String) {
+        let mut wrong = self.wrong.lock().unwrap();
+        wrong.0 += 1;
+        if wrong.1.len() < WRONG_MAX {
+            println!("wrong: {what}");
+            wrong.1.push(what);
+        }
+    }
+
+    pub(crate) fn fates(&self) -> BTreeMap<&'static str, Fate> {
+        self.fates.lock().unwrap().clone()
+    }
+
+    pub(crate) fn outcomes(&self) -> BTreeMap<&'static str, BTreeMap<&'static str, u64>> {
+        self.ends.lock().unwrap().clone()
+    }
+
+    pub(crate) fn checks(&self) -> Vec<Check> {
+        let fates = self.fates();
+        let (right, wrong) = self.outcomes().values().fold((0, 0), |(right, wrong), ends| {
+            let bad = ends.get("WRONG").copied().unwrap_or(0);
+            (right + ends.values().sum::<u64>() - bad, wrong + bad)
+        });
+        let missing: Vec<&&str> = fates.iter().filter(|(_, fate)| fate.times == 0).map(|(name, _)| name).collect();
+        let told = self.wrong.lock().unwrap().clone();
+        vec![
+            Check::new("totals", wrong == 0 && right > 0, format!("{right} operations right, {wrong} wrong")),
+            Check::new("answers", told.0 == 0, if told.0 == 0 { "all as documented".to_owned() } else { told.1.join("; ") }),
+            Check::new("every fault came", missing.is_empty(), if missing.is_empty() { "yes".to_owned() } else { format!("not {missing:?}") }),
+        ]
+    }
+
+    /// A fault that is to come at least once.
+    pub(crate) fn expect(&self, fault: &'static str) {
+        self.fate(fault, |_| {});
+    }
+
+    pub(crate) fn print(&self) {
+        println!("  {:<28} {:>7} {:>7} {:>6}  answers", "fault", "times", "right", "wrong");
+        for (name, fate) in self.fates() {
+            let answers: Vec<String> = fate.answers.iter().map(|(label, count)| format!("{label}: {count}")).collect();
+            println!("  {name:<28} {:>7} {:>7} {:>6}  {}", fate.times, fate.right, fate.wrong, answers.join(", "));
+        }
+        for (operation, ends) in self.outcomes() {
+            let ends: Vec<String> = ends.iter().map(|(how, count)| format!("{how} {count}")).collect();
+            println!("  {operation}: {}", ends.join(", "));
+        }
+    }
+}
