@@ -5,9 +5,11 @@ use crate::lives::End;
 use crate::op::{Body, Call, Op};
 use crate::plan::{Event, Step, Trouble};
 use crate::process::Held;
+use crate::upload;
 use rorqual_testkit::disk::Disk;
 use rorqual_testkit::folder::names_in;
 use rorqual_testkit::generate::Random;
+use rorqual_testkit::process::Running;
 use rorqual_testkit::proxy::Fault;
 use std::path::PathBuf;
 use std::process::Command;
@@ -18,6 +20,9 @@ const DESCRIPTORS_MORE: usize = 2;
 
 /// Seconds by which the clock jumps: an hour, a day, ten years.
 const JUMPS: [i64; 3] = [3_600, 86_400, 315_360_000];
+
+/// Who brings the large input.
+const LARGE_CLIENT: u64 = 1 << 16;
 
 /// The disks that can be filled.
 pub(crate) struct Disks {
@@ -46,13 +51,14 @@ pub(crate) struct Director<'a> {
     pub(crate) state: Option<PathBuf>,
     pub(crate) started: Instant,
     random: Random,
+    larges: u64,
     pub(crate) rests: Vec<Rest>,
 }
 
 impl<'a> Director<'a> {
     pub(crate) fn new(kit: &'a Kit, disks: &'a Disks, temp: PathBuf, state: Option<PathBuf>) -> Self {
         let random = kit.random(u64::MAX, 0);
-        Self { kit, disks, temp, state, started: Instant::now(), random, rests: Vec::new() }
+        Self { kit, disks, temp, state, started: Instant::now(), random, larges: 0, rests: Vec::new() }
     }
 
     pub(crate) fn run(&mut self, plan: &[Step]) {
@@ -78,17 +84,27 @@ impl<'a> Director<'a> {
         self.kit.tallies.begin(trouble.name());
         match trouble {
             Trouble::Pause => {
-                self.kit.lives.with_running(rorqual_testkit::process::Running::pause);
+                self.kit.lives.with_running(Running::pause);
                 std::thread::sleep(time);
-                self.kit.lives.with_running(rorqual_testkit::process::Running::go_on);
+                self.kit.lives.with_running(Running::go_on);
             }
-            Trouble::FullTemp => fill(self.disks.temp.as_ref(), time),
+            Trouble::FullTemp => self.full_temp(time),
             Trouble::FullStore => fill(self.disks.store.as_ref(), time),
             Trouble::FullState => fill(self.disks.state.as_ref(), time),
             Trouble::FewDescriptors => self.few_descriptors(time),
             Trouble::Jump => self.jump(time),
         }
         self.kit.tallies.end();
+    }
+
+    /// While an upload comes whose rows want to go there.
+    fn full_temp(&mut self, time: Duration) {
+        self.larges += 1;
+        let mut op = Op::new(self.kit, LARGE_CLIENT, self.larges);
+        std::thread::scope(|scope| {
+            scope.spawn(|| upload::large(&mut op));
+            fill(self.disks.temp.as_ref(), time);
+        });
     }
 
     fn few_descriptors(&self, time: Duration) {

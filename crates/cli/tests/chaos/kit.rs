@@ -21,6 +21,8 @@ pub(crate) struct Kit {
     pub(crate) gate: RwLock<()>,
     /// Do wrong what is looked for.
     pub(crate) leak: bool,
+    /// There are only seconds.
+    pub(crate) fast: bool,
 }
 
 impl Kit {

@@ -10,6 +10,7 @@
     reason = "a test, and printing is its report"
 )]
 
+#[allow(dead_code, reason = "made for the soak as well")]
 #[path = "../soak/check.rs"]
 mod check;
 #[allow(dead_code, reason = "made for other tests as well")]
@@ -62,6 +63,9 @@ const TIME_DEFAULT: Duration = Duration::from_secs(30);
 
 /// How many do what at a time. More upload than there are places, so that some are refused.
 const CLIENTS: [(usize, fn(&mut Op<'_>)); 3] = [(SESSIONS + 3, upload::once), (2, store::once), (2, questions::once)];
+
+/// Of one client's uploads one in so many stalls for longer than the server waits; all others wait with it when the server is looked at.
+const LONG_STALL_EVERY: u64 = 150;
 
 /// Rows that do not fit the memory go to a disk with room for some of the large input's only; the store's has room for a third of the inputs.
 const TEMP_BYTES: u64 = 8 << 20;
@@ -142,6 +146,7 @@ fn kit(options: &Options, folder: Folder, disks: &Disks, has_state: bool) -> Kit
         state: has_state,
         gate: RwLock::new(()),
         leak: options.leak,
+        fast: options.fast,
     }
 }
 
@@ -149,6 +154,9 @@ fn kit(options: &Options, folder: Folder, disks: &Disks, has_state: bool) -> Kit
 fn expect(kit: &Kit, plan: &[Step]) {
     for name in op::ALL.into_iter().chain(["out of order", "damaged part"]) {
         kit.tallies.expect(name);
+    }
+    if !kit.fast {
+        kit.tallies.expect(op::STALLS_LONG);
     }
     for step in plan {
         match step.event {
@@ -201,13 +209,15 @@ fn clients(kit: &Kit, over: &AtomicBool, client: u64, operation: fn(&mut Op<'_>)
         if over.load(Ordering::SeqCst) {
             return;
         }
-        operation(&mut Op::new(kit, client, number));
+        let mut op = Op::new(kit, client, number);
+        op.stalls_long = !kit.fast && client == 0 && number % LONG_STALL_EVERY == 3;
+        operation(&mut op);
     }
 }
 
 fn report(options: &Options, kit: &Kit, seen: Seen, notes: &[String]) -> bool {
     kit.tallies.print();
-    let mut found = leftovers::checks(&seen.rests, seen.peak_bytes);
+    let mut found = leftovers::checks(&seen.rests, seen.peak_bytes, options.fast);
     found.extend(kit.tallies.checks());
     found.push(seen.store);
     if let Some(path) = &options.json {

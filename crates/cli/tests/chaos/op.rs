@@ -11,13 +11,19 @@ use std::net::Shutdown;
 use std::time::{Duration, Instant};
 
 /// A server that lives answers sooner, whatever happens to it here.
-const ANSWER_TIME_MAX: Duration = Duration::from_secs(60);
+const ANSWER_TIME_MAX: Duration = Duration::from_secs(90);
+
+/// Longer than the server waits for the next bytes of an upload.
+const STALL_LONG: Duration = Duration::from_secs(70);
 
 /// A client that hears nothing through a proxy that hangs leaves after this long.
 const PATIENCE: Duration = Duration::from_millis(700);
 
 /// What is asked for again and again is answered sooner, or never.
 const RETRY_TIME_MAX: Duration = Duration::from_secs(60);
+
+/// Ours are shorter.
+const HEAD_BYTES_MAX: u64 = 600;
 
 /// Requests of an operation that meet a fault. It has to come to its end.
 const FAULTS_MAX: u32 = 5;
@@ -78,8 +84,10 @@ pub(crate) struct Op<'a> {
     pub(crate) name: String,
     /// Faults that it met.
     pub(crate) met: BTreeSet<&'static str>,
+    /// Its next upload is to stall for longer than the server waits.
+    pub(crate) stalls_long: bool,
     troubles_before: usize,
-    faults_left: u32,
+    pub(crate) faults_left: u32,
 }
 
 impl<'a> Op<'a> {
@@ -87,7 +95,7 @@ impl<'a> Op<'a> {
         let random = kit.random(client, operation);
         let troubles_before = kit.tallies.troubles();
         let name = format!("chaos-{client}-{operation}.log");
-        Self { kit, random, name, met: BTreeSet::new(), troubles_before, faults_left: FAULTS_MAX }
+        Self { kit, random, name, met: BTreeSet::new(), stalls_long: false, troubles_before, faults_left: FAULTS_MAX }
     }
 
     /// Faults of connections and of the process that it met.
@@ -122,6 +130,16 @@ impl<'a> Op<'a> {
             10 => Fault::HalfClose { at },
             _ => Fault::Duplicate { at_once: self.one_in(2) },
         }
+    }
+
+    /// The same for a request that moves an upload on, with a body of so many bytes.
+    pub(crate) fn fault_of_upload(&mut self, body_bytes: usize) -> Fault {
+        if self.stalls_long && body_bytes > 0 {
+            self.stalls_long = false;
+            // Behind the head, which has less time.
+            return Fault::Stall { side: Side::Up, at: HEAD_BYTES_MAX + self.random.below(body_bytes) as u64, time: STALL_LONG };
+        }
+        self.fault(body_bytes + 250, 2)
     }
 
     /// Notes a fault that has come.
@@ -170,7 +188,10 @@ impl<'a> Op<'a> {
             None => {
                 let within_head = matches!(fault, Fault::HalfClose { at } if at < head.len() as u64);
                 let half_closed = matches!(fault, Fault::HalfClose { .. }) && struck && (within_head || call.may_break);
-                let excused = (excuses(fault) && struck) || half_closed || call.may_break || !self.kit.lives.holds(life.number);
+                // Of a client that leaves soon, the server may not have been as quick.
+                let left = matches!(fault, Fault::Hang { .. }) && silent;
+                let excused = (excuses(fault) && struck) || left || half_closed || call.may_break;
+                let excused = excused || !self.kit.lives.holds(life.number);
                 if !excused {
                     let what = format!("{} {}: {} bytes of an answer", call.method, call.target, bytes.len());
                     self.wrong(&format!("{what} ({fault:?}, struck: {struck}, sent: {sent:?}, silent: {silent})"));
@@ -207,6 +228,10 @@ impl<'a> Op<'a> {
         // Answers about conditions and ranges, and those without a body, have their status alone.
         let bare = call.method == "HEAD" || (call.target.starts_with("/store") && matches!(status, 412 | 416)) || call.target == "/readyz";
         let known = self.kit.documented.has(status, &code) && code != "internal" && !self.forgotten_on_purpose(&code);
+        let later = ["sessions_full", "exports_full", "renders_full", "store_busy"].contains(&code.as_str());
+        if later && answer.header("retry-after").is_none() {
+            self.wrong(&format!("{} {}: {status} {code} without Retry-After", call.method, call.target));
+        }
         if status >= 400 && !bare && !known {
             self.wrong(&format!("{} {}: {status} {code:?} is in no document: {:?}", call.method, call.target, answer.json()));
         }
@@ -239,6 +264,9 @@ impl<'a> Op<'a> {
     }
 }
 
+/// An upload that stalls for longer than the server waits.
+pub(crate) const STALLS_LONG: &str = "request stalls for 70 s";
+
 /// A connection without a fault.
 pub(crate) const NONE: &str = "none";
 
@@ -248,6 +276,7 @@ pub(crate) const fn name(fault: Fault) -> &'static str {
         Fault::Cut { side: Side::Up, reset: false, .. } => "request cut",
         Fault::Cut { side: Side::Up, reset: true, .. } => "request reset",
         Fault::Cut { side: Side::Down, .. } => "answer cut",
+        Fault::Stall { time, .. } if time.as_secs() >= STALL_LONG.as_secs() => STALLS_LONG,
         Fault::Stall { side: Side::Up, .. } => "request stalls",
         Fault::Stall { side: Side::Down, .. } => "answer stalls",
         Fault::Hang { side: Side::Up, .. } => "request hangs",

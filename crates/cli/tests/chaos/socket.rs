@@ -18,12 +18,27 @@ const KEY: [u8; 4] = [0x11, 0xe4, 0x07, 0x90];
 pub(crate) enum Said {
     /// Instead of a WebSocket.
     Answer(Answer),
-    /// `done`, with the session.
-    Done(Value),
+    /// `done`.
+    Done,
+    /// A close, to a client that pauses.
+    Paused,
     /// The status and the error.
     Error(u16, Value),
     /// Nothing, for a reason.
     Broken,
+}
+
+/// How a client ends what it sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// The announced size has come then.
+    Size,
+    /// It says so.
+    Said,
+    /// It closes in order, to come back.
+    Pause,
+    /// It leaves without a word.
+    Leave,
 }
 
 /// What one WebSocket brought.
@@ -33,8 +48,8 @@ pub(crate) struct Brought {
     pub(crate) taken: Option<u64>,
 }
 
-/// Sends `bytes` from `offset` on; with its end, where the size is not known otherwise.
-pub(crate) fn send(op: &mut Op<'_>, target: &str, offset: u64, bytes: &[u8], ends: bool, fault: Fault) -> Brought {
+/// Sends `bytes` from `offset` on.
+pub(crate) fn send(op: &mut Op<'_>, target: &str, offset: u64, bytes: &[u8], ending: Ending, fault: Fault) -> Brought {
     let life = op.kit.lives.current();
     let call = Call::new("GET", target, Body::NONE)
         .header("Upgrade: websocket")
@@ -48,14 +63,15 @@ pub(crate) fn send(op: &mut Op<'_>, target: &str, offset: u64, bytes: &[u8], end
     let answer = upgrade(&mut stream);
     let mut brought = match answer {
         None => nothing,
-        Some(answer) if answer.status == 101 => talk(op, &mut through.stream, stream, offset, bytes, ends),
+        Some(answer) if answer.status == 101 => talk(op, &mut through.stream, stream, offset, bytes, ending),
         Some(answer) => Brought { said: Said::Answer(answer), taken: None },
     };
     let struck = through.struck();
     op.note(fault, struck);
     let label = match &brought.said {
         Said::Answer(answer) => answer.label(),
-        Said::Done(_) => "101 done".to_owned(),
+        Said::Done => "101 done".to_owned(),
+        Said::Paused => "101 paused".to_owned(),
         Said::Error(status, error) => format!("101 {} {}", 4000 + status, error["code"].as_str().unwrap_or_default()),
         Said::Broken => "broken".to_owned(),
     };
@@ -90,7 +106,7 @@ fn upgrade(stream: &mut TcpStream) -> Option<Answer> {
     Answer::parse(&head, "GET")
 }
 
-fn talk(op: &mut Op<'_>, stream: &mut TcpStream, reader: TcpStream, offset: u64, bytes: &[u8], ends: bool) -> Brought {
+fn talk(op: &mut Op<'_>, stream: &mut TcpStream, reader: TcpStream, offset: u64, bytes: &[u8], ending: Ending) -> Brought {
     let (sender, words) = channel();
     let listener = std::thread::spawn(move || {
         let mut reader = reader;
@@ -101,7 +117,7 @@ fn talk(op: &mut Op<'_>, stream: &mut TcpStream, reader: TcpStream, offset: u64,
             }
         }
     });
-    let mut talk = Talk { words, taken: offset, window: 64 << 10, last: None, closed: false };
+    let mut talk = Talk { words, taken: offset, window: 64 << 10, last: None, closed: false, paused: false };
     let mut at = 0;
     while at < bytes.len() && !talk.closed {
         let length = (1 + op.random.below(300_000)).min(bytes.len() - at);
@@ -111,11 +127,16 @@ fn talk(op: &mut Op<'_>, stream: &mut TcpStream, reader: TcpStream, offset: u64,
         at += length;
         talk.listen(offset + at as u64);
     }
-    if ends && at == bytes.len() {
-        let _ = stream.write_all(&frame(0x81, b"{\"type\":\"end\"}"));
-    } else if !ends && at == bytes.len() && !talk.closed && op.one_in(4) {
-        // It pauses, or is at its end anyway.
-        let _ = stream.write_all(&frame(0x88, &1000_u16.to_be_bytes()));
+    let whole = at == bytes.len() && !talk.closed;
+    match ending {
+        Ending::Said if whole => drop(stream.write_all(&frame(0x81, b"{\"type\":\"end\"}"))),
+        Ending::Pause if whole => {
+            talk.paused = stream.write_all(&frame(0x88, &1000_u16.to_be_bytes())).is_ok();
+        }
+        Ending::Leave if whole => {
+            (talk.closed, talk.paused) = (true, true);
+        }
+        _ => {}
     }
     talk.end();
     let _ = stream.shutdown(std::net::Shutdown::Both);
@@ -130,6 +151,8 @@ struct Talk {
     window: u64,
     last: Option<Value>,
     closed: bool,
+    /// It was our wish.
+    paused: bool,
 }
 
 impl Talk {
@@ -146,7 +169,7 @@ impl Talk {
     fn wait(&mut self) {
         match self.words.recv_timeout(WORD_TIME_MAX) {
             Ok(word) => self.take(word),
-            Err(_) => self.closed = true,
+            Err(_) => (self.closed, self.paused) = (true, false),
         }
     }
 
@@ -168,9 +191,9 @@ impl Talk {
     }
 
     fn said(self) -> Said {
-        let Some(last) = self.last else { return Said::Broken };
+        let Some(last) = self.last else { return if self.paused && self.closed { Said::Paused } else { Said::Broken } };
         if last["type"] == "done" {
-            return Said::Done(last["session"].clone());
+            return Said::Done;
         }
         let error = last["error"].clone();
         let status = match error["code"].as_str() {

@@ -5,7 +5,7 @@ use crate::inputs::{Input, agree, totals};
 use crate::lives::End;
 use crate::op::{Body, Call, NONE, Op};
 use crate::questions;
-use crate::socket::{self, Said};
+use crate::socket::{self, Ending, Said};
 use crate::state::{self, Fate, Known};
 use data_encoding::BASE64;
 use rorqual_digest::{Algorithm, Encoding, Hasher};
@@ -108,27 +108,31 @@ pub(crate) fn once(op: &mut Op<'_>) {
         _ => &input.plain,
     };
     let way = WAYS[op.random.below(WAYS.len())];
-    let now = Instant::now();
-    let life = op.kit.lives.current().number;
-    let mut job = Job {
-        input,
-        bytes,
-        way,
-        id: None,
-        maybe_made: false,
-        made: now,
-        life,
-        seen: now,
-        acknowledged: 0,
-        sent: 0,
-        told: None,
-    };
-    let end = job.run(op);
-    job.clean(op);
-    let met = op.all_met();
-    let met = if met.is_empty() { [NONE].into() } else { met };
-    op.kit.tallies.totals(&met, end != "WRONG");
-    op.kit.tallies.ended(way.name(), end);
+    Job::new(op, input, bytes, way).bring(op);
+}
+
+/// One of the large input, whose connections are sound.
+pub(crate) fn large(op: &mut Op<'_>) {
+    op.faults_left = 0;
+    let input = &op.kit.inputs[op.kit.inputs.len() - 1];
+    Job::new(op, input, &input.plain, Way::Put).bring(op);
+}
+
+impl<'a> Job<'a> {
+    fn new(op: &Op<'_>, input: &'a Input, bytes: &'a [u8], way: Way) -> Self {
+        let (now, life) = (Instant::now(), op.kit.lives.current().number);
+        Self { input, bytes, way, id: None, maybe_made: false, made: now, life, seen: now, acknowledged: 0, sent: 0, told: None }
+    }
+
+    /// To its end, whatever that is, and out of the way.
+    fn bring(mut self, op: &mut Op<'_>) {
+        let end = self.run(op);
+        self.clean(op);
+        let met = op.all_met();
+        let met = if met.is_empty() { [NONE].into() } else { met };
+        op.kit.tallies.totals(&met, end != "WRONG");
+        op.kit.tallies.ended(self.way.name(), end);
+    }
 }
 
 impl Job<'_> {
@@ -295,6 +299,8 @@ impl Job<'_> {
                 std::thread::sleep(PAUSE);
                 Step::Wait
             }
+            // There were no descriptors for it, or no room.
+            (500, None) if answer.code() == "no_temp" => Step::Wait,
             // A request that was half-closed has half a body, which may be none of JSON.
             (400, None) => Step::Again,
             _ => {
@@ -314,11 +320,17 @@ impl Job<'_> {
         let rest = &self.bytes[(offset as usize).min(self.bytes.len())..];
         let part = if self.way.sized() && op.one_in(3) { &rest[..op.random.below(rest.len() + 1)] } else { rest };
         self.sent = self.sent.max(offset + part.len() as u64);
-        let fault = op.fault(part.len() + 250, 2);
+        let fault = op.fault_of_upload(part.len());
         match self.way {
             Way::Socket | Way::SocketOpen => {
                 let target = format!("/api/sessions/{id}/socket?offset={offset}");
-                let brought = socket::send(op, &target, offset, part, !self.way.sized(), fault);
+                let ending = match self.way {
+                    Way::SocketOpen => Ending::Said,
+                    _ if part.len() == rest.len() => Ending::Size,
+                    _ if op.one_in(2) => Ending::Pause,
+                    _ => Ending::Leave,
+                };
+                let brought = socket::send(op, &target, offset, part, ending, fault);
                 self.heard(op, brought)
             }
             Way::Tus => self.answered(op, id, part, Body::Known(part), offset, Vec::new(), fault),
@@ -395,7 +407,7 @@ impl Job<'_> {
     fn heard(&mut self, op: &Op<'_>, brought: socket::Brought) -> Step {
         self.seen = Instant::now();
         match brought.said {
-            Said::Done(_) | Said::Broken => {}
+            Said::Done | Said::Paused | Said::Broken => {}
             Said::Answer(answer) if matches!(answer.status, 400 | 404 | 409 | 503) => {}
             Said::Answer(answer) => op.wrong(&format!("a WebSocket is refused: {}", answer.label())),
             Said::Error(409, error) if error["code"] == "offset_mismatch" => self.told = error["offset"].as_u64(),
@@ -442,6 +454,9 @@ impl Job<'_> {
             return "WRONG";
         }
         questions::about(op, id, &self.input.totals);
+        if let Some(vitals) = op.get("/api/vitals") {
+            op.kit.tallies.spilled(vitals.json()["spilled_bytes"].as_u64().unwrap_or(0));
+        }
         self.over_the_end(op, id)
     }
 
