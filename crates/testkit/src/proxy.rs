@@ -211,9 +211,10 @@ impl Shared {
         let mut twin = twin;
         let mut takes = true;
         self.pass(Side::Up, ends, &ends.client, |bytes| {
+            // Before it is passed on: the answer may come at once.
+            self.record(bytes);
             // A server that has enough closes its end; its answer still goes down, and the client is read on.
             takes = takes && (&ends.server).write_all(bytes).is_ok();
-            self.record(bytes);
             if let Some(stream) = &mut twin {
                 self.strike();
                 if stream.write_all(bytes).is_err() {

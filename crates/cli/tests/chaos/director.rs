@@ -110,7 +110,8 @@ impl<'a> Director<'a> {
     fn few_descriptors(&self, time: Duration) {
         let Some(id) = self.kit.lives.id() else { return };
         let soft = std::fs::read_to_string(format!("/proc/{id}/limits")).unwrap_or_default();
-        let before = soft.lines().find_map(|line| line.strip_prefix("Max open files")).and_then(|rest| rest.split_whitespace().next());
+        let before =
+            soft.lines().find_map(|line| line.strip_prefix("Max open files")).and_then(|rest| rest.split_whitespace().next());
         let before = before.unwrap_or("1024").to_owned();
         let has = Held::of(&id.to_string()).map_or(0, |held| held.descriptors.len());
         prlimit(id, &(has + DESCRIPTORS_MORE).to_string());

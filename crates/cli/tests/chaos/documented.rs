@@ -10,7 +10,8 @@ pub(crate) struct Documented(BTreeSet<(u16, String)>);
 impl Documented {
     pub(crate) fn read() -> Self {
         let table = API.split("\n## ").find(|section| section.starts_with("Errors")).expect("a section about errors");
-        let rows = table.lines().filter(|line| line.starts_with("| ") && line[2..].starts_with(|first: char| first.is_ascii_digit()));
+        let rows =
+            table.lines().filter(|line| line.starts_with("| ") && line[2..].starts_with(|first: char| first.is_ascii_digit()));
         let pairs: BTreeSet<(u16, String)> = rows.flat_map(pairs).collect();
         assert!(pairs.len() > 30, "the table is read wrongly: {pairs:?}");
         Self(pairs)

@@ -38,7 +38,11 @@ pub(crate) fn make(random: &mut Random, folder: &Path, fast: bool) -> Vec<Input>
         .map(|number| {
             let size = random.fraction().mul_add(most - least, least).exp2() as u64;
             let seed = random.next();
-            if number % 2 == 0 { Input::make(AccessLog::new(size, seed), size, folder) } else { Input::make(SiteLog::new(size / 100, seed), size, folder) }
+            if number % 2 == 0 {
+                Input::make(AccessLog::new(size, seed), size, folder)
+            } else {
+                Input::make(SiteLog::new(size / 100, seed), size, folder)
+            }
         })
         .collect();
     let size = if fast { LARGE_BYTES_FAST } else { LARGE_BYTES };

@@ -17,7 +17,11 @@ pub(crate) fn checks(rests: &[Rest], peak_bytes: u64, fast: bool) -> Vec<Check> 
         same("server's descriptors", &first.held.descriptors, &last.held.descriptors),
         server_threads(&first.held, &last.held),
         growth(&first_life, if fast { RESIDENT_TOLERANCE_FAST_BYTES } else { RESIDENT_TOLERANCE_BYTES }),
-        Check::new("server's peak", peak_bytes <= MEMORY_BYTES, format!("{:.1} MiB of {:.0} MiB", mib(peak_bytes), mib(MEMORY_BYTES))),
+        Check::new(
+            "server's peak",
+            peak_bytes <= MEMORY_BYTES,
+            format!("{:.1} MiB of {:.0} MiB", mib(peak_bytes), mib(MEMORY_BYTES)),
+        ),
         none(rests, "buffers", |rest| rest.lent_bytes, "bytes on lease"),
         none(rests, "sessions", |rest| rest.sessions as u64, "left"),
         none(rests, "temporary files", |rest| rest.temp.len() as u64, "left"),

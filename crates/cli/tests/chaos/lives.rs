@@ -76,7 +76,8 @@ impl Lives {
         let flags: Vec<&str> = self.settings.flags.iter().map(String::as_str).collect();
         self.jump(0);
         let time = self.settings.folder.at("time");
-        let run = rorqual(&["serve", "--port", "0", "--grace", GRACE, "--threads", "2"]).args(flags).time_max(self.settings.time_max);
+        let run =
+            rorqual(&["serve", "--port", "0", "--grace", GRACE, "--threads", "2"]).args(flags).time_max(self.settings.time_max);
         let run = run.with(|command| {
             if jumping {
                 command.env("LD_PRELOAD", CLOCK).env("FAKETIME_TIMESTAMP_FILE", time);

@@ -111,7 +111,11 @@ fn chaos(options: &Options, mounts: bool) -> bool {
 fn able(disks: &Disks, has_state: bool) -> (Vec<Trouble>, Vec<String>) {
     let (mut able, mut notes) = (vec![Trouble::Pause, Trouble::FewDescriptors], Vec::new());
     let mut add = |trouble, can: bool, why: &str| if can { able.push(trouble) } else { notes.push(why.to_owned()) };
-    add(Trouble::FullTemp, disks.temp.is_some(), "no right to mount: the temporary disk is not filled, but bounded by --temp-max");
+    add(
+        Trouble::FullTemp,
+        disks.temp.is_some(),
+        "no right to mount: the temporary disk is not filled, but bounded by --temp-max",
+    );
     add(Trouble::FullStore, disks.store.is_some(), "no right to mount: the store's disk is not filled");
     add(Trouble::FullState, disks.state.is_some() || !has_state, "no right to mount: the state's disk is not filled");
     add(Trouble::Jump, Lives::can_jump(), "no libfaketime: the clock does not jump");
@@ -125,7 +129,8 @@ fn able(disks: &Disks, has_state: bool) -> (Vec<Trouble>, Vec<String>) {
 fn kit(options: &Options, folder: Folder, disks: &Disks, has_state: bool) -> Kit {
     let store = folder.text("store/entries");
     let _ = common::rorqual(&["store", "--store", &store, "init", "--max-size", STORE_MAX]).run().exits(0);
-    let mut flags = vec!["--memory".to_owned(), format!("{}MiB", MEMORY_BYTES / MIB), "--sessions".to_owned(), SESSIONS.to_string()];
+    let mut flags =
+        vec!["--memory".to_owned(), format!("{}MiB", MEMORY_BYTES / MIB), "--sessions".to_owned(), SESSIONS.to_string()];
     flags.extend(["--store".to_owned(), store, "--temp-dir".to_owned(), folder.text("temp")]);
     flags.extend(["--token-file".to_owned(), folder.text("token")]);
     if disks.temp.is_none() {
@@ -176,7 +181,14 @@ struct Seen {
     store: Check,
 }
 
-fn run(options: &Options, kit: &Kit, disks: &Disks, plan: &[Step], temp: std::path::PathBuf, state: Option<std::path::PathBuf>) -> Seen {
+fn run(
+    options: &Options,
+    kit: &Kit,
+    disks: &Disks,
+    plan: &[Step],
+    temp: std::path::PathBuf,
+    state: Option<std::path::PathBuf>,
+) -> Seen {
     kit.lives.begin(false);
     let watched = Arc::clone(&kit.lives);
     let sampler = Sampler::start(options.time, move || watched.id());
@@ -197,9 +209,13 @@ fn run(options: &Options, kit: &Kit, disks: &Disks, plan: &[Step], temp: std::pa
     director.rest();
     drop(held);
     let rests = director.rests;
+    let mut series = sampler.stop();
+    series
+        .marks
+        .extend(plan.iter().find(|step| step.is_end()).map(|step| (step.at.as_secs_f64(), "kills from here on".to_owned())));
     kit.lives.end(End::Terminated, &kit.tallies);
     let store = store::check(&kit.lives.settings.folder.text("store/entries"));
-    Seen { rests, series: sampler.stop(), peak_bytes: kit.lives.peak_bytes(), store }
+    Seen { rests, series, peak_bytes: kit.lives.peak_bytes(), store }
 }
 
 /// One operation after the other, until it is over.

@@ -67,7 +67,8 @@ impl<'a> Call<'a> {
 
     pub(crate) fn head(&self, life: &Life) -> Vec<u8> {
         let Life { address, token, .. } = life;
-        let mut head = format!("{} {} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n", self.method, self.target);
+        let mut head =
+            format!("{} {} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n", self.method, self.target);
         self.headers.iter().for_each(|header| head += &format!("{header}\r\n"));
         head += &match self.body {
             Body::Known(bytes) => format!("Content-Length: {}\r\nConnection: close\r\n\r\n", bytes.len()),
@@ -209,7 +210,11 @@ impl<'a> Op<'a> {
         let Some(second) = Answer::parse(second, call.method) else {
             // A reset may come before the answer was read, where all was sent into a refusal.
             if self.kit.lives.holds(life.number) && !call.may_break {
-                self.wrong(&format!("{} {}: no whole answer to its second sending: {second:?}", call.method, call.target));
+                let (second, met) = (String::from_utf8_lossy(second), self.all_met());
+                self.wrong(&format!(
+                    "{} {}: no whole answer to its second sending ({fault:?}, {met:?}): {second:?}",
+                    call.method, call.target
+                ));
             }
             return;
         };
@@ -226,7 +231,9 @@ impl<'a> Op<'a> {
     fn documented(&self, call: &Call<'_>, answer: &Answer) {
         let (status, code) = (answer.status, answer.code());
         // Answers about conditions and ranges, and those without a body, have their status alone.
-        let bare = call.method == "HEAD" || (call.target.starts_with("/store") && matches!(status, 412 | 416)) || call.target == "/readyz";
+        let bare = call.method == "HEAD"
+            || (call.target.starts_with("/store") && matches!(status, 412 | 416))
+            || call.target == "/readyz";
         let known = self.kit.documented.has(status, &code) && code != "internal" && !self.forgotten_on_purpose(&code);
         let later = ["sessions_full", "exports_full", "renders_full", "store_busy"].contains(&code.as_str());
         if later && answer.header("retry-after").is_none() {
@@ -291,8 +298,18 @@ pub(crate) const fn name(fault: Fault) -> &'static str {
 
 /// All that a connection may meet.
 pub(crate) const ALL: [&str; 12] = [
-    "request cut", "request reset", "answer cut", "request stalls", "answer stalls", "request hangs", "answer hangs",
-    "one byte at a time", "delays", "half-closed", "sent twice at once", "sent again",
+    "request cut",
+    "request reset",
+    "answer cut",
+    "request stalls",
+    "answer stalls",
+    "request hangs",
+    "answer hangs",
+    "one byte at a time",
+    "delays",
+    "half-closed",
+    "sent twice at once",
+    "sent again",
 ];
 
 /// Whether there may be no answer.

@@ -54,6 +54,13 @@ pub(crate) struct Step {
     pub(crate) jumping: bool,
 }
 
+impl Step {
+    /// Whether a life ends.
+    pub(crate) fn is_end(&self) -> bool {
+        matches!(self.event, Event::Kill | Event::Terminate)
+    }
+}
+
 /// All steps for so long, of what can be done here.
 pub(crate) fn plan(seed: u64, time: Duration, able: &[Trouble], fast: bool) -> Vec<Step> {
     let mut random = Random::new(seed.rotate_left(17));

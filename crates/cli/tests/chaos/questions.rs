@@ -50,7 +50,9 @@ pub(crate) fn once(op: &mut Op<'_>) {
             op.once(&call, fault)
         }
     };
-    op.kit.tallies.ended("a look", if answer.is_some_and(|answer| answer.status < 300) { "answered" } else { "refused, or broken off" });
+    op.kit
+        .tallies
+        .ended("a look", if answer.is_some_and(|answer| answer.status < 300) { "answered" } else { "refused, or broken off" });
 }
 
 fn some_session(op: &mut Op<'_>) -> Option<String> {

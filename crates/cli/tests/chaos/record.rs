@@ -10,7 +10,15 @@ use std::path::Path;
 
 const SCHEMA: &str = "rorqual.chaos/1";
 
-pub(crate) fn write(path: &Path, options: &Options, tallies: &Tallies, series: &Series, rests: &[Rest], checks: &[Check], notes: &[String]) {
+pub(crate) fn write(
+    path: &Path,
+    options: &Options,
+    tallies: &Tallies,
+    series: &Series,
+    rests: &[Rest],
+    checks: &[Check],
+    notes: &[String],
+) {
     let rest = |rest: &Rest| -> Value {
         let held = &rest.held;
         json!({

@@ -61,10 +61,17 @@ fn judge(op: &Op<'_>, known: &Known<'_>, session: &Value, killed: bool) {
     let (state, offset) = (session["state"].as_str().unwrap_or_default(), session["offset"].as_u64().unwrap_or(u64::MAX));
     let lost = if killed { 0 } else { known.acknowledged };
     if offset > known.sent || offset < lost {
-        op.wrong(&format!("{}: offset {offset} after a restart, {} sent, {} acknowledged", known.id, known.sent, known.acknowledged));
+        op.wrong(&format!(
+            "{}: offset {offset} after a restart, {} sent, {} acknowledged",
+            known.id, known.sent, known.acknowledged
+        ));
     }
     let displaced = state == "failed" && session["error"]["code"] == "displaced";
-    let right = if known.finished { state == "finished" || killed } else { matches!(state, "interrupted" | "waiting" | "finished" | "receiving") };
+    let right = if known.finished {
+        state == "finished" || killed
+    } else {
+        matches!(state, "interrupted" | "waiting" | "finished" | "receiving")
+    };
     if !(right || displaced) {
         op.wrong(&format!("{}: {state} after a restart: {session}", known.id));
     }

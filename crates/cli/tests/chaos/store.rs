@@ -1,8 +1,8 @@
 //! A client of the store over HTTP: what it gets is what was put, or it is told why not.
 
 use crate::answer::Answer;
-use crate::common::rorqual;
 use crate::check::Check;
+use crate::common::rorqual;
 use crate::inputs::Input;
 use crate::op::{Body, Call, Op};
 use rorqual_testkit::proxy::Fault;

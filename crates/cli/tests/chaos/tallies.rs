@@ -112,7 +112,8 @@ impl Tallies {
             let bad = ends.get("WRONG").copied().unwrap_or(0);
             (right + ends.values().sum::<u64>() - bad, wrong + bad)
         });
-        let missing: Vec<&&str> = fates.iter().filter(|(name, fate)| **name != NONE && fate.times == 0).map(|(name, _)| name).collect();
+        let missing: Vec<&&str> =
+            fates.iter().filter(|(name, fate)| **name != NONE && fate.times == 0).map(|(name, _)| name).collect();
         let spilled = self.spilled_bytes.load(Ordering::Relaxed);
         let told = self.wrong.lock().unwrap().clone();
         vec![
@@ -120,7 +121,11 @@ impl Tallies {
             Check::new("answers", told.0 == 0, if told.0 == 0 { "all as documented".to_owned() } else { told.1.join("; ") }),
             // Otherwise a full temporary disk is no fault.
             Check::new("rows on the temporary disk", spilled > 0, format!("{:.1} MiB at most", mib(spilled))),
-            Check::new("every fault came", missing.is_empty(), if missing.is_empty() { "yes".to_owned() } else { format!("not {missing:?}") }),
+            Check::new(
+                "every fault came",
+                missing.is_empty(),
+                if missing.is_empty() { "yes".to_owned() } else { format!("not {missing:?}") },
+            ),
         ]
     }
 

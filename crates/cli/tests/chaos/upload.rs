@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
 /// An upload that has not come to its end by then never will.
-const TIME_MAX: Duration = Duration::from_secs(240);
+const TIME_MAX: Duration = Duration::from_secs(150);
 
 /// Between two looks at what the server is still busy with.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -393,6 +393,11 @@ impl Job<'_> {
                 self.told = answer.offset();
                 Step::Again
             }
+            (503, "no_room") => {
+                // No part is held for its checksum any more: the rows have all the memory. Without one it is parsed as it comes.
+                self.way = Way::Tus;
+                Step::Again
+            }
             (409 | 423, "busy") | (503, _) => Step::Wait,
             (400 | 408, "interrupted") => Step::Again,
             // The state says why; a life may have ended, or a second sending have brought the rest.
@@ -423,7 +428,11 @@ impl Job<'_> {
     /// Some bytes from a later or an earlier place: they have to be refused, with the right place.
     fn out_of_order(&self, op: &mut Op<'_>, id: &str, offset: u64) {
         let size = self.bytes.len() as u64;
-        let wrong = if op.one_in(2) { (offset + 1 + op.random.below(50_000) as u64).min(size) } else { op.random.below(offset as usize + 1) as u64 };
+        let wrong = if op.one_in(2) {
+            (offset + 1 + op.random.below(50_000) as u64).min(size)
+        } else {
+            op.random.below(offset as usize + 1) as u64
+        };
         if wrong == offset {
             return;
         }
@@ -469,7 +478,12 @@ impl Job<'_> {
         let right = whole && agree(&live["report"], &expected);
         if !right {
             let found = totals(&live["report"]);
-            op.wrong(&format!("{:?} of {} bytes: {} with {found}, expected {expected}", self.way, self.bytes.len(), live["session"]));
+            op.wrong(&format!(
+                "{:?} of {} bytes: {} with {found}, expected {expected}",
+                self.way,
+                self.bytes.len(),
+                live["session"]
+            ));
         }
         right
     }
@@ -525,5 +539,9 @@ impl Job<'_> {
 /// The sessions of that name.
 fn ids_of(list: &Value, name: &str) -> Vec<String> {
     let sessions = list["sessions"].as_array().cloned().unwrap_or_default();
-    sessions.iter().filter(|session| session["name"] == name).filter_map(|session| session["id"].as_str().map(str::to_owned)).collect()
+    sessions
+        .iter()
+        .filter(|session| session["name"] == name)
+        .filter_map(|session| session["id"].as_str().map(str::to_owned))
+        .collect()
 }
