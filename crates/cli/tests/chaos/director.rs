@@ -1,6 +1,7 @@
 //! Who does to the server what the plan says, and looks at it at rest.
 
 use crate::kit::Kit;
+use crate::leak;
 use crate::lives::End;
 use crate::op::{Body, Call, Op};
 use crate::plan::{Event, Step, Trouble};
@@ -11,6 +12,7 @@ use rorqual_testkit::folder::names_in;
 use rorqual_testkit::generate::Random;
 use rorqual_testkit::process::Running;
 use rorqual_testkit::proxy::Fault;
+use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -52,13 +54,15 @@ pub(crate) struct Director<'a> {
     pub(crate) started: Instant,
     random: Random,
     larges: u64,
+    /// Connections that are held on purpose.
+    leaked: Vec<TcpStream>,
     pub(crate) rests: Vec<Rest>,
 }
 
 impl<'a> Director<'a> {
     pub(crate) fn new(kit: &'a Kit, disks: &'a Disks, temp: PathBuf, state: Option<PathBuf>) -> Self {
         let random = kit.random(u64::MAX, 0);
-        Self { kit, disks, temp, state, started: Instant::now(), random, larges: 0, rests: Vec::new() }
+        Self { kit, disks, temp, state, started: Instant::now(), random, larges: 0, leaked: Vec::new(), rests: Vec::new() }
     }
 
     pub(crate) fn run(&mut self, plan: &[Step]) {
@@ -136,6 +140,9 @@ impl<'a> Director<'a> {
         let mut op = Op::new(self.kit, u64::MAX, 1);
         let mut ask = |target: &str| op.once(&Call::new("GET", target, Body::NONE), Fault::None);
         let (Some(vitals), Some(list)) = (ask("/api/vitals"), ask("/api/sessions")) else { return };
+        if self.kit.leak && !self.rests.is_empty() {
+            self.leaked.push(leak::connection(self.kit));
+        }
         let held = Held::settled(&life.id.to_string());
         self.rests.push(Rest {
             life: life.number,

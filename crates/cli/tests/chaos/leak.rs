@@ -1,19 +1,20 @@
 //! The chaos of the chaos: wrong totals, an error that is in no document and a held connection, and it has to say so.
 
 use crate::kit::Kit;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::process::Command;
 
 /// What has to fail then.
 const FOUND: [&str; 3] = ["totals", "answers", "server's descriptors"];
 
 /// A connection that is held where none should be.
-pub(crate) fn connection(kit: &Kit) -> Option<std::net::TcpStream> {
-    use std::io::{Read, Write};
+pub(crate) fn connection(kit: &Kit) -> TcpStream {
     let life = kit.lives.current();
-    let mut stream = std::net::TcpStream::connect(life.address).expect("it listens");
+    let mut stream = TcpStream::connect(life.address).expect("it listens");
     let head = format!("GET /healthz HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\n\r\n", life.address, life.token);
     stream.write_all(head.as_bytes()).and_then(|()| stream.read_exact(&mut [0])).expect("it answers");
-    Some(stream)
+    stream
 }
 
 /// Runs this program once more, doing wrong.

@@ -205,9 +205,7 @@ fn run(
         director.run(plan);
         over.store(true, Ordering::SeqCst);
     });
-    let held = if options.leak { leak::connection(kit) } else { None };
     director.rest();
-    drop(held);
     let rests = director.rests;
     let mut series = sampler.stop();
     series

@@ -11,7 +11,7 @@ const WARM_UP_SHARE: f64 = 0.3;
 const WARM_UP_MAX: Duration = Duration::from_secs(90);
 
 /// Between two looks at the server at rest.
-const REST_EVERY: (f64, f64) = (3.0, 20.0);
+const REST_EVERY: (f64, f64) = (2.3, 20.0);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Trouble {

@@ -478,7 +478,7 @@ impl Job<'_> {
         let right = whole && agree(&live["report"], &expected);
         if !right {
             let found = totals(&live["report"]);
-            op.wrong(&format!(
+            op.kit.tallies.wrong_total(format!(
                 "{:?} of {} bytes: {} with {found}, expected {expected}",
                 self.way,
                 self.bytes.len(),
