@@ -12,7 +12,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// What is passed on at once.
-const PIECE_BYTES: usize = 16 << 10;
+pub const PIECE_BYTES: usize = 16 << 10;
 
 /// A request that is sent twice is held; of a longer one this much.
 const RECORDED_BYTES_MAX: usize = 64 << 20;

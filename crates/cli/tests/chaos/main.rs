@@ -61,8 +61,10 @@ use std::time::Duration;
 /// As one test among others.
 const TIME_DEFAULT: Duration = Duration::from_secs(30);
 
+type Operation = fn(&mut Op<'_>);
+
 /// How many do what at a time. More upload than there are places, so that some are refused.
-const CLIENTS: [(usize, fn(&mut Op<'_>)); 3] = [(SESSIONS + 3, upload::once), (2, store::once), (2, questions::once)];
+const CLIENTS: [(usize, Operation); 3] = [(SESSIONS + 3, upload::once), (2, store::once), (2, questions::once)];
 
 /// Of one client's uploads one in so many stalls for longer than the server waits; all others wait with it when the server is looked at.
 const LONG_STALL_EVERY: u64 = 150;
@@ -217,7 +219,7 @@ fn run(
 }
 
 /// One operation after the other, until it is over.
-fn clients(kit: &Kit, over: &AtomicBool, client: u64, operation: fn(&mut Op<'_>)) {
+fn clients(kit: &Kit, over: &AtomicBool, client: u64, operation: Operation) {
     for number in 0.. {
         let _gate = kit.gate.read().unwrap();
         if over.load(Ordering::SeqCst) {

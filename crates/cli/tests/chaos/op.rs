@@ -4,7 +4,7 @@ use crate::answer::Answer;
 use crate::kit::Kit;
 use crate::lives::Life;
 use rorqual_testkit::generate::Random;
-use rorqual_testkit::proxy::{Fault, Side, Through};
+use rorqual_testkit::proxy::{Fault, PIECE_BYTES, Side, Through};
 use std::collections::BTreeSet;
 use std::io::{ErrorKind, Read, Write};
 use std::net::Shutdown;
@@ -15,6 +15,9 @@ const ANSWER_TIME_MAX: Duration = Duration::from_secs(90);
 
 /// Longer than the server waits for the next bytes of an upload.
 const STALL_LONG: Duration = Duration::from_secs(70);
+
+/// All delays of a request together.
+const DELAY_MAX: Duration = Duration::from_secs(1);
 
 /// A client that hears nothing through a proxy that hangs leaves after this long.
 const PATIENCE: Duration = Duration::from_millis(700);
@@ -127,7 +130,7 @@ impl<'a> Op<'a> {
             6 => Fault::Hang { side: Side::Up, at },
             7 => Fault::Hang { side: Side::Down, at: down },
             8 => Fault::Trickle { side: if self.one_in(2) { Side::Up } else { Side::Down }, at: down, bytes: 300 },
-            9 => Fault::Delay { each: Duration::from_millis(1 + self.random.below(8) as u64) },
+            9 => Fault::Delay { each: (DELAY_MAX / (bytes / PIECE_BYTES + 1) as u32).min(Duration::from_millis(8)) },
             10 => Fault::HalfClose { at },
             _ => Fault::Duplicate { at_once: self.one_in(2) },
         }

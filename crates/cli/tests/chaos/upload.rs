@@ -92,6 +92,8 @@ struct Job<'a> {
     seen: Instant,
     acknowledged: u64,
     sent: u64,
+    /// A connection of its has broken.
+    broke: bool,
     /// What the server named in a refusal.
     told: Option<u64>,
 }
@@ -121,7 +123,20 @@ pub(crate) fn large(op: &mut Op<'_>) {
 impl<'a> Job<'a> {
     fn new(op: &Op<'_>, input: &'a Input, bytes: &'a [u8], way: Way) -> Self {
         let (now, life) = (Instant::now(), op.kit.lives.current().number);
-        Self { input, bytes, way, id: None, maybe_made: false, made: now, life, seen: now, acknowledged: 0, sent: 0, told: None }
+        Self {
+            input,
+            bytes,
+            way,
+            id: None,
+            maybe_made: false,
+            made: now,
+            life,
+            seen: now,
+            acknowledged: 0,
+            sent: 0,
+            broke: false,
+            told: None,
+        }
     }
 
     /// To its end, whatever that is, and out of the way.
@@ -261,7 +276,7 @@ impl Job<'_> {
         let answer = op.once(&call, fault);
         (self.life, self.made, self.seen) = (life, Instant::now(), Instant::now());
         match answer {
-            None => self.maybe_made = true,
+            None => (self.maybe_made, self.broke) = (true, true),
             Some(answer) => return self.made(op, &answer),
         }
         Step::Again
@@ -383,7 +398,10 @@ impl Job<'_> {
         let call = self.request(id, body, offset, headers);
         let answer = op.once(&call, fault);
         self.seen = Instant::now();
-        let Some(answer) = answer else { return Step::Again };
+        let Some(answer) = answer else {
+            self.broke = true;
+            return Step::Again;
+        };
         match (answer.status, answer.code().as_str()) {
             (200 | 204, _) => {
                 self.acknowledged = self.acknowledged.max(offset + part.len() as u64);
@@ -411,6 +429,7 @@ impl Job<'_> {
 
     fn heard(&mut self, op: &Op<'_>, brought: socket::Brought) -> Step {
         self.seen = Instant::now();
+        self.broke |= matches!(brought.said, Said::Broken | Said::Paused);
         match brought.said {
             Said::Done | Said::Paused | Said::Broken => {}
             Said::Answer(answer) if matches!(answer.status, 400 | 404 | 409 | 503) => {}
@@ -444,6 +463,8 @@ impl Job<'_> {
         op.kit.tallies.answered("out of order", &answer.label());
         op.met.insert("out of order");
         let right = match (answer.status, answer.code().as_str()) {
+            // The server may come to read what a broken connection had brought only now.
+            (409, "offset_mismatch") if self.broke => answer.offset().is_some_and(|at| at >= offset && at <= self.sent),
             (409, "offset_mismatch") => answer.offset() == Some(offset),
             (409 | 423, "busy") => true,
             // It was displaced, or another life does not know it.
