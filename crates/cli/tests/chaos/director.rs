@@ -2,7 +2,7 @@
 
 use crate::kit::Kit;
 use crate::leak;
-use crate::lives::End;
+use crate::lives::{End, SESSIONS};
 use crate::op::{Body, Call, Op};
 use crate::plan::{Event, Step, Trouble};
 use crate::process::Held;
@@ -66,6 +66,7 @@ impl<'a> Director<'a> {
     }
 
     pub(crate) fn run(&mut self, plan: &[Step]) {
+        self.warm_up();
         for step in plan {
             std::thread::sleep(step.at.saturating_sub(self.started.elapsed()));
             match step.event {
@@ -75,6 +76,17 @@ impl<'a> Director<'a> {
                 Event::Terminate => self.end("SIGTERM", End::Terminated, step.jumping),
             }
         }
+    }
+
+    /// As many large logs at once as there are places: what the server keeps of such is there before it is looked at.
+    fn warm_up(&mut self) {
+        let (kit, first) = (self.kit, self.larges + 1);
+        self.larges += SESSIONS as u64;
+        std::thread::scope(|scope| {
+            for number in first..=self.larges {
+                scope.spawn(move || upload::large(&mut Op::new(kit, LARGE_CLIENT, number)));
+            }
+        });
     }
 
     fn end(&self, name: &'static str, how: End, jumping: bool) {

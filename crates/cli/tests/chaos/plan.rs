@@ -7,11 +7,11 @@ use std::time::Duration;
 const FIRST_LIFE_SHARE: f64 = 0.55;
 
 /// Of the first life, what passes before it is looked at for the first time.
-const WARM_UP_SHARE: f64 = 0.3;
-const WARM_UP_MAX: Duration = Duration::from_secs(90);
+const WARM_UP_SHARE: f64 = 0.4;
+const WARM_UP_MAX: Duration = Duration::from_secs(120);
 
 /// Between two looks at the server at rest.
-const REST_EVERY: (f64, f64) = (2.3, 20.0);
+const REST_EVERY: (f64, f64) = (1.9, 12.0);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Trouble {

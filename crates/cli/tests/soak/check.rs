@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 /// How far the resident size at rest may be from what it was: the allocator keeps what it may need again, in an arena a thread, and
 /// how full those are depends on who met whom.
-pub(crate) const RESIDENT_TOLERANCE_BYTES: u64 = 24 << 20;
+const RESIDENT_TOLERANCE_BYTES: u64 = 24 << 20;
 
 /// tokio keeps a blocking thread that has nothing to do for ten seconds; of these there are as many as there were calls at once.
 const SERVER_THREADS_TOLERANCE: usize = 4;
