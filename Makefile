@@ -23,7 +23,7 @@ clients := crates/serve/tests/clients/node_modules/.package-lock.json
 page := web/dist/index.html
 deny := $(target)/tools/bin/cargo-deny
 
-.PHONY: help run web build query install test test-web test-rust test-e2e test-bench shots lint lint-rust lint-web deny tidy advisories fmt fuzz bench soak ci clean
+.PHONY: help run web build query install test test-web test-rust test-e2e test-bench shots lint lint-rust lint-web deny tidy advisories fmt fuzz bench soak chaos ci clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -108,6 +108,9 @@ bench: $(page) ## Measure beside the other tools (half an hour; BENCH="--quick" 
 soak: $(page) ## Run everything at once for minutes and see that nothing is left (SOAK="--minutes 120" for hours)
 	bench/soak.py $(SOAK)
 
+chaos: $(page) /usr/bin/faketime ## Kill, cut, stall and starve a server for ten minutes and see that no total is wrong (CHAOS="--minutes 60")
+	bench/chaos.py $(CHAOS)
+
 # What helps only the next build takes a third of the disk.
 ci: export CARGO_INCREMENTAL = 0
 ci: lint test fuzz ## What CI runs
@@ -138,6 +141,9 @@ $(page): $(packages) $(page_sources)
 
 /usr/bin/firefox-esr:
 	@tools/debian firefox-esr 'the browser tests need Firefox'
+
+/usr/bin/faketime:
+	@tools/debian faketime 'chaos makes the clock of a server jump'
 
 /usr/bin/curl:
 	@tools/debian curl 'the tests of clients need curl'

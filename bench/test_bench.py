@@ -209,6 +209,7 @@ class Soak(unittest.TestCase):
         xml.dom.minidom.parseString(picture)
         failed = soak_svg.render(self.RECORD | {"checks": [{"name": "files", "ok": False, "text": ""}]})
         self.assertIn("failed: files", failed)
+        self.assertIn(">clients<", soak_svg.render(self.RECORD | {"names": ["clients", "rorqual serve"]}))
 
     def test_a_scale_ends_at_a_round_number(self):
         self.assertEqual([soak_svg.nice(most) for most in (1, 9, 13, 21, 81, 170)], [4, 12, 20, 40, 120, 200])

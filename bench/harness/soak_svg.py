@@ -1,4 +1,4 @@
-"""A soak as a picture: memory and open descriptors over time, of the process that works and of the server beside it."""
+"""A soak, or a chaos, as a picture: memory and open descriptors over time, of the process that works and of the server beside it."""
 
 from .svg import STYLE, text
 
@@ -23,6 +23,9 @@ COLOURS = """
   }
 """
 
+# What the two processes are, where the record does not say it.
+NAMES = ("libraries", "rorqual serve")
+
 # Title, what a value is divided by, and the two series.
 PANELS = [
     ("Resident memory, MiB", MIB, "resident_bytes", "server_resident_bytes"),
@@ -33,16 +36,17 @@ PANELS = [
 def render(record):
     series = record["series"]
     seconds = max([record["seconds"], *(moment["seconds"] for moment in series["moments"])])
+    labels = record.get("names", NAMES)
     parts = [text(LEFT, 28, heading(record), "title")]
     for index, (title, unit, *names) in enumerate(PANELS):
-        parts.append(panel(TOP + index * (PANEL_HEIGHT + PANEL_GAP), title, unit, names, series, seconds))
+        parts.append(panel(TOP + index * (PANEL_HEIGHT + PANEL_GAP), title, unit, names, series, seconds, labels))
     height = TOP + len(PANELS) * (PANEL_HEIGHT + PANEL_GAP) + 10
     failed = [check["name"] for check in record["checks"] if not check["ok"]]
     said = f"failed: {', '.join(failed)}" if failed else "nothing was left over"
     parts.append(text(LEFT, height - 14, said, "failure" if failed else "faint"))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" '
-        f'role="img" aria-label="Memory and descriptors during a soak">\n<style>{STYLE}{COLOURS}</style>\n'
+        f'role="img" aria-label="Memory and descriptors over time">\n<style>{STYLE}{COLOURS}</style>\n'
         f'<rect class="page" width="{WIDTH}" height="{height}"/>\n' + "\n".join(parts) + "\n</svg>\n"
     )
 
@@ -52,7 +56,7 @@ def heading(record):
     return f"{operations:,} operations in {duration(record['seconds'])}, seed {record['seed']}"
 
 
-def panel(top, title, unit, names, series, seconds):
+def panel(top, title, unit, names, series, seconds, labels):
     moments = series["moments"]
     most = nice(max((moment[name] / unit for moment in moments for name in names), default=1))
     bottom = top + PANEL_HEIGHT
@@ -74,7 +78,7 @@ def panel(top, title, unit, names, series, seconds):
         lines.append(f'<line class="mark" x1="{x(at):.1f}" x2="{x(at):.1f}" y1="{top}" y2="{bottom}"/>')
         lines.append(text(x(at) + 4, top + 12, what, "faint"))
     last_y = None
-    for colour, label, name in zip(("own", "server"), ("libraries", "rorqual serve"), names):
+    for colour, label, name in zip(("own", "server"), labels, names):
         points = " ".join(f"{x(moment['seconds']):.1f},{y(moment[name] / unit):.1f}" for moment in moments)
         lines.append(f'<polyline class="line {colour}" points="{points}"/>')
         if moments:

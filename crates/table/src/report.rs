@@ -57,6 +57,9 @@ pub struct Report {
     pub sources: Vec<Source>,
     /// Lines by what became of them.
     pub lines: LineCounts,
+    /// Rows that had no room: everything below but rejects and repairs is of the others then.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub rows_dropped: u64,
     /// Sum of the response sizes; 2^64 - 1 stands for that or more, here and below.
     pub bytes_sent: u64,
     /// When the lines are from.
@@ -230,6 +233,7 @@ impl Report {
             complete,
             sources,
             lines: totals.lines,
+            rows_dropped: 0,
             bytes_sent: totals.bytes_sent,
             time: totals.span_us.map(|(first, last)| TimeSpan {
                 first: first as f64 / 1e6,
@@ -250,6 +254,11 @@ impl Report {
             stats,
         }
     }
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// Lines in `[from, to)` (Unix seconds) in at most `buckets_max` buckets, give or take the alignment.

@@ -216,6 +216,30 @@ impl Running {
         self.signal(nix::sys::signal::Signal::SIGHUP);
     }
 
+    /// Ends it at once: it gets no chance to do anything about it.
+    ///
+    /// # Panics
+    /// When the signal can't be sent.
+    pub fn kill(&self) {
+        self.signal(nix::sys::signal::Signal::SIGKILL);
+    }
+
+    /// Stops it where it stands, until [`go_on`](Self::go_on).
+    ///
+    /// # Panics
+    /// When the signal can't be sent.
+    pub fn pause(&self) {
+        self.signal(nix::sys::signal::Signal::SIGSTOP);
+    }
+
+    /// Ends a pause.
+    ///
+    /// # Panics
+    /// When the signal can't be sent.
+    pub fn go_on(&self) {
+        self.signal(nix::sys::signal::Signal::SIGCONT);
+    }
+
     fn signal(&self, signal: nix::sys::signal::Signal) {
         let id = nix::unistd::Pid::from_raw(i32::try_from(self.id()).expect("ids are small"));
         nix::sys::signal::kill(id, signal).expect("it is our child");

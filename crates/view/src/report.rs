@@ -60,6 +60,7 @@ fn wanted(top: usize) -> Wanted {
 }
 
 fn put(report: &mut Report, viewed: Viewed, zone_seconds: i32) {
+    report.rows_dropped = viewed.rows.dropped;
     report.bytes_sent = viewed.bytes_sent;
     report.time = viewed.time.map(|time| TimeSpan { first: time.first, last: time.last, zone_seconds });
     report.histogram = viewed.histogram.map(|histogram| Histogram {

@@ -2,6 +2,7 @@
 
 use crate::client::{Server, read_answer};
 use crate::common::{MIB, eventually, log};
+use rorqual_testkit::generate::{DistinctLog, write_lines};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::net::TcpStream;
@@ -294,4 +295,19 @@ fn lines_of_rows_are_rebuilt_in_the_format_of_the_log() {
     let rows = question(&server, &id, "rows", &json!({})).json();
     assert_eq!(rows["rows"][0]["line"], line.replace(":443", ":-").trim_end());
     assert_eq!(rows["lines"], json!({"format": "vhost_combined", "unkept": ["%p", "%l"]}));
+}
+
+#[test]
+fn a_report_says_how_many_rows_it_is_not_of() {
+    let server = Server::start(&["--memory", "310MiB", "--threads", "1", "--temp-max", "0"]);
+    let mut body = Vec::new();
+    let lines = write_lines(&mut DistinctLog::new(64 * MIB, 3), 64 * MIB, &mut body).expect("a Vec takes everything").lines;
+    let report = server.live(&session(&server, &body))["report"].take();
+    let dropped = report["rows_dropped"].as_u64().expect("there was no room for all");
+    let counted: u64 = report["status"].as_array().expect("rows").iter().map(|row| row["hits"].as_u64().expect("hits")).sum();
+    assert_eq!((&report["lines"]["total"], &report["lines"]["rejected"]), (&lines.into(), &0.into()));
+    assert_eq!(dropped + counted, lines);
+    // Where there was room for all, there is nothing to say.
+    let report = server.live(&session(&server, &log(20)))["report"].take();
+    assert_eq!((&report["rows_dropped"], &report["lines"]["parsed"]), (&Value::Null, &20.into()));
 }

@@ -1,37 +1,12 @@
 //! What must be true at the end.
 
+use crate::check::{Check, resident, same, server_threads};
 use crate::process::Held;
 use crate::recorder::Recorder;
 use crate::serve::Serve;
 use crate::work::Kit;
 use crate::work::store::BLOBS;
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-
-/// How far the resident size at rest may be from what it was: the allocator keeps what it may need again, in an arena a thread, and
-/// how full those are depends on who met whom.
-const RESIDENT_TOLERANCE_BYTES: u64 = 24 << 20;
-
-/// tokio keeps a blocking thread that has nothing to do for ten seconds; of these there are as many as there were calls at once.
-const SERVER_THREADS_TOLERANCE: usize = 4;
-
-/// One thing that must be true.
-#[derive(Debug, serde::Serialize)]
-pub(crate) struct Check {
-    pub(crate) name: &'static str,
-    pub(crate) ok: bool,
-    pub(crate) text: String,
-}
-
-impl Check {
-    pub(crate) fn new(name: &'static str, ok: bool, text: String) -> Self {
-        Self { name, ok, text }
-    }
-
-    pub(crate) fn print(&self) {
-        println!("{} {}: {}", if self.ok { "  ok  " } else { "FAILED" }, self.name, self.text);
-    }
-}
 
 /// What is there while no operation is under way.
 pub(crate) struct Rest {
@@ -64,11 +39,7 @@ pub(crate) fn leftovers(before: &Rest, after: &Rest) -> Vec<Check> {
         Check::new("buffers", after.buffers == 0, format!("{} on lease", after.buffers)),
         resident("resident size", &before.own, &after.own),
         same("server's descriptors", &before.server.descriptors, &after.server.descriptors),
-        Check::new(
-            "server's threads",
-            after.server.threads <= before.server.threads + SERVER_THREADS_TOLERANCE,
-            format!("{} before, {} after", before.server.threads, after.server.threads),
-        ),
+        server_threads(&before.server, &after.server),
         resident("server's resident size", &before.server, &after.server),
     ]
 }
@@ -102,39 +73,6 @@ fn idle(kit: &Kit) -> Check {
         idle.is_empty(),
         if idle.is_empty() { "yes".to_owned() } else { format!("not {}", idle.join(", ")) },
     )
-}
-
-fn resident(name: &'static str, before: &Held, after: &Held) -> Check {
-    let (was, is) = (before.resident_bytes, after.resident_bytes);
-    let text = format!("{:.1} MiB before, {:.1} MiB after, tolerance {} MiB", mib(was), mib(is), RESIDENT_TOLERANCE_BYTES >> 20);
-    Check::new(name, is <= was + RESIDENT_TOLERANCE_BYTES, text)
-}
-
-fn mib(bytes: u64) -> f64 {
-    bytes as f64 / f64::from(1 << 20)
-}
-
-fn same(name: &'static str, before: &[String], after: &[String]) -> Check {
-    let (more, less) = (surplus(after, before), surplus(before, after));
-    let text = match (more.is_empty(), less.is_empty()) {
-        (true, true) => format!("{} before and after", before.len()),
-        _ => format!("more: {more:?}, fewer: {less:?}"),
-    };
-    // Fewer are no leak: a connection that the warm-up had kept.
-    Check::new(name, more.is_empty(), text)
-}
-
-/// Of `these`, those that `those` has fewer of.
-fn surplus(these: &[String], those: &[String]) -> Vec<String> {
-    let mut counts = BTreeMap::<&str, i64>::new();
-    these.iter().for_each(|one| *counts.entry(kind(one)).or_default() += 1);
-    those.iter().for_each(|one| *counts.entry(kind(one)).or_default() -= 1);
-    counts.into_iter().filter(|(_, count)| *count > 0).map(|(name, count)| format!("{count} x {name}")).collect()
-}
-
-/// `socket:[1234]` is another number each time.
-fn kind(descriptor: &str) -> &str {
-    descriptor.split_once(":[").map_or(descriptor, |(kind, _)| kind)
 }
 
 fn shown(files: &[PathBuf]) -> Vec<String> {

@@ -18,6 +18,7 @@ mod client;
 #[path = "../it/common.rs"]
 mod common;
 
+mod check;
 mod checks;
 mod leak;
 mod options;
@@ -28,7 +29,8 @@ mod samples;
 mod serve;
 mod work;
 
-use checks::{Check, Rest};
+use check::Check;
+use checks::Rest;
 use options::Options;
 use process::Sampler;
 use std::process::ExitCode;
@@ -38,17 +40,16 @@ use work::Kit;
 /// Workers that want to run operations. More than may, so that some wait at the gate.
 const WORKERS: u64 = 6;
 
+/// As one test among others.
+const TIME_DEFAULT: Duration = Duration::from_secs(9);
+
 /// Of the time that is for warming up, at most this much: caches and arenas have their size by then.
 const WARM_UP_MAX: Duration = Duration::from_secs(60);
 
 fn main() -> ExitCode {
-    let options = match Options::parse(std::env::args().skip(1)) {
-        Ok(Some(options)) => options,
-        Ok(None) => return ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("soak: {error}\n{}", options::USAGE);
-            return ExitCode::from(2);
-        }
+    let options = match Options::of_program("soak", TIME_DEFAULT) {
+        Ok(options) => options,
+        Err(code) => return code,
     };
     let sound = soak(&options) && (options.given || leak::is_found());
     if sound { ExitCode::SUCCESS } else { ExitCode::FAILURE }
@@ -60,7 +61,8 @@ fn soak(options: &Options) -> bool {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let kit = Kit::new(options.seed, folder.path(), options.fast);
     let server = serve::Serve::start();
-    let sampler = Sampler::start(options.time, server.id());
+    let server_id = server.id();
+    let sampler = Sampler::start(options.time, move || Some(server_id));
     let warm_up = (options.time / 3).min(WARM_UP_MAX);
 
     let started = Instant::now();

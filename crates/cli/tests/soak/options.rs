@@ -1,18 +1,16 @@
-//! What the soak is asked to do.
+//! What a program that runs for as long as it is told is asked to do: the soak, and chaos.
 
 use std::path::PathBuf;
+use std::process::ExitCode;
 use std::time::Duration;
 
-pub(crate) const USAGE: &str = "soak [--seconds N | --minutes N] [--seed N] [--json FILE] [--leak]";
-
-/// As one test among others.
-const TIME_DEFAULT: Duration = Duration::from_secs(9);
+const USAGE: &str = "[--seconds N | --minutes N] [--seed N] [--json FILE] [--leak]";
 
 pub(crate) struct Options {
     pub(crate) time: Duration,
     pub(crate) seed: u64,
     pub(crate) json: Option<PathBuf>,
-    /// Leave one of everything behind: the soak must then fail.
+    /// Do wrong what is looked for: it must then fail.
     pub(crate) leak: bool,
     /// It was asked for by hand.
     pub(crate) given: bool,
@@ -21,10 +19,22 @@ pub(crate) struct Options {
 }
 
 impl Options {
+    /// Those of this program, or the code that it ends with at once.
+    pub(crate) fn of_program(name: &str, time_default: Duration) -> Result<Self, ExitCode> {
+        match Self::parse(std::env::args().skip(1), name, time_default) {
+            Ok(Some(options)) => Ok(options),
+            Ok(None) => Err(ExitCode::SUCCESS),
+            Err(error) => {
+                eprintln!("{name}: {error}\n{name} {USAGE}");
+                Err(ExitCode::from(2))
+            }
+        }
+    }
+
     /// `None` when there is nothing to do: the arguments are those of another harness, which asks for another test.
-    pub(crate) fn parse(args: impl Iterator<Item = String>) -> Result<Option<Self>, String> {
+    fn parse(args: impl Iterator<Item = String>, name: &str, time_default: Duration) -> Result<Option<Self>, String> {
         let mut options = Self {
-            time: TIME_DEFAULT,
+            time: time_default,
             seed: rorqual_testkit::generate::SEED_DEFAULT,
             json: None,
             leak: false,
@@ -45,7 +55,7 @@ impl Options {
                 "--test-threads" | "--color" | "--format" | "--skip" => drop(args.next()),
                 word if word.starts_with("--test-threads=") || word.starts_with("--color=") => continue,
                 word if word.starts_with('-') => return Err(format!("{word} is not known")),
-                word if "soak".contains(word) => continue,
+                word if name.contains(word) => continue,
                 _ => return Ok(None),
             }
             options.given |= matches!(arg.as_str(), "--seconds" | "--minutes");

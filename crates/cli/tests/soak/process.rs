@@ -25,8 +25,13 @@ pub(crate) struct Held {
 impl Held {
     /// `process` is an id, or `self`.
     pub(crate) fn by(process: &str) -> Self {
+        Self::of(process).expect("it runs")
+    }
+
+    /// The same of a process that may have ended.
+    pub(crate) fn of(process: &str) -> Option<Self> {
         let root = Path::new("/proc").join(process);
-        let mut descriptors: Vec<String> = entries(&root.join("fd"))
+        let mut descriptors: Vec<String> = entries(&root.join("fd"))?
             .iter()
             .filter_map(|descriptor| std::fs::read_link(descriptor).ok())
             .map(|target| target.to_string_lossy().into_owned())
@@ -34,18 +39,19 @@ impl Held {
             .filter(|target| !target.starts_with("/proc/"))
             .collect();
         descriptors.sort();
-        Self { resident_bytes: resident_bytes(&root), descriptors, threads: entries(&root.join("task")).len() }
+        Some(Self { resident_bytes: resident_bytes(&root)?, descriptors, threads: entries(&root.join("task"))?.len() })
     }
 }
 
-fn resident_bytes(root: &Path) -> u64 {
-    let status = std::fs::read_to_string(root.join("status")).expect("it runs");
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a field of every process");
-    line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") << 10
+/// A process that has just ended has none.
+fn resident_bytes(root: &Path) -> Option<u64> {
+    let status = std::fs::read_to_string(root.join("status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    Some(line.trim().trim_end_matches(" kB").parse::<u64>().ok()? << 10)
 }
 
-fn entries(folder: &Path) -> Vec<PathBuf> {
-    std::fs::read_dir(folder).expect("it runs").filter_map(|entry| Some(entry.ok()?.path())).collect()
+fn entries(folder: &Path) -> Option<Vec<PathBuf>> {
+    Some(std::fs::read_dir(folder).ok()?.filter_map(|entry| Some(entry.ok()?.path())).collect())
 }
 
 /// One moment.
@@ -76,20 +82,22 @@ pub(crate) struct Sampler {
 }
 
 impl Sampler {
-    pub(crate) fn start(time: Duration, server: u32) -> Self {
+    /// `server` is its id, while there is one.
+    pub(crate) fn start(time: Duration, server: impl Fn() -> Option<u32> + Send + 'static) -> Self {
         let (start, stop, series) = (Instant::now(), Arc::<AtomicBool>::default(), Arc::<Mutex<Series>>::default());
         let (stopped, filled) = (Arc::clone(&stop), Arc::clone(&series));
         let every = (time / SAMPLES_MAX).max(SAMPLE_EVERY_MIN);
         let thread = std::thread::spawn(move || {
             while !stopped.load(Ordering::Relaxed) {
-                let (own, server) = (Held::by("self"), Held::by(&server.to_string()));
+                let own = Held::by("self");
+                let server = server().and_then(|id| Held::of(&id.to_string()));
                 filled.lock().unwrap().moments.push(Moment {
                     seconds: start.elapsed().as_secs_f64(),
                     resident_bytes: own.resident_bytes,
                     descriptors: own.descriptors.len(),
                     threads: own.threads,
-                    server_resident_bytes: server.resident_bytes,
-                    server_descriptors: server.descriptors.len(),
+                    server_resident_bytes: server.as_ref().map_or(0, |server| server.resident_bytes),
+                    server_descriptors: server.map_or(0, |server| server.descriptors.len()),
                 });
                 std::thread::park_timeout(every);
             }

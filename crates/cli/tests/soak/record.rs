@@ -1,6 +1,6 @@
 //! What is told of a soak, and what is kept of it.
 
-use crate::checks::Check;
+use crate::check::Check;
 use crate::options::Options;
 use crate::process::Series;
 use crate::recorder::Recorder;

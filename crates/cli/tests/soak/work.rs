@@ -7,7 +7,7 @@ mod hash;
 mod logs;
 pub(crate) mod store;
 
-use crate::checks::Check;
+use crate::check::Check;
 use crate::samples::{self, Sample};
 use rorqual_pipe::limits::{buffer_bytes, buffers_needed};
 use rorqual_pipe::{Control, Error, Gate, Input, Kind, Pool};

@@ -1,7 +1,7 @@
 //! A store that all workers share, too small for everything: entries come, go, are held and are read.
 
 use super::{Kit, Mishap, Outcome, THREADS, reader};
-use crate::checks::Check;
+use crate::check::Check;
 use crate::samples::Sample;
 use rorqual_digest::{Algorithm, Digest};
 use rorqual_pipe::{Control, Error, Input, Kind, Pool};

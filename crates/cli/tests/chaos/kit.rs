@@ -1,0 +1,33 @@
+//! What all clients share.
+
+use crate::documented::Documented;
+use crate::inputs::Input;
+use crate::lives::Lives;
+use crate::tallies::Tallies;
+use rorqual_testkit::generate::Random;
+use rorqual_testkit::proxy::Proxy;
+use std::sync::{Arc, RwLock};
+
+pub(crate) struct Kit {
+    pub(crate) seed: u64,
+    pub(crate) inputs: Vec<Input>,
+    pub(crate) lives: Arc<Lives>,
+    pub(crate) proxy: Proxy,
+    pub(crate) documented: Documented,
+    pub(crate) tallies: Tallies,
+    /// Whether `serve` keeps sessions over its end.
+    pub(crate) state: bool,
+    /// Each operation goes through with it; who has it alone sees the server at rest.
+    pub(crate) gate: RwLock<()>,
+    /// Do wrong what is looked for.
+    pub(crate) leak: bool,
+    /// There are only seconds.
+    pub(crate) fast: bool,
+}
+
+impl Kit {
+    /// Random numbers of one operation of a client: the same whatever became of those before.
+    pub(crate) fn random(&self, client: u64, operation: u64) -> Random {
+        Random::new(Random::new(self.seed ^ client.rotate_left(32) ^ operation).next())
+    }
+}

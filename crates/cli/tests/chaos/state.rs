@@ -1,0 +1,85 @@
+//! What becomes of a session over the end of its server.
+
+use crate::common::rorqual;
+use crate::lives::End;
+use crate::op::Op;
+use serde_json::Value;
+use std::time::{Duration, Instant};
+
+/// Whether a server that keeps no sessions over its end has failed.
+const STATE_REQUIRED: bool = false;
+
+/// A session that was made so shortly before its server was killed may not have come to the disk.
+const CHECKPOINT_TIME_MAX: Duration = Duration::from_secs(2);
+
+/// Whether `serve` has `--state`.
+pub(crate) fn supported() -> bool {
+    let has = rorqual(&["serve", "--help"]).run().exits(0).text().contains("--state");
+    assert!(has || !STATE_REQUIRED, "`rorqual serve` has no --state");
+    has
+}
+
+/// What a client knows of its session from before its server ended.
+pub(crate) struct Known<'a> {
+    pub(crate) id: &'a str,
+    pub(crate) made: Instant,
+    /// Told by the server.
+    pub(crate) acknowledged: u64,
+    /// Given to the network at all.
+    pub(crate) sent: u64,
+    pub(crate) finished: bool,
+}
+
+/// What the next life has to say of it.
+pub(crate) enum Fate {
+    Gone,
+    Kept,
+}
+
+/// Looks at a session in the next life. Without `--state` it has to be gone; with it, to be there, under its id, as far as it was.
+pub(crate) fn after_restart(op: &mut Op<'_>, known: &Known<'_>, ends: &[End]) -> Option<Fate> {
+    let session = listed(op, known.id)?;
+    if !op.kit.state {
+        if session.is_some() {
+            op.wrong(&format!("{}: a server without --state knows a session of its last life", known.id));
+        }
+        return Some(Fate::Gone);
+    }
+    let killed = ends.contains(&End::Killed);
+    let Some(session) = session else {
+        // It may also have been displaced, and forgotten behind eight others: then it has waited for some seconds, which is seen below.
+        if !(killed && known.made.elapsed() < CHECKPOINT_TIME_MAX * (ends.len() as u32 + 1)) {
+            op.wrong(&format!("{}: the session is gone after {ends:?}", known.id));
+        }
+        return Some(Fate::Gone);
+    };
+    judge(op, known, &session, killed);
+    Some(Fate::Kept)
+}
+
+fn judge(op: &Op<'_>, known: &Known<'_>, session: &Value, killed: bool) {
+    let (state, offset) = (session["state"].as_str().unwrap_or_default(), session["offset"].as_u64().unwrap_or(u64::MAX));
+    let lost = if killed { 0 } else { known.acknowledged };
+    if offset > known.sent || offset < lost {
+        op.wrong(&format!(
+            "{}: offset {offset} after a restart, {} sent, {} acknowledged",
+            known.id, known.sent, known.acknowledged
+        ));
+    }
+    let displaced = state == "failed" && session["error"]["code"] == "displaced";
+    let right = if known.finished {
+        state == "finished" || killed
+    } else {
+        matches!(state, "interrupted" | "waiting" | "finished" | "receiving")
+    };
+    if !(right || displaced) {
+        op.wrong(&format!("{}: {state} after a restart: {session}", known.id));
+    }
+}
+
+/// The session as the list has it; `None` within where it does not.
+fn listed(op: &mut Op<'_>, id: &str) -> Option<Option<Value>> {
+    let list = op.get("/api/sessions")?.json();
+    let sessions = list["sessions"].as_array()?;
+    Some(sessions.iter().find(|session| session["id"] == id).cloned())
+}
