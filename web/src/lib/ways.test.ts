@@ -8,7 +8,9 @@ const safari =
   'Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.0 Safari/605.1.15'
 
 test('engines by their names', () => {
-  expect([chromium, firefox, safari, ''].map(engineOf)).toEqual(['chromium', 'firefox', 'other', 'other'])
+  const headless = chromium.replace('Chrome', 'HeadlessChrome')
+  const engines = [chromium, headless, firefox, safari, ''].map(engineOf)
+  expect(engines).toEqual(['chromium', 'chromium', 'firefox', 'other', 'other'])
   expect([readingOf('chromium'), readingOf('firefox'), readingOf('other')]).toEqual([
     'stream',
     'slices',
