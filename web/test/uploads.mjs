@@ -261,7 +261,7 @@ const steps = {
     await page.getByRole('button', { name: 'Line of Memory' }).click()
     await accessible(page)
     await shoot(page, 'vitals')
-    await page.getByRole('button', { name: 'Back to the log' }).click()
+    await page.getByRole('button', { name: 'Back' }).click()
     await state(page, 'finished')
   },
 
