@@ -3,7 +3,9 @@
 use crate::answers::Hint;
 use crate::error::ApiError;
 use crate::feed::{Feed, FeedSource, feed, is_enough};
-use crate::limits::{FINGERPRINT_BYTES_MAX, INTERRUPTED_GRACE, NAME_BYTES_MAX, TOP_ROWS, UNPACKED_BYTES_FREE, UNPACKED_RATIO_MAX, WAITING_GRACE};
+use crate::limits::{
+    FINGERPRINT_BYTES_MAX, INTERRUPTED_GRACE, NAME_BYTES_MAX, TOP_ROWS, UNPACKED_BYTES_FREE, UNPACKED_RATIO_MAX, WAITING_GRACE,
+};
 use crate::reports::Reports;
 use crate::rows::{Rows, Turn};
 use crate::transport::{End, Tally};
