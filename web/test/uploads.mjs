@@ -101,7 +101,7 @@ const steps = {
       await begin(page)
       await at(page, 'pause').click()
       await state(page, 'paused')
-      assert.match(await at(page, 'notice').textContent(), /^Paused at .* goes on from there/)
+      assert.match(await at(page, 'notice').textContent(), /^Paused at .* goes on from there; .* 30 min/)
       // What was on its way may still be taken; then the session waits, and its offset stays.
       wire.rate = Infinity
       await page.waitForFunction(async () =>

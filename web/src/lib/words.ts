@@ -1,7 +1,7 @@
 /** What the page says about a session: exact, and with what to do next. */
 
 import type { Session, SessionState } from './api'
-import { bytes, count, duration, percent } from './format'
+import { bytes, count, percent } from './format'
 import { reconnectMs, type UploadState } from './upload'
 import type { Marked } from './viewapi'
 
@@ -32,7 +32,7 @@ export const stateWord = (state: ShownState) => stateWords[state]
 /** What the page shows as the state: our own upload knows of a lost connection before the server does. */
 export function shownState(session: Session, upload: UploadState | null): ShownState {
   if (upload?.phase === 'paused' && !isEnded(session)) return 'paused'
-  const here = upload?.phase === 'waiting' || upload?.phase === 'interrupted'
+  const here = upload !== null && ['waiting', 'interrupted', 'failed'].includes(upload.phase)
   return here && (session.state === 'receiving' || session.state === 'waiting')
     ? 'interrupted'
     : session.state
@@ -131,7 +131,8 @@ function interruption(session: Session, upload: UploadState | null, nowMs: numbe
     return { tone: 'warn', text: `${what} ${when}`, actions: ['now'] }
   }
   if (upload?.phase === 'paused') {
-    const text = `Paused at ${at}. It goes on from there as long as the server keeps the session, ${duration(session.expires_seconds)} now.`
+    const minutes = Math.ceil(session.expires_seconds / 60)
+    const text = `Paused at ${at}. Resume goes on from there; the server keeps what it has for ${minutes} min.`
     return { tone: 'note', text, actions: ['resume'] }
   }
   if (upload?.phase === 'interrupted') {
