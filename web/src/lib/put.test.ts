@@ -47,6 +47,13 @@ test('the rest of the file is the body, as a slice', () => {
   expect(outcomes).toEqual([{ kind: 'done', answer: { state: 'finished' } }])
 })
 
+test('a page that something in between sends with 200 is no answer of the server', () => {
+  const { xhr, outcomes } = begin()
+  Object.assign(xhr, { status: 200, responseText: '<html>please sign in</html>' })
+  xhr.onload?.({} as ProgressEvent)
+  expect(outcomes).toEqual([{ kind: 'lost' }])
+})
+
 test('a refusal keeps its status, its error and when to come back', () => {
   const { xhr, outcomes } = begin()
   xhr.headers['Retry-After'] = '3'

@@ -1,7 +1,7 @@
 /** One request whose body is the rest of the file. TCP holds it back where the server is slow. */
 
 import { readError } from './api'
-import type { Transport } from './transport'
+import type { Outcome, Transport } from './transport'
 
 /** The part of `XMLHttpRequest` we need; fetch tells no progress. */
 export interface XhrLike {
@@ -16,6 +16,15 @@ export interface XhrLike {
   onerror: ((event: ProgressEvent) => void) | null
 }
 
+/** What is no JSON is not our server's: something in between answers for it. */
+function doneOf(text: string): Outcome {
+  try {
+    return { kind: 'done', answer: JSON.parse(text) }
+  } catch {
+    return { kind: 'lost' }
+  }
+}
+
 export const put =
   (make: () => XhrLike): Transport =>
   ({ file, from, to, url }, listener) => {
@@ -24,7 +33,7 @@ export const put =
     xhr.upload.onprogress = ({ loaded }) => listener.sent(loaded)
     xhr.onload = () => {
       const { status, responseText } = xhr
-      if (status === 200) return listener.ended({ kind: 'done', answer: JSON.parse(responseText) })
+      if (status === 200) return listener.ended(doneOf(responseText))
       const retryAfterMs = 1000 * Number(xhr.getResponseHeader('Retry-After') ?? 0)
       listener.ended({ kind: 'refused', status, error: readError(responseText, status), retryAfterMs })
     }
