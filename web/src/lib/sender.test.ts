@@ -52,7 +52,7 @@ const settle = () => new Promise((go) => setTimeout(go, 0))
 
 function begin(source: Source, from: number, to: number) {
   const socket = new FakeSocket()
-  const heard = { progress: [] as [number, number][], outcomes: [] as Outcome[], slept: 0 }
+  const heard = { progress: [] as [number, number][], outcomes: [] as Outcome[], slept: 0, time: 0 }
   const sender = new Sender(
     socket,
     source,
@@ -62,9 +62,12 @@ function begin(source: Source, from: number, to: number) {
       progress: (sent, taken) => heard.progress.push([sent, taken]),
       ended: (outcome) => heard.outcomes.push(outcome),
     },
-    async () => {
-      heard.slept++
-      if (heard.slept === 3) socket.bufferedAmount = 0
+    {
+      now: () => heard.time,
+      sleep: async () => {
+        heard.slept++
+        if (heard.slept === 3) socket.bufferedAmount = 0
+      },
     },
   )
   return { socket, sender, heard }
@@ -98,10 +101,16 @@ test('offsets count from the start of the log, progress from the start of the at
   socket.say(ready(1000))
   await settle()
   socket.say({ type: 'taken', offset: 1030 })
-  expect(heard.progress).toEqual([
-    [60, 1000],
-    [60, 1030],
-  ])
+  // Told at once, then not before some time has passed.
+  expect(heard.progress).toEqual([[60, 1000]])
+  heard.time = 100
+  socket.say({ type: 'taken', offset: 1040 })
+  heard.time = 150
+  socket.say({ type: 'taken', offset: 1050 })
+  expect(heard.progress.slice(1)).toEqual([[60, 1040]])
+  // But nothing is kept from who hears the end.
+  socket.onclose?.({} as CloseEvent)
+  expect(heard.progress.slice(2)).toEqual([[60, 1050]])
 })
 
 test('a window that is smaller than a piece lets one through at a time', async () => {

@@ -78,12 +78,21 @@ export interface SenderListener {
   ended(outcome: Outcome): void
 }
 
+export interface Clock {
+  now(): number
+  sleep(ms: number): Promise<void>
+}
+
+/** The page has other things to do than to hear of each MiB: that would be a thousand times a second. */
+const tellEveryMs = 100
+
 export class Sender {
   private sent: number
   private taken: number
   private windowBytes = 0
   private wake: (() => void) | null = null
   private over = false
+  private toldAt = -Infinity
 
   constructor(
     private readonly socket: SocketLike,
@@ -91,7 +100,7 @@ export class Sender {
     private readonly from: number,
     private readonly to: number,
     private readonly listener: SenderListener,
-    private readonly sleep: (ms: number) => Promise<void>,
+    private readonly clock: Clock,
   ) {
     this.sent = this.taken = from
     socket.onmessage = ({ data }) => this.hear(JSON.parse(String(data)) as Said)
@@ -109,9 +118,11 @@ export class Sender {
     if (said.type === 'ready') {
       this.windowBytes = said.window_bytes
       void this.sendAll()
+    } else if (this.over) {
+      return
     } else if (said.type === 'taken') {
       this.taken = said.offset
-      this.progress()
+      if (this.clock.now() - this.toldAt >= tellEveryMs) this.progress()
       this.wake?.()
     } else if (said.type === 'done') {
       this.end({ kind: 'done', answer: said })
@@ -123,13 +134,15 @@ export class Sender {
 
   private end(outcome: Outcome): void {
     if (this.over) return
+    this.progress()
     this.over = true
     this.wake?.()
     this.listener.ended(outcome)
   }
 
   private progress(): void {
-    if (!this.over) this.listener.progress(this.sent - this.from, this.taken)
+    this.toldAt = this.clock.now()
+    this.listener.progress(this.sent - this.from, this.taken)
   }
 
   private async sendAll(): Promise<void> {
@@ -163,6 +176,6 @@ export class Sender {
     while (!this.over && this.sent > this.taken && this.sent + bytes - this.taken > this.windowBytes) {
       await new Promise<void>((go) => (this.wake = go))
     }
-    while (!this.over && this.socket.bufferedAmount > bufferedMax) await this.sleep(bufferedEveryMs)
+    while (!this.over && this.socket.bufferedAmount > bufferedMax) await this.clock.sleep(bufferedEveryMs)
   }
 }

@@ -28,6 +28,9 @@ addEventListener('message', ({ data }: MessageEvent<Order | 'stop'>) => {
     progress: (sent: number, taken: number) => tell({ sent, taken }),
     ended: (outcome: Outcome) => tell({ outcome }),
   }
-  const sleep = (ms: number) => new Promise<void>((go) => setTimeout(go, ms))
-  sender = new Sender(socket, sourceOf(data), data.from, data.to, listener, sleep)
+  const clock = {
+    now: () => performance.now(),
+    sleep: (ms: number) => new Promise<void>((go) => setTimeout(go, ms)),
+  }
+  sender = new Sender(socket, sourceOf(data), data.from, data.to, listener, clock)
 })
