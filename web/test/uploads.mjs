@@ -61,6 +61,15 @@ async function asked(page, end) {
 
 const session = (page) => page.evaluate(async () => (await (await fetch('/api/sessions')).json()).sessions[0])
 
+/** Asks the server until it says so. */
+async function until(look) {
+  const begun = Date.now()
+  while (!(await look())) {
+    if (Date.now() - begun > chromium.patienceMs) throw new Error(`never: ${look}`)
+    await new Promise((go) => setTimeout(go, 50))
+  }
+}
+
 /** Sends the big log slowly, until the server has begun to take it. */
 async function begin(page, rate = 2_000_000, path = big) {
   wire.rate = rate
@@ -104,9 +113,7 @@ const steps = {
       assert.match(await at(page, 'notice').textContent(), /^Paused at .* goes on from there; .* 30 min/)
       // What was on its way may still be taken; then the session waits, and its offset stays.
       wire.rate = Infinity
-      await page.waitForFunction(async () =>
-        ['waiting', 'interrupted'].includes((await (await fetch('/api/sessions')).json()).sessions[0].state),
-      )
+      await until(async () => ['waiting', 'interrupted'].includes((await session(page)).state))
       const { offset } = await session(page)
       assert.ok(offset > 0 && offset < bigText.length, `${offset}`)
       if (way === 'socket') {
@@ -213,9 +220,7 @@ const steps = {
     await through(open, 'put', async () => {
       await state(page, 'receiving')
       // As long as it would have taken to notice.
-      await page.waitForFunction(
-        async () => (await (await fetch('/api/sessions')).json()).sessions[0].offset > 18_000_000,
-      )
+      await until(async () => (await session(page)).offset > 18_000_000)
       shown = await at(page, 'proxy').isVisible()
       wire.mend()
       await whole(page)

@@ -1,10 +1,10 @@
 /**
  * Which way a file goes to the server.
  *
- * Measured with "Test this connection" (#connection), 1 GiB from a file on loopback, 2 cores; see src/README.md for the figures and the
- * command:
- * - Chromium: a WebSocket fed from one reused buffer in a worker. A PUT passes through more of its processes, and takes half as long again or more.
- * - Firefox: PUT. Its WebSocket is as fast only where it is given Blobs, and never faster.
+ * Measured with "Test this connection" (#connection): 1 GiB from a file over loopback to a release build, 2 cores that had other work too
+ * (src/README.md has the figures, and how to measure anew):
+ * - Chromium: a WebSocket that a worker feeds from one reused buffer. A PUT passes through more of its processes.
+ * - Firefox: PUT. Its WebSocket comes near only where it is given Blobs.
  * - Others: PUT, which every proxy knows.
  */
 
