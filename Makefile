@@ -9,6 +9,7 @@ MAKEFLAGS += --no-print-directory
 
 CHROMIUM ?= /usr/bin/chromium
 FIREFOX ?= /usr/bin/firefox-esr
+NGINX ?= /usr/sbin/nginx
 PREFIX ?= $(HOME)/.local
 FUZZ_SECONDS ?= 6
 # Where cargo builds; the same as cargo's own, wherever a recipe runs.
@@ -60,10 +61,11 @@ test-bench:
 	python3 -m unittest discover bench
 
 # The debug build reads the page from web/dist; a release build has it inside.
-test-e2e: $(page) $(clients) $(CHROMIUM) $(FIREFOX) /usr/bin/curl
+test-e2e: $(page) $(clients) $(CHROMIUM) $(FIREFOX) $(NGINX) /usr/bin/curl
 	cargo build --locked --workspace --bin rorqual
 	node crates/serve/tests/clients/clients.mjs --program $(target)/debug/rorqual
 	cd web && node test/smoke.mjs --program $(target)/debug/rorqual --chromium $(CHROMIUM)
+	cd web && node test/uploads.mjs --program $(target)/debug/rorqual --chromium $(CHROMIUM) --nginx $(NGINX)
 	cd web && node test/explore.mjs --program $(target)/debug/rorqual --chromium $(CHROMIUM)
 	cd web && node test/follow.mjs --program $(target)/debug/rorqual --chromium $(CHROMIUM)
 	cd web && node --experimental-websocket test/firefox.mjs --program $(target)/debug/rorqual --firefox $(FIREFOX)
@@ -144,6 +146,9 @@ $(page): $(packages) $(page_sources)
 
 /usr/bin/faketime:
 	@tools/debian faketime 'chaos makes the clock of a server jump'
+
+/usr/sbin/nginx:
+	@tools/debian nginx 'the tests of uploads need a proxy'
 
 /usr/bin/curl:
 	@tools/debian curl 'the tests of clients need curl'

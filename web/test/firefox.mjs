@@ -1,9 +1,9 @@
-// The core path in a real Firefox: a file is chosen, bars, a filter, a zoom, Explain, the lines.
+// The core path in a real Firefox: a file is chosen, bars, a filter, a zoom, Explain, the lines; both ways of uploads, and a file that is cut.
 //   node --experimental-websocket test/firefox.mjs [--program PROGRAM] [--firefox PROGRAM] [--shots DIR]
 // Without a program: against mock/server.mjs. What is expected is counted here, from the lines that are sent.
 
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { options } from './args.mjs'
@@ -25,7 +25,8 @@ const rows = text
   .split('\n')
   .map((line, index) => rowOf(line, index + 1))
 
-const server = await serve(args.program)
+// Slow enough that a file can be cut while it is sent; the mock has a rate of its own.
+const server = await serve(args.program, ...(args.program ? ['--limit-rate', '20M'] : ['--rate', '20000000']))
 const firefox = await Firefox.launch(args.firefox)
 
 const digits = (id) => firefox.read(`Number(${element(id)}.textContent.replace(/\\D/g, ''))`)
@@ -44,6 +45,17 @@ async function expectMatching(where, span = {}) {
     )
     .catch(() => {})
   assert.equal(await digits('matching'), wanted, where)
+}
+
+/** A file on an empty page, with no other session in the way. */
+async function begin(file) {
+  await firefox.read(`(async () => {
+    const { sessions } = await (await fetch('/api/sessions')).json()
+    for (const { id } of sessions) await fetch('/api/sessions/' + id, { method: 'DELETE' })
+    location.hash = 'new'
+  })()`)
+  await firefox.until(`${element('sample')}`)
+  await firefox.choose('#file', [file])
 }
 
 const steps = {
@@ -94,6 +106,48 @@ const steps = {
     await firefox.until(element('line-detail'))
     assert.ok((await firefox.read(`${element('line-detail')}.textContent`)).includes(last.line))
   },
+
+  async 'each way brings the same'() {
+    for (const way of ['put', 'socket']) {
+      await firefox.read(`(location.hash = 'way=${way}', 1)`)
+      await firefox.until(`!location.hash.includes('way=')`)
+      await begin(file)
+      await firefox.until(`${element('state')}?.dataset.state === 'finished'`)
+      await settled()
+      assert.equal(await digits('lines-total'), rows.length, way)
+    }
+  },
+
+  async 'the connection is tested by each way'() {
+    await firefox.read(`(location.hash = 'way=auto', 1)`)
+    await firefox.read(`(location.hash = 'connection', 1)`)
+    await firefox.until(`document.querySelector('#connection-start')`)
+    await firefox.choose('#connection-file', [file])
+    await firefox.click('#connection-start')
+    for (const way of ['put', 'socket']) {
+      await firefox.until(`document.querySelector('[data-way=${way}]').dataset.bytesPerSecond > 0`)
+      assert.equal(
+        await firefox.read(`Number(document.querySelector('[data-way=${way}]').dataset.bytes)`),
+        text.length,
+      )
+    }
+    assert.ok(
+      await firefox.read(`/used by this page/.test(document.querySelector('[data-way=put]').textContent)`),
+    )
+  },
+
+  // Firefox itself raises nothing when a file is cut under an upload.
+  async 'a file that is cut while it is sent ends the upload'() {
+    const cut = path.join(folder, 'cut.log')
+    for (const way of ['put', 'socket']) {
+      writeFileSync(cut, text.repeat(40))
+      await firefox.read(`(location.hash = 'way=${way}', 1)`)
+      await begin(cut)
+      await firefox.until(`${element('state')}?.dataset.state === 'receiving'`)
+      truncateSync(cut, 1000)
+      await firefox.until(`/changed while it was uploaded/.test(${element('error')}?.textContent)`)
+    }
+  },
 }
 
 const all = Object.entries(steps)
@@ -106,5 +160,7 @@ const failed = await run(all, {
 await firefox.close()
 await server.stop()
 rmSync(folder, { recursive: true })
-const said = firefox.errors.map((text) => `the page says: ${text}`)
+// A socket that is given up says so, however much in order that is.
+const own = (text) => !/\/socket\?offset=\d+ was interrupted/.test(text)
+const said = firefox.errors.filter(own).map((text) => `the page says: ${text}`)
 end(`Firefox ${firefox.version}`, all.length, failed, said)

@@ -13,6 +13,7 @@ mod body;
 mod checked;
 mod connections;
 mod descriptors;
+mod discard;
 mod drain;
 mod error;
 mod exports;

@@ -4,13 +4,13 @@ use crate::answers::Hint;
 use crate::error::ApiError;
 use crate::feed::{Feed, Inlet, is_enough};
 use crate::limits::{
-    INTERRUPTED_GRACE, NAME_BYTES_MAX, REPORT_PATIENCE, TOP_ROWS, UNPACKED_BYTES_FREE, UNPACKED_RATIO_MAX, WAITING_GRACE,
+    FINGERPRINT_BYTES_MAX, INTERRUPTED_GRACE, NAME_BYTES_MAX, REPORT_PATIENCE, TOP_ROWS, UNPACKED_BYTES_FREE, UNPACKED_RATIO_MAX, WAITING_GRACE,
 };
 use crate::pace::Pace;
 use crate::reports::{Kept, Reports};
 use crate::rows::{Rows, SharedTurn, Turn};
 use crate::state::{Checkpoints, Ended, Found, Saved, SavedFormat};
-use crate::transport::End;
+use crate::transport::{End, Tally};
 use crate::turns::{Turn as ParseTurn, Turns};
 use axum::http::StatusCode;
 use bytes::Bytes;
@@ -66,6 +66,8 @@ pub(crate) struct Announced {
     pub(crate) is_file: bool,
     /// What a tus client said of it, to be told again as it was.
     pub(crate) metadata: Option<String>,
+    /// By what its sender knows the file again; told again as it was.
+    pub(crate) fingerprint: Option<String>,
 }
 
 impl Announced {
@@ -74,12 +76,20 @@ impl Announced {
         if name.len() > NAME_BYTES_MAX {
             return Err(ApiError::bad_request(format!("a name has at most {NAME_BYTES_MAX} bytes")));
         }
-        Ok(Self { name, size, is_file: false, metadata: None })
+        Ok(Self { name, size, is_file: false, metadata: None, fingerprint: None })
+    }
+
+    /// By what its sender will know the file again.
+    pub(crate) fn with_fingerprint(self, fingerprint: Option<String>) -> Result<Self, ApiError> {
+        if fingerprint.as_ref().is_some_and(|fingerprint| fingerprint.len() > FINGERPRINT_BYTES_MAX) {
+            return Err(ApiError::bad_request(format!("a fingerprint has at most {FINGERPRINT_BYTES_MAX} bytes")));
+        }
+        Ok(Self { fingerprint, ..self })
     }
 
     /// What the server reads.
     pub(crate) fn file(name: String, size: Option<u64>) -> Self {
-        Self { name, size, is_file: true, metadata: None }
+        Self { name, size, is_file: true, metadata: None, fingerprint: None }
     }
 }
 
@@ -90,6 +100,7 @@ pub(crate) struct Session {
     /// Set once: at the start, or when it is announced later.
     size: OnceLock<u64>,
     metadata: Option<String>,
+    fingerprint: Option<String>,
     created: SystemTime,
     control: Control,
     analyzer: Analyzer,
@@ -188,6 +199,7 @@ pub(crate) struct View {
     eta_seconds: Option<f64>,
     error: Option<Value>,
     follow: Option<FollowView>,
+    fingerprint: Option<String>,
     created: f64,
     expires_seconds: u64,
 }
@@ -203,7 +215,7 @@ struct FollowView {
 impl Session {
     pub(crate) fn new(
         id: String,
-        Announced { name, size, is_file, metadata }: Announced,
+        Announced { name, size, is_file, metadata, fingerprint }: Announced,
         settings: &Settings,
         shares: Shares,
         (store, checkpoints): (Arc<Store>, Option<Checkpoints>),
@@ -232,6 +244,7 @@ impl Session {
             name,
             size: size.map_or_else(OnceLock::new, OnceLock::from),
             metadata,
+            fingerprint,
             created: SystemTime::now(),
             control,
             analyzer,
@@ -298,6 +311,7 @@ impl Session {
         let mut saved = Saved::new(&self.name, self.created, self.analyzer.analysis().counts());
         saved.size = self.size();
         saved.metadata.clone_from(&self.metadata);
+        saved.fingerprint.clone_from(&self.fingerprint);
         saved.format = self.format().as_ref().map(SavedFormat::new);
         saved.lines = left.map_or(0, |left| left.lines);
         let ended = state.ended();
@@ -768,6 +782,7 @@ impl Session {
             eta_seconds: left.filter(|_| rate > 0.0 && inner.state == State::Receiving).map(|left| left as f64 / rate),
             error: inner.error.clone(),
             follow: inner.followed.as_ref().map(FollowView::new),
+            fingerprint: self.fingerprint.clone(),
             created: self.created.duration_since(UNIX_EPOCH).map_or(0.0, |age| age.as_secs_f64()),
             expires_seconds: expires_after.saturating_sub(self.idle_of(&inner)).as_secs(),
         }
@@ -934,6 +949,16 @@ impl Session {
 // A poisoned lock is taken all the same: its session has failed.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Tally for Session {
+    fn offset(&self) -> u64 {
+        Self::offset(self)
+    }
+
+    fn size(&self) -> Option<u64> {
+        Self::size(self)
+    }
 }
 
 impl FollowView {

@@ -211,8 +211,13 @@ impl Sessions {
     fn restored(&self, found: Found) -> Result<Session, String> {
         let (id, saved) = (found.id.clone(), &found.saved);
         let failed = |cause: std::io::Error| format!("session {}: {}", found.id, reason(&cause));
-        let announced =
-            Announced { name: saved.name.clone(), size: saved.size, is_file: false, metadata: saved.metadata.clone() };
+        let announced = Announced {
+            name: saved.name.clone(),
+            size: saved.size,
+            is_file: false,
+            metadata: saved.metadata.clone(),
+            fingerprint: saved.fingerprint.clone(),
+        };
         let format = saved.format.as_ref().and_then(SavedFormat::format);
         let journal = found.journal.try_clone().map_err(failed)?;
         let store = |_: &str, settings| Store::restore(settings, journal, self.rows_bytes_max(), &found.head);

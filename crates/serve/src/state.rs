@@ -33,6 +33,7 @@ pub(crate) struct Saved {
     pub(crate) name: String,
     pub(crate) size: Option<u64>,
     pub(crate) metadata: Option<String>,
+    pub(crate) fingerprint: Option<String>,
     pub(crate) created: SystemTime,
     /// `null` while more is to come.
     pub(crate) ended: Option<Ended>,
@@ -85,6 +86,7 @@ impl Saved {
             name: name.to_owned(),
             size: None,
             metadata: None,
+            fingerprint: None,
             created,
             ended: None,
             format: None,

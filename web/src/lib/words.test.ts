@@ -13,13 +13,16 @@ const session = (change: Partial<Session> = {}): Session => ({
   eta_seconds: null,
   error: null,
   follow: null,
+  fingerprint: null,
   created: 0,
   expires_seconds: 1800,
   ...change,
 })
 const upload = (change: Partial<UploadState> = {}): UploadState => ({
   phase: 'sending',
-  stalled: false,
+  way: 'put',
+  quietSince: null,
+  heldBack: false,
   offset: 0,
   error: null,
   retryAt: null,
@@ -109,4 +112,29 @@ test('problems', () => {
   for (const code of ['no_session', 'no_token'])
     expect(problemText(code, 'message', null, null)).not.toContain('essage')
   expect(problemText('http_500', 'the server answered 500', null, null)).toBe('The server answered 500.')
+})
+
+test('an upload that is paused, not taken, held back or changed says so, and what to do', () => {
+  const paused = upload({ phase: 'paused' })
+  expect(shownState(session({ state: 'waiting' }), paused)).toBe('paused')
+  expect(shownState(session({ state: 'finished' }), paused)).toBe('finished')
+  expect(say(session({ state: 'waiting' }), paused)).toMatchObject({
+    text: 'Paused at 812 MiB. Resume goes on from there; the server keeps what it has for 30 min.',
+    actions: ['resume'],
+  })
+  const quiet = upload({ quietSince: -7400 })
+  expect(say(session(), quiet)).toMatchObject({
+    text: 'The server takes nothing since 7 s, at 812 MiB. After 45 s a new connection goes on from there.',
+    actions: ['now'],
+  })
+  expect(say(session(), upload({ heldBack: true }))?.actions).toEqual(['proxy'])
+  const error = { code: 'file_changed', message: 'a.log changed while it was uploaded: was 2 B, is 1 B' }
+  const failed = upload({ phase: 'failed', error })
+  expect(shownState(session({ state: 'waiting' }), failed)).toBe('interrupted')
+  expect(say(session({ state: 'waiting' }), failed)?.text).toBe(
+    'a.log changed while it was uploaded: was 2 B, is 1 B. What was read up to 812 MiB stays below.',
+  )
+  expect(say(session({ state: 'finished' }), upload({ phase: 'done', changed: true, error }))?.text).toMatch(
+    /^a\.log changed .* is 1 B: this report may mix/,
+  )
 })

@@ -4,8 +4,7 @@ use super::message::{Event, Receiver};
 use super::outgoing::Outgoing;
 use crate::feed::Interruption;
 use crate::limits::{LINGER_BYTES_MAX, LINGER_TIME_MAX, SOCKET_ACK_BYTES, SOCKET_PING_EVERY, SOCKET_TEXT_BYTES_MAX};
-use crate::session::Session;
-use crate::transport::{End, Transport};
+use crate::transport::{End, Tally, Transport};
 use serde::Deserialize;
 use std::future::poll_fn;
 use std::io;
@@ -24,7 +23,7 @@ pub(super) struct Socket<T> {
     end: usize,
     receiver: Receiver,
     outgoing: Outgoing,
-    session: Arc<Session>,
+    tally: Arc<dyn Tally>,
     /// What the client last heard of how far its bytes were taken.
     acknowledged: u64,
     /// A message ended since.
@@ -46,7 +45,7 @@ enum Said {
 }
 
 impl<T: AsyncRead + AsyncWrite + Unpin + Send> Socket<T> {
-    pub(super) fn new(stream: T, session: Arc<Session>, buffer_bytes: usize) -> Self {
+    pub(super) fn new(stream: T, tally: Arc<impl Tally + 'static>, buffer_bytes: usize) -> Self {
         Self {
             stream,
             buffer: vec![0; buffer_bytes].into(),
@@ -54,18 +53,14 @@ impl<T: AsyncRead + AsyncWrite + Unpin + Send> Socket<T> {
             end: 0,
             receiver: Receiver::new(SOCKET_TEXT_BYTES_MAX),
             outgoing: Outgoing::default(),
-            acknowledged: session.offset(),
-            session,
+            acknowledged: tally.offset(),
+            tally,
             message_ended: false,
             next_ping: Instant::now() + SOCKET_PING_EVERY,
             ended: End::Part,
             close_code: None,
             left: false,
         }
-    }
-
-    pub(super) fn session(&self) -> &Arc<Session> {
-        &self.session
     }
 
     /// Says something to the client, behind what it was told before.
@@ -146,13 +141,13 @@ impl<T: AsyncRead + AsyncWrite + Unpin + Send> Socket<T> {
 
     /// Whether the announced size has come, and the frame that it ends in has nothing beyond it.
     fn all_is_here(&self) -> bool {
-        self.session.size().is_some_and(|size| self.session.offset() >= size) && !self.receiver.within()
+        self.tally.size().is_some_and(|size| self.tally.offset() >= size) && !self.receiver.within()
     }
 
     /// Tells the client how far its bytes were taken: at the end of its messages, and within long ones. Only before there is more to read, so
     /// that many short messages have one answer.
     fn acknowledge(&mut self) {
-        let taken = self.session.offset();
+        let taken = self.tally.offset();
         let news = taken - self.acknowledged;
         if news >= SOCKET_ACK_BYTES || (self.message_ended && news > 0) {
             self.outgoing.taken(taken);

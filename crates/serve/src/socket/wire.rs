@@ -167,7 +167,7 @@ fn what_comes_behind_the_announced_size_means_the_same_wherever_packets_end() {
                 let session = session(Some(log.len() as u64), None);
                 let intake = Intake::claim(Arc::clone(&session), 0, None).expect("nobody else has it");
                 let parts = [&sent[split..], &sent[..split]].into_iter().filter(|part| !part.is_empty()).collect();
-                let mut socket = Socket::new(InTwo(parts), Arc::clone(&session));
+                let mut socket = Socket::new(InTwo(parts), Arc::clone(&session), CONNECTION_BUFFER_BYTES);
                 let taken = intake.take(&mut socket).await.map_err(|error| error.code());
                 assert_eq!(taken, if is_taken { Ok(()) } else { Err("too_long") }, "{split}");
                 assert_eq!((session.offset(), session.state()), (log.len() as u64, State::Finished), "{split}");

@@ -218,6 +218,8 @@ fn a_socket_that_is_refused_gives_its_place_back() {
     let log = log(10);
     let id = server.session(None);
     let mut socket = server.socket(&id, 0);
+    // From here on the session is its own.
+    text(&mut socket, "ready");
     for _ in 0..100 {
         server.socket(&id, 0).refused(4409, "busy");
     }
