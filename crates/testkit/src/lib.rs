@@ -6,10 +6,12 @@
 //! * [`fault`]: readers and writers that fail at the nth call.
 //! * [`folder`]: folders that go with their test.
 //! * [`http`]: a server that lies as it is told to.
+//! * [`many`]: many clients of `rorqual serve` at once.
 
 pub mod fault;
 pub mod folder;
 pub mod generate;
 pub mod http;
+pub mod many;
 pub mod paths;
 pub mod process;
