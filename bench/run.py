@@ -157,7 +157,7 @@ def prepare(args):
     return Setting(
         data=Data(BENCH / "data", TARGET / "gen"),
         out=out,
-        programs=Programs(Path(args.rorqual).resolve(), *(TARGET / name for name in ("floor", "sink", "drain", "gen", "doom"))),
+        programs=Programs(Path(args.rorqual).resolve(), *(TARGET / name for name in ("floor", "sink", "drain", "gen", "doom", "many"))),
         runner=Runner(TARGET / "timed", out),
         rounds=args.rounds,
         goaccess=not (args.quick or args.no_goaccess),
