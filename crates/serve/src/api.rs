@@ -1,5 +1,6 @@
 //! The handlers, as `API.md` lists them.
 
+use crate::discard;
 use crate::error::ApiError;
 use crate::exports;
 use crate::formats;
@@ -66,7 +67,8 @@ pub(crate) fn router(sessions: Arc<Sessions>, beside: Vec<Router>, gate: Arc<Gat
         .route("/api/tus", any(tus::uploads))
         .route("/api/tus/", any(tus::uploads))
         .route("/api/tus/{id}", any(tus::upload))
-        .with_state(sessions);
+        .with_state(sessions)
+        .merge(discard::routes());
     beside
         .into_iter()
         .fold(routes, Router::merge)
@@ -132,6 +134,7 @@ struct NewSession {
     name: Option<String>,
     size: Option<u64>,
     format: Option<String>,
+    fingerprint: Option<String>,
     #[serde(default)]
     sample: bool,
 }
@@ -140,7 +143,7 @@ async fn create(State(sessions): Shared, body: Body) -> Result<(StatusCode, Json
     let wanted: NewSession = body_json(body).await?;
     let format = wanted.format.as_deref().map(formats::parse).transpose()?;
     let name = wanted.name.unwrap_or_else(|| "upload".to_owned());
-    let announced = Announced::upload(name, wanted.size)?;
+    let announced = Announced::upload(name, wanted.size)?.with_fingerprint(wanted.fingerprint)?;
     let _room = sessions.make_room().await;
     let session = if wanted.sample { start_sample(&sessions)? } else { sessions.create(announced, format)? };
     Ok((StatusCode::CREATED, Json(session.view(sessions.idle_max()))))

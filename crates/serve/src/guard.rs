@@ -33,11 +33,11 @@ enum Shown {
     Link,
 }
 
-/// Scripts and all else come from the page's own files; text becomes markup only through the one policy of the page's framework, for its
-/// own templates.
-const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
+/// Scripts, workers and all else come from the page's own files; text becomes markup only through the one policy of the page's framework, for its
+/// own templates, and the address of a worker only through the page's own, which knows one.
+const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; img-src 'self' data:; \
      connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
-     require-trusted-types-for 'script'; trusted-types svelte-trusted-html";
+     require-trusted-types-for 'script'; trusted-types svelte-trusted-html rorqual-worker";
 
 /// A year. Not of the names below it, which are not ours.
 const STRICT_TRANSPORT_SECURITY: &str = "max-age=31536000";

@@ -12,6 +12,7 @@ mod api;
 mod body;
 mod checked;
 mod connections;
+mod discard;
 mod drain;
 mod error;
 mod exports;

@@ -86,6 +86,12 @@ pub(crate) const SOCKET_TEXT_BYTES_MAX: usize = 1 << 10;
 /// A WebSocket that is silent for so long is pinged, so that nothing on the way takes it for dead.
 pub(crate) const SOCKET_PING_EVERY: Duration = Duration::from_secs(20);
 
+/// Tests of a connection at a time: each may take a core for as long as its client likes. None holds more than its connection and a piece.
+pub(crate) const DISCARDS_MAX: usize = 2;
+
+/// Bytes of the piece of memory into which a test of a connection is moved, over and over: it stays in a core's cache.
+pub(crate) const DISCARD_PIECE_BYTES: usize = 16 << 10;
+
 /// Bytes of a part that is held until its checksum is right. The session's rows lend as much as the part has.
 pub(crate) const CHECKED_BYTES_MAX: u64 = 16 << 20;
 
@@ -141,6 +147,9 @@ pub(crate) const BUCKETS: (usize, usize) = (400, 2000);
 
 /// Bytes of a session's name.
 pub(crate) const NAME_BYTES_MAX: usize = 1024;
+
+/// Bytes of a fingerprint, by which a page knows the file again that a session was announced of. Held with the session.
+pub(crate) const FINGERPRINT_BYTES_MAX: usize = 128;
 
 /// Exports at a time: rows, values of a panel, pages of a view. Each has a thread.
 pub const EXPORTS_MAX: usize = 4;

@@ -3,10 +3,10 @@
 use crate::answers::Hint;
 use crate::error::ApiError;
 use crate::feed::{Feed, FeedSource, feed, is_enough};
-use crate::limits::{INTERRUPTED_GRACE, NAME_BYTES_MAX, TOP_ROWS, UNPACKED_BYTES_FREE, UNPACKED_RATIO_MAX, WAITING_GRACE};
+use crate::limits::{FINGERPRINT_BYTES_MAX, INTERRUPTED_GRACE, NAME_BYTES_MAX, TOP_ROWS, UNPACKED_BYTES_FREE, UNPACKED_RATIO_MAX, WAITING_GRACE};
 use crate::reports::Reports;
 use crate::rows::{Rows, Turn};
-use crate::transport::End;
+use crate::transport::{End, Tally};
 use axum::http::StatusCode;
 use bytes::Bytes;
 use rorqual_pipe::{Control, Followed, Input, format_size};
@@ -60,6 +60,8 @@ pub(crate) struct Announced {
     pub(crate) is_file: bool,
     /// What a tus client said of it, to be told again as it was.
     pub(crate) metadata: Option<String>,
+    /// By what its sender knows the file again; told again as it was.
+    pub(crate) fingerprint: Option<String>,
 }
 
 impl Announced {
@@ -68,12 +70,20 @@ impl Announced {
         if name.len() > NAME_BYTES_MAX {
             return Err(ApiError::bad_request(format!("a name has at most {NAME_BYTES_MAX} bytes")));
         }
-        Ok(Self { name, size, is_file: false, metadata: None })
+        Ok(Self { name, size, is_file: false, metadata: None, fingerprint: None })
+    }
+
+    /// By what its sender will know the file again.
+    pub(crate) fn with_fingerprint(self, fingerprint: Option<String>) -> Result<Self, ApiError> {
+        if fingerprint.as_ref().is_some_and(|fingerprint| fingerprint.len() > FINGERPRINT_BYTES_MAX) {
+            return Err(ApiError::bad_request(format!("a fingerprint has at most {FINGERPRINT_BYTES_MAX} bytes")));
+        }
+        Ok(Self { fingerprint, ..self })
     }
 
     /// What the server reads.
     pub(crate) fn file(name: String, size: Option<u64>) -> Self {
-        Self { name, size, is_file: true, metadata: None }
+        Self { name, size, is_file: true, metadata: None, fingerprint: None }
     }
 }
 
@@ -84,6 +94,7 @@ pub(crate) struct Session {
     /// Set once: at the start, or when it is announced later.
     size: OnceLock<u64>,
     metadata: Option<String>,
+    fingerprint: Option<String>,
     created: SystemTime,
     control: Control,
     analyzer: Analyzer,
@@ -134,6 +145,7 @@ pub(crate) struct View {
     eta_seconds: Option<f64>,
     error: Option<Value>,
     follow: Option<FollowView>,
+    fingerprint: Option<String>,
     created: f64,
     expires_seconds: u64,
 }
@@ -149,7 +161,7 @@ struct FollowView {
 impl Session {
     pub(crate) fn new(
         id: String,
-        Announced { name, size, is_file, metadata }: Announced,
+        Announced { name, size, is_file, metadata, fingerprint }: Announced,
         settings: &Settings,
         shares: Shares,
         store: Arc<Store>,
@@ -177,6 +189,7 @@ impl Session {
             name,
             size: size.map_or_else(OnceLock::new, OnceLock::from),
             metadata,
+            fingerprint,
             created: SystemTime::now(),
             control,
             analyzer,
@@ -519,6 +532,7 @@ impl Session {
             eta_seconds: left.filter(|_| rate > 0.0 && inner.state == State::Receiving).map(|left| left as f64 / rate),
             error: inner.error.clone(),
             follow: inner.followed.as_ref().map(FollowView::new),
+            fingerprint: self.fingerprint.clone(),
             created: self.created.duration_since(UNIX_EPOCH).map_or(0.0, |age| age.as_secs_f64()),
             expires_seconds: expires_after.saturating_sub(self.idle_of(&inner)).as_secs(),
         }
@@ -651,6 +665,16 @@ impl Session {
     // A poisoned lock is taken all the same: one broken session must not take the list of all with it.
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Tally for Session {
+    fn offset(&self) -> u64 {
+        Self::offset(self)
+    }
+
+    fn size(&self) -> Option<u64> {
+        Self::size(self)
     }
 }
 

@@ -17,6 +17,15 @@ pub(crate) trait Transport: Send {
     fn end(&self) -> End;
 }
 
+/// How far what came was taken, which a transport may tell its client.
+pub(crate) trait Tally: Send + Sync {
+    /// Bytes that were taken, those before this connection among them.
+    fn offset(&self) -> u64;
+
+    /// At how many bytes it ends, where that was announced.
+    fn size(&self) -> Option<u64>;
+}
+
 /// What the end of a transport is, where the size of the log was not announced. Where it was, the log ends there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {

@@ -129,7 +129,7 @@ fn outcome(session: &Session) -> Result<(), ApiError> {
     }
 }
 
-fn interrupted(interruption: &Interruption, offset: u64) -> ApiError {
+pub(crate) fn interrupted(interruption: &Interruption, offset: u64) -> ApiError {
     let (status, message) = match interruption {
         Interruption::Connection(cause) => {
             (StatusCode::BAD_REQUEST, format!("the connection broke off at byte {offset} ({cause})"))

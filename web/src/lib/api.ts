@@ -1,5 +1,7 @@
 /** The server's contract (crates/serve/API.md) in types, and the few calls the page makes. */
 
+import type { Way } from './transport'
+
 export type SessionState =
   'waiting' | 'receiving' | 'following' | 'interrupted' | 'finished' | 'cancelled' | 'failed'
 
@@ -24,6 +26,8 @@ export interface Session {
   error: ServerError | null
   /** What became of a file that is followed; null of other sessions. */
   follow: { truncations: number; rotations: number; missing: boolean } | null
+  /** By what its sender knows the file again (recognise.ts). */
+  fingerprint: string | null
   created: number
   expires_seconds: number
 }
@@ -35,6 +39,36 @@ export interface Server {
   peak_bytes: number
   sessions_max: number
   threads: number
+}
+
+interface Places {
+  taken: number
+  places: number
+}
+
+/** How the server is. What the system does not tell is null. */
+export interface Vitals {
+  version: string
+  uptime_seconds: number
+  memory_max_bytes: number
+  resident_bytes: number | null
+  peak_bytes: number | null
+  open_files: number | null
+  threads: number | null
+  sessions: Record<SessionState, number>
+  sessions_max: number
+  sessions_made: number
+  received_bytes: number
+  bytes_per_second: number
+  lines_parsed: number
+  lines_repaired: number
+  lines_rejected: number
+  spilled_bytes: number
+  pool_bytes: number
+  pool_lent_bytes: number
+  connections: { known: number; known_max: number; strangers: number }
+  exports: Places
+  renders: Places
 }
 
 export type StatusClass = '2xx' | '3xx' | '4xx' | '5xx' | 'other'
@@ -178,12 +212,18 @@ export const session = (id: string) => `/api/sessions/${encodeURIComponent(id)}`
 
 export const dataUrl = (id: string, offset: number) => `${session(id)}/data?offset=${offset}`
 
+export const socketUrl = (id: string, offset: number) => `${session(id)}/socket?offset=${offset}`
+
+/** A file that is sent there is counted, and nothing else. */
+export const discardUrl: Record<Way, string> = { put: '/api/discard', socket: '/api/discard/socket' }
+
 export const api = {
+  vitals: () => call<Vitals>('GET', '/api/vitals'),
   server: () => call<Server>('GET', '/api/server'),
   sessions: async () => (await call<{ sessions: Session[] }>('GET', '/api/sessions')).sessions,
   session: (id: string) => call<Live>('GET', session(id)),
-  create: (name: string, size: number, format: string | null) =>
-    call<Session>('POST', '/api/sessions', format === null ? { name, size } : { name, size, format }),
+  create: (name: string, size: number, fingerprint: string | null, format: string | null) =>
+    call<Session>('POST', '/api/sessions', { name, size, fingerprint, format }),
   sample: () => call<Session>('POST', '/api/sessions', { sample: true }),
   cancel: (id: string) => call<Session>('POST', `${session(id)}/cancel`),
   remove: (id: string) => call<unknown>('DELETE', session(id)),

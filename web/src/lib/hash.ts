@@ -2,9 +2,13 @@
 
 import { unique } from './filter'
 import type { Span } from './histogram'
+import { wishes, type Wish } from './ways'
 
 /** What is open between histogram and panels. */
 export type Tool = 'explain' | 'compare' | 'rates'
+
+/** What is about the server and no log. */
+export type Page = 'vitals' | 'connection'
 
 export interface Limit {
   per: 'minute' | 'second'
@@ -12,6 +16,8 @@ export interface Limit {
 }
 
 export interface Place {
+  /** Instead of a session. */
+  page: Page | null
   session: string | null
   span: Span | null
   /** Clauses of the filter, joined by `and`. */
@@ -27,6 +33,7 @@ export interface Place {
 }
 
 export const nowhere: Place = {
+  page: null,
   session: null,
   span: null,
   terms: [],
@@ -37,6 +44,7 @@ export const nowhere: Place = {
   rates: { by: 'client', limit: null },
 }
 
+const pages: Page[] = ['vitals', 'connection']
 const tools: Tool[] = ['explain', 'compare', 'rates']
 const limits: Limit['per'][] = ['minute', 'second']
 
@@ -46,6 +54,7 @@ const termsMax = 200
 export function readHash(hash: string): Place {
   const fields = new URLSearchParams(hash.replace(/^#/, ''))
   return {
+    page: pages.find((page) => fields.has(page)) ?? null,
     session: fields.get('s') || null,
     span: readSpan(fields.get('from'), fields.get('to')),
     terms: unique(
@@ -74,7 +83,12 @@ function readLimit(fields: URLSearchParams): Limit | null {
   return per && Number.isInteger(requests) && requests > 0 ? { per, requests } : null
 }
 
+/** A setting of the page that is given by its address: `#way=put`. */
+export const readWay = (hash: string): Wish | null =>
+  wishes.find((wish) => wish === new URLSearchParams(hash.replace(/^#/, '')).get('way')) ?? null
+
 export function writeHash(place: Place): string {
+  if (place.page !== null) return `#${place.page}`
   if (place.session === null) return '#'
   const { span, other, rates } = place
   const pairs: [string, string | number | null][] = [

@@ -1,14 +1,19 @@
-/** What the reader prefers, kept in this browser: theme, and the columns of the table of lines. */
+/** What the reader prefers, kept in this browser: theme, the columns of the table of lines, the way of uploads. */
+
+import { wishes, type Wish } from './ways'
 
 export type Theme = 'system' | 'light' | 'dark'
 const themes: Theme[] = ['system', 'light', 'dark']
 const key = 'rorqual.theme'
 const columnsKey = 'rorqual.columns'
+const wayKey = 'rorqual.way'
 const columnsFirst = ['time', 'client', 'method', 'url', 'status', 'bytes', 'agent']
 
 class Prefs {
   theme = $state<Theme>('system')
   columns = $state.raw<string[]>(columnsFirst)
+  /** How files are sent. */
+  way = $state<Wish>('auto')
   /** The list of keys is open. */
   keys = $state(false)
   /** A filter is being typed. */
@@ -22,6 +27,7 @@ class Prefs {
       if (kept && themes.includes(kept)) this.theme = kept
       const columns = localStorage.getItem(columnsKey)?.split(',').filter(Boolean)
       if (columns && columns.length > 0) this.columns = columns
+      this.way = wishes.find((wish) => wish === localStorage.getItem(wayKey)) ?? 'auto'
     } catch {
       // No storage: the system's theme it is.
     }
@@ -43,6 +49,15 @@ class Prefs {
     this.columns = columns
     try {
       localStorage.setItem(columnsKey, columns.join(','))
+    } catch {
+      // As above.
+    }
+  }
+
+  setWay(way: Wish): void {
+    this.way = way
+    try {
+      localStorage.setItem(wayKey, way)
     } catch {
       // As above.
     }

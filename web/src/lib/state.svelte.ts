@@ -14,13 +14,20 @@
  * What the view counts is asked for in `views.svelte.ts`.
  */
 
-import { SvelteMap } from 'svelte/reactivity'
+import { SvelteMap, SvelteSet } from 'svelte/reactivity'
 import { api, ApiError, follow, type Live, type Report, type Server, type Session } from './api'
 import * as filter from './filter'
-import { nowhere, readHash, writeHash, type Place, type Tool } from './hash'
+import { nowhere, readHash, readWay, writeHash, type Page, type Place, type Tool } from './hash'
 import { snap, wholeSpan, type Span } from './histogram'
 import { begin, canRedo, canUndo, pushed, replaced, went, type Mark, type Timeline } from './timeline'
-import { resumable, Upload, type Env, type UploadState } from './upload'
+import { changeOf } from './filewatch'
+import { prefs } from './prefs.svelte'
+import { put } from './put'
+import { differences, fingerprint, isOpen, resumable, type FileLike } from './recognise'
+import { socket, startWorker } from './socket'
+import type { Transport, Way } from './transport'
+import { Upload, type Env, type UploadState } from './upload'
+import { engineOf, readingOf, waysOf } from './ways'
 
 export interface Problem {
   code: string
@@ -40,17 +47,27 @@ const sessionsEveryMs = 3000
 const createAgainMs = 500
 const liveEveryMs = 300
 
+export const engine = engineOf(navigator.userAgent)
+export const transport: Record<Way, Transport> = {
+  put: put(() => new XMLHttpRequest()),
+  socket: socket(startWorker, location.origin, readingOf(engine)),
+}
+
+/** Ways that brought nothing here where another did, as long as the page is open. */
+const broken = new SvelteSet<Way>()
+/** The ways to try now, best first. */
+export const waysNow = () => waysOf(prefs.way, engine, broken)
+
+/** Entries in folders, of files that were dropped where the browser gives them: only these tell anew what a file is. */
+const entries = new WeakMap<FileLike, () => Promise<File>>()
+
 const env: Env = {
-  xhr: () => new XMLHttpRequest(),
+  ways: waysNow,
+  transport,
+  learnt: (way, works) => void (works ? broken.delete(way) : broken.add(way)),
   session: async (id) => (await api.session(id)).session,
   cancel: (id) => api.cancel(id),
-  readable: async (file, offset) => {
-    try {
-      return (await file.slice(offset, offset + 1).arrayBuffer()).byteLength === 1
-    } catch {
-      return false
-    }
-  },
+  look: (file, picked) => changeOf(file, picked, entries.get(file) ?? null),
   now: () => performance.now(),
   after: (ms, run) => {
     const timer = setTimeout(run, ms)
@@ -67,6 +84,8 @@ class Store {
   lost = $state(false)
   uploads = new SvelteMap<string, OwnUpload>()
   queue = $state.raw<File[]>([])
+  /** The session that the file being chosen is to go on in. */
+  wanted: string | null = null
   problem = $state.raw<Problem | null>(null)
   ready = $state(false)
 
@@ -98,17 +117,27 @@ class Store {
   // ---- where we are ----
 
   async start(): Promise<void> {
-    addEventListener('hashchange', () => this.arrive(readHash(location.hash)))
+    addEventListener('hashchange', () => (this.takeWay(), this.arrive(readHash(location.hash))))
+    this.takeWay()
     this.timeline = went(begin, markOf(history.state) ?? { depth: 0, base: 0 })
     await this.look()
     const place = readHash(location.hash)
     const newest = this.sessions[0]
     // A session given on the command line shows by itself.
-    if (place.session === null && newest && location.hash === '') {
+    if (place.session === null && place.page === null && newest && location.hash === '') {
       this.show({ ...nowhere, session: newest.id }, 'replace')
     } else this.goTo(place)
     this.ready = true
     setInterval(() => void this.lookAgain(), sessionsEveryMs)
+  }
+
+  /** A way in the address is a setting, and no place. */
+  private takeWay(): void {
+    const way = readWay(location.hash)
+    if (way === null) return
+    prefs.setWay(way)
+    const rest = location.hash.replace(/([#&])way=[^&]*&?/, '$1').replace(/[#&]$/, '')
+    history.replaceState(history.state, '', rest || location.pathname)
   }
 
   show(place: Place, how: 'push' | 'replace' = 'push'): void {
@@ -151,6 +180,11 @@ class Store {
 
   open(id: string): void {
     this.show({ ...nowhere, session: id })
+  }
+
+  /** What is about the server; Back leads to the log again. */
+  visit(page: Page): void {
+    this.show({ ...nowhere, page })
   }
 
   home(): void {
@@ -311,12 +345,58 @@ class Store {
 
   // ---- what the reader does ----
 
-  /** Files one after another, each its own session; a file that was cut off goes on in the one it had. */
-  pick(files: Iterable<File>): void {
+  /**
+   * Files one after another, each its own session; a file that was cut off goes on in the one it had. Where one was asked for
+   * to go on with, only that one will do.
+   */
+  pick(files: File[]): void {
     this.problem = null
+    const wanted = this.wanted
+    this.wanted = null
+    const session = this.sessions.find(({ id }) => id === wanted) ?? this.ifOpen(files)
+    if (session) return void this.goOn(session, files)
     this.queue = [...this.queue, ...files]
     this.showNext = true
     void this.next()
+  }
+
+  /** As pick, of files that were dropped, with their entries where the browser has such. */
+  dropped(files: File[], handles: Promise<FileSystemHandle | null>[]): void {
+    for (const [at, file] of files.entries()) {
+      const handle = handles[at]
+      if (handle) {
+        entries.set(file, async () => {
+          const entry = await handle
+          return entry instanceof FileSystemFileHandle ? entry.getFile() : file
+        })
+      }
+    }
+    this.pick(files)
+  }
+
+  /** The session on the page, where it waits for a file that is called as the one that was picked. */
+  private ifOpen(files: File[]): Session | null {
+    const { session } = this
+    const free = session && isOpen(session) && !isActive(this.uploads.get(session.id)?.state)
+    return free && files.length === 1 && files[0]?.name === session.name ? session : null
+  }
+
+  /** Sends the rest of a log, if one of the files is that log; else says what is different. */
+  private async goOn(session: Session, files: File[]): Promise<void> {
+    let said: string[] = []
+    for (const file of files) {
+      said = differences(session, file, await fingerprint(file))
+      if (said.length > 0) continue
+      this.showNext = true
+      return this.send(file, await this.asOfNow(session))
+    }
+    const message = `this is not the file that ${session.name} was begun with: ${said.join(', and ')}`
+    this.problem = { code: 'other_file', message, file: files[0] ?? null }
+  }
+
+  /** Its offset may have moved since it was looked at. */
+  private async asOfNow(session: Session): Promise<Session> {
+    return (await api.session(session.id).catch(() => null))?.session ?? session
   }
 
   async sample(): Promise<void> {
@@ -342,7 +422,7 @@ class Store {
   private async startNext(): Promise<void> {
     const [file, ...rest] = this.queue
     const busy = [...this.uploads.values()].some(
-      ({ state }) => state.phase === 'sending' || state.phase === 'waiting',
+      ({ state }) => isBusy(state),
     )
     if (!file || busy) return
     this.queue = rest
@@ -351,34 +431,35 @@ class Store {
 
   private async sendWhereItBelongs(file: File): Promise<void> {
     await this.look()
-    const cutOff = resumable(file, this.sessions, (id) => isActive(this.uploads.get(id)?.state))
+    const print = await fingerprint(file)
+    const cutOff = resumable(file, print, this.sessions, (id) => isActive(this.uploads.get(id)?.state))
     if (cutOff) this.send(file, cutOff)
-    else await this.sendNew(file, null)
+    else await this.sendNew(file, print, null)
   }
 
   /** Asked for by the reader: it shows itself. */
-  sendAgain(file: File, format: string | null): Promise<void> {
+  async sendAgain(file: File, format: string | null): Promise<void> {
     this.problem = null
     this.showNext = true
-    return this.sendNew(file, format)
+    await this.sendNew(file, await fingerprint(file), format)
   }
 
-  private async sendNew(file: File, format: string | null): Promise<void> {
+  private async sendNew(file: File, print: string | null, format: string | null): Promise<void> {
     try {
-      this.send(file, await this.create(file, format))
+      this.send(file, await this.create(file, print, format))
     } catch (error) {
       this.complain(error, file)
     }
   }
 
   /** Once more if no answer came: a browser does not repeat a POST on a connection that was closed while idle. */
-  private async create(file: File, format: string | null): Promise<Session> {
+  private async create(file: File, print: string | null, format: string | null): Promise<Session> {
     try {
-      return await api.create(file.name, file.size, format)
+      return await api.create(file.name, file.size, print, format)
     } catch (error) {
       if (!(error instanceof ApiError) || error.status !== 0) throw error
       await new Promise((go) => setTimeout(go, createAgainMs))
-      return api.create(file.name, file.size, format)
+      return api.create(file.name, file.size, print, format)
     }
   }
 
@@ -388,7 +469,7 @@ class Store {
     const upload = new Upload(file, id, env, (state) => {
       const own = this.uploads.get(id)
       if (own?.upload === upload) this.uploads.set(id, { ...own, state })
-      if (state.phase !== 'sending' && state.phase !== 'waiting') void this.next()
+      if (!isBusy(state)) void this.next()
     })
     const modifiedSince = session.offset > 0 && modified(id, file)
     this.uploads.set(id, { upload, state: upload.state, modifiedSince })
@@ -402,6 +483,10 @@ class Store {
     if (this.place.session === session.id) this.attach(session.id)
     else if (this.showNext || this.place.session === null) this.open(session.id)
     this.showNext = false
+  }
+
+  pause(): void {
+    this.upload?.upload.pause()
   }
 
   resume(): void {
@@ -449,8 +534,11 @@ class Store {
 
 export const ended = (session: Session) => ['finished', 'cancelled', 'failed'].includes(session.state)
 
+/** The files behind it wait. */
+const isBusy = ({ phase }: UploadState) => ['sending', 'waiting', 'paused'].includes(phase)
+
 const isActive = (state: UploadState | undefined) =>
-  state !== undefined && ['sending', 'waiting', 'interrupted'].includes(state.phase)
+  state !== undefined && ['sending', 'waiting', 'paused', 'interrupted'].includes(state.phase)
 
 /** Whole buckets where the report has them, else whole minutes. */
 function spanOf({ histogram, time }: Report): Span | null {

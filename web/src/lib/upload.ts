@@ -1,86 +1,85 @@
 /**
- * One upload of one file into one session, as a state machine. It knows no DOM and no clock of its own: `Env`
+ * One upload of one file into one session, as a state machine. It knows no DOM, no clock and no transport of its own: `Env`
  * brings them, so that the tests can bring others.
  *
- *   sending ──200──▶ done
+ *   sending ──done──▶ done
  *      │ lost, silent for long, busy    ┌─ retry() or by itself, from the offset the server names
  *      ▼                                │
- *   waiting (a few times, longer each) ─┤
+ *   waiting (longer each time) ─────────┤
  *      ▼                                │
- *   interrupted ────────────────────────┘      cancelled, failed: the end
+ *   interrupted, paused ────────────────┘      cancelled, failed: the end
  *
- * The truth about progress is the server's offset. What XHR reports runs megabytes ahead; it only tells that
- * something still moves.
+ * The truth about progress is the server's offset. What a browser reports runs megabytes ahead; it only tells that
+ * something still moves, and how much is on its way.
  */
 
-import { ApiError, dataUrl, readError, type ServerError, type Session } from './api'
+import { ApiError, dataUrl, socketUrl, type ServerError, type Session } from './api'
+import { isHeldBack } from './buffering'
+import { changeWords, type Change, type Picked } from './filewatch'
+import type { FileLike } from './recognise'
+import type { Job, Outcome, Transport, Way } from './transport'
 
-export type Phase = 'sending' | 'waiting' | 'interrupted' | 'done' | 'cancelled' | 'failed'
+export type Phase = 'sending' | 'waiting' | 'paused' | 'interrupted' | 'done' | 'cancelled' | 'failed'
 
 export interface UploadState {
   phase: Phase
-  /** Nothing moved on either side for `stallMs`. */
-  stalled: boolean
+  way: Way
   /** The server's count, last we heard. */
   offset: number
   /** Why it is waiting, interrupted or failed. */
   error: ServerError | null
   /** When the next attempt starts by itself, in `now()` time. */
   retryAt: number | null
+  /** Since when nothing moved though bytes are on their way, in `now()` time. */
+  quietSince: number | null
+  /** Something between here and the server keeps the bytes until it has all of them. */
+  heldBack: boolean
   /** The file on disk is no longer the one picked: what the server has may be a mix. */
   changed: boolean
 }
 
-/** The part of `File` we need. */
-export interface FileLike {
-  readonly name: string
-  readonly size: number
-  readonly lastModified: number
-  slice(start: number, end?: number): Blob
-}
-
-/** The part of `XMLHttpRequest` we need. */
-export interface XhrLike {
-  open(method: string, url: string): void
-  send(body: Blob): void
-  abort(): void
-  getResponseHeader(name: string): string | null
-  readonly status: number
-  readonly responseText: string
-  readonly upload: { onprogress: ((event: ProgressEvent) => void) | null }
-  onload: ((event: ProgressEvent) => void) | null
-  onerror: ((event: ProgressEvent) => void) | null
-}
-
 export interface Env {
-  xhr(): XhrLike
+  /** The ways to try, best first. */
+  ways(): Way[]
+  transport: Record<Way, Transport>
+  /** What was learnt about a way: that it brought bytes here, or that another did where it did not. */
+  learnt(way: Way, works: boolean): void
   session(id: string): Promise<Session>
   cancel(id: string): Promise<unknown>
-  /** Can the byte at `offset` still be read? A file that was changed or removed under us cannot. */
-  readable(file: FileLike, offset: number): Promise<boolean>
+  /** What became of a file; null while it is the one that was picked. */
+  look(file: FileLike, picked: Picked): Promise<Change | null>
   now(): number
   after(ms: number, run: () => void): () => void
 }
 
-export const backoffMs = [500, 1000, 2000, 4000, 8000]
-export const stallMs = 20_000
+/** Some five minutes in all: a server that is started again, a laptop that changes its network. */
+export const backoffMs = [500, 1000, 2000, 4000, 8000, ...Array<number>(10).fill(30_000)]
+/** A silence that is worth a word. */
+export const quietMs = 5000
+/** A silence that a new connection may end; the server gives up on one after 60 s. */
+export const reconnectMs = 45_000
 const watchMs = 1000
+const lookEveryMs = 3000
 const answerMs = 2000
 
 const noAnswer: ServerError = { code: 'connection_lost', message: 'the connection was lost' }
-const unreadable: ServerError = {
-  code: 'file_unreadable',
-  message: 'the file can no longer be read: it was changed, moved or removed while it was being sent',
-}
 
 export class Upload {
   state: UploadState
-  private xhr: XhrLike | null = null
+  private ways: Way[]
+  /** Ways that broke off before anything was taken, since anything was. */
+  private readonly broke = new Set<Way>()
+  private stopSending: (() => void) | null = null
   private attempt = 0
   private ending = false
+  private begunAt = 0
+  private begunFrom = 0
+  private sent = 0
   private movedAt = 0
+  private heardAt = 0
+  private lookedAt = 0
   private stop: (() => void)[] = []
-  private readonly picked: { size: number; lastModified: number }
+  private readonly picked: Picked
 
   constructor(
     readonly file: FileLike,
@@ -89,43 +88,54 @@ export class Upload {
     private readonly changed: (state: UploadState) => void,
   ) {
     this.picked = { size: file.size, lastModified: file.lastModified }
-    this.state = { phase: 'sending', stalled: false, offset: 0, error: null, retryAt: null, changed: false }
+    this.ways = env.ways()
+    this.state = {
+      phase: 'sending',
+      way: this.ways[0] ?? 'put',
+      offset: 0,
+      error: null,
+      retryAt: null,
+      quietSince: null,
+      heldBack: false,
+      changed: false,
+    }
   }
 
-  /** Sends from `offset` to the end of the file in one request. */
+  /** Sends from `offset` to the end of the file. */
   start(offset: number): void {
     this.clear()
-    this.set({ phase: 'sending', offset, stalled: false, retryAt: null })
-    this.movedAt = this.env.now()
-    const xhr = (this.xhr = this.env.xhr())
-    xhr.open('PUT', dataUrl(this.session, offset))
-    xhr.upload.onprogress = () => this.moved()
-    xhr.onload = () => this.answered(xhr)
-    xhr.onerror = () => void this.lost()
-    // A slice, never the bare File: Chromium sends it twice as fast.
-    xhr.send(this.file.slice(offset, this.picked.size))
+    const way = this.ways.find((way) => !this.broke.has(way)) ?? this.state.way
+    this.set({ phase: 'sending', way, offset, quietSince: null, retryAt: null, heldBack: false })
+    this.begunAt = this.movedAt = this.heardAt = this.lookedAt = this.env.now()
+    this.begunFrom = offset
+    this.sent = 0
+    this.stopSending = this.env.transport[way](this.job(offset), {
+      sent: (bytes) => this.left(bytes),
+      taken: (offset) => this.taken(offset),
+      ended: (outcome) => this.ended(outcome),
+    })
     this.watch()
   }
 
   /** What the server says of the session, from the live events. */
   serverSays({ offset, state }: Pick<Session, 'offset' | 'state'>): void {
     if (this.state.phase !== 'sending') return
+    this.heardAt = this.env.now()
     if (state === 'finished' && !this.ending) {
       // Its answer to the request should be on the way; if that is lost, nothing else is.
       this.ending = true
       this.stop.push(this.env.after(answerMs, () => void this.finish()))
     }
-    if (offset <= this.state.offset) return
-    this.attempt = 0 // it gets somewhere: the next loss starts with short waits again
-    this.set({ offset, error: null })
-    this.moved()
+    this.taken(offset)
+    const sight = { sent: this.sent, taken: offset - this.begunFrom, forMs: this.heardAt - this.begunAt, state }
+    if (!this.state.heldBack && isHeldBack(sight)) this.set({ heldBack: true })
   }
 
   /** Goes on from where the server is. Also the button's. */
   async retry(): Promise<void> {
-    if (this.ended()) return
+    if (this.isOver()) return
     this.clear()
-    this.set({ phase: 'waiting', retryAt: null })
+    this.set({ phase: 'waiting', retryAt: null, quietSince: null })
     let session: Session
     try {
       session = await this.env.session(this.session)
@@ -136,21 +146,33 @@ export class Upload {
     if (this.state.phase === 'waiting') this.resumeAs(session)
   }
 
-  async cancel(): Promise<void> {
-    if (this.ended()) return
+  /** Until retry(). What is on its way may still arrive; where to go on the server tells then. */
+  pause(): void {
+    if (this.isOver()) return
     this.clear()
-    this.set({ phase: 'cancelled', stalled: false, retryAt: null })
+    this.set({ phase: 'paused', error: null, retryAt: null, quietSince: null })
+  }
+
+  async cancel(): Promise<void> {
+    if (this.isOver()) return
+    this.clear()
+    this.set({ phase: 'cancelled', quietSince: null, retryAt: null })
     await this.env.cancel(this.session)
   }
 
   /** Lets go without a word to the server (the session was deleted). */
   drop(): void {
     this.clear()
-    if (!this.ended()) this.set({ phase: 'cancelled', stalled: false, retryAt: null })
+    if (!this.isOver()) this.set({ phase: 'cancelled', quietSince: null, retryAt: null })
   }
 
-  private ended(): boolean {
+  private isOver(): boolean {
     return ['done', 'cancelled', 'failed'].includes(this.state.phase)
+  }
+
+  private job(from: number): Job {
+    const url = { put: dataUrl(this.session, from), socket: socketUrl(this.session, from) }
+    return { file: this.file, from, to: this.picked.size, url }
   }
 
   private set(change: Partial<UploadState>): void {
@@ -158,58 +180,125 @@ export class Upload {
     this.changed(this.state)
   }
 
-  /** Ends the request and the timers; their callbacks come to nothing. */
+  /** Ends what is being sent and the timers; their callbacks come to nothing. */
   private clear(): void {
     for (const stop of this.stop.splice(0)) stop()
-    const xhr = this.xhr
-    this.xhr = null
-    if (!xhr) return
-    xhr.onload = xhr.onerror = xhr.upload.onprogress = null
-    xhr.abort()
+    const stop = this.stopSending
+    this.stopSending = null
+    this.ending = false
+    stop?.()
+  }
+
+  private left(bytes: number): void {
+    if (bytes <= this.sent) return
+    this.sent = bytes
+    this.moved()
+  }
+
+  private taken(offset: number): void {
+    if (this.state.phase !== 'sending' || offset <= this.state.offset) return
+    this.attempt = 0 // it gets somewhere: the next loss starts with short waits again
+    this.works()
+    this.set({ offset, error: null })
+    this.moved()
+  }
+
+  /** This way brings bytes: what broke before it is worse here. */
+  private works(): void {
+    const { way } = this.state
+    if (this.ways[0] === way && this.broke.size === 0) return
+    for (const other of this.broke) this.env.learnt(other, false)
+    this.env.learnt(way, true)
+    this.ways = [way, ...this.ways.filter((other) => other !== way)]
+    this.broke.clear()
   }
 
   private moved(): void {
     this.movedAt = this.env.now()
-    if (this.state.stalled) this.set({ stalled: false })
+    if (this.state.quietSince !== null) this.set({ quietSince: null })
   }
 
-  /** A browser may say nothing at all when a file is cut under it (Firefox), so we look ourselves. */
+  /** Browsers and networks may fall silent without a word, so we look ourselves. */
   private watch(): void {
     const again = this.env.after(watchMs, () => {
       if (this.state.phase !== 'sending') return
-      if (!this.state.stalled && this.env.now() - this.movedAt >= stallMs) {
-        this.set({ stalled: true })
-        void this.checkReadable()
-      }
       this.watch()
+      this.watchSilence()
+      this.watchServer()
+      if (this.env.now() - this.lookedAt >= lookEveryMs) void this.isSame()
     })
     this.stop.push(again)
   }
 
-  private async checkReadable(): Promise<boolean> {
-    const last = Math.max(0, this.picked.size - 1)
-    if (this.picked.size === 0 || (await this.env.readable(this.file, last))) return true
-    if (!this.ended()) this.fail(unreadable, true)
+  private watchSilence(): void {
+    // Where all was taken there is only an answer to wait for; a proxy that has it all will pass it on.
+    if (this.state.offset >= this.picked.size || this.state.heldBack) return
+    const silentMs = this.env.now() - this.movedAt
+    if (silentMs >= reconnectMs) return void this.retry()
+    if (silentMs >= quietMs && this.state.quietSince === null) this.set({ quietSince: this.movedAt })
+  }
+
+  /** Live events tell most; where none come, because something holds them back too, we ask. */
+  private watchServer(): void {
+    if (this.state.phase !== 'sending' || this.env.now() - this.heardAt <= watchMs) return
+    const { begunAt } = this
+    this.env.session(this.session).then(
+      (session) => {
+        if (this.begunAt === begunAt) this.serverSays(session)
+      },
+      () => undefined, // what sends will hear of it
+    )
+  }
+
+  /** Whether the file is still the one that was picked; ends the upload where it is not. */
+  private async isSame(): Promise<boolean> {
+    this.lookedAt = this.env.now()
+    const change = await this.env.look(this.file, this.picked)
+    if (change === null) return true
+    if (!this.isOver()) this.fail(this.changeError(change), true)
     return false
   }
 
-  private answered(xhr: XhrLike): void {
-    const { status } = xhr
-    this.xhr = null
-    if (status === 200) return void this.finish()
-    const error = readError(xhr.responseText, status)
+  private changeError(change: Change): ServerError {
+    const words = changeWords(this.picked, change)
+    return { code: 'file_changed', message: `${this.file.name} changed while it was uploaded: ${words}` }
+  }
+
+  private ended(outcome: Outcome): void {
+    this.stopSending = null
+    switch (outcome.kind) {
+      case 'done':
+        return this.wasTaken(outcome.answer)
+      case 'refused':
+        return this.wasRefused(outcome.error, outcome.status, outcome.retryAfterMs)
+      case 'lost':
+      case 'unreadable':
+        return void this.lost()
+    }
+  }
+
+  /** In order; but the server may still wait for a rest. */
+  private wasTaken(answer: unknown): void {
+    const session = (answer as { session?: Session })?.session ?? (answer as Session | null)
+    if (session?.state === 'waiting') return this.wait(noAnswer)
+    void this.finish()
+  }
+
+  private wasRefused(error: ServerError, status: number, retryAfterMs: number): void {
     if (error.code === 'offset_mismatch' && typeof error.offset === 'number')
       return this.goOnFrom(error.offset)
     if (error.code === 'finished') return void this.finish()
     // Busy: the server has not yet noticed that our former connection is gone.
     // Interrupted: the server gave up on a silence of ours (a laptop that slept, say), and waits for the rest.
     if (error.code === 'busy' || error.code === 'interrupted' || status === 429 || status === 503) {
-      return this.wait(error, 1000 * Number(xhr.getResponseHeader('Retry-After') ?? 0))
+      return this.wait(error, retryAfterMs)
     }
     if (error.code === 'cancelled') {
       this.clear()
-      return this.set({ phase: 'cancelled', stalled: false, retryAt: null })
+      return this.set({ phase: 'cancelled', quietSince: null, retryAt: null })
     }
+    // A proxy without a server behind it.
+    if (status === 502 || status === 504) return this.wait(noAnswer)
     this.fail(error)
   }
 
@@ -221,19 +310,30 @@ export class Upload {
   }
 
   private async lost(): Promise<void> {
+    const nothing = this.state.offset === this.begunFrom
+    const { way } = this.state
     this.clear()
-    this.set({ phase: 'waiting', error: noAnswer, retryAt: null })
-    if (!(await this.checkReadable())) return
+    this.set({ phase: 'waiting', error: noAnswer, retryAt: null, quietSince: null })
+    if (!(await this.isSame()) || this.state.phase !== 'waiting') return
+    if (nothing && this.isAnotherWay(way)) return this.start(this.state.offset)
     // A refusal in the middle of the body reaches some browsers as a lost connection: ask what it was.
-    if (this.state.phase === 'waiting') this.wait(noAnswer)
+    this.wait(noAnswer)
+  }
+
+  /** Where a way broke before anything was taken, another may not; where all do, it is the network, and all are good again. */
+  private isAnotherWay(way: Way): boolean {
+    this.broke.add(way)
+    if (this.ways.some((other) => !this.broke.has(other))) return true
+    this.broke.clear()
+    return false
   }
 
   private wait(error: ServerError, atLeastMs = 0): void {
     this.clear()
     const pause = backoffMs[this.attempt++]
-    if (pause === undefined) return this.set({ phase: 'interrupted', error, retryAt: null, stalled: false })
+    if (pause === undefined) return this.set({ phase: 'interrupted', error, retryAt: null, quietSince: null })
     const ms = Math.max(pause, atLeastMs)
-    this.set({ phase: 'waiting', error, retryAt: this.env.now() + ms, stalled: false })
+    this.set({ phase: 'waiting', error, retryAt: this.env.now() + ms, quietSince: null })
     this.stop.push(this.env.after(ms, () => void this.retry()))
   }
 
@@ -261,7 +361,7 @@ export class Upload {
       phase: 'failed',
       error,
       retryAt: null,
-      stalled: false,
+      quietSince: null,
       changed: changed || this.state.changed,
     })
   }
@@ -269,24 +369,8 @@ export class Upload {
   /** All is there; but was it one file all the while? */
   private async finish(): Promise<void> {
     this.clear()
-    this.set({ phase: 'done', error: null, retryAt: null, stalled: false })
-    const { size, lastModified } = this.file
-    const same = size === this.picked.size && lastModified === this.picked.lastModified
-    if (!same || (size > 0 && !(await this.env.readable(this.file, size - 1)))) this.set({ changed: true })
+    this.set({ phase: 'done', error: null, retryAt: null, quietSince: null })
+    const change = await this.env.look(this.file, this.picked)
+    if (change !== null) this.set({ changed: true, error: this.changeError(change) })
   }
-}
-
-/** The session a dropped file belongs to: one that was cut off, of the same name and size. Newest first. */
-export function resumable(
-  file: FileLike,
-  sessions: Session[],
-  busy: (id: string) => boolean,
-): Session | null {
-  const open = (session: Session) => session.state === 'interrupted' || session.state === 'waiting'
-  return (
-    sessions.find(
-      (session) =>
-        open(session) && !busy(session.id) && session.name === file.name && session.size === file.size,
-    ) ?? null
-  )
 }

@@ -1,11 +1,11 @@
 /** What the page says about a session: exact, and with what to do next. */
 
 import type { Session, SessionState } from './api'
-import { bytes, count, percent } from './format'
-import type { UploadState } from './upload'
+import { bytes, count, duration, percent } from './format'
+import { reconnectMs, type UploadState } from './upload'
 import type { Marked } from './viewapi'
 
-export type Action = 'resume' | 'again' | 'pick' | 'format'
+export type Action = 'resume' | 'now' | 'again' | 'pick' | 'format' | 'proxy'
 
 export interface Notice {
   tone: 'note' | 'warn' | 'bad'
@@ -13,25 +13,32 @@ export interface Notice {
   actions: Action[]
 }
 
-const stateWords: Record<SessionState, string> = {
+/** What the server says, and what only this page knows. */
+export type ShownState = SessionState | 'paused'
+
+const stateWords: Record<ShownState, string> = {
   waiting: 'Waiting for bytes',
   receiving: 'Arriving',
   following: 'Live',
   interrupted: 'Interrupted',
+  paused: 'Paused',
   finished: 'Finished',
   cancelled: 'Cancelled',
   failed: 'Failed',
 }
 
-export const stateWord = (state: SessionState) => stateWords[state]
+export const stateWord = (state: ShownState) => stateWords[state]
 
 /** What the page shows as the state: our own upload knows of a lost connection before the server does. */
-export function shownState(session: Session, upload: UploadState | null): SessionState {
+export function shownState(session: Session, upload: UploadState | null): ShownState {
+  if (upload?.phase === 'paused' && !isEnded(session)) return 'paused'
   const here = upload?.phase === 'waiting' || upload?.phase === 'interrupted'
   return here && (session.state === 'receiving' || session.state === 'waiting')
     ? 'interrupted'
     : session.state
 }
+
+const isEnded = ({ state }: Session) => ['finished', 'cancelled', 'failed'].includes(state)
 
 /** `so far, 43 %`: every partial total says that it is one. */
 export function soFar(session: Session): string | null {
@@ -75,7 +82,7 @@ export function notice(
   lost: boolean,
   nowMs: number,
 ): Notice | null {
-  return failure(session, upload) ?? interruption(session, upload, nowMs) ?? doubt(session, upload, lost)
+  return failure(session, upload) ?? interruption(session, upload, nowMs) ?? doubt(session, upload, lost, nowMs)
 }
 
 function failure(session: Session, upload: UploadState | null): Notice | null {
@@ -88,10 +95,7 @@ function failure(session: Session, upload: UploadState | null): Notice | null {
       actions: ['format'],
     }
   }
-  if (error?.code === 'file_unreadable') {
-    const text = `The file can no longer be read: it was changed, moved or removed while it was being sent.${kept}`
-    return { tone: 'bad', text, actions: ['pick'] }
-  }
+  if (error?.code === 'file_changed') return { tone: 'bad', text: `${error.message}.${kept}`, actions: ['pick'] }
   if (error?.code === 'no_session') {
     const text = 'The server no longer knows this session. Drop the file again to read it from the start.'
     return { tone: 'bad', text, actions: ['pick'] }
@@ -121,7 +125,11 @@ function interruption(session: Session, upload: UploadState | null, nowMs: numbe
       upload.error?.code === 'busy'
         ? `Another upload of this log is running, or its end was not noticed yet (at ${at}).`
         : `${pauseWords(upload)} at ${at}.`
-    return { tone: 'warn', text: `${what} ${when}`, actions: ['resume'] }
+    return { tone: 'warn', text: `${what} ${when}`, actions: ['now'] }
+  }
+  if (upload?.phase === 'paused') {
+    const text = `Paused at ${at}. It goes on from there as long as the server keeps the session, ${duration(session.expires_seconds)} now.`
+    return { tone: 'note', text, actions: ['resume'] }
   }
   if (upload?.phase === 'interrupted') {
     const what =
@@ -145,14 +153,22 @@ function interruption(session: Session, upload: UploadState | null, nowMs: numbe
 const pauseWords = (upload: UploadState) =>
   upload.error?.code === 'interrupted' ? 'Nothing was sent for too long' : 'Connection lost'
 
-function doubt(session: Session, upload: UploadState | null, lost: boolean): Notice | null {
-  if (upload?.stalled) {
-    const text = `No bytes have moved for 20 s, at ${bytes(session.offset)}. Still waiting; Resume sends the rest anew.`
-    return { tone: 'warn', text, actions: ['resume'] }
+function doubt(session: Session, upload: UploadState | null, lost: boolean, nowMs: number): Notice | null {
+  if (upload?.quietSince != null) {
+    const seconds = Math.floor((nowMs - upload.quietSince) / 1000)
+    const text = `The server takes nothing since ${seconds} s, at ${bytes(session.offset)}. After ${reconnectMs / 1000} s a new connection goes on from there.`
+    return { tone: 'warn', text, actions: ['now'] }
+  }
+  if (upload?.heldBack) {
+    const text =
+      session.state === 'finished'
+        ? 'Something between this page and rorqual kept the log until it had all of it. Behind nginx, these lines let it through as it comes:'
+        : `Something between this page and rorqual keeps the log until it has all of it: nothing has reached the server yet. Behind nginx, these lines let it through as it comes:`
+    return { tone: 'warn', text, actions: ['proxy'] }
   }
   if (upload?.changed && session.state === 'finished') {
-    const text =
-      'The file changed on disk while it was being sent: this report may mix its old and its new content.'
+    const what = upload.error ? `${upload.error.message}: ` : 'The file changed on disk while it was being sent: '
+    const text = `${what}this report may mix its old and its new content.`
     return { tone: 'warn', text, actions: [] }
   }
   if (lost) {
@@ -178,6 +194,8 @@ export function problemText(
       return sentence(
         `${first}all ${sessionsMax === null ? '' : `${count(sessionsMax)} `}sessions are in use. Close one, then try again`,
       )
+    case 'other_file':
+      return sentence(message)
     case 'no_answer':
       return sentence(`${first}rorqual does not answer. Is it still running?`)
     case 'http_401':

@@ -127,6 +127,9 @@ fn every_answer_has_the_security_headers() {
             "x-content-type-options: nosniff",
             "frame-ancestors 'none'",
             "require-trusted-types-for 'script'",
+            // Two named policies, and no other: the framework's for its templates, the page's for its worker.
+            "; trusted-types svelte-trusted-html rorqual-worker\r\n",
+            "; worker-src 'self';",
             "cross-origin-opener-policy: same-origin",
             "cross-origin-resource-policy: same-origin",
             "referrer-policy: no-referrer",

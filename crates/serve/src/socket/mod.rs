@@ -1,4 +1,4 @@
-//! `GET /api/sessions/{id}/socket`: an upload as a WebSocket.
+//! `GET /api/sessions/{id}/socket`: an upload as a WebSocket; `GET /api/discard/socket`: a test of the way there.
 //!
 //! No crate was found that takes payloads out of a frame while it arrives (fastwebsockets holds a whole frame), so the
 //! frame layer is ours: `frame` knows bytes, `message` what they say, `stream` the connection.
@@ -17,6 +17,7 @@ mod wire;
 
 use crate::api::{Asked, At, Named};
 use crate::connections::Place;
+use crate::discard::{Discarded, Tests};
 use crate::drain::Drain;
 use crate::error::ApiError;
 use crate::limits::SOCKET_WINDOW_BYTES;
@@ -26,8 +27,9 @@ use crate::upload::Intake;
 use axum::extract::{Extension, Request, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::sync::Arc;
 use stream::{NORMAL, Socket};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -38,8 +40,31 @@ pub(crate) async fn socket(
     Asked(at): Asked<At>,
     Extension(place): Extension<Arc<Place>>,
     Extension(drain): Extension<Arc<Drain>>,
-    mut request: Request,
+    request: Request,
 ) -> Response {
+    upgrade(request, place, &drain, move |stream| async move { serve(&sessions, session, at.offset, stream).await })
+}
+
+/// `GET /api/discard/socket`: as an upload, but that nothing is kept of it.
+pub(crate) async fn discard(
+    State(tests): State<Arc<Tests>>,
+    Extension(place): Extension<Arc<Place>>,
+    Extension(drain): Extension<Arc<Drain>>,
+    request: Request,
+) -> Response {
+    upgrade(request, place, &drain, move |stream| async move { serve_discard(&tests, stream).await })
+}
+
+/// Agrees on a WebSocket, which `work` has until it is done.
+fn upgrade<F>(
+    mut request: Request,
+    place: Arc<Place>,
+    drain: &Arc<Drain>,
+    work: impl FnOnce(TokioIo<Upgraded>) -> F + Send + 'static,
+) -> Response
+where
+    F: Future<Output = ()> + Send,
+{
     let accept = match handshake::accept(request.headers()) {
         Ok(accept) => accept,
         Err(refusal) => return refusal,
@@ -50,7 +75,7 @@ pub(crate) async fn socket(
     tokio::spawn(async move {
         // An error is a client that went away before.
         if let Ok(upgraded) = upgrade.await {
-            serve(&sessions, session, at.offset, TokioIo::new(upgraded)).await;
+            work(TokioIo::new(upgraded)).await;
         }
         // The connection keeps its place for as long as it is a socket.
         drop((place, draining));
@@ -74,9 +99,38 @@ where
     };
     let (last_words, code) = match taken {
         Ok(()) => (json!({"type": "done", "session": session.view(sessions.idle_max())}), NORMAL),
-        Err(error) => (json!({"type": "error", "error": error.object()}), close_code(&error)),
+        Err(error) => refusal(&error),
     };
     socket.close(&last_words.to_string(), code).await;
+}
+
+/// Takes a test of the connection, of which nothing stays.
+async fn serve_discard<T>(tests: &Tests, stream: T)
+where
+    T: AsyncRead + AsyncWrite + Unpin + Send,
+{
+    let discarded = Arc::new(Discarded::default());
+    let mut socket = Socket::new(stream, Arc::clone(&discarded));
+    let taken = match tests.begin() {
+        Ok(_place) => {
+            socket.say(&json!({"type": "ready", "offset": 0, "window_bytes": SOCKET_WINDOW_BYTES}).to_string());
+            discarded.take(&mut socket).await
+        }
+        Err(error) => Err(error),
+    };
+    let (last_words, code) = match taken {
+        Ok(mut measured) => {
+            measured["type"] = "done".into();
+            (measured, NORMAL)
+        }
+        Err(error) => refusal(&error),
+    };
+    socket.close(&last_words.to_string(), code).await;
+}
+
+/// The last words to a client that was refused, and the code behind them.
+fn refusal(error: &ApiError) -> (Value, u16) {
+    (json!({"type": "error", "error": error.object()}), close_code(error))
 }
 
 /// The status of an answer, in the range of codes that are for programs.

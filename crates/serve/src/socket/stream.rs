@@ -6,8 +6,7 @@ use crate::feed::Interruption;
 use crate::limits::{
     CONNECTION_BUFFER_BYTES, LINGER_BYTES_MAX, LINGER_TIME_MAX, SOCKET_ACK_BYTES, SOCKET_PING_EVERY, SOCKET_TEXT_BYTES_MAX,
 };
-use crate::session::Session;
-use crate::transport::{End, Transport};
+use crate::transport::{End, Tally, Transport};
 use serde::Deserialize;
 use std::future::poll_fn;
 use std::io;
@@ -26,7 +25,7 @@ pub(super) struct Socket<T> {
     end: usize,
     receiver: Receiver,
     outgoing: Outgoing,
-    session: Arc<Session>,
+    tally: Arc<dyn Tally>,
     /// What the client last heard of how far its bytes were taken.
     acknowledged: u64,
     /// A message ended since.
@@ -48,7 +47,7 @@ enum Said {
 }
 
 impl<T: AsyncRead + AsyncWrite + Unpin + Send> Socket<T> {
-    pub(super) fn new(stream: T, session: Arc<Session>) -> Self {
+    pub(super) fn new(stream: T, tally: Arc<impl Tally + 'static>) -> Self {
         Self {
             stream,
             buffer: vec![0; CONNECTION_BUFFER_BYTES].into(),
@@ -56,8 +55,8 @@ impl<T: AsyncRead + AsyncWrite + Unpin + Send> Socket<T> {
             end: 0,
             receiver: Receiver::new(SOCKET_TEXT_BYTES_MAX),
             outgoing: Outgoing::default(),
-            acknowledged: session.offset(),
-            session,
+            acknowledged: tally.offset(),
+            tally,
             message_ended: false,
             next_ping: Instant::now() + SOCKET_PING_EVERY,
             ended: End::Part,
@@ -140,13 +139,13 @@ impl<T: AsyncRead + AsyncWrite + Unpin + Send> Socket<T> {
 
     /// Whether the announced size has come, and nothing beyond it is on its way.
     fn all_is_here(&self) -> bool {
-        self.session.size().is_some_and(|size| self.session.offset() >= size) && !self.receiver.within()
+        self.tally.size().is_some_and(|size| self.tally.offset() >= size) && !self.receiver.within()
     }
 
     /// Tells the client how far its bytes were taken: at the end of its messages, and within long ones. Only before there is more to read, so
     /// that many short messages have one answer.
     fn acknowledge(&mut self) {
-        let taken = self.session.offset();
+        let taken = self.tally.offset();
         let news = taken - self.acknowledged;
         if news >= SOCKET_ACK_BYTES || (self.message_ended && news > 0) {
             self.outgoing.taken(taken);

@@ -3,6 +3,7 @@
 
 mod access;
 mod common;
+mod discard;
 mod render;
 mod socket;
 mod store;

@@ -148,8 +148,13 @@ impl Server {
 
     /// Becomes a WebSocket that sends into a session.
     pub(crate) fn socket(&self, id: &str, offset: usize) -> WebSocket {
+        self.socket_at(&format!("/api/sessions/{id}/socket?offset={offset}"))
+    }
+
+    /// Becomes a WebSocket at an address.
+    pub(crate) fn socket_at(&self, path: &str) -> WebSocket {
         let mut stream = self.connect();
-        let head = self.head(&format!("GET /api/sessions/{id}/socket?offset={offset}"), &UPGRADE);
+        let head = self.head(&format!("GET {path}"), &UPGRADE);
         stream.write_all(format!("{head}\r\n").as_bytes()).expect("it listens");
         let mut answer = Vec::new();
         let mut byte = [0];

@@ -1,0 +1,87 @@
+//! Tests of a connection: what a transport brings is counted and dropped, all else is as in an upload.
+
+use crate::error::ApiError;
+use crate::feed::Interruption;
+use crate::limits::{DISCARD_PIECE_BYTES, DISCARDS_MAX, UPLOAD_IDLE_MAX};
+use crate::socket;
+use crate::transport::{BodyTransport, End, Tally, Transport};
+use crate::upload::interrupted;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::routing::{get, put};
+use axum::{Json, Router};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
+
+/// Seconds after which a client that was refused should try again.
+const RETRY_AFTER_SECONDS: u32 = 5;
+
+/// The addresses that take tests.
+pub(crate) fn routes() -> Router {
+    let tests = Arc::new(Tests(Arc::new(Semaphore::new(DISCARDS_MAX))));
+    Router::new().route("/api/discard", put(discard)).route("/api/discard/socket", get(socket::discard)).with_state(tests)
+}
+
+/// The few tests that may run at a time.
+pub(crate) struct Tests(Arc<Semaphore>);
+
+impl Tests {
+    /// A place for one, for as long as it is held.
+    pub(crate) fn begin(&self) -> Result<OwnedSemaphorePermit, ApiError> {
+        Arc::clone(&self.0).try_acquire_owned().map_err(|_taken| {
+            let message = format!("{DISCARDS_MAX} tests of a connection are running, which is the limit; try again later");
+            ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "tests_full", message).retry_after(RETRY_AFTER_SECONDS)
+        })
+    }
+}
+
+async fn discard(State(tests): State<Arc<Tests>>, body: Body) -> Result<Json<Value>, ApiError> {
+    let _place = tests.begin()?;
+    Discarded::default().take(&mut BodyTransport::new(body, End::Log)).await.map(Json)
+}
+
+/// Bytes that were dropped.
+#[derive(Debug, Default)]
+pub(crate) struct Discarded(AtomicU64);
+
+impl Discarded {
+    /// Takes what a transport brings to its end; how much it was, and how long it took.
+    pub(crate) async fn take(&self, transport: &mut impl Transport) -> Result<Value, ApiError> {
+        let begun = Instant::now();
+        let ended = self.take_all(transport).await;
+        ended.map_err(|interruption| interrupted(&interruption, self.offset()))?;
+        Ok(json!({"bytes": self.offset(), "seconds": begun.elapsed().as_secs_f64()}))
+    }
+
+    async fn take_all(&self, transport: &mut impl Transport) -> Result<(), Interruption> {
+        let mut piece = vec![0; DISCARD_PIECE_BYTES];
+        loop {
+            let ready = timeout(UPLOAD_IDLE_MAX, transport.ready()).await.map_err(|_elapsed| Interruption::Idle)??;
+            if ready == 0 {
+                return Ok(());
+            }
+            let mut left = ready;
+            while left > 0 {
+                let length = left.min(piece.len());
+                transport.fill(&mut piece[..length]);
+                left -= length;
+            }
+            self.0.fetch_add(ready as u64, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Tally for Discarded {
+    fn offset(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn size(&self) -> Option<u64> {
+        None
+    }
+}
