@@ -52,7 +52,6 @@ impl<'a> Client<'a> {
     pub(super) fn connect(address: &'a str, token: &'a str) -> io::Result<Self> {
         let stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(ANSWER_TIME_MAX))?;
         stream.set_write_timeout(Some(ANSWER_TIME_MAX))?;
         Ok(Self { stream, address, token, rest: Vec::new() })
     }
@@ -75,16 +74,14 @@ impl<'a> Client<'a> {
         self.stream.write_all(bytes)
     }
 
-    /// Waits until the server says something, but not longer than `time`; whether it did.
+    /// Waits until the server says something, but not longer than `time`; whether it did, so that reading waits for nothing.
     pub(super) fn listen(&mut self, time: Duration) -> io::Result<bool> {
         if !self.rest.is_empty() {
             return Ok(true);
         }
         // No time at all would mean any.
         self.stream.set_read_timeout(Some(time.max(Duration::from_millis(1))))?;
-        let heard = self.stream.peek(&mut [0]);
-        self.stream.set_read_timeout(Some(ANSWER_TIME_MAX))?;
-        match heard {
+        match self.stream.peek(&mut [0]) {
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => Ok(false),
             heard => heard.map(|_| true),
         }
@@ -118,6 +115,7 @@ impl<'a> Client<'a> {
 
     /// Its head alone: what follows comes by [`Client::read`].
     pub(super) fn head(&mut self) -> io::Result<Answer> {
+        self.stream.set_read_timeout(Some(ANSWER_TIME_MAX))?;
         let mut bytes = std::mem::take(&mut self.rest);
         let end = loop {
             if let Some(end) = bytes.windows(4).position(|window| window == b"\r\n\r\n") {
