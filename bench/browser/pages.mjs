@@ -68,18 +68,16 @@ export const upload = {
   })()`,
 };
 
-// "Test this connection" of the real page, which tells the rate of each way by itself.
-const results = `[...document.querySelectorAll('[data-way][data-bytes-per-second]')].filter((row) => Number(row.dataset.bytesPerSecond) > 0)`;
+// "Test this connection" of the real page, which tells the rate of each way, or its trouble, by itself.
 export const connection = {
   file: '#connection-file',
   ready: ready('#connection-file'),
   start: '#connection-start',
   watch: `(() => {
-    const results = () => ${results}.map(({ dataset }) => ({
-      way: dataset.way,
-      bytes: Number(dataset.bytes),
-      seconds: Number(dataset.bytes) / Number(dataset.bytesPerSecond),
-    }));
+    const result = ({ dataset: { way, bytes, bytesPerSecond, trouble } }) =>
+      trouble ? { way, failure: trouble } : { way, bytes: Number(bytes), seconds: Number(bytes) / Number(bytesPerSecond) };
+    const results = () =>
+      [...document.querySelectorAll('[data-way]')].map(result).filter(({ seconds, failure }) => seconds > 0 || failure);
     const reached = (count) => new Promise((resolve) => {
       const look = () => results().length >= count && resolve(results());
       new MutationObserver(look).observe(document.documentElement, { subtree: true, childList: true, attributes: true });

@@ -18,9 +18,9 @@ fn main() -> std::io::Result<()> {
 }
 
 async fn serve() -> std::io::Result<()> {
-    let socket = warp::path("ws").and(warp::ws()).map(|asked: Ws| {
-        asked.max_message_size(MESSAGE_BYTES_MAX).max_frame_size(MESSAGE_BYTES_MAX).on_upgrade(take)
-    });
+    let socket = warp::path("ws")
+        .and(warp::ws())
+        .map(|asked: Ws| asked.max_message_size(MESSAGE_BYTES_MAX).max_frame_size(MESSAGE_BYTES_MAX).on_upgrade(take));
     let page = warp::path::end().map(|| warp::reply::html(PAGE));
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     println!("http://{}/", listener.local_addr()?);
