@@ -8,6 +8,7 @@ import { parseArgs } from 'node:util'
 import { lines as sampleLines, timedLines } from '../test/log.mjs'
 import { BadFilter } from './filter.mjs'
 import { known, rowOf } from './rows.mjs'
+import { accept } from './socket.mjs'
 import * as views from './views.mjs'
 
 const { values: args } = parseArgs({
@@ -21,7 +22,7 @@ const { values: args } = parseArgs({
 const rateMax = args.rate ? Number(args.rate) : Infinity
 const dist = path.resolve(import.meta.dirname, '../dist')
 const csp =
-  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types svelte-trusted-html"
+  "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types svelte-trusted-html rorqual-worker"
 const types = {
   '.html': 'text/html; charset=utf-8',
   '.js': 'text/javascript',
@@ -214,7 +215,7 @@ function server() {
     threads: 2,
   }
 }
-const bare = ({ id, name, size, state, offset, rate, error, follow, created }) => ({
+const bare = ({ id, name, size, state, offset, rate, error, follow, fingerprint, created }) => ({
   id,
   name,
   size,
@@ -223,6 +224,7 @@ const bare = ({ id, name, size, state, offset, rate, error, follow, created }) =
   rate,
   error,
   follow,
+  fingerprint,
   created,
   expires_seconds: 1800,
   eta_seconds: size === null || rate <= 0 || state !== 'receiving' ? null : (size - offset) / rate,
@@ -245,6 +247,7 @@ function make(name, size) {
     rate: 0,
     error: null,
     follow: null,
+    fingerprint: null,
     created: Date.now() / 1000,
     started: Date.now(),
     log: new Log(),
@@ -333,6 +336,7 @@ async function create(req, res) {
   if (sessions.size >= sessionsMax) return refuse(res, 503, 'sessions_full', {}, { 'Retry-After': '30' })
   const session = make(wish.sample ? 'sample.log' : wish.name, wish.sample ? null : wish.size)
   session.format = wish.format ?? null
+  session.fingerprint = wish.fingerprint ?? null
   if (wish.sample) void sample(session)
   json(res, 201, bare(session))
 }
@@ -356,6 +360,92 @@ async function put(req, res, session, offset) {
   if (session.state === 'failed') return json(res, 422, { error: session.error })
   if (!isEnd(session)) finish(session)
   json(res, 200, bare(session))
+}
+
+/** An upload as a WebSocket, or a test of the connection where there is no session. */
+function upgrade(req, socket) {
+  const url = new URL(req.url, 'http://localhost')
+  const id = /^\/api\/sessions\/([^/]+)\/socket$/.exec(url.pathname)?.[1]
+  const session = sessions.get(id)
+  if (!session && url.pathname !== '/api/discard/socket') return socket.destroy()
+  let taken = Number(url.searchParams.get('offset') ?? 0)
+  const begun = Date.now()
+  const wire = accept(req, socket, (kind, payload) => {
+    // In order it waits for the rest; a browser that leaves a page says 1001.
+    if (kind === 8) return leave(session, wire, payload.readUInt16BE() === 1000 ? 'waiting' : 'interrupted')
+    if (session && isEnd(session)) return fellOut(wire, session)
+    if (kind === 2) {
+      if (session && !feed(session, payload)) return fellOut(wire, session)
+      taken += payload.length
+      wire.say({ type: 'taken', offset: taken })
+      if (Number.isFinite(rateMax)) {
+        socket.pause()
+        void pause(payload.length).then(() => socket.resume())
+      }
+    }
+    const whole = kind === 1 || (session && session.offset === session.size)
+    if (!whole) return
+    if (session) finish(session)
+    wire.say({
+      type: 'done',
+      ...(session ? { session: bare(session) } : { bytes: taken, seconds: (Date.now() - begun) / 1000 }),
+    })
+    wire.close(1000)
+  })
+  socket.on('close', () => session?.state === 'receiving' && (session.state = 'interrupted'))
+  if (session && (session.state === 'receiving' || taken !== session.offset)) {
+    const error = { code: session.state === 'receiving' ? 'busy' : 'offset_mismatch', offset: session.offset }
+    wire.say({ type: 'error', error: { message: error.code, ...error } })
+    return wire.close(4409)
+  }
+  if (session) session.state = 'receiving'
+  wire.say({ type: 'ready', offset: taken, window_bytes: 8 << 20 })
+}
+
+function leave(session, wire, state) {
+  if (session && !isEnd(session)) session.state = state
+  wire.close(1000)
+}
+
+function fellOut(wire, session) {
+  const error = session.error ?? { code: session.state, message: session.state }
+  wire.say({ type: 'error', error })
+  wire.close(4422)
+}
+
+async function discard(req, res) {
+  const begun = Date.now()
+  let bytes = 0
+  for await (const chunk of req) bytes += chunk.length
+  json(res, 200, { bytes, seconds: (Date.now() - begun) / 1000 })
+}
+
+function vitals() {
+  const all = [...sessions.values()]
+  const states = ['waiting', 'receiving', 'following', 'interrupted', 'finished', 'cancelled', 'failed']
+  const sum = (value) => all.reduce((sum, session) => sum + value(session), 0)
+  const running = all.filter((session) => !isEnd(session)).length
+  return {
+    ...server(),
+    uptime_seconds: process.uptime(),
+    open_files: null,
+    threads: null,
+    sessions: Object.fromEntries(
+      states.map((state) => [state, all.filter((session) => session.state === state).length]),
+    ),
+    sessions_made: all.length,
+    received_bytes: sum(({ offset }) => offset),
+    bytes_per_second: sum(({ state, rate }) => (state === 'receiving' ? rate : 0)),
+    lines_parsed: sum(({ log }) => log.lines.parsed),
+    lines_repaired: 0,
+    lines_rejected: sum(({ log }) => log.lines.rejected),
+    spilled_bytes: 0,
+    pool_bytes: running * 2 ** 23,
+    pool_lent_bytes: running * 2 ** 20,
+    connections: { known: 3, known_max: 32, strangers: 0 },
+    exports: { taken: 0, places: 4 },
+    renders: { taken: 0, places: 0 },
+  }
 }
 
 function events(req, res, session) {
@@ -456,6 +546,8 @@ async function answer(req, res) {
   const [, root, kind, id, verb] = url.pathname.split('/')
   if (root !== 'api') return statics(url, res)
   if (kind === 'server') return json(res, 200, server())
+  if (kind === 'vitals') return json(res, 200, vitals())
+  if (kind === 'discard') return discard(req, res)
   if (!id)
     return req.method === 'POST'
       ? create(req, res)
@@ -489,6 +581,7 @@ function failed(res, error) {
 if (args.follow) void follow(make('access.log', null))
 http
   .createServer((req, res) => void answer(req, res).catch((error) => failed(res, error)))
+  .on('upgrade', upgrade)
   .listen(Number(args.port), '127.0.0.1', function () {
     console.log(`http://127.0.0.1:${this.address().port}/`)
   })

@@ -13,6 +13,7 @@ const known = {
   shots: { type: 'string' },
   chromium: { type: 'string', default: '/usr/bin/chromium' },
   firefox: { type: 'string', default: '/usr/bin/firefox-esr' },
+  nginx: { type: 'string', default: '/usr/sbin/nginx' },
   /** A log to send, and what the server may take for it. */
   file: { type: 'string' },
   memory: { type: 'string', default: '512MiB' },

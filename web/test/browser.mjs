@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { chromium } from 'playwright-core'
+import { picture } from './steps.mjs'
 
 export const laptop = { width: 1280, height: 800 }
 
@@ -69,4 +70,22 @@ export async function accessible(page) {
     const said = ({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(' | ')}`
     assert.deepEqual(violations.map(said), [])
   }
+}
+
+/** Pictures in three widths and both themes, where a folder is given. */
+export async function shoot(page, folder, name) {
+  if (!folder) return
+  for (const [width, height] of [
+    [380, 800],
+    [1280, 800],
+    [2560, 1300],
+  ])
+    for (const colorScheme of ['light', 'dark']) {
+      await page.setViewportSize({ width, height })
+      await page.emulateMedia({ colorScheme })
+      await page.waitForTimeout(200)
+      await page.screenshot({ path: picture(folder, `${name}-${width}-${colorScheme}`) })
+    }
+  await page.setViewportSize(laptop)
+  await page.emulateMedia({ colorScheme: 'light' })
 }

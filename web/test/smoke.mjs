@@ -12,7 +12,7 @@ import * as chromium from './browser.mjs'
 import { accessible, at, clear, digits, send, state } from './browser.mjs'
 import { text } from './log.mjs'
 import { serve } from './serve.mjs'
-import { end, picture, run, tell } from './steps.mjs'
+import { end, run, tell } from './steps.mjs'
 import { Wire } from './wire.mjs'
 
 const args = options('base', 'program', 'only', 'shots', 'chromium')
@@ -38,22 +38,7 @@ const broken = []
 const open = (options) => chromium.open(browser, base, broken, options)
 const number = async (page, id) => digits(await at(page, id).first().textContent())
 
-async function shoot(page, name) {
-  if (!args.shots) return
-  for (const [width, height] of [
-    [380, 800],
-    [1280, 800],
-    [2560, 1300],
-  ])
-    for (const colorScheme of ['light', 'dark']) {
-      await page.setViewportSize({ width, height })
-      await page.emulateMedia({ colorScheme })
-      await page.waitForTimeout(200)
-      await page.screenshot({ path: picture(args.shots, `${name}-${width}-${colorScheme}`) })
-    }
-  await page.setViewportSize({ width: 1280, height: 800 })
-  await page.emulateMedia({ colorScheme: 'light' })
-}
+const shoot = (page, name) => chromium.shoot(page, args.shots, name)
 
 const steps = {
   async 'an empty page says what happens'(page) {

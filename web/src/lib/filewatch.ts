@@ -53,7 +53,9 @@ export function changeWords(picked: Picked, change: Change): string {
   if (change.size === null) return `${was}, and can no longer be read: it was changed, moved or removed`
   const of = change.lastModified === null ? '' : ` of ${stamp(change.lastModified)}`
   const grows =
-    change.size > picked.size ? '; a log that is still written is followed on its own machine, or copied first' : ''
+    change.size > picked.size
+      ? '; a log that is still written is followed on its own machine, or copied first'
+      : ''
   return `${was}, is ${sizeWords(change.size, picked.size)}${of}${grows}`
 }
 

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
-import { nowhere, readHash, writeHash, type Place } from './hash'
+import { nowhere, readHash, readWay, writeHash, type Place } from './hash'
 
 const view: Place = {
+  page: null,
   session: 'a&b=c',
   span: { from: 1735689600, to: 1735693200.5 },
   terms: ['path ~ "^/a b+&c=%20"', 'not bot', 'agent contains "#;\\"é"'],
@@ -13,7 +14,12 @@ const view: Place = {
 }
 
 test('a place survives the address bar', () => {
-  for (const place of [nowhere, { ...nowhere, session: 'k3v9' }, view]) {
+  for (const place of [
+    nowhere,
+    { ...nowhere, session: 'k3v9' },
+    { ...nowhere, page: 'vitals' as const },
+    view,
+  ]) {
     expect(readHash(writeHash(place))).toEqual(place)
   }
 })
@@ -31,4 +37,15 @@ test('what nobody could have chosen is left out', () => {
   const hash = `#s=a&f=&f=%20&stack=<b>&tool=eval&limit=0&per=minute&by=x&zone=&ofrom=2&oto=2`
   expect(readHash(hash)).toEqual({ ...nowhere, session: 'a' })
   expect(readHash(`#s=a&${'f=bot&'.repeat(5000)}`).terms.length).toBe(1)
+})
+
+test('a page of the server is its own place; a way is a setting beside any', () => {
+  expect(readHash('#connection')).toEqual({ ...nowhere, page: 'connection' })
+  expect(['#way=put', '#s=a&way=socket', '#connection&way=auto', '#way=smoke', ''].map(readWay)).toEqual([
+    'put',
+    'socket',
+    'auto',
+    null,
+    null,
+  ])
 })

@@ -53,8 +53,10 @@ const termsMax = 200
 
 export function readHash(hash: string): Place {
   const fields = new URLSearchParams(hash.replace(/^#/, ''))
+  const page = pages.find((page) => fields.has(page))
+  if (page) return { ...nowhere, page }
   return {
-    page: pages.find((page) => fields.has(page)) ?? null,
+    page: null,
     session: fields.get('s') || null,
     span: readSpan(fields.get('from'), fields.get('to')),
     terms: unique(

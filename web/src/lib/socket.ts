@@ -54,7 +54,10 @@ export const socket =
   }
 
 interface Policies {
-  createPolicy(name: string, rules: { createScriptURL(url: string): string }): { createScriptURL(url: string): string }
+  createPolicy(
+    name: string,
+    rules: { createScriptURL(url: string): string },
+  ): { createScriptURL(url: string): string }
 }
 
 /** The one policy for addresses of scripts that the server's CSP allows; it knows one address. */

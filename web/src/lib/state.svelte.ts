@@ -14,20 +14,16 @@
  * What the view counts is asked for in `views.svelte.ts`.
  */
 
-import { SvelteMap, SvelteSet } from 'svelte/reactivity'
+import { SvelteMap } from 'svelte/reactivity'
 import { api, ApiError, follow, type Live, type Report, type Server, type Session } from './api'
 import * as filter from './filter'
 import { nowhere, readHash, readWay, writeHash, type Page, type Place, type Tool } from './hash'
 import { snap, wholeSpan, type Span } from './histogram'
 import { begin, canRedo, canUndo, pushed, replaced, went, type Mark, type Timeline } from './timeline'
-import { changeOf } from './filewatch'
 import { prefs } from './prefs.svelte'
-import { put } from './put'
-import { differences, fingerprint, isOpen, resumable, type FileLike } from './recognise'
-import { socket, startWorker } from './socket'
-import type { Transport, Way } from './transport'
-import { Upload, type Env, type UploadState } from './upload'
-import { engineOf, readingOf, waysOf } from './ways'
+import { differences, fingerprint, isOpen, resumable } from './recognise'
+import { entries, env } from './sending.svelte'
+import { Upload, type UploadState } from './upload'
 
 export interface Problem {
   code: string
@@ -46,34 +42,6 @@ interface OwnUpload {
 const sessionsEveryMs = 3000
 const createAgainMs = 500
 const liveEveryMs = 300
-
-export const engine = engineOf(navigator.userAgent)
-export const transport: Record<Way, Transport> = {
-  put: put(() => new XMLHttpRequest()),
-  socket: socket(startWorker, location.origin, readingOf(engine)),
-}
-
-/** Ways that brought nothing here where another did, as long as the page is open. */
-const broken = new SvelteSet<Way>()
-/** The ways to try now, best first. */
-export const waysNow = () => waysOf(prefs.way, engine, broken)
-
-/** Entries in folders, of files that were dropped where the browser gives them: only these tell anew what a file is. */
-const entries = new WeakMap<FileLike, () => Promise<File>>()
-
-const env: Env = {
-  ways: waysNow,
-  transport,
-  learnt: (way, works) => void (works ? broken.delete(way) : broken.add(way)),
-  session: async (id) => (await api.session(id)).session,
-  cancel: (id) => api.cancel(id),
-  look: (file, picked) => changeOf(file, picked, entries.get(file) ?? null),
-  now: () => performance.now(),
-  after: (ms, run) => {
-    const timer = setTimeout(run, ms)
-    return () => clearTimeout(timer)
-  },
-}
 
 class Store {
   server = $state.raw<Server | null>(null)
@@ -102,6 +70,8 @@ class Store {
   /** Seconds east of UTC: that of the log, and that which times are shown in. */
   logZone = $derived(this.report?.time?.zone_seconds ?? 0)
   zone = $derived(this.place.logZone ? this.logZone : 0)
+  /** There is a page before this one, and it is ours. */
+  canGoBack = $derived(this.timeline.depth > 0)
   canUndo = $derived(canUndo(this.timeline))
   canRedo = $derived(canRedo(this.timeline))
 
@@ -421,9 +391,7 @@ class Store {
 
   private async startNext(): Promise<void> {
     const [file, ...rest] = this.queue
-    const busy = [...this.uploads.values()].some(
-      ({ state }) => isBusy(state),
-    )
+    const busy = [...this.uploads.values()].some(({ state }) => isBusy(state))
     if (!file || busy) return
     this.queue = rest
     await this.sendWhereItBelongs(file)
@@ -481,7 +449,7 @@ class Store {
   private opened(session: Session): void {
     this.sessions = [session, ...this.sessions.filter(({ id }) => id !== session.id)]
     if (this.place.session === session.id) this.attach(session.id)
-    else if (this.showNext || this.place.session === null) this.open(session.id)
+    else if (this.showNext || (this.place.session === null && this.place.page === null)) this.open(session.id)
     this.showNext = false
   }
 

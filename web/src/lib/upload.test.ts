@@ -1,36 +1,29 @@
 import { beforeEach, expect, test } from 'vitest'
-import { ApiError, type Session } from './api'
-import { backoffMs, resumable, stallMs, Upload, type Env, type FileLike, type XhrLike } from './upload'
+import { ApiError, type ServerError, type Session } from './api'
+import type { Change } from './filewatch'
+import type { FileLike } from './recognise'
+import type { Job, Listener, Way } from './transport'
+import { backoffMs, quietMs, reconnectMs, Upload, type Env } from './upload'
 
-class FakeXhr implements XhrLike {
-  status = 0
-  responseText = ''
-  url = ''
-  body = ''
-  aborted = false
-  headers: Record<string, string> = {}
-  upload: XhrLike['upload'] = { onprogress: null }
-  onload: XhrLike['onload'] = null
-  onerror: XhrLike['onerror'] = null
-  open(_: string, url: string) {
-    this.url = url
+/** One attempt of a transport, whose end the test decides. */
+class Attempt {
+  stopped = false
+  constructor(
+    readonly way: Way,
+    readonly job: Job,
+    readonly listener: Listener,
+  ) {}
+  get from() {
+    return this.job.from
   }
-  send(body: Blob) {
-    this.body = String((body as unknown as { range: number[] }).range)
+  done(answer: unknown = { state: 'finished' }) {
+    this.listener.ended({ kind: 'done', answer })
   }
-  abort() {
-    this.aborted = true
+  refuse(status: number, error: ServerError, retryAfterMs = 0) {
+    this.listener.ended({ kind: 'refused', status, error, retryAfterMs })
   }
-  getResponseHeader(name: string) {
-    return this.headers[name] ?? null
-  }
-  answer(status: number, error: object | null = null) {
-    this.status = status
-    this.responseText = JSON.stringify(error ? { error } : {})
-    this.onload?.({} as ProgressEvent)
-  }
-  error() {
-    this.onerror?.({} as ProgressEvent)
+  lose() {
+    this.listener.ended({ kind: 'lost' })
   }
 }
 
@@ -53,6 +46,7 @@ const session = (change: Partial<Session> = {}): Session => ({
   eta_seconds: null,
   error: null,
   follow: null,
+  fingerprint: null,
   created: 0,
   expires_seconds: 1800,
   ...change,
@@ -63,11 +57,13 @@ function world() {
   const w = {
     time: 0,
     timers: [] as { at: number; run: () => void }[],
-    xhrs: [] as FakeXhr[],
+    attempts: [] as Attempt[],
+    ways: ['put'] as Way[],
+    learnt: [] as [Way, boolean][],
     cancelled: 0,
-    readable: true,
+    change: null as Change | null,
     session: (): Session => session(),
-    last: () => w.xhrs[w.xhrs.length - 1] as FakeXhr,
+    last: () => w.attempts[w.attempts.length - 1] as Attempt,
     async pass(ms: number) {
       const end = w.time + ms
       for (;;) {
@@ -81,11 +77,18 @@ function world() {
       w.time = end
     },
   }
+  const begin = (way: Way) => (job: Job, listener: Listener) => {
+    const attempt = new Attempt(way, job, listener)
+    w.attempts.push(attempt)
+    return () => void (attempt.stopped = true)
+  }
   const env: Env = {
-    xhr: () => (w.xhrs.push(new FakeXhr()), w.last()),
+    ways: () => w.ways,
+    transport: { put: begin('put'), socket: begin('socket') },
+    learnt: (way, works) => void w.learnt.push([way, works]),
     session: async () => w.session(),
     cancel: async () => w.cancelled++,
-    readable: async () => w.readable,
+    look: async () => w.change,
     now: () => w.time,
     after: (ms, run) => {
       const timer = { at: w.time + ms, run }
@@ -110,9 +113,16 @@ beforeEach(() => {
   upload.start(0)
 })
 
-test('sends one slice from the offset to the end, then is done', async () => {
-  expect([w.last().url, w.last().body]).toEqual(['/api/sessions/s/data?offset=0', '0,1000'])
-  w.last().answer(200)
+const lost: ServerError = { code: 'busy', message: '' }
+
+test('sends one stretch from the offset to the end, then is done', async () => {
+  const { job } = w.last()
+  expect([job.from, job.to]).toEqual([0, 1000])
+  expect(job.url).toEqual({
+    put: '/api/sessions/s/data?offset=0',
+    socket: '/api/sessions/s/socket?offset=0',
+  })
+  w.last().done()
   await settle()
   expect(upload.state).toMatchObject({ phase: 'done', changed: false })
   expect(w.timers).toHaveLength(0)
@@ -120,11 +130,11 @@ test('sends one slice from the offset to the end, then is done', async () => {
 
 test('a lost connection goes on by itself from where the server is', async () => {
   upload.serverSays({ offset: 400, state: 'receiving' })
-  w.last().error()
+  w.last().lose()
   await settle()
   expect(upload.state).toMatchObject({ phase: 'waiting', offset: 400, retryAt: backoffMs[0] })
   await w.pass(backoffMs[0] ?? 0)
-  expect([w.last().url, w.last().body]).toEqual(['/api/sessions/s/data?offset=400', '400,1000'])
+  expect(w.last().from).toBe(400)
   expect(upload.state.phase).toBe('sending')
 })
 
@@ -132,19 +142,19 @@ test('waits longer each time, then leaves it to the button, which works', async 
   w.session = () => {
     throw new ApiError(0, { code: 'no_answer', message: '' })
   }
-  w.last().error()
+  w.last().lose()
   await settle()
   await w.pass(backoffMs.reduce((a, b) => a + b))
   expect(upload.state).toMatchObject({ phase: 'interrupted', error: { code: 'connection_lost' } })
   expect(w.timers).toHaveLength(0)
   w.session = () => session()
   await upload.retry()
-  expect(w.last().url).toContain('offset=400')
+  expect(w.last().from).toBe(400)
 })
 
 test('progress makes the waits short again', async () => {
   for (let turn = 1; turn <= 10; turn++) {
-    w.last().error()
+    w.last().lose()
     await settle()
     expect(upload.state.retryAt).toBe(w.time + (backoffMs[0] ?? 0))
     await w.pass(backoffMs[0] ?? 0)
@@ -152,36 +162,88 @@ test('progress makes the waits short again', async () => {
   }
 })
 
+test('a way that breaks before anything was taken makes room for the other at once', async () => {
+  w.ways = ['socket', 'put']
+  upload = new Upload(file(), 's', env, () => undefined)
+  upload.start(0)
+  expect(w.last().way).toBe('socket')
+  w.last().lose()
+  await settle()
+  expect([w.last().way, w.last().from, upload.state.phase]).toEqual(['put', 0, 'sending'])
+  expect(w.learnt).toEqual([])
+  // Only what brought bytes tells that the other is to blame.
+  upload.serverSays({ offset: 100, state: 'receiving' })
+  expect(w.learnt).toEqual([
+    ['socket', false],
+    ['put', true],
+  ])
+  w.last().lose()
+  await settle()
+  await w.pass(backoffMs[0] ?? 0)
+  expect([w.last().way, upload.state.way]).toEqual(['put', 'put'])
+})
+
+test('a way that brought bytes is tried again when it breaks', async () => {
+  w.ways = ['socket', 'put']
+  upload = new Upload(file(), 's', env, () => undefined)
+  upload.start(0)
+  w.last().listener.taken(100)
+  w.last().lose()
+  await settle()
+  expect(upload.state).toMatchObject({ phase: 'waiting', offset: 100 })
+  await w.pass(backoffMs[0] ?? 0)
+  expect([w.last().way, w.last().from]).toEqual(['socket', 400])
+})
+
+test('where no way brings anything it is the network: all are tried again, with pauses', async () => {
+  w.ways = ['socket', 'put']
+  upload = new Upload(file(), 's', env, () => undefined)
+  upload.start(400)
+  w.last().lose()
+  await settle()
+  w.last().lose()
+  await settle()
+  expect(upload.state).toMatchObject({ phase: 'waiting', retryAt: backoffMs[0] })
+  await w.pass(backoffMs[0] ?? 0)
+  expect(w.attempts.slice(1).map(({ way }) => way)).toEqual(['socket', 'put', 'socket'])
+  expect(w.learnt).toEqual([])
+})
+
 test('a wrong offset is put right at once, but not for ever', async () => {
-  w.last().answer(409, { code: 'offset_mismatch', message: '', offset: 250 })
-  expect(w.last().url).toContain('offset=250')
-  w.last().answer(409, { code: 'offset_mismatch', message: '', offset: 250 })
+  const wrong = { code: 'offset_mismatch', message: '', offset: 250 }
+  w.last().refuse(409, wrong)
+  expect(w.last().from).toBe(250)
+  w.last().refuse(409, wrong)
   expect(upload.state.phase).toBe('waiting')
 })
 
 test('busy waits; Retry-After is kept to', async () => {
-  w.last().headers['Retry-After'] = '3'
-  w.last().answer(409, { code: 'busy', message: '' })
+  w.last().refuse(409, lost, 3000)
   expect(upload.state).toMatchObject({ phase: 'waiting', error: { code: 'busy' }, retryAt: 3000 })
+})
+
+test('a proxy without its server is waited for', () => {
+  w.last().refuse(502, { code: 'http_502', message: '' })
+  expect(upload.state.phase).toBe('waiting')
 })
 
 test('a silence that the server gave up on goes on from where it is', async () => {
   const error = { code: 'interrupted', message: 'nothing came for 60 s at byte 400', offset: 400 }
-  w.last().answer(408, error)
+  w.last().refuse(408, error)
   expect(upload.state).toMatchObject({ phase: 'waiting', error, retryAt: backoffMs[0] })
   await w.pass(backoffMs[0] ?? 0)
-  expect(w.last().url).toContain('offset=400')
+  expect(w.last().from).toBe(400)
   expect(upload.state.phase).toBe('sending')
 })
 
 test('cancelled elsewhere is cancelled, and no failure', () => {
-  w.last().answer(409, { code: 'cancelled', message: '' })
+  w.last().refuse(409, { code: 'cancelled', message: '' })
   expect(upload.state.phase).toBe('cancelled')
   expect(w.timers).toHaveLength(0)
 })
 
 test('finished elsewhere is done', async () => {
-  w.last().answer(409, { code: 'finished', message: '' })
+  w.last().refuse(409, { code: 'finished', message: '' })
   await settle()
   expect(upload.state.phase).toBe('done')
 })
@@ -197,12 +259,12 @@ test('finished, but the answer is lost, is done', async () => {
 
 test('an unknown format fails with its lines, also when the refusal arrives as a lost connection', async () => {
   const error = { code: 'unknown_format', message: 'no', lines: ['what'] }
-  w.last().answer(422, error)
+  w.last().refuse(422, error)
   expect(upload.state).toMatchObject({ phase: 'failed', error })
   upload = new Upload(file(), 's', env, () => undefined)
   upload.start(0)
   w.session = () => session({ state: 'failed', error })
-  w.last().error()
+  w.last().lose()
   await settle()
   await w.pass(500)
   expect(upload.state).toMatchObject({ phase: 'failed', error })
@@ -212,79 +274,111 @@ test('a forgotten session fails', async () => {
   w.session = () => {
     throw new ApiError(404, { code: 'no_session', message: '' })
   }
-  w.last().error()
+  w.last().lose()
   await settle()
   await w.pass(500)
   expect(upload.state).toMatchObject({ phase: 'failed', error: { code: 'no_session' } })
 })
 
-test('silence on both sides is told, and any movement ends it', async () => {
-  await w.pass(stallMs - 1000)
-  w.last().upload.onprogress?.({} as ProgressEvent)
-  await w.pass(stallMs - 1000)
-  expect(upload.state.stalled).toBe(false)
+test('a silence is told, any movement ends it, and a long one ends the connection', async () => {
+  w.session = () => session({ state: 'receiving', offset: 0 })
+  await w.pass(quietMs - 1000)
+  w.last().listener.sent(10)
+  await w.pass(quietMs - 1000)
+  expect(upload.state.quietSince).toBeNull()
   await w.pass(2000)
-  expect(upload.state).toMatchObject({ phase: 'sending', stalled: true })
+  expect(upload.state).toMatchObject({ phase: 'sending', quietSince: quietMs - 1000 })
   upload.serverSays({ offset: 10, state: 'receiving' })
-  expect(upload.state.stalled).toBe(false)
+  expect(upload.state.quietSince).toBeNull()
+  const silent = w.last()
+  w.session = () => session({ state: 'receiving', offset: 10 })
+  await w.pass(reconnectMs + 1000)
+  expect(silent.stopped).toBe(true)
+  expect(w.attempts).toHaveLength(2)
+  expect(w.last().from).toBe(10)
 })
 
-test('a file cut under a silent browser is found by the watch', async () => {
-  w.readable = false
-  await w.pass(stallMs + 1000)
-  expect(upload.state).toMatchObject({ phase: 'failed', error: { code: 'file_unreadable' } })
+test('what the server took is asked for where nobody tells, and an upload that a proxy keeps is noticed', async () => {
+  const big = 200 * 2 ** 20
+  upload = new Upload(file({ size: big }), 's', env, () => undefined)
+  w.session = () => session({ state: 'waiting', offset: 0, size: big })
+  upload.start(0)
+  w.last().listener.sent(10 * 2 ** 20)
+  await w.pass(5000)
+  expect(upload.state.heldBack).toBe(false)
+  w.last().listener.sent(30 * 2 ** 20)
+  await w.pass(2000)
+  expect(upload.state).toMatchObject({ phase: 'sending', heldBack: true })
+  // No new connection: the proxy would begin anew.
+  await w.pass(2 * reconnectMs)
+  expect(upload.state.phase).toBe('sending')
+  // The attempt before the one that this is about has nothing to say.
+  w.session = () => session({ state: 'receiving', offset: 5000, size: big })
+  await w.pass(2000)
+  expect(upload.state).toMatchObject({ offset: 5000, heldBack: true })
+})
+
+test('paused, nothing is sent and nothing happens by itself; then it goes on where the server is', async () => {
+  upload.serverSays({ offset: 300, state: 'receiving' })
+  const before = w.last()
+  upload.pause()
+  expect([before.stopped, upload.state.phase]).toEqual([true, 'paused'])
+  await w.pass(120_000)
+  expect(w.attempts).toHaveLength(1)
+  await upload.retry()
+  expect([upload.state.phase, w.last().from]).toEqual(['sending', 400])
+})
+
+test('a file that changes is found by the watch, and told with what it was and is', async () => {
+  w.session = () => session({ state: 'receiving', offset: 0 })
+  w.change = { size: 10, lastModified: null }
+  await w.pass(5000)
+  expect(upload.state).toMatchObject({ phase: 'failed', changed: true, error: { code: 'file_changed' } })
+  expect(upload.state.error?.message).toMatch(
+    /^access.log changed while it was uploaded: was 1000 B of 1970-01-01 .*, is 10 B$/,
+  )
+  expect(w.last().stopped).toBe(true)
 })
 
 test('a file that became unreadable fails at once when the browser says so', async () => {
-  w.readable = false
-  w.last().error()
+  w.change = { size: null, lastModified: null }
+  w.last().listener.ended({ kind: 'unreadable' })
   await settle()
   expect(upload.state).toMatchObject({ phase: 'failed', changed: true })
+  expect(upload.state.error?.message).toMatch(/can no longer be read/)
 })
 
 test('a file changed while it was sent is told at the end', async () => {
-  const changing = { ...file() } as { lastModified: number } & FileLike
-  upload = new Upload(changing, 's', env, () => undefined)
-  upload.start(0)
-  ;(changing as { lastModified: number }).lastModified = 2
-  w.last().answer(200)
+  w.change = { size, lastModified: 2 }
+  w.last().done()
   await settle()
   expect(upload.state).toMatchObject({ phase: 'done', changed: true })
 })
 
-test('cancel aborts, tells the server, and nothing comes back to life', async () => {
-  const xhr = w.last()
+test('cancel stops, tells the server, and nothing comes back to life', async () => {
+  const attempt = w.last()
   await upload.cancel()
-  expect([xhr.aborted, w.cancelled, upload.state.phase]).toEqual([true, 1, 'cancelled'])
+  expect([attempt.stopped, w.cancelled, upload.state.phase]).toEqual([true, 1, 'cancelled'])
   await upload.retry()
   await w.pass(60_000)
-  expect(w.xhrs).toHaveLength(1)
+  expect(w.attempts).toHaveLength(1)
 })
 
 test('cancel while waiting for the server to answer', async () => {
-  w.last().error()
+  w.last().lose()
   await settle()
   const retrying = upload.retry()
   await upload.cancel()
   await retrying
   expect(upload.state.phase).toBe('cancelled')
-  expect(w.xhrs).toHaveLength(1)
+  expect(w.attempts).toHaveLength(1)
 })
 
 test('an empty file is sent too', async () => {
   upload = new Upload(file({ size: 0 }), 's', env, () => undefined)
   upload.start(0)
-  expect(w.last().body).toBe('0,0')
-  w.readable = false
-  w.last().answer(200)
+  expect([w.last().from, w.last().job.to]).toEqual([0, 0])
+  w.last().done()
   await settle()
   expect(upload.state).toMatchObject({ phase: 'done', changed: false })
-})
-
-test('a dropped file finds the session that was cut off', () => {
-  const free = () => false
-  expect(resumable(file(), [session({ size: 1 }), session({ id: 'b' })], free)?.id).toBe('b')
-  expect(resumable(file(), [session({ state: 'finished' }), session({ name: 'x' })], free)).toBeNull()
-  expect(resumable(file(), [session()], () => true)).toBeNull()
-  expect(resumable(file(), [session({ state: 'waiting', offset: 0 })], free)?.id).toBe('s')
 })

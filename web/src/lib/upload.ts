@@ -127,7 +127,12 @@ export class Upload {
       this.stop.push(this.env.after(answerMs, () => void this.finish()))
     }
     this.taken(offset)
-    const sight = { sent: this.sent, taken: offset - this.begunFrom, forMs: this.heardAt - this.begunAt, state }
+    const sight = {
+      sent: this.sent,
+      taken: offset - this.begunFrom,
+      forMs: this.heardAt - this.begunAt,
+      state,
+    }
     if (!this.state.heldBack && isHeldBack(sight)) this.set({ heldBack: true })
   }
 

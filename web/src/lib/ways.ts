@@ -20,7 +20,7 @@ export type Engine = 'chromium' | 'firefox' | 'other'
 /** By what it calls itself: what is measured is an engine, not a feature that one could ask for. */
 export function engineOf(userAgent: string): Engine {
   if (/\bFirefox\//.test(userAgent)) return 'firefox'
-  return /\bChrom(e|ium)\//.test(userAgent) ? 'chromium' : 'other'
+  return /Chrom(e|ium)\//.test(userAgent) ? 'chromium' : 'other'
 }
 
 /** Chromium reads a stream into our buffer fast; the others read Blobs themselves. */

@@ -13,13 +13,16 @@ const session = (change: Partial<Session> = {}): Session => ({
   eta_seconds: null,
   error: null,
   follow: null,
+  fingerprint: null,
   created: 0,
   expires_seconds: 1800,
   ...change,
 })
 const upload = (change: Partial<UploadState> = {}): UploadState => ({
   phase: 'sending',
-  stalled: false,
+  way: 'put',
+  quietSince: null,
+  heldBack: false,
   offset: 0,
   error: null,
   retryAt: null,

@@ -82,7 +82,9 @@ export function notice(
   lost: boolean,
   nowMs: number,
 ): Notice | null {
-  return failure(session, upload) ?? interruption(session, upload, nowMs) ?? doubt(session, upload, lost, nowMs)
+  return (
+    failure(session, upload) ?? interruption(session, upload, nowMs) ?? doubt(session, upload, lost, nowMs)
+  )
 }
 
 function failure(session: Session, upload: UploadState | null): Notice | null {
@@ -95,7 +97,8 @@ function failure(session: Session, upload: UploadState | null): Notice | null {
       actions: ['format'],
     }
   }
-  if (error?.code === 'file_changed') return { tone: 'bad', text: `${error.message}.${kept}`, actions: ['pick'] }
+  if (error?.code === 'file_changed')
+    return { tone: 'bad', text: `${error.message}.${kept}`, actions: ['pick'] }
   if (error?.code === 'no_session') {
     const text = 'The server no longer knows this session. Drop the file again to read it from the start.'
     return { tone: 'bad', text, actions: ['pick'] }
@@ -167,7 +170,9 @@ function doubt(session: Session, upload: UploadState | null, lost: boolean, nowM
     return { tone: 'warn', text, actions: ['proxy'] }
   }
   if (upload?.changed && session.state === 'finished') {
-    const what = upload.error ? `${upload.error.message}: ` : 'The file changed on disk while it was being sent: '
+    const what = upload.error
+      ? `${upload.error.message}: `
+      : 'The file changed on disk while it was being sent: '
     const text = `${what}this report may mix its old and its new content.`
     return { tone: 'warn', text, actions: [] }
   }
