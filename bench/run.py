@@ -4,7 +4,7 @@
   bench/run.py                  everything: about half an hour, most of it GoAccess
   bench/run.py --quick          3 rounds, without GoAccess and the browser; kept apart as results/quick.*
   bench/run.py --only count     a job, or all whose name starts so; may be given again
-  bench/run.py --no-browser     without the upload from a real browser
+  bench/run.py --no-browser     without the uploads from real browsers
 
 Results: bench/results/latest.json with every raw run, and latest.svg. See bench/README.md.
 """
@@ -15,15 +15,19 @@ import subprocess
 import sys
 from pathlib import Path
 
-from harness import browser, count, explore_arriving, explore_click, explore_explain, explore_peers, explore_spilled, explorer
-from harness import fetch, grep, hashing, logs, machine, render, render_http, results, store, store_http, svg, tables, times
+from harness import count, explore_arriving, explore_click, explore_explain, explore_peers, explore_spilled, explorer
+from harness import fetch, grep, hashing, logs, machine, many_uploads, render, render_http, results, store, store_http, svg, tables, times
+from harness import upload_browser, upload_curl
 from harness.data import Data
-from harness.jobs import Programs, Setting
+from harness.jobs import MANY, Programs, Setting
 from harness.measure import Runner, warm
 
 BENCH = Path(__file__).resolve().parent
 ROOT = BENCH.parent
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).resolve() / "release"
+
+# Jobs that drive a real browser.
+BROWSER = "upload-browser"
 
 ROUNDS = 5
 ROUNDS_QUICK = 3
@@ -45,7 +49,9 @@ JOBS = {
     "logs-15g": logs.ten,
     "logs-distinct": logs.distinct,
     "logs-gz": logs.gzip,
-    "browser": None,
+    **upload_curl.jobs(),
+    **upload_browser.jobs(BENCH / "browser"),
+    **many_uploads.jobs(),
     "explore-click": explore_click.job,
     "explore-spilled": explore_spilled.job,
     "explore-peers": explore_peers.job,
@@ -68,15 +74,15 @@ def main():
         job = done_by(name, setting)
         print("\n" + results.table(job) + "\n", flush=True)
         fresh["jobs"].append(job)
-        keep(fresh, args.quick or args.scale != 1)
+        keep(fresh, trial(args))
     return 0 if all(results.sound(job) for job in fresh["jobs"]) else 1
 
 
 def done_by(name, setting):
-    """The explorer's jobs and the browser's measure themselves."""
-    if name == "browser":
-        return browser.job(BENCH / "browser", setting)
-    if name.startswith("explore"):
+    """The browsers' jobs, the explorer's and the crowd's measure themselves."""
+    if name.startswith(BROWSER):
+        return JOBS[name](setting)
+    if name.startswith(("explore", "many")):
         print(f"{name} ...", flush=True)
         try:
             return JOBS[name](setting)
@@ -91,7 +97,9 @@ def arguments():
     parser.add_argument("--only", action="append", metavar="JOB", help=", ".join(JOBS))
     parser.add_argument("--web", type=Path, default=ROOT / "web", help="the page's folder, whose tests drive it (web)")
     parser.add_argument("--scale", type=float, default=1, help="of the explorer's logs, 0 to 1, for trying its jobs; kept as --quick is")
-    parser.add_argument("--no-browser", action="store_true", help="leave the upload out")
+    parser.add_argument("--many", type=numbers, default=MANY, metavar="UPLOADS,RATE,SECONDS,VIEWERS",
+                        help=f"of many-uploads, rate in bytes per second ({','.join(map(str, MANY))}); others are kept as --quick is")
+    parser.add_argument("--no-browser", action="store_true", help="leave the uploads from browsers out")
     parser.add_argument("--no-goaccess", action="store_true", help="leave the minutes of GoAccess out")
     parser.add_argument("--no-build", action="store_true", help="measure what is in target/release as it is")
     parser.add_argument("--busy", action="store_true", help="measure although the machine is busy")
@@ -105,12 +113,24 @@ def arguments():
     return args
 
 
+def numbers(text):
+    found = tuple(int(number) for number in text.split(","))
+    if len(found) != len(MANY):
+        raise argparse.ArgumentTypeError(f"{len(MANY)} numbers with commas between")
+    return found
+
+
+def trial(args):
+    """What is smaller than it should be is kept apart."""
+    return args.quick or args.scale != 1 or args.many != MANY
+
+
 def chosen(args):
     without_browser = args.no_browser or (args.quick and not args.only)
     # A job's whole name means that job alone: `--only logs` is not `logs-15g`, `--only log` is all of them.
     wanted = tuple(args.only or [""])
     names = [name for name in JOBS if name in wanted or any(name.startswith(start) for start in wanted if start not in JOBS)]
-    return [name for name in names if not (name == "browser" and without_browser)]
+    return [name for name in names if not (name.startswith(BROWSER) and without_browser)]
 
 
 def quiet_enough(args):
@@ -119,7 +139,7 @@ def quiet_enough(args):
     if load <= machine.LOAD_MAX:
         return True
     print(f"run.py: the load average is {load:.2f} per CPU, quiet is below {machine.LOAD_MAX}.", file=sys.stderr)
-    if args.busy or args.quick or args.scale != 1:
+    if args.busy or trial(args):
         print("run.py: measuring all the same; do not trust the numbers.", file=sys.stderr)
         return True
     print("run.py: wait, or use --busy to measure all the same.", file=sys.stderr)
@@ -137,11 +157,12 @@ def prepare(args):
     return Setting(
         data=Data(BENCH / "data", TARGET / "gen"),
         out=out,
-        programs=Programs(Path(args.rorqual).resolve(), *(TARGET / name for name in ("floor", "sink", "drain", "gen", "doom"))),
+        programs=Programs(Path(args.rorqual).resolve(), *(TARGET / name for name in ("floor", "sink", "drain", "gen", "doom", "many"))),
         runner=Runner(TARGET / "timed", out),
         rounds=args.rounds,
         goaccess=not (args.quick or args.no_goaccess),
         scale=args.scale,
+        many=args.many,
         web=args.web.resolve(),
     )
 
@@ -211,6 +232,8 @@ def last_line(text):
 def keep(fresh, quick):
     name = "quick" if quick else "latest"
     merged = results.merge(BENCH / "results" / f"{name}.json", fresh)
+    # What is no job any longer has no result.
+    merged["jobs"] = [job for job in merged["jobs"] if job["name"] in JOBS]
     merged["jobs"].sort(key=lambda job: list(JOBS).index(job["name"]))
     results.save(BENCH / "results" / f"{name}.json", merged)
     for suffix, picture in svg.pictures(merged).items():

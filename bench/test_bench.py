@@ -1,5 +1,6 @@
 """Tests of the benchmark itself: python3 -m unittest discover bench"""
 
+import argparse
 import copy
 import hashlib
 import sys
@@ -13,7 +14,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 import compare_goaccess  # noqa: E402
 import run  # noqa: E402
 from harness import data, explore_click, explore_explain, explore_peers, explorer, goaccess, grep, hashing, jobs  # noqa: E402
-from harness import results, soak_svg, svg, sweep_svg, times, truths  # noqa: E402
+from harness import many_uploads, results, soak_svg, svg, sweep_svg, times, truths, upload_browser, upload_curl  # noqa: E402
+from harness import measure  # noqa: E402
 from harness.measure import Run  # noqa: E402
 
 
@@ -313,6 +315,75 @@ class Explore(unittest.TestCase):
 
     def test_a_path_is_searched_as_it_stands(self):
         self.assertEqual(explore_peers.ere("/a.b+(c)[d]$"), r"/a\.b\+\(c\)\[d\]\$")
+
+
+class Uploads(unittest.TestCase):
+    BYTES = 1000
+
+    def round(self, way, seconds, **more):
+        return {"way": way, "seconds": seconds, "browser_cpu_seconds": seconds, "server": {"peak_bytes": 1, "cpu_seconds": 1}} | more
+
+    def test_a_browser_that_sent_less_has_no_speed(self):
+        rows = [upload_browser.row("sink", [self.round("sink", 2, bytes=sent)], self.BYTES) for sent in (1000, 999)]
+        self.assertEqual([row["bytes_per_second"] for row in rows], [500, None])
+        failed = upload_browser.row("warp", [{"way": "warp", "failure": "no end in 180 s", "server": None}], self.BYTES)
+        self.assertEqual(failed["failure"], "no end in 180 s")
+
+    def test_the_limit_is_of_the_faster_way_and_of_what_each_takes_alone(self):
+        seconds = {"upload-put": 4, "upload-socket": 3, "sink": 2, "connection-socket": 1}
+        rounds = [self.round(way, of_it) for way, of_it in seconds.items()]
+        rows = [upload_browser.row(way, [one for one in rounds if one["way"] == way], self.BYTES) for way in upload_browser.ROWS]
+        fastest = upload_browser.faster(rows)
+        self.assertEqual(fastest, "upload-socket")
+        limits = [upload_browser.limit(way, rounds, [Run(9, cpu_seconds=3)], self.BYTES) for way in upload_browser.UPLOADS]
+        self.assertEqual([limit["seconds"] * measure.CPUS for limit in limits], [5, 4])
+        self.assertTrue(upload_browser.limit(fastest, rounds[:3], [Run(9, cpu_seconds=3)], self.BYTES)["skipped"])
+        asked = {goal.ours: goal.times for goal in upload_browser.goals("firefox", upload_browser.ROWS[fastest][0])}
+        self.assertEqual(asked, dict(zip((upload_browser.ROWS[way][0] for way in ("connection-put", "connection-socket", fastest)), (0.95, 1.15, 0.9))))
+
+    def test_a_log_that_was_written_to_a_disk_breaks_the_promise(self):
+        def sound(written, files):
+            server = {"write_bytes": written, "files_written": files}
+            return upload_browser.said([self.round("upload-put", 1, histogram_seconds=0.1, server=server)], self.BYTES)[1]
+
+        self.assertTrue(sound(200, ["/tmp/#1 (deleted)"]))
+        self.assertFalse(sound(1000, ["/tmp/#1 (deleted)"]))
+        self.assertFalse(sound(0, ["/dev/shm/spool"]))
+
+    def test_a_contender_whose_server_is_absent_is_missing(self):
+        contender = jobs.Contender("tusd", "peer", [["sh"]], needs=("no-such-program",))
+        self.assertEqual(contender.missing(), ["no-such-program"])
+
+    def test_an_answer_that_is_no_session_is_wrong(self):
+        servers = upload_curl.Servers(jobs.Programs(*[Path("x")] * 7), data.LogFile(Path("y"), 1, 1))
+        self.assertIn("no answer of an upload", servers.check_upload(b"{}"))
+        self.assertIn("no answer of an upload", servers.check_upload(b""))
+
+    def outcome(self, **changes):
+        timed = lambda all: {"count": len(all), "p50": 1.0, "p95": 2.0, "max": 3.0, "all": all}  # noqa: E731
+        return {"uploads": 3, "finished": 3, "lost": {}, "wrong": [], "retries": 0, "refused": 0, "bytes": 9, "seconds": 9.0, "views": 2,
+                "upload_seconds": timed([1.0, 2.0, 3.0]), "view_seconds": timed([0.1, 0.2]), "live_events": 5, "errors": {},
+                "server_cpu_seconds": 1.0, "server_peak_bytes": 512 << 20} | changes  # fmt: skip
+
+    def test_each_miss_of_a_crowd_is_told(self):
+        met = lambda **changes: [goal["met"] for goal in many_uploads.judged("t", self.outcome(**changes))["goals"]]  # noqa: E731
+        self.assertEqual(met(), [True] * 4)
+        self.assertEqual(met(lost={"404 no_session": 1}), [False, True, True, True])
+        self.assertEqual(met(wrong=["upload 1: lines"]), [True, False, True, True])
+        self.assertEqual(met(views=3), [True, True, False, True])
+        self.assertEqual(met(server_peak_bytes=(512 << 20) + 1), [True, True, True, False])
+
+    def test_a_crowds_result_keeps_each_time_once(self):
+        job = many_uploads.judged("t", self.outcome(wrong=["upload 1: lines"]))
+        self.assertEqual(job["contenders"][0]["runs"], [0.1, 0.2])
+        self.assertNotIn("all", job["outcome"]["view_seconds"])
+        self.assertFalse(results.sound(job))
+        self.assertIn("WRONG: upload 1: lines", results.table(job))
+
+    def test_a_crowds_size_is_four_numbers(self):
+        self.assertEqual(run.numbers("10,1000,2,3"), (10, 1000, 2, 3))
+        with self.assertRaises(argparse.ArgumentTypeError):
+            run.numbers("10")
 
 
 class Answers(unittest.TestCase):

@@ -1,14 +1,9 @@
 // A headless Chromium by raw CDP. On purpose: higher-level drivers trace the network and copy what is uploaded.
-import { spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import WebSocket from 'ws';
-
-const START_MS_MAX = 20_000;
-const CLOSE_MS_MAX = 5_000;
-const MESSAGE_BYTES_MAX = 64 << 20;
+import { START_MS_MAX, startBrowser, until } from './process.mjs';
+import { connect } from './rpc.mjs';
 
 // Without these it looks for updates and talks to its maker while it is measured.
 const QUIET = [
@@ -19,28 +14,11 @@ const QUIET = [
   '--no-first-run',
 ];
 
-export async function startChromium(program) {
-  const profile = mkdtempSync(join(tmpdir(), 'rorqual-chromium-'));
+export function startChromium(program) {
   const flags = ['--headless', '--no-sandbox', '--disable-gpu', ...QUIET];
-  const child = spawn(program, [...flags, `--user-data-dir=${profile}`, '--remote-debugging-port=0', 'about:blank'], {
-    stdio: 'ignore',
-    env: { ...process.env, HOME: profile },
-  });
-  const exited = new Promise((resolve) => child.once('exit', resolve));
-  const stop = async (page) => {
-    await page?.call('Browser.close').catch(() => {});
-    await Promise.race([exited, sleep(CLOSE_MS_MAX)]);
-    child.kill('SIGKILL');
-    await exited;
-    rmSync(profile, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
-  };
-  try {
-    const page = await connect(await pageUrl(profile));
-    return { pid: child.pid, page, stop: () => stop(page) };
-  } catch (error) {
-    await stop();
-    throw error;
-  }
+  const args = (profile) => [...flags, `--user-data-dir=${profile}`, '--remote-debugging-port=0', 'about:blank'];
+  const talk = async (_child, profile) => page(await connect(await pageUrl(profile), 'chromium'));
+  return startBrowser('chromium', program, args, 'ignore', talk);
 }
 
 // Chromium writes the port it chose to a file of its profile.
@@ -50,34 +28,14 @@ async function pageUrl(profile) {
     try {
       const [port] = readFileSync(join(profile, 'DevToolsActivePort'), 'utf8').split('\n');
       const targets = await (await fetch(`http://127.0.0.1:${port}/json/list`)).json();
-      const page = targets.find((target) => target.type === 'page');
-      if (page) return page.webSocketDebuggerUrl;
+      const target = targets.find(({ type }) => type === 'page');
+      if (target) return target.webSocketDebuggerUrl;
     } catch {
       // Not there yet.
     }
     await sleep(100);
   }
   throw new Error(`chromium did not start in ${START_MS_MAX / 1000} s`);
-}
-
-async function connect(url) {
-  const socket = new WebSocket(url, { perMessageDeflate: false, maxPayload: MESSAGE_BYTES_MAX });
-  await new Promise((resolve, reject) => socket.once('open', resolve).once('error', reject));
-  const waiting = new Map();
-  socket.on('message', (data) => {
-    const { id, error, result } = JSON.parse(data);
-    const { resolve, reject } = waiting.get(id) ?? {};
-    waiting.delete(id);
-    if (error) reject?.(new Error(error.message));
-    else resolve?.(result);
-  });
-  // A browser that dies must not leave the benchmark waiting.
-  socket.on('close', () => waiting.forEach(({ reject }) => reject(new Error('chromium closed the connection'))));
-  let last = 0;
-  return page((method, params = {}) => new Promise((resolve, reject) => {
-    waiting.set(++last, { resolve, reject });
-    socket.send(JSON.stringify({ id: last, method, params }));
-  }));
 }
 
 function page(call) {
@@ -89,8 +47,8 @@ function page(call) {
     return answer.result.value;
   };
   return {
-    call,
     evaluate,
+    close: () => call('Browser.close'),
     async open(url, ready) {
       const { errorText } = await call('Page.navigate', { url });
       if (errorText) throw new Error(`${url}: ${errorText}`);
@@ -101,12 +59,4 @@ function page(call) {
       await call('DOM.setFileInputFiles', { files: [path], objectId: result.objectId });
     },
   };
-}
-
-async function until(condition, what) {
-  const deadline = Date.now() + START_MS_MAX;
-  while (!(await condition())) {
-    if (Date.now() > deadline) throw new Error(`waited ${START_MS_MAX / 1000} s for ${what}`);
-    await sleep(50);
-  }
 }

@@ -1,30 +1,55 @@
-// What runs inside the two pages. Both measure from the moment at which the file is chosen, with the page's own clock.
+// What runs inside the pages. All measure with the page's own clock; `watch` is done before the file is chosen, and `window.bench` is what came of it.
 
-// The floor: a bare page that sends the file as the fastest way there is (a slice, not the bare File: see ANCHORS).
-export const sink = {
-  ready: `document.readyState === 'complete' && !!document.querySelector('#file')`,
-  watch: `
+const ready = (selector) => `document.readyState === 'complete' && !!document.querySelector('${selector}')`;
+
+// A bare page that does `send` with the file once it is chosen, and measures it from then on.
+const bare = (send) => ({
+  file: '#file',
+  ready: ready('#file'),
+  watch: `(() => {
+    const send = ${send};
     window.bench = new Promise((resolve, reject) => {
       document.querySelector('#file').addEventListener('change', ({ target }) => {
         const start = performance.now();
-        const file = target.files[0];
-        const request = new XMLHttpRequest();
-        request.open('PUT', '/');
-        request.onload = () => resolve({
-          seconds: (performance.now() - start) / 1000,
-          bytes: Number(request.responseText),
-        });
-        request.onerror = () => reject(new Error('the upload failed'));
-        request.send(file.slice(0, file.size));
+        const done = (bytes) => resolve({ seconds: (performance.now() - start) / 1000, bytes });
+        send(target.files[0], done, reject);
       });
     });
-    true`,
-};
+    return true;
+  })()`,
+});
 
-// The real page, which only is watched. Both selectors are part of its contract with the tests.
-export const rorqual = {
-  ready: `document.readyState === 'complete' && !!document.querySelector('#file')`,
-  watch: `
+// The floor: the file as a slice, not the bare File, which Chromium reads in far smaller pieces.
+export const sink = bare(`(file, done, reject) => {
+  const request = new XMLHttpRequest();
+  request.open('PUT', '/');
+  request.onload = () => done(Number(request.responseText));
+  request.onerror = () => reject(new Error('the upload failed'));
+  request.send(file.slice(0, file.size));
+}`);
+
+// Slices of 1 MiB by a WebSocket, each sent when the one before was answered.
+export const stopAndWait = bare(`(file, done, reject) => {
+  const socket = new WebSocket(location.origin.replace('http', 'ws') + '/ws');
+  let sent = 0;
+  const next = () => {
+    socket.send(file.slice(sent, sent + (1 << 20)));
+    sent = Math.min(file.size, sent + (1 << 20));
+  };
+  socket.onopen = next;
+  socket.onmessage = ({ data }) => {
+    if (sent < file.size) return next();
+    done(Number(data));
+    socket.close();
+  };
+  socket.onerror = () => reject(new Error('the connection failed'));
+}`);
+
+// The real page, which only is watched. The selectors are part of its contract with the tests.
+export const upload = {
+  file: '#file',
+  ready: ready('#file'),
+  watch: `(() => {
     window.bench = new Promise((resolve, reject) => {
       let start, histogramSeconds = null;
       const elapsed = () => (performance.now() - start) / 1000;
@@ -39,5 +64,26 @@ export const rorqual = {
       new MutationObserver(look).observe(document.documentElement, { subtree: true, childList: true, attributes: true });
       document.querySelector('#file').addEventListener('change', () => { start = performance.now(); }, { capture: true });
     });
-    true`,
+    return true;
+  })()`,
+};
+
+// "Test this connection" of the real page, which tells the rate of each way, or its trouble, by itself.
+export const connection = {
+  file: '#connection-file',
+  ready: ready('#connection-file'),
+  start: '#connection-start',
+  watch: `(() => {
+    const result = ({ dataset: { way, bytes, bytesPerSecond, trouble } }) =>
+      trouble ? { way, failure: trouble } : { way, bytes: Number(bytes), seconds: Number(bytes) / Number(bytesPerSecond) };
+    const results = () =>
+      [...document.querySelectorAll('[data-way]')].map(result).filter(({ seconds, failure }) => seconds > 0 || failure);
+    const reached = (count) => new Promise((resolve) => {
+      const look = () => results().length >= count && resolve(results());
+      new MutationObserver(look).observe(document.documentElement, { subtree: true, childList: true, attributes: true });
+    });
+    window.first = reached(1);
+    window.bench = reached(2);
+    return true;
+  })()`,
 };

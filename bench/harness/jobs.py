@@ -12,6 +12,9 @@ from .measure import Runner
 # Who does not answer in this time is stopped, and it is said so.
 TIMEOUT_SECONDS = 60
 
+# Uploads at once, bytes per second and seconds of each, viewers.
+MANY = (1000, 200_000, 30, 50)
+
 
 @dataclass
 class Contender:
@@ -31,10 +34,12 @@ class Contender:
     share: float = 1
     # For those that say how fast they were themselves, given stdout.
     bytes_per_second: Callable[[bytes], float] | None = None
+    # Programs beside those of the stages, such as a server that is asked.
+    needs: tuple[str, ...] = ()
 
     def missing(self):
         """The programs that are not here; the contender is skipped, with a word."""
-        programs = [program_of(stage) for stage in self.stages]
+        programs = [*map(program_of, self.stages), *self.needs]
         return [program for program in programs if shutil.which(program) is None]
 
 
@@ -73,6 +78,7 @@ class Programs:
     drain: Path
     gen: Path
     doom: Path
+    many: Path
 
 
 @dataclass
@@ -89,6 +95,8 @@ class Setting:
     goaccess: bool
     # Of the explorer's logs, for trying its jobs.
     scale: float = 1
+    # Of many-uploads: how many, bytes per second and seconds of each, viewers.
+    many: tuple[int, int, int, int] = MANY
     # The page's folder, whose tests drive it.
     web: Path = Path("web")
 

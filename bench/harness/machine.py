@@ -12,7 +12,7 @@ from datetime import datetime, timezone
 LOAD_MAX = 0.25
 
 
-ASKED = ("wc", "grep", "rg", "sha256sum", "b3sum", "curl", "aria2c", "wget", "goaccess", "lnav", "gzip", "chromium", "node", "rustc")
+ASKED = ("wc", "grep", "rg", "sha256sum", "b3sum", "curl", "aria2c", "wget", "goaccess", "lnav", "gzip", "chromium", "firefox-esr", "tusd", "node", "rustc")
 
 
 def describe():

@@ -28,16 +28,24 @@ http {{
     server {{
         listen 127.0.0.1:{port};
         root {root};
-    }}
+{more}    }}
 }}
 """
 
 
-class Nginx:
-    """Serves the files of `root` while it is entered. The port is known before."""
+# Files that are put there; beside them, so that none is copied behind its end.
+UPLOADS = """        dav_methods PUT;
+        client_max_body_size 0;
+        client_body_temp_path {root}/body;
+"""
 
-    def __init__(self, root):
+
+class Nginx:
+    """Serves the files of `root` while it is entered, and takes new ones where `uploads` says so. The port is known before."""
+
+    def __init__(self, root, uploads=False):
         self.root = Path(root).resolve()
+        self.more = UPLOADS.format(root=self.root) if uploads else ""
         self.port = free_port()
         self.process = self.folder = None
 
@@ -52,10 +60,14 @@ class Nginx:
         config = Path(self.folder.name) / "nginx.conf"
         # Started by root, the workers would be somebody who may not read our files.
         user = "user root;\n" if Path("/proc/self").stat().st_uid == 0 else ""
-        config.write_text(CONFIG.format(folder=self.folder.name, port=self.port, root=self.root, user=user))
+        config.write_text(CONFIG.format(folder=self.folder.name, port=self.port, root=self.root, user=user, more=self.more))
         argv = [program, "-c", str(config), "-p", self.folder.name, "-e", "stderr"]
         self.process = subprocess.Popen(argv, stdin=subprocess.DEVNULL)
-        self._wait()
+        try:
+            wait_for(self.port, self.process, "nginx")
+        except OSError:
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *_):
@@ -64,15 +76,16 @@ class Nginx:
             self.process.wait(START_SECONDS_MAX)
             self.folder.cleanup()
 
-    def _wait(self):
-        deadline = time.monotonic() + START_SECONDS_MAX
-        while time.monotonic() < deadline and self.process.poll() is None:
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", self.port)) == 0:
-                    return
-            time.sleep(0.02)
-        self.__exit__()
-        raise OSError("nginx did not start")
+
+def wait_for(port, process, name):
+    """Until it listens."""
+    deadline = time.monotonic() + START_SECONDS_MAX
+    while time.monotonic() < deadline and process.poll() is None:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.02)
+    raise OSError(f"{name} did not start")
 
 
 def free_port():

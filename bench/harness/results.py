@@ -2,7 +2,7 @@
 
 import json
 import statistics
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from . import times
@@ -23,6 +23,7 @@ class Described:
     name: str
     title: str
     bytes: int
+    goals: list = field(default_factory=list)
 
 
 def of_job(job, rows, verified, date):

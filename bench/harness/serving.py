@@ -4,6 +4,7 @@ import os
 import re
 import socket
 import subprocess
+import tempfile
 import time
 from pathlib import Path
 
@@ -18,8 +19,14 @@ class Serving:
         self.port = 0
 
     def __enter__(self):
-        self.process = subprocess.Popen(self.argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        found = re.match(r"http://127\.0\.0\.1:(\d+)/\?token=(\w+)", self.process.stdout.readline())
+        with tempfile.TemporaryFile("w+") as stderr:
+            self.process = subprocess.Popen(self.argv, stdout=subprocess.PIPE, stderr=stderr, text=True)
+            found = re.match(r"http://127\.0\.0\.1:(\d+)/\?token=(\w+)", self.process.stdout.readline())
+            if not found:
+                self.process.wait()
+                self.process.stdout.close()
+                stderr.seek(0)
+                raise OSError(f"the server did not start: {stderr.readline().strip()}")
         self.port, self.token = int(found.group(1)), found.group(2)
         return self
 

@@ -4,7 +4,8 @@ use crate::answers::Hint;
 use crate::error::ApiError;
 use crate::feed::{Feed, Inlet, is_enough};
 use crate::limits::{
-    FINGERPRINT_BYTES_MAX, INTERRUPTED_GRACE, NAME_BYTES_MAX, REPORT_PATIENCE, TOP_ROWS, UNPACKED_BYTES_FREE, UNPACKED_RATIO_MAX, WAITING_GRACE,
+    FINGERPRINT_BYTES_MAX, INTERRUPTED_GRACE, NAME_BYTES_MAX, REPORT_PATIENCE, TOP_ROWS, UNPACKED_BYTES_FREE, UNPACKED_RATIO_MAX,
+    WAITING_GRACE,
 };
 use crate::pace::Pace;
 use crate::reports::{Kept, Reports};

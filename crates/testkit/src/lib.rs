@@ -8,12 +8,14 @@
 //! * [`folder`]: folders that go with their test.
 //! * [`http`]: a server that lies as it is told to.
 //! * [`proxy`]: a network that does its worst.
+//! * [`many`]: many clients of `rorqual serve` at once.
 
 pub mod disk;
 pub mod fault;
 pub mod folder;
 pub mod generate;
 pub mod http;
+pub mod many;
 pub mod paths;
 pub mod process;
 pub mod proxy;

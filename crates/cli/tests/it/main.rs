@@ -25,6 +25,7 @@ mod head;
 mod hostile;
 mod html;
 mod input;
+mod many;
 mod metrics;
 mod output;
 mod paths;

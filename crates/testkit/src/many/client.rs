@@ -1,0 +1,136 @@
+//! Requests on a connection that stays open, as little as this server needs of HTTP.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+/// What takes longer does not come.
+const ANSWER_TIME_MAX: Duration = Duration::from_secs(60);
+
+/// A head that is longer is none of this server's.
+const HEAD_BYTES_MAX: usize = 16 << 10;
+
+/// One connection.
+pub(super) struct Client<'a> {
+    stream: TcpStream,
+    address: &'a str,
+    token: &'a str,
+    /// What was read behind an answer.
+    rest: Vec<u8>,
+}
+
+/// The head of an answer, and its body where it has a length.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) status: u16,
+    /// Names in lower case.
+    head: String,
+    pub(super) body: Vec<u8>,
+}
+
+impl Answer {
+    pub(super) fn json(&self) -> serde_json::Value {
+        serde_json::from_slice(&self.body).unwrap_or_default()
+    }
+
+    /// `503 sessions_full`
+    pub(super) fn code(&self) -> String {
+        format!("{} {}", self.status, self.json()["error"]["code"].as_str().unwrap_or("no_code"))
+    }
+
+    /// When the server wants to be asked again.
+    pub(super) fn retry_after(&self) -> Option<Duration> {
+        self.header("retry-after")?.parse().ok().map(Duration::from_secs)
+    }
+
+    fn header(&self, name: &str) -> Option<&str> {
+        self.head.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
+    }
+}
+
+impl<'a> Client<'a> {
+    pub(super) fn connect(address: &'a str, token: &'a str) -> io::Result<Self> {
+        let stream = TcpStream::connect(address)?;
+        stream.set_nodelay(true)?;
+        stream.set_write_timeout(Some(ANSWER_TIME_MAX))?;
+        Ok(Self { stream, address, token, rest: Vec::new() })
+    }
+
+    /// Sends a request with a body of JSON, or none, and reads the answer.
+    pub(super) fn ask(&mut self, method: &str, target: &str, body: &str) -> io::Result<Answer> {
+        self.begin(method, target, &format!("Content-Type: application/json\r\nContent-Length: {}\r\n", body.len()))?;
+        self.stream.write_all(body.as_bytes())?;
+        self.answer()
+    }
+
+    /// Sends the head of a request.
+    pub(super) fn begin(&mut self, method: &str, target: &str, headers: &str) -> io::Result<()> {
+        let (address, token) = (self.address, self.token);
+        let head = format!("{method} {target} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n{headers}\r\n");
+        self.stream.write_all(head.as_bytes())
+    }
+
+    pub(super) fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.stream.write_all(bytes)
+    }
+
+    /// Waits until the server says something, but not longer than `time`; whether it did, so that reading waits for nothing.
+    pub(super) fn listen(&mut self, time: Duration) -> io::Result<bool> {
+        if !self.rest.is_empty() {
+            return Ok(true);
+        }
+        // No time at all would mean any.
+        self.stream.set_read_timeout(Some(time.max(Duration::from_millis(1))))?;
+        match self.stream.peek(&mut [0]) {
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => Ok(false),
+            heard => heard.map(|_| true),
+        }
+    }
+
+    /// What came, up to the size of `buffer`; 0 at the end of the connection.
+    pub(super) fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.rest.is_empty() {
+            return self.stream.read(buffer);
+        }
+        let count = buffer.len().min(self.rest.len());
+        buffer[..count].copy_from_slice(&self.rest[..count]);
+        self.rest.drain(..count);
+        Ok(count)
+    }
+
+    /// The answer to the request that was sent.
+    pub(super) fn answer(&mut self) -> io::Result<Answer> {
+        let mut answer = self.head()?;
+        let length: usize = answer.header("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
+        answer.body = vec![0; length];
+        let mut at = 0;
+        while at < length {
+            match self.read(&mut answer.body[at..])? {
+                0 => return Err(ErrorKind::UnexpectedEof.into()),
+                count => at += count,
+            }
+        }
+        Ok(answer)
+    }
+
+    /// Its head alone: what follows comes by [`Client::read`].
+    pub(super) fn head(&mut self) -> io::Result<Answer> {
+        self.stream.set_read_timeout(Some(ANSWER_TIME_MAX))?;
+        let mut bytes = std::mem::take(&mut self.rest);
+        let end = loop {
+            if let Some(end) = bytes.windows(4).position(|window| window == b"\r\n\r\n") {
+                break end + 4;
+            }
+            let mut buffer = [0; 4096];
+            match self.stream.read(&mut buffer)? {
+                0 => return Err(ErrorKind::UnexpectedEof.into()),
+                _ if bytes.len() > HEAD_BYTES_MAX => return Err(ErrorKind::InvalidData.into()),
+                count => bytes.extend_from_slice(&buffer[..count]),
+            }
+        };
+        self.rest = bytes.split_off(end);
+        let head = String::from_utf8_lossy(&bytes).to_ascii_lowercase();
+        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).ok_or(ErrorKind::InvalidData)?;
+        Ok(Answer { status, head, body: Vec::new() })
+    }
+}

@@ -1,0 +1,140 @@
+//! Who looks on: at the live events of one upload, and at views of others.
+
+use super::Crowd;
+use super::client::Client;
+use super::fate::Seen;
+use crate::generate::Random;
+use std::io::{self, ErrorKind};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// As the page asks.
+const VIEW: &str = r#"{"from": null, "to": null, "where": "", "stack": "class", "buckets": 400, "top": 20}"#;
+
+/// Where there is nothing to look at yet.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// What an event begins with; another one ends the events of a session.
+const EVENT: &[u8] = b"event: live";
+const EVENT_END: &[u8] = b"event: end";
+
+const READ_BYTES: usize = 64 << 10;
+
+pub(super) fn viewer(crowd: &Crowd<'_>, number: usize) -> Seen {
+    let mut viewer = Viewer { crowd, random: Random::new(number as u64), seen: Seen::default() };
+    // Not all at the same moment.
+    thread::sleep(crowd.plan.view_every.mul_f64(number as f64 / crowd.plan.viewers as f64));
+    let (mut live, mut asking) = (None, None);
+    while !crowd.over() {
+        let until = Instant::now() + crowd.plan.view_every;
+        live = viewer.noted(live, |viewer, live| viewer.follow(live, until));
+        asking = viewer.noted(asking, Viewer::ask);
+    }
+    viewer.seen
+}
+
+/// What was read of the live events of a session, of which the last bytes may be the first of a line.
+struct Live<'a> {
+    client: Client<'a>,
+    tail: Vec<u8>,
+    ended: bool,
+}
+
+struct Viewer<'a> {
+    crowd: &'a Crowd<'a>,
+    random: Random,
+    seen: Seen,
+}
+
+impl<'a> Viewer<'a> {
+    /// What an act on a connection leaves of it; none where it broke.
+    fn noted<T>(&mut self, before: Option<T>, act: impl FnOnce(&mut Self, Option<T>) -> io::Result<Option<T>>) -> Option<T> {
+        act(self, before).unwrap_or_else(|error| {
+            self.crowd.errors.note(&format!("viewer: {:?}", error.kind()));
+            None
+        })
+    }
+
+    fn session(&mut self) -> Option<String> {
+        let running = self.crowd.running();
+        (!running.is_empty()).then(|| running[self.random.below(running.len())].clone())
+    }
+
+    fn connect(&self) -> io::Result<Client<'a>> {
+        Client::connect(&self.crowd.plan.address, &self.crowd.plan.token)
+    }
+
+    /// Reads events until it is time for a view.
+    fn follow(&mut self, live: Option<Live<'a>>, until: Instant) -> io::Result<Option<Live<'a>>> {
+        let mut live = match live {
+            Some(live) => live,
+            None => match self.subscribe()? {
+                Some(live) => live,
+                None => {
+                    thread::sleep(PAUSE);
+                    return Ok(None);
+                }
+            },
+        };
+        let mut buffer = vec![0; READ_BYTES];
+        while !live.ended && live.client.listen(until.saturating_duration_since(Instant::now()))? {
+            let count = live.client.read(&mut buffer)?;
+            if count == 0 {
+                return Err(ErrorKind::UnexpectedEof.into());
+            }
+            self.seen.live_events += live.count(&buffer[..count]);
+            if Instant::now() >= until {
+                break;
+            }
+        }
+        thread::sleep(if live.ended { until.saturating_duration_since(Instant::now()) } else { Duration::ZERO });
+        Ok((!live.ended).then_some(live))
+    }
+
+    fn subscribe(&mut self) -> io::Result<Option<Live<'a>>> {
+        let Some(id) = self.session() else { return Ok(None) };
+        let mut client = self.connect()?;
+        client.begin("GET", &format!("/api/sessions/{id}/live"), "")?;
+        let head = client.head()?;
+        if head.status != 200 {
+            self.crowd.errors.note(&format!("live: {}", head.status));
+            return Ok(None);
+        }
+        Ok(Some(Live { client, tail: Vec::new(), ended: false }))
+    }
+
+    /// Asks for a view of a session that bytes come to.
+    fn ask(&mut self, client: Option<Client<'a>>) -> io::Result<Option<Client<'a>>> {
+        let Some(id) = self.session() else { return Ok(client) };
+        self.seen.asked += 1;
+        let begun = Instant::now();
+        let mut client = client.map_or_else(|| self.connect(), Ok)?;
+        let answer = client.ask("POST", &format!("/api/sessions/{id}/view"), VIEW)?;
+        if answer.status == 200 && answer.json()["schema"] == "rorqual.view/1" {
+            self.seen.seconds.push(begun.elapsed().as_secs_f64());
+        } else {
+            self.crowd.errors.note(&format!("view: {}", answer.code()));
+        }
+        Ok(Some(client))
+    }
+}
+
+impl Live<'_> {
+    /// Events that begin in what came.
+    fn count(&mut self, bytes: &[u8]) -> u64 {
+        self.tail.extend_from_slice(bytes);
+        let mut count = 0;
+        let mut lines = self.tail.split_inclusive(|byte| *byte == b'\n').peekable();
+        let mut rest = Vec::new();
+        while let Some(line) = lines.next() {
+            if lines.peek().is_none() && !line.ends_with(b"\n") {
+                rest = line.get(..EVENT.len() + 2).unwrap_or(line).to_vec();
+            } else {
+                count += u64::from(line.starts_with(EVENT));
+                self.ended |= line.starts_with(EVENT_END);
+            }
+        }
+        self.tail = rest;
+        count
+    }
+}
