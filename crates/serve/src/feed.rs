@@ -157,7 +157,10 @@ impl Feed {
             let stopped = lap.fill(session, transport).await;
             let debt = std::mem::take(&mut lap.debt);
             let handed = lap.hand_on(session).await;
-            self.pause(session).await?;
+            // At the end of the log the run goes on to its report.
+            if !(stopped == Ok(Stop::End) && session.whole(transport.end())) {
+                self.pause(session).await?;
+            }
             handed?;
             if stopped? == Stop::End {
                 return Ok(());

@@ -254,7 +254,7 @@ mod tests {
     use super::{ApiError, Rows, SharedTurn, Store};
     use futures_util::future::{join, join_all};
     use rorqual_view::Settings;
-    use rorqual_view::limits::STORE_BYTES_MIN;
+    use rorqual_view::limits::{STORE_BYTES_MIN, WORK_BYTES_MIN};
     use std::future::{pending, ready};
     use std::pin::Pin;
     use std::sync::mpsc::{Sender, channel};
@@ -262,7 +262,7 @@ mod tests {
     use tokio::runtime::{Builder, Runtime};
 
     fn rows(turn: &SharedTurn) -> Rows {
-        Rows::new(Store::new(Settings::new(STORE_BYTES_MIN, 1)).expect("no file is needed"), turn.clone())
+        Rows::new(Store::new(Settings::new(STORE_BYTES_MIN, WORK_BYTES_MIN, 1)).expect("no file is needed"), turn.clone())
     }
 
     fn runtime() -> Runtime {

@@ -590,7 +590,11 @@ mod tests {
         let taken = connections.admit().await;
         let endless = || async { Body::from_stream(repeat_with(|| Ok::<_, Infallible>(Bytes::from_static(&[b'x'; 4096])))) };
         let router = Router::new().route("/", get(endless));
-        let reception = Reception { gate: Arc::new(Gate { guard, connections, drain: Drain::new() }), tls: None, router };
+        let reception = Reception {
+            gate: Arc::new(Gate { guard, connections, drain: Drain::new(), tickets: crate::tickets::Tickets::new() }),
+            tls: None,
+            router,
+        };
         let (near, mut far) = duplex(1 << 10);
         far.write_all(b"GET / HTTP/1.1\r\nHost: logs\r\n\r\n").await.expect("room for a head");
         let answered = timeout(STALL_TIME_MAX * 2, reception.answer(near, None, twin, taken)).await;

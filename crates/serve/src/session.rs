@@ -298,29 +298,16 @@ impl Session {
         Self { created: saved.created, ..self }
     }
 
-    /// Keeps what is known of it, where the server has a place for that; with `sync` also for the end of the whole machine. Blocks. Nothing of it
-    /// may run.
-    fn keep(&self, reading: Option<&Reading>, sync: bool) {
+    /// Keeps what is known of it, where the server has a place for that, and how it ended; with `sync` also for the end of the whole machine.
+    /// Blocks. Nothing of it may run.
+    fn keep(&self, reading: Option<&Reading>, ended: Option<Ended>, sync: bool) {
         let (Some(checkpoints), Some(store)) = (&self.checkpoints, self.rows.store()) else { return };
-        let state = self.state();
         // What is decoded can't be left in the middle: it comes again from its start.
-        if self.has_own_turn() {
+        if self.own.load(Ordering::Relaxed) && ended.is_none() {
             return;
         }
-        let left = reading.map(Reading::left);
-        let place = left.as_ref().map(|left| left.place).unwrap_or_default();
-        let mut saved = Saved::new(&self.name, self.created, self.analyzer.analysis().counts());
-        saved.size = self.size();
-        saved.metadata.clone_from(&self.metadata);
-        saved.fingerprint.clone_from(&self.fingerprint);
-        saved.format = self.format().as_ref().map(SavedFormat::new);
-        saved.lines = left.map_or(0, |left| left.lines);
-        let ended = state.ended();
-        saved.offset = if ended { self.offset() } else { place.offset };
-        saved.skipping = !ended && place.skipping;
-        saved.decoded_bytes = if ended { self.control.decoded_bytes() } else { place.offset };
-        saved.ended = ended.then(|| Ended { state, error: self.lock().error.clone() });
         let begun = Instant::now();
+        let saved = self.saved(reading, ended);
         match store.checkpoint(sync).and_then(|head| checkpoints.write(&saved, &head, sync)) {
             Ok(()) => metrics::histogram!("rorqual_checkpoint_seconds").record(begun.elapsed()),
             // The one before stays, from which the upload goes on after a restart.
@@ -328,12 +315,35 @@ impl Session {
         }
     }
 
+    fn saved(&self, reading: Option<&Reading>, ended: Option<Ended>) -> Saved {
+        let mut saved = Saved::new(&self.name, self.created, self.analyzer.analysis().counts());
+        saved.size = self.size();
+        saved.metadata.clone_from(&self.metadata);
+        saved.fingerprint.clone_from(&self.fingerprint);
+        saved.format = self.format().as_ref().map(SavedFormat::new);
+        if ended.is_some() {
+            (saved.offset, saved.decoded_bytes) = (self.offset(), self.control.decoded_bytes());
+        } else if let Some(Left { place, lines, .. }) = reading.map(Reading::left) {
+            (saved.offset, saved.skipping, saved.lines) = (place.offset, place.skipping, lines);
+            saved.decoded_bytes = place.offset;
+        }
+        saved.ended = ended;
+        saved
+    }
+
+    /// Keeps a session of which nothing has come.
+    pub(crate) fn keep_new(&self) {
+        self.keep(None, None, false);
+    }
+
     /// Keeps what is known when nothing runs, on a thread of its own.
     pub(crate) fn keep_later(self: &Arc<Self>) -> tokio::task::JoinHandle<()> {
         let session = Arc::clone(self);
         tokio::task::spawn_blocking(move || {
             let reading = lock(&session.reading);
-            session.keep(reading.as_ref(), true);
+            if !session.state().ended() {
+                session.keep(reading.as_ref(), None, true);
+            }
         })
     }
 
@@ -594,7 +604,7 @@ impl Session {
         let lapped = match turned {
             Ok(Turned::Paused) => {
                 if self.checkpoints.as_ref().is_some_and(Checkpoints::due) {
-                    self.keep(Some(reading), false);
+                    self.keep(Some(reading), None, false);
                 }
                 Lapped::Paused { held_bytes: reading.held_bytes() }
             }
@@ -643,14 +653,13 @@ impl Session {
     /// The end; before it the memory is given back that the next session may be waiting for.
     fn end(&self, state: State, error: Option<Value>, sources: Vec<Source>) {
         let stats = self.analyzer.report(sources.clone(), state == State::Finished, 0).stats;
+        self.keep(None, Some(Ended { state, error: error.clone() }), true);
         self.analyzer.release();
         let mut inner = self.lock();
         inner.ran = Some(Outcome { sources, stats });
         inner.feed = None;
         inner.error = error;
         self.set_state(&mut inner, state);
-        drop(inner);
-        self.keep(None, true);
     }
 
     fn fail(&self, code: &'static str, message: &str) {

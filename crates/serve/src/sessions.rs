@@ -134,9 +134,7 @@ impl Sessions {
         let id = random_text(ID_BYTES)
             .map_err(|error| ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "no_randomness", error.to_string()))?;
         let session = Arc::new(self.session(id, announced, format, |id, settings| self.store(id, settings))?);
-        if session.is_kept() {
-            drop(session.keep_later());
-        }
+        session.keep_new();
         all.push(Arc::clone(&session));
         self.made.fetch_add(1, Ordering::Relaxed);
         Ok(session)

@@ -35,6 +35,7 @@ mod sample;
 mod served;
 mod server;
 mod service;
+mod state;
 mod store;
 mod tables;
 mod upload;

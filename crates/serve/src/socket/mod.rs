@@ -21,6 +21,7 @@ use crate::discard::{Discarded, Tests};
 use crate::drain::Drain;
 use crate::error::ApiError;
 use crate::limits::SOCKET_WINDOW_BYTES;
+use crate::session::Session;
 use crate::sessions::Sessions;
 use crate::upload::Intake;
 use axum::extract::{Extension, Request, State};

@@ -1,0 +1,177 @@
+//! `rorqual serve --state`: uploads that outlive their server.
+
+use crate::client::Server;
+use crate::common::{Folder, MIB, Truth, eventually, log, rorqual};
+use rorqual_testkit::paths::gzip;
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// What is kept of a session now.
+fn kept(folder: &Folder, id: &str) -> Option<Value> {
+    let bytes = std::fs::read(folder.at(&format!("{id}.session"))).ok()?;
+    let line = bytes.split(|byte| *byte == b'\n').next()?;
+    serde_json::from_slice(line).ok()
+}
+
+fn when_kept(folder: &Folder, id: &str, what: &str, ready: impl Fn(&Value) -> bool) -> Value {
+    eventually(what, || kept(folder, id).filter(|kept| ready(kept)))
+}
+
+/// What of a report depends on the log alone.
+fn comparable(mut report: Value) -> Value {
+    report["stats"].take();
+    report
+}
+
+fn listed(server: &Server) -> Vec<Value> {
+    server.get("/api/sessions").json()["sessions"].as_array().expect("a list").clone()
+}
+
+fn whole(body: &[u8]) -> Value {
+    let server = Server::start(&[]);
+    let id = server.session_of(body.len());
+    assert_eq!(server.put(&id, 0, body).status, 200);
+    comparable(server.live(&id)["report"].clone())
+}
+
+#[test]
+fn an_upload_goes_on_where_it_was_kept_after_its_server_was_killed() {
+    let folder = Folder::new();
+    let state = folder.text("");
+    let mut body = log(60_000);
+    body.splice(1_000_000..1_000_000, b"no line of a log\n".iter().copied());
+    let expected = whole(&body);
+    let cuts = [body.len() / 3, body.len() / 2 + 7];
+    let mut server = Server::start(&["--state", &state]);
+    let id = server.session_of(body.len());
+    let mut offset = 0;
+    for cut in cuts {
+        assert_eq!(server.put(&id, offset, &body[offset..cut]).status, 200);
+        // An unfinished line comes again.
+        let start = body[..cut].iter().rposition(|byte| *byte == b'\n').map_or(0, |newline| newline + 1);
+        when_kept(&folder, &id, "its checkpoint", |kept| kept["offset"] == start);
+        server.running.kill();
+        drop(server.running.wait());
+        server = Server::start(&["--state", &state]);
+        let session = &listed(&server)[0];
+        assert_eq!((&session["id"], &session["offset"]), (&id.as_str().into(), &start.into()));
+        assert_eq!((&session["state"], &session["size"]), (&"interrupted".into(), &body.len().into()));
+        let wrong = server.put(&id, cut + 1, b"x").refused(409, "offset_mismatch");
+        assert_eq!(wrong["offset"], start);
+        offset = start;
+    }
+    assert_eq!(server.put(&id, offset, &body[offset..]).status, 200);
+    assert_eq!(comparable(server.live(&id)["report"].clone()), expected);
+    // What has ended is kept as well, with its rows.
+    let ask = |server: &Server| {
+        server.request("POST", &format!("/api/sessions/{id}/rows"), b"{\"offset\":59990}").json()["rows"].clone()
+    };
+    let rows = ask(&server);
+    assert_eq!(rows.as_array().map(Vec::len), Some(11));
+    server.running.kill();
+    drop(server.running.wait());
+    let server = Server::start(&["--state", &state]);
+    let live = server.live(&id);
+    assert_eq!(live["session"]["state"], "finished");
+    assert_eq!(comparable(live["report"].clone()), expected);
+    assert_eq!(ask(&server), rows);
+    // And forgotten with it.
+    assert_eq!(server.request("DELETE", &format!("/api/sessions/{id}"), b"").status, 204);
+    assert_eq!(folder.names(), ["lock"]);
+}
+
+#[test]
+fn a_server_that_is_asked_to_end_keeps_what_is_open() {
+    let folder = Folder::new();
+    let state = folder.text("");
+    let server = Server::start(&["--state", &state, "--grace", "1"]);
+    let body = log(20_000);
+    let (waiting, running) = (server.session_of(body.len()), server.session_of(body.len()));
+    assert_eq!(server.put(&waiting, 0, &body[..500_000]).status, 200);
+    let mut stream = server.begin_put(&running, 0, body.len() as u64);
+    std::io::Write::write_all(&mut stream, &body[..700_000]).expect("it listens");
+    server.when(&running, "its bytes", |live| live["session"]["offset"] == 700_000);
+    server.running.terminate();
+    drop(server.running.wait());
+    let server = Server::start(&["--state", &state]);
+    for (id, sent) in [(&waiting, 500_000), (&running, 700_000)] {
+        let offset = server.live(id)["session"]["offset"].as_u64().expect("an offset") as usize;
+        assert!(offset <= sent && offset + 1_000 > sent, "{offset} of {sent}");
+        assert_eq!(server.put(id, offset, &body[offset..]).status, 200);
+        Truth::of(&body).check(&server.live(id)["report"]);
+    }
+}
+
+#[test]
+fn a_compressed_log_begins_anew_and_what_a_client_said_of_it_stays() {
+    let folder = Folder::new();
+    let state = folder.text("");
+    let body = log(20_000);
+    let packed = gzip(&body);
+    let server = Server::start(&["--state", &state]);
+    let id = server.session(&json!({"name": "packed.gz", "size": packed.len(), "fingerprint": "abc"}));
+    assert_eq!(server.put(&id, 0, &packed[..packed.len() / 2]).status, 200);
+    server.running.kill();
+    drop(server.running.wait());
+    let server = Server::start(&["--state", &state]);
+    let session = server.live(&id)["session"].clone();
+    assert_eq!((&session["offset"], &session["name"], &session["fingerprint"]), (&0.into(), &"packed.gz".into(), &"abc".into()));
+    assert_eq!(server.put(&id, 0, &packed).status, 200);
+    Truth::of(&body).check(&server.live(&id)["report"]);
+}
+
+#[test]
+fn one_server_has_the_folder_and_what_is_damaged_is_told_and_left() {
+    let folder = Folder::new();
+    let state = folder.text("");
+    let server = Server::start(&["--state", &state]);
+    let body = log(1_000);
+    let ids = [server.session_of(body.len()), server.session_of(body.len())];
+    ids.iter().for_each(|id| assert_eq!(server.put(id, 0, &body).status, 200));
+    let other = rorqual(&["serve", "--port", "0", "--state", &state]).run().exits(2);
+    other.says(&["--state", "another server has this folder"]);
+    server.running.kill();
+    drop(server.running.wait());
+    let rows = folder.at(&format!("{}.rows", ids[0]));
+    let mut damaged = std::fs::read(&rows).expect("a journal");
+    let middle = damaged.len() / 2;
+    damaged[middle] ^= 1;
+    std::fs::write(&rows, damaged).expect("it can be written");
+    folder.file("nothing.session", "no session\n");
+    folder.file("orphan.rows", "rows of nobody");
+    let server = Server::start(&["--state", &state]);
+    assert_eq!(listed(&server).iter().map(|session| session["id"].clone()).collect::<Vec<_>>(), [ids[1].as_str()]);
+    Truth::of(&body).check(&server.live(&ids[1])["report"]);
+    let said = eventually("its notes", || Some(server.running.stderr_so_far()).filter(|said| said.contains("nothing.session")));
+    assert!(said.contains(&ids[0]) && said.contains("not offered again"), "{said}");
+    assert!(Path::new(&rows).exists() && !folder.names().contains(&"orphan.rows".to_owned()), "{:?}", folder.names());
+}
+
+#[test]
+fn a_folder_that_can_not_be_written_is_told() {
+    let folder = Folder::new();
+    let file = folder.file("file", "");
+    rorqual(&["serve", "--port", "0", "--state", &format!("{file}/state")]).run().exits(2).says(&["--state", "file/state"]);
+}
+
+#[test]
+fn a_log_far_above_the_memory_is_kept_within_it() {
+    let folder = Folder::new();
+    let state = folder.text("");
+    let memory = ["--memory", "256MiB", "--sessions", "1"];
+    let block = log(9_000);
+    let times = (700 * MIB) as usize / block.len();
+    let body = block.repeat(times);
+    let server = Server::start(&[&["--state", &state], &memory[..]].concat());
+    let id = server.session_of(body.len());
+    assert_eq!(server.put(&id, 0, &body).status, 200);
+    let report = comparable(server.live(&id)["report"].clone());
+    let peak = server.running.peak_bytes();
+    assert!(peak <= 256 * MIB, "{} MiB", peak / MIB);
+    server.running.kill();
+    drop(server.running.wait());
+    let server = Server::start(&[&["--state", &state], &memory[..]].concat());
+    assert_eq!(comparable(server.live(&id)["report"].clone()), report);
+    let peak = server.running.peak_bytes();
+    assert!(peak <= 256 * MIB, "{} MiB restored", peak / MIB);
+}
