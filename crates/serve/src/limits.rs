@@ -132,6 +132,9 @@ pub(crate) const OWN_PLACES: usize = 2;
 /// Where there may be more sessions than these, one log is decoded at a time, so that more is left for rows.
 pub(crate) const MANY_SESSIONS: usize = 64;
 
+/// Shares that grow with the memory are measured by no less than this.
+pub(crate) const MEASURED_BYTES_MIN: u64 = 256 << 20;
+
 /// What a session holds beside its rows: samples of lines, names, the start of a line.
 pub(crate) const SESSION_BYTES: u64 = 48 << 10;
 

@@ -9,10 +9,10 @@ use crate::exports::ViewPage;
 use crate::guard::{Gate, Guard};
 use crate::limits::{
     ANSWER_MADE_BYTES, ANSWERS_MAX, BODIES_MAX, BODY_BYTES, CONNECTION_BYTES, CONNECTIONS_WIDE, ENDED_SESSION_BYTES,
-    ENDED_SESSIONS_MAX, EXPORT_BYTES, EXPORTS_MAX, FEED_BUFFERS, HEAD_TIME_MAX, HELD_PLACES, HOUSEKEEPING_EVERY, NARROW_BYTES,
-    PROGRAM_BYTES, PUT_BYTES, PUTS_MAX, READ_BYTES, READS_MAX, RENDER_BYTES, REPORT_BYTES_MAX, REPORTS_KEPT_BYTES, SESSION_BYTES,
-    STORE_BYTES, STRANGER_GRACE, STRANGER_GRACE_REMOTE, STRANGERS_MAX, TLS_BYTES, TLS_NARROW_BYTES, TLS_SEND_BYTES_MAX,
-    TLS_SEND_NARROW_BYTES_MAX, UNACCEPTED_SAID_EVERY,
+    ENDED_SESSIONS_MAX, EXPORT_BYTES, EXPORTS_MAX, FEED_BUFFERS, HEAD_TIME_MAX, HELD_PLACES, HOUSEKEEPING_EVERY,
+    MEASURED_BYTES_MIN, NARROW_BYTES, PROGRAM_BYTES, PUT_BYTES, PUTS_MAX, READ_BYTES, READS_MAX, RENDER_BYTES, REPORT_BYTES_MAX,
+    REPORTS_KEPT_BYTES, SESSION_BYTES, STORE_BYTES, STRANGER_GRACE, STRANGER_GRACE_REMOTE, STRANGERS_MAX, TLS_BYTES,
+    TLS_NARROW_BYTES, TLS_SEND_BYTES_MAX, TLS_SEND_NARROW_BYTES_MAX, UNACCEPTED_SAID_EVERY,
 };
 use crate::linger::Lingering;
 use crate::measures::recorded;
@@ -350,13 +350,18 @@ fn shares(config: &Config) -> Result<Shares, StartError> {
 /// The rows of all sessions, which share what is left.
 fn kept(config: &Config) -> Kept {
     // More no session gets.
-    let rows = segment_rows(config.settings.memory_bytes / config.sessions_max as u64);
+    let rows = segment_rows(memory_at_least(&config.settings) / config.sessions_max as u64);
     Kept { what: "rows", worker_bytes: recorder_bytes(rows), parts: config.sessions_max as u64, bytes_min: STORE_BYTES_MIN }
 }
 
 /// What one question may take beside its threads.
 fn question_bytes(settings: &Settings, sessions_max: usize) -> u64 {
-    work_bytes(settings.memory_bytes / sessions_max.max(4) as u64, settings.threads_max())
+    work_bytes(memory_at_least(settings) / sessions_max.max(4) as u64, settings.threads_max())
+}
+
+/// The memory by which shares are measured that grow with it: not less than what a refusal may name, which has to be enough.
+fn memory_at_least(settings: &Settings) -> u64 {
+    settings.memory_bytes.max(MEASURED_BYTES_MIN)
 }
 
 /// Every rendering has a connection, and the page its own.
