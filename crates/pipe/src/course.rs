@@ -5,11 +5,8 @@ use crate::control::Control;
 use crate::descriptor::{Descriptor, Prefixed};
 use crate::error::Error;
 use crate::input::{Body, Input};
-use crate::limits::{IDLE_AFTER, QUEUE_PER_WORKER, WINDOW_PER_WORKER};
 use crate::pool::Pool;
-use crate::queue::{Giver, Queue, Taken, Taker};
-use crate::run::{AbortOnDrop, Failure, Finish, Stage, work};
-use crate::sequence::Sequence;
+use crate::run::{Failure, Finish, Stage, run_beside};
 use crate::splitter::Splitter;
 use crate::stream::{BlockSource, Blocks, Decoded, Place, ReadSource};
 use bytes::Bytes;
@@ -156,40 +153,6 @@ fn run_here<S: Stage>(
             return;
         }
     }
-}
-
-fn run_beside<S: Stage>(
-    stages: &mut [S],
-    chunks: impl Iterator<Item = Chunk>,
-    sink: impl FnMut(S::Output) -> Result<(), Error> + Send,
-    failure: &Failure<'_>,
-) {
-    let threads = stages.len();
-    let sequence = Sequence::new(threads * WINDOW_PER_WORKER, sink);
-    let queue = Queue::<(u64, Chunk)>::new(threads * QUEUE_PER_WORKER);
-    std::thread::scope(|scope| {
-        for stage in stages {
-            let (taker, sequence) = (Taker(&queue), &sequence);
-            scope.spawn(move || {
-                let mut guard = AbortOnDrop(Some(sequence));
-                loop {
-                    match taker.take(IDLE_AFTER) {
-                        Taken::One((number, chunk)) if !work(stage, number, &chunk, sequence, failure) => return,
-                        Taken::One(_) => {}
-                        Taken::Nothing => stage.idle(),
-                        Taken::End => break,
-                    }
-                }
-                guard.0 = None;
-            });
-        }
-        let giver = Giver(&queue);
-        for (number, chunk) in (0..).zip(chunks) {
-            if !giver.put((number, chunk)) || failure.stopping() {
-                break;
-            }
-        }
-    });
 }
 
 /// What fills blocks with the bytes of a stream, as they are stored.

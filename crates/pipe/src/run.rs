@@ -6,8 +6,9 @@ use crate::course::Course;
 use crate::error::Error;
 use crate::file::SharedFile;
 use crate::input::{Body, Input};
-use crate::limits::{BLOCK_BYTES, WINDOW_PER_WORKER};
+use crate::limits::{BLOCK_BYTES, IDLE_AFTER, QUEUE_PER_WORKER, WINDOW_PER_WORKER};
 use crate::pool::Pool;
+use crate::queue::{Giver, Queue, Taken, Taker};
 use crate::sequence::Sequence;
 use crate::splitter::Splitter;
 use bytes::Bytes;
@@ -129,7 +130,7 @@ impl<'a> Failure<'a> {
 }
 
 /// Aborts the sequence when a worker leaves by a panic, so that nobody waits for its number.
-pub(crate) struct AbortOnDrop<'a, O, F: FnMut(O) -> Result<(), Error>>(pub(crate) Option<&'a Sequence<O, F>>);
+struct AbortOnDrop<'a, O, F: FnMut(O) -> Result<(), Error>>(Option<&'a Sequence<O, F>>);
 
 impl<O, F: FnMut(O) -> Result<(), Error>> Drop for AbortOnDrop<'_, O, F> {
     fn drop(&mut self) {
@@ -140,13 +141,7 @@ impl<O, F: FnMut(O) -> Result<(), Error>> Drop for AbortOnDrop<'_, O, F> {
 }
 
 /// Gives a chunk to the stage and its output to the sequence; `false` ends the worker.
-pub(crate) fn work<S, F>(
-    stage: &mut S,
-    number: u64,
-    chunk: &Chunk,
-    sequence: &Sequence<S::Output, F>,
-    failure: &Failure<'_>,
-) -> bool
+fn work<S, F>(stage: &mut S, number: u64, chunk: &Chunk, sequence: &Sequence<S::Output, F>, failure: &Failure<'_>) -> bool
 where
     S: Stage,
     F: FnMut(S::Output) -> Result<(), Error>,
@@ -162,6 +157,41 @@ where
     }
     sequence.abort();
     false
+}
+
+/// Works on the chunks of a stream, one stage a thread, and gives the outputs to `sink` in order.
+pub(crate) fn run_beside<S: Stage>(
+    stages: &mut [S],
+    chunks: impl Iterator<Item = Chunk>,
+    sink: impl FnMut(S::Output) -> Result<(), Error> + Send,
+    failure: &Failure<'_>,
+) {
+    let threads = stages.len();
+    let sequence = Sequence::new(threads * WINDOW_PER_WORKER, sink);
+    let queue = Queue::<(u64, Chunk)>::new(threads * QUEUE_PER_WORKER);
+    std::thread::scope(|scope| {
+        for stage in stages {
+            let (taker, sequence) = (Taker(&queue), &sequence);
+            scope.spawn(move || {
+                let mut guard = AbortOnDrop(Some(sequence));
+                loop {
+                    match taker.take(IDLE_AFTER) {
+                        Taken::One((number, chunk)) if !work(stage, number, &chunk, sequence, failure) => return,
+                        Taken::One(_) => {}
+                        Taken::Nothing => stage.idle(),
+                        Taken::End => break,
+                    }
+                }
+                guard.0 = None;
+            });
+        }
+        let giver = Giver(&queue);
+        for (number, chunk) in (0..).zip(chunks) {
+            if !giver.put((number, chunk)) || failure.stopping() {
+                break;
+            }
+        }
+    });
 }
 
 fn run_file<S: Stage>(

@@ -241,7 +241,7 @@ impl Report {
                 zone_seconds: analysis.zone_seconds().unwrap_or(0),
             }),
             histogram: totals.span_us.map(|_| histogram(analysis, None, None, BUCKETS_DEFAULT)),
-            status: status_rows(&*totals.status),
+            status: status_rows(&totals.status),
             clients: clients.unwrap_or(Distinct { distinct: 0, exact: true, error: 0.0 }),
             panels,
             percentiles: PercentileSet {

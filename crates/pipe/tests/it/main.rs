@@ -3,6 +3,7 @@
 
 mod common;
 mod count;
+mod course;
 mod decode;
 mod fault;
 mod files;
