@@ -58,13 +58,14 @@ impl Course {
         self.blocks.carried() + self.head.as_ref().map_or(0, |head| head.bytes.len())
     }
 
-    /// Forgets what stages were not given: the source goes on at the place.
-    pub fn rewind(&mut self) {
-        let begins_anew = self.head.take().is_some();
+    /// Forgets what stages were not given: the source goes on at the place. How many bytes come again.
+    pub fn rewind(&mut self) -> u64 {
+        let before = self.blocks.offset();
         self.blocks.rewind();
-        if begins_anew {
+        if self.head.take().is_some() {
             self.blocks.restart();
         }
+        before - self.blocks.offset()
     }
 
     /// Whether the source has ended, or failed.

@@ -2,7 +2,8 @@
 //! queue.
 
 use crate::limits::{
-    FEED_PATIENCE, FEED_QUEUE, FIRST_PATIENCE, HEAD_HELD_MAX, HELD_BYTES_FREE, LAP_BYTES_MAX, TURN_BYTES, UPLOAD_IDLE_MAX,
+    CHECKPOINT_EVERY, FEED_PATIENCE, FEED_QUEUE, FIRST_PATIENCE, HEAD_HELD_MAX, HELD_BYTES_FREE, LAP_BYTES_MAX, TURN_BYTES,
+    UPLOAD_IDLE_MAX,
 };
 use crate::session::{Lapped, Session};
 use crate::transport::Transport;
@@ -38,6 +39,7 @@ struct Lap {
     running: JoinHandle<Lapped>,
     turn: Arc<Turn>,
     headroom: usize,
+    begun: Instant,
     current: Option<Filling>,
     taken: u64,
     /// What is not paid yet of a limited rate.
@@ -169,6 +171,16 @@ impl Feed {
         }
     }
 
+    /// Gives a place for what is held to others, who are in need of it while this upload is away. What was held comes again.
+    pub(crate) fn leave(&mut self, session: &Session) {
+        if self.held.take().is_none() {
+            return;
+        }
+        session.untake(self.head.len() as u64);
+        self.head = Vec::new();
+        session.rewind();
+    }
+
     /// Hands on what is left: the end of the log.
     pub(crate) async fn finish(mut self, session: &Arc<Session>) -> Result<(), Interruption> {
         // No format was told: the run says so.
@@ -200,15 +212,12 @@ impl Feed {
             }
             let Some(formats) = &self.formats else { return Ok(Stop::Pause) };
             let pressed = self.head.len() > HELD_BYTES_FREE && self.held.is_none();
-            if pressed {
-                self.held = session.turns().hold();
-            }
             let long = self.head.len() >= BLOCK_BYTES || newlines(&self.head) >= SAMPLE_LINES_MAX;
-            let patient = begun.elapsed() < FIRST_PATIENCE && !(pressed && self.held.is_none());
+            let patient = begun.elapsed() < FIRST_PATIENCE && !pressed;
             if long || (!patient && tells_format(&self.head, formats)) {
                 return Ok(Stop::Pause);
             }
-            if (pressed && self.held.is_none()) || (self.held.is_some() && begun.elapsed() > HEAD_HELD_MAX) {
+            if pressed || (self.held.is_some() && begun.elapsed() > HEAD_HELD_MAX) {
                 return Err(self.forget_head(session));
             }
         }
@@ -220,7 +229,12 @@ impl Feed {
             return Err(Interruption::TooLong);
         }
         let start = self.head.len();
-        let length = ready.min(BLOCK_BYTES - start).min(usize::try_from(room).unwrap_or(usize::MAX));
+        if self.held.is_none() && start + ready > HELD_BYTES_FREE {
+            self.held = session.turns().hold();
+        }
+        // The rest waits where it is.
+        let most = if self.held.is_some() { BLOCK_BYTES } else { HELD_BYTES_FREE + 1 };
+        let length = ready.min(most.saturating_sub(start)).min(usize::try_from(room).unwrap_or(usize::MAX));
         self.head.resize(start + length, 0);
         transport.fill(&mut self.head[start..]);
         session.took(length as u64);
@@ -276,7 +290,7 @@ impl Lap {
         let turn = Arc::new(turn);
         let (running, its) = (Arc::clone(session), Arc::clone(&turn));
         let running = tokio::task::spawn_blocking(move || running.lap(&its));
-        Self { sender, running, turn, headroom, current: None, taken: 0, debt: Duration::ZERO }
+        Self { sender, running, turn, headroom, begun: Instant::now(), current: None, taken: 0, debt: Duration::ZERO }
     }
 
     /// Fills blocks with what a transport brings, until the turn should end.
@@ -303,7 +317,9 @@ impl Lap {
                 None => self.hand_on(session).await?,
             }
             let owing = !self.debt.is_zero();
-            if owing || self.taken >= LAP_BYTES_MAX || (self.taken >= TURN_BYTES && self.turn.better_ended()) {
+            let checkpoint = session.is_kept() && self.begun.elapsed() >= CHECKPOINT_EVERY;
+            let long = !self.turn.is_own() && (checkpoint || self.taken >= LAP_BYTES_MAX);
+            if owing || long || (self.taken >= TURN_BYTES && self.turn.better_ended()) {
                 return Ok(Stop::Pause);
             }
         }

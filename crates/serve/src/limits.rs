@@ -29,11 +29,10 @@ pub(crate) const STRANGERS_MAX: usize = 16;
 /// But not before it had this long to show it: many clients that come at once are no attack.
 pub(crate) const STRANGER_GRACE: Duration = Duration::from_millis(100);
 
-/// What a wide connection's read buffer may grow to. Large enough that an upload is read at memory speed.
 /// A connection that was told to leave as it asks for nothing has this long, before another one is told as well.
 pub(crate) const DISPLACED_TIME_MAX: Duration = Duration::from_secs(1);
 
-/// What a connection's read buffer may grow to. Large enough that an upload is read at memory speed.
+/// What a wide connection's read buffer may grow to. Large enough that an upload is read at memory speed.
 pub(crate) const CONNECTION_BUFFER_BYTES: usize = 256 << 10;
 
 /// The same of a narrow one: enough for a hundred kilobytes a second in few reads, and for a request's head.
@@ -120,7 +119,7 @@ pub(crate) const LAP_BYTES_MAX: u64 = 256 << 20;
 pub(crate) const HELD_BYTES_FREE: usize = 4 << 10;
 
 /// Sessions that may hold more: of a line as much as one may have, and of the beginning of a log a block.
-pub(crate) const HELD_PLACES: usize = 16;
+pub(crate) const HELD_PLACES: usize = 32;
 
 /// The beginning of a log that tells no format holds such a place for so long at most.
 pub(crate) const HEAD_HELD_MAX: Duration = Duration::from_secs(10);
@@ -352,6 +351,12 @@ pub(crate) const FILES_PER_SESSION: u64 = 2;
 
 /// An upload that goes on is kept this often, where there is a folder for it (`--state`), and at each turn's end at most.
 pub(crate) const CHECKPOINT_EVERY: Duration = Duration::from_secs(2);
+
+/// When the server ends, all that is open is kept within this time.
+pub(crate) const KEEP_TIME_MAX: Duration = Duration::from_secs(10);
+
+/// What it takes to keep a session beside a turn, one at a time: rows that fill no segment yet, a segment, and texts on their way.
+pub(crate) const KEEPING_BYTES: u64 = 12 << 20;
 
 /// Bytes of a session's file there, without its journal: most are rows that fill no segment yet, and some 1 KiB for each that is full.
 pub(crate) const STATE_FILE_BYTES_MAX: u64 = 64 << 20;

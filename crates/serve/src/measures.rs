@@ -47,9 +47,10 @@ const GAUGES: [(&str, &str); 19] = [
     ("process_start_time_seconds", "When the server was started, in Unix seconds"),
 ];
 
-const HISTOGRAMS: [(&str, &str); 7] = [
+const HISTOGRAMS: [(&str, &str); 8] = [
     ("rorqual_operation_seconds", "How long operations take"),
-    ("rorqual_parse_seconds", "From the first byte of a session to the end of its run"),
+    ("rorqual_checkpoint_seconds", "Keeping a session for the next server (--state)"),
+    ("rorqual_parse_seconds", "Turns of sessions: runs over what came, or over a file"),
     ("rorqual_report_seconds", "Making a live report"),
     ("rorqual_view_seconds", "Answering a question about rows, once it has its turn"),
     ("rorqual_view_wait_seconds", "Waiting for that turn"),

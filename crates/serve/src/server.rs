@@ -9,7 +9,7 @@ use crate::exports::ViewPage;
 use crate::guard::{Gate, Guard};
 use crate::limits::{
     ANSWER_MADE_BYTES, ANSWERS_MAX, BODIES_MAX, BODY_BYTES, CONNECTION_BYTES, CONNECTIONS_WIDE, ENDED_SESSION_BYTES,
-    ENDED_SESSIONS_MAX, EXPORT_BYTES, EXPORTS_MAX, FEED_BUFFERS, HEAD_TIME_MAX, HELD_PLACES, HOUSEKEEPING_EVERY,
+    ENDED_SESSIONS_MAX, EXPORT_BYTES, EXPORTS_MAX, FEED_BUFFERS, HEAD_TIME_MAX, HOUSEKEEPING_EVERY, KEEP_TIME_MAX, KEEPING_BYTES,
     MEASURED_BYTES_MIN, NARROW_BYTES, PROGRAM_BYTES, PUT_BYTES, PUTS_MAX, READ_BYTES, READS_MAX, RENDER_BYTES, REPORT_BYTES_MAX,
     REPORTS_KEPT_BYTES, SESSION_BYTES, STORE_BYTES, STRANGER_GRACE, STRANGER_GRACE_REMOTE, STRANGERS_MAX, TLS_BYTES,
     TLS_NARROW_BYTES, TLS_SEND_BYTES_MAX, TLS_SEND_NARROW_BYTES_MAX, UNACCEPTED_SAID_EVERY,
@@ -25,7 +25,7 @@ use crate::store::{self, Shelf};
 use crate::tickets::Tickets;
 use crate::tls::Tls;
 use crate::token::Token;
-use crate::turns::own_places;
+use crate::turns::{held_places, own_places};
 use crate::twin::Twin;
 use crate::vitals;
 use crate::wire::{Files, Wire};
@@ -177,6 +177,9 @@ impl Server {
         let shares = shares(&config)?;
         let tls = config.access.tls.clone().map(|(certificate, key)| Tls::new(certificate, key)).transpose();
         let tls = tls.map_err(StartError::Refused)?.map(Arc::new);
+        if config.state.is_some() && config.spill.is_none() {
+            return Err(StartError::Refused("--state keeps rows in files, of which --temp-max 0 allows none".to_owned()));
+        }
         let state = config.state.as_deref().map(StateDir::open).transpose().map_err(StartError::Refused)?;
         let address = SocketAddr::new(config.access.bind, config.port);
         let failed = |cause| StartError::Listen { address, cause };
@@ -291,7 +294,8 @@ impl Server {
         housekeeping.iter().for_each(tokio::task::JoinHandle::abort);
         renders_guard.inspect(tokio::task::JoinHandle::abort);
         if self.sessions.keeps() {
-            self.sessions.keep_all().await;
+            // What takes longer goes on from its last checkpoint.
+            let _ = tokio::time::timeout(KEEP_TIME_MAX, self.sessions.keep_all()).await;
         } else {
             self.sessions.cancel_all();
         }
@@ -309,6 +313,7 @@ fn shares(config: &Config) -> Result<Shares, StartError> {
     let (encrypted_wide, encrypted_narrow) = if config.access.tls.is_some() { (wide, narrow) } else { (0, 0) };
     let sessions = config.sessions_max as u64;
     let renders = places(config) as u64;
+    let held = held_places(config.sessions_max) as u64;
     let puts = config.store.as_ref().map_or(0, |_| PUTS_MAX as u64);
     let reads = config.store.as_ref().and(config.access.tls.as_ref()).map_or(0, |_| READS_MAX as u64);
     let beside = [
@@ -320,13 +325,11 @@ fn shares(config: &Config) -> Result<Shares, StartError> {
         (format!("{BODIES_MAX} long questions"), BODIES_MAX as u64 * BODY_BYTES),
         ("an answer that is made".to_owned(), ANSWER_MADE_BYTES),
         ("latest reports".to_owned(), REPORTS_KEPT_BYTES as u64),
+        ("a session that is being kept (--state)".to_owned(), config.state.as_ref().map_or(0, |_| KEEPING_BYTES)),
         ("threads of a question".to_owned(), config.settings.threads_max() as u64 * THREAD_BYTES),
         ("filters of a question, and what it sorts".to_owned(), question_bytes(&config.settings, config.sessions_max)),
         (format!("{sessions} x samples, names, the start of a line"), sessions * SESSION_BYTES),
-        (
-            format!("{HELD_PLACES} starts of long lines (--line-max)"),
-            HELD_PLACES as u64 * buffer_bytes(config.settings.line_bytes_max) as u64,
-        ),
+        (format!("{held} starts of long lines (--line-max)"), held * buffer_bytes(config.settings.line_bytes_max) as u64),
         (format!("{ENDED_SESSIONS_MAX} ended sessions"), ENDED_SESSIONS_MAX as u64 * ENDED_SESSION_BYTES),
         (format!("{renders} renderings"), renders * RENDER_BYTES),
         (format!("{EXPORTS_MAX} exports"), EXPORTS_MAX as u64 * EXPORT_BYTES),
@@ -544,6 +547,7 @@ async fn keep_watch(sessions: Arc<Sessions>, gate: Arc<Gate>) {
         every.tick().await;
         sessions.list().iter().for_each(|session| session.stop_if_too_dense());
         sessions.free_own_turns();
+        sessions.free_held_places();
         for session in sessions.list() {
             session.pace().look(session.offset());
         }

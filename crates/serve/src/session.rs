@@ -276,7 +276,7 @@ impl Session {
         let _ = self.control.take_stored(place.offset);
         self.control.decoded(saved.decoded_bytes);
         let format = saved.format.as_ref().and_then(SavedFormat::format);
-        if format.is_some() {
+        if format.is_some() && saved.ended.is_none() {
             let input = Input::from_source(saved.name, Box::new(self.inlet.source(&self.control)));
             let left = Left { place, lines: saved.lines, format: format.clone() };
             *lock(&self.reading) = Some(self.analyzer.open(input, self.turns.pool(), &self.control, Some(left)));
@@ -320,6 +320,7 @@ impl Session {
         saved.size = self.size();
         saved.metadata.clone_from(&self.metadata);
         saved.fingerprint.clone_from(&self.fingerprint);
+        saved.given = self.formats.given.as_ref().map(SavedFormat::new);
         saved.format = self.format().as_ref().map(SavedFormat::new);
         if ended.is_some() {
             (saved.offset, saved.decoded_bytes) = (self.offset(), self.control.decoded_bytes());
@@ -336,15 +337,21 @@ impl Session {
         self.keep(None, None, false);
     }
 
-    /// Keeps what is known when nothing runs, on a thread of its own.
-    pub(crate) fn keep_later(self: &Arc<Self>) -> tokio::task::JoinHandle<()> {
-        let session = Arc::clone(self);
-        tokio::task::spawn_blocking(move || {
-            let reading = lock(&session.reading);
-            if !session.state().ended() {
-                session.keep(reading.as_ref(), None, true);
+    /// Keeps what is known when nothing runs, one session after another, as each takes memory for that.
+    pub(crate) async fn keep_later(self: Arc<Self>) {
+        // A run of its own has what is read by to its end, and nothing is kept of it before.
+        if self.own.load(Ordering::Relaxed) || !self.is_kept() {
+            return;
+        }
+        let _turn = self.turns.keeping().await;
+        let keep = move || {
+            let reading = lock(&self.reading);
+            if !self.state().ended() {
+                self.keep(reading.as_ref(), None, true);
             }
-        })
+        };
+        // A panic was reported where it was.
+        let _ = tokio::task::spawn_blocking(keep).await;
     }
 
     /// Whether it outlives the server.
@@ -359,6 +366,10 @@ impl Session {
 
     pub(crate) fn id(&self) -> &str {
         &self.id
+    }
+
+    pub(crate) fn created(&self) -> SystemTime {
+        self.created
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -412,8 +423,7 @@ impl Session {
     /// Forgets the unfinished line at the end of what was taken: it comes again.
     pub(crate) fn rewind(&self) {
         if let Some(reading) = lock(&self.reading).as_mut() {
-            let bytes = reading.held_bytes() as u64;
-            reading.rewind();
+            let bytes = reading.rewind();
             self.control.untake(bytes);
             self.untake(bytes);
         }
@@ -533,6 +543,23 @@ impl Session {
         Ok(feed)
     }
 
+    /// Gives its place for the start of a line to others, where its sender has been away for a while.
+    pub(crate) fn leave_held(&self) {
+        let away = |inner: &Inner| {
+            matches!(inner.state, State::Interrupted | State::Waiting) && inner.since.elapsed() >= INTERRUPTED_GRACE
+        };
+        let feed = {
+            let mut inner = self.lock();
+            if away(&inner) { inner.feed.take() } else { None }
+        };
+        let Some(mut feed) = feed else { return };
+        feed.leave(self);
+        let mut inner = self.lock();
+        if !inner.state.ended() && !self.control.stopped() {
+            inner.feed = Some(feed);
+        }
+    }
+
     /// Gives the feed back when more is to come.
     pub(crate) fn pause_upload(self: &Arc<Self>, feed: Feed, state: State, error: Option<&ApiError>) {
         let mut inner = self.lock();
@@ -545,7 +572,7 @@ impl Session {
         self.set_state(&mut inner, state);
         drop(inner);
         if self.is_kept() {
-            drop(self.keep_later());
+            tokio::spawn(Arc::clone(self).keep_later());
         }
     }
 
@@ -594,19 +621,29 @@ impl Session {
     pub(crate) fn lap(&self, turn: &ParseTurn) -> Lapped {
         let guard = FailOnUnwind(self);
         let begun = Instant::now();
-        let mut reading = lock(&self.reading);
-        let reading = reading.get_or_insert_with(|| {
+        let mut guarded = lock(&self.reading);
+        // It was stopped before.
+        if self.state().ended() {
+            std::mem::forget(guard);
+            return Lapped::Ended;
+        }
+        let reading = guarded.get_or_insert_with(|| {
             let input = Input::from_source(self.name.clone(), Box::new(self.inlet.source(&self.control)));
             self.analyzer.open(input, &turn.pool, &self.control, None)
         });
         let turned = self.analyzer.turn(reading, turn.threads, &self.control, |found, _| self.found(found));
         metrics::histogram!("rorqual_parse_seconds").record(begun.elapsed());
+        // With a decoder goes its window.
+        if !matches!(turned, Ok(Turned::Paused)) {
+            *guarded = None;
+        }
         let lapped = match turned {
             Ok(Turned::Paused) => {
+                let held_bytes = guarded.as_ref().map_or(0, Reading::held_bytes);
                 if self.checkpoints.as_ref().is_some_and(Checkpoints::due) {
-                    self.keep(Some(reading), None, false);
+                    self.keep(guarded.as_ref(), None, false);
                 }
-                Lapped::Paused { held_bytes: reading.held_bytes() }
+                Lapped::Paused { held_bytes }
             }
             Ok(Turned::Ended) => {
                 self.end_by(None);
@@ -729,6 +766,7 @@ impl Session {
             inner.error = inner.stopped_by.take();
             let state = if inner.error.is_some() { State::Failed } else { State::Cancelled };
             self.set_state(inner, state);
+            self.forget();
         }
     }
 
@@ -736,11 +774,11 @@ impl Session {
     fn conclude(self: &Arc<Self>) {
         let session = Arc::clone(self);
         let conclude = move || {
-            let lap = lock(&session.reading);
+            let mut lap = lock(&session.reading);
             if !session.state().ended() {
+                *lap = None;
                 session.end_by(None);
             }
-            drop(lap);
         };
         if !self.is_file {
             drop(tokio::task::spawn_blocking(conclude));
@@ -850,6 +888,8 @@ impl Session {
             self.reports.settle(last);
         }
         self.rows.release().await;
+        // Its rows gave their place, and so does the file that has them.
+        self.forget();
     }
 
     /// Refuses a filter that would take more than its share of the memory.

@@ -13,13 +13,14 @@ use rorqual_pipe::reason;
 use rorqual_table::analyze::{Settings, Shares};
 use rorqual_view::Store;
 use serde::Serialize;
+use std::cmp::Reverse;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Bytes of randomness in a session's id.
-const ID_BYTES: usize = 8;
+pub(crate) const ID_BYTES: usize = 8;
 
 /// The sessions, oldest first.
 pub(crate) struct Sessions {
@@ -173,7 +174,8 @@ impl Sessions {
         };
         if let Some(state) = self.state.as_ref().filter(|_| !id.is_empty()) {
             let failed = |cause| failed("--state", state.folder(), cause);
-            return Store::with_journal(settings, state.journal(id).map_err(failed)?, self.rows_bytes_max()).map_err(failed);
+            let store = state.journal(id).and_then(|journal| Store::with_journal(settings, journal, self.rows_bytes_max()));
+            return store.inspect_err(|_| state.forget_journal(id)).map_err(failed);
         }
         let spill = self.spill.as_ref().map(|(folder, _)| (folder.clone(), self.rows_bytes_max()));
         let folder = || self.spill.as_ref().map_or_else(String::new, |(folder, _)| folder.display().to_string());
@@ -191,9 +193,12 @@ impl Sessions {
     /// What could not be read, each for people; it is left as it is.
     pub(crate) fn restore(&self) -> Result<Vec<String>, String> {
         let Some(state) = &self.state else { return Ok(Vec::new()) };
-        let (found, mut wrong) = state.sessions().map_err(|cause| format!("--state {}: {}", state.folder(), reason(&cause)))?;
+        let (mut found, mut wrong) =
+            state.sessions().map_err(|cause| format!("--state {}: {}", state.folder(), reason(&cause)))?;
+        // Where there are too many, those stay that may go on, and the newest.
+        found.sort_by_key(|found| (found.saved.ended.is_some(), Reverse(found.saved.created)));
+        let mut all = Vec::new();
         for found in found {
-            let mut all = self.lock();
             if all.len() >= self.sessions_max {
                 wrong.push(format!("{}: its session {} found no place (--sessions)", state.folder(), found.id));
                 continue;
@@ -203,6 +208,8 @@ impl Sessions {
                 Err(why) => wrong.push(format!("{}: {why}", state.folder())),
             }
         }
+        all.sort_by_key(|session| session.created());
+        *self.lock() = all;
         Ok(wrong)
     }
 
@@ -216,18 +223,23 @@ impl Sessions {
             metadata: saved.metadata.clone(),
             fingerprint: saved.fingerprint.clone(),
         };
-        let format = saved.format.as_ref().and_then(SavedFormat::format);
+        let given = saved.given.as_ref().map(SavedFormat::format);
+        let lost = || std::io::Error::other("this version knows its format no longer");
+        let format = given.map(|format| format.ok_or_else(lost)).transpose().map_err(failed)?;
+        if saved.format.as_ref().is_some_and(|format| format.format().is_none()) {
+            return Err(failed(lost()));
+        }
         let journal = found.journal.try_clone().map_err(failed)?;
         let store = |_: &str, settings| Store::restore(settings, journal, self.rows_bytes_max(), &found.head);
         let session = self.session(id, announced, format, store).map_err(failed)?;
         Ok(session.restored(found))
     }
 
-    /// Keeps all that is going on, for the next server. Blocks as long as a turn lasts.
+    /// Keeps all that is going on, for the next server. Each waits for the end of its turn.
     pub(crate) async fn keep_all(&self) {
         for session in self.list() {
             if session.is_kept() && !session.state().ended() {
-                let _ = session.keep_later().await;
+                session.keep_later().await;
             }
         }
     }
@@ -323,6 +335,15 @@ impl Sessions {
             let waiting = all.iter().filter(|session| session.has_own_turn());
             let waiting = waiting.filter_map(|session| Some((session.holds_up_since()?, session)));
             waiting.min_by_key(|(since, _)| *since).into_iter().for_each(|(_, session)| session.give_way());
+            let slow = all.iter().filter(|session| session.has_own_turn() && session.pace().is_slow(session.offset()));
+            slow.for_each(|session| session.pace().want_place());
+        }
+    }
+
+    /// Where somebody found no place for the start of a line, takes those of uploads that are away.
+    pub(crate) fn free_held_places(&self) {
+        if self.shared.turns.held_wanted() {
+            self.list().iter().for_each(|session| session.leave_held());
         }
     }
 

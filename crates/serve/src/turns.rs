@@ -4,6 +4,7 @@ use crate::limits::{HELD_PLACES, MANY_SESSIONS, OWN_PLACES};
 use rorqual_pipe::Pool;
 use rorqual_table::analyze::Shares;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 /// Turns to the end of a log, beside those that are shared.
@@ -15,6 +16,11 @@ pub(crate) fn own_places(sessions_max: usize) -> usize {
     }
 }
 
+/// Sessions that may hold more than a little of an unfinished line.
+pub(crate) fn held_places(sessions_max: usize) -> usize {
+    HELD_PLACES.min(sessions_max)
+}
+
 /// The workers that all uploads share, in the order in which they ask.
 pub(crate) struct Turns {
     pool: Pool,
@@ -23,6 +29,9 @@ pub(crate) struct Turns {
     workers: Arc<Semaphore>,
     waiting: watch::Sender<usize>,
     held: Arc<Semaphore>,
+    held_wanted: AtomicBool,
+    /// Held by who keeps a session for the next server.
+    keeping: Arc<Semaphore>,
     own: Arc<Semaphore>,
     own_places: usize,
     own_wanted: watch::Sender<usize>,
@@ -67,7 +76,9 @@ impl Turns {
             threads: shares.threads,
             workers: Arc::new(Semaphore::new(shares.threads)),
             waiting: watch::Sender::new(0),
-            held: Arc::new(Semaphore::new(HELD_PLACES)),
+            held: Arc::new(Semaphore::new(held_places(sessions_max))),
+            held_wanted: AtomicBool::new(false),
+            keeping: Arc::new(Semaphore::new(1)),
             own: Arc::new(Semaphore::new(own_places)),
             own_places,
             own_wanted: watch::Sender::new(0),
@@ -95,6 +106,11 @@ impl Turns {
         Some(Turn { threads: self.threads, pool: pool.clone(), kind: Kind::Own, _place: place })
     }
 
+    /// The turn to keep a session of which nothing runs.
+    pub(crate) async fn keeping(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.keeping).acquire_owned().await.ok()
+    }
+
     /// Whether somebody waits for a turn to the end of a log.
     pub(crate) fn own_wanted(&self) -> bool {
         *self.own_wanted.borrow() > 0
@@ -102,7 +118,16 @@ impl Turns {
 
     /// A place for the start of a line, or of a log, while the rest of it is waited for; `None` where all are taken.
     pub(crate) fn hold(&self) -> Option<OwnedSemaphorePermit> {
-        Arc::clone(&self.held).try_acquire_owned().ok()
+        let place = Arc::clone(&self.held).try_acquire_owned().ok();
+        if place.is_none() {
+            self.held_wanted.store(true, Ordering::Relaxed);
+        }
+        place
+    }
+
+    /// Whether somebody found no such place since this was last asked.
+    pub(crate) fn held_wanted(&self) -> bool {
+        self.held_wanted.swap(false, Ordering::Relaxed)
     }
 
     /// The blocks of shared turns.

@@ -154,5 +154,6 @@ pub(crate) fn interrupted(interruption: &Interruption, offset: u64) -> ApiError 
             (StatusCode::SERVICE_UNAVAILABLE, format!("the system has no memory for another block at byte {offset}"))
         }
     };
-    ApiError::new(status, "interrupted", message).with("offset", offset)
+    let error = ApiError::new(status, "interrupted", message).with("offset", offset);
+    if *interruption == Interruption::NoPlace { error.retry_after(1) } else { error }
 }

@@ -322,7 +322,10 @@ impl Writing {
         let step = wanted.next_multiple_of(RESERVE_STEP_BYTES);
         let step = self.announced.map_or(step, |announced| step.min(announced.max(wanted)));
         // Near the bound a whole step may not fit where the rest of the input would.
-        self.reserve(step).or_else(|_| self.reserve(wanted))
+        match self.reserve(step) {
+            Err(error) if error.kind() == Kind::Limit => self.reserve(wanted),
+            reserved => reserved,
+        }
     }
 
     /// Refuses what could have no room whatever went for it.

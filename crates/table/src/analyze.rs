@@ -454,9 +454,9 @@ impl Reading {
         self.course.held_bytes()
     }
 
-    /// Forgets what it holds: its source goes on at the place where it is left.
-    pub fn rewind(&mut self) {
-        self.course.rewind();
+    /// Forgets what it holds: its source goes on at the place where it is left. How many bytes come again.
+    pub fn rewind(&mut self) -> u64 {
+        self.course.rewind()
     }
 }
 

@@ -28,6 +28,9 @@ const HEAD_MAGIC: u64 = u64::from_le_bytes(*b"rqhead01");
 /// Bytes before the first record.
 const START_BYTES: u64 = 16;
 
+/// Segments that are not full, of a head that is read.
+const GROWING_MAX: u32 = 256;
+
 /// Texts of one field together in a record, before they are packed; one of them more.
 const TEXTS_BYTES_MAX: usize = PIECE_BYTES_MAX + (68 << 10);
 
@@ -85,7 +88,10 @@ impl Store {
 
     fn store_texts(&self, journal: &Spill, written: &mut Written) -> io::Result<()> {
         for (field, (dictionary, known)) in self.dictionaries.iter().zip(&mut written.codes).enumerate() {
-            while let Some((piece, next)) = piece_of(&dictionary.lock(), *known) {
+            loop {
+                // Nobody waits for the disk.
+                let found = piece_of(&dictionary.lock(), *known);
+                let Some((piece, next)) = found else { break };
                 let mut record = Record::new(Kind::Texts);
                 record.bytes().push(field as u8);
                 record.bytes().extend_from_slice(&(*known as u32).to_le_bytes());
@@ -307,6 +313,10 @@ impl Head {
             *dictionary = (length, [u8::take(&mut rest)? != 0, u8::take(&mut rest)? != 0]);
         }
         let (segments, count) = (u32::take(&mut rest)? as usize, u32::take(&mut rest)?);
+        // One for each worker of a turn.
+        if count > GROWING_MAX {
+            return None;
+        }
         let mut growing = Vec::new();
         for _ in 0..count {
             let (meta, columns, _) = decode(&mut rest)?;

@@ -186,7 +186,7 @@ impl Store {
             Some("some values of fields had no room in the memory, and are counted together as …")
         } else if self.rows_dropped() > 0 {
             Some("some rows had no room, and are in no answer")
-        } else if self.spilled_bytes() > 0 {
+        } else if self.spill.as_ref().is_some_and(|spill| !spill.is_journal() && spill.bytes() > 0) {
             Some("some rows did not fit the memory; they are read back from a temporary file, which takes longer")
         } else {
             None

@@ -34,7 +34,8 @@ export const put =
     xhr.onload = () => {
       const { status, responseText } = xhr
       if (status === 200) return listener.ended(doneOf(responseText))
-      const retryAfterMs = 1000 * Number(xhr.getResponseHeader('Retry-After') ?? 0)
+      // A date is none of ours.
+      const retryAfterMs = 1000 * (Number(xhr.getResponseHeader('Retry-After')) || 0)
       listener.ended({ kind: 'refused', status, error: readError(responseText, status), retryAfterMs })
     }
     xhr.onerror = () => listener.ended({ kind: 'lost' })

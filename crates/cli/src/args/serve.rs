@@ -10,7 +10,7 @@ use std::path::PathBuf;
 /// Open the log explorer in a browser, for logs given here or dropped on the page
 ///
 /// Listens on this machine only, unless --bind says otherwise, and prints the address with a token that the browser turns into a cookie.
-/// No upload is written to disk; what was read of it goes, as compressed columns, to a temporary file where it does not fit the memory.
+/// No log is written to disk; what was read of it goes, as compressed columns, to a temporary file where it does not fit the memory, or to --state.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ServeArgs {
     /// Port to listen on; 0 takes a free one

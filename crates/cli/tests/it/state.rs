@@ -4,12 +4,13 @@ use crate::client::Server;
 use crate::common::{Folder, MIB, Truth, eventually, log, rorqual};
 use rorqual_testkit::paths::gzip;
 use serde_json::{Value, json};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 /// What is kept of a session now.
 fn kept(folder: &Folder, id: &str) -> Option<Value> {
     let bytes = std::fs::read(folder.at(&format!("{id}.session"))).ok()?;
-    let line = bytes.split(|byte| *byte == b'\n').next()?;
+    let line = bytes.split(|byte| *byte == b'\n').nth(1)?;
     serde_json::from_slice(line).ok()
 }
 
@@ -137,14 +138,86 @@ fn one_server_has_the_folder_and_what_is_damaged_is_told_and_left() {
     let middle = damaged.len() / 2;
     damaged[middle] ^= 1;
     std::fs::write(&rows, damaged).expect("it can be written");
-    folder.file("nothing.session", "no session\n");
-    folder.file("orphan.rows", "rows of nobody");
+    folder.file("00112233445566aa.session", "no session\n");
+    folder.file("00112233445566bb.rows", "rows of nobody");
+    let foreign = ["notes.tmp", "table.rows", "nothing.session"];
+    foreign.iter().for_each(|name| drop(folder.file(name, "not ours")));
     let server = Server::start(&["--state", &state]);
     assert_eq!(listed(&server).iter().map(|session| session["id"].clone()).collect::<Vec<_>>(), [ids[1].as_str()]);
     Truth::of(&body).check(&server.live(&ids[1])["report"]);
-    let said = eventually("its notes", || Some(server.running.stderr_so_far()).filter(|said| said.contains("nothing.session")));
+    let said = eventually("its notes", || Some(server.running.stderr_so_far()).filter(|said| said.contains("00112233445566aa")));
     assert!(said.contains(&ids[0]) && said.contains("not offered again"), "{said}");
-    assert!(Path::new(&rows).exists() && !folder.names().contains(&"orphan.rows".to_owned()), "{:?}", folder.names());
+    let names = folder.names();
+    assert!(Path::new(&rows).exists() && !names.contains(&"00112233445566bb.rows".to_owned()), "{names:?}");
+    assert!(foreign.iter().all(|name| names.contains(&(*name).to_owned())), "{names:?}");
+    let mode = std::fs::metadata(&rows).expect("it is there").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    // A digit that was changed is seen.
+    server.running.kill();
+    drop(server.running.wait());
+    let path = folder.at(&format!("{}.session", ids[1]));
+    let edited = String::from_utf8_lossy(&std::fs::read(&path).expect("a session")).replacen("1000", "1001", 1);
+    std::fs::write(&path, edited).expect("it can be written");
+    assert!(listed(&Server::start(&["--state", &state])).is_empty());
+}
+
+#[test]
+fn what_may_go_on_comes_before_what_has_ended() {
+    let folder = Folder::new();
+    let state = folder.text("");
+    let server = Server::start(&["--state", &state, "--sessions", "2"]);
+    let body = log(1_000);
+    // Rows that gave their place are kept no longer.
+    for _ in 0..4 {
+        let id = server.session_of(body.len());
+        assert_eq!(server.put(&id, 0, &body).status, 200);
+    }
+    let id = server.session_of(body.len());
+    assert_eq!(server.put(&id, 0, &body[..50_000]).status, 200);
+    when_kept(&folder, &id, "its checkpoint", |kept| kept["offset"].as_u64() > Some(0));
+    server.running.kill();
+    drop(server.running.wait());
+    assert_eq!(folder.names().iter().filter(|name| name.ends_with(".session")).count(), 2);
+    let server = Server::start(&["--state", &state, "--sessions", "1"]);
+    let sessions = listed(&server);
+    assert_eq!((sessions.len(), &sessions[0]["id"]), (1, &id.as_str().into()));
+}
+
+#[test]
+fn a_format_that_was_given_is_kept_before_anything_came() {
+    let folder = Folder::new();
+    let state = folder.text("");
+    let server = Server::start(&["--state", &state]);
+    let body = "10.0.0.1|404|/a\n10.0.0.2|200|/b\n";
+    let id = server.session(&json!({"name": "own", "size": body.len(), "format": "$remote_addr|$status|$uri"}));
+    server.running.kill();
+    drop(server.running.wait());
+    let server = Server::start(&["--state", &state]);
+    assert_eq!(server.put(&id, 0, body.as_bytes()).status, 200);
+    assert_eq!(server.live(&id)["report"]["lines"]["parsed"], 2);
+}
+
+#[test]
+fn a_steady_upload_is_kept_while_it_goes_on_and_a_compressed_one_ends_with_its_server() {
+    let folder = Folder::new();
+    let state = folder.text("");
+    let server = Server::start(&["--state", &state, "--grace", "1"]);
+    let packed = gzip(&log(20_000));
+    let open = server.session_of(packed.len());
+    assert_eq!(server.put(&open, 0, &packed[..packed.len() / 2]).status, 200);
+    let block = log(2_000);
+    let id = server.session_of(1 << 40);
+    let mut stream = server.begin_put(&id, 0, 1 << 40);
+    let path = folder.at(&format!("{id}.session"));
+    let is_kept = || std::fs::metadata(&path).is_ok_and(|data| data.len() > 2_000);
+    let begun = std::time::Instant::now();
+    while !is_kept() {
+        std::io::Write::write_all(&mut stream, &block).expect("it listens");
+        assert!(begun.elapsed().as_secs() < 60, "no checkpoint");
+    }
+    drop(stream);
+    server.running.terminate();
+    drop(server.running.wait().exits(0));
 }
 
 #[test]
@@ -152,6 +225,8 @@ fn a_folder_that_can_not_be_written_is_told() {
     let folder = Folder::new();
     let file = folder.file("file", "");
     rorqual(&["serve", "--port", "0", "--state", &format!("{file}/state")]).run().exits(2).says(&["--state", "file/state"]);
+    let none = ["serve", "--port", "0", "--state", &folder.text("state"), "--temp-max", "0"];
+    rorqual(&none).run().exits(2).says(&["--state", "--temp-max 0"]);
 }
 
 #[test]

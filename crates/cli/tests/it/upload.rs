@@ -1,7 +1,7 @@
 //! Promise 1 for the server: an upload of any size at any pace, in the memory given, and no copy of it on the disk.
 
 use crate::client::{Server, read_answer};
-use crate::common::{GIB, MIB, Truth, log};
+use crate::common::{GIB, MIB, Truth, eventually, log};
 use rorqual_testkit::generate::{DistinctLog, write_lines};
 use serde_json::json;
 use std::io::Write;
@@ -124,4 +124,43 @@ fn sessions_that_are_deleted_in_the_middle_give_their_memory_back() {
     }
     let peak = server.running.peak_bytes();
     assert!(peak <= DEFAULT, "peak {} MiB", peak / MIB);
+}
+
+/// Once all blocks are gone, no upload goes on.
+#[test]
+fn uploads_that_fail_give_their_blocks_back() {
+    let server = Server::start(&["--sessions", "60", "--memory", "512MiB"]);
+    let body = log(1_000);
+    let mut damaged = rorqual_testkit::paths::gzip(&body);
+    damaged[300..304].copy_from_slice(b"xxxx");
+    let upload = |bytes: &[u8]| server.request("PUT", "/api/upload/x", bytes).status;
+    for _ in 0..20 {
+        assert_eq!(upload(b"ab\ncd\nef"), 422);
+        assert_eq!(upload(&rorqual_testkit::paths::gzip(b"ab\r\ncd\r\nef")), 422);
+        assert_eq!(upload(&damaged), 422);
+        // Half of it, and gone.
+        let id = server.session_of(1 << 30);
+        assert_eq!(server.put(&id, 0, &body[..body.len() / 2 + 5]).status, 200);
+    }
+    assert_eq!(server.get("/api/vitals").json()["pool_lent_bytes"], 0);
+    assert_eq!(upload(&body), 201);
+}
+
+/// Who is away holds up nobody for long, whatever the length of the line in which it left.
+#[test]
+fn the_starts_of_long_lines_are_given_back_by_who_is_away() {
+    let server = Server::start(&["--sessions", "60", "--memory", "512MiB"]);
+    let mut long = log(10);
+    long.extend(std::iter::repeat_n(b'x', 20_000));
+    // Part of a log: all of them wait for the rest.
+    let part = |id: &str| {
+        let offset = server.live(id)["session"]["offset"].as_u64().expect("an offset") as usize;
+        server.put(id, offset, &long[offset..]).status
+    };
+    let ids: Vec<String> = (0..40).map(|_| server.session_of(1 << 20)).collect();
+    let statuses: Vec<u16> = ids.iter().map(|id| part(id)).collect();
+    let taken = statuses.iter().filter(|status| **status == 200).count();
+    assert!((32..40).contains(&taken) && statuses.iter().all(|status| [200, 503].contains(status)), "{statuses:?}");
+    eventually("a place", || (part(&ids[39]) == 200).then_some(()));
+    assert_eq!(server.get("/api/vitals").json()["pool_lent_bytes"], 0);
 }

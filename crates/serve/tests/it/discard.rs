@@ -31,7 +31,7 @@ fn what_is_sent_to_be_discarded_is_counted_and_makes_no_session() {
     assert_eq!((&done["type"], &done["bytes"], code), (&"done".into(), &BYTES.into(), Some(1000)));
     let none: [u8; 0] = [];
     assert_eq!(server.ask("PUT /api/discard", &[], &none).json()["bytes"], 0);
-    assert_eq!(server.ask("GET /api/sessions", &[], b"").json(), json!({"sessions": []}));
+    assert_eq!(server.ask("GET /api/sessions", &[], b"").json(), json!({"sessions": [], "more": false}));
     assert_eq!(server.ask("GET /api/vitals", &[], b"").json()["received_bytes"], 0);
 }
 

@@ -29,7 +29,7 @@ const MEMORY_BYTES_DEFAULT: u64 = 1 << 30;
 /// Async workers: they move bytes and answer; the analyses have threads of their own.
 const ASYNC_THREADS: usize = 2;
 
-/// Threads that may block at a time: a run, a report and a view for each session, and some to spare.
+/// Threads that may block at a time: an upload's turn, its end and its checkpoint, and some to spare.
 const BLOCKING_THREADS_PER_SESSION: usize = 4;
 
 /// And of all of them: few run at a time.
@@ -51,6 +51,7 @@ pub(crate) fn run(common: &Common, args: &ServeArgs) -> Exit {
     };
     let memory_bytes = config.settings.memory_bytes;
     let blocking = (config.sessions_max * BLOCKING_THREADS_PER_SESSION).min(BLOCKING_THREADS_MAX)
+        + config.reading
         + EXPORTS_MAX
         + STORE_ASKS_MAX
         + usize::from(args.renders);
