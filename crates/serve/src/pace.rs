@@ -4,7 +4,7 @@ use crate::limits::{PACE_BYTES_MIN, PACE_TIME};
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
-use tokio::sync::Notify;
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 /// Looks that are remembered of [`PACE_TIME`].
@@ -15,13 +15,15 @@ const LOOKS_MAX: usize = 32;
 pub(crate) struct Pace {
     /// When was looked, and at which offset it was then; the first is as old as the time that is looked back, if the upload is.
     looks: Mutex<VecDeque<(Instant, u64)>>,
-    wanted: Notify,
+    /// Kept until the upload hears of it, which may have its turn just now.
+    wanted: watch::Sender<bool>,
 }
 
 impl Pace {
     /// An upload begins; what was before it does not count.
     pub(crate) fn begin(&self, offset: u64) {
         *self.lock() = VecDeque::from([(Instant::now(), offset)]);
+        self.wanted.send_replace(false);
     }
 
     /// Remembers where it is. To be called every few seconds.
@@ -47,12 +49,13 @@ impl Pace {
 
     /// Interrupts the upload.
     pub(crate) fn want_place(&self) {
-        self.wanted.notify_waiters();
+        self.wanted.send_replace(true);
     }
 
     /// Comes back when the upload is to be interrupted.
     pub(crate) async fn place_wanted(&self) {
-        self.wanted.notified().await;
+        // Its sender lives as long as this.
+        drop(self.wanted.subscribe().wait_for(|wanted| *wanted).await);
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, VecDeque<(Instant, u64)>> {

@@ -1,8 +1,8 @@
 //! `rorqual serve`: who asks the rows, and what ends a question: a newer one, an asker who leaves, rows that have to go.
 
 use crate::client::{Server, read_answer};
-use crate::common::{MIB, eventually, log};
-use rorqual_testkit::generate::{DistinctLog, write_lines};
+use crate::common::{MIB, eventually, log, rorqual};
+use rorqual_testkit::generate::{SiteLog, write_lines};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::net::TcpStream;
@@ -243,7 +243,10 @@ fn the_longest_filter_can_be_sent_and_a_longer_body_is_told() {
 
 #[test]
 fn a_filter_has_its_share_of_the_memory_and_rows_that_did_not_fit_are_told() {
-    let server = Server::start(&["--memory", "260MiB", "--sessions", "100", "--threads", "1", "--temp-max", "0"]);
+    let flags = ["--sessions", "100", "--threads", "1", "--temp-max", "0"];
+    let refused = rorqual(&["serve", "--port", "0", "--memory", "1MiB"]).args(flags).run().exits(2);
+    let least = refused.stderr.split("Give --memory ").nth(1).and_then(|rest| rest.split(',').next()).expect("a size");
+    let server = Server::start(&[&["--memory", least], &flags[..]].concat());
     let id = session(&server, &log(20));
     let patterns = |count: u32| {
         let pattern = |number| format!("path ~ \"^/p{number}$\"");
@@ -301,7 +304,7 @@ fn lines_of_rows_are_rebuilt_in_the_format_of_the_log() {
 fn a_report_says_how_many_rows_it_is_not_of() {
     let server = Server::start(&["--memory", "310MiB", "--threads", "1", "--temp-max", "0"]);
     let mut body = Vec::new();
-    let lines = write_lines(&mut DistinctLog::new(64 * MIB, 3), 64 * MIB, &mut body).expect("a Vec takes everything").lines;
+    let lines = write_lines(&mut SiteLog::new(500_000, 3), 64 * MIB, &mut body).expect("a Vec takes everything").lines;
     let report = server.live(&session(&server, &body))["report"].take();
     let dropped = report["rows_dropped"].as_u64().unwrap_or_else(|| panic!("there was room for all: {report}"));
     let counted: u64 = report["status"].as_array().expect("rows").iter().map(|row| row["hits"].as_u64().expect("hits")).sum();
