@@ -1,7 +1,7 @@
 //! `rorqual serve`: who asks the rows, and what ends a question: a newer one, an asker who leaves, rows that have to go.
 
 use crate::client::{Server, read_answer};
-use crate::common::{MIB, eventually, log, rorqual};
+use crate::common::{MIB, eventually, log};
 use rorqual_testkit::generate::{SiteLog, write_lines};
 use serde_json::{Value, json};
 use std::io::Write;
@@ -302,7 +302,7 @@ fn lines_of_rows_are_rebuilt_in_the_format_of_the_log() {
 
 #[test]
 fn a_report_says_how_many_rows_it_is_not_of() {
-    let server = Server::start(&["--memory", "310MiB", "--threads", "1", "--temp-max", "0"]);
+    let server = Server::start(&["--memory", "260MiB", "--sessions", "100", "--threads", "1", "--temp-max", "0"]);
     let mut body = Vec::new();
     let lines = write_lines(&mut SiteLog::new(500_000, 3), 64 * MIB, &mut body).expect("a Vec takes everything").lines;
     let report = server.live(&session(&server, &body))["report"].take();
