@@ -149,6 +149,10 @@ impl Lives {
         if ran.code != expected {
             tallies.wrong(format!("a server that was {how:?} ended with {:?}: {}", ran.code, ran.stderr));
         }
+        // What was kept is offered again.
+        for line in ran.stderr.lines().filter(|line| line.contains("not offered again")) {
+            tallies.wrong(line.to_owned());
+        }
         if ran.stderr.contains("panicked") {
             tallies.wrong(format!("a panic: {}", ran.stderr));
         }

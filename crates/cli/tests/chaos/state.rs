@@ -12,6 +12,9 @@ const STATE_REQUIRED: bool = true;
 /// A session that was made so shortly before its server was killed may not have come to the disk.
 const CHECKPOINT_TIME_MAX: Duration = Duration::from_secs(2);
 
+/// A session into which nothing came for so long may have given its place away.
+const DISPLACED_AFTER: Duration = Duration::from_secs(3);
+
 /// The longest line that a session holds, and the start of a log that tells no format yet.
 const LINE_BYTES_MAX: u64 = 256 << 10;
 
@@ -26,11 +29,15 @@ pub(crate) fn supported() -> bool {
 pub(crate) struct Known<'a> {
     pub(crate) id: &'a str,
     pub(crate) made: Instant,
+    /// Bytes of it were taken then.
+    pub(crate) seen: Instant,
     /// Told by the server.
     pub(crate) acknowledged: u64,
     /// Given to the network at all.
     pub(crate) sent: u64,
     pub(crate) finished: bool,
+    /// All of it was sent: it may have finished, and its answer been lost.
+    pub(crate) whole: bool,
 }
 
 /// What the next life has to say of it.
@@ -50,8 +57,9 @@ pub(crate) fn after_restart(op: &mut Op<'_>, known: &Known<'_>, ends: &[End]) ->
     }
     let killed = ends.contains(&End::Killed);
     let Some(session) = session else {
-        // It may also have been displaced, and forgotten behind eight others: then it has waited for some seconds, which is seen below.
-        if !(killed && known.made.elapsed() < CHECKPOINT_TIME_MAX * (ends.len() as u32 + 1)) {
+        // It may also have been displaced, or finished, and its rows have gone to others: what is kept goes with them.
+        let displaced = known.whole || known.seen.elapsed() >= DISPLACED_AFTER;
+        if !displaced && !(killed && known.made.elapsed() < CHECKPOINT_TIME_MAX * (ends.len() as u32 + 1)) {
             op.wrong(&format!("{}: the session is gone after {ends:?}", known.id));
         }
         return Some(Fate::Gone);

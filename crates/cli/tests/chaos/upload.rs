@@ -231,10 +231,8 @@ impl Job<'_> {
             return Step::Again;
         }
         (self.life, self.seen, self.told) = (life, Instant::now(), None);
-        if ends.contains(&End::Killed) {
-            // What the server had not kept is sent again.
-            self.acknowledged = 0;
-        }
+        // What the server had not kept is sent again; how much that may be was judged.
+        self.acknowledged = 0;
         if matches!(fate, Some(Fate::Gone)) {
             self.anew();
         }
@@ -242,7 +240,15 @@ impl Job<'_> {
     }
 
     fn known<'b>(&self, id: &'b str, finished: bool) -> Known<'b> {
-        Known { id, made: self.made, acknowledged: self.acknowledged, sent: self.sent, finished }
+        Known {
+            id,
+            made: self.made,
+            seen: self.seen,
+            whole: self.sent >= self.bytes.len() as u64,
+            acknowledged: self.acknowledged,
+            sent: self.sent,
+            finished,
+        }
     }
 
     fn take_back(&self, op: &mut Op<'_>, id: &str) -> Step {
