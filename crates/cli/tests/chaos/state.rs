@@ -59,7 +59,8 @@ pub(crate) fn after_restart(op: &mut Op<'_>, known: &Known<'_>, ends: &[End]) ->
     let Some(session) = session else {
         // It may also have been displaced, or finished, and its rows have gone to others: what is kept goes with them.
         let displaced = known.whole || known.seen.elapsed() >= DISPLACED_AFTER;
-        if !displaced && !(killed && known.made.elapsed() < CHECKPOINT_TIME_MAX * (ends.len() as u32 + 1)) {
+        let young = killed && known.made.elapsed() < CHECKPOINT_TIME_MAX * (ends.len() as u32 + 1);
+        if !(displaced || young) {
             op.wrong(&format!("{}: the session is gone after {ends:?}", known.id));
         }
         return Some(Fate::Gone);
