@@ -306,6 +306,7 @@ impl Session {
         if self.own.load(Ordering::Relaxed) && ended.is_none() {
             return;
         }
+        checkpoints.begin();
         let begun = Instant::now();
         let saved = self.saved(reading, ended);
         match store.checkpoint(sync).and_then(|head| checkpoints.write(&saved, &head, sync)) {

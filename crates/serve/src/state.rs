@@ -252,10 +252,13 @@ impl Checkpoints {
         self.lock().is_none_or(|last| last.elapsed() >= CHECKPOINT_EVERY)
     }
 
+    /// One is made now. Where it fails, the next try is as far off: a disk that is full stays so.
+    pub(crate) fn begin(&self) {
+        *self.lock() = Some(Instant::now());
+    }
+
     /// Puts what is known now in the place of what was known before.
     pub(crate) fn write(&self, saved: &Saved, head: &[u8], sync: bool) -> io::Result<()> {
-        // Also where it fails: the next try is as far off.
-        *self.lock() = Some(Instant::now());
         let mut line = serde_json::to_vec(saved)?;
         line.push(b'\n');
         let checksum = checksum(&[&line, head]);
