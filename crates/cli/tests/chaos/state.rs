@@ -38,6 +38,8 @@ pub(crate) struct Known<'a> {
     pub(crate) finished: bool,
     /// All of it was sent: it may have finished, and its answer been lost.
     pub(crate) whole: bool,
+    /// A decoder can't be left in the middle: its log begins anew.
+    pub(crate) compressed: bool,
 }
 
 /// What the next life has to say of it.
@@ -72,8 +74,8 @@ pub(crate) fn after_restart(op: &mut Op<'_>, known: &Known<'_>, ends: &[End]) ->
 fn judge(op: &Op<'_>, known: &Known<'_>, session: &Value, killed: bool) {
     let (state, offset) = (session["state"].as_str().unwrap_or_default(), session["offset"].as_u64().unwrap_or(u64::MAX));
     // An unfinished line comes again from its start.
-    let lost = if killed { 0 } else { known.acknowledged.saturating_sub(LINE_BYTES_MAX) };
-    if offset > known.sent || offset < lost {
+    let least = if killed || known.compressed { 0 } else { known.acknowledged.saturating_sub(LINE_BYTES_MAX) };
+    if offset > known.sent || offset < least {
         op.wrong(&format!(
             "{}: offset {offset} after a restart, {} sent, {} acknowledged",
             known.id, known.sent, known.acknowledged

@@ -245,6 +245,7 @@ impl Job<'_> {
             made: self.made,
             seen: self.seen,
             whole: self.sent >= self.bytes.len() as u64,
+            compressed: self.bytes != self.input.plain,
             acknowledged: self.acknowledged,
             sent: self.sent,
             finished,
