@@ -1,7 +1,11 @@
 //! The fuzz targets as plain functions: foreign bytes in, a panic when a promise is broken.
 //!
 //! `src/bin/` wraps each for libFuzzer; `crates/rows/tests/it/corpus.rs` includes this file and runs every target over
-//! its corpus in the ordinary test run. So nothing here may need libFuzzer.
+//! its corpus in the ordinary test run. So nothing here may need libFuzzer. Those of the server are included by its own tests
+//! (`crates/serve/src/corpus.rs`).
+
+#[cfg(fuzzing)]
+pub mod server;
 
 use bytes::Bytes;
 use rorqual_digest::list::{Line, Lines, Parser as ListParser, escape};
@@ -48,6 +52,9 @@ pub const TARGETS: [(&str, Target); 16] = [
     ("size", size),
     ("tables", tables),
 ];
+
+/// Targets of the server, which have their folders in `corpus/` as well.
+pub const OF_THE_SERVER: [&str; 4] = ["http", "requests", "socket", "state"];
 
 /// Formats that differ in how they are read.
 const FORMATS: [&str; 10] = [

@@ -22,6 +22,9 @@ mod faults;
 mod feed;
 mod files;
 mod formats;
+#[cfg(any(fuzzing, test))]
+#[doc(hidden)]
+pub mod fuzzing;
 mod guard;
 mod limits;
 mod linger;
@@ -53,6 +56,13 @@ mod upload;
 mod views;
 mod vitals;
 mod wire;
+
+#[cfg(test)]
+mod corpus;
+
+// The fuzz targets, which tests replay, name this crate from outside.
+#[cfg(test)]
+extern crate self as rorqual_serve;
 
 pub use access::Access;
 pub use exports::{ShownView, ViewPage};

@@ -269,17 +269,13 @@ impl Server {
     }
 
     /// Answers until `stop` is done; then lets what runs come to its end within the grace, and stops all sessions. `end` ends that wait.
-    pub async fn run(self, stop: impl Future<Output = ()>, end: impl Future<Output = ()>) -> Totals {
+    pub async fn run(mut self, stop: impl Future<Output = ()>, end: impl Future<Output = ()>) -> Totals {
         let renders_guard = self.renders.clone().map(|renders| tokio::spawn(renders.guard(self.sessions.memory_bytes())));
-        let vitals = vitals::routes(&self.sessions, self.renders.as_ref(), &self.gate);
-        let shelf = self.store.map(|store| Shelf::new(store, self.tls.is_some()));
-        let beside = [Some(vitals), self.renders.map(render_router), shelf.map(store::router)];
-        let router = router(Arc::clone(&self.sessions), beside.into_iter().flatten().collect(), Arc::clone(&self.gate));
+        let reception = self.reception(self.tls.is_some());
         let housekeeping = [
             tokio::spawn(keep_house(Arc::clone(&self.sessions))),
             tokio::spawn(keep_watch(Arc::clone(&self.sessions), Arc::clone(&self.gate))),
         ];
-        let reception = Reception { gate: Arc::clone(&self.gate), tls: self.tls, router };
         tokio::select! {
             () = reception.accept(&self.listener) => {}
             () = stop => {}
@@ -302,6 +298,21 @@ impl Server {
         let (sessions, stored_bytes) = self.sessions.totals();
         tracing::info!(sessions, stored_bytes, whole, "ended");
         Totals { sessions, stored_bytes, threads: self.sessions.threads(), whole }
+    }
+
+    /// What answers on connections; `encrypted` ones read entries of the store through the program.
+    fn reception(&mut self, encrypted: bool) -> Reception {
+        let vitals = vitals::routes(&self.sessions, self.renders.as_ref(), &self.gate);
+        let shelf = self.store.take().map(|store| Shelf::new(store, encrypted));
+        let beside = [Some(vitals), self.renders.take().map(render_router), shelf.map(store::router)];
+        let router = router(Arc::clone(&self.sessions), beside.into_iter().flatten().collect(), Arc::clone(&self.gate));
+        Reception { gate: Arc::clone(&self.gate), tls: self.tls.take(), router }
+    }
+
+    /// What answers without a socket of the system, and what it answers from.
+    #[cfg(any(fuzzing, test))]
+    pub(crate) fn into_parts(mut self) -> (Reception, Arc<Sessions>, Arc<Gate>) {
+        (self.reception(true), self.sessions, self.gate)
     }
 }
 
@@ -378,7 +389,7 @@ fn places(config: &Config) -> usize {
 
 /// What every connection needs.
 #[derive(Clone)]
-struct Reception {
+pub(crate) struct Reception {
     gate: Arc<Gate>,
     tls: Option<Arc<Tls>>,
     router: Router,
@@ -433,7 +444,7 @@ impl Reception {
     }
 
     /// Answers on `stream`, into which `files` may go without passing through the program.
-    async fn answer(
+    pub(crate) async fn answer(
         &self,
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
         files: Option<Files>,
@@ -541,7 +552,7 @@ fn broken(ended: hyper::Result<()>) {
 }
 
 /// What has to be looked at again and again; nothing of it waits for anybody.
-async fn keep_watch(sessions: Arc<Sessions>, gate: Arc<Gate>) {
+pub(crate) async fn keep_watch(sessions: Arc<Sessions>, gate: Arc<Gate>) {
     let mut every = tokio::time::interval(HOUSEKEEPING_EVERY);
     loop {
         every.tick().await;

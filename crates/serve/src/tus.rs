@@ -1,6 +1,6 @@
 //! tus 1.0, so that clients which know it resume their uploads here: an upload of theirs is a session.
 
-mod headers;
+pub(crate) mod headers;
 mod patch;
 
 use crate::error::ApiError;

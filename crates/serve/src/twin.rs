@@ -23,6 +23,12 @@ impl Twin {
         Ok((TcpStream::from_std(stream)?, Self(twin.map(Arc::new))))
     }
 
+    /// Of a connection that has no socket: only a write notices that the client left.
+    #[cfg(any(fuzzing, test))]
+    pub(crate) fn none() -> Self {
+        Self(None)
+    }
+
     /// Done when the client has closed its sending half, or the connection broke; also behind bytes that nobody has read yet, such as those by which
     /// TLS says goodbye.
     pub(crate) async fn left(&self) {

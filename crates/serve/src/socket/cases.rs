@@ -360,6 +360,10 @@ fn a_text_is_no_longer_than_one_that_is_understood() {
     // By the head alone the frame might be cut into pieces that are short enough; what counts is what came.
     let over = [frame(TEXT, &most), frame(CONTINUATION, ""), frame(CONTINUATION, "x")].concat();
     assert_eq!(echo([&over[..]]), [Failed(TOO_BIG)]);
+    // What comes first counts, also where one read has both.
+    let none = [most.as_bytes(), b"x"].concat();
+    case("no UTF-8, and then too long", &[text([b"\xff", &none[..]].concat())], &[Failed(INVALID_DATA)]);
+    case("too long, and then no UTF-8", &[text([&none[..], b"\xff"].concat())], &[Failed(TOO_BIG)]);
 }
 
 /// Numbers that are the same each time (xorshift).

@@ -172,7 +172,7 @@ impl Decoder {
             self.head[self.head_bytes] = *byte;
             self.head_bytes += 1;
             *input = rest;
-            #[cfg(test)]
+            #[cfg(any(fuzzing, test))]
             super::mask::copied::add(1);
         }
     }

@@ -3,7 +3,7 @@
 /// Copies `from` to `to`, which is as long, and takes the mask off; gives the key as it goes on behind. A client masks what it sends so
 /// that no proxy takes it for a request (RFC 6455, 10.3).
 pub(super) fn copy_unmasked(from: &[u8], to: &mut [u8], mut key: [u8; 4]) -> [u8; 4] {
-    #[cfg(test)]
+    #[cfg(any(fuzzing, test))]
     copied::add(from.len());
     let wide: [u8; WIDTH] = std::array::from_fn(|at| key[at % 4]);
     let (from_wide, from_rest) = from.as_chunks::<WIDTH>();
@@ -24,8 +24,8 @@ pub(super) fn copy_unmasked(from: &[u8], to: &mut [u8], mut key: [u8; 4]) -> [u8
 /// Bytes at a time: a cache line.
 const WIDTH: usize = 64;
 
-/// How many bytes this thread copied, for the test that holds the number down.
-#[cfg(test)]
+/// How many bytes this thread copied, for the tests that hold the number down.
+#[cfg(any(fuzzing, test))]
 pub(super) mod copied {
     use std::cell::Cell;
 

@@ -12,6 +12,8 @@ mod stream;
 
 #[cfg(test)]
 mod cases;
+#[cfg(any(fuzzing, test))]
+pub(crate) mod fuzzing;
 #[cfg(test)]
 mod wire;
 

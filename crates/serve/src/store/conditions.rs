@@ -5,7 +5,7 @@ use std::ops::Range;
 
 /// What is to be answered to a GET or HEAD.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Wanted {
+pub(crate) enum Wanted {
     /// All bytes.
     Whole,
     /// These.
@@ -19,7 +19,7 @@ pub(super) enum Wanted {
 }
 
 /// What `headers` ask for of an entry of `size_bytes` with `etag`, its digest in quotes.
-pub(super) fn wanted(headers: &HeaderMap, method: &Method, etag: &str, size_bytes: u64) -> Wanted {
+pub(crate) fn wanted(headers: &HeaderMap, method: &Method, etag: &str, size_bytes: u64) -> Wanted {
     if fails(headers, etag) {
         return Wanted::Failed;
     }

@@ -1,6 +1,6 @@
 //! The content-addressed store over HTTP, where `serve --store` was given.
 
-mod conditions;
+pub(crate) mod conditions;
 mod get;
 mod leases;
 mod put;

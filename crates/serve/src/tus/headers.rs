@@ -22,7 +22,7 @@ pub(super) fn number(headers: &HeaderMap, name: &HeaderName) -> Result<Option<u6
 }
 
 /// The size of an upload, which has to be given or to be put off.
-pub(super) fn announced(headers: &HeaderMap) -> Result<Option<u64>, ApiError> {
+pub(crate) fn announced(headers: &HeaderMap) -> Result<Option<u64>, ApiError> {
     let size = length(headers)?;
     let deferred = headers.get(DEFER_LENGTH);
     if deferred.is_some_and(|deferred| deferred != "1") || size.is_some() == deferred.is_some() {
@@ -44,14 +44,14 @@ pub(super) fn length(headers: &HeaderMap) -> Result<Option<u64>, ApiError> {
 
 /// What a client says of its upload.
 #[derive(Debug, Default)]
-pub(super) struct Metadata {
+pub(crate) struct Metadata {
     /// As it was given.
     pub(super) text: Option<String>,
-    pub(super) filename: Option<String>,
+    pub(crate) filename: Option<String>,
 }
 
 impl Metadata {
-    pub(super) fn of(headers: &HeaderMap) -> Result<Self, ApiError> {
+    pub(crate) fn of(headers: &HeaderMap) -> Result<Self, ApiError> {
         let Some(value) = headers.get(METADATA) else { return Ok(Self::default()) };
         let text = value.to_str().ok().filter(|text| text.len() <= TUS_METADATA_BYTES_MAX).ok_or_else(|| {
             ApiError::bad_request(format!("Upload-Metadata has at most {TUS_METADATA_BYTES_MAX} bytes, all of them ASCII"))
@@ -70,7 +70,7 @@ impl Metadata {
 }
 
 /// The digest that a part has to have.
-pub(super) fn checksum(headers: &HeaderMap) -> Result<Option<Digest>, ApiError> {
+pub(crate) fn checksum(headers: &HeaderMap) -> Result<Option<Digest>, ApiError> {
     let Some(value) = headers.get(CHECKSUM) else { return Ok(None) };
     let (name, coded) = value.to_str().ok().and_then(|value| value.split_once(' ')).unwrap_or_default();
     let algorithm = match name {

@@ -1,0 +1,284 @@
+//! What the fuzz targets (`fuzz/src/server`) reach of this crate: built for them and for tests alone.
+#![allow(clippy::expect_used)]
+
+use crate::access::Access;
+use crate::guard::{Gate, Guard};
+use crate::server::{Config, Reception, Server, keep_watch};
+use crate::session::Announced;
+use crate::sessions::Sessions;
+use crate::socket;
+use crate::store::conditions::{Wanted, wanted};
+use crate::token::Token;
+use crate::tus::headers::{Metadata, announced, checksum};
+use crate::twin::Twin;
+use axum::body::Body;
+use axum::extract::Request;
+use axum::http::{HeaderMap, Method};
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::Notify;
+use tokio::task::{JoinHandle, yield_now};
+use tokio::time::{advance, sleep, timeout};
+
+pub use crate::socket::fuzzing::{Heard, TEXT_BYTES_MAX, hear};
+pub use axum::http;
+
+/// Bytes that a connection holds each way: more than an input has.
+const PIPE_BYTES: usize = 64 << 10;
+
+/// How long anything may take, of a clock that goes on by itself while nothing happens.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// How long a client waits for more: longer than a connection may be silent.
+const SILENCE: Duration = Duration::from_secs(150);
+
+/// Where threads work while a client is silent, the clock goes on by so much each [`TICK_EVERY`].
+const TICK: Duration = Duration::from_secs(5);
+const TICK_EVERY: Duration = Duration::from_millis(20);
+
+/// What a client does when it has said all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Then {
+    /// It says that this was all, and reads what comes.
+    Ends,
+    /// It reads what comes within some minutes, and leaves.
+    Waits,
+    /// It leaves at once.
+    Leaves,
+}
+
+/// A server in this thread, whose connections are in memory and whose clock goes on when nothing happens.
+pub struct Surface {
+    runtime: Runtime,
+    reception: Reception,
+    sessions: Arc<Sessions>,
+    gate: Arc<Gate>,
+    authority: String,
+    unrestored: Vec<String>,
+}
+
+impl Surface {
+    /// A server; `None` where it refuses to start.
+    #[must_use]
+    pub fn new(config: Config) -> Option<Self> {
+        let runtime = Builder::new_current_thread().enable_all().start_paused(true).build().expect("a runtime");
+        let server = runtime.block_on(Server::bind(config)).ok()?;
+        let authority = server.address().expect("it listens").to_string();
+        let unrestored = server.unrestored().to_vec();
+        let (reception, sessions, gate) = server.into_parts();
+        runtime.spawn(keep_watch(Arc::clone(&sessions), Arc::clone(&gate)));
+        Some(Self { runtime, reception, sessions, gate, authority, unrestored })
+    }
+
+    /// As a `Host`.
+    #[must_use]
+    pub fn authority(&self) -> &str {
+        &self.authority
+    }
+
+    /// What requests have to show.
+    #[must_use]
+    pub fn token(&self) -> String {
+        self.gate.guard.token.text().to_string()
+    }
+
+    /// Sessions that were kept and are not offered, each with the reason.
+    #[must_use]
+    pub fn unrestored(&self) -> &[String] {
+        &self.unrestored
+    }
+
+    /// All that a connection answers to these writes of its client.
+    ///
+    /// # Panics
+    /// When the connection is not over long after its client left.
+    #[must_use]
+    pub fn exchange(&self, writes: &[&[u8]], then: Then) -> Vec<u8> {
+        self.runtime.block_on(async {
+            let (near, far) = duplex(PIPE_BYTES);
+            let taken = self.gate.connections.admit().await;
+            let reception = self.reception.clone();
+            let connection = tokio::spawn(async move {
+                taken.place().begin();
+                reception.answer(near, None, Twin::none(), taken).await;
+            });
+            let clock = (then == Then::Waits).then(Clock::start);
+            let answer = talk(far, writes, then).await;
+            timeout(PATIENCE, connection).await.expect("it ends when its client has left").expect("no panic");
+            drop(clock);
+            answer
+        })
+    }
+
+    /// Takes these reads as the frames of an upload of `size` bytes, where that is announced; the offset, and what the server said.
+    #[must_use]
+    pub fn socket(&self, reads: Vec<Vec<u8>>, size: Option<u64>) -> (u64, Vec<u8>) {
+        self.runtime.block_on(async {
+            let announced = Announced::upload("socket.log".to_owned(), size).expect("a short name");
+            let session = self.sessions.create(announced, None).ok().expect("there is room");
+            let upload = socket::fuzzing::upload(&self.sessions, Arc::clone(&session), reads);
+            let said = timeout(PATIENCE, upload).await.expect("it ends with its client");
+            (session.offset(), said)
+        })
+    }
+
+    /// Puts all sessions on the disk that go on.
+    pub fn keep(&self) {
+        self.runtime.block_on(self.sessions.keep_all());
+    }
+
+    /// Forgets all sessions but `kept`; whether that is there. Nothing of the others stays.
+    ///
+    /// # Panics
+    /// When something does.
+    #[must_use]
+    pub fn clear(&self, kept: &str) -> bool {
+        self.runtime.block_on(async {
+            let clock = (!self.sessions.list().is_empty()).then(Clock::start);
+            for session in self.sessions.list().iter().filter(|session| session.id() != kept) {
+                let removed = timeout(PATIENCE, self.sessions.remove(session.id())).await.expect("a session ends");
+                // It may be gone by itself.
+                drop(removed);
+            }
+            for _ in 0..PATIENCE.as_secs() {
+                if self.held() == [0; 5] {
+                    break;
+                }
+                sleep(Duration::from_secs(1)).await;
+            }
+            drop(clock);
+            let what = "blocks, exports, answers, bodies, connections";
+            assert_eq!(self.held(), [0; 5], "{what}: something did not come home");
+            self.sessions.list().iter().any(|session| session.id() == kept)
+        })
+    }
+
+    /// What requests took and have to give back.
+    fn held(&self) -> [u64; 5] {
+        let (answers, bodies) = self.gate.tickets.taken();
+        let (known, _, strangers) = self.gate.connections.counts();
+        let counts = [self.sessions.exports().taken(), answers, bodies, known + strangers];
+        let [exports, answers, bodies, connections] = counts.map(|count| count as u64);
+        [self.sessions.taken().pool_lent_bytes, exports, answers, bodies, connections]
+    }
+}
+
+/// A client.
+async fn talk(mut far: DuplexStream, writes: &[&[u8]], then: Then) -> Vec<u8> {
+    for write in writes {
+        // A connection that is over takes no more.
+        let _ = timeout(PATIENCE, far.write_all(write)).await.expect("all is read, or refused");
+        yield_now().await;
+    }
+    let mut answer = Vec::new();
+    if then == Then::Ends {
+        let _ = far.shutdown().await;
+    }
+    if then != Then::Leaves {
+        // An answer that lives on has no end.
+        let _ = timeout(SILENCE, far.read_to_end(&mut answer)).await;
+    }
+    answer
+}
+
+/// Lets the paused clock go on while threads of the server wait for their client, which a runtime's own does not.
+struct Clock {
+    task: JoinHandle<()>,
+    ends: std::sync::mpsc::Sender<()>,
+}
+
+impl Clock {
+    fn start() -> Self {
+        let tick = Arc::new(Notify::new());
+        let (ends, ended) = std::sync::mpsc::channel::<()>();
+        let ticks = Arc::clone(&tick);
+        std::thread::spawn(move || {
+            while ended.recv_timeout(TICK_EVERY) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
+                ticks.notify_one();
+            }
+        });
+        let task = tokio::spawn(async move {
+            loop {
+                tick.notified().await;
+                advance(TICK).await;
+            }
+        });
+        Self { task, ends }
+    }
+}
+
+impl Drop for Clock {
+    fn drop(&mut self) {
+        self.task.abort();
+        let _ = self.ends.send(());
+    }
+}
+
+/// Who may ask, with a token of its own.
+pub struct Door(Guard);
+
+impl Door {
+    /// The guard of a server at this address.
+    #[must_use]
+    pub fn new(address: std::net::SocketAddr) -> Self {
+        let token = Token::new(None).expect("randomness");
+        Self(Guard::new(token, Access::default().names(address), address.port(), false))
+    }
+
+    /// What it wants to be shown.
+    #[must_use]
+    pub fn token(&self) -> String {
+        self.0.token.text().to_string()
+    }
+
+    /// The status by which such a request is refused.
+    #[must_use]
+    pub fn refuses(&self, method: &Method, target: &str, headers: &HeaderMap) -> Option<u16> {
+        let mut request = Request::builder().method(method).uri(target).body(Body::empty()).ok()?;
+        *request.headers_mut() = headers.clone();
+        self.0.check(&request).err().map(|error| error.status().as_u16())
+    }
+}
+
+/// How a GET of an entry of `size_bytes` with this tag is answered: a status, and the bytes that are sent.
+#[must_use]
+pub fn part(headers: &HeaderMap, etag: &str, size_bytes: u64) -> (u16, Option<Range<u64>>) {
+    match wanted(headers, &Method::GET, etag, size_bytes) {
+        Wanted::Whole => (200, Some(0..size_bytes)),
+        Wanted::Part(part) => (206, Some(part)),
+        Wanted::NotModified => (304, None),
+        Wanted::Failed => (412, None),
+        Wanted::OutOfRange => (416, None),
+    }
+}
+
+/// What tus headers say: a size, a name, a checksum's algorithm and bytes; or the status that refuses it.
+pub type Said<T> = Result<Option<T>, u16>;
+
+/// The size that is announced.
+///
+/// # Errors
+/// The status of the refusal.
+pub fn tus_size(headers: &HeaderMap) -> Said<u64> {
+    announced(headers).map_err(|error| error.status().as_u16())
+}
+
+/// The name of the file.
+///
+/// # Errors
+/// The status of the refusal.
+pub fn tus_name(headers: &HeaderMap) -> Said<String> {
+    Metadata::of(headers).map(|metadata| metadata.filename).map_err(|error| error.status().as_u16())
+}
+
+/// The checksum, as its algorithm and bytes.
+///
+/// # Errors
+/// The status of the refusal.
+pub fn tus_checksum(headers: &HeaderMap) -> Said<(&'static str, Vec<u8>)> {
+    let digest = checksum(headers).map_err(|error| error.status().as_u16())?;
+    Ok(digest.map(|digest| (digest.algorithm().name(), digest.as_bytes().to_vec())))
+}

@@ -1,0 +1,122 @@
+//! What a WebSocket's fuzz target sees: what was heard, and what a session made of it.
+
+use super::mask::copied;
+use super::message::{Event, Receiver};
+use super::serve;
+use super::stream::Socket;
+use crate::limits::{CONNECTION_BUFFER_BYTES, SOCKET_TEXT_BYTES_MAX};
+use crate::session::Session;
+use crate::sessions::Sessions;
+use std::collections::VecDeque;
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+/// Bytes of a text at most.
+pub const TEXT_BYTES_MAX: usize = SOCKET_TEXT_BYTES_MAX;
+
+/// What a client was heard to say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Heard {
+    /// A text.
+    Text(String),
+    /// A binary message.
+    Binary(Vec<u8>),
+    /// So much of a binary message whose end did not come.
+    Begun(Vec<u8>),
+    /// It wants an answer with this.
+    Ping(Vec<u8>),
+    /// It is there.
+    Pong(Vec<u8>),
+    /// It left, with this code.
+    Closed(Option<u16>),
+    /// It broke the rules: the code that tells it.
+    Failed(u16),
+}
+
+/// What these reads say, binary payloads taken in pieces of at most `piece_bytes`; and the bytes that were copied.
+pub fn hear<'a>(reads: impl IntoIterator<Item = &'a [u8]>, piece_bytes: usize) -> (Vec<Heard>, u64) {
+    copied::take();
+    let mut receiver = Receiver::new(TEXT_BYTES_MAX);
+    let (mut heard, mut message) = (Vec::new(), Vec::new());
+    for mut input in reads {
+        if !go_through(&mut receiver, &mut input, piece_bytes, &mut heard, &mut message) {
+            break;
+        }
+        assert!(input.is_empty(), "all of a read is used up");
+    }
+    if !message.is_empty() {
+        heard.push(Heard::Begun(message));
+    }
+    (heard, copied::take())
+}
+
+/// Whether more may be said.
+fn go_through(
+    receiver: &mut Receiver,
+    input: &mut &[u8],
+    piece_bytes: usize,
+    heard: &mut Vec<Heard>,
+    message: &mut Vec<u8>,
+) -> bool {
+    loop {
+        heard.push(match receiver.next(input) {
+            Ok(Event::More) => return true,
+            Ok(Event::Binary(bytes)) => {
+                let at = message.len();
+                message.resize(at + bytes.min(piece_bytes), 0);
+                receiver.take(input, &mut message[at..]);
+                continue;
+            }
+            Ok(Event::BinaryEnd) => Heard::Binary(std::mem::take(message)),
+            Ok(Event::Text(text)) => Heard::Text(text),
+            Ok(Event::Ping) => Heard::Ping(receiver.control().to_vec()),
+            Ok(Event::Pong) => Heard::Pong(receiver.control().to_vec()),
+            Ok(Event::Close(code)) => Heard::Closed(code),
+            Err(violation) => {
+                heard.push(Heard::Failed(violation.code));
+                return false;
+            }
+        });
+    }
+}
+
+/// Takes these reads as the frames of an upload, behind which the connection ends; what the server said.
+pub(crate) async fn upload(sessions: &Sessions, session: Arc<Session>, reads: Vec<Vec<u8>>) -> Vec<u8> {
+    let said = Arc::new(Mutex::new(Vec::new()));
+    let client = Client { reads: reads.into(), said: Arc::clone(&said) };
+    let offset = session.offset();
+    let socket = Socket::new(client, Arc::clone(&session), CONNECTION_BUFFER_BYTES);
+    serve(sessions, session, offset, socket).await;
+    std::mem::take(&mut said.lock().expect("no panic"))
+}
+
+/// Says what it has, and listens.
+struct Client {
+    reads: VecDeque<Vec<u8>>,
+    said: Arc<Mutex<Vec<u8>>>,
+}
+
+impl AsyncRead for Client {
+    fn poll_read(mut self: Pin<&mut Self>, _: &mut Context<'_>, place: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        place.put_slice(&self.reads.pop_front().unwrap_or_default());
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for Client {
+    fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.said.lock().expect("no panic").extend_from_slice(bytes);
+        Poll::Ready(Ok(bytes.len()))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
