@@ -102,6 +102,18 @@ impl FromRequestParts<Arc<Sessions>> for Named {
     }
 }
 
+/// What a path names, which has to be UTF-8.
+pub(crate) struct Key(pub(crate) String);
+
+impl<S: Send + Sync> FromRequestParts<S> for Key {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let path = Path::<String>::from_request_parts(parts, state).await;
+        path.map(|Path(key)| Self(key)).map_err(|error| ApiError::bad_request(error.body_text()))
+    }
+}
+
 /// Who asks about rows: a connection that may leave, and may have tickets.
 pub(crate) struct Asker {
     pub(crate) twin: Twin,

@@ -118,7 +118,7 @@ impl Surface {
     pub fn socket(&self, reads: Vec<Vec<u8>>, size: Option<u64>) -> (u64, Vec<u8>) {
         self.runtime.block_on(async {
             let announced = Announced::upload("socket.log".to_owned(), size).expect("a short name");
-            let session = self.sessions.create(announced, None).ok().expect("there is room");
+            let session = self.sessions.create(announced, None).expect("there is room");
             let upload = socket::fuzzing::upload(&self.sessions, Arc::clone(&session), reads);
             let said = timeout(PATIENCE, upload).await.expect("it ends with its client");
             (session.offset(), said)

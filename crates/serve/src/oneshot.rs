@@ -1,6 +1,6 @@
 //! `PUT /api/upload/NAME`: one request that makes a session and takes its log, for `curl -T` and pipes.
 
-use crate::api::Asked;
+use crate::api::{Asked, Key};
 use crate::error::ApiError;
 use crate::formats;
 use crate::session::{Announced, View};
@@ -9,7 +9,7 @@ use crate::transport::{BodyTransport, End};
 use crate::upload::{Intake, check_encoding, detached};
 use axum::Json;
 use axum::body::{Body, HttpBody};
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
@@ -34,7 +34,7 @@ struct Uploaded {
 
 pub(crate) async fn named(
     State(sessions): State<Arc<Sessions>>,
-    Path(name): Path<String>,
+    Key(name): Key,
     Asked(asked): Asked<UploadAsked>,
     headers: HeaderMap,
     body: Body,

@@ -2,12 +2,13 @@
 //!
 //! A rendering has a thread, and a place with a few blocks of its own, see [`crate::body`].
 
+use crate::api::Key;
 use crate::body::{self, BodySink, Piece, Places, Reader};
 use crate::error::ApiError;
 use crate::limits::{GUARD_EVERY, GUARD_MARGIN_SHARE, QUERY_VALUES_MAX, RENDER_BLOCK_BYTES, RENDER_BLOCKS, STOP_PATIENCE};
 use crate::twin::Twin;
 use axum::extract::rejection::QueryRejection;
-use axum::extract::{Extension, Path, Query, State};
+use axum::extract::{Extension, Query, State};
 use axum::http::{HeaderName, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use rorqual_pipe::{Control, Kind, Sink, format_size, stats};
@@ -140,7 +141,7 @@ fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
 pub(crate) async fn render(
     State(renders): State<Arc<Renders>>,
     Extension(twin): Extension<Twin>,
-    Path(name): Path<String>,
+    Key(name): Key,
     query: Result<Query<Vec<(String, String)>>, QueryRejection>,
 ) -> Result<Response, ApiError> {
     let Query(query) = query.map_err(|error| ApiError::bad_request(error.body_text()))?;

@@ -3,6 +3,7 @@
 pub(crate) mod headers;
 mod patch;
 
+use crate::api::Key;
 use crate::error::ApiError;
 use crate::limits::TUS_SIZE_MAX;
 use crate::session::{Announced, Session, State as SessionState};
@@ -10,7 +11,7 @@ use crate::sessions::Sessions;
 use crate::transport::{BodyTransport, End};
 use crate::upload::{Intake, detached};
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use headers::{CHECKSUM_ALGORITHMS, Metadata};
@@ -41,7 +42,7 @@ pub(crate) async fn uploads(State(sessions): State<Arc<Sessions>>, method: Metho
 /// The address of an upload.
 pub(crate) async fn upload(
     State(sessions): State<Arc<Sessions>>,
-    Path(id): Path<String>,
+    Key(id): Key,
     method: Method,
     headers: HeaderMap,
     body: Body,

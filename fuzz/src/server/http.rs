@@ -66,8 +66,8 @@ impl Server {
     fn fill(&self, text: &[u8], known: bool) -> Vec<u8> {
         let (host, token) = (self.surface.authority(), self.surface.token());
         let port = host.rsplit(':').next().unwrap_or_default();
-        let token = if known { &token } else { NO_TOKEN };
-        let values = [("TOKEN", token), ("SESSION", &self.session), ("HOST", host), ("PORT", port)];
+        let token = if known { token.as_str() } else { NO_TOKEN };
+        let values = [("TOKEN", token), ("SESSION", self.session.as_str()), ("HOST", host), ("PORT", port)];
         values.iter().fold(text.to_vec(), |text, (name, value)| replaced(&text, name.as_bytes(), value.as_bytes()))
     }
 }
@@ -325,7 +325,7 @@ const HEADERS: [&str; 44] = [
     "Range: bytes=5-4,0-0",
     "If-Match: *",
     "If-Match: \"x\"",
-    "If-None-Match: \"sha256:9f9f5111f7b27a781f1f1ddde5ebc2dd2b796bfc7365c9c28b548e564176929f\"",
+    "If-None-Match: \"9f9f5111f7b27a781f1f1ddde5ebc2dd2b796bfc7365c9c28b548e564176929f\"",
     "If-None-Match: *",
     "If-Range: \"x\"",
     "Lease-Seconds: 1",

@@ -104,7 +104,7 @@ fn set_number(bytes: &mut Vec<u8>, which: u8, value: u8) {
     let end = bytes[*at..].iter().position(|byte| b",}]".contains(byte)).map_or(bytes.len(), |end| at + end);
     let values =
         ["0", "1", "-1", "null", "true", "\"x\"", "9223372036854775807", "18446744073709551615", "[]", "{}", "1e9", "7", "250"];
-    bytes.splice(*at..end, values[usize::from(value) % values.len()].bytes());
+    drop(bytes.splice(*at..end, values[usize::from(value) % values.len()].bytes()));
 }
 
 /// Writes the checksums anew: of the session's file, of the head of its rows, and of each record.
@@ -121,7 +121,7 @@ fn make_right(kept: &mut Kept) {
     let mut hasher = Hasher::new(Algorithm::Sha256);
     hasher.update(&kept.session[start..]);
     let checksum = format!("{}\n", hasher.finish());
-    kept.session.splice(..start, checksum.into_bytes());
+    drop(kept.session.splice(..start, checksum.into_bytes()));
     let mut at = 16;
     while let Some(length) = kept.rows.get(at + 1..at + 5).and_then(|bytes| bytes.first_chunk()) {
         let end = at + 9 + u32::from_le_bytes(*length) as usize;

@@ -1,4 +1,5 @@
 //! What a WebSocket's fuzz target sees: what was heard, and what a session made of it.
+#![allow(clippy::expect_used)]
 
 use super::mask::copied;
 use super::message::{Event, Receiver};
@@ -62,7 +63,7 @@ fn go_through(
     message: &mut Vec<u8>,
 ) -> bool {
     loop {
-        heard.push(match receiver.next(input) {
+        let said = match receiver.next(input) {
             Ok(Event::More) => return true,
             Ok(Event::Binary(bytes)) => {
                 let at = message.len();
@@ -79,7 +80,8 @@ fn go_through(
                 heard.push(Heard::Failed(violation.code));
                 return false;
             }
-        });
+        };
+        heard.push(said);
     }
 }
 

@@ -81,16 +81,18 @@ impl Receiver {
 
     fn push_text(&mut self, input: &mut &[u8], bytes: usize) -> Result<(), Violation> {
         let before = self.text.len();
-        if before + bytes > self.text_bytes_max {
-            return Err(Violation { code: TOO_BIG, what: "a text longer than any that is understood here" });
-        }
-        self.text.resize(before + bytes, 0);
+        // What is wrong first is told, wherever reads end.
+        let here = bytes.min(self.text_bytes_max - before);
+        self.text.resize(before + here, 0);
         self.decoder.take(input, &mut self.text[before..]);
         match from_utf8(&self.text[self.checked..]) {
             Ok(_) => self.checked = self.text.len(),
             // What was cut in the middle of a character may still become one.
             Err(error) if error.error_len().is_none() => self.checked += error.valid_up_to(),
             Err(_) => return Err(NOT_UTF8),
+        }
+        if here < bytes {
+            return Err(Violation { code: TOO_BIG, what: "a text longer than any that is understood here" });
         }
         Ok(())
     }

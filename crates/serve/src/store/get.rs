@@ -1,7 +1,8 @@
 //! `GET` and `HEAD /store/{key}`
 
 use super::conditions::{Wanted, wanted};
-use super::{Key, LeaseAsked, Shared, etag, failed, find, full, no_entry, not_meant, put_lease};
+use super::{LeaseAsked, Shared, etag, failed, find, full, no_entry, not_meant, put_lease};
+use crate::api::Key;
 use crate::body::Place;
 use crate::error::ApiError;
 use crate::wire::{Files, Stretch};

@@ -1,9 +1,10 @@
 //! `/leases`: those that are running. They are taken by the headers of a get or a put.
 
 use super::{LeaseAsked, Shared, failed, seconds};
+use crate::api::Key;
 use crate::error::ApiError;
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use rorqual_store::Lease;
 use serde::Deserialize;
@@ -24,13 +25,13 @@ pub(super) async fn list(State(shelf): Shared, super::Asked(from): super::Asked<
     answer.await.map(Json)
 }
 
-pub(super) async fn renew(State(shelf): Shared, Path(id): Path<String>, headers: HeaderMap) -> Result<Json<Value>, ApiError> {
+pub(super) async fn renew(State(shelf): Shared, Key(id): Key, headers: HeaderMap) -> Result<Json<Value>, ApiError> {
     let asked = LeaseAsked::of(&headers)?.ok_or_else(|| ApiError::bad_request("Lease-Seconds is missing: how long from now"))?;
     let lease = shelf.ask(move |store| store.renew_lease(&id, asked.ttl).map_err(failed)?.ok_or_else(no_lease)).await?;
     Ok(Json(lease_json(&lease)))
 }
 
-pub(super) async fn release(State(shelf): Shared, Path(id): Path<String>) -> Result<StatusCode, ApiError> {
+pub(super) async fn release(State(shelf): Shared, Key(id): Key) -> Result<StatusCode, ApiError> {
     let released = shelf.ask(move |store| store.release_lease(&id).map_err(failed)).await?;
     if released { Ok(StatusCode::NO_CONTENT) } else { Err(no_lease()) }
 }

@@ -5,10 +5,11 @@ mod get;
 mod leases;
 mod put;
 
+use crate::api::Key;
 use crate::body::Places;
 use crate::error::ApiError;
 use crate::limits::{PUT_BLOCKS, PUTS_MAX, READ_BLOCKS, READS_MAX, STORE_ASKS_MAX};
-use axum::extract::{FromRequestParts, Path, Query, State};
+use axum::extract::{FromRequestParts, Query, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::routing::{get, post};
@@ -67,18 +68,6 @@ pub(crate) fn router(shelf: Arc<Shelf>) -> Router {
         .route("/leases", get(leases::list))
         .route("/leases/{id}", post(leases::renew).delete(leases::release))
         .with_state(shelf)
-}
-
-/// What a path names.
-struct Key(String);
-
-impl<S: Send + Sync> FromRequestParts<S> for Key {
-    type Rejection = ApiError;
-
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
-        let path = Path::<String>::from_request_parts(parts, state).await;
-        path.map(|Path(key)| Self(key)).map_err(|error| ApiError::bad_request(error.body_text()))
-    }
 }
 
 /// What the query asks for.

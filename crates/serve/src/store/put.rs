@@ -1,6 +1,7 @@
 //! `PUT /store/{key}` and `POST /store`
 
-use super::{Key, LeaseAsked, Shared, Shelf, failed, full, put_lease};
+use super::{LeaseAsked, Shared, Shelf, failed, full, put_lease};
+use crate::api::Key;
 use crate::body::Place;
 use crate::error::ApiError;
 use crate::feed::idle_max;

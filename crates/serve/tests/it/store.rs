@@ -251,3 +251,22 @@ fn a_slow_put_holds_one_place_and_further_ones_are_told_to_come_again() {
     }
     assert_eq!(served.ask("PUT /store/late", "", b"x").0 / 100, 2);
 }
+
+#[test]
+fn names_that_are_no_text_are_refused_as_all_else() {
+    let served = Served::new();
+    for line in [
+        "GET /store/%ff",
+        "POST /leases/%ff",
+        "DELETE /leases/%ff",
+        "PUT /api/upload/%ff",
+        "HEAD /api/tus/%ff",
+        "PATCH /api/tus/%ff",
+    ] {
+        let (status, head, body) = served.ask(line, "Tus-Resumable: 1.0.0\r\n", b"");
+        assert_eq!(status, 400, "{line}: {head}");
+        if !line.starts_with("HEAD") {
+            assert_eq!(code(&body), "bad_request", "{line}");
+        }
+    }
+}
