@@ -40,6 +40,17 @@ pub(crate) fn session(size: Option<u64>, rate_limit: Option<u64>) -> Arc<Session
     Arc::new(Session::new("id".to_owned(), announced, &settings, shares, (store, None), rate_limit, &Shared::new(&shares, 1)))
 }
 
+/// One whose rows have a journal.
+fn session_with_journal(size: Option<u64>) -> Arc<Session> {
+    let settings = settings();
+    let shares = settings.shares(0, 1).expect("enough memory");
+    let journal = tempfile::tempfile().expect("a folder for temporary files");
+    let rows = rorqual_view::Settings::only(shares.tables_bytes, shares.threads);
+    let store = Store::with_journal(rows, journal, 1 << 30).expect("an empty file");
+    let announced = Announced::upload("test.log".to_owned(), size).expect("a short name");
+    Arc::new(Session::new("id".to_owned(), announced, &settings, shares, (store, None), None, &Shared::new(&shares, 1)))
+}
+
 /// Lines of the combined format, each a second later than the one before.
 pub(crate) fn log(lines: u64) -> Vec<u8> {
     let line = |number: u64| {
@@ -173,6 +184,25 @@ fn a_last_report_is_the_same_whenever_it_is_made() {
         assert!(!session.rows().held());
         session.reports().evict();
         assert_eq!(session.report().await.as_ref(), Some(&first), "it stays when its rows are gone");
+    });
+}
+
+#[test]
+fn at_the_end_of_a_session_its_rows_are_complete() {
+    runtime().block_on(async {
+        let log = log(1_000);
+        let session = session_with_journal(Some(log.len() as u64));
+        // Rows that may grow are in the head of what is kept, which has some hundred bytes of its own.
+        let head_bytes = || {
+            let store = session.rows().store().expect("nobody takes them");
+            store.checkpoint(false).expect("there is a journal").len()
+        };
+        let empty = head_bytes();
+        send(&session, &log, 10_000, 3).await.expect_err("it breaks off");
+        assert!(head_bytes() > 2 * empty, "{} bytes, {empty} without rows", head_bytes());
+        send(&session, &log, 10_000, usize::MAX).await.expect("nothing is in its way");
+        assert_eq!(head_bytes(), empty);
+        assert_eq!(report(&session).await["lines"]["parsed"], 1_000);
     });
 }
 

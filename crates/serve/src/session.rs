@@ -190,7 +190,7 @@ impl Session {
     ) -> Self {
         let control = Control::with_rate_limit(rate_limit);
         let options = Options { recording: Some(Arc::new(Recordings::in_turns(&store))), untallied: true, only: None };
-        let analyzer = Analyzer::new(settings, shares).with(options);
+        let analyzer = Analyzer::new(settings, shares, options);
         let feed = Feed::new(settings.line_bytes_max, Some(settings.formats.clone()));
         let inner = Inner {
             state: State::Waiting,

@@ -235,7 +235,7 @@ impl Sessions {
         Ok(session.restored(found))
     }
 
-    /// Keeps all that is going on, for the next server. Each waits for the end of its turn.
+    /// Keeps all that is going on, for the next server: one session after another, each behind its turn.
     pub(crate) async fn keep_all(&self) {
         for session in self.list() {
             if session.is_kept() && !session.state().ended() {

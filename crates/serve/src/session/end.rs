@@ -34,14 +34,20 @@ impl Session {
 
     /// The end; before it the memory is given back that the next session may be waiting for.
     fn end(&self, state: State, error: Option<Value>, sources: Vec<Source>) {
-        let stats = self.analyzer.report(sources.clone(), state == State::Finished, 0).stats;
+        let stats = self.analyzer.stats(&sources);
         self.keep(None, Some(Ended { state, error: error.clone() }), true);
+        self.complete_rows();
         self.analyzer.release();
         let mut inner = self.lock();
         inner.ran = Some(Outcome { sources, stats });
         inner.feed = None;
         inner.error = error;
         self.set_state(&mut inner, state);
+    }
+
+    /// No more rows come: views count all that there are once.
+    pub(super) fn complete_rows(&self) {
+        self.rows.store().inspect(|store| store.complete());
     }
 
     pub(super) fn fail(&self, code: &'static str, message: &str) {

@@ -35,7 +35,11 @@ impl Session {
             Feed::new(self.line_bytes_max, formats)
         });
         inner.format = format;
+        let ended = inner.state.ended();
         drop(inner);
+        if ended {
+            self.complete_rows();
+        }
         Self { created: saved.created, ..self }
     }
 

@@ -304,8 +304,8 @@ fn an_analysis_leaves_out_what_the_filter_does_not_mean() {
                 countries: None,
             };
             let only = Some(Arc::new(Filter::parse(filter).expect("a filter")));
-            let analyzer = Analyzer::new(&settings, settings.shares(8 << 20, 1).expect("enough"));
-            let analyzer = analyzer.with(Options { only, ..Options::default() });
+            let options = Options { only, ..Options::default() };
+            let analyzer = Analyzer::new(&settings, settings.shares(8 << 20, 1).expect("enough"), options);
             let input = Input::from_reader("log", Box::new(std::io::Cursor::new(log.clone())));
             analyzer.run::<std::io::Sink>(input, &Control::default(), |_, _| {}, None).map(drop).expect("a known format");
             let report = analyzer.report(Vec::new(), true, 10);
