@@ -1,10 +1,12 @@
 //! The consumer of uploads, with transports that bring bytes in any pieces and break off anywhere: nothing is lost, nothing comes twice, and every
 //! block comes home.
 
+use crate::exports::ViewPage;
 use crate::feed::Interruption;
 use crate::limits::{FEED_BUFFERS, PACE_TIME};
 use crate::session::{Announced, Session, Shared, State};
 use crate::sessions::Sessions;
+use crate::state::StateDir;
 use crate::transport::{End, Transport};
 use crate::upload::Intake;
 use rorqual_table::aggregate::Span;
@@ -49,6 +51,15 @@ fn session_with_journal(size: Option<u64>) -> Arc<Session> {
     let store = Store::with_journal(rows, journal, 1 << 30).expect("an empty file");
     let announced = Announced::upload("test.log".to_owned(), size).expect("a short name");
     Arc::new(Session::new("id".to_owned(), announced, &settings, shares, (store, None), None, &Shared::new(&shares, 1)))
+}
+
+/// So many sessions, which outlive the server where there is a folder for that.
+pub(crate) fn sessions(sessions_max: usize, state: Option<Arc<StateDir>>) -> Arc<Sessions> {
+    let settings = settings();
+    let shares = settings.shares(0, 1).expect("enough memory");
+    let spill = state.as_ref().map(|_| (std::env::temp_dir(), 1 << 30));
+    let page: ViewPage = |_, _, _| Ok(());
+    Arc::new(Sessions::new(settings, (shares, 7 << 20), (spill, state), sessions_max, None, Duration::MAX, page))
 }
 
 /// Lines of the combined format, each a second later than the one before.
@@ -240,9 +251,7 @@ impl Transport for Trickle {
 
 #[tokio::test(start_paused = true)]
 async fn an_upload_that_only_holds_its_place_gives_way_where_another_waits_for_it() {
-    let settings = settings();
-    let shares = settings.shares(0, 1).expect("enough memory");
-    let sessions = Sessions::new(settings, (shares, 7 << 20), (None, None), 1, None, Duration::MAX, |_, _, _| Ok(()));
+    let sessions = sessions(1, None);
     let log = log(1_000);
     let announced = Announced::upload("test.log".to_owned(), Some(log.len() as u64)).expect("a short name");
     let session = sessions.create(announced, None).expect("there is room");

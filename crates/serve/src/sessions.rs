@@ -119,25 +119,53 @@ impl Sessions {
         slow.next().inspect(|session| session.pace().want_place());
     }
 
-    /// A new session, if there is room for one more that runs.
+    /// A new session; a place is made for it where one can be. On a thread that may block, as it makes files.
+    pub(crate) async fn begin(
+        self: &Arc<Self>,
+        announced: Announced,
+        format: Option<rorqual_table::format::Format>,
+    ) -> Result<Arc<Session>, ApiError> {
+        let _room = self.make_room().await;
+        let sessions = Arc::clone(self);
+        let internal =
+            |error: tokio::task::JoinError| ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", error.to_string());
+        tokio::task::spawn_blocking(move || sessions.create(announced, format)).await.map_err(internal)?
+    }
+
+    /// A new session, if there is room for one more that runs. Blocks.
     pub(crate) fn create(
         &self,
         announced: Announced,
         format: Option<rorqual_table::format::Format>,
     ) -> Result<Arc<Session>, ApiError> {
+        self.check_room(&self.lock())?;
+        let session = Arc::new(self.made(announced, format)?);
         let mut all = self.lock();
-        // Another may have taken the place that was made.
-        let held = all.iter().filter(|session| session.rows().held() || !session.state().ended()).count();
-        if held >= self.sessions_max {
-            let message = format!("{held} sessions are open, which is the limit (--sessions); cancel one, or try again later");
-            return Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "sessions_full", message).retry_after(5));
+        // Another may have taken the place meanwhile.
+        if let Err(full) = self.check_room(&all) {
+            session.forget();
+            return Err(full);
         }
-        let id = random_text(ID_BYTES)
-            .map_err(|error| ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "no_randomness", error.to_string()))?;
-        let session = Arc::new(self.session(id, announced, format, |id, settings| self.store(id, settings))?);
-        session.keep_new();
         all.push(Arc::clone(&session));
         self.made.fetch_add(1, Ordering::Relaxed);
+        Ok(session)
+    }
+
+    fn check_room(&self, all: &[Arc<Session>]) -> Result<(), ApiError> {
+        let held = all.iter().filter(|session| session.rows().held() || !session.state().ended()).count();
+        if held < self.sessions_max {
+            return Ok(());
+        }
+        let message = format!("{held} sessions are open, which is the limit (--sessions); cancel one, or try again later");
+        Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "sessions_full", message).retry_after(5))
+    }
+
+    /// One that nobody sees yet, with its files: all others are answered meanwhile, however slow the disk is.
+    fn made(&self, announced: Announced, format: Option<rorqual_table::format::Format>) -> Result<Session, ApiError> {
+        let id = random_text(ID_BYTES)
+            .map_err(|error| ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "no_randomness", error.to_string()))?;
+        let session = self.session(id, announced, format, |id, settings| self.store(id, settings))?;
+        session.keep_new();
         Ok(session)
     }
 
@@ -422,4 +450,35 @@ impl Taken {
 
 fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::faults::sessions;
+    use crate::session::Announced;
+    use crate::state::StateDir;
+    use std::fs::read_dir;
+
+    fn announced() -> Announced {
+        Announced::upload("test.log".to_owned(), None).expect("a short name")
+    }
+
+    #[test]
+    fn the_files_of_a_session_are_made_while_others_are_answered() {
+        let folder = tempfile::tempdir().expect("a folder for temporary files");
+        let sessions = sessions(1, Some(StateDir::open(folder.path()).expect("it is empty")));
+        let files = || read_dir(folder.path()).expect("it is there").count();
+        let before = files();
+        {
+            // Somebody has the list.
+            let all = sessions.lock();
+            let made = sessions.made(announced(), None).unwrap_or_else(|error| panic!("{}", error.message()));
+            assert_eq!(files(), before + 2, "its rows, and what else is known");
+            assert!(all.is_empty());
+            made.forget();
+        }
+        sessions.create(announced(), None).map(drop).unwrap_or_else(|error| panic!("{}", error.message()));
+        let refused = sessions.create(announced(), None).err().map(|error| error.code());
+        assert_eq!((refused, files()), (Some("sessions_full"), before + 2), "who is refused leaves nothing");
+    }
 }
