@@ -352,6 +352,9 @@ pub(crate) const FILES_PER_SESSION: u64 = 2;
 /// An upload that goes on is kept this often, where there is a folder for it (`--state`), and at each turn's end at most.
 pub(crate) const CHECKPOINT_EVERY: Duration = Duration::from_secs(2);
 
+/// And what was kept is on the disk for sure this often; later where the disk takes longer for all sessions, of which one waits for it at a time.
+pub(crate) const SYNC_EVERY: Duration = Duration::from_secs(30);
+
 /// When the server ends, all that is open is kept within this time.
 pub(crate) const KEEP_TIME_MAX: Duration = Duration::from_secs(10);
 

@@ -6,7 +6,9 @@ use crate::connections::Connections;
 use crate::drain::Drain;
 use crate::exports::ViewPage;
 use crate::guard::{Gate, Guard};
-use crate::limits::{FEED_BUFFERS, HOUSEKEEPING_EVERY, KEEP_TIME_MAX, STRANGER_GRACE, STRANGER_GRACE_REMOTE, STRANGERS_MAX};
+use crate::limits::{
+    FEED_BUFFERS, HOUSEKEEPING_EVERY, KEEP_TIME_MAX, STRANGER_GRACE, STRANGER_GRACE_REMOTE, STRANGERS_MAX, SYNC_EVERY,
+};
 use crate::measures::recorded;
 use crate::reception::Reception;
 use crate::render::{Rendering, Renders};
@@ -250,6 +252,7 @@ impl Server {
         let housekeeping = [
             tokio::spawn(keep_house(Arc::clone(&self.sessions))),
             tokio::spawn(keep_watch(Arc::clone(&self.sessions), Arc::clone(&self.gate))),
+            tokio::spawn(keep_synced(Arc::clone(&self.sessions))),
         ];
         let reception = Reception { gate: Arc::clone(&self.gate), tls: self.tls, router };
         tokio::select! {
@@ -292,6 +295,17 @@ async fn keep_watch(sessions: Arc<Sessions>, gate: Arc<Gate>) {
         gate.guard.token.refresh();
         // What histograms were given waits in a list until then.
         recorded().run_upkeep();
+    }
+}
+
+/// Has the disk keep what is kept of uploads that go on.
+async fn keep_synced(sessions: Arc<Sessions>) {
+    let mut every = tokio::time::interval(SYNC_EVERY);
+    loop {
+        every.tick().await;
+        for session in sessions.list() {
+            session.sync_later().await;
+        }
     }
 }
 

@@ -14,6 +14,7 @@ use rorqual_table::analyze::{Settings, Shares};
 use rorqual_view::Store;
 use serde::Serialize;
 use std::cmp::Reverse;
+use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -221,19 +222,19 @@ impl Sessions {
     /// What could not be read, each for people; it is left as it is.
     pub(crate) fn restore(&self) -> Result<Vec<String>, String> {
         let Some(state) = &self.state else { return Ok(Vec::new()) };
-        let (mut found, mut wrong) =
+        let (mut known, mut wrong) =
             state.sessions().map_err(|cause| format!("--state {}: {}", state.folder(), reason(&cause)))?;
         // Where there are too many, those stay that may go on, and the newest.
-        found.sort_by_key(|found| (found.saved.ended.is_some(), Reverse(found.saved.created)));
+        known.sort_by_key(|known| (known.ended, Reverse(known.created)));
         let mut all = Vec::new();
-        for found in found {
+        for known in known {
             if all.len() >= self.sessions_max {
-                wrong.push(format!("{}: its session {} found no place (--sessions)", state.folder(), found.id));
+                wrong.push(format!("{}: its session {} found no place (--sessions)", state.folder(), known.id));
                 continue;
             }
-            match self.restored(found) {
+            match state.first_of(&known.id, |found| self.restored(found)) {
                 Ok(session) => all.push(Arc::new(session)),
-                Err(why) => wrong.push(format!("{}: {why}", state.folder())),
+                Err(why) => wrong.push(why),
             }
         }
         all.sort_by_key(|session| session.created());
@@ -241,9 +242,8 @@ impl Sessions {
         Ok(wrong)
     }
 
-    fn restored(&self, found: Found) -> Result<Session, String> {
+    fn restored(&self, found: Found) -> io::Result<Session> {
         let (id, saved) = (found.id.clone(), &found.saved);
-        let failed = |cause: std::io::Error| format!("session {}: {}", found.id, reason(&cause));
         let announced = Announced {
             name: saved.name.clone(),
             size: saved.size,
@@ -252,15 +252,14 @@ impl Sessions {
             fingerprint: saved.fingerprint.clone(),
         };
         let given = saved.given.as_ref().map(SavedFormat::format);
-        let lost = || std::io::Error::other("this version knows its format no longer");
-        let format = given.map(|format| format.ok_or_else(lost)).transpose().map_err(failed)?;
+        let lost = || io::Error::other("this version knows its format no longer");
+        let format = given.map(|format| format.ok_or_else(lost)).transpose()?;
         if saved.format.as_ref().is_some_and(|format| format.format().is_none()) {
-            return Err(failed(lost()));
+            return Err(lost());
         }
-        let journal = found.journal.try_clone().map_err(failed)?;
+        let journal = found.journal.try_clone()?;
         let store = |_: &str, settings| Store::restore(settings, journal, self.rows_bytes_max(), &found.head);
-        let session = self.session(id, announced, format, store).map_err(failed)?;
-        Ok(session.restored(found))
+        Ok(self.session(id, announced, format, store)?.restored(found))
     }
 
     /// Keeps all that is going on, for the next server: one session after another, each behind its turn.

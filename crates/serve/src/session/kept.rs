@@ -100,6 +100,23 @@ impl Session {
         let _ = tokio::task::spawn_blocking(keep).await;
     }
 
+    /// Has the disk keep what was kept last, so that it outlasts an end of the whole machine; one session after another. A run may be on its way.
+    pub(crate) async fn sync_later(self: Arc<Self>) {
+        if !self.checkpoints.as_ref().is_some_and(Checkpoints::is_newer) {
+            return;
+        }
+        let _turn = self.turns.keeping().await;
+        // A panic was reported where it was.
+        let _ = tokio::task::spawn_blocking(move || self.sync()).await;
+    }
+
+    fn sync(&self) {
+        let (Some(checkpoints), Some(store)) = (&self.checkpoints, self.rows.store()) else { return };
+        if let Err(error) = checkpoints.sync(|| store.sync()) {
+            tracing::warn!(session = self.id, %error, "a checkpoint is not on the disk for sure (--state)");
+        }
+    }
+
     /// Whether it outlives the server.
     pub(crate) fn is_kept(&self) -> bool {
         self.checkpoints.is_some()
