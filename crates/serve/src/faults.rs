@@ -35,22 +35,20 @@ fn settings() -> Settings {
 
 /// A session that nobody else has.
 pub(crate) fn session(size: Option<u64>, rate_limit: Option<u64>) -> Arc<Session> {
-    let settings = settings();
-    let shares = settings.shares(0, 1).expect("enough memory");
-    let store = Store::new(rorqual_view::Settings::only(shares.tables_bytes, shares.threads)).expect("no file is needed");
-    let announced = Announced::upload("test.log".to_owned(), size).expect("a short name");
-    Arc::new(Session::new("id".to_owned(), announced, &settings, shares, (store, None), rate_limit, &Shared::new(&shares, 1)))
+    session_of(size, rate_limit, |rows| Store::new(rows).expect("no file is needed"))
 }
 
-/// One whose rows have a journal.
-fn session_with_journal(size: Option<u64>) -> Arc<Session> {
+/// One with such a store for its rows.
+pub(crate) fn session_of(
+    size: Option<u64>,
+    rate_limit: Option<u64>,
+    store: impl FnOnce(rorqual_view::Settings) -> Arc<Store>,
+) -> Arc<Session> {
     let settings = settings();
     let shares = settings.shares(0, 1).expect("enough memory");
-    let journal = tempfile::tempfile().expect("a folder for temporary files");
-    let rows = rorqual_view::Settings::only(shares.tables_bytes, shares.threads);
-    let store = Store::with_journal(rows, journal, 1 << 30).expect("an empty file");
+    let store = store(rorqual_view::Settings::only(shares.tables_bytes, shares.threads));
     let announced = Announced::upload("test.log".to_owned(), size).expect("a short name");
-    Arc::new(Session::new("id".to_owned(), announced, &settings, shares, (store, None), None, &Shared::new(&shares, 1)))
+    Arc::new(Session::new("id".to_owned(), announced, &settings, shares, (store, None), rate_limit, &Shared::new(&shares, 1)))
 }
 
 /// So many sessions, which outlive the server where there is a folder for that.
@@ -202,7 +200,10 @@ fn a_last_report_is_the_same_whenever_it_is_made() {
 fn at_the_end_of_a_session_its_rows_are_complete() {
     runtime().block_on(async {
         let log = log(1_000);
-        let session = session_with_journal(Some(log.len() as u64));
+        let session = session_of(Some(log.len() as u64), None, |rows| {
+            let journal = tempfile::tempfile().expect("a folder for temporary files");
+            Store::with_journal(rows, journal, 1 << 30).expect("an empty file")
+        });
         // Rows that may grow are in the head of what is kept, which has some hundred bytes of its own.
         let head_bytes = || {
             let store = session.rows().store().expect("nobody takes them");
@@ -215,6 +216,24 @@ fn at_the_end_of_a_session_its_rows_are_complete() {
         assert_eq!(head_bytes(), empty);
         assert_eq!(report(&session).await["lines"]["parsed"], 1_000);
     });
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_upload_that_waits_for_its_turn_is_not_slow() {
+    let log = log(1_000);
+    let session = session(Some(log.len() as u64), None);
+    let turn = session.turns().turn().await;
+    let (sending, bytes) = (Arc::clone(&session), log.clone());
+    let upload = tokio::spawn(async move { send(&sending, &bytes, 1_000, usize::MAX).await });
+    for _ in 0..10 {
+        advance(PACE_TIME / 2).await;
+        yield_now().await;
+        session.pace().look(session.offset());
+    }
+    assert!(!session.pace().is_slow(session.offset()), "at byte {}", session.offset());
+    drop(turn);
+    upload.await.expect("no panic").expect("nothing is in its way");
+    assert_eq!(report(&session).await["lines"]["parsed"], 1_000);
 }
 
 /// Brings some lines, and from then on a byte whenever it is told to.

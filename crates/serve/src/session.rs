@@ -11,6 +11,7 @@ pub(crate) use shown::View;
 pub(crate) use uploads::too_long;
 
 use crate::answers::Hint;
+use crate::checked::Spare;
 use crate::error::ApiError;
 use crate::feed::{Feed, Inlet};
 use crate::limits::{FINGERPRINT_BYTES_MAX, INTERRUPTED_GRACE, NAME_BYTES_MAX, WAITING_GRACE};
@@ -33,7 +34,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
 /// Where a session stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -120,6 +121,7 @@ pub(crate) struct Session {
     sessions_max: usize,
     rows: Rows,
     turns: Arc<Turns>,
+    spare: Spare,
     inlet: Inlet,
     /// What it is read by; a lap has it while it lasts.
     reading: Mutex<Option<Reading>>,
@@ -167,6 +169,8 @@ pub(crate) struct Shared {
     turn: SharedTurn,
     /// Their reports.
     kept: Arc<Kept>,
+    /// For a part that no session's rows have room for.
+    spare: Spare,
     /// What they parse with.
     pub(crate) turns: Arc<Turns>,
 }
@@ -174,7 +178,13 @@ pub(crate) struct Shared {
 impl Shared {
     /// For so many sessions at a time.
     pub(crate) fn new(shares: &Shares, sessions_max: usize) -> Self {
-        Self { sessions_max, turn: SharedTurn::default(), kept: Arc::default(), turns: Turns::new(shares, sessions_max) }
+        Self {
+            sessions_max,
+            turn: SharedTurn::default(),
+            spare: Arc::new(Semaphore::new(1)),
+            kept: Arc::default(),
+            turns: Turns::new(shares, sessions_max),
+        }
     }
 }
 
@@ -224,6 +234,7 @@ impl Session {
             sessions_max: shared.sessions_max,
             rows: Rows::new(store, Arc::clone(&shared.turn)),
             turns: Arc::clone(&shared.turns),
+            spare: Arc::clone(&shared.spare),
             inlet: Inlet::default(),
             reading: Mutex::default(),
             own: AtomicBool::new(false),
@@ -267,6 +278,11 @@ impl Session {
 
     pub(crate) fn turns(&self) -> &Arc<Turns> {
         &self.turns
+    }
+
+    /// For a part that its rows have no room for.
+    pub(crate) fn spare(&self) -> &Spare {
+        &self.spare
     }
 
     pub(crate) fn inlet(&self) -> &Inlet {

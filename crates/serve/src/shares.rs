@@ -1,10 +1,10 @@
 //! The memory of a server, shared out at its start among all that it may do at a time.
 
 use crate::limits::{
-    ANSWER_MADE_BYTES, ANSWERS_MAX, BODIES_MAX, BODY_BYTES, CONNECTION_BYTES, CONNECTIONS_WIDE, ENDED_SESSION_BYTES,
-    ENDED_SESSIONS_MAX, EXPORT_BYTES, EXPORTS_MAX, KEEPING_BYTES, MEASURED_BYTES_MIN, NARROW_BYTES, PROGRAM_BYTES, PUT_BYTES,
-    PUTS_MAX, READ_BYTES, READS_MAX, RENDER_BYTES, REPORT_BYTES_MAX, REPORTS_KEPT_BYTES, SESSION_BYTES, STORE_BYTES,
-    STRANGERS_MAX, TLS_BYTES, TLS_NARROW_BYTES,
+    ANSWER_MADE_BYTES, ANSWERS_MAX, BODIES_MAX, BODY_BYTES, CHECKED_SPARE_BYTES, CONNECTION_BYTES, CONNECTIONS_WIDE,
+    ENDED_SESSION_BYTES, ENDED_SESSIONS_MAX, EXPORT_BYTES, EXPORTS_MAX, KEEPING_BYTES, MEASURED_BYTES_MIN, NARROW_BYTES,
+    PROGRAM_BYTES, PUT_BYTES, PUTS_MAX, READ_BYTES, READS_MAX, RENDER_BYTES, REPORT_BYTES_MAX, REPORTS_KEPT_BYTES, SESSION_BYTES,
+    STORE_BYTES, STRANGERS_MAX, TLS_BYTES, TLS_NARROW_BYTES,
 };
 use crate::server::{Config, StartError};
 use crate::turns::{held_places, own_places};
@@ -31,6 +31,7 @@ pub(crate) fn shares(config: &Config) -> Result<Shares, StartError> {
         (format!("{ANSWERS_MAX} answers on their way"), ANSWERS_MAX as u64 * REPORT_BYTES_MAX as u64),
         (format!("{BODIES_MAX} long questions"), BODIES_MAX as u64 * BODY_BYTES),
         ("an answer that is made".to_owned(), ANSWER_MADE_BYTES),
+        ("a part that is held for its checksum".to_owned(), CHECKED_SPARE_BYTES),
         ("latest reports".to_owned(), REPORTS_KEPT_BYTES as u64),
         ("a session that is being kept (--state)".to_owned(), config.state.as_ref().map_or(0, |_| KEEPING_BYTES)),
         ("threads of a question".to_owned(), config.settings.threads_max() as u64 * THREAD_BYTES),
