@@ -234,7 +234,7 @@ fn what_is_on_the_disk_for_sure_survives_a_power_cut() {
     drop(stream);
     server.when_state(&id, "interrupted");
     when_kept(&folder, &id, "its first checkpoint", |kept| kept["offset"] == block.len());
-    let mut stream = server.begin_put(&id, block.len() as u64, 1 << 40);
+    let mut stream = server.begin_put(&id, block.len(), 1 << 40);
     let [rows, latest, synced] = ["rows", "session", "synced"].map(|file| folder.at(&format!("{id}.{file}")));
     let mut blocks = 1;
     while !synced.exists() {
