@@ -337,6 +337,11 @@ impl Tables {
         self.overflowed || self.cut
     }
 
+    /// Whether the text of that code was cut: then it may stand for several.
+    pub(crate) fn is_cut(&self, code: u32) -> bool {
+        self.cut && self.texts.get(code).len() >= TEXT_BYTES_MAX
+    }
+
     /// Codes given out so far, those of absent and other values included.
     pub(crate) fn len(&self) -> usize {
         self.texts.ends.len()
