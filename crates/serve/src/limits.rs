@@ -153,11 +153,8 @@ pub(crate) const SOCKET_TEXT_BYTES_MAX: usize = 1 << 10;
 /// A WebSocket that is silent for so long is pinged, so that nothing on the way takes it for dead.
 pub(crate) const SOCKET_PING_EVERY: Duration = Duration::from_secs(20);
 
-/// Tests of a connection at a time: each may take a core for as long as its client likes. None holds more than its connection and a piece.
+/// Tests of a connection at a time: each may take a core for as long as its client likes. None holds more than its connection.
 pub(crate) const DISCARDS_MAX: usize = 2;
-
-/// Bytes of the piece of memory into which a test of a connection is moved, over and over: it stays in a core's cache.
-pub(crate) const DISCARD_PIECE_BYTES: usize = 16 << 10;
 
 /// Bytes of a part that is held until its checksum is right. The session's rows lend as much as the part has.
 pub(crate) const CHECKED_BYTES_MAX: u64 = 16 << 20;
