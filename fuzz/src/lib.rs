@@ -21,6 +21,7 @@ use rorqual_rows::render::Json;
 use rorqual_rows::{
     Bad, Decode, Format as RowFormat, FormatKind, Given, Head, Infer, Shape, Unplaced, format_schema, parse_schema,
 };
+use rorqual_table::Options;
 use rorqual_table::agent::{classify, referring_site};
 use rorqual_table::aggregate::Span;
 use rorqual_table::analyze::{AnalyzeError, Analyzer, Formats, Settings};
@@ -323,7 +324,7 @@ pub fn analyze(data: &[u8]) {
         countries: None,
     };
     let shares = settings.shares(0, 1).expect("64 MiB are enough for one thread");
-    let analyzer = Analyzer::new(&settings, shares);
+    let analyzer = Analyzer::new(&settings, shares, Options::default());
     let input = Input::from_reader("fuzz", Box::new(Cursor::new(data.to_vec())));
     let sources = match analyzer.run::<std::io::Sink>(input, &Control::default(), |_, _| {}, None) {
         Ok(ran) => {

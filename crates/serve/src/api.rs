@@ -181,13 +181,12 @@ async fn create(
     let format = wanted.format.as_deref().map(formats::parse).transpose()?;
     let name = wanted.name.unwrap_or_else(|| "upload".to_owned());
     let announced = Announced::upload(name, wanted.size)?.with_fingerprint(wanted.fingerprint)?;
-    let _room = sessions.make_room().await;
-    let session = if wanted.sample { start_sample(&sessions)? } else { sessions.create(announced, format)? };
+    let session = if wanted.sample { start_sample(&sessions).await? } else { sessions.begin(announced, format).await? };
     Ok((StatusCode::CREATED, Json(session.view(sessions.idle_max()))))
 }
 
-fn start_sample(sessions: &Sessions) -> Result<Arc<Session>, ApiError> {
-    let session = sessions.create(Announced::file("sample.log".to_owned(), Some(SAMPLE.len() as u64)), None)?;
+async fn start_sample(sessions: &Arc<Sessions>) -> Result<Arc<Session>, ApiError> {
+    let session = sessions.begin(Announced::file("sample.log".to_owned(), Some(SAMPLE.len() as u64)), None).await?;
     let running = Arc::clone(&session);
     tokio::spawn(async move {
         let turn = running.own_turn().await;

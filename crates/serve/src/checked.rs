@@ -3,7 +3,7 @@
 
 use crate::error::ApiError;
 use crate::feed::{Interruption, idle_max};
-use crate::limits::CHECKED_BYTES_MAX;
+use crate::limits::{CHECKED_BYTES_MAX, CHECKED_SPARE_BYTES, CHECKED_SPARE_TIME_MAX};
 use crate::session::Session;
 use crate::transport::{BodyTransport, End, Transport};
 use axum::http::StatusCode;
@@ -12,16 +12,28 @@ use rorqual_pipe::limits::BLOCK_BYTES;
 use rorqual_pipe::{Lease, Pool};
 use rorqual_view::Lent;
 use std::sync::Arc;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-/// A part in blocks of its own, whose memory is lent by the session's rows.
+/// What is there for one part at a time, of all sessions, where a session's rows can lend nothing: it gets on all the same, if in small parts.
+pub(crate) type Spare = Arc<Semaphore>;
+
+/// Whose memory a part has.
+enum Room {
+    /// Of the session's rows.
+    Lent { _lent: Lent },
+    /// Of all sessions, who may wait for it.
+    Spare { _place: OwnedSemaphorePermit },
+}
+
+/// A part in blocks of its own.
 pub(crate) struct Checked {
     pool: Pool,
     blocks: Vec<Lease>,
     bytes: usize,
     /// Bytes that were given away.
     given: usize,
-    _lent: Lent,
+    room: Room,
 }
 
 /// Why a part is not taken.
@@ -35,25 +47,34 @@ pub(crate) enum Failed {
 }
 
 impl Checked {
-    /// Room for a part of `length` bytes.
+    /// Room for a part of `length` bytes, where that is known.
     pub(crate) async fn new(session: &Arc<Session>, length: Option<u64>) -> Result<Self, ApiError> {
-        let length = length.unwrap_or(CHECKED_BYTES_MAX);
-        if length > CHECKED_BYTES_MAX {
-            return Err(too_long());
+        if length.is_some_and(|length| length > CHECKED_BYTES_MAX) {
+            return Err(too_long(CHECKED_BYTES_MAX, ""));
         }
-        let blocks = (length as usize).div_ceil(BLOCK_BYTES).max(1);
+        let blocks = |bytes: u64| (bytes as usize).div_ceil(BLOCK_BYTES).max(1);
+        let wanted = blocks(length.unwrap_or(CHECKED_BYTES_MAX));
         let store = session.rows().hold().await?.store;
-        let lend = move || store.as_ref().and_then(|store| store.lend((blocks * BLOCK_BYTES) as u64));
-        let lent = tokio::task::spawn_blocking(lend).await.ok().flatten().ok_or_else(|| {
-            let message =
-                format!("this session has no room beside its rows to hold {length} bytes until their checksum is right");
-            ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "no_room", message).retry_after(1)
-        })?;
-        Ok(Self { pool: Pool::new(BLOCK_BYTES, blocks), blocks: Vec::new(), bytes: 0, given: 0, _lent: lent })
+        let lend = move || store.as_ref().and_then(|store| store.lend((wanted * BLOCK_BYTES) as u64));
+        let (blocks, room) = match tokio::task::spawn_blocking(lend).await.ok().flatten() {
+            Some(lent) => (wanted, Room::Lent { _lent: lent }),
+            None => (blocks(CHECKED_SPARE_BYTES), spare(session.spare(), length)?),
+        };
+        Ok(Self { pool: Pool::new(BLOCK_BYTES, blocks), blocks: Vec::new(), bytes: 0, given: 0, room })
     }
 
     /// Takes a body to its end, and compares.
-    pub(crate) async fn take(&mut self, body: &mut BodyTransport, mut hasher: Hasher, expected: Digest) -> Result<(), Failed> {
+    pub(crate) async fn take(&mut self, body: &mut BodyTransport, hasher: Hasher, expected: Digest) -> Result<(), Failed> {
+        match self.room {
+            Room::Lent { .. } => self.take_all(body, hasher, expected).await,
+            Room::Spare { .. } => {
+                let taken = timeout(CHECKED_SPARE_TIME_MAX, self.take_all(body, hasher, expected));
+                taken.await.unwrap_or_else(|_elapsed| Err(Failed::Refused(too_slow())))
+            }
+        }
+    }
+
+    async fn take_all(&mut self, body: &mut BodyTransport, mut hasher: Hasher, expected: Digest) -> Result<(), Failed> {
         loop {
             let ready =
                 timeout(idle_max(), body.ready()).await.unwrap_or(Err(Interruption::Idle)).map_err(Failed::Interrupted)?;
@@ -70,7 +91,7 @@ impl Checked {
             if used == 0 {
                 let no_memory = |_| Failed::Interrupted(Interruption::NoMemory);
                 let block = self.pool.try_lease().map_err(no_memory)?;
-                self.blocks.push(block.ok_or_else(|| Failed::Refused(too_long()))?);
+                self.blocks.push(block.ok_or_else(|| Failed::Refused(self.too_long()))?);
             }
             let Some(block) = self.blocks.last_mut() else { return Ok(()) };
             let length = ready.min(BLOCK_BYTES - used);
@@ -82,6 +103,28 @@ impl Checked {
         }
         Ok(())
     }
+
+    fn too_long(&self) -> ApiError {
+        match self.room {
+            Room::Lent { .. } => too_long(CHECKED_BYTES_MAX, ""),
+            Room::Spare { .. } => too_long(CHECKED_SPARE_BYTES, NO_ROOM),
+        }
+    }
+}
+
+/// Why a part may have less than usual.
+const NO_ROOM: &str = " where a session's rows have all of its memory, as they have here";
+
+fn spare(spare: &Spare, length: Option<u64>) -> Result<Room, ApiError> {
+    if length.is_some_and(|length| length > CHECKED_SPARE_BYTES) {
+        return Err(too_long(CHECKED_SPARE_BYTES, NO_ROOM));
+    }
+    let place = Arc::clone(spare).try_acquire_owned().map_err(|_| {
+        let message =
+            "this session's rows have all of its memory, and what is there for a part with a checksum all the same is in use";
+        ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "no_room", message).retry_after(1)
+    })?;
+    Ok(Room::Spare { _place: place })
 }
 
 impl Transport for Checked {
@@ -100,8 +143,74 @@ impl Transport for Checked {
     }
 }
 
-fn too_long() -> ApiError {
-    let mib = CHECKED_BYTES_MAX >> 20;
-    let message = format!("a part with a checksum is held until that is right, so it has at most {mib} MiB: send smaller parts");
-    ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "part_too_long", message).with("size", CHECKED_BYTES_MAX)
+fn too_long(most: u64, why: &str) -> ApiError {
+    let mib = most >> 20;
+    let message =
+        format!("a part with a checksum is held until that is right, so it has at most {mib} MiB{why}: send smaller parts");
+    ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "part_too_long", message).with("size", most)
+}
+
+fn too_slow() -> ApiError {
+    let seconds = CHECKED_SPARE_TIME_MAX.as_secs();
+    let message = format!("the part did not come within {seconds} s, and others wait for its memory (--memory, --temp-max)");
+    ApiError::new(StatusCode::REQUEST_TIMEOUT, "too_slow", message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::faults::{log, report, session_of};
+    use crate::session::State;
+    use crate::upload::Intake;
+    use axum::body::Body;
+    use futures_util::stream::pending;
+    use rorqual_digest::Algorithm;
+    use rorqual_view::Store;
+    use rorqual_view::limits::{STORE_BYTES_MIN, WORK_BYTES_MIN};
+    use std::convert::Infallible;
+
+    /// A session whose rows have no memory to lend, nor a file to go to.
+    fn full_session(size: u64) -> Arc<Session> {
+        session_of(Some(size), None, |_| {
+            Store::new(rorqual_view::Settings::new(STORE_BYTES_MIN, WORK_BYTES_MIN, 1)).expect("no file is needed")
+        })
+    }
+
+    fn refusal(refused: Result<Checked, ApiError>) -> (&'static str, u64) {
+        let error = refused.err().expect("it is refused");
+        (error.code(), error.object()["size"].as_u64().unwrap_or_default())
+    }
+
+    #[tokio::test]
+    async fn a_session_without_room_gets_on_in_small_parts() {
+        let log = log(10_000);
+        let session = full_session(log.len() as u64);
+        for part in log.chunks(300_000) {
+            let mut checked =
+                Checked::new(&session, Some(part.len() as u64)).await.unwrap_or_else(|error| panic!("{}", error.message()));
+            let mut hasher = Hasher::new(Algorithm::Sha256);
+            hasher.update(part);
+            let mut body = BodyTransport::new(Body::from(part.to_vec()), End::Part);
+            let taken = checked.take(&mut body, Hasher::new(Algorithm::Sha256), hasher.finish()).await;
+            assert!(taken.is_ok());
+            // Another has to wait, but not for long.
+            assert_eq!(refusal(Checked::new(&session, None).await).0, "no_room");
+            let intake = Intake::claim(Arc::clone(&session), session.offset(), None).expect("nobody else has it");
+            intake.take(&mut checked).await.unwrap_or_else(|error| panic!("{}", error.message()));
+        }
+        assert_eq!(session.state(), State::Finished);
+        assert_eq!(report(&session).await["lines"]["parsed"], 10_000);
+        let longer = Some(CHECKED_SPARE_BYTES + 1);
+        assert_eq!(refusal(Checked::new(&full_session(1), longer).await), ("part_too_long", CHECKED_SPARE_BYTES));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_there_for_all_is_nobodys_for_long() {
+        let session = full_session(1);
+        let mut checked = Checked::new(&session, None).await.unwrap_or_else(|error| panic!("{}", error.message()));
+        let mut body = BodyTransport::new(Body::from_stream(pending::<Result<Vec<u8>, Infallible>>()), End::Part);
+        let never = Hasher::new(Algorithm::Sha256).finish();
+        let taken = checked.take(&mut body, Hasher::new(Algorithm::Sha256), never).await;
+        assert!(matches!(taken, Err(Failed::Refused(error)) if error.code() == "too_slow"));
+    }
 }

@@ -2,7 +2,7 @@
 
 use crate::error::ApiError;
 use crate::feed::Interruption;
-use crate::limits::{DISCARD_PIECE_BYTES, DISCARDS_MAX, UPLOAD_IDLE_MAX};
+use crate::limits::{DISCARDS_MAX, UPLOAD_IDLE_MAX};
 use crate::socket;
 use crate::transport::{BodyTransport, End, Tally, Transport};
 use crate::upload::interrupted;
@@ -59,18 +59,12 @@ impl Discarded {
     }
 
     async fn take_all(&self, transport: &mut impl Transport) -> Result<(), Interruption> {
-        let mut piece = vec![0; DISCARD_PIECE_BYTES];
         loop {
             let ready = timeout(UPLOAD_IDLE_MAX, transport.ready()).await.map_err(|_elapsed| Interruption::Idle)??;
             if ready == 0 {
                 return Ok(());
             }
-            let mut left = ready;
-            while left > 0 {
-                let length = left.min(piece.len());
-                transport.fill(&mut piece[..length]);
-                left -= length;
-            }
+            transport.skip(ready);
             self.0.fetch_add(ready as u64, Ordering::Relaxed);
         }
     }

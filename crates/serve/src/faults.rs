@@ -1,10 +1,12 @@
 //! The consumer of uploads, with transports that bring bytes in any pieces and break off anywhere: nothing is lost, nothing comes twice, and every
 //! block comes home.
 
+use crate::exports::ViewPage;
 use crate::feed::Interruption;
 use crate::limits::{FEED_BUFFERS, PACE_TIME};
 use crate::session::{Announced, Session, Shared, State};
 use crate::sessions::Sessions;
+use crate::state::StateDir;
 use crate::transport::{End, Transport};
 use crate::upload::Intake;
 use rorqual_table::aggregate::Span;
@@ -33,11 +35,29 @@ fn settings() -> Settings {
 
 /// A session that nobody else has.
 pub(crate) fn session(size: Option<u64>, rate_limit: Option<u64>) -> Arc<Session> {
+    session_of(size, rate_limit, |rows| Store::new(rows).expect("no file is needed"))
+}
+
+/// One with such a store for its rows.
+pub(crate) fn session_of(
+    size: Option<u64>,
+    rate_limit: Option<u64>,
+    store: impl FnOnce(rorqual_view::Settings) -> Arc<Store>,
+) -> Arc<Session> {
     let settings = settings();
     let shares = settings.shares(0, 1).expect("enough memory");
-    let store = Store::new(rorqual_view::Settings::only(shares.tables_bytes, shares.threads)).expect("no file is needed");
+    let store = store(rorqual_view::Settings::only(shares.tables_bytes, shares.threads));
     let announced = Announced::upload("test.log".to_owned(), size).expect("a short name");
     Arc::new(Session::new("id".to_owned(), announced, &settings, shares, (store, None), rate_limit, &Shared::new(&shares, 1)))
+}
+
+/// So many sessions, which outlive the server where there is a folder for that.
+pub(crate) fn sessions(sessions_max: usize, state: Option<Arc<StateDir>>) -> Arc<Sessions> {
+    let settings = settings();
+    let shares = settings.shares(0, 1).expect("enough memory");
+    let spill = state.as_ref().map(|_| (std::env::temp_dir(), 1 << 30));
+    let page: ViewPage = |_, _, _| Ok(());
+    Arc::new(Sessions::new(settings, (shares, 7 << 20), (spill, state), sessions_max, None, Duration::MAX, page))
 }
 
 /// Lines of the combined format, each a second later than the one before.
@@ -176,6 +196,46 @@ fn a_last_report_is_the_same_whenever_it_is_made() {
     });
 }
 
+#[test]
+fn at_the_end_of_a_session_its_rows_are_complete() {
+    runtime().block_on(async {
+        let log = log(1_000);
+        let session = session_of(Some(log.len() as u64), None, |rows| {
+            let journal = tempfile::tempfile().expect("a folder for temporary files");
+            Store::with_journal(rows, journal, 1 << 30).expect("an empty file")
+        });
+        // Rows that may grow are in the head of what is kept, which has some hundred bytes of its own.
+        let head_bytes = || {
+            let store = session.rows().store().expect("nobody takes them");
+            store.checkpoint(false).expect("there is a journal").len()
+        };
+        let empty = head_bytes();
+        send(&session, &log, 10_000, 3).await.expect_err("it breaks off");
+        assert!(head_bytes() > 2 * empty, "{} bytes, {empty} without rows", head_bytes());
+        send(&session, &log, 10_000, usize::MAX).await.expect("nothing is in its way");
+        assert_eq!(head_bytes(), empty);
+        assert_eq!(report(&session).await["lines"]["parsed"], 1_000);
+    });
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_upload_that_waits_for_its_turn_is_not_slow() {
+    let log = log(1_000);
+    let session = session(Some(log.len() as u64), None);
+    let turn = session.turns().turn().await;
+    let (sending, bytes) = (Arc::clone(&session), log.clone());
+    let upload = tokio::spawn(async move { send(&sending, &bytes, 1_000, usize::MAX).await });
+    for _ in 0..10 {
+        advance(PACE_TIME / 2).await;
+        yield_now().await;
+        session.pace().look(session.offset());
+    }
+    assert!(!session.pace().is_slow(session.offset()), "at byte {}", session.offset());
+    drop(turn);
+    upload.await.expect("no panic").expect("nothing is in its way");
+    assert_eq!(report(&session).await["lines"]["parsed"], 1_000);
+}
+
 /// Brings some lines, and from then on a byte whenever it is told to.
 struct Trickle {
     bytes: Vec<u8>,
@@ -210,9 +270,7 @@ impl Transport for Trickle {
 
 #[tokio::test(start_paused = true)]
 async fn an_upload_that_only_holds_its_place_gives_way_where_another_waits_for_it() {
-    let settings = settings();
-    let shares = settings.shares(0, 1).expect("enough memory");
-    let sessions = Sessions::new(settings, (shares, 7 << 20), (None, None), 1, None, Duration::MAX, |_, _, _| Ok(()));
+    let sessions = sessions(1, None);
     let log = log(1_000);
     let announced = Announced::upload("test.log".to_owned(), Some(log.len() as u64)).expect("a short name");
     let session = sessions.create(announced, None).expect("there is room");

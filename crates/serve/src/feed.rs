@@ -254,7 +254,9 @@ impl Feed {
             return Ok(());
         }
         let decodes = !self.head.is_empty() && Encoding::detect(&self.head) != Encoding::Plain;
+        let waiting = session.pace().wait();
         let turn = if decodes { session.own_turn().await } else { session.turns().turn().await };
+        drop(waiting);
         let turn = turn.ok_or(Interruption::RunEnded)?;
         let mut lap = Lap::new(session, turn, self.headroom);
         self.formats = None;

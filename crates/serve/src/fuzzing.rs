@@ -3,7 +3,8 @@
 
 use crate::access::Access;
 use crate::guard::{Gate, Guard};
-use crate::server::{Config, Reception, Server, keep_watch};
+use crate::reception::Reception;
+use crate::server::{Config, Server, keep_watch};
 use crate::session::Announced;
 use crate::sessions::Sessions;
 use crate::socket;

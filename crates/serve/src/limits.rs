@@ -153,14 +153,17 @@ pub(crate) const SOCKET_TEXT_BYTES_MAX: usize = 1 << 10;
 /// A WebSocket that is silent for so long is pinged, so that nothing on the way takes it for dead.
 pub(crate) const SOCKET_PING_EVERY: Duration = Duration::from_secs(20);
 
-/// Tests of a connection at a time: each may take a core for as long as its client likes. None holds more than its connection and a piece.
+/// Tests of a connection at a time: each may take a core for as long as its client likes. None holds more than its connection.
 pub(crate) const DISCARDS_MAX: usize = 2;
-
-/// Bytes of the piece of memory into which a test of a connection is moved, over and over: it stays in a core's cache.
-pub(crate) const DISCARD_PIECE_BYTES: usize = 16 << 10;
 
 /// Bytes of a part that is held until its checksum is right. The session's rows lend as much as the part has.
 pub(crate) const CHECKED_BYTES_MAX: u64 = 16 << 20;
+
+/// And where those have none to lend, while there is one such part at a time, of all sessions.
+pub(crate) const CHECKED_SPARE_BYTES: u64 = 4 * BLOCK_BYTES as u64;
+
+/// In which time such a part has to come, as others wait for its memory.
+pub(crate) const CHECKED_SPARE_TIME_MAX: Duration = Duration::from_secs(30);
 
 /// Bytes of what a tus client says of its upload, which is told again as it was.
 pub(crate) const TUS_METADATA_BYTES_MAX: usize = 4 << 10;
@@ -351,6 +354,9 @@ pub(crate) const FILES_PER_SESSION: u64 = 2;
 
 /// An upload that goes on is kept this often, where there is a folder for it (`--state`), and at each turn's end at most.
 pub(crate) const CHECKPOINT_EVERY: Duration = Duration::from_secs(2);
+
+/// And what was kept is on the disk for sure this often; later where the disk takes longer for all sessions, of which one waits for it at a time.
+pub(crate) const SYNC_EVERY: Duration = Duration::from_secs(30);
 
 /// When the server ends, all that is open is kept within this time.
 pub(crate) const KEEP_TIME_MAX: Duration = Duration::from_secs(10);

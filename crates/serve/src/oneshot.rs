@@ -56,10 +56,7 @@ async fn take(sessions: &Arc<Sessions>, asked: UploadAsked, headers: &HeaderMap,
     let format = asked.format.as_deref().map(formats::parse).transpose()?;
     let length = body.size_hint().exact();
     let announced = Announced::upload(asked.name.unwrap_or_else(|| "upload".to_owned()), length)?;
-    let session = {
-        let _room = sessions.make_room().await;
-        sessions.create(announced, format)?
-    };
+    let session = sessions.begin(announced, format).await?;
     let intake = Intake::claim(Arc::clone(&session), 0, length)?;
     let taken = detached(async move { intake.take(&mut BodyTransport::new(body, End::Log)).await }).await;
     let (report, page) = (format!("/api/sessions/{}", session.id()), format!("/#s={}", session.id()));

@@ -2,7 +2,7 @@
 
 use crate::limits::{PACE_BYTES_MIN, PACE_TIME};
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -15,6 +15,8 @@ const LOOKS_MAX: usize = 32;
 pub(crate) struct Pace {
     /// When was looked, and at which offset it was then; the first is as old as the time that is looked back, if the upload is.
     looks: Mutex<VecDeque<(Instant, u64)>>,
+    /// Since when it waits for its turn, which is not its fault.
+    waiting: Mutex<Option<Instant>>,
     /// Kept until the upload hears of it, which may have its turn just now.
     wanted: watch::Sender<bool>,
 }
@@ -22,13 +24,22 @@ pub(crate) struct Pace {
 impl Pace {
     /// An upload begins; what was before it does not count.
     pub(crate) fn begin(&self, offset: u64) {
-        *self.lock() = VecDeque::from([(Instant::now(), offset)]);
+        *lock(&self.looks) = VecDeque::from([(Instant::now(), offset)]);
         self.wanted.send_replace(false);
+    }
+
+    /// It waits for its turn until what is given is dropped: that time does not count.
+    pub(crate) fn wait(&self) -> Waiting<'_> {
+        *lock(&self.waiting) = Some(Instant::now());
+        Waiting(self)
     }
 
     /// Remembers where it is. To be called every few seconds.
     pub(crate) fn look(&self, offset: u64) {
-        let (mut looks, now) = (self.lock(), Instant::now());
+        if lock(&self.waiting).is_some() {
+            return;
+        }
+        let (mut looks, now) = (lock(&self.looks), Instant::now());
         if looks.back().is_some_and(|(at, _)| now - *at < PACE_TIME / LOOKS_MAX as u32) {
             return;
         }
@@ -41,8 +52,8 @@ impl Pace {
 
     /// Whether it has been slower than it may be where its place is wanted.
     pub(crate) fn is_slow(&self, offset: u64) -> bool {
-        let looks = self.lock();
-        let Some((at, before)) = looks.front() else { return false };
+        let looks = lock(&self.looks);
+        let Some((at, before)) = looks.front().filter(|_| lock(&self.waiting).is_none()) else { return false };
         let time = at.elapsed();
         time >= PACE_TIME && offset.saturating_sub(*before) < bytes_min(time)
     }
@@ -57,10 +68,20 @@ impl Pace {
         // Its sender lives as long as this.
         drop(self.wanted.subscribe().wait_for(|wanted| *wanted).await);
     }
+}
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, VecDeque<(Instant, u64)>> {
-        self.looks.lock().unwrap_or_else(PoisonError::into_inner)
+/// An upload waits for its turn.
+pub(crate) struct Waiting<'a>(&'a Pace);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        let Some(since) = lock(&self.0.waiting).take() else { return };
+        lock(&self.0.looks).iter_mut().for_each(|(at, _)| *at += since.elapsed());
     }
+}
+
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Bytes that have to come in that time.
@@ -101,5 +122,18 @@ mod tests {
         assert!(slow_after(&pace, &mut offset, PACE_BYTES_MIN - 1, PACE_TIME * 2).await);
         pace.begin(offset);
         assert!(!pace.is_slow(offset), "it came back");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_time_in_which_it_waits_for_its_turn_does_not_count() {
+        let (pace, mut offset) = (Pace::default(), 0);
+        pace.begin(offset);
+        assert!(!slow_after(&pace, &mut offset, 0, PACE_TIME / 2).await);
+        let waiting = pace.wait();
+        assert!(!slow_after(&pace, &mut offset, 0, PACE_TIME * 10).await);
+        drop(waiting);
+        assert!(!slow_after(&pace, &mut offset, 0, PACE_TIME / 2 - EVERY).await);
+        // But what was before does.
+        assert!(slow_after(&pace, &mut offset, 0, EVERY).await);
     }
 }

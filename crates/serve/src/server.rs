@@ -1,62 +1,36 @@
-//! The listening socket and what runs behind it.
+//! A server: what it is made of, and how long it runs.
 
 use crate::access::Access;
 use crate::api::{render_router, router};
-use crate::connections::{Answering, Connections, Taken};
-use crate::descriptors;
+use crate::connections::Connections;
 use crate::drain::Drain;
 use crate::exports::ViewPage;
 use crate::guard::{Gate, Guard};
 use crate::limits::{
-    ANSWER_MADE_BYTES, ANSWERS_MAX, BODIES_MAX, BODY_BYTES, CONNECTION_BYTES, CONNECTIONS_WIDE, ENDED_SESSION_BYTES,
-    ENDED_SESSIONS_MAX, EXPORT_BYTES, EXPORTS_MAX, FEED_BUFFERS, HEAD_TIME_MAX, HOUSEKEEPING_EVERY, KEEP_TIME_MAX, KEEPING_BYTES,
-    MEASURED_BYTES_MIN, NARROW_BYTES, PROGRAM_BYTES, PUT_BYTES, PUTS_MAX, READ_BYTES, READS_MAX, RENDER_BYTES, REPORT_BYTES_MAX,
-    REPORTS_KEPT_BYTES, SESSION_BYTES, STORE_BYTES, STRANGER_GRACE, STRANGER_GRACE_REMOTE, STRANGERS_MAX, TLS_BYTES,
-    TLS_NARROW_BYTES, TLS_SEND_BYTES_MAX, TLS_SEND_NARROW_BYTES_MAX, UNACCEPTED_SAID_EVERY,
+    FEED_BUFFERS, HOUSEKEEPING_EVERY, KEEP_TIME_MAX, STRANGER_GRACE, STRANGER_GRACE_REMOTE, STRANGERS_MAX, SYNC_EVERY,
 };
-use crate::linger::Lingering;
 use crate::measures::recorded;
+use crate::reception::Reception;
 use crate::render::{Rendering, Renders};
 use crate::session::Announced;
 use crate::sessions::Sessions;
-use crate::stall::{self, Stalling};
+use crate::shares::{connections_max, kept, question_bytes, shares};
 use crate::state::StateDir;
 use crate::store::{self, Shelf};
 use crate::tickets::Tickets;
 use crate::tls::Tls;
 use crate::token::Token;
-use crate::turns::{held_places, own_places};
-use crate::twin::Twin;
-use crate::vitals;
-use crate::wire::{Files, Wire};
-use axum::Router;
-use axum::body::{Body, HttpBody};
-use axum::response::Response;
-use bytes::Bytes;
-use hyper::Request;
-use hyper::body::{Frame, Incoming, SizeHint};
-use hyper::server::conn::http1;
-use hyper::service::{Service, service_fn};
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
-use metrics::counter;
-use rorqual_pipe::limits::buffer_bytes;
+use crate::{descriptors, vitals};
 use rorqual_pipe::{BudgetError, Input};
 use rorqual_store::Store;
-use rorqual_table::analyze::{Kept, Settings, Shares};
-use rorqual_view::limits::{STORE_BYTES_MIN, THREAD_BYTES, recorder_bytes, segment_rows, work_bytes};
-use std::convert::Infallible;
+use rorqual_table::analyze::Settings;
 use std::fmt;
 use std::fs::File;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::time::Instant;
+use tokio::net::TcpListener;
 
 /// How a server is to be.
 pub struct Config {
@@ -275,6 +249,7 @@ impl Server {
         let housekeeping = [
             tokio::spawn(keep_house(Arc::clone(&self.sessions))),
             tokio::spawn(keep_watch(Arc::clone(&self.sessions), Arc::clone(&self.gate))),
+            tokio::spawn(keep_synced(Arc::clone(&self.sessions))),
         ];
         tokio::select! {
             () = reception.accept(&self.listener) => {}
@@ -316,241 +291,6 @@ impl Server {
     }
 }
 
-/// Shares the memory out among the sessions, what is beside them first.
-fn shares(config: &Config) -> Result<Shares, StartError> {
-    let connections = connections_max(config) + STRANGERS_MAX;
-    let wide = connections.min(CONNECTIONS_WIDE) as u64;
-    let narrow = connections as u64 - wide;
-    let (encrypted_wide, encrypted_narrow) = if config.access.tls.is_some() { (wide, narrow) } else { (0, 0) };
-    let sessions = config.sessions_max as u64;
-    let renders = places(config) as u64;
-    let held = held_places(config.sessions_max) as u64;
-    let puts = config.store.as_ref().map_or(0, |_| PUTS_MAX as u64);
-    let reads = config.store.as_ref().and(config.access.tls.as_ref()).map_or(0, |_| READS_MAX as u64);
-    let beside = [
-        ("program".to_owned(), PROGRAM_BYTES),
-        (format!("{wide} connections with large buffers"), wide * CONNECTION_BYTES),
-        (format!("{narrow} connections with small ones (--connections)"), narrow * NARROW_BYTES),
-        (format!("TLS of {connections} connections"), encrypted_wide * TLS_BYTES + encrypted_narrow * TLS_NARROW_BYTES),
-        (format!("{ANSWERS_MAX} answers on their way"), ANSWERS_MAX as u64 * REPORT_BYTES_MAX as u64),
-        (format!("{BODIES_MAX} long questions"), BODIES_MAX as u64 * BODY_BYTES),
-        ("an answer that is made".to_owned(), ANSWER_MADE_BYTES),
-        ("latest reports".to_owned(), REPORTS_KEPT_BYTES as u64),
-        ("a session that is being kept (--state)".to_owned(), config.state.as_ref().map_or(0, |_| KEEPING_BYTES)),
-        ("threads of a question".to_owned(), config.settings.threads_max() as u64 * THREAD_BYTES),
-        ("filters of a question, and what it sorts".to_owned(), question_bytes(&config.settings, config.sessions_max)),
-        (format!("{sessions} x samples, names, the start of a line"), sessions * SESSION_BYTES),
-        (format!("{held} starts of long lines (--line-max)"), held * buffer_bytes(config.settings.line_bytes_max) as u64),
-        (format!("{ENDED_SESSIONS_MAX} ended sessions"), ENDED_SESSIONS_MAX as u64 * ENDED_SESSION_BYTES),
-        (format!("{renders} renderings"), renders * RENDER_BYTES),
-        (format!("{EXPORTS_MAX} exports"), EXPORTS_MAX as u64 * EXPORT_BYTES),
-        ("index of the store, and who asks it".to_owned(), config.store.as_ref().map_or(0, |_| STORE_BYTES)),
-        (format!("{puts} puts into the store"), puts * PUT_BYTES),
-        (format!("{reads} encrypted readers of the store"), reads * READ_BYTES),
-        ("templates and their variables".to_owned(), config.rendering.as_ref().map_or(0, |rendering| rendering.given_bytes)),
-        ("rows of templates".to_owned(), config.rendering.as_ref().map_or(0, |rendering| rendering.rows_bytes)),
-    ];
-    let instead = match (sessions > 1, renders > 0) {
-        (true, false) => "fewer --sessions or --connections",
-        (true, true) => "fewer --sessions, --connections or --renders",
-        (false, true) => "fewer --connections or --renders",
-        (false, false) => "fewer --connections or --threads",
-    };
-    // Turns that uploads share, those to the end of a log, and what the server reads itself.
-    let runs = 1 + own_places(config.sessions_max) + config.reading;
-    config.settings.shares_beside(&beside, runs as u64, instead).map_err(StartError::Budget)
-}
-
-/// The rows of all sessions, which share what is left.
-fn kept(config: &Config) -> Kept {
-    // More no session gets.
-    let rows = segment_rows(memory_at_least(&config.settings) / config.sessions_max as u64);
-    Kept { what: "rows", worker_bytes: recorder_bytes(rows), parts: config.sessions_max as u64, bytes_min: STORE_BYTES_MIN }
-}
-
-/// What one question may take beside its threads.
-fn question_bytes(settings: &Settings, sessions_max: usize) -> u64 {
-    work_bytes(memory_at_least(settings) / sessions_max.max(4) as u64, settings.threads_max())
-}
-
-/// The memory by which shares are measured that grow with it: not less than what a refusal may name, which has to be enough.
-fn memory_at_least(settings: &Settings) -> u64 {
-    settings.memory_bytes.max(MEASURED_BYTES_MIN)
-}
-
-/// Every rendering has a connection, and the page its own.
-fn connections_max(config: &Config) -> usize {
-    config.connections_max + places(config)
-}
-
-fn places(config: &Config) -> usize {
-    config.rendering.as_ref().map_or(0, |rendering| rendering.places)
-}
-
-/// What every connection needs.
-#[derive(Clone)]
-pub(crate) struct Reception {
-    gate: Arc<Gate>,
-    tls: Option<Arc<Tls>>,
-    router: Router,
-}
-
-impl Reception {
-    async fn accept(&self, listener: &TcpListener) {
-        let mut refusals = Refusals::default();
-        loop {
-            match listener.accept().await {
-                Ok((stream, _peer)) => {
-                    counter!("rorqual_connections_total").increment(1);
-                    let taken = self.gate.connections.admit().await;
-                    tokio::spawn(self.clone().serve(stream, taken));
-                }
-                // Out of descriptors, mostly: there will be some when a connection ends.
-                Err(error) => {
-                    if let Some(times) = refusals.worth_telling() {
-                        tracing::warn!(%error, times, "connections were not accepted");
-                    }
-                    tokio::time::sleep(Duration::from_millis(50)).await;
-                }
-            }
-        }
-    }
-
-    async fn serve(self, stream: TcpStream, taken: Taken) {
-        taken.place().begin();
-        // A socket that the runtime does not take is one that is gone.
-        let Ok((stream, twin)) = Twin::of(stream) else { return };
-        stall::set_up(&stream);
-        match &self.tls {
-            None => {
-                let (wire, files) = Wire::new(stream);
-                self.answer(wire, Some(files), twin, taken).await;
-            }
-            Some(tls) => {
-                let send_bytes_max = if taken.place().is_wide() { TLS_SEND_BYTES_MAX } else { TLS_SEND_NARROW_BYTES_MAX };
-                let shaken = tokio::select! {
-                    shaken = tls.accept(stream, send_bytes_max) => shaken,
-                    () = taken.leave() => return,
-                };
-                match shaken {
-                    Ok(stream) => self.answer(stream, None, twin, taken).await,
-                    Err(error) => {
-                        counter!("rorqual_connections_broken_total", "why" => "handshake").increment(1);
-                        tracing::debug!(?error, "a TLS handshake failed");
-                    }
-                }
-            }
-        }
-    }
-
-    /// Answers on `stream`, into which `files` may go without passing through the program.
-    pub(crate) async fn answer(
-        &self,
-        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-        files: Option<Files>,
-        twin: Twin,
-        taken: Taken,
-    ) {
-        let mut draining = self.gate.drain.join();
-        let (place, drain) = (Arc::clone(taken.place()), Arc::clone(&self.gate.drain));
-        let (buffer_bytes, holder) = (place.buffer_bytes(), self.gate.tickets.holder());
-        let answer = TowerToHyperService::new(self.router.clone());
-        let service = service_fn(move |mut request: Request<Incoming>| {
-            let asked = place.asked();
-            request.extensions_mut().insert(Arc::clone(&place));
-            request.extensions_mut().insert(holder.clone());
-            request.extensions_mut().insert(twin.clone());
-            request.extensions_mut().insert(Arc::clone(&drain));
-            files.iter().for_each(|files| drop(request.extensions_mut().insert(files.clone())));
-            answered(answer.call(Lingering::wrap(request)), asked)
-        });
-        let connection = http1::Builder::new()
-            .timer(TokioTimer::new())
-            .header_read_timeout(HEAD_TIME_MAX)
-            .max_buf_size(buffer_bytes)
-            // A client that has sent all it has to say may still read.
-            .half_close(true)
-            .serve_connection(TokioIo::new(Stalling::new(stream)), service)
-            .with_upgrades();
-        let mut connection = pin!(connection);
-        // What came before it had to leave is read first, and may have been the token.
-        tokio::select! {
-            biased;
-            ended = connection.as_mut() => return broken(ended),
-            () = taken.leave() => {}
-            () = draining.ending() => {}
-        }
-        // Who has not shown the token by now is not waited for. Others get the answer to what they asked meanwhile.
-        if taken.is_known() {
-            connection.as_mut().graceful_shutdown();
-            broken(connection.await);
-        }
-    }
-}
-
-/// Lines about connections that were not accepted, which come many times a second while there are no descriptors.
-#[derive(Default)]
-struct Refusals {
-    untold: u64,
-    told: Option<Instant>,
-}
-
-impl Refusals {
-    /// How many there were since that was last told, where it is to be told again.
-    fn worth_telling(&mut self) -> Option<u64> {
-        self.untold += 1;
-        if self.told.is_some_and(|told| told.elapsed() < UNACCEPTED_SAID_EVERY) {
-            return None;
-        }
-        self.told = Some(Instant::now());
-        Some(std::mem::take(&mut self.untold))
-    }
-}
-
-/// An answer that knows when it was sent.
-async fn answered(
-    answer: impl Future<Output = Result<Response<Body>, Infallible>>,
-    asked: Answering,
-) -> Result<Response<Answer>, Infallible> {
-    Ok(answer.await?.map(|body| Answer { body, _asked: asked }))
-}
-
-/// The body of an answer; its end is the end of what was asked.
-struct Answer {
-    body: Body,
-    _asked: Answering,
-}
-
-impl HttpBody for Answer {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(context)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
-}
-
-/// An error here is a client that went away, was too slow, or spoke no HTTP.
-fn broken(ended: hyper::Result<()>) {
-    if let Err(error) = ended {
-        let why = match &error {
-            error if error.is_parse() => "no_http",
-            error if error.is_timeout() => "timeout",
-            _ => "left",
-        };
-        counter!("rorqual_connections_broken_total", "why" => why).increment(1);
-        tracing::debug!(?error, "a connection broke");
-    }
-}
-
 /// What has to be looked at again and again; nothing of it waits for anybody.
 pub(crate) async fn keep_watch(sessions: Arc<Sessions>, gate: Arc<Gate>) {
     let mut every = tokio::time::interval(HOUSEKEEPING_EVERY);
@@ -569,64 +309,22 @@ pub(crate) async fn keep_watch(sessions: Arc<Sessions>, gate: Arc<Gate>) {
     }
 }
 
+/// Has the disk keep what is kept of uploads that go on.
+async fn keep_synced(sessions: Arc<Sessions>) {
+    let mut every = tokio::time::interval(SYNC_EVERY);
+    loop {
+        every.tick().await;
+        for session in sessions.list() {
+            session.sync_later().await;
+        }
+    }
+}
+
 /// Forgets sessions, which may take as long as who still looks at them.
 async fn keep_house(sessions: Arc<Sessions>) {
     let mut every = tokio::time::interval(HOUSEKEEPING_EVERY);
     loop {
         every.tick().await;
         sessions.forget_idle().await;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Reception, Refusals};
-    use crate::access::Access;
-    use crate::connections::Connections;
-    use crate::drain::Drain;
-    use crate::guard::{Gate, Guard};
-    use crate::limits::{STALL_TIME_MAX, UNACCEPTED_SAID_EVERY};
-    use crate::token::Token;
-    use crate::twin::Twin;
-    use axum::Router;
-    use axum::body::Body;
-    use axum::routing::get;
-    use bytes::Bytes;
-    use futures_util::stream::repeat_with;
-    use std::convert::Infallible;
-    use std::sync::Arc;
-    use std::time::Duration;
-    use tokio::io::{AsyncWriteExt, duplex};
-    use tokio::net::{TcpListener, TcpStream};
-    use tokio::time::{advance, timeout};
-
-    #[tokio::test(start_paused = true)]
-    async fn a_client_that_takes_nothing_of_its_answer_is_dropped() {
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-        let address = listener.local_addr().expect("it listens");
-        let (_stream, twin) = Twin::of(TcpStream::connect(address).await.expect("it listens")).expect("a socket");
-        let guard = Guard::new(Token::new(None).expect("randomness"), Access::default().names(address), address.port(), false);
-        let connections = Connections::new(1, Duration::ZERO);
-        let taken = connections.admit().await;
-        let endless = || async { Body::from_stream(repeat_with(|| Ok::<_, Infallible>(Bytes::from_static(&[b'x'; 4096])))) };
-        let router = Router::new().route("/", get(endless));
-        let reception = Reception {
-            gate: Arc::new(Gate { guard, connections, drain: Drain::new(), tickets: crate::tickets::Tickets::new() }),
-            tls: None,
-            router,
-        };
-        let (near, mut far) = duplex(1 << 10);
-        far.write_all(b"GET / HTTP/1.1\r\nHost: logs\r\n\r\n").await.expect("room for a head");
-        let answered = timeout(STALL_TIME_MAX * 2, reception.answer(near, None, twin, taken)).await;
-        assert!(answered.is_ok(), "it is still waited for");
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn what_is_not_accepted_is_told_once_a_minute() {
-        let mut refusals = Refusals::default();
-        let told: Vec<Option<u64>> = (0..3).map(|_| refusals.worth_telling()).collect();
-        assert_eq!(told, [Some(1), None, None]);
-        advance(UNACCEPTED_SAID_EVERY).await;
-        assert_eq!(refusals.worth_telling(), Some(3), "those that were not told are counted");
     }
 }

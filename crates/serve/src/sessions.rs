@@ -14,6 +14,7 @@ use rorqual_table::analyze::{Settings, Shares};
 use rorqual_view::Store;
 use serde::Serialize;
 use std::cmp::Reverse;
+use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -119,25 +120,53 @@ impl Sessions {
         slow.next().inspect(|session| session.pace().want_place());
     }
 
-    /// A new session, if there is room for one more that runs.
+    /// A new session; a place is made for it where one can be. On a thread that may block, as it makes files.
+    pub(crate) async fn begin(
+        self: &Arc<Self>,
+        announced: Announced,
+        format: Option<rorqual_table::format::Format>,
+    ) -> Result<Arc<Session>, ApiError> {
+        let _room = self.make_room().await;
+        let sessions = Arc::clone(self);
+        let internal =
+            |error: tokio::task::JoinError| ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", error.to_string());
+        tokio::task::spawn_blocking(move || sessions.create(announced, format)).await.map_err(internal)?
+    }
+
+    /// A new session, if there is room for one more that runs. Blocks.
     pub(crate) fn create(
         &self,
         announced: Announced,
         format: Option<rorqual_table::format::Format>,
     ) -> Result<Arc<Session>, ApiError> {
+        self.check_room(&self.lock())?;
+        let session = Arc::new(self.made(announced, format)?);
         let mut all = self.lock();
-        // Another may have taken the place that was made.
-        let held = all.iter().filter(|session| session.rows().held() || !session.state().ended()).count();
-        if held >= self.sessions_max {
-            let message = format!("{held} sessions are open, which is the limit (--sessions); cancel one, or try again later");
-            return Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "sessions_full", message).retry_after(5));
+        // Another may have taken the place meanwhile.
+        if let Err(full) = self.check_room(&all) {
+            session.forget();
+            return Err(full);
         }
-        let id = random_text(ID_BYTES)
-            .map_err(|error| ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "no_randomness", error.to_string()))?;
-        let session = Arc::new(self.session(id, announced, format, |id, settings| self.store(id, settings))?);
-        session.keep_new();
         all.push(Arc::clone(&session));
         self.made.fetch_add(1, Ordering::Relaxed);
+        Ok(session)
+    }
+
+    fn check_room(&self, all: &[Arc<Session>]) -> Result<(), ApiError> {
+        let held = all.iter().filter(|session| session.rows().held() || !session.state().ended()).count();
+        if held < self.sessions_max {
+            return Ok(());
+        }
+        let message = format!("{held} sessions are open, which is the limit (--sessions); cancel one, or try again later");
+        Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "sessions_full", message).retry_after(5))
+    }
+
+    /// One that nobody sees yet, with its files: all others are answered meanwhile, however slow the disk is.
+    fn made(&self, announced: Announced, format: Option<rorqual_table::format::Format>) -> Result<Session, ApiError> {
+        let id = random_text(ID_BYTES)
+            .map_err(|error| ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "no_randomness", error.to_string()))?;
+        let session = self.session(id, announced, format, |id, settings| self.store(id, settings))?;
+        session.keep_new();
         Ok(session)
     }
 
@@ -193,19 +222,19 @@ impl Sessions {
     /// What could not be read, each for people; it is left as it is.
     pub(crate) fn restore(&self) -> Result<Vec<String>, String> {
         let Some(state) = &self.state else { return Ok(Vec::new()) };
-        let (mut found, mut wrong) =
+        let (mut known, mut wrong) =
             state.sessions().map_err(|cause| format!("--state {}: {}", state.folder(), reason(&cause)))?;
         // Where there are too many, those stay that may go on, and the newest.
-        found.sort_by_key(|found| (found.saved.ended.is_some(), Reverse(found.saved.created)));
+        known.sort_by_key(|known| (known.ended, Reverse(known.created)));
         let mut all = Vec::new();
-        for found in found {
+        for known in known {
             if all.len() >= self.sessions_max {
-                wrong.push(format!("{}: its session {} found no place (--sessions)", state.folder(), found.id));
+                wrong.push(format!("{}: its session {} found no place (--sessions)", state.folder(), known.id));
                 continue;
             }
-            match self.restored(found) {
+            match state.first_of(&known.id, |found| self.restored(found)) {
                 Ok(session) => all.push(Arc::new(session)),
-                Err(why) => wrong.push(format!("{}: {why}", state.folder())),
+                Err(why) => wrong.push(why),
             }
         }
         all.sort_by_key(|session| session.created());
@@ -213,9 +242,8 @@ impl Sessions {
         Ok(wrong)
     }
 
-    fn restored(&self, found: Found) -> Result<Session, String> {
+    fn restored(&self, found: Found) -> io::Result<Session> {
         let (id, saved) = (found.id.clone(), &found.saved);
-        let failed = |cause: std::io::Error| format!("session {}: {}", found.id, reason(&cause));
         let announced = Announced {
             name: saved.name.clone(),
             size: saved.size,
@@ -224,18 +252,17 @@ impl Sessions {
             fingerprint: saved.fingerprint.clone(),
         };
         let given = saved.given.as_ref().map(SavedFormat::format);
-        let lost = || std::io::Error::other("this version knows its format no longer");
-        let format = given.map(|format| format.ok_or_else(lost)).transpose().map_err(failed)?;
+        let lost = || io::Error::other("this version knows its format no longer");
+        let format = given.map(|format| format.ok_or_else(lost)).transpose()?;
         if saved.format.as_ref().is_some_and(|format| format.format().is_none()) {
-            return Err(failed(lost()));
+            return Err(lost());
         }
-        let journal = found.journal.try_clone().map_err(failed)?;
+        let journal = found.journal.try_clone()?;
         let store = |_: &str, settings| Store::restore(settings, journal, self.rows_bytes_max(), &found.head);
-        let session = self.session(id, announced, format, store).map_err(failed)?;
-        Ok(session.restored(found))
+        Ok(self.session(id, announced, format, store)?.restored(found))
     }
 
-    /// Keeps all that is going on, for the next server. Each waits for the end of its turn.
+    /// Keeps all that is going on, for the next server: one session after another, each behind its turn.
     pub(crate) async fn keep_all(&self) {
         for session in self.list() {
             if session.is_kept() && !session.state().ended() {
@@ -422,4 +449,35 @@ impl Taken {
 
 fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::faults::sessions;
+    use crate::session::Announced;
+    use crate::state::StateDir;
+    use std::fs::read_dir;
+
+    fn announced() -> Announced {
+        Announced::upload("test.log".to_owned(), None).expect("a short name")
+    }
+
+    #[test]
+    fn the_files_of_a_session_are_made_while_others_are_answered() {
+        let folder = tempfile::tempdir().expect("a folder for temporary files");
+        let sessions = sessions(1, Some(StateDir::open(folder.path()).expect("it is empty")));
+        let files = || read_dir(folder.path()).expect("it is there").count();
+        let before = files();
+        {
+            // Somebody has the list.
+            let all = sessions.lock();
+            let made = sessions.made(announced(), None).unwrap_or_else(|error| panic!("{}", error.message()));
+            assert_eq!(files(), before + 2, "its rows, and what else is known");
+            assert!(all.is_empty());
+            made.forget();
+        }
+        sessions.create(announced(), None).map(drop).unwrap_or_else(|error| panic!("{}", error.message()));
+        let refused = sessions.create(announced(), None).err().map(|error| error.code());
+        assert_eq!((refused, files()), (Some("sessions_full"), before + 2), "who is refused leaves nothing");
+    }
 }

@@ -1,5 +1,6 @@
 //! Sessions that outlive the server: `--state DIR`. Of each the folder has a journal of its rows, and a file with all else, which is written
-//! anew by each checkpoint and takes the place of the one before at once.
+//! anew by each checkpoint and takes the place of the one before at once. What is on the disk for sure is not replaced by what is not: it stays
+//! beside that, and is what a session goes on from where the machine lost the later one.
 
 use crate::limits::{CHECKPOINT_EVERY, NAME_BYTES_MAX, STATE_FILE_BYTES_MAX};
 use crate::sessions::ID_BYTES;
@@ -9,23 +10,29 @@ use rorqual_table::aggregate::Counts;
 use rorqual_table::format::Format;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Instant, SystemTime};
+use tempfile::NamedTempFile;
 
 /// What the version of these files is; others are left alone.
 const VERSION: u32 = 1;
 
 const SESSION: &str = "session";
+const SYNCED: &str = "synced";
 const ROWS: &str = "rows";
 const LOCK: &str = "lock";
 
 /// How a file that is being written is named: so, and then as the session.
 const UNFINISHED: &str = "new-";
 const TMP: &str = "tmp";
+
+/// And one that is to be a copy.
+const COPY: &str = "copy";
 
 /// Whether a server would give a session such an id.
 fn is_id(text: &str) -> bool {
@@ -89,7 +96,29 @@ pub(crate) struct SavedFormat {
 pub(crate) struct Checkpoints {
     dir: Arc<StateDir>,
     id: String,
-    last: Mutex<Option<Instant>>,
+    done: Mutex<Done>,
+}
+
+/// What was done with the files of one.
+#[derive(Default)]
+struct Done {
+    /// When one was begun.
+    last: Option<Instant>,
+    /// The latest is on the disk for sure.
+    synced: bool,
+    /// It came after what is on the disk for sure, and nobody has begun to copy it there.
+    newer: bool,
+    /// The names in the folder are on the disk for sure.
+    named: bool,
+    /// It is forgotten.
+    removed: bool,
+}
+
+/// A session that was kept, for the choice among them.
+pub(crate) struct Known {
+    pub(crate) id: String,
+    pub(crate) created: SystemTime,
+    pub(crate) ended: bool,
 }
 
 /// A session as it was kept.
@@ -182,8 +211,8 @@ impl StateDir {
 
     /// The sessions that were kept, and what is wrong with others. What a server left that was ended in the middle of a checkpoint
     /// is removed.
-    pub(crate) fn sessions(&self) -> io::Result<(Vec<Found>, Vec<String>)> {
-        let (mut found, mut wrong, mut journals) = (Vec::new(), Vec::new(), Vec::new());
+    pub(crate) fn sessions(&self) -> io::Result<(Vec<Known>, Vec<String>)> {
+        let (mut ids, mut journals) = (BTreeSet::new(), Vec::new());
         for entry in fs::read_dir(&self.folder)? {
             let path = entry?.path();
             let id = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default().to_owned();
@@ -192,22 +221,42 @@ impl StateDir {
                 continue;
             }
             match path.extension().and_then(|extension| extension.to_str()) {
-                Some(SESSION) => match self.read(&id, &path) {
-                    Ok(session) => found.push(session),
-                    Err(cause) => wrong.push(format!("{}: {}", path.display(), reason(&cause))),
-                },
+                Some(SESSION | SYNCED) => drop(ids.insert(id)),
                 Some(ROWS) => journals.push((id, path)),
                 // What can't be removed is in nobody's way.
-                Some(TMP) => drop(fs::remove_file(path)),
+                Some(TMP | COPY) => drop(fs::remove_file(path)),
                 _ => {}
             }
         }
         for (id, path) in journals {
-            if !self.path(&id, SESSION).exists() {
+            if !ids.contains(&id) {
                 let _ = fs::remove_file(path);
             }
         }
-        Ok((found, wrong))
+        let (mut known, mut wrong) = (Vec::new(), Vec::new());
+        for id in ids {
+            match self.first_of(&id, Ok) {
+                Ok(Found { saved, .. }) => known.push(Known { id, created: saved.created, ended: saved.ended.is_some() }),
+                Err(why) => wrong.push(why),
+            }
+        }
+        Ok((known, wrong))
+    }
+
+    /// What `make` makes of the latest checkpoint, or of the one before, which was on the disk for sure.
+    ///
+    /// # Errors
+    /// Why it is not the latest, for people.
+    pub(crate) fn first_of<T>(&self, id: &str, make: impl Fn(Found) -> io::Result<T>) -> Result<T, String> {
+        let made = |extension| self.read(id, &self.path(id, extension)).and_then(&make);
+        made(SESSION).or_else(|cause| {
+            let why = format!("{}: {}", self.path(id, SESSION).display(), reason(&cause));
+            let made = made(SYNCED).map_err(|_| why.clone())?;
+            tracing::warn!(session = id, why, "it goes on from an earlier checkpoint (--state)");
+            // With what is written from now on the later one does not go together.
+            let _ = fs::rename(self.path(id, SYNCED), self.path(id, SESSION));
+            Ok(made)
+        })
     }
 
     fn read(&self, id: &str, path: &Path) -> io::Result<Found> {
@@ -244,20 +293,23 @@ impl StateDir {
 
 impl Checkpoints {
     pub(crate) fn new(dir: &Arc<StateDir>, id: &str) -> Self {
-        Self { dir: Arc::clone(dir), id: id.to_owned(), last: Mutex::default() }
+        // What is alone is all there is, and kept until something is on the disk for sure.
+        let synced = dir.path(id, SESSION).exists() && !dir.path(id, SYNCED).exists();
+        let done = Done { synced, ..Done::default() };
+        Self { dir: Arc::clone(dir), id: id.to_owned(), done: Mutex::new(done) }
     }
 
     /// Whether the last one is a while ago.
     pub(crate) fn due(&self) -> bool {
-        self.lock().is_none_or(|last| last.elapsed() >= CHECKPOINT_EVERY)
+        self.lock().last.is_none_or(|last| last.elapsed() >= CHECKPOINT_EVERY)
     }
 
     /// One is made now. Where it fails, the next try is as far off: a disk that is full stays so.
     pub(crate) fn begin(&self) {
-        *self.lock() = Some(Instant::now());
+        self.lock().last = Some(Instant::now());
     }
 
-    /// Puts what is known now in the place of what was known before.
+    /// Puts what is known now in the place of what was known before; where it is not synced, what was stays beside it.
     pub(crate) fn write(&self, saved: &Saved, head: &[u8], sync: bool) -> io::Result<()> {
         let mut line = serde_json::to_vec(saved)?;
         line.push(b'\n');
@@ -265,27 +317,161 @@ impl Checkpoints {
         if (checksum.len() + 1 + line.len() + head.len()) as u64 > STATE_FILE_BYTES_MAX {
             return Err(io::Error::new(io::ErrorKind::FileTooLarge, "there is too much of it"));
         }
-        let name = format!("{UNFINISHED}{}", self.id);
-        let mut file =
-            tempfile::Builder::new().prefix(&name).suffix(&format!(".{TMP}")).rand_bytes(0).tempfile_in(&self.dir.folder)?;
+        let mut file = self.unfinished(TMP)?;
         for part in [checksum.as_bytes(), b"\n", &line, head] {
             file.write_all(part)?;
         }
         if sync {
             file.as_file().sync_data()?;
         }
-        file.persist(self.dir.path(&self.id, SESSION)).map_err(|error| error.error)?;
+        let mut done = self.lock();
+        if done.removed {
+            return Ok(());
+        }
+        if done.synced && !sync {
+            fs::rename(self.path(SESSION), self.path(SYNCED))?;
+        }
+        file.persist(self.path(SESSION)).map_err(|error| error.error)?;
+        (done.synced, done.newer) = (sync, !sync);
+        if sync {
+            // There may be none.
+            let _ = fs::remove_file(self.path(SYNCED));
+            self.sync_names(done, saved.ended.is_some())?;
+        }
         Ok(())
+    }
+
+    /// Whether [`Self::sync`] has something to do.
+    pub(crate) fn is_newer(&self) -> bool {
+        self.lock().newer
+    }
+
+    /// Has the disk keep the latest, once `journal` has what belongs to it there. Another may be written meanwhile.
+    pub(crate) fn sync(&self, journal: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+        if !std::mem::take(&mut self.lock().newer) {
+            return Ok(());
+        }
+        let mut copy = self.unfinished(COPY)?;
+        io::copy(&mut File::open(self.path(SESSION))?, copy.as_file_mut())?;
+        journal()?;
+        copy.as_file().sync_data()?;
+        let done = self.lock();
+        if done.removed || done.synced {
+            return Ok(());
+        }
+        copy.persist(self.path(SYNCED)).map_err(|error| error.error)?;
+        self.sync_names(done, false)
+    }
+
+    /// Waits until the names of the files are on the disk, where that matters: of a session that is new there, or that has ended.
+    fn sync_names(&self, mut done: MutexGuard<'_, Done>, ended: bool) -> io::Result<()> {
+        if std::mem::replace(&mut done.named, true) && !ended {
+            return Ok(());
+        }
+        drop(done);
+        File::open(&self.dir.folder)?.sync_all()
+    }
+
+    /// A file that is gone unless it gets its name.
+    fn unfinished(&self, extension: &str) -> io::Result<NamedTempFile> {
+        let name = format!("{UNFINISHED}{}", self.id);
+        tempfile::Builder::new().prefix(&name).suffix(&format!(".{extension}")).rand_bytes(0).tempfile_in(&self.dir.folder)
     }
 
     /// Forgets the session. What can't be removed is offered again by the next server, and no loss.
     pub(crate) fn remove(&self) {
-        for extension in [SESSION, ROWS] {
-            let _ = fs::remove_file(self.dir.path(&self.id, extension));
+        self.lock().removed = true;
+        for extension in [SESSION, SYNCED, ROWS] {
+            let _ = fs::remove_file(self.path(extension));
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Instant>> {
-        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    fn path(&self, extension: &str) -> PathBuf {
+        self.dir.path(&self.id, extension)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Done> {
+        self.done.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rorqual_table::aggregate::{Analysis, Span};
+    use tempfile::TempDir;
+
+    const ID: &str = "00112233445566aa";
+
+    fn folder() -> (TempDir, Arc<StateDir>, Checkpoints) {
+        let folder = tempfile::tempdir().expect("a folder for temporary files");
+        let dir = StateDir::open(folder.path()).expect("it is empty");
+        dir.journal(ID).expect("a file can be made");
+        let checkpoints = Checkpoints::new(&dir, ID);
+        (folder, dir, checkpoints)
+    }
+
+    fn write(checkpoints: &Checkpoints, lines: u64, sync: bool) {
+        let counts = Analysis::new(1 << 20, Span::default(), None).counts();
+        let saved = Saved { lines, ..Saved::new("test.log", SystemTime::UNIX_EPOCH, counts) };
+        checkpoints.write(&saved, b"head", sync).expect("it can be written");
+    }
+
+    /// What a server would go on from after a kill, and after a power cut took what was not synced.
+    fn lines(dir: &StateDir) -> (Option<u64>, Option<u64>) {
+        let lines = |extension| dir.read(ID, &dir.path(ID, extension)).ok().map(|found| found.saved.lines);
+        (lines(SESSION), lines(SYNCED))
+    }
+
+    #[test]
+    fn what_is_not_synced_takes_the_place_of_nothing_that_is() {
+        let (_folder, dir, checkpoints) = folder();
+        write(&checkpoints, 1, false);
+        write(&checkpoints, 2, true);
+        assert_eq!(lines(&dir), (Some(2), None));
+        write(&checkpoints, 3, false);
+        write(&checkpoints, 4, false);
+        assert_eq!(lines(&dir), (Some(4), Some(2)));
+        assert!(checkpoints.is_newer());
+        checkpoints.sync(|| Err(io::ErrorKind::StorageFull.into())).expect_err("the journal is not there");
+        assert_eq!(lines(&dir), (Some(4), Some(2)));
+        // The next server knows no more than the names.
+        let next = Checkpoints::new(&dir, ID);
+        write(&next, 5, false);
+        next.sync(|| Ok(write(&next, 6, false))).expect("it can be written");
+        assert_eq!(lines(&dir), (Some(6), Some(5)));
+        assert!(next.is_newer(), "another came meanwhile");
+        next.sync(|| Ok(write(&next, 7, true))).expect("it can be written");
+        assert_eq!(lines(&dir), (Some(7), None), "what is synced is later than the copy");
+        assert!(!next.is_newer());
+    }
+
+    #[test]
+    fn a_session_goes_on_from_the_earlier_checkpoint_where_the_later_one_is_not_whole() {
+        let (_folder, dir, checkpoints) = folder();
+        write(&checkpoints, 1, true);
+        write(&checkpoints, 2, false);
+        let take = |refused: u64| {
+            let whole = |found: Found| match found.saved.lines {
+                lines if lines == refused => Err(io::ErrorKind::UnexpectedEof.into()),
+                lines => Ok(lines),
+            };
+            dir.first_of(ID, whole).expect("one is whole")
+        };
+        assert_eq!(take(0), 2);
+        assert_eq!(take(2), 1);
+        assert_eq!(lines(&dir), (Some(1), None), "the later one is not tried again");
+        let (known, wrong) = dir.sessions().expect("a folder");
+        assert_eq!((known.len(), wrong.len()), (1, 0));
+    }
+
+    #[test]
+    fn what_is_forgotten_while_it_is_synced_leaves_nothing() {
+        let (folder, _dir, checkpoints) = folder();
+        write(&checkpoints, 1, false);
+        checkpoints.sync(|| Ok(checkpoints.remove())).expect("there is nothing to do");
+        write(&checkpoints, 2, true);
+        let names: Vec<_> = fs::read_dir(folder.path()).expect("it is there").flatten().map(|entry| entry.file_name()).collect();
+        assert_eq!(names, [LOCK]);
     }
 }

@@ -5,6 +5,9 @@ use axum::body::Body;
 use bytes::{Buf, Bytes};
 use http_body_util::BodyExt;
 
+/// Bytes that are passed over at once.
+const SKIPPED_BYTES: usize = 4 << 10;
+
 /// Brings bytes, and nothing else: who takes them counts, waits, and decides what becomes of the session.
 pub(crate) trait Transport: Send {
     /// Waits until bytes are at hand, and tells how many; 0 at the end. May be dropped while it waits, and called again.
@@ -12,6 +15,16 @@ pub(crate) trait Transport: Send {
 
     /// Moves the next bytes to `place`, which is no longer than what is at hand.
     fn fill(&mut self, place: &mut [u8]);
+
+    /// Passes over so many of the next bytes, which are at hand.
+    fn skip(&mut self, mut count: usize) {
+        let mut piece = [0; SKIPPED_BYTES];
+        while count > 0 {
+            let length = count.min(piece.len());
+            self.fill(&mut piece[..length]);
+            count -= length;
+        }
+    }
 
     /// What its end means.
     fn end(&self) -> End;
@@ -63,6 +76,10 @@ impl Transport for BodyTransport {
 
     fn fill(&mut self, place: &mut [u8]) {
         self.data.copy_to_slice(place);
+    }
+
+    fn skip(&mut self, count: usize) {
+        self.data.advance(count);
     }
 
     fn end(&self) -> End {

@@ -118,10 +118,7 @@ async fn create(sessions: &Arc<Sessions>, headers: &HeaderMap, body: Body) -> Re
     let name = metadata.filename.unwrap_or_else(|| "upload".to_owned());
     let announced = Announced { metadata: metadata.text, ..Announced::upload(name, size)? };
     let checksum = headers::checksum(headers)?;
-    let session = {
-        let _room = sessions.make_room().await;
-        sessions.create(announced, None)?
-    };
+    let session = sessions.begin(announced, None).await?;
     let location = [(header::LOCATION, format!("/api/tus/{}", session.id()))];
     if headers.get(header::CONTENT_TYPE).is_some_and(|given| given == headers::PART) {
         let taken = patch::take(Arc::clone(&session), 0, None, checksum, body).await;

@@ -239,11 +239,16 @@ pub struct Ran {
 }
 
 impl Analyzer {
-    /// An analyzer with the memory of `shares`.
+    /// An analyzer with the memory of `shares`, whose workers do what `options` say. Memory of what a recording holds is not in the shares.
     #[must_use]
-    pub fn new(settings: &Settings, shares: Shares) -> Self {
+    pub fn new(settings: &Settings, shares: Shares, options: Options) -> Self {
+        let (span, countries) = (settings.span, settings.countries.clone());
+        let analysis = match options.untallied {
+            true => Analysis::untallied(span, countries),
+            false => Analysis::new(shares.tables_bytes, span, countries),
+        };
         Self {
-            analysis: Arc::new(Analysis::new(shares.tables_bytes, settings.span, settings.countries.clone())),
+            analysis: Arc::new(analysis),
             shares,
             plan: Plan {
                 framing: Framing::Lines { line_bytes_max: settings.line_bytes_max },
@@ -251,17 +256,10 @@ impl Analyzer {
             },
             pool: shares.pool(),
             formats: settings.formats.clone(),
-            options: Options::default(),
+            options,
             memory_bytes: settings.memory_bytes,
             start: Instant::now(),
         }
-    }
-
-    /// The same with workers that do what `options` say. Memory of what a recording holds is not in the shares.
-    #[must_use]
-    pub fn with(self, options: Options) -> Self {
-        let analysis = if options.untallied { Arc::new(self.analysis.untallied()) } else { self.analysis };
-        Self { options, analysis, ..self }
     }
 
     /// What is known so far; may be looked at while a run is on its way.
@@ -378,17 +376,23 @@ impl Analyzer {
     /// The report of everything run so far.
     #[must_use]
     pub fn report(&self, sources: Vec<Source>, complete: bool, top: usize) -> Report {
+        let stats = self.stats(&sources);
+        Report::new(&self.analysis, sources, complete, top, stats)
+    }
+
+    /// How the run over `sources` went so far.
+    #[must_use]
+    pub fn stats(&self, sources: &[Source]) -> RunStats {
         let bytes = sources.iter().map(|source| source.bytes).sum();
         let seconds = self.start.elapsed().as_secs_f64();
-        let stats = RunStats {
+        RunStats {
             seconds,
             bytes,
             bytes_per_second: bytes as f64 / seconds.max(1e-9),
             threads: self.shares.threads,
             memory_max_bytes: self.memory_bytes,
             peak_bytes: stats::peak_bytes(),
-        };
-        Report::new(&self.analysis, sources, complete, top, stats)
+        }
     }
 
     fn detect(&self, head: &[u8]) -> Result<Detection, Unknown> {

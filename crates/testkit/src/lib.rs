@@ -8,6 +8,7 @@
 //! * [`folder`]: folders that go with their test.
 //! * [`http`]: a server that lies as it is told to.
 //! * [`proxy`]: a network that does its worst.
+//! * [`websocket`]: the client's end of a WebSocket.
 //! * [`many`]: many clients of `rorqual serve` at once.
 
 pub mod disk;
@@ -19,3 +20,4 @@ pub mod many;
 pub mod paths;
 pub mod process;
 pub mod proxy;
+pub mod websocket;

@@ -100,9 +100,9 @@ fn run(store: Option<&Arc<Store>>, text: String) {
         kept: None,
         countries: None,
     };
-    let analyzer = Analyzer::new(&settings, settings.shares(8 << 20, 1).expect("enough"));
     let recording = store.map(|store| Arc::new(Recordings::in_turns(store)) as Arc<dyn rorqual_table::Recording>);
-    let analyzer = analyzer.with(Options { only: None, untallied: true, recording });
+    let options = Options { only: None, untallied: true, recording };
+    let analyzer = Analyzer::new(&settings, settings.shares(8 << 20, 1).expect("enough"), options);
     let input = Input::from_reader("turn", Box::new(Cursor::new(text.into_bytes())));
     let ran = analyzer.run::<std::io::Sink>(input, &Control::default(), |_, _| {}, None);
     assert!(ran.is_ok_and(|ran| ran.error.is_none()));

@@ -165,9 +165,9 @@ fn record(rows: u64, log: Option<&str>, store: Option<&Arc<Store>>) {
         kept: None,
         countries: None,
     };
-    let analyzer = Analyzer::new(&settings, settings.shares(8 << 20, 1).expect("enough"));
     let recording = store.map(|store| Arc::new(Recordings::new(store)) as Arc<dyn rorqual_table::Recording>);
-    let analyzer = analyzer.with(Options { only: None, untallied: recording.is_some(), recording });
+    let options = Options { only: None, untallied: recording.is_some(), recording };
+    let analyzer = Analyzer::new(&settings, settings.shares(8 << 20, 1).expect("enough"), options);
     let input = match log {
         Some(log) => Input::open(std::path::Path::new(log)).expect("a log"),
         None => Input::from_reader("rows", Box::new(Lines::new(rows))),

@@ -8,6 +8,9 @@ use foldhash::fast::RandomState;
 use rorqual_table::ABSENT;
 use std::collections::HashMap;
 
+/// Stands for a code of the segment that is not known yet; codes are one above.
+pub(crate) const UNKNOWN: u32 = 0;
+
 /// Rows on their way to be a segment.
 pub(crate) struct Builder {
     rows_max: usize,
@@ -74,13 +77,20 @@ impl Builder {
     /// The local code of a value, which has one row at least.
     #[inline]
     pub(crate) fn local(&mut self, column: usize, global: u32) -> u16 {
-        let Self { coded, values, .. } = self;
-        let Growing { globals, locals, .. } = &mut coded[column];
-        *locals.entry(global).or_insert_with(|| {
-            *values += 1;
-            globals.push(global);
-            (globals.len() - 1) as u16
-        })
+        let Growing { globals, locals, .. } = &mut self.coded[column];
+        local_of(globals, locals, &mut self.values, global)
+    }
+
+    /// Appends rows of a column by somebody's own codes, of which `global` has the values, and `local` what is known of the local codes.
+    pub(crate) fn append(&mut self, column: usize, codes: &[u32], global: &[u32], local: &mut [u32]) {
+        let (Growing { codes: to, globals, locals }, values) = (&mut self.coded[column], &mut self.values);
+        to.extend(codes.iter().map(|&code| {
+            let local = &mut local[code as usize];
+            if *local == UNKNOWN {
+                *local = u32::from(local_of(globals, locals, values, global[code as usize])) + 1;
+            }
+            (*local - 1) as u16
+        }));
     }
 
     /// Where the local codes of the next rows of a column go.
@@ -123,6 +133,14 @@ impl Builder {
             column.locals.clear();
         }
     }
+}
+
+fn local_of(globals: &mut Vec<u32>, locals: &mut HashMap<u32, u16, RandomState>, values: &mut usize, global: u32) -> u16 {
+    *locals.entry(global).or_insert_with(|| {
+        *values += 1;
+        globals.push(global);
+        (globals.len() - 1) as u16
+    })
 }
 
 #[cfg(test)]

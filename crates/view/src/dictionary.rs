@@ -10,6 +10,7 @@ use rorqual_table::agent::{classify, referring_site};
 use rorqual_table::filter::{TextColumn, TextTest, kind, net};
 use std::borrow::Cow;
 use std::hash::{BuildHasher, Hasher};
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -33,6 +34,9 @@ const RESERVED_MIN: usize = 16;
 
 /// Bytes of a text that are kept, as [`rorqual_table::Rows`] gives it.
 const TEXT_BYTES_MAX: usize = 64 << 10;
+
+/// Texts that are looked up side by side: while the memory of one is waited for, the next are worked on.
+const SIDE_BY_SIDE: usize = 32;
 
 /// Values that are looked at before others may have the lock.
 const SLICE: usize = 4096;
@@ -102,23 +106,40 @@ impl Texts {
     }
 
     fn find(&self, text: &[u8]) -> Option<u32> {
-        self.table.find(Self::hash(&self.seed, text), |code| self.get(*code) == text).copied()
+        self.find_hashed(Self::hash(&self.seed, text), text)
+    }
+
+    fn find_hashed(&self, hash: u64, text: &[u8]) -> Option<u32> {
+        self.table.find(hash, |code| self.get(*code) == text).copied()
+    }
+
+    /// The code that a text with this hash most likely has; no text is looked at. [`NONE`] where it has none.
+    fn guess(&self, hash: u64) -> u32 {
+        self.table.find(hash, |_| true).copied().unwrap_or(NONE)
     }
 
     fn add(&mut self, text: &[u8]) -> u32 {
+        self.add_hashed(Self::hash(&self.seed, text), text)
+    }
+
+    fn add_hashed(&mut self, text_hash: u64, text: &[u8]) -> u32 {
         let code = self.ends.len() as u32;
         reserve(&mut self.arena, text.len());
         reserve(&mut self.ends, 1);
         self.arena.extend_from_slice(text);
         self.ends.push(self.arena.len() as u64);
         let Self { table, seed, arena, ends } = self;
-        let hash = |code: &u32| Self::hash(seed, text_at(arena, ends, *code));
-        table.insert_unique(Self::hash(seed, text), code, hash);
+        let hash = |code: &u32| Self::hash(seed, &arena[range_of(ends, *code)]);
+        table.insert_unique(text_hash, code, hash);
         code
     }
 
     fn get(&self, code: u32) -> &[u8] {
-        text_at(&self.arena, &self.ends, code)
+        &self.arena[self.range(code)]
+    }
+
+    fn range(&self, code: u32) -> Range<usize> {
+        range_of(&self.ends, code)
     }
 
     /// Memory, with what sums over its values take.
@@ -136,10 +157,11 @@ fn reserve<T>(items: &mut Vec<T>, more: usize) {
     }
 }
 
-fn text_at<'a>(arena: &'a [u8], ends: &[u64], code: u32) -> &'a [u8] {
+/// Where a code's text is in the arena.
+fn range_of(ends: &[u64], code: u32) -> Range<usize> {
     let code = code as usize;
     let start = if code == 0 { 0 } else { ends[code - 1] as usize };
-    &arena[start..ends[code] as usize]
+    start..ends[code] as usize
 }
 
 impl Dictionary {
@@ -226,10 +248,33 @@ impl Dictionary {
 impl Tables {
     /// The code of a text, a new one where it was not seen before and there is room.
     pub(crate) fn intern(&mut self, text: &[u8]) -> u32 {
+        self.intern_hashed(Texts::hash(&self.texts.seed, text), text)
+    }
+
+    /// The codes of many texts, in their order.
+    pub(crate) fn intern_all<'a>(&mut self, count: usize, text: impl Fn(usize) -> &'a [u8], codes: &mut Vec<u32>) {
+        codes.reserve(count);
+        let mut hashes = [0; SIDE_BY_SIDE];
+        let mut guesses: [(u32, Range<usize>); SIDE_BY_SIDE] = std::array::from_fn(|_| (NONE, 0..0));
+        for start in (0..count).step_by(SIDE_BY_SIDE) {
+            let end = count.min(start + SIDE_BY_SIDE);
+            (start..end).zip(&mut hashes).for_each(|(index, hash)| *hash = Texts::hash(&self.texts.seed, text(index)));
+            let known = &self.texts;
+            hashes.iter().zip(&mut guesses).take(end - start).for_each(|(hash, guess)| guess.0 = known.guess(*hash));
+            guesses[..end - start].iter_mut().for_each(|(code, range)| *range = known.range(*code));
+            for ((index, hash), (code, range)) in (start..end).zip(hashes).zip(&guesses) {
+                let text = text(index);
+                let right = self.texts.arena[range.clone()] == *text;
+                codes.push(if right { *code } else { self.intern_hashed(hash, text) });
+            }
+        }
+    }
+
+    fn intern_hashed(&mut self, hash: u64, text: &[u8]) -> u32 {
         if text.is_empty() {
             return NONE;
         }
-        if let Some(code) = self.texts.find(text) {
+        if let Some(code) = self.texts.find_hashed(hash, text) {
             return code;
         }
         if self.overflowed || !self.has_room(2 * text.len() as u64 + 2 * (self.value_bytes.0 + self.value_bytes.1)) {
@@ -245,7 +290,7 @@ impl Tables {
             };
             derived.of.push(code);
         }
-        self.texts.add(text)
+        self.texts.add_hashed(hash, text)
     }
 
     /// What did not fit: whether a text had no room, and whether one was cut.
@@ -290,6 +335,11 @@ impl Tables {
     /// Whether a text had no room, or was cut: what is asked of texts may then be wrong.
     pub(crate) fn overflowed(&self) -> bool {
         self.overflowed || self.cut
+    }
+
+    /// Whether the text of that code was cut: then it may stand for several.
+    pub(crate) fn is_cut(&self, code: u32) -> bool {
+        self.cut && self.texts.get(code).len() >= TEXT_BYTES_MAX
     }
 
     /// Codes given out so far, those of absent and other values included.
@@ -338,5 +388,42 @@ fn derive<'a>(column: TextColumn, text: &'a [u8], countries: Option<&Countries>)
         // Behind the kind of flaw.
         TextColumn::Flaw => Cow::Borrowed(&text[1..]),
         _ => Cow::Borrowed(&[]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Dictionary, NONE, OTHERS, Spare};
+    use rorqual_table::filter::TextColumn;
+
+    fn dictionary(bytes_max: u64) -> Dictionary {
+        Dictionary::new(&[TextColumn::Site], (0, 0), (bytes_max, &Spare::new(0)), None)
+    }
+
+    #[test]
+    fn many_texts_get_the_codes_that_one_after_another_gets() {
+        // Repeated at once, in the same round and in later ones, and absent.
+        let mut state = 1_u64;
+        let mut number = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state >> 40
+        };
+        let text = |number: u64| if number % 11 == 0 { String::new() } else { format!("http://{}.example/", number % 700) };
+        let texts: Vec<String> = (0..5_000).map(|_| text(number())).collect();
+        for bytes_max in [1 << 20, 4 << 10] {
+            let (single, many) = (dictionary(bytes_max), dictionary(bytes_max));
+            let expected: Vec<u32> = texts.iter().map(|text| single.lock().intern(text.as_bytes())).collect();
+            let mut codes = Vec::new();
+            for part in texts.chunks(217) {
+                many.lock().intern_all(part.len(), |index| part[index].as_bytes(), &mut codes);
+            }
+            assert_eq!(codes, expected);
+            assert_eq!(many.lock().shortage(), single.lock().shortage());
+            assert_eq!(codes.contains(&OTHERS), bytes_max == 4 << 10, "there is room for some only");
+            for (text, code) in texts.iter().zip(&codes).filter(|(_, code)| **code != OTHERS) {
+                assert_eq!(many.lock().text(*code), text.as_bytes());
+                assert_eq!(*code == NONE, text.is_empty());
+            }
+        }
     }
 }

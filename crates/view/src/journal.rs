@@ -70,6 +70,14 @@ impl Store {
         Ok(head)
     }
 
+    /// Waits until the journal is on the disk as far as it was written; recorders may be at work.
+    ///
+    /// # Errors
+    /// When it can't be written there.
+    pub fn sync(&self) -> io::Result<()> {
+        self.spill.as_ref().filter(|spill| spill.is_journal()).map_or(Ok(()), Spill::sync)
+    }
+
     fn store_segments(&self, journal: &Spill) -> io::Result<()> {
         let is_missing = |segment: &Arc<Segment>| segment.complete && !segment.is_stored();
         let missing = |from: usize| {

@@ -121,6 +121,11 @@ impl Store {
             let others = amounts.get(OTHERS).hits;
             let known = || amounts.iter().filter(|(code, _)| *code > OTHERS);
             let (distinct, hits) = known().fold((0, 0), |(distinct, hits), (_, amount)| (distinct + 1, hits + amount.hits));
+            // Of values that were cut as many may be one as there are hits.
+            let is_cut = |code: u32| derived.is_none() && tables.is_cut(code);
+            let merged = known().filter(|(code, amount)| amount.hits > 1 && is_cut(*code));
+            let merged: u64 = merged.map(|(_, amount)| amount.hits - 1).sum();
+            let (exact, unknown) = (others + merged == 0, others + merged);
             let count = wanted.offset.saturating_add(wanted.limit).min(VALUES_LISTED_MAX);
             let (top, found) = match wanted.search.as_deref().and_then(Search::new) {
                 None => (top_values(known(), text, count), distinct),
@@ -138,9 +143,9 @@ impl Store {
             };
             PanelPage {
                 field: column.name(),
-                distinct: Distinct { distinct, exact: others == 0, error: beyond(others, distinct) },
+                distinct: Distinct { distinct, exact, error: beyond(unknown, distinct) },
                 hits: hits + others,
-                exact: others == 0 && counted.exact,
+                exact: exact && counted.exact,
                 error_max: others,
                 found,
                 rows: top.iter().skip(wanted.offset).map(row).collect(),

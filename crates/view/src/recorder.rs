@@ -1,6 +1,6 @@
 //! Takes the rows of one worker into segments.
 
-use crate::builder::Builder;
+use crate::builder::{Builder, UNKNOWN};
 use crate::columns::{BYTES, CODED, FLAW, LINE, REJECTED, REPAIRED, REQUEST_TIME, STATUS, STATUSES, TIME, UPSTREAM_TIME};
 use crate::columns::{ZONE, ZONE_MIN};
 use crate::dictionary::NONE;
@@ -11,9 +11,6 @@ use rorqual_table::aggregate::Reason;
 use rorqual_table::{ABSENT, NO_TIME, Recorder, Recording, Rows, TEXT_FIELDS};
 use std::ops::Range;
 use std::sync::{Arc, Weak};
-
-/// Stands for a code of the segment that is not known yet; codes are one above.
-const UNKNOWN: u32 = 0;
 
 /// Gives the workers of a run recorders into a store, as long as there is one.
 #[derive(Clone)]
@@ -114,9 +111,8 @@ impl SegmentRecorder {
         for (index, translation) in self.texts.iter_mut().enumerate() {
             let (known, all) = (translation.globals.len(), rows.batch.codes_len(index));
             if known < all {
-                let mut dictionary = self.store.dictionaries[index].lock();
-                let globals = (known..all).map(|code| dictionary.intern(rows.batch.value(index, code as u32)));
-                translation.globals.extend(globals);
+                let value = |number: usize| rows.batch.value(index, (known + number) as u32);
+                self.store.dictionaries[index].lock().intern_all(all - known, value, &mut translation.globals);
                 translation.locals.resize(all, UNKNOWN);
             }
         }
@@ -138,7 +134,7 @@ impl SegmentRecorder {
         let batch = rows.batch;
         for (index, translation) in self.texts.iter_mut().enumerate() {
             if let Some(codes) = batch.codes(index) {
-                append_codes(&mut self.builder, index, translation, &codes[range.clone()]);
+                self.builder.append(index, &codes[range.clone()], &translation.globals, &mut translation.locals);
             }
         }
         for &status in &batch.status()[range.clone()] {
@@ -226,16 +222,6 @@ impl SegmentRecorder {
             self.shown = self.builder.rows();
             self.store.show(&mut self.place, self.builder.segment(complete), last);
         }
-    }
-}
-
-fn append_codes(builder: &mut Builder, index: usize, translation: &mut Translation, codes: &[u32]) {
-    for &code in codes {
-        let local = &mut translation.locals[code as usize];
-        if *local == UNKNOWN {
-            *local = u32::from(builder.local(index, translation.globals[code as usize])) + 1;
-        }
-        builder.codes(index).push((*local - 1) as u16);
     }
 }
 

@@ -59,6 +59,8 @@ describe('choices', () => {
       ['agent', 'x "y" \\', 'agent = "x \\"y\\" \\\\"'],
       ['client', '10.0.0.0/8', 'client = "10.0.0.0/8"'],
       ['net', '10.0.0.0/24', 'net = 10.0.0.0/24'],
+      ['method', 'GET', 'method = GET'],
+      ['method', 'get', 'method = "get"'],
       ['status', '404', 'status = 404'],
       ['class', '5xx', 'class = 5xx'],
     ] as const) {

@@ -166,7 +166,9 @@ export function written(field: string, value: string): string {
   const plain =
     !/[\s()",=!~<>\p{Cc}]/u.test(value) && value !== '-' && !keywords.includes(value.toLowerCase())
   const network = field === 'client' && value.includes('/')
-  return plain && !network ? value : JSON.stringify(value)
+  // In small letters it is taken for a mistake.
+  const capitals = (field === 'method' || field === 'country') && value !== value.toUpperCase()
+  return plain && !network && !capitals ? value : JSON.stringify(value)
 }
 
 export function writeChoice({ field, negated, values }: Choice): string {

@@ -3,6 +3,7 @@
 use crate::answer::Answer;
 use crate::op::{Body, Call, NONE, Op, excuses, name};
 use rorqual_testkit::proxy::Fault;
+use rorqual_testkit::websocket::{BINARY, CLOSE, Heard, TEXT, UPGRADE, frame, hear};
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -11,8 +12,6 @@ use std::time::Duration;
 
 /// The server says something sooner, if only that it is still there.
 const WORD_TIME_MAX: Duration = Duration::from_secs(60);
-
-const KEY: [u8; 4] = [0x11, 0xe4, 0x07, 0x90];
 
 /// What the server said last.
 pub(crate) enum Said {
@@ -51,10 +50,7 @@ pub(crate) struct Brought {
 /// Sends `bytes` from `offset` on.
 pub(crate) fn send(op: &mut Op<'_>, target: &str, offset: u64, bytes: &[u8], ending: Ending, fault: Fault) -> Brought {
     let life = op.kit.lives.current();
-    let call = Call::new("GET", target, Body::NONE)
-        .header("Upgrade: websocket")
-        .header("Sec-WebSocket-Version: 13")
-        .header("Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==");
+    let call = UPGRADE[1..].iter().fold(Call::new("GET", target, Body::NONE), |call, header| call.header(*header));
     let head = String::from_utf8(call.head(&life)).expect("text").replace("Connection: close", "Connection: Upgrade");
     let nothing = Brought { said: Said::Broken, taken: None };
     let Some(mut through) = op.connect(&life, fault) else { return nothing };
@@ -110,8 +106,8 @@ fn talk(op: &mut Op<'_>, stream: &mut TcpStream, reader: TcpStream, offset: u64,
     let (sender, words) = channel();
     let listener = std::thread::spawn(move || {
         let mut reader = reader;
-        while let Some(word) = hear(&mut reader) {
-            let last = matches!(word, Word::Close);
+        while let Ok(Some(word)) = hear(&mut reader) {
+            let last = matches!(word, Heard::Close(_));
             if sender.send(word).is_err() || last {
                 return;
             }
@@ -121,7 +117,7 @@ fn talk(op: &mut Op<'_>, stream: &mut TcpStream, reader: TcpStream, offset: u64,
     let mut at = 0;
     while at < bytes.len() && !talk.closed {
         let length = (1 + op.random.below(300_000)).min(bytes.len() - at);
-        if stream.write_all(&frame(0x82, &bytes[at..at + length])).is_err() {
+        if stream.write_all(&frame(BINARY, &bytes[at..at + length])).is_err() {
             break;
         }
         at += length;
@@ -129,9 +125,9 @@ fn talk(op: &mut Op<'_>, stream: &mut TcpStream, reader: TcpStream, offset: u64,
     }
     let whole = at == bytes.len() && !talk.closed;
     match ending {
-        Ending::Said if whole => drop(stream.write_all(&frame(0x81, b"{\"type\":\"end\"}"))),
+        Ending::Said if whole => drop(stream.write_all(&frame(TEXT, b"{\"type\":\"end\"}"))),
         Ending::Pause if whole => {
-            talk.paused = stream.write_all(&frame(0x88, &1000_u16.to_be_bytes())).is_ok();
+            talk.paused = stream.write_all(&frame(CLOSE, &1000_u16.to_be_bytes())).is_ok();
         }
         Ending::Leave if whole => {
             (talk.closed, talk.paused) = (true, true);
@@ -146,7 +142,7 @@ fn talk(op: &mut Op<'_>, stream: &mut TcpStream, reader: TcpStream, offset: u64,
 
 /// What was heard.
 struct Talk {
-    words: Receiver<Word>,
+    words: Receiver<Heard>,
     taken: u64,
     window: u64,
     last: Option<Value>,
@@ -179,10 +175,11 @@ impl Talk {
         }
     }
 
-    fn take(&mut self, word: Word) {
+    fn take(&mut self, word: Heard) {
         match word {
-            Word::Close => self.closed = true,
-            Word::Text(text) => match text["type"].as_str() {
+            Heard::Close(_) => self.closed = true,
+            Heard::Pong(_) => {}
+            Heard::Text(text) => match text["type"].as_str() {
                 Some("ready") => self.window = text["window_bytes"].as_u64().unwrap_or(self.window),
                 Some("taken") => self.taken = text["offset"].as_u64().unwrap_or(self.taken),
                 _ => self.last = Some(text),
@@ -204,50 +201,4 @@ impl Talk {
         };
         Said::Error(status, error)
     }
-}
-
-enum Word {
-    Text(Value),
-    Close,
-}
-
-/// The next that the server says; `None` when it has left without a close.
-fn hear(stream: &mut TcpStream) -> Option<Word> {
-    loop {
-        let (mut head, mut long) = ([0; 2], [0; 2]);
-        stream.read_exact(&mut head).ok()?;
-        let length = match head[1] {
-            126 => {
-                stream.read_exact(&mut long).ok()?;
-                usize::from(u16::from_be_bytes(long))
-            }
-            length => usize::from(length),
-        };
-        let mut payload = vec![0; length];
-        stream.read_exact(&mut payload).ok()?;
-        match head[0] {
-            0x81 => return Some(Word::Text(serde_json::from_slice(&payload).ok()?)),
-            0x88 => return Some(Word::Close),
-            _ => {}
-        }
-    }
-}
-
-/// A frame as a client sends it.
-fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
-    let mut frame = vec![first];
-    match payload.len() {
-        short @ 0..126 => frame.push(0x80 | short as u8),
-        long @ 126..65_536 => {
-            frame.push(0xfe);
-            frame.extend((long as u16).to_be_bytes());
-        }
-        long => {
-            frame.push(0xff);
-            frame.extend((long as u64).to_be_bytes());
-        }
-    }
-    frame.extend(KEY);
-    frame.extend(payload.iter().enumerate().map(|(at, byte)| byte ^ KEY[at % 4]));
-    frame
 }

@@ -418,13 +418,13 @@ impl Job<'_> {
                 self.told = answer.offset();
                 Step::Again
             }
-            (503, "no_room") => {
-                // No part is held for its checksum any more: the rows have all the memory. Without one it is parsed as it comes.
+            (413, "part_too_long") => {
+                // The rows have all the memory, and a long part can't be held for its checksum. Without one it is parsed as it comes.
                 self.way = Way::Tus;
                 Step::Again
             }
             (409 | 423, "busy") | (503, _) => Step::Wait,
-            (400 | 408, "interrupted") => Step::Again,
+            (400 | 408, "interrupted") | (408, "too_slow") => Step::Again,
             // The state says why; a life may have ended, or a second sending have brought the rest.
             (404 | 409 | 410, _) | (460, "checksum_mismatch") => Step::Again,
             _ => {

@@ -1,10 +1,12 @@
 //! A server under test, and a client of it that can do what no good client does.
 
-use crate::common::{eventually, rorqual};
+use crate::common::{MIB, eventually, rorqual};
 use rorqual_testkit::process::{Run, Running};
+use rustls::{ClientConfig, ClientConnection, StreamOwned};
 use serde_json::{Value, json};
 use std::io::{BufRead, Read, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// `rorqual serve` on a free port, until dropped.
@@ -12,7 +14,17 @@ pub(crate) struct Server {
     pub(crate) running: Running,
     pub(crate) port: u16,
     pub(crate) token: String,
+    /// What its clients trust, where it speaks TLS.
+    trust: Option<Arc<ClientConfig>>,
 }
+
+/// A connection, encrypted or not.
+pub(crate) trait Stream: Read + Write + Send {}
+
+impl<T: Read + Write + Send> Stream for T {}
+
+/// One that is.
+pub(crate) type Encrypted = StreamOwned<ClientConnection, TcpStream>;
 
 /// An answer.
 #[derive(Debug)]
@@ -51,17 +63,71 @@ impl Server {
 
     /// The same, of a program that was told more than arguments.
     pub(crate) fn start_as(run: Run) -> Self {
+        Self::trusted_by(run, None)
+    }
+
+    /// The same behind TLS, for clients that trust it.
+    pub(crate) fn trusted_by(run: Run, trust: Option<Arc<ClientConfig>>) -> Self {
+        let scheme = if trust.is_some() { "https" } else { "http" };
         let mut running = run.start();
         let url = running.stdout_when(|text| text.contains('\n'));
         let (address, token) = url.trim().split_once("/?token=").expect("an address with a token");
-        let port = address.strip_prefix("http://127.0.0.1:").and_then(|port| port.parse().ok()).expect("a loopback address");
-        Self { running, port, token: token.to_owned() }
+        let port = address.strip_prefix(scheme).and_then(|rest| rest.strip_prefix("://127.0.0.1:")).expect("a loopback address");
+        Self { running, port: port.parse().expect("a port"), token: token.to_owned(), trust }
+    }
+
+    /// A server in the least memory that it starts with, and that memory.
+    pub(crate) fn tight(args: &[&str]) -> (Self, u64) {
+        let (memory, bytes) = least_memory(args);
+        (Self::start(&[args, &["--memory", &memory]].concat()), bytes)
     }
 
     pub(crate) fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(("127.0.0.1", self.port)).expect("it listens");
         stream.set_read_timeout(Some(Duration::from_secs(120))).expect("a valid time");
         stream
+    }
+
+    /// A connection as its clients have it: its handshake comes with the first bytes.
+    pub(crate) fn open(&self) -> Box<dyn Stream> {
+        match &self.trust {
+            None => Box::new(self.connect()),
+            Some(_) => Box::new(self.encrypted()),
+        }
+    }
+
+    /// The same where it is encrypted.
+    pub(crate) fn encrypted(&self) -> Encrypted {
+        let trust = self.trust.as_ref().expect("a server behind TLS");
+        let client = ClientConnection::new(Arc::clone(trust), "127.0.0.1".try_into().expect("a name")).expect("a client");
+        StreamOwned::new(client, self.connect())
+    }
+
+    /// Bytes of what the client at `client` sent that the server has not read.
+    pub(crate) fn unread_bytes(&self, client: SocketAddr) -> u64 {
+        let table = std::fs::read_to_string("/proc/net/tcp").expect("the kernel tells");
+        let (own, its) = (format!(":{:04X}", self.port), format!(":{:04X}", client.port()));
+        let bytes = |text: &str| u64::from_str_radix(text, 16).unwrap_or(0);
+        let queued = |line: &str| {
+            let fields: Vec<&str> = line.split_whitespace().collect();
+            let (sent, received) = fields[4].split_once(':')?;
+            match (&fields[1][8..], &fields[2][8..]) {
+                (near, far) if near == own && far == its => Some(bytes(received)),
+                (near, far) if near == its && far == own => Some(bytes(sent)),
+                _ => None,
+            }
+        };
+        table.lines().skip(1).filter_map(queued).sum()
+    }
+
+    /// Checks the peak resident size so far.
+    pub(crate) fn within(&self, memory_bytes: u64) {
+        let peak = self.running.peak_bytes();
+        assert!(peak <= memory_bytes, "peak {} MiB of {} MiB", peak / MIB, memory_bytes / MIB);
+    }
+
+    pub(crate) fn vitals(&self) -> Value {
+        self.get("/api/vitals").json()
     }
 
     /// The start of a request that may be made, without the empty line that ends the head.
@@ -86,7 +152,7 @@ impl Server {
     }
 
     fn send(&self, parts: &[&[u8]]) -> Answer {
-        let mut stream = self.connect();
+        let mut stream = self.open();
         for part in parts {
             // An early answer may close the connection while we still send.
             let _ = stream.write_all(part);
@@ -136,7 +202,24 @@ impl Server {
     }
 }
 
-pub(crate) fn read_answer(stream: &mut TcpStream) -> Answer {
+/// The least `--memory` with which the server starts with these arguments, as text and in bytes. What a refusal names may be refused in its turn, as some
+/// shares grow with the memory.
+pub(crate) fn least_memory(args: &[&str]) -> (String, u64) {
+    // It refuses too little memory first, and a port that is taken then.
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let port = taken.local_addr().expect("it listens").port().to_string();
+    let mut mib = 1;
+    loop {
+        let memory = format!("{mib}MiB");
+        let refused = rorqual(&["serve", "--port", &port, "--memory", &memory]).args(args).run().exits(2).stderr;
+        match refused.split("Give --memory ").nth(1).and_then(|rest| rest.split("MiB").next()) {
+            Some(advice) => mib = advice.parse().expect("a number"),
+            None => return (memory, mib * MIB),
+        }
+    }
+}
+
+pub(crate) fn read_answer(stream: &mut impl Read) -> Answer {
     let mut bytes = Vec::new();
     let read = stream.read_to_end(&mut bytes);
     // A reset behind a whole answer is the end of it.

@@ -1,8 +1,9 @@
 //! More connections than have large buffers, whose clients do not read: what they hold is what the tickets stand for.
 
-use crate::client::Server;
+use crate::client::{Server, read_answer};
 use crate::common::{MIB, eventually};
-use serde_json::Value;
+use rorqual_testkit::generate::{DistinctLog, write_lines};
+use serde_json::{Value, json};
 use std::io::Write;
 use std::net::TcpStream;
 
@@ -22,10 +23,6 @@ fn ask_on(server: &Server, id: &str) -> TcpStream {
     stream
 }
 
-fn vitals(server: &Server) -> Value {
-    server.get("/api/vitals").json()
-}
-
 #[test]
 fn hundreds_of_clients_that_do_not_read_hold_the_tickets_and_nothing_else() {
     let memory = 256;
@@ -39,7 +36,7 @@ fn hundreds_of_clients_that_do_not_read_hold_the_tickets_and_nothing_else() {
     assert_eq!(expected["complete"], true);
     let clients: Vec<TcpStream> = (0..CLIENTS).map(|_| ask_on(&server, &id)).collect();
     let vitals_then = eventually("more than 300 are known, and all tickets taken", || {
-        let vitals = vitals(&server);
+        let vitals = server.vitals();
         let many_known = vitals["connections"]["known"].as_u64() > Some(300);
         let all_taken = vitals["answers"]["taken"] == vitals["answers"]["places"];
         (many_known && all_taken).then_some(vitals)
@@ -53,8 +50,72 @@ fn hundreds_of_clients_that_do_not_read_hold_the_tickets_and_nothing_else() {
     assert!(peak <= memory * MIB, "{} MiB", peak / MIB);
     drop(clients);
     eventually("all tickets and places are back, but of the one that asks", || {
-        let vitals = vitals(&server);
+        let vitals = server.vitals();
         (vitals["answers"]["taken"] == 0 && vitals["connections"]["known"] == 1).then_some(())
     });
     assert_eq!(server.live(&id)["report"], expected);
+}
+
+/// What one client asks of the session `id`: mostly what is answered with as much as there may be.
+fn question(id: &str, number: usize) -> (&'static str, String, String) {
+    // As long as it may be without a ticket.
+    let filter = (0..7).map(|part| format!("path != \"/{part}{}\"", "x".repeat(1_000))).collect::<Vec<_>>().join(" and ");
+    let (what, body) = match number % 9 {
+        0 => ("view", json!({"where": filter, "top": 100, "buckets": 2_000})),
+        1 => ("view", json!({"where": filter, "top": 100, "stack": "path"})),
+        2 => ("compare", json!({"a": {"where": filter}, "b": {}, "top": 100})),
+        3 => ("explain", json!({"select": {"where": filter}})),
+        4 => ("rates", json!({"where": filter, "top": 100})),
+        5 => ("rows", json!({"where": filter, "limit": 100})),
+        6 => ("export?format=ndjson", Value::Null),
+        7 => ("report.html", Value::Null),
+        _ => ("", Value::Null),
+    };
+    let target = format!("/api/sessions/{id}/{what}");
+    let target = target.trim_end_matches('/').to_owned();
+    if body.is_null() { ("GET", target, String::new()) } else { ("POST", target, body.to_string()) }
+}
+
+#[test]
+fn questions_of_all_kinds_wait_for_their_turns_within_the_memory() {
+    // Not much more than it starts with: an export has room beside the rows.
+    let memory = 256 * MIB;
+    let server = Server::start(&["--memory", "256MiB", "--connections", "400", "--sessions", "1", "--threads", "1"]);
+    let mut body = Vec::new();
+    let lines = write_lines(&mut DistinctLog::new(16 * MIB, 7), 16 * MIB, &mut body).expect("a Vec takes everything").lines;
+    let id = server.session_of(body.len());
+    assert_eq!(server.put(&id, 0, &body).status, 200);
+    for number in 0..9 {
+        let (method, target, body) = question(&id, number);
+        assert_eq!(server.request(method, &target, body.as_bytes()).status, 200, "{target}");
+    }
+    // Who reads nothing has all tickets, so that nobody else is answered with much.
+    let deaf: Vec<TcpStream> = (0..50).map(|_| ask_on(&server, &id)).collect();
+    let all_taken = |vitals: &Value, name: &str| vitals[name]["taken"] == vitals[name]["places"];
+    eventually("all tickets are taken", || all_taken(&server.vitals(), "answers").then_some(()));
+    let ask = |number| {
+        let (mut stream, (method, target, body)) = (server.connect(), question(&id, number));
+        let head = server.head(method, &target);
+        stream.write_all(format!("{head}Content-Length: {}\r\n\r\n{body}", body.len()).as_bytes()).expect("it listens");
+        stream
+    };
+    let clients: Vec<TcpStream> = (0..320).map(ask).collect();
+    eventually("most of them wait, and all places for exports are taken", || {
+        let vitals = server.vitals();
+        let many_known = vitals["connections"]["known"].as_u64() > Some(250);
+        (many_known && all_taken(&vitals, "answers") && all_taken(&vitals, "exports")).then_some(())
+    });
+    server.within(memory);
+    drop(deaf);
+    for (number, mut stream) in clients.into_iter().enumerate().filter(|(number, _)| number % 9 < 6) {
+        assert_eq!(read_answer(&mut stream).status, 200, "question {number}");
+    }
+    eventually("all tickets and places are back, but of the one that asks", || {
+        let vitals = server.vitals();
+        let free = |name: &str| vitals[name]["taken"] == 0;
+        (free("answers") && free("exports") && vitals["connections"]["known"] == 1).then_some(())
+    });
+    let view = server.request("POST", &format!("/api/sessions/{id}/view"), b"{}").json();
+    assert_eq!(view["lines"]["parsed"], lines);
+    server.within(memory);
 }

@@ -1,12 +1,14 @@
 //! `rorqual serve --follow`: files that grow, are cut and are rotated while they are read.
 
 use crate::client::Server;
-use crate::common::{Folder, eventually, line, log, rorqual};
+use crate::common::{Folder, MIB, eventually, line, log, rorqual};
+use rorqual_testkit::generate::{DistinctLog, write_lines};
 use rorqual_testkit::paths::gzip;
 use serde_json::{Value, json};
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A server that follows `path`, and the id of its session.
 fn follow(path: &str, args: &[&str]) -> (Server, String) {
@@ -172,4 +174,54 @@ fn a_fifo_is_read_to_its_end() {
     writer.write_all((line(100) + "\n").as_bytes()).expect("somebody reads");
     drop(writer);
     assert_eq!(server.when_state(&id, "finished")["report"]["lines"]["parsed"], 101);
+}
+
+#[test]
+fn a_file_that_grows_far_above_the_memory_is_read_within_it_while_it_is_looked_at() {
+    const TIMES: u64 = 18;
+    let folder = Folder::new();
+    let path = folder.file("access.log", log(10));
+    let (server, memory) = Server::tight(&["--sessions", "1", "--threads", "1", "--follow", &path]);
+    let id = server.get("/api/sessions").json()["sessions"][0]["id"].as_str().expect("a session").to_owned();
+    // More distinct values than there is room for.
+    let mut block = Vec::new();
+    let lines = write_lines(&mut DistinctLog::new(24 * MIB, 3), 24 * MIB, &mut block).expect("a Vec takes everything").lines;
+    assert!(block.len() as u64 * TIMES > 2 * memory, "{} MiB", memory / MIB);
+    let over = AtomicBool::new(false);
+    let look_on = |what: &str, question: &str| {
+        let target = format!("/api/sessions/{id}/{what}");
+        while !over.load(Ordering::Relaxed) {
+            assert_eq!(server.request("POST", &target, question.as_bytes()).status, 200);
+        }
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| look_on("view", "{\"top\": 100}"));
+        scope.spawn(|| look_on("rates", "{\"top\": 100}"));
+        scope.spawn(|| look_on("rows", "{\"from_end\": true}"));
+        (0..TIMES).for_each(|_| append(&path, &block));
+        let all = 10 + lines * TIMES;
+        server.when(&id, "all lines", |live| live["report"]["lines"]["parsed"] == all);
+        over.store(true, Ordering::Relaxed);
+    });
+    server.within(memory);
+    ends_in_time(server);
+}
+
+#[test]
+fn many_files_are_followed_and_all_of_them_are_read() {
+    const FILES: u64 = 120;
+    let folder = Folder::new();
+    let paths: Vec<String> = (0..FILES).map(|number| folder.file(&format!("{number}.log"), log(10 + number))).collect();
+    let args: Vec<&str> = ["--threads", "1", "--follow"].into_iter().chain(paths.iter().map(String::as_str)).collect();
+    let (server, memory) = Server::tight(&args);
+    for (number, path) in (0..).zip(&paths) {
+        append(path, line(number) + "\n");
+    }
+    let sessions = server.get("/api/sessions").json()["sessions"].as_array().expect("sessions").clone();
+    assert_eq!(sessions.len() as u64, FILES);
+    for (number, session) in (0..FILES).rev().zip(&sessions) {
+        when_lines(&server, session["id"].as_str().expect("an id"), 11 + number, 0);
+    }
+    server.within(memory);
+    ends_in_time(server);
 }

@@ -2,6 +2,7 @@
 #![allow(clippy::expect_used, clippy::cast_possible_wrap)]
 
 mod bad;
+mod checkpoints;
 mod client;
 mod columns;
 mod common;
@@ -10,6 +11,7 @@ mod countries;
 mod crowd;
 mod decode;
 mod descriptors;
+mod encrypted;
 mod explore;
 mod explore_memory;
 mod export;
@@ -35,8 +37,10 @@ mod sample;
 mod served;
 mod server;
 mod service;
+mod sockets;
 mod state;
 mod store;
+mod store_memory;
 mod tables;
 mod upload;
 mod usage;

@@ -1,12 +1,13 @@
 //! Many uploads at once, and people who look on.
 
 use crate::client::Server;
+use crate::common::MIB;
 use rorqual_testkit::many::{Outcome, Plan, run};
 use std::time::Duration;
 
 /// Uploads of a second or two, every other one by a WebSocket.
-fn many(server: &Server, uploads: usize, viewers: usize) -> Outcome {
-    let plan = Plan {
+fn plan(server: &Server, uploads: usize, viewers: usize) -> Plan {
+    Plan {
         address: format!("127.0.0.1:{}", server.port),
         token: server.token.clone(),
         uploads,
@@ -15,8 +16,11 @@ fn many(server: &Server, uploads: usize, viewers: usize) -> Outcome {
         viewers,
         view_every: Duration::from_millis(200),
         ramp: Duration::from_millis(500),
-    };
-    run(&plan).expect("threads can be started")
+    }
+}
+
+fn many(server: &Server, uploads: usize, viewers: usize) -> Outcome {
+    run(&plan(server, uploads, viewers)).expect("threads can be started")
 }
 
 /// All came to their lines' totals, and all views were answered.
@@ -29,10 +33,22 @@ fn check(outcome: &Outcome) {
 
 #[test]
 fn sixty_uploads_with_twenty_viewers_come_to_their_totals() {
-    let server = Server::start(&["--sessions", "60", "--connections", "110", "--memory", "8GiB"]);
+    let (server, memory) = Server::tight(&["--sessions", "60", "--connections", "110"]);
     let outcome = many(&server, 60, 20);
     check(&outcome);
     assert_eq!((outcome.retries, outcome.errors.len()), (0, 0), "{:?}", outcome.errors);
+    server.within(memory);
+}
+
+#[test]
+fn a_thousand_uploads_at_once_come_to_their_totals_in_512_mib() {
+    let args = ["--sessions", "1000", "--connections", "1100", "--memory", "512MiB"];
+    let server = Server::start(&args);
+    let plan = Plan { bytes_per_second: 10_000, bytes: 40_000, ramp: Duration::from_secs(3), ..plan(&server, 1_000, 4) };
+    let outcome = run(&plan).expect("threads can be started");
+    check(&outcome);
+    assert_eq!((outcome.retries, outcome.errors.len()), (0, 0), "{:?}", outcome.errors);
+    server.within(512 * MIB);
 }
 
 #[test]

@@ -6,6 +6,7 @@ use rorqual_testkit::paths::gzip;
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::time::Duration;
 
 /// What is kept of a session now.
 fn kept(folder: &Folder, id: &str) -> Option<Value> {
@@ -218,6 +219,49 @@ fn a_steady_upload_is_kept_while_it_goes_on_and_a_compressed_one_ends_with_its_s
     drop(stream);
     server.running.terminate();
     drop(server.running.wait().exits(0));
+}
+
+#[test]
+fn what_is_on_the_disk_for_sure_survives_a_power_cut() {
+    let folder = Folder::new();
+    let state = folder.text("");
+    let block = log(500);
+    let server = Server::start(&["--state", &state]);
+    let id = server.session(&json!({"name": "steady.log"}));
+    let mut stream = server.begin_put(&id, 0, 1 << 40);
+    std::io::Write::write_all(&mut stream, &block).expect("it listens");
+    server.when(&id, "its bytes", |live| live["session"]["offset"] == block.len());
+    drop(stream);
+    server.when_state(&id, "interrupted");
+    when_kept(&folder, &id, "its first checkpoint", |kept| kept["offset"] == block.len());
+    let mut stream = server.begin_put(&id, block.len(), 1 << 40);
+    let [rows, latest, synced] = ["rows", "session", "synced"].map(|file| folder.at(&format!("{id}.{file}")));
+    let mut blocks = 1;
+    while !synced.exists() {
+        std::io::Write::write_all(&mut stream, &block).expect("it listens");
+        blocks += 1;
+        std::thread::sleep(Duration::from_millis(5));
+        assert!(blocks < 10_000, "no checkpoint beside the first");
+    }
+    server.running.kill();
+    drop(server.running.wait());
+    // Of the later file the disk has the name only, and of the journal what was synced.
+    std::fs::write(&latest, "").expect("it can be written");
+    let sure = std::fs::read(&synced).expect("it is there");
+    let parts: Vec<&[u8]> = sure.splitn(3, |byte| *byte == b'\n').collect();
+    let offset = serde_json::from_slice::<Value>(parts[1]).expect("JSON")["offset"].as_u64().expect("an offset") as usize;
+    let head = parts[2];
+    let sure_bytes = u64::from_le_bytes(head[16..24].try_into().expect("a length"));
+    let journal = std::fs::OpenOptions::new().write(true).open(&rows).expect("a journal");
+    assert!(sure_bytes <= journal.metadata().expect("it is there").len());
+    journal.set_len(sure_bytes).expect("it can be cut");
+    let server = Server::start(&["--state", &state]);
+    let session = server.live(&id)["session"].clone();
+    assert_eq!((&session["state"], &session["offset"]), (&"interrupted".into(), &offset.into()));
+    let body = block.repeat(blocks);
+    assert!(offset >= block.len());
+    assert_eq!(server.put(&id, offset, &body[offset..]).status, 200);
+    Truth::of(&body).check(&server.live(&id)["report"]);
 }
 
 #[test]

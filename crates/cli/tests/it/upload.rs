@@ -165,3 +165,39 @@ fn the_starts_of_long_lines_are_given_back_by_who_is_away() {
     eventually("a place", || (part(&ids[39]) == 200).then_some(()));
     assert_eq!(server.get("/api/vitals").json()["pool_lent_bytes"], 0);
 }
+
+/// A zstd frame and an xz stream, each with a window of 8 MiB, of which all is used.
+fn with_large_windows(lines: u64) -> [Vec<u8>; 2] {
+    // Few lines, of one value each: their rows are small.
+    let agent = "x".repeat(30_000);
+    let line = format!("10.0.0.1 - - [02/Jan/2025:00:00:00 +0000] \"GET / HTTP/1.1\" 200 5 \"-\" \"{agent}\"\n");
+    let body = line.repeat(lines as usize);
+    let mut frame = zstd::Encoder::new(Vec::new(), 1).expect("a Vec takes everything");
+    frame.window_log(23).expect("a window");
+    frame.write_all(body.as_bytes()).expect("a Vec takes everything");
+    let greedy = rorqual_testkit::paths::greedy_encodings(body.as_bytes());
+    let (_, xz) = greedy.into_iter().find(|(name, _)| *name == "xz").expect("one of them");
+    [frame.finish().expect("a Vec takes everything"), xz]
+}
+
+#[test]
+fn decoders_and_their_windows_go_with_the_ends_of_their_logs() {
+    const WINDOW: u64 = 8 * MIB;
+    const LINES: u64 = 10 * MIB / 30_000;
+    let server = Server::start(&["--sessions", "16", "--memory", "1GiB"]);
+    let logs = with_large_windows(LINES);
+    let round = || {
+        for body in &logs {
+            let id = server.session_of(body.len());
+            assert_eq!(server.put(&id, 0, body).status, 200);
+            assert_eq!(server.live(&id)["report"]["lines"]["parsed"], LINES);
+        }
+        server.vitals()["resident_bytes"].as_u64().expect("a number")
+    };
+    let before = round();
+    let rounds = 6;
+    let after = (0..rounds).map(|_| round()).last().expect("some rounds");
+    // Two sessions each, which all stay, with their rows and reports.
+    let risen = after.saturating_sub(before);
+    assert!(risen < rounds * WINDOW / 2, "{} MiB more", risen / MIB);
+}

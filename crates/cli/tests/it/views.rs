@@ -1,7 +1,7 @@
 //! `rorqual serve`: who asks the rows, and what ends a question: a newer one, an asker who leaves, rows that have to go.
 
 use crate::client::{Server, read_answer};
-use crate::common::{MIB, eventually, log};
+use crate::common::{MIB, eventually, log, panel};
 use rorqual_testkit::generate::{SiteLog, write_lines};
 use serde_json::{Value, json};
 use std::io::Write;
@@ -310,4 +310,22 @@ fn a_report_says_how_many_rows_it_is_not_of() {
     // Where there was room for all, there is nothing to say.
     let report = server.live(&session(&server, &log(20)))["report"].take();
     assert_eq!((&report["rows_dropped"], &report["lines"]["parsed"]), (&Value::Null, &20.into()));
+}
+
+#[test]
+fn values_that_were_cut_are_not_said_to_be_counted_exactly() {
+    let line = |path: &str| format!("10.0.0.1 - - [02/Jan/2025:00:00:00 +0000] \"GET /{path} HTTP/1.1\" 200 5 \"-\" \"agent\"\n");
+    let long = "a".repeat(70_000);
+    let server = Server::start(&[]);
+    let distinct = |paths: &[String]| {
+        let body: String = paths.iter().map(|path| line(path)).collect();
+        let report = server.live(&session(&server, body.as_bytes()))["report"].clone();
+        let paths = panel(&report, "path");
+        (paths["distinct"].clone(), paths["exact"].clone())
+    };
+    let exactly = |distinct: u64| json!({"count": distinct, "exact": true, "error": 0.0});
+    assert_eq!(distinct(&["x".to_owned(), long.clone()]), (exactly(2), true.into()), "one value was cut, and is one");
+    // Three values of which two begin with the same 64 KiB.
+    let (merged, exact) = distinct(&["x".to_owned(), format!("{long}b"), format!("{long}c")]);
+    assert_eq!((merged, exact), (json!({"count": 2, "exact": false, "error": 0.5}), false.into()));
 }

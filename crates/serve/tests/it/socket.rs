@@ -1,15 +1,16 @@
 //! Uploads as WebSockets: who may open one, what is said, and what a client that breaks the rules is told.
 
 use crate::common::config;
-use crate::wire::{Heard, Server, UPGRADE, frame, log, read_answer};
+use crate::wire::{Server, log, read_answer};
 use rorqual_serve::Config;
 use rorqual_table::analyze::Settings;
+use rorqual_testkit::websocket::{Heard, UPGRADE, WebSocket, frame};
 use serde_json::json;
 use std::io::{Read, Write};
 use std::time::Duration;
 
 /// The next text, which is of that type.
-fn text(socket: &mut crate::wire::WebSocket, kind: &str) -> serde_json::Value {
+fn text(socket: &mut WebSocket, kind: &str) -> serde_json::Value {
     match socket.hear() {
         Some(Heard::Text(text)) if text["type"] == kind => text,
         other => panic!("{other:?} instead of {kind}"),

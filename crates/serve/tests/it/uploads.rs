@@ -2,6 +2,7 @@
 
 use crate::wire::{Answer, Server, log};
 use rorqual_testkit::paths::encodings;
+use rorqual_testkit::websocket::{Heard, frame};
 use serde_json::{Value, json};
 use std::io::Write;
 
@@ -102,9 +103,9 @@ fn socket_in_frames(server: &Server, bytes: &[u8]) -> String {
         let (piece, behind) = rest.split_at(size.min(rest.len()));
         // Every other message has two fragments, and a ping between them.
         let first = if fragment { 0x80 } else { 0x02 } | if behind.is_empty() || size % 2 == 0 { 0x80 } else { 0 };
-        socket.send(&crate::wire::frame(first, piece));
+        socket.send(&frame(first, piece));
         fragment = first & 0x80 == 0;
-        socket.send(&crate::wire::frame(0x89, b"between"));
+        socket.send(&frame(0x89, b"between"));
         rest = behind;
         if rest.is_empty() {
             break;
@@ -123,10 +124,10 @@ fn socket_again_and_again(server: &Server, bytes: &[u8]) -> String {
         socket.binary(piece);
         offset += piece.len();
         if offset < bytes.len() {
-            socket.send(&crate::wire::frame(0x88, &1000_u16.to_be_bytes()));
+            socket.send(&frame(0x88, &1000_u16.to_be_bytes()));
         }
         let rest = socket.rest();
-        assert_eq!(rest.last(), Some(&crate::wire::Heard::Close(Some(1000))));
+        assert_eq!(rest.last(), Some(&Heard::Close(Some(1000))));
         assert_eq!(server.live(&id)["session"]["offset"], offset);
     }
     id
@@ -322,7 +323,7 @@ fn a_slow_consumer_slows_the_sender() {
     server.forget(&id);
     let id = server.session(None);
     let socket = server.socket(&id, 0);
-    let (sent, session) = pushed(&server, &id, socket.stream, || crate::wire::frame(0x82, &log));
+    let (sent, session) = pushed(&server, &id, socket.stream, || frame(0x82, &log));
     let offset = session["offset"].as_u64().expect("a number");
     assert!(sent < sent_max && offset <= blocks_bytes as u64, "{sent} sent, {offset} taken");
     server.forget(&id);

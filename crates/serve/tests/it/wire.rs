@@ -2,6 +2,7 @@
 
 use crate::common::{Running, config};
 use rorqual_serve::Config;
+use rorqual_testkit::websocket::{UPGRADE, WebSocket};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -156,23 +157,9 @@ impl Server {
         let mut stream = self.connect();
         let head = self.head(&format!("GET {path}"), &UPGRADE);
         stream.write_all(format!("{head}\r\n").as_bytes()).expect("it listens");
-        let mut answer = Vec::new();
-        let mut byte = [0];
-        while !answer.ends_with(b"\r\n\r\n") {
-            stream.read_exact(&mut byte).expect("an answer");
-            answer.push(byte[0]);
-        }
-        let answer = String::from_utf8(answer).expect("text").to_ascii_lowercase();
-        assert!(answer.starts_with("http/1.1 101"), "{answer}");
-        // The example of RFC 6455.
-        assert!(answer.contains("sec-websocket-accept: s3pplmbitxaq9kygzzhzrbk+xoo="), "{answer}");
-        WebSocket { stream }
+        WebSocket::opened(stream)
     }
 }
-
-/// What a browser says to open a WebSocket.
-pub(crate) const UPGRADE: [&str; 4] =
-    ["Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="];
 
 pub(crate) fn read_answer(stream: &mut TcpStream) -> Answer {
     let mut bytes = Vec::new();
@@ -188,97 +175,6 @@ pub(crate) fn read_answer(stream: &mut TcpStream) -> Answer {
         |line: &str| line.split_once(": ").map_or(line.to_owned(), |(name, value)| name.to_ascii_lowercase() + ": " + value);
     let head = head.lines().map(lower).collect::<Vec<_>>().join("\n");
     Answer { status, head, body: bytes[at + 4..].to_vec() }
-}
-
-/// A client's end of a WebSocket.
-pub(crate) struct WebSocket {
-    pub(crate) stream: TcpStream,
-}
-
-/// What a server says.
-#[derive(Debug, PartialEq)]
-pub(crate) enum Heard {
-    Text(Value),
-    Pong(Vec<u8>),
-    Close(Option<u16>),
-}
-
-/// A frame as a client sends it.
-pub(crate) fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
-    let mut frame = vec![first];
-    match payload.len() {
-        short @ 0..126 => frame.push(0x80 | short as u8),
-        long @ 126..65_536 => {
-            frame.push(0xfe);
-            frame.extend((long as u16).to_be_bytes());
-        }
-        long => {
-            frame.push(0xff);
-            frame.extend((long as u64).to_be_bytes());
-        }
-    }
-    let key = [0x11, 0xe4, 0x07, 0x90];
-    frame.extend(key);
-    frame.extend(payload.iter().enumerate().map(|(at, byte)| byte ^ key[at % 4]));
-    frame
-}
-
-impl WebSocket {
-    pub(crate) fn send(&mut self, bytes: &[u8]) {
-        self.stream.write_all(bytes).expect("it is taken");
-    }
-
-    pub(crate) fn binary(&mut self, payload: &[u8]) {
-        self.send(&frame(0x82, payload));
-    }
-
-    pub(crate) fn text(&mut self, text: &str) {
-        self.send(&frame(0x81, text.as_bytes()));
-    }
-
-    /// The next that the server says, its pings aside; `None` when it has left.
-    pub(crate) fn hear(&mut self) -> Option<Heard> {
-        let mut head = [0; 2];
-        self.stream.read_exact(&mut head).ok()?;
-        assert_eq!(head[1] & 0x80, 0, "a server does not mask");
-        let mut long = [0; 2];
-        let length = match head[1] {
-            126 => {
-                self.stream.read_exact(&mut long).expect("a length");
-                usize::from(u16::from_be_bytes(long))
-            }
-            length => usize::from(length),
-        };
-        let mut payload = vec![0; length];
-        self.stream.read_exact(&mut payload).expect("a whole frame");
-        match head[0] {
-            0x81 => Some(Heard::Text(serde_json::from_slice(&payload).expect("JSON"))),
-            0x88 => Some(Heard::Close(payload.first_chunk().map(|code| u16::from_be_bytes(*code)))),
-            0x89 => self.hear(),
-            0x8a => Some(Heard::Pong(payload)),
-            other => panic!("a frame that begins with {other:#x}"),
-        }
-    }
-
-    /// All that is still said, up to the end.
-    pub(crate) fn rest(mut self) -> Vec<Heard> {
-        std::iter::from_fn(|| self.hear()).collect()
-    }
-
-    /// The last words and the code behind them.
-    pub(crate) fn end(self) -> (Value, Option<u16>) {
-        let mut rest = self.rest();
-        let Some(Heard::Close(code)) = rest.pop() else { panic!("no close frame behind {rest:?}") };
-        let Some(Heard::Text(last)) = rest.pop() else { panic!("no last words") };
-        (last, code)
-    }
-
-    /// Checks the error at the end, and its code.
-    pub(crate) fn refused(self, close_code: u16, code: &str) -> Value {
-        let (last, close) = self.end();
-        assert_eq!((&last["type"], &last["error"]["code"], close), (&"error".into(), &code.into(), Some(close_code)), "{last}");
-        last["error"].clone()
-    }
 }
 
 /// Lines of the combined format, each a second later than the one before.

@@ -111,26 +111,33 @@ impl Analysis {
     /// fixed and what each worker takes. With `countries`, those of clients are counted.
     #[must_use]
     pub fn new(tables_bytes: u64, span: Span, countries: Option<Arc<Countries>>) -> Self {
-        let seed = Seed::default();
-        let agents = Arc::new(AgentClasses::default());
+        let mut analysis = Self::untallied(span, countries);
         let share = |percent| tables_bytes / 100 * percent;
         let tally = |(field, percent)| {
-            let classes = Arc::clone(&agents);
-            let countries = countries.clone();
+            let classes = Arc::clone(&analysis.agents);
+            let countries = analysis.countries.clone();
             let classify: Option<tally::Classify> = match field {
                 Field::Agent => Some(Arc::new(move |agent: &[u8]| classes.class_of(agent))),
                 Field::Client => countries
                     .map(|countries| -> tally::Classify { Arc::new(move |client: &[u8]| country_class(&countries.of(client))) }),
                 _ => None,
             };
-            (field, Tally::new(&seed, share(percent), classify))
+            (field, Tally::new(&analysis.seed, share(percent), classify))
         };
+        analysis.tallies = SHARES.into_iter().map(tally).collect();
+        analysis.sites = Tally::new(&analysis.seed, share(SITE_SHARE), None);
+        analysis
+    }
+
+    /// The same that tallies nothing.
+    pub(crate) fn untallied(span: Span, countries: Option<Arc<Countries>>) -> Self {
+        let seed = Seed::default();
         Self {
-            tallies: SHARES.into_iter().map(tally).collect(),
-            sites: Tally::new(&seed, share(SITE_SHARE), None),
+            tallies: Vec::new(),
+            sites: Tally::new(&seed, 0, None),
             seed,
             span,
-            agents,
+            agents: Arc::default(),
             countries,
             totals: Mutex::default(),
             timeline: Mutex::default(),
@@ -150,13 +157,6 @@ impl Analysis {
     pub(crate) fn release_tables(&self) {
         self.tallies.iter().for_each(|(_, tally)| tally.clear());
         self.sites.clear();
-    }
-
-    /// An empty one of the same lines that tallies nothing.
-    pub(crate) fn untallied(&self) -> Self {
-        let mut untallied = Self::new(0, self.span, self.countries.clone());
-        untallied.tallies = Vec::new();
-        untallied
     }
 
     /// What is known beside tallies: all that there is of an analysis that tallies nothing.

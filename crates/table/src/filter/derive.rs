@@ -1,5 +1,6 @@
 //! What follows from a field: networks, kinds of content, hours.
 
+use super::TextColumn;
 use crate::aggregate::class_of;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -52,6 +53,20 @@ const KINDS: [(&str, &[&str]); 9] = [
     ("archive", &["zip", "gz", "tgz", "bz2", "xz", "zst", "7z", "rar", "tar", "iso", "deb", "rpm", "jar", "exe", "dmg"]),
     ("data", &["json", "xml", "csv", "rss", "atom", "yaml", "yml", "parquet", "ndjson", "sql", "log"]),
 ];
+
+/// The methods of HTTP.
+const METHODS: [&str; 9] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE"];
+
+/// The value of a column that `word` would be in capitals, as these are in a log.
+pub(super) fn in_capitals(column: TextColumn, word: &str) -> Option<String> {
+    let capitals = word.to_ascii_uppercase();
+    let is_value = match column {
+        TextColumn::Method => METHODS.contains(&&*capitals),
+        TextColumn::Country => word.len() == 2 && word.bytes().all(|byte| byte.is_ascii_alphabetic()),
+        _ => false,
+    };
+    (is_value && capitals != word).then_some(capitals)
+}
 
 /// Whether there is such a kind of content.
 pub(super) fn is_kind(name: &str) -> bool {

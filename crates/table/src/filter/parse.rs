@@ -1,6 +1,6 @@
 //! Reads filters.
 
-use super::derive::is_kind;
+use super::derive::{in_capitals, is_kind};
 use super::lex::{Operator, Placed, Token, tokens};
 use super::value::{self, is_in_single_quotes, number};
 use super::{CONDITIONS_MAX, FILTER_BYTES_MAX, FILTER_DEPTH_MAX, Filter, Flag, Network, NumberColumn, NumberTest, PATTERNS_MAX};
@@ -274,13 +274,17 @@ impl Parser<'_> {
     }
 
     fn text_value(&mut self, column: TextColumn) -> Result<TextValue, FilterError> {
-        let is_word = matches!(self.peek(), Token::Word(_));
+        let (is_word, at) = (matches!(self.peek(), Token::Word(_)), self.at());
         let no_network = self.expected(NETWORKS);
         let no_address = self.expected("an address, or a network such as 10.0.0.0/8");
         let no_kind = self.expected(KINDS);
         let text = self.literal()?;
         if is_word && text == value::ABSENT {
             return Ok(TextValue::Text(String::new()));
+        }
+        if let Some(capitals) = in_capitals(column, &text).filter(|_| is_word) {
+            let expected = format!("{capitals}, as logs have it in capitals (or the text in double quotes)");
+            return Err(FilterError::new(self.text, at, &expected));
         }
         match column {
             // Any other would be a filter that means nothing.

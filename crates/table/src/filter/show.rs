@@ -1,6 +1,6 @@
 //! Writes filters, so that reading gives the same one again.
 
-use super::derive::is_kind;
+use super::derive::{in_capitals, is_kind};
 use super::lex::is_word;
 use super::value::{ABSENT, RANGE, is_in_single_quotes, is_keyword, written};
 use super::{Filter, Network, NumberColumn, NumberTest, TextColumn, TextTest, TextValue};
@@ -130,7 +130,8 @@ fn is_plain(column: TextColumn, text: &str) -> bool {
         }
         _ => true,
     };
-    let is_refused = is_in_single_quotes(text) || (column == TextColumn::Kind && !is_kind(text));
+    let is_refused =
+        is_in_single_quotes(text) || (column == TextColumn::Kind && !is_kind(text)) || in_capitals(column, text).is_some();
     !is_refused && text != ABSENT && !is_keyword(text) && means_itself && text.chars().all(is_word)
 }
 

@@ -119,12 +119,24 @@ fn bytes_that_are_no_text_are_found_as_they_are_shown() {
 }
 
 #[test]
+fn what_a_log_has_in_small_letters_is_asked_for_in_quotes() {
+    let record = Record { method: b"get", ..record() };
+    let subject = Subject { record: Some(&record), flaw: "" };
+    assert!(meets("method = \"get\"", subject) && !meets("method = GET", subject) && meets("method ~ get", subject));
+    let filter = Filter::parse("method in (\"get\", \"own\", GET, BREW, brew)").expect("a filter");
+    assert_eq!(filter.to_string(), "method in (\"get\", own, GET, BREW, brew)");
+}
+
+#[test]
 fn what_is_refused_and_where() {
     let cases = [
         ("status >= ", 11, "a status from 100 to 999"),
         ("status ~ \"5\"", 8, "this column is a number"),
         ("kind = foo", 8, "page, style, script"),
         ("kind in (data, pages)", 16, "page, style, script"),
+        ("method = get", 10, "expected GET, as logs have it in capitals (or the text in double quotes), found \"get\""),
+        ("status = 200 and method not in (POST, Delete)", 39, "expected DELETE"),
+        ("country = de", 11, "expected DE"),
         ("path = '/x'", 8, "double quotes"),
         ("path ~ '/x'", 8, "double quotes"),
         ("status > 5xx", 10, "expected one value such as 404"),
@@ -304,8 +316,8 @@ fn an_analysis_leaves_out_what_the_filter_does_not_mean() {
                 countries: None,
             };
             let only = Some(Arc::new(Filter::parse(filter).expect("a filter")));
-            let analyzer = Analyzer::new(&settings, settings.shares(8 << 20, 1).expect("enough"));
-            let analyzer = analyzer.with(Options { only, ..Options::default() });
+            let options = Options { only, ..Options::default() };
+            let analyzer = Analyzer::new(&settings, settings.shares(8 << 20, 1).expect("enough"), options);
             let input = Input::from_reader("log", Box::new(std::io::Cursor::new(log.clone())));
             analyzer.run::<std::io::Sink>(input, &Control::default(), |_, _| {}, None).map(drop).expect("a known format");
             let report = analyzer.report(Vec::new(), true, 10);

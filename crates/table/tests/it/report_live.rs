@@ -1,6 +1,7 @@
 //! A report while the run is on its way: never more than was parsed, and everything after a silence.
 
 use rorqual_pipe::{BlockSource, Control, Error, Filled, Input, Pool};
+use rorqual_table::Options;
 use rorqual_table::aggregate::Span;
 use rorqual_table::analyze::{Analyzer, Formats, Settings};
 use std::sync::Arc;
@@ -39,7 +40,7 @@ fn analyzer(threads: usize) -> Analyzer {
         countries: None,
     };
     let shares = settings.shares(8 << 20, 1).expect("enough");
-    Analyzer::new(&settings, shares)
+    Analyzer::new(&settings, shares, Options::default())
 }
 
 fn lines(count: u64) -> Vec<u8> {

@@ -1,13 +1,9 @@
-//! The few frames of a WebSocket that a sender of a log has to know.
+//! What a sender of a log hears on a WebSocket, without waiting for it.
 
 use super::client::Client;
 use serde_json::Value;
 use std::io::{self, ErrorKind};
 use std::time::Duration;
-
-/// The asking for a WebSocket: any 16 bytes as base64 do.
-pub(super) const UPGRADE: &str =
-    "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: bm8gcmFuZG9tbmVzcyEhIQ==\r\n";
 
 /// What the server said.
 pub(super) enum Said {
@@ -21,24 +17,6 @@ pub(super) enum Said {
 #[derive(Default)]
 pub(super) struct Incoming {
     bytes: Vec<u8>,
-}
-
-/// The head of a binary message of `length` bytes with its mask.
-pub(super) fn head(length: usize, mask: [u8; 4]) -> Vec<u8> {
-    let mut head = vec![0x82];
-    match length {
-        0..=125 => head.push(0x80 | length as u8),
-        126..=0xffff => {
-            head.push(0x80 | 126);
-            head.extend_from_slice(&(length as u16).to_be_bytes());
-        }
-        _ => {
-            head.push(0x80 | 127);
-            head.extend_from_slice(&(length as u64).to_be_bytes());
-        }
-    }
-    head.extend_from_slice(&mask);
-    head
 }
 
 impl Incoming {

@@ -3,8 +3,9 @@
 use super::client::{Answer, Client};
 use super::fate::Fate;
 use super::log::Stretch;
-use super::socket::{self, Incoming, Said};
+use super::socket::{Incoming, Said};
 use super::{Crowd, PATIENCE};
+use crate::websocket::{BINARY, UPGRADE, head};
 use serde_json::{Value, json};
 use std::io::{self, ErrorKind};
 use std::ops::Range;
@@ -185,7 +186,7 @@ impl<'u> Upload<'u> {
     }
 
     fn socket(&self, client: &mut Client<'_>, id: &str, offset: u64) -> Result<(), Trouble> {
-        client.begin("GET", &format!("/api/sessions/{id}/socket?offset={offset}"), socket::UPGRADE)?;
+        client.begin("GET", &format!("/api/sessions/{id}/socket?offset={offset}"), &(UPGRADE.join("\r\n") + "\r\n"))?;
         let answer = client.answer()?;
         if answer.status != 101 {
             return Err(Trouble::of(&answer));
@@ -194,7 +195,7 @@ impl<'u> Upload<'u> {
         for (due, piece) in self.pieces(offset) {
             talk.wait(due, (piece.start - self.stretch.range.start) as u64)?;
             let (mask, bytes) = self.crowd.log.masked(piece);
-            let mut message = socket::head(bytes.len(), mask);
+            let mut message = head(BINARY, bytes.len(), mask);
             message.extend_from_slice(bytes);
             talk.client.send(&message)?;
         }

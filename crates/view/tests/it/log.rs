@@ -129,6 +129,10 @@ impl Setup {
     }
 
     pub(crate) fn analyzer(&self, store: &Arc<Store>) -> Analyzer {
+        self.recorded_by(Arc::new(Recordings::new(store)))
+    }
+
+    pub(crate) fn recorded_by(&self, recording: Arc<dyn rorqual_table::Recording>) -> Analyzer {
         let formats = Formats { given: Some(format()), candidates: Vec::new() };
         let settings = AnalyzerSettings {
             memory_bytes: 256 << 20,
@@ -141,8 +145,7 @@ impl Setup {
             countries: None,
         };
         let shares = settings.shares(8 << 20, 1).expect("enough");
-        let recording = Some(Arc::new(Recordings::new(store)) as Arc<dyn rorqual_table::Recording>);
-        Analyzer::new(&settings, shares).with(Options { only: None, recording, untallied: true })
+        Analyzer::new(&settings, shares, Options { only: None, recording: Some(recording), untallied: true })
     }
 
     /// A store of the log.

@@ -2,7 +2,6 @@
 
 use crate::log::{Plain, Random, Setup, State, format, text_of};
 use rorqual_pipe::{Control, Input};
-use rorqual_table::Options;
 use rorqual_table::analyze::Analyzer;
 use rorqual_table::filter::Filter;
 use rorqual_view::{Recordings, Stack, Store, View, Wanted};
@@ -38,8 +37,7 @@ pub(crate) fn rows(seed: u64, count: usize) -> Vec<Plain> {
 
 /// What takes rows into `store`, turn by turn.
 pub(crate) fn turns(setup: &Setup, store: &Arc<Store>) -> Analyzer {
-    let recording = Some(Arc::new(Recordings::in_turns(store)) as Arc<dyn rorqual_table::Recording>);
-    setup.analyzer(store).with(Options { only: None, recording, untallied: true })
+    setup.recorded_by(Arc::new(Recordings::in_turns(store)))
 }
 
 pub(crate) fn take(analyzer: &Analyzer, rows: &[Plain]) {

@@ -97,7 +97,7 @@ fn analyzer(settings: &Settings, args: &LogsArgs) -> Result<(Analyzer, Option<As
     let shares = settings.shares_beside(&beside, 1, "fewer --threads").map_err(|error| error.to_string())?;
     let asking = question.map(|question| Asking::new(question, args, settings, &shares)).transpose()?;
     let options = Options { only, recording: asking.as_ref().map(Asking::recording), untallied: asking.is_some() };
-    Ok((Analyzer::new(settings, shares).with(options), asking))
+    Ok((Analyzer::new(settings, shares, options), asking))
 }
 
 /// What takes memory beside the analysis.

@@ -4,6 +4,7 @@ use super::{Kit, Mishap, Outcome, THREADS, closed_pipe, input, judge};
 use rorqual_pipe::Control;
 use rorqual_pipe::gather::Gather;
 use rorqual_pipe::limits::{LINE_BYTES_MAX_DEFAULT, PROGRAM_BYTES};
+use rorqual_table::Options;
 use rorqual_table::aggregate::Span;
 use rorqual_table::analyze::{Analyzer, Formats, Settings};
 use rorqual_testkit::generate::Random;
@@ -22,7 +23,8 @@ pub(super) fn once(kit: &Kit, random: &mut Random) -> Outcome {
         kept: None,
         countries: None,
     };
-    let analyzer = Analyzer::new(&settings, settings.shares(PROGRAM_BYTES, 1).expect("enough for two threads"));
+    let analyzer =
+        Analyzer::new(&settings, settings.shares(PROGRAM_BYTES, 1).expect("enough for two threads"), Options::default());
     let mut rejects = (mishap == Mishap::Close).then(|| Gather::new(closed_pipe(), analyzer.pool()).expect("a buffer for it"));
     let input = input(sample, mishap, &control, random);
     let ran = match analyzer.run(input, &control, |_, _| {}, rejects.as_mut()) {

@@ -1,0 +1,246 @@
+//! Connections: each is accepted, encrypted where that is asked for, and answered until it leaves.
+
+use crate::connections::{Answering, Taken};
+use crate::guard::Gate;
+use crate::limits::{HEAD_TIME_MAX, TLS_SEND_BYTES_MAX, TLS_SEND_NARROW_BYTES_MAX, UNACCEPTED_SAID_EVERY};
+use crate::linger::Lingering;
+use crate::stall::{self, Stalling};
+use crate::tls::Tls;
+use crate::twin::Twin;
+use crate::wire::{Files, Wire};
+use axum::Router;
+use axum::body::{Body, HttpBody};
+use axum::response::Response;
+use bytes::Bytes;
+use hyper::Request;
+use hyper::body::{Frame, Incoming, SizeHint};
+use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use metrics::counter;
+use std::convert::Infallible;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::Instant;
+
+/// What every connection needs.
+#[derive(Clone)]
+pub(crate) struct Reception {
+    pub(crate) gate: Arc<Gate>,
+    pub(crate) tls: Option<Arc<Tls>>,
+    pub(crate) router: Router,
+}
+
+impl Reception {
+    pub(crate) async fn accept(&self, listener: &TcpListener) {
+        let mut refusals = Refusals::default();
+        loop {
+            match listener.accept().await {
+                Ok((stream, _peer)) => {
+                    counter!("rorqual_connections_total").increment(1);
+                    let taken = self.gate.connections.admit().await;
+                    tokio::spawn(self.clone().serve(stream, taken));
+                }
+                // Out of descriptors, mostly: there will be some when a connection ends.
+                Err(error) => {
+                    if let Some(times) = refusals.worth_telling() {
+                        tracing::warn!(%error, times, "connections were not accepted");
+                    }
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                }
+            }
+        }
+    }
+
+    async fn serve(self, stream: TcpStream, taken: Taken) {
+        taken.place().begin();
+        // A socket that the runtime does not take is one that is gone.
+        let Ok((stream, twin)) = Twin::of(stream) else { return };
+        stall::set_up(&stream);
+        match &self.tls {
+            None => {
+                let (wire, files) = Wire::new(stream);
+                self.answer(wire, Some(files), twin, taken).await;
+            }
+            Some(tls) => {
+                let send_bytes_max = if taken.place().is_wide() { TLS_SEND_BYTES_MAX } else { TLS_SEND_NARROW_BYTES_MAX };
+                let shaken = tokio::select! {
+                    shaken = tls.accept(stream, send_bytes_max) => shaken,
+                    () = taken.leave() => return,
+                };
+                match shaken {
+                    Ok(stream) => self.answer(stream, None, twin, taken).await,
+                    Err(error) => {
+                        counter!("rorqual_connections_broken_total", "why" => "handshake").increment(1);
+                        tracing::debug!(?error, "a TLS handshake failed");
+                    }
+                }
+            }
+        }
+    }
+
+    /// Answers on `stream`, into which `files` may go without passing through the program.
+    pub(crate) async fn answer(
+        &self,
+        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        files: Option<Files>,
+        twin: Twin,
+        taken: Taken,
+    ) {
+        let mut draining = self.gate.drain.join();
+        let (place, drain) = (Arc::clone(taken.place()), Arc::clone(&self.gate.drain));
+        let (buffer_bytes, holder) = (place.buffer_bytes(), self.gate.tickets.holder());
+        let answer = TowerToHyperService::new(self.router.clone());
+        let service = service_fn(move |mut request: Request<Incoming>| {
+            let asked = place.asked();
+            request.extensions_mut().insert(Arc::clone(&place));
+            request.extensions_mut().insert(holder.clone());
+            request.extensions_mut().insert(twin.clone());
+            request.extensions_mut().insert(Arc::clone(&drain));
+            files.iter().for_each(|files| drop(request.extensions_mut().insert(files.clone())));
+            answered(answer.call(Lingering::wrap(request)), asked)
+        });
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(HEAD_TIME_MAX)
+            .max_buf_size(buffer_bytes)
+            // A client that has sent all it has to say may still read.
+            .half_close(true)
+            .serve_connection(TokioIo::new(Stalling::new(stream)), service)
+            .with_upgrades();
+        let mut connection = pin!(connection);
+        // What came before it had to leave is read first, and may have been the token.
+        tokio::select! {
+            biased;
+            ended = connection.as_mut() => return broken(ended),
+            () = taken.leave() => {}
+            () = draining.ending() => {}
+        }
+        // Who has not shown the token by now is not waited for. Others get the answer to what they asked meanwhile.
+        if taken.is_known() {
+            connection.as_mut().graceful_shutdown();
+            broken(connection.await);
+        }
+    }
+}
+
+/// Lines about connections that were not accepted, which come many times a second while there are no descriptors.
+#[derive(Default)]
+struct Refusals {
+    untold: u64,
+    told: Option<Instant>,
+}
+
+impl Refusals {
+    /// How many there were since that was last told, where it is to be told again.
+    fn worth_telling(&mut self) -> Option<u64> {
+        self.untold += 1;
+        if self.told.is_some_and(|told| told.elapsed() < UNACCEPTED_SAID_EVERY) {
+            return None;
+        }
+        self.told = Some(Instant::now());
+        Some(std::mem::take(&mut self.untold))
+    }
+}
+
+/// An answer that knows when it was sent.
+async fn answered(
+    answer: impl Future<Output = Result<Response<Body>, Infallible>>,
+    asked: Answering,
+) -> Result<Response<Answer>, Infallible> {
+    Ok(answer.await?.map(|body| Answer { body, _asked: asked }))
+}
+
+/// The body of an answer; its end is the end of what was asked.
+struct Answer {
+    body: Body,
+    _asked: Answering,
+}
+
+impl HttpBody for Answer {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// An error here is a client that went away, was too slow, or spoke no HTTP.
+fn broken(ended: hyper::Result<()>) {
+    if let Err(error) = ended {
+        let why = match &error {
+            error if error.is_parse() => "no_http",
+            error if error.is_timeout() => "timeout",
+            _ => "left",
+        };
+        counter!("rorqual_connections_broken_total", "why" => why).increment(1);
+        tracing::debug!(?error, "a connection broke");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Reception, Refusals};
+    use crate::access::Access;
+    use crate::connections::Connections;
+    use crate::drain::Drain;
+    use crate::guard::{Gate, Guard};
+    use crate::limits::{STALL_TIME_MAX, UNACCEPTED_SAID_EVERY};
+    use crate::token::Token;
+    use crate::twin::Twin;
+    use axum::Router;
+    use axum::body::Body;
+    use axum::routing::get;
+    use bytes::Bytes;
+    use futures_util::stream::repeat_with;
+    use std::convert::Infallible;
+    use std::sync::Arc;
+    use std::time::Duration;
+    use tokio::io::{AsyncWriteExt, duplex};
+    use tokio::net::{TcpListener, TcpStream};
+    use tokio::time::{advance, timeout};
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_takes_nothing_of_its_answer_is_dropped() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("it listens");
+        let (_stream, twin) = Twin::of(TcpStream::connect(address).await.expect("it listens")).expect("a socket");
+        let guard = Guard::new(Token::new(None).expect("randomness"), Access::default().names(address), address.port(), false);
+        let connections = Connections::new(1, Duration::ZERO);
+        let taken = connections.admit().await;
+        let endless = || async { Body::from_stream(repeat_with(|| Ok::<_, Infallible>(Bytes::from_static(&[b'x'; 4096])))) };
+        let router = Router::new().route("/", get(endless));
+        let reception = Reception {
+            gate: Arc::new(Gate { guard, connections, drain: Drain::new(), tickets: crate::tickets::Tickets::new() }),
+            tls: None,
+            router,
+        };
+        let (near, mut far) = duplex(1 << 10);
+        far.write_all(b"GET / HTTP/1.1\r\nHost: logs\r\n\r\n").await.expect("room for a head");
+        let answered = timeout(STALL_TIME_MAX * 2, reception.answer(near, None, twin, taken)).await;
+        assert!(answered.is_ok(), "it is still waited for");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_not_accepted_is_told_once_a_minute() {
+        let mut refusals = Refusals::default();
+        let told: Vec<Option<u64>> = (0..3).map(|_| refusals.worth_telling()).collect();
+        assert_eq!(told, [Some(1), None, None]);
+        advance(UNACCEPTED_SAID_EVERY).await;
+        assert_eq!(refusals.worth_telling(), Some(3), "those that were not told are counted");
+    }
+}

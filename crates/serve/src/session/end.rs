@@ -1,0 +1,170 @@
+//! How a session ends: by its log, by its user, or because others need its place.
+
+use super::{Inner, Outcome, Session, State, lock};
+use crate::error::ApiError;
+use crate::limits::{UNPACKED_BYTES_FREE, UNPACKED_RATIO_MAX};
+use crate::state::Ended;
+use axum::http::StatusCode;
+use rorqual_table::analyze::AnalyzeError;
+use rorqual_table::report::Source;
+use serde_json::Value;
+use std::sync::Arc;
+
+impl Session {
+    /// The end of what was analysed, to its end or to an error.
+    pub(super) fn end_by(&self, error: Option<&rorqual_pipe::Error>) {
+        let source = Source { error: error.map(ToString::to_string), ..self.source_so_far() };
+        let (state, error) = if self.control.stopped() {
+            let stopped_by = self.lock().stopped_by.take();
+            (if stopped_by.is_some() { State::Failed } else { State::Cancelled }, stopped_by)
+        } else {
+            match error {
+                None => (State::Finished, None),
+                Some(error) => (State::Failed, Some(failure("bad_input", &error.to_string()))),
+            }
+        };
+        self.end(state, error, vec![source]);
+    }
+
+    pub(super) fn end_unknown(&self, error: &AnalyzeError) {
+        let AnalyzeError::UnknownFormat { unknown, .. } = error;
+        let object = unknown_format(error).with("lines", unknown.lines.clone()).object();
+        self.end(State::Failed, Some(object), Vec::new());
+    }
+
+    /// The end; before it the memory is given back that the next session may be waiting for.
+    fn end(&self, state: State, error: Option<Value>, sources: Vec<Source>) {
+        let stats = self.analyzer.stats(&sources);
+        self.keep(None, Some(Ended { state, error: error.clone() }), true);
+        self.complete_rows();
+        self.analyzer.release();
+        let mut inner = self.lock();
+        inner.ran = Some(Outcome { sources, stats });
+        inner.feed = None;
+        inner.error = error;
+        self.set_state(&mut inner, state);
+    }
+
+    /// No more rows come: views count all that there are once.
+    pub(super) fn complete_rows(&self) {
+        self.rows.store().inspect(|store| store.complete());
+    }
+
+    pub(super) fn fail(&self, code: &'static str, message: &str) {
+        let mut inner = self.lock();
+        inner.feed = None;
+        inner.error = Some(failure(code, message));
+        self.set_state(&mut inner, State::Failed);
+    }
+
+    /// What went wrong, as an answer.
+    pub(crate) fn error(&self) -> ApiError {
+        let error = self.lock().error.clone().unwrap_or_default();
+        let text = |name: &str| error[name].as_str().unwrap_or_default().to_owned();
+        let (status, code) = match error["code"].as_str() {
+            Some("unknown_format") => (StatusCode::UNPROCESSABLE_ENTITY, "unknown_format"),
+            Some("too_dense") => (StatusCode::UNPROCESSABLE_ENTITY, "too_dense"),
+            Some("displaced") => (StatusCode::CONFLICT, "displaced"),
+            Some("internal") => (StatusCode::INTERNAL_SERVER_ERROR, "internal"),
+            _ => (StatusCode::UNPROCESSABLE_ENTITY, "bad_input"),
+        };
+        let answer = ApiError::new(status, code, text("message"));
+        if error["lines"].is_array() { answer.with("lines", error["lines"].clone()) } else { answer }
+    }
+
+    /// Stops the run; what it has analysed stays.
+    pub(crate) fn cancel(self: &Arc<Self>) {
+        self.stop(&mut self.lock());
+    }
+
+    /// Ends a session that waits for the rest of an upload, because its place is needed.
+    pub(crate) fn give_way(self: &Arc<Self>) {
+        let mut inner = self.lock();
+        // Its sender may have come back meanwhile.
+        if self.holds_up(&inner) && !self.control.stopped() {
+            let message = "its place was needed by another session (--sessions) while nothing came; send the log anew";
+            inner.stopped_by = Some(failure("displaced", message));
+            self.stop(&mut inner);
+        }
+    }
+
+    /// Ends an upload that unpacks to more than a log would: it could hold the cores for hours with the bytes of a second.
+    pub(crate) fn stop_if_too_dense(self: &Arc<Self>) {
+        let (stored, unpacked) = (self.control.stored_bytes(), self.control.decoded_bytes());
+        let most = UNPACKED_BYTES_FREE.saturating_add(stored.saturating_mul(UNPACKED_RATIO_MAX));
+        let mut inner = self.lock();
+        if unpacked <= most || self.is_file || inner.state.ended() || self.control.stopped() {
+            return;
+        }
+        let message = format!(
+            "{stored} bytes unpacked to {unpacked}, which is more than {UNPACKED_RATIO_MAX} times as many: no log does; unpack it, and send it so"
+        );
+        inner.stopped_by = Some(failure("too_dense", &message));
+        self.stop(&mut inner);
+    }
+
+    fn stop(self: &Arc<Self>, inner: &mut Inner) {
+        self.control.stop();
+        if inner.state.ended() {
+            return;
+        }
+        // The run of a decoder sees the end of its source.
+        inner.feed = None;
+        if inner.begun {
+            self.changed.send_modify(|version| *version += 1);
+            self.conclude();
+        } else {
+            inner.error = inner.stopped_by.take();
+            let state = if inner.error.is_some() { State::Failed } else { State::Cancelled };
+            self.set_state(inner, state);
+            self.forget();
+        }
+    }
+
+    /// Ends an upload that was stopped between two laps; one that has a lap ends with it, as a file does with its run.
+    fn conclude(self: &Arc<Self>) {
+        let session = Arc::clone(self);
+        let conclude = move || {
+            let mut lap = lock(&session.reading);
+            if !session.state().ended() {
+                *lap = None;
+                session.end_by(None);
+            }
+        };
+        if !self.is_file {
+            drop(tokio::task::spawn_blocking(conclude));
+        }
+    }
+
+    pub(crate) fn stopped(&self) -> bool {
+        self.control.stopped()
+    }
+
+    /// Ends it, and gives the memory of its rows back.
+    pub(crate) async fn discard(self: &Arc<Self>) {
+        self.cancel();
+        self.rows.close();
+        self.ended().await;
+        self.rows.release().await;
+    }
+
+    /// Waits until it has ended.
+    pub(crate) async fn ended(&self) {
+        let mut changes = self.changes();
+        while !self.state().ended() && changes.changed().await.is_ok() {}
+    }
+
+    /// Comes back once the session was cancelled, so that a silent upload does not hold its run.
+    pub(crate) async fn cancelled(&self) {
+        let mut changes = self.changes();
+        while !self.control.stopped() && changes.changed().await.is_ok() {}
+    }
+}
+
+fn failure(code: &'static str, message: &str) -> Value {
+    ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, code, message).object()
+}
+
+fn unknown_format(error: &AnalyzeError) -> ApiError {
+    ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, "unknown_format", error.to_string())
+}

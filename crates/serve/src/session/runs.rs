@@ -1,0 +1,123 @@
+//! The runs of a session: over a file to its end, or over an upload a turn at a time.
+
+use super::{Session, State, lock};
+use crate::feed::is_enough;
+use crate::state::Checkpoints;
+use crate::turns::Turn as ParseTurn;
+use rorqual_pipe::Input;
+use rorqual_table::analyze::{Reading, Turned};
+use std::fs::File;
+use std::time::Instant;
+
+/// How a lap ended.
+#[derive(Debug)]
+pub(crate) enum Lapped {
+    /// There is more to come.
+    Paused {
+        /// Of an unfinished line.
+        held_bytes: usize,
+    },
+    /// The session has ended.
+    Ended,
+}
+
+impl Session {
+    /// Analyses an open file to its end. Blocks.
+    pub(crate) fn run_file(&self, name: String, file: File) {
+        match Input::from_file(name, file) {
+            Ok(input) => self.run_input(input),
+            Err(error) => self.fail("unreadable", &error.to_string()),
+        }
+    }
+
+    /// Analyses a stream or a file that grows. Blocks for as long as it goes on.
+    pub(crate) fn run_following(&self, input: Input) {
+        let formats = self.formats.clone();
+        self.run_input(input.with_first(move |head| is_enough(head, &formats)));
+    }
+
+    /// Analyses an input of our own instead of an upload. Blocks.
+    pub(crate) fn run_input(&self, input: Input) {
+        {
+            let mut inner = self.lock();
+            if inner.state.ended() {
+                return;
+            }
+            (inner.feed, inner.begun) = (None, true);
+            inner.followed = input.followed();
+            let state = if inner.followed.is_some() { State::Following } else { State::Receiving };
+            self.set_state(&mut inner, state);
+        }
+        self.run(input);
+    }
+
+    fn run(&self, input: Input) {
+        let guard = FailOnUnwind(self);
+        let begun = Instant::now();
+        let ran = self.analyzer.run::<std::io::Sink>(input, &self.control, |found, _| self.found(found), None);
+        metrics::histogram!("rorqual_parse_seconds").record(begun.elapsed());
+        match ran {
+            Ok(ran) => self.end_by(ran.error.as_ref()),
+            Err(unknown) => self.end_unknown(&unknown),
+        }
+        std::mem::forget(guard);
+    }
+
+    /// Runs what its feed gives it in one turn. Blocks.
+    pub(crate) fn lap(&self, turn: &ParseTurn) -> Lapped {
+        let guard = FailOnUnwind(self);
+        let begun = Instant::now();
+        let mut guarded = lock(&self.reading);
+        // It was stopped before.
+        if self.state().ended() {
+            std::mem::forget(guard);
+            return Lapped::Ended;
+        }
+        let reading = guarded.get_or_insert_with(|| {
+            let input = Input::from_source(self.name.clone(), Box::new(self.inlet.source(&self.control)));
+            self.analyzer.open(input, &turn.pool, &self.control, None)
+        });
+        let turned = self.analyzer.turn(reading, turn.threads, &self.control, |found, _| self.found(found));
+        metrics::histogram!("rorqual_parse_seconds").record(begun.elapsed());
+        // With a decoder goes its window.
+        if !matches!(turned, Ok(Turned::Paused)) {
+            *guarded = None;
+        }
+        let lapped = match turned {
+            Ok(Turned::Paused) => {
+                let held_bytes = guarded.as_ref().map_or(0, Reading::held_bytes);
+                if self.checkpoints.as_ref().is_some_and(Checkpoints::due) {
+                    self.keep(guarded.as_ref(), None, false);
+                }
+                Lapped::Paused { held_bytes }
+            }
+            Ok(Turned::Ended) => {
+                self.end_by(None);
+                Lapped::Ended
+            }
+            Ok(Turned::Failed(error)) => {
+                self.end_by(Some(&error));
+                Lapped::Ended
+            }
+            Err(unknown) => {
+                self.end_unknown(&unknown);
+                Lapped::Ended
+            }
+        };
+        std::mem::forget(guard);
+        lapped
+    }
+
+    fn found(&self, detection: &rorqual_table::format::Detection) {
+        self.lock().format = Some(detection.format.clone());
+    }
+}
+
+/// Sets a session to failed when its run panics: nobody else would, and whoever waits for its end would wait for ever.
+struct FailOnUnwind<'a>(&'a Session);
+
+impl Drop for FailOnUnwind<'_> {
+    fn drop(&mut self) {
+        self.0.fail("internal", "the analysis stopped by a defect of rorqual; its log has more");
+    }
+}

@@ -1,0 +1,189 @@
+//! What of a session is shown: how far it is, and its report.
+
+use super::{Inner, Outcome, Session, State};
+use crate::limits::{REPORT_PATIENCE, TOP_ROWS};
+use crate::reports::Reports;
+use crate::rows::Turn;
+use bytes::Bytes;
+use rorqual_pipe::{Control, Followed};
+use rorqual_table::aggregate::LineCounts;
+use rorqual_table::report::{Report, Sample, Source};
+use rorqual_view::Store;
+use serde::Serialize;
+use serde_json::Value;
+use std::sync::Arc;
+use std::time::{Duration, Instant, UNIX_EPOCH};
+use tokio::time::timeout;
+
+/// A session as clients see it.
+#[derive(Debug, Serialize)]
+pub(crate) struct View {
+    id: String,
+    name: String,
+    size: Option<u64>,
+    pub(crate) state: State,
+    offset: u64,
+    rate: f64,
+    eta_seconds: Option<f64>,
+    error: Option<Value>,
+    follow: Option<FollowView>,
+    fingerprint: Option<String>,
+    created: f64,
+    expires_seconds: u64,
+}
+
+/// What happened to a file that is followed.
+#[derive(Debug, Serialize)]
+struct FollowView {
+    truncations: u64,
+    rotations: u64,
+    missing: bool,
+}
+
+impl Session {
+    pub(crate) fn view(&self, expires_after: Duration) -> View {
+        let offset = self.offset();
+        let mut inner = self.lock();
+        let rate = inner.rate(offset);
+        let left = self.size().map(|size| size.saturating_sub(offset));
+        View {
+            id: self.id.clone(),
+            name: self.name.clone(),
+            size: self.size(),
+            state: inner.state,
+            offset,
+            rate,
+            eta_seconds: left.filter(|_| rate > 0.0 && inner.state == State::Receiving).map(|left| left as f64 / rate),
+            error: inner.error.clone(),
+            follow: inner.followed.as_ref().map(FollowView::new),
+            fingerprint: self.fingerprint.clone(),
+            created: self.created.duration_since(UNIX_EPOCH).map_or(0.0, |age| age.as_secs_f64()),
+            expires_seconds: expires_after.saturating_sub(self.idle_of(&inner)).as_secs(),
+        }
+    }
+
+    /// The report as JSON, at most a little old, the same for all who ask; `None` until the format is known. It is made on
+    /// a blocking thread, as it goes over all tables, in the turn of a question.
+    pub(crate) async fn report(self: &Arc<Self>) -> Option<Bytes> {
+        self.lock().format.as_ref()?;
+        let fresh = || self.reports.fresh(self.control.decoded_bytes(), self.state().ended());
+        if let Some(report) = fresh() {
+            return Some(report);
+        }
+        let (turn, (least, most)) = (self.rows.turn(), REPORT_PATIENCE);
+        let turn = match self.reports.latest().filter(|_| !self.state().ended()) {
+            // While others ask, the one before is good enough.
+            Some((latest, age)) => match timeout(age.clamp(least, most), turn).await {
+                Ok(turn) => turn,
+                Err(_elapsed) => return Some(latest),
+            },
+            None => turn.await,
+        };
+        // Another may have made it meanwhile.
+        if let Some(report) = fresh() {
+            return Some(report);
+        }
+        let session = Arc::clone(self);
+        tokio::task::spawn_blocking(move || session.make_report(&turn)).await.ok().flatten()
+    }
+
+    fn make_report(&self, turn: &Turn) -> Option<Bytes> {
+        let bytes = self.control.decoded_bytes();
+        let (ran, state) = {
+            let inner = self.lock();
+            (inner.ran.clone(), inner.state)
+        };
+        let last = state.ended();
+        let made = self.reports.make(bytes, last, || self.report_of(turn, ran, state == State::Finished));
+        if !last {
+            self.analyzer.analysis().refresh();
+            self.rows.look(turn, Store::refresh);
+        }
+        made
+    }
+
+    /// Its reports.
+    pub(crate) fn reports(&self) -> &Reports {
+        &self.reports
+    }
+
+    /// Gives the memory of its rows back when it has ended; what they say last stays.
+    pub(crate) async fn retire(self: &Arc<Self>) {
+        self.rows.close();
+        if let Some(last) = self.report().await {
+            self.reports.settle(last);
+        }
+        self.rows.release().await;
+        // Its rows gave their place, and so does the file that has them.
+        self.forget();
+    }
+
+    /// What is known, with what the rows say. Blocks.
+    fn report_of(&self, turn: &Turn, ran: Option<Outcome>, complete: bool) -> Report {
+        let (sources, stats) = match ran {
+            Some(Outcome { sources, stats }) => (sources, Some(stats)),
+            None => (vec![self.source_so_far()], None),
+        };
+        let mut report = self.analyzer.report(sources, complete, 0);
+        report.stats = stats.unwrap_or(report.stats);
+        // Not stopped with the run: a cancelled one has a report too. Rows that can't be read back are told by who asks for them.
+        let control = Control::default();
+        let _ = self.rows.look(turn, |store| store.fill(&mut report, self.zone_seconds(), TOP_ROWS, &control));
+        report
+    }
+
+    /// Its lines so far, by what became of them.
+    pub(crate) fn lines(&self) -> LineCounts {
+        self.analyzer.analysis().lines()
+    }
+
+    /// Bytes a second that come in now.
+    pub(crate) fn rate(&self) -> f64 {
+        let offset = self.offset();
+        self.lock().rate(offset)
+    }
+
+    /// Some rejected lines.
+    pub(crate) fn rejects(&self) -> Vec<Sample> {
+        self.analyzer.analysis().rejects()
+    }
+
+    /// What is known of the lines of a view. Blocks.
+    pub(crate) fn view_report(&self, complete: bool) -> Report {
+        self.analyzer.report(vec![self.source_so_far()], complete, 0)
+    }
+
+    pub(super) fn source_so_far(&self) -> Source {
+        Source {
+            name: self.name.clone(),
+            format: self.format().map(|format| format.name().to_owned()),
+            bytes: self.control.decoded_bytes(),
+            lines: self.analyzer.analysis().lines().total,
+            error: None,
+        }
+    }
+}
+
+impl FollowView {
+    fn new(followed: &Followed) -> Self {
+        Self { truncations: followed.truncations(), rotations: followed.rotations(), missing: followed.missing() }
+    }
+}
+
+impl Inner {
+    /// Bytes a second over the last second or so.
+    fn rate(&mut self, offset: u64) -> f64 {
+        let now = Instant::now();
+        self.rates.push_back((now, offset));
+        while self.rates.len() > 2 && self.rates.get(1).is_some_and(|(at, _)| now - *at > Duration::from_secs(1)) {
+            self.rates.pop_front();
+        }
+        // Many viewers must not make this long.
+        if self.rates.len() > 64 {
+            self.rates.remove(1);
+        }
+        let Some((start, before)) = self.rates.front() else { return 0.0 };
+        let seconds = (now - *start).as_secs_f64();
+        if seconds > 0.05 { offset.saturating_sub(*before) as f64 / seconds } else { 0.0 }
+    }
+}

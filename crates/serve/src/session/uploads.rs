@@ -1,0 +1,142 @@
+//! A session as uploads have it: who has its feed, and where it goes on.
+
+use super::{Inner, Session, State, lock};
+use crate::error::ApiError;
+use crate::feed::Feed;
+use crate::limits::INTERRUPTED_GRACE;
+use crate::transport::{End, Tally};
+use axum::http::StatusCode;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+impl Session {
+    /// Bytes taken so far; where an upload goes on.
+    pub(crate) fn offset(&self) -> u64 {
+        if self.is_file { self.control.stored_bytes() } else { self.taken.load(Ordering::Relaxed) }
+    }
+
+    /// Bytes that may still come.
+    pub(crate) fn room(&self) -> u64 {
+        self.size().map_or(u64::MAX, |size| size.saturating_sub(self.offset()))
+    }
+
+    /// So many bytes were taken.
+    pub(crate) fn took(&self, bytes: u64) {
+        self.taken.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// So many bytes were counted as taken, and no run was given them: they come again.
+    pub(crate) fn untake(&self, bytes: u64) {
+        self.taken.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// So many bytes go to the run; how long to wait for the next, where there is a rate limit.
+    pub(crate) fn stored(&self, bytes: u64) -> Duration {
+        self.control.take_stored(bytes)
+    }
+
+    /// Forgets the unfinished line at the end of what was taken: it comes again.
+    pub(crate) fn rewind(&self) {
+        if let Some(reading) = lock(&self.reading).as_mut() {
+            let bytes = reading.rewind();
+            self.control.untake(bytes);
+            self.untake(bytes);
+        }
+    }
+
+    /// Says how long the log is, once; for who has the claim on it, and brings bytes up to `end`.
+    pub(crate) fn announce(&self, size: u64, end: u64) -> Result<(), ApiError> {
+        if end > size {
+            return Err(too_long(size, &format!("a part that ends at byte {end} was refused, and nothing of it taken")));
+        }
+        let announced = *self.size.get_or_init(|| size);
+        if announced == size {
+            return Ok(());
+        }
+        Err(ApiError::bad_request(format!("the session was announced with a size of {announced} bytes, which does not change")))
+    }
+
+    /// Whether the announced size has come; where there is none, what its transport's end means says so.
+    pub(crate) fn whole(&self, end: End) -> bool {
+        self.size().map_or(end == End::Log, |size| self.offset() >= size)
+    }
+
+    /// Takes the feed for an upload that goes on at `offset` with a body of `length`, where that is known.
+    pub(crate) fn begin_upload(self: &Arc<Self>, offset: u64, length: Option<u64>) -> Result<Feed, ApiError> {
+        let mut inner = self.lock();
+        if inner.state.ended() {
+            let message = "this session has ended; make a new one for another upload";
+            return Err(ApiError::new(StatusCode::CONFLICT, "finished", message));
+        }
+        if self.is_file {
+            let message = "this session reads a file of the server; make a new one for an upload";
+            return Err(ApiError::new(StatusCode::CONFLICT, "busy", message));
+        }
+        let expected = self.offset();
+        if offset != expected && inner.feed.is_some() {
+            let message = format!("the upload goes on at byte {expected}, not at {offset}");
+            return Err(ApiError::new(StatusCode::CONFLICT, "offset_mismatch", message).with("offset", expected));
+        }
+        let end = length.map_or(offset, |length| offset.saturating_add(length));
+        if let Some(size) = self.size().filter(|size| end > *size) {
+            return Err(too_long(size, &format!("a body that ends at byte {end} was refused, and nothing of it taken")));
+        }
+        let busy = || ApiError::new(StatusCode::CONFLICT, "busy", "another upload into this session is running");
+        let feed = inner.feed.take().ok_or_else(busy)?;
+        inner.begun = true;
+        inner.error = None;
+        self.pace.begin(expected);
+        self.set_state(&mut inner, State::Receiving);
+        Ok(feed)
+    }
+
+    /// Gives its place for the start of a line to others, where its sender has been away for a while.
+    pub(crate) fn leave_held(&self) {
+        let away = |inner: &Inner| {
+            matches!(inner.state, State::Interrupted | State::Waiting) && inner.since.elapsed() >= INTERRUPTED_GRACE
+        };
+        let feed = {
+            let mut inner = self.lock();
+            if away(&inner) { inner.feed.take() } else { None }
+        };
+        let Some(mut feed) = feed else { return };
+        feed.leave(self);
+        let mut inner = self.lock();
+        if !inner.state.ended() && !self.control.stopped() {
+            inner.feed = Some(feed);
+        }
+    }
+
+    /// Gives the feed back when more is to come.
+    pub(crate) fn pause_upload(self: &Arc<Self>, feed: Feed, state: State, error: Option<&ApiError>) {
+        let mut inner = self.lock();
+        // A cancelled run waits for the end of its source, which comes with the end of the feed.
+        if inner.state.ended() || self.control.stopped() {
+            return;
+        }
+        inner.feed = Some(feed);
+        inner.error = error.map(ApiError::object);
+        self.set_state(&mut inner, state);
+        drop(inner);
+        if self.is_kept() {
+            tokio::spawn(Arc::clone(self).keep_later());
+        }
+    }
+}
+
+impl Tally for Session {
+    fn offset(&self) -> u64 {
+        Self::offset(self)
+    }
+
+    fn size(&self) -> Option<u64> {
+        Self::size(self)
+    }
+}
+
+/// More came than was announced.
+pub(crate) fn too_long(size: u64, what: &str) -> ApiError {
+    let message = format!("the session was announced with a size of {size} bytes: {what}");
+    ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_long", message).with("size", size)
+}

@@ -1,0 +1,85 @@
+//! The memory of a server, shared out at its start among all that it may do at a time.
+
+use crate::limits::{
+    ANSWER_MADE_BYTES, ANSWERS_MAX, BODIES_MAX, BODY_BYTES, CHECKED_SPARE_BYTES, CONNECTION_BYTES, CONNECTIONS_WIDE,
+    ENDED_SESSION_BYTES, ENDED_SESSIONS_MAX, EXPORT_BYTES, EXPORTS_MAX, KEEPING_BYTES, MEASURED_BYTES_MIN, NARROW_BYTES,
+    PROGRAM_BYTES, PUT_BYTES, PUTS_MAX, READ_BYTES, READS_MAX, RENDER_BYTES, REPORT_BYTES_MAX, REPORTS_KEPT_BYTES, SESSION_BYTES,
+    STORE_BYTES, STRANGERS_MAX, TLS_BYTES, TLS_NARROW_BYTES,
+};
+use crate::server::{Config, StartError};
+use crate::turns::{held_places, own_places};
+use rorqual_pipe::limits::buffer_bytes;
+use rorqual_table::analyze::{Kept, Settings, Shares};
+use rorqual_view::limits::{STORE_BYTES_MIN, THREAD_BYTES, recorder_bytes, segment_rows, work_bytes};
+
+/// Shares the memory out among the sessions, what is beside them first.
+pub(crate) fn shares(config: &Config) -> Result<Shares, StartError> {
+    let connections = connections_max(config) + STRANGERS_MAX;
+    let wide = connections.min(CONNECTIONS_WIDE) as u64;
+    let narrow = connections as u64 - wide;
+    let (encrypted_wide, encrypted_narrow) = if config.access.tls.is_some() { (wide, narrow) } else { (0, 0) };
+    let sessions = config.sessions_max as u64;
+    let renders = places(config) as u64;
+    let held = held_places(config.sessions_max) as u64;
+    let puts = config.store.as_ref().map_or(0, |_| PUTS_MAX as u64);
+    let reads = config.store.as_ref().and(config.access.tls.as_ref()).map_or(0, |_| READS_MAX as u64);
+    let beside = [
+        ("program".to_owned(), PROGRAM_BYTES),
+        (format!("{wide} connections with large buffers"), wide * CONNECTION_BYTES),
+        (format!("{narrow} connections with small ones (--connections)"), narrow * NARROW_BYTES),
+        (format!("TLS of {connections} connections"), encrypted_wide * TLS_BYTES + encrypted_narrow * TLS_NARROW_BYTES),
+        (format!("{ANSWERS_MAX} answers on their way"), ANSWERS_MAX as u64 * REPORT_BYTES_MAX as u64),
+        (format!("{BODIES_MAX} long questions"), BODIES_MAX as u64 * BODY_BYTES),
+        ("an answer that is made".to_owned(), ANSWER_MADE_BYTES),
+        ("a part that is held for its checksum".to_owned(), CHECKED_SPARE_BYTES),
+        ("latest reports".to_owned(), REPORTS_KEPT_BYTES as u64),
+        ("a session that is being kept (--state)".to_owned(), config.state.as_ref().map_or(0, |_| KEEPING_BYTES)),
+        ("threads of a question".to_owned(), config.settings.threads_max() as u64 * THREAD_BYTES),
+        ("filters of a question, and what it sorts".to_owned(), question_bytes(&config.settings, config.sessions_max)),
+        (format!("{sessions} x samples, names, the start of a line"), sessions * SESSION_BYTES),
+        (format!("{held} starts of long lines (--line-max)"), held * buffer_bytes(config.settings.line_bytes_max) as u64),
+        (format!("{ENDED_SESSIONS_MAX} ended sessions"), ENDED_SESSIONS_MAX as u64 * ENDED_SESSION_BYTES),
+        (format!("{renders} renderings"), renders * RENDER_BYTES),
+        (format!("{EXPORTS_MAX} exports"), EXPORTS_MAX as u64 * EXPORT_BYTES),
+        ("index of the store, and who asks it".to_owned(), config.store.as_ref().map_or(0, |_| STORE_BYTES)),
+        (format!("{puts} puts into the store"), puts * PUT_BYTES),
+        (format!("{reads} encrypted readers of the store"), reads * READ_BYTES),
+        ("templates and their variables".to_owned(), config.rendering.as_ref().map_or(0, |rendering| rendering.given_bytes)),
+        ("rows of templates".to_owned(), config.rendering.as_ref().map_or(0, |rendering| rendering.rows_bytes)),
+    ];
+    let instead = match (sessions > 1, renders > 0) {
+        (true, false) => "fewer --sessions or --connections",
+        (true, true) => "fewer --sessions, --connections or --renders",
+        (false, true) => "fewer --connections or --renders",
+        (false, false) => "fewer --connections or --threads",
+    };
+    // Turns that uploads share, those to the end of a log, and what the server reads itself.
+    let runs = 1 + own_places(config.sessions_max) + config.reading;
+    config.settings.shares_beside(&beside, runs as u64, instead).map_err(StartError::Budget)
+}
+
+/// The rows of all sessions, which share what is left.
+pub(crate) fn kept(config: &Config) -> Kept {
+    // More no session gets.
+    let rows = segment_rows(memory_at_least(&config.settings) / config.sessions_max as u64);
+    Kept { what: "rows", worker_bytes: recorder_bytes(rows), parts: config.sessions_max as u64, bytes_min: STORE_BYTES_MIN }
+}
+
+/// What one question may take beside its threads.
+pub(crate) fn question_bytes(settings: &Settings, sessions_max: usize) -> u64 {
+    work_bytes(memory_at_least(settings) / sessions_max.max(4) as u64, settings.threads_max())
+}
+
+/// The memory by which shares are measured that grow with it: not less than what a refusal may name, which has to be enough.
+fn memory_at_least(settings: &Settings) -> u64 {
+    settings.memory_bytes.max(MEASURED_BYTES_MIN)
+}
+
+/// Every rendering has a connection, and the page its own.
+pub(crate) fn connections_max(config: &Config) -> usize {
+    config.connections_max + places(config)
+}
+
+fn places(config: &Config) -> usize {
+    config.rendering.as_ref().map_or(0, |rendering| rendering.places)
+}
