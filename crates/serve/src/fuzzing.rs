@@ -62,16 +62,18 @@ pub struct Surface {
 }
 
 impl Surface {
-    /// A server; `None` where it refuses to start.
-    #[must_use]
-    pub fn new(config: Config) -> Option<Self> {
+    /// A server.
+    ///
+    /// # Errors
+    /// Why it refuses to start.
+    pub fn new(config: Config) -> Result<Self, String> {
         let runtime = Builder::new_current_thread().enable_all().start_paused(true).build().expect("a runtime");
-        let server = runtime.block_on(Server::bind(config)).ok()?;
+        let server = runtime.block_on(Server::bind(config)).map_err(|error| error.to_string())?;
         let authority = server.address().expect("it listens").to_string();
         let unrestored = server.unrestored().to_vec();
         let (reception, sessions, gate) = server.into_parts();
         runtime.spawn(keep_watch(Arc::clone(&sessions), Arc::clone(&gate)));
-        Some(Self { runtime, reception, sessions, gate, authority, unrestored })
+        Ok(Self { runtime, reception, sessions, gate, authority, unrestored })
     }
 
     /// As a `Host`.

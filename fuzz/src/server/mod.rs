@@ -33,7 +33,7 @@ fn config() -> Config {
         idle_max: Duration::from_secs(1 << 20),
         rate_limit: None,
         settings: Settings {
-            memory_bytes: 256 << 20,
+            memory_bytes: 512 << 20,
             threads: Some(1),
             line_bytes_max: 64 << 10,
             span: Span::default(),

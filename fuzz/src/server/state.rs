@@ -22,25 +22,31 @@ struct Kept {
 /// One that has ended, and one that goes on.
 static REAL: LazyLock<[Kept; 2]> = LazyLock::new(|| [real(true), real(false)]);
 
-/// A byte of flags; then what is done to a real session's files, or files as they are: the length of one, and both.
+/// A byte of flags; then what is done to a real session's files, or files as they are: the length of one, and both. A whole earlier checkpoint
+/// may be beside them.
 pub fn state(data: &[u8]) {
     let Some((flags, data)) = data.split_first() else { return };
     let kept = if flags & 1 == 0 { damaged(data, *flags) } else { given(data, *flags) };
     let folder = tempfile::tempdir().expect("a folder");
-    fs::write(folder.path().join(format!("{ID}.session")), &kept.session).expect("room");
-    fs::write(folder.path().join(format!("{ID}.rows")), &kept.rows).expect("room");
+    let write = |extension, bytes: &[u8]| fs::write(folder.path().join(ID).with_extension(extension), bytes).expect("room");
+    write("session", &kept.session);
+    write("rows", &kept.rows);
+    if flags & 8 != 0 {
+        write("synced", &REAL[usize::from(flags >> 2 & 1)].session);
+    }
     let surface = serve(folder.path()).expect("what is wrong is told");
     let listed = json(&request(&surface, "GET /api/sessions", b""));
     let sessions = listed["sessions"].as_array().expect("a list");
     assert_eq!(sessions.len() + surface.unrestored().len(), 1, "{listed} {:?}", surface.unrestored());
     if let [session] = &sessions[..] {
-        check_counts(session, &kept.session);
+        // Perhaps the earlier one, which has taken the place of the later.
+        check_counts(session, &fs::read(folder.path().join(ID).with_extension("session")).expect("it is there"));
         ask(&surface, session);
     }
     assert!(!surface.clear(""), "all sessions are gone");
 }
 
-fn serve(folder: &Path) -> Option<Surface> {
+fn serve(folder: &Path) -> Result<Surface, String> {
     let spill = Some((std::env::temp_dir(), 64 << 20));
     Surface::new(Config { state: Some(folder.to_owned()), spill, ..config() })
 }
