@@ -16,8 +16,9 @@ use axum::body::Body;
 use axum::extract::Request;
 use axum::http::{HeaderMap, Method};
 use std::ops::Range;
+use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::Notify;
@@ -30,8 +31,9 @@ pub use axum::http;
 /// Bytes that a connection holds each way: more than an input has.
 const PIPE_BYTES: usize = 64 << 10;
 
-/// How long anything may take, of a clock that goes on by itself while nothing happens.
+/// How long anything may take, of a clock that goes on by itself while nothing happens; and of the real one, by which threads work.
 const PATIENCE: Duration = Duration::from_secs(600);
+const PATIENCE_REAL: Duration = Duration::from_secs(6);
 
 /// How long a client waits for more: longer than a connection may be silent.
 const SILENCE: Duration = Duration::from_secs(150);
@@ -110,7 +112,7 @@ impl Surface {
             });
             let clock = (then == Then::Waits).then(Clock::start);
             let answer = talk(far, writes, then).await;
-            timeout(PATIENCE, connection).await.expect("it ends when its client has left").expect("no panic");
+            patiently("a connection does not end when its client has left", connection).await.expect("no panic");
             drop(clock);
             answer
         })
@@ -123,7 +125,7 @@ impl Surface {
             let announced = Announced::upload("socket.log".to_owned(), size).expect("a short name");
             let session = self.sessions.create(announced, None).expect("there is room");
             let upload = socket::fuzzing::upload(&self.sessions, Arc::clone(&session), reads);
-            let said = timeout(PATIENCE, upload).await.expect("it ends with its client");
+            let said = patiently("an upload does not end with its client", upload).await;
             (session.offset(), said)
         })
     }
@@ -142,24 +144,21 @@ impl Surface {
         self.runtime.block_on(async {
             let clock = (!self.sessions.list().is_empty()).then(Clock::start);
             for session in self.sessions.list().iter().filter(|session| session.id() != kept) {
-                let removed = timeout(PATIENCE, self.sessions.remove(session.id())).await.expect("a session ends");
                 // It may be gone by itself.
-                drop(removed);
+                drop(patiently("a session does not end", self.sessions.remove(session.id())).await);
             }
-            for _ in 0..PATIENCE.as_secs() {
-                if self.held() == [0; 5] {
-                    break;
+            patiently("something did not come home", async {
+                while self.held() != [0; 5] {
+                    sleep(Duration::from_secs(1)).await;
                 }
-                sleep(Duration::from_secs(1)).await;
-            }
+            })
+            .await;
             drop(clock);
-            let what = "blocks, exports, answers, bodies, connections";
-            assert_eq!(self.held(), [0; 5], "{what}: something did not come home");
             self.sessions.list().iter().any(|session| session.id() == kept)
         })
     }
 
-    /// What requests took and have to give back.
+    /// What requests took and have to give back: blocks, exports, answers, bodies, connections.
     fn held(&self) -> [u64; 5] {
         let (answers, bodies) = self.gate.tickets.taken();
         let (known, _, strangers) = self.gate.connections.counts();
@@ -169,11 +168,24 @@ impl Surface {
     }
 }
 
+/// What `future` makes, unless that takes too long by both clocks.
+async fn patiently<T>(what: &str, future: impl Future<Output = T>) -> T {
+    let begun = Instant::now();
+    let mut future = pin!(future);
+    loop {
+        if let Ok(made) = timeout(PATIENCE, future.as_mut()).await {
+            return made;
+        }
+        assert!(begun.elapsed() < PATIENCE_REAL, "{what}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
 /// A client.
 async fn talk(mut far: DuplexStream, writes: &[&[u8]], then: Then) -> Vec<u8> {
     for write in writes {
         // A connection that is over takes no more.
-        let _ = timeout(PATIENCE, far.write_all(write)).await.expect("all is read, or refused");
+        let _ = patiently("it is neither read nor refused", far.write_all(write)).await;
         yield_now().await;
     }
     let mut answer = Vec::new();

@@ -59,14 +59,19 @@ impl Metadata {
         let mut metadata = Self { text: Some(text.to_owned()), filename: None };
         for pair in text.split(',').map(str::trim).filter(|pair| !pair.is_empty()) {
             let (key, coded) = pair.split_once(' ').unwrap_or((pair, ""));
-            let value = BASE64.decode(coded.trim().as_bytes());
-            let value = value.map_err(|_| ApiError::bad_request(format!("Upload-Metadata: {key:?} is not in base64")))?;
+            let value = base64(coded.trim());
+            let value = value.ok_or_else(|| ApiError::bad_request(format!("Upload-Metadata: {key:?} is not in base64")))?;
             if key == "filename" {
                 metadata.filename = Some(String::from_utf8_lossy(&value).into_owned());
             }
         }
         Ok(metadata)
     }
+}
+
+/// One value; the decoder would take several, each with its padding.
+fn base64(coded: &str) -> Option<Vec<u8>> {
+    BASE64.decode(coded.as_bytes()).ok().filter(|_| !coded.trim_end_matches('=').contains('='))
 }
 
 /// The digest that a part has to have.
@@ -78,8 +83,7 @@ pub(crate) fn checksum(headers: &HeaderMap) -> Result<Option<Digest>, ApiError> 
         "sha256" => Algorithm::Sha256,
         _ => return Err(ApiError::bad_request(format!("Upload-Checksum: the algorithm is not one of {CHECKSUM_ALGORITHMS}"))),
     };
-    let bytes = BASE64.decode(coded.as_bytes()).ok();
-    let digest = bytes.and_then(|bytes| Digest::from_bytes(algorithm, &bytes));
+    let digest = base64(coded).and_then(|bytes| Digest::from_bytes(algorithm, &bytes));
     digest.map(Some).ok_or_else(|| ApiError::bad_request(format!("Upload-Checksum: that is no {name} in base64")))
 }
 
@@ -98,7 +102,7 @@ mod tests {
         assert_eq!(name("filename YWNjZXNzLmxvZw==").as_deref(), Some("access.log"));
         assert_eq!(name("is_confidential,filetype dGV4dA==, filename w6QubG9n").as_deref(), Some("ä.log"));
         assert_eq!(name("is_confidential"), None);
-        for bad in ["filename YWNj!", "filename a b", &format!("x {}", "A".repeat(5_000))] {
+        for bad in ["filename YWNj!", "filename a b", "filename eA==Lmxv", &format!("x {}", "A".repeat(5_000))] {
             assert!(Metadata::of(&of("upload-metadata", bad)).is_err(), "{bad}");
         }
     }
@@ -107,9 +111,13 @@ mod tests {
     fn a_checksum_has_a_known_algorithm_and_its_length() {
         // Of nothing, by sha1sum and base64.
         assert!(checksum(&of("upload-checksum", "sha1 2jmj7l5rSw0yVb/vlWAYkK/YBwk=")).is_ok_and(|digest| digest.is_some()));
-        for bad in
-            ["md5 1B2M2Y8AsgTpgAmY7PhCfg==", "sha1", "sha1 2jmj7l5rSw0yVb/vlWAYkK/YBw==", "sha256 2jmj7l5rSw0yVb/vlWAYkK/YBwk="]
-        {
+        for bad in [
+            "md5 1B2M2Y8AsgTpgAmY7PhCfg==",
+            "sha1",
+            "sha1 2jmj7l5rSw0yVb/vlWAYkK/YBw==",
+            "sha1 2jmj7l5rSw0yVb/vlWAYkK/YBw==CQ==",
+            "sha256 2jmj7l5rSw0yVb/vlWAYkK/YBwk=",
+        ] {
             assert!(checksum(&of("upload-checksum", bad)).is_err(), "{bad}");
         }
     }
