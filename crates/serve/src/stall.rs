@@ -33,7 +33,11 @@ impl<S> Stalling<S> {
     /// What a write came to, with an end to the waiting.
     fn watch<T>(&mut self, context: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if written.is_ready() {
-            self.deadline = None;
+            // The HTTP layer looks for a next request when it has answered, but not if it waited for the client's bytes before: it may have
+            // them by now, and nothing else would wake it.
+            if self.deadline.take().is_some() {
+                context.waker().wake_by_ref();
+            }
             return written;
         }
         let deadline = self.deadline.get_or_insert_with(|| Box::pin(sleep(STALL_TIME_MAX)));
