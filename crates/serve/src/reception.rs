@@ -26,6 +26,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Handle;
 use tokio::time::Instant;
 
 /// What every connection needs.
@@ -34,17 +35,23 @@ pub(crate) struct Reception {
     pub(crate) gate: Arc<Gate>,
     pub(crate) tls: Option<Arc<Tls>>,
     pub(crate) router: Router,
+    /// Over which connections are spread; where there is none, all are of the runtime that accepts them.
+    pub(crate) carriers: Vec<Handle>,
 }
 
 impl Reception {
     pub(crate) async fn accept(&self, listener: &TcpListener) {
         let mut refusals = Refusals::default();
+        let mut carriers = self.carriers.iter().cycle();
         loop {
             match listener.accept().await {
                 Ok((stream, _peer)) => {
                     counter!("rorqual_connections_total").increment(1);
                     let taken = self.gate.connections.admit().await;
-                    tokio::spawn(self.clone().serve(stream, taken));
+                    match carriers.next() {
+                        None => drop(tokio::spawn(self.clone().serve(stream, taken))),
+                        Some(carrier) => self.clone().hand_to(carrier, stream, taken),
+                    }
                 }
                 // Out of descriptors, mostly: there will be some when a connection ends.
                 Err(error) => {
@@ -55,6 +62,17 @@ impl Reception {
                 }
             }
         }
+    }
+
+    fn hand_to(self, carrier: &Handle, stream: TcpStream, taken: Taken) {
+        // Each runtime has a reactor of its own.
+        let Ok(stream) = stream.into_std() else { return };
+        carrier.spawn(async move {
+            // A socket that the runtime does not take is one that is gone.
+            if let Ok(stream) = TcpStream::from_std(stream) {
+                self.serve(stream, taken).await;
+            }
+        });
     }
 
     async fn serve(self, stream: TcpStream, taken: Taken) {
@@ -228,6 +246,7 @@ mod tests {
             gate: Arc::new(Gate { guard, connections, drain: Drain::new(), tickets: crate::tickets::Tickets::new() }),
             tls: None,
             router,
+            carriers: Vec::new(),
         };
         let (near, mut far) = duplex(1 << 10);
         far.write_all(b"GET / HTTP/1.1\r\nHost: logs\r\n\r\n").await.expect("room for a head");
