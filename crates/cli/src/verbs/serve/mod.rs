@@ -64,8 +64,8 @@ pub(crate) fn run(common: &Common, args: &ServeArgs) -> Exit {
     config.carriers = runtimes.iter().map(|runtime| runtime.handle().clone()).collect();
     let served = runtimes[0].block_on(serve(config, args, logs));
     // A run that waits for bytes of a client that went away must not hold the process.
-    let end = Instant::now() + Duration::from_secs(2);
-    runtimes.into_iter().for_each(|runtime| runtime.shutdown_timeout(end.saturating_duration_since(Instant::now())));
+    let each = Duration::from_secs(2) / runtimes.len() as u32;
+    runtimes.into_iter().for_each(|runtime| runtime.shutdown_timeout(each));
     let totals = match served {
         Ok(totals) => totals,
         Err(exit) => return exit,
