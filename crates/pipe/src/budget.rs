@@ -62,9 +62,19 @@ impl Budget {
     }
 }
 
+const MIB: u64 = 1 << 20;
+
 /// A budget below the sum of its holders.
 #[derive(Debug, Clone)]
 pub struct BudgetError(Budget);
+
+impl BudgetError {
+    /// What it names as enough, in bytes: whole mebibytes.
+    #[must_use]
+    pub fn least_bytes(&self) -> u64 {
+        self.0.reserved_bytes().div_ceil(MIB) * MIB
+    }
+}
 
 impl fmt::Display for BudgetError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -79,7 +89,7 @@ impl fmt::Display for BudgetError {
             writeln!(f, "  {:>10}  {holder}", format_size(*bytes))?;
         }
         // Not rounded down, as a size in GiB would be.
-        write!(f, "Give --memory {}MiB, or {}.", needed.div_ceil(1 << 20), self.0.instead)
+        write!(f, "Give --memory {}MiB, or {}.", self.least_bytes() / MIB, self.0.instead)
     }
 }
 

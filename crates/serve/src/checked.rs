@@ -58,7 +58,7 @@ impl Checked {
         let lend = move || store.as_ref().and_then(|store| store.lend((wanted * BLOCK_BYTES) as u64));
         let (blocks, room) = match tokio::task::spawn_blocking(lend).await.ok().flatten() {
             Some(lent) => (wanted, Room::Lent { _lent: lent }),
-            None => (blocks(CHECKED_SPARE_BYTES), spare(session.spare(), length)?),
+            None => (blocks(CHECKED_SPARE_BYTES), spare(session.spare(), length).await?),
         };
         Ok(Self { pool: Pool::new(BLOCK_BYTES, blocks), blocks: Vec::new(), bytes: 0, given: 0, room })
     }
@@ -115,13 +115,16 @@ impl Checked {
 /// Why a part may have less than usual.
 const NO_ROOM: &str = " where a session's rows have all of its memory, as they have here";
 
-fn spare(spare: &Spare, length: Option<u64>) -> Result<Room, ApiError> {
+/// Its turn, which comes in the order of those who ask; its sender waits meanwhile.
+async fn spare(spare: &Spare, length: Option<u64>) -> Result<Room, ApiError> {
     if length.is_some_and(|length| length > CHECKED_SPARE_BYTES) {
         return Err(too_long(CHECKED_SPARE_BYTES, NO_ROOM));
     }
-    let place = Arc::clone(spare).try_acquire_owned().map_err(|_| {
-        let message =
-            "this session's rows have all of its memory, and what is there for a part with a checksum all the same is in use";
+    let place = timeout(CHECKED_SPARE_TIME_MAX, Arc::clone(spare).acquire_owned()).await;
+    // Closed by nobody.
+    let place = place.ok().and_then(Result::ok).ok_or_else(|| {
+        let message = "this session's rows have all of its memory, and what is there for a part with a checksum all the same is in use \
+                       (--memory, --temp-max)";
         ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "no_room", message).retry_after(1)
     })?;
     Ok(Room::Spare { _place: place })
@@ -152,7 +155,10 @@ fn too_long(most: u64, why: &str) -> ApiError {
 
 fn too_slow() -> ApiError {
     let seconds = CHECKED_SPARE_TIME_MAX.as_secs();
-    let message = format!("the part did not come within {seconds} s, and others wait for its memory (--memory, --temp-max)");
+    let message = format!(
+        "the part did not come within {seconds} s, and others may wait for its memory: send smaller parts, or start the server with more \
+         --memory or --temp-max"
+    );
     ApiError::new(StatusCode::REQUEST_TIMEOUT, "too_slow", message)
 }
 
@@ -181,7 +187,7 @@ mod tests {
         (error.code(), error.object()["size"].as_u64().unwrap_or_default())
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn a_session_without_room_gets_on_in_small_parts() {
         let log = log(10_000);
         let session = full_session(log.len() as u64);

@@ -131,7 +131,7 @@ pub(crate) const OWN_PLACES: usize = 2;
 /// Where there may be more sessions than these, one log is decoded at a time, so that more is left for rows.
 pub(crate) const MANY_SESSIONS: usize = 64;
 
-/// Shares that grow with the memory are measured by no less than this.
+/// Shares that grow with the memory are measured by no less than this: what a refusal names is seldom less.
 pub(crate) const MEASURED_BYTES_MIN: u64 = 256 << 20;
 
 /// What a session holds beside its rows: samples of lines, names, the start of a line.

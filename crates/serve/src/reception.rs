@@ -26,6 +26,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Handle;
 use tokio::time::Instant;
 
 /// What every connection needs.
@@ -34,17 +35,23 @@ pub(crate) struct Reception {
     pub(crate) gate: Arc<Gate>,
     pub(crate) tls: Option<Arc<Tls>>,
     pub(crate) router: Router,
+    /// Over which connections are spread; where there is none, all are of the runtime that accepts them.
+    pub(crate) carriers: Vec<Handle>,
 }
 
 impl Reception {
     pub(crate) async fn accept(&self, listener: &TcpListener) {
         let mut refusals = Refusals::default();
+        let mut carriers = self.carriers.iter().cycle();
         loop {
             match listener.accept().await {
                 Ok((stream, _peer)) => {
                     counter!("rorqual_connections_total").increment(1);
                     let taken = self.gate.connections.admit().await;
-                    tokio::spawn(self.clone().serve(stream, taken));
+                    match carriers.next() {
+                        None => drop(tokio::spawn(self.clone().serve(stream, taken))),
+                        Some(carrier) => self.clone().hand_to(carrier, stream, taken),
+                    }
                 }
                 // Out of descriptors, mostly: there will be some when a connection ends.
                 Err(error) => {
@@ -55,6 +62,17 @@ impl Reception {
                 }
             }
         }
+    }
+
+    fn hand_to(self, carrier: &Handle, stream: TcpStream, taken: Taken) {
+        // Each runtime has a reactor of its own.
+        let Ok(stream) = stream.into_std() else { return };
+        carrier.spawn(async move {
+            // A socket that the runtime does not take is one that is gone.
+            if let Ok(stream) = TcpStream::from_std(stream) {
+                self.serve(stream, taken).await;
+            }
+        });
     }
 
     async fn serve(self, stream: TcpStream, taken: Taken) {
@@ -196,7 +214,7 @@ fn broken(ended: hyper::Result<()>) {
 mod tests {
     use super::{Reception, Refusals};
     use crate::access::Access;
-    use crate::connections::Connections;
+    use crate::connections::{Connections, Taken};
     use crate::drain::Drain;
     use crate::guard::{Gate, Guard};
     use crate::limits::{STALL_TIME_MAX, UNACCEPTED_SAID_EVERY};
@@ -210,29 +228,45 @@ mod tests {
     use std::convert::Infallible;
     use std::sync::Arc;
     use std::time::Duration;
-    use tokio::io::{AsyncWriteExt, duplex};
-    use tokio::net::{TcpListener, TcpStream};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+    use tokio::task::yield_now;
     use tokio::time::{advance, timeout};
 
-    #[tokio::test(start_paused = true)]
-    async fn a_client_that_takes_nothing_of_its_answer_is_dropped() {
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-        let address = listener.local_addr().expect("it listens");
-        let (_stream, twin) = Twin::of(TcpStream::connect(address).await.expect("it listens")).expect("a socket");
+    async fn reception(router: Router) -> (Reception, Taken) {
+        let address = ([127, 0, 0, 1], 80).into();
         let guard = Guard::new(Token::new(None).expect("randomness"), Access::default().names(address), address.port(), false);
         let connections = Connections::new(1, Duration::ZERO);
         let taken = connections.admit().await;
+        let gate = Arc::new(Gate { guard, connections, drain: Drain::new(), tickets: crate::tickets::Tickets::new() });
+        (Reception { gate, tls: None, router, carriers: Vec::new() }, taken)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_takes_nothing_of_its_answer_is_dropped() {
         let endless = || async { Body::from_stream(repeat_with(|| Ok::<_, Infallible>(Bytes::from_static(&[b'x'; 4096])))) };
-        let router = Router::new().route("/", get(endless));
-        let reception = Reception {
-            gate: Arc::new(Gate { guard, connections, drain: Drain::new(), tickets: crate::tickets::Tickets::new() }),
-            tls: None,
-            router,
-        };
+        let (reception, taken) = reception(Router::new().route("/", get(endless))).await;
         let (near, mut far) = duplex(1 << 10);
         far.write_all(b"GET / HTTP/1.1\r\nHost: logs\r\n\r\n").await.expect("room for a head");
-        let answered = timeout(STALL_TIME_MAX * 2, reception.answer(near, None, twin, taken)).await;
+        let answered = timeout(STALL_TIME_MAX * 2, reception.answer(near, None, Twin::none(), taken)).await;
         assert!(answered.is_ok(), "it is still waited for");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_came_while_answers_backed_up_is_answered() {
+        let (reception, taken) = reception(Router::new().route("/", get(|| async { "x".repeat(700) }))).await;
+        let (near, mut far) = duplex(4 << 10);
+        let connection = tokio::spawn(async move { reception.answer(near, None, Twin::none(), taken).await });
+        let body = "x".repeat(120);
+        let requests = format!("GET / HTTP/1.1\r\nHost: logs\r\nContent-Length: 120\r\n\r\n{body}").repeat(20);
+        for piece in requests.as_bytes().chunks(7) {
+            far.write_all(piece).await.expect("room for all");
+            yield_now().await;
+        }
+        far.shutdown().await.expect("it is there");
+        let mut answers = String::new();
+        timeout(STALL_TIME_MAX, far.read_to_string(&mut answers)).await.expect("an end").expect("text");
+        assert_eq!(answers.matches("HTTP/1.1 200 OK").count(), 20);
+        connection.await.expect("no panic");
     }
 
     #[tokio::test(start_paused = true)]

@@ -14,7 +14,7 @@ use crate::reception::Reception;
 use crate::render::{Rendering, Renders};
 use crate::session::Announced;
 use crate::sessions::Sessions;
-use crate::shares::{connections_max, kept, question_bytes, shares};
+use crate::shares::{connections_max, question_bytes, shares};
 use crate::state::StateDir;
 use crate::store::{self, Shelf};
 use crate::tickets::Tickets;
@@ -31,6 +31,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
+use tokio::runtime::Handle;
 
 /// How a server is to be.
 pub struct Config {
@@ -60,6 +61,8 @@ pub struct Config {
     pub store: Option<Store>,
     /// Makes a page of a view.
     pub page: ViewPage,
+    /// Runtimes over which connections are spread; where there is none, all are of the one that runs the server.
+    pub carriers: Vec<Handle>,
 }
 
 /// A server that listens, and answers once it runs.
@@ -72,6 +75,7 @@ pub struct Server {
     gate: Arc<Gate>,
     tls: Option<Arc<Tls>>,
     grace: Duration,
+    carriers: Vec<Handle>,
 }
 
 /// Reads the files again that a running server was started with.
@@ -144,11 +148,10 @@ impl Server {
     /// When the memory does not suffice, the port can't be had, what was asked for is unsafe, or a file for it is unfit.
     pub async fn bind(mut config: Config) -> Result<Self, StartError> {
         config.settings.feed_buffers = FEED_BUFFERS;
-        config.settings.kept = Some(kept(&config));
         config.access.check().map_err(StartError::Refused)?;
         let files = descriptors::needed(connections_max(&config) + STRANGERS_MAX, config.sessions_max);
         descriptors::allow(files, config.connections_max).map_err(StartError::Refused)?;
-        let shares = shares(&config)?;
+        let shares = shares(&mut config)?;
         let tls = config.access.tls.clone().map(|(certificate, key)| Tls::new(certificate, key)).transpose();
         let tls = tls.map_err(StartError::Refused)?.map(Arc::new);
         if config.state.is_some() && config.spill.is_none() {
@@ -167,7 +170,7 @@ impl Server {
         let gate = Arc::new(Gate { guard, connections, drain: Drain::new(), tickets: Tickets::new() });
         let grace = config.access.grace;
         recorded();
-        let question_bytes = question_bytes(&config.settings, config.sessions_max);
+        let question_bytes = question_bytes(&config);
         let sessions = Sessions::new(
             config.settings,
             (shares, question_bytes),
@@ -182,7 +185,7 @@ impl Server {
         let restored = tokio::task::spawn_blocking(move || restoring.restore()).await;
         let unrestored = restored.map_err(|error| StartError::Refused(error.to_string()))?.map_err(StartError::Refused)?;
         let renders = config.rendering.map(|rendering| Renders::new(rendering, config.rate_limit));
-        Ok(Self { listener, sessions, unrestored, renders, store: config.store, gate, tls, grace })
+        Ok(Self { listener, sessions, unrestored, renders, store: config.store, gate, tls, grace, carriers: config.carriers })
     }
 
     /// The address to open, token included.
@@ -281,7 +284,8 @@ impl Server {
         let shelf = self.store.take().map(|store| Shelf::new(store, encrypted));
         let beside = [Some(vitals), self.renders.take().map(render_router), shelf.map(store::router)];
         let router = router(Arc::clone(&self.sessions), beside.into_iter().flatten().collect(), Arc::clone(&self.gate));
-        Reception { gate: Arc::clone(&self.gate), tls: self.tls.take(), router }
+        let carriers = std::mem::take(&mut self.carriers);
+        Reception { gate: Arc::clone(&self.gate), tls: self.tls.take(), router, carriers }
     }
 
     /// What answers without a socket of the system, and what it answers from.

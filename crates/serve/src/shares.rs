@@ -8,12 +8,26 @@ use crate::limits::{
 };
 use crate::server::{Config, StartError};
 use crate::turns::{held_places, own_places};
+use rorqual_pipe::BudgetError;
 use rorqual_pipe::limits::buffer_bytes;
-use rorqual_table::analyze::{Kept, Settings, Shares};
+use rorqual_table::analyze::{Kept, Shares};
 use rorqual_view::limits::{STORE_BYTES_MIN, THREAD_BYTES, recorder_bytes, segment_rows, work_bytes};
 
-/// Shares the memory out among the sessions, what is beside them first.
-pub(crate) fn shares(config: &Config) -> Result<Shares, StartError> {
+/// Shares the memory out among the sessions, what is beside them first, and sets what each keeps of its rows.
+pub(crate) fn shares(config: &mut Config) -> Result<Shares, StartError> {
+    // Some shares grow with the memory: what a refusal names has to be enough for them as they are then.
+    let mut measured_bytes = config.settings.memory_bytes.max(MEASURED_BYTES_MIN);
+    loop {
+        config.settings.kept = Some(kept(config, measured_bytes));
+        match shares_by(config, measured_bytes) {
+            Err(error) if error.least_bytes() > measured_bytes => measured_bytes = error.least_bytes(),
+            shares => return shares.map_err(StartError::Budget),
+        }
+    }
+}
+
+/// With shares that grow with the memory as they are of `measured_bytes`.
+fn shares_by(config: &Config, measured_bytes: u64) -> Result<Shares, BudgetError> {
     let connections = connections_max(config) + STRANGERS_MAX;
     let wide = connections.min(CONNECTIONS_WIDE) as u64;
     let narrow = connections as u64 - wide;
@@ -35,7 +49,7 @@ pub(crate) fn shares(config: &Config) -> Result<Shares, StartError> {
         ("latest reports".to_owned(), REPORTS_KEPT_BYTES as u64),
         ("a session that is being kept (--state)".to_owned(), config.state.as_ref().map_or(0, |_| KEEPING_BYTES)),
         ("threads of a question".to_owned(), config.settings.threads_max() as u64 * THREAD_BYTES),
-        ("filters of a question, and what it sorts".to_owned(), question_bytes(&config.settings, config.sessions_max)),
+        ("filters of a question, and what it sorts".to_owned(), question_bytes_of(config, measured_bytes)),
         (format!("{sessions} x samples, names, the start of a line"), sessions * SESSION_BYTES),
         (format!("{held} starts of long lines (--line-max)"), held * buffer_bytes(config.settings.line_bytes_max) as u64),
         (format!("{ENDED_SESSIONS_MAX} ended sessions"), ENDED_SESSIONS_MAX as u64 * ENDED_SESSION_BYTES),
@@ -55,24 +69,23 @@ pub(crate) fn shares(config: &Config) -> Result<Shares, StartError> {
     };
     // Turns that uploads share, those to the end of a log, and what the server reads itself.
     let runs = 1 + own_places(config.sessions_max) + config.reading;
-    config.settings.shares_beside(&beside, runs as u64, instead).map_err(StartError::Budget)
+    config.settings.shares_beside(&beside, runs as u64, instead)
 }
 
 /// The rows of all sessions, which share what is left.
-pub(crate) fn kept(config: &Config) -> Kept {
+fn kept(config: &Config, measured_bytes: u64) -> Kept {
     // More no session gets.
-    let rows = segment_rows(memory_at_least(&config.settings) / config.sessions_max as u64);
+    let rows = segment_rows(measured_bytes / config.sessions_max as u64);
     Kept { what: "rows", worker_bytes: recorder_bytes(rows), parts: config.sessions_max as u64, bytes_min: STORE_BYTES_MIN }
 }
 
 /// What one question may take beside its threads.
-pub(crate) fn question_bytes(settings: &Settings, sessions_max: usize) -> u64 {
-    work_bytes(memory_at_least(settings) / sessions_max.max(4) as u64, settings.threads_max())
+pub(crate) fn question_bytes(config: &Config) -> u64 {
+    question_bytes_of(config, config.settings.memory_bytes.max(MEASURED_BYTES_MIN))
 }
 
-/// The memory by which shares are measured that grow with it: not less than what a refusal may name, which has to be enough.
-fn memory_at_least(settings: &Settings) -> u64 {
-    settings.memory_bytes.max(MEASURED_BYTES_MIN)
+fn question_bytes_of(config: &Config, measured_bytes: u64) -> u64 {
+    work_bytes(measured_bytes / config.sessions_max.max(4) as u64, config.settings.threads_max())
 }
 
 /// Every rendering has a connection, and the page its own.

@@ -1,4 +1,5 @@
 //! The client's end of a WebSocket, which sends the frames it is told to, right ones or wrong ones.
+#![allow(clippy::expect_used, reason = "a test that is not answered has failed")]
 
 use serde_json::Value;
 use std::io::{self, ErrorKind, Read, Write};

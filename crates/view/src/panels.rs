@@ -146,7 +146,7 @@ impl Store {
                 distinct: Distinct { distinct, exact, error: beyond(unknown, distinct) },
                 hits: hits + others,
                 exact: exact && counted.exact,
-                error_max: others,
+                error_max: others.max(merged),
                 found,
                 rows: top.iter().skip(wanted.offset).map(row).collect(),
             }

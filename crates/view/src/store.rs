@@ -215,7 +215,9 @@ impl Store {
     /// Gives some of its memory away, for which rows go to the file. `None` where that makes no room.
     #[must_use]
     pub fn lend(&self, bytes: u64) -> Option<Lent> {
-        if self.spill.is_none() && self.bytes() + bytes > self.settings.memory_bytes {
+        // What can't make room need not try: each try ends the segments that are open.
+        let held = if self.spill.is_some() { self.fixed_bytes() + self.lent.load(Ordering::Relaxed) } else { self.bytes() };
+        if held + bytes > self.settings.memory_bytes {
             return None;
         }
         self.lent.fetch_add(bytes, Ordering::Relaxed);

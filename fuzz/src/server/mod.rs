@@ -46,6 +46,7 @@ fn config() -> Config {
         rendering: None,
         store: None,
         page: |_, _, _| Ok(()),
+        carriers: Vec::new(),
     }
 }
 

@@ -5,7 +5,7 @@ use rorqual_testkit::process::{Run, Running};
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
 use serde_json::{Value, json};
 use std::io::{BufRead, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -202,21 +202,12 @@ impl Server {
     }
 }
 
-/// The least `--memory` with which the server starts with these arguments, as text and in bytes. What a refusal names may be refused in its turn, as some
-/// shares grow with the memory.
+/// The least `--memory` with which the server starts with these arguments, as text and in bytes.
 pub(crate) fn least_memory(args: &[&str]) -> (String, u64) {
-    // It refuses too little memory first, and a port that is taken then.
-    let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let port = taken.local_addr().expect("it listens").port().to_string();
-    let mut mib = 1;
-    loop {
-        let memory = format!("{mib}MiB");
-        let refused = rorqual(&["serve", "--port", &port, "--memory", &memory]).args(args).run().exits(2).stderr;
-        match refused.split("Give --memory ").nth(1).and_then(|rest| rest.split("MiB").next()) {
-            Some(advice) => mib = advice.parse().expect("a number"),
-            None => return (memory, mib * MIB),
-        }
-    }
+    let refused = rorqual(&["serve", "--port", "0", "--memory", "1MiB"]).args(args).run().exits(2).stderr;
+    let advice = refused.split("Give --memory ").nth(1).and_then(|rest| rest.split("MiB").next()).expect("an advice");
+    let mib: u64 = advice.parse().expect("a number");
+    (format!("{mib}MiB"), mib * MIB)
 }
 
 pub(crate) fn read_answer(stream: &mut impl Read) -> Answer {

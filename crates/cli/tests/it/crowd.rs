@@ -12,8 +12,8 @@ const SAMPLE: &[u8] = include_bytes!("../../../../samples/apache_combined.log");
 /// More than there are tickets, and than there are wide connections.
 const CLIENTS: usize = 360;
 
-/// More than the buffers of both systems take.
-const REPORTS_EACH: usize = 200;
+/// More than the buffers of both systems take, which may be 12 MB a connection: a report has some 58 KB.
+pub(crate) const REPORTS_EACH: usize = 1_000;
 
 /// Asks on, and reads nothing.
 fn ask_on(server: &Server, id: &str) -> TcpStream {

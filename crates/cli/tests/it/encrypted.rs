@@ -2,6 +2,7 @@
 
 use crate::client::{Encrypted, Server, least_memory, read_answer};
 use crate::common::{Folder, MIB, eventually, rorqual};
+use crate::crowd::REPORTS_EACH;
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 use rorqual_testkit::generate::{DistinctLog, write_lines};
 use rustls::{ClientConfig, RootCertStore};
@@ -85,7 +86,7 @@ fn stalled_body(server: &Server) -> Encrypted {
 fn unread_answers(server: &Server, id: &str) -> Encrypted {
     let mut stream = known(server);
     let request = format!("{}\r\n", kept(server, "GET", &format!("/api/sessions/{id}")));
-    say(&mut stream, request.repeat(200).as_bytes());
+    say(&mut stream, request.repeat(REPORTS_EACH).as_bytes());
     stream
 }
 

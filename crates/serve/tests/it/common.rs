@@ -34,6 +34,7 @@ pub(crate) fn config(idle_max: Duration) -> Config {
         rendering: None,
         store: None,
         page: |_, _, _| Ok(()),
+        carriers: Vec::new(),
     }
 }
 

@@ -26,11 +26,8 @@ use tokio::sync::Mutex;
 
 const MEMORY_BYTES_DEFAULT: u64 = 1 << 30;
 
-/// Cores for each async worker: they move bytes and answer, and the analyses have threads of their own. More of them than are needed wake one
-/// another for every piece that comes in, which costs an upload a sixth of its time on two cores.
-const CORES_PER_ASYNC_THREAD: usize = 4;
-
-/// Async workers at most.
+/// Async workers at most: they move bytes and answer, and the analyses have threads of their own. Each is a runtime, over which connections are
+/// spread: workers of one runtime wake one another for every piece that comes in, which costs an upload a sixth of its time.
 const ASYNC_THREADS_MAX: usize = 4;
 
 /// Threads that may block at a time: an upload's turn, its end and its checkpoint, and some to spare.
@@ -49,7 +46,7 @@ pub(crate) fn run(common: &Common, args: &ServeArgs) -> Exit {
     if logs.is_empty() && bad {
         return Exit::Bad;
     }
-    let config = match config(common, args, logs.len()) {
+    let mut config = match config(common, args, logs.len()) {
         Ok(config) => config,
         Err(error) => return message::error(&error),
     };
@@ -59,13 +56,16 @@ pub(crate) fn run(common: &Common, args: &ServeArgs) -> Exit {
         + EXPORTS_MAX
         + STORE_ASKS_MAX
         + usize::from(args.renders);
-    let runtime = match runtime(common.threads(), blocking) {
-        Ok(runtime) => runtime,
+    let runtimes = (0..common.threads().clamp(1, ASYNC_THREADS_MAX)).map(|_| runtime(blocking)).collect();
+    let runtimes: Vec<Runtime> = match runtimes {
+        Ok(runtimes) => runtimes,
         Err(error) => return message::error(&format!("cannot start the runtime: {error}")),
     };
-    let served = runtime.block_on(serve(config, args, logs));
+    config.carriers = runtimes.iter().map(|runtime| runtime.handle().clone()).collect();
+    let served = runtimes[0].block_on(serve(config, args, logs));
     // A run that waits for bytes of a client that went away must not hold the process.
-    runtime.shutdown_timeout(Duration::from_secs(2));
+    let each = Duration::from_secs(2) / runtimes.len() as u32;
+    runtimes.into_iter().for_each(|runtime| runtime.shutdown_timeout(each));
     let totals = match served {
         Ok(totals) => totals,
         Err(exit) => return exit,
@@ -144,9 +144,8 @@ fn announce(url: &str) -> io::Result<()> {
     out.flush()
 }
 
-fn runtime(threads: usize, blocking: usize) -> io::Result<Runtime> {
-    let threads = threads.div_ceil(CORES_PER_ASYNC_THREAD).clamp(1, ASYNC_THREADS_MAX);
-    Builder::new_multi_thread().worker_threads(threads).max_blocking_threads(blocking + 4).enable_all().build()
+fn runtime(blocking: usize) -> io::Result<Runtime> {
+    Builder::new_multi_thread().worker_threads(1).max_blocking_threads(blocking + 4).enable_all().build()
 }
 
 fn config(common: &Common, args: &ServeArgs, files: usize) -> Result<Config, String> {
@@ -174,6 +173,7 @@ fn config(common: &Common, args: &ServeArgs, files: usize) -> Result<Config, Str
         rendering: templates::rendering(common, args, memory_bytes)?,
         store: args.store.as_deref().map(open_store).transpose()?,
         page: view_page,
+        carriers: Vec::new(),
     })
 }
 
