@@ -438,10 +438,18 @@ mod tests {
         // The next server knows no more than the names.
         let next = Checkpoints::new(&dir, ID);
         write(&next, 5, false);
-        next.sync(|| Ok(write(&next, 6, false))).expect("it can be written");
+        next.sync(|| {
+            write(&next, 6, false);
+            Ok(())
+        })
+        .expect("it can be written");
         assert_eq!(lines(&dir), (Some(6), Some(5)));
         assert!(next.is_newer(), "another came meanwhile");
-        next.sync(|| Ok(write(&next, 7, true))).expect("it can be written");
+        next.sync(|| {
+            write(&next, 7, true);
+            Ok(())
+        })
+        .expect("it can be written");
         assert_eq!(lines(&dir), (Some(7), None), "what is synced is later than the copy");
         assert!(!next.is_newer());
     }
@@ -469,7 +477,12 @@ mod tests {
     fn what_is_forgotten_while_it_is_synced_leaves_nothing() {
         let (folder, _dir, checkpoints) = folder();
         write(&checkpoints, 1, false);
-        checkpoints.sync(|| Ok(checkpoints.remove())).expect("there is nothing to do");
+        checkpoints
+            .sync(|| {
+                checkpoints.remove();
+                Ok(())
+            })
+            .expect("there is nothing to do");
         write(&checkpoints, 2, true);
         let names: Vec<_> = fs::read_dir(folder.path()).expect("it is there").flatten().map(|entry| entry.file_name()).collect();
         assert_eq!(names, [LOCK]);

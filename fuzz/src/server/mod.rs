@@ -18,8 +18,10 @@ use rorqual_table::aggregate::Span;
 use rorqual_table::analyze::{Formats, Settings};
 use std::time::Duration;
 
+type Target = fn(&[u8]);
+
 /// Every target of the server by its name, which is also its folder in `corpus/`.
-pub const TARGETS: [(&str, fn(&[u8])); 4] = [("http", http), ("requests", requests), ("socket", socket), ("state", state)];
+pub const TARGETS: [(&str, Target); 4] = [("http", http), ("requests", requests), ("socket", socket), ("state", state)];
 
 /// A server with little memory, few sessions and open probes.
 fn config() -> Config {
@@ -103,7 +105,7 @@ fn pieces(bytes: &[u8], seed: u8) -> Vec<&[u8]> {
     while !rest.is_empty() {
         state = state.wrapping_mul(13).wrapping_add(7);
         // Many short ones, and some that are longer than most frames.
-        let length = if state % 4 == 0 { usize::from(state) * 3 } else { usize::from(state % 13) };
+        let length = if state.is_multiple_of(4) { usize::from(state) * 3 } else { usize::from(state % 13) };
         let (piece, behind) = rest.split_at(rest.len().min(1 + length));
         pieces.push(piece);
         rest = behind;

@@ -151,7 +151,7 @@ fn is_value(rest: &&str) -> bool {
 /// RFC 4648, section 4, with its padding.
 fn base64(text: &[u8]) -> Option<Vec<u8>> {
     const ALPHABET: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    if text.len() % 4 != 0 {
+    if !text.len().is_multiple_of(4) {
         return None;
     }
     let end = text.len() - text.iter().rev().take(2).take_while(|byte| **byte == b'=').count();
