@@ -408,7 +408,8 @@ mod tests {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             state >> 40
         };
-        let text = |number: u64| if number % 11 == 0 { String::new() } else { format!("http://{}.example/", number % 700) };
+        let text =
+            |number: u64| if number.is_multiple_of(11) { String::new() } else { format!("http://{}.example/", number % 700) };
         let texts: Vec<String> = (0..5_000).map(|_| text(number())).collect();
         for bytes_max in [1 << 20, 4 << 10] {
             let (single, many) = (dictionary(bytes_max), dictionary(bytes_max));
