@@ -81,6 +81,9 @@ pub(crate) struct Held {
     pub(crate) work: Work,
 }
 
+/// Rows that nobody takes away meanwhile.
+pub(crate) type StoreGuard = OwnedRwLockReadGuard<Option<Arc<Store>>, Arc<Store>>;
+
 /// The right to ask.
 pub(crate) struct Turn {
     _held: OwnedMutexGuard<()>,
@@ -97,9 +100,10 @@ impl Rows {
         }
     }
 
-    /// The rows, where they are there and nobody takes them away.
-    pub(crate) fn store(&self) -> Option<Arc<Store>> {
-        self.store.try_read().ok()?.clone()
+    /// The rows, where they are there and nobody takes them away; nor does anybody before this is dropped.
+    pub(crate) fn store(&self) -> Option<StoreGuard> {
+        let store = Arc::clone(&self.store).try_read_owned().ok()?;
+        OwnedRwLockReadGuard::try_map(store, Option::as_ref).ok()
     }
 
     /// Whether there are still rows, or somebody takes them away just now.

@@ -7,7 +7,7 @@ use crate::drain::Drain;
 use crate::exports::ViewPage;
 use crate::guard::{Gate, Guard};
 use crate::limits::{
-    FEED_BUFFERS, HOUSEKEEPING_EVERY, KEEP_TIME_MAX, STRANGER_GRACE, STRANGER_GRACE_REMOTE, STRANGERS_MAX, SYNC_EVERY,
+    CHECKPOINT_EVERY, FEED_BUFFERS, HOUSEKEEPING_EVERY, KEEP_TIME_MAX, STRANGER_GRACE, STRANGER_GRACE_REMOTE, STRANGERS_MAX, SYNC_EVERY,
 };
 use crate::measures::recorded;
 use crate::reception::Reception;
@@ -255,6 +255,7 @@ impl Server {
         let housekeeping = [
             tokio::spawn(keep_house(Arc::clone(&self.sessions))),
             tokio::spawn(keep_watch(Arc::clone(&self.sessions), Arc::clone(&self.gate))),
+            tokio::spawn(keep_paused(Arc::clone(&self.sessions))),
             tokio::spawn(keep_synced(Arc::clone(&self.sessions))),
         ];
         let reception = Reception { gate: Arc::clone(&self.gate), tls: self.tls, router, carriers: self.carriers };
@@ -301,14 +302,21 @@ async fn keep_watch(sessions: Arc<Sessions>, gate: Arc<Gate>) {
     }
 }
 
-/// Has the disk keep what is kept of uploads that go on.
+/// Keeps what is not kept while it comes, one session after another.
+async fn keep_paused(sessions: Arc<Sessions>) {
+    let mut every = tokio::time::interval(CHECKPOINT_EVERY);
+    loop {
+        every.tick().await;
+        sessions.keep_paused().await;
+    }
+}
+
+/// Has the disk keep it, however long that takes.
 async fn keep_synced(sessions: Arc<Sessions>) {
     let mut every = tokio::time::interval(SYNC_EVERY);
     loop {
         every.tick().await;
-        for session in sessions.list() {
-            session.sync_later().await;
-        }
+        sessions.sync_all().await;
     }
 }
 

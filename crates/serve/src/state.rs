@@ -1,8 +1,8 @@
 //! Sessions that outlive the server: `--state DIR`. Of each the folder has a journal of its rows, and a file with all else, which is written
-//! anew by each checkpoint and takes the place of the one before at once. What is on the disk for sure is not replaced by what is not: it stays
-//! beside that, and is what a session goes on from where the machine lost the later one.
+//! anew by each checkpoint and takes the place of the one before at once. Beside it is a copy of the latest that is on the disk for sure, which only
+//! a later one of that kind replaces: from it a session goes on where the machine lost what came after it.
 
-use crate::limits::{CHECKPOINT_EVERY, NAME_BYTES_MAX, STATE_FILE_BYTES_MAX};
+use crate::limits::{CHECKPOINT_EVERY, CHECKPOINT_RETRY, NAME_BYTES_MAX, STATE_FILE_BYTES_MAX};
 use crate::sessions::ID_BYTES;
 use rorqual_digest::{Algorithm, Hasher};
 use rorqual_pipe::{Place, reason};
@@ -15,8 +15,9 @@ use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 use tempfile::NamedTempFile;
 
 /// What the version of these files is; others are left alone.
@@ -37,6 +38,11 @@ const COPY: &str = "copy";
 /// Whether a server would give a session such an id.
 fn is_id(text: &str) -> bool {
     text.len() == 2 * ID_BYTES && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// Whether an error is one of what a machine left that ended in the middle: others may pass, and what is there is to wait for that.
+fn is_damage(kind: io::ErrorKind) -> bool {
+    matches!(kind, io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof | io::ErrorKind::NotFound)
 }
 
 /// Of all that follows it in a session's file.
@@ -96,20 +102,20 @@ pub(crate) struct SavedFormat {
 pub(crate) struct Checkpoints {
     dir: Arc<StateDir>,
     id: String,
+    /// Checkpoints that were written.
+    written: AtomicU64,
+    /// How many of them had been when the one was written that is on the disk for sure.
+    synced: AtomicU64,
+    /// Held by who waits for the disk, and by nobody else.
+    syncing: Mutex<()>,
     done: Mutex<Done>,
 }
 
 /// What was done with the files of one.
 #[derive(Default)]
 struct Done {
-    /// When one was begun.
-    last: Option<Instant>,
-    /// The latest is on the disk for sure.
-    synced: bool,
-    /// It came after what is on the disk for sure, and nobody has begun to copy it there.
-    newer: bool,
-    /// The names in the folder are on the disk for sure.
-    named: bool,
+    /// Not before this is the next one due.
+    next: Option<Instant>,
     /// It is forgotten.
     removed: bool,
 }
@@ -217,14 +223,11 @@ impl StateDir {
             let path = entry?.path();
             let id = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default().to_owned();
             // Whatever else is in the folder is not ours.
-            if !is_id(id.strip_prefix(UNFINISHED).unwrap_or(&id)) {
-                continue;
-            }
             match path.extension().and_then(|extension| extension.to_str()) {
-                Some(SESSION | SYNCED) => drop(ids.insert(id)),
-                Some(ROWS) => journals.push((id, path)),
+                Some(SESSION | SYNCED) if is_id(&id) => drop(ids.insert(id)),
+                Some(ROWS) if is_id(&id) => journals.push((id, path)),
                 // What can't be removed is in nobody's way.
-                Some(TMP | COPY) => drop(fs::remove_file(path)),
+                Some(TMP | COPY) if id.strip_prefix(UNFINISHED).is_some_and(is_id) => drop(fs::remove_file(path)),
                 _ => {}
             }
         }
@@ -235,35 +238,57 @@ impl StateDir {
         }
         let (mut known, mut wrong) = (Vec::new(), Vec::new());
         for id in ids {
-            match self.first_of(&id, Ok) {
-                Ok(Found { saved, .. }) => known.push(Known { id, created: saved.created, ended: saved.ended.is_some() }),
+            match self.latest(&id, Ok) {
+                Ok((Found { saved, .. }, _)) => known.push(Known { id, created: saved.created, ended: saved.ended.is_some() }),
                 Err(why) => wrong.push(why),
             }
         }
         Ok((known, wrong))
     }
 
-    /// What `make` makes of the latest checkpoint, or of the one before, which was on the disk for sure.
+    /// Takes what `make` makes of the latest checkpoint, or of the one that is on the disk for sure where the latest is damaged or missing.
     ///
     /// # Errors
-    /// Why it is not the latest, for people.
-    pub(crate) fn first_of<T>(&self, id: &str, make: impl Fn(Found) -> io::Result<T>) -> Result<T, String> {
-        let made = |extension| self.read(id, &self.path(id, extension)).and_then(&make);
-        made(SESSION).or_else(|cause| {
-            let why = format!("{}: {}", self.path(id, SESSION).display(), reason(&cause));
-            let made = made(SYNCED).map_err(|_| why.clone())?;
-            tracing::warn!(session = id, why, "it goes on from an earlier checkpoint (--state)");
-            // With what is written from now on the later one does not go together.
-            let _ = fs::rename(self.path(id, SYNCED), self.path(id, SESSION));
-            Ok(made)
-        })
+    /// Why there is none, for people; then all is left as it is.
+    pub(crate) fn take<T>(&self, id: &str, make: impl Fn(Found) -> io::Result<T>) -> Result<T, String> {
+        let (made, damage) = self.latest(id, make)?;
+        if let Some(damage) = damage {
+            tracing::warn!(session = id, damage, "it goes on from an earlier checkpoint (--state)");
+            // With what is written from now on it does not go together. Where this fails, the next checkpoint takes its place.
+            let _ = fs::remove_file(self.path(id, SESSION)).and_then(|()| self.sync());
+        }
+        Ok(made)
+    }
+
+    /// And what is wrong with the latest, where it is not made of that.
+    fn latest<T>(&self, id: &str, make: impl Fn(Found) -> io::Result<T>) -> Result<(T, Option<String>), String> {
+        let made = |extension| {
+            let path = self.path(id, extension);
+            let made = self.read(id, &path).and_then(&make);
+            made.map_err(|cause| (cause.kind(), format!("{}: {}", path.display(), reason(&cause))))
+        };
+        match made(SESSION) {
+            Ok(made) => Ok((made, None)),
+            Err((kind, damage)) if is_damage(kind) => match made(SYNCED) {
+                Ok(made) => Ok((made, Some(damage))),
+                Err((io::ErrorKind::NotFound, _)) => Err(damage),
+                Err((_, why)) => Err(format!("{damage}; {why}")),
+            },
+            Err((_, why)) => Err(why),
+        }
+    }
+
+    /// Waits until the names in the folder are on the disk.
+    fn sync(&self) -> io::Result<()> {
+        File::open(&self.folder)?.sync_all()
     }
 
     fn read(&self, id: &str, path: &Path) -> io::Result<Found> {
         let damaged = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_owned());
+        let foreign = |what: &str| io::Error::new(io::ErrorKind::Unsupported, what.to_owned());
         // Opening a FIFO waits for its writer.
         if !fs::symlink_metadata(path)?.is_file() {
-            return Err(damaged("this is no file"));
+            return Err(foreign("this is no file"));
         }
         let mut bytes = Vec::new();
         File::open(path)?.take(STATE_FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
@@ -275,9 +300,9 @@ impl StateDir {
             return Err(no_session());
         }
         let end = line_end(&content).ok_or_else(no_session)?;
-        let saved: Saved = serde_json::from_slice(&content[..end]).map_err(|error| damaged(&error.to_string()))?;
+        let saved: Saved = serde_json::from_slice(&content[..end]).map_err(|error| foreign(&error.to_string()))?;
         if saved.version != VERSION {
-            return Err(damaged(&format!("it was kept by another version ({})", saved.version)));
+            return Err(foreign(&format!("it was kept by another version ({})", saved.version)));
         }
         if !saved.is_sound() {
             return Err(no_session());
@@ -293,83 +318,84 @@ impl StateDir {
 
 impl Checkpoints {
     pub(crate) fn new(dir: &Arc<StateDir>, id: &str) -> Self {
-        // What is alone is all there is, and kept until something is on the disk for sure.
-        let synced = dir.path(id, SESSION).exists() && !dir.path(id, SYNCED).exists();
-        let done = Done { synced, ..Done::default() };
-        Self { dir: Arc::clone(dir), id: id.to_owned(), done: Mutex::new(done) }
+        let newer = dir.path(id, SESSION).exists() && !dir.path(id, SYNCED).exists();
+        Self {
+            dir: Arc::clone(dir),
+            id: id.to_owned(),
+            written: AtomicU64::new(newer.into()),
+            synced: AtomicU64::new(0),
+            syncing: Mutex::default(),
+            done: Mutex::default(),
+        }
     }
 
     /// Whether the last one is a while ago.
     pub(crate) fn due(&self) -> bool {
-        self.lock().last.is_none_or(|last| last.elapsed() >= CHECKPOINT_EVERY)
+        self.lock().next.is_none_or(|next| Instant::now() >= next)
     }
 
-    /// One is made now. Where it fails, the next try is as far off: a disk that is full stays so.
-    pub(crate) fn begin(&self) {
-        self.lock().last = Some(Instant::now());
-    }
-
-    /// Puts what is known now in the place of what was known before; where it is not synced, what was stays beside it.
-    pub(crate) fn write(&self, saved: &Saved, head: &[u8], sync: bool) -> io::Result<()> {
+    /// Puts what is known now in the place of what was known before. It is in the hands of the system then, and outlasts the server.
+    pub(crate) fn write(&self, saved: &Saved, head: impl FnOnce() -> io::Result<Vec<u8>>) -> io::Result<()> {
+        self.next_in(CHECKPOINT_RETRY);
+        let head = head()?;
         let mut line = serde_json::to_vec(saved)?;
         line.push(b'\n');
-        let checksum = checksum(&[&line, head]);
+        let checksum = checksum(&[&line, &head]);
         if (checksum.len() + 1 + line.len() + head.len()) as u64 > STATE_FILE_BYTES_MAX {
             return Err(io::Error::new(io::ErrorKind::FileTooLarge, "there is too much of it"));
         }
         let mut file = self.unfinished(TMP)?;
-        for part in [checksum.as_bytes(), b"\n", &line, head] {
+        for part in [checksum.as_bytes(), b"\n", &line, &head] {
             file.write_all(part)?;
         }
-        if sync {
-            file.as_file().sync_data()?;
-        }
-        let mut done = self.lock();
+        let done = self.lock();
         if done.removed {
             return Ok(());
         }
-        if done.synced && !sync {
-            fs::rename(self.path(SESSION), self.path(SYNCED))?;
-        }
         file.persist(self.path(SESSION)).map_err(|error| error.error)?;
-        (done.synced, done.newer) = (sync, !sync);
-        if sync {
-            // There may be none.
-            let _ = fs::remove_file(self.path(SYNCED));
-            self.sync_names(done, saved.ended.is_some())?;
-        }
+        self.written.fetch_add(1, Ordering::Relaxed);
+        drop(done);
+        self.next_in(CHECKPOINT_EVERY);
         Ok(())
     }
 
-    /// Whether [`Self::sync`] has something to do.
-    pub(crate) fn is_newer(&self) -> bool {
-        self.lock().newer
+    fn next_in(&self, time: Duration) {
+        self.lock().next = Some(Instant::now() + time);
     }
 
-    /// Has the disk keep the latest, once `journal` has what belongs to it there. Another may be written meanwhile.
+    /// Whether the last is not on the disk for sure.
+    pub(crate) fn is_newer(&self) -> bool {
+        self.written.load(Ordering::Relaxed) != self.synced.load(Ordering::Relaxed)
+    }
+
+    /// Has the disk keep a copy of the last, once `journal` has what belongs to it there. Another may be written meanwhile.
     pub(crate) fn sync(&self, journal: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
-        if !std::mem::take(&mut self.lock().newer) {
+        let _syncing = self.syncing.lock().unwrap_or_else(PoisonError::into_inner);
+        let written = self.written.load(Ordering::Relaxed);
+        if self.removed() || written == self.synced.load(Ordering::Relaxed) {
             return Ok(());
         }
+        match self.copy(journal) {
+            Err(error) if !self.removed() => Err(error),
+            _ => {
+                self.synced.store(written, Ordering::Relaxed);
+                Ok(())
+            }
+        }
+    }
+
+    fn copy(&self, journal: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
         let mut copy = self.unfinished(COPY)?;
         io::copy(&mut File::open(self.path(SESSION))?, copy.as_file_mut())?;
         journal()?;
         copy.as_file().sync_data()?;
         let done = self.lock();
-        if done.removed || done.synced {
+        if done.removed {
             return Ok(());
         }
         copy.persist(self.path(SYNCED)).map_err(|error| error.error)?;
-        self.sync_names(done, false)
-    }
-
-    /// Waits until the names of the files are on the disk, where that matters: of a session that is new there, or that has ended.
-    fn sync_names(&self, mut done: MutexGuard<'_, Done>, ended: bool) -> io::Result<()> {
-        if std::mem::replace(&mut done.named, true) && !ended {
-            return Ok(());
-        }
         drop(done);
-        File::open(&self.dir.folder)?.sync_all()
+        self.dir.sync()
     }
 
     /// A file that is gone unless it gets its name.
@@ -384,6 +410,11 @@ impl Checkpoints {
         for extension in [SESSION, SYNCED, ROWS] {
             let _ = fs::remove_file(self.path(extension));
         }
+    }
+
+    /// Whether nothing is kept any longer.
+    pub(crate) fn removed(&self) -> bool {
+        self.lock().removed
     }
 
     fn path(&self, extension: &str) -> PathBuf {

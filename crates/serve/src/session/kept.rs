@@ -1,6 +1,6 @@
 //! What of a session outlives the server (`--state`).
 
-use super::{Session, State, lock};
+use super::{Session, State, lock, try_lock};
 use crate::feed::Feed;
 use crate::state::{Checkpoints, Ended, Found, Saved, SavedFormat};
 use rorqual_pipe::Input;
@@ -43,21 +43,23 @@ impl Session {
         Self { created: saved.created, ..self }
     }
 
-    /// Keeps what is known of it, where the server has a place for that, and how it ended; with `sync` also for the end of the whole machine.
-    /// Blocks. Nothing of it may run.
-    pub(super) fn keep(&self, reading: Option<&Reading>, ended: Option<Ended>, sync: bool) {
+    /// Keeps what is known of it, where the server has a place for that, and how it ended. Blocks. Nothing of it may run.
+    pub(super) fn keep(&self, reading: Option<&Reading>, ended: Option<Ended>) {
         let (Some(checkpoints), Some(store)) = (&self.checkpoints, self.rows.store()) else { return };
         // What is decoded can't be left in the middle: it comes again from its start.
-        if self.own.load(Ordering::Relaxed) && ended.is_none() {
+        if checkpoints.removed() || (self.own.load(Ordering::Relaxed) && ended.is_none()) {
             return;
         }
-        checkpoints.begin();
         let begun = Instant::now();
+        self.unkept.store(false, Ordering::Relaxed);
         let saved = self.saved(reading, ended);
-        match store.checkpoint(sync).and_then(|head| checkpoints.write(&saved, &head, sync)) {
+        match checkpoints.write(&saved, || store.checkpoint(false)) {
             Ok(()) => metrics::histogram!("rorqual_checkpoint_seconds").record(begun.elapsed()),
-            // The one before stays, from which the upload goes on after a restart.
-            Err(error) => tracing::warn!(session = self.id, %error, "no checkpoint (--state)"),
+            Err(error) => {
+                // The one before stays, from which the upload goes on after a restart.
+                tracing::warn!(session = self.id, %error, "no checkpoint (--state)");
+                self.unkept.store(true, Ordering::Relaxed);
+            }
         }
     }
 
@@ -80,36 +82,51 @@ impl Session {
 
     /// Keeps a session of which nothing has come.
     pub(crate) fn keep_new(&self) {
-        self.keep(None, None, false);
+        self.keep(None, None);
     }
 
-    /// Keeps what is known when nothing runs, one session after another, as each takes memory for that.
-    pub(crate) async fn keep_later(self: Arc<Self>) {
+    /// Keeps what came of it and is not kept, where nothing of it runs, and a checkpoint is due or this is the `last`; one session after another, as
+    /// each takes memory for that.
+    pub(crate) async fn keep_later(self: Arc<Self>, last: bool) {
         // A run of its own has what is read by to its end, and nothing is kept of it before.
-        if self.own.load(Ordering::Relaxed) || !self.is_kept() {
+        let own = || self.own.load(Ordering::Relaxed) && !self.state().ended();
+        if !self.is_kept() || !self.unkept.load(Ordering::Relaxed) || own() {
             return;
         }
         let _turn = self.turns.keeping().await;
-        let keep = move || {
-            let reading = lock(&self.reading);
-            if !self.state().ended() {
-                self.keep(reading.as_ref(), None, true);
-            }
-        };
         // A panic was reported where it was.
-        let _ = tokio::task::spawn_blocking(keep).await;
+        let _ = tokio::task::spawn_blocking(move || self.keep_now(last)).await;
     }
 
-    /// Has the disk keep what was kept last, so that it outlasts an end of the whole machine; one session after another. A run may be on its way.
+    fn keep_now(&self, last: bool) {
+        // A lap that has it keeps what came before at its end, or leaves it to the next try.
+        let Some(reading) = try_lock(&self.reading) else { return };
+        if !last && !self.checkpoints.as_ref().is_some_and(Checkpoints::due) {
+            return;
+        }
+        let (state, error, over) = {
+            let inner = self.lock();
+            (inner.state, inner.error.clone(), inner.ran.is_some())
+        };
+        match (state.ended(), over) {
+            (false, false) => self.keep(reading.as_ref(), None),
+            (true, true) => self.keep(None, Some(Ended { state, error })),
+            // It is told at once that it has finished, or nobody knows where it failed.
+            _ => {}
+        }
+    }
+
+    /// Has the disk keep what was kept last, so that it outlasts an end of the whole machine; a few sessions at a time. A run may be on its way.
     pub(crate) async fn sync_later(self: Arc<Self>) {
         if !self.checkpoints.as_ref().is_some_and(Checkpoints::is_newer) {
             return;
         }
-        let _turn = self.turns.keeping().await;
+        let _place = self.turns.syncing().await;
         // A panic was reported where it was.
         let _ = tokio::task::spawn_blocking(move || self.sync()).await;
     }
 
+    /// Who takes the rows away waits for this.
     fn sync(&self) {
         let (Some(checkpoints), Some(store)) = (&self.checkpoints, self.rows.store()) else { return };
         if let Err(error) = checkpoints.sync(|| store.sync()) {
@@ -122,8 +139,17 @@ impl Session {
         self.checkpoints.is_some()
     }
 
-    /// It is to be forgotten.
+    /// Nothing of it is kept any longer. Blocks: files of rows are large.
     pub(crate) fn forget(&self) {
         self.checkpoints.iter().for_each(Checkpoints::remove);
+    }
+
+    /// The same, on a thread that may block.
+    pub(super) async fn forget_later(self: &Arc<Self>) {
+        if self.is_kept() {
+            let session = Arc::clone(self);
+            // A panic was reported where it was.
+            let _ = tokio::task::spawn_blocking(move || session.forget()).await;
+        }
     }
 }
