@@ -319,4 +319,19 @@ mod tests {
             assert_eq!(stuck.answer(page(1), ready(()), |_, _| Ok(())).await.expect_err("it is too late").code(), "superseded");
         });
     }
+
+    #[test]
+    fn rows_stay_for_as_long_as_somebody_has_them() {
+        let rows = rows(&SharedTurn::default());
+        runtime().block_on(async {
+            let store = rows.store().expect("nobody takes them");
+            let mut release = Box::pin(rows.release());
+            let mut context = Context::from_waker(Waker::noop());
+            assert!(release.as_mut().poll(&mut context).is_pending());
+            assert!(rows.store().is_none(), "they are to go");
+            drop(store);
+            release.await;
+            assert!(!rows.held());
+        });
+    }
 }

@@ -7,7 +7,8 @@ use crate::drain::Drain;
 use crate::exports::ViewPage;
 use crate::guard::{Gate, Guard};
 use crate::limits::{
-    CHECKPOINT_EVERY, FEED_BUFFERS, HOUSEKEEPING_EVERY, KEEP_TIME_MAX, STRANGER_GRACE, STRANGER_GRACE_REMOTE, STRANGERS_MAX, SYNC_EVERY,
+    CHECKPOINT_EVERY, FEED_BUFFERS, HOUSEKEEPING_EVERY, KEEP_TIME_MAX, STRANGER_GRACE, STRANGER_GRACE_REMOTE, STRANGERS_MAX,
+    SYNC_EVERY,
 };
 use crate::measures::recorded;
 use crate::reception::Reception;
@@ -326,5 +327,28 @@ async fn keep_house(sessions: Arc<Sessions>) {
     loop {
         every.tick().await;
         sessions.forget_idle().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::faults::{log, send, sessions};
+    use std::fs::read;
+
+    #[tokio::test(start_paused = true)]
+    async fn an_upload_that_never_ends_is_kept_and_on_the_disk_before_long() {
+        let folder = tempfile::tempdir().expect("a folder for temporary files");
+        let sessions = sessions(1, Some(StateDir::open(folder.path()).expect("it is empty")));
+        let announced = Announced::upload("test.log".to_owned(), None).expect("a short name");
+        let session = sessions.create(announced, None).unwrap_or_else(|error| panic!("{}", error.message()));
+        send(&session, &log(1_000), 10_000, 2).await.expect_err("it breaks off");
+        let files = ["session", "synced"].map(|extension| folder.path().join(session.id()).with_extension(extension));
+        let new = read(&files[0]).expect("it is kept from its start");
+        let tasks = [tokio::spawn(keep_paused(Arc::clone(&sessions))), tokio::spawn(keep_synced(Arc::clone(&sessions)))];
+        tokio::time::sleep(2 * SYNC_EVERY + CHECKPOINT_EVERY).await;
+        let [latest, synced] = files.map(|file| read(file).expect("it is there"));
+        assert!(latest != new && latest == synced);
+        tasks.iter().for_each(tokio::task::JoinHandle::abort);
     }
 }

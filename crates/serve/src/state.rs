@@ -17,8 +17,9 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 use tempfile::NamedTempFile;
+use tokio::time::Instant;
 
 /// What the version of these files is; others are left alone.
 const VERSION: u32 = 1;
@@ -116,6 +117,8 @@ pub(crate) struct Checkpoints {
 struct Done {
     /// Not before this is the next one due.
     next: Option<Instant>,
+    /// The last could not be written.
+    failed: bool,
     /// It is forgotten.
     removed: bool,
 }
@@ -334,9 +337,15 @@ impl Checkpoints {
         self.lock().next.is_none_or(|next| Instant::now() >= next)
     }
 
+    /// Whether the last one failed, and that not long ago.
+    pub(crate) fn failed(&self) -> bool {
+        let failed = self.lock().failed;
+        failed && !self.due()
+    }
+
     /// Puts what is known now in the place of what was known before. It is in the hands of the system then, and outlasts the server.
     pub(crate) fn write(&self, saved: &Saved, head: impl FnOnce() -> io::Result<Vec<u8>>) -> io::Result<()> {
-        self.next_in(CHECKPOINT_RETRY);
+        self.next_in(CHECKPOINT_RETRY, true);
         let head = head()?;
         let mut line = serde_json::to_vec(saved)?;
         line.push(b'\n');
@@ -355,12 +364,13 @@ impl Checkpoints {
         file.persist(self.path(SESSION)).map_err(|error| error.error)?;
         self.written.fetch_add(1, Ordering::Relaxed);
         drop(done);
-        self.next_in(CHECKPOINT_EVERY);
+        self.next_in(CHECKPOINT_EVERY, false);
         Ok(())
     }
 
-    fn next_in(&self, time: Duration) {
-        self.lock().next = Some(Instant::now() + time);
+    fn next_in(&self, time: Duration, failed: bool) {
+        let mut done = self.lock();
+        (done.next, done.failed) = (Some(Instant::now() + time), failed);
     }
 
     /// Whether the last is not on the disk for sure.
@@ -442,10 +452,14 @@ mod tests {
         (folder, dir, checkpoints)
     }
 
-    fn write(checkpoints: &Checkpoints, lines: u64, sync: bool) {
+    fn try_write(checkpoints: &Checkpoints, lines: u64) -> io::Result<()> {
         let counts = Analysis::new(1 << 20, Span::default(), None).counts();
         let saved = Saved { lines, ..Saved::new("test.log", SystemTime::UNIX_EPOCH, counts) };
-        checkpoints.write(&saved, b"head", sync).expect("it can be written");
+        checkpoints.write(&saved, || Ok(b"head".to_vec()))
+    }
+
+    fn write(checkpoints: &Checkpoints, lines: u64) {
+        try_write(checkpoints, lines).expect("it can be written");
     }
 
     /// What a server would go on from after a kill, and after a power cut took what was not synced.
@@ -454,54 +468,111 @@ mod tests {
         (lines(SESSION), lines(SYNCED))
     }
 
+    /// Takes any but the checkpoint of so many lines.
+    fn take_but(dir: &StateDir, lines: u64, kind: io::ErrorKind) -> Result<u64, String> {
+        dir.take(ID, |found| if found.saved.lines == lines { Err(kind.into()) } else { Ok(found.saved.lines) })
+    }
+
     #[test]
     fn what_is_not_synced_takes_the_place_of_nothing_that_is() {
         let (_folder, dir, checkpoints) = folder();
-        write(&checkpoints, 1, false);
-        write(&checkpoints, 2, true);
-        assert_eq!(lines(&dir), (Some(2), None));
-        write(&checkpoints, 3, false);
-        write(&checkpoints, 4, false);
-        assert_eq!(lines(&dir), (Some(4), Some(2)));
-        assert!(checkpoints.is_newer());
-        checkpoints.sync(|| Err(io::ErrorKind::StorageFull.into())).expect_err("the journal is not there");
-        assert_eq!(lines(&dir), (Some(4), Some(2)));
+        assert!(!checkpoints.is_newer());
+        write(&checkpoints, 1);
+        checkpoints.sync(|| Ok(())).expect("it can be written");
+        assert_eq!(lines(&dir), (Some(1), Some(1)));
+        write(&checkpoints, 2);
+        write(&checkpoints, 3);
+        assert_eq!(lines(&dir), (Some(3), Some(1)));
         // The next server knows no more than the names.
         let next = Checkpoints::new(&dir, ID);
-        write(&next, 5, false);
-        next.sync(|| Ok(write(&next, 6, false))).expect("it can be written");
-        assert_eq!(lines(&dir), (Some(6), Some(5)));
+        write(&next, 4);
+        next.sync(|| Ok(write(&next, 5))).expect("it can be written");
+        assert_eq!(lines(&dir), (Some(5), Some(4)));
         assert!(next.is_newer(), "another came meanwhile");
-        next.sync(|| Ok(write(&next, 7, true))).expect("it can be written");
-        assert_eq!(lines(&dir), (Some(7), None), "what is synced is later than the copy");
-        assert!(!next.is_newer());
+        next.sync(|| Ok(())).expect("it can be written");
+        next.sync(|| panic!("there is nothing to do")).expect("nothing is done");
+        assert_eq!((lines(&dir), next.is_newer()), ((Some(5), Some(5)), false));
+    }
+
+    #[test]
+    fn what_failed_is_done_by_the_next_try() {
+        let (folder, dir, checkpoints) = folder();
+        write(&checkpoints, 1);
+        checkpoints.sync(|| Err(io::ErrorKind::StorageFull.into())).expect_err("the journal is not there");
+        assert_eq!((lines(&dir), checkpoints.is_newer()), ((Some(1), None), true));
+        checkpoints.sync(|| Ok(())).expect("there is room now");
+        assert_eq!((lines(&dir), checkpoints.is_newer()), ((Some(1), Some(1)), false));
+        // Somebody takes the latest away, and puts something in its place.
+        fs::remove_file(dir.path(ID, SESSION)).expect("it is there");
+        write(&checkpoints, 2);
+        fs::remove_file(dir.path(ID, SESSION)).expect("it is there");
+        fs::create_dir(dir.path(ID, SESSION)).expect("there is none");
+        try_write(&checkpoints, 3).expect_err("there is a folder");
+        assert!(!checkpoints.due(), "it is not tried again at once");
+        fs::remove_dir(dir.path(ID, SESSION)).expect("it is empty");
+        write(&checkpoints, 4);
+        assert_eq!(lines(&dir), (Some(4), Some(1)));
+        assert_eq!(fs::read_dir(folder.path()).expect("it is there").count(), 4, "the lock, rows, and two of these");
     }
 
     #[test]
     fn a_session_goes_on_from_the_earlier_checkpoint_where_the_later_one_is_not_whole() {
         let (_folder, dir, checkpoints) = folder();
-        write(&checkpoints, 1, true);
-        write(&checkpoints, 2, false);
-        let take = |refused: u64| {
-            let whole = |found: Found| match found.saved.lines {
-                lines if lines == refused => Err(io::ErrorKind::UnexpectedEof.into()),
-                lines => Ok(lines),
-            };
-            dir.first_of(ID, whole).expect("one is whole")
-        };
-        assert_eq!(take(0), 2);
-        assert_eq!(take(2), 1);
-        assert_eq!(lines(&dir), (Some(1), None), "the later one is not tried again");
+        write(&checkpoints, 1);
+        checkpoints.sync(|| Ok(())).expect("it can be written");
+        write(&checkpoints, 2);
+        assert_eq!(take_but(&dir, 0, io::ErrorKind::UnexpectedEof), Ok(2));
+        fs::write(dir.path(ID, SESSION), "torn").expect("it can be written");
         let (known, wrong) = dir.sessions().expect("a folder");
         assert_eq!((known.len(), wrong.len()), (1, 0));
+        assert!(dir.path(ID, SESSION).exists(), "it may find no place, and is left then");
+        let both = take_but(&dir, 1, io::ErrorKind::InvalidData).expect_err("neither is whole");
+        assert!(both.contains(".session: this is no session") && both.contains(".synced: "), "{both}");
+        assert_eq!(take_but(&dir, 0, io::ErrorKind::UnexpectedEof), Ok(1));
+        assert!(!dir.path(ID, SESSION).exists(), "it is not tried again");
+        assert_eq!(take_but(&dir, 0, io::ErrorKind::UnexpectedEof), Ok(1));
+        let next = Checkpoints::new(&dir, ID);
+        assert!(!next.is_newer());
+        write(&next, 3);
+        assert_eq!((lines(&dir), next.is_newer()), ((Some(3), Some(1)), true));
+    }
+
+    #[test]
+    fn what_may_pass_does_not_lose_the_later_checkpoint() {
+        let (_folder, dir, checkpoints) = folder();
+        write(&checkpoints, 1);
+        checkpoints.sync(|| Ok(())).expect("it can be written");
+        write(&checkpoints, 2);
+        for kind in [io::ErrorKind::OutOfMemory, io::ErrorKind::PermissionDenied, io::ErrorKind::Other] {
+            take_but(&dir, 2, kind).expect_err("it is not damaged");
+            assert_eq!(lines(&dir), (Some(2), Some(1)));
+        }
+        // Of a version to come.
+        let content = b"{\"version\":2}\n";
+        let foreign = [checksum(&[content]).as_bytes(), b"\n", content].concat();
+        fs::write(dir.path(ID, SESSION), &foreign).expect("it can be written");
+        take_but(&dir, 0, io::ErrorKind::Other).expect_err("it is not ours");
+        assert_eq!(fs::read(dir.path(ID, SESSION)).expect("it is there"), foreign);
+    }
+
+    #[test]
+    fn what_was_being_written_is_removed_and_no_session() {
+        let (folder, dir, checkpoints) = folder();
+        write(&checkpoints, 1);
+        let ours = [TMP, COPY].map(|extension| folder.path().join(format!("{UNFINISHED}{ID}.{extension}")));
+        let foreign = [SESSION, ROWS].map(|extension| folder.path().join(format!("{UNFINISHED}{ID}.{extension}")));
+        ours.iter().chain(&foreign).for_each(|path| fs::write(path, "").expect("it can be written"));
+        let (known, wrong) = dir.sessions().expect("a folder");
+        assert_eq!((known.len(), wrong.len()), (1, 0));
+        assert!(foreign.iter().all(|path| path.exists()) && !ours.iter().any(|path| path.exists()));
     }
 
     #[test]
     fn what_is_forgotten_while_it_is_synced_leaves_nothing() {
         let (folder, _dir, checkpoints) = folder();
-        write(&checkpoints, 1, false);
+        write(&checkpoints, 1);
         checkpoints.sync(|| Ok(checkpoints.remove())).expect("there is nothing to do");
-        write(&checkpoints, 2, true);
+        write(&checkpoints, 2);
         let names: Vec<_> = fs::read_dir(folder.path()).expect("it is there").flatten().map(|entry| entry.file_name()).collect();
         assert_eq!(names, [LOCK]);
     }

@@ -85,8 +85,8 @@ impl Session {
         self.keep(None, None);
     }
 
-    /// Keeps what came of it and is not kept, where nothing of it runs, and a checkpoint is due or this is the `last`; one session after another, as
-    /// each takes memory for that.
+    /// Keeps what came of it and is not kept, where nothing of it runs; soon behind a checkpoint that failed only where this is the `last`. One session
+    /// after another, as each takes memory for that.
     pub(crate) async fn keep_later(self: Arc<Self>, last: bool) {
         // A run of its own has what is read by to its end, and nothing is kept of it before.
         let own = || self.own.load(Ordering::Relaxed) && !self.state().ended();
@@ -101,7 +101,7 @@ impl Session {
     fn keep_now(&self, last: bool) {
         // A lap that has it keeps what came before at its end, or leaves it to the next try.
         let Some(reading) = try_lock(&self.reading) else { return };
-        if !last && !self.checkpoints.as_ref().is_some_and(Checkpoints::due) {
+        if !last && self.checkpoints.as_ref().is_some_and(Checkpoints::failed) {
             return;
         }
         let (state, error, over) = {
@@ -151,5 +151,107 @@ impl Session {
             // A panic was reported where it was.
             let _ = tokio::task::spawn_blocking(move || session.forget()).await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::faults::{log, runtime, send, sessions};
+    use crate::limits::SYNCS_MAX;
+    use crate::session::Announced;
+    use crate::state::StateDir;
+    use crate::upload::Intake;
+    use serde_json::Value;
+    use std::os::unix::fs::MetadataExt;
+    use std::path::{Path, PathBuf};
+    use tempfile::TempDir;
+    use tokio::task::yield_now;
+
+    /// A session of a log of that size that is kept.
+    fn kept(size: usize) -> (TempDir, Arc<Session>, [PathBuf; 2]) {
+        let folder = tempfile::tempdir().expect("a folder for temporary files");
+        let sessions = sessions(1, Some(StateDir::open(folder.path()).expect("it is empty")));
+        let announced = Announced::upload("test.log".to_owned(), Some(size as u64)).expect("a short name");
+        let session = sessions.create(announced, None).unwrap_or_else(|error| panic!("{}", error.message()));
+        let files = ["session", "synced"].map(|extension| folder.path().join(session.id()).with_extension(extension));
+        (folder, session, files)
+    }
+
+    fn saved(path: &Path) -> Value {
+        let bytes = std::fs::read(path).expect("it is there");
+        serde_json::from_slice(bytes.split(|byte| *byte == b'\n').nth(1).expect("a line")).expect("JSON")
+    }
+
+    #[test]
+    fn an_upload_has_finished_once_the_disk_has_it_and_holds_up_nobody_until_then() {
+        runtime().block_on(async {
+            let log = log(1_000);
+            let (_folder, session, [latest, synced]) = kept(log.len());
+            let mut places = Vec::new();
+            for _ in 0..SYNCS_MAX {
+                places.push(session.turns().syncing().await);
+            }
+            let (sending, bytes) = (Arc::clone(&session), log.clone());
+            let upload = tokio::spawn(async move { send(&sending, &bytes, usize::MAX, usize::MAX).await });
+            while !session.is_over() {
+                yield_now().await;
+            }
+            assert!(session.turns().turn().await.is_some(), "others have their turn");
+            assert_eq!(session.state(), State::Receiving);
+            // Neither is it kept anew as if it went on, nor ended twice.
+            Arc::clone(&session).keep_later(true).await;
+            session.cancel();
+            assert_eq!(saved(&latest)["ended"]["state"], "finished");
+            assert!(!synced.exists());
+            places.clear();
+            drop(upload.await.expect("no panic"));
+            session.ended().await;
+            assert_eq!(session.state(), State::Finished);
+            assert_eq!(saved(&synced), saved(&latest));
+        });
+    }
+
+    #[test]
+    fn a_session_is_kept_where_something_came_and_only_then() {
+        runtime().block_on(async {
+            let log = log(1_000);
+            let (_folder, session, [latest, _]) = kept(log.len());
+            // Each checkpoint is a file of its own.
+            let number = || std::fs::metadata(&latest).expect("it is there").ino();
+            let keep = || Arc::clone(&session).keep_later(true);
+            let file = std::fs::File::open(&latest).expect("it is there");
+            let first = number();
+            // A part that is refused.
+            Intake::claim(Arc::clone(&session), 0, None).expect("nobody else has it").give_back();
+            keep().await;
+            assert_eq!(number(), first);
+            send(&session, &log, 10_000, 2).await.expect_err("it breaks off");
+            keep().await;
+            let second = number();
+            assert_ne!(second, first);
+            let offset = saved(&latest)["offset"].as_u64().expect("an offset");
+            assert!(offset <= 20_000 && offset > 19_000, "{offset}");
+            let before = std::fs::File::open(&latest).expect("it is there");
+            keep().await;
+            assert_eq!(number(), second);
+            drop((file, before));
+        });
+    }
+
+    #[test]
+    fn a_checkpoint_that_failed_is_made_although_nothing_comes() {
+        runtime().block_on(async {
+            let log = log(1_000);
+            let (_folder, session, [latest, _]) = kept(log.len());
+            std::fs::remove_file(&latest).expect("it is there");
+            std::fs::create_dir(&latest).expect("there is none");
+            send(&session, &log, usize::MAX, usize::MAX).await.expect("its rows are there");
+            assert_eq!(session.state(), State::Finished);
+            std::fs::remove_dir(&latest).expect("it is empty");
+            Arc::clone(&session).keep_later(true).await;
+            let saved = saved(&latest);
+            assert_eq!((&saved["ended"]["state"], &saved["offset"]), (&"finished".into(), &log.len().into()));
+        });
     }
 }
