@@ -334,7 +334,7 @@ async fn keep_house(sessions: Arc<Sessions>) {
 mod tests {
     use super::*;
     use crate::faults::{log, send, sessions};
-    use std::fs::read;
+    use crate::state::content;
 
     #[tokio::test(start_paused = true)]
     async fn an_upload_that_never_ends_is_kept_and_on_the_disk_before_long() {
@@ -344,10 +344,10 @@ mod tests {
         let session = sessions.create(announced, None).unwrap_or_else(|error| panic!("{}", error.message()));
         send(&session, &log(1_000), 10_000, 2).await.expect_err("it breaks off");
         let files = ["session", "synced"].map(|extension| folder.path().join(session.id()).with_extension(extension));
-        let new = read(&files[0]).expect("it is kept from its start");
+        let new = content(&files[0]);
         let tasks = [tokio::spawn(keep_paused(Arc::clone(&sessions))), tokio::spawn(keep_synced(Arc::clone(&sessions)))];
         tokio::time::sleep(2 * SYNC_EVERY + CHECKPOINT_EVERY).await;
-        let [latest, synced] = files.map(|file| read(file).expect("it is there"));
+        let [latest, synced] = files.map(|file| content(&file));
         assert!(latest != new && latest == synced);
         tasks.iter().for_each(tokio::task::JoinHandle::abort);
     }

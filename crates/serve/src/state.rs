@@ -436,6 +436,12 @@ impl Checkpoints {
     }
 }
 
+/// What is in one of its files, for tests of others.
+#[cfg(test)]
+pub(crate) fn content(path: &Path) -> Vec<u8> {
+    fs::read(path).expect("it is there")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -161,7 +161,7 @@ fn one_server_has_the_folder_and_what_is_damaged_is_told_and_left() {
         std::fs::write(&path, edited).expect("it can be written");
     };
     change("session");
-    let mut server = Server::start(&["--state", &state]);
+    let server = Server::start(&["--state", &state]);
     Truth::of(&body).check(&server.live(&ids[1])["report"]);
     server.running.kill();
     drop(server.running.wait());
@@ -252,7 +252,7 @@ fn what_is_on_the_disk_for_sure_survives_a_power_cut() {
     let offset = line_start(&body[..first]);
     let [rows, latest, synced] = ["rows", "session", "synced"].map(|file| folder.at(&format!("{id}.{file}")));
     assert_eq!(std::fs::read(&latest).expect("it is there"), std::fs::read(&synced).expect("it is there"));
-    let mut server = Server::start(&["--state", &state]);
+    let server = Server::start(&["--state", &state]);
     assert_eq!(server.put(&id, offset, &body[offset..second]).status, 200);
     when_kept(&folder, &id, "a later checkpoint", |kept| kept["offset"] == line_start(&body[..second]));
     server.running.kill();
@@ -295,7 +295,7 @@ fn what_has_no_room_in_less_memory_is_there_again_with_more() {
     let id = server.session_of(body.len() + 1);
     assert_eq!(server.put(&id, 0, &few).status, 200);
     end(server);
-    let mut server = start("1");
+    let server = start("1");
     assert_eq!(server.put(&id, few.len(), &body[few.len()..]).status, 200);
     when_kept(&folder, &id, "a later checkpoint", |kept| kept["offset"] == body.len());
     server.running.kill();
