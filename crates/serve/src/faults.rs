@@ -113,11 +113,12 @@ impl Transport for Pieces<'_> {
     }
 }
 
-fn runtime() -> tokio::runtime::Runtime {
+pub(crate) fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime")
 }
 
-async fn send(session: &Arc<Session>, bytes: &[u8], piece_bytes: usize, pieces: usize) -> Result<(), String> {
+/// Sends what is missing in pieces, and breaks off behind so many.
+pub(crate) async fn send(session: &Arc<Session>, bytes: &[u8], piece_bytes: usize, pieces: usize) -> Result<(), String> {
     let offset = session.offset();
     let intake = Intake::claim(Arc::clone(session), offset, None).map_err(|error| error.message().to_owned())?;
     let mut transport = Pieces { bytes: &bytes[offset as usize..], piece_bytes, pieces, asked: false };

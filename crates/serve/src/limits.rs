@@ -352,11 +352,18 @@ pub(crate) const FILES_PER_CONNECTION: u64 = 3;
 /// Files of a session: its log, and the rows that do not fit the memory.
 pub(crate) const FILES_PER_SESSION: u64 = 2;
 
-/// An upload that goes on is kept this often, where there is a folder for it (`--state`), and at each turn's end at most.
+/// An upload is kept this often, where there is a folder for it (`--state`): at the end of a turn while it goes on, and between turns.
 pub(crate) const CHECKPOINT_EVERY: Duration = Duration::from_secs(2);
+
+/// Where that fails, the next try is this far off: a disk that is full stays so.
+pub(crate) const CHECKPOINT_RETRY: Duration = Duration::from_secs(10);
 
 /// And what was kept is on the disk for sure this often; later where the disk takes longer for all sessions, of which one waits for it at a time.
 pub(crate) const SYNC_EVERY: Duration = Duration::from_secs(30);
+
+/// Sessions for which the disk is waited for at a time, those that finish among them: one of a machine's disks writes several as fast as one. Each
+/// takes a thread that may block, and no memory.
+pub(crate) const SYNCS_MAX: usize = 4;
 
 /// When the server ends, all that is open is kept within this time.
 pub(crate) const KEEP_TIME_MAX: Duration = Duration::from_secs(10);

@@ -81,6 +81,9 @@ pub(crate) struct Held {
     pub(crate) work: Work,
 }
 
+/// Rows that nobody takes away meanwhile.
+pub(crate) type StoreGuard = OwnedRwLockReadGuard<Option<Arc<Store>>, Arc<Store>>;
+
 /// The right to ask.
 pub(crate) struct Turn {
     _held: OwnedMutexGuard<()>,
@@ -97,9 +100,10 @@ impl Rows {
         }
     }
 
-    /// The rows, where they are there and nobody takes them away.
-    pub(crate) fn store(&self) -> Option<Arc<Store>> {
-        self.store.try_read().ok()?.clone()
+    /// The rows, where they are there and nobody takes them away; nor does anybody before this is dropped.
+    pub(crate) fn store(&self) -> Option<StoreGuard> {
+        let store = Arc::clone(&self.store).try_read_owned().ok()?;
+        OwnedRwLockReadGuard::try_map(store, Option::as_ref).ok()
     }
 
     /// Whether there are still rows, or somebody takes them away just now.
@@ -313,6 +317,21 @@ mod tests {
             assert_eq!(old.expect_err("it is too late").code(), "superseded");
             assert!(new.is_ok());
             assert_eq!(stuck.answer(page(1), ready(()), |_, _| Ok(())).await.expect_err("it is too late").code(), "superseded");
+        });
+    }
+
+    #[test]
+    fn rows_stay_for_as_long_as_somebody_has_them() {
+        let rows = rows(&SharedTurn::default());
+        runtime().block_on(async {
+            let store = rows.store().expect("nobody takes them");
+            let mut release = Box::pin(rows.release());
+            let mut context = Context::from_waker(Waker::noop());
+            assert!(release.as_mut().poll(&mut context).is_pending());
+            assert!(rows.store().is_none(), "they are to go");
+            drop(store);
+            release.await;
+            assert!(!rows.held());
         });
     }
 }

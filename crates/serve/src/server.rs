@@ -7,7 +7,8 @@ use crate::drain::Drain;
 use crate::exports::ViewPage;
 use crate::guard::{Gate, Guard};
 use crate::limits::{
-    FEED_BUFFERS, HOUSEKEEPING_EVERY, KEEP_TIME_MAX, STRANGER_GRACE, STRANGER_GRACE_REMOTE, STRANGERS_MAX, SYNC_EVERY,
+    CHECKPOINT_EVERY, FEED_BUFFERS, HOUSEKEEPING_EVERY, KEEP_TIME_MAX, STRANGER_GRACE, STRANGER_GRACE_REMOTE, STRANGERS_MAX,
+    SYNC_EVERY,
 };
 use crate::measures::recorded;
 use crate::reception::Reception;
@@ -252,6 +253,7 @@ impl Server {
         let housekeeping = [
             tokio::spawn(keep_house(Arc::clone(&self.sessions))),
             tokio::spawn(keep_watch(Arc::clone(&self.sessions), Arc::clone(&self.gate))),
+            tokio::spawn(keep_paused(Arc::clone(&self.sessions))),
             tokio::spawn(keep_synced(Arc::clone(&self.sessions))),
         ];
         tokio::select! {
@@ -313,14 +315,21 @@ pub(crate) async fn keep_watch(sessions: Arc<Sessions>, gate: Arc<Gate>) {
     }
 }
 
-/// Has the disk keep what is kept of uploads that go on.
+/// Keeps what is not kept while it comes, one session after another.
+async fn keep_paused(sessions: Arc<Sessions>) {
+    let mut every = tokio::time::interval(CHECKPOINT_EVERY);
+    loop {
+        every.tick().await;
+        sessions.keep_paused().await;
+    }
+}
+
+/// Has the disk keep it, however long that takes.
 async fn keep_synced(sessions: Arc<Sessions>) {
     let mut every = tokio::time::interval(SYNC_EVERY);
     loop {
         every.tick().await;
-        for session in sessions.list() {
-            session.sync_later().await;
-        }
+        sessions.sync_all().await;
     }
 }
 
@@ -330,5 +339,28 @@ async fn keep_house(sessions: Arc<Sessions>) {
     loop {
         every.tick().await;
         sessions.forget_idle().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::faults::{log, send, sessions};
+    use crate::state::content;
+
+    #[tokio::test(start_paused = true)]
+    async fn an_upload_that_never_ends_is_kept_and_on_the_disk_before_long() {
+        let folder = tempfile::tempdir().expect("a folder for temporary files");
+        let sessions = sessions(1, Some(StateDir::open(folder.path()).expect("it is empty")));
+        let announced = Announced::upload("test.log".to_owned(), None).expect("a short name");
+        let session = sessions.create(announced, None).unwrap_or_else(|error| panic!("{}", error.message()));
+        send(&session, &log(1_000), 10_000, 2).await.expect_err("it breaks off");
+        let files = ["session", "synced"].map(|extension| folder.path().join(session.id()).with_extension(extension));
+        let new = content(&files[0]);
+        let tasks = [tokio::spawn(keep_paused(Arc::clone(&sessions))), tokio::spawn(keep_synced(Arc::clone(&sessions)))];
+        tokio::time::sleep(2 * SYNC_EVERY + CHECKPOINT_EVERY).await;
+        let [latest, synced] = files.map(|file| content(&file));
+        assert!(latest != new && latest == synced);
+        tasks.iter().for_each(tokio::task::JoinHandle::abort);
     }
 }

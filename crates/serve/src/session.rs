@@ -127,6 +127,8 @@ pub(crate) struct Session {
     reading: Mutex<Option<Reading>>,
     /// It has workers of its own.
     own: AtomicBool,
+    /// Something of it is in no checkpoint.
+    unkept: AtomicBool,
     inner: Mutex<Inner>,
     reports: Reports,
     /// Where it outlives the server.
@@ -151,7 +153,7 @@ struct Inner {
     stopped_by: Option<Value>,
     /// The file that is followed.
     followed: Option<Followed>,
-    /// What the run came to, once it has ended.
+    /// What the run came to, once it is over; where the session has finished, that is told a little later.
     ran: Option<Outcome>,
 }
 
@@ -238,6 +240,7 @@ impl Session {
             inlet: Inlet::default(),
             reading: Mutex::default(),
             own: AtomicBool::new(false),
+            unkept: AtomicBool::new(false),
             inner: Mutex::new(inner),
             reports: Reports::new(&shared.kept),
             checkpoints,
@@ -264,6 +267,12 @@ impl Session {
 
     pub(crate) fn state(&self) -> State {
         self.lock().state
+    }
+
+    /// Whether its run is over.
+    fn is_over(&self) -> bool {
+        let inner = self.lock();
+        inner.state.ended() || inner.ran.is_some()
     }
 
     /// Whether an upload into it is running.
@@ -417,4 +426,9 @@ impl Session {
 // A poisoned lock is taken all the same: its session has failed.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// `None` where somebody has it, or failed with it.
+fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+    mutex.try_lock().ok()
 }

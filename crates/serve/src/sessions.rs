@@ -232,7 +232,7 @@ impl Sessions {
                 wrong.push(format!("{}: its session {} found no place (--sessions)", state.folder(), known.id));
                 continue;
             }
-            match state.first_of(&known.id, |found| self.restored(found)) {
+            match state.take(&known.id, |found| self.restored(found)) {
                 Ok(session) => all.push(Arc::new(session)),
                 Err(why) => wrong.push(why),
             }
@@ -262,13 +262,26 @@ impl Sessions {
         Ok(self.session(id, announced, format, store)?.restored(found))
     }
 
-    /// Keeps all that is going on, for the next server: one session after another, each behind its turn.
+    /// Keeps what came of uploads that pause, and what could not be kept before.
+    pub(crate) async fn keep_paused(&self) {
+        for session in self.list() {
+            session.keep_later(false).await;
+        }
+    }
+
+    /// Has the disk keep what is kept.
+    pub(crate) async fn sync_all(&self) {
+        for session in self.list() {
+            session.sync_later().await;
+        }
+    }
+
+    /// Keeps all that is going on, for the next server.
     pub(crate) async fn keep_all(&self) {
         for session in self.list() {
-            if session.is_kept() && !session.state().ended() {
-                session.keep_later().await;
-            }
+            session.keep_later(true).await;
         }
+        self.sync_all().await;
     }
 
     /// Whether uploads outlive the server.
@@ -318,7 +331,6 @@ impl Sessions {
     /// Stops a session, and forgets it when its memory is back: its place is not free before.
     async fn discard(&self, session: &Arc<Session>) {
         session.discard().await;
-        session.forget();
         let forgotten = self.lock().extract_if(.., |other| Arc::ptr_eq(other, session)).count();
         // Another may have forgotten it meanwhile.
         if forgotten > 0 {

@@ -1,8 +1,8 @@
 //! Sessions that outlive the server: `--state DIR`. Of each the folder has a journal of its rows, and a file with all else, which is written
-//! anew by each checkpoint and takes the place of the one before at once. What is on the disk for sure is not replaced by what is not: it stays
-//! beside that, and is what a session goes on from where the machine lost the later one.
+//! anew by each checkpoint and takes the place of the one before at once. Beside it is a copy of the latest that is on the disk for sure, which only
+//! a later one of that kind replaces: from it a session goes on where the machine lost what came after it.
 
-use crate::limits::{CHECKPOINT_EVERY, NAME_BYTES_MAX, STATE_FILE_BYTES_MAX};
+use crate::limits::{CHECKPOINT_EVERY, CHECKPOINT_RETRY, NAME_BYTES_MAX, STATE_FILE_BYTES_MAX};
 use crate::sessions::ID_BYTES;
 use rorqual_digest::{Algorithm, Hasher};
 use rorqual_pipe::{Place, reason};
@@ -15,9 +15,11 @@ use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 use tempfile::NamedTempFile;
+use tokio::time::Instant;
 
 /// What the version of these files is; others are left alone.
 const VERSION: u32 = 1;
@@ -37,6 +39,11 @@ const COPY: &str = "copy";
 /// Whether a server would give a session such an id.
 fn is_id(text: &str) -> bool {
     text.len() == 2 * ID_BYTES && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// Whether an error is one of what a machine left that ended in the middle: others may pass, and what is there is to wait for that.
+fn is_damage(kind: io::ErrorKind) -> bool {
+    matches!(kind, io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof | io::ErrorKind::NotFound)
 }
 
 /// Of all that follows it in a session's file.
@@ -96,20 +103,22 @@ pub(crate) struct SavedFormat {
 pub(crate) struct Checkpoints {
     dir: Arc<StateDir>,
     id: String,
+    /// Checkpoints that were written.
+    written: AtomicU64,
+    /// How many of them had been when the one was written that is on the disk for sure.
+    synced: AtomicU64,
+    /// Held by who waits for the disk, and by nobody else.
+    syncing: Mutex<()>,
     done: Mutex<Done>,
 }
 
 /// What was done with the files of one.
 #[derive(Default)]
 struct Done {
-    /// When one was begun.
-    last: Option<Instant>,
-    /// The latest is on the disk for sure.
-    synced: bool,
-    /// It came after what is on the disk for sure, and nobody has begun to copy it there.
-    newer: bool,
-    /// The names in the folder are on the disk for sure.
-    named: bool,
+    /// Not before this is the next one due.
+    next: Option<Instant>,
+    /// The last could not be written.
+    failed: bool,
     /// It is forgotten.
     removed: bool,
 }
@@ -217,14 +226,11 @@ impl StateDir {
             let path = entry?.path();
             let id = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default().to_owned();
             // Whatever else is in the folder is not ours.
-            if !is_id(id.strip_prefix(UNFINISHED).unwrap_or(&id)) {
-                continue;
-            }
             match path.extension().and_then(|extension| extension.to_str()) {
-                Some(SESSION | SYNCED) => drop(ids.insert(id)),
-                Some(ROWS) => journals.push((id, path)),
+                Some(SESSION | SYNCED) if is_id(&id) => drop(ids.insert(id)),
+                Some(ROWS) if is_id(&id) => journals.push((id, path)),
                 // What can't be removed is in nobody's way.
-                Some(TMP | COPY) => drop(fs::remove_file(path)),
+                Some(TMP | COPY) if id.strip_prefix(UNFINISHED).is_some_and(is_id) => drop(fs::remove_file(path)),
                 _ => {}
             }
         }
@@ -235,35 +241,57 @@ impl StateDir {
         }
         let (mut known, mut wrong) = (Vec::new(), Vec::new());
         for id in ids {
-            match self.first_of(&id, Ok) {
-                Ok(Found { saved, .. }) => known.push(Known { id, created: saved.created, ended: saved.ended.is_some() }),
+            match self.latest(&id, Ok) {
+                Ok((Found { saved, .. }, _)) => known.push(Known { id, created: saved.created, ended: saved.ended.is_some() }),
                 Err(why) => wrong.push(why),
             }
         }
         Ok((known, wrong))
     }
 
-    /// What `make` makes of the latest checkpoint, or of the one before, which was on the disk for sure.
+    /// Takes what `make` makes of the latest checkpoint, or of the one that is on the disk for sure where the latest is damaged or missing.
     ///
     /// # Errors
-    /// Why it is not the latest, for people.
-    pub(crate) fn first_of<T>(&self, id: &str, make: impl Fn(Found) -> io::Result<T>) -> Result<T, String> {
-        let made = |extension| self.read(id, &self.path(id, extension)).and_then(&make);
-        made(SESSION).or_else(|cause| {
-            let why = format!("{}: {}", self.path(id, SESSION).display(), reason(&cause));
-            let made = made(SYNCED).map_err(|_| why.clone())?;
-            tracing::warn!(session = id, why, "it goes on from an earlier checkpoint (--state)");
-            // With what is written from now on the later one does not go together.
-            let _ = fs::rename(self.path(id, SYNCED), self.path(id, SESSION));
-            Ok(made)
-        })
+    /// Why there is none, for people; then all is left as it is.
+    pub(crate) fn take<T>(&self, id: &str, make: impl Fn(Found) -> io::Result<T>) -> Result<T, String> {
+        let (made, damage) = self.latest(id, make)?;
+        if let Some(damage) = damage {
+            tracing::warn!(session = id, damage, "it goes on from an earlier checkpoint (--state)");
+            // With what is written from now on it does not go together. Where this fails, the next checkpoint takes its place.
+            let _ = fs::remove_file(self.path(id, SESSION)).and_then(|()| self.sync());
+        }
+        Ok(made)
+    }
+
+    /// And what is wrong with the latest, where it is not made of that.
+    fn latest<T>(&self, id: &str, make: impl Fn(Found) -> io::Result<T>) -> Result<(T, Option<String>), String> {
+        let made = |extension| {
+            let path = self.path(id, extension);
+            let made = self.read(id, &path).and_then(&make);
+            made.map_err(|cause| (cause.kind(), format!("{}: {}", path.display(), reason(&cause))))
+        };
+        match made(SESSION) {
+            Ok(made) => Ok((made, None)),
+            Err((kind, damage)) if is_damage(kind) => match made(SYNCED) {
+                Ok(made) => Ok((made, Some(damage))),
+                Err((io::ErrorKind::NotFound, _)) => Err(damage),
+                Err((_, why)) => Err(format!("{damage}; {why}")),
+            },
+            Err((_, why)) => Err(why),
+        }
+    }
+
+    /// Waits until the names in the folder are on the disk.
+    fn sync(&self) -> io::Result<()> {
+        File::open(&self.folder)?.sync_all()
     }
 
     fn read(&self, id: &str, path: &Path) -> io::Result<Found> {
         let damaged = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_owned());
+        let foreign = |what: &str| io::Error::new(io::ErrorKind::Unsupported, what.to_owned());
         // Opening a FIFO waits for its writer.
         if !fs::symlink_metadata(path)?.is_file() {
-            return Err(damaged("this is no file"));
+            return Err(foreign("this is no file"));
         }
         let mut bytes = Vec::new();
         File::open(path)?.take(STATE_FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
@@ -275,9 +303,9 @@ impl StateDir {
             return Err(no_session());
         }
         let end = line_end(&content).ok_or_else(no_session)?;
-        let saved: Saved = serde_json::from_slice(&content[..end]).map_err(|error| damaged(&error.to_string()))?;
+        let saved: Saved = serde_json::from_slice(&content[..end]).map_err(|error| foreign(&error.to_string()))?;
         if saved.version != VERSION {
-            return Err(damaged(&format!("it was kept by another version ({})", saved.version)));
+            return Err(foreign(&format!("it was kept by another version ({})", saved.version)));
         }
         if !saved.is_sound() {
             return Err(no_session());
@@ -293,83 +321,91 @@ impl StateDir {
 
 impl Checkpoints {
     pub(crate) fn new(dir: &Arc<StateDir>, id: &str) -> Self {
-        // What is alone is all there is, and kept until something is on the disk for sure.
-        let synced = dir.path(id, SESSION).exists() && !dir.path(id, SYNCED).exists();
-        let done = Done { synced, ..Done::default() };
-        Self { dir: Arc::clone(dir), id: id.to_owned(), done: Mutex::new(done) }
+        let newer = dir.path(id, SESSION).exists() && !dir.path(id, SYNCED).exists();
+        Self {
+            dir: Arc::clone(dir),
+            id: id.to_owned(),
+            written: AtomicU64::new(newer.into()),
+            synced: AtomicU64::new(0),
+            syncing: Mutex::default(),
+            done: Mutex::default(),
+        }
     }
 
     /// Whether the last one is a while ago.
     pub(crate) fn due(&self) -> bool {
-        self.lock().last.is_none_or(|last| last.elapsed() >= CHECKPOINT_EVERY)
+        self.lock().next.is_none_or(|next| Instant::now() >= next)
     }
 
-    /// One is made now. Where it fails, the next try is as far off: a disk that is full stays so.
-    pub(crate) fn begin(&self) {
-        self.lock().last = Some(Instant::now());
+    /// Whether the last one failed, and that not long ago.
+    pub(crate) fn failed(&self) -> bool {
+        let failed = self.lock().failed;
+        failed && !self.due()
     }
 
-    /// Puts what is known now in the place of what was known before; where it is not synced, what was stays beside it.
-    pub(crate) fn write(&self, saved: &Saved, head: &[u8], sync: bool) -> io::Result<()> {
+    /// Puts what is known now in the place of what was known before. It is in the hands of the system then, and outlasts the server.
+    pub(crate) fn write(&self, saved: &Saved, head: impl FnOnce() -> io::Result<Vec<u8>>) -> io::Result<()> {
+        self.next_in(CHECKPOINT_RETRY, true);
+        let head = head()?;
         let mut line = serde_json::to_vec(saved)?;
         line.push(b'\n');
-        let checksum = checksum(&[&line, head]);
+        let checksum = checksum(&[&line, &head]);
         if (checksum.len() + 1 + line.len() + head.len()) as u64 > STATE_FILE_BYTES_MAX {
             return Err(io::Error::new(io::ErrorKind::FileTooLarge, "there is too much of it"));
         }
         let mut file = self.unfinished(TMP)?;
-        for part in [checksum.as_bytes(), b"\n", &line, head] {
+        for part in [checksum.as_bytes(), b"\n", &line, &head] {
             file.write_all(part)?;
         }
-        if sync {
-            file.as_file().sync_data()?;
-        }
-        let mut done = self.lock();
+        let done = self.lock();
         if done.removed {
             return Ok(());
         }
-        if done.synced && !sync {
-            fs::rename(self.path(SESSION), self.path(SYNCED))?;
-        }
         file.persist(self.path(SESSION)).map_err(|error| error.error)?;
-        (done.synced, done.newer) = (sync, !sync);
-        if sync {
-            // There may be none.
-            let _ = fs::remove_file(self.path(SYNCED));
-            self.sync_names(done, saved.ended.is_some())?;
-        }
+        self.written.fetch_add(1, Ordering::Relaxed);
+        drop(done);
+        self.next_in(CHECKPOINT_EVERY, false);
         Ok(())
     }
 
-    /// Whether [`Self::sync`] has something to do.
-    pub(crate) fn is_newer(&self) -> bool {
-        self.lock().newer
+    fn next_in(&self, time: Duration, failed: bool) {
+        let mut done = self.lock();
+        (done.next, done.failed) = (Some(Instant::now() + time), failed);
     }
 
-    /// Has the disk keep the latest, once `journal` has what belongs to it there. Another may be written meanwhile.
+    /// Whether the last is not on the disk for sure.
+    pub(crate) fn is_newer(&self) -> bool {
+        self.written.load(Ordering::Relaxed) != self.synced.load(Ordering::Relaxed)
+    }
+
+    /// Has the disk keep a copy of the last, once `journal` has what belongs to it there. Another may be written meanwhile.
     pub(crate) fn sync(&self, journal: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
-        if !std::mem::take(&mut self.lock().newer) {
+        let _syncing = self.syncing.lock().unwrap_or_else(PoisonError::into_inner);
+        let written = self.written.load(Ordering::Relaxed);
+        if self.removed() || written == self.synced.load(Ordering::Relaxed) {
             return Ok(());
         }
+        match self.copy(journal) {
+            Err(error) if !self.removed() => Err(error),
+            _ => {
+                self.synced.store(written, Ordering::Relaxed);
+                Ok(())
+            }
+        }
+    }
+
+    fn copy(&self, journal: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
         let mut copy = self.unfinished(COPY)?;
         io::copy(&mut File::open(self.path(SESSION))?, copy.as_file_mut())?;
         journal()?;
         copy.as_file().sync_data()?;
         let done = self.lock();
-        if done.removed || done.synced {
+        if done.removed {
             return Ok(());
         }
         copy.persist(self.path(SYNCED)).map_err(|error| error.error)?;
-        self.sync_names(done, false)
-    }
-
-    /// Waits until the names of the files are on the disk, where that matters: of a session that is new there, or that has ended.
-    fn sync_names(&self, mut done: MutexGuard<'_, Done>, ended: bool) -> io::Result<()> {
-        if std::mem::replace(&mut done.named, true) && !ended {
-            return Ok(());
-        }
         drop(done);
-        File::open(&self.dir.folder)?.sync_all()
+        self.dir.sync()
     }
 
     /// A file that is gone unless it gets its name.
@@ -386,6 +422,11 @@ impl Checkpoints {
         }
     }
 
+    /// Whether nothing is kept any longer.
+    pub(crate) fn removed(&self) -> bool {
+        self.lock().removed
+    }
+
     fn path(&self, extension: &str) -> PathBuf {
         self.dir.path(&self.id, extension)
     }
@@ -393,6 +434,12 @@ impl Checkpoints {
     fn lock(&self) -> MutexGuard<'_, Done> {
         self.done.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// What is in one of its files, for tests of others.
+#[cfg(test)]
+pub(crate) fn content(path: &Path) -> Vec<u8> {
+    fs::read(path).expect("it is there")
 }
 
 #[cfg(test)]
@@ -411,10 +458,14 @@ mod tests {
         (folder, dir, checkpoints)
     }
 
-    fn write(checkpoints: &Checkpoints, lines: u64, sync: bool) {
+    fn try_write(checkpoints: &Checkpoints, lines: u64) -> io::Result<()> {
         let counts = Analysis::new(1 << 20, Span::default(), None).counts();
         let saved = Saved { lines, ..Saved::new("test.log", SystemTime::UNIX_EPOCH, counts) };
-        checkpoints.write(&saved, b"head", sync).expect("it can be written");
+        checkpoints.write(&saved, || Ok(b"head".to_vec()))
+    }
+
+    fn write(checkpoints: &Checkpoints, lines: u64) {
+        try_write(checkpoints, lines).expect("it can be written");
     }
 
     /// What a server would go on from after a kill, and after a power cut took what was not synced.
@@ -423,67 +474,115 @@ mod tests {
         (lines(SESSION), lines(SYNCED))
     }
 
+    /// Takes any but the checkpoint of so many lines.
+    fn take_but(dir: &StateDir, lines: u64, kind: io::ErrorKind) -> Result<u64, String> {
+        dir.take(ID, |found| if found.saved.lines == lines { Err(kind.into()) } else { Ok(found.saved.lines) })
+    }
+
     #[test]
     fn what_is_not_synced_takes_the_place_of_nothing_that_is() {
         let (_folder, dir, checkpoints) = folder();
-        write(&checkpoints, 1, false);
-        write(&checkpoints, 2, true);
-        assert_eq!(lines(&dir), (Some(2), None));
-        write(&checkpoints, 3, false);
-        write(&checkpoints, 4, false);
-        assert_eq!(lines(&dir), (Some(4), Some(2)));
-        assert!(checkpoints.is_newer());
-        checkpoints.sync(|| Err(io::ErrorKind::StorageFull.into())).expect_err("the journal is not there");
-        assert_eq!(lines(&dir), (Some(4), Some(2)));
+        assert!(!checkpoints.is_newer());
+        write(&checkpoints, 1);
+        checkpoints.sync(|| Ok(())).expect("it can be written");
+        assert_eq!(lines(&dir), (Some(1), Some(1)));
+        write(&checkpoints, 2);
+        write(&checkpoints, 3);
+        assert_eq!(lines(&dir), (Some(3), Some(1)));
         // The next server knows no more than the names.
         let next = Checkpoints::new(&dir, ID);
-        write(&next, 5, false);
-        next.sync(|| {
-            write(&next, 6, false);
-            Ok(())
-        })
-        .expect("it can be written");
-        assert_eq!(lines(&dir), (Some(6), Some(5)));
+        write(&next, 4);
+        next.sync(|| try_write(&next, 5)).expect("it can be written");
+        assert_eq!(lines(&dir), (Some(5), Some(4)));
         assert!(next.is_newer(), "another came meanwhile");
-        next.sync(|| {
-            write(&next, 7, true);
-            Ok(())
-        })
-        .expect("it can be written");
-        assert_eq!(lines(&dir), (Some(7), None), "what is synced is later than the copy");
-        assert!(!next.is_newer());
+        next.sync(|| Ok(())).expect("it can be written");
+        next.sync(|| panic!("there is nothing to do")).expect("nothing is done");
+        assert_eq!((lines(&dir), next.is_newer()), ((Some(5), Some(5)), false));
+    }
+
+    #[test]
+    fn what_failed_is_done_by_the_next_try() {
+        let (folder, dir, checkpoints) = folder();
+        write(&checkpoints, 1);
+        checkpoints.sync(|| Err(io::ErrorKind::StorageFull.into())).expect_err("the journal is not there");
+        assert_eq!((lines(&dir), checkpoints.is_newer()), ((Some(1), None), true));
+        checkpoints.sync(|| Ok(())).expect("there is room now");
+        assert_eq!((lines(&dir), checkpoints.is_newer()), ((Some(1), Some(1)), false));
+        // Somebody takes the latest away, and puts something in its place.
+        fs::remove_file(dir.path(ID, SESSION)).expect("it is there");
+        write(&checkpoints, 2);
+        fs::remove_file(dir.path(ID, SESSION)).expect("it is there");
+        fs::create_dir(dir.path(ID, SESSION)).expect("there is none");
+        try_write(&checkpoints, 3).expect_err("there is a folder");
+        assert!(!checkpoints.due(), "it is not tried again at once");
+        fs::remove_dir(dir.path(ID, SESSION)).expect("it is empty");
+        write(&checkpoints, 4);
+        assert_eq!(lines(&dir), (Some(4), Some(1)));
+        assert_eq!(fs::read_dir(folder.path()).expect("it is there").count(), 4, "the lock, rows, and two of these");
     }
 
     #[test]
     fn a_session_goes_on_from_the_earlier_checkpoint_where_the_later_one_is_not_whole() {
         let (_folder, dir, checkpoints) = folder();
-        write(&checkpoints, 1, true);
-        write(&checkpoints, 2, false);
-        let take = |refused: u64| {
-            let whole = |found: Found| match found.saved.lines {
-                lines if lines == refused => Err(io::ErrorKind::UnexpectedEof.into()),
-                lines => Ok(lines),
-            };
-            dir.first_of(ID, whole).expect("one is whole")
-        };
-        assert_eq!(take(0), 2);
-        assert_eq!(take(2), 1);
-        assert_eq!(lines(&dir), (Some(1), None), "the later one is not tried again");
+        write(&checkpoints, 1);
+        checkpoints.sync(|| Ok(())).expect("it can be written");
+        write(&checkpoints, 2);
+        assert_eq!(take_but(&dir, 0, io::ErrorKind::UnexpectedEof), Ok(2));
+        fs::write(dir.path(ID, SESSION), "torn").expect("it can be written");
         let (known, wrong) = dir.sessions().expect("a folder");
         assert_eq!((known.len(), wrong.len()), (1, 0));
+        assert!(dir.path(ID, SESSION).exists(), "it may find no place, and is left then");
+        let both = take_but(&dir, 1, io::ErrorKind::InvalidData).expect_err("neither is whole");
+        assert!(both.contains(".session: this is no session") && both.contains(".synced: "), "{both}");
+        assert_eq!(take_but(&dir, 0, io::ErrorKind::UnexpectedEof), Ok(1));
+        assert!(!dir.path(ID, SESSION).exists(), "it is not tried again");
+        assert_eq!(take_but(&dir, 0, io::ErrorKind::UnexpectedEof), Ok(1));
+        let next = Checkpoints::new(&dir, ID);
+        assert!(!next.is_newer());
+        write(&next, 3);
+        assert_eq!((lines(&dir), next.is_newer()), ((Some(3), Some(1)), true));
+    }
+
+    #[test]
+    fn what_may_pass_does_not_lose_the_later_checkpoint() {
+        let (_folder, dir, checkpoints) = folder();
+        write(&checkpoints, 1);
+        checkpoints.sync(|| Ok(())).expect("it can be written");
+        write(&checkpoints, 2);
+        for kind in [io::ErrorKind::OutOfMemory, io::ErrorKind::PermissionDenied, io::ErrorKind::Other] {
+            take_but(&dir, 2, kind).expect_err("it is not damaged");
+            assert_eq!(lines(&dir), (Some(2), Some(1)));
+        }
+        // Of a version to come.
+        let content = b"{\"version\":2}\n";
+        let foreign = [checksum(&[content]).as_bytes(), b"\n", content].concat();
+        fs::write(dir.path(ID, SESSION), &foreign).expect("it can be written");
+        take_but(&dir, 0, io::ErrorKind::Other).expect_err("it is not ours");
+        assert_eq!(fs::read(dir.path(ID, SESSION)).expect("it is there"), foreign);
+    }
+
+    #[test]
+    fn what_was_being_written_is_removed_and_no_session() {
+        let (folder, dir, checkpoints) = folder();
+        write(&checkpoints, 1);
+        let ours = [TMP, COPY].map(|extension| folder.path().join(format!("{UNFINISHED}{ID}.{extension}")));
+        let foreign = [SESSION, ROWS].map(|extension| folder.path().join(format!("{UNFINISHED}{ID}.{extension}")));
+        ours.iter().chain(&foreign).for_each(|path| fs::write(path, "").expect("it can be written"));
+        let (known, wrong) = dir.sessions().expect("a folder");
+        assert_eq!((known.len(), wrong.len()), (1, 0));
+        assert!(foreign.iter().all(|path| path.exists()) && !ours.iter().any(|path| path.exists()));
     }
 
     #[test]
     fn what_is_forgotten_while_it_is_synced_leaves_nothing() {
         let (folder, _dir, checkpoints) = folder();
-        write(&checkpoints, 1, false);
-        checkpoints
-            .sync(|| {
-                checkpoints.remove();
-                Ok(())
-            })
-            .expect("there is nothing to do");
-        write(&checkpoints, 2, true);
+        write(&checkpoints, 1);
+        let forget = || {
+            checkpoints.remove();
+            Ok(())
+        };
+        checkpoints.sync(forget).expect("there is nothing to do");
+        write(&checkpoints, 2);
         let names: Vec<_> = fs::read_dir(folder.path()).expect("it is there").flatten().map(|entry| entry.file_name()).collect();
         assert_eq!(names, [LOCK]);
     }

@@ -1,6 +1,6 @@
 //! What sessions share to analyse with: the room of workers and blocks, by turns.
 
-use crate::limits::{HELD_PLACES, MANY_SESSIONS, OWN_PLACES};
+use crate::limits::{HELD_PLACES, MANY_SESSIONS, OWN_PLACES, SYNCS_MAX};
 use rorqual_pipe::Pool;
 use rorqual_table::analyze::Shares;
 use std::sync::Arc;
@@ -32,6 +32,8 @@ pub(crate) struct Turns {
     held_wanted: AtomicBool,
     /// Held by who keeps a session for the next server.
     keeping: Arc<Semaphore>,
+    /// And by who waits for the disk to have it.
+    syncing: Arc<Semaphore>,
     own: Arc<Semaphore>,
     own_places: usize,
     own_wanted: watch::Sender<usize>,
@@ -79,6 +81,7 @@ impl Turns {
             held: Arc::new(Semaphore::new(held_places(sessions_max))),
             held_wanted: AtomicBool::new(false),
             keeping: Arc::new(Semaphore::new(1)),
+            syncing: Arc::new(Semaphore::new(SYNCS_MAX)),
             own: Arc::new(Semaphore::new(own_places)),
             own_places,
             own_wanted: watch::Sender::new(0),
@@ -109,6 +112,11 @@ impl Turns {
     /// The turn to keep a session of which nothing runs.
     pub(crate) async fn keeping(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.keeping).acquire_owned().await.ok()
+    }
+
+    /// A place to wait for the disk.
+    pub(crate) async fn syncing(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.syncing).acquire_owned().await.ok()
     }
 
     /// Whether somebody waits for a turn to the end of a log.

@@ -6,7 +6,6 @@ use rorqual_testkit::paths::gzip;
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::time::Duration;
 
 /// What is kept of a session now.
 fn kept(folder: &Folder, id: &str) -> Option<Value> {
@@ -156,9 +155,17 @@ fn one_server_has_the_folder_and_what_is_damaged_is_told_and_left() {
     // A digit that was changed is seen.
     server.running.kill();
     drop(server.running.wait());
-    let path = folder.at(&format!("{}.session", ids[1]));
-    let edited = String::from_utf8_lossy(&std::fs::read(&path).expect("a session")).replacen("1000", "1001", 1);
-    std::fs::write(&path, edited).expect("it can be written");
+    let change = |extension: &str| {
+        let path = folder.at(&format!("{}.{extension}", ids[1]));
+        let edited = String::from_utf8_lossy(&std::fs::read(&path).expect("a session")).replacen("1000", "1001", 1);
+        std::fs::write(&path, edited).expect("it can be written");
+    };
+    change("session");
+    let server = Server::start(&["--state", &state]);
+    Truth::of(&body).check(&server.live(&ids[1])["report"]);
+    server.running.kill();
+    drop(server.running.wait());
+    change("synced");
     assert!(listed(&Server::start(&["--state", &state])).is_empty());
 }
 
@@ -221,35 +228,40 @@ fn a_steady_upload_is_kept_while_it_goes_on_and_a_compressed_one_ends_with_its_s
     drop(server.running.wait().exits(0));
 }
 
+/// Ends a server in order, so that all that is open is on the disk.
+fn end(server: Server) {
+    server.running.terminate();
+    drop(server.running.wait());
+}
+
+/// The start of the line that is unfinished at the end, or comes next.
+fn line_start(sent: &[u8]) -> usize {
+    sent.iter().rposition(|byte| *byte == b'\n').map_or(0, |newline| newline + 1)
+}
+
 #[test]
 fn what_is_on_the_disk_for_sure_survives_a_power_cut() {
     let folder = Folder::new();
     let state = folder.text("");
-    let block = log(500);
+    let body = log(20_000);
+    let (first, second) = (body.len() / 3, body.len() / 2);
     let server = Server::start(&["--state", &state]);
-    let id = server.session(&json!({"name": "steady.log"}));
-    let mut stream = server.begin_put(&id, 0, 1 << 40);
-    std::io::Write::write_all(&mut stream, &block).expect("it listens");
-    server.when(&id, "its bytes", |live| live["session"]["offset"] == block.len());
-    drop(stream);
-    server.when_state(&id, "interrupted");
-    when_kept(&folder, &id, "its first checkpoint", |kept| kept["offset"] == block.len());
-    let mut stream = server.begin_put(&id, block.len(), 1 << 40);
+    let id = server.session_of(body.len());
+    assert_eq!(server.put(&id, 0, &body[..first]).status, 200);
+    end(server);
+    let offset = line_start(&body[..first]);
     let [rows, latest, synced] = ["rows", "session", "synced"].map(|file| folder.at(&format!("{id}.{file}")));
-    let mut blocks = 1;
-    while !synced.exists() {
-        std::io::Write::write_all(&mut stream, &block).expect("it listens");
-        blocks += 1;
-        std::thread::sleep(Duration::from_millis(5));
-        assert!(blocks < 10_000, "no checkpoint beside the first");
-    }
+    assert_eq!(std::fs::read(&latest).expect("it is there"), std::fs::read(&synced).expect("it is there"));
+    let server = Server::start(&["--state", &state]);
+    assert_eq!(server.put(&id, offset, &body[offset..second]).status, 200);
+    when_kept(&folder, &id, "a later checkpoint", |kept| kept["offset"] == line_start(&body[..second]));
     server.running.kill();
     drop(server.running.wait());
     // Of the later file the disk has the name only, and of the journal what was synced.
     std::fs::write(&latest, "").expect("it can be written");
     let sure = std::fs::read(&synced).expect("it is there");
     let parts: Vec<&[u8]> = sure.splitn(3, |byte| *byte == b'\n').collect();
-    let offset = serde_json::from_slice::<Value>(parts[1]).expect("JSON")["offset"].as_u64().expect("an offset") as usize;
+    assert_eq!(serde_json::from_slice::<Value>(parts[1]).expect("JSON")["offset"], offset);
     let head = parts[2];
     let sure_bytes = u64::from_le_bytes(head[16..24].try_into().expect("a length"));
     let journal = std::fs::OpenOptions::new().write(true).open(&rows).expect("a journal");
@@ -258,10 +270,44 @@ fn what_is_on_the_disk_for_sure_survives_a_power_cut() {
     let server = Server::start(&["--state", &state]);
     let session = server.live(&id)["session"].clone();
     assert_eq!((&session["state"], &session["offset"]), (&"interrupted".into(), &offset.into()));
-    let body = block.repeat(blocks);
-    assert!(offset >= block.len());
     assert_eq!(server.put(&id, offset, &body[offset..]).status, 200);
     Truth::of(&body).check(&server.live(&id)["report"]);
+}
+
+#[test]
+fn what_has_no_room_in_less_memory_is_there_again_with_more() {
+    let folder = Folder::new();
+    let state = folder.text("");
+    let memory = ["--memory", "512MiB", "--sessions"];
+    let start = |sessions| Server::start(&[&["--state", &state], &memory[..], &[sessions]].concat());
+    // Few values, and then so many that a thousandth of the memory is too little for them.
+    let few = log(1_000);
+    let many = (0..60_000).map(|number| {
+        format!(
+            "10.1.{}.{} - - [02/Jan/2025:10:00:00 +0000] \"GET /value/{number} HTTP/1.1\" 200 5 \"-\" \"-\"\n",
+            number / 250,
+            number % 250
+        )
+    });
+    let many: String = many.collect();
+    let body = [&few[..], many.as_bytes()].concat();
+    let server = start("1");
+    let id = server.session_of(body.len() + 1);
+    assert_eq!(server.put(&id, 0, &few).status, 200);
+    end(server);
+    let server = start("1");
+    assert_eq!(server.put(&id, few.len(), &body[few.len()..]).status, 200);
+    when_kept(&folder, &id, "a later checkpoint", |kept| kept["offset"] == body.len());
+    server.running.kill();
+    drop(server.running.wait());
+    let files = || folder.names().into_iter().map(|name| std::fs::read(folder.at(&name)).expect("a file")).collect::<Vec<_>>();
+    let before = files();
+    let server = start("1000");
+    assert!(listed(&server).is_empty());
+    eventually("its note", || server.running.stderr_so_far().contains("had more memory than there is now").then_some(()));
+    end(server);
+    assert!(files() == before, "they are as they were");
+    assert_eq!(start("1").live(&id)["session"]["offset"], body.len());
 }
 
 #[test]

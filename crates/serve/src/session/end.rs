@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 impl Session {
     /// The end of what was analysed, to its end or to an error.
-    pub(super) fn end_by(&self, error: Option<&rorqual_pipe::Error>) {
+    pub(super) fn end_by(self: &Arc<Self>, error: Option<&rorqual_pipe::Error>) {
         let source = Source { error: error.map(ToString::to_string), ..self.source_so_far() };
         let (state, error) = if self.control.stopped() {
             let stopped_by = self.lock().stopped_by.take();
@@ -26,23 +26,34 @@ impl Session {
         self.end(state, error, vec![source]);
     }
 
-    pub(super) fn end_unknown(&self, error: &AnalyzeError) {
+    pub(super) fn end_unknown(self: &Arc<Self>, error: &AnalyzeError) {
         let AnalyzeError::UnknownFormat { unknown, .. } = error;
         let object = unknown_format(error).with("lines", unknown.lines.clone()).object();
         self.end(State::Failed, Some(object), Vec::new());
     }
 
     /// The end; before it the memory is given back that the next session may be waiting for.
-    fn end(&self, state: State, error: Option<Value>, sources: Vec<Source>) {
+    fn end(self: &Arc<Self>, state: State, error: Option<Value>, sources: Vec<Source>) {
         let stats = self.analyzer.stats(&sources);
-        self.keep(None, Some(Ended { state, error: error.clone() }), true);
+        self.keep(None, Some(Ended { state, error: error.clone() }));
         self.complete_rows();
         self.analyzer.release();
         let mut inner = self.lock();
         inner.ran = Some(Outcome { sources, stats });
         inner.feed = None;
         inner.error = error;
-        self.set_state(&mut inner, state);
+        if state == State::Finished && self.is_kept() {
+            // Its turn is for others: they need not wait for the disk.
+            tokio::spawn(Arc::clone(self).finish());
+        } else {
+            self.set_state(&mut inner, state);
+        }
+    }
+
+    /// Says that it has finished, once that outlasts an end of the whole machine: its sender may have no other copy of the log from then on.
+    async fn finish(self: Arc<Self>) {
+        Arc::clone(&self).sync_later().await;
+        self.set_state(&mut self.lock(), State::Finished);
     }
 
     /// No more rows come: views count all that there are once.
@@ -110,38 +121,50 @@ impl Session {
         }
         // The run of a decoder sees the end of its source.
         inner.feed = None;
-        if inner.begun {
-            self.changed.send_modify(|version| *version += 1);
-            self.conclude();
-        } else {
-            inner.error = inner.stopped_by.take();
-            let state = if inner.error.is_some() { State::Failed } else { State::Cancelled };
-            self.set_state(inner, state);
-            self.forget();
+        if !inner.begun && !self.is_kept() {
+            return self.end_unbegun(inner);
+        }
+        self.changed.send_modify(|version| *version += 1);
+        if !self.is_file {
+            tokio::spawn(Arc::clone(self).conclude());
         }
     }
 
     /// Ends an upload that was stopped between two laps; one that has a lap ends with it, as a file does with its run.
-    fn conclude(self: &Arc<Self>) {
-        let session = Arc::clone(self);
+    async fn conclude(self: Arc<Self>) {
+        // It is kept with how it ended, which takes memory.
+        let turn = if self.is_kept() { self.turns.keeping().await } else { None };
         let conclude = move || {
-            let mut lap = lock(&session.reading);
-            if !session.state().ended() {
-                *lap = None;
-                session.end_by(None);
+            let (_turn, mut lap) = (turn, lock(&self.reading));
+            if self.is_over() {
+                return;
+            }
+            *lap = None;
+            if self.lock().begun {
+                self.end_by(None);
+            } else {
+                self.forget();
+                self.end_unbegun(&mut self.lock());
             }
         };
-        if !self.is_file {
-            drop(tokio::task::spawn_blocking(conclude));
-        }
+        // A panic was reported where it was.
+        let _ = tokio::task::spawn_blocking(conclude).await;
+    }
+
+    fn end_unbegun(&self, inner: &mut Inner) {
+        inner.error = inner.stopped_by.take();
+        let state = if inner.error.is_some() { State::Failed } else { State::Cancelled };
+        self.set_state(inner, state);
     }
 
     pub(crate) fn stopped(&self) -> bool {
         self.control.stopped()
     }
 
-    /// Ends it, and gives the memory of its rows back.
+    /// Ends it, forgets it, and gives the memory of its rows back, and their file with it.
     pub(crate) async fn discard(self: &Arc<Self>) {
+        // What has not ended need not be kept any more.
+        self.forget_later().await;
         self.cancel();
         self.rows.close();
         self.ended().await;

@@ -1,6 +1,6 @@
 //! What of a session outlives the server (`--state`).
 
-use super::{Session, State, lock};
+use super::{Session, State, lock, try_lock};
 use crate::feed::Feed;
 use crate::state::{Checkpoints, Ended, Found, Saved, SavedFormat};
 use rorqual_pipe::Input;
@@ -43,21 +43,23 @@ impl Session {
         Self { created: saved.created, ..self }
     }
 
-    /// Keeps what is known of it, where the server has a place for that, and how it ended; with `sync` also for the end of the whole machine.
-    /// Blocks. Nothing of it may run.
-    pub(super) fn keep(&self, reading: Option<&Reading>, ended: Option<Ended>, sync: bool) {
+    /// Keeps what is known of it, where the server has a place for that, and how it ended. Blocks. Nothing of it may run.
+    pub(super) fn keep(&self, reading: Option<&Reading>, ended: Option<Ended>) {
         let (Some(checkpoints), Some(store)) = (&self.checkpoints, self.rows.store()) else { return };
         // What is decoded can't be left in the middle: it comes again from its start.
-        if self.own.load(Ordering::Relaxed) && ended.is_none() {
+        if checkpoints.removed() || (self.own.load(Ordering::Relaxed) && ended.is_none()) {
             return;
         }
-        checkpoints.begin();
         let begun = Instant::now();
+        self.unkept.store(false, Ordering::Relaxed);
         let saved = self.saved(reading, ended);
-        match store.checkpoint(sync).and_then(|head| checkpoints.write(&saved, &head, sync)) {
+        match checkpoints.write(&saved, || store.checkpoint(false)) {
             Ok(()) => metrics::histogram!("rorqual_checkpoint_seconds").record(begun.elapsed()),
-            // The one before stays, from which the upload goes on after a restart.
-            Err(error) => tracing::warn!(session = self.id, %error, "no checkpoint (--state)"),
+            Err(error) => {
+                // The one before stays, from which the upload goes on after a restart.
+                tracing::warn!(session = self.id, %error, "no checkpoint (--state)");
+                self.unkept.store(true, Ordering::Relaxed);
+            }
         }
     }
 
@@ -80,36 +82,51 @@ impl Session {
 
     /// Keeps a session of which nothing has come.
     pub(crate) fn keep_new(&self) {
-        self.keep(None, None, false);
+        self.keep(None, None);
     }
 
-    /// Keeps what is known when nothing runs, one session after another, as each takes memory for that.
-    pub(crate) async fn keep_later(self: Arc<Self>) {
+    /// Keeps what came of it and is not kept, where nothing of it runs; soon behind a checkpoint that failed only where this is the `last`. One session
+    /// after another, as each takes memory for that.
+    pub(crate) async fn keep_later(self: Arc<Self>, last: bool) {
         // A run of its own has what is read by to its end, and nothing is kept of it before.
-        if self.own.load(Ordering::Relaxed) || !self.is_kept() {
+        let own = || self.own.load(Ordering::Relaxed) && !self.state().ended();
+        if !self.is_kept() || !self.unkept.load(Ordering::Relaxed) || own() {
             return;
         }
         let _turn = self.turns.keeping().await;
-        let keep = move || {
-            let reading = lock(&self.reading);
-            if !self.state().ended() {
-                self.keep(reading.as_ref(), None, true);
-            }
-        };
         // A panic was reported where it was.
-        let _ = tokio::task::spawn_blocking(keep).await;
+        let _ = tokio::task::spawn_blocking(move || self.keep_now(last)).await;
     }
 
-    /// Has the disk keep what was kept last, so that it outlasts an end of the whole machine; one session after another. A run may be on its way.
+    fn keep_now(&self, last: bool) {
+        // A lap that has it keeps what came before at its end, or leaves it to the next try.
+        let Some(reading) = try_lock(&self.reading) else { return };
+        if !last && self.checkpoints.as_ref().is_some_and(Checkpoints::failed) {
+            return;
+        }
+        let (state, error, over) = {
+            let inner = self.lock();
+            (inner.state, inner.error.clone(), inner.ran.is_some())
+        };
+        match (state.ended(), over) {
+            (false, false) => self.keep(reading.as_ref(), None),
+            (true, true) => self.keep(None, Some(Ended { state, error })),
+            // It is told at once that it has finished, or nobody knows where it failed.
+            _ => {}
+        }
+    }
+
+    /// Has the disk keep what was kept last, so that it outlasts an end of the whole machine; a few sessions at a time. A run may be on its way.
     pub(crate) async fn sync_later(self: Arc<Self>) {
         if !self.checkpoints.as_ref().is_some_and(Checkpoints::is_newer) {
             return;
         }
-        let _turn = self.turns.keeping().await;
+        let _place = self.turns.syncing().await;
         // A panic was reported where it was.
         let _ = tokio::task::spawn_blocking(move || self.sync()).await;
     }
 
+    /// Who takes the rows away waits for this.
     fn sync(&self) {
         let (Some(checkpoints), Some(store)) = (&self.checkpoints, self.rows.store()) else { return };
         if let Err(error) = checkpoints.sync(|| store.sync()) {
@@ -122,8 +139,119 @@ impl Session {
         self.checkpoints.is_some()
     }
 
-    /// It is to be forgotten.
+    /// Nothing of it is kept any longer. Blocks: files of rows are large.
     pub(crate) fn forget(&self) {
         self.checkpoints.iter().for_each(Checkpoints::remove);
+    }
+
+    /// The same, on a thread that may block.
+    pub(super) async fn forget_later(self: &Arc<Self>) {
+        if self.is_kept() {
+            let session = Arc::clone(self);
+            // A panic was reported where it was.
+            let _ = tokio::task::spawn_blocking(move || session.forget()).await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::faults::{log, runtime, send, sessions};
+    use crate::limits::SYNCS_MAX;
+    use crate::session::Announced;
+    use crate::state::{StateDir, content};
+    use crate::upload::Intake;
+    use serde_json::Value;
+    use std::os::unix::fs::MetadataExt;
+    use std::path::{Path, PathBuf};
+    use tempfile::TempDir;
+    use tokio::task::yield_now;
+
+    /// A session of a log of that size that is kept.
+    fn kept(size: usize) -> (TempDir, Arc<Session>, [PathBuf; 2]) {
+        let folder = tempfile::tempdir().expect("a folder for temporary files");
+        let sessions = sessions(1, Some(StateDir::open(folder.path()).expect("it is empty")));
+        let announced = Announced::upload("test.log".to_owned(), Some(size as u64)).expect("a short name");
+        let session = sessions.create(announced, None).unwrap_or_else(|error| panic!("{}", error.message()));
+        let files = ["session", "synced"].map(|extension| folder.path().join(session.id()).with_extension(extension));
+        (folder, session, files)
+    }
+
+    fn saved(path: &Path) -> Value {
+        let bytes = content(path);
+        serde_json::from_slice(bytes.split(|byte| *byte == b'\n').nth(1).expect("a line")).expect("JSON")
+    }
+
+    #[test]
+    fn an_upload_has_finished_once_the_disk_has_it_and_holds_up_nobody_until_then() {
+        runtime().block_on(async {
+            let log = log(1_000);
+            let (_folder, session, [latest, synced]) = kept(log.len());
+            let mut places = Vec::new();
+            for _ in 0..SYNCS_MAX {
+                places.push(session.turns().syncing().await);
+            }
+            let (sending, bytes) = (Arc::clone(&session), log.clone());
+            let upload = tokio::spawn(async move { send(&sending, &bytes, usize::MAX, usize::MAX).await });
+            while !session.is_over() {
+                yield_now().await;
+            }
+            assert!(session.turns().turn().await.is_some(), "others have their turn");
+            assert_eq!(session.state(), State::Receiving);
+            // Neither is it kept anew as if it went on, nor ended twice.
+            Arc::clone(&session).keep_later(true).await;
+            session.cancel();
+            assert_eq!(saved(&latest)["ended"]["state"], "finished");
+            assert!(!synced.exists());
+            places.clear();
+            drop(upload.await.expect("no panic"));
+            session.ended().await;
+            assert_eq!(session.state(), State::Finished);
+            assert_eq!(saved(&synced), saved(&latest));
+        });
+    }
+
+    #[test]
+    fn a_session_is_kept_where_something_came_and_only_then() {
+        runtime().block_on(async {
+            let log = log(1_000);
+            let (folder, session, [latest, _]) = kept(log.len());
+            // Each checkpoint is a file of its own, whose number is not given again while it has another name.
+            let stay = |name| std::fs::hard_link(&latest, folder.path().join(name)).expect("it is there");
+            let number = || std::fs::metadata(&latest).expect("it is there").ino();
+            let keep = || Arc::clone(&session).keep_later(true);
+            stay("first");
+            let first = number();
+            // A part that is refused.
+            Intake::claim(Arc::clone(&session), 0, None).expect("nobody else has it").give_back();
+            keep().await;
+            assert_eq!(number(), first);
+            send(&session, &log, 10_000, 2).await.expect_err("it breaks off");
+            keep().await;
+            let second = number();
+            assert_ne!(second, first);
+            let offset = saved(&latest)["offset"].as_u64().expect("an offset");
+            assert!(offset <= 20_000 && offset > 19_000, "{offset}");
+            stay("second");
+            keep().await;
+            assert_eq!(number(), second);
+        });
+    }
+
+    #[test]
+    fn a_checkpoint_that_failed_is_made_although_nothing_comes() {
+        runtime().block_on(async {
+            let log = log(1_000);
+            let (_folder, session, [latest, _]) = kept(log.len());
+            std::fs::remove_file(&latest).expect("it is there");
+            std::fs::create_dir(&latest).expect("there is none");
+            send(&session, &log, usize::MAX, usize::MAX).await.expect("its rows are there");
+            assert_eq!(session.state(), State::Finished);
+            std::fs::remove_dir(&latest).expect("it is empty");
+            Arc::clone(&session).keep_later(true).await;
+            let saved = saved(&latest);
+            assert_eq!((&saved["ended"]["state"], &saved["offset"]), (&"finished".into(), &log.len().into()));
+        });
     }
 }

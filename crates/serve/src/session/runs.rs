@@ -7,6 +7,8 @@ use crate::turns::Turn as ParseTurn;
 use rorqual_pipe::Input;
 use rorqual_table::analyze::{Reading, Turned};
 use std::fs::File;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 /// How a lap ended.
@@ -23,7 +25,7 @@ pub(crate) enum Lapped {
 
 impl Session {
     /// Analyses an open file to its end. Blocks.
-    pub(crate) fn run_file(&self, name: String, file: File) {
+    pub(crate) fn run_file(self: &Arc<Self>, name: String, file: File) {
         match Input::from_file(name, file) {
             Ok(input) => self.run_input(input),
             Err(error) => self.fail("unreadable", &error.to_string()),
@@ -31,13 +33,13 @@ impl Session {
     }
 
     /// Analyses a stream or a file that grows. Blocks for as long as it goes on.
-    pub(crate) fn run_following(&self, input: Input) {
+    pub(crate) fn run_following(self: &Arc<Self>, input: Input) {
         let formats = self.formats.clone();
         self.run_input(input.with_first(move |head| is_enough(head, &formats)));
     }
 
     /// Analyses an input of our own instead of an upload. Blocks.
-    pub(crate) fn run_input(&self, input: Input) {
+    pub(crate) fn run_input(self: &Arc<Self>, input: Input) {
         {
             let mut inner = self.lock();
             if inner.state.ended() {
@@ -51,7 +53,7 @@ impl Session {
         self.run(input);
     }
 
-    fn run(&self, input: Input) {
+    fn run(self: &Arc<Self>, input: Input) {
         let guard = FailOnUnwind(self);
         let begun = Instant::now();
         let ran = self.analyzer.run::<std::io::Sink>(input, &self.control, |found, _| self.found(found), None);
@@ -64,15 +66,16 @@ impl Session {
     }
 
     /// Runs what its feed gives it in one turn. Blocks.
-    pub(crate) fn lap(&self, turn: &ParseTurn) -> Lapped {
+    pub(crate) fn lap(self: &Arc<Self>, turn: &ParseTurn) -> Lapped {
         let guard = FailOnUnwind(self);
         let begun = Instant::now();
         let mut guarded = lock(&self.reading);
         // It was stopped before.
-        if self.state().ended() {
+        if self.is_over() {
             std::mem::forget(guard);
             return Lapped::Ended;
         }
+        self.unkept.store(true, Ordering::Relaxed);
         let reading = guarded.get_or_insert_with(|| {
             let input = Input::from_source(self.name.clone(), Box::new(self.inlet.source(&self.control)));
             self.analyzer.open(input, &turn.pool, &self.control, None)
@@ -87,7 +90,7 @@ impl Session {
             Ok(Turned::Paused) => {
                 let held_bytes = guarded.as_ref().map_or(0, Reading::held_bytes);
                 if self.checkpoints.as_ref().is_some_and(Checkpoints::due) {
-                    self.keep(guarded.as_ref(), None, false);
+                    self.keep(guarded.as_ref(), None);
                 }
                 Lapped::Paused { held_bytes }
             }

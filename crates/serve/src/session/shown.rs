@@ -115,7 +115,7 @@ impl Session {
         }
         self.rows.release().await;
         // Its rows gave their place, and so does the file that has them.
-        self.forget();
+        self.forget_later().await;
     }
 
     /// What is known, with what the rows say. Blocks.

@@ -50,7 +50,12 @@ impl Session {
         if end > size {
             return Err(too_long(size, &format!("a part that ends at byte {end} was refused, and nothing of it taken")));
         }
-        let announced = *self.size.get_or_init(|| size);
+        let mut is_news = false;
+        let announced = *self.size.get_or_init(|| {
+            is_news = true;
+            size
+        });
+        self.unkept.fetch_or(is_news, Ordering::Relaxed);
         if announced == size {
             return Ok(());
         }
@@ -118,10 +123,6 @@ impl Session {
         inner.feed = Some(feed);
         inner.error = error.map(ApiError::object);
         self.set_state(&mut inner, state);
-        drop(inner);
-        if self.is_kept() {
-            tokio::spawn(Arc::clone(self).keep_later());
-        }
     }
 }
 

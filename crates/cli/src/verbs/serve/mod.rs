@@ -33,7 +33,7 @@ const ASYNC_THREADS_MAX: usize = 4;
 /// Threads that may block at a time: an upload's turn, its end and its checkpoint, and some to spare.
 const BLOCKING_THREADS_PER_SESSION: usize = 4;
 
-/// And of all of them: few run at a time.
+/// And of all of them, on all runtimes: few run at a time.
 const BLOCKING_THREADS_MAX: usize = 64;
 
 pub(crate) fn run(common: &Common, args: &ServeArgs) -> Exit {
@@ -51,12 +51,13 @@ pub(crate) fn run(common: &Common, args: &ServeArgs) -> Exit {
         Err(error) => return message::error(&error),
     };
     let memory_bytes = config.settings.memory_bytes;
-    let blocking = (config.sessions_max * BLOCKING_THREADS_PER_SESSION).min(BLOCKING_THREADS_MAX)
+    let runtimes = common.threads().clamp(1, ASYNC_THREADS_MAX);
+    let blocking = (config.sessions_max * BLOCKING_THREADS_PER_SESSION).min(BLOCKING_THREADS_MAX).div_ceil(runtimes)
         + config.reading
         + EXPORTS_MAX
         + STORE_ASKS_MAX
         + usize::from(args.renders);
-    let runtimes = (0..common.threads().clamp(1, ASYNC_THREADS_MAX)).map(|_| runtime(blocking)).collect();
+    let runtimes = (0..runtimes).map(|_| runtime(blocking)).collect();
     let runtimes: Vec<Runtime> = match runtimes {
         Ok(runtimes) => runtimes,
         Err(error) => return message::error(&format!("cannot start the runtime: {error}")),
