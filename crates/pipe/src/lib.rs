@@ -8,6 +8,7 @@
 //! empty, and that wait is the back pressure. This crate opens no socket, starts no async runtime and
 //! prints nothing.
 
+pub mod allocator;
 mod budget;
 mod chunk;
 mod control;

@@ -21,8 +21,7 @@ mod trunc;
 use args::Args;
 use clap::Parser;
 use exit::Exit;
-use std::os::unix::process::CommandExt;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 
 fn main() -> ExitCode {
@@ -33,7 +32,7 @@ fn main() -> ExitCode {
             return if error.use_stderr() { Exit::Bad.into() } else { Exit::Done.into() };
         }
     };
-    if let Err(error) = settle_allocator() {
+    if let Err(error) = rorqual_pipe::allocator::settle(&limits::ALLOCATOR) {
         return message::error(&error).into();
     }
     quieten();
@@ -48,15 +47,4 @@ fn quieten() {
             usual(panic);
         }
     }));
-}
-
-/// The allocator reads its settings when a program starts, so one that has none yet starts itself again with them.
-fn settle_allocator() -> Result<(), String> {
-    if limits::ALLOCATOR.iter().all(|(name, _)| std::env::var_os(name).is_some()) {
-        return Ok(());
-    }
-    let itself = std::env::current_exe().map_err(|cause| format!("cannot find this program: {cause}"))?;
-    let unset = limits::ALLOCATOR.iter().filter(|(name, _)| std::env::var_os(name).is_none()).copied();
-    let cause = Command::new(itself).args(std::env::args_os().skip(1)).envs(unset).exec();
-    Err(format!("cannot start this program again: {cause}"))
 }

@@ -36,7 +36,13 @@ const BLOCKING_THREADS_PER_SESSION: usize = 4;
 /// And of all of them, on all runtimes: few run at a time.
 const BLOCKING_THREADS_MAX: usize = 64;
 
+/// Settings of the allocator: no large block is kept, as each thread of a decoder would one.
+const ALLOCATOR: [(&str, &str); 2] = [("MALLOC_MMAP_THRESHOLD_", "1048576"), ("MALLOC_TRIM_THRESHOLD_", "1048576")];
+
 pub(crate) fn run(common: &Common, args: &ServeArgs) -> Exit {
+    if let Err(error) = rorqual_pipe::allocator::settle(&ALLOCATOR) {
+        return message::error(&error);
+    }
     if common.progress == When::Always {
         return message::error(&"serve draws no progress here (--progress always): the page shows it");
     }
