@@ -208,7 +208,7 @@ fn at_the_end_of_a_session_its_rows_are_complete() {
         // Rows that may grow are in the head of what is kept, which has some hundred bytes of its own.
         let head_bytes = || {
             let store = session.rows().store().expect("nobody takes them");
-            store.checkpoint(false).expect("there is a journal").len()
+            store.checkpoint().expect("there is a journal").len()
         };
         let empty = head_bytes();
         send(&session, &log, 10_000, 3).await.expect_err("it breaks off");

@@ -75,7 +75,7 @@ fn costs(settings: &Settings, lines: &[String]) {
         let mut head = 0;
         turns("recorded and checkpointed", &mut |line| {
             run(Some(&store), line);
-            head = store.checkpoint(false).expect("there is room").len();
+            head = store.checkpoint().expect("there is room").len();
         });
         println!("  head {head} bytes, journal {}", store.spilled_bytes());
     }

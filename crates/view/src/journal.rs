@@ -50,24 +50,20 @@ impl Store {
         Ok(Arc::new(store))
     }
 
-    /// Writes what the journal lacks, and gives the head; with `sync` when all of it is on the disk, which only an end of the whole machine needs.
+    /// Writes what the journal lacks, and gives the head. For an end of the whole machine it has to be on the disk, too ([`Store::sync`]).
     /// No recorder may be at work. Of the memory it takes a segment and [`PIECE_BYTES_MAX`] of texts, twice, and the head, which has the segments
     /// that are not full.
     ///
     /// # Errors
     /// When the store has no journal, or that can't be written or is full.
-    pub fn checkpoint(&self, sync: bool) -> io::Result<Vec<u8>> {
+    pub fn checkpoint(&self) -> io::Result<Vec<u8>> {
         debug_assert_eq!(self.recorders.load(Ordering::Relaxed), 0, "a run is on its way");
         let mut written = lock(&self.written);
         let journal = self.spill.as_ref().filter(|spill| spill.is_journal());
         let journal = journal.ok_or_else(|| io::Error::new(io::ErrorKind::Unsupported, "the store has no journal"))?;
         self.store_segments(journal)?;
         self.store_texts(journal, &mut written)?;
-        let head = self.head(journal, &written)?;
-        if sync {
-            journal.sync()?;
-        }
-        Ok(head)
+        self.head(journal, &written)
     }
 
     /// Waits until the journal is on the disk as far as it was written; recorders may be at work.

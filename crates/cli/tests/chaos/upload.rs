@@ -268,8 +268,8 @@ impl Job<'_> {
         if self.maybe_made {
             let Some(list) = op.get("/api/sessions") else { return Step::Over };
             (self.life, self.maybe_made) = (op.kit.lives.current().number, false);
-            self.id = ids_of(&list.json(), &op.name).pop();
-            self.seen = Instant::now();
+            // What was displaced is listed still, and is of an earlier try.
+            self.id = ids_of(&list.json(), &op.name, |state| state != "failed").pop();
             // Of one request it is not known how much went out.
             self.sent = if self.id.is_some() && self.way == Way::One { self.bytes.len() as u64 } else { 0 };
             return Step::Again;
@@ -280,8 +280,9 @@ impl Job<'_> {
         let announced = json!({"name": op.name, "size": size}).to_string();
         let call = self.creation(&op.name, announced.as_bytes());
         let fault = op.fault(300 + if whole { self.bytes.len() } else { 0 }, if whole { 2 } else { 8 });
+        let begun = Instant::now();
         let answer = op.once(&call, fault);
-        (self.life, self.made, self.seen) = (life, Instant::now(), Instant::now());
+        (self.life, self.made, self.seen) = (life, Instant::now(), seen(begun, answer.is_some()));
         match answer {
             None => (self.maybe_made, self.broke) = (true, true),
             Some(answer) => return self.made(op, &answer),
@@ -352,7 +353,9 @@ impl Job<'_> {
                     _ if op.one_in(2) => Ending::Pause,
                     _ => Ending::Leave,
                 };
+                let begun = Instant::now();
                 let brought = socket::send(op, &target, offset, part, ending, fault);
+                self.seen = seen(begun, !matches!(brought.said, Said::Broken));
                 self.heard(op, brought)
             }
             Way::Tus => self.answered(op, id, part, Body::Known(part), offset, Vec::new(), fault),
@@ -403,8 +406,9 @@ impl Job<'_> {
         fault: Fault,
     ) -> Step {
         let call = self.request(id, body, offset, headers);
+        let begun = Instant::now();
         let answer = op.once(&call, fault);
-        self.seen = Instant::now();
+        self.seen = seen(begun, answer.is_some());
         let Some(answer) = answer else {
             self.broke = true;
             return Step::Again;
@@ -435,7 +439,6 @@ impl Job<'_> {
     }
 
     fn heard(&mut self, op: &Op<'_>, brought: socket::Brought) -> Step {
-        self.seen = Instant::now();
         self.broke |= matches!(brought.said, Said::Broken | Said::Paused);
         match brought.said {
             Said::Done | Said::Paused | Said::Broken => {}
@@ -556,7 +559,7 @@ impl Job<'_> {
                 }
             }
             let Some(list) = op.get("/api/sessions") else { return };
-            ids = ids_of(&list.json(), &op.name);
+            ids = ids_of(&list.json(), &op.name, |_| true);
             if ids.is_empty() {
                 return;
             }
@@ -564,12 +567,17 @@ impl Job<'_> {
     }
 }
 
-/// The sessions of that name.
-fn ids_of(list: &Value, name: &str) -> Vec<String> {
+/// When the server was surely there for a request: a connection that breaks may have stood still for long.
+fn seen(begun: Instant, answered: bool) -> Instant {
+    if answered { Instant::now() } else { begun }
+}
+
+/// The sessions of that name in such a state.
+fn ids_of(list: &Value, name: &str, wanted: impl Fn(&Value) -> bool) -> Vec<String> {
     let sessions = list["sessions"].as_array().cloned().unwrap_or_default();
     sessions
         .iter()
-        .filter(|session| session["name"] == name)
+        .filter(|session| session["name"] == name && wanted(&session["state"]))
         .filter_map(|session| session["id"].as_str().map(str::to_owned))
         .collect()
 }

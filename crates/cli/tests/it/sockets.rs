@@ -7,8 +7,8 @@ use std::net::TcpStream;
 
 const UPLOADS: usize = 200;
 
-/// As many as may hold the start of a long line, and have large buffers.
-const WIDE: usize = 32;
+/// As many as may hold the start of a long line, but for the places that the next take while they begin; all of them have large buffers.
+const LONG: usize = 32 - 4;
 
 /// Any 16 bytes as base64 do.
 const UPGRADE: &str =
@@ -31,7 +31,7 @@ fn socket(server: &Server, id: &str) -> TcpStream {
 
 /// Lines, the last of which is long for those that come first.
 fn body(lines: &[u8], number: usize) -> Vec<u8> {
-    let agent = "x".repeat(if number < WIDE { 200 << 10 } else { 3 << 10 });
+    let agent = "x".repeat(if number < LONG { 200 << 10 } else { 3 << 10 });
     let last = format!("10.0.0.9 - - [02/Jan/2025:00:00:00 +0000] \"GET / HTTP/1.1\" 200 5 \"-\" \"{agent}\"\n");
     [lines, last.as_bytes()].concat()
 }

@@ -53,7 +53,7 @@ impl Session {
         let begun = Instant::now();
         self.unkept.store(false, Ordering::Relaxed);
         let saved = self.saved(reading, ended);
-        match checkpoints.write(&saved, || store.checkpoint(false)) {
+        match checkpoints.write(&saved, || store.checkpoint()) {
             Ok(()) => metrics::histogram!("rorqual_checkpoint_seconds").record(begun.elapsed()),
             Err(error) => {
                 // The one before stays, from which the upload goes on after a restart.

@@ -53,16 +53,16 @@ proptest! {
         let file = journal();
         let mut store = Store::with_journal(settings(&setup), handle(&file), JOURNAL_BYTES_MAX).expect("a journal");
         let mut random = Random(seed | 1);
-        let (mut taken, mut saved, mut head) = (0, 0, store.checkpoint(false).expect("there is room"));
+        let (mut taken, mut saved, mut head) = (0, 0, store.checkpoint().expect("there is room"));
         while taken < count {
             let end = (taken + 1 + random.below(400) as usize).min(count);
             take(&turns(&setup, &store), &rows[taken..end]);
             taken = end;
             if random.one_in(3) {
-                (saved, head) = (taken, store.checkpoint(random.one_in(5)).expect("there is room"));
+                (saved, head) = (taken, store.checkpoint().expect("there is room"));
             }
             if random.one_in(9) {
-                let _ = store.lend(store.memory_bytes());
+                let _ = store.lend(store.memory_bytes() / 2);
             }
             if random.one_in(4) {
                 // What came since the checkpoint is lost, and comes again.
@@ -74,11 +74,11 @@ proptest! {
         prop_assert!(store.is_whole());
         let expected = answers(&whole);
         prop_assert_eq!(&answers(&store), &expected);
-        let head = store.checkpoint(true).expect("there is room");
+        let head = store.checkpoint().expect("there is room");
         drop(store);
         let restored = restore(&setup, &file, &head).expect("it is whole");
         prop_assert_eq!(&answers(&restored), &expected);
-        prop_assert_eq!(&restored.checkpoint(false).expect("there is room"), &head, "nothing is new");
+        prop_assert_eq!(&restored.checkpoint().expect("there is room"), &head, "nothing is new");
     }
 }
 
@@ -89,7 +89,7 @@ fn small_one() -> (Setup, File, Vec<u8>) {
     for part in rows(3, 70).chunks(20) {
         take(&turns(&setup, &store), part);
     }
-    let head = store.checkpoint(false).expect("there is room");
+    let head = store.checkpoint().expect("there is room");
     (setup, file, head)
 }
 
@@ -129,7 +129,7 @@ fn values_without_room_are_not_restored() {
     let many: Vec<Plain> =
         (0..).zip(rows(1, 6_000)).map(|(index, row): (usize, Plain)| Plain { path: format!("/a/path/{index}"), ..row }).collect();
     take(&turns(&setup, &store), &many);
-    let head = store.checkpoint(false).expect("there is room");
+    let head = store.checkpoint().expect("there is room");
     let poor = Setup { memory_bytes: 0, ..setup };
     let error = restore(&poor, &file, &head).err().expect("there is less room");
     assert_eq!(error.kind(), std::io::ErrorKind::OutOfMemory);
@@ -141,7 +141,7 @@ fn what_came_after_the_checkpoint_is_cut_off() {
     let length = file.metadata().expect("a size").len();
     let store = restore(&setup, &file, &head).expect("it is whole");
     take(&turns(&setup, &store), &rows(5, 500));
-    let _ = store.checkpoint(false).expect("there is room");
+    let _ = store.checkpoint().expect("there is room");
     assert!(file.metadata().expect("a size").len() > length);
     let store = restore(&setup, &file, &head).expect("it is whole");
     assert_eq!((store.rows(), file.metadata().expect("a size").len()), (70, length));
@@ -152,9 +152,9 @@ fn a_journal_has_its_limit() {
     let setup = Setup { threads: 1, segment_rows: 100, memory_bytes: 1 << 20, spill_bytes: None };
     let store = Store::with_journal(settings(&setup), journal(), 4_000).expect("a journal");
     take(&turns(&setup, &store), &rows(1, 2_000));
-    let error = store.checkpoint(false).expect_err("there is no room");
+    let error = store.checkpoint().expect_err("there is no room");
     assert_eq!(error.kind(), std::io::ErrorKind::StorageFull);
-    assert!(setup.store().checkpoint(false).is_err(), "a store without a journal");
+    assert!(setup.store().checkpoint().is_err(), "a store without a journal");
 }
 
 /// Values that had no room have none after a restart.
@@ -169,7 +169,7 @@ fn shortages_are_remembered() {
         .collect();
     take(&turns(&setup, &store), &many);
     assert!(!store.is_whole() && store.rows() == 4_000);
-    let head = store.checkpoint(false).expect("there is room");
+    let head = store.checkpoint().expect("there is room");
     let restored = restore(&setup, &file, &head).expect("it is whole");
     assert_eq!(answers(&restored), answers(&store));
     take(&turns(&setup, &restored), &many[..100]);

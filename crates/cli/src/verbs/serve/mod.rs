@@ -36,8 +36,12 @@ const BLOCKING_THREADS_PER_SESSION: usize = 4;
 /// And of all of them, on all runtimes: few run at a time.
 const BLOCKING_THREADS_MAX: usize = 64;
 
-/// Settings of the allocator: no large block is kept, as each thread of a decoder would one.
-const ALLOCATOR: [(&str, &str); 2] = [("MALLOC_MMAP_THRESHOLD_", "1048576"), ("MALLOC_TRIM_THRESHOLD_", "1048576")];
+/// Settings of the allocator: four arenas that threads share, and no large block kept, as each thread of a decoder would one.
+const ALLOCATOR: [(&str, &str); 3] =
+    [("MALLOC_ARENA_MAX", "4"), ("MALLOC_MMAP_THRESHOLD_", "1048576"), ("MALLOC_TRIM_THRESHOLD_", "1048576")];
+
+/// How long a thread that may block stays when there is nothing for it.
+const BLOCKING_KEEP_ALIVE: Duration = Duration::from_secs(2);
 
 pub(crate) fn run(common: &Common, args: &ServeArgs) -> Exit {
     if let Err(error) = rorqual_pipe::allocator::settle(&ALLOCATOR) {
@@ -152,7 +156,12 @@ fn announce(url: &str) -> io::Result<()> {
 }
 
 fn runtime(blocking: usize) -> io::Result<Runtime> {
-    Builder::new_multi_thread().worker_threads(1).max_blocking_threads(blocking + 4).enable_all().build()
+    Builder::new_multi_thread()
+        .worker_threads(1)
+        .max_blocking_threads(blocking + 4)
+        .thread_keep_alive(BLOCKING_KEEP_ALIVE)
+        .enable_all()
+        .build()
 }
 
 fn config(common: &Common, args: &ServeArgs, files: usize) -> Result<Config, String> {
