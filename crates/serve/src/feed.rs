@@ -112,6 +112,11 @@ impl Inlet {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(receiver);
     }
 
+    /// The run has ended: who fills blocks hears of it, and those that wait go back.
+    pub(crate) fn close(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
     fn next(&self) -> Option<Fed> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).as_mut()?.blocking_recv()
     }

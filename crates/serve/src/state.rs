@@ -38,7 +38,7 @@ const COPY: &str = "copy";
 
 /// Whether a server would give a session such an id.
 fn is_id(text: &str) -> bool {
-    text.len() == 2 * ID_BYTES && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+    text.len() == 2 * ID_BYTES && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 /// Whether an error is one of what a machine left that ended in the middle: others may pass, and what is there is to wait for that.

@@ -201,3 +201,24 @@ fn decoders_and_their_windows_go_with_the_ends_of_their_logs() {
     let risen = after.saturating_sub(before);
     assert!(risen < rounds * WINDOW / 2, "{} MiB more", risen / MIB);
 }
+
+#[test]
+fn what_ends_a_run_at_its_start_is_answered_however_much_comes_and_the_next_log_is_taken() {
+    let server = Server::start(&["--sessions", "8"]);
+    let noise: Vec<u8> = (0..5 * MIB).map(|number| (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as u8).collect();
+    let mut bodies = vec![("unknown_format", "this is no log at all\n".repeat(250_000).into_bytes())];
+    for magic in [&b"\x1f\x8b\x08\x00"[..], b"\x28\xb5\x2f\xfd", b"\xfd7zXZ\x00", b"BZh91AY&SY"] {
+        bodies.push(("bad_input", [magic, &noise[..]].concat()));
+    }
+    for (code, body) in bodies {
+        let id = server.session_of(body.len());
+        server.put(&id, 0, &body).refused(422, code);
+        assert_eq!(server.live(&id)["session"]["error"]["code"], code);
+        // It has given back all that the next needs.
+        let log = log(20_000);
+        let id = server.session_of(log.len());
+        assert_eq!(server.put(&id, 0, &log).status, 200);
+        assert_eq!(server.live(&id)["report"]["lines"]["parsed"], 20_000);
+        assert_eq!(server.vitals()["pool_lent_bytes"], 0);
+    }
+}

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 /// how full those are depends on who met whom.
 const RESIDENT_TOLERANCE_BYTES: u64 = 24 << 20;
 
-/// tokio keeps a blocking thread that has nothing to do for ten seconds; of these there are as many as there were calls at once.
+/// A blocking thread that has nothing to do stays for a little; of these there are as many as there were calls at once.
 const SERVER_THREADS_TOLERANCE: usize = 4;
 
 /// One thing that must be true.

@@ -72,6 +72,7 @@ impl Session {
         let mut guarded = lock(&self.reading);
         // It was stopped before.
         if self.is_over() {
+            self.inlet.close();
             std::mem::forget(guard);
             return Lapped::Ended;
         }
@@ -85,6 +86,7 @@ impl Session {
         // With a decoder goes its window.
         if !matches!(turned, Ok(Turned::Paused)) {
             *guarded = None;
+            self.inlet.close();
         }
         let lapped = match turned {
             Ok(Turned::Paused) => {
@@ -121,6 +123,7 @@ struct FailOnUnwind<'a>(&'a Session);
 
 impl Drop for FailOnUnwind<'_> {
     fn drop(&mut self) {
+        self.0.inlet.close();
         self.0.fail("internal", "the analysis stopped by a defect of rorqual; its log has more");
     }
 }

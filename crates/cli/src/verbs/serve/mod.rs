@@ -41,7 +41,7 @@ const ALLOCATOR: [(&str, &str); 3] =
     [("MALLOC_ARENA_MAX", "4"), ("MALLOC_MMAP_THRESHOLD_", "1048576"), ("MALLOC_TRIM_THRESHOLD_", "1048576")];
 
 /// How long a thread that may block stays when there is nothing for it.
-const BLOCKING_KEEP_ALIVE: Duration = Duration::from_secs(2);
+const BLOCKING_KEEP_ALIVE: Duration = Duration::from_millis(250);
 
 pub(crate) fn run(common: &Common, args: &ServeArgs) -> Exit {
     if let Err(error) = rorqual_pipe::allocator::settle(&ALLOCATOR) {
