@@ -38,6 +38,7 @@ fn pages_are_in_the_order_of_the_file_and_lines_as_they_were() {
     ];
     for setup in setups {
         let store = setup.record(text_of(&rows));
+        assert_eq!(store.spilled_bytes() > 0, setup.spill_bytes.is_some());
         let filters: [(&str, fn(&Plain) -> bool); 3] = [
             ("", |_| true),
             ("client = 10.0.0.3", |row| !row.rejected() && row.client == "10.0.0.3"),
