@@ -3,11 +3,17 @@
 use crate::exit::Exit;
 use crate::limits::{CANCEL_BELOW_BYTES, END_BELOW_BYTES, GUARD_EVERY};
 use crate::message;
-use crate::temp::TempFolder;
+use crate::temp::{self, TempFolder};
 use rorqual_pipe::{format_size, stats};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::Notify;
+
+/// In the environment of the program that takes the place of one that had to end: what it says, and the folder that it removes.
+const ENDED: [&str; 2] = ["RORQUAL_QUERY_ENDED", "RORQUAL_QUERY_FOLDER"];
 
 /// Looks at the resident size every few milliseconds, and at what was taken since. Near the limit it asks for the query's end, and nearer
 /// ends the process.
@@ -67,11 +73,16 @@ impl Shared {
         }
     }
 
-    /// An operator that does not yield can't be cancelled.
+    /// An operator that does not yield can't be cancelled. It would go on to take memory while the message waits for its reader and gigabytes are
+    /// removed from the folder: this program in a new process image, which has none of its threads, does both.
     fn end(&self) -> ! {
+        let [ended, folder] = ENDED;
+        let message = self.message();
+        if let Ok(program) = std::env::current_exe() {
+            let _cannot = Command::new(program).env(ended, &message).env(folder, self.temp.path()).exec();
+        }
         self.temp.remove();
-        let exit = message::error(&self.message());
-        std::process::exit(i32::from(exit.max(Exit::Bad).code()));
+        std::process::exit(i32::from(message::error(&message).code()));
     }
 
     fn message(&self) -> String {
@@ -81,4 +92,12 @@ impl Shared {
             format_size(self.memory_bytes)
         )
     }
+}
+
+/// Does what is left to do for a query that [`Guard`] ended, where this process is there for that.
+pub(crate) fn clear_away() -> Option<Exit> {
+    let [message, folder] = ENDED.map(std::env::var_os);
+    let (message, folder) = (message?, folder?);
+    temp::remove(Path::new(&folder));
+    Some(message::error(&message.to_string_lossy()))
 }

@@ -25,6 +25,9 @@ use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 
 fn main() -> ExitCode {
+    if let Some(exit) = guard::clear_away() {
+        return exit.into();
+    }
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(error) => {

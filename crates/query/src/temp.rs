@@ -37,19 +37,26 @@ impl TempFolder {
         &self.path
     }
 
-    /// Removes it with all that is in it. Again where somebody who was cancelled has just put a file there.
     pub(crate) fn remove(&self) {
-        for _ in 0..REMOVALS_MAX {
-            if std::fs::remove_dir_all(&self.path).is_ok() || !self.path.exists() {
-                return;
-            }
-        }
+        remove(&self.path);
     }
 }
 
 impl Drop for TempFolder {
     fn drop(&mut self) {
         self.remove();
+    }
+}
+
+/// Removes such a folder with all that is in it, and no other. Again where somebody who was cancelled has just put a file there.
+pub(crate) fn remove(folder: &Path) {
+    if !folder.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(PREFIX.as_bytes())) {
+        return;
+    }
+    for _ in 0..REMOVALS_MAX {
+        if std::fs::remove_dir_all(folder).is_ok() || !folder.exists() {
+            return;
+        }
     }
 }
 

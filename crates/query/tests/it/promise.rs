@@ -82,6 +82,16 @@ fn what_can_not_be_moved_to_disk_ends_the_query() {
     }
 }
 
+/// One value that is made in one step, which nothing can stop but the end of the process.
+#[test]
+fn what_does_not_yield_ends_with_the_process() {
+    let folder = Folder::new();
+    std::fs::create_dir(folder.at("temp")).unwrap();
+    let ran = bounded(&folder, "SELECT length(repeat('x', 2000000000))").args(["-o", &folder.text("out.csv")]).run().exits(2);
+    ran.says(&["--memory 256 MiB", "can't be moved to the temp folder", "--threads"]).within(MEMORY);
+    assert_eq!((folder.names(), names_in(&folder.at("temp"))), (vec!["temp".to_owned()], Vec::new()));
+}
+
 #[test]
 fn a_full_temp_folder_is_an_error() {
     let folder = Folder::new();
