@@ -41,7 +41,7 @@ pub struct Ran {
     pub stderr: String,
     /// Its exit code; `None` when a signal ended it.
     pub code: Option<i32>,
-    /// Its peak resident size.
+    /// Its peak resident size, exactly where it is above that of the tests when they started it; else what was seen of it every few milliseconds.
     pub peak_bytes: u64,
 }
 
@@ -130,6 +130,8 @@ impl Run {
         let _ = std::fs::write("/proc/self/clear_refs", "5");
         let mut child = self.command.spawn().unwrap_or_else(|error| panic!("{}: {error}", self.shown));
         let parent_peak_bytes = status_bytes("self", "VmHWM:").unwrap_or(u64::MAX);
+        // The first look at once: on a busy machine it may have ended before the next.
+        let peak_seen_bytes = status_bytes(&child.id().to_string(), "VmHWM:").unwrap_or(0);
         let stdin = child.stdin.take();
         let feeder = self.feeder.zip(stdin).map(|(feeder, stdin)| std::thread::spawn(move || feed(feeder, stdin)));
         Running {
@@ -141,7 +143,7 @@ impl Run {
             started: Instant::now(),
             time_max: self.time_max,
             parent_peak_bytes,
-            peak_seen_bytes: 0,
+            peak_seen_bytes,
         }
     }
 }
