@@ -7,7 +7,7 @@ use crate::limits::{OPERATIONS_MAX_DEFAULT, STORE_BYTES_MAX_DEFAULT, TOUCH_AFTER
 use rorqual_digest::{Algorithm, Digest};
 use rorqual_pipe::{Error, Gate, Kind};
 use rusqlite::Connection;
-use rustix::fs::FlockOperation;
+use rustix::fs::{FlockOperation, flock};
 use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::ops::Deref;
@@ -68,7 +68,14 @@ pub(crate) struct Inner {
     /// `None` where we may only read.
     lock: Option<File>,
     /// Shared by all who have the store open, so that nobody puts another index in its place.
-    _in_use: File,
+    in_use: File,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // A process that is being started at this moment has a copy of the file until it runs its own program, and closing ours ends no lock.
+        let _ = flock(&self.in_use, FlockOperation::Unlock);
+    }
 }
 
 /// The sole right, among all processes, to change the store; until dropped.
@@ -112,7 +119,7 @@ impl Store {
             connection: Mutex::new(connection),
             order: Mutex::new(()),
             lock,
-            _in_use: in_use,
+            in_use,
             index_path,
             disk,
         };
@@ -314,4 +321,22 @@ fn algorithm_of(connection: &Connection, path: &Path) -> Result<Algorithm, Error
 
 fn system_ms() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Settings, Store};
+    use crate::rebuild::rebuild;
+
+    #[test]
+    fn a_store_that_was_dropped_is_nobodys_although_a_process_that_starts_has_its_files() {
+        let dir = tempfile::tempdir().unwrap();
+        let settings = Settings::new(dir.path());
+        let store = Store::init(&settings, None, Some(1 << 20)).unwrap();
+        assert!(rebuild(&settings, None).is_err(), "it is open");
+        let copy = store.inner.in_use.try_clone().unwrap();
+        drop(store);
+        rebuild(&settings, None).unwrap();
+        drop(copy);
+    }
 }
