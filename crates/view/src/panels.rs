@@ -115,16 +115,15 @@ impl Store {
 
     /// A stretch of all values of a column.
     pub(crate) fn page_of(&self, counted: &Counted, column: TextColumn, wanted: &PanelWanted) -> PanelPage {
-        let (_, derived) = source(column);
+        let (index, derived) = source(column);
         self.amounts(counted, column, |amounts, tables| {
             let text = |code: u32| tables.text_of(derived, code);
             let others = amounts.get(OTHERS).hits;
             let known = || amounts.iter().filter(|(code, _)| *code > OTHERS);
             let (distinct, hits) = known().fold((0, 0), |(distinct, hits), (_, amount)| (distinct + 1, hits + amount.hits));
-            // Of values that were cut as many may be one as there are hits.
-            let is_cut = |code: u32| derived.is_none() && tables.is_cut(code);
-            let merged = known().filter(|(code, amount)| amount.hits > 1 && is_cut(*code));
-            let merged: u64 = merged.map(|(_, amount)| amount.hits - 1).sum();
+            // Of values that were cut as many may be one as there are hits, and what follows from one may follow from its end.
+            let cut = counted.sums.column(index).iter().filter(|(code, _)| tables.is_cut(*code));
+            let merged: u64 = cut.map(|(_, amount)| amount.hits - u64::from(derived.is_none() && amount.hits > 0)).sum();
             let (exact, unknown) = (others + merged == 0, others + merged);
             let count = wanted.offset.saturating_add(wanted.limit).min(VALUES_LISTED_MAX);
             let (top, found) = match wanted.search.as_deref().and_then(Search::new) {

@@ -282,7 +282,7 @@ impl Job<'_> {
         let fault = op.fault(300 + if whole { self.bytes.len() } else { 0 }, if whole { 2 } else { 8 });
         let begun = Instant::now();
         let answer = op.once(&call, fault);
-        (self.life, self.made, self.seen) = (life, Instant::now(), seen(begun, answer.is_some()));
+        (self.life, self.made, self.seen) = (life, Instant::now(), seen(begun, answer.as_ref().is_some_and(in_time)));
         match answer {
             None => (self.maybe_made, self.broke) = (true, true),
             Some(answer) => return self.made(op, &answer),
@@ -355,7 +355,7 @@ impl Job<'_> {
                 };
                 let begun = Instant::now();
                 let brought = socket::send(op, &target, offset, part, ending, fault);
-                self.seen = seen(begun, !matches!(brought.said, Said::Broken));
+                self.seen = seen(begun, said_in_time(&brought.said));
                 self.heard(op, brought)
             }
             Way::Tus => self.answered(op, id, part, Body::Known(part), offset, Vec::new(), fault),
@@ -408,7 +408,7 @@ impl Job<'_> {
         let call = self.request(id, body, offset, headers);
         let begun = Instant::now();
         let answer = op.once(&call, fault);
-        self.seen = seen(begun, answer.is_some());
+        self.seen = seen(begun, answer.as_ref().is_some_and(in_time));
         let Some(answer) = answer else {
             self.broke = true;
             return Step::Again;
@@ -567,9 +567,25 @@ impl Job<'_> {
     }
 }
 
-/// When the server was surely there for a request: a connection that breaks may have stood still for long.
-fn seen(begun: Instant, answered: bool) -> Instant {
-    if answered { Instant::now() } else { begun }
+/// What is told to who stood still, or was so slow that others got the place.
+const TOO_LATE: [&str; 3] = ["too_slow", "interrupted", "displaced"];
+
+/// When the server surely heard of us: a connection that breaks, or is told that it was too slow, may have stood still for long.
+fn seen(begun: Instant, in_time: bool) -> Instant {
+    if in_time { Instant::now() } else { begun }
+}
+
+fn in_time(answer: &Answer) -> bool {
+    !TOO_LATE.contains(&answer.code().as_str())
+}
+
+fn said_in_time(said: &Said) -> bool {
+    match said {
+        Said::Answer(answer) => in_time(answer),
+        Said::Error(_, error) => !TOO_LATE.contains(&error["code"].as_str().unwrap_or_default()),
+        Said::Done | Said::Paused => true,
+        Said::Broken => false,
+    }
 }
 
 /// The sessions of that name in such a state.

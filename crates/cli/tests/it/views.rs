@@ -319,13 +319,17 @@ fn values_that_were_cut_are_not_said_to_be_counted_exactly() {
     let server = Server::start(&[]);
     let distinct = |paths: &[String]| {
         let body: String = paths.iter().map(|path| line(path)).collect();
-        let report = server.live(&session(&server, body.as_bytes()))["report"].clone();
-        let paths = panel(&report, "path");
-        (paths["distinct"].clone(), paths["exact"].clone())
+        let answer = view(&server, &session(&server, body.as_bytes()), &json!({}));
+        assert_eq!(answer.status, 200);
+        let found = answer.json();
+        let (paths, kinds) = (panel(&found, "path"), panel(&found, "kind"));
+        (paths["distinct"].clone(), paths["exact"].clone(), kinds["exact"].clone())
     };
     let exactly = |distinct: u64| json!({"count": distinct, "exact": true, "error": 0.0});
-    assert_eq!(distinct(&["x".to_owned(), long.clone()]), (exactly(2), true.into()), "one value was cut, and is one");
+    assert_eq!(distinct(&["x".to_owned(), "y.png".to_owned()]), (exactly(2), true.into(), true.into()));
+    // One value was cut, and is one; its end would say of what kind it is.
+    assert_eq!(distinct(&["x".to_owned(), format!("{long}.png")]), (exactly(2), true.into(), false.into()));
     // Three values of which two begin with the same 64 KiB.
-    let (merged, exact) = distinct(&["x".to_owned(), format!("{long}b"), format!("{long}c")]);
+    let (merged, exact, _) = distinct(&["x".to_owned(), format!("{long}b"), format!("{long}c")]);
     assert_eq!((merged, exact), (json!({"count": 2, "exact": false, "error": 0.5}), false.into()));
 }
