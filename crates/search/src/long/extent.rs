@@ -111,3 +111,46 @@ impl Simulation {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use crate::long::LOOK_BYTES;
+    use crate::{Case, Expression, Pattern};
+    use grep_matcher::Matcher;
+    use proptest::prelude::*;
+
+    const PATTERNS: [&str; 10] =
+        ["a+", "ab?|a.*b", "a.*?b", "(?:ab|a)(?:c|bcd)?", r"\ba+\b", r"\w+", "a*$", "[^ ]+", r"(?:é|a)+\b.", "a(?:b*c)?|b"];
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// Where a match ends that is known to start somewhere: as the matcher says of the whole line, however the line comes.
+        #[test]
+        fn the_end_of_a_match_is_where_it_is_in_one_piece(
+            pieces in prop::collection::vec(prop::sample::select(vec!["a", "b", "c", "d", " ", "é", "aaaaaaaa", "bbbb"]), 0..40),
+            size in 1_usize..9,
+            word: bool,
+        ) {
+            let line = pieces.concat().into_bytes();
+            for pattern in PATTERNS {
+                let pattern = Pattern {
+                    patterns: vec![pattern.to_owned()], fixed: false, case: Case::Sensitive, word, whole_line: false, bytes_max: 1 << 20,
+                };
+                let mut extent = pattern.extent().unwrap();
+                let matcher = Expression::new(pattern).unwrap().matcher();
+                let mut found = Vec::new();
+                matcher.find_iter(&line, |each| { found.push((each.start(), each.end())); true }).unwrap();
+                for (start, end) in found {
+                    extent.start(&line[start.saturating_sub(LOOK_BYTES)..start]);
+                    if line[start..].chunks(size).all(|piece| extent.feed(piece)) {
+                        extent.finish();
+                    }
+                    prop_assert_eq!(extent.end(), Some((end - start) as u64));
+                }
+            }
+        }
+    }
+}
