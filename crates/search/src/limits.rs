@@ -29,7 +29,8 @@ pub const CACHES_PER_WORKER: u64 = 3;
 pub const CONTEXT_SHARE: u64 = 8;
 
 /// How much of a line that is not held whole is looked at together for the places of its matches, in bytes. A match whose nearest end is
-/// further than half of it from its start is found late or not at all; whether the line matches is always exact.
+/// further than half of it from its start is found where it starts with the line or behind another, and else late or not at all; whether the
+/// line matches is always exact.
 pub const WINDOW_BYTES: usize = 512 << 10;
 
 /// What is given of one match in such a line, in bytes: of a longer one the beginning.

@@ -126,13 +126,16 @@ impl LongMatches {
     /// line's end then, all.
     fn look<E>(&mut self, limit: usize, each: &mut impl FnMut(u64, &[u8]) -> Result<(), E>) -> Result<(), E> {
         while self.next < limit.min(self.window.len()) {
-            let Some(found) = find(&self.matcher, &self.window, self.next).filter(|found| found.start < limit) else { break };
-            if limit < self.window.len() && self.goes_on(found.start) {
-                let head = self.window[found.start..][..MATCH_BYTES_MAX].to_vec();
-                self.open = Some(Open { start: self.base + found.start as u64, head, unsure: false });
-                self.next = found.start + 1;
+            let found = find(&self.matcher, &self.window, self.next).filter(|found| found.start < limit);
+            // Where none ends within the window, one may have begun here.
+            let start = found.as_ref().map_or(self.next, |found| found.start);
+            if limit < self.window.len() && self.goes_on(start) {
+                let head = self.window[start..][..MATCH_BYTES_MAX].to_vec();
+                self.open = Some(Open { start: self.base + start as u64, head, unsure: false });
+                self.next = start + 1;
                 return Ok(());
             }
+            let Some(found) = found else { break };
             self.any = true;
             self.cut |= found.len() > MATCH_BYTES_MAX;
             each(self.base + found.start as u64, &self.window[found.clone()][..found.len().min(MATCH_BYTES_MAX)])?;

@@ -1,10 +1,12 @@
 //! Where a match ends that goes on behind what is held.
 
 use super::{Automaton, Dfa, LOOK_BYTES, Simulation, run_length};
-use crate::limits::WINDOW_BYTES;
 use regex_automata::Anchored;
 use regex_automata::util::start;
 use regex_syntax::hir::Hir;
+
+/// What the simulation takes at once: most matches end within it.
+const PIECE_BYTES: usize = 1 << 10;
 
 /// Follows one match after another from its start, however far it goes.
 pub(crate) struct Extent {
@@ -88,7 +90,7 @@ impl Simulation {
     }
 
     fn follow(&mut self, bytes: &[u8], end: &mut Option<u64>) -> bool {
-        bytes.chunks(WINDOW_BYTES / 8).all(|piece| {
+        bytes.chunks(PIECE_BYTES).all(|piece| {
             self.window.extend_from_slice(piece);
             self.follow_to(self.window.len().saturating_sub(LOOK_BYTES), end);
             self.forget();
