@@ -103,7 +103,7 @@ fmt: $(packages) ## Format everything
 fuzz: | $(shell command -v c++ || echo c++) ## Fuzz each parser of foreign bytes for FUZZ_SECONDS (6)
 	fuzz/run $(FUZZ_SECONDS)
 
-bench: $(page) ## Measure beside the other tools (half an hour; BENCH="--quick" for a few minutes)
+bench: $(page) ## Measure beside the other tools (an hour; BENCH="--quick" for a few minutes)
 	bench/run.py $(BENCH)
 	bench/sweep.py
 

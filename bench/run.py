@@ -71,7 +71,9 @@ def main():
     setting = prepare(args)
     fresh = header(setting.programs)
     for name in chosen(args):
-        job = done_by(name, setting)
+        load = list(os.getloadavg())
+        # A later run leaves it as it is, with other programs beside it.
+        job = done_by(name, setting) | {"commit": fresh["commit"], "versions": fresh["versions"], "load_average": load}
         print("\n" + results.table(job) + "\n", flush=True)
         fresh["jobs"].append(job)
         keep(fresh, trial(args))

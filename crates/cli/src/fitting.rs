@@ -15,7 +15,7 @@ const THREADS_MAX_DEFAULT: usize = 64;
 /// When not even those asked for fit, or one.
 pub(crate) fn threads(common: &Common, budget: impl Fn(usize) -> Budget) -> Result<usize, BudgetError> {
     if let Some(threads) = common.threads.map(usize::from) {
-        return budget(threads).check().map(|()| threads);
+        return Budget::check_threads(threads, budget).map(|()| threads);
     }
     let most = common.threads().min(THREADS_MAX_DEFAULT);
     let fitting = (2..=most).rev().find(|threads| budget(*threads).check().is_ok());

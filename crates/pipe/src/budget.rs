@@ -8,15 +8,15 @@ use std::fmt;
 pub struct Budget {
     total_bytes: u64,
     holders: Vec<(String, u64)>,
-    /// What would need less memory, for the error.
-    instead: &'static str,
+    /// What would do instead of more memory, or need less, for the error.
+    instead: Vec<String>,
 }
 
 impl Budget {
     /// A budget of `total_bytes` for the whole process, with nothing reserved yet.
     #[must_use]
     pub fn new(total_bytes: u64) -> Self {
-        Self { total_bytes, holders: Vec::new(), instead: "fewer --threads" }
+        Self { total_bytes, holders: Vec::new(), instead: Vec::new() }
     }
 
     /// Names a holder and the most it will ever hold.
@@ -24,9 +24,28 @@ impl Budget {
         self.holders.push((holder.into(), bytes));
     }
 
-    /// What the error advises other than more memory: `fewer --threads` unless this says so.
-    pub fn advise(&mut self, instead: &'static str) {
-        self.instead = instead;
+    /// What the error advises other than more memory: only what helps.
+    pub fn advise(&mut self, instead: impl Into<String>) {
+        self.instead.push(instead.into());
+    }
+
+    /// Whether the sum for so many threads, which were asked for, fits.
+    ///
+    /// # Errors
+    /// When it does not; the error says with how many fewer it would, or how much memory one needs.
+    pub fn check_threads(threads: usize, sum: impl Fn(usize) -> Self) -> Result<(), BudgetError> {
+        let Err(mut error) = sum(threads).check() else { return Ok(()) };
+        let fitting = (1..threads).rev().find(|fewer| sum(*fewer).check().is_ok());
+        let advice = match (fitting, sum(1).check()) {
+            (Some(fewer), _) => Some(format!("--threads {fewer}")),
+            (None, Err(one)) if one.least_bytes() < error.least_bytes() => {
+                Some(format!("--threads 1 and --memory {}MiB", one.least_bytes() / MIB))
+            }
+            _ => None,
+        };
+        // The nearest first.
+        error.0.instead.splice(..0, advice);
+        Err(error)
     }
 
     /// What is given, in bytes.
@@ -89,7 +108,9 @@ impl fmt::Display for BudgetError {
             writeln!(f, "  {:>10}  {holder}", format_size(*bytes))?;
         }
         // Not rounded down, as a size in GiB would be.
-        write!(f, "Give --memory {}MiB, or {}.", self.least_bytes() / MIB, self.0.instead)
+        write!(f, "Give --memory {}MiB", self.least_bytes() / MIB)?;
+        self.0.instead.iter().try_for_each(|instead| write!(f, ", or {instead}"))?;
+        f.write_str(".")
     }
 }
 
@@ -110,5 +131,25 @@ mod tests {
         for part in ["10.0 MiB is too little", "12.0 MiB", "program", "4 blocks of 1 MiB"] {
             assert!(text.contains(part), "{part} is missing in: {text}");
         }
+        assert!(text.ends_with("Give --memory 12MiB."), "{text}");
+        budget.advise("fewer parts");
+        assert!(budget.check().unwrap_err().to_string().ends_with("Give --memory 12MiB, or fewer parts."));
+    }
+
+    #[test]
+    fn advises_threads_only_where_they_help() {
+        let refused = |total_mib: u64, threads: usize, each_mib: u64| {
+            let sum = |threads: usize| {
+                let mut budget = Budget::new(total_mib << 20);
+                budget.reserve("program", 8 << 20);
+                budget.reserve("threads", (threads as u64 * each_mib) << 20);
+                budget
+            };
+            Budget::check_threads(threads, sum).unwrap_err().to_string().lines().last().unwrap().to_owned()
+        };
+        assert_eq!(refused(15, 4, 2), "Give --memory 16MiB, or --threads 3.");
+        assert_eq!(refused(9, 4, 2), "Give --memory 16MiB, or --threads 1 and --memory 10MiB.");
+        assert_eq!(refused(9, 1, 2), "Give --memory 10MiB.");
+        assert_eq!(refused(4, 4, 0), "Give --memory 8MiB.");
     }
 }

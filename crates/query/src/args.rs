@@ -64,7 +64,7 @@ pub(crate) struct Args {
     /// Longest line or record that is taken; longer ones are left out and counted
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) record_max: Option<u64>,
-    /// Most memory the whole process may take, resident, whatever the input
+    /// Most memory the whole process may take, resident, whatever the input [default: 256MiB]
     #[arg(long, value_name = "SIZE", value_parser = size, default_value_t = MEMORY_BYTES_DEFAULT, hide_default_value = true)]
     pub(crate) memory: u64,
     /// Threads that work [default: one a core, or as many as the memory has room for]

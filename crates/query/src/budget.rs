@@ -37,14 +37,14 @@ impl Shares {
     /// When not even one thread fits; the error prints every term.
     pub(crate) fn of(args: &Args) -> Result<Self, BudgetError> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX_DEFAULT);
-        let threads = args.threads.map_or(cores, usize::from);
-        let least = if args.threads.is_some() { threads } else { 1 };
-        let fitting = (least..=threads).rev().find(|threads| budget(args, *threads).check().is_ok()).unwrap_or(least);
-        let budget = budget(args, fitting);
-        budget.check()?;
+        let sum = |threads| budget(args, threads);
+        let fitting = (1..=cores).rev().find(|threads| sum(*threads).check().is_ok());
+        let threads = args.threads.map_or(fitting.unwrap_or(1), usize::from);
+        Budget::check_threads(threads, sum)?;
+        let budget = sum(threads);
         Ok(Self {
             memory_bytes: args.memory,
-            threads: fitting,
+            threads,
             operators_bytes: (OPERATORS_BYTES_MIN + budget.rest_bytes()) * COUNTED.0 / COUNTED.1,
             record_bytes_max: record_bytes_max(args),
             zstd_window_log_max: zstd_window_log_max(args.memory),

@@ -29,7 +29,8 @@ pub(crate) fn describe(error: &DataFusionError, shares: &Shares) -> String {
         },
         DataFusionError::ResourcesExhausted(text) => {
             let memory = format_size(shares.memory_bytes);
-            format!("--memory {memory} is too little for this query: {text}. Give more --memory, or fewer --threads")
+            let fewer = if shares.threads > 1 { ", or fewer --threads" } else { "" };
+            format!("--memory {memory} is too little for this query: {text}. Give more --memory{fewer}")
         }
         root => plain(&root.strip_backtrace()),
     }

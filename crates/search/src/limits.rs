@@ -28,9 +28,13 @@ pub const CACHES_PER_WORKER: u64 = 3;
 /// Share of the budget for the lines before a selected one that lie in earlier chunks (`-B`): an 8th.
 pub const CONTEXT_SHARE: u64 = 8;
 
-/// How much of a line that is not held whole is looked at together for the places of its matches. A match that is longer than half of
-/// it is not found, while whether the line matches is always exact.
+/// How much of a line that is not held whole is looked at together for the places of its matches, in bytes. A match whose nearest end is
+/// further than half of it from its start is found where it starts with the line or behind another, and else late or not at all; whether the
+/// line matches is always exact.
 pub const WINDOW_BYTES: usize = 512 << 10;
+
+/// What is given of one match in such a line, in bytes: of a longer one the beginning.
+pub const MATCH_BYTES_MAX: usize = WINDOW_BYTES / 2;
 
 /// Memory that compiled patterns may take, of a budget of `memory_bytes`.
 #[must_use]

@@ -4,7 +4,10 @@
 //! the NFA instead: slower, and as exact. Both pass over a run of one byte once it no longer changes their state, so that a hole or
 //! an accident of NULs costs what looking for its end costs.
 
+mod extent;
+
 use crate::limits::WINDOW_BYTES;
+pub(crate) use extent::Extent;
 use regex_automata::hybrid::LazyStateID;
 use regex_automata::hybrid::dfa::{Cache, DFA};
 use regex_automata::nfa::thompson::{self, NFA, State, WhichCaptures};
@@ -13,7 +16,7 @@ use regex_automata::util::start;
 use regex_syntax::hir::Hir;
 
 /// How many bytes on each side an assertion looks at: one character.
-const LOOK_BYTES: usize = 4;
+pub(crate) const LOOK_BYTES: usize = 4;
 
 /// Zeros that are stepped through at once where a hole has no bytes of its own.
 static ZEROS: [u8; 4 << 10] = [0; 4 << 10];
@@ -31,13 +34,7 @@ enum Automaton {
 
 impl LongMatcher {
     pub(crate) fn new(hir: &Hir, size_max: usize) -> Result<Self, String> {
-        let config = thompson::Config::new().utf8(false).nfa_size_limit(Some(size_max)).which_captures(WhichCaptures::None);
-        let nfa = thompson::Compiler::new().configure(config).build_from_hir(hir).map_err(|error| error.to_string())?;
-        let automaton = match nfa.look_set_any().contains_word_unicode() {
-            false => Automaton::Dfa(Box::new(Dfa::new(nfa, size_max)?)),
-            true => Automaton::Nfa(Box::new(Simulation::new(nfa))),
-        };
-        Ok(Self { automaton, matched: false })
+        Ok(Self { automaton: Automaton::new(hir, size_max)?, matched: false })
     }
 
     /// Starts with a new line.
@@ -84,6 +81,15 @@ impl LongMatcher {
 }
 
 impl Automaton {
+    fn new(hir: &Hir, size_max: usize) -> Result<Self, String> {
+        let config = thompson::Config::new().utf8(false).nfa_size_limit(Some(size_max)).which_captures(WhichCaptures::None);
+        let nfa = thompson::Compiler::new().configure(config).build_from_hir(hir).map_err(|error| error.to_string())?;
+        Ok(match nfa.look_set_any().contains_word_unicode() {
+            false => Self::Dfa(Box::new(Dfa::new(nfa, size_max)?)),
+            true => Self::Nfa(Box::new(Simulation::new(nfa))),
+        })
+    }
+
     /// Whether more of `byte` changes nothing.
     fn is_settled_on(&self, byte: u8) -> bool {
         match self {
@@ -123,18 +129,23 @@ impl Dfa {
                 position += run_length(&bytes[position..], byte);
                 continue;
             }
-            let clears = self.cache.clear_count();
-            let next = step(&self.dfa, &mut self.cache, self.state, byte);
-            // A cache that was cleared gives its numbers anew.
-            let same = next == self.state && self.cache.clear_count() == clears;
-            self.settled = same.then_some(byte);
-            self.state = next;
-            if next.is_match() {
+            self.advance(byte);
+            if self.state.is_match() {
                 return true;
             }
             position += 1;
         }
         false
+    }
+
+    /// Steps over a byte.
+    fn advance(&mut self, byte: u8) {
+        let clears = self.cache.clear_count();
+        let next = step(&self.dfa, &mut self.cache, self.state, byte);
+        // A cache that was cleared gives its numbers anew.
+        let same = next == self.state && self.cache.clear_count() == clears;
+        self.settled = same.then_some(byte);
+        self.state = next;
     }
 
     fn finish(&mut self) -> bool {
@@ -172,19 +183,26 @@ struct Simulation {
     /// The first byte of the window that was not stepped over.
     at: usize,
     settled: Option<u8>,
+    /// It follows one match from its start, and begins no others.
+    anchored: bool,
+    /// Bytes that left the window.
+    forgotten: u64,
+    /// Where the match starts, in all bytes.
+    origin: u64,
 }
 
 impl Simulation {
     fn new(nfa: NFA) -> Self {
         let set = || StateSet::new(nfa.states().len());
         let (now, reached, next) = (set(), set(), set());
-        Self { now, reached, next, nfa, stack: Vec::new(), window: Vec::new(), at: 0, settled: None }
+        let (stack, window) = (Vec::new(), Vec::new());
+        Self { nfa, now, reached, next, stack, window, at: 0, settled: None, anchored: false, forgotten: 0, origin: 0 }
     }
 
     fn start(&mut self) -> bool {
         self.now.clear();
         self.window.clear();
-        self.at = 0;
+        (self.at, self.forgotten) = (0, 0);
         self.settled = None;
         false
     }
@@ -194,11 +212,17 @@ impl Simulation {
             self.window.extend_from_slice(piece);
             // The last character may be looked at from before it, and its bytes may not all be here.
             let matched = self.run_to(self.window.len().saturating_sub(LOOK_BYTES));
-            let keep = self.at.saturating_sub(LOOK_BYTES);
-            self.window.drain(..keep);
-            self.at -= keep;
+            self.forget();
             matched
         })
+    }
+
+    /// Lets go of what no assertion looks at any more.
+    fn forget(&mut self) {
+        let past = self.at.saturating_sub(LOOK_BYTES);
+        self.window.drain(..past);
+        self.at -= past;
+        self.forgotten += past as u64;
     }
 
     fn finish(&mut self) -> bool {
@@ -208,21 +232,27 @@ impl Simulation {
 
     fn run_to(&mut self, end: usize) -> bool {
         while self.at < end {
-            let byte = self.window[self.at];
-            if self.settled == Some(byte) {
-                // The last of a run see what comes behind it.
-                self.at += run_length(&self.window[self.at..end], byte).saturating_sub(LOOK_BYTES);
-            }
-            if self.reach() {
+            if self.advance(end) {
                 return true;
             }
-            self.step(byte);
-            self.at += 1;
-            let same = self.next.list == self.now.list && self.around().iter().all(|near| *near == byte);
-            self.settled = same.then_some(byte);
-            std::mem::swap(&mut self.now, &mut self.next);
         }
         false
+    }
+
+    /// Steps over a byte, and before it over a run of the same; whether a match ended before it.
+    fn advance(&mut self, end: usize) -> bool {
+        let byte = self.window[self.at];
+        if self.settled == Some(byte) {
+            // The last of a run see what comes behind it.
+            self.at += run_length(&self.window[self.at..end], byte).saturating_sub(LOOK_BYTES);
+        }
+        let matched = self.reach();
+        self.step(byte);
+        self.at += 1;
+        let same = self.next.list == self.now.list && self.around().iter().all(|near| *near == byte);
+        self.settled = same.then_some(byte);
+        std::mem::swap(&mut self.now, &mut self.next);
+        matched
     }
 
     /// What an assertion at the next position, or after a byte more of the same, could look at.
@@ -231,11 +261,14 @@ impl Simulation {
         &self.window[self.at.saturating_sub(LOOK_BYTES + 1)..end]
     }
 
-    /// Adds what is reached without a byte, from the states so far and from a match that would start here; whether one has ended.
+    /// Adds what is reached without a byte, from the states so far and from a match that would start here; whether one has ended, which
+    /// is preferred to the states behind it.
     fn reach(&mut self) -> bool {
         self.reached.clear();
         self.stack.extend(self.now.list.iter().rev());
-        self.stack.insert(0, self.nfa.start_anchored());
+        if !self.anchored {
+            self.stack.insert(0, self.nfa.start_anchored());
+        }
         while let Some(id) = self.stack.pop() {
             if !self.reached.insert(id) {
                 continue;

@@ -1,11 +1,12 @@
 //! What is looked for.
 
 use crate::limits::{COMPILE_FACTOR, TEXT_FACTOR, WORD_FACTOR};
-use crate::long::LongMatcher;
+use crate::long::{Extent, LongMatcher};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use regex_syntax::ast::{self, Ast, ClassSetItem};
 use regex_syntax::hir::{Hir, Look, translate::TranslatorBuilder};
 use std::fmt;
+use std::sync::Arc;
 
 /// Whether letters match their other case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +50,7 @@ impl std::error::Error for PatternError {}
 
 /// A compiled pattern.
 pub struct Expression {
-    pattern: Pattern,
+    pattern: Arc<Pattern>,
     matcher: RegexMatcher,
     /// Made when the first over-long line is met.
     long: Option<LongMatcher>,
@@ -62,13 +63,17 @@ impl Expression {
     /// When a pattern is no regular expression, has a newline, or is too large when compiled.
     pub fn new(pattern: Pattern) -> Result<Self, PatternError> {
         let matcher = pattern.matcher()?;
-        Ok(Self { pattern, matcher, long: None })
+        Ok(Self { pattern: Arc::new(pattern), matcher, long: None })
     }
 
     /// The matcher for lines in memory; a clone for each worker.
     #[must_use]
     pub fn matcher(&self) -> RegexMatcher {
         self.matcher.clone()
+    }
+
+    pub(crate) fn pattern(&self) -> Arc<Pattern> {
+        Arc::clone(&self.pattern)
     }
 
     /// The matcher for lines that are longer than the memory.
@@ -94,7 +99,7 @@ impl Pattern {
     }
 
     fn matcher(&self) -> Result<RegexMatcher, PatternError> {
-        let size = usize::try_from(self.bytes_max).unwrap_or(usize::MAX);
+        let size = self.size_max();
         let mut builder = RegexMatcherBuilder::new();
         builder
             .multi_line(true)
@@ -110,8 +115,20 @@ impl Pattern {
     }
 
     fn long_matcher(&self) -> Result<LongMatcher, PatternError> {
-        let size = usize::try_from(self.bytes_max).unwrap_or(usize::MAX);
-        LongMatcher::new(&self.hir()?, size).map_err(|error| self.explain(&error))
+        LongMatcher::new(&self.hir()?, self.size_max()).map_err(|error| self.explain(&error))
+    }
+
+    pub(crate) fn extent(&self) -> Result<Extent, PatternError> {
+        Extent::new(&self.hir()?, self.size_max()).map_err(|error| self.explain(&error))
+    }
+
+    /// Whether it matches where there is nothing.
+    pub(crate) fn may_be_empty(&self) -> bool {
+        self.hir().is_ok_and(|hir| hir.properties().minimum_len() == Some(0))
+    }
+
+    fn size_max(&self) -> usize {
+        usize::try_from(self.bytes_max).unwrap_or(usize::MAX)
     }
 
     /// The same expression that [`grep_regex`] makes of the patterns.

@@ -61,6 +61,8 @@ pub enum Long<'a> {
     End {
         /// It had a newline.
         newline: bool,
+        /// It matches; of one that is shown as it comes, this is known now.
+        matched: bool,
     },
 }
 
@@ -400,7 +402,7 @@ impl<'a, S: Sink> Report<'a, S> {
         let line =
             PassedLine { offset: long.offset, number: long.number, bytes: long.fed_to - long.offset, newline, head: long.head };
         if long.shown {
-            self.sink.long(Long::End { newline })?;
+            self.sink.long(Long::End { newline, matched: selected != self.searcher.invert })?;
         } else if lines && selected {
             self.before_long(line.number, line.offset)?;
             self.show_passed(&line, true)?;
@@ -448,7 +450,7 @@ impl<'a, S: Sink> Report<'a, S> {
                 self.sink.long(Long::Lost(lost))?;
             }
         }
-        self.sink.long(Long::End { newline: line.newline })
+        self.sink.long(Long::End { newline: line.newline, matched: selected != self.searcher.invert })
     }
 }
 

@@ -77,11 +77,11 @@ impl Settings {
     /// # Errors
     /// When there is too little; the error prints the sum.
     pub fn shares(&self, program_bytes: u64, analyses: u64) -> Result<Shares, BudgetError> {
-        self.shares_beside(&[("program".to_owned(), program_bytes)], analyses, "fewer --threads")
+        self.shares_beside(&[("program".to_owned(), program_bytes)], analyses, "")
     }
 
     /// As [`Settings::shares`], beside holders that are named one by one, and with `instead` as what the error advises
-    /// other than more memory.
+    /// other than more memory or fewer threads; nothing where it is empty.
     ///
     /// # Errors
     /// When there is too little; the error prints the sum.
@@ -93,16 +93,18 @@ impl Settings {
             let smaller = share / 2;
             (zstd_window_log_max(smaller) < zstd_window_log_max(*share)).then_some(smaller)
         });
+        let decoder_least = decoder_shares.clone().last().unwrap_or(each);
         // Threads that nobody asked for give way first, then the decoder's window.
         let mut choices = decoder_shares.flat_map(|share| (threads_min..=threads_max).rev().map(move |threads| (threads, share)));
-        let mut least = self.terms((threads_min, each), beside, analyses, instead);
+        let terms = |choice| self.terms(choice, beside, analyses, instead);
         let found = choices.find_map(|choice| {
-            least = self.terms(choice, beside, analyses, instead);
-            least.0.check().is_ok().then_some(least.1)
+            let (budget, shares) = terms(choice);
+            budget.check().is_ok().then_some(shares)
         });
         match found {
             Some(shares) => Ok(shares),
-            None => least.0.check().map(|()| least.1),
+            None => Budget::check_threads(threads_min, |threads| terms((threads, decoder_least)).0)
+                .map(|()| terms((threads_min, decoder_least)).1),
         }
     }
 
@@ -117,7 +119,9 @@ impl Settings {
         let buffers = buffers_needed(threads) + self.feed_buffers;
         let buffer = buffer_bytes(self.line_bytes_max) as u64;
         let mut budget = Budget::new(self.memory_bytes);
-        budget.advise(instead);
+        if !instead.is_empty() {
+            budget.advise(instead);
+        }
         budget.reserve("database of countries (--geoip)", self.countries.as_ref().map_or(0, |countries| countries.bytes()));
         let times = if analyses == 1 { String::new() } else { format!("{analyses} x ") };
         beside.iter().for_each(|(holder, bytes)| budget.reserve(holder, *bytes));

@@ -24,12 +24,14 @@ export function isHeldBack({ sent, taken, forMs, state }: Sight): boolean {
   return sent >= (state === 'receiving' ? heldMinReceiving : heldMin)
 }
 
-/** What stands between is most often nginx, whose defaults these lines change. The README has the same. */
-export const nginxAdvice = `proxy_http_version 1.1;
+/** What stands between is most often nginx, whose defaults these lines change. `docs/server.md` has the same. */
+export const nginxAdvice = `# in http { }: map $http_upgrade $connection_upgrade { default upgrade; '' ''; }
+proxy_http_version 1.1;
 proxy_set_header Host $http_host;
 proxy_set_header Upgrade $http_upgrade;
-proxy_set_header Connection $connection_upgrade;   # map $http_upgrade $connection_upgrade { default upgrade; '' ''; }
+proxy_set_header Connection $connection_upgrade;
 proxy_request_buffering off;
 proxy_buffering off;
 client_max_body_size 0;
-proxy_read_timeout 1h;`
+proxy_read_timeout 1h;
+proxy_send_timeout 1h;`

@@ -5,15 +5,19 @@ use clap::{ArgAction, Args};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+const EXAMPLES: &str = "\
+Examples:
+  rorqual grep ' 404 ' access.log
+  rorqual grep -c -e error -e warning *.log.gz
+  rorqual grep -rn TODO src";
+
 /// Print the lines that match a pattern
 ///
 /// Patterns are regular expressions as of Rust's `regex`. Lines may be of any length: one that does not fit the memory is searched
 /// all the same, with an exact answer. NUL bytes are bytes. Compressed files are recognised and decoded. Each file is searched
 /// by all cores, and printed in order. Exit code 0: a line was selected; 1: none was; 2: something went wrong.
-///
-/// Examples: rorqual grep ' 404 ' access.log; rorqual grep -c -e error -e warning *.log.gz; rorqual grep -rn TODO src
 #[derive(Debug, Clone, Args)]
-#[command(disable_help_flag = true)]
+#[command(disable_help_flag = true, after_help = EXAMPLES)]
 pub(crate) struct GrepArgs {
     /// A pattern; may be given again, and then any may match
     #[arg(short = 'e', long = "regexp", value_name = "PATTERN")]
@@ -54,7 +58,7 @@ pub(crate) struct GrepArgs {
     /// Stop after this many selected lines of each file
     #[arg(short, long, value_name = "N")]
     pub(crate) max_count: Option<u64>,
-    /// Print the matches only, each on a line
+    /// Print the matches only, each on a line; in a line that is not held whole (--line-max) at most 256 KiB of one
     #[arg(short, long)]
     pub(crate) only_matching: bool,
     /// Print line numbers

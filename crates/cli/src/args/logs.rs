@@ -34,7 +34,7 @@ pub(crate) struct LogsArgs {
     /// not at all. Nothing is printed then but with --json.
     #[arg(long, value_name = "FILE", conflicts_with = "question")]
     pub(crate) html: Option<PathBuf>,
-    /// The page by this template (Jinja's language; the README says what it is given)
+    /// The page by this template (Jinja's language); it is given what --json prints, as `report`
     ///
     /// It can include and extend what is in its folder, and `rorqual/report.html`, which is what is used without this flag.
     #[arg(long, value_name = "FILE", requires = "html")]
@@ -54,10 +54,10 @@ pub(crate) struct LogsArgs {
     pub(crate) until: Option<String>,
     /// Only lines that meet this: 'status >= 500 and path ~ "^/api" and not bot'
     ///
-    /// Comparisons of fields (client, net, country, host, method, path, url, query, protocol, status, class, bytes, request_time, referrer, site,
-    /// agent, browser, os, bot, kind, hour, weekday, user) joined by and, or, not and parentheses. `=` and `!=` compare texts, `~` is a regular
+    /// Comparisons of fields (client, net, country, host, method, path, url, query, protocol, status, class, bytes, request_time, upstream_time, referrer,
+    /// site, agent, browser, os, bot, kind, hour, weekday, user) joined by and, or, not and parentheses. `=` and `!=` compare texts, `~` is a regular
     /// expression, `contains` a part of the text, `in (404, 5xx)` one of several; `client in 10.0.0.0/8` a network. `bot` alone means bots,
-    /// `repaired` lines with one flaw. Sizes and times may have units: `bytes > 1MiB`, `request_time >= 0.5`.
+    /// `repaired` lines with one flaw, `rejected` those that can't be read, `flaw` compares the reason. Sizes and times may have units: `bytes > 1MiB`, `request_time >= 0.5`.
     #[arg(long = "where", value_name = "FILTER")]
     pub(crate) filter: Option<String>,
     /// Write lines that could not be parsed to this file, in order; whole, but for those longer than --line-max

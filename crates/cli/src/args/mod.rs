@@ -46,22 +46,23 @@ pub(crate) struct Cli {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Flags of every verb")]
 pub(crate) struct Common {
-    /// Most memory the whole process may take, resident, whatever the input [default: 256MiB; serve: 1GiB]
+    /// Most memory the whole process may take, resident, whatever the input; bytes, or with K, M, G or T, which count by 1,024, as KB and KiB
+    /// do [default: 256MiB; serve: 1GiB]
     #[arg(long, global = true, value_name = "SIZE", value_parser = size)]
     pub(crate) memory: Option<u64>,
     /// Worker threads [default: one a core]
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
-    /// Take in at most this many bytes a second
+    /// Take in at most this many bytes a second; not of query, of serve for each log
     #[arg(long, global = true, value_name = "SIZE", value_parser = rate)]
     pub(crate) limit_rate: Option<u64>,
-    /// Show progress on stderr
+    /// Show progress on stderr; not of query and serve
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub(crate) progress: When,
-    /// Colour the output
+    /// Colour the output; query has no colours
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: When,
-    /// At the end, print one JSON object on stderr: bytes, seconds, rate, peak memory, waits, system calls
+    /// At the end, print one JSON object on stderr: bytes, seconds, peak memory, and what else the verb counts
     #[arg(long, global = true)]
     pub(crate) stats: bool,
 }

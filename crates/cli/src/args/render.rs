@@ -13,7 +13,8 @@ Examples:
   rorqual render lines.txt -D n:=1000000000 | head          {% for i in range(n) %}{{ i }}...
 
 In the template, `rows` is what --rows or --sql gives, read as the loop over it goes on. A column without a value is none.
-A template ending in .html, .htm, .xml, .xhtml or .svg escapes what it writes, one in .json or .yaml writes JSON.";
+A template ending in .html, .htm, .xml, .xhtml or .svg escapes what it writes, one in .json, .js, .yaml or .yml writes JSON;
+.j2, .jinja or .jinja2 behind that say nothing.";
 
 /// Write a page of any size from a template (Jinja) and rows
 ///

@@ -28,17 +28,17 @@ pub(crate) struct ServeArgs {
     /// Connections at a time; further ones wait
     #[arg(long, value_name = "N", default_value_t = CONNECTIONS_MAX_DEFAULT, value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub(crate) connections: u16,
-    /// Minutes without a request after which a session is forgotten
+    /// Minutes without a request after which a session is forgotten, also in --state
     #[arg(long, value_name = "MINUTES", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) idle: u32,
-    /// Keep uploads in this folder, as compressed columns: after a restart they are offered again, and go on where they were kept. No log is written
-    /// there. What the server reads itself is not kept
+    /// Keep uploads in this folder, as compressed columns, for as long as a session lives (--idle, --sessions): after a restart they are offered
+    /// again, and go on where they were kept. No log is written there. What the server reads itself is not kept
     #[arg(long, value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,
     /// Render the templates of this folder at /render/NAME, while they are read; `query` in them is what the address says behind `?`
     #[arg(long, value_name = "DIR")]
     pub(crate) templates: Option<PathBuf>,
-    /// Renderings at a time; further ones are refused
+    /// Renderings at a time; further ones are refused with 503
     #[arg(long, value_name = "N", default_value_t = 32, requires = "templates", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) renders: u16,
     /// Variables of the templates: the members of a JSON, YAML or TOML file

@@ -60,6 +60,7 @@ pub(crate) enum StoreCommand {
     },
     /// Print an entry's bytes, or write them to a file
     Get {
+        /// A digest, a name, or the start of one digest: 4 digits or more
         key: String,
         /// Write to this file, which appears whole or not at all; `-` is standard output
         #[arg(short, long, value_name = "FILE")]
@@ -72,6 +73,7 @@ pub(crate) enum StoreCommand {
     },
     /// Print the path of an entry's file; without a lease it may be evicted at any time. With --lease the lease's id follows after a tab
     Path {
+        /// A digest, a name, or the start of one digest: 4 digits or more
         key: String,
         #[command(flatten)]
         lease: LeaseArgs,
@@ -80,6 +82,7 @@ pub(crate) enum StoreCommand {
     Ls,
     /// Remove entries with their names; what is leased or being read is refused
     Rm {
+        /// Digests, names, or starts of one digest: 4 digits or more
         #[arg(value_name = "KEY", required = true)]
         keys: Vec<String>,
         /// Remove what is leased as well; what is being read stays
@@ -102,7 +105,10 @@ pub(crate) enum StoreCommand {
         repair: bool,
     },
     /// Print what the store holds, or all about one entry
-    Stat { key: Option<String> },
+    Stat {
+        /// A digest, a name, or the start of one digest: 4 digits or more
+        key: Option<String>,
+    },
     /// Take, renew, list and release leases
     Lease {
         #[command(subcommand)]
@@ -114,8 +120,9 @@ pub(crate) enum StoreCommand {
 pub(crate) enum LeaseCommand {
     /// Take a lease on an entry and print its id
     Take {
+        /// A digest, a name, or the start of one digest: 4 digits or more
         key: String,
-        /// How long it runs
+        /// How long it runs: 90s, 15m, 2h, 7d
         #[arg(long, value_name = "TTL", value_parser = duration)]
         ttl: Duration,
         /// Who holds it
@@ -124,8 +131,9 @@ pub(crate) enum LeaseCommand {
     },
     /// Let a lease that has not expired run for this long from now
     Renew {
+        /// The lease's id
         id: String,
-        /// How long it runs from now
+        /// How long it runs from now: 90s, 15m, 2h, 7d
         #[arg(long, value_name = "TTL", value_parser = duration)]
         ttl: Duration,
     },
@@ -133,6 +141,7 @@ pub(crate) enum LeaseCommand {
     Ls,
     /// End leases
     Release {
+        /// Their ids
         #[arg(value_name = "ID", required = true)]
         ids: Vec<String>,
     },
@@ -141,7 +150,7 @@ pub(crate) enum LeaseCommand {
 /// A lease taken along with something else.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct LeaseArgs {
-    /// Take a lease that runs this long
+    /// Take a lease that runs this long: 90s, 15m, 2h, 7d
     #[arg(long, value_name = "TTL", value_parser = duration)]
     pub(crate) lease: Option<Duration>,
     /// Who holds the lease

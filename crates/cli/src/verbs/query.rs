@@ -1,6 +1,6 @@
 //! `rorqual query`
 
-use crate::args::{Common, QueryArgs};
+use crate::args::{Common, QueryArgs, When};
 use crate::exit::Exit;
 use crate::message;
 use rorqual_pipe::reason;
@@ -17,6 +17,9 @@ const PROGRAM: &str = "rorqual-query";
 pub(crate) fn run(common: &Common, args: &QueryArgs) -> Exit {
     if common.limit_rate.is_some() {
         return message::error(&"query has no --limit-rate");
+    }
+    if common.progress == When::Always {
+        return message::error(&"query has no --progress");
     }
     let program = program();
     // The query's own flags come last: what is said twice is said by them.

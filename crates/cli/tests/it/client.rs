@@ -1,6 +1,6 @@
 //! A server under test, and a client of it that can do what no good client does.
 
-use crate::common::{MIB, eventually, rorqual};
+use crate::common::{MIB, advised, eventually, rorqual};
 use rorqual_testkit::process::{Run, Running};
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
 use serde_json::{Value, json};
@@ -205,9 +205,9 @@ impl Server {
 /// The least `--memory` with which the server starts with these arguments, as text and in bytes.
 pub(crate) fn least_memory(args: &[&str]) -> (String, u64) {
     let refused = rorqual(&["serve", "--port", "0", "--memory", "1MiB"]).args(args).run().exits(2).stderr;
-    let advice = refused.split("Give --memory ").nth(1).and_then(|rest| rest.split("MiB").next()).expect("an advice");
-    let mib: u64 = advice.parse().expect("a number");
-    (format!("{mib}MiB"), mib * MIB)
+    let advised = advised(&refused);
+    let bytes = rorqual_pipe::parse_size(&advised).expect("a size");
+    (advised, bytes)
 }
 
 pub(crate) fn read_answer(stream: &mut impl Read) -> Answer {

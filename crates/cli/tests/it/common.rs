@@ -20,6 +20,12 @@ pub(crate) fn rorqual(args: &[&str]) -> Run {
     Run::new(PROGRAM).args(args)
 }
 
+/// The `--memory` that a refusal names as enough.
+pub(crate) fn advised(refused: &str) -> String {
+    let (mebibytes, _) = refused.split_once("Give --memory ").and_then(|(_, rest)| rest.split_once("MiB")).expect("an advice");
+    format!("{mebibytes}MiB")
+}
+
 /// Waits until `look` finds something.
 pub(crate) fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + PATIENCE;

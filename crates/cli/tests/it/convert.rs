@@ -1,6 +1,6 @@
 //! `rorqual convert` and `rorqual schema`: what comes out is what went in, on every path, and bad input is told.
 
-use crate::common::{Folder, line, listens, rorqual};
+use crate::common::{Folder, advised, line, listens, rorqual};
 use rorqual_testkit::generate::{Events, Lines, write_array};
 use rorqual_testkit::process::{Ran, Run};
 use serde_json::{Value, json};
@@ -346,8 +346,7 @@ fn the_least_memory_that_is_named_is_enough_and_kept() {
         .run()
         .exits(2)
         .stderr;
-    let advised = refused.split("Give --memory ").nth(1).and_then(|rest| rest.split(',').next()).expect("an advice").to_owned();
-    let mut memory = advised;
+    let mut memory = advised(&refused);
     // The columns are only known once there is memory enough to look at them.
     for _ in 0..2 {
         let ran = rorqual(&["convert", &file, "--threads", "1", "--memory", &memory, "-o", &folder.text("a.parquet")]).run();
@@ -356,7 +355,7 @@ fn the_least_memory_that_is_named_is_enough_and_kept() {
             ran.within(mebibytes * MIB);
             return;
         }
-        memory = ran.stderr.split("Give --memory ").nth(1).and_then(|rest| rest.split(',').next()).expect("an advice").to_owned();
+        memory = advised(&ran.stderr);
     }
     panic!("never enough: {memory}");
 }

@@ -1,6 +1,6 @@
 //! Questions about logs far above the memory: rows go to a temporary file, and what has no room is told.
 
-use crate::common::{Folder, MIB, rorqual};
+use crate::common::{Folder, MIB, advised, rorqual};
 use rorqual_testkit::generate::{AccessLog, Lines, write_lines};
 use rorqual_testkit::process::Ran;
 use std::sync::mpsc::channel;
@@ -130,8 +130,7 @@ fn regular_expressions_are_in_the_sum() {
             let args = [&["logs", "--json", "--where", &filter][..], flags].concat();
             let refused =
                 rorqual(&args).args(["--memory", "1MiB"]).run().exits(2).says(&["regular expressions (--where)"]).stderr.clone();
-            let least =
-                refused.split("Give --memory ").nth(1).and_then(|rest| rest.split(',').next()).expect("an advice").to_owned();
+            let least = advised(&refused);
             let ran = rorqual(&args).args(["--memory", &least, &file]).run().exits(0);
             ran.within(rorqual_pipe::parse_size(&least).expect("a size"));
         }

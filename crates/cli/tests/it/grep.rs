@@ -1,6 +1,6 @@
 //! `rorqual grep` beside GNU grep in the C locale, whose answers with `-a` are right for whatever fits its memory.
 
-use crate::common::{Folder, GIB, MIB, PROGRAM, eventually, rorqual};
+use crate::common::{Folder, GIB, MIB, PROGRAM, advised, eventually, rorqual};
 use rorqual_testkit::paths::on_every_path;
 use rorqual_testkit::process::{Ran, Run};
 use serde_json::Value;
@@ -448,6 +448,34 @@ fn matches_of_an_over_long_line_as_json() {
 }
 
 #[test]
+fn a_match_that_is_longer_than_what_is_held_is_one_match() {
+    let folder = Folder::new();
+    let line = [b"- ", &b"A".repeat(2_000_000)[..], b" AA\n"].concat();
+    let file = folder.file("long", &line);
+    // Of the first its beginning, with its place.
+    let printed = format!("2:{}\n2000003:AA\n", "A".repeat(256 << 10));
+    let says = |ran: &Ran, name: &str| {
+        let said = format!("{name}: the line at byte 0 has a match that is longer than 256 KiB");
+        assert!(
+            ran.stderr.contains(&said) && ran.stderr.contains("--line-max") && !ran.stderr.contains("file itself"),
+            "{}",
+            ran.stderr
+        );
+        assert!(ran.stdout == printed.as_bytes(), "{} bytes", ran.stdout.len());
+    };
+    says(&rorqual(&["grep", "-ob", "A+", &file]).run().exits(2), &file);
+    says(&rorqual(&["grep", "-obw", "A+"]).stdin(line.clone()).run().exits(2), "(standard input)");
+    assert_eq!(rorqual(&["grep", "-oc", "A+", &file]).run().exits(0).text(), "1\n");
+    let events = rorqual(&["grep", "--json", "A+", &file]).run().exits(0);
+    let summary: Value = serde_json::from_str(events.text().lines().last().expect("a line")).expect("JSON");
+    assert_eq!(summary["data"]["stats"]["matches"], 2);
+    // With room for the line it is whole, and so it is where only empty texts match.
+    same(&["-ob", "A+"], &["--line-max", "4MiB"], &file);
+    same(&["-o", "B*"], &[], &file);
+    same(&["-ov", "A+"], &[], &file);
+}
+
+#[test]
 fn a_reader_that_leaves_at_an_over_long_last_line_is_no_error() {
     let folder = Folder::new();
     let file = folder.file("long", [&b"a".repeat(8 << 20)[..], b"end"].concat());
@@ -465,8 +493,8 @@ fn what_a_refusal_advises_is_enough_for_lines_as_they_are_printed() {
             rorqual(&["grep", "--line-max", "13MiB", "--threads", "1", "--memory", memory]).args(flags).args(["needle", &file])
         };
         let refused = grep("20MiB").run().exits(2).stderr;
-        let advised = refused.split("Give --memory ").nth(1).and_then(|rest| rest.split(',').next()).expect("an advice");
-        let ran = grep(advised).run().exits(0);
+        let advised = advised(&refused);
+        let ran = grep(&advised).run().exits(0);
         let mebibytes: u64 = advised.trim_end_matches("MiB").parse().expect("a number");
         assert!(ran.peak_bytes <= mebibytes * MIB, "{flags:?}: {} bytes of {advised}", ran.peak_bytes);
     }

@@ -1,6 +1,6 @@
 //! `rorqual hash`, against what coreutils prints for the same files.
 
-use crate::common::{Folder, GIB, MIB, rorqual};
+use crate::common::{Folder, GIB, MIB, advised, rorqual};
 use rorqual_testkit::generate::write_sparse_log;
 use rorqual_testkit::paths::fifo;
 use rorqual_testkit::process::{Ran, Run};
@@ -167,9 +167,9 @@ fn the_least_memory_that_is_named_is_enough_and_kept() {
     for algorithm in ["sha256", "blake3"] {
         let args = ["hash", "-a", algorithm, "--threads", "3", "--memory"];
         let refused = rorqual(&args).args(["8MiB", &file]).run().exits(2).stderr;
-        let advised = refused.split("Give --memory ").nth(1).and_then(|after| after.split(',').next()).expect("an advice");
-        let ran = rorqual(&args).args([advised, &file, &file, &file, &file]).run().exits(0);
-        ran.within(rorqual_pipe::parse_size(advised).expect("a size"));
+        let advised = advised(&refused);
+        let ran = rorqual(&args).args([&advised, &file, &file, &file, &file]).run().exits(0);
+        ran.within(rorqual_pipe::parse_size(&advised).expect("a size"));
     }
 }
 

@@ -1,6 +1,6 @@
 //! Promise 1: the memory you give is the memory it takes, whatever the input. Measured from outside.
 
-use crate::common::{Folder, GIB, MIB, Truth, hits_of, log, panel, rorqual};
+use crate::common::{Folder, GIB, MIB, Truth, advised, hits_of, log, panel, rorqual};
 use rorqual_testkit::generate::{
     AccessLog, DistinctLog, Lines, Truth as DistinctTruth, TruthOf, write_gzip_bomb, write_lines, write_sparse_log,
 };
@@ -188,9 +188,7 @@ fn hostile_to(code: i32, flags: &[&str], line: impl FnMut(u64, &mut Vec<u8>) + S
 
 /// The least memory that a refusal of these arguments names.
 fn least_memory(args: &[&str]) -> String {
-    let refused = rorqual(args).args(["--memory", "1MiB"]).run().exits(2).stderr;
-    let after = refused.split("Give --memory ").nth(1).expect("an advice");
-    after.split(',').next().expect("a size").to_owned()
+    advised(&rorqual(args).args(["--memory", "1MiB"]).run().exits(2).stderr)
 }
 
 /// Lines of 60 MiB, each with another field that is that long, in the memory that is named for them.
@@ -315,6 +313,43 @@ fn too_little_memory_is_refused_with_the_sum() {
         ran.says(parts).says(&["this needs at least", "bytes", "Give --memory"]);
         assert!(ran.stdout.is_empty());
     }
+}
+
+#[test]
+fn a_refusal_advises_only_what_helps() {
+    let folder = Folder::new();
+    let file = folder.file("log", log(10));
+    let logs = |flags: &[&str], code: i32| rorqual(&["logs"]).args(flags).arg(&file).run().exits(code).stderr.clone();
+    let advice = |flags: &[&str]| logs(flags, 2).lines().last().expect("a line").trim().to_owned();
+    let one = advised(&advice(&["--threads", "1", "--memory", "16MiB"]));
+    let two = advised(&advice(&["--threads", "2", "--memory", "16MiB"]));
+    assert_ne!(one, two);
+    // Threads that nobody asked for have given way.
+    assert_eq!(advice(&["--memory", "16MiB"]), format!("Give --memory {one}."));
+    assert_eq!(advice(&["--memory", "16MiB", "--threads", "1"]), format!("Give --memory {one}."));
+    assert_eq!(
+        advice(&["--memory", "16MiB", "--threads", "2"]),
+        format!("Give --memory {two}, or --threads 1 and --memory {one}.")
+    );
+    assert_eq!(advice(&["--memory", &one, "--threads", "2"]), format!("Give --memory {two}, or --threads 1."));
+    logs(&["--memory", &one], 0);
+    logs(&["--memory", &one, "--threads", "1"], 0);
+    logs(&["--memory", &two, "--threads", "2"], 0);
+    // Elsewhere too the number named is enough.
+    let store = folder.text("store");
+    let flags = ["store", "put", &file, "--store", &store, "--memory", "24MiB", "--threads"];
+    let put = |threads: &str| rorqual(&flags).arg(threads).run();
+    let refused = put("1000").exits(2).stderr.clone();
+    let fewer = refused.split("or --threads ").nth(1).and_then(|rest| rest.trim().strip_suffix('.')).expect("a number");
+    assert_eq!(put(fewer).code, Some(0));
+}
+
+#[test]
+fn the_refusal_in_the_readme_is_what_is_said() {
+    let readme = include_str!("../../../../README.md");
+    let refused = rorqual(&["logs", "--memory", "16MiB", "access.log"]).run().exits(2);
+    let shown: String = refused.stderr.lines().map(|line| format!("    {line}\n")).collect();
+    assert!(readme.contains(&format!("    $ rorqual logs --memory 16MiB access.log\n{shown}")), "{shown}");
 }
 
 #[test]

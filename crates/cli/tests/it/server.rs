@@ -1,7 +1,7 @@
 //! `rorqual serve`: who may ask, and what an upload can meet.
 
 use crate::client::{Answer, Server, chunks, read_answer};
-use crate::common::{Folder, Truth, comparable, eventually, line, log, panel, rorqual};
+use crate::common::{Folder, Truth, advised, comparable, eventually, line, log, panel, rorqual};
 use rorqual_testkit::paths::{gzip, zstd_frame};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
@@ -603,8 +603,7 @@ fn flags_that_do_nothing_here_are_refused_and_stats_are_told() {
     // What a refusal names is enough, however little was given.
     for sessions in ["1", "4", "100"] {
         let refused = rorqual(&["serve", "--port", "0", "--memory", "1MiB", "--sessions", sessions]).run().exits(2);
-        let least = refused.stderr.split("Give --memory ").nth(1).and_then(|rest| rest.split(',').next()).expect("a size");
-        drop(Server::start(&["--memory", least, "--sessions", sessions]));
+        drop(Server::start(&["--memory", &advised(&refused.stderr), "--sessions", sessions]));
     }
     let server = Server::start(&["--stats"]);
     let body = log(100);

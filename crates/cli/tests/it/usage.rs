@@ -14,7 +14,7 @@ fn help_names_every_verb_and_the_flags_of_all() {
 
 #[test]
 fn every_verb_has_help_and_the_version_is_the_package_s() {
-    for verb in ["count", "logs", "serve"] {
+    for verb in ["count", "grep", "logs", "serve"] {
         let ran = rorqual(&[verb, "--help"]).run().exits(0);
         assert!(ran.text().contains("Usage: rorqual "), "{verb}");
         assert!(ran.text().contains(&format!("Examples:\n  rorqual {verb} ")), "{verb}");
@@ -32,6 +32,7 @@ fn wrong_usage_is_told_and_is_exit_2() {
         assert!(ran.stdout.is_empty());
     }
     rorqual(&["count", "--memory", "much"]).run().exits(2).says(&["--memory", "'much' is not a size", "256MiB"]);
+    rorqual(&["--progress", "always", "query", "SELECT 1"]).run().exits(2).says(&["query has no --progress"]);
     rorqual(&["count", "--limit-rate", "0"]).run().exits(2).says(&["--limit-rate", "never end"]);
     rorqual(&["logs", "--line-max", "10"]).run().exits(2).says(&["--line-max", "1KiB and 1GiB"]);
 }

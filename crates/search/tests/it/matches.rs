@@ -1,6 +1,6 @@
 //! The places of matches in a line that comes in pieces.
 
-use rorqual_search::limits::WINDOW_BYTES;
+use rorqual_search::limits::{MATCH_BYTES_MAX, WINDOW_BYTES};
 use rorqual_search::{Case, Expression, LongMatches, Pattern, each_match};
 
 fn expression(pattern: &str) -> Expression {
@@ -16,9 +16,10 @@ fn in_pieces(pattern: &str, line: &[u8], piece: usize) -> (Vec<(u64, usize)>, bo
         found.push((at, bytes.len()));
         Ok::<(), ()>(())
     };
-    let mut matches = LongMatches::new(expression(pattern).matcher());
+    let mut matches = LongMatches::new(&expression(pattern));
     line.chunks(piece).for_each(|piece| matches.feed(piece, &mut add).expect("it never fails"));
-    let cut = matches.finish(&mut add).expect("it never fails");
+    let matched = !at_once(pattern, line).is_empty();
+    let cut = matches.finish(matched, &mut add).expect("it never fails");
     (found, cut)
 }
 
@@ -46,10 +47,43 @@ fn the_same_as_at_once_wherever_the_window_ends() {
     }
 }
 
+/// Whatever the matches are like, each is given once, with its place, and up to so much of it.
 #[test]
-fn a_match_longer_than_the_window_is_said_to_be_cut() {
-    let line = vec![b'x'; 3 * WINDOW_BYTES];
-    let (found, cut) = in_pieces("x+", &line, 4096);
-    assert!(cut);
-    assert_eq!(found[0], (0, WINDOW_BYTES));
+fn a_match_longer_than_the_window_is_one_match_of_which_the_beginning_is_given() {
+    let long = |byte: u8, times: usize| vec![byte; times];
+    let most = MATCH_BYTES_MAX;
+    let lines = [
+        long(b'x', 3 * WINDOW_BYTES),
+        [b"- xx ", &long(b'x', 5 * most + 7)[..], b" x "].concat(),
+        [b"ab", &b"xz".repeat(3 * WINDOW_BYTES)[..], b" ab z"].concat(),
+        // It could have ended early.
+        [b"abz", &long(b'-', 4 * most)[..], b"z-ab"].concat(),
+        // What looks like the end of the line at a window's end is none.
+        [&long(b'x', 3 * most)[..], b"y abz", &long(0, 2_000_000), b"z"].concat(),
+        ["é".repeat(2 * most).as_bytes(), b" ", &long(b'x', most), b"\xff", &long(b'x', most + 1)].concat(),
+    ];
+    for pattern in ["x+", "x+$", "^x+", "a(?:bz?|b.*z)", "ab.*z", r"\bx+\b", r"\w+", "x{9}", "x+y|-{3,}z?", "^.*z", "(?s-u:.)*z"]
+    {
+        for line in &lines {
+            let expected = at_once(pattern, line);
+            let shown = expected.iter().map(|(at, length)| (*at, *length.min(&most))).collect::<Vec<_>>();
+            for piece in [10_007, line.len()] {
+                let (found, cut) = in_pieces(pattern, line, piece);
+                assert_eq!(cut, expected.iter().any(|(_, length)| *length > most), "{pattern} in pieces of {piece}");
+                assert_eq!(found, shown, "{pattern} in pieces of {piece}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_match_that_cannot_end_within_what_is_held_is_missed_and_said() {
+    let line = [&b"- ab"[..], &vec![b'-'; 2 * WINDOW_BYTES], b"z"].concat();
+    assert_eq!(in_pieces("ab-*z", &line, 4096), (Vec::new(), true));
+    // Such behind a match that could have gone on.
+    let line = [&b"ax"[..], &b"x".repeat(2 * WINDOW_BYTES), b" "].concat();
+    assert!(in_pieces("a(?:x*y)?|x", &line, 4096).1);
+    // Nothing is missing where only the empty text matches, or nothing does.
+    assert_eq!(in_pieces("y*", &line, 4096), (Vec::new(), false));
+    assert_eq!(in_pieces("x+y", &line, 4096), (Vec::new(), false));
 }

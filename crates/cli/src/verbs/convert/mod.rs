@@ -112,12 +112,13 @@ impl<'a> Convert<'a> {
     fn fit(&mut self, schema: &SchemaRef, sources: &[Source]) -> Result<(), String> {
         let held = Held::of(sources);
         let sum = |threads| self.budget(schema, &held, threads);
-        let fitting = if self.are_threads_given { None } else { (1..self.threads).rev().find(|less| sum(*less).check().is_ok()) };
-        match sum(self.threads).check() {
-            Ok(()) => return Ok(()),
-            Err(error) => self.threads = fitting.ok_or_else(|| error.to_string())?,
+        let fitting = || (1..=self.threads).rev().find(|threads| sum(*threads).check().is_ok()).unwrap_or(1);
+        let threads = if self.are_threads_given { self.threads } else { fitting() };
+        Budget::check_threads(threads, sum).map_err(|error| error.to_string())?;
+        if threads < self.threads {
+            self.threads = threads;
+            self.scan.pool = pool(self.scan.record_bytes_max, threads);
         }
-        self.scan.pool = pool(self.scan.record_bytes_max, self.threads);
         Ok(())
     }
 

@@ -80,7 +80,7 @@ impl Json {
             input: Counts::default(),
             all: Counts::default(),
             long: LongState::default(),
-            long_matches: LongMatches::new(expression.matcher()),
+            long_matches: LongMatches::new(expression),
         })
     }
 
@@ -176,9 +176,9 @@ impl Json {
                 let _ = self.long_matches.feed(bytes, |at, found| count_match(submatches, matches, at, found));
             }
             Long::Lost(bytes) => self.long.rest_bytes += bytes,
-            Long::End { .. } => {
+            Long::End { matched, .. } => {
                 let LongState { submatches, matches, .. } = &mut self.long;
-                let _ = self.long_matches.finish(|at, found| count_match(submatches, matches, at, found));
+                let _ = self.long_matches.finish(matched, |at, found| count_match(submatches, matches, at, found));
                 self.long_line()?;
             }
         }

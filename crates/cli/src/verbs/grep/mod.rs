@@ -415,7 +415,8 @@ impl Needs<'_> {
             budget.reserve("lines before", memory_bytes / CONTEXT_SHARE);
         }
         if self.window {
-            budget.reserve("matches in over-long lines", 2 * WINDOW_BYTES as u64);
+            // The window, the beginning of a match, and the automaton that finds its end.
+            budget.reserve("matches in over-long lines", 3 * WINDOW_BYTES as u64 + 2 * pattern_bytes);
         }
         budget
     }

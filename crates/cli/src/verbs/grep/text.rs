@@ -87,7 +87,7 @@ impl Text {
             name: Vec::new(),
             line: Vec::new(),
             long: LongState::default(),
-            long_matches: Some(LongMatches::new(expression.matcher())),
+            long_matches: Some(LongMatches::new(expression)),
             lost_something: false,
         })
     }
@@ -215,7 +215,7 @@ impl Text {
                 self.long.lost += count;
                 Ok(())
             }
-            Long::End { .. } => self.long_end(),
+            Long::End { matched, .. } => self.long_end(matched),
         }
         .map_err(output_error)
     }
@@ -253,31 +253,39 @@ impl Text {
         fed
     }
 
-    fn long_end(&mut self) -> io::Result<()> {
-        let LongState { number, offset, given, printed, lost } = self.long;
-        let mut what = (lost > 0)
-            .then_some("is printed in part: it was not known in time that it matches, and the input can't be read again");
-        if self.style.only_matching {
-            let Some(mut matches) = self.long_matches.take() else { return Ok(()) };
-            if matches.finish(|at, found| self.one_match(found, number, offset + at))? {
-                what = Some("has a match that is longer than 256 KiB, of which the beginning is printed");
-            }
-            self.long_matches = Some(matches);
-        } else {
-            let mut out = Vec::new();
-            more(&mut out, usize::try_from(given - printed + lost).unwrap_or(usize::MAX));
-            out.push(b'\n');
-            self.out.push_copy(&out)?;
-        }
+    fn long_end(&mut self, matched: bool) -> io::Result<()> {
+        let missing = if self.style.only_matching { self.matches_end(matched)? } else { self.long_line_end()? };
         // Who asked for cut lines has them.
-        if let Some(what) = what.filter(|_| self.style.columns_max == usize::MAX) {
+        if let Some(missing) = missing.filter(|_| self.style.columns_max == usize::MAX) {
             self.lost_something = true;
-            message::error(&format!(
-                "{}: the line at byte {offset} {what} (give the file itself, or a larger --line-max)",
-                String::from_utf8_lossy(&self.name)
-            ));
+            let (name, offset) = (String::from_utf8_lossy(&self.name), self.long.offset);
+            message::error(&format!("{name}: the line at byte {offset} {missing}"));
         }
         Ok(())
+    }
+
+    /// What is missing of the matches of a line that is over.
+    fn matches_end(&mut self, matched: bool) -> io::Result<Option<&'static str>> {
+        let Some(mut matches) = self.long_matches.take() else { return Ok(None) };
+        let LongState { number, offset, .. } = self.long;
+        let cut = matches.finish(matched, |at, found| self.one_match(found, number, offset + at));
+        self.long_matches = Some(matches);
+        Ok(cut?.then_some(
+            "has a match that is longer than 256 KiB, of which no more than the beginning is printed (a larger --line-max holds more)",
+        ))
+    }
+
+    /// What is missing of a line that is over.
+    fn long_line_end(&mut self) -> io::Result<Option<&'static str>> {
+        let LongState { given, printed, lost, .. } = self.long;
+        let mut out = Vec::new();
+        more(&mut out, usize::try_from(given - printed + lost).unwrap_or(usize::MAX));
+        out.push(b'\n');
+        self.out.push_copy(&out)?;
+        Ok((lost > 0).then_some(
+            "is printed in part: it was not known in time that it matches, and the input can't be read again \
+             (give the file itself, or a larger --line-max)",
+        ))
     }
 }
 

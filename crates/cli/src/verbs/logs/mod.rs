@@ -94,7 +94,7 @@ fn analyzer(settings: &Settings, args: &LogsArgs) -> Result<(Analyzer, Option<As
     let only = args.filter.as_deref().map(|text| filter(text, settings.countries.is_some())).transpose()?;
     let question = explore::question(args)?;
     let beside = beside(settings, args, only.as_deref());
-    let shares = settings.shares_beside(&beside, 1, "fewer --threads").map_err(|error| error.to_string())?;
+    let shares = settings.shares_beside(&beside, 1, "").map_err(|error| error.to_string())?;
     let asking = question.map(|question| Asking::new(question, args, settings, &shares)).transpose()?;
     let options = Options { only, recording: asking.as_ref().map(Asking::recording), untallied: asking.is_some() };
     Ok((Analyzer::new(settings, shares, options), asking))

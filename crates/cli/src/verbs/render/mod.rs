@@ -202,7 +202,6 @@ fn terms(memory_bytes: u64, threads: usize) -> Budget {
         format!("templates, of {} of text, what they are parsed to, and variables", format_size(TEMPLATES_BYTES_MAX as u64)),
         own_bytes(memory_bytes, threads),
     );
-    budget.advise("fewer --threads");
     budget
 }
 

@@ -29,18 +29,26 @@ pub(crate) struct Session {
     pub(crate) start: Instant,
 }
 
+/// A put has one thread that hashes; a verification one block a thread.
+fn buffers(threads: usize) -> usize {
+    buffers_needed(1).max(threads)
+}
+
+fn budget(memory_bytes: u64, threads: usize) -> Budget {
+    let buffers = buffers(threads);
+    let mut budget = Budget::new(memory_bytes);
+    budget.reserve("program", PROGRAM_BYTES);
+    budget.reserve("index", INDEX_BYTES);
+    budget.reserve(format!("{threads} threads"), threads as u64 * THREAD_BYTES);
+    budget.reserve(format!("{buffers} blocks"), (buffers * BLOCK_BYTES) as u64);
+    budget
+}
+
 impl Session {
     pub(crate) fn new(common: &Common, args: &StoreArgs) -> Result<Self, String> {
         let memory_bytes = common.memory.unwrap_or(MEMORY_BYTES_DEFAULT);
         let threads = common.threads.map_or_else(|| common.threads().min(THREADS_MAX_DEFAULT), usize::from);
-        // A put has one thread that hashes; a verification one block a thread.
-        let buffers = buffers_needed(1).max(threads);
-        let mut budget = Budget::new(memory_bytes);
-        budget.reserve("program", PROGRAM_BYTES);
-        budget.reserve("index", INDEX_BYTES);
-        budget.reserve(format!("{threads} threads"), threads as u64 * THREAD_BYTES);
-        budget.reserve(format!("{buffers} blocks"), (buffers * BLOCK_BYTES) as u64);
-        budget.check().map_err(|error| error.to_string())?;
+        Budget::check_threads(threads, |threads| budget(memory_bytes, threads)).map_err(|error| error.to_string())?;
         let settings = Settings { fsync: !args.no_fsync, ..Settings::new(dir(args.dir.as_deref())?) };
         Ok(Self {
             settings,
@@ -48,7 +56,7 @@ impl Session {
             progress: common.progress,
             memory_bytes,
             threads,
-            pool: Pool::new(BLOCK_BYTES, buffers),
+            pool: Pool::new(BLOCK_BYTES, buffers(threads)),
             control: Control::with_rate_limit(common.limit_rate),
             start: Instant::now(),
         })

@@ -9,7 +9,7 @@ use rorqual_table::aggregate::Analysis;
 use rorqual_table::report::{Percentiles, Report};
 use serde::Serialize;
 
-/// The variables of a template; the README describes them.
+/// The variables of a template; `docs/report-template.md` describes them.
 #[derive(Debug, Serialize)]
 pub(super) struct Context<'a> {
     /// As `rorqual logs --json` prints it.
