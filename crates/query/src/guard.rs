@@ -23,6 +23,7 @@ pub(crate) struct Guard {
 
 struct Shared {
     memory_bytes: u64,
+    threads: usize,
     ended: AtomicBool,
     exceeded: Notify,
     temp: Arc<TempFolder>,
@@ -30,9 +31,9 @@ struct Shared {
 
 impl Guard {
     /// Starts to look.
-    pub(crate) fn start(memory_bytes: u64, temp: &Arc<TempFolder>) -> Self {
-        let shared =
-            Arc::new(Shared { memory_bytes, ended: AtomicBool::new(false), exceeded: Notify::new(), temp: Arc::clone(temp) });
+    pub(crate) fn start(memory_bytes: u64, threads: usize, temp: &Arc<TempFolder>) -> Self {
+        let (ended, exceeded, temp) = (AtomicBool::new(false), Notify::new(), Arc::clone(temp));
+        let shared = Arc::new(Shared { memory_bytes, threads, ended, exceeded, temp });
         let looking = Arc::clone(&shared);
         tokio::task::spawn_blocking(move || looking.look());
         Self { shared }
@@ -86,9 +87,10 @@ impl Shared {
     }
 
     fn message(&self) -> String {
+        let fewer = if self.threads > 1 { ", or fewer --threads" } else { "" };
         format!(
             "the query needs more than --memory {}: stopped before it took more, since what it holds can't be moved to the temp \
-             folder. Give more --memory, or fewer --threads",
+             folder. Give more --memory{fewer}",
             format_size(self.memory_bytes)
         )
     }

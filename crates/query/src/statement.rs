@@ -97,7 +97,7 @@ impl<'a> Runner<'a> {
         let known = Arc::new(Known::of(args)?);
         let temp = Arc::new(TempFolder::create(args.temp_dir.as_deref())?);
         let engine = Engine::new(args, Arc::clone(&known), shares, &temp).map_err(|error| fault::describe(&error, &shares))?;
-        Ok(Self { args, shares, known, engine, guard: Guard::start(shares.memory_bytes, &temp), temp })
+        Ok(Self { args, shares, known, engine, guard: Guard::start(shares.memory_bytes, shares.threads, &temp), temp })
     }
 
     async fn run(&self) -> Exit {

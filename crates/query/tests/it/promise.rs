@@ -88,7 +88,7 @@ fn what_does_not_yield_ends_with_the_process() {
     let folder = Folder::new();
     std::fs::create_dir(folder.at("temp")).unwrap();
     let ran = bounded(&folder, "SELECT length(repeat('x', 2000000000))").args(["-o", &folder.text("out.csv")]).run().exits(2);
-    ran.says(&["--memory 256 MiB", "can't be moved to the temp folder", "--threads"]).within(MEMORY);
+    ran.says(&["--memory 256 MiB", "can't be moved to the temp folder"]).within(MEMORY);
     assert_eq!((folder.names(), names_in(&folder.at("temp"))), (vec!["temp".to_owned()], Vec::new()));
 }
 
