@@ -113,7 +113,7 @@ impl Checked {
 }
 
 /// Why a part may have less than usual.
-const NO_ROOM: &str = " where a session's rows have all of its memory, as they have here";
+const NO_ROOM: &str = " where a session has no memory to spare beside its rows, as here (--memory, --sessions)";
 
 /// Its turn, which comes in the order of those who ask; its sender waits meanwhile.
 async fn spare(spare: &Spare, length: Option<u64>) -> Result<Room, ApiError> {
@@ -123,8 +123,8 @@ async fn spare(spare: &Spare, length: Option<u64>) -> Result<Room, ApiError> {
     let place = timeout(CHECKED_SPARE_TIME_MAX, Arc::clone(spare).acquire_owned()).await;
     // Closed by nobody.
     let place = place.ok().and_then(Result::ok).ok_or_else(|| {
-        let message = "this session's rows have all of its memory, and what is there for a part with a checksum all the same is in use \
-                       (--memory, --temp-max)";
+        let message = "this session has no memory to spare beside its rows, and what is there for a part with a checksum all the same is in use \
+                       (--memory, --sessions, --temp-max)";
         ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "no_room", message).retry_after(1)
     })?;
     Ok(Room::Spare { _place: place })
@@ -143,6 +143,11 @@ impl Transport for Checked {
 
     fn end(&self) -> End {
         End::Part
+    }
+
+    /// Who has a turn to the end of a log waits for the spare in each part, so who has the spare must not wait for the turn.
+    fn waits(&self) -> bool {
+        matches!(self.room, Room::Lent { .. })
     }
 }
 

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
-use std::io::{self, Read, Write};
+use std::io::{self, BufReader, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -44,6 +44,22 @@ fn is_id(text: &str) -> bool {
 /// Whether an error is one of what a machine left that ended in the middle: others may pass, and what is there is to wait for that.
 fn is_damage(kind: io::ErrorKind) -> bool {
     matches!(kind, io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof | io::ErrorKind::NotFound)
+}
+
+/// Whether two files have the same bytes.
+fn is_same(one: &Path, other: &Path) -> io::Result<bool> {
+    let mut files = [File::open(one)?, File::open(other)?];
+    if files[0].metadata()?.len() != files[1].metadata()?.len() {
+        return Ok(false);
+    }
+    let [mut one, mut other] = files.each_mut().map(|file| BufReader::new(file).bytes());
+    loop {
+        match (one.next().transpose()?, other.next().transpose()?) {
+            (None, None) => return Ok(true),
+            (one, other) if one != other => return Ok(false),
+            _ => {}
+        }
+    }
 }
 
 /// Of all that follows it in a session's file.
@@ -257,8 +273,8 @@ impl StateDir {
         let (made, damage) = self.latest(id, make)?;
         if let Some(damage) = damage {
             tracing::warn!(session = id, damage, "it goes on from an earlier checkpoint (--state)");
-            // With what is written from now on it does not go together. Where this fails, the next checkpoint takes its place.
-            let _ = fs::remove_file(self.path(id, SESSION)).and_then(|()| self.sync());
+            // With what is written from now on the later one does not go together. Where this fails, the next checkpoint takes its place.
+            let _ = self.go_back(id).or_else(|_| fs::remove_file(self.path(id, SESSION))).and_then(|()| self.sync());
         }
         Ok(made)
     }
@@ -279,6 +295,19 @@ impl StateDir {
             },
             Err((_, why)) => Err(why),
         }
+    }
+
+    /// Puts the checkpoint that is on the disk for sure in the place of the latest.
+    fn go_back(&self, id: &str) -> io::Result<()> {
+        let mut copy = self.unfinished(id, TMP)?;
+        io::copy(&mut File::open(self.path(id, SYNCED))?, copy.as_file_mut())?;
+        copy.persist(self.path(id, SESSION)).map(drop).map_err(|error| error.error)
+    }
+
+    /// A file that is gone unless it gets its name.
+    fn unfinished(&self, id: &str, extension: &str) -> io::Result<NamedTempFile> {
+        let name = format!("{UNFINISHED}{id}");
+        tempfile::Builder::new().prefix(&name).suffix(&format!(".{extension}")).rand_bytes(0).tempfile_in(&self.folder)
     }
 
     /// Waits until the names in the folder are on the disk.
@@ -321,7 +350,9 @@ impl StateDir {
 
 impl Checkpoints {
     pub(crate) fn new(dir: &Arc<StateDir>, id: &str) -> Self {
-        let newer = dir.path(id, SESSION).exists() && !dir.path(id, SYNCED).exists();
+        let latest = dir.path(id, SESSION);
+        // A kill may have come between a checkpoint and its copy.
+        let newer = latest.exists() && !is_same(&latest, &dir.path(id, SYNCED)).unwrap_or(false);
         Self {
             dir: Arc::clone(dir),
             id: id.to_owned(),
@@ -353,7 +384,7 @@ impl Checkpoints {
         if (checksum.len() + 1 + line.len() + head.len()) as u64 > STATE_FILE_BYTES_MAX {
             return Err(io::Error::new(io::ErrorKind::FileTooLarge, "there is too much of it"));
         }
-        let mut file = self.unfinished(TMP)?;
+        let mut file = self.dir.unfinished(&self.id, TMP)?;
         for part in [checksum.as_bytes(), b"\n", &line, &head] {
             file.write_all(part)?;
         }
@@ -395,7 +426,7 @@ impl Checkpoints {
     }
 
     fn copy(&self, journal: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
-        let mut copy = self.unfinished(COPY)?;
+        let mut copy = self.dir.unfinished(&self.id, COPY)?;
         io::copy(&mut File::open(self.path(SESSION))?, copy.as_file_mut())?;
         journal()?;
         copy.as_file().sync_data()?;
@@ -406,12 +437,6 @@ impl Checkpoints {
         copy.persist(self.path(SYNCED)).map_err(|error| error.error)?;
         drop(done);
         self.dir.sync()
-    }
-
-    /// A file that is gone unless it gets its name.
-    fn unfinished(&self, extension: &str) -> io::Result<NamedTempFile> {
-        let name = format!("{UNFINISHED}{}", self.id);
-        tempfile::Builder::new().prefix(&name).suffix(&format!(".{extension}")).rand_bytes(0).tempfile_in(&self.dir.folder)
     }
 
     /// Forgets the session. What can't be removed is offered again by the next server, and no loss.

@@ -85,8 +85,8 @@ impl Session {
         self.keep(None, None);
     }
 
-    /// Keeps what came of it and is not kept, where nothing of it runs; soon behind a checkpoint that failed only where this is the `last`. One session
-    /// after another, as each takes memory for that.
+    /// Keeps what came of it and is not kept, where nothing of it runs. A checkpoint that failed a moment ago is tried again only where this is the
+    /// `last` try. One session after another, as each takes memory for that.
     pub(crate) async fn keep_later(self: Arc<Self>, last: bool) {
         // A run of its own has what is read by to its end, and nothing is kept of it before.
         let own = || self.own.load(Ordering::Relaxed) && !self.state().ended();
@@ -126,10 +126,10 @@ impl Session {
         let _ = tokio::task::spawn_blocking(move || self.sync()).await;
     }
 
-    /// Who takes the rows away waits for this.
+    /// Who takes the rows away does not wait for this.
     fn sync(&self) {
-        let (Some(checkpoints), Some(store)) = (&self.checkpoints, self.rows.store()) else { return };
-        if let Err(error) = checkpoints.sync(|| store.sync()) {
+        let (Some(checkpoints), Some(journal)) = (&self.checkpoints, self.rows.store().map(|store| store.journal())) else { return };
+        if let Err(error) = checkpoints.sync(|| journal?.sync_data()) {
             tracing::warn!(session = self.id, %error, "a checkpoint is not on the disk for sure (--state)");
         }
     }
@@ -137,6 +137,12 @@ impl Session {
     /// Whether it outlives the server.
     pub(crate) fn is_kept(&self) -> bool {
         self.checkpoints.is_some()
+    }
+
+    /// Whether all that is known of it outlasts an end of the whole machine; `None` where it does not outlive the server.
+    pub(super) fn kept(&self) -> Option<bool> {
+        let checkpoints = self.checkpoints.as_ref()?;
+        Some(!self.unkept.load(Ordering::Relaxed) && !checkpoints.is_newer())
     }
 
     /// Nothing of it is kept any longer. Blocks: files of rows are large.
