@@ -105,3 +105,54 @@ fn mismatch(offset: u64) -> ApiError {
         format!("the part is not what its checksum says; nothing of it was taken, and the upload goes on at byte {offset}");
     ApiError::new(status, "checksum_mismatch", message).with("offset", offset)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::faults::{full_session, shared};
+    use crate::session::State;
+    use rorqual_digest::Algorithm;
+    use std::time::Duration;
+    use tokio::net::{TcpListener, TcpStream};
+    use tokio::time::{Instant, sleep};
+
+    /// How an upload ends to which this happens while it waits for the memory that another part has, and how long that took.
+    async fn waits(what: impl FnOnce(&Arc<Session>, TcpStream) -> Option<TcpStream>) -> (ApiError, Duration, State) {
+        let session = full_session(&shared(1), 1_000);
+        let _place = session.spare().acquire().await.expect("it stays open");
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
+        let client = TcpStream::connect(listener.local_addr().expect("an address")).await.expect("it listens");
+        let (accepted, _) = listener.accept().await.expect("a client");
+        let (_served, twin) = Twin::of(accepted).expect("a runtime");
+        let digest = Hasher::new(Algorithm::Sha256).finish();
+        let upload = tokio::spawn(take(Arc::clone(&session), 0, None, Some(digest), (Body::from("a part"), twin)));
+        sleep(Duration::from_secs(1)).await;
+        let begun = Instant::now();
+        let _client = what(&session, client);
+        let error = upload.await.expect("no panic").expect_err("it has no room");
+        (error, begun.elapsed(), session.state())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_waits_for_memory_hears_what_becomes_of_the_session_and_of_the_client() {
+        let at_once = Duration::from_secs(1);
+        let (error, took, state) = waits(|session, client| {
+            session.cancel();
+            Some(client)
+        })
+        .await;
+        assert_eq!((error.code(), state), ("cancelled", State::Cancelled));
+        assert!(took < at_once, "{took:?}");
+        let (error, took, state) = waits(|session, client| {
+            session.pace().want_place();
+            Some(client)
+        })
+        .await;
+        assert_eq!((error.status(), state), (StatusCode::REQUEST_TIMEOUT, State::Interrupted));
+        assert!(took < at_once, "{took:?}");
+        let (error, took, state) = waits(|_session, _client| None).await;
+        assert!(error.message().contains("the client left"), "{}", error.message());
+        assert_eq!(state, State::Interrupted);
+        assert!(took < at_once, "{took:?}");
+    }
+}
