@@ -25,7 +25,8 @@ pub fn settle(settings: &Settings<'_>) -> Result<(), String> {
     if unset.is_empty() || var(SETTLED).is_ok_and(|settled| settled == number) {
         return Ok(());
     }
-    let cannot = |cause: &dyn std::fmt::Display| format!("cannot start this program again with settings of the allocator: {cause}");
+    let cannot =
+        |cause: &dyn std::fmt::Display| format!("cannot start this program again with settings of the allocator: {cause}");
     start_again(&unset, &number).map_err(|cause| cannot(&cause))
 }
 

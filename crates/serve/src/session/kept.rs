@@ -128,7 +128,9 @@ impl Session {
 
     /// Who takes the rows away does not wait for this.
     fn sync(&self) {
-        let (Some(checkpoints), Some(journal)) = (&self.checkpoints, self.rows.store().map(|store| store.journal())) else { return };
+        let (Some(checkpoints), Some(journal)) = (&self.checkpoints, self.rows.store().map(|store| store.journal())) else {
+            return;
+        };
         if let Err(error) = checkpoints.sync(|| journal?.sync_data()) {
             tracing::warn!(session = self.id, %error, "a checkpoint is not on the disk for sure (--state)");
         }
@@ -298,7 +300,7 @@ mod tests {
     }
 
     /// Makes the disk take as long for a session's checkpoint as what is given stays: a pipe is read once somebody writes.
-    fn slow(latest: &Path) -> impl FnOnce() {
+    fn slow(latest: &Path) -> impl FnOnce() + use<> {
         std::fs::remove_file(latest).expect("it is there");
         assert!(Command::new("mkfifo").arg(latest).status().expect("mkfifo").success());
         let latest = latest.to_owned();
