@@ -178,9 +178,11 @@ mod tests {
     use futures_util::stream::pending;
     use rorqual_digest::Algorithm;
     use rorqual_testkit::paths::gzip;
+    use rorqual_testkit::process::in_time;
     use std::convert::Infallible;
     use std::pin::pin;
     use std::time::Duration;
+    use tokio::runtime::{Builder, Runtime};
     use tokio::time::{Instant, sleep};
 
     /// Longer than anything is waited for here.
@@ -247,8 +249,17 @@ mod tests {
         assert_eq!(begun.elapsed(), CHECKED_SPARE_TIME_MAX / 2);
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn compressed_logs_do_not_wait_for_a_turn_with_what_is_there_for_all() {
+    #[test]
+    fn compressed_logs_do_not_wait_for_a_turn_with_what_is_there_for_all() {
+        // The paused clock stands still while a log has such a turn.
+        in_time(Duration::from_secs(60), || paused().block_on(decode_one_after_another()));
+    }
+
+    fn paused() -> Runtime {
+        Builder::new_current_thread().enable_all().start_paused(true).build().expect("a runtime")
+    }
+
+    async fn decode_one_after_another() {
         let shared = shared(MANY_SESSIONS + 1);
         let log = log(60_000);
         let packed = gzip(&log);
