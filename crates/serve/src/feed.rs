@@ -181,9 +181,8 @@ impl Feed {
     /// Gives a place for what is held to others, who are in need of it while this upload is away. What was held comes again. Blocks while the
     /// session is being kept.
     pub(crate) fn leave(&mut self, session: &Session) {
-        if self.held.take().is_none() {
-            return;
-        }
+        // Given away at the end, when nothing is held any longer.
+        let Some(_held) = self.held.take() else { return };
         session.untake(self.head.len() as u64);
         self.head = Vec::new();
         session.rewind();

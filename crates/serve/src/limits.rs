@@ -362,7 +362,7 @@ pub(crate) const CHECKPOINT_RETRY: Duration = Duration::from_secs(10);
 pub(crate) const SYNC_EVERY: Duration = Duration::from_secs(30);
 
 /// Sessions for which the disk is waited for at a time, those that finish among them: one of a machine's disks writes several as fast as one. Each
-/// takes a thread that may block, and no memory.
+/// takes a thread that may block, and what a copy of a small file has on its way.
 pub(crate) const SYNCS_MAX: usize = 4;
 
 /// When the server ends, all that is open is kept within this time.

@@ -264,6 +264,8 @@ mod tests {
         runtime().block_on(async {
             let log = log(1_000);
             let (_folder, session, [latest, _]) = kept(log.len());
+            Arc::clone(&session).sync_later().await;
+            assert_eq!(is_kept(&session), Value::Bool(true), "nothing came yet");
             std::fs::remove_file(&latest).expect("it is there");
             std::fs::create_dir(&latest).expect("there is none");
             send(&session, &log, usize::MAX, usize::MAX).await.expect("its rows are there");
