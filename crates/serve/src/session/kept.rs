@@ -172,15 +172,13 @@ mod tests {
     use crate::upload::Intake;
     use futures_util::FutureExt;
     use serde_json::Value;
-    use std::fs::OpenOptions;
     use std::os::unix::fs::MetadataExt;
     use std::path::{Path, PathBuf};
     use std::process::Command;
     use std::sync::mpsc::{Sender, channel};
-    use std::thread::JoinHandle;
     use std::time::Duration;
     use tempfile::TempDir;
-    use tokio::task::yield_now;
+    use tokio::task::{JoinHandle, spawn_blocking, yield_now};
     use tokio::time::{sleep, timeout};
 
     /// A session of a log of that size that is kept.
@@ -306,7 +304,7 @@ mod tests {
         std::fs::remove_file(latest).expect("it is there");
         assert!(Command::new("mkfifo").arg(latest).status().expect("mkfifo").success());
         let latest = latest.to_owned();
-        move || drop(OpenOptions::new().write(true).open(latest).expect("it is there"))
+        move || assert!(Command::new("sh").args(["-c", ": > \"$0\""]).arg(latest).status().expect("a shell").success())
     }
 
     #[test]
@@ -351,7 +349,7 @@ mod tests {
             }
             assert!(session.turns().keeping().now_or_never().is_some(), "nobody has the turn");
             goes_on.send(()).expect("it waits");
-            assert!(has_it.join().expect("no panic"));
+            assert!(has_it.await.expect("no panic"));
             session.ended().await;
             assert_eq!(saved(&latest)["ended"]["state"], "cancelled");
         });
@@ -362,7 +360,7 @@ mod tests {
         let (goes_on, told) = channel();
         let (begins, begun) = channel();
         let session = Arc::clone(session);
-        let has_it = std::thread::spawn(move || {
+        let has_it = spawn_blocking(move || {
             let _reading = lock(&session.reading);
             begins.send(()).expect("it is waited for");
             told.recv_timeout(Duration::from_secs(10)).is_ok()
@@ -382,7 +380,7 @@ mod tests {
             let (goes_on, has_it) = lap(&session);
             session.leave_held();
             goes_on.send(()).expect("it waits");
-            assert!(has_it.join().expect("no panic"), "the disk was waited for");
+            assert!(has_it.await.expect("no panic"), "the disk was waited for");
             while session.turns().hold().is_none() {
                 yield_now().await;
             }
