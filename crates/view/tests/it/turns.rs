@@ -74,7 +74,7 @@ pub(crate) fn answers(store: &Store) -> Vec<String> {
 
 #[test]
 fn a_lend_that_can_make_no_room_leaves_segments_open() {
-    let setup = Setup { threads: 1, segment_rows: 10_000, spill_bytes: Some(1 << 30), ..Setup::default() };
+    let setup = Setup { threads: 1, segment_rows: 10_000, memory_bytes: 1 << 20, spill_bytes: Some(1 << 30) };
     let (store, rows) = (setup.store(), rows(7, 300));
     take(&turns(&setup, &store), &rows[..100]);
     assert!(store.lend(store.memory_bytes()).is_none());
