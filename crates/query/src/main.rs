@@ -36,7 +36,7 @@ fn main() -> ExitCode {
         }
     };
     if let Err(error) = rorqual_pipe::allocator::settle(&limits::ALLOCATOR) {
-        return message::error(&error).into();
+        message::note(&error);
     }
     quieten();
     statement::run(&args).into()

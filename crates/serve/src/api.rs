@@ -189,7 +189,7 @@ async fn start_sample(sessions: &Arc<Sessions>) -> Result<Arc<Session>, ApiError
     let session = sessions.begin(Announced::file("sample.log".to_owned(), Some(SAMPLE.len() as u64)), None).await?;
     let running = Arc::clone(&session);
     tokio::spawn(async move {
-        let turn = running.own_turn().await;
+        let turn = running.own_turn(true).await;
         let run = move || {
             running.run_input(Input::from_reader("sample.log", Box::new(Cursor::new(SAMPLE))));
             drop(turn);

@@ -113,7 +113,7 @@ impl Checked {
 }
 
 /// Why a part may have less than usual.
-const NO_ROOM: &str = " where a session's rows have all of its memory, as they have here";
+const NO_ROOM: &str = " where a session has no memory to spare beside its rows, as here (--memory, --sessions)";
 
 /// Its turn, which comes in the order of those who ask; its sender waits meanwhile.
 async fn spare(spare: &Spare, length: Option<u64>) -> Result<Room, ApiError> {
@@ -123,8 +123,8 @@ async fn spare(spare: &Spare, length: Option<u64>) -> Result<Room, ApiError> {
     let place = timeout(CHECKED_SPARE_TIME_MAX, Arc::clone(spare).acquire_owned()).await;
     // Closed by nobody.
     let place = place.ok().and_then(Result::ok).ok_or_else(|| {
-        let message = "this session's rows have all of its memory, and what is there for a part with a checksum all the same is in use \
-                       (--memory, --temp-max)";
+        let message = "this session has no memory to spare beside its rows, and what is there for a part with a checksum all the same is in use \
+                       (--memory, --sessions, --temp-max)";
         ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "no_room", message).retry_after(1)
     })?;
     Ok(Room::Spare { _place: place })
@@ -143,6 +143,11 @@ impl Transport for Checked {
 
     fn end(&self) -> End {
         End::Part
+    }
+
+    /// Who has a turn to the end of a log waits for the spare in each part, so who has the spare must not wait for the turn.
+    fn waits(&self) -> bool {
+        matches!(self.room, Room::Lent { .. })
     }
 }
 
@@ -165,55 +170,135 @@ fn too_slow() -> ApiError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::faults::{log, report, session_of};
+    use crate::faults::{full_session, log, report, shared};
+    use crate::limits::MANY_SESSIONS;
     use crate::session::State;
     use crate::upload::Intake;
     use axum::body::Body;
     use futures_util::stream::pending;
     use rorqual_digest::Algorithm;
-    use rorqual_view::Store;
-    use rorqual_view::limits::{STORE_BYTES_MIN, WORK_BYTES_MIN};
+    use rorqual_testkit::paths::gzip;
+    use rorqual_testkit::process::in_time;
     use std::convert::Infallible;
+    use std::pin::pin;
+    use std::time::Duration;
+    use tokio::runtime::{Builder, Runtime};
+    use tokio::time::{Instant, sleep};
 
-    /// A session whose rows have no memory to lend, nor a file to go to.
-    fn full_session(size: u64) -> Arc<Session> {
-        session_of(Some(size), None, |_| {
-            Store::new(rorqual_view::Settings::new(STORE_BYTES_MIN, WORK_BYTES_MIN, 1)).expect("no file is needed")
-        })
-    }
+    /// Longer than anything is waited for here.
+    const LONG: Duration = Duration::from_secs(600);
 
     fn refusal(refused: Result<Checked, ApiError>) -> (&'static str, u64) {
         let error = refused.err().expect("it is refused");
         (error.code(), error.object()["size"].as_u64().unwrap_or_default())
     }
 
+    async fn room(session: &Arc<Session>) -> Checked {
+        Checked::new(session, None).await.unwrap_or_else(|error| panic!("{}", error.message()))
+    }
+
+    /// A part that is what its checksum says.
+    async fn part(session: &Arc<Session>, part: &[u8]) -> Checked {
+        let mut checked = room(session).await;
+        let mut hasher = Hasher::new(Algorithm::Sha256);
+        hasher.update(part);
+        let mut body = BodyTransport::new(Body::from(part.to_vec()), End::Part);
+        let taken = checked.take(&mut body, Hasher::new(Algorithm::Sha256), hasher.finish()).await;
+        assert!(taken.is_ok());
+        checked
+    }
+
+    async fn take(session: &Arc<Session>, checked: &mut Checked) -> Result<(), ApiError> {
+        let intake = Intake::claim(Arc::clone(session), session.offset(), None).expect("nobody else has it");
+        timeout(LONG, intake.take(checked)).await.expect("it does not wait for what others have for long")
+    }
+
+    async fn send(session: &Arc<Session>, bytes: &[u8]) -> Result<(), ApiError> {
+        take(session, &mut part(session, bytes).await).await
+    }
+
     #[tokio::test(start_paused = true)]
     async fn a_session_without_room_gets_on_in_small_parts() {
         let log = log(10_000);
-        let session = full_session(log.len() as u64);
-        for part in log.chunks(300_000) {
-            let mut checked =
-                Checked::new(&session, Some(part.len() as u64)).await.unwrap_or_else(|error| panic!("{}", error.message()));
-            let mut hasher = Hasher::new(Algorithm::Sha256);
-            hasher.update(part);
-            let mut body = BodyTransport::new(Body::from(part.to_vec()), End::Part);
-            let taken = checked.take(&mut body, Hasher::new(Algorithm::Sha256), hasher.finish()).await;
-            assert!(taken.is_ok());
+        let session = full_session(&shared(1), log.len() as u64);
+        for bytes in log.chunks(300_000) {
+            let mut checked = part(&session, bytes).await;
             // Another has to wait, but not for long.
             assert_eq!(refusal(Checked::new(&session, None).await).0, "no_room");
-            let intake = Intake::claim(Arc::clone(&session), session.offset(), None).expect("nobody else has it");
-            intake.take(&mut checked).await.unwrap_or_else(|error| panic!("{}", error.message()));
+            take(&session, &mut checked).await.unwrap_or_else(|error| panic!("{}", error.message()));
         }
         assert_eq!(session.state(), State::Finished);
         assert_eq!(report(&session).await["lines"]["parsed"], 10_000);
         let longer = Some(CHECKED_SPARE_BYTES + 1);
-        assert_eq!(refusal(Checked::new(&full_session(1), longer).await), ("part_too_long", CHECKED_SPARE_BYTES));
+        assert_eq!(refusal(Checked::new(&full_session(&shared(1), 1), longer).await), ("part_too_long", CHECKED_SPARE_BYTES));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_comes_second_has_the_room_when_the_first_gives_it_back() {
+        let (shared, begun) = (shared(2), Instant::now());
+        let sessions = [full_session(&shared, 1), full_session(&shared, 1)];
+        let first = room(&sessions[0]).await;
+        let mut second = pin!(room(&sessions[1]));
+        tokio::select! {
+            biased;
+            _ = &mut second => panic!("the first has it"),
+            () = sleep(CHECKED_SPARE_TIME_MAX / 2) => {}
+        }
+        drop(first);
+        drop(second.await);
+        assert_eq!(begun.elapsed(), CHECKED_SPARE_TIME_MAX / 2);
+    }
+
+    #[test]
+    fn compressed_logs_do_not_wait_for_a_turn_with_what_is_there_for_all() {
+        // The paused clock stands still while a log has such a turn.
+        in_time(Duration::from_secs(60), || paused().block_on(decode_one_after_another()));
+    }
+
+    fn paused() -> Runtime {
+        Builder::new_current_thread().enable_all().start_paused(true).build().expect("a runtime")
+    }
+
+    async fn decode_one_after_another() {
+        let shared = shared(MANY_SESSIONS + 1);
+        let log = log(60_000);
+        let packed = gzip(&log);
+        let session = || full_session(&shared, packed.len() as u64);
+        let (decoded, waits) = (session(), session());
+        let mut parts = packed.chunks(2 * BLOCK_BYTES);
+        let first = parts.next().expect("a part");
+        assert!(first.len() < packed.len(), "it has several");
+        send(&decoded, first).await.unwrap_or_else(|error| panic!("{}", error.message()));
+        assert!(decoded.has_own_turn());
+        let refused = send(&waits, first).await.expect_err("there is one such turn");
+        assert_eq!((refused.status(), waits.offset()), (StatusCode::SERVICE_UNAVAILABLE, 0));
+        assert!(shared.turns.own_wanted() && !shared.turns.own_wanted(), "the housekeeping hears of it once");
+        for part in parts {
+            send(&decoded, part).await.unwrap_or_else(|error| panic!("{}", error.message()));
+        }
+        assert_eq!(decoded.state(), State::Finished);
+        for part in packed.chunks(2 * BLOCK_BYTES) {
+            send(&waits, part).await.unwrap_or_else(|error| panic!("{}", error.message()));
+        }
+        assert_eq!(report(&waits).await["lines"]["parsed"], 60_000);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nor_does_one_that_comes_in_a_single_part() {
+        let (shared, packed) = (shared(2), gzip(&log(100)));
+        let session = full_session(&shared, packed.len() as u64);
+        let turns = [shared.turns.own(shared.turns.pool(), true).await, shared.turns.own(shared.turns.pool(), true).await];
+        let refused = send(&session, &packed).await.expect_err("there are two such turns");
+        assert_eq!((refused.status(), refused.object()["offset"].as_u64()), (StatusCode::SERVICE_UNAVAILABLE, Some(0)));
+        assert_eq!((session.state(), session.offset()), (State::Interrupted, 0));
+        drop(turns);
+        send(&session, &packed).await.unwrap_or_else(|error| panic!("{}", error.message()));
+        assert_eq!(report(&session).await["lines"]["parsed"], 100);
     }
 
     #[tokio::test(start_paused = true)]
     async fn what_is_there_for_all_is_nobodys_for_long() {
-        let session = full_session(1);
-        let mut checked = Checked::new(&session, None).await.unwrap_or_else(|error| panic!("{}", error.message()));
+        let mut checked = room(&full_session(&shared(1), 1)).await;
         let mut body = BodyTransport::new(Body::from_stream(pending::<Result<Vec<u8>, Infallible>>()), End::Part);
         let never = Hasher::new(Algorithm::Sha256).finish();
         let taken = checked.take(&mut body, Hasher::new(Algorithm::Sha256), never).await;

@@ -12,7 +12,7 @@ use crate::upload::Intake;
 use rorqual_table::aggregate::Span;
 use rorqual_table::analyze::{Formats, Kept, Settings};
 use rorqual_view::Store;
-use rorqual_view::limits::{ROWS_BYTES_MIN, WORKER_BYTES};
+use rorqual_view::limits::{ROWS_BYTES_MIN, STORE_BYTES_MIN, WORK_BYTES_MIN, WORKER_BYTES};
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,11 +44,33 @@ pub(crate) fn session_of(
     rate_limit: Option<u64>,
     store: impl FnOnce(rorqual_view::Settings) -> Arc<Store>,
 ) -> Arc<Session> {
+    one_of(&shared(1), size, rate_limit, store)
+}
+
+/// What so many sessions share.
+pub(crate) fn shared(sessions_max: usize) -> Shared {
+    Shared::new(&settings().shares(0, 1).expect("enough memory"), sessions_max)
+}
+
+/// One of those that share something, with such a store.
+fn one_of(
+    shared: &Shared,
+    size: Option<u64>,
+    rate_limit: Option<u64>,
+    store: impl FnOnce(rorqual_view::Settings) -> Arc<Store>,
+) -> Arc<Session> {
     let settings = settings();
     let shares = settings.shares(0, 1).expect("enough memory");
     let store = store(rorqual_view::Settings::only(shares.tables_bytes, shares.threads));
     let announced = Announced::upload("test.log".to_owned(), size).expect("a short name");
-    Arc::new(Session::new("id".to_owned(), announced, &settings, shares, (store, None), rate_limit, &Shared::new(&shares, 1)))
+    Arc::new(Session::new("id".to_owned(), announced, &settings, shares, (store, None), rate_limit, shared))
+}
+
+/// One whose rows have no memory to lend, nor a file to go to.
+pub(crate) fn full_session(shared: &Shared, size: u64) -> Arc<Session> {
+    one_of(shared, Some(size), None, |_| {
+        Store::new(rorqual_view::Settings::new(STORE_BYTES_MIN, WORK_BYTES_MIN, 1)).expect("no file is needed")
+    })
 }
 
 /// So many sessions, which outlive the server where there is a folder for that.

@@ -90,6 +90,8 @@ pub(crate) enum Interruption {
     NoMemory,
     /// There is no place to hold the start of a line while others have their turn.
     NoPlace,
+    /// As many logs are decoded as there may be at a time, and this one can't wait for its turn.
+    NoTurn,
     /// What came is no part of an upload as its transport has them.
     Protocol(&'static str),
 }
@@ -159,7 +161,7 @@ impl Feed {
                     return Ok(());
                 }
             }
-            self.begin(session).await?;
+            self.begin(session, transport.waits()).await?;
             let Some(lap) = &mut self.lap else { return Err(Interruption::RunEnded) };
             let stopped = lap.fill(session, transport).await;
             let debt = std::mem::take(&mut lap.debt);
@@ -176,21 +178,20 @@ impl Feed {
         }
     }
 
-    /// Gives a place for what is held to others, who are in need of it while this upload is away. What was held comes again.
+    /// Gives a place for what is held to others, who are in need of it while this upload is away. What was held comes again. Blocks while the
+    /// session is being kept.
     pub(crate) fn leave(&mut self, session: &Session) {
-        if self.held.take().is_none() {
-            return;
-        }
+        // Given away at the end, when nothing is held any longer.
+        let Some(_held) = self.held.take() else { return };
         session.untake(self.head.len() as u64);
         self.head = Vec::new();
         session.rewind();
     }
 
-    /// Hands on what is left: the end of the log.
-    pub(crate) async fn finish(mut self, session: &Arc<Session>) -> Result<(), Interruption> {
-        // No format was told: the run says so.
-        self.formats = None;
-        self.begin(session).await?;
+    /// Hands on what is left: the end of the log, whose turn it may wait for or not. Behind [`Interruption::NoTurn`] it goes on.
+    pub(crate) async fn finish(&mut self, session: &Arc<Session>, waits: bool) -> Result<(), Interruption> {
+        // Where no format was told the run says so.
+        self.begin(session, waits).await?;
         let Some(lap) = self.lap.take() else { return Ok(()) };
         lap.sender.send(Fed::End).await.map_err(|_| Interruption::RunEnded)?;
         let _ = lap.running.await;
@@ -223,7 +224,8 @@ impl Feed {
                 return Ok(Stop::Pause);
             }
             if pressed || (self.held.is_some() && begun.elapsed() > HEAD_HELD_MAX) {
-                return Err(self.forget_head(session));
+                self.forget_head(session);
+                return Err(Interruption::NoPlace);
             }
         }
     }
@@ -247,22 +249,24 @@ impl Feed {
     }
 
     /// The head was counted, and is to come again.
-    fn forget_head(&mut self, session: &Arc<Session>) -> Interruption {
+    fn forget_head(&mut self, session: &Arc<Session>) {
         session.untake(self.head.len() as u64);
         (self.head, self.held) = (Vec::new(), None);
-        Interruption::NoPlace
     }
 
     /// Begins a turn, where none goes on, and hands on the head.
-    async fn begin(&mut self, session: &Arc<Session>) -> Result<(), Interruption> {
+    async fn begin(&mut self, session: &Arc<Session>, waits: bool) -> Result<(), Interruption> {
         if self.lap.is_some() {
             return Ok(());
         }
         let decodes = !self.head.is_empty() && Encoding::detect(&self.head) != Encoding::Plain;
         let waiting = session.pace().wait();
-        let turn = if decodes { session.own_turn().await } else { session.turns().turn().await };
+        let turn = if decodes { session.own_turn(waits).await } else { session.turns().turn().await };
         drop(waiting);
-        let turn = turn.ok_or(Interruption::RunEnded)?;
+        let Some(turn) = turn else {
+            self.forget_head(session);
+            return Err(Interruption::NoTurn);
+        };
         let mut lap = Lap::new(session, turn, self.headroom);
         self.formats = None;
         lap.put(session, &self.head).await?;
@@ -281,7 +285,9 @@ impl Feed {
         } else if self.held.is_none() {
             self.held = session.turns().hold();
             if self.held.is_none() {
-                session.rewind();
+                let session = Arc::clone(session);
+                // A panic was reported where it was.
+                let _ = tokio::task::spawn_blocking(move || session.rewind()).await;
                 return Err(Interruption::NoPlace);
             }
         }

@@ -155,7 +155,9 @@ impl Surface {
             })
             .await;
             drop(clock);
-            self.sessions.list().iter().any(|session| session.id() == kept)
+            let left = self.sessions.list();
+            assert!(left.iter().all(|session| session.id() == kept), "a session stays");
+            !left.is_empty()
         })
     }
 

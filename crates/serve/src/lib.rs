@@ -68,6 +68,6 @@ extern crate self as rorqual_serve;
 
 pub use access::Access;
 pub use exports::{ShownView, ViewPage};
-pub use limits::{CONNECTIONS_MAX_DEFAULT, EXPORTS_MAX, SESSIONS_MAX_DEFAULT, STORE_ASKS_MAX};
+pub use limits::{CONNECTIONS_MAX_DEFAULT, EXPORTS_MAX, STORE_ASKS_MAX};
 pub use render::Rendering;
 pub use server::{Config, Reload, Server, StartError, Totals};

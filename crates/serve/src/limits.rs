@@ -6,9 +6,6 @@ use rorqual_store::limits::INDEX_BYTES;
 use rorqual_table::filter::FILTER_BYTES_MAX;
 use std::time::Duration;
 
-/// Analyses that may run at the same time.
-pub const SESSIONS_MAX_DEFAULT: usize = 4;
-
 /// Ended sessions that are kept for looking at when they have no rows any longer; the oldest goes first. Each holds its timeline and its last
 /// report. Those with rows are among the sessions.
 pub(crate) const ENDED_SESSIONS_MAX: usize = 8;
@@ -362,7 +359,7 @@ pub(crate) const CHECKPOINT_RETRY: Duration = Duration::from_secs(10);
 pub(crate) const SYNC_EVERY: Duration = Duration::from_secs(30);
 
 /// Sessions for which the disk is waited for at a time, those that finish among them: one of a machine's disks writes several as fast as one. Each
-/// takes a thread that may block, and no memory.
+/// takes a thread that may block, and what a copy of a small file has on its way.
 pub(crate) const SYNCS_MAX: usize = 4;
 
 /// When the server ends, all that is open is kept within this time.

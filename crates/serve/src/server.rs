@@ -33,6 +33,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;
+use tokio::time::{Interval, MissedTickBehavior};
 
 /// How a server is to be.
 pub struct Config {
@@ -270,8 +271,10 @@ impl Server {
         housekeeping.iter().for_each(tokio::task::JoinHandle::abort);
         renders_guard.inspect(tokio::task::JoinHandle::abort);
         if self.sessions.keeps() {
-            // What takes longer goes on from its last checkpoint.
-            let _ = tokio::time::timeout(KEEP_TIME_MAX, self.sessions.keep_all()).await;
+            if tokio::time::timeout(KEEP_TIME_MAX, self.sessions.keep_all()).await.is_err() {
+                let seconds = KEEP_TIME_MAX.as_secs();
+                tracing::warn!(seconds, "not all was kept in time: what was not goes on from its last checkpoint (--state)");
+            }
         } else {
             self.sessions.cancel_all();
         }
@@ -297,9 +300,9 @@ impl Server {
     }
 }
 
-/// What has to be looked at again and again; nothing of it waits for anybody.
+/// What has to be looked at again and again; nothing of it waits for anybody, nor for a disk.
 pub(crate) async fn keep_watch(sessions: Arc<Sessions>, gate: Arc<Gate>) {
-    let mut every = tokio::time::interval(HOUSEKEEPING_EVERY);
+    let mut every = every(HOUSEKEEPING_EVERY);
     loop {
         every.tick().await;
         sessions.list().iter().for_each(|session| session.stop_if_too_dense());
@@ -315,9 +318,16 @@ pub(crate) async fn keep_watch(sessions: Arc<Sessions>, gate: Arc<Gate>) {
     }
 }
 
+/// Rounds that have this time between them; one that took longer is not made up for.
+fn every(time: Duration) -> Interval {
+    let mut every = tokio::time::interval(time);
+    every.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    every
+}
+
 /// Keeps what is not kept while it comes, one session after another.
 async fn keep_paused(sessions: Arc<Sessions>) {
-    let mut every = tokio::time::interval(CHECKPOINT_EVERY);
+    let mut every = every(CHECKPOINT_EVERY);
     loop {
         every.tick().await;
         sessions.keep_paused().await;
@@ -326,7 +336,7 @@ async fn keep_paused(sessions: Arc<Sessions>) {
 
 /// Has the disk keep it, however long that takes.
 async fn keep_synced(sessions: Arc<Sessions>) {
-    let mut every = tokio::time::interval(SYNC_EVERY);
+    let mut every = every(SYNC_EVERY);
     loop {
         every.tick().await;
         sessions.sync_all().await;
@@ -335,7 +345,7 @@ async fn keep_synced(sessions: Arc<Sessions>) {
 
 /// Forgets sessions, which may take as long as who still looks at them.
 async fn keep_house(sessions: Arc<Sessions>) {
-    let mut every = tokio::time::interval(HOUSEKEEPING_EVERY);
+    let mut every = every(HOUSEKEEPING_EVERY);
     loop {
         every.tick().await;
         sessions.forget_idle().await;
@@ -362,5 +372,16 @@ mod tests {
         let [latest, synced] = files.map(|file| content(&file));
         assert!(latest != new && latest == synced);
         tasks.iter().for_each(tokio::task::JoinHandle::abort);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn behind_a_round_that_took_long_the_next_has_its_time() {
+        let mut rounds = every(CHECKPOINT_EVERY);
+        rounds.tick().await;
+        tokio::time::advance(100 * CHECKPOINT_EVERY).await;
+        rounds.tick().await;
+        let late = tokio::time::Instant::now();
+        rounds.tick().await;
+        assert_eq!(late.elapsed(), CHECKPOINT_EVERY);
     }
 }

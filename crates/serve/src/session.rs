@@ -298,11 +298,11 @@ impl Session {
         &self.inlet
     }
 
-    /// A turn to the end of its log.
-    pub(crate) async fn own_turn(&self) -> Option<ParseTurn> {
-        let turn = self.turns.own(self.analyzer.pool()).await;
+    /// A turn to the end of its log; for who does not wait for it only where one is free.
+    pub(crate) async fn own_turn(&self, waits: bool) -> Option<ParseTurn> {
+        let turn = self.turns.own(self.analyzer.pool(), waits).await?;
         self.own.store(true, Ordering::Relaxed);
-        turn
+        Some(turn)
     }
 
     /// Whether it has workers of its own, which others may wait for.

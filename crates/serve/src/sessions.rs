@@ -3,12 +3,13 @@
 use crate::body::Places;
 use crate::error::ApiError;
 use crate::exports::ViewPage;
-use crate::limits::{ENDED_SESSIONS_MAX, EXPORTS_MAX, RENDER_BLOCK_BYTES, RENDER_BLOCKS};
+use crate::limits::{ENDED_SESSIONS_MAX, EXPORTS_MAX, RENDER_BLOCK_BYTES, RENDER_BLOCKS, SYNCS_MAX};
 use crate::session::{Announced, Session, Shared};
 use crate::state::{Checkpoints, Found, SavedFormat, StateDir};
 use crate::token::random_text;
 use crate::turns::Turns;
 use axum::http::StatusCode;
+use futures_util::stream::{self, StreamExt};
 use rorqual_pipe::reason;
 use rorqual_table::analyze::{Settings, Shares};
 use rorqual_view::Store;
@@ -144,6 +145,7 @@ impl Sessions {
         let mut all = self.lock();
         // Another may have taken the place meanwhile.
         if let Err(full) = self.check_room(&all) {
+            drop(all);
             session.forget();
             return Err(full);
         }
@@ -269,14 +271,12 @@ impl Sessions {
         }
     }
 
-    /// Has the disk keep what is kept.
+    /// Has the disk keep what is kept, of a few sessions at a time.
     pub(crate) async fn sync_all(&self) {
-        for session in self.list() {
-            session.sync_later().await;
-        }
+        stream::iter(self.list()).for_each_concurrent(SYNCS_MAX, Session::sync_later).await;
     }
 
-    /// Keeps all that is going on, for the next server.
+    /// Keeps all that is not kept, for the next server, and has the disk keep it.
     pub(crate) async fn keep_all(&self) {
         for session in self.list() {
             session.keep_later(true).await;

@@ -62,10 +62,11 @@ fn shares_by(config: &Config, measured_bytes: u64) -> Result<Shares, BudgetError
         ("rows of templates".to_owned(), config.rendering.as_ref().map_or(0, |rendering| rendering.rows_bytes)),
     ];
     let instead = match (sessions > 1, renders > 0) {
-        (true, false) => "fewer --sessions or --connections",
-        (true, true) => "fewer --sessions, --connections or --renders",
+        // Fewer that are more than one can need more: they share fewer turns.
+        (true, false) => "--sessions 1 or fewer --connections",
+        (true, true) => "--sessions 1, fewer --connections or --renders",
         (false, true) => "fewer --connections or --renders",
-        (false, false) => "fewer --connections or --threads",
+        (false, false) => "fewer --connections",
     };
     // Turns that uploads share, those to the end of a log, and what the server reads itself.
     let runs = 1 + own_places(config.sessions_max) + config.reading;

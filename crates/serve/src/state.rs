@@ -2,24 +2,21 @@
 //! anew by each checkpoint and takes the place of the one before at once. Beside it is a copy of the latest that is on the disk for sure, which only
 //! a later one of that kind replaces: from it a session goes on where the machine lost what came after it.
 
-use crate::limits::{CHECKPOINT_EVERY, CHECKPOINT_RETRY, NAME_BYTES_MAX, STATE_FILE_BYTES_MAX};
-use crate::sessions::ID_BYTES;
+mod checkpoints;
+mod dir;
+
+pub(crate) use checkpoints::Checkpoints;
+pub(crate) use dir::StateDir;
+
+use crate::limits::NAME_BYTES_MAX;
 use rorqual_digest::{Algorithm, Hasher};
-use rorqual_pipe::{Place, reason};
+use rorqual_pipe::Place;
 use rorqual_table::aggregate::Counts;
 use rorqual_table::format::Format;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::collections::BTreeSet;
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime};
-use tempfile::NamedTempFile;
-use tokio::time::Instant;
+use std::fs::File;
+use std::time::SystemTime;
 
 /// What the version of these files is; others are left alone.
 const VERSION: u32 = 1;
@@ -36,27 +33,11 @@ const TMP: &str = "tmp";
 /// And one that is to be a copy.
 const COPY: &str = "copy";
 
-/// Whether a server would give a session such an id.
-fn is_id(text: &str) -> bool {
-    text.len() == 2 * ID_BYTES && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
-}
-
-/// Whether an error is one of what a machine left that ended in the middle: others may pass, and what is there is to wait for that.
-fn is_damage(kind: io::ErrorKind) -> bool {
-    matches!(kind, io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof | io::ErrorKind::NotFound)
-}
-
 /// Of all that follows it in a session's file.
 fn checksum(parts: &[&[u8]]) -> String {
     let mut hasher = Hasher::new(Algorithm::Sha256);
     parts.iter().for_each(|part| hasher.update(part));
     hasher.finish().to_string()
-}
-
-/// The folder, which one server has at a time.
-pub(crate) struct StateDir {
-    folder: PathBuf,
-    _lock: File,
 }
 
 /// All of a session but its rows.
@@ -97,30 +78,6 @@ pub(crate) struct Ended {
 pub(crate) struct SavedFormat {
     name: String,
     source: String,
-}
-
-/// The checkpoints of one session.
-pub(crate) struct Checkpoints {
-    dir: Arc<StateDir>,
-    id: String,
-    /// Checkpoints that were written.
-    written: AtomicU64,
-    /// How many of them had been when the one was written that is on the disk for sure.
-    synced: AtomicU64,
-    /// Held by who waits for the disk, and by nobody else.
-    syncing: Mutex<()>,
-    done: Mutex<Done>,
-}
-
-/// What was done with the files of one.
-#[derive(Default)]
-struct Done {
-    /// Not before this is the next one due.
-    next: Option<Instant>,
-    /// The last could not be written.
-    failed: bool,
-    /// It is forgotten.
-    removed: bool,
 }
 
 /// A session that was kept, for the choice among them.
@@ -183,269 +140,19 @@ impl SavedFormat {
     }
 }
 
-impl StateDir {
-    /// Takes the folder, and makes it where there is none.
-    ///
-    /// # Errors
-    /// When it can't be written, or another server has it; for people.
-    pub(crate) fn open(folder: &Path) -> Result<Arc<Self>, String> {
-        let failed = |cause: io::Error| format!("--state {}: {}", folder.display(), reason(&cause));
-        // Logs say who visited whom.
-        DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
-        let lock =
-            OpenOptions::new().mode(0o600).create(true).truncate(false).write(true).open(folder.join(LOCK)).map_err(failed)?;
-        match lock.try_lock() {
-            Ok(()) => Ok(Arc::new(Self { folder: folder.to_owned(), _lock: lock })),
-            Err(TryLockError::WouldBlock) => {
-                Err(format!("--state {}: another server has this folder; give each its own", folder.display()))
-            }
-            Err(TryLockError::Error(cause)) => Err(failed(cause)),
-        }
-    }
-
-    /// Removes the journal of a session that is not to be.
-    pub(crate) fn forget_journal(&self, id: &str) {
-        let _ = fs::remove_file(self.path(id, ROWS));
-    }
-
-    /// Its path, for messages.
-    pub(crate) fn folder(&self) -> String {
-        self.folder.display().to_string()
-    }
-
-    /// An empty journal for the rows of a new session.
-    pub(crate) fn journal(&self, id: &str) -> io::Result<File> {
-        OpenOptions::new().create(true).truncate(true).read(true).write(true).mode(0o600).open(self.path(id, ROWS))
-    }
-
-    /// The sessions that were kept, and what is wrong with others. What a server left that was ended in the middle of a checkpoint
-    /// is removed.
-    pub(crate) fn sessions(&self) -> io::Result<(Vec<Known>, Vec<String>)> {
-        let (mut ids, mut journals) = (BTreeSet::new(), Vec::new());
-        for entry in fs::read_dir(&self.folder)? {
-            let path = entry?.path();
-            let id = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default().to_owned();
-            // Whatever else is in the folder is not ours.
-            match path.extension().and_then(|extension| extension.to_str()) {
-                Some(SESSION | SYNCED) if is_id(&id) => drop(ids.insert(id)),
-                Some(ROWS) if is_id(&id) => journals.push((id, path)),
-                // What can't be removed is in nobody's way.
-                Some(TMP | COPY) if id.strip_prefix(UNFINISHED).is_some_and(is_id) => drop(fs::remove_file(path)),
-                _ => {}
-            }
-        }
-        for (id, path) in journals {
-            if !ids.contains(&id) {
-                let _ = fs::remove_file(path);
-            }
-        }
-        let (mut known, mut wrong) = (Vec::new(), Vec::new());
-        for id in ids {
-            match self.latest(&id, Ok) {
-                Ok((Found { saved, .. }, _)) => known.push(Known { id, created: saved.created, ended: saved.ended.is_some() }),
-                Err(why) => wrong.push(why),
-            }
-        }
-        Ok((known, wrong))
-    }
-
-    /// Takes what `make` makes of the latest checkpoint, or of the one that is on the disk for sure where the latest is damaged or missing.
-    ///
-    /// # Errors
-    /// Why there is none, for people; then all is left as it is.
-    pub(crate) fn take<T>(&self, id: &str, make: impl Fn(Found) -> io::Result<T>) -> Result<T, String> {
-        let (made, damage) = self.latest(id, make)?;
-        if let Some(damage) = damage {
-            tracing::warn!(session = id, damage, "it goes on from an earlier checkpoint (--state)");
-            // With what is written from now on it does not go together. Where this fails, the next checkpoint takes its place.
-            let _ = fs::remove_file(self.path(id, SESSION)).and_then(|()| self.sync());
-        }
-        Ok(made)
-    }
-
-    /// And what is wrong with the latest, where it is not made of that.
-    fn latest<T>(&self, id: &str, make: impl Fn(Found) -> io::Result<T>) -> Result<(T, Option<String>), String> {
-        let made = |extension| {
-            let path = self.path(id, extension);
-            let made = self.read(id, &path).and_then(&make);
-            made.map_err(|cause| (cause.kind(), format!("{}: {}", path.display(), reason(&cause))))
-        };
-        match made(SESSION) {
-            Ok(made) => Ok((made, None)),
-            Err((kind, damage)) if is_damage(kind) => match made(SYNCED) {
-                Ok(made) => Ok((made, Some(damage))),
-                Err((io::ErrorKind::NotFound, _)) => Err(damage),
-                Err((_, why)) => Err(format!("{damage}; {why}")),
-            },
-            Err((_, why)) => Err(why),
-        }
-    }
-
-    /// Waits until the names in the folder are on the disk.
-    fn sync(&self) -> io::Result<()> {
-        File::open(&self.folder)?.sync_all()
-    }
-
-    fn read(&self, id: &str, path: &Path) -> io::Result<Found> {
-        let damaged = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_owned());
-        let foreign = |what: &str| io::Error::new(io::ErrorKind::Unsupported, what.to_owned());
-        // Opening a FIFO waits for its writer.
-        if !fs::symlink_metadata(path)?.is_file() {
-            return Err(foreign("this is no file"));
-        }
-        let mut bytes = Vec::new();
-        File::open(path)?.take(STATE_FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
-        let no_session = || damaged("this is no session that was kept, or it is damaged");
-        let line_end = |bytes: &[u8]| bytes.iter().position(|byte| *byte == b'\n');
-        let end = line_end(&bytes).filter(|_| bytes.len() as u64 <= STATE_FILE_BYTES_MAX).ok_or_else(no_session)?;
-        let mut content = bytes.split_off(end + 1);
-        if bytes[..end] != *checksum(&[&content]).as_bytes() {
-            return Err(no_session());
-        }
-        let end = line_end(&content).ok_or_else(no_session)?;
-        let saved: Saved = serde_json::from_slice(&content[..end]).map_err(|error| foreign(&error.to_string()))?;
-        if saved.version != VERSION {
-            return Err(foreign(&format!("it was kept by another version ({})", saved.version)));
-        }
-        if !saved.is_sound() {
-            return Err(no_session());
-        }
-        let journal = OpenOptions::new().read(true).write(true).open(self.path(id, ROWS))?;
-        Ok(Found { id: id.to_owned(), saved, head: content.split_off(end + 1), journal })
-    }
-
-    fn path(&self, id: &str, extension: &str) -> PathBuf {
-        self.folder.join(id).with_extension(extension)
-    }
-}
-
-impl Checkpoints {
-    pub(crate) fn new(dir: &Arc<StateDir>, id: &str) -> Self {
-        let newer = dir.path(id, SESSION).exists() && !dir.path(id, SYNCED).exists();
-        Self {
-            dir: Arc::clone(dir),
-            id: id.to_owned(),
-            written: AtomicU64::new(newer.into()),
-            synced: AtomicU64::new(0),
-            syncing: Mutex::default(),
-            done: Mutex::default(),
-        }
-    }
-
-    /// Whether the last one is a while ago.
-    pub(crate) fn due(&self) -> bool {
-        self.lock().next.is_none_or(|next| Instant::now() >= next)
-    }
-
-    /// Whether the last one failed, and that not long ago.
-    pub(crate) fn failed(&self) -> bool {
-        let failed = self.lock().failed;
-        failed && !self.due()
-    }
-
-    /// Puts what is known now in the place of what was known before. It is in the hands of the system then, and outlasts the server.
-    pub(crate) fn write(&self, saved: &Saved, head: impl FnOnce() -> io::Result<Vec<u8>>) -> io::Result<()> {
-        self.next_in(CHECKPOINT_RETRY, true);
-        let head = head()?;
-        let mut line = serde_json::to_vec(saved)?;
-        line.push(b'\n');
-        let checksum = checksum(&[&line, &head]);
-        if (checksum.len() + 1 + line.len() + head.len()) as u64 > STATE_FILE_BYTES_MAX {
-            return Err(io::Error::new(io::ErrorKind::FileTooLarge, "there is too much of it"));
-        }
-        let mut file = self.unfinished(TMP)?;
-        for part in [checksum.as_bytes(), b"\n", &line, &head] {
-            file.write_all(part)?;
-        }
-        let done = self.lock();
-        if done.removed {
-            return Ok(());
-        }
-        file.persist(self.path(SESSION)).map_err(|error| error.error)?;
-        self.written.fetch_add(1, Ordering::Relaxed);
-        drop(done);
-        self.next_in(CHECKPOINT_EVERY, false);
-        Ok(())
-    }
-
-    fn next_in(&self, time: Duration, failed: bool) {
-        let mut done = self.lock();
-        (done.next, done.failed) = (Some(Instant::now() + time), failed);
-    }
-
-    /// Whether the last is not on the disk for sure.
-    pub(crate) fn is_newer(&self) -> bool {
-        self.written.load(Ordering::Relaxed) != self.synced.load(Ordering::Relaxed)
-    }
-
-    /// Has the disk keep a copy of the last, once `journal` has what belongs to it there. Another may be written meanwhile.
-    pub(crate) fn sync(&self, journal: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
-        let _syncing = self.syncing.lock().unwrap_or_else(PoisonError::into_inner);
-        let written = self.written.load(Ordering::Relaxed);
-        if self.removed() || written == self.synced.load(Ordering::Relaxed) {
-            return Ok(());
-        }
-        match self.copy(journal) {
-            Err(error) if !self.removed() => Err(error),
-            _ => {
-                self.synced.store(written, Ordering::Relaxed);
-                Ok(())
-            }
-        }
-    }
-
-    fn copy(&self, journal: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
-        let mut copy = self.unfinished(COPY)?;
-        io::copy(&mut File::open(self.path(SESSION))?, copy.as_file_mut())?;
-        journal()?;
-        copy.as_file().sync_data()?;
-        let done = self.lock();
-        if done.removed {
-            return Ok(());
-        }
-        copy.persist(self.path(SYNCED)).map_err(|error| error.error)?;
-        drop(done);
-        self.dir.sync()
-    }
-
-    /// A file that is gone unless it gets its name.
-    fn unfinished(&self, extension: &str) -> io::Result<NamedTempFile> {
-        let name = format!("{UNFINISHED}{}", self.id);
-        tempfile::Builder::new().prefix(&name).suffix(&format!(".{extension}")).rand_bytes(0).tempfile_in(&self.dir.folder)
-    }
-
-    /// Forgets the session. What can't be removed is offered again by the next server, and no loss.
-    pub(crate) fn remove(&self) {
-        self.lock().removed = true;
-        for extension in [SESSION, SYNCED, ROWS] {
-            let _ = fs::remove_file(self.path(extension));
-        }
-    }
-
-    /// Whether nothing is kept any longer.
-    pub(crate) fn removed(&self) -> bool {
-        self.lock().removed
-    }
-
-    fn path(&self, extension: &str) -> PathBuf {
-        self.dir.path(&self.id, extension)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Done> {
-        self.done.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 /// What is in one of its files, for tests of others.
 #[cfg(test)]
-pub(crate) fn content(path: &Path) -> Vec<u8> {
-    fs::read(path).expect("it is there")
+pub(crate) fn content(path: &std::path::Path) -> Vec<u8> {
+    std::fs::read(path).expect("it is there")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use rorqual_table::aggregate::{Analysis, Span};
+    use std::fs;
+    use std::io;
+    use std::sync::Arc;
     use tempfile::TempDir;
 
     const ID: &str = "00112233445566aa";
@@ -489,8 +196,12 @@ mod tests {
         write(&checkpoints, 2);
         write(&checkpoints, 3);
         assert_eq!(lines(&dir), (Some(3), Some(1)));
-        // The next server knows no more than the names.
+        // The next server, behind a kill, knows no more than the files.
         let next = Checkpoints::new(&dir, ID);
+        assert!(next.is_newer(), "what the one before did not sync");
+        next.sync(|| Ok(())).expect("it can be written");
+        assert_eq!(lines(&dir), (Some(3), Some(3)));
+        assert!(!Checkpoints::new(&dir, ID).is_newer(), "it is there");
         write(&next, 4);
         next.sync(|| try_write(&next, 5)).expect("it can be written");
         assert_eq!(lines(&dir), (Some(5), Some(4)));
@@ -535,7 +246,7 @@ mod tests {
         let both = take_but(&dir, 1, io::ErrorKind::InvalidData).expect_err("neither is whole");
         assert!(both.contains(".session: this is no session") && both.contains(".synced: "), "{both}");
         assert_eq!(take_but(&dir, 0, io::ErrorKind::UnexpectedEof), Ok(1));
-        assert!(!dir.path(ID, SESSION).exists(), "it is not tried again");
+        assert_eq!(lines(&dir), (Some(1), Some(1)), "the later one is not tried again");
         assert_eq!(take_but(&dir, 0, io::ErrorKind::UnexpectedEof), Ok(1));
         let next = Checkpoints::new(&dir, ID);
         assert!(!next.is_newer());

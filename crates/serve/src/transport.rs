@@ -28,6 +28,11 @@ pub(crate) trait Transport: Send {
 
     /// What its end means.
     fn end(&self) -> End;
+
+    /// Whether it may wait for a turn to the end of a log, which may be long: it holds nothing meanwhile that others wait for.
+    fn waits(&self) -> bool {
+        true
+    }
 }
 
 /// How far what came was taken, which a transport may tell its client.

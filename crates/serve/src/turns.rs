@@ -36,7 +36,8 @@ pub(crate) struct Turns {
     syncing: Arc<Semaphore>,
     own: Arc<Semaphore>,
     own_places: usize,
-    own_wanted: watch::Sender<usize>,
+    own_waiting: watch::Sender<usize>,
+    own_wanted: AtomicBool,
 }
 
 /// The right to run workers over a stretch of a log.
@@ -84,7 +85,8 @@ impl Turns {
             syncing: Arc::new(Semaphore::new(SYNCS_MAX)),
             own: Arc::new(Semaphore::new(own_places)),
             own_places,
-            own_wanted: watch::Sender::new(0),
+            own_waiting: watch::Sender::new(0),
+            own_wanted: AtomicBool::new(false),
         })
     }
 
@@ -98,12 +100,15 @@ impl Turns {
         Some(Turn { threads, pool: self.pool.clone(), kind: Kind::Shared(Arc::clone(self)), _place: place })
     }
 
-    /// A turn to the end of a log, with the blocks of `pool`: what is decoded can't be left in the middle.
-    pub(crate) async fn own(self: &Arc<Self>, pool: &Pool) -> Option<Turn> {
-        let waiting = Waiting::new(&self.own_wanted);
+    /// A turn to the end of a log, with the blocks of `pool`: what is decoded can't be left in the middle. Who does not wait gets `None` where all are
+    /// taken; the shared workers, which a single session has instead, are always waited for, as nobody has them for long.
+    pub(crate) async fn own(self: &Arc<Self>, pool: &Pool, waits: bool) -> Option<Turn> {
+        let waiting = Waiting::new(&self.own_waiting);
+        let own = Arc::clone(&self.own);
         let (place, pool) = match self.own_places {
             0 => (Arc::clone(&self.workers).acquire_many_owned(self.threads as u32).await.ok()?, &self.pool),
-            _ => (Arc::clone(&self.own).acquire_owned().await.ok()?, pool),
+            _ if waits => (own.acquire_owned().await.ok()?, pool),
+            _ => (own.try_acquire_owned().inspect_err(|_| self.own_wanted.store(true, Ordering::Relaxed)).ok()?, pool),
         };
         drop(waiting);
         Some(Turn { threads: self.threads, pool: pool.clone(), kind: Kind::Own, _place: place })
@@ -119,9 +124,9 @@ impl Turns {
         Arc::clone(&self.syncing).acquire_owned().await.ok()
     }
 
-    /// Whether somebody waits for a turn to the end of a log.
+    /// Whether somebody waits for a turn to the end of a log, or found none since this was last asked.
     pub(crate) fn own_wanted(&self) -> bool {
-        *self.own_wanted.borrow() > 0
+        self.own_wanted.swap(false, Ordering::Relaxed) || *self.own_waiting.borrow() > 0
     }
 
     /// A place for the start of a line, or of a log, while the rest of it is waited for; `None` where all are taken.

@@ -9,7 +9,9 @@ use crate::limits::TUS_SIZE_MAX;
 use crate::session::{Announced, Session, State as SessionState};
 use crate::sessions::Sessions;
 use crate::transport::{BodyTransport, End};
+use crate::twin::Twin;
 use crate::upload::{Intake, detached};
+use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
@@ -28,11 +30,17 @@ const METADATA: HeaderName = HeaderName::from_static("upload-metadata");
 const CHECKSUM: HeaderName = HeaderName::from_static("upload-checksum");
 
 /// The address at which uploads are made.
-pub(crate) async fn uploads(State(sessions): State<Arc<Sessions>>, method: Method, headers: HeaderMap, body: Body) -> Response {
+pub(crate) async fn uploads(
+    State(sessions): State<Arc<Sessions>>,
+    Extension(twin): Extension<Twin>,
+    method: Method,
+    headers: HeaderMap,
+    body: Body,
+) -> Response {
     let answer = async {
         match meant(method, &headers)?.as_str() {
             "OPTIONS" => Ok(options()),
-            "POST" => create(&sessions, &headers, body).await,
+            "POST" => create(&sessions, &headers, (body, twin)).await,
             other => Err(wrong_method(other)),
         }
     };
@@ -42,6 +50,7 @@ pub(crate) async fn uploads(State(sessions): State<Arc<Sessions>>, method: Metho
 /// The address of an upload.
 pub(crate) async fn upload(
     State(sessions): State<Arc<Sessions>>,
+    Extension(twin): Extension<Twin>,
     Key(id): Key,
     method: Method,
     headers: HeaderMap,
@@ -55,7 +64,7 @@ pub(crate) async fn upload(
         let session = sessions.get(&id)?;
         match method.as_str() {
             "HEAD" => head(&session),
-            "PATCH" => patch::patch(session, &headers, body).await,
+            "PATCH" => patch::patch(session, &headers, body, twin).await,
             "DELETE" => {
                 sessions.remove(session.id()).await?;
                 Ok(StatusCode::NO_CONTENT.into_response())
@@ -112,7 +121,7 @@ fn options() -> Response {
     (StatusCode::NO_CONTENT, headers).into_response()
 }
 
-async fn create(sessions: &Arc<Sessions>, headers: &HeaderMap, body: Body) -> Result<Response, ApiError> {
+async fn create(sessions: &Arc<Sessions>, headers: &HeaderMap, sent: (Body, Twin)) -> Result<Response, ApiError> {
     let size = headers::announced(headers)?;
     let metadata = Metadata::of(headers)?;
     let name = metadata.filename.unwrap_or_else(|| "upload".to_owned());
@@ -121,7 +130,7 @@ async fn create(sessions: &Arc<Sessions>, headers: &HeaderMap, body: Body) -> Re
     let session = sessions.begin(announced, None).await?;
     let location = [(header::LOCATION, format!("/api/tus/{}", session.id()))];
     if headers.get(header::CONTENT_TYPE).is_some_and(|given| given == headers::PART) {
-        let taken = patch::take(Arc::clone(&session), 0, None, checksum, body).await;
+        let taken = patch::take(Arc::clone(&session), 0, None, checksum, sent).await;
         if taken.is_err() && session.offset() == 0 && !session.state().ended() {
             // The client does not hear of it, so nobody would go on with it.
             sessions.remove(session.id()).await?;

@@ -37,13 +37,13 @@ impl Intake {
             taken = feed.take(&session, transport) => taken,
         };
         match taken {
-            Ok(()) if session.whole(transport.end()) => self.finish().await,
+            Ok(()) if session.whole(transport.end()) => self.finish(transport.waits()).await,
             Ok(()) => {
                 self.pause(State::Waiting, None);
                 Ok(())
             }
             Err(Interruption::TooLong) => {
-                self.finish().await?;
+                self.finish(transport.waits()).await?;
                 let what = "the body went on behind it, and what came there was not taken";
                 Err(too_long(session.size().unwrap_or_default(), what))
             }
@@ -75,13 +75,17 @@ impl Intake {
     }
 
     /// The end of the log: the run goes on to its report.
-    async fn finish(mut self) -> Result<(), ApiError> {
+    async fn finish(mut self, waits: bool) -> Result<(), ApiError> {
         let session = Arc::clone(&self.session);
-        if let Some(feed) = self.feed.take() {
-            tokio::select! {
-                // An error is a run that ended before: its outcome says why.
-                _ = feed.finish(&session) => {}
-                () = session.cancelled() => {}
+        if let Some(mut feed) = self.feed.take() {
+            let finished = tokio::select! {
+                finished = feed.finish(&session, waits) => finished,
+                () = session.cancelled() => Ok(()),
+            };
+            // Any other error is a run that ended before: its outcome says why.
+            if finished == Err(Interruption::NoTurn) {
+                self.feed = Some(feed);
+                return Err(self.interrupt(&Interruption::NoTurn));
             }
         }
         session.ended().await;
@@ -143,6 +147,11 @@ pub(crate) fn interrupted(interruption: &Interruption, offset: u64) -> ApiError 
             let message = format!("too many others hold the start of a long line; it comes again, from byte {offset} on");
             (StatusCode::SERVICE_UNAVAILABLE, message)
         }
+        Interruption::NoTurn => {
+            let message =
+                format!("as many compressed logs are decoded as there may be at a time; it comes again, from byte {offset} on");
+            (StatusCode::SERVICE_UNAVAILABLE, message)
+        }
         Interruption::Slow => (
             StatusCode::REQUEST_TIMEOUT,
             format!(
@@ -155,5 +164,5 @@ pub(crate) fn interrupted(interruption: &Interruption, offset: u64) -> ApiError 
         }
     };
     let error = ApiError::new(status, "interrupted", message).with("offset", offset);
-    if *interruption == Interruption::NoPlace { error.retry_after(1) } else { error }
+    if matches!(interruption, Interruption::NoPlace | Interruption::NoTurn) { error.retry_after(1) } else { error }
 }

@@ -50,7 +50,7 @@ impl Store {
         Ok(Arc::new(store))
     }
 
-    /// Writes what the journal lacks, and gives the head. For an end of the whole machine it has to be on the disk, too ([`Store::sync`]).
+    /// Writes what the journal lacks, and gives the head. For an end of the whole machine it has to be on the disk, too ([`Store::journal`]).
     /// No recorder may be at work. Of the memory it takes a segment and [`PIECE_BYTES_MAX`] of texts, twice, and the head, which has the segments
     /// that are not full.
     ///
@@ -59,19 +59,23 @@ impl Store {
     pub fn checkpoint(&self) -> io::Result<Vec<u8>> {
         debug_assert_eq!(self.recorders.load(Ordering::Relaxed), 0, "a run is on its way");
         let mut written = lock(&self.written);
-        let journal = self.spill.as_ref().filter(|spill| spill.is_journal());
-        let journal = journal.ok_or_else(|| io::Error::new(io::ErrorKind::Unsupported, "the store has no journal"))?;
+        let journal = self.spill_journal()?;
         self.store_segments(journal)?;
         self.store_texts(journal, &mut written)?;
         self.head(journal, &written)
     }
 
-    /// Waits until the journal is on the disk as far as it was written; recorders may be at work.
+    /// Another handle on the journal: who waits for the disk to have it need not hold the store.
     ///
     /// # Errors
-    /// When it can't be written there.
-    pub fn sync(&self) -> io::Result<()> {
-        self.spill.as_ref().filter(|spill| spill.is_journal()).map_or(Ok(()), Spill::sync)
+    /// When the store has no journal, or there can be no other handle.
+    pub fn journal(&self) -> io::Result<File> {
+        self.spill_journal()?.handle()
+    }
+
+    fn spill_journal(&self) -> io::Result<&Spill> {
+        let journal = self.spill.as_ref().filter(|spill| spill.is_journal());
+        journal.ok_or_else(|| io::Error::new(io::ErrorKind::Unsupported, "the store has no journal"))
     }
 
     fn store_segments(&self, journal: &Spill) -> io::Result<()> {

@@ -71,9 +71,9 @@ impl Spill {
         self.read_at((offset, FRAME_BYTES))
     }
 
-    /// Waits until the bytes are on the disk.
-    pub(crate) fn sync(&self) -> io::Result<()> {
-        self.file()?.sync_data()
+    /// Another handle on the file.
+    pub(crate) fn handle(&self) -> io::Result<File> {
+        self.file()?.try_clone()
     }
 
     /// Bytes in the file.

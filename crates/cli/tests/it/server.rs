@@ -599,7 +599,7 @@ fn a_taken_port_and_bad_files_are_told() {
 fn flags_that_do_nothing_here_are_refused_and_stats_are_told() {
     rorqual(&["serve", "--port", "0", "--progress", "always"]).run().exits(2).says(&["--progress", "page"]);
     let many = rorqual(&["serve", "--port", "0", "--memory", "512MiB", "--sessions", "3000"]).run().exits(2);
-    many.says(&["3000 x ", "latest reports", "connections", "fewer --sessions or --connections."]);
+    many.says(&["3000 x ", "latest reports", "connections", "or --sessions 1 or fewer --connections."]);
     // What a refusal names is enough, however little was given.
     for sessions in ["1", "4", "100"] {
         let refused = rorqual(&["serve", "--port", "0", "--memory", "1MiB", "--sessions", sessions]).run().exits(2);

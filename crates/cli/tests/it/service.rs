@@ -1,11 +1,13 @@
 //! `rorqual serve` as a service: how it begins and ends, what it says of itself, what it keeps.
 
 use crate::client::{Server, read_answer};
-use crate::common::{Folder, Truth, eventually, log, rorqual};
+use crate::common::{Folder, PROGRAM, Truth, eventually, log, rorqual};
+use rorqual_testkit::process::Run;
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 #[test]
@@ -125,4 +127,57 @@ fn the_log_has_a_line_a_request_and_nothing_that_a_client_wrote() {
     server.running.interrupt();
     let ran = server.running.wait().exits(0);
     assert!(ran.stderr.lines().all(|line| line.starts_with("rorqual: ")), "{}", ran.stderr);
+}
+
+/// The variables of a program's environment.
+fn environment(bytes: &[u8], between: u8) -> Vec<String> {
+    bytes.split(|byte| *byte == between).map(|variable| String::from_utf8_lossy(variable).into_owned()).collect()
+}
+
+/// Whether a server runs with its settings of the allocator.
+fn is_settled(server: &Server) -> bool {
+    let variables = std::fs::read(format!("/proc/{}/environ", server.running.id())).expect("it runs");
+    environment(&variables, 0).contains(&"MALLOC_ARENA_MAX=4".to_owned())
+}
+
+/// A server that a shell becomes by this script, whose `$0` is the program.
+fn by_a_shell(script: &str, program: &str) -> Server {
+    Server::start_as(Run::new("sh").args(["-c", script, program, "serve", "--port", "0"]))
+}
+
+#[test]
+fn it_starts_itself_again_for_settings_of_the_allocator_but_once() {
+    assert!(is_settled(&Server::start(&[])));
+    // As it is behind a loader that took the settings away.
+    assert!(!is_settled(&by_a_shell("RORQUAL_SETTLED=$$ exec \"$0\" \"$@\"", PROGRAM)));
+    // The number of another, which started it, means nothing.
+    assert!(is_settled(&by_a_shell("RORQUAL_SETTLED=1 exec \"$0\" \"$@\"", PROGRAM)));
+}
+
+#[test]
+fn a_program_that_cannot_start_itself_again_goes_on() {
+    let folder = Folder::new();
+    let copy = folder.text("rorqual");
+    assert_eq!(Run::new("cp").args([PROGRAM, &copy]).run().code, Some(0));
+    let server = by_a_shell("exec 3< \"$0\"; rm \"$0\"; exec /proc/self/fd/3 \"$@\"", &copy);
+    assert!(!is_settled(&server));
+    eventually("it says so", || server.running.stderr_so_far().contains("cannot start this program again").then_some(()));
+    assert_eq!(server.get("/api/server").status, 200);
+}
+
+#[test]
+fn the_browser_has_settings_of_the_allocator_of_its_own() {
+    let folder = Folder::new();
+    let script = "printf '#!/bin/sh\n/usr/bin/env > \"$0.new\"; /bin/mv \"$0.new\" \"$0.env\"\n' > \"$0\"; chmod +x \"$0\"";
+    assert_eq!(Run::new("sh").args(["-c", script, &folder.text("xdg-open")]).run().code, Some(0));
+    let set = |command: &mut Command| {
+        command.env("PATH", folder.text("")).env("MALLOC_TRIM_THRESHOLD_", "123456");
+    };
+    let server = Server::start_as(rorqual(&["serve", "--port", "0", "--open"]).with(set));
+    assert!(is_settled(&server));
+    let variables = eventually("it is opened", || std::fs::read(folder.at("xdg-open.env")).ok());
+    let variables = environment(&variables, b'\n');
+    let ours = |variable: &&String| variable.starts_with("MALLOC_") || variable.starts_with("RORQUAL_SETTLED");
+    // What somebody has set stays.
+    assert_eq!(variables.iter().filter(ours).collect::<Vec<_>>(), ["MALLOC_TRIM_THRESHOLD_=123456"]);
 }

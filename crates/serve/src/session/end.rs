@@ -50,7 +50,8 @@ impl Session {
         }
     }
 
-    /// Says that it has finished, once that outlasts an end of the whole machine: its sender may have no other copy of the log from then on.
+    /// Says that it has finished, once that outlasts an end of the whole machine, as its sender may have no other copy of the log from then on; or once
+    /// the disk failed, which the log and [`View::kept`](super::View) say.
     async fn finish(self: Arc<Self>) {
         Arc::clone(&self).sync_later().await;
         self.set_state(&mut self.lock(), State::Finished);
@@ -132,8 +133,15 @@ impl Session {
 
     /// Ends an upload that was stopped between two laps; one that has a lap ends with it, as a file does with its run.
     async fn conclude(self: Arc<Self>) {
-        // It is kept with how it ended, which takes memory.
-        let turn = if self.is_kept() { self.turns.keeping().await } else { None };
+        let turn = if self.is_kept() {
+            let lap = Arc::clone(&self);
+            // The lap ends when its upload hears of it, and others are kept meanwhile. A panic was reported where it was.
+            let _ = tokio::task::spawn_blocking(move || drop(lock(&lap.reading))).await;
+            // It is kept with how it ended, which takes memory.
+            self.turns.keeping().await
+        } else {
+            None
+        };
         let conclude = move || {
             let (_turn, mut lap) = (turn, lock(&self.reading));
             if self.is_over() {

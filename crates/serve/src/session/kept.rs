@@ -85,8 +85,8 @@ impl Session {
         self.keep(None, None);
     }
 
-    /// Keeps what came of it and is not kept, where nothing of it runs; soon behind a checkpoint that failed only where this is the `last`. One session
-    /// after another, as each takes memory for that.
+    /// Keeps what came of it and is not kept, where nothing of it runs. A checkpoint that failed a moment ago is tried again only where this is the
+    /// `last` try. One session after another, as each takes memory for that.
     pub(crate) async fn keep_later(self: Arc<Self>, last: bool) {
         // A run of its own has what is read by to its end, and nothing is kept of it before.
         let own = || self.own.load(Ordering::Relaxed) && !self.state().ended();
@@ -126,10 +126,12 @@ impl Session {
         let _ = tokio::task::spawn_blocking(move || self.sync()).await;
     }
 
-    /// Who takes the rows away waits for this.
+    /// Who takes the rows away does not wait for this.
     fn sync(&self) {
-        let (Some(checkpoints), Some(store)) = (&self.checkpoints, self.rows.store()) else { return };
-        if let Err(error) = checkpoints.sync(|| store.sync()) {
+        let (Some(checkpoints), Some(journal)) = (&self.checkpoints, self.rows.store().map(|store| store.journal())) else {
+            return;
+        };
+        if let Err(error) = checkpoints.sync(|| journal?.sync_data()) {
             tracing::warn!(session = self.id, %error, "a checkpoint is not on the disk for sure (--state)");
         }
     }
@@ -137,6 +139,12 @@ impl Session {
     /// Whether it outlives the server.
     pub(crate) fn is_kept(&self) -> bool {
         self.checkpoints.is_some()
+    }
+
+    /// Whether all that is known of it outlasts an end of the whole machine; `None` where it does not outlive the server.
+    pub(super) fn kept(&self) -> Option<bool> {
+        let checkpoints = self.checkpoints.as_ref()?;
+        Some(!self.unkept.load(Ordering::Relaxed) && !checkpoints.is_newer())
     }
 
     /// Nothing of it is kept any longer. Blocks: files of rows are large.
@@ -158,15 +166,20 @@ impl Session {
 mod tests {
     use super::*;
     use crate::faults::{log, runtime, send, sessions};
-    use crate::limits::SYNCS_MAX;
+    use crate::limits::{CHECKPOINT_RETRY, HELD_BYTES_FREE, INTERRUPTED_GRACE, SYNCS_MAX};
     use crate::session::Announced;
     use crate::state::{StateDir, content};
     use crate::upload::Intake;
+    use futures_util::FutureExt;
     use serde_json::Value;
     use std::os::unix::fs::MetadataExt;
     use std::path::{Path, PathBuf};
+    use std::process::Command;
+    use std::sync::mpsc::{Sender, channel};
+    use std::time::Duration;
     use tempfile::TempDir;
-    use tokio::task::yield_now;
+    use tokio::task::{JoinHandle, spawn_blocking, yield_now};
+    use tokio::time::{sleep, timeout};
 
     /// A session of a log of that size that is kept.
     fn kept(size: usize) -> (TempDir, Arc<Session>, [PathBuf; 2]) {
@@ -181,6 +194,11 @@ mod tests {
     fn saved(path: &Path) -> Value {
         let bytes = content(path);
         serde_json::from_slice(bytes.split(|byte| *byte == b'\n').nth(1).expect("a line")).expect("JSON")
+    }
+
+    /// What a session says of that.
+    fn is_kept(session: &Session) -> Value {
+        serde_json::to_value(session.view(Duration::ZERO)).expect("JSON")["kept"].take()
     }
 
     #[test]
@@ -207,7 +225,7 @@ mod tests {
             places.clear();
             drop(upload.await.expect("no panic"));
             session.ended().await;
-            assert_eq!(session.state(), State::Finished);
+            assert_eq!((session.state(), is_kept(&session)), (State::Finished, Value::Bool(true)));
             assert_eq!(saved(&synced), saved(&latest));
         });
     }
@@ -244,14 +262,129 @@ mod tests {
         runtime().block_on(async {
             let log = log(1_000);
             let (_folder, session, [latest, _]) = kept(log.len());
+            Arc::clone(&session).sync_later().await;
+            assert_eq!(is_kept(&session), Value::Bool(true), "nothing came yet");
             std::fs::remove_file(&latest).expect("it is there");
             std::fs::create_dir(&latest).expect("there is none");
             send(&session, &log, usize::MAX, usize::MAX).await.expect("its rows are there");
-            assert_eq!(session.state(), State::Finished);
+            // It can't wait for the disk for ever, but it says so.
+            assert_eq!((session.state(), is_kept(&session)), (State::Finished, Value::Bool(false)));
             std::fs::remove_dir(&latest).expect("it is empty");
             Arc::clone(&session).keep_later(true).await;
             let saved = saved(&latest);
             assert_eq!((&saved["ended"]["state"], &saved["offset"]), (&"finished".into(), &log.len().into()));
+            assert_eq!(is_kept(&session), Value::Bool(false), "a power cut may take it");
+            Arc::clone(&session).sync_later().await;
+            assert_eq!(is_kept(&session), Value::Bool(true));
+            assert_eq!(is_kept(&crate::faults::session(None, None)), Value::Null);
+        });
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_checkpoint_that_failed_is_tried_again_by_a_round_but_not_at_once() {
+        let log = log(1_000);
+        let (_folder, session, [latest, _]) = kept(2 * log.len());
+        std::fs::remove_file(&latest).expect("it is there");
+        std::fs::create_dir(&latest).expect("there is none");
+        send(&session, &log, usize::MAX, 1).await.expect_err("it breaks off");
+        Arc::clone(&session).keep_later(true).await;
+        let begun = tokio::time::Instant::now();
+        std::fs::remove_dir(&latest).expect("it is empty");
+        while !latest.exists() {
+            assert!(begun.elapsed() <= 2 * CHECKPOINT_RETRY, "it is not tried again");
+            sleep(Duration::from_secs(1)).await;
+            Arc::clone(&session).keep_later(false).await;
+        }
+        assert_eq!(begun.elapsed(), CHECKPOINT_RETRY);
+        assert_eq!(saved(&latest)["offset"], log.len());
+    }
+
+    /// Makes the disk take as long for a session's checkpoint as what is given stays: a pipe is read once somebody writes.
+    fn slow(latest: &Path) -> impl FnOnce() + use<> {
+        std::fs::remove_file(latest).expect("it is there");
+        assert!(Command::new("mkfifo").arg(latest).status().expect("mkfifo").success());
+        let latest = latest.to_owned();
+        move || assert!(Command::new("sh").args(["-c", ": > \"$0\""]).arg(latest).status().expect("a shell").success())
+    }
+
+    #[test]
+    fn a_slow_disk_holds_up_neither_other_sessions_nor_who_takes_the_rows() {
+        runtime().block_on(async {
+            let folder = tempfile::tempdir().expect("a folder for temporary files");
+            let sessions = sessions(2, Some(StateDir::open(folder.path()).expect("it is empty")));
+            let [other, waits] = [(), ()].map(|()| {
+                let announced = Announced::upload("test.log".to_owned(), None).expect("a short name");
+                sessions.create(announced, None).unwrap_or_else(|error| panic!("{}", error.message()))
+            });
+            let file = |session: &Session, extension| folder.path().join(session.id()).with_extension(extension);
+            let [others, its] = [&other, &waits].map(|session| file(session, "synced"));
+            assert!(!others.exists() && !its.exists());
+            let goes_on = slow(&file(&waits, "session"));
+            let (syncing, all) = (tokio::spawn(async move { sessions.sync_all().await }), Duration::from_secs(60));
+            let synced = async {
+                while !others.exists() {
+                    sleep(Duration::from_millis(1)).await;
+                }
+                waits.rows().release().await;
+            };
+            let in_time = timeout(all, synced).await;
+            goes_on();
+            syncing.await.expect("no panic");
+            in_time.expect("neither waits for the disk");
+            assert!(its.exists());
+        });
+    }
+
+    #[test]
+    fn others_are_kept_while_a_session_that_was_cancelled_has_a_lap() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        runtime.block_on(async {
+            let log = log(1_000);
+            let (_folder, session, [latest, _]) = kept(2 * log.len());
+            send(&session, &log, usize::MAX, 1).await.expect_err("it breaks off");
+            let (goes_on, has_it) = lap(&session);
+            session.cancel();
+            for _ in 0..10 {
+                yield_now().await;
+            }
+            assert!(session.turns().keeping().now_or_never().is_some(), "nobody has the turn");
+            goes_on.send(()).expect("it waits");
+            assert!(has_it.await.expect("no panic"));
+            session.ended().await;
+            assert_eq!(saved(&latest)["ended"]["state"], "cancelled");
+        });
+    }
+
+    /// Has what a session is read by, as a lap or a checkpoint would, until it is told to go on; whether it was.
+    fn lap(session: &Arc<Session>) -> (Sender<()>, JoinHandle<bool>) {
+        let (goes_on, told) = channel();
+        let (begins, begun) = channel();
+        let session = Arc::clone(session);
+        let has_it = spawn_blocking(move || {
+            let _reading = lock(&session.reading);
+            begins.send(()).expect("it is waited for");
+            told.recv_timeout(Duration::from_secs(10)).is_ok()
+        });
+        begun.recv().expect("it begins");
+        (goes_on, has_it)
+    }
+
+    #[test]
+    fn a_place_for_the_start_of_a_line_is_taken_back_with_nobody_waiting_for_the_disk() {
+        runtime().block_on(async {
+            let log = [log(1_000), b"x".repeat(2 * HELD_BYTES_FREE)].concat();
+            let (_folder, session, _) = kept(2 * log.len());
+            send(&session, &log, usize::MAX, 1).await.expect_err("it breaks off");
+            assert!(session.turns().hold().is_none(), "it has the only one");
+            session.lock().since -= INTERRUPTED_GRACE;
+            let (goes_on, has_it) = lap(&session);
+            session.leave_held();
+            goes_on.send(()).expect("it waits");
+            assert!(has_it.await.expect("no panic"), "the disk was waited for");
+            while session.turns().hold().is_none() {
+                yield_now().await;
+            }
+            assert_eq!(session.offset(), (log.len() - 2 * HELD_BYTES_FREE) as u64);
         });
     }
 }

@@ -30,6 +30,7 @@ pub(crate) struct View {
     fingerprint: Option<String>,
     created: f64,
     expires_seconds: u64,
+    kept: Option<bool>,
 }
 
 /// What happened to a file that is followed.
@@ -59,6 +60,7 @@ impl Session {
             fingerprint: self.fingerprint.clone(),
             created: self.created.duration_since(UNIX_EPOCH).map_or(0.0, |age| age.as_secs_f64()),
             expires_seconds: expires_after.saturating_sub(self.idle_of(&inner)).as_secs(),
+            kept: self.kept(),
         }
     }
 

@@ -36,7 +36,7 @@ impl Session {
         self.control.take_stored(bytes)
     }
 
-    /// Forgets the unfinished line at the end of what was taken: it comes again.
+    /// Forgets the unfinished line at the end of what was taken: it comes again. Blocks while the session is being kept.
     pub(crate) fn rewind(&self) {
         if let Some(reading) = lock(&self.reading).as_mut() {
             let bytes = reading.rewind();
@@ -96,8 +96,8 @@ impl Session {
         Ok(feed)
     }
 
-    /// Gives its place for the start of a line to others, where its sender has been away for a while.
-    pub(crate) fn leave_held(&self) {
+    /// Gives its place for the start of a line to others, where its sender has been away for a while. On a thread that may block.
+    pub(crate) fn leave_held(self: &Arc<Self>) {
         let away = |inner: &Inner| {
             matches!(inner.state, State::Interrupted | State::Waiting) && inner.since.elapsed() >= INTERRUPTED_GRACE
         };
@@ -106,11 +106,14 @@ impl Session {
             if away(&inner) { inner.feed.take() } else { None }
         };
         let Some(mut feed) = feed else { return };
-        feed.leave(self);
-        let mut inner = self.lock();
-        if !inner.state.ended() && !self.control.stopped() {
-            inner.feed = Some(feed);
-        }
+        let session = Arc::clone(self);
+        tokio::task::spawn_blocking(move || {
+            feed.leave(&session);
+            let mut inner = session.lock();
+            if !inner.state.ended() && !session.control.stopped() {
+                inner.feed = Some(feed);
+            }
+        });
     }
 
     /// Gives the feed back when more is to come.

@@ -73,6 +73,20 @@ pub(crate) fn answers(store: &Store) -> Vec<String> {
 }
 
 #[test]
+fn a_lend_that_can_make_no_room_leaves_segments_open() {
+    let setup = Setup { threads: 1, segment_rows: 10_000, memory_bytes: 1 << 20, spill_bytes: Some(1 << 30) };
+    let (store, rows) = (setup.store(), rows(7, 300));
+    take(&turns(&setup, &store), &rows[..100]);
+    assert!(store.lend(store.memory_bytes()).is_none());
+    take(&turns(&setup, &store), &rows[100..200]);
+    assert_eq!((store.segments(), store.rows(), store.spilled_bytes()), (1, 200, 0), "the second run goes on with it");
+    // One that needs all that rows have ends it.
+    assert!((0..256).rev().find_map(|parts| store.lend(store.memory_bytes() / 256 * parts)).is_some());
+    take(&turns(&setup, &store), &rows[200..]);
+    assert_eq!((store.segments(), store.rows()), (2, 300));
+}
+
+#[test]
 fn turns_give_the_same_answers_as_one_run() {
     let rows = rows(7, 4_000);
     for (threads, segment_rows, spill_bytes) in [(1, 512, None), (2, 100, None), (2, 512, Some(1 << 30)), (3, 1 << 16, None)] {

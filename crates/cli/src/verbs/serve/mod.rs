@@ -8,7 +8,7 @@ use crate::args::{Common, ServeArgs, When};
 use crate::exit::Exit;
 use crate::message;
 use crate::verbs::logs::{countries, formats, line_bytes_max, view_page};
-use rorqual_pipe::Input;
+use rorqual_pipe::{Input, allocator};
 use rorqual_serve::{Config, EXPORTS_MAX, Reload, STORE_ASKS_MAX, Server, Totals};
 use rorqual_store::{Settings as StoreSettings, Store};
 use rorqual_table::aggregate::Span;
@@ -33,7 +33,8 @@ const ASYNC_THREADS_MAX: usize = 4;
 /// Threads that may block at a time: an upload's turn, its end and its checkpoint, and some to spare.
 const BLOCKING_THREADS_PER_SESSION: usize = 4;
 
-/// And of all of them, on all runtimes: few run at a time.
+/// And of all of these, on all runtimes: few run at a time. Beside them each runtime may have as many as files, exports, questions to the store and a
+/// rendering could take on it at once; of their stacks what is touched is in the program's share.
 const BLOCKING_THREADS_MAX: usize = 64;
 
 /// Settings of the allocator: four arenas that threads share, and no large block kept, as each thread of a decoder would one.
@@ -44,14 +45,15 @@ const ALLOCATOR: [(&str, &str); 3] =
 const BLOCKING_KEEP_ALIVE: Duration = Duration::from_millis(250);
 
 pub(crate) fn run(common: &Common, args: &ServeArgs) -> Exit {
-    if let Err(error) = rorqual_pipe::allocator::settle(&ALLOCATOR) {
-        return message::error(&error);
-    }
+    let settled = allocator::settle(&ALLOCATOR);
     if common.progress == When::Always {
         return message::error(&"serve draws no progress here (--progress always): the page shows it");
     }
     let start = Instant::now();
     log::begin(&args.service);
+    if let Err(error) = settled {
+        log::note(&args.service, &format!("{error}; what threads gave back may be kept, beside the memory that is counted"));
+    }
     let (logs, bad) = if args.follow { open_all(&args.files, follow) } else { open_all(&args.files, open_file) };
     if logs.is_empty() && bad {
         return Exit::Bad;
@@ -255,8 +257,11 @@ fn open_in_browser(url: &str) -> Option<NamedTempFile> {
             return None;
         }
     };
-    let started = Command::new(program).arg(page.path()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
-    if started.is_err() {
+    let mut opener = Command::new(program);
+    opener.arg(page.path()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    // A browser that it starts lives longer than this program.
+    allocator::unsettle(&mut opener, &ALLOCATOR);
+    if opener.spawn().is_err() {
         message::note(&format!("no {program} here: open the address yourself"));
     }
     Some(page)

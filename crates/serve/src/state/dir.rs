@@ -1,0 +1,178 @@
+//! The folder with the files of all sessions that are kept: which there are, and what is read back of them.
+
+use super::{COPY, Found, Known, LOCK, ROWS, SESSION, SYNCED, Saved, TMP, UNFINISHED, VERSION, checksum};
+use crate::limits::STATE_FILE_BYTES_MAX;
+use crate::sessions::ID_BYTES;
+use rorqual_pipe::reason;
+use std::collections::BTreeSet;
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, Read};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tempfile::NamedTempFile;
+
+/// The folder, which one server has at a time.
+pub(crate) struct StateDir {
+    folder: PathBuf,
+    _lock: File,
+}
+
+impl StateDir {
+    /// Takes the folder, and makes it where there is none.
+    ///
+    /// # Errors
+    /// When it can't be written, or another server has it; for people.
+    pub(crate) fn open(folder: &Path) -> Result<Arc<Self>, String> {
+        let failed = |cause: io::Error| format!("--state {}: {}", folder.display(), reason(&cause));
+        // Logs say who visited whom.
+        DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
+        let lock =
+            OpenOptions::new().mode(0o600).create(true).truncate(false).write(true).open(folder.join(LOCK)).map_err(failed)?;
+        match lock.try_lock() {
+            Ok(()) => Ok(Arc::new(Self { folder: folder.to_owned(), _lock: lock })),
+            Err(TryLockError::WouldBlock) => {
+                Err(format!("--state {}: another server has this folder; give each its own", folder.display()))
+            }
+            Err(TryLockError::Error(cause)) => Err(failed(cause)),
+        }
+    }
+
+    /// Removes the journal of a session that is not to be.
+    pub(crate) fn forget_journal(&self, id: &str) {
+        let _ = fs::remove_file(self.path(id, ROWS));
+    }
+
+    /// Its path, for messages.
+    pub(crate) fn folder(&self) -> String {
+        self.folder.display().to_string()
+    }
+
+    /// An empty journal for the rows of a new session.
+    pub(crate) fn journal(&self, id: &str) -> io::Result<File> {
+        OpenOptions::new().create(true).truncate(true).read(true).write(true).mode(0o600).open(self.path(id, ROWS))
+    }
+
+    /// The sessions that were kept, and what is wrong with others. What a server left that was ended in the middle of a checkpoint
+    /// is removed.
+    pub(crate) fn sessions(&self) -> io::Result<(Vec<Known>, Vec<String>)> {
+        let (mut ids, mut journals) = (BTreeSet::new(), Vec::new());
+        for entry in fs::read_dir(&self.folder)? {
+            let path = entry?.path();
+            let id = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default().to_owned();
+            // Whatever else is in the folder is not ours.
+            match path.extension().and_then(|extension| extension.to_str()) {
+                Some(SESSION | SYNCED) if is_id(&id) => drop(ids.insert(id)),
+                Some(ROWS) if is_id(&id) => journals.push((id, path)),
+                // What can't be removed is in nobody's way.
+                Some(TMP | COPY) if id.strip_prefix(UNFINISHED).is_some_and(is_id) => drop(fs::remove_file(path)),
+                _ => {}
+            }
+        }
+        for (id, path) in journals {
+            if !ids.contains(&id) {
+                let _ = fs::remove_file(path);
+            }
+        }
+        let (mut known, mut wrong) = (Vec::new(), Vec::new());
+        for id in ids {
+            match self.latest(&id, Ok) {
+                Ok((Found { saved, .. }, _)) => known.push(Known { id, created: saved.created, ended: saved.ended.is_some() }),
+                Err(why) => wrong.push(why),
+            }
+        }
+        Ok((known, wrong))
+    }
+
+    /// Takes what `make` makes of the latest checkpoint, or of the one that is on the disk for sure where the latest is damaged or missing.
+    ///
+    /// # Errors
+    /// Why there is none, for people; then all is left as it is.
+    pub(crate) fn take<T>(&self, id: &str, make: impl Fn(Found) -> io::Result<T>) -> Result<T, String> {
+        let (made, damage) = self.latest(id, make)?;
+        if let Some(damage) = damage {
+            tracing::warn!(session = id, damage, "it goes on from an earlier checkpoint (--state)");
+            // With what is written from now on the later one does not go together. Where this fails, the next checkpoint takes its place.
+            let _ = self.go_back(id).or_else(|_| fs::remove_file(self.path(id, SESSION))).and_then(|()| self.sync());
+        }
+        Ok(made)
+    }
+
+    /// And what is wrong with the latest, where it is not made of that.
+    fn latest<T>(&self, id: &str, make: impl Fn(Found) -> io::Result<T>) -> Result<(T, Option<String>), String> {
+        let made = |extension| {
+            let path = self.path(id, extension);
+            let made = self.read(id, &path).and_then(&make);
+            made.map_err(|cause| (cause.kind(), format!("{}: {}", path.display(), reason(&cause))))
+        };
+        match made(SESSION) {
+            Ok(made) => Ok((made, None)),
+            Err((kind, damage)) if is_damage(kind) => match made(SYNCED) {
+                Ok(made) => Ok((made, Some(damage))),
+                Err((io::ErrorKind::NotFound, _)) => Err(damage),
+                Err((_, why)) => Err(format!("{damage}; {why}")),
+            },
+            Err((_, why)) => Err(why),
+        }
+    }
+
+    /// Puts the checkpoint that is on the disk for sure in the place of the latest.
+    fn go_back(&self, id: &str) -> io::Result<()> {
+        let mut copy = self.unfinished(id, TMP)?;
+        io::copy(&mut File::open(self.path(id, SYNCED))?, copy.as_file_mut())?;
+        copy.persist(self.path(id, SESSION)).map(drop).map_err(|error| error.error)
+    }
+
+    /// A file that is gone unless it gets its name.
+    pub(super) fn unfinished(&self, id: &str, extension: &str) -> io::Result<NamedTempFile> {
+        let name = format!("{UNFINISHED}{id}");
+        tempfile::Builder::new().prefix(&name).suffix(&format!(".{extension}")).rand_bytes(0).tempfile_in(&self.folder)
+    }
+
+    /// Waits until the names in the folder are on the disk.
+    pub(super) fn sync(&self) -> io::Result<()> {
+        File::open(&self.folder)?.sync_all()
+    }
+
+    pub(super) fn read(&self, id: &str, path: &Path) -> io::Result<Found> {
+        let damaged = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_owned());
+        let foreign = |what: &str| io::Error::new(io::ErrorKind::Unsupported, what.to_owned());
+        // Opening a FIFO waits for its writer.
+        if !fs::symlink_metadata(path)?.is_file() {
+            return Err(foreign("this is no file"));
+        }
+        let mut bytes = Vec::new();
+        File::open(path)?.take(STATE_FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
+        let no_session = || damaged("this is no session that was kept, or it is damaged");
+        let line_end = |bytes: &[u8]| bytes.iter().position(|byte| *byte == b'\n');
+        let end = line_end(&bytes).filter(|_| bytes.len() as u64 <= STATE_FILE_BYTES_MAX).ok_or_else(no_session)?;
+        let mut content = bytes.split_off(end + 1);
+        if bytes[..end] != *checksum(&[&content]).as_bytes() {
+            return Err(no_session());
+        }
+        let end = line_end(&content).ok_or_else(no_session)?;
+        let saved: Saved = serde_json::from_slice(&content[..end]).map_err(|error| foreign(&error.to_string()))?;
+        if saved.version != VERSION {
+            return Err(foreign(&format!("it was kept by another version ({})", saved.version)));
+        }
+        if !saved.is_sound() {
+            return Err(no_session());
+        }
+        let journal = OpenOptions::new().read(true).write(true).open(self.path(id, ROWS))?;
+        Ok(Found { id: id.to_owned(), saved, head: content.split_off(end + 1), journal })
+    }
+
+    pub(super) fn path(&self, id: &str, extension: &str) -> PathBuf {
+        self.folder.join(id).with_extension(extension)
+    }
+}
+
+/// Whether a server would give a session such an id.
+fn is_id(text: &str) -> bool {
+    text.len() == 2 * ID_BYTES && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// Whether an error is one of what a machine left that ended in the middle: others may pass, and what is there is to wait for that.
+fn is_damage(kind: io::ErrorKind) -> bool {
+    matches!(kind, io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof | io::ErrorKind::NotFound)
+}
