@@ -23,7 +23,7 @@ pub(crate) const OPERATORS_BYTES_MIN: u64 = 24 << 20;
 /// Below the limit by so much, a query is cancelled: what operators take between two looks of the guard.
 pub(crate) const CANCEL_BELOW_BYTES: u64 = 20 << 20;
 
-/// Below the limit by so much, the process ends at once. On a machine with seven times as much to do as it can, 9 MiB more were taken until then.
+/// Below the limit by so much, the process ends at once. Until then more is taken, and the more the busier the machine is.
 pub(crate) const END_BELOW_BYTES: u64 = 12 << 20;
 
 /// How often the guard looks at the resident size.

@@ -75,6 +75,17 @@ fn a_line_of_4_gib_of_nuls() {
     rorqual(&["logs", &path]).run().exits(2).says(&[&path, "none of the known log formats", "--format"]);
 }
 
+/// As an automaton has it, and as the simulation of one that looks at characters.
+#[test]
+fn a_match_of_1_gib() {
+    for (pattern, mebibytes) in [("A+", 1024), (r"\bA+\b", 128)] {
+        let grep = rorqual(&["grep", "-ob", "--threads", "1", "--memory", "40MiB", pattern]);
+        let ran = repeat(grep, vec![b'A'; MIB as usize], mebibytes).exits(2);
+        ran.says(&["a match that is longer than 256 KiB", "--line-max"]).within(40 * MIB);
+        assert!(ran.stdout == ["0:", &"A".repeat(256 << 10), "\n"].concat().as_bytes(), "{} bytes", ran.stdout.len());
+    }
+}
+
 #[test]
 fn a_pipe_of_2_gib_without_a_newline() {
     let zeros = vec![0; MIB as usize];
