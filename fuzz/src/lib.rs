@@ -132,7 +132,7 @@ pub fn detect(data: &[u8]) {
     let extra = COMPILED.get(4..6).unwrap_or_default();
     match detect_format(data, extra) {
         Ok(found) => {
-            assert!(found.sound > 0 && found.sound <= found.lines && found.lines <= SAMPLE_LINES_MAX, "{found:?}");
+            assert!(found.sound <= found.lines && found.lines <= SAMPLE_LINES_MAX, "{found:?}");
             assert!(preview(&found.format, data, 5).len() <= 5);
         }
         Err(unknown) => assert!(unknown.lines.len() <= 5),

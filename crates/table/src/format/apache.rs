@@ -155,7 +155,7 @@ fn header_part(header: &str) -> (Part, u8) {
         "referer" | "referrer" => (Part::Referrer, 0),
         "user-agent" => (Part::Agent, 0),
         "host" => (Part::Host, 1),
-        "x-forwarded-for" => (Part::Forwarded, 3),
+        "x-forwarded-for" => (Part::Client, 3),
         "x-real-ip" | "cf-connecting-ip" | "true-client-ip" => (Part::Client, 3),
         _ => (Part::Skip, 0),
     }

@@ -50,10 +50,22 @@ pub(crate) fn compile(pieces: Vec<Piece>, escaping: Escaping) -> Result<Program,
             _ => Vec::new(),
         };
         let stop = stop(&slot, &end, pieces.peek())?;
+        let is_bare = before.last().is_none_or(|byte| *byte == b' ') && end.first().is_none_or(|byte| *byte == b' ');
+        let next = pieces.peek().and_then(|piece| if let Piece::Slot(next) = piece { Some(&next.part) } else { None });
+        let may_end = slot.part == Part::Bytes && end == b" \"" && next == Some(&Part::Referrer);
         let quoted = before.last().is_some_and(|byte| matches!(byte, b'"' | b'\'')) && before.last() == end.first();
         let escaped = quoted && escaping == Escaping::Backslash;
         before.clone_from(&end);
-        ops.push(Op { part: slot.part, end: end.into(), stop, is_skipped: slot.is_skipped, escaped, source: slot.source.into() });
+        ops.push(Op {
+            part: slot.part,
+            end: end.into(),
+            stop,
+            is_skipped: slot.is_skipped,
+            escaped,
+            is_bare,
+            may_end,
+            source: slot.source.into(),
+        });
     }
     finish(lead, ops)
 }
@@ -64,7 +76,8 @@ fn stop(slot: &Slot, end: &[u8], next: Option<&Piece>) -> Result<Stop, FormatErr
         return Ok(Stop::LineEnd);
     };
     if !end.is_empty() {
-        return Ok(if slot.list { Stop::List } else { Stop::Literal });
+        let list = slot.list || (slot.part == Part::Client && end.starts_with(b" ") && !end.starts_with(b" :"));
+        return Ok(if list { Stop::List } else { Stop::Literal });
     }
     match (&slot.part, &next.part) {
         (Part::Clock(_), _) => Ok(Stop::Literal),
@@ -152,7 +165,8 @@ fn is_combined(lead: &[u8], ops: &[Op]) -> bool {
     ];
     let same = |(op, (part, end)): (&Op, &(Part, &[u8]))| {
         let quoted = matches!(op.part, Part::Request | Part::Referrer | Part::Agent);
-        op.part == *part && &*op.end == *end && op.escaped == quoted && op.stop != Stop::List && !op.is_skipped
+        let list = op.stop == Stop::List;
+        op.part == *part && &*op.end == *end && op.escaped == quoted && list == (op.part == Part::Client) && !op.is_skipped
     };
     lead.is_empty() && ops.len() == COMBINED.len() && ops.iter().zip(&COMBINED).all(same)
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::{Field, Format};
 use crate::aggregate::Reason;
-use crate::parse::{Flaw, Outcome, Parser, Record, record};
+use crate::parse::{Flaw, Outcome, Parser, Record, address, record};
 
 /// Lines of a sample that are looked at, at most.
 pub const SAMPLE_LINES_MAX: usize = 200;
@@ -23,8 +23,8 @@ pub struct Detection {
     pub format: Format,
     /// Lines looked at; blank ones do not count.
     pub lines: usize,
-    /// Lines among them that the format reads without a flaw. A request that is none (a scanner's bytes)
-    /// is the client's flaw, not the format's, and does not count as one.
+    /// Lines among them that the format reads without a flaw, and where what it takes for client, host and user can be that.
+    /// A request that is none (a scanner's bytes) is the client's flaw, not the format's, and does not count as one.
     pub sound: usize,
     /// Whether at least 90 % of the lines are sound.
     pub sure: bool,
@@ -48,8 +48,11 @@ impl fmt::Display for Unknown {
 
 impl std::error::Error for Unknown {}
 
-/// Formats tried besides the caller's, the more particular first.
-const CANDIDATES: [(&str, &str); 8] = [
+/// Formats tried besides the caller's, the more particular first. The combined ones read common lines as well, so these come before them.
+const CANDIDATES: [(&str, &str); 11] = [
+    ("common", r#"%h %l %u %t "%r" %>s %b"#),
+    ("vhost_common", r#"%v:%p %h %l %u %t "%r" %>s %b"#),
+    ("host_common", r#"%v %h %l %u %t "%r" %>s %b"#),
     ("vhost_combined", r#"%v:%p %h %l %u %t "%r" %>s %O "%{Referer}i" "%{User-Agent}i""#),
     (
         "traefik_common",
@@ -72,7 +75,7 @@ const CANDIDATES: [(&str, &str); 8] = [
         "combined_extra",
         r#"$remote_addr $ident $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent" $more"#,
     ),
-    ("common", r#"%h %l %u %t "%r" %>s %b"#),
+    ("host_combined", r#"%v %h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-Agent}i""#),
 ];
 
 /// Finds the format of a log from the whole lines at its beginning, at most [`SAMPLE_LINES_MAX`]; a last
@@ -85,7 +88,7 @@ pub fn detect(sample: &[u8], extra: &[Format]) -> Result<Detection, Unknown> {
     let mut best: Option<(Tally, Format)> = None;
     for format in extra.iter().cloned().chain(json).chain(known) {
         let tally = tally(&format, &lines);
-        if tally.sound > best.as_ref().map_or(0, |(best, _)| best.sound) {
+        if tally.fit > best.as_ref().map_or(Fit::default(), |(best, _)| best.fit) {
             best = Some((tally, format));
         }
     }
@@ -93,8 +96,9 @@ pub fn detect(sample: &[u8], extra: &[Format]) -> Result<Detection, Unknown> {
         return Err(unknown(&lines));
     };
     let format = if format.is_json() { format.narrowed(tally.fields) } else { format };
-    let sure = tally.sound * 10 >= lines.len() * 9;
-    Ok(Detection { format, lines: lines.len(), sound: tally.sound, sure })
+    let sound = tally.fit.sound;
+    let sure = sound * 10 >= lines.len() * 9;
+    Ok(Detection { format, lines: lines.len(), sound, sure })
 }
 
 /// The sound lines' fields with their values, for people to see whether a format is the right one.
@@ -150,9 +154,17 @@ fn sample_lines(sample: &[u8]) -> Vec<&[u8]> {
     lines.filter(|line| !line.trim_ascii().is_empty()).take(SAMPLE_LINES_MAX).collect()
 }
 
+/// How well a format reads a sample.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Fit {
+    sound: usize,
+    /// Lines that would be sound if they named a client. Where a server listens on a socket of the file system no line does.
+    nameless: usize,
+}
+
 #[derive(Default)]
 struct Tally {
-    sound: usize,
+    fit: Fit,
     /// Bits of the fields that sound lines have.
     fields: u16,
 }
@@ -168,10 +180,25 @@ fn tally(format: &Format, lines: &[&[u8]]) -> Tally {
         if is_timed && !ends_in_times(line) {
             continue;
         }
-        tally.sound += 1;
+        if !is_plausible(&record) {
+            continue;
+        }
+        match format.has(Field::Client) && !format.is_json() && record.client.is_empty() {
+            true => tally.fit.nameless += 1,
+            false => tally.fit.sound += 1,
+        }
         tally.fields |= record::field_bits(&record);
     }
     tally
+}
+
+/// Whether client and host can be such, and the user is one word. Any format with fields between blanks reads a line with something
+/// in front of the address, but not as these.
+fn is_plausible(record: &Record<'_>) -> bool {
+    let host = address::client(record.host);
+    (record.client.is_empty() || address::is_host(record.client))
+        && (host.is_empty() || address::is_host(host))
+        && !record.user.iter().any(u8::is_ascii_whitespace)
 }
 
 /// Whether the numbers behind the last quote have a decimal point, as nginx's times do; whole numbers there

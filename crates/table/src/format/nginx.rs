@@ -50,7 +50,7 @@ pub(crate) fn part(name: &str) -> (Part, u8) {
     match name {
         "remote_addr" => (Part::Client, 0),
         "realip_remote_addr" | "binary_remote_addr" => (Part::Client, 2),
-        "http_x_forwarded_for" | "proxy_add_x_forwarded_for" => (Part::Forwarded, 3),
+        "http_x_forwarded_for" | "proxy_add_x_forwarded_for" => (Part::Client, 3),
         "http_x_real_ip" | "http_cf_connecting_ip" | "http_true_client_ip" => (Part::Client, 3),
         "remote_user" => (Part::User, 0),
         "time_iso8601" => (Part::Iso, 1),

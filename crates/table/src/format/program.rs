@@ -35,6 +35,10 @@ pub(crate) struct Op {
     pub(crate) is_skipped: bool,
     /// Whether a backslash in the field escapes what follows it.
     pub(crate) escaped: bool,
+    /// Whether it stands between blanks, so that a server that fills columns up may write several.
+    pub(crate) is_bare: bool,
+    /// Whether a line may end with it though fields follow: common lines stand among combined ones.
+    pub(crate) may_end: bool,
     /// The field as the format writes it.
     pub(crate) source: Box<str>,
 }
@@ -59,11 +63,8 @@ pub(crate) enum Stop {
 pub(crate) enum Part {
     /// A field that no record has.
     Skip,
+    /// An address or a list of them, each with a port or without.
     Client,
-    /// A client whose port may follow, `10.0.0.1:4711`, only in JSON.
-    Address,
-    /// `X-Forwarded-For` where nothing else names the client: the first address of a list.
-    Forwarded,
     User,
     Host,
     Clf,
@@ -96,7 +97,7 @@ impl Part {
         let all = |fields: &[Field]| fields.iter().fold(0, |bits, field| bits | field.bit());
         match self {
             Part::Skip => 0,
-            Part::Client | Part::Address | Part::Forwarded => Field::Client.bit(),
+            Part::Client => Field::Client.bit(),
             Part::User => Field::User.bit(),
             Part::Host => Field::Host.bit(),
             Part::Clf | Part::Iso | Part::Epoch(_) | Part::AnyTime | Part::Clock(_) => Field::Time.bit(),
@@ -124,6 +125,12 @@ impl Part {
                 Field::ALL.into_iter().find(|field| field.bit() & bits != 0).map_or(Spot::Other, Spot::Field)
             }
         }
+    }
+
+    /// Whether every line has something there, if only a `-`.
+    pub(crate) fn is_never_empty(&self) -> bool {
+        let is_time = matches!(self, Part::Clf | Part::Iso | Part::Epoch(_));
+        is_time || matches!(self, Part::Client | Part::Status | Part::Bytes | Part::RequestTime(_) | Part::UpstreamTime(_))
     }
 
     /// Whether the part's text is digits, so that its end shows without a literal.

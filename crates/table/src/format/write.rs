@@ -53,7 +53,7 @@ fn part_text(part: &Part, record: &Record<'_>) -> Vec<u8> {
     let number = |number: Option<String>| number.unwrap_or_default().into_bytes();
     match part {
         Part::Skip => Vec::new(),
-        Part::Client | Part::Address | Part::Forwarded => record.client.to_vec(),
+        Part::Client => record.client.to_vec(),
         Part::User => record.user.to_vec(),
         Part::Host => record.host.to_vec(),
         Part::Clf => time(&|time_us| clf(time_us, record.zone_seconds)),

@@ -3,6 +3,7 @@
 //! Takes the lines that are as they should be and leaves every other one (`None`) to `general`, so that
 //! only sound lines need to be thought of here, and both give the same answer by construction.
 
+use super::address;
 use super::general::present;
 use super::record::Record;
 use super::request;
@@ -41,8 +42,7 @@ pub(crate) fn parse_numbers<'a>(clock: &mut ClfClock, line: &'a [u8], record: &m
 /// `client - user [`
 #[inline]
 fn skip_client_and_user(line: &[u8]) -> Option<&[u8]> {
-    line.first().filter(|byte| byte.is_ascii())?;
-    let space = short_find(line, b' ')?;
+    let space = client_bytes(line)?;
     let rest = line[space..].strip_prefix(b" - ")?;
     if let Some(rest) = rest.strip_prefix(b"- [") {
         return Some(rest);
@@ -54,10 +54,9 @@ fn skip_client_and_user(line: &[u8]) -> Option<&[u8]> {
 /// `client - user [`
 #[inline]
 fn read_client_and_user<'a>(line: &'a [u8], record: &mut Record<'a>) -> Option<&'a [u8]> {
-    // `general` drops a byte order mark.
-    line.first().filter(|byte| byte.is_ascii())?;
-    let space = short_find(line, b' ')?;
-    record.client = present(&line[..space]);
+    let space = client_bytes(line)?;
+    let client = &line[..space];
+    record.client = present(if is_plain(line, space) { client } else { address::client(client) });
     let rest = line[space..].strip_prefix(b" - ")?;
     if let Some(rest) = rest.strip_prefix(b"- [") {
         return Some(rest);
@@ -65,6 +64,23 @@ fn read_client_and_user<'a>(line: &'a [u8], record: &mut Record<'a>) -> Option<&
     let space = short_find(rest, b' ')?;
     record.user = if &rest[..space] == b"\"\"" { b"" } else { &rest[..space] };
     rest[space..].strip_prefix(b" [")
+}
+
+/// Length of the client. `None` for what `general` looks at more closely: a byte order mark or a blank before it, a list of clients.
+#[inline]
+fn client_bytes(line: &[u8]) -> Option<usize> {
+    line.first().filter(|byte| byte.is_ascii_graphic())?;
+    short_find(line, b' ').filter(|space| line[space - 1] != b',')
+}
+
+/// Whether the first `length` bytes, at most 16, are no list of clients and have neither a port nor brackets: all below `:`, and none a comma.
+#[inline]
+fn is_plain(line: &[u8], length: usize) -> bool {
+    let Some(window) = line.first_chunk::<16>().filter(|_| length < 16) else { return false };
+    let window = u128::from_le_bytes(*window) & ((1 << (8 * length)) - 1);
+    let high = (window & (LOW * 0x7f)).wrapping_add(LOW * (0x80 - b':' as u128)) | window;
+    let commas = window ^ (LOW * b',' as u128);
+    (high | (commas.wrapping_sub(LOW) & !commas)) & (LOW << 7) == 0
 }
 
 /// `17/May/2015:10:05:03 +0000] "`
@@ -123,15 +139,16 @@ fn read_bytes(text: &[u8]) -> Option<(Option<u64>, &[u8])> {
     Some((Some(number), &text[count as usize..]))
 }
 
+/// One in each byte.
+const LOW: u128 = 0x0101_0101_0101_0101_0101_0101_0101_0101;
+
 /// First occurrence of `byte`, for fields so short that a call of memchr would cost more than the search.
 #[inline]
 fn short_find(text: &[u8], byte: u8) -> Option<usize> {
     let Some(window) = text.first_chunk::<16>() else {
         return memchr::memchr(byte, text);
     };
-    let pattern = u128::from_le_bytes([byte; 16]);
-    let zeros = u128::from_le_bytes(*window) ^ pattern;
-    const LOW: u128 = 0x0101_0101_0101_0101_0101_0101_0101_0101;
+    let zeros = u128::from_le_bytes(*window) ^ (LOW * u128::from(byte));
     let hits = zeros.wrapping_sub(LOW) & !zeros & (LOW << 7);
     if hits == 0 {
         return memchr::memchr(byte, &text[16..]).map(|at| at + 16);

@@ -1,5 +1,6 @@
 //! Reads a line of any text format, by a loop over its compiled program.
 
+use super::address;
 use super::clock::ClockPieces;
 use super::number::{self, NumberError, Unit};
 use super::record::{Draft, Flaw, Outcome, Spot};
@@ -20,21 +21,44 @@ pub(crate) fn parse<'a>(program: &Program, clock: &mut ClfClock, line: &'a [u8])
     if line.trim_ascii().is_empty() {
         return Outcome::Blank;
     }
+    let (outcome, has_gap) = read(program, clock, line, false);
+    let is_sound = matches!(outcome, Outcome::Parsed(_)) && !has_gap;
+    if !is_sound && (line.starts_with(b" ") || memchr::memmem::find(line, b"  ").is_some()) {
+        // Only where one blank at a time does not do: a variable may be empty, with a blank on either side.
+        if let (padded @ Outcome::Parsed(_), false) = read(program, clock, line, true) {
+            return padded;
+        }
+    }
+    outcome
+}
+
+/// Reads a line whose fields one blank parts, or any number of them where it is `padded`; also whether a field is empty that never is.
+fn read<'a>(program: &Program, clock: &mut ClfClock, line: &'a [u8], padded: bool) -> (Outcome<'a>, bool) {
+    let line = if padded && !program.lead.starts_with(b" ") { without_blanks(line) } else { line };
     let Some(rest) = line.strip_prefix(&*program.lead) else {
-        return Outcome::Rejected(Flaw::Start);
+        return (Outcome::Rejected(Flaw::Start), false);
     };
-    let mut reader = Reader { clock, pieces: ClockPieces::default(), draft: Draft::default() };
+    let mut reader = Reader { clock, pieces: ClockPieces::default(), draft: Draft::default(), padded, has_gap: false };
     reader.read_ops(&program.ops, rest);
     if program.has_clock {
         reader.finish_clock();
     }
-    reader.draft.outcome(needed(program.fields))
+    (reader.draft.outcome(needed(program.fields)), reader.has_gap)
+}
+
+fn without_blanks(text: &[u8]) -> &[u8] {
+    let blanks = text.iter().take_while(|byte| **byte == b' ').count();
+    &text[blanks..]
 }
 
 struct Reader<'p, 'a> {
     clock: &'p mut ClfClock,
     pieces: ClockPieces,
     draft: Draft<'a>,
+    /// Whether fields may have more than one blank around them.
+    padded: bool,
+    /// Whether a field was empty that never is.
+    has_gap: bool,
 }
 
 /// A field cut out of a line.
@@ -50,6 +74,16 @@ impl<'a> Reader<'_, 'a> {
     fn read_ops(&mut self, ops: &[Op], line: &'a [u8]) {
         let mut rest = line;
         for (at, op) in ops.iter().enumerate() {
+            if self.padded && op.is_bare {
+                rest = without_blanks(rest);
+            }
+            if op.may_end && is_count(rest.trim_ascii_end()) {
+                // Servers write the common and the combined format into one log.
+                if let Err(flaw) = self.read_part(op, rest.trim_ascii_end()) {
+                    self.draft.note(flaw);
+                }
+                return;
+            }
             let next = ops.get(at + 1).map_or(Spot::Other, |next| next.part.spot());
             let cut = match self.cut(op, rest, next) {
                 Ok(cut) => cut,
@@ -60,7 +94,9 @@ impl<'a> Reader<'_, 'a> {
                 // What follows cannot be found any more.
                 return self.draft.note(flaw);
             }
-            match self.read_part(op, cut.text) {
+            let text = if self.padded && op.is_bare { cut.text.trim_ascii_end() } else { cut.text };
+            self.has_gap |= op.is_bare && text.is_empty() && op.part.is_never_empty();
+            match self.read_part(op, text) {
                 Ok(()) => self.draft.sound |= op.part.fields(),
                 Err(flaw) => self.draft.note(flaw),
             }
@@ -101,8 +137,7 @@ impl<'a> Reader<'_, 'a> {
         let record = &mut self.draft.record;
         match part {
             Part::Skip | Part::Clock(_) => {}
-            Part::Client | Part::Address => record.client = present(text),
-            Part::Forwarded => record.client = first_of_list(present(text)),
+            Part::Client => record.client = present(address::client(text)),
             Part::User => record.user = if text == b"\"\"" { b"" } else { present(text) },
             Part::Host => record.host = present(text),
             Part::Clf | Part::Iso | Part::Epoch(_) | Part::AnyTime => {
@@ -278,8 +313,9 @@ pub(crate) fn present(text: &[u8]) -> &[u8] {
     if text == b"-" { &[] } else { text }
 }
 
-pub(crate) fn first_of_list(text: &[u8]) -> &[u8] {
-    text.split(|byte| *byte == b',').next().unwrap_or(text).trim_ascii()
+/// Whether the text is what a number of bytes is.
+fn is_count(text: &[u8]) -> bool {
+    text == b"-" || (!text.is_empty() && text.iter().all(u8::is_ascii_digit))
 }
 
 /// A status of 100 to 999; 0 for `-`, and for the 000 and 009 that nginx writes where there was none.

@@ -4,6 +4,7 @@
 //! all others are stepped over. Nested objects are entered only where a key path leads into them, and the
 //! rest is skipped by counting brackets, so that no depth of nesting costs stack.
 
+use super::address;
 use super::escape::undo_escapes;
 use super::general::{self, needed, present, status};
 use super::memo::KeyMemo;
@@ -68,7 +69,7 @@ const STATUS: usize = 10;
 fn kind(part: &Part) -> Option<usize> {
     Some(match part {
         Part::AnyTime | Part::Clf | Part::Iso | Part::Epoch(_) => 0,
-        Part::Client | Part::Address | Part::Forwarded => 1,
+        Part::Client => 1,
         Part::User => 2,
         Part::Host => 3,
         Part::Request => REQUEST,
@@ -385,9 +386,7 @@ impl<'a> Fill<'_, 'a> {
         let text = present(text);
         match part {
             Part::AnyTime | Part::Clf | Part::Iso | Part::Epoch(_) => return self.time(text),
-            Part::Client => record.client = text,
-            Part::Address => record.client = without_port(text),
-            Part::Forwarded => record.client = general::first_of_list(text),
+            Part::Client => record.client = address::client(text),
             Part::User => record.user = text,
             Part::Host => record.host = text,
             Part::Method => record.method = text,
@@ -436,33 +435,9 @@ fn any_time(clock: &mut ClfClock, text: &[u8]) -> Result<Instant, Flaw> {
     general::instant_from_epoch(time_us)
 }
 
-/// `10.0.0.1:4711` and `[::1]:4711` without their port; a bare IPv6 address, with its many colons, stays.
-fn without_port(text: &[u8]) -> &[u8] {
-    if let Some(inner) = text.strip_prefix(b"[") {
-        return memchr::memchr(b']', inner).map_or(text, |close| &inner[..close]);
-    }
-    match memchr::memchr(b':', text) {
-        Some(colon) if memchr::memchr(b':', &text[colon + 1..]).is_none() => &text[..colon],
-        _ => text,
-    }
-}
-
 fn duration(text: &[u8], unit: Unit, field: Field) -> Result<Option<u64>, Flaw> {
     if text.is_empty() {
         return Ok(None);
     }
     number::duration_sum_us(text, unit).map_err(|error| general::flaw_of(error, field))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ports_are_cut() {
-        assert_eq!(without_port(b"10.0.0.1:4711"), b"10.0.0.1");
-        assert_eq!(without_port(b"[::1]:4711"), b"::1");
-        assert_eq!(without_port(b"2001:db8::1"), b"2001:db8::1");
-        assert_eq!(without_port(b"[::1"), b"[::1");
-    }
 }

@@ -5,6 +5,7 @@
 //! function (`combined`); whatever that one does not take, and every other format, by a loop over the
 //! compiled format (`general`). Tests hold that both agree.
 
+pub(crate) mod address;
 mod clock;
 mod combined;
 mod escape;

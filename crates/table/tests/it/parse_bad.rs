@@ -51,7 +51,9 @@ fn what_is_said_about_bad_lines() {
     assert_outcome(&format!(r#"{head} "GET / HTTP/1.1" 1000 5 {rest}"#), "rejected: status is not between 100 and 999");
     assert_outcome(&format!(r#"{head} "GET / HTTP/1.1" OK 5 {rest}"#), "rejected: status is not a number");
     assert_outcome(&format!(r#"{head} "GET / HTTP/1.1" 200"#), "repaired: the line ends before the number of bytes");
-    assert_outcome(&format!(r#"{head} "GET / HTTP/1.1" 200 5"#), "repaired: the line ends before the referrer");
+    assert_outcome(&format!(r#"{head} "GET / HTTP/1.1" 200 5"#), "ok");
+    assert_outcome(&format!(r#"{head} "GET / HTTP/1.1" 200 -"#), "ok");
+    assert_outcome(&format!(r#"{head} "GET / HTTP/1.1" 200 5x"#), "repaired: the line ends before the referrer");
     assert_outcome(&format!(r#"{head} "GET / HTTP/1.1" 200 5 "http://x"#), "repaired: no closing \"\\\"\" after the referrer");
     assert_outcome(&format!(r#"{head} "GET / HTTP/1.1" 200 5 "http://x""#), "repaired: the line ends before the agent");
     assert_outcome(&format!(r#"{head} "GET / HTTP/1.1"#), "rejected: no closing \"\\\"\" after the request");
@@ -79,7 +81,7 @@ fn what_is_kept_of_bad_lines() {
     let (_, record) = outcome(&mut parser, line);
     assert_eq!((record.referrer, record.agent), (&b"http://x"[..], &b""[..]));
     let line = r#"1.2.3.4 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 5"#;
-    assert_eq!(outcome(&mut parser, line).1.bytes, None, "it may be half a number");
+    assert_eq!(outcome(&mut parser, line).1.bytes, Some(5), "a common line");
     let line = r#"1.2.3.4 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 5 "#;
     assert_eq!(outcome(&mut parser, line).1.bytes, Some(5));
 }

@@ -1,6 +1,7 @@
 //! Finding out which format a log has.
 
 use rorqual_table::format::{Field, Format, detect, preview};
+use rorqual_table::parse::{Outcome, Parser};
 
 const SAMPLE: &[u8] = include_bytes!("../../../../samples/apache_combined.log");
 
@@ -29,6 +30,52 @@ fn relatives_of_the_combined_format() {
     assert_eq!(found(&format!("{COMBINED} 7 \"router@docker\" \"http://10.0.0.1:80\" 12ms\n")), "traefik_common");
     assert_eq!(found("hello\nworld\n"), "no known format reads the first lines, such as \"hello\"");
     assert_eq!(found("\n\n"), "there is no line to find the format by");
+}
+
+/// The format found for a log of such lines, whether it is sure of it, and the clients it reads.
+fn read(lines: &[&str]) -> (String, bool, Vec<String>) {
+    let sample: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let found = detect(sample.as_bytes(), &[]).expect("a known format");
+    let mut parser = Parser::new(&found.format);
+    let clients = lines.iter().map(|line| match parser.parse(line.as_bytes()) {
+        Outcome::Parsed(record) => String::from_utf8_lossy(record.client).into_owned(),
+        other => format!("{other:?}"),
+    });
+    (found.format.name().to_owned(), found.sure, clients.collect())
+}
+
+#[test]
+fn text_before_the_address_is_no_client() {
+    let combined = COMBINED.strip_prefix("1.2.3.4").expect("the address");
+    let found = |before: &str| read(&[&format!("{before}{combined}")]);
+    let of = |format: &str, client: &str| (format.to_owned(), true, vec![client.to_owned()]);
+    assert_eq!(found("example.com 203.0.113.9"), of("host_combined", "203.0.113.9"));
+    assert_eq!(found("203.0.113.7, 10.0.0.1"), of("combined", "203.0.113.7"));
+    assert_eq!(found("203.0.113.7,10.0.0.1"), of("combined", "203.0.113.7"));
+    assert_eq!(found(" 203.0.113.7"), of("combined", "203.0.113.7"));
+    assert_eq!(found("203.0.113.7:5678"), of("combined", "203.0.113.7"));
+    assert_eq!(found("[2001:db8::1]:443"), of("combined", "2001:db8::1"));
+    assert_eq!(found("2001:db8::1"), of("combined", "2001:db8::1"));
+    assert_eq!(found("- 203.0.113.7"), of("host_combined", "203.0.113.7"));
+    let common = combined.split_once(r#" "-" "#).expect("a referrer").0;
+    assert_eq!(read(&[&format!("example.com 203.0.113.9{common}")]), of("host_common", "203.0.113.9"));
+    assert_eq!(read(&[&format!("example.com:80 203.0.113.9{common}")]), of("vhost_common", "203.0.113.9"));
+}
+
+#[test]
+fn lines_without_a_client_are_doubtful() {
+    let (format, sure, clients) = read(&[&COMBINED.replace("1.2.3.4", "-")]);
+    assert_eq!((format.as_str(), sure, clients), ("combined", false, vec![String::new()]));
+}
+
+#[test]
+fn common_lines_among_combined_ones() {
+    let common = COMBINED.split_once(r#" "-" "#).expect("a referrer").0.replace("1.2.3.4", "5.6.7.8");
+    let expected = ["1.2.3.4", "5.6.7.8", "5.6.7.8"].map(str::to_owned).to_vec();
+    assert_eq!(read(&[COMBINED, &common, &common]), ("combined".to_owned(), true, expected));
+    let vhost = |line: &str| format!("example.com:80 {line}");
+    let (format, sure, _) = read(&[&vhost(COMBINED), &vhost(&common)]);
+    assert_eq!((format.as_str(), sure), ("vhost_combined", true));
 }
 
 #[test]

@@ -1,0 +1,91 @@
+//! Addresses of clients as logs write them: with a port, in brackets, several in a list.
+
+/// The client of a field: of a list the first that is one, without its port and the brackets around it.
+///
+/// What is no list and has neither is given as it is.
+pub(crate) fn client(text: &[u8]) -> &[u8] {
+    match memchr::memchr(b',', text) {
+        None => without_port(text),
+        Some(_) => first_of_list(text),
+    }
+}
+
+fn first_of_list(text: &[u8]) -> &[u8] {
+    let mut members = text.split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
+    // Squid, HAProxy and nginx write `unknown` and `-` for hops that do not say who they are.
+    let known = members.find(|member| !matches!(*member, b"" | b"-" | b"unknown"));
+    without_port(known.unwrap_or_default())
+}
+
+/// `10.0.0.1:4711` and `[::1]:4711` without their port; a bare IPv6 address, with its many colons, stays.
+fn without_port(text: &[u8]) -> &[u8] {
+    if let Some(inner) = text.strip_prefix(b"[") {
+        let close = memchr::memchr(b']', inner).filter(|close| match &inner[close + 1..] {
+            [b':', port @ ..] => is_port(port),
+            after => after.is_empty(),
+        });
+        return close.map_or(text, |close| &inner[..close]);
+    }
+    match memchr::memchr(b':', text) {
+        Some(colon) if is_port(&text[colon + 1..]) => &text[..colon],
+        _ => text,
+    }
+}
+
+fn is_port(text: &[u8]) -> bool {
+    (1..=5).contains(&text.len()) && text.iter().all(u8::is_ascii_digit)
+}
+
+/// Whether a text is an address or a name that a host can have.
+pub(crate) fn is_host(text: &[u8]) -> bool {
+    // nginx's client that came over a socket of the file system.
+    is_name(text) || is_ipv6(text) || text.starts_with(b"unix:")
+}
+
+/// Letters, digits and what stands between them; so are IPv4 addresses, and the numbers of anonymised logs.
+fn is_name(text: &[u8]) -> bool {
+    const NAME_BYTES_MAX: usize = 253;
+    let of_names = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
+    text.len() <= NAME_BYTES_MAX && text.iter().all(of_names) && text.first().is_some_and(u8::is_ascii_alphanumeric)
+}
+
+fn is_ipv6(text: &[u8]) -> bool {
+    let without_zone = text.split(|byte| *byte == b'%').next().unwrap_or_default();
+    str::from_utf8(without_zone).is_ok_and(|text| text.parse::<std::net::Ipv6Addr>().is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ports_and_brackets_are_cut() {
+        assert_eq!(client(b"10.0.0.1:4711"), b"10.0.0.1");
+        assert_eq!(client(b"[::1]:4711"), b"::1");
+        assert_eq!(client(b"[2001:db8::1]"), b"2001:db8::1");
+        assert_eq!(client(b"2001:db8::1"), b"2001:db8::1");
+        assert_eq!(client(b"host.example:80"), b"host.example");
+        for other in [&b"[::1"[..], b"unix:", b"::ffff:10.0.0.1", b"[pod/a/b]x", b"access.log:10.0.0.1", b"a:123456"] {
+            assert_eq!(client(other), other);
+        }
+    }
+
+    #[test]
+    fn the_first_of_a_list() {
+        assert_eq!(client(b"203.0.113.7, 10.0.0.1"), b"203.0.113.7");
+        assert_eq!(client(b"unknown, -, [2001:db8::1]:80,10.0.0.1"), b"2001:db8::1");
+        assert_eq!(client(b"unknown,-"), b"");
+    }
+
+    #[test]
+    fn addresses_and_names() {
+        for host in
+            ["203.0.113.7", "2001:db8::1", "fe80::1%eth0", "::ffff:1.2.3.4", "piweba3y.prodigy.com", "web-1", "34600", "unix:"]
+        {
+            assert!(is_host(host.as_bytes()), "{host}");
+        }
+        for other in ["", "-", "10:11:12", "[pod/a/b]", "access.log:203.0.113.7", "203.0.113.7,", "a b", "|", "nginx:"] {
+            assert!(!is_host(other.as_bytes()), "{other}");
+        }
+    }
+}
