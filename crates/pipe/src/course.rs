@@ -30,12 +30,15 @@ impl Course {
     }
 
     pub(crate) fn of(input: Input, splitter: Option<Box<dyn Splitter>>, plan: &Plan, pool: &Pool, control: &Control) -> Self {
-        let (behind_long, decode, framing) = (input.behind_long, input.decode, plan.framing);
+        let (behind_long, undo, framing) = (input.behind_long, input.undo, plan.framing);
         let name = input.name.clone();
         let source = source(input, framing, pool, control);
         let headroom = framing.headroom();
-        let source: Box<dyn BlockSource> =
-            if decode { Box::new(Decoded::new(source, &name, pool, headroom, plan.zstd_window_log_max)) } else { source };
+        let source: Box<dyn BlockSource> = if undo.compression || undo.charset {
+            Box::new(Decoded::new(source, &name, pool, headroom, plan.zstd_window_log_max, undo))
+        } else {
+            source
+        };
         let blocks = Blocks::new(source, &name, framing, splitter);
         Self { blocks, behind_long, head: None, begun: false, in_place: false }
     }

@@ -1,7 +1,7 @@
 //! A file that others still write to, as a stream without an end.
 
 use crate::control::Control;
-use crate::decode::{Encoding, MAGIC_BYTES};
+use crate::decode::{Charset, Encoding, MAGIC_BYTES};
 use crate::descriptor::Source;
 use crate::error::{Error, Kind};
 use crate::input::open_at_once;
@@ -62,6 +62,10 @@ impl Following {
         let length = file.read_at(&mut head, 0).map_err(|cause| Error::io(&*name, "cannot read", cause))?;
         if Encoding::detect(&head[..length]) != Encoding::Plain {
             let message = "is compressed, and does not grow by lines: only plain files can be followed; leave out --follow";
+            return Err(Error::new(Kind::Corrupt, &*name, message));
+        }
+        if Charset::detect(&head[..length]) != Charset::Utf8 {
+            let message = "is UTF-16, of which only whole files are read: leave out --follow";
             return Err(Error::new(Kind::Corrupt, &*name, message));
         }
         Ok(Self { path: path.to_owned(), file, followed: Followed::default() })

@@ -3,6 +3,7 @@
 use crate::chunk::{Chunk, Framing, Plan};
 use crate::control::Control;
 use crate::course::source;
+use crate::decode::Undo;
 use crate::descriptor::Descriptor;
 use crate::error::{Error, Kind};
 use crate::file::{SharedFile, Stretches};
@@ -19,14 +20,17 @@ use std::path::Path;
 
 const STDIN: &str = "standard input";
 
+/// Bytes as they are.
+const STORED: Undo = Undo { compression: false, charset: false };
+
 const STDIN_PATH: &str = "/proc/self/fd/0";
 
 /// An input that was opened and not yet read.
 pub struct Input {
     pub(crate) name: String,
     pub(crate) body: Body,
-    /// Undo a compression that is recognised.
-    pub(crate) decode: bool,
+    /// What of how it is stored is undone.
+    pub(crate) undo: Undo,
     size_bytes: Option<u64>,
     /// What of a stream was read ahead.
     pub(crate) prefix: Vec<u8>,
@@ -71,7 +75,7 @@ impl Input {
             Body::File { file, .. } | Body::Descriptor(file) => Body::Following(Following::new(path, file)?),
             other => other,
         };
-        Ok(Self { body, decode: false, size_bytes: None, ..opened })
+        Ok(Self { body, undo: STORED, size_bytes: None, ..opened })
     }
 
     /// What happens to a file that is followed; `None` of others.
@@ -138,7 +142,7 @@ impl Input {
             return Ok(Self {
                 name,
                 body: Body::File { file, size_bytes },
-                decode,
+                undo: Undo { compression: decode, charset: false },
                 size_bytes: Some(0),
                 prefix: Vec::new(),
                 enough: None,
@@ -149,7 +153,7 @@ impl Input {
             return Ok(Self {
                 name,
                 body: Body::Descriptor(file),
-                decode,
+                undo: Undo { compression: decode, charset: false },
                 size_bytes: None,
                 prefix: Vec::new(),
                 enough: None,
@@ -162,7 +166,8 @@ impl Input {
             _ if !decode => Body::File { file, size_bytes },
             _ => Body::Descriptor(file),
         };
-        Ok(Self { name, body, decode, size_bytes: Some(size_bytes), prefix: Vec::new(), enough: None, behind_long: false })
+        let undo = Undo { compression: decode, charset: false };
+        Ok(Self { name, body, undo, size_bytes: Some(size_bytes), prefix: Vec::new(), enough: None, behind_long: false })
     }
 
     /// An input over anything that reads, of unknown size.
@@ -171,7 +176,7 @@ impl Input {
         Self {
             name: name.into(),
             body: Body::Read(reader),
-            decode: true,
+            undo: Undo { compression: true, charset: false },
             size_bytes: None,
             prefix: Vec::new(),
             enough: None,
@@ -185,7 +190,7 @@ impl Input {
         Self {
             name: name.into(),
             body: Body::Source(source),
-            decode: true,
+            undo: Undo { compression: true, charset: false },
             size_bytes: None,
             prefix: Vec::new(),
             enough: None,
@@ -206,7 +211,27 @@ impl Input {
     /// The same input with its bytes as they are stored: no encoding is undone.
     #[must_use]
     pub fn stored(self) -> Self {
-        Self { decode: false, ..self }
+        Self { undo: STORED, ..self }
+    }
+
+    /// The same input as text: UTF-16, which its first bytes tell, comes as UTF-8, also out of compressed data. A file of it becomes a stream, and
+    /// offsets are those of the text as UTF-8. A file that is followed stays as it is.
+    ///
+    /// # Errors
+    /// When its first bytes can't be read.
+    pub fn into_utf8(self) -> Result<Self, Error> {
+        if let Body::Following(_) = self.body {
+            return Ok(self);
+        }
+        let undo = Undo { charset: true, ..self.undo };
+        let body = match self.body {
+            Body::File { file, size_bytes } => {
+                let head = head(&file).map_err(|cause| Error::io(&self.name, "cannot read", cause))?;
+                if undo.decodes(&head) { Body::Descriptor(file) } else { Body::File { file, size_bytes } }
+            }
+            other => other,
+        };
+        Ok(Self { body, undo, ..self })
     }
 
     /// Its bytes as blocks from `pool`, in order; for sources that do more with each before a run is given it. What is stored is counted, and

@@ -58,6 +58,9 @@ pub const ZSTD_WINDOW_SHARE: u64 = 32;
 /// Bytes that one decoder needs beside a zstd window: inflate's tables and window, zstd's workspace.
 pub const DECODER_BYTES: u64 = 1 << 20;
 
+/// Stored bytes of UTF-16 that wait to be UTF-8; within [`DECODER_BYTES`], of which inflate takes less than a tenth.
+pub const UTF16_BYTES: usize = 16 << 10;
+
 /// What bzip2 needs for its largest blocks, 900,000 bytes: 4 bytes each, and its tables. So no budget gives a decoder less.
 pub const BZIP2_BYTES: u64 = 4 << 20;
 

@@ -2,7 +2,7 @@
 
 use crate::chunk::{Chunk, Framing};
 use crate::control::Control;
-use crate::decode::{Encoding, decoder, describe};
+use crate::decode::{MAGIC_BYTES, Undo, decoder_of, describe};
 use crate::descriptor::Source;
 use crate::error::{Error, Kind};
 use crate::limits::BLOCK_BYTES;
@@ -171,6 +171,7 @@ pub(crate) struct Decoded {
     pool: Pool,
     headroom: usize,
     window_log_max: u32,
+    undo: Undo,
 }
 
 /// Gives back a block that was looked at, and the failure that came after it.
@@ -182,10 +183,10 @@ struct Again {
 
 impl Again {
     /// Looks at the first block, made long enough to recognise an encoding by: a slow upload may begin with one byte.
-    fn new(mut rest: Box<dyn BlockSource>, name: &str) -> Result<Self, Error> {
+    fn new(mut rest: Box<dyn BlockSource>, name: &str, undo: Undo) -> Result<Self, Error> {
         let mut first = rest.next_block()?;
         let mut failed = None;
-        while let Some(filled) = first.as_mut().filter(|filled| is_short(filled)) {
+        while let Some(filled) = first.as_mut().filter(|filled| is_short(filled, undo)) {
             match rest.next_block() {
                 Ok(Some(next)) => append(filled, &next, name)?,
                 Ok(None) => break,
@@ -203,8 +204,8 @@ impl Again {
     }
 }
 
-fn is_short(filled: &Filled) -> bool {
-    filled.range.len() < Encoding::head_bytes(&filled.lease[filled.range.clone()])
+fn is_short(filled: &Filled, undo: Undo) -> bool {
+    filled.range.len() < undo.head_bytes(&filled.lease[filled.range.clone()])
 }
 
 fn append(filled: &mut Filled, next: &Filled, name: &str) -> Result<(), Error> {
@@ -234,19 +235,28 @@ impl BlockSource for Again {
 }
 
 impl Decoded {
-    pub(crate) fn new(source: Box<dyn BlockSource>, name: &str, pool: &Pool, headroom: usize, window_log_max: u32) -> Self {
-        Self { inner: Some(source), decided: None, name: name.into(), pool: pool.clone(), headroom, window_log_max }
+    pub(crate) fn new(
+        source: Box<dyn BlockSource>,
+        name: &str,
+        pool: &Pool,
+        headroom: usize,
+        window_log_max: u32,
+        undo: Undo,
+    ) -> Self {
+        Self { inner: Some(source), decided: None, name: name.into(), pool: pool.clone(), headroom, window_log_max, undo }
     }
 
     fn decide(&mut self, source: Box<dyn BlockSource>) -> Result<Box<dyn BlockSource>, Error> {
-        let again = Box::new(Again::new(source, &self.name)?);
-        let encoding = Encoding::detect(again.head());
-        if encoding == Encoding::Plain {
+        let undo = self.undo;
+        let again = Box::new(Again::new(source, &self.name, undo)?);
+        if !undo.decodes(again.head()) {
             return Ok(again);
         }
+        let head = again.head()[..again.head().len().min(MAGIC_BYTES)].to_vec();
+        let encoding = undo.encoding(&head);
         let input = BlockReader::new(again);
         let taken = Arc::clone(&input.taken);
-        let reader = decoder(encoding, input, self.window_log_max)
+        let reader = decoder_of(undo, &head, input, self.window_log_max)
             .map_err(|cause| Error::io(&self.name, "cannot start the decoder", cause))?;
         let mut decoded = ReadSource::new(reader, &self.name, &self.pool, self.headroom, None);
         decoded.describe = Box::new(move |name, cause| describe(name, encoding, taken.load(Ordering::Relaxed), cause));

@@ -6,7 +6,7 @@ use std::fmt;
 use std::io::{self, ErrorKind};
 
 /// What our own decoders find; others have errors of their own.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(super) enum Fault {
     /// Bytes behind the end that are neither padding nor another member.
     Trailing,
@@ -14,6 +14,10 @@ pub(super) enum Fault {
     Damaged(&'static str),
     /// Needs more memory than it may have, for this.
     Memory(&'static str),
+    /// UTF-16 that has half a surrogate pair, at this byte of it.
+    HalfPair(u64),
+    /// UTF-16 that ends in half a unit, at this byte of it.
+    OddByte(u64),
 }
 
 impl fmt::Display for Fault {
@@ -21,6 +25,8 @@ impl fmt::Display for Fault {
         f.write_str(match self {
             Self::Trailing => "something else follows",
             Self::Damaged(what) | Self::Memory(what) => what,
+            Self::HalfPair(_) => "half a surrogate pair",
+            Self::OddByte(_) => "half a unit",
         })
     }
 }
@@ -42,6 +48,21 @@ pub(crate) fn describe(name: &str, encoding: Encoding, stored: u64, cause: io::E
     };
     let (data, text) = (encoding.name(), cause.to_string());
     let fault = cause.get_ref().and_then(|inner| inner.downcast_ref::<Fault>());
+    match fault {
+        Some(Fault::HalfPair(at)) => {
+            let message = format!(
+                "the UTF-16 text has half a surrogate pair, which is no character, at byte {at} of it; of the text as UTF-8"
+            );
+            return Error::new(Kind::Corrupt, name, message);
+        }
+        Some(Fault::OddByte(at)) => {
+            let message = format!(
+                "the UTF-16 text ends in half a character (the file is cut short), at byte {at} of it; of the text as UTF-8"
+            );
+            return Error::new(Kind::Truncated, name, message);
+        }
+        _ => {}
+    }
     let place = format!("byte {stored} of the file; of the decoded data");
     if let Some(Fault::Trailing) = fault {
         return Error::new(Kind::Corrupt, name, format!("the {data} data is followed by something else, near {place}"));

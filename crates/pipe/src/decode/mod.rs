@@ -3,6 +3,7 @@
 mod fault;
 mod lz4;
 mod members;
+mod utf16;
 
 use crate::limits::{BZIP2_BYTES, DECODER_BYTES, ZSTD_WINDOW_SHARE};
 use bzip2::bufread::BzDecoder;
@@ -13,6 +14,8 @@ use liblzma::stream::{CONCATENATED, Stream};
 use lz4::Lz4Decoder;
 use members::Members;
 use std::io::{self, BufRead, Read};
+pub use utf16::Charset;
+use utf16::Utf8Reader;
 
 /// How many first bytes tell an encoding.
 pub(crate) const MAGIC_BYTES: usize = 13;
@@ -107,6 +110,49 @@ pub fn decoder_bytes(memory_bytes: u64) -> u64 {
 /// What a decoder may hold, whatever the encoding, where zstd may have such a window.
 fn state_bytes_max(window_log_max: u32) -> u64 {
     ((1 << window_log_max) + DECODER_BYTES).max(BZIP2_BYTES)
+}
+
+/// What an input is taken for: how much of what its first bytes tell is undone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Undo {
+    /// Compressed data is decompressed.
+    pub(crate) compression: bool,
+    /// UTF-16, compressed or not, is made UTF-8.
+    pub(crate) charset: bool,
+}
+
+impl Undo {
+    /// Whether a stream that begins so is decoded.
+    pub(crate) fn decodes(self, head: &[u8]) -> bool {
+        self.encoding(head) != Encoding::Plain || (self.charset && Charset::detect(head) != Charset::Utf8)
+    }
+
+    pub(crate) fn encoding(self, head: &[u8]) -> Encoding {
+        if self.compression { Encoding::detect(head) } else { Encoding::Plain }
+    }
+
+    /// How many first bytes are needed of a stream that begins like this.
+    pub(crate) fn head_bytes(self, head: &[u8]) -> usize {
+        let charset = if self.charset { Charset::head_bytes(head) } else { 0 };
+        Encoding::head_bytes(head).max(charset)
+    }
+}
+
+/// A decoder over `input`, which begins with `head`: of its compression, and of UTF-16 in it.
+pub(crate) fn decoder_of<'a>(
+    undo: Undo,
+    head: &[u8],
+    input: impl BufRead + Send + 'a,
+    window_log_max: u32,
+) -> io::Result<Box<dyn Read + Send + 'a>> {
+    let reader = decoder(undo.encoding(head), input, window_log_max)?;
+    Ok(if undo.charset { Box::new(Utf8Reader::new(reader)) } else { reader })
+}
+
+/// Whether a stream of text that begins so is compressed or UTF-16, and so decoded.
+#[must_use]
+pub fn is_encoded(head: &[u8]) -> bool {
+    Undo { compression: true, charset: true }.decodes(head)
 }
 
 /// A decoder of `encoding` over `input`; concatenated members and frames are one stream.

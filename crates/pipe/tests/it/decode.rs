@@ -154,3 +154,94 @@ fn zstd_with_checksum(bytes: &[u8]) -> Vec<u8> {
     std::io::Write::write_all(&mut encoder, bytes).expect("a Vec takes everything");
     encoder.finish().expect("a Vec takes everything")
 }
+
+/// UTF-16 with its mark and without, of either order, by a name.
+fn utf16(text: &str) -> [(&'static str, Vec<u8>); 4] {
+    let marked = format!("\u{feff}{text}");
+    let stored = |text: &str, unit: fn(u16) -> [u8; 2]| text.encode_utf16().flat_map(unit).collect::<Vec<u8>>();
+    [
+        ("le", stored(text, u16::to_le_bytes)),
+        ("be", stored(text, u16::to_be_bytes)),
+        ("le, marked", stored(&marked, u16::to_le_bytes)),
+        ("be, marked", stored(&marked, u16::to_be_bytes)),
+    ]
+}
+
+/// Longer than a block as UTF-16, and with characters of one to four bytes.
+fn characters() -> String {
+    (0u32..20_000).map(|n| format!("line {n} äß € \u{1f600}\n")).collect()
+}
+
+#[test]
+fn utf16_in_pieces_of_any_size() {
+    let text = characters();
+    let expected = split(text.as_bytes(), 100);
+    for (name, stored) in utf16(&text) {
+        for piece_bytes in [1, 3, 13, 1_001, BLOCK_BYTES] {
+            let setup = Setup::lines(100, 2).with_buffers(BUFFERS_MIN);
+            let pieces = Pieces::input(&stored, piece_bytes, setup);
+            let seen = setup.lines_of(move |pool| pieces(pool).into_utf8().expect("a stream"));
+            assert!(seen == expected, "{name} in pieces of {piece_bytes}");
+        }
+        for compressed in [gzip(&stored), lz4(&stored, true)] {
+            let setup = Setup::lines(100, 2).with_buffers(BUFFERS_MIN);
+            let pieces = Pieces::input(&compressed, 777, setup);
+            let seen = setup.lines_of(move |pool| pieces(pool).into_utf8().expect("a stream"));
+            assert!(seen == expected, "{name}, compressed");
+        }
+    }
+}
+
+#[test]
+fn nobody_gets_utf16_undone_who_did_not_ask() {
+    for (_, stored) in utf16("a line\n") {
+        let input = stored.clone();
+        let outcome = Setup::bytes(1).run(|_| Input::from_reader("input", Box::new(Cursor::new(input))), || KeepBytes);
+        assert_eq!(outcome.outputs, [(0, stored)]);
+    }
+}
+
+/// What a run over UTF-16 gives, and what it breaks off with.
+fn as_utf8(stored: Vec<u8>) -> (String, Option<String>) {
+    let input = |_: &_| Input::from_reader("input", Box::new(Cursor::new(stored))).into_utf8().expect("a stream");
+    let outcome = Setup::bytes(1).run(input, || KeepBytes);
+    let bytes = outcome.outputs.into_iter().flat_map(|(_, bytes)| bytes).collect::<Vec<u8>>();
+    (String::from_utf8_lossy(&bytes).into_owned(), outcome.error.map(|error| error.to_string()))
+}
+
+#[test]
+fn half_a_character_ends_utf16_with_its_place() {
+    let unit = |unit: u16| unit.to_le_bytes();
+    let before: Vec<u8> = "\u{feff}line\n".encode_utf16().flat_map(unit).collect();
+    for halves in [vec![0xd83d, u16::from(b'x')], vec![0xde00], vec![0xd83d]] {
+        let stored = [before.clone(), halves.into_iter().flat_map(unit).collect()].concat();
+        let (text, error) = as_utf8(stored);
+        let said = "input: the UTF-16 text has half a surrogate pair, which is no character, at byte 12 of it; of the text as UTF-8 at byte 5";
+        assert_eq!((text.as_str(), error.as_deref()), ("line\n", Some(said)));
+    }
+    let (text, error) = as_utf8([before, vec![b'x']].concat());
+    let said = "input: the UTF-16 text ends in half a character (the file is cut short), at byte 12 of it; of the text as UTF-8 at byte 5";
+    assert_eq!((text.as_str(), error.as_deref()), ("line\n", Some(said)));
+}
+
+#[test]
+fn a_cut_gzip_of_utf16_gives_what_came_before() {
+    let text = characters();
+    let stored = gzip(&utf16(&text)[0].1);
+    for length in [20, 200, stored.len() / 2, stored.len() - 1] {
+        let (read, error) = as_utf8(stored[..length].to_vec());
+        assert!(text.starts_with(&read), "cut at {length}");
+        assert!(error.is_some_and(|error| error.contains("the gzip data ends too early")), "cut at {length}");
+    }
+}
+
+#[test]
+fn utf8_stays_a_file_and_its_mark_stays() {
+    let folder = rorqual_testkit::folder::Folder::new();
+    let path = folder.file("marked.txt", "\u{feff}line\n");
+    let input = Input::open(std::path::Path::new(&path)).and_then(Input::into_utf8).expect("a file");
+    assert!(input.is_file());
+    let utf16 = folder.file("utf16.txt", &utf16("line\n")[0].1);
+    let input = Input::open(std::path::Path::new(&utf16)).and_then(Input::into_utf8).expect("a file");
+    assert!(!input.is_file() && input.is_stored());
+}
