@@ -79,7 +79,10 @@ def build():
 
 
 def load():
-    for path in sorted((TOP / "tools/suites").glob("*.py")):
+    folder = TOP / "tools/suites"
+    sys.path.insert(0, str(folder))
+    # A name with _ is of several suites, and none itself.
+    for path in sorted(folder.glob("[!_]*.py")):
         spec = importlib.util.spec_from_file_location(f"suites_{path.stem}", path)
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)

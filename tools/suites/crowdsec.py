@@ -1,0 +1,53 @@
+"""Logs of many web servers, with the records that CrowdSec's own parsers (grok) make of them."""
+
+import json
+import re
+from collections import defaultdict
+
+import _logs
+from suites import Suite
+
+VALUE = re.compile(r'results\["s01[^"]*"\]\["([^"]+)"\]\[(\d+)\]\.Evt\.(\w+)\["([^"]+)"\] == ("(?:[^"\\]|\\.)*")')
+# What the parsers call the bytes sent.
+BYTES = ("Parsed.body_bytes_sent", "Parsed.bytes_read", "Parsed.bytes", "Parsed.sent_bytes")
+
+
+def run(folder, programs):
+    for asserts in sorted(folder.glob(".tests/*/parser.assert")):
+        text = asserts.read_text(errors="replace")
+        log = re.search(r"log_file:\s*(\S+)", (asserts.parent / "config.yaml").read_text(errors="replace"))
+        if "http_status" in text and log:
+            path = asserts.parent / log[1].strip('"')
+            yield _logs.compare(asserts.parent.name, path, list(truth(text)), programs.rorqual)
+
+
+def truth(text):
+    events = defaultdict(dict)
+    for parser, index, kind, key, value in VALUE.findall(text):
+        events[parser, int(index)][f"{kind}.{key}"] = unquoted(value)
+    for event in events.values():
+        # A status of 0 is Caddy's for a client that left; the parser gives it to lines that are no requests too.
+        if event.get("Meta.http_status", "").strip("0 "):
+            sent = next((event[key] for key in BYTES if event.get(key, "").isdigit()), None)
+            yield {
+                "status": event["Meta.http_status"],
+                "client": event.get("Meta.source_ip"),
+                "method": event.get("Meta.http_verb"),
+                "target": event.get("Meta.http_path"),
+                "bytes": int(sent) if sent else None,
+            }
+
+
+def unquoted(value):
+    try:
+        return json.loads(value)
+    except ValueError:
+        return value[1:-1].encode().decode("unicode_escape", "replace")
+
+
+SUITE = Suite(
+    "crowdsec",
+    "git clone --depth 1 https://github.com/crowdsecurity/hub crowdsec",
+    run,
+    {},
+)
