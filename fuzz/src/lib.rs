@@ -58,7 +58,7 @@ pub const TARGETS: [(&str, Target); 16] = [
 pub const OF_THE_SERVER: [&str; 4] = ["http", "requests", "socket", "state"];
 
 /// Formats that differ in how they are read.
-const FORMATS: [&str; 10] = [
+const FORMATS: [&str; 12] = [
     "common",
     "combined",
     "vhost_combined",
@@ -69,6 +69,8 @@ const FORMATS: [&str; 10] = [
     r#"%v:%p %h %l %u %{%Y-%m-%dT%H:%M:%S}t.%{usec_frac}t "%m %U%q %H" %>s %O %D"#,
     r#"%{sec}t %a "%r" %s %B %T "%{User-agent}i""#,
     r#"%h %t "%r" %>s %b %{ms}T"#,
+    "syslog+combined",
+    "compose+cri+json",
 ];
 
 static COMPILED: LazyLock<Vec<Format>> = LazyLock::new(|| FORMATS.iter().filter_map(|text| Format::parse(text).ok()).collect());

@@ -9,7 +9,7 @@ const EXAMPLES: &str = "\
 Examples:
   rorqual query \"SELECT status, count(*) FROM 'access.log.gz' GROUP BY status\"
   rorqual query \"SELECT date_trunc('hour', time) AS hour, status, count(*) FROM 'logs/*.log' GROUP BY 1, 2 ORDER BY 1, 2\"
-  rorqual query -o slow.parquet \"SELECT * FROM 'access.log' WHERE request_time > 1000000\"
+  rorqual query -o slow.parquet \"SELECT * FROM 'access.log' WHERE request_time > 1\"
   zcat access.log.gz | rorqual query \"SELECT client, sum(bytes) FROM '-' GROUP BY client ORDER BY 2 DESC LIMIT 10\"
   rorqual query                       a prompt; statements end with ;";
 

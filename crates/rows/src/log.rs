@@ -2,7 +2,7 @@
 
 use crate::decode::{Bad, Decode, Decoded, Note};
 use crate::text::Texts;
-use arrow_array::builder::{TimestampMicrosecondBuilder, UInt16Builder, UInt64Builder};
+use arrow_array::builder::{Float64Builder, TimestampMicrosecondBuilder, UInt16Builder, UInt64Builder};
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{ArrowError, DataType, Field as ArrowField, Schema, SchemaRef, TimeUnit};
 use rorqual_pipe::{Chunk, Error, Kind};
@@ -12,7 +12,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 /// The columns of a log in that format: `time` in microseconds UTC, `status` as u16, `bytes` as u64, `request_time` and
-/// `upstream_time` in microseconds as u64, all others as texts. What a line does not have is null.
+/// `upstream_time` in seconds as f64, as filters and reports have them, all others as texts. What a line does not have is null.
 #[must_use]
 pub fn schema(format: &Format) -> SchemaRef {
     let field = |field: Field| ArrowField::new(field.name(), data_type(field), true);
@@ -33,7 +33,8 @@ fn data_type(field: Field) -> DataType {
     match field {
         Field::Time => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
         Field::Status => DataType::UInt16,
-        Field::Bytes | Field::RequestTime | Field::UpstreamTime => DataType::UInt64,
+        Field::Bytes => DataType::UInt64,
+        Field::RequestTime | Field::UpstreamTime => DataType::Float64,
         _ => DataType::Utf8,
     }
 }
@@ -176,18 +177,21 @@ enum Column {
     Time(TimestampMicrosecondBuilder),
     Status(UInt16Builder),
     Number(fn(&Record<'_>) -> Option<u64>, UInt64Builder),
+    /// Microseconds, as seconds: the double that is nearest, so that six digits behind the point are exact.
+    Seconds(fn(&Record<'_>) -> Option<u64>, Float64Builder),
     Text(for<'a> fn(&Record<'a>) -> &'a [u8], Texts),
 }
 
 impl Column {
     fn of(field: Field) -> Self {
         let number = |of| Self::Number(of, UInt64Builder::new());
+        let seconds = |of| Self::Seconds(of, Float64Builder::new());
         match field {
             Field::Time => Self::Time(TimestampMicrosecondBuilder::new().with_timezone("UTC")),
             Field::Status => Self::Status(UInt16Builder::new()),
             Field::Bytes => number(|record| record.bytes),
-            Field::RequestTime => number(|record| record.request_time_us),
-            Field::UpstreamTime => number(|record| record.upstream_time_us),
+            Field::RequestTime => seconds(|record| record.request_time_us),
+            Field::UpstreamTime => seconds(|record| record.upstream_time_us),
             Field::Client => Self::text(|record| record.client),
             Field::User => Self::text(|record| record.user),
             Field::Host => Self::text(|record| record.host),
@@ -197,6 +201,7 @@ impl Column {
             Field::Protocol => Self::text(|record| record.protocol),
             Field::Referrer => Self::text(|record| record.referrer),
             Field::Agent => Self::text(|record| record.agent),
+            Field::Source => Self::text(|record| record.source),
         }
     }
 
@@ -210,6 +215,7 @@ impl Column {
             Self::Time(times) => times.append_option(record.time_us),
             Self::Status(statuses) => statuses.append_option((record.status != 0).then_some(record.status)),
             Self::Number(of, numbers) => numbers.append_option(of(record)),
+            Self::Seconds(of, numbers) => numbers.append_option(of(record).map(|us| us as f64 / 1e6)),
             Self::Text(of, texts) => push_text(texts, of(record)),
         }
     }
@@ -226,6 +232,7 @@ impl Column {
             Self::Time(times) => Arc::new(times.finish().with_timezone("UTC")),
             Self::Status(statuses) => Arc::new(statuses.finish()),
             Self::Number(_, numbers) => Arc::new(numbers.finish()),
+            Self::Seconds(_, numbers) => Arc::new(numbers.finish()),
             Self::Text(_, texts) => texts.finish(),
         }
     }

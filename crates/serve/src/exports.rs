@@ -187,11 +187,12 @@ fn push_neutral(rows: &mut Rows, row: &ViewRow<'_>) {
         record.protocol,
         record.referrer,
         record.agent,
+        record.source,
         row.flaw,
         row.line,
     ];
-    let [client, user, host, method, path, query, protocol, referrer, agent, flaw, line] = &texts.map(neutral);
-    let record = Record { client, user, host, method, path, query, protocol, referrer, agent, ..record };
+    let [client, user, host, method, path, query, protocol, referrer, agent, source, flaw, line] = &texts.map(neutral);
+    let record = Record { client, user, host, method, path, query, protocol, referrer, agent, source, ..record };
     rows.push_flawed(&record, flaw, line);
 }
 

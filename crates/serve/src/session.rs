@@ -26,7 +26,7 @@ use rorqual_table::Options;
 use rorqual_table::analyze::{Analyzer, Formats, Reading, Settings, Shares};
 use rorqual_table::filter::Filter;
 use rorqual_table::format::Format;
-use rorqual_table::report::{RunStats, Source};
+use rorqual_table::report::{Guess, RunStats, Source};
 use rorqual_view::{Recordings, Store};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -141,6 +141,8 @@ struct Inner {
     state: State,
     error: Option<Value>,
     format: Option<Format>,
+    /// How it was found, where it was not given; not kept over a restart.
+    guess: Option<Guess>,
     /// The writing end of the run; out while an upload uses it.
     feed: Option<Feed>,
     /// Something has come, or is read.
@@ -208,6 +210,7 @@ impl Session {
             state: State::Waiting,
             error: None,
             format: None,
+            guess: None,
             feed: Some(feed),
             begun: false,
             since: Instant::now(),

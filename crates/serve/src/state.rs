@@ -19,7 +19,7 @@ use std::fs::File;
 use std::time::SystemTime;
 
 /// What the version of these files is; others are left alone.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 const SESSION: &str = "session";
 const SYNCED: &str = "synced";
@@ -265,7 +265,7 @@ mod tests {
             assert_eq!(lines(&dir), (Some(2), Some(1)));
         }
         // Of a version to come.
-        let content = b"{\"version\":2}\n";
+        let content = b"{\"version\":9}\n";
         let foreign = [checksum(&[content]).as_bytes(), b"\n", content].concat();
         fs::write(dir.path(ID, SESSION), &foreign).expect("it can be written");
         take_but(&dir, 0, io::ErrorKind::Other).expect_err("it is not ours");

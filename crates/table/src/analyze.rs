@@ -5,7 +5,7 @@ use crate::aggregate::{Analysis, ChunkNotes, FIXED_BYTES, NoteKeeper, Span, TABL
 use crate::format::Format;
 use crate::format::{Detection, Unknown, detect};
 use crate::recorder::Options;
-use crate::report::{Report, RunStats, Source};
+use crate::report::{Guess, Report, RunStats, Source};
 use rorqual_pipe::decode::{decoder_bytes, zstd_window_log_max};
 use rorqual_pipe::gather::Gather;
 use rorqual_pipe::limits::{self, LINE_BYTES_MAX_DEFAULT, buffer_bytes, buffers_needed};
@@ -318,6 +318,7 @@ impl Analyzer {
         operation.ended(error.as_ref());
         let source = Source {
             name,
+            guess: known.guess,
             format: known.format.map(|format| format.name().to_owned()),
             bytes: control.decoded_bytes() - before,
             lines: keeper.lines(),
@@ -335,7 +336,7 @@ impl Analyzer {
         match left {
             None => Reading { name, course, known: Known::default(), lines: 0 },
             Some(Left { place, lines, format }) => {
-                let known = Known { format, unknown: None };
+                let known = Known { format, ..Known::default() };
                 Reading { name, course: course.at(place), known, lines }
             }
         }
@@ -401,7 +402,7 @@ impl Analyzer {
 
     fn detect(&self, head: &[u8]) -> Result<Detection, Unknown> {
         match &self.formats.given {
-            Some(format) => Ok(Detection { format: format.clone(), lines: 0, sound: 0, sure: true }),
+            Some(format) => Ok(Detection { format: format.clone(), lines: 0, sound: 0, sure: true, unread: None }),
             None => detect(head, &self.formats.candidates),
         }
     }
@@ -472,6 +473,7 @@ impl Reading {
 #[derive(Default)]
 struct Known {
     format: Option<Format>,
+    guess: Option<Guess>,
     unknown: Option<Unknown>,
 }
 
@@ -487,6 +489,7 @@ impl Known {
             match detect(whole_lines(head)) {
                 Ok(detection) => {
                     found(&detection, whole_lines(head));
+                    self.guess = Guess::new(&detection);
                     self.format = Some(detection.format);
                 }
                 Err(unknown) => self.unknown = Some(unknown),

@@ -12,7 +12,7 @@ use arrow_schema::{ArrowError, Field as ArrowField, Schema};
 use std::sync::Arc;
 
 /// The fields whose values are texts, each coded by a dictionary of its own.
-pub const TEXT_FIELDS: [Field; 9] = [
+pub const TEXT_FIELDS: [Field; 10] = [
     Field::Client,
     Field::User,
     Field::Host,
@@ -22,6 +22,7 @@ pub const TEXT_FIELDS: [Field; 9] = [
     Field::Protocol,
     Field::Referrer,
     Field::Agent,
+    Field::Source,
 ];
 
 /// Stands for an absent number in the columns of [`Batch`]. A log's own 2^64 - 1 becomes one less, which no report can show.

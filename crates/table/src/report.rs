@@ -4,7 +4,7 @@
 
 pub use crate::aggregate::Sample;
 use crate::aggregate::{Amount, Analysis, Buckets, CLASSES, KEY_BYTES_SHOWN, LineCounts, Top, TopRow, sort_rows};
-use crate::format::Field;
+use crate::format::{Detection, Field};
 use serde::Serialize;
 use std::collections::HashMap;
 
@@ -21,12 +21,34 @@ pub struct Source {
     pub name: String,
     /// The format's name, where one was found.
     pub format: Option<String>,
+    /// How the format was found, where it was not given.
+    pub guess: Option<Guess>,
     /// Bytes analysed, after decoding.
     pub bytes: u64,
     /// Lines, of any kind.
     pub lines: u64,
     /// What ended it early.
     pub error: Option<String>,
+}
+
+/// How well a format that was found fits the first lines.
+#[derive(Debug, Clone, Serialize)]
+pub struct Guess {
+    /// Lines looked at.
+    pub lines: usize,
+    /// Those among them that the format reads without a flaw.
+    pub sound: usize,
+    /// What the format steps over of what stands after the agent, as the first line has it.
+    pub unread: Option<String>,
+}
+
+impl Guess {
+    /// That of a detection; `None` where the format was given.
+    #[must_use]
+    pub fn new(detection: &Detection) -> Option<Self> {
+        let Detection { lines, sound, ref unread, .. } = *detection;
+        (lines > 0).then(|| Self { lines, sound, unread: unread.clone() })
+    }
 }
 
 /// What it took to make the report.
@@ -204,7 +226,7 @@ pub struct Samples {
 }
 
 /// The top tables in the order in which they are shown, by name and title; sites and classes of agents are derived.
-pub const PANELS: [(&str, &str); 13] = [
+pub const PANELS: [(&str, &str); 14] = [
     ("path", "Paths"),
     ("client", "Clients"),
     ("country", "Countries"),
@@ -218,6 +240,7 @@ pub const PANELS: [(&str, &str); 13] = [
     ("bot", "Bots"),
     ("agent", "User agents"),
     ("user", "Users"),
+    ("source", "Sources"),
 ];
 
 impl Report {

@@ -13,23 +13,26 @@ pub(crate) const QUERY: usize = 5;
 pub(crate) const PROTOCOL: usize = 6;
 pub(crate) const REFERRER: usize = 7;
 pub(crate) const AGENT: usize = 8;
+/// Host, container or file that a prefix of the line names.
+pub(crate) const SOURCE: usize = 9;
 /// What is wrong with a line: [`REJECTED`] or [`REPAIRED`], and the reason's name.
-pub(crate) const FLAW: usize = 9;
+pub(crate) const FLAW: usize = 10;
 /// The text of a rejected line.
-pub(crate) const LINE: usize = 10;
+pub(crate) const LINE: usize = 11;
 /// The status itself; 0 is the absent one.
-pub(crate) const STATUS: usize = 11;
+pub(crate) const STATUS: usize = 12;
 /// The clock's offset from UTC in seconds, from [`ZONE_MIN`] on.
-pub(crate) const ZONE: usize = 12;
+pub(crate) const ZONE: usize = 13;
 
 /// Columns with a dictionary.
-pub(crate) const DICTIONARIES: usize = 11;
+pub(crate) const DICTIONARIES: usize = 12;
 
 /// All coded columns.
-pub(crate) const CODED: usize = 13;
+pub(crate) const CODED: usize = 14;
 
 /// Those whose values are counted.
-pub(crate) const COUNTED: [usize; 11] = [CLIENT, USER, HOST, METHOD, PATH, QUERY, PROTOCOL, REFERRER, AGENT, FLAW, STATUS];
+pub(crate) const COUNTED: [usize; 12] =
+    [CLIENT, USER, HOST, METHOD, PATH, QUERY, PROTOCOL, REFERRER, AGENT, SOURCE, FLAW, STATUS];
 
 /// First byte of a text in [`FLAW`].
 pub(crate) const REJECTED: u8 = b'x';
@@ -51,7 +54,7 @@ pub(crate) const NUMBERS: usize = 4;
 const _: () = assert!(TEXT_FIELDS.len() == FLAW);
 
 /// Parts in a hundred for each dictionary, of the half of their memory that is shared out.
-pub(crate) const SHARES: [u64; DICTIONARIES] = [28, 3, 3, 2, 22, 14, 2, 10, 9, 2, 5];
+pub(crate) const SHARES: [u64; DICTIONARIES] = [27, 3, 3, 2, 22, 14, 2, 10, 9, 2, 2, 4];
 
 const _: () = {
     let (mut sum, mut index) = (0, 0);
@@ -86,6 +89,7 @@ pub(crate) fn source(column: TextColumn) -> (usize, Option<TextColumn>) {
         TextColumn::Protocol => (PROTOCOL, None),
         TextColumn::Referrer => (REFERRER, None),
         TextColumn::Agent => (AGENT, None),
+        TextColumn::Source => (SOURCE, None),
         TextColumn::Flaw => (FLAW, Some(column)),
         TextColumn::Net | TextColumn::Country => (CLIENT, Some(column)),
         TextColumn::Site => (REFERRER, Some(column)),

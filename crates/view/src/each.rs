@@ -5,8 +5,8 @@
 //! meanwhile; of those that still grow, the rows of the beginning are held.
 
 use crate::columns::{
-    AGENT, BYTES, CLIENT, DICTIONARIES, FLAW, HOST, LINE, METHOD, PATH, PROTOCOL, QUERY, REFERRER, REQUEST_TIME, STATUS, TIME,
-    UPSTREAM_TIME, USER, ZONE, ZONE_MIN,
+    AGENT, BYTES, CLIENT, DICTIONARIES, FLAW, HOST, LINE, METHOD, PATH, PROTOCOL, QUERY, REFERRER, REQUEST_TIME, SOURCE, STATUS,
+    TIME, UPSTREAM_TIME, USER, ZONE, ZONE_MIN,
 };
 use crate::dictionary::{FLAW_NO_ROOM, NO_ROOM, OTHERS, Tables};
 use crate::limits::{PIECE_BYTES_MAX, PIECE_ROWS_MAX};
@@ -208,6 +208,7 @@ impl Piece {
                 agent: text(AGENT),
                 request_time_us: request_times.get(row),
                 upstream_time_us: upstream_times.get(row),
+                source: text(SOURCE),
             };
             // Behind the kind of flaw.
             let flaw = text(FLAW).get(1..).unwrap_or_default();

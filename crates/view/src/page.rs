@@ -2,7 +2,8 @@
 
 use crate::bits::Bits;
 use crate::columns::{
-    AGENT, BYTES, CLIENT, FLAW, HOST, LINE, METHOD, PATH, PROTOCOL, QUERY, REFERRER, REJECTED, REQUEST_TIME, STATUS, source,
+    AGENT, BYTES, CLIENT, FLAW, HOST, LINE, METHOD, PATH, PROTOCOL, QUERY, REFERRER, REJECTED, REQUEST_TIME, SOURCE, STATUS,
+    source,
 };
 use crate::columns::{CODED, NUMBERS, TIME, UPSTREAM_TIME, USER, ZONE, ZONE_MIN};
 use crate::dictionary::{FLAW_NO_ROOM, NO_ROOM, NONE, OTHERS};
@@ -63,6 +64,8 @@ pub struct PageRow {
     pub request_time: Option<f64>,
     /// In seconds.
     pub upstream_time: Option<f64>,
+    /// Host, container or file that a prefix of the line names.
+    pub source: String,
     /// What is wrong with the line.
     pub flaw: Option<String>,
     /// It has no field.
@@ -246,6 +249,7 @@ impl<'a> RowReader<'a> {
             bot: self.derived(TextColumn::Bot, row),
             request_time,
             upstream_time,
+            source: self.text(SOURCE, row),
             // Behind the kind of flaw.
             flaw: (!flaw.is_empty()).then(|| flaw[1..].to_owned()),
             rejected,
@@ -288,6 +292,7 @@ fn rebuilt(row: &PageRow, time_us: Option<i64>, took_us: [Option<u64>; 2], forma
         agent: row.agent.as_bytes(),
         request_time_us,
         upstream_time_us,
+        source: row.source.as_bytes(),
     };
     cut(&format.line(&record), PAGE_LINE_BYTES_MAX)
 }

@@ -15,7 +15,7 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 
 /// The panels of a view in the order in which they are shown.
-pub(crate) const PANELS: [(TextColumn, &str); 16] = [
+pub(crate) const PANELS: [(TextColumn, &str); 17] = [
     (TextColumn::Path, "Paths"),
     (TextColumn::Client, "Clients"),
     (TextColumn::Net, "Networks"),
@@ -31,6 +31,7 @@ pub(crate) const PANELS: [(TextColumn, &str); 16] = [
     (TextColumn::Agent, "User agents"),
     (TextColumn::User, "Users"),
     (TextColumn::Kind, "Kinds of content"),
+    (TextColumn::Source, "Sources"),
     (TextColumn::Flaw, "Flaws"),
 ];
 

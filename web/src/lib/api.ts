@@ -126,7 +126,15 @@ export interface Sample {
 export interface Report {
   schema: string
   complete: boolean
-  sources: { name: string; format: string; bytes: number; lines: number; error: string | null }[]
+  sources: {
+    name: string
+    format: string
+    /** How many of the first lines the format fits; null where it was given. */
+    guess?: { lines: number; sound: number; unread: string | null } | null
+    bytes: number
+    lines: number
+    error: string | null
+  }[]
   lines: { total: number; parsed: number; repaired: number; rejected: number; outside: number; blank: number }
   bytes_sent: number
   time: { first: number; last: number; zone_seconds: number } | null

@@ -36,6 +36,7 @@ export const columns: Column[] = [
   column('referrer', 'referrer', 'minmax(140px, 1fr)'),
   column('host', 'host', '140px'),
   column('user', 'user', '96px'),
+  column('source', 'source', '140px'),
   column('protocol', 'protocol', '76px'),
   column('flaw', 'flaw', 'minmax(160px, 1fr)'),
 ]

@@ -40,6 +40,7 @@ export const fields: Field[] = [
   field('kind', 'Content', 'text', 'page, image, script …'),
   field('host', 'Host', 'text', 'virtual host'),
   field('user', 'User', 'text', 'who was logged in'),
+  field('source', 'Source', 'text', 'host, container or file before the line'),
   field('protocol', 'Protocol', 'text', 'HTTP/1.1'),
   field('hour', 'Hour', 'number', "0 to 23 by the log's clock"),
   field('weekday', 'Weekday', 'number', 'mon..fri'),
@@ -72,6 +73,7 @@ export const stackable = [
   'net',
   'country',
   'site',
+  'source',
 ]
 
 /** Panels as they stand on the page; one that the log does not have is left out. */
@@ -93,6 +95,7 @@ export const panelOrder = [
   'protocol',
   'host',
   'user',
+  'source',
   'agent',
   'flaw',
 ]

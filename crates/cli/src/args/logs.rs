@@ -55,7 +55,7 @@ pub(crate) struct LogsArgs {
     /// Only lines that meet this: 'status >= 500 and path ~ "^/api" and not bot'
     ///
     /// Comparisons of fields (client, net, country, host, method, path, url, query, protocol, status, class, bytes, request_time, upstream_time, referrer,
-    /// site, agent, browser, os, bot, kind, hour, weekday, user) joined by and, or, not and parentheses. `=` and `!=` compare texts, `~` is a regular
+    /// site, agent, browser, os, bot, kind, source, hour, weekday, user) joined by and, or, not and parentheses. `=` and `!=` compare texts, `~` is a regular
     /// expression, `contains` a part of the text, `in (404, 5xx)` one of several; `client in 10.0.0.0/8` a network. `bot` alone means bots,
     /// `repaired` lines with one flaw, `rejected` those that can't be read, `flaw` compares the reason. Sizes and times may have units: `bytes > 1MiB`, `request_time >= 0.5`.
     #[arg(long = "where", value_name = "FILTER")]
@@ -84,7 +84,7 @@ pub(crate) struct CountryArgs {
 /// How the log's format is given when it is not to be recognised.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct FormatArgs {
-    /// common, combined, vhost_combined, json; or an nginx `log_format` or Apache `LogFormat` string; or a name in --format-file
+    /// common, combined, vhost_combined, json; one behind a prefix, such as syslog+combined; or an nginx `log_format` or Apache `LogFormat` string; or a name in --format-file
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<String>,
     /// An nginx.conf or Apache configuration whose log formats are tried

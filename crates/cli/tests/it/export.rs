@@ -447,3 +447,66 @@ fn a_log_far_above_the_memory_is_exported_in_it() {
     let found = rorqual(&["get", &parquet, "query=q=8999"]).run().exits(0);
     assert_eq!(found.text().lines().count() as u64, times);
 }
+
+/// 0.5 s, 1 s, 1.000001 s, 2.5 s, and a line without a time, whose upstream took 0.9, 1.1 s and so on.
+#[test]
+fn times_have_one_unit_wherever_they_are_asked_for() {
+    let times = [("0.500", "0.9"), ("1.000", "1.1"), ("1.000001", "-"), ("2.500", "1.000001"), ("-", "-")];
+    let line = |(request, upstream): &(&str, &str)| {
+        format!("10.0.0.1 [02/Jan/2025:01:00:00 +0000] \"GET / HTTP/1.1\" 200 {request} {upstream}\n")
+    };
+    let body: String = times.iter().map(line).collect();
+    let format = "$remote_addr [$time_local] \"$request\" $status $request_time $upstream_response_time";
+    let folder = Folder::new();
+    let log = folder.file("access.log", &body);
+    let counted = |filter: &str| {
+        let report = rorqual(&["logs", "--json", "--format", format, "--where", filter, &log]).run().exits(0).json();
+        report["lines"]["parsed"].as_u64().expect("a number")
+    };
+    assert_eq!((counted("request_time > 1"), counted("upstream_time > 1")), (2, 2));
+    let above_one = |ndjson: &str, name: &str| {
+        let rows: Vec<Value> = ndjson.lines().map(|row| serde_json::from_str(row).expect("JSON")).collect();
+        rows.iter().filter(|row| row[name].as_f64().is_some_and(|seconds| seconds > 1.0)).count()
+    };
+    let rows = folder.text("rows.ndjson");
+    drop(rorqual(&["convert", "--format", format, &log, "-o", &rows]).run().exits(0));
+    let rows = std::fs::read_to_string(rows).expect("it was written");
+    assert_eq!((above_one(&rows, "request_time"), above_one(&rows, "upstream_time")), (2, 2));
+    assert!(rows.contains("1.000001"), "{rows}");
+    let server = Server::start(&[]);
+    let id = server.session(&json!({"size": body.len(), "format": format}));
+    assert_eq!(server.put(&id, 0, body.as_bytes()).status, 200);
+    let exported = Download::begin(&server, &target(&id, "export", &[("format", "ndjson")])).text();
+    assert_eq!((above_one(&exported, "request_time"), above_one(&exported, "upstream_time")), (2, 2));
+    let meant = Download::begin(&server, &target(&id, "export", &[("format", "ndjson"), ("where", "request_time > 1")])).text();
+    assert_eq!(meant.lines().count(), 2);
+}
+
+#[test]
+fn the_host_before_a_line_is_a_column_everywhere() {
+    let line = |host: &str| {
+        format!("Nov 22 10:11:12 {host} nginx: 10.0.0.1 - - [22/Nov/2024:10:11:12 +0000] \"GET / HTTP/1.1\" 200 5 \"-\" \"a\"\n")
+    };
+    let body = [line("web1"), line("web2"), line("web2")].concat();
+    let folder = Folder::new();
+    let log = folder.file("access.log", &body);
+    let report = rorqual(&["logs", "--json", &log]).run().exits(0).json();
+    assert_eq!(report["sources"][0]["format"], "syslog+combined");
+    assert_eq!(report["sources"][0]["guess"], json!({"lines": 3, "sound": 3, "unread": null}));
+    let panels = report["panels"].as_array().expect("panels");
+    let panel = panels.iter().find(|panel| panel["field"] == "source").expect("a panel");
+    assert_eq!((&panel["rows"][0]["value"], &panel["rows"][0]["hits"]), (&json!("web2"), &json!(2)));
+    let meant = rorqual(&["logs", "--json", "--where", "source = web2", &log]).run().exits(0).json();
+    assert_eq!((&meant["lines"]["parsed"], &meant["clients"]["count"]), (&json!(2), &json!(1)));
+    assert!(converted(body.clone().into_bytes(), "csv").lines().next().is_some_and(|head| head.ends_with(",source")));
+    let server = Server::start(&[]);
+    let id = session(&server, body.as_bytes());
+    let report = &server.live(&id)["report"];
+    assert_eq!(
+        (&report["sources"][0]["guess"]["sound"], &report["sources"][0]["format"]),
+        (&json!(3), &json!("syslog+combined"))
+    );
+    let exported = Download::begin(&server, &target(&id, "export", &[("format", "ndjson"), ("where", "source = web1")])).text();
+    assert_eq!(exported.lines().count(), 1);
+    assert!(exported.contains("\"source\":\"web1\""), "{exported}");
+}

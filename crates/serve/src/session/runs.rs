@@ -6,6 +6,7 @@ use crate::state::Checkpoints;
 use crate::turns::Turn as ParseTurn;
 use rorqual_pipe::Input;
 use rorqual_table::analyze::{Reading, Turned};
+use rorqual_table::report::Guess;
 use std::fs::File;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -114,7 +115,9 @@ impl Session {
     }
 
     fn found(&self, detection: &rorqual_table::format::Detection) {
-        self.lock().format = Some(detection.format.clone());
+        let mut inner = self.lock();
+        inner.format = Some(detection.format.clone());
+        inner.guess = Guess::new(detection);
     }
 }
 

@@ -159,6 +159,7 @@ impl Session {
         Source {
             name: self.name.clone(),
             format: self.format().map(|format| format.name().to_owned()),
+            guess: self.lock().guess.clone(),
             bytes: self.control.decoded_bytes(),
             lines: self.analyzer.analysis().lines().total,
             error: None,

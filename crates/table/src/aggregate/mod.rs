@@ -33,8 +33,8 @@ use tally::Tally;
 use timeline::Timeline;
 
 /// Parts in a hundred of the tables' memory for each field, by how many distinct values real logs have.
-const SHARES: [(Field, u64); 8] = [
-    (Field::Client, 42),
+const SHARES: [(Field, u64); 9] = [
+    (Field::Client, 41),
     (Field::Path, 31),
     (Field::Referrer, 9),
     (Field::Agent, 9),
@@ -42,6 +42,7 @@ const SHARES: [(Field, u64); 8] = [
     (Field::User, 2),
     (Field::Method, 1),
     (Field::Protocol, 1),
+    (Field::Source, 1),
 ];
 
 /// The same for the referring sites, which are derived from the referrers.

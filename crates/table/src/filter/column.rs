@@ -29,6 +29,8 @@ pub enum TextColumn {
     Bot,
     /// Kind of content, by the path's extension.
     Kind,
+    /// Host, container or file that a prefix of the line names.
+    Source,
     /// What is wrong with a line that was repaired or rejected.
     Flaw,
 }
@@ -64,7 +66,7 @@ pub enum Flag {
 
 impl TextColumn {
     /// All of them, in the order in which they are shown.
-    pub const ALL: [TextColumn; 18] = [
+    pub const ALL: [TextColumn; 19] = [
         Self::Path,
         Self::Url,
         Self::Query,
@@ -82,6 +84,7 @@ impl TextColumn {
         Self::Agent,
         Self::User,
         Self::Kind,
+        Self::Source,
         Self::Flaw,
     ];
 
@@ -107,6 +110,7 @@ impl TextColumn {
             Self::Protocol => Field::Protocol.name(),
             Self::Referrer => Field::Referrer.name(),
             Self::Agent => Field::Agent.name(),
+            Self::Source => Field::Source.name(),
         }
     }
 }

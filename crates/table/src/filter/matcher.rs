@@ -82,6 +82,7 @@ fn text<'a>(record: &Record<'a>, column: TextColumn, known: &mut Known) -> Cow<'
         TextColumn::Protocol => record.protocol,
         TextColumn::Referrer => record.referrer,
         TextColumn::Agent => record.agent,
+        TextColumn::Source => record.source,
         TextColumn::Site => referring_site(record.referrer),
         TextColumn::Kind => derive::kind(record.path).as_bytes(),
         TextColumn::Flaw => b"",

@@ -39,7 +39,7 @@ impl std::error::Error for FilterError {}
 
 /// What a condition may begin with, for errors.
 const COLUMNS: &str = "a column (client, net, country, user, host, method, path, url, query, protocol, status, class, bytes, request_time, \
-                       upstream_time, referrer, site, agent, browser, os, bot, kind, hour, weekday, flaw), bot, rejected, repaired, \
+                       upstream_time, referrer, site, agent, browser, os, bot, kind, source, hour, weekday, flaw), bot, rejected, repaired, \
                        'not' or '('";
 
 /// What the column of networks may be compared with, for errors.

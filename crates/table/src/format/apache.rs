@@ -131,8 +131,8 @@ impl Directive<'_> {
             ("V", _) => (Part::Host, 1),
             ("i", Some(header)) => header_part(header),
             (
-                "A" | "C" | "I" | "L" | "P" | "R" | "S" | "X" | "e" | "f" | "i" | "k" | "l" | "n" | "o" | "p" | "^FB" | "^ti"
-                | "^to",
+                "A" | "C" | "I" | "c" | "x" | "L" | "P" | "R" | "S" | "X" | "e" | "f" | "i" | "k" | "l" | "n" | "o" | "p" | "^FB"
+                | "^ti" | "^to",
                 _,
             ) => (Part::Skip, 0),
             (letter, _) => {

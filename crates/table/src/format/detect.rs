@@ -2,12 +2,16 @@
 
 use std::fmt;
 
-use super::{Field, Format};
+use super::prefix::Prefix;
+use super::{Field, Format, tail};
 use crate::aggregate::Reason;
 use crate::parse::{Flaw, Outcome, Parser, Record, address, record};
 
-/// Lines of a sample that are looked at, at most.
-pub const SAMPLE_LINES_MAX: usize = 200;
+/// Lines of a sample that are looked at, at most, where the first do not tell a format.
+pub const SAMPLE_LINES_MAX: usize = 2_000;
+
+/// Lines that have to tell a format together.
+const WINDOW_LINES: usize = 200;
 
 /// Lines that [`Unknown`] shows, at most.
 const UNKNOWN_LINES_MAX: usize = 5;
@@ -28,6 +32,8 @@ pub struct Detection {
     pub sound: usize,
     /// Whether at least 90 % of the lines are sound.
     pub sure: bool,
+    /// What the format steps over of what stands behind the agent, as the first line has it.
+    pub unread: Option<String>,
 }
 
 /// No known format reads any line of the sample.
@@ -47,6 +53,9 @@ impl fmt::Display for Unknown {
 }
 
 impl std::error::Error for Unknown {}
+
+/// Prefixes before one line, at most.
+const PREFIXES_MAX: usize = 2;
 
 /// Formats tried besides the caller's, the more particular first. The combined ones read common lines as well, so these come before them.
 const CANDIDATES: [(&str, &str); 11] = [
@@ -78,27 +87,79 @@ const CANDIDATES: [(&str, &str); 11] = [
     ("host_combined", r#"%v %h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-Agent}i""#),
 ];
 
-/// Finds the format of a log from the whole lines at its beginning, at most [`SAMPLE_LINES_MAX`]; a last
+/// Finds the format of a log from the whole lines at its beginning, the first 200, or of at most [`SAMPLE_LINES_MAX`] the first 200 that tell
+/// one; a last
 /// line without its line end counts only if it is the only one. `extra` formats are tried first, and win
 /// where they read as many lines as a known one.
 pub fn detect(sample: &[u8], extra: &[Format]) -> Result<Detection, Unknown> {
     let lines = sample_lines(sample);
-    let json = Format::named("json");
     let known = CANDIDATES.iter().filter_map(|(name, source)| candidate(name, source));
-    let mut best: Option<(Tally, Format)> = None;
-    for format in extra.iter().cloned().chain(json).chain(known) {
-        let tally = tally(&format, &lines);
-        if tally.fit > best.as_ref().map_or(Fit::default(), |(best, _)| best.fit) {
-            best = Some((tally, format));
-        }
-    }
-    let Some((tally, format)) = best else {
+    let formats: Vec<Format> = extra.iter().cloned().chain(Format::named("json")).chain(known).collect();
+    let Some((sound, seen, format)) = first_sure(&formats, &lines) else {
         return Err(unknown(&lines));
     };
-    let format = if format.is_json() { format.narrowed(tally.fields) } else { format };
-    let sound = tally.fit.sound;
-    let sure = sound * 10 >= lines.len() * 9;
-    Ok(Detection { format, lines: lines.len(), sound, sure })
+    let lines = &lines[..seen];
+    let sure = is_sure(sound, lines.len());
+    let unread = tail::unread(&format, lines);
+    Ok(Detection { format, lines: lines.len(), sound, sure, unread })
+}
+
+fn is_sure(sound: usize, lines: usize) -> bool {
+    sound * 10 >= lines * 9
+}
+
+/// The format of the first lines; where they are in none for sure, as what a start-up script prints, of the lines after them. With
+/// how many are sound, of how many that were looked at.
+fn first_sure(formats: &[Format], lines: &[&[u8]]) -> Option<(usize, usize, Format)> {
+    let mut first: Option<(usize, usize, Format)> = None;
+    for (number, window) in lines.chunks(WINDOW_LINES).enumerate() {
+        let Some((fit, format)) = best(formats, window, &[]) else { continue };
+        let seen = number * WINDOW_LINES + window.len();
+        if is_sure(fit.sound, window.len()) {
+            let before: usize =
+                lines[..seen - window.len()].chunks(WINDOW_LINES).map(|lines| tally(&format, lines).fit.sound).sum();
+            return Some((before + fit.sound, seen, format));
+        }
+        if first.as_ref().is_none_or(|(sound, ..)| fit.sound > *sound) {
+            first = Some((fit.sound, seen, format));
+        }
+    }
+    first
+}
+
+/// Which of the formats reads most lines soundly, as it is or behind prefixes other than those that are taken
+/// off; with how well it does.
+fn best(formats: &[Format], lines: &[&[u8]], before: &[Prefix]) -> Option<(Fit, Format)> {
+    let mut best = None;
+    let mut most = Fit::default();
+    let timed = tail::format(lines);
+    for format in formats.iter().chain(&timed) {
+        let Tally { fit, fields } = tally(format, lines);
+        let is_extra = best.as_ref().is_some_and(|(_, format): &(Fit, Format)| format.name() == tail::EXTRA);
+        if fit > most || (is_extra && fit == most) {
+            most = fit;
+            best = Some((fit, if format.is_json() { format.narrowed(fields) } else { format.clone() }));
+        }
+    }
+    if before.len() >= PREFIXES_MAX || most.sound == lines.len() {
+        return best;
+    }
+    for prefix in Prefix::ALL.into_iter().filter(|prefix| !before.contains(prefix)) {
+        let behind: Vec<&[u8]> = lines.iter().filter_map(|line| Some(prefix.split(line)?.1)).collect();
+        if behind.len() <= most.sound {
+            continue;
+        }
+        if let Some((fit, format)) = self::best(formats, &behind, &[before, &[prefix]].concat()).filter(|(fit, _)| *fit > most) {
+            most = fit;
+            best = Some((fit, format.behind(prefix)));
+        }
+    }
+    best
+}
+
+/// The format of that name among those that are recognised.
+pub(super) fn known(name: &str) -> Option<Format> {
+    CANDIDATES.iter().find(|(known, _)| *known == name).and_then(|(name, source)| candidate(name, source))
 }
 
 /// The sound lines' fields with their values, for people to see whether a format is the right one.
@@ -173,14 +234,17 @@ fn tally(format: &Format, lines: &[&[u8]]) -> Tally {
     let mut parser = Parser::new(format);
     let mut tally = Tally::default();
     let is_timed = matches!(format.name(), "combined_timed" | "combined_upstream_timed");
+    let has_port = format.source().starts_with("%v:%p ");
     for line in lines {
-        let (Outcome::Parsed(record) | Outcome::Repaired(record, Flaw::NotRequest)) = parser.parse(line) else {
-            continue;
+        let (record, asks) = match parser.parse(line) {
+            Outcome::Parsed(record) => (record, !record.path.is_empty()),
+            Outcome::Repaired(record, Flaw::NotRequest) => (record, true),
+            _ => continue,
         };
-        if is_timed && !ends_in_times(line) {
+        if (is_timed && !ends_in_times(line, format.name() == "combined_timed")) || (has_port && !begins_with_port(line)) {
             continue;
         }
-        if !is_plausible(&record) {
+        if !is_plausible(&record) || !is_access(format, &record, asks) || (is_timed && !is_in_order(&record)) {
             continue;
         }
         match format.has(Field::Client) && !format.is_json() && record.client.is_empty() {
@@ -201,11 +265,38 @@ fn is_plausible(record: &Record<'_>) -> bool {
         && !record.user.iter().any(u8::is_ascii_whitespace)
 }
 
-/// Whether the numbers behind the last quote have a decimal point, as nginx's times do; whole numbers there
+/// Whether a line is of an access log: in JSON much else has a path or a status, and between quotes anything may be an agent.
+fn is_access(format: &Format, record: &Record<'_>, asks: bool) -> bool {
+    // A quote that nothing escapes is the end of a field, and more fields follow.
+    let has_quote = |text: &[u8]| memchr::memchr_iter(b'"', text).any(|at| at == 0 || text[at - 1] != b'\\');
+    if !format.is_json() {
+        return !has_quote(record.referrer) && !has_quote(record.agent);
+    }
+    let is_asked = !record.method.is_empty() || !record.client.is_empty() || !record.agent.is_empty();
+    asks && is_asked && (100..=599).contains(&record.status)
+}
+
+/// Whether the request took as long as the upstream server; else the times stand the other way round.
+fn is_in_order(record: &Record<'_>) -> bool {
+    let (request, upstream) = (record.request_time_us, record.upstream_time_us);
+    request.zip(upstream).is_none_or(|(request, upstream)| tail::covers(request, upstream))
+}
+
+/// Whether the first word ends in a colon and a number: a time in front of the line has colons, too.
+fn begins_with_port(line: &[u8]) -> bool {
+    let word = line.trim_ascii_start().split(|byte| *byte == b' ').next().unwrap_or_default();
+    address::client(word) != word
+}
+
+/// Whether the numbers behind the last quote, or the single one, have a decimal point, as nginx's times do; whole numbers there
 /// may be anything (Apache's combinedio has byte counts).
-fn ends_in_times(line: &[u8]) -> bool {
+fn ends_in_times(line: &[u8], is_single: bool) -> bool {
     let quote = memchr::memrchr(b'"', line).map_or(0, |at| at + 1);
-    let mut words = line[quote..].trim_ascii().split(|byte| matches!(byte, b' ' | b','));
+    let tail = line[quote..].trim_ascii();
+    if is_single && tail.contains(&b' ') {
+        return false;
+    }
+    let mut words = tail.split(|byte| matches!(byte, b' ' | b','));
     words.all(|word| word.is_empty() || matches!(word, b"-" | b":") || word.contains(&b'.'))
 }
 

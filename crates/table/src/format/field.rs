@@ -31,11 +31,13 @@ pub enum Field {
     RequestTime,
     /// Time spent with upstream servers.
     UpstreamTime,
+    /// Host, container or file that a prefix of the line names.
+    Source,
 }
 
 impl Field {
     /// All fields, in the order in which they are shown.
-    pub const ALL: [Field; 14] = [
+    pub const ALL: [Field; 15] = [
         Field::Time,
         Field::Client,
         Field::User,
@@ -50,6 +52,7 @@ impl Field {
         Field::Agent,
         Field::RequestTime,
         Field::UpstreamTime,
+        Field::Source,
     ];
 
     /// Name for programs: lower case, words joined by `_`.
@@ -69,6 +72,7 @@ impl Field {
             Field::Agent => "agent",
             Field::RequestTime => "request_time",
             Field::UpstreamTime => "upstream_time",
+            Field::Source => "source",
         }
     }
 

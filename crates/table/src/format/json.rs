@@ -25,7 +25,41 @@ pub(crate) struct JsonKeys {
     objects: Vec<Vec<u8>>,
     /// Keys and parts that lines are written with.
     written: Vec<(String, Part)>,
+    /// Keys of the outermost object that only one writer has.
+    writers: HashMap<Vec<u8>, Writer>,
 }
+
+/// Who writes objects whose `duration` is not in seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Writer {
+    /// Envoy, and Istio and Envoy Gateway, which run it.
+    Envoy,
+    /// Rails by its gem lograge.
+    Lograge,
+}
+
+impl Writer {
+    /// The unit of its `duration`.
+    pub(crate) fn unit(self) -> Unit {
+        match self {
+            Writer::Envoy | Writer::Lograge => Unit::Millis,
+        }
+    }
+}
+
+/// Keys by which a writer is known, by its documentation.
+const WRITERS: [(&str, Writer); 10] = [
+    ("response_flags", Writer::Envoy),
+    ("response_code_details", Writer::Envoy),
+    ("upstream_cluster", Writer::Envoy),
+    ("upstream_transport_failure_reason", Writer::Envoy),
+    ("downstream_remote_address", Writer::Envoy),
+    ("downstream_local_address", Writer::Envoy),
+    ("requested_server_name", Writer::Envoy),
+    ("x-envoy-upstream-service-time", Writer::Envoy),
+    ("upstream_service_time", Writer::Envoy),
+    ("controller", Writer::Lograge),
+];
 
 /// A field of a JSON format.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,6 +67,8 @@ pub(crate) struct JsonSlot {
     pub(crate) part: Part,
     /// Where a line has two keys for one field, the lower rank is taken.
     pub(crate) rank: u8,
+    /// Whether the writer says the unit of the time.
+    pub(crate) is_unit_of_writer: bool,
 }
 
 /// What a key is in the object it stands in.
@@ -42,19 +78,27 @@ pub(crate) struct Meaning {
     pub(crate) slot: Option<u16>,
     /// Number of the object to enter, if the value is one.
     pub(crate) object: Option<u8>,
+    /// Who writes such a key.
+    pub(crate) writer: Option<Writer>,
 }
 
 impl JsonKeys {
     /// Keys from dotted paths; the earlier of two for one path counts.
     pub(crate) fn new<'k>(keys: impl IntoIterator<Item = (&'k str, Part, u8)>) -> JsonKeys {
-        let mut made = JsonKeys { by_path: HashMap::new(), slots: Vec::new(), objects: vec![Vec::new()], written: Vec::new() };
+        let mut made = JsonKeys {
+            by_path: HashMap::new(),
+            slots: Vec::new(),
+            objects: vec![Vec::new()],
+            written: Vec::new(),
+            writers: HashMap::new(),
+        };
         for (path, part, rank) in keys {
             for (dot, _) in path.match_indices('.') {
                 made.add_object(plain(&path.as_bytes()[..dot]));
             }
             if let Ok(number) = u16::try_from(made.slots.len()) {
                 made.by_path.entry(plain(path.as_bytes())).or_insert(number);
-                made.slots.push(JsonSlot { part: part.clone(), rank });
+                made.slots.push(JsonSlot { part: part.clone(), rank, is_unit_of_writer: false });
                 made.add_written(path, part, rank);
             }
         }
@@ -83,6 +127,11 @@ impl JsonKeys {
         let known = |(path, part, rank): &(&'static str, Part, u8)| (*path, part.clone(), *rank);
         let mut keys = JsonKeys::new(WELL_KNOWN.iter().map(known));
         let written = WRITTEN.iter().filter_map(|name| WELL_KNOWN.iter().find(|(path, ..)| path == name));
+        keys.writers = WRITERS.iter().map(|(key, writer)| (plain(key.as_bytes()), *writer)).collect();
+        let duration = keys.by_path.get(&b"duration"[..]).map(|slot| usize::from(*slot));
+        if let Some(slot) = duration.and_then(|slot| keys.slots.get_mut(slot)) {
+            slot.is_unit_of_writer = true;
+        }
         keys.written = written.map(|(path, part, _)| ((*path).to_owned(), part.clone())).collect();
         keys
     }
@@ -94,6 +143,11 @@ impl JsonKeys {
 
     pub(crate) fn slot(&self, number: u16) -> &JsonSlot {
         &self.slots[usize::from(number)]
+    }
+
+    /// Whether the keys are those of everybody, and not of a format that somebody gave.
+    pub(crate) fn is_well_known(&self) -> bool {
+        !self.writers.is_empty()
     }
 
     /// Bits of the fields that the keys can fill.
@@ -110,8 +164,16 @@ impl JsonKeys {
         if key.len() > KEY_BYTES_MAX {
             return Meaning::default();
         }
-        // Traefik's `Duration` is in nanoseconds, everyone else's `duration` in seconds.
-        let key = if key == b"Duration" { b"duration_ns" } else { key };
+        // The same word, written otherwise, is another writer's, with another unit.
+        let key: &[u8] = match key {
+            // Traefik
+            b"Duration" => b"duration_ns",
+            // pino-http and what else writes JavaScript's objects
+            b"responseTime" => b"response_time_ms",
+            // Serilog
+            b"Elapsed" => b"elapsed_ms",
+            _ => key,
+        };
         let plain = plain(key);
         // A key without a letter would lead from an object into itself, to any depth.
         if plain.is_empty() {
@@ -121,7 +183,8 @@ impl JsonKeys {
         path.extend(plain);
         let slot = self.by_path.get(&path).copied();
         let object = self.objects.iter().skip(1).position(|known| *known == path);
-        Meaning { slot, object: object.and_then(|at| u8::try_from(at + 1).ok()) }
+        let writer = self.writers.get(&path).copied();
+        Meaning { slot, object: object.and_then(|at| u8::try_from(at + 1).ok()), writer }
     }
 }
 
@@ -182,7 +245,7 @@ const WELL_KNOWN: &[(&str, Part, u8)] = &[
     ("request_uri", Part::Target, 0), ("request.uri", Part::Target, 0), ("RequestPath", Part::Target, 1),
     ("uri", Part::Target, 2), ("url.original", Part::Target, 3), ("url", Part::Target, 4), ("request_url", Part::Target, 4),
     ("request.url", Part::Target, 4), ("httpRequest.requestUrl", Part::Target, 4), ("target", Part::Target, 5), ("path", Part::Target, 5),
-    ("request.path", Part::Target, 5), ("url.path", Part::Target, 5), ("http.path", Part::Target, 6), ("resource", Part::Target, 7),
+    ("request.path", Part::Target, 5), ("url.path", Part::Target, 5), ("x-envoy-origin-path", Part::Target, 4), ("http.path", Part::Target, 6), ("resource", Part::Target, 7),
     ("args", Part::Query, 0), ("query_string", Part::Query, 1), ("query", Part::Query, 2), ("url.query", Part::Query, 2),
     ("request.query", Part::Query, 2),
     ("request.proto", Part::Protocol, 0), ("server_protocol", Part::Protocol, 0), ("RequestProtocol", Part::Protocol, 1),
@@ -205,7 +268,7 @@ const WELL_KNOWN: &[(&str, Part, u8)] = &[
     ("http_user_agent", Part::Agent, 0), ("request.headers.User-Agent", Part::Agent, 0), ("request_User-Agent", Part::Agent, 0),
     ("user_agent", Part::Agent, 1), ("user_agent.original", Part::Agent, 1), ("agent", Part::Agent, 2), ("ua", Part::Agent, 3),
     ("httpRequest.userAgent", Part::Agent, 1), ("headers.user-agent", Part::Agent, 2), ("http.user_agent", Part::Agent, 2),
-    // Durations: seconds unless the key or the value names another unit.
+    // Durations: seconds unless the key, the value or the writer says another unit.
     ("request_time", Part::RequestTime(SECONDS), 0), ("duration", Part::RequestTime(SECONDS), 1),
     ("duration_ms", Part::RequestTime(Unit::Millis), 1), ("duration_us", Part::RequestTime(Unit::Micros), 1),
     ("duration_ns", Part::RequestTime(Unit::Nanos), 1), ("duration_s", Part::RequestTime(SECONDS), 1),
@@ -220,5 +283,6 @@ const WELL_KNOWN: &[(&str, Part, u8)] = &[
     ("event.duration", Part::RequestTime(Unit::Nanos), 2),
     ("upstream_response_time", Part::UpstreamTime(SECONDS), 0), ("OriginDuration", Part::UpstreamTime(Unit::Nanos), 0),
     ("upstream_time", Part::UpstreamTime(SECONDS), 1), ("upstream_duration", Part::UpstreamTime(SECONDS), 1),
+    ("upstream_service_time", Part::UpstreamTime(Unit::Millis), 2), ("x-envoy-upstream-service-time", Part::UpstreamTime(Unit::Millis), 2),
     ("upstream_latency", Part::UpstreamTime(SECONDS), 1), ("upstream_response_time_ms", Part::UpstreamTime(Unit::Millis), 1),
 ];

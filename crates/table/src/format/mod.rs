@@ -11,8 +11,10 @@ mod error;
 mod field;
 pub(crate) mod json;
 mod nginx;
+pub(crate) mod prefix;
 pub(crate) mod program;
 mod strftime;
+mod tail;
 mod write;
 
 use std::sync::Arc;
@@ -24,6 +26,7 @@ pub use field::Field;
 
 use compile::Escaping;
 use json::JsonKeys;
+use prefix::Prefix;
 use program::Program;
 
 /// A compiled access-log format. Cheap to clone.
@@ -45,29 +48,23 @@ struct Inner {
 pub(crate) enum Kind {
     Text(Program),
     Json(JsonKeys),
+    /// Lines of another format, each behind something.
+    Prefixed(Prefix, Format),
 }
 
-/// Names that [`Format::named`] knows, each with its format string.
-const NAMED: [(&str, &str); 3] = [
-    ("common", r#"%h %l %u %t "%r" %>s %b"#),
-    ("combined", r#"%h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-Agent}i""#),
-    ("vhost_combined", r#"%v:%p %h %l %u %t "%r" %>s %O "%{Referer}i" "%{User-Agent}i""#),
-];
-
 impl Format {
-    /// The format of that name: `common`, `combined`, `vhost_combined` or `json`.
+    /// The format of that name: `json`, or one of those that are recognised, such as `combined`.
     pub fn named(name: &str) -> Option<Format> {
         if name == "json" {
             return Some(Format::json());
         }
-        let (name, source) = NAMED.iter().find(|(known, _)| *known == name)?;
-        Format::apache(name, source).ok()
+        detect::known(name)
     }
 
     /// Compiles `text`: a name, an nginx `log_format` string (it has a `$name`) or an Apache `LogFormat`
     /// string (it has a `%`); a whole `log_format name …;` or `LogFormat "…" name` as it stands in a configuration,
     /// over several lines and with others around it, will do as well. An nginx string that makes JSON objects gives a
-    /// format that reads keys in any order.
+    /// format that reads keys in any order. The name of a prefix and a `+` may stand before it: `syslog+combined`.
     pub fn parse(text: &str) -> Result<Format, FormatError> {
         let start = text.len() - text.trim_start().len();
         Format::parse_trimmed(text.trim()).map_err(|error| {
@@ -79,6 +76,15 @@ impl Format {
     fn parse_trimmed(text: &str) -> Result<Format, FormatError> {
         if let Some(format) = Format::named(text) {
             return Ok(format);
+        }
+        if let Some((name, behind)) = text.split_once('+')
+            && let Some(prefix) = Prefix::named(name)
+        {
+            let at = text.len() - behind.len();
+            return Format::parse_trimmed(behind).map(|format| format.behind(prefix)).map_err(|error| {
+                let at = at + error.at();
+                error.placed(text, at)
+            });
         }
         if let Some(format) = config::definition(text) {
             return format;
@@ -93,7 +99,7 @@ impl Format {
             1,
             format!(
                 "{text:?} is no format: give common, combined, vhost_combined, json, \
-                 an nginx log_format string ($remote_addr …) or an Apache LogFormat string (%h …)"
+                 one behind a prefix such as syslog+combined, an nginx log_format string ($remote_addr …) or an Apache LogFormat string (%h …)"
             ),
         ))
     }
@@ -131,6 +137,13 @@ impl Format {
     pub(crate) fn narrowed(&self, fields: u16) -> Format {
         let inner = Inner { fields: self.inner.fields & fields, ..(*self.inner).clone() };
         Format { inner: Arc::new(inner) }
+    }
+
+    /// The format of lines of this one behind a prefix.
+    pub(crate) fn behind(self, prefix: Prefix) -> Format {
+        let [name, source] = [self.name(), self.source()].map(|text| format!("{}+{text}", prefix.name()));
+        let fields = self.inner.fields | if prefix.has_source() { Field::Source.bit() } else { 0 };
+        Format::new(&name, &source, fields, Kind::Prefixed(prefix, self))
     }
 
     fn apache(name: &str, source: &str) -> Result<Format, FormatError> {

@@ -4,6 +4,7 @@ use super::compile::{Piece, Slot};
 use super::error::FormatError;
 use super::json::JsonKeys;
 use super::program::Part;
+use super::tail;
 use crate::parse::number::Unit;
 
 /// Splits a `log_format` string, quotes already undone, into text and variables.
@@ -41,7 +42,7 @@ fn variable(text: &str, column: usize) -> Result<(&str, &str), FormatError> {
 
 fn slot(name: &str, column: usize) -> Slot {
     let (part, rank) = part(name);
-    let list = name.starts_with("upstream_") || name.contains("forwarded_for");
+    let list = name.starts_with("upstream_") || name.contains("forwarded_for") || name.starts_with(tail::UNREAD);
     Slot { part, rank, list, is_skipped: false, source: format!("${name}"), column }
 }
 

@@ -17,14 +17,21 @@ impl Format {
         match self.kind() {
             Kind::Text(program) => text_line(program, record),
             Kind::Json(keys) => json_line(keys.written(), record),
+            Kind::Prefixed(prefix, format) => {
+                let behind = Record { source: b"", ..*record };
+                [prefix.text(record), format.line(&behind)].concat()
+            }
         }
     }
 
     /// What lines of [`Format::line`] have `-` for, whatever the record, as the format writes it: `$request_id`.
     #[must_use]
     pub fn unkept(&self) -> Vec<&str> {
-        let Kind::Text(program) = self.kind() else { return Vec::new() };
-        program.ops.iter().filter(|op| !is_kept(op)).map(|op| &*op.source).collect()
+        match self.kind() {
+            Kind::Text(program) => program.ops.iter().filter(|op| !is_kept(op)).map(|op| &*op.source).collect(),
+            Kind::Json(_) => Vec::new(),
+            Kind::Prefixed(prefix, format) => prefix.unkept().iter().copied().chain(format.unkept()).collect(),
+        }
     }
 }
 

@@ -91,9 +91,11 @@ impl ClockPieces {
     }
 
     fn read_zone<'t>(&mut self, text: &'t [u8]) -> Result<&'t [u8], Flaw> {
-        let (zone, rest) = text.split_first_chunk::<5>().ok_or(Flaw::NotTime)?;
-        self.zone_seconds = Some(zone_seconds(zone)?);
-        Ok(rest)
+        // `+0530` and its relatives: `+05:30`, `Z`, `UTC`.
+        let is_zone = |length: &usize| text.get(..*length).is_some_and(|zone| zone_seconds(zone).is_ok());
+        let length = [6, 5, 3, 1].into_iter().find(is_zone).ok_or(Flaw::NotTime)?;
+        self.zone_seconds = Some(zone_seconds(&text[..length])?);
+        Ok(&text[length..])
     }
 
     /// Puts the pieces together. `known` is the time that another field of the line gave in whole; pieces

@@ -170,9 +170,9 @@ impl<'a> Reader<'_, 'a> {
             return Ok(());
         }
         let instant = match part {
-            Part::Clf => clf(self.clock, text)?,
-            Part::Iso => time::iso(text)?,
-            Part::Epoch(unit) => epoch(text, *unit)?,
+            Part::Clf => clf(self.clock, text).or_else(|flaw| other_time(self.clock, text, flaw))?,
+            Part::Iso => time::iso(text).or_else(|flaw| other_time(self.clock, text, flaw))?,
+            Part::Epoch(unit) => epoch(text, *unit).or_else(|flaw| other_time(self.clock, text, flaw))?,
             _ => return Ok(()),
         };
         self.draft.record.time_us = Some(instant.time_us);
@@ -352,6 +352,32 @@ pub(crate) fn flaw_of(error: NumberError, field: Field) -> Flaw {
 
 pub(crate) fn clf(clock: &mut ClfClock, text: &[u8]) -> Result<Instant, Flaw> {
     <&[u8; CLF_BYTES]>::try_from(text).map_err(|_| Flaw::NotTime).and_then(|text| clock.read(text))
+}
+
+/// A time that is not written as the format has it, where it is written in another way that is known; otherwise the flaw.
+#[cold]
+fn other_time(clock: &mut ClfClock, text: &[u8], flaw: Flaw) -> Result<Instant, Flaw> {
+    // A shorter number may be anything.
+    const EPOCH_DIGITS_MIN: usize = 9;
+    let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let is_number = text.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.');
+    if flaw != Flaw::NotTime || (is_number && digits < EPOCH_DIGITS_MIN) {
+        return Err(flaw);
+    }
+    any_time(clock, text)
+}
+
+/// A time in any of the forms that logs have: RFC 3339, common log, or Unix time in any unit.
+pub(crate) fn any_time(clock: &mut ClfClock, text: &[u8]) -> Result<Instant, Flaw> {
+    let text = text.strip_prefix(b"[").and_then(|text| text.strip_suffix(b"]")).unwrap_or(text);
+    if text.get(2) == Some(&b'/') {
+        return clf(clock, text).or_else(|_| time::clf_by_parts(text));
+    }
+    if text.get(4).is_some_and(|byte| matches!(byte, b'-' | b'/')) {
+        return time::iso(text);
+    }
+    let time_us = number::epoch_us(text).map_err(|_| Flaw::NotTime)?;
+    instant_from_epoch(time_us)
 }
 
 fn epoch(text: &[u8], unit: Unit) -> Result<Instant, Flaw> {

@@ -11,10 +11,11 @@ use super::memo::KeyMemo;
 use super::number::{self, Unit};
 use super::record::{Draft, Flaw, Outcome};
 use super::request;
-use super::time::{self, CLF_BYTES, ClfClock, Instant};
+use super::time::ClfClock;
 use crate::format::Field;
-use crate::format::json::{JsonKeys, Meaning};
+use crate::format::json::{JsonKeys, Meaning, Writer};
 use crate::format::program::Part;
+use std::borrow::Cow;
 
 /// What a parser keeps from line to line.
 #[derive(Clone, Debug)]
@@ -95,18 +96,21 @@ pub(crate) fn parse<'a>(keys: &JsonKeys, clock: &mut ClfClock, state: &'a mut Js
         return Outcome::Blank;
     }
     state.clear();
-    let mut scan = Scan { keys, state, line, at: 0, held: [None; KINDS] };
+    let mut scan = Scan { keys, state, line, at: 0, held: [None; KINDS], writer: None };
     let scanned = scan.line();
-    let (held, at) = (scan.held, scan.at);
+    let (held, at, writer) = (scan.held, scan.at, scan.writer);
     let scratch = &*state.scratch;
-    let mut fill = Fill { keys, clock, held: &held, scratch, draft: Draft::default() };
+    let mut fill = Fill { keys, clock, held: &held, scratch, writer, draft: Draft::default() };
     fill.all();
     match scanned {
         Ok(()) => {}
         Err(Stopped::Broken) => fill.draft.note(Flaw::NotJson(u32::try_from(at).unwrap_or(u32::MAX))),
         Err(Stopped::TextAfter) => fill.draft.note(Flaw::TextAfter),
     }
-    let is_access = [STATUS, METHOD, TARGET, PATH, REQUEST].iter().any(|kind| held[*kind].is_some());
+    // Much else that is logged has a path.
+    let telling: &[usize] =
+        if keys.is_well_known() { &[STATUS, METHOD, REQUEST] } else { &[STATUS, METHOD, TARGET, PATH, REQUEST] };
+    let is_access = telling.iter().any(|kind| held[*kind].is_some());
     if !is_access && scanned.is_ok() {
         return Outcome::Rejected(Flaw::NoAccess);
     }
@@ -127,6 +131,8 @@ struct Scan<'s, 'a> {
     line: &'a [u8],
     at: usize,
     held: [Option<Held<'a>>; KINDS],
+    /// Who wrote the line, where a key says so.
+    writer: Option<Writer>,
 }
 
 /// A string of a line without its quotes.
@@ -159,6 +165,7 @@ impl<'a> Scan<'_, 'a> {
             self.expect(b':')?;
             self.space();
             let meaning = self.state.memo.meaning(self.keys, object, key.text);
+            self.writer = self.writer.or(meaning.writer);
             self.value(meaning)?;
             self.space();
             if self.take(b'}') {
@@ -334,10 +341,11 @@ struct Fill<'p, 'a> {
     clock: &'p mut ClfClock,
     held: &'p [Option<Held<'a>>; KINDS],
     scratch: &'a [u8],
+    writer: Option<Writer>,
     draft: Draft<'a>,
 }
 
-impl<'a> Fill<'_, 'a> {
+impl<'p, 'a> Fill<'p, 'a> {
     fn all(&mut self) {
         let has_request = self.request();
         for kind in 0..KINDS {
@@ -345,12 +353,21 @@ impl<'a> Fill<'_, 'a> {
             let Some(held) = self.held[kind].filter(|_| !(is_request && has_request) && kind != REQUEST) else {
                 continue;
             };
-            let part = &self.keys.slot(held.slot).part;
+            let part = self.part_of(held.slot);
             let text = self.text(held);
-            match self.part(part, text) {
+            match self.part(&part, text) {
                 Ok(()) => self.draft.sound |= part.fields(),
                 Err(flaw) => self.draft.note(flaw),
             }
+        }
+    }
+
+    /// What a slot is, in this line.
+    fn part_of(&self, slot: u16) -> Cow<'p, Part> {
+        let slot = self.keys.slot(slot);
+        match self.writer {
+            Some(writer) if slot.is_unit_of_writer => Cow::Owned(Part::RequestTime(writer.unit())),
+            _ => Cow::Borrowed(&slot.part),
         }
     }
 
@@ -415,24 +432,11 @@ impl<'a> Fill<'_, 'a> {
         if text.is_empty() {
             return Ok(());
         }
-        let instant = any_time(self.clock, text)?;
+        let instant = general::any_time(self.clock, text)?;
         self.draft.record.time_us = Some(instant.time_us);
         self.draft.record.zone_seconds = instant.zone_seconds;
         Ok(())
     }
-}
-
-/// A time in any of the forms that JSON logs have: RFC 3339, common log, or Unix time in any unit.
-fn any_time(clock: &mut ClfClock, text: &[u8]) -> Result<Instant, Flaw> {
-    let text = text.strip_prefix(b"[").and_then(|text| text.strip_suffix(b"]")).unwrap_or(text);
-    if text.len() == CLF_BYTES && text[2] == b'/' {
-        return general::clf(clock, text);
-    }
-    if text.get(4).is_some_and(|byte| matches!(byte, b'-' | b'/')) {
-        return time::iso(text);
-    }
-    let time_us = number::epoch_us(text).map_err(|_| Flaw::NotTime)?;
-    general::instant_from_epoch(time_us)
 }
 
 fn duration(text: &[u8], unit: Unit, field: Field) -> Result<Option<u64>, Flaw> {

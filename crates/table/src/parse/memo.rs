@@ -15,7 +15,7 @@ struct MemoEntry {
 }
 
 const NO_ENTRY: MemoEntry =
-    MemoEntry { object: 0, key_bytes: 255, key: [0; KEY_BYTES_MAX], meaning: Meaning { slot: None, object: None } };
+    MemoEntry { object: 0, key_bytes: 255, key: [0; KEY_BYTES_MAX], meaning: Meaning { slot: None, object: None, writer: None } };
 
 /// Keys with their meaning, in a table of fixed size with two places for each key.
 #[derive(Clone, Debug)]

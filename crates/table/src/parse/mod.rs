@@ -20,6 +20,7 @@ pub(crate) mod time;
 pub use record::{Flaw, Outcome, Record, Spot};
 pub use time::clf;
 
+use crate::format::prefix::Prefix;
 use crate::format::program::{Program, Shape};
 use crate::format::{Field, Format, Kind};
 use json::JsonState;
@@ -32,6 +33,8 @@ pub struct Parser {
     clock: ClfClock,
     /// Only for JSON formats.
     json: Option<JsonState>,
+    /// Only where the format has a prefix: reads what is behind it.
+    behind: Option<Box<Parser>>,
     /// Nobody wants more of a record than its time, status and number of bytes.
     numbers_only: bool,
 }
@@ -40,7 +43,8 @@ impl Parser {
     /// A parser for lines of `format`.
     pub fn new(format: &Format) -> Parser {
         let json = matches!(format.kind(), Kind::Json(_)).then(JsonState::new);
-        Parser { format: format.clone(), clock: ClfClock::default(), json, numbers_only: false }
+        let behind = if let Kind::Prefixed(_, format) = format.kind() { Some(Box::new(Parser::new(format))) } else { None };
+        Parser { format: format.clone(), clock: ClfClock::default(), json, behind, numbers_only: false }
     }
 
     /// The same for who wants only `fields` of each record: others may be absent. Which lines are parsed, repaired and rejected, and
@@ -48,7 +52,8 @@ impl Parser {
     #[must_use]
     pub fn only(self, fields: &[Field]) -> Parser {
         let is_number = |field: &Field| matches!(field, Field::Time | Field::Status | Field::Bytes);
-        Parser { numbers_only: fields.iter().all(is_number), ..self }
+        let behind = self.behind.map(|parser| Box::new(parser.only(fields)));
+        Parser { numbers_only: fields.iter().all(is_number), behind, ..self }
     }
 
     /// Reads one line, given without its final newline; a carriage return at its end is ignored.
@@ -61,6 +66,7 @@ impl Parser {
                 let state = self.json.get_or_insert_with(JsonState::new);
                 json::parse(keys, &mut self.clock, state, line)
             }
+            Kind::Prefixed(prefix, _) => parse_behind(*prefix, self.behind.as_deref_mut(), line, Parser::parse),
         }
     }
 
@@ -70,8 +76,33 @@ impl Parser {
         match self.format.kind() {
             Kind::Text(program) => general::parse(program, &mut self.clock, line.strip_suffix(b"\r").unwrap_or(line)),
             Kind::Json(_) => self.parse(line),
+            Kind::Prefixed(prefix, _) => parse_behind(*prefix, self.behind.as_deref_mut(), line, Parser::parse_slow),
         }
     }
+}
+
+/// Takes a prefix off a line, and reads what is behind it.
+#[inline(never)]
+fn parse_behind<'a>(
+    prefix: Prefix,
+    parser: Option<&'a mut Parser>,
+    line: &'a [u8],
+    parse: fn(&'a mut Parser, &'a [u8]) -> Outcome<'a>,
+) -> Outcome<'a> {
+    let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
+    if line.trim_ascii().is_empty() {
+        return Outcome::Blank;
+    }
+    let (Some(parser), Some((source, behind))) = (parser, prefix.split(line)) else {
+        return Outcome::Rejected(Flaw::Start);
+    };
+    let mut outcome = parse(parser, behind);
+    if let Outcome::Parsed(record) | Outcome::Repaired(record, _) = &mut outcome
+        && !general::present(source).is_empty()
+    {
+        record.source = source;
+    }
+    outcome
 }
 
 #[inline]

@@ -38,19 +38,21 @@ pub struct Record<'a> {
     pub request_time_us: Option<u64>,
     /// Time spent with upstream servers, in microseconds, summed where there were several.
     pub upstream_time_us: Option<u64>,
+    /// Host, container or file that a prefix of the line names.
+    pub source: &'a [u8],
 }
 
 impl<'a> Record<'a> {
     /// The texts, in the order of `TEXT_FIELDS`.
     #[inline]
-    pub(crate) fn texts(&self) -> [&'a [u8]; 9] {
-        let Self { client, user, host, method, path, query, protocol, referrer, agent, .. } = *self;
-        [client, user, host, method, path, query, protocol, referrer, agent]
+    pub(crate) fn texts(&self) -> [&'a [u8]; 10] {
+        let Self { client, user, host, method, path, query, protocol, referrer, agent, source, .. } = *self;
+        [client, user, host, method, path, query, protocol, referrer, agent, source]
     }
 
-    pub(crate) fn texts_mut(&mut self) -> [&mut &'a [u8]; 9] {
-        let Self { client, user, host, method, path, query, protocol, referrer, agent, .. } = self;
-        [client, user, host, method, path, query, protocol, referrer, agent]
+    pub(crate) fn texts_mut(&mut self) -> [&mut &'a [u8]; 10] {
+        let Self { client, user, host, method, path, query, protocol, referrer, agent, source, .. } = self;
+        [client, user, host, method, path, query, protocol, referrer, agent, source]
     }
 }
 
@@ -200,6 +202,7 @@ fn bytes_of<'a>(record: &Record<'a>, field: Field) -> &'a [u8] {
         Field::Protocol => record.protocol,
         Field::Referrer => record.referrer,
         Field::Agent => record.agent,
+        Field::Source => record.source,
         Field::Time | Field::Status | Field::Bytes | Field::RequestTime | Field::UpstreamTime => &[],
     }
 }

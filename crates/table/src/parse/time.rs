@@ -132,10 +132,10 @@ pub(crate) fn month_from_name(name: [u8; 3]) -> Option<i64> {
     i64::try_from(at + 1).ok()
 }
 
-/// `+0130`, `+01:30`, `-08` or `Z` in seconds east of UTC; at most 23:59 either way.
+/// `+0130`, `+01:30`, `-08`, `Z` or `UTC` in seconds east of UTC; at most 23:59 either way.
 pub(crate) fn zone_seconds(text: &[u8]) -> Result<i32, Flaw> {
     let (sign, rest) = match text {
-        [b'Z' | b'z'] => return Ok(0),
+        [b'Z' | b'z'] | b"UTC" | b"GMT" => return Ok(0),
         [b'+', rest @ ..] => (1, rest),
         [b'-', rest @ ..] => (-1, rest),
         _ => return Err(Flaw::NotTime),
@@ -186,6 +186,24 @@ pub(crate) fn iso(text: &[u8]) -> Result<Instant, Flaw> {
     let days = days_from_civil(digits(&[y3, y2, y1, y0])?, digits(&[m1, m0])?, digits(&[d1, d0])?)?;
     let whole_us = day_us_slow(hms)?;
     let (fraction_us, zone) = fraction_us(rest)?;
+    instant(days, whole_us, fraction_us, zone)
+}
+
+/// As [`ClfClock::read`], with a fraction of a second, a zone written otherwise, or none: `17/May/2015:10:05:03.678 +05:30`.
+pub(crate) fn clf_by_parts(text: &[u8]) -> Result<Instant, Flaw> {
+    let (&[d1, d0, b'/', m1, m2, m3, b'/', y3, y2, y1, y0, b':' | b' ', ref hms @ ..], rest) =
+        text.split_first_chunk::<20>().ok_or(Flaw::NotTime)?
+    else {
+        return Err(Flaw::NotTime);
+    };
+    let month = month_from_name([m1, m2, m3]).ok_or(Flaw::NotTime)?;
+    let days = days_from_civil(digits(&[y3, y2, y1, y0])?, month, digits(&[d1, d0])?)?;
+    let (fraction_us, zone) = fraction_us(rest)?;
+    instant(days, day_us_slow(hms)?, fraction_us, zone)
+}
+
+/// The instant of a day and a time of day, by the text of a zone, with a blank before it or none.
+fn instant(days: i64, whole_us: i64, fraction_us: i64, zone: &[u8]) -> Result<Instant, Flaw> {
     let zone = zone.strip_prefix(b" ").unwrap_or(zone);
     let zone_seconds = if zone.is_empty() { 0 } else { zone_seconds(zone)? };
     let leap = whole_us % SECOND_US != 0;
@@ -253,7 +271,7 @@ impl Civil {
     }
 
     /// `10:05:03`
-    fn clock(&self) -> String {
+    pub(crate) fn clock(&self) -> String {
         let second = self.second_of_day;
         format!("{:02}:{:02}:{:02}", second / 3600, second / 60 % 60, second % 60)
     }

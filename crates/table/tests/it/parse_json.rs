@@ -27,6 +27,7 @@ fn as_json(record: &Record<'_>, flaw: Option<Flaw>) -> Value {
         ("protocol", record.protocol),
         ("referrer", record.referrer),
         ("agent", record.agent),
+        ("source", record.source),
     ] {
         if !text.is_empty() {
             put(name, json!(String::from_utf8_lossy(text)));
@@ -76,6 +77,14 @@ fn golden_samples() {
     assert_golden("nginx.json.log", "nginx.json.expected.json", "json");
     assert_golden("nginx_main.log", "nginx_main.expected.json", "combined_forwarded");
     assert_golden("vhost_combined.log", "vhost_combined.expected.json", "vhost_combined");
+    assert_golden("host_combined.log", "host_combined.expected.json", "host_combined");
+    assert_golden("nginx_rt.log", "nginx_rt.expected.json", "combined_times");
+    assert_golden("ingress_nginx.log", "ingress_nginx.expected.json", "combined_times");
+    assert_golden("envoy.json.log", "envoy.json.expected.json", "json");
+    assert_golden("lograge.json.log", "lograge.json.expected.json", "json");
+    for prefix in ["syslog", "syslog5424", "journald", "cri", "compose", "kubectl", "grep"] {
+        assert_golden(&format!("{prefix}.log"), &format!("{prefix}.expected.json"), &format!("{prefix}+combined"));
+    }
 }
 
 fn json_parser() -> Parser {
@@ -184,6 +193,66 @@ fn more_keys_than_the_memo_holds() {
 
 #[test]
 fn detection_narrows_json_to_the_fields_seen() {
-    let found = detect(b"{\"ts\":1,\"status\":200,\"uri\":\"/\"}\n", &[]).expect("json");
-    assert_eq!(found.format.fields().collect::<Vec<_>>(), [Field::Time, Field::Path, Field::Status]);
+    let found = detect(b"{\"ts\":1,\"status\":200,\"uri\":\"/\",\"method\":\"GET\"}\n", &[]).expect("json");
+    assert_eq!(found.format.fields().collect::<Vec<_>>(), [Field::Time, Field::Method, Field::Path, Field::Status]);
+}
+
+/// A path, a message, the exit code of a process that the kernel killed.
+#[test]
+fn json_of_applications_is_no_access_log() {
+    for line in [
+        r#"{"ts":1,"level":"info","msg":"loaded","path":"/etc/app.conf"}"#,
+        r#"{"ts":1,"level":"error","msg":"process ended","status":137}"#,
+        r#"{"ts":1,"path":"/usr/bin/job","status":137}"#,
+        r#"{"ts":1,"method":"resize","msg":"image","path":"/tmp/a.png"}"#,
+        r#"{"ts":1,"method":"GET","path":"/","status":1200}"#,
+    ] {
+        assert!(detect(line.as_bytes(), &[]).is_err(), "{line}");
+    }
+    assert_eq!(
+        said(r#"{"ts":1,"level":"info","msg":"loaded","path":"/etc/app.conf"}"#),
+        "rejected: the JSON object has neither a status nor a request"
+    );
+}
+
+/// By the documentation of each: Envoy's `%DURATION%` and lograge's are milliseconds, Caddy's seconds, Traefik's nanoseconds.
+#[test]
+fn the_unit_of_a_duration_is_its_writers() {
+    for (line, request_us, upstream_us) in [
+        // Envoy with the keys of its documentation, Istio's default, Envoy Gateway's default
+        (
+            r#"{"start_time":"2024-10-10T13:55:36.123Z","method":"GET","path":"/","protocol":"HTTP/1.1","response_code":200,"response_flags":"-","bytes_sent":5,"duration":12,"x-envoy-upstream-service-time":"9"}"#,
+            12_000,
+            Some(9_000),
+        ),
+        (
+            r#"{"duration":12,"upstream_service_time":"9","authority":"a.example","bytes_sent":5,"response_code":200,"method":"GET","path":"/","downstream_remote_address":"10.1.2.3:4711","start_time":"2024-10-10T13:55:36.123Z","upstream_cluster":"outbound|80||a.example"}"#,
+            12_000,
+            Some(9_000),
+        ),
+        (
+            r#"{"method":"GET","path":"/","status":200,"duration":58.33,"controller":"home","action":"index","view":40.4,"db":15.2,"format":"html"}"#,
+            58_330,
+            None,
+        ),
+        (
+            r#"{"level":"info","ts":1646861401.5,"logger":"http.log.access","request":{"method":"GET","uri":"/"},"status":200,"duration":0.0015}"#,
+            1_500,
+            None,
+        ),
+        (
+            r#"{"ClientHost":"10.0.0.1","RequestMethod":"GET","RequestPath":"/","DownstreamStatus":200,"Duration":1500000}"#,
+            1_500,
+            None,
+        ),
+        (
+            r#"{"req":{"method":"GET","url":"/"},"res":{"statusCode":200},"status":200,"method":"GET","responseTime":4}"#,
+            4_000,
+            None,
+        ),
+    ] {
+        let mut parser = json_parser();
+        let Outcome::Parsed(record) = parser.parse(line.as_bytes()) else { panic!("{line}") };
+        assert_eq!((record.request_time_us, record.upstream_time_us), (Some(request_us), upstream_us), "{line}");
+    }
 }

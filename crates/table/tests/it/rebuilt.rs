@@ -72,6 +72,7 @@ const RECORD: Record<'static> = Record {
     agent: b"x \\ y",
     request_time_us: Some(1_500),
     upstream_time_us: Some(20),
+    source: b"web1",
 };
 
 #[test]
@@ -94,6 +95,9 @@ fn each_language_writes_as_its_server_does() {
             r#"{"at":"$time_iso8601","who":{"user":"$remote_user"},"status":$status,"took":"$request_time","agent":"$http_user_agent"}"#,
             r#"{"agent":"x \\ y","at":"2000-10-10T13:55:36.250000-07:00","status":404,"took":0.001500,"who.user":"frank"}"#,
         ),
+        ("syslog+%h %u %t %>s", "Oct 10 13:55:36 web1 -: 127.0.0.1 frank [10/Oct/2000:13:55:36 -0700] 404"),
+        ("compose+$remote_addr $msec $status", "web1 | 127.0.0.1 971211336.250 404"),
+        ("grep+cri+$time_iso8601 $status", "web1:2000-10-10T13:55:36.250000-07:00 stdout F 2000-10-10T13:55:36.250000-07:00 404"),
         (
             "json",
             r#"{"time_iso8601":"2000-10-10T13:55:36.250000-07:00","remote_addr":"127.0.0.1","remote_user":"frank","host":"example.com","request_method":"GET","request_uri":"/a?b=c","server_protocol":"HTTP/1.1","status":404,"body_bytes_sent":153,"http_user_agent":"x \\ y","request_time":0.001500,"upstream_response_time":0.000020}"#,
@@ -115,4 +119,5 @@ fn what_is_not_kept_is_named() {
         "$http_x_forwarded_for $bytes_sent $request_id"
     );
     assert_eq!(unkept("json"), "");
+    assert_eq!(unkept("cri+combined"), "time passed on %l");
 }

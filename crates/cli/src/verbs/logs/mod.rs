@@ -229,14 +229,24 @@ fn run_files(
 
 fn run_file(path: &Path, analyzer: &Analyzer, control: &Control, rejects: &mut Option<RejectFile>) -> (Source, Option<String>) {
     let failed = |error: String| {
-        let source = Source { name: path.to_string_lossy().into(), format: None, bytes: 0, lines: 0, error: Some(error.clone()) };
+        let source = Source {
+            name: path.to_string_lossy().into(),
+            format: None,
+            guess: None,
+            bytes: 0,
+            lines: 0,
+            error: Some(error.clone()),
+        };
         (source, Some(error))
     };
     let input = match input::open(path) {
         Ok(input) => input,
         Err(error) => return failed(error.to_string()),
     };
-    let found = |detection: &Detection, head: &[u8]| say_if_unsure(path, detection, head);
+    let found = |detection: &Detection, head: &[u8]| {
+        say_if_unsure(path, detection, head);
+        say_if_unread(path, detection);
+    };
     match analyzer.run(input, control, found, rejects.as_mut().map(|rejects| &mut rejects.gather)) {
         Ok(ran) => {
             say_if_other_zone(path, ran.zone_seconds, analyzer);
@@ -290,6 +300,17 @@ fn say_if_unsure(path: &Path, detection: &Detection, head: &[u8]) {
         text.push_str(&format!("\n  {}", if fields.is_empty() { "(does not fit)".to_owned() } else { fields.join("  ") }));
     }
     message::note(&(text + "\nGive --format if that is wrong."));
+}
+
+/// Says what the guessed format leaves of each line: it may be a time or a size, and nothing in the line says which.
+fn say_if_unread(path: &Path, detection: &Detection) {
+    if let Some(unread) = &detection.unread {
+        message::note(&format!(
+            "{}: what stands after the agent is not read: {}. A --format that names it reads it, such as one that ends in %D or $request_time",
+            path.display(),
+            escaped(unread)
+        ));
+    }
 }
 
 fn print_json(report: &Report) -> io::Result<()> {

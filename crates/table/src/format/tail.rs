@@ -1,0 +1,289 @@
+//! What stands behind the agent of a combined line: times, sizes, names of servers.
+//!
+//! Nobody writes the same there, and no one says the unit. What has a name or a point in its number is read as what it is; a whole number
+//! may be bytes as well as any time, and is stepped over.
+
+use super::Format;
+use super::compile::Escaping;
+use crate::parse::number::{Unit, duration_sum_us};
+
+/// The combined format, as nginx names its fields, with any word for the second.
+const COMBINED: &str =
+    r#"$remote_addr $ident $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent""#;
+
+/// Name of the format that is made of a tail.
+const NAME: &str = "combined_times";
+
+/// Name of the one that reads nothing of it.
+pub(super) const EXTRA: &str = "combined_extra";
+
+/// Begins the names of what is stepped over.
+pub(super) const UNREAD: &str = "behind_agent_";
+
+/// Two readings of nginx's clock differ so much.
+const CLOCK_US: u64 = 2_000;
+
+/// Fields of a tail, at most: longer ones are text, not fields.
+const FIELDS_MAX: usize = 40;
+
+/// What stands in one place of a tail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// `0.005`, or nginx's list of them.
+    Seconds,
+    /// `12ms`, which says its unit.
+    Suffixed,
+    /// What says nothing: `-`.
+    Absent,
+    /// Anything else.
+    Other,
+}
+
+/// The text behind the closing quote of a combined line's agent; `None` where there is none.
+pub(super) fn of_line(line: &[u8]) -> Option<&[u8]> {
+    // Behind the request, the status and the size.
+    let request = behind_quoted(line)?;
+    let referrer = behind_quoted(request)?;
+    let agent = behind_quoted(referrer)?;
+    let numbers = request[..memchr::memchr(b'"', request)?].trim_ascii();
+    let is_number = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b' ' | b'-');
+    let tail = agent.strip_suffix(b"\r").unwrap_or(agent);
+    (numbers.iter().all(is_number) && !tail.trim_ascii().is_empty()).then_some(tail)
+}
+
+/// Behind the next text in quotes.
+fn behind_quoted(text: &[u8]) -> Option<&[u8]> {
+    let open = memchr::memchr(b'"', text)?;
+    let mut rest = &text[open + 1..];
+    loop {
+        let at = memchr::memchr2(b'"', b'\\', rest)?;
+        if rest[at] == b'"' {
+            return Some(&rest[at + 1..]);
+        }
+        rest = rest.get(at + 2..)?;
+    }
+}
+
+/// The combined format with the tail that most of the lines have, read as far as it says what it is; `None` where no time of it is.
+pub(super) fn format(lines: &[&[u8]]) -> Option<Format> {
+    let tails: Vec<&[u8]> = lines.iter().filter_map(|line| of_line(line)).collect();
+    let mut shapes: Vec<Vec<Piece<'_>>> = tails.iter().filter_map(|tail| shape(tail)).collect();
+    let most = most_common(&shapes)?;
+    shapes.retain(|other| same(other, &most));
+    let times = Times::of(&shapes);
+    let mut source = COMBINED.to_owned();
+    for (at, piece) in most.iter().enumerate() {
+        match piece {
+            // It would be a variable.
+            Piece::Literal(text) if text.contains(&b'$') => return None,
+            Piece::Literal(text) => source.push_str(str::from_utf8(text).ok()?),
+            Piece::Value(_) if times.request == Some(at) => source.push_str("${request_time}"),
+            Piece::Value(_) if times.upstream == Some(at) => source.push_str("${upstream_response_time}"),
+            Piece::Value(_) => source.push_str(&format!("${{{UNREAD}{at}}}")),
+        }
+    }
+    let is_timed = times.request.is_some() || times.upstream.is_some();
+    is_timed.then(|| Format::nginx(NAME, &source, Escaping::Backslash).ok()).flatten()
+}
+
+/// What the format does not read of the first tail of the lines; `None` where it reads all of it, or is none with a tail.
+pub(super) fn unread(format: &Format, lines: &[&[u8]]) -> Option<String> {
+    if !matches!(format.name(), NAME | EXTRA) {
+        return None;
+    }
+    let tail = lines.iter().find_map(|line| of_line(line))?;
+    let whole = || String::from_utf8_lossy(tail).trim().to_owned();
+    let Some(names) = format.source().strip_prefix(COMBINED).filter(|_| format.name() == NAME) else { return Some(whole()) };
+    let is_read = names.split("${").skip(1).map(|name| !name.starts_with(UNREAD));
+    let Some(pieces) = shape(tail) else { return Some(whole()) };
+    let values = (0..pieces.len()).filter(|at| matches!(pieces[*at], Piece::Value(_)));
+    let text = |at: usize| {
+        let key = key_at(&pieces, at).map_or(String::new(), |key| format!("{key}="));
+        if let Piece::Value(text) = pieces[at] { key + &String::from_utf8_lossy(text) } else { key }
+    };
+    let unread: Vec<String> = values.zip(is_read).filter(|(_, is_read)| !is_read).map(|(at, _)| text(at)).collect();
+    (!unread.is_empty()).then(|| unread.join(" "))
+}
+
+/// A piece of a tail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Piece<'t> {
+    /// A blank, a quote, a bracket, `rt=`.
+    Literal(&'t [u8]),
+    Value(&'t [u8]),
+}
+
+/// Takes a tail apart at blanks, quotes and brackets. `None` where a quote is not closed, or it has too many fields.
+fn shape(tail: &[u8]) -> Option<Vec<Piece<'_>>> {
+    let mut pieces = Vec::new();
+    let mut rest = tail;
+    while let Some(first) = rest.first() {
+        if pieces.len() > 4 * FIELDS_MAX {
+            return None;
+        }
+        let closes = match first {
+            b'"' => Some(b'"'),
+            b'[' => Some(b']'),
+            _ => None,
+        };
+        let (literal, value) = match closes {
+            _ if *first == b' ' => (1, 0),
+            Some(close) => (1, rest[1..].iter().position(|byte| *byte == close)?),
+            None => key_and_value(rest),
+        };
+        pieces.push(Piece::Literal(&rest[..literal]));
+        if *first != b' ' && !(literal < rest.len() && value == 0 && matches!(rest[literal], b'"' | b'[')) {
+            pieces.push(Piece::Value(&rest[literal..literal + value]));
+        }
+        rest = &rest[literal + value..];
+        if closes.is_some() {
+            pieces.push(Piece::Literal(&rest[..1]));
+            rest = &rest[1..];
+        }
+    }
+    pieces.retain(|piece| *piece != Piece::Literal(b""));
+    Some(pieces)
+}
+
+/// Lengths of `rt=` and of `0.005, 0.1`, the value that follows; a value in quotes or brackets comes by itself.
+fn key_and_value(text: &[u8]) -> (usize, usize) {
+    let word = text.iter().position(|byte| matches!(byte, b' ' | b'"' | b'[')).unwrap_or(text.len());
+    let key = memchr::memchr(b'=', &text[..word]).map_or(0, |equals| equals + 1);
+    let mut end = word;
+    // Several upstreams: `0.1, 0.2 : 0.3`.
+    while text[..end].ends_with(b",") || text[..end].ends_with(b" :") || text[end..].starts_with(b" : ") {
+        let more = text.get(end + 1..).unwrap_or_default();
+        let next = more.iter().position(|byte| *byte == b' ').unwrap_or(more.len());
+        if end + 1 + next <= end || end >= text.len() {
+            break;
+        }
+        end += 1 + next;
+    }
+    (key, end - key)
+}
+
+fn same(left: &[Piece<'_>], right: &[Piece<'_>]) -> bool {
+    let alike = |(left, right): (&Piece<'_>, &Piece<'_>)| match (left, right) {
+        (Piece::Literal(left), Piece::Literal(right)) => left == right,
+        (Piece::Value(_), Piece::Value(_)) => true,
+        _ => false,
+    };
+    left.len() == right.len() && left.iter().zip(right).all(alike)
+}
+
+fn most_common<'t>(shapes: &[Vec<Piece<'t>>]) -> Option<Vec<Piece<'t>>> {
+    // A log has one or two; a few lines are enough to find them by.
+    const TRIED: usize = 8;
+    let count = |shape: &&Vec<Piece<'t>>| shapes.iter().filter(|other| same(other, shape)).count();
+    shapes.iter().take(TRIED).max_by_key(count).cloned()
+}
+
+/// The key before the value at a place, whether that is in quotes or not: `rt` of `rt="`.
+fn key_at(pieces: &[Piece<'_>], at: usize) -> Option<String> {
+    let literal = |back: usize| match pieces.get(at.checked_sub(back)?) {
+        Some(Piece::Literal(text)) => Some(*text),
+        _ => None,
+    };
+    let text = match literal(1)? {
+        b"\"" | b"[" => literal(2)?,
+        text => text,
+    };
+    text.strip_suffix(b"=").map(|key| String::from_utf8_lossy(key).to_ascii_lowercase())
+}
+
+/// The places of the times in a tail.
+#[derive(Default)]
+struct Times {
+    request: Option<usize>,
+    upstream: Option<usize>,
+}
+
+impl Times {
+    fn of(shapes: &[Vec<Piece<'_>>]) -> Times {
+        let mut times = Times::default();
+        let Some(first) = shapes.first() else { return times };
+        let mut nameless = Vec::new();
+        for at in (0..first.len()).filter(|at| matches!(first[*at], Piece::Value(_))) {
+            let place = place(shapes, at);
+            match key_at(first, at).as_deref() {
+                _ if place == Place::Other => {}
+                Some("rt" | "request_time") => times.request = times.request.or(Some(at)),
+                Some("urt" | "upstream_response_time") => times.upstream = times.upstream.or(Some(at)),
+                None if place == Place::Seconds => nameless.push(at),
+                // Traefik's, the only one.
+                None if place == Place::Suffixed => times.request = times.request.or(Some(at)),
+                _ => {}
+            }
+        }
+        if times.request.is_none() && times.upstream.is_none() {
+            times.guess(shapes, &nameless);
+        }
+        times
+    }
+
+    /// Times without names: a request takes as long as its upstream, or longer.
+    fn guess(&mut self, shapes: &[Vec<Piece<'_>>], places: &[usize]) {
+        let covers = |long: usize, short: usize| shapes.iter().all(|pieces| at_least(pieces.get(long), pieces.get(short)));
+        (self.request, self.upstream) = match *places {
+            [only] => (Some(only), None),
+            [first, second] if covers(first, second) => (Some(first), Some(second)),
+            [first, second] if covers(second, first) => (Some(second), Some(first)),
+            [first, ref more @ ..] if !more.is_empty() && more.iter().all(|other| covers(first, *other)) => (Some(first), None),
+            _ => (None, None),
+        };
+    }
+}
+
+/// Whether one time is as long as the other, or one of them is absent. nginx takes them from a clock that it looks at now and then.
+fn at_least(long: Option<&Piece<'_>>, short: Option<&Piece<'_>>) -> bool {
+    let time = |piece: Option<&Piece<'_>>| match piece {
+        Some(Piece::Value(text)) => duration_sum_us(text, Unit::Seconds).ok().flatten(),
+        _ => None,
+    };
+    match (time(long), time(short)) {
+        (Some(long), Some(short)) => covers(long, short),
+        _ => true,
+    }
+}
+
+/// Whether a request of one time can have had an upstream of the other, by nginx's clock.
+pub(super) fn covers(request_us: u64, upstream_us: u64) -> bool {
+    request_us.saturating_add(CLOCK_US) >= upstream_us
+}
+
+/// What all lines have in one place.
+fn place(shapes: &[Vec<Piece<'_>>], at: usize) -> Place {
+    let mut found = Place::Absent;
+    for pieces in shapes {
+        let Some(Piece::Value(text)) = pieces.get(at) else { return Place::Other };
+        match (found, kind(text)) {
+            (_, Place::Absent) => {}
+            (Place::Absent, kind) => found = kind,
+            (found, kind) if found == kind => {}
+            _ => return Place::Other,
+        }
+    }
+    found
+}
+
+fn kind(text: &[u8]) -> Place {
+    // More are a date, not a duration.
+    const DIGITS_MAX: usize = 6;
+    let words = text.split(|byte| matches!(byte, b' ' | b',' | b':')).filter(|word| !matches!(*word, b"" | b"-"));
+    let mut found = Place::Absent;
+    for word in words {
+        let digits = word.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let kind = match &word[digits..] {
+            _ if digits == 0 || digits > DIGITS_MAX => return Place::Other,
+            // nginx writes milliseconds; with other numbers of digits it is a ratio.
+            [b'.', fraction @ ..] if fraction.len() == 3 && fraction.iter().all(u8::is_ascii_digit) => Place::Seconds,
+            b"ms" => Place::Suffixed,
+            _ => return Place::Other,
+        };
+        if found != Place::Absent && found != kind {
+            return Place::Other;
+        }
+        found = kind;
+    }
+    found
+}
