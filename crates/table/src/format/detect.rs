@@ -87,10 +87,9 @@ const CANDIDATES: [(&str, &str); 11] = [
     ("host_combined", r#"%v %h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-Agent}i""#),
 ];
 
-/// Finds the format of a log from the whole lines at its beginning, the first 200, or of at most [`SAMPLE_LINES_MAX`] the first 200 that tell
-/// one; a last
-/// line without its line end counts only if it is the only one. `extra` formats are tried first, and win
-/// where they read as many lines as a known one.
+/// Finds the format of a log from the whole lines at its beginning, the first 200, or of at most [`SAMPLE_LINES_MAX`] the
+/// first 200 that tell one; a last line without its line end counts only if it is the only one. `extra` formats are tried first,
+/// and win where they read as many lines as a known one.
 pub fn detect(sample: &[u8], extra: &[Format]) -> Result<Detection, Unknown> {
     let lines = sample_lines(sample);
     let known = CANDIDATES.iter().filter_map(|(name, source)| candidate(name, source));
@@ -115,7 +114,9 @@ fn first_sure(formats: &[Format], lines: &[&[u8]]) -> Option<(usize, usize, Form
     for (number, window) in lines.chunks(WINDOW_LINES).enumerate() {
         let Some((fit, format)) = best(formats, window, &[]) else { continue };
         let seen = number * WINDOW_LINES + window.len();
-        if is_sure(fit.sound, window.len()) {
+        // A few lines at the end are no reason to take all others for something else.
+        let is_whole = window.len() == WINDOW_LINES || first.as_ref().is_none_or(|(sound, ..)| fit.sound > *sound);
+        if is_whole && is_sure(fit.sound, window.len()) {
             let before: usize =
                 lines[..seen - window.len()].chunks(WINDOW_LINES).map(|lines| tally(&format, lines).fit.sound).sum();
             return Some((before + fit.sound, seen, format));

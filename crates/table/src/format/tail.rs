@@ -3,8 +3,8 @@
 //! Nobody writes the same there, and no one says the unit. What has a name or a point in its number is read as what it is; a whole number
 //! may be bytes as well as any time, and is stepped over.
 
-use super::Format;
 use super::compile::Escaping;
+use super::{Format, Kind};
 use crate::parse::number::{Unit, duration_sum_us};
 
 /// The combined format, as nginx names its fields, with any word for the second.
@@ -88,6 +88,10 @@ pub(super) fn format(lines: &[&[u8]]) -> Option<Format> {
 
 /// What the format does not read of the first tail of the lines; `None` where it reads all of it, or is none with a tail.
 pub(super) fn unread(format: &Format, lines: &[&[u8]]) -> Option<String> {
+    if let Kind::Prefixed(prefix, format) = format.kind() {
+        let after: Vec<&[u8]> = lines.iter().filter_map(|line| Some(prefix.split(line)?.1)).collect();
+        return unread(format, &after);
+    }
     if !matches!(format.name(), NAME | EXTRA) {
         return None;
     }

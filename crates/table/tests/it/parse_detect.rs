@@ -114,6 +114,23 @@ fn times_behind_the_agent() {
 }
 
 #[test]
+fn what_is_unread_after_a_prefix_is_said() {
+    let found = detect(format!("web-1  | {COMBINED} 512 2048\n").as_bytes(), &[]).expect("known");
+    assert_eq!((found.format.name(), found.unread.as_deref()), ("compose+combined_extra", Some("512 2048")));
+    let found = detect(format!("web-1  | {COMBINED}rt=0.250 uct=\"0.001\"\n").as_bytes(), &[]).expect("known");
+    assert_eq!((found.format.name(), found.unread.as_deref()), ("compose+combined_times", Some("uct=0.001")));
+}
+
+#[test]
+fn a_few_lines_at_the_end_do_not_decide() {
+    let junk = "?\n".repeat(60);
+    let common = COMBINED.split_once(r#" "-" "#).expect("a referrer").0;
+    let log = format!("{junk}{}{common}\n{common}\n", format!("{COMBINED}\n").repeat(140));
+    let found = detect(log.as_bytes(), &[]).expect("known");
+    assert_eq!((found.format.name(), found.sure, found.lines, found.sound), ("combined", false, 200, 140));
+}
+
+#[test]
 fn lines_of_something_else_first() {
     let junk: String = (0..250).map(|number| format!("starting worker {number}\n")).collect();
     let found = detect(format!("{junk}{}", format!("{COMBINED}\n").repeat(500)).as_bytes(), &[]).expect("known");
