@@ -49,6 +49,20 @@ const NETWORKS: &str = "a network of IPv4 addresses up to /24 or of IPv6 address
 /// What a kind of content is, for errors.
 const KINDS: &str = "a kind of content: page, style, script, image, font, media, document, archive, data, other or -";
 
+/// The name that somebody may have meant who wrote `name`.
+fn nearest(name: &str) -> Option<&'static str> {
+    /// As alike as `staus` and `status`, or `referer` and `referrer`; `foo` is like none.
+    const LIKE_MIN: f64 = 0.8;
+    let name = name.to_ascii_lowercase();
+    let texts = TextColumn::ALL.into_iter().map(TextColumn::name);
+    let numbers = NumberColumn::ALL.into_iter().map(NumberColumn::name);
+    let likeness = texts
+        .chain(numbers)
+        .chain(Flag::ALL.into_iter().map(Flag::name))
+        .map(|known| (strsim::jaro_winkler(&name, known), known));
+    likeness.filter(|(like, _)| *like >= LIKE_MIN).max_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, known)| known)
+}
+
 pub(super) fn parse(text: &str) -> Result<Filter, FilterError> {
     if text.len() > FILTER_BYTES_MAX {
         let message = format!("the filter has {} bytes, and at most {FILTER_BYTES_MAX} are read", text.len());
@@ -157,7 +171,9 @@ impl Parser<'_> {
         let text = TextColumn::ALL.into_iter().find(|column| named(column.name()));
         let flag = Flag::ALL.into_iter().find(|flag| named(flag.name()));
         if number.is_none() && text.is_none() && flag.is_none() {
-            return Err(self.expected(COLUMNS));
+            let near = nearest(&name).map_or_else(String::new, |near| format!("; did you mean '{near}'?"));
+            let FilterError { column, message } = self.expected(COLUMNS);
+            return Err(FilterError { column, message: message + &near });
         }
         self.step();
         match (flag, text, number) {
@@ -233,7 +249,7 @@ impl Parser<'_> {
         Ok(unless(operator == Operator::Unequal, Filter::Number(column, compared)))
     }
 
-    /// Tells who writes a unit behind a space what a value looks like.
+    /// Tells who writes another word after a value what a value looks like.
     fn no_unit_apart(&self, column: NumberColumn) -> Result<(), FilterError> {
         let joins = |word: &str| ["and", "or"].iter().any(|known| word.eq_ignore_ascii_case(known));
         match self.peek() {
@@ -311,9 +327,21 @@ impl Parser<'_> {
             Token::Word(text) | Token::Quoted(text) => number(column, text),
             _ => None,
         };
-        let test = found.ok_or_else(|| self.expected(value::expected(column)))?;
+        let apart = self.with_unit_apart(column);
+        let test = apart.clone().or(found).ok_or_else(|| self.expected(value::expected(column)))?;
         self.step();
+        if apart.is_some() {
+            self.step();
+        }
         Ok(test)
+    }
+
+    /// A number whose unit is the next word: `1 GB`.
+    fn with_unit_apart(&self, column: NumberColumn) -> Option<NumberTest> {
+        let (Token::Word(text), Token::Word(unit)) = (self.peek(), &self.tokens.get(self.next + 1)?.1) else { return None };
+        let is_number = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+        let is_unit = unit.bytes().all(|byte| byte.is_ascii_alphabetic());
+        (is_number && is_unit).then(|| number(column, &format!("{text}{unit}")))?
     }
 
     fn literal(&mut self) -> Result<String, FilterError> {
