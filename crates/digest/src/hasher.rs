@@ -1,13 +1,22 @@
 //! One digest, of bytes as they come.
 
 use crate::{Algorithm, Digest};
+use blake2::Blake2bVar;
+use blake2::digest::{Update, VariableOutput};
 use sha2::Digest as _;
+use std::fmt;
 
 /// Takes bytes as they come and gives their digest. A clone goes on from the same state.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Hasher(State);
 
-#[derive(Debug, Clone)]
+impl fmt::Debug for Hasher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Hasher({:?})", self.algorithm())
+    }
+}
+
+#[derive(Clone)]
 enum State {
     Sha256(sha2::Sha256),
     Sha512(sha2::Sha512),
@@ -15,6 +24,10 @@ enum State {
     Md5(md5::Md5),
     // Its stack of subtrees takes 2 KiB.
     Blake3(Box<blake3::Hasher>),
+    Sha224(sha2::Sha224),
+    Sha384(sha2::Sha384),
+    Sha512To256(sha2::Sha512_256),
+    Blake2b(Blake2bVar, u8),
 }
 
 impl Hasher {
@@ -27,6 +40,10 @@ impl Hasher {
             Algorithm::Sha1 => State::Sha1(sha1::Sha1::new()),
             Algorithm::Md5 => State::Md5(md5::Md5::new()),
             Algorithm::Blake3 => State::Blake3(Box::new(blake3::Hasher::new())),
+            Algorithm::Sha224 => State::Sha224(sha2::Sha224::new()),
+            Algorithm::Sha384 => State::Sha384(sha2::Sha384::new()),
+            Algorithm::Sha512To256 => State::Sha512To256(sha2::Sha512_256::new()),
+            Algorithm::Blake2b(bytes) => State::Blake2b(blake2b(bytes), bytes),
         })
     }
 
@@ -39,19 +56,27 @@ impl Hasher {
             State::Sha1(_) => Algorithm::Sha1,
             State::Md5(_) => Algorithm::Md5,
             State::Blake3(_) => Algorithm::Blake3,
+            State::Sha224(_) => Algorithm::Sha224,
+            State::Sha384(_) => Algorithm::Sha384,
+            State::Sha512To256(_) => Algorithm::Sha512To256,
+            State::Blake2b(_, bytes) => Algorithm::Blake2b(bytes),
         }
     }
 
     /// Takes the next bytes.
     pub fn update(&mut self, bytes: &[u8]) {
         match &mut self.0 {
-            State::Sha256(state) => state.update(bytes),
-            State::Sha512(state) => state.update(bytes),
-            State::Sha1(state) => state.update(bytes),
-            State::Md5(state) => state.update(bytes),
+            State::Sha256(state) => sha2::Digest::update(state, bytes),
+            State::Sha512(state) => sha2::Digest::update(state, bytes),
+            State::Sha1(state) => sha2::Digest::update(state, bytes),
+            State::Md5(state) => sha2::Digest::update(state, bytes),
             State::Blake3(state) => {
                 state.update(bytes);
             }
+            State::Sha224(state) => sha2::Digest::update(state, bytes),
+            State::Sha384(state) => sha2::Digest::update(state, bytes),
+            State::Sha512To256(state) => sha2::Digest::update(state, bytes),
+            State::Blake2b(state, _) => state.update(bytes),
         }
     }
 
@@ -64,8 +89,17 @@ impl Hasher {
             State::Sha1(state) => sized(Algorithm::Sha1, &state.finalize()),
             State::Md5(state) => sized(Algorithm::Md5, &state.finalize()),
             State::Blake3(state) => sized(Algorithm::Blake3, state.finalize().as_bytes()),
+            State::Sha224(state) => sized(Algorithm::Sha224, &state.finalize()),
+            State::Sha384(state) => sized(Algorithm::Sha384, &state.finalize()),
+            State::Sha512To256(state) => sized(Algorithm::Sha512To256, &state.finalize()),
+            State::Blake2b(state, bytes) => sized(Algorithm::Blake2b(bytes), &state.finalize_boxed()),
         }
     }
+}
+
+#[expect(clippy::expect_used, reason = "an algorithm has no other lengths than 1 to 64 bytes, which a test checks")]
+fn blake2b(bytes: u8) -> Blake2bVar {
+    Blake2bVar::new(bytes.into()).expect("a length of BLAKE2b")
 }
 
 fn sized(algorithm: Algorithm, bytes: &[u8]) -> Digest {

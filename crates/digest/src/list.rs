@@ -35,14 +35,16 @@ pub struct Parser {
     algorithm: Option<Algorithm>,
     /// Whether one blank stands between digest and name; unknown until a line has shown it.
     one_blank: Option<bool>,
+    guessed: bool,
 }
 
 impl Parser {
-    /// A parser of lines of `algorithm`; `None` takes any, known by the tag or the digest's length. BLAKE3's digests have the length of
-    /// SHA-256's, which they are then taken for where there is no tag.
+    /// A parser of lines of `algorithm`; `None` takes any, known by the tag or the digest's length. Of algorithms whose digests are of one
+    /// length the first in [`Algorithm::ALL`] is taken where there is no tag, and [`Lines::has_guessed`] says so. BLAKE2b's lengths are
+    /// those of the digests, whichever was given.
     #[must_use]
     pub fn new(algorithm: Option<Algorithm>) -> Self {
-        Self { algorithm, one_blank: None }
+        Self { algorithm, one_blank: None, guessed: false }
     }
 
     /// Reads one line, given without its newline.
@@ -67,7 +69,7 @@ impl Parser {
 
     /// A digest of this algorithm is wanted here.
     fn wanted(&self, algorithm: Algorithm) -> Option<Tagged> {
-        self.algorithm.is_none_or(|only| only == algorithm).then_some(Tagged(algorithm))
+        self.algorithm.is_none_or(|only| only.name() == algorithm.name()).then_some(Tagged(algorithm))
     }
 
     fn untagged<'a>(&mut self, line: &'a [u8]) -> Option<(Digest, &'a [u8])> {
@@ -87,10 +89,23 @@ impl Parser {
         Some((digest, rest))
     }
 
-    fn guess(&self, text: &str) -> Option<Digest> {
-        if let Some(algorithm) = self.algorithm {
-            return Digest::parse(algorithm, text);
+    fn guess(&mut self, text: &str) -> Option<Digest> {
+        match self.algorithm {
+            Some(Algorithm::Blake2b(_)) => {
+                let of_length = u16::try_from(4 * text.len()).ok().and_then(Algorithm::blake2b);
+                let hex = of_length.and_then(|algorithm| Digest::parse(algorithm, text));
+                return hex.or_else(|| Digest::parse(Algorithm::Blake2b(64), text));
+            }
+            Some(algorithm) => return Digest::parse(algorithm, text),
+            None => {}
         }
+        let digest = Self::by_length(text)?;
+        let of_that_length = |other: &Algorithm| other.digest_bytes() == digest.algorithm().digest_bytes();
+        self.guessed |= Algorithm::ALL.iter().filter(|other| of_that_length(other)).count() > 1;
+        Some(digest)
+    }
+
+    fn by_length(text: &str) -> Option<Digest> {
         // Base32 of SHA-1 is as long as hexadecimal of MD5, and may consist of the same digits: hexadecimal is the rule.
         let hex = Algorithm::ALL.into_iter().find(|algorithm| 2 * algorithm.digest_bytes() == text.len());
         let hex = hex.and_then(|algorithm| Digest::parse(algorithm, text));
@@ -108,10 +123,9 @@ impl Tagged {
 
 /// Algorithm, digest and name of a line in BSD's form. The name ends at the last parenthesis.
 fn tagged(line: &[u8]) -> Option<(Algorithm, &[u8], &[u8])> {
-    let (algorithm, rest) = Algorithm::ALL.into_iter().find_map(|algorithm| {
-        let rest = line.strip_prefix(algorithm.tag().as_bytes())?;
-        Some((algorithm, rest.strip_prefix(b" ").unwrap_or(rest).strip_prefix(b"(")?))
-    })?;
+    let opens = line.iter().position(|byte| *byte == b'(')?;
+    let tag = line[..opens].strip_suffix(b" ").unwrap_or(&line[..opens]);
+    let (algorithm, rest) = (Algorithm::of_tag(std::str::from_utf8(tag).ok()?)?, &line[opens + 1..]);
     let end = rest.iter().rposition(|byte| *byte == b')')?;
     let digest = rest[end + 1..].trim_ascii_start().strip_prefix(b"=")?;
     Some((algorithm, digest.trim_ascii_start(), &rest[..end]))
@@ -165,6 +179,11 @@ impl<R: BufRead> Lines<R> {
     /// The lines of `input` as `parser` understands them.
     pub fn new(input: R, parser: Parser) -> Self {
         Self { input, parser, number: 0, buffer: Vec::new() }
+    }
+
+    /// Whether the algorithm of some line was taken for one of several by the length of its digest.
+    pub fn has_guessed(&self) -> bool {
+        self.parser.guessed
     }
 
     /// The next line into the buffer, of one that is too long the head; `None` at the end, otherwise whether it is whole.

@@ -24,6 +24,16 @@ fn every_form() {
         assert_eq!(one(&line.replace("{}", ABC)), abc, "{line}");
     }
     assert_eq!(one(&format!("BLAKE3 (a) = {ABC}")), entry(Algorithm::Blake3, ABC, b"a"));
+    // As OpenSSL 3, perl's shasum and coreutils write their tags.
+    for (tag, algorithm) in [
+        ("SHA2-256", Algorithm::Sha256),
+        ("SHA512/256", Algorithm::Sha512To256),
+        ("SHA2-512/256", Algorithm::Sha512To256),
+        ("BLAKE2b-256", Algorithm::Blake2b(32)),
+    ] {
+        assert_eq!(one(&format!("{tag}(a)= {ABC}")), entry(algorithm, ABC, b"a"), "{tag}");
+    }
+    assert_eq!(one(&format!("BLAKE2b-257 (a) = {ABC}")), Line::Improper);
     assert_eq!(one(&format!("\\{ABC}  a\\nb\\\\c\\rd")), entry(Algorithm::Sha256, ABC, b"a\nb\\c\rd"));
     assert_eq!(one("# text"), Line::Nothing);
     assert_eq!(one(""), Line::Nothing);
@@ -41,6 +51,30 @@ fn every_form() {
     ] {
         assert_eq!(one(&line.replace("{}", ABC)), Line::Improper, "{line}");
     }
+}
+
+#[test]
+fn a_length_that_several_have_is_a_guess() {
+    let has_guessed = |text: String, algorithm| {
+        let mut lines = Lines::new(text.as_bytes(), Parser::new(algorithm));
+        assert!(lines.by_ref().all(|line| matches!(line, Ok((_, Line::Entry { .. })))), "{text}");
+        lines.has_guessed()
+    };
+    assert!(has_guessed(format!("{ABC}  a\n"), None));
+    assert!(!has_guessed(format!("{ABC}  a\n"), Some(Algorithm::Blake3)));
+    assert!(!has_guessed(format!("SHA256 (a) = {ABC}\n"), None));
+    assert!(
+        !has_guessed(format!("{}  a\n{}  a\n", &ABC[..32], &ABC[..40]), None),
+        "MD5 and SHA-1 have no others of their length"
+    );
+    assert!(!has_guessed(format!("{}  a\n", &ABC[..56]), None), "nor has SHA-224");
+}
+
+#[test]
+fn the_lengths_of_blake2b_are_those_of_the_digests() {
+    let mut parser = Parser::new(Some(Algorithm::Blake2b(64)));
+    assert_eq!(parser.line(format!("{ABC}  a").as_bytes()), entry(Algorithm::Blake2b(32), ABC, b"a"));
+    assert_eq!(parser.line(format!("{}  a", &ABC[..16]).as_bytes()), entry(Algorithm::Blake2b(8), &ABC[..16], b"a"));
 }
 
 #[test]

@@ -13,11 +13,11 @@ fn hash(algorithm: Algorithm, pieces: &[&[u8]]) -> String {
 
 #[test]
 fn of_the_standards() {
-    use Algorithm::{Blake3, Md5, Sha1, Sha256, Sha512};
+    use Algorithm::{Blake2b, Blake3, Md5, Sha1, Sha224, Sha256, Sha384, Sha512, Sha512To256};
     let million = [b'a'; 1_000_000];
     let pattern: Vec<u8> = (0..102_400).map(|index| (index % 251) as u8).collect();
     let two_blocks = b"abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq";
-    let cases: [(Algorithm, &[u8], &str); 19] = [
+    let cases: [(Algorithm, &[u8], &str); 28] = [
         // FIPS 180-4's examples and NIST's long message.
         (Sha256, b"", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
         (Sha256, b"abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),
@@ -33,6 +33,20 @@ fn of_the_standards() {
             b"",
             "cf83e1357eefb8bdf1542850d66d8007d620e4050b5715dc83f4a921d36ce9ce47d0d13c5d85f2b0ff8318d2877eec2f63b931bd47417a81a538327af927da3e",
         ),
+        (Sha224, b"abc", "23097d223405d8228642a477bda255b32aadbce4bda0b3f7e36c9da7"),
+        (Sha224, two_blocks, "75388b16512776cc5dba5da1fd890150b0c6455cb4f58b1952522525"),
+        (Sha384, b"abc", "cb00753f45a35e8bb5a03d699ac65007272c32ab0eded1631a8b605a43ff5bed8086072ba1e7cc2358baeca134c825a7"),
+        (Sha512To256, b"abc", "53048e2681941ef99b2e29b76b4c7dabe4c2d0c634fc6d46e0e2f13107e7af23"),
+        // RFC 7693, appendix A; the others as b2sum of coreutils 9.1 prints them.
+        (
+            Blake2b(64),
+            b"abc",
+            "ba80a53f981c4d0d6a2797b69f12f6e94c212f14685ac4b74b12bb6fdbffa2d17d87c5392aab792dc252d5de4533cc9518d38aa8dbf1925ab92386edd4009923",
+        ),
+        (Blake2b(32), b"abc", "bddd813c634239723171ef3fee98579b94964e3bb1cb3e427262c8c068d52319"),
+        (Blake2b(16), b"abc", "cf4ab791c62b8d2b2109c90275287816"),
+        (Blake2b(1), b"", "2e"),
+        (Blake2b(32), &million, "0741850f36cba4259628355d1073e24ddb9ca0e1bfac36fd39ae5dc2101e23a4"),
         // RFC 3174, 7.3.
         (Sha1, b"abc", "a9993e364706816aba3e25717850c26c9cd0d89d"),
         (Sha1, two_blocks, "84983e441c3bd26ebaae4aa1f95129e5e54670f1"),
