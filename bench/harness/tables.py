@@ -87,7 +87,7 @@ def get(setting):
     data = setting.data.log("events.ndjson")
     indexed = setting.out / "indexed.parquet"
     if not indexed.exists() or indexed.stat().st_mtime < data.path.stat().st_mtime:
-        subprocess.run([setting.programs.rorqual, "convert", data.path, "--index", "id", "-o", indexed], check=True)
+        subprocess.run([setting.programs.rorqual, "convert", data.path, "--index", "id", "--force", "-o", indexed], check=True)
     wanted = str(40_000_000_000 + data.lines // 3)
 
     def found(stdout):

@@ -302,7 +302,7 @@ fn count(input: Input, pool: &Pool) -> Option<((u64, u64, u64), Option<String>)>
         }
         Ok(())
     };
-    let finish = run(input, &plan, pool, &control, |_| Some(vec![Counter { longest: true }]), sink);
+    let finish = run(input, &plan, pool, &control, |_| Some(vec![Counter { longest: true, ..Counter::default() }]), sink);
     assert_eq!(pool.lent(), 0, "a buffer did not come home");
     let counts = (total.newlines, total.bytes, total.longest_bytes());
     (!control.stopped()).then(|| (counts, finish.error.map(|error| error.to_string())))

@@ -5,6 +5,11 @@ use rorqual_pipe::{Error, Input};
 use std::io::IsTerminal;
 use std::path::Path;
 
+/// Where a file is that is read as a whole: `-` is standard input.
+pub(crate) fn real_path(path: &Path) -> &Path {
+    if path.as_os_str() == "-" { Path::new("/dev/stdin") } else { path }
+}
+
 /// As [`Input::open`]; who sits before a silent terminal is told what is waited for.
 ///
 /// # Errors

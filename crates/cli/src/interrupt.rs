@@ -3,6 +3,10 @@
 use crate::exit::Exit;
 use crate::message;
 use rorqual_pipe::Control;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Whether Ctrl-C was pressed.
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
 /// The first Ctrl-C ends the run with a report of what was read; the second ends the process.
 pub(crate) fn stop_on_interrupt(control: &Control) {
@@ -11,6 +15,7 @@ pub(crate) fn stop_on_interrupt(control: &Control) {
         if control.stopped() {
             std::process::exit(130);
         }
+        INTERRUPTED.store(true, Ordering::Relaxed);
         control.stop();
     };
     // Without a handler Ctrl-C ends the process at once, as it would have anyway.
@@ -29,10 +34,26 @@ pub(crate) fn exit_of_nothing(control: &Control, exit: Exit) -> Exit {
     exit_saying(control, exit, "stopped by Ctrl-C")
 }
 
+/// The exit code of a run whose output takes no more: its reader has had enough, or Ctrl-C ended the wait for one that took nothing.
+pub(crate) fn exit_of_closed() -> Exit {
+    if !INTERRUPTED.load(Ordering::Relaxed) {
+        return Exit::Done;
+    }
+    say("stopped by Ctrl-C")
+}
+
 fn exit_saying(control: &Control, exit: Exit, said: &'static str) -> Exit {
     if !control.stopped() {
         return exit;
     }
-    message::note(&said);
+    say(said)
+}
+
+/// Says it once: a run may end by it and then have no reader either.
+fn say(said: &'static str) -> Exit {
+    static SAID: AtomicBool = AtomicBool::new(false);
+    if !SAID.swap(true, Ordering::Relaxed) {
+        message::note(&said);
+    }
     Exit::Interrupted
 }

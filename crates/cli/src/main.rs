@@ -16,18 +16,18 @@ mod stats;
 mod verbs;
 
 use args::{Cli, Verb};
+use clap::error::ContextKind;
 use clap::{CommandFactory, Parser};
 use exit::Exit;
+use rorqual_pipe::{escaped_args, escaped_line};
 use std::io::Write;
+use std::path::Path;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => {
-            let _ = error.print();
-            return if error.use_stderr() { Exit::Bad.into() } else { Exit::Done.into() };
-        }
+        Err(error) => return refused(error).into(),
     };
     cli.common.color.write_global();
     let exit = match cli.verb {
@@ -49,6 +49,29 @@ fn main() -> ExitCode {
         Verb::Man => print_man_page(),
     };
     exit.into()
+}
+
+/// Says what is wrong with the arguments, as if they had no control characters: they may be names of foreign files.
+fn refused(error: clap::Error) -> Exit {
+    let name = error.get(ContextKind::InvalidSubcommand).map(ToString::to_string);
+    let name = name.filter(|name| is_where_a_verb_is(name) && (name.contains(['.', '/']) || Path::new(name).exists()));
+    if let Some(name) = name {
+        let name = escaped_line(&name);
+        return message::error(&format!(
+            "'{name}' is no verb; a file comes after one: `rorqual logs {name}` reports on a log, `rorqual serve {name}` shows it in the \
+             browser, `rorqual --help` has the others"
+        ));
+    }
+    let error = Cli::try_parse_from(escaped_args()).err().unwrap_or(error);
+    let _ = error.print();
+    if error.use_stderr() { Exit::Bad } else { Exit::Done }
+}
+
+/// Whether no verb comes before it, which would have subcommands of its own.
+fn is_where_a_verb_is(name: &str) -> bool {
+    let program = Cli::command();
+    let mut before = std::env::args_os().skip(1).take_while(|arg| arg != name);
+    !before.any(|arg| program.find_subcommand(arg).is_some())
 }
 
 fn print_completions(shell: clap_complete::Shell) -> Exit {

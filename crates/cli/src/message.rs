@@ -1,23 +1,40 @@
 //! What is said on stderr, and how output errors end a verb.
 
 use crate::exit::Exit;
-pub(crate) use rorqual_pipe::escaped;
+use crate::interrupt;
 use rorqual_pipe::reason;
+pub(crate) use rorqual_pipe::{escaped, escaped_line};
 use std::fmt::Display;
 use std::io::{self, ErrorKind};
+use std::path::Path;
 
 /// Says an error and gives the exit code for it. Control characters are escaped: names and causes may be foreign.
 pub(crate) fn error(error: &dyn Display) -> Exit {
-    anstream::eprintln!("rorqual: {}", escaped(&error.to_string()));
+    anstream::eprintln!("rorqual: {}", harmless(&error.to_string()));
     Exit::Bad
 }
 
 /// Says something that is no error.
 pub(crate) fn note(text: &dyn Display) {
-    anstream::eprintln!("rorqual: {}", escaped(&text.to_string()));
+    anstream::eprintln!("rorqual: {}", harmless(&text.to_string()));
+}
+
+/// Text that steers no terminal, in which no argument begins a line: a message may have several, and what it quotes is on one.
+fn harmless(text: &str) -> String {
+    let mut text = text.to_owned();
+    for arg in std::env::args_os().filter_map(|arg| arg.into_string().ok()).filter(|arg| arg.contains('\n')) {
+        let name = Path::new(&arg).file_name().map(|name| name.to_string_lossy().into_owned());
+        for quoted in [Some(arg), name].into_iter().flatten().filter(|quoted| !quoted.trim().is_empty()) {
+            text = text.replace(&quoted, &escaped_line(&quoted));
+        }
+    }
+    escaped(&text)
 }
 
 /// The end after a failure to print: silent success when the reader closed the pipe.
 pub(crate) fn print_error(cause: &io::Error) -> Exit {
-    if cause.kind() == ErrorKind::BrokenPipe { Exit::Done } else { error(&format!("cannot write: {}", reason(cause))) }
+    match cause.kind() {
+        ErrorKind::BrokenPipe => interrupt::exit_of_closed(),
+        _ => error(&format!("cannot write: {}", reason(cause))),
+    }
 }

@@ -6,6 +6,7 @@ use crate::settings::Fetch;
 use reqwest::Client;
 use reqwest::header::{ACCEPT_ENCODING, HeaderMap, HeaderName, HeaderValue};
 use reqwest::redirect::{Attempt, Policy};
+use rorqual_pipe::escaped_path;
 use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
@@ -105,7 +106,7 @@ fn tls(ca_certs: &[impl AsRef<Path>]) -> Result<rustls::ClientConfig, Error> {
 }
 
 fn add_file(roots: &mut RootCertStore, path: &Path) -> Result<(), Error> {
-    let wrong = |what: &dyn std::fmt::Display| Error::new(Kind::Local, format!("--ca-cert {}: {what}", path.display()));
+    let wrong = |what: &dyn std::fmt::Display| Error::new(Kind::Local, format!("--ca-cert {}: {what}", escaped_path(path)));
     let mut count = 0;
     for certificate in CertificateDer::pem_file_iter(path).map_err(|error| wrong(&error))? {
         roots.add(certificate.map_err(|error| wrong(&error))?).map_err(|error| wrong(&error))?;

@@ -1,5 +1,6 @@
 //! How a fetch fails, and what is left of it.
 
+use rorqual_pipe::escaped_path;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -66,7 +67,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)?;
         match &self.kept {
-            Some((path, bytes)) => write!(f, "; {} keeps {bytes} bytes to go on from", path.display()),
+            Some((path, bytes)) => write!(f, "; {} keeps {bytes} bytes to go on from", escaped_path(path)),
             None => Ok(()),
         }
     }

@@ -5,6 +5,7 @@
 use crate::error::{Error, Kind};
 use crate::ranges::Ranges;
 use crate::sidecar::{Found, Record, Sidecar, Validator, with_suffix};
+use rorqual_pipe::escaped_path;
 use rustix::fs::{FallocateFlags, OFlags, RenameFlags};
 use rustix::io::Errno;
 use std::fs::{File, Metadata, OpenOptions, TryLockError};
@@ -105,7 +106,7 @@ impl Part {
         }
         match rustix::fs::fallocate(&self.ledger.file, FallocateFlags::KEEP_SIZE, 0, size_bytes) {
             Err(cause @ (Errno::NOSPC | Errno::FBIG | Errno::DQUOT)) => {
-                let what = format!("{}: no room for the {size_bytes} bytes that the server announces", self.path.display());
+                let what = format!("{}: no room for the {size_bytes} bytes that the server announces", escaped_path(&self.path));
                 Err(Error::local(what, &io::Error::from(cause)))
             }
             _ => Ok(()),
@@ -166,7 +167,7 @@ fn check_target(target: &Path, replace: bool) -> Result<(), Error> {
         Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(()),
         Err(cause) => return Err(cannot("write", target, &cause)),
     };
-    let wrong = |what: &str| Err(Error::new(Kind::Local, format!("{}: {what}", target.display())));
+    let wrong = |what: &str| Err(Error::new(Kind::Local, format!("{}: {what}", escaped_path(target))));
     match () {
         () if kind.is_dir() => wrong("is a directory; name the file in it"),
         () if kind.is_symlink() => wrong("is a symbolic link; name the file that it points at"),
@@ -182,13 +183,13 @@ fn lock(path: &Path, target: &Path) -> Result<File, Error> {
         options.read(true).write(true).create(true).truncate(false);
         let opened = options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed()).open(path);
         let file = opened.map_err(|cause| match Errno::from_io_error(&cause) {
-            Some(Errno::LOOP) => Error::new(Kind::Local, format!("{}: is a symbolic link; remove it", path.display())),
+            Some(Errno::LOOP) => Error::new(Kind::Local, format!("{}: is a symbolic link; remove it", escaped_path(path))),
             _ => cannot("create", path, &cause),
         })?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                return Err(Error::new(Kind::Local, format!("{}: another fetch is at work on it", target.display())));
+                return Err(Error::new(Kind::Local, format!("{}: another fetch is at work on it", escaped_path(target))));
             }
             Err(TryLockError::Error(cause)) => return Err(cannot("lock", path, &cause)),
         }
@@ -202,14 +203,14 @@ fn lock(path: &Path, target: &Path) -> Result<File, Error> {
 }
 
 fn cannot(what: &str, path: &Path, cause: &io::Error) -> Error {
-    Error::local(format!("{}: cannot {what} it", path.display()), cause)
+    Error::local(format!("{}: cannot {what} it", escaped_path(path)), cause)
 }
 
 fn exists(target: &Path) -> Error {
-    Error::new(Kind::Local, format!("{}: exists; --force replaces it", target.display()))
+    Error::new(Kind::Local, format!("{}: exists; --force replaces it", escaped_path(target)))
 }
 
 fn foreign(path: &Path) -> Error {
-    let message = format!("{0}: is there without {0}.json, so it is not the part of a fetch; move it away", path.display());
+    let message = format!("{0}: is there without {0}.json, so it is not the part of a fetch; move it away", escaped_path(path));
     Error::new(Kind::Local, message)
 }

@@ -6,6 +6,7 @@
 use crate::error::Error;
 use crate::limits::SIDECAR_BYTES_MAX;
 use crate::ranges::Ranges;
+use rorqual_pipe::escaped_path;
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use std::fs::OpenOptions;
@@ -82,18 +83,18 @@ impl Sidecar {
         let file = match opened {
             Ok(file) => file,
             Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(Found::Nothing),
-            Err(cause) => return Err(Error::local(format!("{}: cannot open", self.path.display()), &cause)),
+            Err(cause) => return Err(Error::local(format!("{}: cannot open", escaped_path(&self.path)), &cause)),
         };
         let mut text = Vec::new();
         let read = file.take(SIDECAR_BYTES_MAX).read_to_end(&mut text);
-        read.map_err(|cause| Error::local(format!("{}: cannot read", self.path.display()), &cause))?;
+        read.map_err(|cause| Error::local(format!("{}: cannot read", escaped_path(&self.path)), &cause))?;
         let record = serde_json::from_slice(&text).ok().filter(|record: &Record| record.schema == SCHEMA);
         Ok(record.map_or(Found::Unreadable, Found::Record))
     }
 
     /// Replaces the sidecar. It names the URL, which may hold a token, so it is for the owner only.
     pub(crate) fn write(&self, record: &Record) -> Result<(), Error> {
-        self.replace(record).map_err(|cause| Error::local(format!("{}: cannot write", self.path.display()), &cause))
+        self.replace(record).map_err(|cause| Error::local(format!("{}: cannot write", escaped_path(&self.path)), &cause))
     }
 
     fn replace(&self, record: &Record) -> io::Result<()> {

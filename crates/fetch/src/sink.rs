@@ -4,6 +4,7 @@ use crate::error::{Error, Kind};
 use crate::part::Part;
 use crate::sidecar::Validator;
 use rorqual_digest::Hasher;
+use rorqual_pipe::escaped_path;
 use std::cell::RefCell;
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::FileExt;
@@ -49,7 +50,7 @@ impl Sink {
 
     fn name(&self) -> String {
         match self {
-            Self::Part(part) => part.path.display().to_string(),
+            Self::Part(part) => escaped_path(&part.path),
             Self::Writer(_) => "output".to_owned(),
         }
     }

@@ -1,5 +1,6 @@
 //! What can go wrong with foreign bytes and foreign files, in a form that names file and offset.
 
+use crate::escape::escaped_line;
 use std::fmt;
 use std::io;
 
@@ -94,7 +95,7 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.name, self.message)?;
+        write!(f, "{}: {}", escaped_line(&self.name), self.message)?;
         if let Some(offset) = self.offset {
             write!(f, " at byte {offset}")?;
         }

@@ -2,7 +2,7 @@
 
 use crate::control::Control;
 use crate::error::reason;
-use crate::limits::STOP_CHECK;
+use crate::limits::{STOP_CHECK, STOPPED_PATIENCE};
 use crate::pool::{Lease, Pool};
 use crate::sink::Sink;
 use bytes::Bytes;
@@ -23,6 +23,9 @@ const ENTRIES_MAX: usize = 256;
 
 /// A pipe as large as anyone may make one: one of 64 KiB makes writer and reader take turns.
 const PIPE_BYTES: usize = 1 << 20;
+
+/// As much as fits a pipe that has room for anything: a page.
+const ROOM_BYTES: usize = 4 << 10;
 
 /// When pieces are copied, and when they are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -243,21 +246,47 @@ impl<W: Write + Send> Sink for Gather<W> {
     }
 }
 
-/// An open file, pipe or socket that is written until it has taken everything, whether it blocks or not.
+/// An open file, pipe or socket that is written until it has taken everything, and that hears a stop while nobody reads.
 #[derive(Debug)]
 pub struct Output {
     file: File,
     control: Control,
+    way: Way,
+    /// A stop has ended the wait for a reader: the others that follow do not wait again.
+    given_up: bool,
+}
+
+/// How a wait for a reader is kept where a stop is heard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// Nobody reads: files. What does not block says so itself.
+    Plain,
+    /// What is shared with other programs and may block: it is asked for room, and given no more than what fits.
+    Asking,
 }
 
 impl Output {
-    /// A stop ends the wait for a reader who takes nothing: then it is as if nobody read.
+    /// A stop ends the wait for a reader who takes nothing, after [`STOPPED_PATIENCE`]: then it is as if nobody read.
     #[must_use]
     pub fn new(file: File, control: &Control) -> Self {
-        let file = opened_again(file);
+        let kind = file.metadata().map(|data| data.file_type());
+        let waits = kind.is_ok_and(|kind| kind.is_fifo() || kind.is_socket() || kind.is_char_device() && is_terminal(&file));
+        let (file, way) = match opened_again(&file) {
+            _ if !waits => (file, Way::Plain),
+            Ok(own) => (own, Way::Plain),
+            Err(_) => (file, Way::Asking),
+        };
         // Of what is no pipe, or when the user has too many large ones, it stays as it is.
         let _ = rustix::pipe::fcntl_setpipe_size(&file, PIPE_BYTES);
-        Self { file, control: control.clone() }
+        Self { file, control: control.clone(), way, given_up: false }
+    }
+
+    /// Standard output.
+    ///
+    /// # Errors
+    /// When the system has no descriptor for it.
+    pub fn stdout(control: &Control) -> io::Result<Self> {
+        Ok(Self::new(io::stdout().as_fd().try_clone_to_owned()?.into(), control))
     }
 
     /// The file.
@@ -266,28 +295,43 @@ impl Output {
         &self.file
     }
 
-    fn wait(&self) -> io::Result<()> {
-        let timeout = Timespec::try_from(STOP_CHECK).ok();
+    /// Waits for room.
+    fn wait(&mut self) -> io::Result<()> {
         loop {
+            let stopped = self.control.stopped();
+            let timeout = Timespec::try_from(if stopped { STOPPED_PATIENCE } else { STOP_CHECK }).ok();
             match poll(&mut [PollFd::new(&self.file.as_fd(), PollFlags::OUT)], timeout.as_ref()) {
-                Ok(0) | Err(rustix::io::Errno::INTR) if self.control.stopped() => return Err(ErrorKind::BrokenPipe.into()),
+                Ok(0) if stopped => {
+                    self.given_up = true;
+                    return Err(ErrorKind::BrokenPipe.into());
+                }
                 Ok(0) | Err(rustix::io::Errno::INTR) => {}
                 Ok(_) => return Ok(()),
                 Err(error) => return Err(error.into()),
             }
         }
     }
+
+    fn write_asking(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+        self.wait()?;
+        let first = slices.iter().find(|slice| !slice.is_empty());
+        first.map_or(Ok(0), |slice| self.file.write(&slice[..slice.len().min(ROOM_BYTES)]))
+    }
 }
 
-/// A pipe by a description of our own that does not block, so that a stop is seen while its reader takes nothing: the one we were given
-/// is shared with other programs. What is no pipe, or can't be opened again (there is no `/proc`), stays as it is.
-fn opened_again(file: File) -> File {
-    if !file.metadata().is_ok_and(|data| data.file_type().is_fifo()) {
-        return file;
-    }
+fn is_terminal(file: &File) -> bool {
+    std::io::IsTerminal::is_terminal(file)
+}
+
+/// A pipe or terminal by a description of our own that does not block, so that a stop is seen while its reader takes nothing: the one we
+/// were given is shared with other programs.
+///
+/// # Errors
+/// Where there is no `/proc`, it is another user's, or a socket.
+fn opened_again(file: &File) -> io::Result<File> {
     let path = format!("/proc/self/fd/{}", file.as_raw_fd());
-    let not_blocking = OFlags::NONBLOCK.bits().cast_signed();
-    OpenOptions::new().write(true).custom_flags(not_blocking).open(path).unwrap_or(file)
+    let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
+    OpenOptions::new().write(true).custom_flags(flags).open(path)
 }
 
 impl Write for Output {
@@ -296,13 +340,16 @@ impl Write for Output {
     }
 
     fn write_vectored(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+        if self.given_up {
+            return Err(ErrorKind::BrokenPipe.into());
+        }
         loop {
-            match self.file.write_vectored(slices) {
+            let written = match self.way {
+                Way::Plain => self.file.write_vectored(slices),
+                Way::Asking => self.write_asking(slices),
+            };
+            match written {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => self.wait()?,
-                // A signal that asks to stop while a blocking write waits; where handlers have it go on, it is not seen.
-                Err(error) if error.kind() == ErrorKind::Interrupted && self.control.stopped() => {
-                    return Err(ErrorKind::BrokenPipe.into());
-                }
                 result => return result,
             }
         }

@@ -41,7 +41,7 @@ pub use chunk::{Chunk, Framing, Line, Lines, Plan};
 pub use control::Control;
 pub use course::Course;
 pub use error::{Error, Kind, reason};
-pub use escape::escaped;
+pub use escape::{escaped, escaped_args, escaped_line, escaped_path};
 pub use file::Stretches;
 pub use follow::Followed;
 pub use input::Input;

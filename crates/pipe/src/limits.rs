@@ -34,6 +34,10 @@ pub const PARTIAL_BLOCK_AFTER: Duration = Duration::from_millis(20);
 /// How often a reader that waits for a pipe looks whether the run was stopped.
 pub const STOP_CHECK: Duration = Duration::from_millis(50);
 
+/// How long a reader of our output is waited for once the run was stopped: a slow one gets the rest of what was found, one that takes nothing
+/// does not keep us.
+pub const STOPPED_PATIENCE: Duration = Duration::from_millis(500);
+
 /// How often a file that is followed is asked for more, once its end was met: by one read and two looks at the file system.
 pub const FOLLOW_EVERY: Duration = Duration::from_millis(250);
 

@@ -1,10 +1,13 @@
-//! A file that appears whole at the end, or not at all, and leaves nothing beside it however the process ends.
+//! Outputs that people name: a file, which appears whole at the end or not at all and leaves nothing beside it however the process
+//! ends; or a stream (standard output, a pipe, a device), which is written as it comes.
 
+use crate::error::reason;
+use crate::escape::escaped_path;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
-use std::fs::{File, Permissions};
+use std::fs::{File, FileType, Permissions};
 use std::io;
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::PermissionsExt;
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use tempfile::{Builder, TempPath};
 
@@ -14,45 +17,169 @@ const MODE: u32 = 0o666;
 /// Where an open file without a name is found.
 const OPEN_FILES: &str = "/proc/self/fd";
 
-/// Where a file that [`create`] made is going to be.
-pub struct Place {
-    /// Where the file system has no files without a name, the one that it has until the end.
-    named: Option<TempPath>,
-    path: PathBuf,
+/// An output that a person named by a flag. It costs no file: see [`Output::check`].
+#[derive(Debug, Clone, Copy)]
+pub struct Output<'a> {
+    /// The flag, as it is called in messages: `-o`, `--html`.
+    pub flag: &'a str,
+    /// Its value; `-` is standard output.
+    pub path: &'a Path,
+    /// What is there already may be replaced: `--force`.
+    pub force: bool,
 }
 
-/// Makes an empty file, which [`Place::put`] puts at `path` when it is written.
-pub fn create(path: &Path) -> io::Result<(File, Place)> {
-    let (file, named) = match unnamed(folder_of(path)) {
-        Ok(file) => (file, None),
-        Err(_) => {
-            let builder = Builder::new().permissions(Permissions::from_mode(MODE)).tempfile_in(folder_of(path));
-            let (file, named) = builder?.into_parts();
-            (file, Some(named))
+impl Output<'_> {
+    /// Whether what is written is gone: there is no file that appears at the end.
+    #[must_use]
+    pub fn is_stream(&self) -> bool {
+        is_stream(self.path)
+    }
+
+    /// The one rule of all verbs: an output is none of the inputs, by whatever name and whatever is forced, and replaces what is there
+    /// only where that was asked for.
+    ///
+    /// # Errors
+    /// A sentence for people, where it is an input, is there already, or can't be a file.
+    pub fn check<'i>(&self, inputs: impl IntoIterator<Item = &'i Path>) -> Result<(), String> {
+        if is_dash(self.path) {
+            return Ok(());
         }
-    };
-    Ok((file, Place { named, path: path.to_owned() }))
+        let Ok(there) = std::fs::metadata(self.path) else { return Ok(()) };
+        let kind = there.file_type();
+        if kind.is_file() && inputs.into_iter().any(|input| identity(input) == Some((there.dev(), there.ino()))) {
+            return Err(self.said("is one of the inputs, and would be lost"));
+        }
+        if !kind.is_file() && !streams(kind) {
+            return Err(self.said("is there and is no plain file"));
+        }
+        if kind.is_file() && !self.force {
+            return Err(self.said("is there already; --force replaces it"));
+        }
+        Ok(())
+    }
+
+    /// Refuses two outputs that are one file.
+    ///
+    /// # Errors
+    /// A sentence for people.
+    pub fn check_other(&self, other: &Self) -> Result<(), String> {
+        // What is not there yet is told by its folder and its name in it.
+        let place = |path: &Path| Some((folder_of(path).canonicalize().ok()?, path.file_name()?.to_owned()));
+        let real = |path: &Path| path.canonicalize().ok();
+        let (ours, others) = (self.path, other.path);
+        let by_name = place(ours).zip(place(others)).is_some_and(|(ours, others)| ours == others);
+        if ours != others && !by_name && real(ours).zip(real(others)).is_none_or(|(ours, others)| ours != others) {
+            return Ok(());
+        }
+        Err(format!("{} and {} are both {}", self.flag, other.flag, escaped_path(ours)))
+    }
+
+    /// Opens it: an empty file without a name, which [`Place::put`] puts there when it is written, or the stream itself.
+    ///
+    /// # Errors
+    /// A sentence for people, where it can't be created.
+    pub fn create(&self) -> Result<(File, Place), String> {
+        create(self.path).map_err(|cause| self.said(&format!("cannot create it: {}", reason(&cause))))
+    }
+
+    /// What is said when writing to it fails.
+    #[must_use]
+    pub fn failed(&self, cause: &io::Error) -> String {
+        self.said(&format!("cannot write: {}", reason(cause)))
+    }
+
+    fn said(&self, what: &str) -> String {
+        format!("{} {}: {what}", self.flag, escaped_path(self.path))
+    }
+}
+
+/// Where a file that was created is going to be.
+#[derive(Debug)]
+pub struct Place(End);
+
+#[derive(Debug)]
+enum End {
+    /// A file without a name yet, and its path.
+    Unnamed(PathBuf),
+    /// The same where the file system has no such files, with the name that it has until the end.
+    Named(TempPath, PathBuf),
+    /// Nothing is left to do.
+    Stream,
+}
+
+/// Makes an empty file, which [`Place::put`] puts at `path` when it is written; a stream is opened as it is.
+///
+/// # Errors
+/// When it can't be created.
+pub fn create(path: &Path) -> io::Result<(File, Place)> {
+    if is_dash(path) {
+        return Ok((io::stdout().as_fd().try_clone_to_owned()?.into(), Place(End::Stream)));
+    }
+    if is_stream(path) {
+        let flags = OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOCTTY;
+        return Ok((rustix::fs::open(path, flags, Mode::empty())?.into(), Place(End::Stream)));
+    }
+    // A link stays one, and what it points at is replaced.
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    match unnamed(folder_of(&path)) {
+        Ok(file) => Ok((file, Place(End::Unnamed(path)))),
+        Err(_) => {
+            let builder = Builder::new().permissions(Permissions::from_mode(MODE)).tempfile_in(folder_of(&path));
+            let (file, named) = builder?.into_parts();
+            Ok((file, Place(End::Named(named, path))))
+        }
+    }
 }
 
 impl Place {
     /// Puts `file` where it belongs; what is there is replaced.
+    ///
+    /// # Errors
+    /// When it can't be moved there.
     pub fn put(self, file: &File) -> io::Result<()> {
-        let named = match self.named {
-            Some(named) => named,
-            None => name(file, folder_of(&self.path))?,
+        let (named, path) = match self.0 {
+            End::Stream => return Ok(()),
+            End::Named(named, path) => (named, path),
+            End::Unnamed(path) => (name(file, folder_of(&path))?, path),
         };
-        named.persist(&self.path).map_err(|error| error.error)
+        named.persist(&path).map_err(|error| error.error)
+    }
+
+    /// The same when `file` is on the disk.
+    ///
+    /// # Errors
+    /// As [`Place::put`], and when it can't be written to the disk.
+    pub fn put_for_good(self, file: &File) -> io::Result<()> {
+        if !matches!(self.0, End::Stream) {
+            file.sync_all()?;
+        }
+        self.put(file)
     }
 }
 
-/// Whether something is at `path` that must not be replaced: a folder would refuse it, and a device would not survive it.
-pub fn is_no_file(path: &Path) -> bool {
-    std::fs::metadata(path).is_ok_and(|target| !target.is_file())
-}
-
 /// The folder that a path is in.
+#[must_use]
 pub fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+fn is_dash(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+fn is_stream(path: &Path) -> bool {
+    is_dash(path) || std::fs::metadata(path).is_ok_and(|there| streams(there.file_type()))
+}
+
+/// A disk is none: nobody means to overwrite one.
+fn streams(kind: FileType) -> bool {
+    kind.is_fifo() || kind.is_char_device() || kind.is_socket()
+}
+
+/// What a file is, by whatever name.
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    let path = if is_dash(path) { Path::new("/dev/stdin") } else { path };
+    std::fs::metadata(path).ok().map(|data| (data.dev(), data.ino()))
 }
 
 /// A file without a name, of which nothing is left however the process ends.

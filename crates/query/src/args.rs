@@ -30,9 +30,12 @@ pub(crate) struct Args {
     /// How the result is written [default: by the extension of -o; table on a terminal, csv otherwise]
     #[arg(long, value_name = "FORMAT")]
     pub(crate) to: Option<OutputFormat>,
-    /// Write the result to a file, which appears whole or not at all
+    /// Write the result to a file, which appears whole or not at all; `-` is standard output
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    /// Replace the file of -o where it is there already; an input never
+    #[arg(long)]
+    pub(crate) force: bool,
     /// Show how the query would be worked on instead
     #[arg(long)]
     pub(crate) explain: bool,

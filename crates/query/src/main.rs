@@ -31,6 +31,8 @@ fn main() -> ExitCode {
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(error) => {
+            // Said of arguments that steer no terminal.
+            let error = Args::try_parse_from(rorqual_pipe::escaped_args()).err().unwrap_or(error);
             let _ = error.print();
             return if error.use_stderr() { Exit::Bad.into() } else { Exit::Done.into() };
         }

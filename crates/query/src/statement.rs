@@ -7,7 +7,7 @@ use crate::exit::Exit;
 use crate::fit::Fit;
 use crate::guard::Guard;
 use crate::limits::CHAIN_MAX;
-use crate::output::Sink;
+use crate::output::{Sink, output};
 use crate::tables::Known;
 use crate::temp::TempFolder;
 use crate::{fault, message, prompt};
@@ -22,7 +22,8 @@ use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 use futures::{FutureExt, StreamExt};
-use rorqual_pipe::{reason, stats};
+use rorqual_pipe::whole_file::Output;
+use rorqual_pipe::{escaped_path, reason, stats};
 use std::io::{self, IsTerminal, Read};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -89,6 +90,8 @@ pub(crate) struct Runner<'a> {
     engine: Engine,
     guard: Guard,
     temp: Arc<TempFolder>,
+    /// The output is of an earlier statement of this run, and so may be replaced.
+    has_written: AtomicBool,
 }
 
 impl<'a> Runner<'a> {
@@ -97,14 +100,16 @@ impl<'a> Runner<'a> {
         let known = Arc::new(Known::of(args)?);
         let temp = Arc::new(TempFolder::create(args.temp_dir.as_deref())?);
         let engine = Engine::new(args, Arc::clone(&known), shares, &temp).map_err(|error| fault::describe(&error, &shares))?;
-        Ok(Self { args, shares, known, engine, guard: Guard::start(shares.memory_bytes, shares.threads, &temp), temp })
+        let guard = Guard::start(shares.memory_bytes, shares.threads, &temp);
+        Ok(Self { args, shares, known, engine, guard, temp, has_written: AtomicBool::new(false) })
     }
 
     async fn run(&self) -> Exit {
         let text = match (&self.args.sql, &self.args.file) {
             (Some(sql), _) => Ok(sql.clone()),
+            (None, Some(path)) if path.as_os_str() == "-" => read_stdin(),
             (None, Some(path)) => {
-                std::fs::read_to_string(path).map_err(|cause| format!("{}: {}", path.display(), reason(&cause)))
+                std::fs::read_to_string(path).map_err(|cause| format!("{}: {}", escaped_path(path), reason(&cause)))
             }
             (None, None) if io::stdin().is_terminal() => return prompt::run(self).await,
             (None, None) => read_stdin(),
@@ -185,8 +190,9 @@ impl<'a> Runner<'a> {
             return Ok(());
         }
         let plan = if self.args.explain { LogicalPlanBuilder::from(plan).explain(false, false)?.build()? } else { plan };
-        if let Some(output) = &self.args.output {
-            self.known.refuse_an_input(output)?;
+        if let Some(output) = output(self.args) {
+            let force = output.force || self.has_written.load(Ordering::Relaxed);
+            self.known.refuse_loss(&Output { force, ..output })?;
         }
         let mut sink = Sink::create(self.args, &plan).map_err(Fault::Output)?;
         let plan = sink.limited(plan)?;
@@ -197,7 +203,9 @@ impl<'a> Runner<'a> {
             }
             ended => ended?,
         }
-        sink.finish().map_err(Fault::Output)
+        sink.finish().map_err(Fault::Output)?;
+        self.has_written.store(true, Ordering::Relaxed);
+        Ok(())
     }
 
     /// Runs a query into its sink.

@@ -2,7 +2,7 @@
 
 use crate::limits::TEMPLATES_BYTES_MAX;
 use minijinja::{Error, ErrorKind};
-use rorqual_pipe::reason;
+use rorqual_pipe::{escaped_path, reason};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
@@ -21,7 +21,7 @@ impl Folder {
     /// # Errors
     /// When there is no such folder.
     pub(crate) fn new(path: &Path) -> Result<Self, Error> {
-        let real = path.canonicalize().map_err(|cause| unreadable(&path.display().to_string(), &cause))?;
+        let real = path.canonicalize().map_err(|cause| unreadable(&escaped_path(path), &cause))?;
         Ok(Self { path: real, read: Mutex::default() })
     }
 

@@ -4,7 +4,7 @@ use crate::read::Reader;
 use crate::remove::Removed;
 use crate::store::Store;
 use rorqual_digest::{Digest, Hasher};
-use rorqual_pipe::{Control, Error, Kind, Operation, Pool, each};
+use rorqual_pipe::{Control, Error, Kind, Operation, Pool, each, escaped_path};
 use std::fs::File;
 use std::io::ErrorKind;
 use std::os::unix::fs::FileExt;
@@ -99,7 +99,7 @@ impl Store {
 
     fn judge(&self, reader: &Reader, pool: &Pool, control: &Control) -> Result<Verdict, Error> {
         let sound = self.verify_reader(reader, pool, control)?;
-        let differs = || Verdict::Damaged(format!("{}: the bytes have another digest", self.path(&reader.digest).display()));
+        let differs = || Verdict::Damaged(format!("{}: the bytes have another digest", escaped_path(&self.path(&reader.digest))));
         Ok(if sound { Verdict::Sound } else { differs() })
     }
 }

@@ -35,8 +35,11 @@ pub(crate) struct ConvertArgs {
     #[arg(long, value_name = "WHAT")]
     pub(crate) bad: Option<Bad>,
     /// Leave bad records out, and write them to this file, as they are and in order
-    #[arg(long, value_name = "FILE", conflicts_with = "bad")]
+    #[arg(long, value_name = "FILE")]
     pub(crate) rejects: Option<PathBuf>,
+    /// Replace the files of -o and --rejects where they are there already; an input never
+    #[arg(long)]
+    pub(crate) force: bool,
     /// After an error, keep what was converted before it (exit code 2 all the same)
     #[arg(long)]
     pub(crate) keep_partial: bool,

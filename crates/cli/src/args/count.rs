@@ -1,17 +1,19 @@
 //! What `rorqual count` takes.
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
   rorqual count access.log            lines, bytes, longest line
   rorqual count -l *.log.gz           lines of each and of all, decoded
-  zcat big.gz | rorqual count -c      bytes of a stream";
+  zcat big.gz | rorqual count -c      bytes of a stream
+  find . -name '*.log' -print0 | rorqual count -lw --files0-from=- --total=only";
 
 /// Count lines, bytes and the longest line
 ///
-/// Newlines are counted as `wc -l` counts them. The longest line is in bytes, without its newline. Lines may be of
+/// Newlines are counted as `wc -l` counts them. Words are runs of bytes other than the white space of the C locale (blank, tab, newline,
+/// vertical tab, form feed, return), characters those of UTF-8, whatever the locale. The longest line is in bytes, without its newline. Lines may be of
 /// any length, NUL bytes are bytes, holes of sparse files are not read. gzip, zstd, bzip2, xz, lzma
 /// and lz4 are recognised and decoded.
 #[derive(Debug, Clone, Args)]
@@ -20,16 +22,37 @@ pub(crate) struct CountArgs {
     /// Print the number of newlines
     #[arg(short, long)]
     pub(crate) lines: bool,
+    /// Print the number of words
+    #[arg(short, long)]
+    pub(crate) words: bool,
+    /// Print the number of characters (UTF-8); bytes that are part of none do not count
+    #[arg(short = 'm', long)]
+    pub(crate) chars: bool,
     /// Print the number of bytes
     #[arg(short = 'c', long)]
     pub(crate) bytes: bool,
     /// Print the length of the longest line
     #[arg(short = 'L', long)]
     pub(crate) longest: bool,
+    /// Count the files whose names are in FILE, each ended by a NUL; `-` is standard input
+    #[arg(long, value_name = "FILE", conflicts_with = "files")]
+    pub(crate) files0_from: Option<PathBuf>,
+    /// When to print the sum of all files: where there are several, always, nothing else, or never
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    pub(crate) total: Totals,
     /// Print JSON: one object with every file and the total
     #[arg(long)]
     pub(crate) json: bool,
     /// Files; `-` is standard input [default: -]
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
+}
+
+/// When the sum of all files is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Totals {
+    Auto,
+    Always,
+    Only,
+    Never,
 }

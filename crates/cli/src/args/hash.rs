@@ -13,9 +13,19 @@ use std::path::PathBuf;
 /// missing or could not be read, or a list without a proper line; 2 for wrong usage, or a file that could not be hashed.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct HashArgs {
-    /// sha256, sha512, sha1, md5 or blake3 [default: sha256; with --check: by the tag or the digest's length]
+    /// sha256, sha512, sha1, md5, blake3, sha224, sha384, sha512-256 or blake2b [default: sha256; with --check: by the tag or the
+    /// digest's length, of which sha256 or sha512 is the first that has it]
     #[arg(short, long, value_name = "NAME")]
     pub(crate) algorithm: Option<Algorithm>,
+    /// Length of the digests of blake2b: a multiple of 8, at most 512; with --check it is that of the digests [default: 512]
+    #[arg(short, long, value_name = "BITS", value_parser = bits, conflicts_with = "check")]
+    pub(crate) length: Option<Algorithm>,
+    /// Write `*` before names, as of files that were read in binary mode: they always are
+    #[arg(short, long, overrides_with = "text", conflicts_with_all = ["check", "json"])]
+    pub(crate) binary: bool,
+    /// Write a blank before names [default]
+    #[arg(short, long, overrides_with = "binary", conflicts_with_all = ["check", "json", "tag"])]
+    pub(crate) text: bool,
     /// How digests are written
     #[arg(long, value_name = "ENCODING", default_value = "hex")]
     pub(crate) encoding: DigestEncoding,
@@ -29,13 +39,13 @@ pub(crate) struct HashArgs {
     #[arg(short, long)]
     pub(crate) check: bool,
     /// Print no line for a file that is right
-    #[arg(long, requires = "check")]
+    #[arg(long, requires = "check", overrides_with_all = ["status", "warn"])]
     pub(crate) quiet: bool,
     /// Print nothing; the exit code tells
-    #[arg(long, requires = "check")]
+    #[arg(long, requires = "check", overrides_with_all = ["quiet", "warn"])]
     pub(crate) status: bool,
     /// Warn about each improper line of a list
-    #[arg(short, long, requires = "check")]
+    #[arg(short, long, requires = "check", overrides_with_all = ["quiet", "status"])]
     pub(crate) warn: bool,
     /// Fail when a list has an improper line
     #[arg(long, requires = "check")]
@@ -49,6 +59,31 @@ pub(crate) struct HashArgs {
     /// Files, or lists of checksums; `-` is standard input [default: -]
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
+}
+
+fn bits(text: &str) -> Result<Algorithm, String> {
+    match text.parse() {
+        // As b2sum has it.
+        Ok(0) => Ok(Algorithm::Blake2b(64)),
+        bits => bits.ok().and_then(Algorithm::blake2b).ok_or_else(|| "a multiple of 8 from 8 to 512, or 0 for 512".to_owned()),
+    }
+}
+
+impl HashArgs {
+    /// The algorithm that was asked for, with the length of its digests.
+    ///
+    /// # Errors
+    /// When a length was given of digests that have one of their own.
+    pub(crate) fn algorithm(&self) -> Result<Option<Algorithm>, String> {
+        match (self.algorithm, self.length) {
+            (algorithm, None) => Ok(algorithm),
+            (Some(Algorithm::Blake2b(_)), length) => Ok(length),
+            (other, Some(_)) => {
+                let name = other.unwrap_or(Algorithm::Sha256).name();
+                Err(format!("--length is for blake2b (-a blake2b): digests of {name} have a length of their own"))
+            }
+        }
+    }
 }
 
 /// How digests are written.

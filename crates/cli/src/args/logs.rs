@@ -31,7 +31,7 @@ pub(crate) struct LogsArgs {
     /// Write the report as one page that needs nothing beside it; `-` is standard output
     ///
     /// The page holds its styles and its script, fetches nothing, and shows what the log says as text only. It appears whole, or
-    /// not at all. Nothing is printed then but with --json.
+    /// not at all, and replaces a file that is there only with --force. Nothing is printed then but with --json.
     #[arg(long, value_name = "FILE", conflicts_with = "question")]
     pub(crate) html: Option<PathBuf>,
     /// The page by this template (Jinja's language); it is given what --json prints, as `report`
@@ -63,9 +63,12 @@ pub(crate) struct LogsArgs {
     /// Write lines that could not be parsed to this file, in order; whole, but for those longer than --line-max
     ///
     /// The file appears at the end, in one piece: after Ctrl-C with the lines read by then, and not at all when the process is
-    /// killed or the disk is full. It must not be one of the inputs.
+    /// killed or the disk is full. It must not be one of the inputs; one that is there is replaced only with --force.
     #[arg(long, value_name = "FILE")]
     pub(crate) rejects: Option<PathBuf>,
+    /// Replace the files of --html and --rejects where they are there already; a log never
+    #[arg(long)]
+    pub(crate) force: bool,
     /// Logs; `-` is standard input [default: -]
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,

@@ -16,7 +16,7 @@ mod store;
 mod temp;
 
 pub(crate) use convert::{Bad, Conflicts, ConvertArgs, From, FromArgs, SchemaArgs, To};
-pub(crate) use count::CountArgs;
+pub(crate) use count::{CountArgs, Totals};
 pub(crate) use explore::{ExploreArgs, Who};
 pub(crate) use fetch::FetchArgs;
 pub(crate) use grep::GrepArgs;
@@ -34,7 +34,7 @@ use rorqual_pipe::parse_size;
 
 /// Files of any size, in the memory you give it, at the speed of the hardware.
 #[derive(Debug, Parser)]
-#[command(name = "rorqual", version, arg_required_else_help = true, max_term_width = 110)]
+#[command(name = "rorqual", version, arg_required_else_help = true, args_override_self = true, max_term_width = 110)]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) common: Common,

@@ -37,6 +37,9 @@ pub(crate) struct RenderArgs {
     /// The file to write, which appears whole at the end or not at all [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    /// Replace the file of -o where it is there already; an input never
+    #[arg(long)]
+    pub(crate) force: bool,
     /// Write a file for so many rows (50000), or for rows until it has so many bytes (100MB); `{}` in -o becomes its number
     #[arg(long, value_name = "N|SIZE", value_parser = Split::parse, requires = "output")]
     pub(crate) split: Option<Split>,

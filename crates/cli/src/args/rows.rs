@@ -83,10 +83,10 @@ pub(crate) struct ShownArgs {
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     pub(crate) columns: Option<Vec<String>>,
     /// How rows are printed [default: table on a terminal, ndjson elsewhere]
-    #[arg(long, value_name = "FORM", conflicts_with = "json")]
+    #[arg(long, value_name = "FORM", overrides_with = "json")]
     pub(crate) to: Option<Form>,
     /// Print JSON: an object a line, as --to ndjson
-    #[arg(long)]
+    #[arg(long, overrides_with = "to")]
     pub(crate) json: bool,
 }
 

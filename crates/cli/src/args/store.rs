@@ -65,6 +65,9 @@ pub(crate) enum StoreCommand {
         /// Write to this file, which appears whole or not at all; `-` is standard output
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
+        /// Replace the file of -o where it is there already
+        #[arg(long)]
+        force: bool,
         /// Check the bytes against the digest before the first of them is given
         #[arg(long)]
         verify: bool,

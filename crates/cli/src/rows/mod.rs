@@ -9,7 +9,7 @@ use crate::guard::Guard;
 use crate::{fitting, message};
 pub(crate) use printer::Printer;
 use rorqual_pipe::limits::PROGRAM_BYTES;
-use rorqual_pipe::{Budget, Error, stats};
+use rorqual_pipe::{Budget, Control, Error, stats};
 use rorqual_rows::read::{Batches, Table};
 use serde_json::json;
 use std::io;
@@ -30,7 +30,8 @@ pub(crate) fn print(
     fits(table, memory_bytes)?;
     let _guard = Guard::reading(table.name(), memory_bytes);
     let batches = choose(columns).map_err(|error| message::error(&error))?;
-    let mut printer = Printer::new(args);
+    // Nothing here hears Ctrl-C: it ends the process at once.
+    let mut printer = Printer::new(args, &Control::default()).map_err(|error| message::print_error(&error))?;
     let (mut rows, mut failed) = (0, None);
     for batch in batches {
         let batch = match batch {

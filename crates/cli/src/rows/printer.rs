@@ -3,8 +3,10 @@
 use super::unprintable;
 use crate::args::{Form, ShownArgs};
 use arrow_array::RecordBatch;
+use rorqual_pipe::Control;
+use rorqual_pipe::gather::Output;
 use rorqual_rows::render::{Csv, Json, Table};
-use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 
 /// How wide a table is where there is no terminal.
 const WIDTH_DEFAULT: usize = 120;
@@ -20,18 +22,17 @@ fn room() -> usize {
 /// Prints batches.
 pub(crate) struct Printer {
     form: Form,
-    out: BufWriter<Stdout>,
+    out: BufWriter<Output>,
     /// What waits for its table to be full.
     rows: Option<Table>,
     header: bool,
 }
 
 impl Printer {
-    pub(crate) fn new(args: &ShownArgs) -> Self {
-        let stdout = io::stdout();
-        let usual = if stdout.is_terminal() { Form::Table } else { Form::Ndjson };
+    pub(crate) fn new(args: &ShownArgs, control: &Control) -> io::Result<Self> {
+        let usual = if io::stdout().is_terminal() { Form::Table } else { Form::Ndjson };
         let form = if args.json { Form::Ndjson } else { args.to.unwrap_or(usual) };
-        Self { form, out: BufWriter::new(stdout), rows: None, header: false }
+        Ok(Self { form, out: BufWriter::new(Output::stdout(control)?), rows: None, header: false })
     }
 
     pub(crate) fn batch(&mut self, batch: &RecordBatch) -> io::Result<()> {

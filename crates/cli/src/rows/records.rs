@@ -7,7 +7,7 @@ use crate::verbs::convert::{Content, MEMORY_BYTES_DEFAULT, Source, columns_of, g
 use crate::{interrupt, message};
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
-use rorqual_pipe::{Chunk, Error, Kind, Stage};
+use rorqual_pipe::{Chunk, Control, Error, Kind, Stage, escaped_line, escaped_path};
 use rorqual_rows::read::Table;
 use rorqual_rows::{Bad, BadRecords, Decode, Decoded, Format, Scan, Unplaced, long_offset};
 use std::path::Path;
@@ -56,7 +56,12 @@ fn chosen(schema: &Schema, columns: &[String], path: &Path) -> Result<SchemaRef,
     for column in columns {
         if below(schema.fields(), "", std::slice::from_ref(column)).is_empty() {
             let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
-            return Err(format!("{}: there is no column '{column}'; there is: {}", path.display(), names.join(", ")));
+            return Err(format!(
+                "{}: there is no column '{}'; there is: {}",
+                escaped_path(path),
+                escaped_line(column),
+                names.join(", ")
+            ));
         }
     }
     Ok(Arc::new(Schema::new(below(schema.fields(), "", columns))))
@@ -77,6 +82,11 @@ fn below(fields: &Fields, path: &str, columns: &[String]) -> Fields {
 }
 
 impl Records {
+    /// By which Ctrl-C stops it.
+    pub(crate) fn control(&self) -> &Control {
+        &self.scan.control
+    }
+
     pub(crate) fn memory_bytes(&self) -> u64 {
         self.memory_bytes
     }
@@ -168,12 +178,13 @@ impl Stage for Decoder {
 
 /// Prints the first rows.
 pub(crate) fn print_head(common: &Common, shown: &ShownArgs, records: &mut Records, rows: u64) -> Result<Exit, String> {
-    let mut printer = Printer::new(shown);
+    let out = |error| Error::io("standard output", "cannot write", error);
+    let mut printer = Printer::new(shown, records.control()).map_err(|error| out(error).to_string())?;
     let mut left = rows;
     let exit = records.each(|batch| {
         let batch = batch.slice(0, batch.num_rows().min(usize::try_from(left).unwrap_or(usize::MAX)));
         left -= batch.num_rows() as u64;
-        printer.batch(&batch).map_err(|error| Error::io("standard output", "cannot write", error))?;
+        printer.batch(&batch).map_err(out)?;
         Ok(if left > 0 { Took::All } else { Took::Enough(batch.num_rows() as u64) })
     })?;
     finish(printer, exit, common, records)
@@ -187,11 +198,12 @@ pub(crate) fn print_batches(
     batches: &[RecordBatch],
     exit: Exit,
 ) -> Result<Exit, String> {
-    let mut printer = Printer::new(shown);
-    for batch in batches {
-        if let Err(error) = printer.batch(batch) {
-            return Ok(message::print_error(&error));
-        }
+    let mut printer = match Printer::new(shown, records.control()) {
+        Ok(printer) => printer,
+        Err(error) => return Ok(message::print_error(&error)),
+    };
+    if let Err(error) = batches.iter().try_for_each(|batch| printer.batch(batch)) {
+        return Ok(message::print_error(&error));
     }
     finish(printer, exit, common, records)
 }

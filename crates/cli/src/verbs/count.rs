@@ -1,40 +1,66 @@
 //! `rorqual count`
 
-use crate::args::{Common, CountArgs, When};
+use crate::args::{Common, CountArgs, Totals, When};
 use crate::exit::Exit;
-use crate::message::{self, escaped};
+use crate::message;
 use crate::progress::Progress;
 use crate::{fitting, input, interrupt};
 use rorqual_pipe::count::{Count, Counter};
 use rorqual_pipe::decode::{decoder_bytes, zstd_window_log_max};
+use rorqual_pipe::gather::Output;
 use rorqual_pipe::limits::{self, BLOCK_BYTES, buffers_needed};
-use rorqual_pipe::{Budget, BudgetError, Control, Error, Framing, Operation, Plan, Pool};
+use rorqual_pipe::{Budget, BudgetError, Control, Error, Framing, Operation, Plan, Pool, escaped_path, reason};
 use serde_json::{Value, json};
-use std::io::{self, Write};
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 const MEMORY_BYTES_DEFAULT: u64 = 256 << 20;
 
+/// Longest name in a list of `--files0-from`: Linux opens none that is longer.
+const NAME_BYTES_MAX: u64 = 4096;
+
 /// What is counted, in `wc`'s column order.
 #[derive(Clone, Copy)]
 struct Columns {
     lines: bool,
+    words: bool,
+    characters: bool,
     bytes: bool,
     longest: bool,
 }
 
 impl Columns {
     fn of(args: &CountArgs) -> Self {
-        match (args.lines, args.bytes, args.longest) {
-            (false, false, false) => Self { lines: true, bytes: true, longest: true },
-            (lines, bytes, longest) => Self { lines, bytes, longest },
-        }
+        let Self { lines, words, characters, bytes, longest } =
+            Self { lines: args.lines, words: args.words, characters: args.chars, bytes: args.bytes, longest: args.longest };
+        let usual = !(lines || words || characters || bytes || longest);
+        Self { lines: lines || usual, words, characters, bytes: bytes || usual, longest: longest || usual }
     }
 
     fn values(self, count: &Count) -> Vec<u64> {
-        let all = [(self.lines, count.newlines), (self.bytes, count.bytes), (self.longest, count.longest_bytes())];
+        let all = [
+            (self.lines, count.newlines),
+            (self.words, count.words()),
+            (self.characters, count.characters()),
+            (self.bytes, count.bytes),
+            (self.longest, count.longest_bytes()),
+        ];
         all.into_iter().filter(|(wanted, _)| *wanted).map(|(_, value)| value).collect()
+    }
+
+    fn object(self, count: &Count) -> Value {
+        let mut object = json!({"lines": count.newlines, "bytes": count.bytes, "longest_bytes": count.longest_bytes()});
+        if self.words {
+            object["words"] = count.words().into();
+        }
+        if self.characters {
+            object["characters"] = count.characters().into();
+        }
+        object
     }
 }
 
@@ -44,24 +70,14 @@ pub(crate) fn run(common: &Common, args: &CountArgs) -> Exit {
         Err(error) => return message::error(&error),
     };
     let start = Instant::now();
-    let mut counts = Vec::new();
-    let mut exit = Exit::Done;
-    interrupt::stop_on_interrupt(&counting.control);
-    for path in or_stdin(&args.files) {
-        if counting.control.stopped() {
-            break;
-        }
-        let (count, error) = counting.file(&path);
-        counts.extend(count.map(|count| (path, count)));
-        exit = exit.max(error.map_or(Exit::Done, |error| message::error(&error)));
+    if args.files0_from.is_none() {
+        interrupt::stop_on_interrupt(&counting.control);
     }
-    exit = interrupt::exit_of(&counting.control, exit);
-    let total = counts.iter().fold(Count::default(), |total, (_, count)| total.beside(*count));
-    let printed = if args.json { print_json(&counts, &total) } else { print_table(counting.columns, &counts, &total, args) };
+    let counted = Names::of(args).map_err(|said| message::error(&said)).and_then(|names| counting.all(names, args));
     if common.stats {
         crate::stats::print(start, counting.memory_bytes, counting.threads, &counting.control, &counting.pool);
     }
-    printed.map_or_else(|error| message::print_error(&error), |()| exit)
+    counted.unwrap_or_else(|exit| exit)
 }
 
 /// `-` where no file was named.
@@ -69,11 +85,70 @@ pub(crate) fn or_stdin(files: &[PathBuf]) -> Vec<PathBuf> {
     if files.is_empty() { vec![PathBuf::from("-")] } else { files.to_vec() }
 }
 
+/// The names of the files that are counted, and those that can't be had.
+enum Names {
+    Given(std::vec::IntoIter<PathBuf>),
+    /// Ended by NULs, and so many that they are not held.
+    Listed {
+        list: Box<dyn BufRead>,
+        name: String,
+        number: u64,
+        from_stdin: bool,
+    },
+}
+
+impl Names {
+    fn of(args: &CountArgs) -> Result<Self, String> {
+        let Some(path) = &args.files0_from else { return Ok(Self::Given(or_stdin(&args.files).into_iter())) };
+        let name = escaped_path(path);
+        let from_stdin = path.as_os_str() == "-";
+        let list: Box<dyn BufRead> = if from_stdin {
+            Box::new(BufReader::new(io::stdin()))
+        } else {
+            Box::new(BufReader::new(File::open(path).map_err(|cause| format!("--files0-from {name}: {}", reason(&cause)))?))
+        };
+        Ok(Self::Listed { list, name, number: 0, from_stdin })
+    }
+}
+
+impl Iterator for Names {
+    type Item = Result<PathBuf, String>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (list, name, number, from_stdin) = match self {
+            Self::Given(names) => return names.next().map(Ok),
+            Self::Listed { list, name, number, from_stdin } => (list, &*name, number, *from_stdin),
+        };
+        let mut bytes = Vec::new();
+        let read = list.by_ref().take(NAME_BYTES_MAX).read_until(0, &mut bytes);
+        *number += 1;
+        let failed = |what: &str| Some(Err(format!("--files0-from {name}: name {number}: {what}")));
+        match read {
+            Err(cause) => {
+                *list = Box::new(io::empty());
+                return failed(&reason(&cause));
+            }
+            Ok(0) => return None,
+            Ok(_) => {}
+        }
+        if bytes.last() == Some(&0) {
+            bytes.pop();
+        } else if bytes.len() as u64 == NAME_BYTES_MAX {
+            *list = Box::new(io::empty());
+            return failed("longer than the 4096 bytes of any path; is it a list of names ended by NULs?");
+        }
+        match &bytes[..] {
+            b"" => failed("is empty"),
+            b"-" if from_stdin => failed("'-' is standard input, which has the names"),
+            _ => Some(Ok(OsString::from_vec(bytes).into())),
+        }
+    }
+}
+
 /// What all files of one run share.
 struct Counting {
     columns: Columns,
-    /// JSON has every count, whatever was asked for.
-    longest: bool,
+    counter: Counter,
     memory_bytes: u64,
     threads: usize,
     progress: When,
@@ -89,7 +164,8 @@ impl Counting {
         let buffers = buffers_needed(threads);
         Ok(Self {
             columns,
-            longest: columns.longest || json,
+            // JSON has the longest line whatever was asked for.
+            counter: Counter { longest: columns.longest || json, words: columns.words, characters: columns.characters },
             memory_bytes,
             threads,
             progress: common.progress,
@@ -97,6 +173,33 @@ impl Counting {
             pool: Pool::new(BLOCK_BYTES, buffers),
             control: Control::with_rate_limit(common.limit_rate),
         })
+    }
+
+    /// Counts all files, and prints what came of it.
+    fn all(&self, names: Names, args: &CountArgs) -> Result<Exit, Exit> {
+        let print_error = |error: io::Error| message::print_error(&error);
+        let mut printer = Printer::new(self, args).map_err(print_error)?;
+        let mut exit = Exit::Done;
+        for name in names {
+            if self.control.stopped() {
+                break;
+            }
+            let (path, (count, error)) = match name {
+                Ok(path) => {
+                    let counted = self.file(&path);
+                    (path, counted)
+                }
+                Err(said) => {
+                    exit = exit.max(message::error(&said));
+                    continue;
+                }
+            };
+            exit = exit.max(error.map_or(Exit::Done, |error| message::error(&error)));
+            printer.file(&path, count).map_err(print_error)?;
+        }
+        exit = interrupt::exit_of(&self.control, exit);
+        printer.finish().map_err(print_error)?;
+        Ok(exit)
     }
 
     /// The count of one file, and what went wrong; both when something was counted before it.
@@ -108,7 +211,7 @@ impl Counting {
         };
         let expected_bytes = input.size_bytes().map(|size| size + self.control.stored_bytes());
         let _progress = Progress::start(self.progress, &self.control, expected_bytes);
-        let stages = vec![Counter { longest: self.longest }; self.threads];
+        let stages = vec![self.counter; self.threads];
         let mut total = Count::default();
         let add = |count| {
             total = total.then(count);
@@ -131,36 +234,91 @@ fn budget(threads: usize, memory_bytes: u64) -> Budget {
     budget
 }
 
-fn print_table(columns: Columns, counts: &[(PathBuf, Count)], total: &Count, args: &CountArgs) -> io::Result<()> {
-    let mut rows: Vec<(String, Vec<u64>)> = Vec::new();
-    for (path, count) in counts {
-        let name = if args.files.is_empty() { String::new() } else { escaped(&path.to_string_lossy()) };
-        rows.push((name, columns.values(count)));
-    }
-    if args.files.len() > 1 {
-        rows.push(("total".to_owned(), columns.values(total)));
-    }
-    let numbers = || rows.iter().flat_map(|(_, values)| values);
-    let width = if numbers().count() == 1 { 1 } else { numbers().map(|value| value.to_string().len()).max().unwrap_or(1) };
-    let mut out = io::stdout().lock();
-    for (name, values) in rows {
-        let numbers: Vec<String> = values.iter().map(|value| format!("{value:>width$}")).collect();
-        writeln!(out, "{}", format!("{} {name}", numbers.join(" ")).trim_end())?;
-    }
-    out.flush()
+/// Prints counts as `wc` does, or as JSON.
+struct Printer {
+    out: BufWriter<Output>,
+    columns: Columns,
+    json: bool,
+    totals: Totals,
+    /// Names are printed: some were given.
+    named: bool,
+    /// Rows of files that were named in the arguments wait for the widest number; a list may have any number of them.
+    waiting: Option<Vec<(String, Vec<u64>)>>,
+    /// Files so far, those that could not be counted too.
+    files: u64,
+    printed: u64,
+    total: Count,
 }
 
-fn print_json(counts: &[(PathBuf, Count)], total: &Count) -> io::Result<()> {
-    let object = |count: &Count| json!({"lines": count.newlines, "bytes": count.bytes, "longest_bytes": count.longest_bytes()});
-    let files: Vec<Value> = counts
-        .iter()
-        .map(|(path, count)| {
-            let mut file = object(count);
+impl Printer {
+    fn new(counting: &Counting, args: &CountArgs) -> io::Result<Self> {
+        let mut printer = Self {
+            out: BufWriter::new(Output::stdout(&counting.control)?),
+            columns: counting.columns,
+            json: args.json,
+            totals: args.total,
+            named: !args.files.is_empty() || args.files0_from.is_some(),
+            waiting: args.files0_from.is_none().then(Vec::new),
+            files: 0,
+            printed: 0,
+            total: Count::default(),
+        };
+        if printer.json {
+            write!(printer.out, "{{\"schema\":\"rorqual.count/1\",\"files\":[")?;
+        }
+        Ok(printer)
+    }
+
+    fn file(&mut self, path: &Path, count: Option<Count>) -> io::Result<()> {
+        self.files += 1;
+        let Some(count) = count else { return Ok(()) };
+        self.total = self.total.beside(count);
+        if self.json {
+            let mut file = self.columns.object(&count);
             file["name"] = json!(path.to_string_lossy());
-            file
-        })
-        .collect();
-    let mut out = io::stdout().lock();
-    writeln!(out, "{}", json!({"schema": "rorqual.count/1", "files": files, "total": object(total)}))?;
-    out.flush()
+            let separator = if self.printed > 0 { "," } else { "" };
+            self.printed += 1;
+            return write!(self.out, "{separator}{file}");
+        }
+        if self.totals == Totals::Only {
+            return Ok(());
+        }
+        let name = if self.named { escaped_path(path) } else { String::new() };
+        self.row(name, self.columns.values(&count))
+    }
+
+    fn row(&mut self, name: String, values: Vec<u64>) -> io::Result<()> {
+        match &mut self.waiting {
+            Some(rows) => {
+                rows.push((name, values));
+                Ok(())
+            }
+            // Ctrl-C may end it at any time.
+            None => print_row(&mut self.out, &name, &values, 1).and_then(|()| self.out.flush()),
+        }
+    }
+
+    fn finish(mut self) -> io::Result<()> {
+        if self.json {
+            writeln!(self.out, "],\"total\":{}}}", self.columns.object(&self.total))?;
+            return self.out.flush();
+        }
+        let values = self.columns.values(&self.total);
+        match self.totals {
+            Totals::Auto if self.files > 1 => self.row("total".to_owned(), values)?,
+            Totals::Always => self.row("total".to_owned(), values)?,
+            Totals::Only => self.row(String::new(), values)?,
+            Totals::Auto | Totals::Never => {}
+        }
+        let rows = self.waiting.take().unwrap_or_default();
+        let numbers = || rows.iter().flat_map(|(_, values)| values);
+        let width = if numbers().count() == 1 { 1 } else { numbers().map(|value| value.to_string().len()).max().unwrap_or(1) };
+        rows.iter().try_for_each(|(name, values)| print_row(&mut self.out, name, values, width))?;
+        self.out.flush()
+    }
+}
+
+fn print_row(out: &mut impl Write, name: &str, values: &[u64], width: usize) -> io::Result<()> {
+    let numbers: Vec<String> = values.iter().map(|value| format!("{value:>width$}")).collect();
+    writeln!(out, "{}", format!("{} {name}", numbers.join(" ")).trim_end())
 }

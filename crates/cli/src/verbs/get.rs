@@ -4,7 +4,7 @@ use crate::args::{Common, GetArgs};
 use crate::exit::Exit;
 use crate::guard::Guard;
 use crate::{message, rows};
-use rorqual_pipe::Error;
+use rorqual_pipe::{Error, escaped_path};
 use rorqual_rows::read::Table;
 use std::fs::File;
 use std::path::Path;
@@ -23,7 +23,7 @@ pub(crate) fn run(common: &Common, args: &GetArgs) -> Exit {
 
 /// Opens a file of columns, or says why not.
 fn open(path: &Path, memory_bytes: u64) -> Result<Table, Exit> {
-    let name = path.display().to_string();
+    let name = escaped_path(path);
     if name == "-" {
         return Err(message::error(&"-: rows are read from a file of columns at any place, which standard input has not"));
     }

@@ -72,7 +72,7 @@ fn files_of_columns_far_above_the_memory() {
             format!("head -n 2000000 '{path}'"),
             format!("sample -n 1000 '{path}'"),
             format!("get '{path}' actor.login=user3"),
-            format!("convert '{path}' --threads 1 -o '{target}'"),
+            format!("convert '{path}' --threads 1 --force -o '{target}'"),
         ];
         for work in works {
             assert!(peak_of(&format!("{work} --memory 160MiB")) < 160 * MIB, "{work}");
@@ -123,7 +123,7 @@ fn ten_thousand_columns_take_a_thread_and_not_more_memory() {
     let target = folder.text("wide.parquet");
     let ran = rorqual(&["convert", &file, "-o", &target]).run().exits(0);
     ran.within(256 * MIB);
-    let refused = rorqual(&["convert", &file, "-o", &target, "--threads", "64"]).run().exits(2);
+    let refused = rorqual(&["convert", &file, "--force", "-o", &target, "--threads", "64"]).run().exits(2);
     refused.says(&["--memory 256 MiB is too little", "Give --memory"]);
     let named = rorqual(&["head", "-n", "1", &target, "--columns", "c9999"]).run().exits(0);
     assert_eq!(named.json(), json!({"c9999": 9999}));

@@ -55,7 +55,7 @@ fn all_plain(ndjson: &[u8]) -> Vec<Value> {
 /// The rows of `input` as NDJSON, by way of Parquet.
 fn through_parquet(folder: &Folder, input: &str, flags: &[&str]) -> Vec<u8> {
     let parquet = folder.text("through.parquet");
-    let _ = rorqual(&["convert", input, "-o", &parquet]).args(flags).run().exits(0);
+    let _ = rorqual(&["convert", input, "--force", "-o", &parquet]).args(flags).run().exits(0);
     rorqual(&["convert", &parquet, "--to", "ndjson", "-o", "-"]).run().exits(0).stdout
 }
 
@@ -189,7 +189,7 @@ fn a_record_that_is_too_long_is_told_with_its_size() {
         to(&[]).exits(2).says(&[&format!("a record of {bytes} bytes"), "--record-max 1.00 MiB", "at byte 1"]);
         let skipped = to(&["--bad", "skip"]).exits(0);
         assert_eq!(rows(&skipped.stdout), [json!({"a": "1"}), json!({"a": "2"})], "{name}");
-        let _ = to(&["--rejects", &rejects]).exits(0);
+        let _ = to(&["--force", "--rejects", &rejects]).exits(0);
         let kept = std::fs::read_to_string(&rejects).expect("rejects");
         assert_eq!(kept.trim_end_matches(['\n', ',']).trim_start_matches(','), long, "{name} {separator:?}");
         assert_eq!(
@@ -246,7 +246,7 @@ fn ten_thousand_columns_and_memory() {
 fn memory_is_kept_for_a_gibibyte_of_each_layout() {
     let folder = Folder::new();
     for path in ["", "a.b.items"] {
-        let target = folder.text("large.parquet");
+        let target = folder.text(&format!("large{path}.parquet"));
         let feed = move |stdin: &mut std::process::ChildStdin| write_array(&mut Events::new(3), 1 << 30, path, stdin).map(drop);
         let ran = rorqual(&["convert", "-", "-o", &target, "--memory", "256MiB"]).feed(feed).run().exits(0);
         ran.within(256 * MIB);
@@ -484,7 +484,7 @@ fn short_records_of_many_columns_take_no_more_memory() {
     converted.within(128 * MIB);
     let back = rows(&std::fs::read(&target).expect("rows"));
     assert_eq!((back.len(), plain(&back[19_999])), (20_000, json!({"k4999": 19_999})));
-    rorqual(&["convert", &file, "--to", "arrow", "-o", &target]).run().exits(0).within(128 * MIB);
+    rorqual(&["convert", &file, "--to", "arrow", "--force", "-o", &target]).run().exits(0).within(128 * MIB);
     for verb in ["head", "sample"] {
         let ran = rorqual(&[verb, "-n", "3", &file]).run().exits(0);
         assert_eq!(rows(&ran.stdout).len(), 3);

@@ -78,6 +78,56 @@ fn prints_what_coreutils_prints() {
 }
 
 #[test]
+fn prints_what_its_other_peers_print() {
+    let folder = Folder::new();
+    let names = awkward(&folder);
+    for (algorithm, peer, own) in [
+        (&["-a", "sha224"][..], "sha224sum", &[][..]),
+        (&["-a", "sha384"], "sha384sum", &[]),
+        (&["-a", "blake2b"], "b2sum", &[]),
+        (&["-a", "blake2b", "-l", "256"], "b2sum", &["-l", "256"]),
+        (&["-a", "b2", "--length", "8"], "b2sum", &["--length", "8"]),
+        (&["-a", "blake2b", "-l", "0"], "b2sum", &["-l", "0"]),
+    ] {
+        for flags in [&[][..], &["--tag"], &["-b"], &["-t"], &["-t", "-b"], &["-b", "-t"], &["--zero"]] {
+            let expected = at(folder.path(), Run::new(peer).args(own).args(flags).args(&names)).exits(0);
+            let ran = at(folder.path(), rorqual(&["hash"]).args(algorithm).args(flags).args(&names)).exits(0);
+            assert_eq!(ran.stdout, expected.stdout, "{algorithm:?}, {flags:?}");
+        }
+    }
+    // OpenSSL's lists are read, whatever the length of the digests says.
+    for algorithm in ["sha224", "sha384", "sha512-256", "sha512", "sha256", "blake2b512"] {
+        let list = at(folder.path(), Run::new("openssl").args(["dgst", &format!("-{algorithm}"), "large", "empty"])).exits(0);
+        let ran = at(folder.path(), rorqual(&["hash", "--check"]).stdin(list.stdout)).exits(0);
+        assert_eq!(ran.text(), "large: OK\nempty: OK\n", "{algorithm}");
+    }
+    let digest = |args: &[&str]| at(folder.path(), rorqual(&["hash"]).args(args).arg("large")).exits(0).text().to_owned();
+    let openssl = at(folder.path(), Run::new("openssl").args(["dgst", "-sha512-256", "-r", "large"])).exits(0).text().to_owned();
+    assert_eq!(digest(&["-a", "sha512-256", "-b"]), openssl);
+    assert!(digest(&["-a", "sha512/256", "--tag"]).starts_with("SHA512/256 (large) = "));
+}
+
+#[test]
+fn the_algorithm_is_asked_for_where_a_guess_fails() {
+    let folder = Folder::new();
+    folder.file("a", "abc");
+    let check = |list: Vec<u8>, flags: &[&str]| at(folder.path(), rorqual(&["hash", "--check"]).args(flags).stdin(list));
+    for (algorithm, length) in [("blake3", ""), ("sha512-256", ""), ("blake2b", "256"), ("blake2b", "512")] {
+        let length = if length.is_empty() { Vec::new() } else { vec!["-l", length] };
+        let list = at(folder.path(), rorqual(&["hash", "-a", algorithm, "a"]).args(&length)).exits(0).stdout;
+        check(list.clone(), &[]).exits(1).says(&["give --algorithm blake3, sha512-256 or blake2b"]);
+        assert_eq!(check(list, &["-a", algorithm]).exits(0).text(), "a: OK\n", "{algorithm}");
+    }
+    for algorithm in ["sha224", "sha384", "md5", "sha1"] {
+        let list = at(folder.path(), rorqual(&["hash", "-a", algorithm, "a"])).exits(0).stdout;
+        assert_eq!(check(list, &[]).exits(0).text(), "a: OK\n", "{algorithm}, by its length");
+    }
+    let wrong = format!("{}  a\n", "0".repeat(32));
+    let ran = check(wrong.into_bytes(), &[]).exits(1);
+    assert!(!ran.stderr.contains("--algorithm"), "MD5 is the only one of that length: {}", ran.stderr);
+}
+
+#[test]
 fn blake3_of_awkward_files_is_the_same_on_every_path() {
     let folder = Folder::new();
     let names = awkward(&folder);
@@ -145,13 +195,28 @@ fn a_bad_file_does_not_end_the_run() {
 
 #[test]
 fn wrong_usage() {
-    let cases: [&[&str]; 6] =
-        [&["-a", "md4"], &["--quiet"], &["--tag", "--check"], &["--encoding", "hex16"], &["--check", "--zero"], &["--strict"]];
+    let cases: [&[&str]; 12] = [
+        &["-l", "256"],
+        &["-a", "blake2b", "-l", "12"],
+        &["-a", "blake2b", "-l", "520"],
+        &["--tag", "-t"],
+        &["--check", "-b"],
+        &["--check", "-t"],
+        &["-a", "md4"],
+        &["--quiet"],
+        &["--tag", "--check"],
+        &["--encoding", "hex16"],
+        &["--check", "--zero"],
+        &["--strict"],
+    ];
     for args in cases {
         let ran = rorqual(&["hash"]).args(args).run().exits(2);
         assert!(ran.stdout.is_empty() && !ran.stderr.is_empty(), "{args:?}");
     }
-    rorqual(&["hash", "-a", "md4"]).run().exits(2).says(&["sha256, sha512, sha1, md5 and blake3"]);
+    rorqual(&["hash", "-a", "md4"])
+        .run()
+        .exits(2)
+        .says(&["sha256, sha512, sha1, md5, blake3, sha224, sha384, sha512-256 and blake2b"]);
     rorqual(&["hash", "--memory", "8MiB", "--threads", "2"]).run().exits(2).says(&[
         "8.00 MiB is too little",
         "program",

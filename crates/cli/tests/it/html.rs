@@ -21,7 +21,7 @@ fn hit(path: &str, referrer: &str, agent: &str, second: usize) -> String {
 /// The page of a log, and the report as JSON, from one run.
 fn page_and_report(folder: &Folder, log: &str, args: &[&str]) -> (String, Value) {
     let page = folder.text("page.html");
-    let report = rorqual(&[&["logs", "--json", "--html", &page, log], args].concat()).run().exits(0).json();
+    let report = rorqual(&[&["logs", "--json", "--force", "--html", &page, log], args].concat()).run().exits(0).json();
     (std::fs::read_to_string(page).expect("it was made"), report)
 }
 
@@ -221,7 +221,7 @@ fn a_page_appears_whole_or_not_at_all() {
     let log = folder.file("access.log", log(100));
     let page = folder.file("page.html", "before");
     let wrong = folder.file("wrong.html", "{% for row in report.panels %}{{ row.title }}\n{{ row.nothing.more }}{% endfor %}");
-    let ran = rorqual(&["logs", "--html", &page, "--template", &wrong, &log]).run().exits(2);
+    let ran = rorqual(&["logs", "--force", "--html", &page, "--template", &wrong, &log]).run().exits(2);
     ran.says(&["--template", &wrong, "wrong.html:2", "nothing"]);
     assert_eq!(std::fs::read(&page).expect("it is there"), b"before");
     for (args, says) in [
@@ -229,14 +229,16 @@ fn a_page_appears_whole_or_not_at_all() {
         (["--html", &folder.text(""), &log], "is no plain file"),
         (["--html", &folder.text("no/page.html"), &log], "cannot create it: No such file"),
         (["--html", "-", "--json"], "would both print"),
-        (["--html", &page, &format!("--rejects={page}")], "are both"),
+        (["--html", "new.html", "--rejects=./new.html"], "are both"),
+        (["--html", &page, &log], "is there already; --force replaces it"),
+        (["--html", &log, "--json"], "no log is named, and"),
         (["--html", &wrong, &format!("--template={wrong}")], "is one of the inputs"),
-        (["--html", &page, &folder.text("none.log")], "No such file"),
+        (["--html", &folder.text("new.html"), &folder.text("none.log")], "No such file"),
     ] {
         rorqual(&[&["logs"][..], &args].concat()).stdin(b"").run().exits(2).says(&[says]);
     }
     assert_eq!(std::fs::read(&page).expect("it is there"), b"before");
-    assert_eq!(rorqual(&["logs", "--html", &page, &log]).run().exits(0).stdout, b"");
+    assert_eq!(rorqual(&["logs", "--force", "--html", &page, &log]).run().exits(0).stdout, b"");
     assert!(std::fs::read(&page).expect("it is there").ends_with(b"</html>"));
     assert_eq!(folder.names(), ["access.log", "page.html", "wrong.html"], "no temporary file is left");
 }

@@ -488,7 +488,7 @@ fn a_first_line_longer_than_a_block_hides_no_format() {
         let ran = [
             rorqual(&["logs", "--json", &file]),
             rorqual(&["logs", "--json"]).stdin(bytes.clone()),
-            rorqual(&["logs", "--json", "--rejects", &folder.text("rejects")]).stdin(bytes.clone()),
+            rorqual(&["logs", "--json", "--force", "--rejects", &folder.text("rejects")]).stdin(bytes.clone()),
         ];
         for run in ran {
             let report = run.run().exits(0).json();

@@ -72,7 +72,8 @@ fn rejects_are_whole_and_in_order() {
     let file = folder.file("log", all);
     let rejects = folder.text("rejects");
     for threads in ["1", "2", "8"] {
-        let report = rorqual(&["logs", "--json", "--threads", threads, "--rejects", &rejects, &file]).run().exits(0).json();
+        let report =
+            rorqual(&["logs", "--json", "--threads", threads, "--force", "--rejects", &rejects, &file]).run().exits(0).json();
         assert_eq!(report["rejects"]["count"], 4_000);
         assert!(std::fs::read(&rejects).expect("it was made") == bad, "{threads} threads");
     }
@@ -102,7 +103,7 @@ fn a_rejects_file_that_can_not_be_made_is_told_before_the_work() {
 }
 
 #[test]
-fn a_rejects_target_that_is_no_file_is_refused_and_left_alone() {
+fn a_rejects_target_that_is_a_folder_is_refused_and_a_pipe_is_written() {
     let folder = Folder::new();
     let file = folder.file("log", log(10));
     std::fs::create_dir(folder.at("folder")).expect("a folder");
@@ -112,7 +113,10 @@ fn a_rejects_target_that_is_no_file_is_refused_and_left_alone() {
     assert!(ran.stdout.is_empty(), "told before the work");
     assert!(Run::new("mkfifo").arg(folder.at("fifo")).run().code == Some(0));
     let target = folder.text("fifo");
-    rorqual(&["logs", "--rejects", &target, &file]).run().exits(2).says(&["--rejects", &target]);
+    let bad = folder.file("bad", [log(10), b"no line of a log\n".to_vec()].concat());
+    let reader = Run::new("cat").arg(&target).start();
+    let _ = rorqual(&["logs", "--rejects", &target, &bad]).run().exits(0);
+    assert_eq!(reader.wait().exits(0).text(), "no line of a log\n");
     let kind = std::fs::symlink_metadata(&target).expect("it is still there").file_type();
     assert!(kind.is_fifo(), "a device must not be replaced by a file");
 }
@@ -120,7 +124,7 @@ fn a_rejects_target_that_is_no_file_is_refused_and_left_alone() {
 /// A run over an endless log that has begun to write rejected lines.
 fn endless(folder: &Folder) -> Running {
     let (all, _) = with_rejects(2_000);
-    let running = rorqual(&["logs", "--json", "--format", "combined", "--rejects", &folder.text("rejects"), "-"])
+    let running = rorqual(&["logs", "--json", "--format", "combined", "--force", "--rejects", &folder.text("rejects"), "-"])
         .feed(move |stdin| {
             loop {
                 stdin.write_all(&all)?;

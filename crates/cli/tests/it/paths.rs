@@ -96,7 +96,7 @@ fn rejected_lines_are_the_same_and_over_long_ones_are_cut() {
     let settings: [&[&str]; 2] = [&["--threads", "1"], &["--threads", "4"]];
     for (line_max, kept) in [("256KiB", 256 << 10), ("1KiB", 1 << 10), ("1MiB", 300_000)] {
         let expected = [&b"no such line\n\xff\xfe\0\0\n".repeat(12)[..], &vec![b'x'; kept], b"\n"].concat();
-        let args = ["logs", "--json", "--line-max", line_max, "--rejects", &rejects];
+        let args = ["logs", "--json", "--line-max", line_max, "--force", "--rejects", &rejects];
         on_every_path(PROGRAM, &args, &settings, &bytes, |path, ran| {
             let _ = ran.exits(0);
             let written = std::fs::read(&rejects).expect("it was made");

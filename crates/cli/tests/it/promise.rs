@@ -256,7 +256,7 @@ fn lines_of_one_byte_all_rejected_and_kept() {
     let folder = Folder::new();
     let rejects = folder.text("rejects");
     // Every line is rejected, and none touches the next: the most pieces that a block can have.
-    let report = hostile_to(2, &["--format", "combined", "--rejects", &rejects], |_, out| out.extend(b"x\n\n"));
+    let report = hostile_to(2, &["--format", "combined", "--force", "--rejects", &rejects], |_, out| out.extend(b"x\n\n"));
     let rejected = report["rejects"]["count"].as_u64().expect("a number");
     assert_eq!(std::fs::metadata(&rejects).expect("it was made").len(), 2 * rejected);
     assert_eq!(report["lines"]["blank"], rejected);

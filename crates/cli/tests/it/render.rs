@@ -183,14 +183,15 @@ fn an_error_leaves_no_file_and_what_was_there() {
     let folder = Folder::new();
     let template = folder.file("page.html", "{% for i in range(100000) %}{{ i }}\n{% endfor %}\n  {{ missing }}");
     let out = folder.file("out.html", "what was there");
-    let ran = rorqual(&["render", &template, "-o", &out]).run().exits(2);
+    rorqual(&["render", &template, "-o", &out]).run().exits(2).says(&["is there already; --force replaces it"]);
+    let ran = rorqual(&["render", &template, "--force", "-o", &out]).run().exits(2);
     assert!(ran.stderr.contains("page.html:3:6: undefined value: `missing` is undefined"), "{}", ran.stderr);
     assert_eq!(std::fs::read_to_string(&out).expect("it is there"), "what was there");
     assert_eq!(folder.names(), ["out.html", "page.html"]);
     // Who reads a pipe has what came before, and an exit code that says so.
     let ran = rorqual(&["render", &template]).run().exits(2);
     assert!(ran.text().starts_with("0\n1\n") && ran.text().trim_end().ends_with("99999"));
-    let ran = rorqual(&["render", &template, "--lenient", "-o", &out]).run().exits(0);
+    let ran = rorqual(&["render", &template, "--lenient", "--force", "-o", &out]).run().exits(0);
     assert_eq!(ran.text(), "");
     assert!(std::fs::read_to_string(&out).expect("it is there").trim_end().ends_with("99999"));
 }
@@ -243,7 +244,7 @@ fn files_of_so_many_rows_have_heads_and_feet_of_their_own() {
     assert!(ran.exits(2).stderr.contains("is one of the inputs"));
     assert_eq!(std::fs::read_to_string(&shard).expect("it is still there"), "{\"loc\":\"/\"}\n");
     let still = folder.file("still.xml", "no rows");
-    let ran = rorqual(&["render", &still, "--rows", &path, "--split", "5", "-o", &folder.text("x{}")]).run().exits(2);
+    let ran = rorqual(&["render", &still, "--rows", &path, "--split", "5", "-o", &folder.text("y{}")]).run().exits(2);
     assert!(ran.stderr.contains("took none of the rows"), "{}", ran.stderr);
 }
 

@@ -6,6 +6,13 @@ use proptest::prelude::*;
 use rorqual_pipe::count::{Count, Counter};
 use rorqual_pipe::limits::BLOCK_BYTES;
 
+/// Words and characters, by the standard library.
+fn words_and_characters(bytes: &[u8]) -> (u64, u64) {
+    let words = bytes.split(|byte| byte.is_ascii_whitespace() || *byte == 0x0b).filter(|word| !word.is_empty()).count();
+    let characters: usize = bytes.utf8_chunks().map(|chunk| chunk.valid().chars().count()).sum();
+    (words as u64, characters as u64)
+}
+
 /// Newlines, bytes, longest line, one byte after the other.
 fn by_hand(bytes: &[u8]) -> (u64, u64, u64) {
     let (mut newlines, mut longest, mut length) = (0, 0, 0);
@@ -22,11 +29,14 @@ fn by_hand(bytes: &[u8]) -> (u64, u64, u64) {
 }
 
 fn counted(bytes: &[u8], piece_bytes: usize, setup: Setup) -> (u64, u64, u64) {
-    let outcome = setup.run(Pieces::input(bytes, piece_bytes, setup), || Counter { longest: true });
+    let outcome = setup.run(Pieces::input(bytes, piece_bytes, setup), || ALL);
     assert!(outcome.error.is_none());
     let total = outcome.outputs.into_iter().fold(Count::default(), Count::then);
+    assert_eq!((total.words(), total.characters()), words_and_characters(bytes), "in pieces of {piece_bytes}: {bytes:?}");
     (total.newlines, total.bytes, total.longest_bytes())
 }
+
+const ALL: Counter = Counter { longest: true, words: true, characters: true };
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
@@ -36,6 +46,16 @@ proptest! {
         for piece_bytes in [1, 7, 64, 333, BLOCK_BYTES] {
             let setup = Setup::bytes(threads).with_buffers(BUFFERS_MIN);
             prop_assert_eq!(counted(&bytes, piece_bytes, setup), by_hand(&bytes), "in pieces of {}", piece_bytes);
+        }
+    }
+
+    #[test]
+    fn characters_and_words_are_cut_anywhere(
+        parts in vec(prop::sample::select(vec!["a", " ", "\u{b}", "é", "€", "😀", "\n"].into_iter().map(str::as_bytes).chain([&b"\x80"[..], b"\xe2\x82", b"\xf0\x9f", b"\xff", b"\xed\xa0\x80"]).collect::<Vec<_>>()), 0..60),
+    ) {
+        let bytes = parts.concat();
+        for piece_bytes in [1, 2, 3, 5, BLOCK_BYTES] {
+            counted(&bytes, piece_bytes, Setup::bytes(2).with_buffers(BUFFERS_MIN));
         }
     }
 
@@ -52,7 +72,8 @@ proptest! {
 #[test]
 fn files_beside_each_other_share_no_line() {
     let setup = Setup::bytes(1);
-    let one = setup.run(Pieces::input(b"ab", 9, setup), || Counter { longest: true }).outputs[0];
+    let one = setup.run(Pieces::input(b"ab", 9, setup), || ALL).outputs[0];
     assert_eq!(one.beside(one).longest_bytes(), 2);
     assert_eq!(one.then(one).longest_bytes(), 4);
+    assert_eq!((one.beside(one).words(), one.then(one).words()), (2, 1));
 }

@@ -10,12 +10,11 @@ use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::Result;
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
-use rorqual_pipe::whole_file::{self, Place};
-use rorqual_pipe::{Error, Kind};
+use rorqual_pipe::whole_file::{Output, Place};
+use rorqual_pipe::{Error, Kind, escaped_path};
 use rorqual_rows::write::{Settings, Target, Writer};
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
-use std::path::Path;
 
 type Out = BufWriter<Box<dyn Write + Send>>;
 
@@ -49,12 +48,12 @@ impl Sink {
     pub(crate) fn create(args: &Args, plan: &LogicalPlan) -> io::Result<Self> {
         let is_plan = matches!(plan, LogicalPlan::Explain(_) | LogicalPlan::Analyze(_));
         let format = format(args, is_plan)?;
-        let place = args.output.as_deref().map(create).transpose()?;
+        let place = output(args).map(|output| output.create().map_err(io::Error::other)).transpose()?;
         let out: Box<dyn Write + Send> = match &place {
             Some((file, _)) => Box::new(file.try_clone()?),
             None => Box::new(io::stdout()),
         };
-        let name = args.output.as_ref().map_or_else(|| "standard output".to_owned(), |path| path.display().to_string());
+        let name = output(args).map_or_else(|| "standard output".to_owned(), |output| escaped_path(output.path));
         let (memory_bytes, rows_max) = (args.memory, args.max_rows);
         Ok(Self { format, name, memory_bytes, rows_max, is_plan, place, out: Some(out), schema: None, writing: None, rows: 0 })
     }
@@ -144,23 +143,23 @@ impl Sink {
             Some(Writing::Rows(writer)) => writer.finish().map(drop).map_err(unwritten)?,
         }
         match self.place {
-            Some((file, place)) => file.sync_all().and_then(|()| place.put(&file)),
+            Some((file, place)) => place.put_for_good(&file),
             None => Ok(()),
         }
     }
 }
 
-fn create(path: &Path) -> io::Result<(File, Place)> {
-    if whole_file::is_no_file(path) {
-        return Err(io::Error::other(format!("{} is a folder or a device", path.display())));
-    }
-    whole_file::create(path)
+/// The output that is named, where it is not standard output.
+pub(crate) fn output(args: &Args) -> Option<Output<'_>> {
+    let path = args.output.as_deref().filter(|path| path.as_os_str() != "-")?;
+    Some(Output { flag: "-o", path, force: args.force })
 }
 
 /// # Errors
 /// When the extension of the output says nothing, and no flag does, or the format is none for standard output.
 fn format(args: &Args, is_plan: bool) -> io::Result<OutputFormat> {
-    let by_name = || match args.output.as_deref()?.extension()?.to_str()?.to_ascii_lowercase().as_str() {
+    let path = output(args).map(|output| output.path);
+    let by_name = || match path?.extension()?.to_str()?.to_ascii_lowercase().as_str() {
         "csv" => Some(OutputFormat::Csv),
         "json" => Some(OutputFormat::Json),
         "ndjson" | "jsonl" => Some(OutputFormat::Ndjson),
@@ -169,10 +168,10 @@ fn format(args: &Args, is_plan: bool) -> io::Result<OutputFormat> {
         "txt" => Some(OutputFormat::Table),
         _ => None,
     };
-    let for_people = is_plan || args.output.is_none() && io::stdout().is_terminal();
+    let for_people = is_plan || path.is_none() && io::stdout().is_terminal();
     let otherwise = if for_people { OutputFormat::Table } else { OutputFormat::Csv };
     let invalid = |message: String| Err(io::Error::new(io::ErrorKind::InvalidInput, message));
-    match (args.to.or_else(by_name), &args.output) {
+    match (args.to.or_else(by_name), path) {
         (Some(OutputFormat::Parquet | OutputFormat::Arrow), None) => invalid(
             "Parquet and Arrow files are written to a file (-o), not to standard output: their footer says where all is"
                 .to_owned(),
@@ -181,7 +180,7 @@ fn format(args: &Args, is_plan: bool) -> io::Result<OutputFormat> {
         (None, None) => Ok(otherwise),
         (None, Some(path)) => {
             let formats = "csv|json|ndjson|parquet|arrow|table";
-            invalid(format!("-o {}: its extension says no format; give --to {formats}", path.display()))
+            invalid(format!("-o {}: its extension says no format; give --to {formats}", escaped_path(path)))
         }
     }
 }

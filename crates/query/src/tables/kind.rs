@@ -2,12 +2,14 @@
 
 use crate::args::{Args, Conflicts, InputFormat};
 use datafusion::common::{Result, plan_err};
+use rorqual_pipe::escaped_path;
+use rorqual_pipe::whole_file::Output;
 use rorqual_rows::read::is_table;
 use rorqual_rows::{Format, FormatKind, Given, Head, json};
 use rorqual_table::format::Format as LogFormat;
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -81,19 +83,15 @@ impl Known {
         self.inputs().extend(paths.iter().filter_map(file));
     }
 
-    /// Refuses an output that a query reads, and would replace.
-    pub(crate) fn refuse_an_input(&self, output: &Path) -> Result<()> {
-        let file = std::fs::metadata(output).ok().map(|data| (data.dev(), data.ino()));
-        if file.is_some_and(|file| self.inputs().contains_key(&file)) {
-            return plan_err!("-o {}: is one of the inputs, and would be lost", output.display());
-        }
-        Ok(())
+    /// Refuses an output that would cost a file that the query reads, or one that is there.
+    pub(crate) fn refuse_loss(&self, output: &Output<'_>) -> Result<()> {
+        output.check(self.inputs().values().map(PathBuf::as_path)).or_else(|said| plan_err!("{}", said))
     }
 
     /// The files that a query reads, for an error of the engine that names none.
     pub(crate) fn input_names(&self) -> String {
         let inputs = self.inputs();
-        let names: Vec<String> = inputs.values().take(INPUTS_NAMED).map(|path| path.display().to_string()).collect();
+        let names: Vec<String> = inputs.values().take(INPUTS_NAMED).map(escaped_path).collect();
         let more = if inputs.len() > INPUTS_NAMED { ", …" } else { "" };
         names.join(", ") + more
     }

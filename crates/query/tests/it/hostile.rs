@@ -106,7 +106,7 @@ fn short_records_with_many_columns_come_in_parts() {
     for path in [lines, compressed] {
         let target = folder.text("out.parquet");
         let sql = format!("SELECT * FROM '{path}'");
-        let ran = query(&["--memory", "256MiB", "-o", &target, &sql]).run().exits(0);
+        let ran = query(&["--memory", "256MiB", "--force", "-o", &target, &sql]).run().exits(0);
         ran.within(MEMORY);
         let read = format!("SELECT count(*) AS n, count(k0) AS a, sum(k1999) AS z FROM '{target}'");
         assert_eq!(crate::common::csv(&read), "n,a,z\n20001,1,1999\n");

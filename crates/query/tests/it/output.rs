@@ -54,11 +54,17 @@ fn a_file_appears_whole_or_not_at_all() {
         assert_eq!(folder.names(), ["access.log"], "{name}");
     }
     let target = folder.file("kept.csv", "what was there\n");
-    let _ = query(&["-o", &target, "SELECT 1 / 0"]).run().exits(2);
+    query(&["-o", &target, "SELECT 1"]).run().exits(2).says(&["is there already; --force replaces it"]);
+    let _ = query(&["--force", "-o", &target, "SELECT 1 / 0"]).run().exits(2);
     assert_eq!(std::fs::read_to_string(&target).unwrap(), "what was there\n");
-    let _ = query(&["-o", &target, "SELECT 1 AS one"]).run().exits(0);
+    let _ = query(&["--force", "-o", &target, "SELECT 1 AS one"]).run().exits(0);
     assert_eq!(std::fs::read_to_string(&target).unwrap(), "one\n1\n");
-    let _ = query(&["-o", "/dev/full", "SELECT 1"]).run().exits(2);
+    let _ = query(&["--to", "csv", "-o", "/dev/full", "SELECT 1"]).run().exits(2);
+    let _ = query(&["--to", "csv", "-o", "/dev/null", "SELECT 1"]).run().exits(0);
+    assert_eq!(answer(query(&["--to", "csv", "-o", "-", "SELECT 1 AS one"])), "one\n1\n");
+    // Of several statements the last makes the file, as without it the last is read.
+    let _ = query(&["-o", &folder.text("two.csv"), "SELECT 1 AS one; SELECT 2 AS two"]).run().exits(0);
+    assert_eq!(std::fs::read_to_string(folder.text("two.csv")).unwrap(), "two\n2\n");
 }
 
 #[test]

@@ -9,14 +9,13 @@ use crate::args::{Common, Conflicts, ConvertArgs, FromArgs, When};
 use crate::exit::Exit;
 use crate::message;
 use crate::progress::Progress;
-use crate::rejects::refuse_an_input;
 use crate::{fitting, interrupt};
 use arrow_schema::{Schema, SchemaRef};
 use output::Output;
 use pass::{Ended, Pass};
 use rorqual_pipe::decode::{decoder_bytes, zstd_window_log_max};
 use rorqual_pipe::limits::{self, buffer_bytes, buffers_needed};
-use rorqual_pipe::{Budget, Control, Pool};
+use rorqual_pipe::{Budget, Control, Pool, escaped_path};
 use rorqual_rows::convert::{Columns as Found, Extent};
 use rorqual_rows::limits::{PREFIX_BYTES, worker_bytes};
 use rorqual_rows::read::{Table, merge};
@@ -66,9 +65,8 @@ impl<'a> Convert<'a> {
     fn new(common: &Common, args: &'a ConvertArgs) -> Result<Self, String> {
         let memory_bytes = common.memory.unwrap_or(MEMORY_BYTES_DEFAULT);
         let output = Output::new(args)?;
-        let targets = [("-o", Some(&args.output)), ("--rejects", args.rejects.as_ref())];
-        for (flag, target) in targets.into_iter().filter_map(|(flag, target)| Some((flag, target?))) {
-            refuse_an_input(flag, target, &args.files)?;
+        if args.schema.iter().chain(&args.files).filter(|path| path.as_os_str() == "-").count() > 1 {
+            return Err("standard input is read once: '-' stands for one input, or for --schema".to_owned());
         }
         let schema = args.schema.as_deref().map(schema::read).transpose()?;
         // What the columns take comes on top; here it is what any take.
@@ -142,7 +140,7 @@ impl<'a> Convert<'a> {
         }
         if let Some(schema) = &self.schema {
             if let Some(log) = sources.iter().find(|source| source.schema().is_some()) {
-                return Err(format!("--schema: {} says its columns itself", log.path.display()));
+                return Err(format!("--schema: {} says its columns itself", escaped_path(&log.path)));
             }
             return Ok((sources, Columns::Given(Shape::from_schema(schema).to_schema(true))));
         }
@@ -150,7 +148,7 @@ impl<'a> Convert<'a> {
             return Ok((sources, Columns::Given(schema)));
         }
         // What is written to standard output is gone, an index is of a column that is there, and a conflict may come late.
-        let whole = self.output.is_stdout() || !self.args.index.is_empty() || self.args.from.conflicts == Conflicts::Error;
+        let whole = self.output.is_stream() || !self.args.index.is_empty() || self.args.from.conflicts == Conflicts::Error;
         let extent = if whole { Extent::Whole } else { Extent::Prefix };
         let mut shape = Shape::default();
         let mut complete = true;

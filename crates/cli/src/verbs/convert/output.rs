@@ -1,12 +1,12 @@
 //! The file that is written, or standard output.
 
-use crate::args::{ConvertArgs, To};
-use rorqual_pipe::reason;
+use crate::args::{Bad, ConvertArgs, To};
+use crate::rejects;
 use rorqual_pipe::whole_file::{self, Place};
+use rorqual_pipe::{Control, escaped_path, gather, reason};
 use rorqual_rows::write::{Settings, Target};
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 /// A row group may take this share of the memory, and so may a footer.
@@ -14,8 +14,8 @@ const WRITER_SHARE: u64 = 8;
 
 /// Where the rows go, and as what.
 pub(super) struct Output {
-    /// `None` is standard output.
-    path: Option<PathBuf>,
+    path: PathBuf,
+    is_stream: bool,
     settings: Settings,
     group_bytes_max: Option<u64>,
 }
@@ -23,7 +23,8 @@ pub(super) struct Output {
 /// A file on its way, or standard output.
 pub(super) struct OutputFile {
     file: File,
-    place: Option<(Place, PathBuf)>,
+    place: Place,
+    name: String,
 }
 
 impl Output {
@@ -31,25 +32,23 @@ impl Output {
         let target = match args.to {
             Some(to) => target(to),
             None => by_extension(&args.output).ok_or_else(|| {
-                format!("-o {}: its extension says no format; give --to parquet|arrow|ndjson|csv", args.output.display())
+                format!("-o {}: its extension says no format; give --to parquet|arrow|ndjson|csv", escaped_path(&args.output))
             })?,
         };
-        let path = (args.output.as_os_str() != "-").then(|| args.output.clone());
-        if path.is_none() && matches!(target, Target::Parquet | Target::Arrow) {
+        let output = whole_file::Output { flag: "-o", path: &args.output, force: args.force };
+        if output.is_stream() && matches!(target, Target::Parquet | Target::Arrow) {
             return Err("Parquet and Arrow files are written to a file, not to standard output: their footer says where all is"
                 .to_owned());
         }
-        if args.rejects.as_ref().is_some_and(|rejects| Some(rejects) == path.as_ref()) {
-            return Err(format!("-o and --rejects are both {}", args.output.display()));
+        if args.rejects.is_some() && args.bad == Some(Bad::Error) {
+            return Err("--rejects leaves bad records out, and --bad error ends at the first: give one of them".to_owned());
         }
         if !args.index.is_empty() && target != Target::Parquet {
             return Err("--index makes Bloom filters, which only Parquet has".to_owned());
         }
-        if path.as_deref().is_some_and(whole_file::is_no_file) {
-            return Err(format!("-o {}: is there and is no plain file", args.output.display()));
-        }
+        refuse_loss(args, output)?;
         let settings = Settings { index: args.index.clone(), ..Settings::new(target) };
-        Ok(Self { path, settings, group_bytes_max: args.row_group })
+        Ok(Self { path: args.output.clone(), is_stream: output.is_stream(), settings, group_bytes_max: args.row_group })
     }
 
     /// How it is written, in so much memory.
@@ -65,8 +64,8 @@ impl Output {
     }
 
     /// What is written is gone: there is no second pass.
-    pub(super) fn is_stdout(&self) -> bool {
-        self.path.is_none()
+    pub(super) fn is_stream(&self) -> bool {
+        self.is_stream
     }
 
     /// JSON is written, which has no number for NaN.
@@ -75,33 +74,38 @@ impl Output {
     }
 
     pub(super) fn name(&self) -> String {
-        self.path.as_ref().map_or_else(|| "standard output".to_owned(), |path| path.display().to_string())
+        if self.path.as_os_str() == "-" { "standard output".to_owned() } else { escaped_path(&self.path) }
     }
 
     pub(super) fn create(&self) -> Result<OutputFile, String> {
         let failed = |error: io::Error| format!("{}: cannot create it: {}", self.name(), reason(&error));
-        let Some(path) = &self.path else {
-            let file = io::stdout().as_fd().try_clone_to_owned().map_err(failed)?;
-            return Ok(OutputFile { file: file.into(), place: None });
-        };
-        let (file, place) = whole_file::create(path).map_err(failed)?;
-        Ok(OutputFile { file, place: Some((place, path.clone())) })
+        let (file, place) = whole_file::create(&self.path).map_err(failed)?;
+        Ok(OutputFile { file, place, name: self.name() })
     }
 }
 
 impl OutputFile {
-    /// What writes to it.
-    pub(super) fn writer(&self) -> Result<impl Write + Send + 'static, String> {
-        let name = || self.place.as_ref().map_or_else(|| "standard output".to_owned(), |(_, path)| path.display().to_string());
-        self.file.try_clone().map_err(|error| format!("{}: cannot write: {}", name(), reason(&error)))
+    /// What writes to it, until a stop ends its wait for a reader.
+    pub(super) fn writer(&self, control: &Control) -> Result<impl Write + Send + use<>, String> {
+        let file = self.file.try_clone().map_err(|error| format!("{}: cannot write: {}", self.name, reason(&error)))?;
+        Ok(gather::Output::new(file, control))
     }
 
     /// Puts it where it belongs, for good.
     pub(super) fn put(self) -> Result<(), String> {
-        let Some((place, path)) = self.place else { return Ok(()) };
-        let put = self.file.sync_all().and_then(|()| place.put(&self.file));
-        put.map_err(|error| format!("{}: cannot write: {}", path.display(), reason(&error)))
+        let put = self.place.put_for_good(&self.file);
+        put.map_err(|error| format!("{}: cannot write: {}", self.name, reason(&error)))
     }
+}
+
+/// Refuses outputs that would cost an input, what is there already, or one another.
+fn refuse_loss(args: &ConvertArgs, output: whole_file::Output<'_>) -> Result<(), String> {
+    let rejects = args.rejects.as_deref().map(|path| rejects::output(path, args.force));
+    let inputs = || args.files.iter().chain(&args.schema).map(PathBuf::as_path);
+    for wanted in [Some(output), rejects].into_iter().flatten() {
+        wanted.check(inputs())?;
+    }
+    rejects.map_or(Ok(()), |rejects| output.check_other(&rejects))
 }
 
 fn target(to: To) -> Target {

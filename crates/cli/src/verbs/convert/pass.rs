@@ -9,7 +9,7 @@ use crate::guard::Guard;
 use crate::rejects::RejectFile;
 use crate::{interrupt, message};
 use arrow_schema::SchemaRef;
-use rorqual_pipe::{Error, Input, Kind};
+use rorqual_pipe::{Error, Input, Kind, escaped_path};
 use rorqual_rows::convert::{Conversion, Extent, OnBad};
 use rorqual_rows::read::{Rows, Table, fit};
 use rorqual_rows::render::not_finite;
@@ -47,7 +47,12 @@ pub(super) enum Ended {
 impl<'a> Pass<'a> {
     pub(super) fn start(convert: &'a Convert<'a>, schema: &SchemaRef) -> Result<Self, String> {
         let file = convert.output.create()?;
-        let writer = Writer::new(file.writer()?, &convert.output.name(), schema, &convert.output.settings(convert.memory_bytes));
+        let writer = Writer::new(
+            file.writer(&convert.scan.control)?,
+            &convert.output.name(),
+            schema,
+            &convert.output.settings(convert.memory_bytes),
+        );
         let rejects = convert.args.rejects.as_deref().map(|path| RejectFile::create(path, &convert.scan.pool)).transpose()?;
         Ok(Self {
             convert,
@@ -151,7 +156,7 @@ impl<'a> Pass<'a> {
             return Ok(Ended::Misfit(shape.clone()));
         }
         if self.enough {
-            return Ok(Ended::Written(Exit::Done));
+            return Ok(Ended::Written(interrupt::exit_of_closed()));
         }
         let whole = !self.failed && !control.stopped();
         let is_kept = whole || (self.convert.args.keep_partial && self.misfit.is_none());
@@ -206,7 +211,7 @@ impl<'a> Pass<'a> {
             message::note(&format!("{} x NaN or infinity, which JSON has no number for and became null", self.not_finite));
         }
         let kept = self.convert.args.rejects.as_ref().filter(|_| is_kept);
-        let kept = kept.map(|path| format!(", and are in {}", path.display())).unwrap_or_default();
+        let kept = kept.map(|path| format!(", and are in {}", escaped_path(path))).unwrap_or_default();
         if let Some(said) = self.bad.left_out(&kept) {
             message::note(&said);
         }

@@ -4,9 +4,10 @@ use super::{Content, MEMORY_BYTES_DEFAULT, Source, given, said_schema, scan, sto
 use crate::args::{Common, SchemaArgs};
 use crate::exit::Exit;
 use crate::progress::Progress;
-use crate::{interrupt, message};
+use crate::{input, interrupt, message};
 use arrow_schema::SchemaRef;
-use rorqual_pipe::reason;
+use rorqual_pipe::gather::Output;
+use rorqual_pipe::{escaped_path, reason};
 use rorqual_rows::convert::Extent;
 use rorqual_rows::{Shape, format_schema, parse_schema};
 use std::io::Write;
@@ -17,7 +18,7 @@ const FILE_BYTES_MAX: u64 = 16 << 20;
 
 /// Reads a file that `rorqual schema` printed.
 pub(super) fn read(path: &Path) -> Result<SchemaRef, String> {
-    let name = path.display();
+    let (name, path) = (escaped_path(path), input::real_path(path));
     let size = std::fs::metadata(path).map_err(|error| format!("--schema {name}: {}", reason(&error)))?.len();
     if size > FILE_BYTES_MAX {
         return Err(format!("--schema {name}: has more than 16 MiB; is it a schema?"));
@@ -58,7 +59,7 @@ fn print(common: &Common, args: &SchemaArgs) -> Result<Exit, String> {
     }
     let schema = said.unwrap_or_else(|| shape.to_schema(false));
     drop(progress);
-    let printed = write!(std::io::stdout().lock(), "{}", format_schema(&schema));
+    let printed = Output::stdout(&scan.control).and_then(|mut out| out.write_all(format_schema(&schema).as_bytes()));
     exit = interrupt::exit_of(&scan.control, exit);
     Ok(printed.map_or_else(|error| message::print_error(&error), |()| exit))
 }

@@ -5,7 +5,7 @@ use crate::guard::Guard;
 use crate::{input, message};
 use arrow_schema::SchemaRef;
 use rorqual_pipe::limits::BLOCK_BYTES;
-use rorqual_pipe::{Input, reason};
+use rorqual_pipe::{Input, escaped_path, reason};
 use rorqual_rows::json::{self, Layout};
 use rorqual_rows::limits::{PREFIX_BYTES, RECORD_SHARE};
 use rorqual_rows::read::{Table, is_table};
@@ -86,7 +86,7 @@ fn table(path: &Path, given: &Given, memory_bytes: u64) -> Result<Option<Table>,
     if given.kind.is_some() || given.rows.is_some() || given.log.is_some() || !path.is_file() {
         return Ok(None);
     }
-    let name = path.display().to_string();
+    let name = escaped_path(path);
     let file = File::open(path).map_err(|error| format!("{name}: cannot open: {}", reason(&error)))?;
     let _guard = Guard::reading(&name, memory_bytes);
     Table::open(file, &name, memory_bytes).map_err(|error| error.to_string())

@@ -7,7 +7,7 @@ use crate::message;
 use crate::verbs::store::session::dir;
 use rorqual_digest::{Algorithm, Digest, Hasher};
 use rorqual_fetch::Wanted;
-use rorqual_pipe::Kind;
+use rorqual_pipe::{Control, Kind};
 use rorqual_store::limits::INDEX_BYTES;
 use rorqual_store::{PutOptions, Settings, Store};
 use std::io::Write;
@@ -28,12 +28,13 @@ fn stored(common: &Common, args: &FetchArgs, given: &Path) -> Result<Exit, Strin
     let store = Store::init(&Settings::new(dir(given)?), None, None).map_err(|error| error.to_string())?;
     let algorithm = store.algorithm();
     let part = store.parts_dir().join(part_name(&args.url));
-    let mut fetch = settings(&FetchArgs { force: true, ..args.clone() }, &part)?;
+    let control = Control::with_rate_limit(common.limit_rate);
+    let mut fetch = settings(&FetchArgs { force: true, ..args.clone() }, &part, &control)?;
     if !fetch.digests.iter().any(|wanted| wanted.algorithm == algorithm) {
         fetch.digests.push(Wanted { algorithm, expected: None });
     }
     let start = Instant::now();
-    let fetched = match fetched(common, fetch, INDEX_BYTES) {
+    let fetched = match fetched(common, fetch, INDEX_BYTES, &control) {
         Ok(fetched) => fetched,
         Err(exit) => return Ok(exit),
     };

@@ -4,17 +4,16 @@ mod into_store;
 
 use crate::args::{Common, FetchArgs, When};
 use crate::exit::Exit;
-use crate::interrupt::stop_on_interrupt;
+use crate::interrupt::{self, stop_on_interrupt};
 use crate::message;
 use crate::progress::Progress;
 use rorqual_digest::{Algorithm, Digest};
 use rorqual_fetch::limits::{BLOCKING_THREADS, HELP_AFTER, PIECE_BYTES};
 use rorqual_fetch::{Error, Event, Fetch, Fetched, Kind, Target, Wanted};
-use rorqual_pipe::{Budget, Control, Gate, format_size, limits, stats};
+use rorqual_pipe::gather::Output;
+use rorqual_pipe::{Budget, Control, Gate, escaped_path, format_size, limits, reason, stats};
 use serde_json::json;
-use std::fs::File;
 use std::io::{self, Write};
-use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -28,31 +27,31 @@ pub(crate) fn run(common: &Common, args: &FetchArgs) -> Exit {
         Ok(output) => output,
         Err(error) => return message::error(&error),
     };
-    let fetch = match settings(args, &output) {
+    let control = Control::with_rate_limit(common.limit_rate);
+    let fetch = match settings(args, &output, &control) {
         Ok(fetch) => fetch,
         Err(text) => return message::error(&text),
     };
     let start = Instant::now();
-    match fetched(common, fetch, 0) {
+    match fetched(common, fetch, 0, &control) {
         Ok(fetched) => tell(args, &output, &fetched, start.elapsed()),
         Err(exit) => exit,
     }
 }
 
 /// Fetches within the memory given; what went wrong was said.
-fn fetched(common: &Common, fetch: Fetch, index_bytes: u64) -> Result<Fetched, Exit> {
+fn fetched(common: &Common, fetch: Fetch, index_bytes: u64, control: &Control) -> Result<Fetched, Exit> {
     let memory_bytes = common.memory.unwrap_or(MEMORY_BYTES_DEFAULT);
     let mut budget = budget(&fetch, memory_bytes);
     if index_bytes > 0 {
         budget.reserve("the store's index", index_bytes);
     }
     budget.check().map_err(|error| message::error(&error))?;
-    let control = Control::with_rate_limit(common.limit_rate);
-    stop_on_interrupt(&control);
+    stop_on_interrupt(control);
     let start = Instant::now();
-    let result = watched(fetch, common.progress, &control);
+    let result = watched(fetch, common.progress, control);
     if common.stats {
-        print_stats(start.elapsed(), memory_bytes, &control);
+        print_stats(start.elapsed(), memory_bytes, control);
     }
     result.map_err(|error| fail(&error))
 }
@@ -82,11 +81,10 @@ fn watched(fetch: Fetch, when: When, control: &Control) -> Result<Fetched, Error
 }
 
 /// What was typed, as what is meant.
-fn settings(args: &FetchArgs, output: &Path) -> Result<Fetch, String> {
+fn settings(args: &FetchArgs, output: &Path, control: &Control) -> Result<Fetch, String> {
     let target = if output == Path::new("-") {
-        // Not by `Stdout`, which looks for newlines.
-        let stdout = io::stdout().as_fd().try_clone_to_owned().map_err(|error| format!("no standard output: {error}"))?;
-        Target::Writer(Box::new(File::from(stdout)))
+        let stdout = Output::stdout(control).map_err(|error| format!("no standard output: {}", reason(&error)))?;
+        Target::Writer(Box::new(stdout))
     } else {
         Target::File { path: output.to_owned(), replace: args.force }
     };
@@ -146,7 +144,7 @@ fn tell(args: &FetchArgs, output: &Path, fetched: &Fetched, took: Duration) -> E
     if !to_stdout {
         let (size, rate) = (format_size(fetched.size_bytes), format_size(rate(fetched, took) as u64));
         let verified = if fetched.digests.is_empty() { "" } else { ", verified" };
-        message::note(&format!("{}: {size} at {rate}/s{verified}", output.display()));
+        message::note(&format!("{}: {size} at {rate}/s{verified}", escaped_path(output)));
     }
     Exit::Done
 }
@@ -181,7 +179,7 @@ fn describe(args: &FetchArgs, output: &Path, fetched: &Fetched, took: Duration) 
 
 fn fail(error: &Error) -> Exit {
     if error.kind == Kind::Closed {
-        return Exit::Done;
+        return interrupt::exit_of_closed();
     }
     message::error(error);
     match error.kind {

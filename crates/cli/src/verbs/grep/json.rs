@@ -3,13 +3,13 @@
 use crate::verbs::grep::printer::output_error;
 use data_encoding::BASE64;
 use grep_regex::RegexMatcher;
-use rorqual_pipe::gather::Gather;
-use rorqual_pipe::{Error, Pool};
+use rorqual_pipe::Error;
+use rorqual_pipe::gather::{Gather, Output as Stdout};
 use rorqual_search::{Expression, Long, LongMatches, Part, Summary, each_match};
 use serde_json::{Value, json};
 use std::convert::Infallible;
 use std::fmt;
-use std::io::{self, Stdout, Write};
+use std::io::Write;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -68,10 +68,10 @@ struct Counts {
 }
 
 impl Json {
-    pub(crate) fn new(expression: &Expression, pool: &Pool) -> io::Result<Self> {
-        Ok(Self {
+    pub(crate) fn new(expression: &Expression, out: Gather<Stdout>) -> Self {
+        Self {
             matcher: Arc::new(expression.matcher()),
-            out: Gather::new(io::stdout(), pool)?,
+            out,
             piece: Vec::new(),
             path: Value::Null,
             begun: false,
@@ -81,7 +81,7 @@ impl Json {
             all: Counts::default(),
             long: LongState::default(),
             long_matches: LongMatches::new(expression),
-        })
+        }
     }
 
     pub(crate) fn start(&mut self, name: &[u8]) {

@@ -81,7 +81,7 @@ pub(crate) fn run(common: &Common, args: &GrepArgs) -> Exit {
     }
     match printed {
         // A closed pipe is the reader's way of saying enough.
-        Err(error) if error.kind() == Kind::Stopped => Exit::Done,
+        Err(error) if error.kind() == Kind::Stopped => interrupt::exit_of_closed(),
         Err(error) => message::error(&error),
         Ok(()) => interrupt::exit_of(&search.control, results.exit()),
     }
@@ -140,7 +140,8 @@ impl Search {
         };
         let pool = Pool::new(buffer_bytes(line_bytes_max), buffers_needed(threads) + BUFFERS_BESIDE);
         let names = !args.no_filename && (args.with_filename || args.recursive || paths.len() > 1);
-        let printer = Printer::new(output, args, &expression, &pool, names).map_err(|error| error.to_string())?;
+        let control = Control::with_rate_limit(common.limit_rate);
+        let printer = Printer::new(output, args, &expression, (&pool, &control), names).map_err(|error| error.to_string())?;
         let selected_max = args.max_count.unwrap_or(u64::MAX).min(if output.is_yes_or_no() { 1 } else { u64::MAX });
         let search = Self {
             output,
@@ -159,7 +160,7 @@ impl Search {
             threads,
             plan: Plan { framing: Framing::Lines { line_bytes_max }, zstd_window_log_max: zstd_window_log_max(memory_bytes) },
             pool,
-            control: Control::with_rate_limit(common.limit_rate),
+            control,
         };
         Ok((search, Results { output, names, expression, printer, selected_any: false, failed: false }))
     }

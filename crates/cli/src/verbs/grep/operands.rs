@@ -1,6 +1,7 @@
 //! Which of the operands is the pattern, and which are files.
 
 use crate::args::GrepArgs;
+use rorqual_pipe::escaped_path;
 use std::fs::File;
 use std::io::Read;
 use std::path::PathBuf;
@@ -29,13 +30,13 @@ fn lines(pattern: &str) -> Vec<String> {
 }
 
 fn of_file(path: &PathBuf, left: &mut u64) -> Result<Vec<String>, String> {
-    let failed = |cause| format!("{}: cannot read the patterns: {cause}", path.display());
+    let failed = |cause| format!("{}: cannot read the patterns: {cause}", escaped_path(path));
     let source: Box<dyn Read> =
         if path.as_os_str() == "-" { Box::new(std::io::stdin()) } else { Box::new(File::open(path).map_err(failed)?) };
     let mut text = String::new();
     let read = source.take(*left + 1).read_to_string(&mut text).map_err(failed)? as u64;
     *left = left.checked_sub(read).ok_or_else(|| {
-        format!("{}: more patterns than the memory has room to compile (a larger --memory moves the limit)", path.display())
+        format!("{}: more patterns than the memory has room to compile (a larger --memory moves the limit)", escaped_path(path))
     })?;
     Ok(text.lines().map(str::to_owned).collect())
 }

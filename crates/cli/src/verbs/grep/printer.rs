@@ -4,12 +4,10 @@ use crate::args::GrepArgs;
 use crate::verbs::grep::Output;
 use crate::verbs::grep::json::Json;
 use crate::verbs::grep::text::{Style, Text};
-use rorqual_pipe::{Error, Pool};
-use rorqual_search::{Expression, Long, Mode, Part, Sink, Summary};
+use rorqual_pipe::gather::{Gather, Output as Stdout};
+use rorqual_pipe::{Control, Error, Pool};
+use rorqual_search::{Expression, Long, Part, Sink, Summary};
 use std::io::{self, Write};
-
-/// What an unprivileged process may ask for; the kernel's memory, and only as far as it is used.
-const PIPE_BYTES: usize = 1 << 20;
 
 /// Prints what is found.
 pub(crate) struct Printer {
@@ -21,19 +19,23 @@ pub(crate) struct Printer {
 enum Form {
     Text(Box<Text>),
     Json(Box<Json>),
-    /// Counts and names are printed when an input has ended.
-    Nothing,
+    /// Counts and names, which are printed when an input has ended.
+    Summaries(Stdout),
 }
 
 impl Printer {
-    pub(crate) fn new(output: Output, args: &GrepArgs, expression: &Expression, pool: &Pool, names: bool) -> io::Result<Self> {
-        if output.mode() == Mode::Lines {
-            widen_pipe();
-        }
+    pub(crate) fn new(
+        output: Output,
+        args: &GrepArgs,
+        expression: &Expression,
+        (pool, control): (&Pool, &Control),
+        names: bool,
+    ) -> io::Result<Self> {
+        let out = Stdout::stdout(control)?;
         let form = match output {
-            Output::Lines => Form::Text(Box::new(Text::new(Style::of(args, names), expression, pool)?)),
-            Output::Json => Form::Json(Box::new(Json::new(expression, pool)?)),
-            _ => Form::Nothing,
+            Output::Lines => Form::Text(Box::new(Text::new(Style::of(args, names), expression, Gather::new(out, pool)?))),
+            Output::Json => Form::Json(Box::new(Json::new(expression, Gather::new(out, pool)?))),
+            _ => Form::Summaries(out),
         };
         Ok(Self { form, failed: false })
     }
@@ -43,7 +45,7 @@ impl Printer {
         match &mut self.form {
             Form::Text(text) => text.start(name),
             Form::Json(json) => json.start(name),
-            Form::Nothing => {}
+            Form::Summaries(_) => {}
         }
     }
 
@@ -52,7 +54,7 @@ impl Printer {
         self.print(|form| match form {
             Form::Text(text) => text.settle(live),
             Form::Json(json) => json.settle(live),
-            Form::Nothing => Ok(()),
+            Form::Summaries(_) => Ok(()),
         })
     }
 
@@ -60,13 +62,16 @@ impl Printer {
     pub(crate) fn end(&mut self, summary: &Summary) -> Result<(), Error> {
         self.print(|form| match form {
             Form::Json(json) => json.end(summary),
-            Form::Text(_) | Form::Nothing => Ok(()),
+            Form::Text(_) | Form::Summaries(_) => Ok(()),
         })
     }
 
     /// Prints one line about an input.
     pub(crate) fn say(&mut self, line: &[u8]) -> Result<(), Error> {
-        self.print(|_| io::stdout().write_all(line).map_err(output_error))
+        self.print(|form| match form {
+            Form::Summaries(out) => out.write_all(line).map_err(output_error),
+            Form::Text(_) | Form::Json(_) => Ok(()),
+        })
     }
 
     /// Everything is over.
@@ -74,7 +79,7 @@ impl Printer {
         self.print(|form| match form {
             Form::Text(text) => text.settle(true),
             Form::Json(json) => json.finish(),
-            Form::Nothing => Ok(()),
+            Form::Summaries(_) => Ok(()),
         })
     }
 
@@ -95,14 +100,14 @@ impl Sink for &mut Printer {
         self.print(|form| match form {
             Form::Text(text) => text.part(part),
             Form::Json(json) => json.part(part),
-            Form::Nothing => Ok(()),
+            Form::Summaries(_) => Ok(()),
         })
     }
 
     fn gap(&mut self) -> Result<(), Error> {
         self.print(|form| match form {
             Form::Text(text) => text.gap(),
-            Form::Json(_) | Form::Nothing => Ok(()),
+            Form::Json(_) | Form::Summaries(_) => Ok(()),
         })
     }
 
@@ -110,15 +115,9 @@ impl Sink for &mut Printer {
         self.print(|form| match form {
             Form::Text(text) => text.long(piece),
             Form::Json(json) => json.long(piece),
-            Form::Nothing => Ok(()),
+            Form::Summaries(_) => Ok(()),
         })
     }
-}
-
-/// A pipe of 64 KiB makes writer and reader take turns; one that holds a block lets them work at the same time. A system that
-/// does not allow it is no failure.
-fn widen_pipe() {
-    let _ = rustix::pipe::fcntl_setpipe_size(io::stdout(), PIPE_BYTES);
 }
 
 pub(crate) fn output_error(cause: io::Error) -> Error {

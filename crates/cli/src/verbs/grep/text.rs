@@ -5,11 +5,11 @@ use crate::message;
 use crate::verbs::grep::printer::output_error;
 use anstyle::{AnsiColor, Style as Colour};
 use grep_regex::RegexMatcher;
-use rorqual_pipe::gather::{COPY_BYTES_MAX, Gather};
-use rorqual_pipe::{Error, Pool};
+use rorqual_pipe::Error;
+use rorqual_pipe::gather::{COPY_BYTES_MAX, Gather, Output as Stdout};
 use rorqual_search::{Expression, Long, LongMatches, Part, each_match};
 use std::borrow::Cow;
-use std::io::{self, IsTerminal, Stdout, Write};
+use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 
 /// A line on a terminal is cut behind this many bytes unless a flag says otherwise.
@@ -78,18 +78,18 @@ struct LongState {
 }
 
 impl Text {
-    pub(crate) fn new(style: Style, expression: &Expression, pool: &Pool) -> io::Result<Self> {
-        Ok(Self {
+    pub(crate) fn new(style: Style, expression: &Expression, out: Gather<Stdout>) -> Self {
+        Self {
             plain: style.plain(),
             style,
             matcher: Arc::new(expression.matcher()),
-            out: Gather::new(io::stdout(), pool)?,
+            out,
             name: Vec::new(),
             line: Vec::new(),
             long: LongState::default(),
             long_matches: Some(LongMatches::new(expression)),
             lost_something: false,
-        })
+        }
     }
 
     pub(crate) fn start(&mut self, name: &[u8]) {

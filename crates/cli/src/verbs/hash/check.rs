@@ -3,7 +3,7 @@
 use super::{Hashing, SCHEMA, ended, print_failed};
 use crate::args::{Common, HashArgs};
 use crate::exit::Exit;
-use crate::message::{self, escaped};
+use crate::message::{self, escaped, escaped_line};
 use crate::progress::Progress;
 use crate::verbs::count::or_stdin;
 use rorqual_digest::Digest;
@@ -70,7 +70,8 @@ fn check_list(hashing: &Hashing, args: &HashArgs, path: &Path, report: &mut Repo
         }
     };
     let mut failure = None;
-    let lines = Lines::new(input, Parser::new(args.algorithm)).map_while(|line| line.map_err(|cause| failure = Some(cause)).ok());
+    let mut list = Lines::new(input, Parser::new(args.algorithm));
+    let lines = list.by_ref().map_while(|line| line.map_err(|cause| failure = Some(cause)).ok());
     let lines = lines.filter(|(_, line)| *line != Line::Nothing).peekable();
     let mut counts = Counts::default();
     let result =
@@ -81,7 +82,15 @@ fn check_list(hashing: &Hashing, args: &HashArgs, path: &Path, report: &mut Repo
         message::error(&Error::io(name, "cannot read", cause));
         return Ok(false);
     }
-    Ok(report.list(&name, &counts))
+    let good = report.list(&name, &counts);
+    if counts.failed > 0 && list.has_guessed() && !args.status {
+        let name = escaped_line(&name);
+        message::note(&format!(
+            "{name}: the algorithm was taken for the usual one of digests that long, sha256 or sha512; others have digests of that length: \
+             give --algorithm blake3, sha512-256 or blake2b if the list is of one of them"
+        ));
+    }
+    Ok(good)
 }
 
 fn check_lines(
@@ -151,6 +160,7 @@ impl Report<'_> {
         let Some((name, digest, outcome)) = &checked.entry else {
             counts.improper += 1;
             if self.args.warn {
+                let list = escaped_line(list);
                 message::note(&format!("{list}: {}: improperly formatted checksum line", checked.number));
             }
             return self.json(|| json!({"list": list, "line": checked.number, "status": "improper"}));
@@ -194,7 +204,7 @@ impl Report<'_> {
     /// The summary of one list; whether nothing is wrong with it.
     fn list(&self, list: &str, counts: &Counts) -> bool {
         if counts.proper() == 0 {
-            message::note(&format!("{list}: no properly formatted checksum lines found"));
+            message::note(&format!("{}: no properly formatted checksum lines found", escaped_line(list)));
             return false;
         }
         if !self.args.status {
@@ -203,7 +213,7 @@ impl Report<'_> {
             warn(counts.failed, "computed checksum did NOT match", "computed checksums did NOT match");
         }
         if self.args.ignore_missing && counts.ok == 0 && !self.args.status {
-            message::note(&format!("{list}: no file was verified"));
+            message::note(&format!("{}: no file was verified", escaped_line(list)));
         }
         counts.ok > 0 && counts.failed + counts.unreadable == 0 && !(self.args.strict && counts.improper > 0)
     }

@@ -28,8 +28,16 @@ pub(crate) fn run(common: &Common, args: &HashArgs) -> Exit {
         Ok(hashing) => hashing,
         Err(error) => return message::error(&error),
     };
+    let algorithm = match args.algorithm() {
+        Ok(algorithm) => algorithm,
+        Err(error) => return message::error(&error),
+    };
     let start = Instant::now();
-    let exit = if args.check { check::run(&hashing, common, args) } else { print::run(&hashing, common, args) };
+    let exit = if args.check {
+        check::run(&hashing, common, args)
+    } else {
+        print::run(&hashing, common, args, algorithm.unwrap_or(Algorithm::Sha256))
+    };
     if common.stats {
         crate::stats::print(start, hashing.memory_bytes, hashing.threads, &hashing.control, &hashing.pool);
     }

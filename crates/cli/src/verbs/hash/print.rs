@@ -14,12 +14,12 @@ use std::io::{self, IsTerminal, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-pub(super) fn run(hashing: &Hashing, common: &Common, args: &HashArgs) -> Exit {
+pub(super) fn run(hashing: &Hashing, common: &Common, args: &HashArgs, algorithm: Algorithm) -> Exit {
     let files = or_stdin(&args.files);
-    let algorithm = args.algorithm.unwrap_or(Algorithm::Sha256);
     let alone = files.len() == 1;
     let workers = hashing.threads.min(files.len());
-    let mut printer = Printer { form: Form::of(args), encoding: args.encoding.into(), first: true };
+    let mark = if args.binary { "*" } else { " " };
+    let mut printer = Printer { form: Form::of(args), encoding: args.encoding.into(), mark, first: true };
     let mut exit = Exit::Done;
     let _progress = Progress::start(common.progress, &hashing.control, total_bytes(&files));
     let hash = |_: &mut (), path: &PathBuf| (path.clone(), hashing.file(path, algorithm, alone));
@@ -71,6 +71,8 @@ impl Form {
 struct Printer {
     form: Form,
     encoding: Encoding,
+    /// Stands before a name.
+    mark: &'static str,
     first: bool,
 }
 
@@ -99,7 +101,7 @@ impl Printer {
             line.extend(name);
             line.extend(format!(") = {text}").bytes());
         } else {
-            line.extend(format!("{text}  ").bytes());
+            line.extend(format!("{text} {}", self.mark).bytes());
             line.extend(name);
         }
         line.push(end);

@@ -11,21 +11,22 @@ use crate::args::{Common, CountryArgs, FormatArgs, LogsArgs};
 use crate::exit::Exit;
 use crate::message::{self, escaped};
 use crate::progress::Progress;
-use crate::rejects::{RejectFile, refuse_an_input};
+use crate::rejects::{self, RejectFile};
 use crate::verbs::count::or_stdin;
 use crate::{input, interrupt};
 use explore::Asking;
 pub(crate) use html::view_page;
 use html::{HtmlPage, page_bytes};
 use rorqual_pipe::limits::PROGRAM_BYTES;
-use rorqual_pipe::{Control, reason};
+use rorqual_pipe::whole_file::Output;
+use rorqual_pipe::{Control, escaped_path, gather, reason};
 use rorqual_table::aggregate::Span;
 use rorqual_table::analyze::{Analyzer, Formats, Settings};
 use rorqual_table::filter::Filter;
 use rorqual_table::format::{Detection, Format, formats_in_config, preview};
 use rorqual_table::report::{Report, Source};
 use rorqual_table::{Countries, Options};
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
@@ -56,13 +57,18 @@ pub(crate) fn run(common: &Common, args: &LogsArgs) -> Exit {
         Ok(page) => page,
         Err(error) => return message::error(&error),
     };
-    let mut rejects = match args.rejects.as_deref().map(|path| RejectFile::create(path, analyzer.pool())).transpose() {
+    let control = Control::with_rate_limit(common.limit_rate);
+    let rejects = args.rejects.as_deref().map(|path| RejectFile::create(path, analyzer.pool())).transpose();
+    let mut rejects = match rejects {
         Ok(rejects) => rejects,
         Err(error) => return message::error(&error),
     };
-    let control = Control::with_rate_limit(common.limit_rate);
     interrupt::stop_on_interrupt(&control);
     let (sources, mut exit) = run_files(common, &files, &analyzer, &control, &mut rejects);
+    if control.stopped() && sources.iter().all(|source| source.bytes == 0) {
+        // Of nothing there is no report, and no file is made of it.
+        return interrupt::exit_of_nothing(&control, exit);
+    }
     if let Some(rejects) = rejects {
         exit = exit.max(rejects.finish().map_or_else(|error| message::error(&error), |()| Exit::Done));
     }
@@ -81,9 +87,9 @@ pub(crate) fn run(common: &Common, args: &LogsArgs) -> Exit {
         return exit;
     }
     let printed = match &page {
-        _ if args.json => print_json(&report),
+        _ if args.json => print_json(&report, &control),
         Some(_) => Ok(()),
-        None => terminal::print(&report, usize::from(args.top)),
+        None => terminal::print(&report, usize::from(args.top), &control),
     };
     exit = printed.map_or_else(|error| message::print_error(&error), |()| exit);
     exit.max(page.map_or(Exit::Done, |page| page.finish(&report, &analyzer, args.top, &control, settings.memory_bytes)))
@@ -113,14 +119,33 @@ fn refuse_lost_files(args: &LogsArgs, files: &[PathBuf]) -> Result<(), String> {
     if args.json && args.html.as_deref() == Some(Path::new("-")) {
         return Err("--json and --html - would both print on standard output".to_owned());
     }
-    if args.html.is_some() && args.html == args.rejects {
-        return Err(format!("--html and --rejects are both {}", args.html.as_deref().unwrap_or(Path::new("-")).display()));
+    let dash = Some(Path::new("-"));
+    if args.rejects.as_deref() == dash && (args.json || args.html.is_none() || args.html.as_deref() == dash) {
+        return Err("--rejects - and the report would both print on standard output".to_owned());
     }
-    let read: Vec<PathBuf> = files.iter().chain(&args.template).cloned().collect();
-    for (flag, target) in [("--rejects", &args.rejects), ("--html", &args.html)] {
-        target.as_deref().map_or(Ok(()), |target| refuse_an_input(flag, target, &read))?;
+    let rejects = args.rejects.as_deref().map(|path| rejects::output(path, args.force));
+    let html = args.html.as_deref().map(|path| html::output(path, args.force));
+    let beside = [&args.template, &args.country.geoip, &args.format.format_file];
+    let read: Vec<&Path> = files.iter().chain(beside.into_iter().flatten()).map(PathBuf::as_path).collect();
+    for output in [rejects, html].into_iter().flatten() {
+        refuse_the_log(&output, args)?;
+        output.check(read.iter().copied())?;
     }
-    Ok(())
+    rejects.zip(html).map_or(Ok(()), |(rejects, html)| html.check_other(&rejects))
+}
+
+/// Refuses a file that is there as an output where no log is named: it is the log, and the output's name is missing. From a pipe a log
+/// may come without a name, and then what is there can be replaced as always.
+fn refuse_the_log(output: &Output<'_>, args: &LogsArgs) -> Result<(), String> {
+    let (flag, name) = (output.flag, escaped_path(output.path));
+    let is_meant = output.force && !io::stdin().is_terminal();
+    if !args.files.is_empty() || is_meant || !output.path.is_file() {
+        return Ok(());
+    }
+    let (wanted, example) = if flag == "--html" { ("report", "report.html") } else { ("file of rejected lines", "rejects.log") };
+    Err(format!(
+        "{flag} {name}: no log is named, and {name} is there: the name of the {wanted} may be missing, as in {flag} {example} {name}"
+    ))
 }
 
 /// What was typed, as what is meant.
@@ -155,7 +180,7 @@ fn filter(text: &str, with_countries: bool) -> Result<Arc<Filter>, String> {
 /// The database of countries, if one is given.
 pub(crate) fn countries(args: &CountryArgs, memory_bytes: u64) -> Result<Option<Arc<Countries>>, String> {
     let open = |path: &PathBuf| {
-        let failed = |message: String| format!("--geoip {}: {message}", path.display());
+        let failed = |message: String| format!("--geoip {}: {message}", escaped_path(path));
         let bytes = std::fs::metadata(path).map_err(|cause| failed(reason(&cause)))?.len();
         if bytes > memory_bytes / 2 {
             return Err(failed(format!("it has {bytes} bytes, and at most half of --memory is for it")));
@@ -192,8 +217,8 @@ pub(crate) fn formats(args: &FormatArgs) -> Result<Formats, String> {
 }
 
 fn formats_of(path: &Path) -> Result<Vec<(String, Format)>, String> {
-    let name = path.display();
-    let text = std::fs::read(path).map_err(|error| format!("--format-file {name}: {}", reason(&error)))?;
+    let name = escaped_path(path);
+    let text = std::fs::read(input::real_path(path)).map_err(|error| format!("--format-file {name}: {}", reason(&error)))?;
     let mut formats = Vec::new();
     for (format_name, format) in formats_in_config(&String::from_utf8_lossy(&text)) {
         match format {
@@ -260,7 +285,7 @@ fn run_file(path: &Path, analyzer: &Analyzer, control: &Control, rejects: &mut O
 fn say_if_other_zone(path: &Path, zone_seconds: Option<i32>, analyzer: &Analyzer) {
     let (Some(zone), Some(first)) = (zone_seconds, analyzer.analysis().zone_seconds()) else { return };
     if zone != first {
-        let (name, zone, first) = (path.display(), time::show_zone(zone), time::show_zone(first));
+        let (name, zone, first) = (escaped_path(path), time::show_zone(zone), time::show_zone(first));
         message::note(&format!("{name}: its clock is at UTC{zone}, that of the first file at UTC{first}; the report is in UTC"));
     }
 }
@@ -290,7 +315,7 @@ fn say_if_unsure(path: &Path, detection: &Detection, head: &[u8]) {
     }
     let mut text = format!(
         "{}: taken for '{}', but only {} of the first {} lines fit. It reads them as:",
-        path.display(),
+        escaped_path(path),
         detection.format.name(),
         detection.sound,
         detection.lines
@@ -307,14 +332,14 @@ fn say_if_unread(path: &Path, detection: &Detection) {
     if let Some(unread) = &detection.unread {
         message::note(&format!(
             "{}: what stands after the agent is not read: {}. A --format that names it reads it, such as one that ends in %D or $request_time",
-            path.display(),
+            escaped_path(path),
             escaped(unread)
         ));
     }
 }
 
-fn print_json(report: &Report) -> io::Result<()> {
-    let mut out = io::BufWriter::new(io::stdout().lock());
+fn print_json(report: &Report, control: &Control) -> io::Result<()> {
+    let mut out = io::BufWriter::new(gather::Output::stdout(control)?);
     serde_json::to_writer(&mut out, report)?;
     out.write_all(b"\n")?;
     out.flush()

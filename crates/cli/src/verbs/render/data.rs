@@ -1,6 +1,6 @@
 //! The variables of a template: `--data` and `-D`.
 
-use rorqual_pipe::{format_size, reason};
+use rorqual_pipe::{escaped_path, format_size, reason};
 use rorqual_render::Value;
 use serde_json::from_str;
 use std::collections::BTreeMap;
@@ -43,7 +43,7 @@ pub(crate) fn context(file: Option<&Path>, defines: &[String], memory_bytes: u64
 }
 
 fn not_a_map(path: &Path) -> String {
-    format!("--data {}: is no map of names and values", path.display())
+    format!("--data {}: is no map of names and values", escaped_path(path))
 }
 
 fn defined(define: &str) -> Result<(String, Value), String> {
@@ -73,7 +73,7 @@ fn is_name(name: &str) -> bool {
 }
 
 fn of_file(path: &Path, bytes_max: u64) -> Result<Value, String> {
-    let name = format!("--data {}", path.display());
+    let name = format!("--data {}", escaped_path(path));
     let text = read(path, &name, bytes_max)?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default().to_ascii_lowercase();

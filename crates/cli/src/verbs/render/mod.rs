@@ -15,7 +15,7 @@ use crate::{fitting, interrupt};
 pub(crate) use data::{context, file_parsed_bytes};
 use output::{Output, Written};
 use rorqual_pipe::limits::{BLOCK_BYTES, PROGRAM_BYTES, THREAD_BYTES};
-use rorqual_pipe::{Budget, Control, Pool, format_size, stats};
+use rorqual_pipe::{Budget, Control, Pool, escaped_path, format_size, stats};
 use rorqual_render::limits::{PARSED_BYTES_PER_BYTE, RENDERED_BYTES_MAX, TEMPLATES_BYTES_MAX, TEXT_BYTES_MAX};
 use rorqual_render::{Error, Page, Source, Templates, Way, value_of};
 pub(crate) use rows::Rows;
@@ -182,12 +182,12 @@ impl From<String> for Failure {
 /// The template and those beside it.
 fn templates(args: &RenderArgs) -> Result<(Templates, String), String> {
     let path = &args.template;
-    let name = path.file_name().ok_or_else(|| format!("{}: is no file", path.display()))?.to_string_lossy().into_owned();
+    let name = path.file_name().ok_or_else(|| format!("{}: is no file", escaped_path(path)))?.to_string_lossy().into_owned();
     let folder = rorqual_pipe::whole_file::folder_of(path);
     let failed = |error: Error| error.to_string();
     let mut templates = Templates::in_folder(folder, args.lenient).map_err(failed)?;
     if Path::new(path).is_dir() {
-        return Err(format!("{}: is a folder", path.display()));
+        return Err(format!("{}: is a folder", escaped_path(path)));
     }
     templates.add_file(&name, path).map_err(failed)?;
     Ok((templates, name))

@@ -2,15 +2,12 @@
 
 use super::Failure;
 use crate::args::RenderArgs;
-use crate::rejects::refuse_an_input;
 use rorqual_pipe::gather::{self, Gather, GatherStats};
-use rorqual_pipe::whole_file::{self, Place, is_no_file};
-use rorqual_pipe::{Control, Pool, reason};
+use rorqual_pipe::whole_file::{self, Place};
+use rorqual_pipe::{Control, Pool, escaped_path, reason};
 use rorqual_render::Error;
 use serde_json::{Value, json};
-use std::fs::File;
 use std::io;
-use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 /// What stands for a file's number.
@@ -20,6 +17,7 @@ const NUMBER: &str = "{}";
 pub(super) struct Output {
     path: Option<PathBuf>,
     split: bool,
+    force: bool,
     /// What is read, and so must not be written.
     inputs: Vec<PathBuf>,
 }
@@ -27,7 +25,8 @@ pub(super) struct Output {
 /// A file on its way, or standard output.
 pub(super) struct OutputFile {
     pub(super) gather: Gather<gather::Output>,
-    place: Option<(Place, PathBuf)>,
+    place: Place,
+    name: String,
 }
 
 /// What was written.
@@ -51,7 +50,7 @@ impl Output {
             return Err("--json names the files that are written, on standard output: give -o a file".to_owned());
         }
         let inputs = [Some(&args.template), args.data.as_ref(), args.rows.rows.as_ref()].into_iter().flatten().cloned().collect();
-        let output = Self { path, split, inputs };
+        let output = Self { path, split, force: args.force, inputs };
         if let Some(path) = output.path.as_ref().filter(|_| !split) {
             output.refuse(path)?;
         }
@@ -59,13 +58,12 @@ impl Output {
     }
 
     fn refuse(&self, path: &Path) -> Result<(), String> {
-        refuse_an_input("-o", path, &self.inputs)?;
-        if is_no_file(path) { Err(format!("-o {}: is there and is no plain file", path.display())) } else { Ok(()) }
+        whole_file::Output { flag: "-o", path, force: self.force }.check(self.inputs.iter().map(PathBuf::as_path))
     }
 
     /// What is written is gone.
     pub(super) fn is_stream(&self) -> bool {
-        self.path.is_none()
+        self.path.as_deref().is_none_or(|path| whole_file::Output { flag: "-o", path, force: true }.is_stream())
     }
 
     /// The path of the only file, or of one of several.
@@ -77,20 +75,16 @@ impl Output {
     }
 
     pub(super) fn name(&self, number: Option<u64>) -> String {
-        self.path(number).map_or_else(|| "standard output".to_owned(), |path| path.display().to_string())
+        self.path(number).map_or_else(|| "standard output".to_owned(), escaped_path)
     }
 
     pub(super) fn create(&self, number: Option<u64>, control: &Control, pool: &Pool) -> Result<OutputFile, Failure> {
         let failed = |cause: io::Error| Failure::Said(format!("{}: cannot create it: {}", self.name(number), reason(&cause)));
-        let (file, place) = match self.path(number) {
-            None => (File::from(io::stdout().as_fd().try_clone_to_owned().map_err(failed)?), None),
-            Some(path) => {
-                self.refuse(&path)?;
-                let (file, place) = whole_file::create(&path).map_err(failed)?;
-                (file, Some((place, path)))
-            }
-        };
-        Ok(OutputFile { gather: Gather::new(gather::Output::new(file, control), pool).map_err(failed)?, place })
+        let path = self.path(number);
+        path.as_deref().map_or(Ok(()), |path| self.refuse(path))?;
+        let (file, place) = whole_file::create(path.as_deref().unwrap_or(Path::new("-"))).map_err(failed)?;
+        let gather = Gather::new(gather::Output::new(file, control), pool).map_err(failed)?;
+        Ok(OutputFile { gather, place, name: self.name(number) })
     }
 
     /// What `--json` says of a file.
@@ -109,9 +103,9 @@ impl OutputFile {
         self.gather.flush().map_err(Error::Write)?;
         let gather = self.gather.stats();
         let output = self.gather.finish().map_err(Error::Write)?;
-        if let Some((place, path)) = self.place.filter(|_| whole) {
-            let put = output.file().sync_all().and_then(|()| place.put(output.file()));
-            put.map_err(|cause| format!("{}: cannot write: {}", path.display(), reason(&cause)))?;
+        if whole {
+            let put = self.place.put_for_good(output.file());
+            put.map_err(|cause| format!("{}: cannot write: {}", self.name, reason(&cause)))?;
         }
         Ok(Written { files: 1, bytes: gather.copied_bytes + gather.shared_bytes, gather })
     }

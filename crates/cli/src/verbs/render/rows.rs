@@ -7,7 +7,7 @@ use crate::rows::records::said_bad;
 use crate::verbs::convert::{Content, Source as Opened, columns_of, given, scan};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use rorqual_pipe::{Chunk, Control, Error as ReadError, Input, Kind, Stage, beside};
+use rorqual_pipe::{Chunk, Control, Error as ReadError, Input, Kind, Stage, beside, escaped_path};
 use rorqual_render::limits::RENDERED_BYTES_MAX;
 use rorqual_render::{Batch, Body, Cell, Error, Sink, Source, Value};
 use rorqual_rows::read::{Rows as Wanted, Table};
@@ -89,7 +89,7 @@ impl Rows {
         };
         let (threads, scan) = scan(common, &from, args.rows.as_slice(), memory_bytes, own_bytes)?;
         let (name, from) = match (&args.rows, &args.sql) {
-            (Some(path), _) => (path.display().to_string(), of_file(path.clone(), &given(&from)?, &scan, threads, memory_bytes)?),
+            (Some(path), _) => (escaped_path(path), of_file(path.clone(), &given(&from)?, &scan, threads, memory_bytes)?),
             (None, sql) => ("--sql".to_owned(), of_query(common, sql.as_deref().unwrap_or_default(), &scan, threads)?),
         };
         Ok(Self { name, scan, threads, from, given: Arc::default(), bad: Arc::default(), readings: Arc::default() })

@@ -5,20 +5,36 @@ use crate::args::LeaseArgs;
 use crate::exit::Exit;
 use crate::message;
 use crate::progress::Progress;
-use rorqual_pipe::whole_file::{self, folder_of};
-use rorqual_pipe::{Error, Kind};
+use rorqual_pipe::limits::BLOCK_BYTES;
+use rorqual_pipe::whole_file::{self, Output, folder_of};
+use rorqual_pipe::{Error, Kind, gather};
 use rorqual_store::{Reader, Store};
 use serde_json::json;
 use std::fs::File;
-use std::io::{self, Read};
-use std::os::fd::AsFd;
+use std::io::{self, BufWriter, Read, Write};
 use std::path::Path;
 
 /// How much is copied between two looks at Ctrl-C. The kernel copies: none of it passes through our memory.
 const STEP_BYTES: u64 = 4 << 20;
 
-pub(super) fn get(session: &Session, key: &str, output: Option<&Path>, verify: bool, lease: &LeaseArgs) -> Result<Exit, Error> {
-    let output = output.filter(|path| path.as_os_str() != "-");
+/// How an entry is asked for.
+pub(super) struct Asked<'a> {
+    pub(super) key: &'a str,
+    pub(super) output: Option<&'a Path>,
+    pub(super) force: bool,
+    pub(super) verify: bool,
+    pub(super) lease: &'a LeaseArgs,
+}
+
+pub(super) fn get(session: &Session, asked: &Asked<'_>) -> Result<Exit, Error> {
+    let Asked { key, force, verify, lease, .. } = *asked;
+    let output = asked.output.filter(|path| path.as_os_str() != "-");
+    if let Some(path) = output {
+        let checked = Output { flag: "-o", path, force }.check([]);
+        if let Err(said) = checked {
+            return Ok(message::error(&said));
+        }
+    }
     if session.json && output.is_none() {
         return Err(Error::new(Kind::Limit, "--json", "the bytes go to standard output; give -o FILE"));
     }
@@ -65,17 +81,20 @@ fn report(session: &Session, reader: &Reader) -> Result<(), Error> {
 }
 
 fn write_stdout(session: &Session, reader: &Reader) -> Result<(), Error> {
-    let mut out = File::from(io::stdout().as_fd().try_clone_to_owned().map_err(print_failed)?);
-    copy(session, reader, &mut out, print_failed)
+    let out = gather::Output::stdout(&session.control).map_err(print_failed)?;
+    // Into a file the kernel copies; a pipe is waited for, and may have no reader.
+    if out.file().metadata().is_ok_and(|data| data.is_file()) {
+        let mut file = out.file().try_clone().map_err(print_failed)?;
+        return copy(session, reader, &mut file, print_failed);
+    }
+    // A block as the pool has them, of which a get takes none.
+    copy(session, reader, &mut BufWriter::with_capacity(BLOCK_BYTES, out), print_failed)
 }
 
 /// Writes a file without a name, and puts it in place when it is on the disk.
 fn write_file(session: &Session, reader: &Reader, path: &Path) -> Result<(), Error> {
     let name = path.to_string_lossy();
     let failed = |cause| Error::io(&*name, "cannot write", cause);
-    if whole_file::is_no_file(path) {
-        return Err(Error::new(Kind::Io, &*name, "is there and is no plain file"));
-    }
     let (mut file, place) = whole_file::create(path).map_err(failed)?;
     if reader.reflink(&file) {
         session.control.stored(reader.bytes);
@@ -83,15 +102,12 @@ fn write_file(session: &Session, reader: &Reader, path: &Path) -> Result<(), Err
     } else {
         copy(session, reader, &mut file, failed)?;
     }
-    if session.settings.fsync {
-        file.sync_all().map_err(failed)?;
-    }
-    place.put(&file).map_err(failed)?;
+    if session.settings.fsync { place.put_for_good(&file) } else { place.put(&file) }.map_err(failed)?;
     let folder = folder_of(path);
     if session.settings.fsync { File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed) } else { Ok(()) }
 }
 
-fn copy(session: &Session, reader: &Reader, target: &mut File, failed: impl Fn(io::Error) -> Error) -> Result<(), Error> {
+fn copy(session: &Session, reader: &Reader, target: &mut impl Write, failed: impl Fn(io::Error) -> Error) -> Result<(), Error> {
     let control = &session.control;
     let _progress = Progress::start(session.progress, control, Some(control.stored_bytes() + reader.bytes));
     let mut copied = 0;
@@ -107,7 +123,7 @@ fn copy(session: &Session, reader: &Reader, target: &mut File, failed: impl Fn(i
         control.stored(step);
         control.decoded(step);
     }
-    Ok(())
+    target.flush().map_err(failed)
 }
 
 pub(super) fn path(session: &Session, key: &str, lease: &LeaseArgs) -> Result<Exit, Error> {

@@ -7,7 +7,7 @@ use crate::message;
 use rorqual_pipe::Error;
 use rorqual_store::{Lease, LeaseTerms};
 use serde_json::{Value, json};
-use std::io::{self, BufWriter, Write};
+use std::io::Write;
 use std::time::Duration;
 
 pub(super) fn lease(session: &Session, command: &LeaseCommand) -> Result<Exit, Error> {
@@ -66,7 +66,7 @@ fn one(lease: &Lease) -> Value {
 
 fn list(session: &Session) -> Result<Exit, Error> {
     let store = session.open()?;
-    let mut out = BufWriter::new(io::stdout().lock());
+    let mut out = session.stdout()?;
     let mut separator = "";
     if session.json {
         write!(out, "{{\"schema\":\"rorqual.store.leases/1\",\"leases\":[").map_err(print_failed)?;

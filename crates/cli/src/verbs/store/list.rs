@@ -5,12 +5,12 @@ use crate::exit::Exit;
 use rorqual_pipe::{Error, format_size};
 use rorqual_store::{Entry, Usage};
 use serde_json::{Value, json};
-use std::io::{self, BufWriter, Write};
+use std::io::Write;
 
 /// Lists all, a row at a time: a store may have millions.
 pub(super) fn entries(session: &Session) -> Result<Exit, Error> {
     let store = session.open()?;
-    let mut out = BufWriter::new(io::stdout().lock());
+    let mut out = session.stdout()?;
     let mut separator = "";
     if session.json {
         write!(out, "{{\"schema\":\"rorqual.store.ls/1\",\"entries\":[").map_err(print_failed)?;

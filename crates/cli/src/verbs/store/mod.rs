@@ -9,7 +9,7 @@ pub(crate) mod session;
 
 use crate::args::{Addressing, Common, StoreArgs, StoreCommand};
 use crate::exit::Exit;
-use crate::interrupt::stop_on_interrupt;
+use crate::interrupt::{self, stop_on_interrupt};
 use crate::message;
 use rorqual_digest::Algorithm;
 use rorqual_pipe::{Error, Kind};
@@ -37,7 +37,10 @@ fn dispatch(session: &Session, command: &StoreCommand) -> Result<Exit, Error> {
     match command {
         StoreCommand::Init { algorithm, max_size } => init(session, *algorithm, *max_size),
         StoreCommand::Put { file, name, lease } => put::put(session, file, name.as_deref(), lease),
-        StoreCommand::Get { key, output, verify, lease } => copy::get(session, key, output.as_deref(), *verify, lease),
+        StoreCommand::Get { key, output, force, verify, lease } => {
+            let (output, force, verify) = (output.as_deref(), *force, *verify);
+            copy::get(session, &copy::Asked { key, output, force, verify, lease })
+        }
         StoreCommand::Path { key, lease } => copy::path(session, key, lease),
         StoreCommand::Ls => list::entries(session),
         StoreCommand::Rm { keys, force } => house::remove(session, keys, *force),
@@ -56,7 +59,7 @@ fn failed(session: &Session, error: &Error) -> Exit {
             message::note(error);
             Exit::Interrupted
         }
-        Kind::Stopped => Exit::Done,
+        Kind::Stopped => interrupt::exit_of_closed(),
         _ => message::error(error),
     }
 }

@@ -3,12 +3,13 @@
 use crate::args::{Common, LeaseArgs, StoreArgs, When};
 use crate::message::{self, escaped};
 use rorqual_digest::Digest;
+use rorqual_pipe::gather::Output;
 use rorqual_pipe::limits::{BLOCK_BYTES, PROGRAM_BYTES, THREAD_BYTES, buffers_needed};
 use rorqual_pipe::{Budget, Control, Error, Kind, Pool};
 use rorqual_store::limits::INDEX_BYTES;
 use rorqual_store::{Found, Lease, LeaseTerms, Settings, Store};
 use serde_json::{Value, json};
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -82,8 +83,13 @@ impl Session {
     /// Prints a result: as JSON where that was asked for, else as text.
     pub(crate) fn say(&self, object: &Value, text: impl FnOnce() -> String) -> Result<(), Error> {
         let line = if self.json { object.to_string() } else { text() };
-        let mut out = io::stdout().lock();
+        let mut out = self.stdout()?;
         writeln!(out, "{line}").and_then(|()| out.flush()).map_err(print_failed)
+    }
+
+    /// Standard output, until Ctrl-C.
+    pub(crate) fn stdout(&self) -> Result<BufWriter<Output>, Error> {
+        Output::stdout(&self.control).map(BufWriter::new).map_err(print_failed)
     }
 }
 

@@ -12,7 +12,7 @@ pub(super) fn once(kit: &Kit, random: &mut Random) -> Outcome {
     let operation = Operation::start("count");
     let input = input(sample, mishap, &control, random);
     let plan = Plan { framing: Framing::Bytes, zstd_window_log_max: zstd_window_log_max(256 << 20) };
-    let stages = vec![Counter { longest: true }; 1 + random.below(THREADS)];
+    let stages = vec![Counter { longest: true, ..Counter::default() }; 1 + random.below(THREADS)];
     let mut listener = (mishap == Mishap::Close).then(closed_pipe);
     let mut total = Count::default();
     let add = |count| {

@@ -2,6 +2,8 @@
 
 use super::Held;
 use super::question::{Answer, Question};
+use rorqual_pipe::Control;
+use rorqual_pipe::gather::Output;
 use rorqual_table::aggregate::{LineCounts, Span};
 use rorqual_table::report::{Report, RunStats, Samples, Source, TimeSpan};
 use rorqual_view::{Compared, Explained, Rates};
@@ -47,7 +49,7 @@ enum ShownAnswer<'a> {
     Rates(&'a Rates),
 }
 
-pub(super) fn print(report: &Report, question: &Question, answer: &Answer, held: Held) -> io::Result<()> {
+pub(super) fn print(report: &Report, question: &Question, answer: &Answer, held: Held, control: &Control) -> io::Result<()> {
     let seconds = |time_us: i64| time_us as f64 / 1e6;
     let shown = |span: Span| ShownSpan { from: span.since_us.map(seconds), to: span.until_us.map(seconds) };
     let (schema, answer) = match answer {
@@ -68,7 +70,7 @@ pub(super) fn print(report: &Report, question: &Question, answer: &Answer, held:
         rejects: &report.rejects,
         stats: &report.stats,
     };
-    let mut out = io::BufWriter::new(io::stdout().lock());
+    let mut out = io::BufWriter::new(Output::stdout(control)?);
     serde_json::to_writer(&mut out, &document)?;
     out.write_all(b"\n")?;
     out.flush()

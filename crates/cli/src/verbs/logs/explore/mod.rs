@@ -9,7 +9,7 @@ use crate::exit::Exit;
 use crate::interrupt;
 use crate::message;
 use question::{Answer, Question};
-use rorqual_pipe::{Control, format_size, reason, stats};
+use rorqual_pipe::{Control, escaped_path, format_size, reason, stats};
 use rorqual_table::Recording;
 use rorqual_table::analyze::{Analyzer, Kept, Settings, Shares};
 use rorqual_table::report::Report;
@@ -47,7 +47,7 @@ impl Asking {
     /// A place for rows, in the memory of `shares`.
     pub(super) fn new(question: Question, args: &LogsArgs, settings: &Settings, shares: &Shares) -> Result<Self, String> {
         let spill = args.explore.temp.spill();
-        let folder = spill.as_ref().map_or_else(String::new, |(folder, _)| folder.display().to_string());
+        let folder = spill.as_ref().map_or_else(String::new, |(folder, _)| escaped_path(folder));
         let countries = settings.countries.clone();
         let settings =
             rorqual_view::Settings { spill, countries, ..rorqual_view::Settings::only(shares.tables_bytes, shares.threads) };
@@ -90,9 +90,9 @@ impl Asking {
         say_if_not_all(&held, &answer, settings);
         let exit = self.question.unanswerable(&answer, &report).map_or(Exit::Done, |error| message::error(&error));
         let printed = if args.json {
-            json::print(&report, &self.question, &answer, held)
+            json::print(&report, &self.question, &answer, held, &control)
         } else {
-            terminal::print(&report, &self.question, &answer, top)
+            terminal::print(&report, &self.question, &answer, top, &control)
         };
         printed.map_or_else(|error| message::print_error(&error), |()| exit)
     }

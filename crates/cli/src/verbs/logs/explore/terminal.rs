@@ -5,6 +5,7 @@ use super::super::terminal::{BOLD, DIM, bar, footer, header, width, write_out};
 use super::super::time::{format, show as show_time};
 use super::super::words::{size, thousands};
 use super::question::{Answer, Question, show};
+use rorqual_pipe::Control;
 use rorqual_table::report::Report;
 use rorqual_view::{ClientRate, Compared, ComparedPanel, ComparedRow, Explained, Finding, LimitEffect, Per, Rates, Viewed};
 use std::io::{self, Write};
@@ -15,7 +16,7 @@ const INDENT: &str = "             ";
 /// Characters of one companion.
 const COMPANION_WIDTH: usize = 40;
 
-pub(super) fn print(report: &Report, question: &Question, answer: &Answer, top: usize) -> io::Result<()> {
+pub(super) fn print(report: &Report, question: &Question, answer: &Answer, top: usize, control: &Control) -> io::Result<()> {
     let width = width();
     let mut text = Vec::new();
     header(&mut text, report)?;
@@ -26,7 +27,7 @@ pub(super) fn print(report: &Report, question: &Question, answer: &Answer, top: 
         _ => {}
     }
     footer(&mut text, report)?;
-    write_out(&text)
+    write_out(&text, control)
 }
 
 fn explain(out: &mut impl Write, span: &str, explained: &Explained, width: usize) -> io::Result<()> {

@@ -11,16 +11,15 @@ use crate::exit::Exit;
 use crate::guard::Guard;
 use crate::message;
 use context::Context;
-use rorqual_pipe::gather::Gather;
-use rorqual_pipe::whole_file::{self, Place, folder_of};
-use rorqual_pipe::{Control, Pool, Sink, format_size, reason};
+use rorqual_pipe::gather::{self, Gather};
+use rorqual_pipe::whole_file::{Output, Place, folder_of};
+use rorqual_pipe::{Control, Pool, Sink, escaped_path, format_size};
 use rorqual_render::{AutoEscape, Error, Page, Templates, value_of};
 use rorqual_serve::ShownView;
 use rorqual_table::analyze::Analyzer;
 use rorqual_table::report::Report;
 use std::fs::File;
 use std::io;
-use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 pub(crate) use limits::page_bytes;
@@ -49,16 +48,16 @@ pub(crate) struct HtmlPage {
     /// The template's path, where it is not ours.
     given: Option<PathBuf>,
     file: File,
-    /// `None` is standard output.
-    place: Option<(Place, PathBuf)>,
+    place: Place,
+    path: PathBuf,
 }
 
 impl HtmlPage {
     /// A page for `path`, `-` for standard output, by the template at `given` or our own.
     pub(crate) fn create(path: &Path, given: Option<&Path>) -> Result<Self, String> {
         let (templates, template) = templates(given)?;
-        let (file, place) = target(path)?;
-        Ok(Self { templates, template, given: given.map(Path::to_owned), file, place })
+        let (file, place) = output(path, true).create()?;
+        Ok(Self { templates, template, given: given.map(Path::to_owned), file, place, path: path.to_owned() })
     }
 
     /// Writes the page. It appears now, whole, or not at all.
@@ -70,12 +69,17 @@ impl HtmlPage {
         // A stop ended the reading; what was read is shown.
         let control = if control.stopped() { Control::default() } else { control.clone() };
         let page = Page { context, rows: None, control };
-        let Self { templates, template, given, file, place } = self;
-        match render(&templates, &template, &page, file, analyzer.pool()).and_then(|file| put(&file, place)) {
+        let Self { templates, template, given, file, place, path } = self;
+        let written = render(&templates, &template, &page, file, analyzer.pool());
+        let put = |written: gather::Output| {
+            let put = place.put_for_good(written.file());
+            put.map_err(|cause| Error::Write(io::Error::new(cause.kind(), output(&path, true).failed(&cause))))
+        };
+        match written.and_then(put) {
             Ok(()) => Exit::Done,
             Err(Error::Write(cause)) => message::print_error(&cause),
             Err(error) => {
-                let given = given.map_or_else(String::new, |path| format!("--template {}: ", path.display()));
+                let given = given.map_or_else(String::new, |path| format!("--template {}: ", escaped_path(path)));
                 message::error(&format!("{given}{error}"))
             }
         }
@@ -92,29 +96,22 @@ pub(crate) fn view_page(view: &ShownView, control: &Control, mut sink: &mut dyn 
 
 /// For what a template of others may build.
 fn guard(template: &Path, memory_bytes: u64) -> Guard {
-    let (template, memory) = (template.display().to_string(), format_size(memory_bytes));
+    let (template, memory) = (escaped_path(template), format_size(memory_bytes));
     Guard::start(memory_bytes, move || {
         format!("--template {template}: needs more than --memory {memory}: stopped before it took more")
     })
 }
 
-fn render(templates: &Templates, template: &str, page: &Page, file: File, pool: &Pool) -> Result<File, Error> {
-    let mut gather = Gather::new(file, pool)?;
+fn render(templates: &Templates, template: &str, page: &Page, file: File, pool: &Pool) -> Result<gather::Output, Error> {
+    let mut gather = Gather::new(gather::Output::new(file, &page.control), pool)?;
     templates.render(template, page, &mut gather)?;
     Ok(gather.finish()?)
-}
-
-/// Puts the page where it belongs, for good.
-fn put(file: &File, place: Option<(Place, PathBuf)>) -> Result<(), Error> {
-    let Some((place, path)) = place else { return Ok(()) };
-    let put = file.sync_all().and_then(|()| place.put(file));
-    put.map_err(|cause| Error::Write(io::Error::new(cause.kind(), format!("{}: {}", path.display(), reason(&cause)))))
 }
 
 /// Our templates and, where one is given, those of its folder; and the name of the one to render.
 fn templates(given: Option<&Path>) -> Result<(Templates, String), String> {
     let failed = |error: Error| match given {
-        Some(path) => format!("--template {}: {error}", path.display()),
+        Some(path) => format!("--template {}: {error}", escaped_path(path)),
         None => error.to_string(),
     };
     let mut templates =
@@ -130,7 +127,7 @@ fn templates(given: Option<&Path>) -> Result<(Templates, String), String> {
     if !is_escaped(&name) {
         return Err(format!(
             "--template {}: its name must end in .html, .htm or .xml, so that what it shows of the log is escaped",
-            path.display()
+            escaped_path(path)
         ));
     }
     templates.add_file(&name, path).map_err(failed)?;
@@ -146,17 +143,9 @@ fn is_escaped_by(parts: Option<(&str, &str)>) -> bool {
     parts.is_some_and(|(_, extension)| ESCAPED.contains(&extension))
 }
 
-fn target(path: &Path) -> Result<(File, Option<(Place, PathBuf)>), String> {
-    let failed = |cause: io::Error| format!("--html {}: cannot create it: {}", path.display(), reason(&cause));
-    if path.as_os_str() == "-" {
-        let stdout = io::stdout().as_fd().try_clone_to_owned().map_err(failed)?;
-        return Ok((stdout.into(), None));
-    }
-    if whole_file::is_no_file(path) {
-        return Err(format!("--html {}: is there and is no plain file", path.display()));
-    }
-    let (file, place) = whole_file::create(path).map_err(failed)?;
-    Ok((file, Some((place, path.to_owned()))))
+/// The output that `--html` names.
+pub(super) fn output(path: &Path, force: bool) -> Output<'_> {
+    Output { flag: "--html", path, force }
 }
 
 #[cfg(test)]

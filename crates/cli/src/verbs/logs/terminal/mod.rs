@@ -5,8 +5,11 @@ mod plot;
 use super::shown;
 use super::time::show;
 use super::words::{distinct, seconds, size, thousands};
+use anstream::adapter::strip_bytes;
+use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
-use rorqual_pipe::format_size;
+use rorqual_pipe::gather::Output;
+use rorqual_pipe::{Control, format_size};
 use rorqual_table::report::{Panel, Percentiles, Report, Row, Sample, Samples, StatusRow};
 use std::io::{self, Write};
 
@@ -27,7 +30,7 @@ pub(super) const BOLD: Style = Style::new().bold();
 pub(super) const DIM: Style = Style::new().dimmed();
 
 /// Prints the whole report on stdout, with at most `top` rows in each table.
-pub(crate) fn print(report: &Report, top: usize) -> io::Result<()> {
+pub(crate) fn print(report: &Report, top: usize, control: &Control) -> io::Result<()> {
     let width = width();
     let mut text = Vec::new();
     header(&mut text, report)?;
@@ -42,14 +45,16 @@ pub(crate) fn print(report: &Report, top: usize) -> io::Result<()> {
     flawed(&mut text, "Rejected lines", &report.rejects, width)?;
     flawed(&mut text, "Repaired lines", &report.repairs, width)?;
     footer(&mut text, report)?;
-    write_out(&text)
+    write_out(&text, control)
 }
 
 /// Prints text on stdout, with styles where they are seen.
-pub(super) fn write_out(text: &[u8]) -> io::Result<()> {
-    let mut out = anstream::stdout().lock();
-    out.write_all(text)?;
-    out.flush()
+pub(super) fn write_out(text: &[u8], control: &Control) -> io::Result<()> {
+    let mut out = Output::stdout(control)?;
+    if AutoStream::choice(&io::stdout()) == ColorChoice::Never {
+        return out.write_all(&strip_bytes(text).into_vec());
+    }
+    out.write_all(text)
 }
 
 /// The terminal's width, or what the environment says it is.

@@ -1,0 +1,132 @@
+//! `rorqual count`'s words, characters, lists of names and totals, beside `wc`'s.
+
+use crate::common::{Folder, PROGRAM, log, rorqual};
+use rorqual_testkit::paths::on_every_path;
+use rorqual_testkit::process::{Ran, Run};
+use serde_json::json;
+use std::path::Path;
+
+/// White space of every kind, characters of every length, and bytes of none; as `wc` (coreutils 9.1, C.UTF-8) counts printable text.
+const TEXT: &str = "one  two\tthree\u{b}four\u{c}five\rsix\n\n  é€😀 ß\nlast";
+
+/// `wc` in `folder`, in a locale of UTF-8 or none.
+fn wc(folder: &Path, locale: &str, args: &[&str]) -> Ran {
+    let folder = folder.to_owned();
+    let set = |command: &mut std::process::Command| {
+        command.current_dir(folder).env("LC_ALL", locale);
+    };
+    Run::new("wc").with(set).args(args).run()
+}
+
+fn ours(folder: &Path, args: &[&str]) -> Ran {
+    let folder = folder.to_owned();
+    let set = |command: &mut std::process::Command| {
+        command.current_dir(folder);
+    };
+    rorqual(&["count"]).with(set).args(args).run()
+}
+
+fn squeezed(text: &str) -> Vec<Vec<&str>> {
+    text.lines().map(|line| line.split_whitespace().collect()).collect()
+}
+
+#[test]
+fn words_and_characters_are_those_of_wc() {
+    let folder = Folder::new();
+    folder.file("text", TEXT);
+    folder.file("log", log(5_000));
+    folder.file("empty", "");
+    folder.file("no utf-8", b"a\xff b \xe2\x82 \xf0\x9f\x98\x80\n");
+    for flags in [&["-m"][..], &["-m", "-w", "-l"], &["-mc"], &["-wc"], &["-w"]] {
+        for files in [&["text"][..], &["log"], &["empty"], &["text", "log", "empty"]] {
+            let args = [flags, files].concat();
+            let (ours, wc) = (ours(folder.path(), &args).exits(0), wc(folder.path(), "C.UTF-8", &args).exits(0));
+            assert_eq!(squeezed(ours.text()), squeezed(wc.text()), "{args:?}");
+        }
+    }
+    // Two of the four words have bytes that are no character: 'a', ' ', 'b', ' ', ' ', the face and the newline are seven.
+    assert_eq!(ours(folder.path(), &["-wm", "no utf-8"]).exits(0).text(), "4 7 no utf-8\n");
+    assert_eq!(wc(folder.path(), "C.UTF-8", &["-m", "no utf-8"]).exits(0).text(), "7 no utf-8\n");
+}
+
+#[test]
+fn words_and_characters_are_the_same_on_every_path() {
+    // 35 bytes; a character and a word lie across each border of blocks.
+    let bytes = format!("{}\n", "wörter €😀 und  mehr\u{b}".repeat(40_000)).into_bytes();
+    let text = String::from_utf8(bytes.clone()).expect("UTF-8");
+    let words = text.split([' ', '\u{b}', '\n']).filter(|word| !word.is_empty()).count();
+    let settings: [&[&str]; 2] = [&["--threads", "1"], &["--threads", "4"]];
+    on_every_path(PROGRAM, &["count", "-wm", "--json"], &settings, &bytes, |path, ran| {
+        let total = ran.exits(0).json()["total"].clone();
+        assert_eq!((&total["words"], &total["characters"]), (&json!(words), &json!(text.chars().count())), "{path}");
+        assert_eq!(total["bytes"], bytes.len(), "{path}");
+    });
+}
+
+#[test]
+fn a_hole_is_one_word_of_nuls() {
+    let folder = Folder::new();
+    let path = folder.file("sparse", "ab ");
+    let file = std::fs::File::options().append(true).open(&path).expect("it is there");
+    file.set_len(3 + (64 << 20)).expect("a hole");
+    std::io::Write::write_all(&mut &file, b" c").expect("room");
+    let total = rorqual(&["count", "-wm", "--json", &path]).run().exits(0).json()["total"].clone();
+    assert_eq!(
+        total,
+        json!({"lines": 0, "words": 3, "characters": 5 + (64 << 20), "bytes": 5 + (64 << 20), "longest_bytes": 5 + (64 << 20)})
+    );
+}
+
+#[test]
+fn names_come_from_a_list() {
+    let folder = Folder::new();
+    folder.file("a", "1\n2\n");
+    folder.file("b c", "3\n");
+    folder.file("list", "a\0b c\0");
+    folder.file("open", "a\0b c");
+    folder.file("empty", "");
+    for list in ["list", "open", "empty"] {
+        for flags in [&["-l"][..], &["-lwc"]] {
+            let flag = format!("--files0-from={list}");
+            let args = [flags, &[&flag]].concat();
+            let (ours, wc) = (ours(folder.path(), &args).exits(0), wc(folder.path(), "C", &args).exits(0));
+            assert_eq!(squeezed(ours.text()), squeezed(wc.text()), "{args:?}");
+        }
+    }
+    let piped = |list: &[u8], flags: &[&str]| {
+        let here = folder.path().to_owned();
+        let set = |command: &mut std::process::Command| {
+            command.current_dir(here);
+        };
+        rorqual(&["count", "-l", "--files0-from=-"]).args(flags).with(set).stdin(list).run()
+    };
+    assert_eq!(piped(b"a\0a\0", &[]).exits(0).text(), "2 a\n2 a\n4 total\n");
+    assert_eq!(piped(b"a\0a\0", &["--total=only"]).exits(0).text(), "4\n");
+    let refused = piped(b"a\0\0-\0b c\0missing\0", &[]).exits(2);
+    assert_eq!(refused.text(), "2 a\n1 b c\n3 total\n");
+    refused.says(&["--files0-from -: name 2: is empty", "name 3: '-' is standard input", "missing: cannot open"]);
+    piped(&[b'x'; 9_000], &[]).exits(2).says(&["name 1: longer than the 4096 bytes"]);
+    let json = piped(b"a\0b c\0", &["--json"]).exits(0).json();
+    assert_eq!((&json["files"][1]["name"], &json["total"]["lines"]), (&json!("b c"), &json!(3)));
+    ours(folder.path(), &["--files0-from=list", "a"]).exits(2).says(&["cannot be used with"]);
+    ours(folder.path(), &["--files0-from=missing"]).exits(2).says(&["--files0-from missing: No such file"]);
+}
+
+/// As `wc --total` of coreutils 9.2 and later documents it.
+#[test]
+fn the_total_is_printed_when_it_is_asked_for() {
+    let folder = Folder::new();
+    folder.file("a", "1\n2\n");
+    folder.file("b", "3\n");
+    for (when, files, printed) in [
+        ("auto", &["a"][..], "2 a\n"),
+        ("auto", &["a", "b"], "2 a\n1 b\n3 total\n"),
+        ("always", &["a"], "2 a\n2 total\n"),
+        ("never", &["a", "b"], "2 a\n1 b\n"),
+        ("only", &["a", "b"], "3\n"),
+        ("only", &["a"], "2\n"),
+    ] {
+        let args = [&["-l", "--total", when][..], files].concat();
+        assert_eq!(ours(folder.path(), &args).exits(0).text(), printed, "{when} {files:?}");
+    }
+}
