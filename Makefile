@@ -24,7 +24,7 @@ clients := crates/serve/tests/clients/node_modules/.package-lock.json
 page := web/dist/index.html
 deny := $(target)/tools/bin/cargo-deny
 
-.PHONY: help run web build query install test test-web test-rust test-e2e test-bench shots lint lint-rust lint-web deny tidy advisories fmt fuzz bench soak chaos ci clean
+.PHONY: help run web build query install test test-web test-rust test-e2e test-bench shots lint lint-rust lint-web deny tidy advisories fmt fuzz differential bench soak chaos ci clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -103,6 +103,10 @@ fmt: $(packages) ## Format everything
 fuzz: | $(shell command -v c++ || echo c++) ## Fuzz each parser of foreign bytes for FUZZ_SECONDS (6)
 	fuzz/run $(FUZZ_SECONDS)
 
+differential: /usr/bin/rg ## Compare grep with GNU grep and ripgrep on random cases (CASES=5000, SEED=1)
+	cargo build --locked -p rorqual
+	tools/differential.py --cases $(or $(CASES),5000) --seed $(or $(SEED),1)
+
 bench: $(page) ## Measure beside the other tools (an hour; BENCH="--quick" for a few minutes)
 	bench/run.py $(BENCH)
 	bench/sweep.py
@@ -149,6 +153,9 @@ $(page): $(packages) $(page_sources)
 
 /usr/sbin/nginx:
 	@tools/debian nginx 'the tests of uploads need a proxy'
+
+/usr/bin/rg:
+	@tools/debian ripgrep 'grep is compared with ripgrep'
 
 /usr/bin/curl:
 	@tools/debian curl 'the tests of clients need curl'

@@ -25,7 +25,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let cli = match Cli::try_parse_from(args::typed(std::env::args_os())) {
         Ok(cli) => cli,
         Err(error) => return refused(error).into(),
     };

@@ -13,6 +13,11 @@ pub enum Framing {
         /// The longest line that is handed over whole, in bytes without the newline; at least 1.
         line_bytes_max: usize,
     },
+    /// After NUL bytes, as [`Framing::Lines`] after newlines.
+    NulLines {
+        /// The longest one that is handed over whole, in bytes without the NUL; at least 1.
+        line_bytes_max: usize,
+    },
     /// Behind records, by a [`Splitter`](crate::Splitter); one longer than `record_bytes_max` comes as its head, marked as long, unless
     /// it lies within one block.
     Records {
@@ -26,8 +31,15 @@ impl Framing {
     pub(crate) fn piece_bytes_max(self) -> usize {
         match self {
             Self::Bytes => usize::MAX,
-            Self::Lines { line_bytes_max: max } | Self::Records { record_bytes_max: max } => max,
+            Self::Lines { line_bytes_max: max }
+            | Self::NulLines { line_bytes_max: max }
+            | Self::Records { record_bytes_max: max } => max,
         }
+    }
+
+    /// The byte after which lines are cut.
+    pub(crate) fn terminator(self) -> u8 {
+        if let Self::NulLines { .. } = self { 0 } else { b'\n' }
     }
 
     /// The room that a buffer has before its block, for the unfinished piece of the block before.

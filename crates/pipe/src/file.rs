@@ -20,6 +20,8 @@ pub(crate) struct SharedFile {
     size_bytes: u64,
     /// Blocks are cut at lines, the longest of which has so many bytes.
     line_bytes_max: Option<usize>,
+    /// The byte that ends a line.
+    terminator: u8,
     control: Control,
     next: Mutex<Next>,
 }
@@ -64,8 +66,14 @@ pub(crate) struct Claim {
 
 impl SharedFile {
     pub(crate) fn new(file: File, name: String, size_bytes: u64, framing: Framing, control: Control) -> Self {
-        let line_bytes_max = if let Framing::Lines { line_bytes_max } = framing { Some(line_bytes_max) } else { None };
-        Self { file, name, size_bytes, line_bytes_max, control, next: Mutex::default() }
+        let line_bytes_max = match framing {
+            Framing::Lines { line_bytes_max } | Framing::NulLines { line_bytes_max } => Some(line_bytes_max),
+            Framing::Bytes | Framing::Records { .. } => None,
+        };
+        let terminator = framing.terminator();
+        // Each byte of a hole is a line of its own then.
+        let next = Mutex::new(Next { no_holes: terminator == 0, ..Next::default() });
+        Self { file, name, size_bytes, line_bytes_max, terminator, control, next }
     }
 
     /// The next block, or the next hole rounded to blocks. The first block is never part of a hole: the
@@ -117,7 +125,7 @@ impl SharedFile {
         let mut offset = 0;
         while offset < self.size_bytes.min(FIRST_LINE_BYTES_MAX) && !self.control.stopped() {
             let stretch = self.stretch_at(pool, offset)?;
-            match memchr::memchr(b'\n', &stretch) {
+            match memchr(self.terminator, &stretch) {
                 Some(_) if offset == 0 => return Ok(stretch),
                 Some(newline) if offset + (newline as u64) + 1 < self.size_bytes => {
                     drop(stretch);
@@ -169,7 +177,8 @@ impl SharedFile {
     /// The lines that this block owns: those whose preceding newline lies in it (and the file's first).
     fn lines(&self, claim: &Claim, mut lease: Lease, mut read: usize, line_bytes_max: usize, error: &mut Option<Error>) -> Chunk {
         let length = read.min(claim.length as usize);
-        let start = if claim.offset == 0 { Some(0) } else { memchr(b'\n', &lease[..length]).map(|newline| newline + 1) };
+        let start =
+            if claim.offset == 0 { Some(0) } else { memchr(self.terminator, &lease[..length]).map(|newline| newline + 1) };
         let Some(start) = start else {
             let before = Bytes::from_owner(lease).slice(..length);
             return Chunk { before, ..Chunk::empty(claim.offset, line_bytes_max) };
@@ -177,7 +186,7 @@ impl SharedFile {
         // From here on the newline that ends the line which crosses the border is looked for.
         let mut searched = length;
         let (end, cut) = loop {
-            if let Some(newline) = memchr(b'\n', &lease[searched..read]) {
+            if let Some(newline) = memchr(self.terminator, &lease[searched..read]) {
                 break (searched + newline + 1, false);
             }
             searched = read;
@@ -199,8 +208,8 @@ impl SharedFile {
         let all = Bytes::from_owner(lease);
         let (before, bytes) = (all.slice(..start), all.slice(start.min(end)..end));
         let offset = claim.offset + start as u64;
-        let long_start = cut.then(|| memrchr(b'\n', &bytes).map_or(0, |newline| newline + 1));
-        let unfinished = !cut && bytes.last().is_some_and(|last| *last != b'\n');
+        let long_start = cut.then(|| memrchr(self.terminator, &bytes).map_or(0, |newline| newline + 1));
+        let unfinished = !cut && bytes.last().is_some_and(|last| *last != self.terminator);
         Chunk { offset, bytes, zeros: 0, before, before_offset: claim.offset, line_bytes_max, long_start, unfinished }
     }
 

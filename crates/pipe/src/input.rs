@@ -12,10 +12,10 @@ use crate::limits::BLOCK_BYTES;
 use crate::pool::Pool;
 use crate::stream::{BlockSource, Enough};
 use rustix::fs::OFlags;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::Read;
 use std::os::fd::AsFd;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 const STDIN: &str = "standard input";
@@ -149,7 +149,11 @@ impl Input {
                 behind_long: false,
             });
         }
-        if !metadata.is_file() || empty || rustix::fs::tell(&file).is_ok_and(|position| position > 0) {
+        if !metadata.is_file()
+            || empty
+            || is_shorter(&file, &metadata)
+            || rustix::fs::tell(&file).is_ok_and(|position| position > 0)
+        {
             return Ok(Self {
                 name,
                 body: Body::Descriptor(file),
@@ -338,8 +342,13 @@ pub(crate) fn open_at_once(path: &Path) -> std::io::Result<File> {
     File::options().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path)
 }
 
+/// Whether a file has less than the system says: files of /sys are said to have a page, whatever is in them. They take no room on a disk.
+fn is_shorter(file: &File, metadata: &Metadata) -> bool {
+    let last = metadata.len().saturating_sub(1);
+    metadata.blocks() == 0 && metadata.len() > 0 && file.read_at(&mut [0], last).is_ok_and(|read| read == 0)
+}
+
 fn head(file: &File) -> std::io::Result<Vec<u8>> {
-    use std::os::unix::fs::FileExt;
     let mut head = vec![0; crate::decode::MAGIC_BYTES];
     let length = file.read_at(&mut head, 0)?;
     head.truncate(length);

@@ -42,14 +42,14 @@ pub struct Fault {
     pub truncated: bool,
 }
 
-/// Lines, which end behind newlines.
-pub(crate) struct Newlines;
+/// Lines, which end after this byte.
+pub(crate) struct Terminated(pub(crate) u8);
 
-impl Splitter for Newlines {
+impl Splitter for Terminated {
     fn split(&mut self, bytes: &[u8]) -> Result<Split, Fault> {
-        let behind = |newline| newline + 1;
-        let first_end = memchr(b'\n', bytes).map(behind);
-        let last_end = first_end.and_then(|_| memrchr(b'\n', bytes).map(behind));
+        let behind = |end| end + 1;
+        let first_end = memchr(self.0, bytes).map(behind);
+        let last_end = first_end.and_then(|_| memrchr(self.0, bytes).map(behind));
         Ok(Split { records: 0..bytes.len(), first_end, last_end })
     }
 

@@ -7,7 +7,7 @@ use crate::descriptor::Source;
 use crate::error::{Error, Kind};
 use crate::limits::BLOCK_BYTES;
 use crate::pool::{Lease, Pool};
-use crate::splitter::{Fault, Newlines, Splitter};
+use crate::splitter::{Fault, Splitter, Terminated};
 use bytes::Bytes;
 use std::io::{self, BufRead, ErrorKind, Read};
 use std::ops::Range;
@@ -306,7 +306,7 @@ pub struct Blocks {
 impl Blocks {
     /// `splitter` finds the records where the framing is one of records.
     pub(crate) fn new(source: Box<dyn BlockSource>, name: &str, framing: Framing, splitter: Option<Box<dyn Splitter>>) -> Self {
-        let splitter = splitter.unwrap_or_else(|| Box::new(Newlines));
+        let splitter = splitter.unwrap_or_else(|| Box::new(Terminated(framing.terminator())));
         Self { source, name: name.into(), framing, splitter, offset: 0, carry: Bytes::new(), skipping: false, ended: false }
     }
 
@@ -336,7 +336,7 @@ impl Blocks {
             };
             let chunk = match self.framing {
                 Framing::Bytes => Some(self.whole(filled)),
-                Framing::Lines { .. } | Framing::Records { .. } => self.cut(filled)?,
+                Framing::Lines { .. } | Framing::NulLines { .. } | Framing::Records { .. } => self.cut(filled)?,
             };
             if chunk.is_some() {
                 return Ok(chunk);

@@ -31,4 +31,6 @@ pub(crate) struct Batch {
     pub(crate) next: usize,
     /// Newlines before `next`, where lines are numbered.
     pub(crate) lines: u32,
+    /// The input is to be passed over.
+    pub(crate) binary: bool,
 }

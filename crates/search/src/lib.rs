@@ -22,6 +22,6 @@ mod searcher;
 
 pub use hits::{Found, Hit};
 pub use matches::{LongMatches, each_match};
-pub use pattern::{Case, Expression, Pattern, PatternError};
+pub use pattern::{Case, Expression, LineEnd, Pattern, PatternError};
 pub use report::{Again, Long, Part, Report, Settings, Sink, Summary};
 pub use searcher::{Mode, Searcher};

@@ -28,6 +28,12 @@ pub const CACHES_PER_WORKER: u64 = 3;
 /// Share of the budget for the lines before a selected one that lie in earlier chunks (`-B`): an 8th.
 pub const CONTEXT_SHARE: u64 = 8;
 
+/// Share of the budget for names of files that are sorted (`--sort`): an 8th.
+pub const SORT_SHARE: u64 = 8;
+
+/// What one name of a folder takes while the folder is sorted: its path, twice, and its kind.
+pub const SORTED_ENTRY_BYTES: u64 = 512;
+
 /// How much of a line that is not held whole is looked at together for the places of its matches, in bytes. A match whose nearest end is
 /// further than half of it from its start is found where it starts with the line or behind another, and else late or not at all; whether the
 /// line matches is always exact.
@@ -40,6 +46,12 @@ pub const MATCH_BYTES_MAX: usize = WINDOW_BYTES / 2;
 #[must_use]
 pub fn pattern_bytes_max(memory_bytes: u64) -> u64 {
     (memory_bytes / PATTERN_SHARE).max(PATTERN_BYTES_MIN)
+}
+
+/// Memory that names of files may take which are sorted, of a budget of `memory_bytes`.
+#[must_use]
+pub fn sort_bytes_max(memory_bytes: u64) -> u64 {
+    memory_bytes / SORT_SHARE
 }
 
 const _: () = assert!(HITS_MAX * size_of::<crate::Hit>() < 256 << 10);

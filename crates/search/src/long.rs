@@ -338,13 +338,22 @@ impl StateSet {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
-    use crate::{Case, Expression, Pattern};
+    use crate::{Case, Expression, LineEnd, Pattern};
     use grep_matcher::Matcher;
     use proptest::prelude::*;
 
     fn expression(pattern: &str, word: bool, whole_line: bool, case: Case) -> Expression {
-        let patterns = vec![pattern.to_owned()];
-        Expression::new(Pattern { patterns, fixed: false, case, word, whole_line, bytes_max: 1 << 20 }).unwrap()
+        let patterns = vec![pattern.as_bytes().to_vec()];
+        Expression::new(Pattern {
+            patterns,
+            fixed: false,
+            case,
+            word,
+            whole_line,
+            line_end: LineEnd::Newline,
+            bytes_max: 1 << 20,
+        })
+        .unwrap()
     }
 
     /// What the automaton says of a line that comes in pieces, a stretch of zeros as such.

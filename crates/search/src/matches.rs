@@ -2,7 +2,7 @@
 
 use crate::limits::{MATCH_BYTES_MAX, WINDOW_BYTES};
 use crate::long::{Extent, LOOK_BYTES};
-use crate::pattern::{Expression, Pattern};
+use crate::pattern::{Expression, Syntax};
 use grep_matcher::Matcher;
 use grep_regex::RegexMatcher;
 use std::ops::Range;
@@ -29,7 +29,7 @@ pub fn each_match<E>(matcher: &RegexMatcher, line: &[u8], mut each: impl FnMut(R
 /// for behind its end.
 pub struct LongMatches {
     matcher: RegexMatcher,
-    pattern: Arc<Pattern>,
+    syntax: Arc<Syntax>,
     /// Made when the first match is met.
     extent: Option<Extent>,
     window: Vec<u8>,
@@ -61,7 +61,7 @@ impl LongMatches {
     pub fn new(expression: &Expression) -> Self {
         Self {
             matcher: expression.matcher(),
-            pattern: expression.pattern(),
+            syntax: expression.syntax(),
             extent: None,
             window: Vec::new(),
             base: 0,
@@ -101,7 +101,7 @@ impl LongMatches {
             extent.finish();
         }
         let looked = self.close(&mut each).and_then(|()| self.look(usize::MAX, &mut each));
-        let missing = self.cut || !self.any && !self.pattern.may_be_empty();
+        let missing = self.cut || !self.any && !self.syntax.may_be_empty();
         self.window.clear();
         (self.base, self.next, self.open, self.any, self.cut) = (0, 0, None, false, false);
         looked.map(|()| matched && missing)
@@ -148,7 +148,7 @@ impl LongMatches {
     /// Whether the match at `start` may end behind the window.
     fn goes_on(&mut self, start: usize) -> bool {
         if self.extent.is_none() {
-            self.extent = self.pattern.extent().ok();
+            self.extent = self.syntax.extent().ok();
         }
         let Some(extent) = &mut self.extent else { return false };
         extent.start(&self.window[start.saturating_sub(LOOK_BYTES)..start]);

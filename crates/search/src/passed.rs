@@ -68,6 +68,8 @@ pub(crate) struct Passed {
     bytes: usize,
     lines_max: usize,
     bytes_max: usize,
+    /// The byte that ends a line.
+    terminator: u8,
     /// Lines before this offset were let go of for want of memory.
     forgotten_to: u64,
     /// Some of those were asked for.
@@ -75,18 +77,18 @@ pub(crate) struct Passed {
 }
 
 impl Passed {
-    pub(crate) fn new(lines_max: usize, bytes_max: usize) -> Self {
-        Self { pieces: VecDeque::new(), lines: 0, bytes: 0, lines_max, bytes_max, forgotten_to: 0, missed: false }
+    pub(crate) fn new(lines_max: usize, bytes_max: usize, terminator: u8) -> Self {
+        Self { pieces: VecDeque::new(), lines: 0, bytes: 0, lines_max, bytes_max, terminator, forgotten_to: 0, missed: false }
     }
 
     /// Adds the lines of a chunk.
     pub(crate) fn add_lines(&mut self, lines: &[u8], offset: u64, number: u64) {
-        let (length, count) = lines_backward(lines, self.lines_max);
+        let (length, count) = lines_backward(lines, self.lines_max, self.terminator);
         let start = lines.len() - length;
         if count == 0 {
             return;
         }
-        let number = number + if start > 0 { count_lines(&lines[..start]) } else { 0 };
+        let number = number + if start > 0 { count_lines(&lines[..start], self.terminator) } else { 0 };
         self.add(Piece::Lines { bytes: lines[start..].to_vec(), lines: count, number, offset: offset + start as u64 });
     }
 
@@ -136,10 +138,10 @@ impl Passed {
             let piece = match piece {
                 Piece::Lines { mut bytes, number, offset, .. } => {
                     let shown = (shown_to.saturating_sub(offset) as usize).min(bytes.len());
-                    let (length, lines) = lines_backward(&bytes[shown..], left);
+                    let (length, lines) = lines_backward(&bytes[shown..], left, self.terminator);
                     let start = bytes.len() - length;
                     left -= lines;
-                    let number = number + count_lines(&bytes[..start]);
+                    let number = number + count_lines(&bytes[..start], self.terminator);
                     bytes.drain(..start);
                     Piece::Lines { bytes, lines, number, offset: offset + start as u64 }
                 }
@@ -156,20 +158,20 @@ impl Passed {
 }
 
 /// Length and number of the first lines, at most `count` of them.
-pub(crate) fn lines_forward(bytes: &[u8], count: usize) -> (usize, usize) {
+pub(crate) fn lines_forward(bytes: &[u8], count: usize, terminator: u8) -> (usize, usize) {
     let (mut length, mut lines) = (0, 0);
     while lines < count && length < bytes.len() {
-        length = memchr(b'\n', &bytes[length..]).map_or(bytes.len(), |newline| length + newline + 1);
+        length = memchr(terminator, &bytes[length..]).map_or(bytes.len(), |newline| length + newline + 1);
         lines += 1;
     }
     (length, lines)
 }
 
 /// Length and number of the last lines, at most `count` of them.
-pub(crate) fn lines_backward(bytes: &[u8], count: usize) -> (usize, usize) {
+pub(crate) fn lines_backward(bytes: &[u8], count: usize, terminator: u8) -> (usize, usize) {
     let (mut start, mut lines) = (bytes.len(), 0);
     while lines < count && start > 0 {
-        start = memrchr(b'\n', &bytes[..start - 1]).map_or(0, |newline| newline + 1);
+        start = memrchr(terminator, &bytes[..start - 1]).map_or(0, |newline| newline + 1);
         lines += 1;
     }
     (bytes.len() - start, lines)

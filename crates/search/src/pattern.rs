@@ -8,6 +8,9 @@ use regex_syntax::hir::{Hir, Look, translate::TranslatorBuilder};
 use std::fmt;
 use std::sync::Arc;
 
+/// How much of a bad pattern an error quotes.
+const PATTERN_CHARS_SHOWN: usize = 200;
+
 /// Whether letters match their other case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Case {
@@ -19,11 +22,22 @@ pub enum Case {
     Smart,
 }
 
+/// Where lines end, and so what `^` and `$` stand for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LineEnd {
+    /// After a newline.
+    Newline,
+    /// After a newline; a carriage return before it belongs to the end.
+    Crlf,
+    /// After a NUL; a newline is a byte as any other.
+    Nul,
+}
+
 /// Patterns, any of which may match, and how.
 #[derive(Debug, Clone)]
 pub struct Pattern {
-    /// The patterns; none match nothing. A pattern has no newline.
-    pub patterns: Vec<String>,
+    /// The patterns; none match nothing. A byte that is not UTF-8 stands for itself. A pattern has no end of a line.
+    pub patterns: Vec<Vec<u8>>,
     /// They are texts, not regular expressions.
     pub fixed: bool,
     /// Whether letters match their other case.
@@ -32,17 +46,23 @@ pub struct Pattern {
     pub word: bool,
     /// A match is a whole line.
     pub whole_line: bool,
+    /// Where lines end.
+    pub line_end: LineEnd,
     /// Most memory of the compiled patterns, and of each automaton made from them, in bytes.
     pub bytes_max: u64,
 }
 
-/// A pattern that can't be compiled.
+/// Why patterns can't be compiled.
 #[derive(Debug)]
-pub struct PatternError(String);
+pub struct PatternError {
+    /// The place of the bad one among the patterns, where one of them is.
+    pub index: Option<usize>,
+    text: String,
+}
 
 impl fmt::Display for PatternError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.text)
     }
 }
 
@@ -50,7 +70,7 @@ impl std::error::Error for PatternError {}
 
 /// A compiled pattern.
 pub struct Expression {
-    pattern: Arc<Pattern>,
+    syntax: Arc<Syntax>,
     matcher: RegexMatcher,
     /// Made when the first over-long line is met.
     long: Option<LongMatcher>,
@@ -60,10 +80,11 @@ impl Expression {
     /// Compiles a pattern.
     ///
     /// # Errors
-    /// When a pattern is no regular expression, has a newline, or is too large when compiled.
+    /// When a pattern is no regular expression, has the end of a line, or is too large when compiled.
     pub fn new(pattern: Pattern) -> Result<Self, PatternError> {
-        let matcher = pattern.matcher()?;
-        Ok(Self { pattern: Arc::new(pattern), matcher, long: None })
+        let syntax = Syntax::new(pattern)?;
+        let matcher = syntax.matcher()?;
+        Ok(Self { syntax: Arc::new(syntax), matcher, long: None })
     }
 
     /// The matcher for lines in memory; a clone for each worker.
@@ -72,15 +93,15 @@ impl Expression {
         self.matcher.clone()
     }
 
-    pub(crate) fn pattern(&self) -> Arc<Pattern> {
-        Arc::clone(&self.pattern)
+    pub(crate) fn syntax(&self) -> Arc<Syntax> {
+        Arc::clone(&self.syntax)
     }
 
     /// The matcher for lines that are longer than the memory.
     pub(crate) fn long(&mut self) -> Result<&mut LongMatcher, PatternError> {
         let matcher = match self.long.take() {
             Some(matcher) => matcher,
-            None => self.pattern.long_matcher()?,
+            None => self.syntax.long_matcher()?,
         };
         Ok(self.long.insert(matcher))
     }
@@ -90,28 +111,97 @@ impl Pattern {
     /// Most memory that compiling may take, in bytes, where what is compiled may take `bytes_max`.
     #[must_use]
     pub fn compile_bytes(&self, bytes_max: u64) -> u64 {
-        let is_text = |pattern: &String| self.fixed || !pattern.chars().any(regex_syntax::is_meta_character);
         let as_it_is = self.case == Case::Sensitive && !self.word && !self.whole_line;
-        let factor = if as_it_is && self.patterns.iter().all(is_text) { WORD_FACTOR } else { TEXT_FACTOR };
+        let factor =
+            if as_it_is && self.patterns.iter().all(|pattern| self.is_text(pattern)) { WORD_FACTOR } else { TEXT_FACTOR };
         // Each is a string of its own.
-        let text = self.patterns.iter().map(|pattern| (pattern.len() + size_of::<String>()) as u64).sum::<u64>();
+        let text = self.patterns.iter().map(|pattern| (escaped_bytes(pattern) + size_of::<String>()) as u64).sum::<u64>();
         (text * factor).max(bytes_max * COMPILE_FACTOR)
     }
 
+    fn is_text(&self, pattern: &[u8]) -> bool {
+        std::str::from_utf8(pattern).is_ok_and(|text| self.fixed || !text.chars().any(regex_syntax::is_meta_character))
+    }
+}
+
+/// The length of a pattern once bytes that are not UTF-8 are written as an expression.
+fn escaped_bytes(pattern: &[u8]) -> usize {
+    pattern.utf8_chunks().map(|chunk| chunk.valid().len() + chunk.invalid().len() * BYTE_EXPRESSION.len()).sum()
+}
+
+/// The look of a byte in an expression.
+const BYTE_EXPRESSION: &str = r"(?-u:\xFF)";
+
+/// Patterns as they are compiled: each is sound by itself.
+pub(crate) struct Syntax {
+    patterns: Vec<String>,
+    fixed: bool,
+    insensitive: bool,
+    word: bool,
+    whole_line: bool,
+    line_end: LineEnd,
+    bytes_max: u64,
+}
+
+impl Syntax {
+    fn new(pattern: Pattern) -> Result<Self, PatternError> {
+        let Pattern { patterns, fixed, case, word, whole_line, line_end, bytes_max } = pattern;
+        // `^` and `$` would look for newlines in a line that a NUL ends: its borders are written around each pattern.
+        let borders = whole_line && line_end == LineEnd::Nul;
+        let as_text = fixed && !borders && patterns.iter().all(|pattern| std::str::from_utf8(pattern).is_ok());
+        let mut letters = Letters::default();
+        let texts = patterns.into_iter().enumerate().map(|(index, bytes)| {
+            let text = if as_text { String::from_utf8_lossy(&bytes).into_owned() } else { expression(bytes, fixed, index)? };
+            if case == Case::Smart {
+                letters.see_all(&if as_text { regex_syntax::escape(&text) } else { text.clone() });
+            }
+            Ok(if borders { format!("^(?:{text})$") } else { text })
+        });
+        let patterns = texts.collect::<Result<Vec<_>, _>>()?;
+        let insensitive = match case {
+            Case::Sensitive => false,
+            Case::Insensitive => true,
+            Case::Smart => letters.any && !letters.upper,
+        };
+        Ok(Self { patterns, fixed: as_text, insensitive, word, whole_line: whole_line && !borders, line_end, bytes_max })
+    }
+
     fn matcher(&self) -> Result<RegexMatcher, PatternError> {
+        self.build(&self.patterns).map_err(|cause| {
+            // Which one it is, is looked for when something is wrong only.
+            let alone = |pattern: &String| self.build(std::slice::from_ref(pattern)).err().filter(|cause| !is_of_size(cause));
+            let mut each = self.patterns.iter().enumerate();
+            let bad = if is_of_size(&cause) { None } else { each.find_map(|(index, text)| Some((index, text, alone(text)?))) };
+            match bad {
+                Some((index, text, cause)) => bad_pattern(index, text.as_bytes(), &cause),
+                None => self.explain(&cause),
+            }
+        })
+    }
+
+    fn build(&self, patterns: &[String]) -> Result<RegexMatcher, String> {
         let size = self.size_max();
         let mut builder = RegexMatcherBuilder::new();
         builder
             .multi_line(true)
             .line_terminator(Some(b'\n'))
             // Of no pattern at all, folding would make the empty one, which matches everything.
-            .case_insensitive(!self.patterns.is_empty() && self.insensitive()?)
+            .case_insensitive(!patterns.is_empty() && self.insensitive)
             .word(self.word)
             .whole_line(self.whole_line)
             .fixed_strings(self.fixed)
             .size_limit(size)
             .dfa_size_limit(size);
-        builder.build_many(&self.patterns).map_err(|error| self.explain(&error.to_string()))
+        match self.line_end {
+            LineEnd::Newline => {}
+            LineEnd::Crlf => {
+                builder.crlf(true);
+            }
+            LineEnd::Nul => {
+                builder.line_terminator(None).multi_line(false).dot_matches_new_line(true);
+            }
+        }
+        builder.build_many(patterns).map_err(|error| error.to_string())
     }
 
     fn long_matcher(&self) -> Result<LongMatcher, PatternError> {
@@ -133,55 +223,110 @@ impl Pattern {
 
     /// The same expression that [`grep_regex`] makes of the patterns.
     fn hir(&self) -> Result<Hir, PatternError> {
-        let (pattern, ast) = self.parse()?;
-        let mut translator = TranslatorBuilder::new();
-        translator.utf8(false).multi_line(true).case_insensitive(self.insensitive()?);
-        let hir = translator.build().translate(&pattern, &ast).map_err(|error| self.explain(&error.to_string()))?;
-        let hir = if self.patterns.is_empty() { Hir::fail() } else { hir };
-        let around = |start, hir, end| Hir::concat(vec![Hir::look(start), hir, Hir::look(end)]);
-        Ok(match (self.whole_line, self.word) {
-            (true, _) => around(Look::StartLF, hir, Look::EndLF),
-            (false, true) => around(Look::WordStartHalfUnicode, hir, Look::WordEndHalfUnicode),
-            (false, false) => hir,
-        })
-    }
-
-    fn parse(&self) -> Result<(String, Ast), PatternError> {
         let part = |pattern: &String| match self.fixed {
             true => format!("(?:{})", regex_syntax::escape(pattern)),
             false => format!("(?:{pattern})"),
         };
         let joined = self.patterns.iter().map(part).collect::<Vec<_>>().join("|");
         let ast = ast::parse::Parser::new().parse(&joined).map_err(|error| self.explain(&error.to_string()))?;
-        Ok((joined, ast))
-    }
-
-    fn insensitive(&self) -> Result<bool, PatternError> {
-        Ok(match self.case {
-            Case::Sensitive => false,
-            Case::Insensitive => true,
-            Case::Smart => {
-                let (_, ast) = self.parse()?;
-                let letters = ast::visit(&ast, Letters::default()).unwrap_or_default();
-                letters.any && !letters.upper
-            }
+        let nul = self.line_end == LineEnd::Nul;
+        let crlf = self.line_end == LineEnd::Crlf;
+        let mut translator = TranslatorBuilder::new();
+        translator.utf8(false).multi_line(!nul).dot_matches_new_line(nul).crlf(crlf).case_insensitive(self.insensitive);
+        let hir = translator.build().translate(&joined, &ast).map_err(|error| self.explain(&error.to_string()))?;
+        let hir = if self.patterns.is_empty() { Hir::fail() } else { hir };
+        let around = |start, hir, end| Hir::concat(vec![Hir::look(start), hir, Hir::look(end)]);
+        Ok(match (self.whole_line, self.word) {
+            (true, _) if crlf => around(Look::StartCRLF, hir, Look::EndCRLF),
+            (true, _) => around(Look::StartLF, hir, Look::EndLF),
+            (false, true) => around(Look::WordStartHalfUnicode, hir, Look::WordEndHalfUnicode),
+            (false, false) => hir,
         })
     }
 
     fn explain(&self, cause: &str) -> PatternError {
         let megabytes = self.bytes_max >> 20;
-        if cause.contains("size limit") {
-            return PatternError(format!(
+        let text = match &self.patterns[..] {
+            _ if is_of_size(cause) => format!(
                 "the compiled pattern is larger than {megabytes} MiB, a 64th of the memory given (a larger --memory moves the limit)"
-            ));
+            ),
+            [pattern] => return bad_pattern(0, pattern.as_bytes(), cause),
+            _ => format!("the patterns can't be used together: {}", reason(cause)),
+        };
+        PatternError { index: None, text }
+    }
+}
+
+fn is_of_size(cause: &str) -> bool {
+    cause.contains("size limit")
+}
+
+fn bad_pattern(index: usize, pattern: &[u8], cause: &str) -> PatternError {
+    let shown: String = String::from_utf8_lossy(pattern).chars().take(PATTERN_CHARS_SHOWN).collect();
+    PatternError { index: Some(index), text: format!("the pattern {shown:?} is no regular expression: {}", reason(cause)) }
+}
+
+/// The reason without the parser's drawing of the pattern.
+fn reason(cause: &str) -> &str {
+    cause.lines().rev().find_map(|line| line.strip_prefix("error: ")).unwrap_or(cause)
+}
+
+/// A pattern as an expression that is sound by itself, and stays so between brackets.
+fn expression(bytes: Vec<u8>, fixed: bool, index: usize) -> Result<String, PatternError> {
+    let text = match String::from_utf8(bytes) {
+        Ok(text) if fixed => return Ok(regex_syntax::escape(&text)),
+        Ok(text) if !text.chars().any(regex_syntax::is_meta_character) => return Ok(text),
+        Ok(text) => text,
+        Err(error) => of_bytes(error.as_bytes(), fixed, index)?,
+    };
+    let parse = |text: &str| ast::parse::Parser::new().parse(text);
+    parse(&text).map_err(|error| bad_pattern(index, text.as_bytes(), &error.to_string()))?;
+    // A comment of `(?x)` would go on over the bracket.
+    let commented = text.contains('#') && parse(&format!("(?:{text})")).is_err();
+    Ok(if commented { text + "\n" } else { text })
+}
+
+/// An expression of bytes: those that are not UTF-8 stand for themselves, which they can't within a class.
+fn of_bytes(bytes: &[u8], fixed: bool, index: usize) -> Result<String, PatternError> {
+    let mut text = String::new();
+    let mut marked = String::new();
+    // What no pattern has: a character that is none.
+    const MARK: char = '\u{10ffff}';
+    for chunk in bytes.utf8_chunks() {
+        let valid = if fixed { regex_syntax::escape(chunk.valid()) } else { chunk.valid().to_owned() };
+        text += &valid;
+        marked += &valid;
+        for byte in chunk.invalid() {
+            text += &format!(r"(?-u:\x{byte:02X})");
+            marked.push(MARK);
         }
-        // The parser was given all patterns as one: its brackets and position would puzzle who typed them.
-        let reason = cause.lines().rev().find_map(|line| line.strip_prefix("error: "));
-        let shown = self.patterns.join("\n");
-        match reason {
-            Some(reason) => PatternError(format!("the pattern {shown:?} is no regular expression: {reason}")),
-            None => PatternError(format!("the pattern {shown:?} can't be used: {cause}")),
-        }
+    }
+    let bad = |cause: &str| bad_pattern(index, bytes, cause);
+    let ast = ast::parse::Parser::new().parse(&marked).map_err(|error| bad(&error.to_string()))?;
+    if ast::visit(&ast, InClass(MARK)).is_err() {
+        return Err(bad(r"a byte that is not UTF-8 stands in a class; there it is written as in (?-u)[\xFF]"));
+    }
+    Ok(text)
+}
+
+/// Fails at a character that stands in a class.
+struct InClass(char);
+
+impl ast::Visitor for InClass {
+    type Output = ();
+    type Err = ();
+
+    fn finish(self) -> Result<(), ()> {
+        Ok(())
+    }
+
+    fn visit_class_set_item_pre(&mut self, item: &ClassSetItem) -> Result<(), ()> {
+        let is_in = match item {
+            ClassSetItem::Literal(literal) => literal.c == self.0,
+            ClassSetItem::Range(range) => range.start.c == self.0 || range.end.c == self.0,
+            _ => false,
+        };
+        if is_in { Err(()) } else { Ok(()) }
     }
 }
 
@@ -193,6 +338,14 @@ struct Letters {
 }
 
 impl Letters {
+    /// Sees what a sound pattern has.
+    fn see_all(&mut self, pattern: &str) {
+        let seen = ast::parse::Parser::new().parse(pattern).ok().and_then(|ast| ast::visit(&ast, Self::default()).ok());
+        let Self { any, upper } = seen.unwrap_or_default();
+        self.any |= any;
+        self.upper |= upper;
+    }
+
     fn see(&mut self, literal: &ast::Literal) {
         self.any = true;
         self.upper |= literal.c.is_uppercase();

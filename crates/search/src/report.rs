@@ -4,7 +4,7 @@ use crate::hits::{Batch, Found, Hit};
 use crate::long::LongMatcher;
 use crate::passed::{Passed, PassedLine, Piece, lines_backward, lines_forward};
 use crate::pattern::Expression;
-use crate::searcher::{Mode, Searcher, count_lines};
+use crate::searcher::{Mode, Searcher, count_lines, start_of_text};
 use bytes::Bytes;
 use rorqual_pipe::{Chunk, Error, Kind, Lease};
 use std::fs::File;
@@ -13,6 +13,8 @@ use std::os::unix::fs::FileExt;
 /// What is to be done with the selected lines.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
+    /// Lines around selected ones were asked for, so that what is left out between them is said; also where none are.
+    pub around: bool,
     /// Lines shown before a selected one.
     pub before: usize,
     /// Lines shown behind a selected one.
@@ -96,6 +98,8 @@ pub struct Summary {
     pub context_cut: bool,
     /// As many lines as were wanted were found, and the rest of the input was left.
     pub enough: bool,
+    /// After the last selected line, in the decoded input; meaningless where lines are counted only.
+    pub selected_end: u64,
 }
 
 /// An input that can be read again, and a buffer to do it with.
@@ -152,6 +156,7 @@ impl<'a, S: Sink> Report<'a, S> {
         again: Option<Again>,
         sink: S,
     ) -> Self {
+        let passed = Passed::new(settings.before, settings.context_bytes_max, searcher.terminator);
         Self {
             settings,
             name,
@@ -165,7 +170,7 @@ impl<'a, S: Sink> Report<'a, S> {
             shown_lines: 0,
             shown_any: false,
             after_left: 0,
-            passed: Passed::new(settings.before, settings.context_bytes_max),
+            passed,
             long: None,
         }
     }
@@ -176,11 +181,17 @@ impl<'a, S: Sink> Report<'a, S> {
     /// When the sink fails, or a pattern can't be made fit for over-long lines; and [`Kind::Stopped`] when there is enough.
     pub fn take(&mut self, found: Found) -> Result<(), Error> {
         let Found { chunk, mut batch } = found;
+        if batch.binary {
+            self.summary.enough = true;
+            return Err(Error::new(Kind::Stopped, "", "it is not text"));
+        }
         if self.long.is_some() {
             self.long_goes_on(&chunk)?;
         }
         // A worker lets go of a chunk in which it found nothing.
         let whole = chunk.long_start().unwrap_or(chunk.bytes.len());
+        let start = start_of_text(&chunk).min(whole);
+        self.shown_to = self.shown_to.max(start as u64);
         self.batch(&chunk, &batch)?;
         while batch.next < whole {
             self.searcher.search(&chunk.bytes[..whole], &mut batch);
@@ -188,11 +199,11 @@ impl<'a, S: Sink> Report<'a, S> {
         }
         if self.around() && whole > 0 {
             self.show_after(&chunk, whole)?;
-            self.passed.add_lines(&chunk.bytes[..whole], chunk.offset, self.lines + 1);
+            self.passed.add_lines(&chunk.bytes[start..whole], chunk.offset + start as u64, self.lines + 1);
         }
         self.lines += u64::from(batch.lines);
         match chunk.long_start() {
-            Some(start) => self.long_starts(&chunk, start),
+            Some(long) => self.long_starts(&chunk, long.max(start_of_text(&chunk))),
             None => Ok(()),
         }
     }
@@ -216,7 +227,11 @@ impl<'a, S: Sink> Report<'a, S> {
     }
 
     fn around(&self) -> bool {
-        self.settings.before > 0 || self.settings.after > 0
+        self.settings.around
+    }
+
+    fn count_lines(&self, bytes: &[u8]) -> u64 {
+        count_lines(bytes, self.searcher.terminator)
     }
 
     fn batch(&mut self, chunk: &Chunk, batch: &Batch) -> Result<(), Error> {
@@ -226,9 +241,13 @@ impl<'a, S: Sink> Report<'a, S> {
         for hit in &batch.hits {
             let bytes = &chunk.bytes[hit.start as usize..hit.end as usize];
             let room = self.settings.selected_max - self.summary.selected;
-            let hit = if room < bytes.len() as u64 { first_lines(bytes, *hit, room) } else { *hit };
+            let hit = if room < bytes.len() as u64 { self.first_lines(bytes, *hit, room) } else { *hit };
             self.show_hit(chunk, hit)?;
-            self.select(count_lines(&chunk.bytes[hit.start as usize..hit.end as usize]))?;
+            let lines = self.count_lines(&chunk.bytes[hit.start as usize..hit.end as usize]);
+            if lines > 0 && room > 0 {
+                self.summary.selected_end = chunk.offset + u64::from(hit.end);
+            }
+            self.select(lines)?;
         }
         Ok(())
     }
@@ -239,8 +258,12 @@ impl<'a, S: Sink> Report<'a, S> {
         self.check_enough()
     }
 
+    fn has_enough(&self) -> bool {
+        self.summary.selected >= self.settings.selected_max
+    }
+
     fn check_enough(&mut self) -> Result<(), Error> {
-        if self.summary.selected < self.settings.selected_max || self.after_left > 0 {
+        if !self.has_enough() || self.after_left > 0 {
             return Ok(());
         }
         self.summary.enough = true;
@@ -252,7 +275,7 @@ impl<'a, S: Sink> Report<'a, S> {
         let number = self.lines + u64::from(hit.line) + 1;
         if self.around() {
             self.show_after(chunk, start)?;
-            if self.summary.selected >= self.settings.selected_max {
+            if self.has_enough() {
                 return Ok(());
             }
             self.show_before(chunk, start, number)?;
@@ -267,7 +290,7 @@ impl<'a, S: Sink> Report<'a, S> {
         let lines = &chunk.bytes[range.clone()];
         self.sink.part(Part { buffer: Some((&chunk.bytes, range.start)), lines, selected, number, offset })?;
         if self.around() {
-            self.mark_shown(offset + lines.len() as u64, number.saturating_sub(1) + count_lines(lines));
+            self.mark_shown(offset + lines.len() as u64, number.saturating_sub(1) + self.count_lines(lines));
         }
         Ok(())
     }
@@ -282,7 +305,7 @@ impl<'a, S: Sink> Report<'a, S> {
         if self.after_left == 0 || start >= limit {
             return Ok(());
         }
-        let (length, lines) = lines_forward(&chunk.bytes[start..limit], self.after_left);
+        let (length, lines) = lines_forward(&chunk.bytes[start..limit], self.after_left, self.searcher.terminator);
         self.show(chunk, start..start + length, false, self.shown_lines + 1)?;
         self.after_left -= lines;
         if self.after_left == 0 { self.check_enough() } else { Ok(()) }
@@ -291,7 +314,7 @@ impl<'a, S: Sink> Report<'a, S> {
     /// Shows the lines before the one at `start` that were not shown yet.
     fn show_before(&mut self, chunk: &Chunk, start: usize, number: u64) -> Result<(), Error> {
         let first = (self.shown_to.saturating_sub(chunk.offset) as usize).min(start);
-        let (length, lines) = lines_backward(&chunk.bytes[first..start], self.settings.before);
+        let (length, lines) = lines_backward(&chunk.bytes[first..start], self.settings.before, self.searcher.terminator);
         let from = start - length;
         // What is before the chunk, where the lines reach up to its start.
         let wanted = if from == 0 { self.settings.before - lines } else { 0 };
@@ -306,7 +329,7 @@ impl<'a, S: Sink> Report<'a, S> {
                     let part = Part { buffer: None, lines: &bytes, selected: false, number, offset };
                     self.sink.part(part)?;
                 }
-                Piece::Long(line) => self.show_passed(&line, false)?,
+                Piece::Long(line) => self.show_passed(&line, false, self.searcher.invert)?,
             }
         }
         if length > 0 {
@@ -341,7 +364,7 @@ impl<'a, S: Sink> Report<'a, S> {
         }
         let known = fed_to.saturating_sub(chunk.before_offset).min(chunk.before.len() as u64) as usize;
         let piece = &chunk.before[known..];
-        match piece.strip_suffix(b"\n") {
+        match piece.strip_suffix(&[self.searcher.terminator]) {
             Some(content) => {
                 self.long_bytes(content)?;
                 self.long_ends(true)
@@ -351,6 +374,7 @@ impl<'a, S: Sink> Report<'a, S> {
     }
 
     fn long_bytes(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        let wanted = !self.searcher.invert && !self.has_enough();
         let (Some(long), Ok(matcher)) = (&mut self.long, self.expression.long()) else { return Ok(()) };
         let at = long.fed_to;
         long.fed_to += bytes.len() as u64;
@@ -360,7 +384,7 @@ impl<'a, S: Sink> Report<'a, S> {
         }
         // Everything so far is at hand, so it can be shown from here on as it comes.
         let at_hand = at == long.offset + long.head.len() as u64;
-        if matched && at_hand && !self.searcher.invert && self.searcher.mode == Mode::Lines {
+        if matched && at_hand && wanted && self.searcher.mode == Mode::Lines {
             long.shown = true;
             let head = std::mem::take(&mut long.head);
             let (number, offset) = (long.number, long.offset);
@@ -396,18 +420,20 @@ impl<'a, S: Sink> Report<'a, S> {
 
     fn long_ends(&mut self, newline: bool) -> Result<(), Error> {
         let Some(long) = self.long.take() else { return Ok(()) };
-        let selected = self.expression.long().is_ok_and(LongMatcher::finish) != self.searcher.invert;
+        let matched = self.expression.long().is_ok_and(LongMatcher::finish);
+        // Of the lines after the last one that is wanted, none is selected any more.
+        let selected = matched != self.searcher.invert && !self.has_enough();
         let lines = self.searcher.mode == Mode::Lines;
         let around = lines && !selected && self.after_left > 0;
         let line =
             PassedLine { offset: long.offset, number: long.number, bytes: long.fed_to - long.offset, newline, head: long.head };
         if long.shown {
-            self.sink.long(Long::End { newline, matched: selected != self.searcher.invert })?;
+            self.sink.long(Long::End { newline, matched })?;
         } else if lines && selected {
             self.before_long(line.number, line.offset)?;
-            self.show_passed(&line, true)?;
+            self.show_passed(&line, true, matched)?;
         } else if around {
-            self.show_passed(&line, false)?;
+            self.show_passed(&line, false, matched)?;
         }
         self.lines = line.number;
         if selected || around {
@@ -415,6 +441,7 @@ impl<'a, S: Sink> Report<'a, S> {
         }
         self.passed.add_long(&line);
         if selected {
+            self.summary.selected_end = line.end();
             self.after_left = if lines { self.settings.after } else { 0 };
             return self.select(1);
         }
@@ -428,7 +455,7 @@ impl<'a, S: Sink> Report<'a, S> {
     }
 
     /// Shows an over-long line that has passed: the file is read again, or else its head is all there is.
-    fn show_passed(&mut self, line: &PassedLine, selected: bool) -> Result<(), Error> {
+    fn show_passed(&mut self, line: &PassedLine, selected: bool, matched: bool) -> Result<(), Error> {
         self.sink.long(Long::Start { selected, number: line.number, offset: line.offset })?;
         let end = line.offset + line.bytes;
         if let Some(again) = &mut self.again {
@@ -450,12 +477,12 @@ impl<'a, S: Sink> Report<'a, S> {
                 self.sink.long(Long::Lost(lost))?;
             }
         }
-        self.sink.long(Long::End { newline: line.newline, matched: selected != self.searcher.invert })
+        self.sink.long(Long::End { newline: line.newline, matched })
     }
-}
 
-/// The first `count` lines of a hit.
-fn first_lines(bytes: &[u8], hit: Hit, count: u64) -> Hit {
-    let (length, _) = lines_forward(bytes, usize::try_from(count).unwrap_or(usize::MAX));
-    Hit { end: hit.start + length as u32, ..hit }
+    /// The first `count` lines of a hit.
+    fn first_lines(&self, bytes: &[u8], hit: Hit, count: u64) -> Hit {
+        let (length, _) = lines_forward(bytes, usize::try_from(count).unwrap_or(usize::MAX), self.searcher.terminator);
+        Hit { end: hit.start + length as u32, ..hit }
+    }
 }

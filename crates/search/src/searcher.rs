@@ -31,6 +31,10 @@ pub struct Searcher {
     pub numbered: bool,
     /// Lines around selected ones are shown, so that all bytes are needed.
     pub around: bool,
+    /// The byte that ends a line.
+    pub terminator: u8,
+    /// An input with a NUL in its first block is passed over.
+    pub skip_binary: bool,
 }
 
 impl Stage for Searcher {
@@ -46,7 +50,12 @@ impl Searcher {
     #[must_use]
     pub fn found(&self, mut chunk: Chunk) -> Found {
         let mut batch = Batch::default();
+        if self.skip_binary && chunk.offset == 0 && memchr(0, &chunk.bytes).is_some() {
+            batch.binary = true;
+            return Found { chunk, batch };
+        }
         let whole = chunk.long_start().unwrap_or(chunk.bytes.len());
+        batch.next = start_of_text(&chunk).min(whole);
         self.search(&chunk.bytes[..whole], &mut batch);
         if whole == chunk.bytes.len() && batch.next == whole && batch.hits.is_empty() && !self.around {
             let_go(&mut chunk);
@@ -61,8 +70,7 @@ impl Searcher {
         let fast = self.matcher.line_terminator().is_some();
         let mut counted = batch.next;
         while batch.next < lines.len() && batch.hits.len() < HITS_MAX {
-            let found =
-                if fast { next_fast(&self.matcher, lines, batch.next) } else { next_slow(&self.matcher, lines, batch.next) };
+            let found = if fast { self.next_fast(lines, batch.next) } else { self.next_slow(lines, batch.next) };
             let (selected, next) = match found {
                 Some(line) if self.invert => (batch.next..line.start, line.end),
                 Some(line) => (line.clone(), line.end),
@@ -73,19 +81,60 @@ impl Searcher {
             if selected.is_empty() {
                 continue;
             }
-            batch.selected += if self.invert { count_lines(&lines[selected.clone()]) } else { 1 };
+            batch.selected += if self.invert { count_lines(&lines[selected.clone()], self.terminator) } else { 1 };
             if self.mode == Mode::Lines {
                 if self.numbered {
-                    batch.lines += count_newlines(&lines[counted..selected.start]);
+                    batch.lines += count_ends(&lines[counted..selected.start], self.terminator);
                     counted = selected.start;
                 }
                 add(&mut batch.hits, selected, batch.lines);
             }
         }
         if self.numbered {
-            batch.lines += count_newlines(&lines[counted..batch.next]);
+            batch.lines += count_ends(&lines[counted..batch.next], self.terminator);
         }
     }
+
+    /// The next matching line at or after `from`, which is the start of a line. The expression can't match across lines, so all of them
+    /// are searched as one.
+    fn next_fast(&self, lines: &[u8], mut from: usize) -> Option<Range<usize>> {
+        while from < lines.len() {
+            let found = self.matcher.find_candidate_line(&lines[from..]).ok().flatten()?;
+            let (LineMatchKind::Confirmed(at) | LineMatchKind::Candidate(at)) = found;
+            let line = line_around(lines, from, from + at, self.terminator);
+            // An empty match after the last newline is in no line.
+            if line.is_empty() {
+                return None;
+            }
+            if matches!(found, LineMatchKind::Confirmed(_)) || self.is_match(&lines[line.clone()]) {
+                return Some(line);
+            }
+            from = line.end;
+        }
+        None
+    }
+
+    /// The same, line by line: the expression looks at the borders of each line.
+    fn next_slow(&self, lines: &[u8], mut from: usize) -> Option<Range<usize>> {
+        while from < lines.len() {
+            let line = line_around(lines, from, from, self.terminator);
+            if self.is_match(&lines[line.clone()]) {
+                return Some(line);
+            }
+            from = line.end;
+        }
+        None
+    }
+
+    fn is_match(&self, line: &[u8]) -> bool {
+        self.matcher.is_match(content(line, self.terminator)).unwrap_or(false)
+    }
+}
+
+/// Where the text starts in a chunk: after the mark that some programs begin UTF-8 with, which is in no line.
+pub(crate) fn start_of_text(chunk: &Chunk) -> usize {
+    const MARK: &[u8] = b"\xef\xbb\xbf";
+    if chunk.offset == 0 && chunk.bytes.starts_with(MARK) { MARK.len() } else { 0 }
 }
 
 /// Gives a buffer back as early as possible, while it is still in its core's cache: nothing of it will be shown, and what it has of
@@ -108,58 +157,23 @@ fn add(hits: &mut Vec<Hit>, lines: Range<usize>, line: u32) {
     }
 }
 
-/// The next matching line at or behind `from`, which is the start of a line. The expression can't match across lines, so all of them
-/// are searched as one.
-fn next_fast(matcher: &RegexMatcher, lines: &[u8], mut from: usize) -> Option<Range<usize>> {
-    while from < lines.len() {
-        let found = matcher.find_candidate_line(&lines[from..]).ok().flatten()?;
-        let (LineMatchKind::Confirmed(at) | LineMatchKind::Candidate(at)) = found;
-        let line = line_around(lines, from, from + at);
-        // An empty match behind the last newline is in no line.
-        if line.is_empty() {
-            return None;
-        }
-        if matches!(found, LineMatchKind::Confirmed(_)) || is_match(matcher, content(&lines[line.clone()])) {
-            return Some(line);
-        }
-        from = line.end;
-    }
-    None
-}
-
-/// The same, line by line: the expression has `\A` or `\z`, which mean the borders of each line.
-fn next_slow(matcher: &RegexMatcher, lines: &[u8], mut from: usize) -> Option<Range<usize>> {
-    while from < lines.len() {
-        let line = line_around(lines, from, from);
-        if is_match(matcher, content(&lines[line.clone()])) {
-            return Some(line);
-        }
-        from = line.end;
-    }
-    None
-}
-
-fn is_match(matcher: &RegexMatcher, line: &[u8]) -> bool {
-    matcher.is_match(line).unwrap_or(false)
-}
-
-/// The line with its newline that contains `at`, not looking before `from`.
-fn line_around(lines: &[u8], from: usize, at: usize) -> Range<usize> {
-    let start = memrchr(b'\n', &lines[from..at]).map_or(from, |newline| from + newline + 1);
-    let end = memchr(b'\n', &lines[at..]).map_or(lines.len(), |newline| at + newline + 1);
+/// The line with its end that contains `at`, not looking before `from`.
+fn line_around(lines: &[u8], from: usize, at: usize, terminator: u8) -> Range<usize> {
+    let start = memrchr(terminator, &lines[from..at]).map_or(from, |end| from + end + 1);
+    let end = memchr(terminator, &lines[at..]).map_or(lines.len(), |end| at + end + 1);
     start..end
 }
 
-/// A line without its newline.
-pub(crate) fn content(line: &[u8]) -> &[u8] {
-    line.strip_suffix(b"\n").unwrap_or(line)
+/// A line without what ends it.
+fn content(line: &[u8], terminator: u8) -> &[u8] {
+    line.strip_suffix(&[terminator]).unwrap_or(line)
 }
 
-fn count_newlines(bytes: &[u8]) -> u32 {
-    memchr_iter(b'\n', bytes).count() as u32
+fn count_ends(bytes: &[u8], terminator: u8) -> u32 {
+    memchr_iter(terminator, bytes).count() as u32
 }
 
-/// Lines in a stretch that starts with one; the last may lack its newline.
-pub(crate) fn count_lines(bytes: &[u8]) -> u64 {
-    u64::from(count_newlines(bytes)) + u64::from(!bytes.is_empty() && bytes.last() != Some(&b'\n'))
+/// Lines in a stretch that starts with one; the last may lack its end.
+pub(crate) fn count_lines(bytes: &[u8], terminator: u8) -> u64 {
+    u64::from(count_ends(bytes, terminator)) + u64::from(!bytes.is_empty() && bytes.last() != Some(&terminator))
 }

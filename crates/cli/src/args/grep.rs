@@ -1,7 +1,7 @@
 //! What `rorqual grep` takes.
 
-use crate::args::size;
-use clap::{ArgAction, Args};
+use crate::args::{NameGlobs, size};
+use clap::{ArgAction, Args, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -14,26 +14,29 @@ Examples:
 /// Print the lines that match a pattern
 ///
 /// Patterns are regular expressions as of Rust's `regex`. Lines may be of any length: one that does not fit the memory is searched
-/// all the same, with an exact answer. NUL bytes are bytes. Compressed files are recognised and decoded. Each file is searched
+/// all the same, with an exact answer. NUL bytes are bytes. Compressed files and UTF-16 are recognised and decoded. Each file is searched
 /// by all cores, and printed in order. Exit code 0: a line was selected; 1: none was; 2: something went wrong.
 #[derive(Debug, Clone, Args)]
-#[command(disable_help_flag = true, after_help = EXAMPLES)]
+#[command(disable_help_flag = true, args_override_self = true, after_help = EXAMPLES)]
 pub(crate) struct GrepArgs {
     /// A pattern; may be given again, and then any may match
-    #[arg(short = 'e', long = "regexp", value_name = "PATTERN")]
-    pub(crate) patterns: Vec<String>,
+    #[arg(short = 'e', long = "regexp", value_name = "PATTERN", allow_hyphen_values = true)]
+    pub(crate) patterns: Vec<OsString>,
     /// A file with a pattern on each line; may be given again
-    #[arg(short = 'f', long = "file", value_name = "FILE")]
+    #[arg(short = 'f', long = "file", value_name = "FILE", allow_hyphen_values = true)]
     pub(crate) pattern_files: Vec<PathBuf>,
     /// Patterns are texts, not regular expressions
     #[arg(short = 'F', long)]
     pub(crate) fixed_strings: bool,
     /// Letters match their other case
-    #[arg(short, long)]
+    #[arg(short, long, overrides_with_all = ["smart_case", "no_ignore_case"])]
     pub(crate) ignore_case: bool,
     /// Letters match their other case unless a pattern has an upper-case one
-    #[arg(short = 'S', long, conflicts_with = "ignore_case")]
+    #[arg(short = 'S', long, overrides_with_all = ["ignore_case", "no_ignore_case"])]
     pub(crate) smart_case: bool,
+    /// Letters match themselves only: takes back -i and -S
+    #[arg(long, overrides_with_all = ["ignore_case", "smart_case"])]
+    pub(crate) no_ignore_case: bool,
     /// Select the lines that do not match
     #[arg(short = 'v', long)]
     pub(crate) invert_match: bool,
@@ -44,13 +47,13 @@ pub(crate) struct GrepArgs {
     #[arg(short = 'x', long)]
     pub(crate) line_regexp: bool,
     /// Print how many lines of each file are selected
-    #[arg(short, long, conflicts_with_all = ["files_with_matches", "files_without_match"])]
+    #[arg(short, long, overrides_with = "json")]
     pub(crate) count: bool,
     /// Print the names of files with a selected line
-    #[arg(short = 'l', long, conflicts_with = "files_without_match")]
+    #[arg(short = 'l', long, overrides_with_all = ["files_without_match", "json"])]
     pub(crate) files_with_matches: bool,
     /// Print the names of files without one
-    #[arg(short = 'L', long)]
+    #[arg(short = 'L', long, overrides_with_all = ["files_with_matches", "json"])]
     pub(crate) files_without_match: bool,
     /// Print nothing; the exit code tells, at the first selected line
     #[arg(short, long)]
@@ -64,46 +67,106 @@ pub(crate) struct GrepArgs {
     /// Print line numbers
     #[arg(short = 'n', long)]
     pub(crate) line_number: bool,
+    /// Print the column of the first match (with -o, of each) in bytes, from 1, and line numbers
+    #[arg(long)]
+    pub(crate) column: bool,
     /// Print where each line (with -o, match) starts, in bytes
     #[arg(short, long)]
     pub(crate) byte_offset: bool,
     /// Print file names [default: where there are several]
-    #[arg(short = 'H', long)]
+    #[arg(short = 'H', long, overrides_with = "no_filename")]
     pub(crate) with_filename: bool,
     /// Print no file names
-    #[arg(short = 'h', long, conflicts_with = "with_filename")]
+    #[arg(short = 'h', long, overrides_with = "with_filename")]
     pub(crate) no_filename: bool,
+    /// Print a NUL after each file name, whatever the name is like
+    #[arg(short = 'Z', long, short_alias = '0')]
+    pub(crate) null: bool,
+    /// Print this in place of each match; $1 and ${name} stand for what groups of the pattern matched, $$ for a $
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true, conflicts_with = "json")]
+    pub(crate) replace: Option<String>,
     /// Print this many lines after a selected one too
     #[arg(short = 'A', long, value_name = "N")]
     pub(crate) after_context: Option<usize>,
     /// Print this many lines before a selected one too
     #[arg(short = 'B', long, value_name = "N")]
     pub(crate) before_context: Option<usize>,
-    /// Print this many lines before and after
+    /// Print this many lines before and after; -5 is -C 5
     #[arg(short = 'C', long, value_name = "N")]
     pub(crate) context: Option<usize>,
     /// Cut printed lines behind this many bytes; 0: never [default: 4096 on a terminal, 0 elsewhere]
     #[arg(short = 'M', long, value_name = "N")]
     pub(crate) max_columns: Option<usize>,
     /// Print JSON, an object a line, of the types of ripgrep: begin, match, context, end, summary
-    #[arg(long, conflicts_with_all = ["count", "files_with_matches", "files_without_match", "only_matching", "quiet"])]
+    #[arg(long, overrides_with_all = ["count", "files_with_matches", "files_without_match"])]
     pub(crate) json: bool,
-    /// Search the files in folders, and theirs; without a FILE, in the present one. Links are not followed
-    #[arg(short, long)]
+    /// Print each line as soon as it is found, also where the output is no terminal
+    #[arg(long)]
+    pub(crate) line_buffered: bool,
+    /// Search the files in folders, and theirs; without a FILE, in the present one. Links in them are not followed
+    #[arg(short, long, overrides_with = "dereference_recursive")]
     pub(crate) recursive: bool,
+    /// As -r, and follow links
+    #[arg(short = 'R', long, overrides_with = "recursive")]
+    pub(crate) dereference_recursive: bool,
+    #[command(flatten)]
+    pub(crate) names: NameGlobs,
+    /// Pass over folders whose name fits; may be given again
+    #[arg(long, value_name = "GLOB")]
+    pub(crate) exclude_dir: Vec<String>,
+    /// With -r, search only files whose path fits, as in .gitignore; with ! before it, pass over them. May be given again: the last that
+    /// fits wins
+    #[arg(short, long = "glob", value_name = "GLOB", allow_hyphen_values = true)]
+    pub(crate) globs: Vec<String>,
+    /// With -r, pass over what .gitignore, .ignore and git's own lists say
+    #[arg(long)]
+    pub(crate) gitignore: bool,
+    /// With -r, go no deeper: 1 is the files in the folder itself
+    #[arg(long, value_name = "N")]
+    pub(crate) max_depth: Option<usize>,
+    /// With -r, the order of files: as the system lists them, or by name within each folder
+    #[arg(long, value_name = "ORDER", default_value = "none")]
+    pub(crate) sort: Sort,
+    /// Pass over files with a NUL in the first 256 KiB
+    #[arg(short = 'I', overrides_with = "text")]
+    pub(crate) skip_binary: bool,
+    /// Say nothing of files that are missing or can't be read; the exit code tells
+    #[arg(short = 's', long)]
+    pub(crate) no_messages: bool,
+    /// Lines end with a NUL instead of a newline, where they are read and where they are printed
+    #[arg(short = 'z', long)]
+    pub(crate) null_data: bool,
+    /// A carriage return before a newline belongs to the end of the line, so that $ matches before it
+    #[arg(long)]
+    pub(crate) crlf: bool,
     /// Longest line that is held whole; a longer one can't be printed whole where the input can't be read again
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "256KiB")]
     pub(crate) line_max: u64,
-    /// Accepted for the habit: every file is searched as text
-    #[arg(short = 'a', long, hide = true)]
+    /// Take the bytes as they are: UTF-16 is not read as text
+    #[arg(short = 'a', long, overrides_with = "skip_binary")]
     pub(crate) text: bool,
     /// Accepted for the habit: the syntax is always the extended one
     #[arg(short = 'E', long, hide = true)]
     pub(crate) extended_regexp: bool,
+    /// Known, to say what to do instead
+    #[arg(short = 'P', long, hide = true)]
+    pub(crate) perl_regexp: bool,
+    /// Known, to say what to do instead
+    #[arg(short = 'U', long, hide = true)]
+    pub(crate) multiline: bool,
     /// Print help
     #[arg(long, action = ArgAction::HelpLong)]
     help: Option<bool>,
     /// The pattern, unless -e or -f gives one; then files; `-` is standard input [default: -]
     #[arg(value_name = "PATTERN] [FILE")]
     pub(crate) operands: Vec<OsString>,
+}
+
+/// The order of the files of a folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Sort {
+    /// As the system lists them
+    None,
+    /// By name within each folder
+    Path,
 }

@@ -7,6 +7,7 @@ mod fetch;
 mod grep;
 mod hash;
 mod logs;
+mod name_globs;
 mod query;
 mod render;
 mod rows;
@@ -14,20 +15,23 @@ mod serve;
 mod service;
 mod store;
 mod temp;
+mod typed;
 
 pub(crate) use convert::{Bad, Conflicts, ConvertArgs, From, FromArgs, SchemaArgs, To};
 pub(crate) use count::{CountArgs, Totals};
 pub(crate) use explore::{ExploreArgs, Who};
 pub(crate) use fetch::FetchArgs;
-pub(crate) use grep::GrepArgs;
+pub(crate) use grep::{GrepArgs, Sort};
 pub(crate) use hash::HashArgs;
 pub(crate) use logs::{CountryArgs, FormatArgs, LogsArgs};
+pub(crate) use name_globs::{NameGlob, NameGlobs};
 pub(crate) use query::QueryArgs;
 pub(crate) use render::{RenderArgs, RowsArgs, Split};
 pub(crate) use rows::{Form, GetArgs, HeadArgs, SampleArgs, ShownArgs};
 pub(crate) use serve::ServeArgs;
 pub(crate) use service::{LogFormat, LogLevel, ServiceArgs};
 pub(crate) use store::{Addressing, LeaseArgs, LeaseCommand, StoreArgs, StoreCommand};
+pub(crate) use typed::typed;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use rorqual_pipe::parse_size;
@@ -60,7 +64,7 @@ pub(crate) struct Common {
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub(crate) progress: When,
     /// Colour the output; query has no colours
-    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", alias = "colour")]
     pub(crate) color: When,
     /// At the end, print one JSON object on stderr: bytes, seconds, peak memory, and what else the verb counts
     #[arg(long, global = true)]

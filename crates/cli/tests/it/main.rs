@@ -22,6 +22,8 @@ mod follow;
 mod formats;
 mod get;
 mod grep;
+mod grep_flags;
+mod grep_inputs;
 mod hash;
 mod hash_check;
 mod head;

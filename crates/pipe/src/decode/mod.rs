@@ -18,7 +18,7 @@ pub use utf16::Charset;
 use utf16::Utf8Reader;
 
 /// How many first bytes tell an encoding.
-pub(crate) const MAGIC_BYTES: usize = 13;
+pub const MAGIC_BYTES: usize = 13;
 
 /// How a stream is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

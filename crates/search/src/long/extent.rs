@@ -119,7 +119,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use crate::long::LOOK_BYTES;
-    use crate::{Case, Expression, Pattern};
+    use crate::{Case, Expression, LineEnd, Pattern};
     use grep_matcher::Matcher;
     use proptest::prelude::*;
 
@@ -139,10 +139,11 @@ mod tests {
             let line = pieces.concat().into_bytes();
             for pattern in PATTERNS {
                 let pattern = Pattern {
-                    patterns: vec![pattern.to_owned()], fixed: false, case: Case::Sensitive, word, whole_line: false, bytes_max: 1 << 20,
+                    patterns: vec![pattern.as_bytes().to_vec()], fixed: false, case: Case::Sensitive, word, whole_line: false,
+                    line_end: LineEnd::Newline, bytes_max: 1 << 20,
                 };
-                let mut extent = pattern.extent().unwrap();
-                let matcher = Expression::new(pattern).unwrap().matcher();
+                let expression = Expression::new(pattern).unwrap();
+                let (mut extent, matcher) = (expression.syntax().extent().unwrap(), expression.matcher());
                 let mut found = Vec::new();
                 matcher.find_iter(&line, |each| { found.push((each.start(), each.end())); true }).unwrap();
                 for (start, end) in found {

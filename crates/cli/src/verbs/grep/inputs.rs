@@ -1,35 +1,56 @@
 //! The files to search, one after another.
 
+use crate::verbs::grep::operands::Operands;
+use crate::verbs::grep::selection::Selection;
+use ignore::Walk;
 use rorqual_pipe::{Error, Input, Kind};
+use std::fs::{File, Metadata};
+use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use walkdir::WalkDir;
 
 /// An input, and its name as it is to be printed: a path need not be text.
 pub(crate) struct Named {
     pub(crate) name: Vec<u8>,
     pub(crate) input: Input,
+    pub(crate) is_stdin: bool,
+}
+
+impl Named {
+    /// Whether one worker may take the whole of it; where standard input was read to is kept by all.
+    pub(crate) fn is_small(&self) -> bool {
+        self.input.is_small() && !self.is_stdin
+    }
 }
 
 /// Inputs, opened as they are asked for.
 pub(crate) struct Inputs<'a> {
     paths: std::slice::Iter<'a, PathBuf>,
-    all: &'a [PathBuf],
-    recursive: bool,
-    walk: Option<walkdir::IntoIter>,
+    operands: &'a Operands,
+    selection: &'a Selection,
+    walk: Option<Walk>,
+    /// The file that lines are printed to: reading it would never end.
+    output: Option<(u64, u64)>,
+    /// UTF-16 is read as text.
+    decoded: bool,
 }
 
 impl<'a> Inputs<'a> {
-    pub(crate) fn new(paths: &'a [PathBuf], recursive: bool) -> Self {
-        Self { paths: paths.iter(), all: paths, recursive, walk: None }
+    /// `printed` says that lines go to standard output, `decoded` that UTF-16 is read as text.
+    pub(crate) fn new(operands: &'a Operands, selection: &'a Selection, printed: bool, decoded: bool) -> Self {
+        let output = if printed { examined(&std::io::stdout()) } else { None };
+        let output = output.filter(Metadata::is_file).map(|data| (data.dev(), data.ino()));
+        Self { paths: operands.paths.iter(), operands, selection, walk: None, output, decoded }
     }
 
     /// Size of all inputs as they are stored; `None` where it is not known beforehand.
     pub(crate) fn stored_bytes(&self) -> Option<u64> {
-        if self.recursive {
+        if self.selection.recursive {
             return None;
         }
-        self.all.iter().map(|path| std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file).map(|file| file.len())).sum()
+        let stored = |path| std::fs::metadata(path).ok().filter(Metadata::is_file).map(|file| file.len());
+        self.operands.paths.iter().map(stored).sum()
     }
 
     /// The next one, with its path, or what is wrong with it.
@@ -37,39 +58,84 @@ impl<'a> Inputs<'a> {
         loop {
             if let Some(walk) = &mut self.walk {
                 match walk.next() {
-                    Some(Ok(entry)) if entry.file_type().is_file() => {
-                        return Some(named(entry.path(), Input::open(entry.path())));
+                    Some(Ok(entry)) if entry.file_type().is_some_and(|kind| kind.is_file()) => {
+                        if self.selection.takes_found(entry.path()) {
+                            return Some(self.found(entry.path()));
+                        }
                     }
                     // Folders are walked; links, FIFOs and devices inside of them are passed over.
-                    Some(Ok(_)) => continue,
+                    Some(Ok(_)) => {}
                     Some(Err(error)) => return Some(Err(of_walk(&error))),
                     None => self.walk = None,
                 }
+                continue;
             }
             let path = self.paths.next()?;
-            if !(self.recursive && path.is_dir()) {
-                return Some(named(path, crate::input::open(path).map_err(|error| hint(path, error))));
+            let (is_stdin, is_folder) = (path.as_os_str() == "-", path.is_dir());
+            if !is_stdin && !self.selection.takes_operand(path, is_folder) {
+                continue;
             }
-            self.walk = Some(WalkDir::new(path).into_iter());
+            if !(self.selection.recursive && is_folder) {
+                let name: &[u8] = if is_stdin { b"(standard input)" } else { path.as_os_str().as_bytes() };
+                return Some(self.open(path, name, is_stdin).map_err(|error| hint(is_folder, path, error)));
+            }
+            match self.selection.walk(path) {
+                Ok(walk) => self.walk = Some(walk),
+                Err(error) => return Some(Err(error)),
+            }
         }
+    }
+
+    fn found(&self, path: &Path) -> Result<Named, Error> {
+        // Who named no folder is not told of the present one with each file.
+        let shown = if self.operands.implied { path.strip_prefix(".").unwrap_or(path) } else { path };
+        self.open(path, shown.as_os_str().as_bytes(), false)
+    }
+
+    fn open(&self, path: &Path, name: &[u8], is_stdin: bool) -> Result<Named, Error> {
+        if let Some(output) = self.output {
+            let data = if is_stdin { examined(&std::io::stdin()) } else { std::fs::metadata(path).ok() };
+            if data.is_some_and(|data| (data.dev(), data.ino()) == output) {
+                return Err(Error::new(Kind::Io, String::from_utf8_lossy(name), "is also the output"));
+            }
+        }
+        let opened = crate::input::open(path)?;
+        let input = if self.decoded { opened.into_utf8()? } else { opened };
+        Ok(Named { name: name.to_vec(), input, is_stdin })
     }
 }
 
-fn named(path: &Path, opened: Result<Input, Error>) -> Result<Named, Error> {
-    let name: &[u8] = if path.as_os_str() == "-" { b"(standard input)" } else { path.as_os_str().as_bytes() };
-    opened.map(|input| Named { name: name.to_vec(), input })
+/// What the system says of an open file.
+fn examined(file: &impl AsFd) -> Option<Metadata> {
+    let file: File = file.as_fd().try_clone_to_owned().ok()?.into();
+    file.metadata().ok()
 }
 
-fn of_walk(error: &walkdir::Error) -> Error {
-    let name = error.path().unwrap_or(Path::new("")).to_string_lossy();
-    let cause = error.io_error().map_or_else(|| error.to_string(), ToString::to_string);
+fn of_walk(error: &ignore::Error) -> Error {
+    let mut inner = error;
+    let mut name = String::new();
+    loop {
+        inner = match inner {
+            ignore::Error::WithPath { path, err } => {
+                name = path.to_string_lossy().into_owned();
+                err
+            }
+            ignore::Error::WithDepth { err, .. } | ignore::Error::WithLineNumber { err, .. } => err,
+            ignore::Error::Loop { child, .. } => {
+                name = child.to_string_lossy().into_owned();
+                break;
+            }
+            _ => break,
+        };
+    }
+    let cause = match inner {
+        ignore::Error::Loop { ancestor, .. } => format!("is a link to {}, which it lies in", ancestor.display()),
+        ignore::Error::Io(cause) => rorqual_pipe::reason(cause),
+        other => other.to_string(),
+    };
     Error::new(Kind::Io, name, format!("cannot be walked: {cause}"))
 }
 
-fn hint(path: &Path, error: Error) -> Error {
-    if path.is_dir() {
-        Error::new(Kind::Io, path.to_string_lossy(), "is a directory; -r searches the files in it")
-    } else {
-        error
-    }
+fn hint(is_folder: bool, path: &Path, error: Error) -> Error {
+    if is_folder { Error::new(Kind::Io, path.to_string_lossy(), "is a directory; -r searches the files in it") } else { error }
 }

@@ -1,5 +1,8 @@
 //! Found lines as JSON, an object a line, of ripgrep's types.
 
+use crate::args::GrepArgs;
+use crate::message;
+use crate::verbs::grep::one_line;
 use crate::verbs::grep::printer::output_error;
 use data_encoding::BASE64;
 use grep_regex::RegexMatcher;
@@ -25,6 +28,10 @@ pub(crate) struct Json {
     /// A piece of an event; kept for its room.
     piece: Vec<u8>,
     path: Value,
+    /// The byte that ends a line.
+    terminator: u8,
+    /// Something could not be printed whole, and that was said.
+    pub(crate) lost_something: bool,
     /// The input's `begin` was printed, as something was found.
     begun: bool,
     started: Instant,
@@ -58,6 +65,15 @@ fn count_match(submatches: &mut Vec<Range<usize>>, matches: &mut u64, at: u64, f
     Ok(())
 }
 
+/// What is not given of an over-long line.
+#[derive(Default, Clone, Copy, PartialEq, Eq)]
+struct Missing {
+    bytes: u64,
+    submatches: u64,
+    /// A match is longer than what is looked at together, or one may not have been found.
+    cut: bool,
+}
+
 #[derive(Default, Clone, Copy)]
 struct Counts {
     searches: u64,
@@ -68,12 +84,14 @@ struct Counts {
 }
 
 impl Json {
-    pub(crate) fn new(expression: &Expression, out: Gather<Stdout>) -> Self {
+    pub(crate) fn new(args: &GrepArgs, expression: &Expression, out: Gather<Stdout>) -> Self {
         Self {
             matcher: Arc::new(expression.matcher()),
             out,
             piece: Vec::new(),
             path: Value::Null,
+            terminator: if args.null_data { 0 } else { b'\n' },
+            lost_something: false,
             begun: false,
             started: Instant::now(),
             input_started: Instant::now(),
@@ -101,7 +119,8 @@ impl Json {
 
     pub(crate) fn part(&mut self, part: Part<'_>) -> Result<(), Error> {
         let (mut number, mut offset) = (part.number, part.offset);
-        for line in part.lines.split_inclusive(|byte| *byte == b'\n') {
+        let end = self.terminator;
+        for line in part.lines.split_inclusive(|byte| *byte == end) {
             self.line(line, part.selected, number, offset)?;
             number += 1;
             offset += line.len() as u64;
@@ -110,7 +129,7 @@ impl Json {
     }
 
     fn line(&mut self, line: &[u8], selected: bool, number: u64, offset: u64) -> Result<(), Error> {
-        let content = line.strip_suffix(b"\n").unwrap_or(line);
+        let content = line.strip_suffix(&[self.terminator]).unwrap_or(line);
         let matcher = Arc::clone(&self.matcher);
         self.open(line, selected, number, offset)?;
         let mut matches = 0;
@@ -118,17 +137,26 @@ impl Json {
             matches += 1;
             self.submatch(&content[found.clone()], found.start, matches > 1)
         })?;
-        self.close(selected, matches, 0)
+        self.close(selected, matches, Missing::default())
     }
 
-    /// An over-long line: its head, and the matches that lie whole in that.
-    fn long_line(&mut self) -> Result<(), Error> {
+    /// An over-long line: its head, and the matches that lie whole in that. What is missing is marked, and said.
+    fn long_line(&mut self, cut: bool) -> Result<(), Error> {
         let LongState { selected, number, offset, head, rest_bytes, submatches, matches } = std::mem::take(&mut self.long);
         self.open(&head, selected, number, offset)?;
         for (index, found) in submatches.iter().enumerate() {
             self.submatch(&head[found.clone()], found.start, index > 0)?;
         }
-        self.close(selected, matches, rest_bytes)
+        let missing = Missing { bytes: rest_bytes, submatches: matches - submatches.len() as u64, cut };
+        if missing != Missing::default() {
+            self.lost_something = true;
+            let name = self.path["text"].as_str().unwrap_or("a file whose name is not UTF-8").to_owned();
+            message::error(&one_line(&format!(
+                "{name}: of the line at byte {offset} the first 64 KiB are given, with the matches in them \
+                 (missing_bytes, missing_submatches; a larger --line-max holds more)"
+            )));
+        }
+        self.close(selected, matches, missing)
     }
 
     fn open(&mut self, line: &[u8], selected: bool, number: u64, offset: u64) -> Result<(), Error> {
@@ -145,15 +173,16 @@ impl Json {
         self.write(format_args!(",\"start\":{start},\"end\":{}}}", start + bytes.len()))
     }
 
-    fn close(&mut self, selected: bool, matches: u64, missing_bytes: u64) -> Result<(), Error> {
+    fn close(&mut self, selected: bool, matches: u64, missing: Missing) -> Result<(), Error> {
         if selected {
             self.input.matched_lines += 1;
             self.input.matches += matches;
         }
-        match missing_bytes {
-            0 => self.write(format_args!("]}}}}\n")),
-            _ => self.write(format_args!("],\"missing_bytes\":{missing_bytes}}}}}\n")),
+        if missing == Missing::default() {
+            return self.write(format_args!("]}}}}\n"));
         }
+        let Missing { bytes, submatches, cut } = missing;
+        self.write(format_args!("],\"missing_bytes\":{bytes},\"missing_submatches\":{submatches},\"cut_match\":{cut}}}}}\n"))
     }
 
     fn begin(&mut self) -> Result<(), Error> {
@@ -178,8 +207,8 @@ impl Json {
             Long::Lost(bytes) => self.long.rest_bytes += bytes,
             Long::End { matched, .. } => {
                 let LongState { submatches, matches, .. } = &mut self.long;
-                let _ = self.long_matches.finish(matched, |at, found| count_match(submatches, matches, at, found));
-                self.long_line()?;
+                let cut = self.long_matches.finish(matched, |at, found| count_match(submatches, matches, at, found));
+                self.long_line(cut.unwrap_or(true))?;
             }
         }
         Ok(())

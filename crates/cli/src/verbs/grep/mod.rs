@@ -4,23 +4,31 @@ mod inputs;
 mod json;
 mod operands;
 mod printer;
+mod replacement;
+mod selection;
+mod standard_input;
 mod text;
 
-use crate::args::{Common, GrepArgs, When};
+use crate::args::{Common, GrepArgs, Sort, When};
 use crate::exit::Exit;
 use crate::fitting;
 use crate::interrupt;
 use crate::message;
 use crate::progress::Progress;
 use inputs::{Inputs, Named};
+use operands::Operands;
 use printer::Printer;
 use rorqual_pipe::decode::{decoder_bytes, zstd_window_log_max};
 use rorqual_pipe::limits::{self, WINDOW_PER_WORKER, buffer_bytes, buffers_needed};
 use rorqual_pipe::{Budget, Control, Error, Framing, Input, Kind, Operation, Plan, Pool};
-use rorqual_search::limits::{CACHES_PER_WORKER, CONTEXT_SHARE, HITS_MAX, WINDOW_BYTES, WORD_FACTOR, pattern_bytes_max};
-use rorqual_search::{Again, Case, Expression, Hit, Mode, Pattern, Report, Searcher, Settings, Summary};
+use rorqual_search::limits::{
+    CACHES_PER_WORKER, CONTEXT_SHARE, HITS_MAX, WINDOW_BYTES, WORD_FACTOR, pattern_bytes_max, sort_bytes_max,
+};
+use rorqual_search::{Again, Case, Expression, Hit, LineEnd, Mode, Pattern, Report, Searcher, Settings, Summary};
+use selection::Selection;
+use standard_input::SharedPlace;
+use std::fmt::Display;
 use std::io::{self, IsTerminal};
-use std::path::PathBuf;
 use std::time::Instant;
 use text::shown_name;
 
@@ -51,11 +59,18 @@ impl Output {
         match args {
             GrepArgs { quiet: true, .. } => Self::Nothing,
             GrepArgs { json: true, .. } => Self::Json,
+            // As grep: names tell more than counts.
             GrepArgs { files_with_matches: true, .. } => Self::NamesWith,
             GrepArgs { files_without_match: true, .. } => Self::NamesWithout,
             GrepArgs { count: true, .. } => Self::Count,
             _ => Self::Lines,
         }
+    }
+
+    /// How inputs are searched. Where a count stops, it is to be known where.
+    fn mode_of(self, args: &GrepArgs, operands: &Operands) -> Mode {
+        let stops = self == Self::Count && args.max_count.is_some() && operands.paths.iter().any(|path| path.as_os_str() == "-");
+        if stops { Mode::Lines } else { self.mode() }
     }
 
     fn mode(self) -> Mode {
@@ -92,8 +107,13 @@ struct Search {
     output: Output,
     settings: Settings,
     searcher: Searcher,
-    paths: Vec<PathBuf>,
-    recursive: bool,
+    operands: Operands,
+    selection: Selection,
+    /// After so many selected lines of standard input, what follows is left to who reads it next.
+    leaves_rest: bool,
+    line_buffered: bool,
+    /// UTF-16 is read as text.
+    decoded: bool,
     progress: When,
     memory_bytes: u64,
     threads: usize,
@@ -106,8 +126,11 @@ impl Search {
     fn new(common: &Common, args: &GrepArgs) -> Result<(Self, Results), String> {
         let output = Output::of(args);
         let memory_bytes = common.memory.unwrap_or(MEMORY_BYTES_DEFAULT);
-        let (patterns, paths) = operands::read(args, memory_bytes / WORD_FACTOR)?;
-        let around = output.mode() == Mode::Lines && !args.only_matching;
+        refuse(args)?;
+        let mut operands = Operands::read(args, memory_bytes / WORD_FACTOR)?;
+        let selection = Selection::new(args, memory_bytes)?;
+        let mode = output.mode_of(args, &operands);
+        let around = output.mode() == Mode::Lines && [args.context, args.before_context, args.after_context] != [None; 3];
         let lines = |given: Option<usize>| if around { given.or(args.context).unwrap_or(0) } else { 0 };
         let (before, after) = (lines(args.before_context), lines(args.after_context));
         let line_bytes_max = match args.line_max {
@@ -119,50 +142,58 @@ impl Search {
             Output::Lines => 2,
             _ => 0,
         };
-        let pattern = Pattern {
-            patterns,
-            fixed: args.fixed_strings,
-            case: case(args),
-            word: args.word_regexp,
-            whole_line: args.line_regexp,
-            bytes_max: pattern_bytes_max(memory_bytes),
-        };
+        let pattern = pattern(args, std::mem::take(&mut operands.patterns), memory_bytes);
         let window = args.only_matching || args.json;
-        let needs = Needs { pattern: &pattern, memory_bytes, line_bytes_max, before, window, dressed };
+        let sorted = args.sort == Sort::Path;
+        let needs = Needs { pattern: &pattern, memory_bytes, line_bytes_max, before, window, dressed, sorted };
         let threads = fitting::threads(common, |threads| needs.budget(threads)).map_err(|error| error.to_string())?;
-        let expression = Expression::new(pattern).map_err(|error| error.to_string())?;
+        let expression = Expression::new(pattern).map_err(|error| match error.index.and_then(|index| operands.place(index)) {
+            Some(place) => format!("{place}: {error}"),
+            None => error.to_string(),
+        })?;
         let searcher = Searcher {
             matcher: expression.matcher(),
-            mode: output.mode(),
+            mode,
             invert: args.invert_match,
-            numbered: output.mode() == Mode::Lines && (args.line_number || args.json),
+            numbered: output.mode() == Mode::Lines && (args.line_number || args.column || args.json),
             around: before > 0 || after > 0,
+            terminator: if args.null_data { 0 } else { b'\n' },
+            // Where NULs end lines, they are no sign of anything.
+            skip_binary: args.skip_binary && !args.null_data,
         };
         let pool = Pool::new(buffer_bytes(line_bytes_max), buffers_needed(threads) + BUFFERS_BESIDE);
-        let names = !args.no_filename && (args.with_filename || args.recursive || paths.len() > 1);
+        let many = operands.paths.len() > 1 || selection.recursive && operands.paths.iter().any(|path| path.is_dir());
+        let names = !args.no_filename && (args.with_filename || many);
         let control = Control::with_rate_limit(common.limit_rate);
         let printer = Printer::new(output, args, &expression, (&pool, &control), names).map_err(|error| error.to_string())?;
         let selected_max = args.max_count.unwrap_or(u64::MAX).min(if output.is_yes_or_no() { 1 } else { u64::MAX });
+        let framing = if args.null_data { Framing::NulLines { line_bytes_max } } else { Framing::Lines { line_bytes_max } };
         let search = Self {
             output,
             settings: Settings {
+                around,
                 before,
                 after,
                 selected_max,
-                eager: args.only_matching && !args.invert_match && output == Output::Lines,
+                eager: args.only_matching && !args.invert_match && !around && output == Output::Lines,
                 context_bytes_max: usize::try_from(memory_bytes / CONTEXT_SHARE).unwrap_or(usize::MAX),
             },
             searcher,
-            paths,
-            recursive: args.recursive,
+            operands,
+            selection,
+            leaves_rest: args.max_count.is_some() && !output.is_yes_or_no(),
+            line_buffered: args.line_buffered,
+            decoded: !args.text && !args.null_data,
             progress: progress(common, output),
             memory_bytes,
             threads,
-            plan: Plan { framing: Framing::Lines { line_bytes_max }, zstd_window_log_max: zstd_window_log_max(memory_bytes) },
+            plan: Plan { framing, zstd_window_log_max: zstd_window_log_max(memory_bytes) },
             pool,
             control,
         };
-        Ok((search, Results { output, names, expression, printer, selected_any: false, failed: false }))
+        let null = args.null;
+        let no_messages = args.no_messages;
+        Ok((search, Results { output, names, null, no_messages, expression, printer, selected_any: false, failed: false }))
     }
 
     /// Searches all inputs; an error is one of the output.
@@ -170,11 +201,12 @@ impl Search {
         if self.settings.selected_max == 0 {
             return Ok(());
         }
-        let mut inputs = Inputs::new(&self.paths, self.recursive);
+        let printed = self.output.mode() == Mode::Lines && self.settings.selected_max > 1;
+        let mut inputs = Inputs::new(&self.operands, &self.selection, printed, self.decoded);
         let _progress = Progress::start(self.progress, &self.control, inputs.stored_bytes());
         while let Some(next) = inputs.next_input() {
             let larger = match next {
-                Ok(named) if named.input.is_small() && self.threads > 1 => self.small_ones(named, &mut inputs, results)?,
+                Ok(named) if named.is_small() && self.threads > 1 => self.small_ones(named, &mut inputs, results)?,
                 other => Some(other),
             };
             match larger {
@@ -191,10 +223,11 @@ impl Search {
     }
 
     /// Searches one input with all workers.
-    fn one(&self, Named { name, input }: Named, results: &mut Results) -> Result<(), Error> {
+    fn one(&self, Named { name, input, is_stdin }: Named, results: &mut Results) -> Result<(), Error> {
         let operation = Operation::start("grep");
         let shown = input.name().to_owned();
-        let live = input.size_bytes().is_none();
+        let live = self.line_buffered || input.size_bytes().is_none();
+        let place = if is_stdin { SharedPlace::of_stdin() } else { None };
         let again = match self.again(&input) {
             Ok(again) => again,
             Err(error) => {
@@ -213,6 +246,11 @@ impl Search {
         operation.bytes(self.control.decoded_bytes() - bytes_before);
         let ended = report.finish();
         let enough = ended.as_ref().is_ok_and(|summary| summary.enough);
+        if let Some(place) = place {
+            let end =
+                ended.as_ref().ok().filter(|summary| summary.enough && self.leaves_rest).map(|summary| summary.selected_end);
+            place.leave_at(end);
+        }
         operation.ended(finish.error.as_ref().filter(|_| !enough));
         results.end(self, &name, &shown, finish.error, ended)
     }
@@ -229,14 +267,14 @@ impl Search {
         let small = std::iter::from_fn(|| {
             let next = first.take().map_or_else(|| inputs.next_input(), |first| Some(Ok(first)))?;
             match next {
-                Ok(named) if named.input.is_small() && !self.control.stopped() => Some(named),
+                Ok(named) if named.is_small() && !self.control.stopped() => Some(named),
                 other => {
                     larger = Some(other);
                     None
                 }
             }
         });
-        let work = |searcher: &mut Searcher, Named { name, input }: Named| {
+        let work = |searcher: &mut Searcher, Named { name, input, .. }: Named| {
             let operation = Operation::start("grep");
             let shown = input.name().to_owned();
             let found = input.into_chunk(&self.plan, &self.pool, &self.control).map(|(chunk, error)| {
@@ -253,7 +291,7 @@ impl Search {
                 Err(error) => results.fail(&error),
                 Ok((found, error)) => {
                     let mut report = results.report(self, &name, &shown, None);
-                    let taken = report.take(found).and_then(|()| report.sink().settle(false));
+                    let taken = report.take(found).and_then(|()| report.sink().settle(self.line_buffered));
                     let ended = report.finish();
                     results.end(self, &name, &shown, taken.err().or(error), ended)?;
                 }
@@ -282,6 +320,9 @@ impl Search {
 struct Results {
     output: Output,
     names: bool,
+    /// A NUL follows a name.
+    null: bool,
+    no_messages: bool,
     expression: Expression,
     printer: Printer,
     selected_any: bool,
@@ -318,7 +359,8 @@ impl Results {
         if summary.context_cut {
             self.failed = true;
             message::note(&format!(
-                "{shown}: lines before a selected one are missing: an 8th of the memory holds no more (--memory)"
+                "{}: lines before a selected one are missing: an 8th of the memory holds no more (--memory)",
+                one_line(&shown)
             ));
         }
         match error.or(late) {
@@ -335,11 +377,12 @@ impl Results {
 
     fn tell(&mut self, name: &[u8], summary: &Summary) -> Result<(), Error> {
         let name = shown_name(name);
+        let (behind, end): (&[u8], &[u8]) = if self.null { (b"\0", b"\0") } else { (b":", b"\n") };
         let line = match self.output {
-            Output::Count if self.names => [&name[..], format!(":{}\n", summary.selected).as_bytes()].concat(),
+            Output::Count if self.names => [&name[..], behind, format!("{}\n", summary.selected).as_bytes()].concat(),
             Output::Count => format!("{}\n", summary.selected).into_bytes(),
-            Output::NamesWith if summary.selected > 0 => [&name[..], b"\n"].concat(),
-            Output::NamesWithout if summary.selected == 0 => [&name[..], b"\n"].concat(),
+            Output::NamesWith if summary.selected > 0 => [&name[..], end].concat(),
+            Output::NamesWithout if summary.selected == 0 => [&name[..], end].concat(),
             _ => return self.printer.end(summary),
         };
         self.printer.say(&line)
@@ -347,7 +390,10 @@ impl Results {
 
     fn fail(&mut self, error: &Error) {
         self.failed = true;
-        message::error(error);
+        // What was read and is broken is no file that can't be read.
+        if !(self.no_messages && error.kind() == Kind::Io) {
+            message::error(&one_line(error));
+        }
     }
 
     /// Nothing that is still to come can change the answer.
@@ -362,6 +408,40 @@ impl Results {
             (true, ..) => Exit::Bad,
             (false, _, false) => Exit::Not,
         }
+    }
+}
+
+/// What is said of an input, whose name may have newlines, as one line.
+pub(crate) fn one_line(said: &dyn Display) -> String {
+    said.to_string().replace('\n', "\\n")
+}
+
+/// What is known from other greps and is not here.
+fn refuse(args: &GrepArgs) -> Result<(), String> {
+    match (args.perl_regexp, args.multiline) {
+        (true, _) => Err("-P: patterns are regular expressions of Perl's kind anyway (\\d, \\w, \\b, lazy *?, named groups), so leave -P out; \
+                          look-around and back-references, which have no bound on their time, are not supported"
+            .to_owned()),
+        (_, true) => Err("-U: a match lies within a line here, as lines of any length are searched in bounded memory; \
+                          -z takes a NUL for the end of a line, so that a whole text without one is one line (--line-max)"
+            .to_owned()),
+        _ => Ok(()),
+    }
+}
+
+fn pattern(args: &GrepArgs, patterns: Vec<Vec<u8>>, memory_bytes: u64) -> Pattern {
+    Pattern {
+        patterns,
+        fixed: args.fixed_strings,
+        case: case(args),
+        word: args.word_regexp,
+        whole_line: args.line_regexp,
+        line_end: match (args.null_data, args.crlf) {
+            (true, _) => LineEnd::Nul,
+            (_, true) => LineEnd::Crlf,
+            _ => LineEnd::Newline,
+        },
+        bytes_max: pattern_bytes_max(memory_bytes),
     }
 }
 
@@ -388,6 +468,7 @@ struct Needs<'a> {
     window: bool,
     /// How many times its length a line may take that is being printed.
     dressed: u64,
+    sorted: bool,
 }
 
 impl Needs<'_> {
@@ -414,6 +495,9 @@ impl Needs<'_> {
         }
         if self.before > 0 {
             budget.reserve("lines before", memory_bytes / CONTEXT_SHARE);
+        }
+        if self.sorted {
+            budget.reserve("names in order (--sort)", sort_bytes_max(memory_bytes));
         }
         if self.window {
             // The window, the beginning of a match, and the automaton that finds its end.

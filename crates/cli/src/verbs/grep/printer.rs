@@ -33,8 +33,11 @@ impl Printer {
     ) -> io::Result<Self> {
         let out = Stdout::stdout(control)?;
         let form = match output {
-            Output::Lines => Form::Text(Box::new(Text::new(Style::of(args, names), expression, Gather::new(out, pool)?))),
-            Output::Json => Form::Json(Box::new(Json::new(expression, Gather::new(out, pool)?))),
+            Output::Lines => {
+                let text = Text::new(Style::of(args, names), args.replace.as_deref(), expression, Gather::new(out, pool)?);
+                Form::Text(Box::new(text))
+            }
+            Output::Json => Form::Json(Box::new(Json::new(args, expression, Gather::new(out, pool)?))),
             _ => Form::Summaries(out),
         };
         Ok(Self { form, failed: false })
@@ -85,7 +88,11 @@ impl Printer {
 
     /// Something could not be printed whole, and that was said.
     pub(crate) fn lost_something(&self) -> bool {
-        matches!(&self.form, Form::Text(text) if text.lost_something)
+        match &self.form {
+            Form::Text(text) => text.lost_something,
+            Form::Json(json) => json.lost_something,
+            Form::Summaries(_) => false,
+        }
     }
 
     fn print(&mut self, print: impl FnOnce(&mut Form) -> Result<(), Error>) -> Result<(), Error> {

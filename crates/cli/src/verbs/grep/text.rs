@@ -2,8 +2,11 @@
 
 use crate::args::GrepArgs;
 use crate::message;
+use crate::verbs::grep::one_line;
 use crate::verbs::grep::printer::output_error;
+use crate::verbs::grep::replacement::{self, Replacing};
 use anstyle::{AnsiColor, Style as Colour};
+use grep_matcher::{Captures, Matcher};
 use grep_regex::RegexMatcher;
 use rorqual_pipe::Error;
 use rorqual_pipe::gather::{COPY_BYTES_MAX, Gather, Output as Stdout};
@@ -15,11 +18,28 @@ use std::sync::Arc;
 /// A line on a terminal is cut behind this many bytes unless a flag says otherwise.
 const COLUMNS_MAX_TERMINAL: usize = 4096;
 
+/// What is wrong with a line of which only pieces are held.
+const NOT_REPLACED: &str = "is longer than --line-max, and its matches are not replaced (a larger --line-max holds more)";
+
+/// As much of a replaced line as waits before it is printed.
+const REPLACED_BYTES: usize = 64 << 10;
+
 /// How lines are dressed.
 pub(crate) struct Style {
     names: bool,
+    /// A NUL follows a name.
+    null: bool,
     numbers: bool,
+    columns: bool,
     offsets: bool,
+    /// Groups of lines are told apart.
+    around: bool,
+    /// Something else is printed in place of a match.
+    replaces: bool,
+    /// The byte that ends a line.
+    terminator: u8,
+    /// Selected lines have no match.
+    invert: bool,
     only_matching: bool,
     colour: bool,
     /// Control characters are made visible.
@@ -33,7 +53,13 @@ impl Style {
         let columns_max = args.max_columns.unwrap_or(if terminal { COLUMNS_MAX_TERMINAL } else { 0 });
         Self {
             names,
-            numbers: args.line_number,
+            null: args.null,
+            numbers: args.line_number || args.column,
+            columns: args.column,
+            around: [args.context, args.before_context, args.after_context] != [None; 3],
+            replaces: args.replace.is_some(),
+            terminator: if args.null_data { 0 } else { b'\n' },
+            invert: args.invert_match,
             offsets: args.byte_offset,
             only_matching: args.only_matching,
             colour: anstream::AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never,
@@ -44,8 +70,8 @@ impl Style {
 
     /// Lines leave as they are.
     fn plain(&self) -> bool {
-        !(self.names || self.numbers || self.offsets || self.only_matching || self.colour || self.escape)
-            && self.columns_max == usize::MAX
+        let dressed = self.names || self.numbers || self.offsets || self.only_matching || self.colour || self.escape;
+        !dressed && !self.replaces && self.columns_max == usize::MAX
     }
 }
 
@@ -57,13 +83,44 @@ pub(crate) struct Text {
     matcher: Arc<RegexMatcher>,
     out: Gather<Stdout>,
     name: Vec<u8>,
+    /// Something was shown of this input, and of one before it.
+    shown: bool,
+    shown_before: bool,
+    /// What is printed in place of a match.
+    replacement: Vec<Replacing>,
     /// One line with its dress; kept for its room.
     line: Vec<u8>,
     long: LongState,
+    /// The present one is around a selected line, and matches alone are printed.
+    long_hidden: bool,
     /// `None` while it is at work.
     long_matches: Option<LongMatches>,
     /// Something could not be printed whole, and that was said.
     pub(crate) lost_something: bool,
+}
+
+/// Where a line or a match is.
+#[derive(Clone, Copy)]
+struct Place {
+    number: u64,
+    offset: u64,
+    column: Option<u64>,
+}
+
+impl Place {
+    /// A match at `at` of a line.
+    fn of_match(number: u64, offset: u64, at: u64) -> Self {
+        Self { number, offset: offset + at, column: Some(at + 1) }
+    }
+}
+
+/// A line that is printed in pieces.
+struct Pieces {
+    out: Vec<u8>,
+    /// Bytes of it that may still be printed, and that were not.
+    room: usize,
+    lost: usize,
+    failed: io::Result<()>,
 }
 
 /// The over-long line that is being printed.
@@ -75,18 +132,25 @@ struct LongState {
     given: u64,
     printed: u64,
     lost: u64,
+    /// Its matches were to be replaced, which takes the whole line.
+    replaced: bool,
 }
 
 impl Text {
-    pub(crate) fn new(style: Style, expression: &Expression, out: Gather<Stdout>) -> Self {
+    pub(crate) fn new(style: Style, replacement: Option<&str>, expression: &Expression, out: Gather<Stdout>) -> Self {
+        let replacement = replacement.map_or_else(Vec::new, |text| replacement::parts(text, &expression.matcher()));
         Self {
+            replacement,
             plain: style.plain(),
             style,
             matcher: Arc::new(expression.matcher()),
             out,
             name: Vec::new(),
+            shown: false,
+            shown_before: false,
             line: Vec::new(),
             long: LongState::default(),
+            long_hidden: false,
             long_matches: Some(LongMatches::new(expression)),
             lost_something: false,
         }
@@ -94,6 +158,7 @@ impl Text {
 
     pub(crate) fn start(&mut self, name: &[u8]) {
         name.clone_into(&mut self.name);
+        self.shown_before |= std::mem::take(&mut self.shown);
     }
 
     pub(crate) fn settle(&mut self, live: bool) -> Result<(), Error> {
@@ -102,7 +167,17 @@ impl Text {
     }
 
     pub(crate) fn part(&mut self, part: Part<'_>) -> Result<(), Error> {
+        self.begin()?;
+        if self.style.only_matching && !part.selected {
+            return Ok(());
+        }
         if self.plain { self.whole(part).map_err(output_error) } else { self.dressed(part).map_err(output_error) }
+    }
+
+    /// Something of the input is to be shown: the first of it does not follow what was shown of another.
+    fn begin(&mut self) -> Result<(), Error> {
+        let first = !std::mem::replace(&mut self.shown, true);
+        if first && self.shown_before && self.style.around { self.gap() } else { Ok(()) }
     }
 
     pub(crate) fn gap(&mut self) -> Result<(), Error> {
@@ -123,16 +198,19 @@ impl Text {
             }
             _ => self.out.push_copy(part.lines)?,
         }
-        if part.lines.last() == Some(&b'\n') { Ok(()) } else { self.out.push_copy(b"\n") }
+        let end = self.style.terminator;
+        if part.lines.last() == Some(&end) { Ok(()) } else { self.out.push_copy(&[end]) }
     }
 
     fn dressed(&mut self, part: Part<'_>) -> io::Result<()> {
         let mut rest = part.lines;
         let (mut number, mut offset) = (part.number, part.offset);
         while !rest.is_empty() {
-            let end = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
+            let end = memchr::memchr(self.style.terminator, rest).unwrap_or(rest.len());
             let line = &rest[..end];
-            if self.style.only_matching {
+            if self.style.replaces && part.selected && !self.style.invert {
+                self.replaced(line, number, offset)?;
+            } else if self.style.only_matching {
                 self.only_matches(line, number, offset)?;
             } else {
                 self.line(line, number, offset, part.selected)?;
@@ -147,17 +225,20 @@ impl Text {
 
     fn only_matches(&mut self, line: &[u8], number: u64, offset: u64) -> io::Result<()> {
         let matcher = Arc::clone(&self.matcher);
-        each_match(&matcher, line, |found| self.one_match(&line[found.clone()], number, offset + found.start as u64))
+        each_match(&matcher, line, |found| {
+            let place = Place { number, offset: offset + found.start as u64, column: Some(found.start as u64 + 1) };
+            self.one_match(&line[found.clone()], place)
+        })
     }
 
-    fn one_match(&mut self, bytes: &[u8], number: u64, offset: u64) -> io::Result<()> {
+    fn one_match(&mut self, bytes: &[u8], place: Place) -> io::Result<()> {
         let mut out = std::mem::take(&mut self.line);
         out.clear();
-        self.prefix(&mut out, number, offset, b':');
+        self.prefix(&mut out, place, b':');
         let shown = &bytes[..bytes.len().min(self.style.columns_max)];
         put_bytes(&mut out, &self.style, true, shown);
         more(&mut out, bytes.len() - shown.len());
-        out.push(b'\n');
+        out.push(self.style.terminator);
         let pushed = self.out.push_copy(&out);
         self.line = out;
         pushed
@@ -166,7 +247,8 @@ impl Text {
     fn line(&mut self, line: &[u8], number: u64, offset: u64, selected: bool) -> io::Result<()> {
         let mut out = std::mem::take(&mut self.line);
         out.clear();
-        self.prefix(&mut out, number, offset, if selected { b':' } else { b'-' });
+        let place = Place { number, offset, column: if selected { self.column(line) } else { None } };
+        self.prefix(&mut out, place, if selected { b':' } else { b'-' });
         let shown = &line[..line.len().min(self.style.columns_max)];
         if self.style.colour && selected {
             let mut end = 0;
@@ -182,31 +264,122 @@ impl Text {
             put_bytes(&mut out, &self.style, false, shown);
         }
         more(&mut out, line.len() - shown.len());
-        out.push(b'\n');
+        out.push(self.style.terminator);
         let pushed = self.out.push_copy(&out);
         self.line = out;
         pushed
     }
 
-    fn prefix(&self, out: &mut Vec<u8>, number: u64, offset: u64, separator: u8) {
+    /// Where the first match starts, from 1.
+    fn column(&self, line: &[u8]) -> Option<u64> {
+        let wanted = self.style.columns && !self.style.invert;
+        wanted.then(|| self.matcher.find(line).ok().flatten().map_or(1, |found| found.start() as u64 + 1))
+    }
+
+    /// A line with its matches replaced, or these alone. What comes of it may be many times as long as the line: it leaves in pieces.
+    fn replaced(&mut self, line: &[u8], number: u64, offset: u64) -> io::Result<()> {
+        let matcher = Arc::clone(&self.matcher);
+        let replacement = std::mem::take(&mut self.replacement);
+        let mut groups = matcher.new_captures().map_err(io::Error::other)?;
+        let alone = self.style.only_matching;
+        let mut pieces = Pieces { out: std::mem::take(&mut self.line), room: self.style.columns_max, lost: 0, failed: Ok(()) };
+        pieces.out.clear();
+        if !alone {
+            self.prefix(&mut pieces.out, Place { number, offset, column: self.column(line) }, b':');
+        }
+        let mut end = 0;
+        let _ = matcher.captures_iter(line, &mut groups, |groups| {
+            let Some(found) = groups.get(0) else { return true };
+            if alone && found.is_empty() {
+                return true;
+            }
+            if alone {
+                let column = Some(found.start() as u64 + 1);
+                self.prefix(&mut pieces.out, Place { number, offset: offset + found.start() as u64, column }, b':');
+            } else {
+                self.push(&mut pieces, false, &line[end..found.start()]);
+            }
+            end = found.end();
+            for part in &replacement {
+                let bytes = match part {
+                    Replacing::Text(text) => text,
+                    Replacing::Group(group) => groups.get(*group).map_or(&[][..], |found| &line[found]),
+                };
+                self.push(&mut pieces, true, bytes);
+            }
+            if alone {
+                self.end_pieces(&mut pieces);
+                pieces.room = self.style.columns_max;
+            }
+            pieces.failed.is_ok()
+        });
+        if !alone {
+            self.push(&mut pieces, false, &line[end..]);
+            self.end_pieces(&mut pieces);
+        }
+        self.replacement = replacement;
+        self.line = pieces.out;
+        pieces.failed
+    }
+
+    fn push(&mut self, pieces: &mut Pieces, matched: bool, bytes: &[u8]) {
+        let shown = &bytes[..bytes.len().min(pieces.room)];
+        pieces.room -= shown.len();
+        pieces.lost += bytes.len() - shown.len();
+        put_bytes(&mut pieces.out, &self.style, matched, shown);
+        if pieces.out.len() > REPLACED_BYTES {
+            self.push_out(pieces);
+        }
+    }
+
+    fn end_pieces(&mut self, pieces: &mut Pieces) {
+        more(&mut pieces.out, std::mem::take(&mut pieces.lost));
+        pieces.out.push(self.style.terminator);
+        self.push_out(pieces);
+    }
+
+    fn push_out(&mut self, pieces: &mut Pieces) {
+        if pieces.failed.is_ok() {
+            pieces.failed = self.out.push_copy(&pieces.out);
+        }
+        pieces.out.clear();
+    }
+
+    fn prefix(&self, out: &mut Vec<u8>, place: Place, separator: u8) {
         let colour = self.style.colour;
         if self.style.names {
             put(out, colour, AnsiColor::Magenta, &shown_name(&self.name));
-            put(out, colour, AnsiColor::Cyan, &[separator]);
-        }
-        for (wanted, value) in [(self.style.numbers, number), (self.style.offsets, offset)] {
-            if wanted {
-                put(out, colour, AnsiColor::Green, value.to_string().as_bytes());
+            if self.style.null {
+                out.push(0);
+            } else {
                 put(out, colour, AnsiColor::Cyan, &[separator]);
             }
+        }
+        let Place { number, offset, column } = place;
+        let numbers = self.style.numbers.then_some(number);
+        let columns = column.filter(|_| self.style.columns);
+        let offsets = self.style.offsets.then_some(offset);
+        for value in [numbers, columns, offsets].into_iter().flatten() {
+            put(out, colour, AnsiColor::Green, value.to_string().as_bytes());
+            put(out, colour, AnsiColor::Cyan, &[separator]);
         }
     }
 
     /// A piece of a line that is not held whole.
     pub(crate) fn long(&mut self, piece: Long<'_>) -> Result<(), Error> {
+        if let Long::Start { selected, .. } = piece {
+            self.long_hidden = self.style.only_matching && !selected;
+        }
+        // Of a line that is shown before it is known to match, nothing may come.
+        if self.long_hidden || !self.style.only_matching {
+            self.begin()?;
+        }
+        if self.long_hidden {
+            return Ok(());
+        }
         match piece {
             Long::Start { selected, number, offset } => {
-                self.long = LongState { number, offset, ..LongState::default() };
+                self.long = LongState { number, offset, replaced: selected && self.replaces(), ..LongState::default() };
                 if self.style.only_matching { Ok(()) } else { self.long_prefix(number, offset, selected) }
             }
             Long::Bytes(bytes) if self.style.only_matching => self.long_only(bytes),
@@ -223,10 +396,14 @@ impl Text {
     fn long_prefix(&mut self, number: u64, offset: u64, selected: bool) -> io::Result<()> {
         let mut out = std::mem::take(&mut self.line);
         out.clear();
-        self.prefix(&mut out, number, offset, if selected { b':' } else { b'-' });
+        self.prefix(&mut out, Place { number, offset, column: None }, if selected { b':' } else { b'-' });
         let pushed = self.out.push_copy(&out);
         self.line = out;
         pushed
+    }
+
+    fn replaces(&self) -> bool {
+        self.style.replaces && !self.style.invert
     }
 
     fn long_bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
@@ -248,18 +425,19 @@ impl Text {
     fn long_only(&mut self, bytes: &[u8]) -> io::Result<()> {
         let Some(mut matches) = self.long_matches.take() else { return Ok(()) };
         let (number, offset) = (self.long.number, self.long.offset);
-        let fed = matches.feed(bytes, |at, found| self.one_match(found, number, offset + at));
+        let fed = matches.feed(bytes, |at, found| self.one_match(found, Place::of_match(number, offset, at)));
         self.long_matches = Some(matches);
         fed
     }
 
     fn long_end(&mut self, matched: bool) -> io::Result<()> {
         let missing = if self.style.only_matching { self.matches_end(matched)? } else { self.long_line_end()? };
+        let missing = if self.long.replaced && matched { Some(NOT_REPLACED) } else { missing };
         // Who asked for cut lines has them.
-        if let Some(missing) = missing.filter(|_| self.style.columns_max == usize::MAX) {
+        if let Some(missing) = missing.filter(|_| self.style.columns_max == usize::MAX || self.long.replaced) {
             self.lost_something = true;
             let (name, offset) = (String::from_utf8_lossy(&self.name), self.long.offset);
-            message::error(&format!("{name}: the line at byte {offset} {missing}"));
+            message::error(&one_line(&format!("{name}: the line at byte {offset} {missing}")));
         }
         Ok(())
     }
@@ -268,7 +446,7 @@ impl Text {
     fn matches_end(&mut self, matched: bool) -> io::Result<Option<&'static str>> {
         let Some(mut matches) = self.long_matches.take() else { return Ok(None) };
         let LongState { number, offset, .. } = self.long;
-        let cut = matches.finish(matched, |at, found| self.one_match(found, number, offset + at));
+        let cut = matches.finish(matched, |at, found| self.one_match(found, Place::of_match(number, offset, at)));
         self.long_matches = Some(matches);
         Ok(cut?.then_some(
             "has a match that is longer than 256 KiB, of which no more than the beginning is printed (a larger --line-max holds more)",
@@ -280,7 +458,7 @@ impl Text {
         let LongState { given, printed, lost, .. } = self.long;
         let mut out = Vec::new();
         more(&mut out, usize::try_from(given - printed + lost).unwrap_or(usize::MAX));
-        out.push(b'\n');
+        out.push(self.style.terminator);
         self.out.push_copy(&out)?;
         Ok((lost > 0).then_some(
             "is printed in part: it was not known in time that it matches, and the input can't be read again \

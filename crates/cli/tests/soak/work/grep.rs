@@ -4,11 +4,12 @@ use super::{Kit, Mishap, Outcome, THREADS, closed_pipe, input, judge};
 use crate::samples::PATTERNS;
 use rorqual_pipe::decode::zstd_window_log_max;
 use rorqual_pipe::{Control, Error, Framing, Operation, Plan};
-use rorqual_search::{Case, Expression, Long, Mode, Part, Pattern, Report, Searcher, Settings, Sink};
+use rorqual_search::{Case, Expression, LineEnd, Long, Mode, Part, Pattern, Report, Searcher, Settings, Sink};
 use rorqual_testkit::generate::Random;
 use std::io::{PipeWriter, Write};
 
-const SETTINGS: Settings = Settings { before: 0, after: 0, selected_max: u64::MAX, eager: false, context_bytes_max: 0 };
+const SETTINGS: Settings =
+    Settings { around: false, before: 0, after: 0, selected_max: u64::MAX, eager: false, context_bytes_max: 0 };
 
 pub(super) fn once(kit: &Kit, random: &mut Random) -> Outcome {
     let (sample, mishap, control) = (kit.sample(random), Kit::mishap(random), Control::default());
@@ -16,7 +17,15 @@ pub(super) fn once(kit: &Kit, random: &mut Random) -> Outcome {
     let mode = if mishap == Mishap::Close || random.below(2) == 0 { Mode::Lines } else { Mode::Count };
     let operation = Operation::start("grep");
     let mut expression = Expression::new(pattern(PATTERNS[which])).expect("it is a pattern");
-    let searcher = Searcher { matcher: expression.matcher(), mode, invert: false, numbered: false, around: false };
+    let searcher = Searcher {
+        matcher: expression.matcher(),
+        mode,
+        invert: false,
+        numbered: false,
+        around: false,
+        terminator: b'\n',
+        skip_binary: false,
+    };
     let workers = vec![searcher.clone(); 1 + random.below(THREADS)];
     let listener = Listener { pipe: (mishap == Mishap::Close).then(closed_pipe), lines: 0 };
     let mut report = Report::new(SETTINGS, "soak", &mut expression, searcher, None, listener);
@@ -42,11 +51,12 @@ pub(super) fn once(kit: &Kit, random: &mut Random) -> Outcome {
 
 fn pattern(text: &str) -> Pattern {
     Pattern {
-        patterns: vec![text.to_owned()],
+        patterns: vec![text.as_bytes().to_vec()],
         fixed: false,
         case: Case::Sensitive,
         word: false,
         whole_line: false,
+        line_end: LineEnd::Newline,
         bytes_max: 16 << 20,
     }
 }
