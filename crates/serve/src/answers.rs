@@ -3,7 +3,8 @@
 use rorqual_table::format::Format;
 use rorqual_table::report::{Panel, PercentileSet};
 use rorqual_view::{
-    Amounts, By, ClientRate, Compared, ComparedRow, Explained, Finding, PageRow, Rates, RowPage, Stack, Store, Viewed,
+    Amounts, By, ClientRate, Compared, ComparedRow, Explained, Finding, PageRow, Rates, RowBounds, RowPage, Stack, Store,
+    UnknownField, Viewed,
 };
 use serde::Serialize;
 
@@ -19,6 +20,8 @@ pub(crate) struct ViewAnswer {
     seconds: f64,
     bytes_sent: u64,
     exact: bool,
+    /// Of the lines that match, where it depends on values that there was no room for.
+    bounds: Option<RowBounds>,
     time: Option<Time>,
     histogram: Option<Histogram>,
     pub(crate) panels: Vec<Panel>,
@@ -102,6 +105,7 @@ impl ViewAnswer {
             seconds,
             bytes_sent: viewed.bytes_sent,
             exact: viewed.exact,
+            bounds: viewed.bounds,
             time: viewed.time.map(|time| Time { first: time.first, last: time.last, zone_seconds }),
             histogram: viewed.histogram.map(|histogram| named(histogram, stack)),
             panels,
@@ -264,10 +268,22 @@ pub(crate) struct ExplainAnswer {
     inside: u64,
     outside: u64,
     statistic: &'static str,
+    /// What a finding has at least.
+    least: &'static str,
     tried: usize,
     exact: bool,
+    /// Fields with values that there was no room for, which were not tried.
+    unknown: Vec<UntriedField>,
     seconds: f64,
     pub(crate) rows: Vec<FindingRow>,
+}
+
+/// Lines with a value of a field that there was no room for.
+#[derive(Serialize)]
+struct UntriedField {
+    field: &'static str,
+    inside: u64,
+    outside: u64,
 }
 
 #[derive(Serialize)]
@@ -296,11 +312,17 @@ impl ExplainAnswer {
             outside: explained.rows_out,
             statistic: explained.statistic,
             tried: explained.tried,
+            least: explained.least,
             exact: explained.exact,
+            unknown: explained.unknown.into_iter().map(unknown).collect(),
             seconds,
             rows: explained.findings.into_iter().map(finding).collect(),
         }
     }
+}
+
+fn unknown(UnknownField { field, hits_in, hits_out }: UnknownField) -> UntriedField {
+    UntriedField { field, inside: hits_in, outside: hits_out }
 }
 
 fn finding(finding: Finding) -> FindingRow {
@@ -325,6 +347,8 @@ pub(crate) struct RatesAnswer {
     by: &'static str,
     clients: u64,
     exact: bool,
+    /// Lines of clients that there was no room for: they are in no other number here.
+    unknown: u64,
     /// Why nothing was counted, where nothing was.
     reason: Option<&'static str>,
     pub(crate) rows: Vec<RateRow>,
@@ -371,7 +395,8 @@ impl RatesAnswer {
             by,
             clients: rates.clients,
             exact: rates.exact,
-            reason: (rates.rows == 0).then_some("no row of this view has both a time and a client"),
+            unknown: rates.unknown,
+            reason: (rates.rows + rates.unknown == 0).then_some("no row of this view has both a time and a client"),
             rows: rates.fastest.into_iter().map(row).collect(),
             blocked,
         }

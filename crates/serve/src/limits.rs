@@ -7,8 +7,13 @@ use rorqual_table::filter::FILTER_BYTES_MAX;
 use std::time::Duration;
 
 /// Ended sessions that are kept for looking at when they have no rows any longer; the oldest goes first. Each holds its timeline and its last
-/// report. Those with rows are among the sessions.
+/// report. Those with rows are beside them as long as these fit.
 pub(crate) const ENDED_SESSIONS_MAX: usize = 8;
+
+/// Part of a session's memory that its rows keep for exports when it has ended, and the least; what they do not need is for other sessions.
+pub(crate) const SETTLED_LENT_SHARE: u64 = 8;
+/// Enough for an export in the smallest pieces.
+pub(crate) const SETTLED_LENT_BYTES: u64 = 32 << 20;
 
 /// What an ended session without rows holds at most: its last report, and what any session has.
 pub(crate) const ENDED_SESSION_BYTES: u64 = REPORT_BYTES_MAX as u64 + SESSION_BYTES;

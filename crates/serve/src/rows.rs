@@ -111,6 +111,15 @@ impl Rows {
         self.store.try_read().map_or(true, |store| store.is_some())
     }
 
+    /// What they may take of the memory and of files, of a `share` at most; `None` where they are gone.
+    pub(crate) fn claim(&self, share: [u64; 2]) -> Option<[u64; 2]> {
+        match self.store.try_read() {
+            Ok(store) => store.as_ref().map(|store| [store.memory_bytes(), store.file_bytes_max()]),
+            // Somebody takes them away just now.
+            Err(_) => Some(share),
+        }
+    }
+
     /// Bytes of them in the temporary file; none while somebody takes them away.
     pub(crate) fn spilled_bytes(&self) -> u64 {
         self.store.try_read().ok().and_then(|store| store.as_ref().map(|store| store.spilled_bytes())).unwrap_or(0)
@@ -248,8 +257,7 @@ fn superseded() -> ApiError {
 }
 
 pub(crate) fn gone() -> ApiError {
-    let message =
-        "the rows of this session gave their place to another session (--sessions), or it was deleted; send the log anew";
+    let message = "the rows of this session gave their place to another session (--memory, --sessions), or it was deleted; send the log anew";
     ApiError::new(StatusCode::GONE, "rows_gone", message)
 }
 

@@ -7,8 +7,8 @@ use crate::drain::Drain;
 use crate::exports::ViewPage;
 use crate::guard::{Gate, Guard};
 use crate::limits::{
-    CHECKPOINT_EVERY, FEED_BUFFERS, HOUSEKEEPING_EVERY, KEEP_TIME_MAX, STRANGER_GRACE, STRANGER_GRACE_REMOTE, STRANGERS_MAX,
-    SYNC_EVERY,
+    CHECKPOINT_EVERY, ENDED_SESSIONS_MAX, FEED_BUFFERS, HOUSEKEEPING_EVERY, KEEP_TIME_MAX, STRANGER_GRACE, STRANGER_GRACE_REMOTE,
+    STRANGERS_MAX, SYNC_EVERY,
 };
 use crate::measures::recorded;
 use crate::reception::Reception;
@@ -151,7 +151,7 @@ impl Server {
     pub async fn bind(mut config: Config) -> Result<Self, StartError> {
         config.settings.feed_buffers = FEED_BUFFERS;
         config.access.check().map_err(StartError::Refused)?;
-        let files = descriptors::needed(connections_max(&config) + STRANGERS_MAX, config.sessions_max);
+        let files = descriptors::needed(connections_max(&config) + STRANGERS_MAX, config.sessions_max + ENDED_SESSIONS_MAX);
         descriptors::allow(files, config.connections_max).map_err(StartError::Refused)?;
         let shares = shares(&mut config)?;
         let tls = config.access.tls.clone().map(|(certificate, key)| Tls::new(certificate, key)).transpose();

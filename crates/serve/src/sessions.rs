@@ -97,20 +97,36 @@ impl Sessions {
                 session.ended().await;
             }
         }
-        let surplus = {
-            let all = self.lock();
-            let held: Vec<&Arc<Session>> = all.iter().filter(|session| session.rows().held()).collect();
-            let ended = held.iter().filter(|session| session.state().ended());
-            ended
-                .max_by_key(|session| session.idle())
-                .filter(|_| held.len() >= self.sessions_max)
-                .map(|session| Arc::clone(session))
-        };
-        if let Some(session) = surplus {
+        while let Some(session) = self.in_the_way() {
             session.retire().await;
         }
         self.forget_surplus().await;
         room
+    }
+
+    /// Of the ended sessions whose rows are in the way of another session's, the one that nobody has looked at for longest.
+    fn in_the_way(&self) -> Option<Arc<Session>> {
+        let all = self.lock();
+        let held = || all.iter().filter(|session| session.state().ended() && session.rows().held());
+        let goes_first = |session: &Arc<Session>| session.state().ended() && !session.rows().held();
+        let is_crowded = all.len() >= self.all_max() && !all.iter().any(goes_first);
+        if !is_crowded && self.rows_fit(&all) {
+            return None;
+        }
+        held().max_by_key(|session| session.idle()).map(Arc::clone)
+    }
+
+    /// Whether the memory and the files have room for the rows of one session more. Those of ended ones have what they take by now.
+    fn rows_fit(&self, all: &[Arc<Session>]) -> bool {
+        let (share, sessions) = ([self.shares.tables_bytes, self.rows_bytes_max()], self.sessions_max as u64);
+        let claims = all.iter().filter_map(|session| session.rows().claim(share));
+        let sum = claims.fold(share, |sum, claim| [0, 1].map(|at| sum[at].saturating_add(claim[at])));
+        (0..2).all(|at| sum[at] <= share[at].saturating_mul(sessions))
+    }
+
+    /// Sessions at a time, the ended ones included.
+    fn all_max(&self) -> usize {
+        self.sessions_max + ENDED_SESSIONS_MAX
     }
 
     /// Where all places are taken: interrupts an upload that is slower than it may be then, so that its place is free soon.
@@ -155,11 +171,11 @@ impl Sessions {
     }
 
     fn check_room(&self, all: &[Arc<Session>]) -> Result<(), ApiError> {
-        let held = all.iter().filter(|session| session.rows().held() || !session.state().ended()).count();
-        if held < self.sessions_max {
+        let open = all.iter().filter(|session| !session.state().ended()).count();
+        if open < self.sessions_max && self.rows_fit(all) {
             return Ok(());
         }
-        let message = format!("{held} sessions are open, which is the limit (--sessions); cancel one, or try again later");
+        let message = format!("{open} sessions are open, which is the limit (--sessions); cancel one, or try again later");
         Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "sessions_full", message).retry_after(5))
     }
 
@@ -230,12 +246,19 @@ impl Sessions {
         known.sort_by_key(|known| (known.ended, Reverse(known.created)));
         let mut all = Vec::new();
         for known in known {
-            if all.len() >= self.sessions_max {
+            let open = all.iter().filter(|session: &&Arc<Session>| !session.state().ended()).count();
+            let is_full = all.len() >= self.all_max() || (!known.ended && open >= self.sessions_max);
+            if is_full || !self.rows_fit(&all) {
                 wrong.push(format!("{}: its session {} found no place (--sessions)", state.folder(), known.id));
                 continue;
             }
             match state.take(&known.id, |found| self.restored(found)) {
-                Ok(session) => all.push(Arc::new(session)),
+                Ok(session) => {
+                    if session.state().ended() {
+                        session.complete_rows();
+                    }
+                    all.push(Arc::new(session));
+                }
                 Err(why) => wrong.push(why),
             }
         }
@@ -316,12 +339,13 @@ impl Sessions {
         }
     }
 
-    /// Forgets the oldest of the ended sessions without rows where they are too many.
+    /// Forgets the oldest of the ended sessions without rows where they, or all together, are too many.
     async fn forget_surplus(&self) {
         let surplus = || {
             let all = self.lock();
             let mut ended = all.iter().filter(|session| session.state().ended() && !session.rows().held());
-            ended.clone().nth(ENDED_SESSIONS_MAX).and_then(|_| ended.next().cloned())
+            let is_surplus = all.len() >= self.all_max() || ended.clone().count() > ENDED_SESSIONS_MAX;
+            ended.next().filter(|_| is_surplus).cloned()
         };
         while let Some(session) = surplus() {
             self.discard(&session).await;

@@ -175,8 +175,20 @@ pub struct Panel {
     pub exact: bool,
     /// The most hits that a value which is not listed can have beyond what was counted for it.
     pub error_max: u64,
+    /// Hits of the values that had no room for rows of their own; absent where every value had.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub others: Option<Others>,
     /// Most hits first.
     pub rows: Vec<Row>,
+}
+
+/// Values without a row, together.
+#[derive(Debug, Clone, Copy, Serialize, PartialEq, Eq)]
+pub struct Others {
+    /// Lines.
+    pub hits: u64,
+    /// Sum of response sizes.
+    pub bytes: u64,
 }
 
 /// A row of a top table.
@@ -342,6 +354,7 @@ fn to_panel(field: &'static str, title: &'static str, top: Top) -> Panel {
         hits: top.hits,
         exact,
         error_max: top.floor,
+        others: None,
         rows: top.rows.into_iter().map(row).collect(),
     }
 }

@@ -15,7 +15,7 @@ use crate::sums::Amount;
 use crate::timeline::BANDS_US;
 use foldhash::quality::FixedState;
 use rorqual_table::filter::{Filter, NumberColumn, NumberTest, Pattern, TextColumn, TextTest, TextValue};
-use std::cmp::Reverse;
+use std::cmp::Ordering;
 use std::hash::BuildHasher;
 use std::io;
 use std::sync::Arc;
@@ -25,6 +25,20 @@ use std::sync::Arc;
 pub(crate) struct Candidate {
     pub(crate) test: Test,
     pub(crate) evidence: Evidence,
+    /// Of what its text hashes to, so that an order by it does not depend on who came first.
+    pub(crate) key: u64,
+}
+
+impl Candidate {
+    /// What says most first.
+    pub(crate) fn by_g(a: &Self, b: &Self) -> Ordering {
+        b.evidence.g().total_cmp(&a.evidence.g()).then_with(|| a.test.source().cmp(&b.test.source())).then(a.key.cmp(&b.key))
+    }
+
+    /// What most rows have first.
+    fn by_hits(a: &Self, b: &Self) -> Ordering {
+        b.evidence.hits_in.cmp(&a.evidence.hits_in).then(a.key.cmp(&b.key))
+    }
 }
 
 /// Which rows have a value.
@@ -144,7 +158,8 @@ impl Store {
             let mut of_field = Vec::new();
             for (code, inside) in amounts_in.iter().filter(|(code, _)| field.is_value(*code)) {
                 if inside.hits >= hits_min {
-                    of_field.push(Candidate { test: field.test(code), evidence: evidence(&inside, &amounts_all.get(code)) });
+                    let evidence = evidence(&inside, &amounts_all.get(code));
+                    of_field.push(Candidate { test: field.test(code), evidence, key: self.key(field, code) });
                 }
                 if of_field.len() >= 4 * CANDIDATES_MAX {
                     leave_most(&mut of_field);
@@ -182,6 +197,17 @@ impl Store {
         drawn.into_iter().map(|(_, code)| field.test(code)).collect()
     }
 
+    /// What the text of a value hashes to.
+    fn key(&self, field: &Field, code: u32) -> u64 {
+        match field.column {
+            Some(column) => {
+                let (index, derived) = source(column);
+                DRAWING.hash_one((column.name(), self.dictionaries[index].lock().text_of(derived, code)))
+            }
+            None => u64::from(code),
+        }
+    }
+
     fn amounts_by_value(&self, field: &Field, counted: &Counted) -> ByCode {
         match field.column {
             Some(text) => self.amounts(counted, text, |amounts, _| amounts.clone()),
@@ -193,8 +219,8 @@ impl Store {
 /// Leaves the candidates of a field that say most, and of the others those with most rows: a pair may say more than both of its values.
 fn leave_most(of_field: &mut Vec<Candidate>) {
     if of_field.len() > 2 * CANDIDATES_MAX {
-        of_field.sort_by(|a, b| b.evidence.g().total_cmp(&a.evidence.g()));
-        of_field[CANDIDATES_MAX..].sort_by_key(|candidate| Reverse(candidate.evidence.hits_in));
+        of_field.sort_by(Candidate::by_g);
+        of_field[CANDIDATES_MAX..].sort_by(Candidate::by_hits);
         of_field.truncate(2 * CANDIDATES_MAX);
     }
 }
@@ -227,6 +253,11 @@ impl Test {
             Self::Status(_) => STATUS,
             Self::AtLeast(column, _) => DICTIONARIES + COUNTED.len() + number_column(*column),
         }
+    }
+
+    /// The field of texts that it is a value of.
+    pub(crate) fn column(&self) -> Option<TextColumn> {
+        if let Self::Code { column, .. } = self { Some(*column) } else { None }
     }
 
     /// Whether both mean the same rows of any segment.

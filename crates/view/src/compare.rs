@@ -64,7 +64,8 @@ impl Store {
             |(column, title): &(TextColumn, &'static str)| self.compared(&counted_a, &counted_b, *column, title, wanted.top);
         let status = [compared_status(&counted_a, &counted_b, wanted.top)];
         let panels = status.into_iter().chain(PANELS.iter().map(panel)).filter(|panel| !panel.rows.is_empty()).collect();
-        let exact = viewed_a.exact && viewed_b.exact && !self.overflowed();
+        let is_whole = |viewed: &Viewed| viewed.exact && viewed.panels.iter().all(|panel| panel.exact);
+        let exact = is_whole(&viewed_a) && is_whole(&viewed_b);
         Ok(Compared { a: viewed_a, b: viewed_b, exact, panels })
     }
 

@@ -4,7 +4,7 @@ use crate::bits::Bits;
 use crate::columns::{REQUEST_TIME, TIME};
 use crate::limits::BASE_BYTES_MIN;
 use crate::page::Share;
-use crate::plan::{Plan, week_hours};
+use crate::plan::{Meant, Plan, week_hours};
 use crate::segment::Segment;
 use crate::series::Series;
 use crate::store::{Snapshot, Store, lock};
@@ -30,8 +30,17 @@ pub(crate) struct Counted {
     pub(crate) bands: Grid,
     pub(crate) rows_total: u64,
     pub(crate) rows_dropped: u64,
-    /// Whether the filter could look at every value.
+    /// The least and the most rows that the filter can mean, whatever the values are that had no room; `None` where it can't be told.
+    pub(crate) bounds: Option<(u64, u64)>,
+    /// Whether the filter means these rows and no others, of all that there are.
     pub(crate) exact: bool,
+}
+
+impl Counted {
+    /// Rows that the filter may mean beside those that were counted.
+    pub(crate) fn doubtful(&self) -> u64 {
+        self.bounds.map_or(0, |(_, most)| most.saturating_sub(self.sums.all.hits))
+    }
 }
 
 /// What is known of complete segments without a filter: each is counted once. Small stores know nothing.
@@ -74,6 +83,16 @@ pub(crate) struct Kept {
 impl Kept {
     pub(crate) fn new(bytes_max: u64) -> Self {
         Self { bytes_max, views: Vec::new(), shares: None }
+    }
+
+    pub(crate) fn bytes_max(&self) -> u64 {
+        self.bytes_max
+    }
+
+    /// Has less room from now on.
+    pub(crate) fn shrink(&mut self, bytes_max: u64) {
+        self.bytes_max = bytes_max;
+        self.trim();
     }
 
     pub(crate) fn bytes(&self) -> u64 {
@@ -166,6 +185,22 @@ impl Store {
         Ok(counted)
     }
 
+    /// The sums of a view, of the rows of one moment.
+    pub(crate) fn sums_in(
+        &self,
+        snapshot: &Snapshot,
+        base: &Base,
+        view: &View,
+        control: &Control,
+    ) -> Result<Arc<Counted>, ViewError> {
+        let is_it = |kept: &Key| kept.generation == snapshot.generation && kept.view == *view;
+        if let Some(counted) = lock(&self.kept).find(is_it) {
+            return Ok(counted);
+        }
+        let key = Key { view: view.clone(), generation: snapshot.generation, buckets: 1, stack: Stack::Class };
+        self.counted_of(snapshot, base, key, control)
+    }
+
     /// The sums of a view, whatever it was counted for.
     pub(crate) fn sums_of(&self, view: &View, control: &Control) -> Result<Arc<Counted>, ViewError> {
         let generation = self.generation();
@@ -213,6 +248,8 @@ impl Store {
                 series
             }
         };
+        let bounds = if plan.has_bounds() { Some(self.bounds(snapshot, &plan, control)?) } else { None };
+        let is_sure = plan.is_sure() || bounds.is_some_and(|(least, most)| least == most);
         Ok(Counted {
             sums: found.sums,
             spreads: found.spreads,
@@ -222,8 +259,31 @@ impl Store {
             series,
             rows_total: snapshot.segments.iter().map(|segment| segment.rows as u64).sum(),
             rows_dropped: snapshot.rows_dropped,
-            exact: plan.exact && snapshot.rows_dropped == 0,
+            bounds,
+            exact: is_sure && snapshot.rows_dropped == 0,
         })
+    }
+
+    /// The least and the most rows that a plan can mean which asks of values without room.
+    pub(crate) fn bounds(&self, snapshot: &Snapshot, plan: &Plan, control: &Control) -> Result<(u64, u64), ViewError> {
+        let mut workers = vec![(0, 0); self.settings.threads.max(1)];
+        let work = |(surely, possibly): &mut (u64, u64), segment: &Arc<Segment>| {
+            if control.stopped() {
+                return Ok(());
+            }
+            let rows =
+                |meant| plan.select_meant(meant, segment, &self.dictionaries, self.spill.as_ref()).map(|bits| bits.count());
+            *surely += rows(Meant::Surely)? as u64;
+            *possibly += rows(Meant::Possibly)? as u64;
+            Ok(())
+        };
+        let sink = |done: io::Result<()>| done.map_err(|cause| Error::io("rows", "cannot read spilled rows", cause));
+        each(snapshot.segments.iter(), &mut workers, work, sink).map_err(ViewError::Io)?;
+        if control.stopped() {
+            return Err(ViewError::Cancelled);
+        }
+        let (surely, possibly) = workers.into_iter().fold((0, 0), |sum, more| (sum.0 + more.0, sum.1 + more.1));
+        Ok((surely, plan.most(surely, possibly)))
     }
 
     /// The segments, and what is known of the complete ones among them.

@@ -7,6 +7,7 @@ use hashbrown::HashTable;
 use rorqual_pipe::Control;
 use rorqual_table::Countries;
 use rorqual_table::agent::{classify, referring_site};
+use rorqual_table::aggregate::HeavyHitters;
 use rorqual_table::filter::{TextColumn, TextTest, kind, net};
 use std::borrow::Cow;
 use std::hash::{BuildHasher, Hasher};
@@ -34,6 +35,21 @@ const RESERVED_MIN: usize = 16;
 
 /// Bytes of a text that are kept, as [`rorqual_table::Rows`] gives it.
 const TEXT_BYTES_MAX: usize = 64 << 10;
+
+/// Part of a dictionary's own share that is kept for texts which turn up often when there is no room for others.
+const RESERVE_PART: u64 = 4;
+
+/// Part of that in which the rows of texts without a code are counted, and the least for it.
+const UNCODED_PART: u64 = 4;
+const UNCODED_BYTES_MIN: u64 = 4 << 10;
+
+/// What a text in the reserve takes, about; and texts that it has room for, for each that can have enough rows at one time: those with enough
+/// change while the rows grow, and for a doubling of them by as many at most.
+const RESERVED_TEXT_BYTES: u64 = 256;
+const RESERVED_FOLD: u64 = 16;
+
+/// Rows without a code that a text has at least before it gets one.
+const CODED_HITS_MIN: u64 = 16;
 
 /// Texts that are looked up side by side: while the memory of one is waited for, the next are worked on.
 const SIDE_BY_SIDE: usize = 32;
@@ -63,6 +79,22 @@ impl Spare {
     }
 }
 
+/// What a dictionary lacked.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Shortage {
+    /// The first code that was given out when a text had had no room.
+    pub(crate) overflowed_at: Option<u32>,
+    /// A text was cut.
+    pub(crate) cut: bool,
+}
+
+/// Why texts of a dictionary can't be taken back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NotRestored {
+    Damaged,
+    NoRoom,
+}
+
 /// What a [`Dictionary`]'s lock holds.
 pub(crate) struct Tables {
     texts: Texts,
@@ -71,10 +103,38 @@ pub(crate) struct Tables {
     value_bytes: (u64, u64),
     bytes_max: u64,
     spare: Arc<Spare>,
-    overflowed: bool,
+    /// For what turns up often among the texts that come when there is no room for more.
+    reserve_bytes: u64,
+    /// Codes given out before the first text had no room: the rows of each of these have it. A later one may have rows in [`OTHERS`].
+    overflowed_at: Option<u32>,
+    uncoded: Option<Uncoded>,
     /// A text was as long as texts are kept: it may have been longer.
     cut: bool,
     countries: Option<Arc<Countries>>,
+}
+
+/// What is known of the rows whose text has no code.
+struct Uncoded {
+    heavy: HeavyHitters,
+    bytes_max: u64,
+    hits: u64,
+    /// Rows for each of so many that a text needs for a code of its own. More texts than the reserve has room for never have that many.
+    part: u64,
+    /// Rows came before these, of which nothing is known any more.
+    is_later: bool,
+}
+
+impl Uncoded {
+    fn new(reserve_bytes: u64) -> Self {
+        let bytes_max = reserve_bytes / UNCODED_PART;
+        let part = (reserve_bytes / RESERVED_TEXT_BYTES / RESERVED_FOLD).max(1);
+        Self { heavy: HeavyHitters::new(bytes_max), bytes_max, hits: 0, part, is_later: false }
+    }
+
+    /// Rows that a text has before it gets a code.
+    fn hits_min(&self) -> u64 {
+        CODED_HITS_MIN.max(self.hits / self.part)
+    }
 }
 
 /// A column that follows from the texts.
@@ -178,14 +238,18 @@ impl Dictionary {
         let column =
             |column: &TextColumn| Derived { column: *column, texts: Texts::new(&seed), of: vec![NONE; OTHERS as usize + 1] };
         let derived = derived.iter().map(column).collect();
+        let reserve_bytes =
+            Some(bytes_max / RESERVE_PART).filter(|reserve| reserve / UNCODED_PART >= UNCODED_BYTES_MIN).unwrap_or(0);
         Self {
             shared: Mutex::new(Tables {
                 texts: Texts::new(&seed),
                 derived,
                 value_bytes,
-                bytes_max,
+                bytes_max: bytes_max - reserve_bytes,
                 spare: Arc::clone(spare),
-                overflowed: false,
+                reserve_bytes,
+                overflowed_at: None,
+                uncoded: None,
                 cut: false,
                 countries,
             }),
@@ -207,10 +271,13 @@ impl Dictionary {
         let tables = self.lock();
         // What came since is of no segment that is looked at.
         let classes = tables.classes(column);
-        Some(match passed.listed() {
+        let mut passed = match passed.listed() {
             Some([one]) => Passed::of(classes, |class| class == *one),
             _ => Passed::of(classes, |class| passed.has(class)),
-        })
+        };
+        // Nothing is known to follow from texts that had no room, not even that nothing does.
+        passed.remove(OTHERS);
+        Some(passed)
     }
 
     /// The codes of these texts.
@@ -277,10 +344,49 @@ impl Tables {
         if let Some(code) = self.texts.find_hashed(hash, text) {
             return code;
         }
-        if self.overflowed || !self.has_room(2 * text.len() as u64 + 2 * (self.value_bytes.0 + self.value_bytes.1)) {
-            self.overflowed = true;
+        if self.overflowed_at.is_some() || !self.has_room_for(text) {
+            self.overflow();
             return OTHERS;
         }
+        self.add(hash, text)
+    }
+
+    /// Has no more room but for what turns up often.
+    fn overflow(&mut self) {
+        if self.overflowed_at.is_some() {
+            return;
+        }
+        self.overflowed_at = Some(self.len() as u32);
+        if self.reserve_bytes > 0 {
+            self.uncoded = Some(Uncoded::new(self.reserve_bytes));
+            self.bytes_max += self.reserve_bytes;
+        }
+    }
+
+    /// Counts rows of a text that had no code when they came. Its code, where it has got one since or turns up so often that it gets one
+    /// now: then these rows are not counted, as they have it. [`OTHERS`] otherwise.
+    pub(crate) fn count_uncoded(&mut self, text: &[u8], hits: u64) -> u32 {
+        let hash = Texts::hash(&self.texts.seed, text);
+        if let Some(code) = self.texts.find_hashed(hash, text) {
+            return code;
+        }
+        let Some(uncoded) = &self.uncoded else { return OTHERS };
+        if uncoded.heavy.bounds(text).0 + hits >= uncoded.hits_min() && self.has_room_for(text) {
+            return self.add(hash, text);
+        }
+        if let Some(uncoded) = &mut self.uncoded {
+            uncoded.heavy.add(text, hits);
+            uncoded.hits += hits;
+        }
+        OTHERS
+    }
+
+    fn has_room_for(&mut self, text: &[u8]) -> bool {
+        self.has_room(2 * text.len() as u64 + 2 * (self.value_bytes.0 + self.value_bytes.1))
+    }
+
+    /// Gives a text that has none the next code.
+    fn add(&mut self, hash: u64, text: &[u8]) -> u32 {
         self.cut |= text.len() >= TEXT_BYTES_MAX;
         for derived in &mut self.derived {
             let value = derive(derived.column, text, self.countries.as_deref());
@@ -293,22 +399,56 @@ impl Tables {
         self.texts.add_hashed(hash, text)
     }
 
-    /// What did not fit: whether a text had no room, and whether one was cut.
-    pub(crate) fn shortage(&self) -> [bool; 2] {
-        [self.overflowed, self.cut]
+    /// What did not fit.
+    pub(crate) fn shortage(&self) -> Shortage {
+        Shortage { overflowed_at: self.overflowed_at, cut: self.cut }
     }
 
-    /// Adds the texts of a dictionary that there was before, in the order of their codes; `false` where one is known, or has no room.
-    pub(crate) fn restore<'a>(&mut self, mut texts: impl Iterator<Item = &'a [u8]>) -> bool {
-        texts.all(|text| {
-            let next = self.len();
-            text.len() <= TEXT_BYTES_MAX && self.intern(text) as usize == next
+    /// Adds the texts of a dictionary that there was before, in the order of their codes, and that lacked room from the code
+    /// `overflowed_at` on; an error where one is known, or has no room.
+    pub(crate) fn restore<'a>(
+        &mut self,
+        mut texts: impl Iterator<Item = &'a [u8]>,
+        overflowed_at: Option<u32>,
+    ) -> Result<(), NotRestored> {
+        texts.try_for_each(|text| {
+            if overflowed_at == Some(self.len() as u32) {
+                self.overflow();
+            }
+            let hash = Texts::hash(&self.texts.seed, text);
+            if text.is_empty() || text.len() > TEXT_BYTES_MAX || self.texts.find_hashed(hash, text).is_some() {
+                return Err(NotRestored::Damaged);
+            }
+            if !self.has_room_for(text) {
+                return Err(NotRestored::NoRoom);
+            }
+            self.add(hash, text);
+            Ok(())
         })
     }
 
-    /// Lacks again what it lacked before.
-    pub(crate) fn restore_shortage(&mut self, [overflowed, cut]: [bool; 2]) {
-        (self.overflowed, self.cut) = (overflowed, cut);
+    /// Lacks again what it lacked before; which texts the rows without a code had is not known any more.
+    pub(crate) fn restore_shortage(&mut self, shortage: Shortage) {
+        if shortage.overflowed_at.is_some() {
+            self.overflow();
+            self.overflowed_at = shortage.overflowed_at;
+        }
+        self.uncoded.iter_mut().for_each(|uncoded| uncoded.is_later = true);
+        self.cut = shortage.cut;
+    }
+
+    /// The most rows that a text may have among those without a code.
+    pub(crate) fn uncoded_max(&self, text: &[u8]) -> u64 {
+        let Some(overflowed_at) = self.overflowed_at else { return 0 };
+        let is_whole = text.is_empty() || self.texts.find(text).is_some_and(|code| code < overflowed_at);
+        let uncoded = self.uncoded.as_ref().filter(|uncoded| !uncoded.is_later);
+        if is_whole { 0 } else { uncoded.map_or(u64::MAX, |uncoded| uncoded.heavy.bounds(text).1) }
+    }
+
+    /// The most rows that any text may have among those without a code.
+    pub(crate) fn uncoded_most(&self) -> u64 {
+        let uncoded = self.uncoded.as_ref().filter(|uncoded| !uncoded.is_later);
+        uncoded.map_or(u64::MAX, |uncoded| uncoded.heavy.hits_max())
     }
 
     /// Whether there is room for so many bytes more.
@@ -334,7 +474,12 @@ impl Tables {
 
     /// Whether a text had no room, or was cut: what is asked of texts may then be wrong.
     pub(crate) fn overflowed(&self) -> bool {
-        self.overflowed || self.cut
+        self.overflowed_at.is_some() || self.cut
+    }
+
+    /// Whether a text was cut: what it stands for may be several.
+    pub(crate) fn has_cut(&self) -> bool {
+        self.cut
     }
 
     /// Whether the text of that code was cut: then it may stand for several.
@@ -371,7 +516,8 @@ impl Tables {
     pub(crate) fn bytes(&self) -> u64 {
         let derived =
             |derived: &Derived| derived.texts.bytes(self.value_bytes) + (derived.of.capacity() * size_of::<u32>()) as u64;
-        self.texts.bytes(self.value_bytes) + self.derived.iter().map(derived).sum::<u64>()
+        let uncoded = self.uncoded.as_ref().map_or(0, |uncoded| uncoded.bytes_max);
+        self.texts.bytes(self.value_bytes) + self.derived.iter().map(derived).sum::<u64>() + uncoded
     }
 }
 

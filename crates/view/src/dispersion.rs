@@ -15,7 +15,7 @@ use crate::view::ViewError;
 use std::io;
 use std::sync::Arc;
 
-/// Stretches of neighbouring rows that the log is cut into, where the question is as small; with some 200 values they take 800 KiB a thread.
+/// Stretches of neighbouring rows that the log is cut into, where the question is as small; with some 400 values they take 1.6 MiB a thread.
 const CELLS_MAX: usize = 1_024;
 
 /// Segments that are looked at, about: of logs with more some stretches are left out, evenly.

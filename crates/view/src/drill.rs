@@ -1,15 +1,21 @@
 //! What most rows of a value have besides: the place of an effect, which alone is not over-represented.
 
 use crate::bits::Bits;
-use crate::candidates::{Field, Test};
+use crate::candidates::{Candidate, Field, Test};
+use crate::columns::{BYTES, TIME};
 use crate::question::{Asked, Question};
 use crate::segment::Segment;
 use crate::store::Snapshot;
 use crate::view::ViewError;
+use foldhash::quality::FixedState;
+use std::hash::BuildHasher;
 use std::io;
 
-/// Rows of a segment that are looked at for each value, evenly among its rows: what most have is counted exactly later.
-const ROWS_SAMPLED: usize = 512;
+/// Rows that are looked at for each value, about.
+const ROWS_SAMPLED: u64 = 8_192;
+
+/// Draws the same rows whichever segment they are in, and whoever asks.
+const DRAWING: FixedState = FixedState::with_seed(0);
 
 /// The value that more than half of the votes are for, if there is one (Boyer and Moore's majority vote).
 #[derive(Debug, Clone, Copy, Default)]
@@ -30,45 +36,81 @@ impl Majority {
     }
 }
 
+/// Votes for a value, of all votes.
+#[derive(Debug, Clone, Copy, Default)]
+struct Support {
+    votes: u64,
+    all: u64,
+}
+
 impl Question<'_> {
-    /// For each test the values, one of each field, that most of its rows may have, of those asked about.
-    pub(crate) fn drill(&self, snapshot: &Snapshot, fields: &[Field], tests: &[Test]) -> Result<Vec<Vec<Test>>, ViewError> {
-        let empty = || vec![vec![Majority::default(); fields.len()]; tests.len()];
-        let work = |found: &mut Vec<Vec<Majority>>, segment: &Segment, asked: &Asked| {
-            for (test, found) in tests.iter().zip(found) {
-                if let Some(mut bits) = test.select(segment, self.store)? {
-                    bits.and(&asked.inside);
-                    vote(segment, &bits, fields, found)?;
+    /// For each value the values, one of each field, that most of its rows have, of those asked about.
+    pub(crate) fn drill(
+        &self,
+        snapshot: &Snapshot,
+        fields: &[Field],
+        leaders: &[Candidate],
+    ) -> Result<Vec<Vec<Test>>, ViewError> {
+        let found = self.vote(snapshot, fields, leaders, |_, majority: &mut Majority, value| majority.vote(value, 1))?;
+        let mut joined = vec![Majority::default(); leaders.len() * fields.len()];
+        found.iter().for_each(|found| joined.iter_mut().zip(found).for_each(|(own, other)| own.vote(other.value, other.votes)));
+        // What more than half have is found in whatever order; anything else, by who came first.
+        let found = self.vote(snapshot, fields, leaders, |place, support: &mut Support, value| {
+            support.votes += u64::from(value == joined[place].value);
+            support.all += 1;
+        })?;
+        let mut support = vec![Support::default(); joined.len()];
+        for found in found {
+            support
+                .iter_mut()
+                .zip(found)
+                .for_each(|(own, other)| (own.votes, own.all) = (own.votes + other.votes, own.all + other.all));
+        }
+        let values = |(majorities, support): (&[Majority], &[Support])| {
+            let most = fields.iter().zip(majorities).zip(support);
+            let is_one = |((field, most), support): &((&Field, &Majority), &Support)| {
+                field.is_value(most.value) && 2 * support.votes > support.all
+            };
+            most.filter(is_one).map(|((field, most), _)| field.test(most.value)).collect()
+        };
+        Ok(joined.chunks(fields.len()).zip(support.chunks(fields.len())).map(values).collect())
+    }
+
+    /// Takes the value of each field of rows of each leader, of the same ones each time.
+    fn vote<T: Clone + Default + Send>(
+        &self,
+        snapshot: &Snapshot,
+        fields: &[Field],
+        leaders: &[Candidate],
+        take: impl Fn(usize, &mut T, u32) + Sync,
+    ) -> Result<Vec<Vec<T>>, ViewError> {
+        let empty = || vec![T::default(); leaders.len() * fields.len()];
+        let work = |found: &mut Vec<T>, segment: &Segment, asked: &Asked| {
+            for (number, leader) in leaders.iter().enumerate() {
+                let Some(mut bits) = leader.test.select(segment, self.store)? else { continue };
+                bits.and(&asked.inside);
+                let rows = drawn(segment, &bits, leader.evidence.hits_in.div_ceil(ROWS_SAMPLED))?;
+                for (place, field) in (number * fields.len()..).zip(fields) {
+                    let column = segment.coded(field.index, None)?;
+                    rows.iter().for_each(|row| take(place, &mut found[place], field.value(column.get(usize::from(*row)))));
                 }
             }
             Ok(())
         };
-        let workers = self.pass(snapshot.segments.iter().enumerate(), empty, |asked| asked.inside.count() > 0, work)?;
-        let mut joined = empty();
-        for found in &workers {
-            let pairs = joined.iter_mut().flatten().zip(found.iter().flatten());
-            pairs.for_each(|(own, other)| own.vote(other.value, other.votes));
-        }
-        let values = |found: &Vec<Majority>| {
-            let most = fields.iter().zip(found).filter(|(field, most)| most.votes > 0 && field.is_value(most.value));
-            most.map(|(field, most)| field.test(most.value)).collect()
-        };
-        Ok(joined.iter().map(values).collect())
+        self.pass(snapshot.segments.iter().enumerate(), empty, |asked| asked.inside.count() > 0, work)
     }
 }
 
-/// Votes of rows of a segment, all on the columns that are here.
-fn vote(segment: &Segment, rows: &Bits, fields: &[Field], found: &mut [Majority]) -> io::Result<()> {
+/// About one row of `step`, all on the columns that are here: by what is in it, and not by where it lies.
+fn drawn(segment: &Segment, rows: &Bits, step: u64) -> io::Result<Vec<u16>> {
     let mut list = Vec::new();
     rows.list(&mut list);
-    let step = list.len().div_ceil(ROWS_SAMPLED).max(1);
-    for (field, found) in fields.iter().zip(found) {
-        let column = segment.coded(field.index, None)?;
-        for row in list.iter().step_by(step) {
-            found.vote(field.value(column.get(usize::from(*row))), step as u64);
-        }
+    if step > 1 {
+        let (times, sizes) = (segment.numbers(TIME, None)?, segment.numbers(BYTES, None)?);
+        let content = |row: &u16| (times.get(usize::from(*row)), sizes.get(usize::from(*row)));
+        list.retain(|row| DRAWING.hash_one(content(row)).is_multiple_of(step));
     }
-    Ok(())
+    Ok(list)
 }
 
 #[cfg(test)]

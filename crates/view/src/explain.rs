@@ -3,6 +3,7 @@
 use crate::candidates::{Candidate, Field, Test, thresholds};
 use crate::columns::{PATH, STATUS};
 use crate::counted::Counted;
+use crate::dictionary::OTHERS;
 use crate::dispersion::upper_quartile;
 use crate::evidence::{Evidence, p_value, q_values};
 use crate::question::Question;
@@ -10,18 +11,22 @@ use crate::store::{Snapshot, Store};
 use crate::tally::Tally;
 use crate::view::{View, ViewError};
 use rorqual_pipe::Control;
-use rorqual_table::filter::Filter;
+use rorqual_table::TEXT_FIELDS;
+use rorqual_table::filter::{Filter, TextColumn};
 use serde::Serialize;
 use std::collections::HashMap;
 
-/// Rows that a finding has at least, of those asked about.
+/// What a finding has at least of the rows asked about: so many, such a share more than would be expected, and so many times as often as the rest.
 const HITS_MIN: u64 = 30;
-
-/// Share of the rows asked about that a finding adds at least to what would be expected.
 const EXCESS_MIN: f64 = 0.01;
-
-/// How many times as often as in the rest a finding is at least.
 const RATIO_MIN: f64 = 1.5;
+
+/// The same of one that is a smaller share, such as a short outage: fewer rows, but far more than expected.
+const SMALL_EXCESS_MIN: f64 = 10.0;
+const SMALL_RATIO_MIN: f64 = 5.0;
+
+/// These, for people.
+const LEAST: &str = "at least 30 lines that are 1.5 times as frequent and 1 % of the span more than expected, or 10 lines more than expected that are 5 times as frequent";
 
 /// False findings among all, at most: so few, since the dispersion of what is hardly seen in the rest is only that of others like it.
 const Q_MAX: f64 = 1e-5;
@@ -37,8 +42,9 @@ const BEST_OF_PATH: usize = 24;
 const BEST_OF_STATUS: usize = 6;
 const PAIRED_MAX: usize = 112;
 
-/// Values and pairs whose dispersion is measured.
+/// Values and pairs whose dispersion is measured; and beside them those that are a small share, of each field.
 const OFFERS_MAX: usize = 96;
+const SMALL_OF_FIELD: usize = 6;
 
 /// A pair has to say so many times as much as each of its values alone.
 const PAIR_GAIN_MIN: f64 = 1.15;
@@ -60,10 +66,25 @@ pub struct Explained {
     pub tried: usize,
     /// Named for people.
     pub statistic: &'static str,
+    /// What a finding has at least, for people.
+    pub least: &'static str,
     /// Whether every value was looked at, and every row.
     pub exact: bool,
+    /// Fields some of whose values had no room: what the rows with these have in common was not tried.
+    pub unknown: Vec<UnknownField>,
     /// What says most first; empty where nothing stands out.
     pub findings: Vec<Finding>,
+}
+
+/// A field some of whose values had no room.
+#[derive(Debug, Clone, Copy, Serialize, PartialEq, Eq)]
+pub struct UnknownField {
+    /// Name for programs.
+    pub field: &'static str,
+    /// Rows with such a value, of those asked about.
+    pub hits_in: u64,
+    /// Of the rest.
+    pub hits_out: u64,
 }
 
 /// A value, or two together, that more of the rows asked about have than of the rest.
@@ -104,27 +125,29 @@ impl Store {
     /// # Errors
     /// When it was cancelled, or spilled rows can't be read back.
     pub fn explain(&self, view: &View, against: &View, control: &Control) -> Result<Explained, ViewError> {
-        let inside = self.sums_of(view, control)?;
-        let all = self.sums_of(against, control)?;
-        let snapshot = self.snapshot();
+        let (snapshot, base) = self.up_to_date(control)?;
+        let inside = self.sums_in(&snapshot, &base, view, control)?;
+        let all = self.sums_in(&snapshot, &base, against, control)?;
         let question = Question::new(self, view, against, control)?;
         let fields = self.fields();
         let numbers = question.count(&snapshot, &thresholds(), false)?;
-        let (mut singles, mut tried) = self.candidates(&fields, &inside, &all, HITS_MIN);
+        let (mut singles, mut tried) = self.candidates(&fields, &inside, &all, SMALL_EXCESS_MIN as u64);
         tried += numbers.tests.len();
         singles.extend(numbers.best_thresholds(HITS_MIN));
-        singles.sort_by(|a, b| b.evidence.g().total_cmp(&a.evidence.g()));
-        let leaders: Vec<Test> = singles.iter().take(DRILLED_MAX).map(|single| single.test.clone()).collect();
-        let besides = question.drill(&snapshot, &fields, &leaders)?;
+        singles.sort_by(Candidate::by_g);
+        let besides = question.drill(&snapshot, &fields, &singles[..singles.len().min(DRILLED_MAX)])?;
         let paired = question.count(&snapshot, &paired(&singles, &besides), true)?;
         tried += paired.tests.len() * paired.tests.len().saturating_sub(1) / 2;
+        let unknown = unknown_fields(&inside, &all);
         let offers = question.offers(&snapshot, &paired, &fields, &all, tried)?;
         Ok(Explained {
             rows_in: paired.rows_in,
             rows_out: paired.rows_all - paired.rows_in,
             tried,
             statistic: STATISTIC,
-            exact: inside.exact && all.exact && !self.overflowed(),
+            least: LEAST,
+            exact: inside.exact && all.exact && unknown.is_empty() && !self.has_cut(),
+            unknown,
             findings: self.findings(&paired, offers),
         })
     }
@@ -168,29 +191,50 @@ impl Store {
     }
 }
 
+/// Fields with rows whose value had no room.
+fn unknown_fields(inside: &Counted, all: &Counted) -> Vec<UnknownField> {
+    let of = |(index, field): (usize, &rorqual_table::format::Field)| {
+        let hits = |counted: &Counted| counted.sums.column(index).get(OTHERS).hits;
+        let (hits_in, hits_all) = (hits(inside), hits(all));
+        (hits_all > 0).then(|| UnknownField { field: field.name(), hits_in, hits_out: hits_all.saturating_sub(hits_in) })
+    };
+    TEXT_FIELDS.iter().enumerate().filter_map(of).collect()
+}
+
 /// The values whose pairs are counted; `singles` come with what says most first, and `besides` is what rows of the first of these have too.
 fn paired(singles: &[Candidate], besides: &[Vec<Test>]) -> Vec<Test> {
     let mut taken: Vec<usize> = (0..singles.len().min(BEST_MAX)).collect();
+    // Of each field what may be a small finding: what is large in others does not displace it.
+    let mut small: HashMap<Option<TextColumn>, usize> = HashMap::new();
+    for (place, single) in singles.iter().enumerate().filter(|(_, single)| is_small(&single.evidence)) {
+        let count = small.entry(single.test.column()).or_default();
+        *count += 1;
+        if *count <= SMALL_OF_FIELD && place >= BEST_MAX {
+            taken.push(place);
+        }
+    }
+    let most = taken.len() + BESIDES_MAX;
     for (leader, tests) in singles.iter().zip(besides) {
         for test in tests {
             let Some(place) = singles.iter().position(|single| single.test.is_same(test)) else { continue };
-            if taken.len() < BEST_MAX + BESIDES_MAX && !taken.contains(&place) && is_rarer_besides(&singles[place], leader) {
+            if taken.len() < most && !taken.contains(&place) && is_rarer_besides(&singles[place], leader) {
                 taken.push(place);
             }
         }
     }
     let mut common: Vec<usize> = (BEST_MAX..singles.len()).filter(|place| !taken.contains(place)).collect();
-    common.sort_by_key(|place| std::cmp::Reverse(singles[*place].evidence.hits_in));
+    common.sort_by_key(|place| std::cmp::Reverse((singles[*place].evidence.hits_in, singles[*place].key)));
+    let most = PAIRED_MAX.max(taken.len());
     let mut of_field: HashMap<usize, usize> = HashMap::new();
     for place in common {
         let source = singles[place].test.source();
-        let most = match source {
+        let of_source = match source {
             PATH => BEST_OF_PATH,
             STATUS => BEST_OF_STATUS,
             _ => BEST_OF_FIELD,
         };
         let count = of_field.entry(source).or_default();
-        if *count < most && taken.len() < PAIRED_MAX {
+        if *count < of_source && taken.len() < most {
             *count += 1;
             taken.push(place);
         }
@@ -222,13 +266,33 @@ impl Offer {
     fn g(&self) -> f64 {
         self.evidence.g() / self.dispersion
     }
+}
 
-    /// Whether it is large enough to be told, if it is no accident.
-    fn is_large(&self) -> bool {
-        let evidence = &self.evidence;
-        let excess = evidence.share_in() - evidence.share_out();
-        evidence.hits_in >= HITS_MIN && excess >= EXCESS_MIN && evidence.ratio() >= RATIO_MIN
-    }
+/// Whether a value is large enough to be told, if it is no accident.
+fn is_large(evidence: &Evidence) -> bool {
+    let excess = evidence.share_in() - evidence.share_out();
+    evidence.hits_in >= HITS_MIN && excess >= EXCESS_MIN && evidence.ratio() >= RATIO_MIN
+}
+
+/// Whether it is not, and yet is so far beyond what would be expected that it may be told.
+fn is_small(evidence: &Evidence) -> bool {
+    let expected = evidence.share_out() * evidence.rows_in as f64;
+    !is_large(evidence) && evidence.hits_in as f64 - expected >= SMALL_EXCESS_MIN && evidence.ratio() >= SMALL_RATIO_MIN
+}
+
+/// Offers of a small share: of each field those that say most. Of pairs only such with a status, as visits make many others.
+fn small_offers(paired: &Tally, mut offers: Vec<Offer>) -> Vec<Offer> {
+    let mut of_field: HashMap<Vec<Option<TextColumn>>, usize> = HashMap::new();
+    offers.retain(|offer| {
+        let is_status = |test: &usize| paired.tests[*test].source() == STATUS;
+        let columns = offer.tests.iter().map(|test| paired.tests[*test].column()).collect();
+        let may_be = is_small(&offer.evidence) && (offer.tests.len() == 1 || offer.tests.iter().any(is_status));
+        let count = of_field.entry(columns).or_default();
+        *count += usize::from(may_be);
+        may_be && *count <= SMALL_OF_FIELD
+    });
+    offers.truncate(OFFERS_MAX);
+    offers
 }
 
 impl Question<'_> {
@@ -243,9 +307,11 @@ impl Question<'_> {
     ) -> Result<Vec<Offer>, ViewError> {
         let by_g = |offers: &mut Vec<Offer>| offers.sort_by(|a, b| b.g().total_cmp(&a.g()));
         let mut offers: Vec<Offer> = paired.offers();
-        offers.retain(Offer::is_large);
         by_g(&mut offers);
+        let small = small_offers(paired, offers.clone());
+        offers.retain(|offer| is_large(&offer.evidence));
         offers.truncate(OFFERS_MAX);
+        offers.extend(small);
         self.disperse(snapshot, paired, fields, all, &mut offers)?;
         let p: Vec<f64> = offers.iter().map(|offer| p_value(offer.g())).collect();
         offers.iter_mut().zip(q_values(&p, tried.max(p.len()))).for_each(|(offer, q)| offer.q = q);
@@ -301,7 +367,7 @@ impl Tally {
                 let evidence = self.evidence(a, b);
                 let alone = [a, b].map(|test| self.evidence(test, test));
                 let gain = |single: &Evidence| single.ratio() < 1.0 || evidence.g() >= PAIR_GAIN_MIN * single.g();
-                if evidence.hits_in >= HITS_MIN && evidence.ratio() > 1.0 && alone.iter().all(gain) {
+                if evidence.hits_in as f64 >= SMALL_EXCESS_MIN && evidence.ratio() > 1.0 && alone.iter().all(gain) {
                     offers.push(Offer::new(vec![a, b], evidence));
                 }
             }

@@ -5,7 +5,7 @@
 //! and every code is held against its dictionary.
 
 use crate::columns::{CODED, DICTIONARIES, FLAW, REJECTED, REPAIRED};
-use crate::dictionary::{OTHERS, Tables};
+use crate::dictionary::{NotRestored, OTHERS, Shortage, Tables};
 use crate::limits::{PIECE_BYTES_MAX, RECORD_BYTES_MAX};
 use crate::record::{FRAME_BYTES, Field, Frame, Kind, Meta, Record, damaged, decode, encode, pack, unpacked};
 use crate::segment::{Columns, Segment};
@@ -23,7 +23,7 @@ use std::sync::atomic::Ordering;
 const JOURNAL_MAGIC: u64 = u64::from_le_bytes(*b"rqrows01");
 
 /// What a head begins with.
-const HEAD_MAGIC: u64 = u64::from_le_bytes(*b"rqhead01");
+const HEAD_MAGIC: u64 = u64::from_le_bytes(*b"rqhead02");
 
 /// Bytes before the first record.
 const START_BYTES: u64 = 16;
@@ -121,7 +121,10 @@ impl Store {
         head.push(u8::from(self.full.load(Ordering::Relaxed)));
         for (dictionary, known) in self.dictionaries.iter().zip(&written.codes) {
             head.extend_from_slice(&(*known as u32).to_le_bytes());
-            head.extend(dictionary.lock().shortage().map(u8::from));
+            let shortage = dictionary.lock().shortage();
+            // No code is 0 that a text has.
+            head.extend_from_slice(&shortage.overflowed_at.unwrap_or(0).to_le_bytes());
+            head.push(u8::from(shortage.cut));
         }
         let segments = lock(&self.segments);
         let growing = || segments.all.iter().enumerate().filter(|(_, segment)| !segment.complete);
@@ -175,7 +178,7 @@ impl Store {
                 return Err(damaged());
             }
             match frame.kind {
-                Kind::Texts => self.take_texts(&payload)?,
+                Kind::Texts => self.take_texts(&payload, head)?,
                 Kind::Segment => segments.take_stored(&payload, offset).ok_or_else(damaged)?,
             }
             offset += u64::from(frame.length);
@@ -183,7 +186,7 @@ impl Store {
         Ok(())
     }
 
-    fn take_texts(&self, mut payload: &[u8]) -> io::Result<()> {
+    fn take_texts(&self, mut payload: &[u8], head: &Head) -> io::Result<()> {
         let (field, first) = u8::take(&mut payload).zip(u32::take(&mut payload)).ok_or_else(damaged)?;
         let dictionary = self.dictionaries.get(usize::from(field)).ok_or_else(damaged)?;
         let texts = unpacked(payload, TEXTS_BYTES_MAX)?;
@@ -199,18 +202,22 @@ impl Store {
             Some(text)
         });
         let is_flaw = |text: &&[u8]| usize::from(field) != FLAW || matches!(text.first(), Some(&(REJECTED | REPAIRED)));
-        let whole = tables.restore(texts.take_while(is_flaw));
-        if tables.shortage()[0] {
-            return Err(io::Error::new(io::ErrorKind::OutOfMemory, "the values of these rows had more memory than there is now"));
+        let (_, shortage) = head.dictionaries[usize::from(field)];
+        match tables.restore(texts.take_while(is_flaw), shortage.overflowed_at) {
+            Err(NotRestored::NoRoom) => {
+                Err(io::Error::new(io::ErrorKind::OutOfMemory, "the values of these rows had more memory than there is now"))
+            }
+            Ok(()) if rest.is_empty() => Ok(()),
+            _ => Err(damaged()),
         }
-        if whole && rest.is_empty() { Ok(()) } else { Err(damaged()) }
     }
 
     fn take_head(&self, head: Head, mut segments: Restored) -> Option<()> {
         let mut written = lock(&self.written);
         for (index, (dictionary, (length, shortage))) in self.dictionaries.iter().zip(head.dictionaries).enumerate() {
             let mut tables = dictionary.lock();
-            if tables.len() != length || segments.globals_max[index] as usize >= length {
+            let is_beyond = shortage.overflowed_at.is_some_and(|code| code as usize > length);
+            if tables.len() != length || segments.globals_max[index] as usize >= length || is_beyond {
                 return None;
             }
             tables.restore_shortage(shortage);
@@ -302,7 +309,7 @@ struct Head {
     inputs: u32,
     rows_dropped: u64,
     full: bool,
-    dictionaries: [(usize, [bool; 2]); DICTIONARIES],
+    dictionaries: [(usize, Shortage); DICTIONARIES],
     segments: usize,
     growing: Vec<(Meta, Columns)>,
 }
@@ -315,10 +322,11 @@ impl Head {
         }
         let (number, journal_bytes) = (u64::take(&mut rest)?, u64::take(&mut rest)?);
         let (inputs, rows_dropped, full) = (u32::take(&mut rest)?, u64::take(&mut rest)?, u8::take(&mut rest)? != 0);
-        let mut dictionaries = [(0, [false; 2]); DICTIONARIES];
+        let mut dictionaries = [(0, Shortage::default()); DICTIONARIES];
         for dictionary in &mut dictionaries {
             let length = u32::take(&mut rest)? as usize;
-            *dictionary = (length, [u8::take(&mut rest)? != 0, u8::take(&mut rest)? != 0]);
+            let overflowed_at = Some(u32::take(&mut rest)?).filter(|code| *code != 0);
+            *dictionary = (length, Shortage { overflowed_at, cut: u8::take(&mut rest)? != 0 });
         }
         let (segments, count) = (u32::take(&mut rest)? as usize, u32::take(&mut rest)?);
         // One for each worker of a turn.

@@ -48,12 +48,13 @@ mod view;
 
 pub use compare::{Compared, ComparedPanel, ComparedRow};
 pub use each::ViewRow;
-pub use explain::{Explained, Finding};
+pub use explain::{Explained, Finding, UnknownField};
 pub use page::{PageRow, RowPage};
 pub use rates::{By, ClientRate, Limit, LimitEffect, Per, Rates};
 pub use recorder::Recordings;
 pub use store::{Lent, Settings, Store};
 pub use values::{Value, Values};
 pub use view::{
-    Amounts, Histogram, Latency, Line, Outcomes, PanelPage, PanelWanted, RowCounts, Stack, Times, View, ViewError, Viewed, Wanted,
+    Amounts, Histogram, Latency, Line, Outcomes, PanelPage, PanelWanted, RowBounds, RowCounts, Stack, Times, View, ViewError,
+    Viewed, Wanted,
 };

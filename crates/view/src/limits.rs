@@ -121,11 +121,23 @@ const fn clamp(bytes: u64, least: u64, most: u64) -> u64 {
     }
 }
 
-/// Parts in a hundred that its dictionaries may take of a store's memory; segments give way to them.
+/// Parts in a hundred that its dictionaries may take of a store's memory. Without a file for spilled rows the rest is for segments.
 pub const DICTIONARIES_PERCENT: u64 = 60;
+
+/// The same where segments can give way to the file, of a store with room for full ones: where they are in it takes next to nothing of the rest.
+pub const DICTIONARIES_PERCENT_SPILLING: u64 = 75;
+
+/// Part of that which is shared out among the dictionaries, so that none of them is without room; and the least that is shared out of so
+/// little that this would be nothing. The rest is for those that need it: which these are, the log decides.
+pub const SHARED_PART: u64 = 4;
+/// The least that is shared out, or half of all.
+pub const SHARED_BYTES_MIN: u64 = 4 << 20;
 
 /// Part of a store's memory for counted views that are remembered.
 pub const KEPT_SHARE: u64 = 8;
+
+/// The same at least, of a store that is settled and has so little in it that this part of it would be nothing.
+pub const KEPT_BYTES_MIN: u64 = 4 << 20;
 
 /// What a distinct value takes beside its text and its place in the table: for sums of all rows of a store of so much memory, where they are
 /// remembered ([`BASE_BYTES_MIN`]); and those beyond [`SUMMED_VALUES`] for sums of a view, and for as much again of each of its threads.

@@ -10,7 +10,7 @@ use crate::sums::Amount;
 use crate::view::{PanelPage, PanelWanted};
 use memchr::memmem::Finder;
 use rorqual_table::filter::TextColumn;
-use rorqual_table::report::{Distinct, Panel, Row};
+use rorqual_table::report::{Distinct, Others, Panel, Row};
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
@@ -110,6 +110,7 @@ impl Store {
             hits: page.hits,
             exact: page.exact,
             error_max: page.error_max,
+            others: page.others,
             rows: page.rows,
         })
     }
@@ -119,7 +120,8 @@ impl Store {
         let (index, derived) = source(column);
         self.amounts(counted, column, |amounts, tables| {
             let text = |code: u32| tables.text_of(derived, code);
-            let others = amounts.get(OTHERS).hits;
+            let without = amounts.get(OTHERS);
+            let others = without.hits;
             let known = || amounts.iter().filter(|(code, _)| *code > OTHERS);
             let (distinct, hits) = known().fold((0, 0), |(distinct, hits), (_, amount)| (distinct + 1, hits + amount.hits));
             // Of values that were cut as many may be one as there are hits, and what follows from one may follow from its end.
@@ -135,10 +137,13 @@ impl Store {
                     (top_values(known().filter(has).inspect(|_| found += 1), text, count), found)
                 }
             };
+            // Of a text itself it is known how many of the rows without a code it may have.
+            let missing = |code: u32| if derived.is_none() { tables.uncoded_max(text(code)).min(others) } else { others };
+            let most = if derived.is_none() { tables.uncoded_most().min(others) } else { others };
             let row = |(code, Amount { hits, bytes }): &(u32, Amount)| Row {
                 value: shown(text(*code)),
                 hits: *hits,
-                hits_max: *hits,
+                hits_max: *hits + missing(*code) + counted.doubtful(),
                 bytes: *bytes,
             };
             PanelPage {
@@ -146,7 +151,8 @@ impl Store {
                 distinct: Distinct { distinct, exact, error: beyond(unknown, distinct) },
                 hits: hits + others,
                 exact: exact && counted.exact,
-                error_max: others.max(merged),
+                error_max: most.max(merged) + counted.doubtful(),
+                others: (others > 0).then_some(Others { hits: others, bytes: without.bytes }),
                 found,
                 rows: top.iter().skip(wanted.offset).map(row).collect(),
             }

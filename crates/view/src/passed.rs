@@ -45,6 +45,16 @@ impl Passed {
         }
     }
 
+    pub(crate) fn remove(&mut self, code: u32) {
+        if let Some(word) = self.words.get_mut(code as usize / 64) {
+            *word &= !(1 << (code % 64));
+        }
+        // Of more than are listed some are missing already.
+        if self.listed.len() <= LISTED_MAX {
+            self.listed.retain(|listed| *listed != code);
+        }
+    }
+
     /// Whether a code passes; one that is not known does not.
     #[inline]
     pub(crate) fn has(&self, code: u32) -> bool {
@@ -82,6 +92,11 @@ mod tests {
                 let listed = (expected.len() <= 256).then_some(&expected[..]);
                 assert_eq!((of.listed(), added.listed()), (listed, listed));
                 assert!((0..codes + 200).all(|code| of.has(code) == expected.contains(&code) && added.has(code) == of.has(code)));
+                let mut fewer = of.clone();
+                fewer.remove(0);
+                fewer.remove(codes + 64);
+                assert!((0..codes + 200).all(|code| fewer.has(code) == (code != 0 && of.has(code))));
+                assert_eq!(fewer.listed(), of.listed().map(|listed| listed.strip_prefix(&[0]).unwrap_or(listed)));
             }
         }
     }

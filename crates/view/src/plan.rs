@@ -2,9 +2,9 @@
 
 use crate::bits::Bits;
 use crate::codes::{Code, with_codes};
-use crate::columns::{AGENT, BYTES, FLAW, PATH, QUERY, REJECTED, REPAIRED, REQUEST_TIME, STATUS, STATUSES, TIME};
+use crate::columns::{AGENT, BYTES, DICTIONARIES, FLAW, PATH, QUERY, REJECTED, REPAIRED, REQUEST_TIME, STATUS, STATUSES, TIME};
 use crate::columns::{UPSTREAM_TIME, ZONE, ZONE_MIN, source};
-use crate::dictionary::{Dictionary, NONE};
+use crate::dictionary::{Dictionary, NONE, OTHERS};
 use crate::passed::Passed;
 use crate::segment::{Coded, Segment, biased, unbiased};
 use crate::spill::Spill;
@@ -26,11 +26,27 @@ pub(crate) struct Plan {
     node: Node,
     /// First and last time; `None` for all rows, those without a time too.
     times: Option<(u64, u64)>,
-    /// Whether it asks of values that there was no room for.
-    pub(crate) exact: bool,
+    /// No text that it asks of was cut.
+    uncut: bool,
+    /// Where it asks of values that there was no room for: the rows that are meant whatever these are, and those that may be.
+    bounds: Option<(Node, Node)>,
+    /// The most rows that may be meant beside those that are in any case.
+    doubtful_max: u64,
     control: Control,
 }
 
+/// Which rows of a plan are selected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Meant {
+    /// Those that are meant where values without room meet no condition.
+    Known,
+    /// Those that are meant whatever these values are.
+    Surely,
+    /// Those that are meant if these values are such.
+    Possibly,
+}
+
+#[derive(Clone)]
 enum Node {
     All(Vec<Node>),
     Any(Vec<Node>),
@@ -42,20 +58,38 @@ enum Node {
     Class(Passed, NumberTest, Passed),
     /// For each hour of the week, and for rows without time.
     Hours(Vec<bool>, bool),
-    Url(TextTest),
+    /// Of path and query together; those without room meet it or not.
+    Url(TextTest, bool),
 }
 
 impl Plan {
     /// `None` when it was cancelled.
     pub(crate) fn new(view: &View, dictionaries: &[Dictionary], control: &Control) -> Option<Self> {
-        let mut compiler = Compiler { dictionaries, control, exact: true };
+        let mut compiler = Compiler { dictionaries, control, uncut: true, doubts: 0 };
         let node = compiler.node(&view.filter)?;
+        let bounds = (compiler.doubts > 0).then(|| (node.with_others(false), node.with_others(true)));
+        let doubtful_max = if compiler.doubts == 1 { named_max(&view.filter, dictionaries) } else { u64::MAX };
         let times = (view.from_us.is_some() || view.to_us.is_some()).then(|| {
             let first = view.from_us.map_or(0, biased);
             // The end is not in it; a span that ends before all time is empty.
             view.to_us.map_or((first, u64::MAX - 1), |to| biased(to).checked_sub(1).map_or((1, 0), |last| (first, last)))
         });
-        Some(Self { node, times, exact: compiler.exact, control: control.clone() })
+        Some(Self { node, times, uncut: compiler.uncut, bounds, doubtful_max, control: control.clone() })
+    }
+
+    /// Whether it means the same rows whatever values without room there are.
+    pub(crate) fn is_sure(&self) -> bool {
+        self.uncut && self.bounds.is_none()
+    }
+
+    /// Whether bounds of the rows that it means can be told: not where texts were cut.
+    pub(crate) fn has_bounds(&self) -> bool {
+        self.uncut && self.bounds.is_some()
+    }
+
+    /// The most rows that may be meant, where so many are in any case, and so many possibly.
+    pub(crate) fn most(&self, surely: u64, possibly: u64) -> u64 {
+        surely.saturating_add(self.doubtful_max).min(possibly)
     }
 
     /// Whether all rows are meant.
@@ -65,9 +99,25 @@ impl Plan {
 
     /// The rows of a segment that are meant; when it is cancelled, any.
     pub(crate) fn select(&self, segment: &Segment, dictionaries: &[Dictionary], spill: Option<&Spill>) -> io::Result<Bits> {
+        self.select_meant(Meant::Known, segment, dictionaries, spill)
+    }
+
+    /// The same of the rows that are meant in any case, or possibly.
+    pub(crate) fn select_meant(
+        &self,
+        meant: Meant,
+        segment: &Segment,
+        dictionaries: &[Dictionary],
+        spill: Option<&Spill>,
+    ) -> io::Result<Bits> {
+        let node = match (meant, &self.bounds) {
+            (Meant::Surely, Some((surely, _))) => surely,
+            (Meant::Possibly, Some((_, possibly))) => possibly,
+            _ => &self.node,
+        };
         let reader = Reader { segment, dictionaries, spill, control: &self.control };
         let mut bits = Bits::new(segment.rows, true);
-        if self.node.is_nowhere(&reader) {
+        if node.is_nowhere(&reader) {
             return Ok(Bits::new(segment.rows, false));
         }
         if let Some((first, last)) = self.times {
@@ -80,15 +130,36 @@ impl Plan {
                 _ => return Ok(Bits::new(segment.rows, false)),
             }
         }
-        keep(&self.node, &reader, &mut bits)?;
+        keep(node, &reader, &mut bits)?;
         Ok(bits)
+    }
+}
+
+/// The most rows without a code that may have one of the values that a filter names, where its one condition on values without room does
+/// that, alone or with others that all have to be met.
+fn named_max(filter: &Filter, dictionaries: &[Dictionary]) -> u64 {
+    match filter {
+        Filter::All(parts) => parts.iter().map(|part| named_max(part, dictionaries)).min().unwrap_or(u64::MAX),
+        Filter::Text(column, test) if *column != TextColumn::Url => match (source(*column), test.texts()) {
+            ((index, None), Some(texts)) => {
+                let tables = dictionaries[index].lock();
+                if tables.shortage().overflowed_at.is_none() {
+                    return u64::MAX;
+                }
+                texts.iter().fold(0, |sum: u64, text| sum.saturating_add(tables.uncoded_max(text.as_bytes())))
+            }
+            _ => u64::MAX,
+        },
+        _ => u64::MAX,
     }
 }
 
 struct Compiler<'a> {
     dictionaries: &'a [Dictionary],
     control: &'a Control,
-    exact: bool,
+    uncut: bool,
+    /// Conditions on values that there was no room for.
+    doubts: usize,
 }
 
 impl Compiler<'_> {
@@ -102,23 +173,29 @@ impl Compiler<'_> {
             Filter::Any(parts) => Node::Any(self.nodes(parts)?),
             Filter::Not(inner) => Node::Not(Box::new(self.node(inner)?)),
             Filter::Text(TextColumn::Url, test) => {
-                self.exact &= ![PATH, QUERY].iter().any(|index| self.dictionaries[*index].lock().overflowed());
-                Node::Url(test.clone())
+                [PATH, QUERY].into_iter().for_each(|index| self.asks_of(index));
+                Node::Url(test.clone(), false)
             }
             Filter::Text(column, test) => {
                 let (index, derived) = source(*column);
-                self.exact &= !self.dictionaries[index].lock().overflowed();
+                self.asks_of(index);
                 Node::Codes(index, self.dictionaries[index].matching(derived, test, self.control)?)
             }
             Filter::Number(column, test) => self.number(*column, test),
             Filter::Is(Flag::Rejected) => Node::Codes(FLAW, self.flawed(REJECTED)),
             Filter::Is(Flag::Repaired) => Node::Codes(FLAW, self.flawed(REPAIRED)),
             Filter::Is(Flag::Bot) => {
+                self.asks_of(AGENT);
                 let agents = self.dictionaries[AGENT].lock();
-                self.exact &= !agents.overflowed();
                 Node::Codes(AGENT, Passed::of(agents.classes(TextColumn::Bot), |bot| bot != NONE))
             }
         })
+    }
+
+    fn asks_of(&mut self, index: usize) {
+        let shortage = self.dictionaries[index].lock().shortage();
+        self.uncut &= !shortage.cut;
+        self.doubts += usize::from(shortage.overflowed_at.is_some());
     }
 
     fn nodes(&mut self, parts: &[Filter]) -> Option<Vec<Node>> {
@@ -165,6 +242,23 @@ struct Reader<'a> {
 const SOUGHT_MAX: usize = 16;
 
 impl Node {
+    /// The same where values without room meet each condition or none: whichever makes it mean as many rows as may be (`meant`), or as few.
+    fn with_others(&self, meant: bool) -> Self {
+        let with = |parts: &[Self]| parts.iter().map(|part| part.with_others(meant)).collect();
+        match self {
+            Self::All(parts) => Self::All(with(parts)),
+            Self::Any(parts) => Self::Any(with(parts)),
+            Self::Not(inner) => Self::Not(Box::new(inner.with_others(!meant))),
+            Self::Codes(column, passed) if meant && *column < DICTIONARIES && *column != FLAW => {
+                let mut passed = passed.clone();
+                passed.add(OTHERS);
+                Self::Codes(*column, passed)
+            }
+            Self::Url(test, _) => Self::Url(test.clone(), meant),
+            other => other.clone(),
+        }
+    }
+
     /// What it takes to ask it of a segment, roughly: the cheapest parts of a filter leave fewer rows to the others.
     fn cost(&self) -> usize {
         let most = |parts: &[Self]| parts.iter().map(Self::cost).max().unwrap_or(0);
@@ -173,7 +267,7 @@ impl Node {
             Self::Numbers(..) => 300,
             Self::Class(..) => 500,
             Self::Hours(..) => 600,
-            Self::Url(_) => 10_000,
+            Self::Url(..) => 10_000,
             Self::Not(inner) => inner.cost(),
             Self::All(parts) | Self::Any(parts) => most(parts) + 100,
         }
@@ -238,7 +332,7 @@ fn keep(node: &Node, reader: &Reader<'_>, bits: &mut Bits) -> io::Result<()> {
             }
         }
         Node::Hours(passed, absent) => keep_hours(passed, *absent, reader, bits)?,
-        Node::Url(test) => keep_urls(test, reader, bits)?,
+        Node::Url(test, others) => keep_urls(test, *others, reader, bits)?,
     }
     Ok(())
 }
@@ -309,7 +403,7 @@ fn neighbours(ascending: &[u32]) -> Vec<(u64, u64)> {
 }
 
 /// Path and query together: each pair that the rows have is looked at once.
-fn keep_urls(test: &TextTest, reader: &Reader<'_>, bits: &mut Bits) -> io::Result<()> {
+fn keep_urls(test: &TextTest, others: bool, reader: &Reader<'_>, bits: &mut Bits) -> io::Result<()> {
     let paths = reader.segment.coded(PATH, reader.spill)?;
     let queries = reader.segment.coded(QUERY, reader.spill)?;
     // In codes of the segment, which fit 16 bits. Most rows have no query, and their paths are looked up without a hash.
@@ -337,9 +431,10 @@ fn keep_urls(test: &TextTest, reader: &Reader<'_>, bits: &mut Bits) -> io::Resul
         // In the order of their numbers, as all do who want more than one; others have them in between.
         let (path_texts, query_texts) = (reader.dictionaries[PATH].lock(), reader.dictionaries[QUERY].lock());
         for &(path, query) in pairs {
-            let query_text = queries.globals.get(query as usize).map_or(&[][..], |query| query_texts.text(*query));
-            join(path_texts.text(paths.globals[path as usize]), query_text, &mut url);
-            let meets = test.meets(&url);
+            let path_code = paths.globals[path as usize];
+            let query_code = queries.globals.get(query as usize).copied().unwrap_or(NONE);
+            join(path_texts.text(path_code), query_texts.text(query_code), &mut url);
+            let meets = if path_code == OTHERS || query_code == OTHERS { others } else { test.meets(&url) };
             if query == none {
                 alone[path as usize] = meets;
             } else {

@@ -13,6 +13,7 @@ use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What a row takes whose time is sorted: 16 bytes, twice that while a list grows, and as much again where the lists of two threads join. The
 /// parts of a window have up to twice the rows.
@@ -54,7 +55,9 @@ pub struct Rates {
     pub field: &'static str,
     /// Rows that were looked at.
     pub rows: u64,
-    /// Clients with at least one of them.
+    /// Rows with a time and a client that there was no room for: they are in nothing else here.
+    pub unknown: u64,
+    /// Clients with at least one of the rows looked at.
     pub clients: u64,
     /// Whether every client was known.
     pub exact: bool,
@@ -126,16 +129,19 @@ impl Store {
         let clients = self.dictionaries[CLIENT].lock();
         let derived = (by == By::Net).then_some(TextColumn::Net);
         let classes = derived.map(|column| clients.classes(column).to_vec());
-        let (values, overflowed) = (clients.len_of(derived), clients.overflowed());
+        let (values, has_cut) = (clients.len_of(derived), clients.has_cut());
         drop(clients);
         let limit = if let [limit] = limits { Some(*limit) } else { None };
         let mut found = Found { peaks: vec![Peak::default(); values], limit, ..Found::default() };
         let rows_at_once = self.rates_bytes() / GATHERED_BYTES;
         for window in windows(&snapshot, rows_at_once) {
-            let gather = Gather { store: self, plan: &plan, classes: classes.as_deref(), window, rows_at_once, control };
+            let unknown = AtomicU64::new(0);
+            let gather = Gather { store: self, plan: &plan, classes: classes.as_deref(), window, rows_at_once, unknown, control };
             gather.parts(&snapshot, &mut found)?;
+            found.unknown += gather.unknown.into_inner();
         }
-        Ok(self.rates_of(&found, derived, top, limits, plan.exact && !overflowed && snapshot.rows_dropped == 0))
+        let exact = plan.is_sure() && !has_cut && found.unknown == 0 && snapshot.rows_dropped == 0;
+        Ok(self.rates_of(&found, derived, top, limits, exact))
     }
 
     fn rates_of(&self, found: &Found, derived: Option<TextColumn>, top: usize, limits: &[Limit], exact: bool) -> Rates {
@@ -169,6 +175,7 @@ impl Store {
         Rates {
             field: derived.unwrap_or(TextColumn::Client).name(),
             rows,
+            unknown: found.unknown,
             clients,
             exact,
             fastest: codes.iter().take(top).map(rate).collect(),
@@ -192,6 +199,8 @@ struct Found {
     minutes: BTreeMap<u32, u64>,
     /// The only limit.
     limit: Option<Limit>,
+    /// Rows of clients that there was no room for.
+    unknown: u64,
 }
 
 /// Spans of whole minutes (in Unix microseconds, the end not in them) that have about as many rows, as far as segments tell.
@@ -224,6 +233,8 @@ struct Gather<'a> {
     classes: Option<&'a [u32]>,
     window: (i64, i64),
     rows_at_once: u64,
+    /// Rows of clients that there was no room for.
+    unknown: AtomicU64,
     control: &'a Control,
 }
 
@@ -268,14 +279,17 @@ impl Gather<'_> {
             Some(classes) if client != OTHERS => classes.get(client as usize).copied().unwrap_or(NONE),
             _ => client,
         };
+        let mut unknown = 0;
         segment.numbers(TIME, spill)?.each(&rows, |row, time| {
             let Some(time_us) = time.map(unbiased).filter(|time| (self.window.0..self.window.1).contains(time)) else { return };
             let client = class(clients.get(row));
             let second = time_us.div_euclid(1_000_000);
+            unknown += u64::from(client == OTHERS && part == 0);
             if client > OTHERS && part_of(client, second, parts) == part {
                 keys.push(Key { client, hits: 1, second });
             }
         });
+        self.unknown.fetch_add(unknown, Ordering::Relaxed);
         // Those of few clients in few seconds are few when they are counted.
         if keys.len() as u64 > self.rows_at_once / self.store.settings.threads as u64 {
             fold(keys);

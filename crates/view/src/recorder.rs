@@ -3,7 +3,7 @@
 use crate::builder::{Builder, UNKNOWN};
 use crate::columns::{BYTES, CODED, FLAW, LINE, REJECTED, REPAIRED, REQUEST_TIME, STATUS, STATUSES, TIME, UPSTREAM_TIME};
 use crate::columns::{ZONE, ZONE_MIN};
-use crate::dictionary::NONE;
+use crate::dictionary::{NONE, OTHERS};
 use crate::limits::LINE_BYTES_MAX;
 use crate::segment::biased;
 use crate::store::Store;
@@ -72,7 +72,12 @@ struct Translation {
     globals: Vec<u32>,
     /// Codes of the segment and 1.
     locals: Vec<u32>,
+    /// Some of the first are [`OTHERS`].
+    has_others: bool,
 }
+
+/// Rows that are looked through at once for values that had no room.
+const SOUGHT_ROWS: usize = 8_192;
 
 impl SegmentRecorder {
     fn new(store: &Arc<Store>, input: u32, in_turns: bool) -> Self {
@@ -114,6 +119,26 @@ impl SegmentRecorder {
                 let value = |number: usize| rows.batch.value(index, (known + number) as u32);
                 self.store.dictionaries[index].lock().intern_all(all - known, value, &mut translation.globals);
                 translation.locals.resize(all, UNKNOWN);
+                translation.has_others |= translation.globals[known..].contains(&OTHERS);
+            }
+        }
+    }
+
+    /// Counts the rows of values that had no room, of which those that turn up often get a code for these rows and later ones.
+    fn count_uncoded(&mut self, rows: &Rows<'_>) {
+        for (index, translation) in self.texts.iter_mut().enumerate().filter(|(_, translation)| translation.has_others) {
+            for codes in rows.batch.codes(index).unwrap_or_default().chunks(SOUGHT_ROWS) {
+                let is_other = |code: &u32| translation.globals[*code as usize] == OTHERS;
+                let mut others: Vec<u32> = codes.iter().copied().filter(is_other).collect();
+                others.sort_unstable();
+                let mut tables = self.store.dictionaries[index].lock();
+                for same in others.chunk_by(|a, b| a == b) {
+                    let code = tables.count_uncoded(rows.batch.value(index, same[0]), same.len() as u64);
+                    if code != OTHERS {
+                        translation.globals[same[0] as usize] = code;
+                        translation.locals[same[0] as usize] = UNKNOWN;
+                    }
+                }
             }
         }
     }
@@ -229,6 +254,7 @@ impl Recorder for SegmentRecorder {
     fn take(&mut self, rows: &Rows<'_>) {
         self.begin();
         self.intern(rows);
+        self.count_uncoded(rows);
         let mut row = 0;
         for rejected in rows.rejected {
             let before = rejected.before_row as usize;

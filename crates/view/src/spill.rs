@@ -14,7 +14,7 @@ pub(crate) struct Spill {
     /// Where the file is made when something comes; a journal is there already.
     folder: Option<PathBuf>,
     file: OnceLock<File>,
-    bytes_max: u64,
+    bytes_max: AtomicU64,
     end: AtomicU64,
 }
 
@@ -22,12 +22,17 @@ impl Spill {
     /// A file in `folder` that grows to at most `bytes_max`. It is made when it is needed; that it can be is tried at once.
     pub(crate) fn new(folder: &Path, bytes_max: u64) -> io::Result<Self> {
         tempfile::tempfile_in(folder)?;
-        Ok(Self { folder: Some(folder.to_owned()), file: OnceLock::new(), bytes_max, end: AtomicU64::new(0) })
+        Ok(Self {
+            folder: Some(folder.to_owned()),
+            file: OnceLock::new(),
+            bytes_max: AtomicU64::new(bytes_max),
+            end: AtomicU64::new(0),
+        })
     }
 
     /// A journal that has `end` bytes by now.
     pub(crate) fn journal(file: File, end: u64, bytes_max: u64) -> Self {
-        Self { folder: None, file: OnceLock::from(file), bytes_max, end: AtomicU64::new(end) }
+        Self { folder: None, file: OnceLock::from(file), bytes_max: AtomicU64::new(bytes_max), end: AtomicU64::new(end) }
     }
 
     pub(crate) fn is_journal(&self) -> bool {
@@ -47,7 +52,7 @@ impl Spill {
     pub(crate) fn append(&self, record: Record) -> io::Result<u64> {
         let bytes = record.finish()?;
         let offset = self.bytes();
-        let end = offset.checked_add(bytes.len() as u64).filter(|end| *end <= self.bytes_max);
+        let end = offset.checked_add(bytes.len() as u64).filter(|end| *end <= self.bytes_max());
         let end = end.ok_or_else(|| io::Error::new(io::ErrorKind::StorageFull, "the file for rows has reached its limit"))?;
         // What is not whole takes no place: the next record is written over it.
         self.file()?.write_all_at(&bytes, offset)?;
@@ -74,6 +79,16 @@ impl Spill {
     /// Another handle on the file.
     pub(crate) fn handle(&self) -> io::Result<File> {
         self.file()?.try_clone()
+    }
+
+    /// Bytes that it grows to at most.
+    pub(crate) fn bytes_max(&self) -> u64 {
+        self.bytes_max.load(Ordering::Relaxed)
+    }
+
+    /// Grows to no more than that from now on.
+    pub(crate) fn shrink(&self, bytes_max: u64) {
+        self.bytes_max.fetch_min(bytes_max, Ordering::Relaxed);
     }
 
     /// Bytes in the file.

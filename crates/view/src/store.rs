@@ -4,8 +4,8 @@ use crate::columns::{CODED, DICTIONARIES, FLAW, SHARES, STATUSES, derived};
 use crate::counted::{Base, Kept};
 use crate::dictionary::{Dictionary, Spare};
 use crate::limits::{
-    DICTIONARIES_PERCENT, KEPT_SHARE, SEGMENT_ROWS_MAX, STORE_BYTES_MIN, WORK_BYTES_MIN, segment_rows, value_bytes, work_bytes,
-    work_shares,
+    DICTIONARIES_PERCENT, DICTIONARIES_PERCENT_SPILLING, KEPT_BYTES_MIN, KEPT_SHARE, SEGMENT_ROWS_MAX, SHARED_BYTES_MIN,
+    SHARED_PART, STORE_BYTES_MIN, WORK_BYTES_MIN, segment_rows, value_bytes, work_bytes, work_shares,
 };
 use crate::segment::Segment;
 use crate::spill::Spill;
@@ -68,6 +68,8 @@ pub struct Store {
     pub(crate) rows_dropped: AtomicU64,
     /// Bytes of its memory that others have for a time.
     lent: Arc<AtomicU64>,
+    /// What it may take now: that of the settings until it is [settled](Store::settle).
+    limit_bytes: AtomicU64,
     pub(crate) base: Mutex<Base>,
     pub(crate) kept: Mutex<Kept>,
 }
@@ -125,9 +127,12 @@ impl Store {
             segment_rows: settings.segment_rows.clamp(1, SEGMENT_ROWS_MAX),
             ..settings
         };
-        // Half is shared out, and half is for who needs it.
-        let share = settings.memory_bytes * DICTIONARIES_PERCENT / 100 / 200;
-        let spare = Spare::new(share * 100);
+        let gives_way = spill.is_some() && segment_rows(settings.memory_bytes) == SEGMENT_ROWS_MAX;
+        let percent = if gives_way { DICTIONARIES_PERCENT_SPILLING } else { DICTIONARIES_PERCENT };
+        let all = settings.memory_bytes * percent / 100;
+        // Some is shared out, and the rest is for who needs it.
+        let share = (all / SHARED_PART).max((all / 2).min(SHARED_BYTES_MIN)) / 100;
+        let spare = Spare::new(all - share * 100);
         let dictionary = |index: usize| {
             let room = (share * SHARES[index], &spare);
             Dictionary::new(
@@ -140,6 +145,7 @@ impl Store {
         Self {
             dictionaries: (0..DICTIONARIES).map(dictionary).collect(),
             kept: Mutex::new(Kept::new(settings.memory_bytes / KEPT_SHARE)),
+            limit_bytes: AtomicU64::new(settings.memory_bytes),
             settings,
             spill,
             segments: Mutex::default(),
@@ -200,10 +206,29 @@ impl Store {
         self.filters_bytes() / 2
     }
 
-    /// Memory of what it keeps.
+    /// Memory of what it keeps, at most.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
-        self.settings.memory_bytes
+        self.limit_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of files that it may still come to.
+    #[must_use]
+    pub fn file_bytes_max(&self) -> u64 {
+        self.spill.as_ref().map_or(0, Spill::bytes_max)
+    }
+
+    /// Keeps of its memory what its rows and values take, with `lent_bytes` that may be lent and some for views, and of its file what
+    /// these can come to: no rows come any more. Whoever shared it out may give the rest to others.
+    pub fn settle(&self, lent_bytes: u64) {
+        self.complete();
+        let held = self.segments_bytes(|_| true) + self.dictionaries_bytes();
+        let most = self.memory_bytes();
+        let kept = (held / KEPT_SHARE).max(KEPT_BYTES_MIN).min(most / KEPT_SHARE);
+        lock(&self.kept).shrink(kept);
+        let settled = held + kept + lent_bytes + self.lent.load(Ordering::Relaxed);
+        self.limit_bytes.store(settled.clamp(STORE_BYTES_MIN.min(most), most), Ordering::Relaxed);
+        self.spill.iter().for_each(|spill| spill.shrink(spill.bytes() + held));
     }
 
     /// Threads of a view.
@@ -217,7 +242,7 @@ impl Store {
     pub fn lend(&self, bytes: u64) -> Option<Lent> {
         // What can't make room need not try: each try ends the segments that are open.
         let held = if self.spill.is_some() { self.fixed_bytes() + self.lent.load(Ordering::Relaxed) } else { self.bytes() };
-        if held + bytes > self.settings.memory_bytes {
+        if held + bytes > self.memory_bytes() {
             return None;
         }
         self.lent.fetch_add(bytes, Ordering::Relaxed);
@@ -226,7 +251,7 @@ impl Store {
         if self.spill.is_some() {
             self.make_room();
         }
-        (self.bytes() <= self.settings.memory_bytes).then_some(lent)
+        (self.bytes() <= self.memory_bytes()).then_some(lent)
     }
 
     /// Asks recorders to show the rows they have at their next chunk, so that a view soon after is up to date.
@@ -248,6 +273,11 @@ impl Store {
     /// Whether some value of a field had no room.
     pub(crate) fn overflowed(&self) -> bool {
         self.dictionaries.iter().take(FLAW).any(|dictionary| dictionary.lock().overflowed())
+    }
+
+    /// Whether some value of a field was cut.
+    pub(crate) fn has_cut(&self) -> bool {
+        self.dictionaries.iter().take(FLAW).any(|dictionary| dictionary.lock().has_cut())
     }
 
     /// What the filters of a question hold: whatever they are, or two thirds of little memory; larger ones are not asked.
@@ -356,7 +386,7 @@ impl Store {
     /// Spills the oldest segments until the others fit; `false` when there is no place for one.
     pub(crate) fn make_room(&self) -> bool {
         let _written = lock(&self.written);
-        while self.bytes() > self.settings.memory_bytes {
+        while self.bytes() > self.memory_bytes() {
             let segments = lock(&self.segments);
             let oldest = segments.all.iter().position(|segment| segment.complete && !segment.is_spilled());
             let Some((place, segment)) = oldest.map(|place| (place, Arc::clone(&segments.all[place]))) else {
@@ -365,7 +395,7 @@ impl Store {
                 if self.spill.is_some() && self.complete_open() {
                     continue;
                 }
-                return self.fixed_bytes() <= self.settings.memory_bytes;
+                return self.fixed_bytes() <= self.memory_bytes();
             };
             drop(segments);
             let moved = self.spill.as_ref().map(|spill| segment.spilled(place, spill));
@@ -385,7 +415,7 @@ impl Store {
     }
 
     fn sum_bytes(&self, counts: impl Fn(&Segment) -> bool) -> u64 {
-        self.segments_bytes(counts) + self.dictionaries_bytes() + self.settings.memory_bytes / KEPT_SHARE
+        self.segments_bytes(counts) + self.dictionaries_bytes() + lock(&self.kept).bytes_max()
     }
 
     fn segments_bytes(&self, counts: impl Fn(&Segment) -> bool) -> u64 {

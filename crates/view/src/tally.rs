@@ -93,7 +93,11 @@ impl Tally {
 
     /// Of the least numbers that were tried, for each column the one that says most.
     pub(crate) fn best_thresholds(&self, hits_min: u64) -> Vec<Candidate> {
-        let candidate = |index: usize| Candidate { test: self.tests[index].clone(), evidence: self.evidence(index, index) };
+        let candidate = |index: usize| Candidate {
+            test: self.tests[index].clone(),
+            evidence: self.evidence(index, index),
+            key: index as u64,
+        };
         let candidates: Vec<Candidate> = (0..self.tests.len()).map(candidate).collect();
         let by_column = candidates.chunk_by(|a, b| a.test.source() == b.test.source());
         let raised = |candidate: &&Candidate| candidate.evidence.hits_in >= hits_min && candidate.evidence.ratio() > 1.0;

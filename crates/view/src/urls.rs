@@ -13,7 +13,7 @@ use crate::view::{PanelPage, PanelWanted, View, ViewError};
 use foldhash::fast::RandomState;
 use rorqual_pipe::{Control, Error, each};
 use rorqual_table::filter::TextColumn;
-use rorqual_table::report::{Distinct, Row};
+use rorqual_table::report::{Distinct, Others, Row};
 use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
@@ -42,8 +42,8 @@ struct Pairs {
     amounts: HashMap<Pair, Amount, RandomState>,
     /// Without a query, by path.
     alone: Vec<Amount>,
-    /// Values that there was no room for.
-    others: u64,
+    /// Of values that there was no room for.
+    others: Amount,
     /// More pairs than may be held.
     overflowed: bool,
 }
@@ -54,7 +54,7 @@ struct Listed {
     distinct: u64,
     found: u64,
     hits: u64,
-    others: u64,
+    others: Amount,
     rows: Vec<(Pair, Amount)>,
 }
 
@@ -72,22 +72,30 @@ impl Store {
                 None => parts *= 2,
             }
         };
-        let exact = listed.others == 0;
+        let Amount { hits: others, bytes } = listed.others;
+        let exact = others == 0;
+        let doubtful = if plan.has_bounds() { self.doubtful(&snapshot, &plan, control)? } else { 0 };
         let rows = listed.rows.iter().skip(wanted.offset).map(|(pair, Amount { hits, bytes })| Row {
             value: shown(&self.url(*pair)),
             hits: *hits,
-            hits_max: *hits,
+            hits_max: *hits + others + doubtful,
             bytes: *bytes,
         });
         Ok(PanelPage {
             field: TextColumn::Url.name(),
-            distinct: Distinct { distinct: listed.distinct, exact, error: beyond(listed.others, listed.distinct) },
-            hits: listed.hits,
-            exact: exact && plan.exact && snapshot.rows_dropped == 0,
-            error_max: listed.others,
+            distinct: Distinct { distinct: listed.distinct, exact, error: beyond(others, listed.distinct) },
+            hits: listed.hits + others,
+            exact: exact && plan.is_sure() && snapshot.rows_dropped == 0,
+            error_max: others + doubtful,
+            others: (!exact).then_some(Others { hits: others, bytes }),
             found: listed.found,
             rows: rows.collect(),
         })
+    }
+
+    /// Rows that a plan may mean beside those that it is known to.
+    fn doubtful(&self, snapshot: &Snapshot, plan: &Plan, control: &Control) -> Result<u64, ViewError> {
+        self.bounds(snapshot, plan, control).map(|(least, most)| most - least)
     }
 
     fn url(&self, (path, query): Pair) -> Vec<u8> {
@@ -133,7 +141,7 @@ impl Store {
         let sum = workers.into_iter().reduce(|mut sum, pairs| {
             pairs.amounts.into_iter().for_each(|(pair, amount)| sum.amounts.entry(pair).or_default().add(amount));
             sum.alone.iter_mut().zip(pairs.alone).for_each(|(sum, amount)| sum.add(amount));
-            sum.others += pairs.others;
+            sum.others.add(pairs.others);
             sum.overflowed |= pairs.overflowed;
             sum
         });
@@ -152,7 +160,8 @@ impl Store {
             let (path, query) = (paths.get(row), queries.get(row));
             let amount = Amount { hits: 1, bytes: bytes.unwrap_or(0) };
             match query {
-                _ if path == OTHERS || query == OTHERS => pairs.others += u64::from(part.part == 0),
+                _ if (path == OTHERS || query == OTHERS) && part.part == 0 => pairs.others.add(amount),
+                _ if path == OTHERS || query == OTHERS => {}
                 NONE if path == NONE => {}
                 NONE if part.part == 0 => pairs.alone[path as usize].add(amount),
                 NONE => {}
@@ -167,7 +176,7 @@ impl Store {
 
     /// Puts what was counted among the rows that are listed.
     fn list_part(&self, pairs: Pairs, listed: &mut Listed, wanted: &PanelWanted) {
-        listed.others += pairs.others;
+        listed.others.add(pairs.others);
         let alone = pairs.alone.into_iter().enumerate().filter(|(_, amount)| amount.hits > 0);
         let all = alone.map(|(path, amount)| ((path as u32, NONE), amount)).chain(pairs.amounts);
         let mut search = wanted.search.as_deref().and_then(Search::new);

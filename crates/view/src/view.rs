@@ -11,7 +11,7 @@ use crate::sums::Amount;
 use crate::timeline::BANDS_US;
 use rorqual_pipe::{Control, Error};
 use rorqual_table::filter::{Filter, NumberColumn, TextColumn};
-use rorqual_table::report::{Distinct, Panel, PercentileSet, Row, StatusRow};
+use rorqual_table::report::{Distinct, Others, Panel, PercentileSet, Row, StatusRow};
 use serde::Serialize;
 use std::fmt;
 use std::io;
@@ -98,8 +98,10 @@ pub struct Viewed {
     pub lines: Outcomes,
     /// Sum of the response sizes; 2^64 - 1 stands for that or more.
     pub bytes_sent: u64,
-    /// Whether all counts are exact: no row was dropped, and the filter asked of no value that there was no room for.
+    /// Whether all counts are exact: no row was dropped, and the filter means these rows whatever the values are that there was no room for.
     pub exact: bool,
+    /// The least and the most rows that the filter can mean, where that depends on values that there was no room for.
+    pub bounds: Option<RowBounds>,
     /// First and last time of the view.
     pub time: Option<Times>,
     /// Rows over time.
@@ -122,6 +124,14 @@ pub struct Viewed {
     pub week: Vec<Vec<u64>>,
     /// How long requests took over time; absent where no line says.
     pub latency: Option<Latency>,
+}
+
+/// Bounds of a number of rows.
+#[derive(Debug, Clone, Copy, Serialize, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct RowBounds {
+    pub least: u64,
+    pub most: u64,
 }
 
 /// Rows of a store.
@@ -210,6 +220,9 @@ pub struct PanelPage {
     pub exact: bool,
     /// The most hits that a value which is not listed can have beyond what was counted for it.
     pub error_max: u64,
+    /// Rows of values that there was no room for; absent where there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub others: Option<Others>,
     /// Values that have what was searched for.
     pub found: u64,
     /// Most hits first.
@@ -221,8 +234,8 @@ impl Viewed {
     #[must_use]
     pub fn status_panel(&self, top: usize) -> Option<Panel> {
         let page = status_page(&self.status, &PanelWanted { search: None, offset: 0, limit: top }, self.exact);
-        let PanelPage { field, distinct, hits, exact, error_max, rows, .. } = page;
-        (!self.panels.is_empty()).then_some(Panel { field, title: "Statuses", distinct, hits, exact, error_max, rows })
+        let PanelPage { field, distinct, hits, exact, error_max, others, rows, .. } = page;
+        (!self.panels.is_empty()).then_some(Panel { field, title: "Statuses", distinct, hits, exact, error_max, others, rows })
     }
 }
 
@@ -250,7 +263,8 @@ impl Store {
             rows: RowCounts { total: counted.rows_total, dropped: counted.rows_dropped },
             lines,
             bytes_sent: counted.sums.all.bytes,
-            exact: counted.exact && !self.dictionaries[AGENT].lock().overflowed(),
+            exact: counted.exact && unknown.hits == 0 && !self.dictionaries[AGENT].lock().has_cut(),
+            bounds: counted.bounds.filter(|(least, most)| least != most).map(|(least, most)| RowBounds { least, most }),
             time: spreads.times.map(|(first, last)| Times { first: seconds(first), last: seconds(last) }),
             histogram: histogram(counted),
             status: status_rows(counted, lines.rejected),
@@ -363,6 +377,7 @@ fn status_page(rows: &[StatusRow], wanted: &PanelWanted, exact: bool) -> PanelPa
         hits: rows().map(|row| row.hits).sum(),
         exact,
         error_max: 0,
+        others: None,
         found: found().count() as u64,
         rows: found().skip(wanted.offset).take(wanted.limit).map(listed).collect(),
     }

@@ -2,7 +2,7 @@
 
 use super::{Inner, Outcome, Session, State, lock};
 use crate::error::ApiError;
-use crate::limits::{UNPACKED_BYTES_FREE, UNPACKED_RATIO_MAX};
+use crate::limits::{SETTLED_LENT_BYTES, SETTLED_LENT_SHARE, UNPACKED_BYTES_FREE, UNPACKED_RATIO_MAX};
 use crate::state::Ended;
 use axum::http::StatusCode;
 use rorqual_table::analyze::AnalyzeError;
@@ -57,9 +57,9 @@ impl Session {
         self.set_state(&mut self.lock(), State::Finished);
     }
 
-    /// No more rows come: views count all that there are once.
-    pub(super) fn complete_rows(&self) {
-        self.rows.store().inspect(|store| store.complete());
+    /// No more rows come: views count all that there are once, and other sessions get the memory that they leave.
+    pub(crate) fn complete_rows(&self) {
+        self.rows.store().inspect(|store| store.settle((store.memory_bytes() / SETTLED_LENT_SHARE).max(SETTLED_LENT_BYTES)));
     }
 
     pub(super) fn fail(&self, code: &'static str, message: &str) {

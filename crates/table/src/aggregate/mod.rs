@@ -11,6 +11,7 @@ mod totals;
 mod worker;
 
 pub use notes::{ChunkNotes, Reason, Sample};
+pub use tally::HeavyHitters;
 pub use totals::LineCounts;
 pub use worker::Worker;
 

@@ -171,9 +171,47 @@ pub(crate) fn shard_of(hash: u64) -> usize {
     (hash >> (64 - SHARDS.trailing_zeros())) as usize
 }
 
+/// Hits of values in bounded memory, by one thread: a [`Tally`] of one shard, whose bounds can be asked for any value.
+#[derive(Debug)]
+pub struct HeavyHitters {
+    seed: Seed,
+    shard: Shard,
+}
+
+impl HeavyHitters {
+    /// None yet, in at most `bytes_max`.
+    #[must_use]
+    pub fn new(bytes_max: u64) -> Self {
+        let limit = bytes_max as f64 * FILL;
+        Self { seed: Seed::default(), shard: Shard { sketched: false, ..Shard::new(limit as usize) } }
+    }
+
+    /// Adds hits of a value.
+    pub fn add(&mut self, key: &[u8], hits: u64) {
+        let Self { seed, shard } = self;
+        shard.add(seed, None, hash(seed, key), key, Amount { hits, bytes: 0 });
+    }
+
+    /// The least and the most hits that a value can have had.
+    #[must_use]
+    pub fn bounds(&self, key: &[u8]) -> (u64, u64) {
+        let found = self.shard.find(hash(&self.seed, key), key).map(|entry| self.shard.entries[entry]);
+        found.map_or_else(|| (0, self.shard.missed(key)), |entry| (entry.hits, entry.hits_max()))
+    }
+
+    /// The most hits that any value can have had.
+    #[must_use]
+    pub fn hits_max(&self) -> u64 {
+        let listed = self.shard.entries.iter().map(Entry::hits_max).max();
+        listed.unwrap_or(0).max(self.shard.floor + self.shard.turned_away.hits)
+    }
+}
+
 #[derive(Debug)]
 struct Shard {
     limit_bytes: usize,
+    /// Whether it counts distinct values by a sketch once some are dropped.
+    sketched: bool,
     /// The hash's low half and the entry's index plus one; 0 is free. The place of a hash is its low half scaled
     /// to the number of slots, so the table can grow by any factor up to its limit.
     slots: Vec<u64>,
@@ -221,6 +259,7 @@ impl Shard {
         let limit_bytes = limit_bytes.min(u32::MAX as usize);
         Self {
             limit_bytes,
+            sketched: true,
             slots: Vec::new(),
             entries: Vec::new(),
             classes: Vec::new(),
@@ -256,27 +295,38 @@ impl Shard {
 
     #[inline]
     fn add(&mut self, seed: &Seed, classify: Option<&Classify>, hash: u64, key: &[u8], amount: Amount) {
+        let Some(entry) = self.find(hash, key) else { return self.insert(seed, classify, hash, key, amount) };
+        let entry = &mut self.entries[entry];
+        entry.hits += amount.hits;
+        entry.bytes = entry.bytes.saturating_add(amount.bytes);
+    }
+
+    /// The entry of a key.
+    #[inline]
+    fn find(&self, hash: u64, key: &[u8]) -> Option<usize> {
         let tag = hash as u32;
-        if !self.slots.is_empty() {
-            let mut index = home(tag, self.slots.len());
-            loop {
-                let slot = self.slots[index];
-                if slot == 0 {
-                    break;
-                }
-                if (slot >> 32) as u32 == tag {
-                    let entry = (slot as u32 - 1) as usize;
-                    if key_at(&self.arena, self.entries[entry].start) == key {
-                        let entry = &mut self.entries[entry];
-                        entry.hits += amount.hits;
-                        entry.bytes = entry.bytes.saturating_add(amount.bytes);
-                        return;
-                    }
-                }
-                index = following(index, self.slots.len());
-            }
+        if self.slots.is_empty() {
+            return None;
         }
-        self.insert(seed, classify, hash, key, amount);
+        let mut index = home(tag, self.slots.len());
+        loop {
+            let slot = self.slots[index];
+            if slot == 0 {
+                return None;
+            }
+            if (slot >> 32) as u32 == tag {
+                let entry = (slot as u32 - 1) as usize;
+                if key_at(&self.arena, self.entries[entry].start) == key {
+                    return Some(entry);
+                }
+            }
+            index = following(index, self.slots.len());
+        }
+    }
+
+    /// The most hits that a key without an entry can have had: dropped with it, or turned away.
+    fn missed(&self, key: &[u8]) -> u64 {
+        self.floor + if key.len() >= self.turned_away.key_bytes_min { self.turned_away.hits } else { 0 }
     }
 
     fn insert(&mut self, seed: &Seed, classify: Option<&Classify>, hash: u64, key: &[u8], amount: Amount) {
@@ -300,8 +350,7 @@ impl Shard {
         let start = self.arena.len() as u32;
         push_key(&mut self.arena, key);
         // It may be one that was turned away before there was room.
-        let turned_away = if key.len() >= self.turned_away.key_bytes_min { self.turned_away.hits } else { 0 };
-        let missed = u32::try_from(self.floor + turned_away).unwrap_or(u32::MAX);
+        let missed = u32::try_from(self.missed(key)).unwrap_or(u32::MAX);
         self.entries.push(Entry { start, missed, hits: amount.hits, bytes: amount.bytes });
         self.classes.extend(class);
         place(&mut self.slots, hash as u32, self.entries.len() as u32);
@@ -387,7 +436,7 @@ impl Shard {
 
     /// From now on the entries are not all that came: counts distinct values by the sketch, the one that is coming included.
     fn start_sketch(&mut self, seed: &Seed, coming: u64) {
-        if self.sketch.is_some() {
+        if self.sketch.is_some() || !self.sketched {
             return;
         }
         let Ok(mut sketch) = HllSketch::new(SKETCH_LOG_REGISTERS, HllType::Hll8) else { return };

@@ -290,15 +290,32 @@ fn findings_are_the_same_whichever_thread_took_which_rows() {
     let explained = |threads, segment_rows| {
         let store = Setup { threads, segment_rows, ..Setup::default() }.record(text.clone());
         let explained = store.explain(&span(FROM, TO), &View::default(), &Control::default()).expect("nobody cancels");
-        // Which pairs were tried beside is drawn from samples that the threads take: so are q, which is of everything tried, and what a
-        // finding mostly comes with.
-        let shared = |finding: Finding| Finding { q: 0.0, companions: Vec::new(), ..finding };
-        explained.findings.into_iter().map(shared).take(1).collect::<Vec<_>>()
+        (explained.findings, explained.tried)
     };
     let one = explained(1, 1 << 16);
-    assert!(one.iter().any(|finding| finding.dispersion > 1.0), "{one:?}");
+    assert!(one.0.iter().any(|finding| finding.dispersion > 1.0), "{one:?}");
     for (threads, segment_rows) in [(2, 1 << 16), (3, 1_000), (2, 137)] {
         assert_eq!(explained(threads, segment_rows), one, "{threads} threads, {segment_rows} rows a segment");
+    }
+}
+
+/// A minute in which a few requests fail, of a log in which nothing else does: 53 rows of the span, and below 1 % of it.
+#[test]
+fn a_small_outage_is_found() {
+    for seed in 0..6 {
+        let mut rows = if seed % 2 == 0 { visits(700 + seed) } else { log(700 + seed, None) };
+        // A span with more than a hundred times as many rows.
+        let (span_from, end) = (FROM - 86_400 / 2, FROM + 86_400 / 2);
+        let in_minute = |row: &&mut Plain| row.time >= FROM;
+        for (place, row) in rows.iter_mut().filter(in_minute).take(53).enumerate() {
+            row.status = if place < 36 { 502 } else { 504 };
+        }
+        let rows_in = rows.iter().filter(|row| (span_from..end).contains(&row.time)).count();
+        assert!(rows_in > 5_300, "{rows_in}");
+        let found = findings(&recorded(&rows), span_from, end);
+        let hits =
+            |condition: &str| found.iter().find(|finding| finding.conditions == [condition]).map(|finding| finding.hits_in);
+        assert_eq!((hits("status = 502"), hits("status = 504")), (Some(36), Some(17)), "seed {seed}: {found:#?}");
     }
 }
 

@@ -3,6 +3,7 @@
 #![allow(clippy::expect_used, clippy::cast_possible_wrap, clippy::type_complexity)]
 
 mod explain;
+mod heavy;
 mod journal;
 mod log;
 mod memory;

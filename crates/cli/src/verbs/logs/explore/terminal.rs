@@ -7,7 +7,9 @@ use super::super::words::{size, thousands};
 use super::question::{Answer, Question, show};
 use rorqual_pipe::Control;
 use rorqual_table::report::Report;
-use rorqual_view::{ClientRate, Compared, ComparedPanel, ComparedRow, Explained, Finding, LimitEffect, Per, Rates, Viewed};
+use rorqual_view::{
+    ClientRate, Compared, ComparedPanel, ComparedRow, Explained, Finding, LimitEffect, Per, Rates, UnknownField, Viewed,
+};
 use std::io::{self, Write};
 
 /// Columns before the companions of a finding: those of its bar.
@@ -45,7 +47,9 @@ fn explain(out: &mut impl Write, span: &str, explained: &Explained, width: usize
         }
         return writeln!(
             out,
-            "Nothing stands out: of {tried} values and pairs none is clearly more frequent in the span than in the rest."
+            "Nothing stands out: of {tried} values and pairs none has {}.{}",
+            explained.least,
+            untried(explained)
         );
     }
     writeln!(out, "{DIM}{:<12} {:>8} {:>8} {:>9} {:>11} {:>10}{DIM:#}", "", "in span", "in rest", "times", "lines", "G")?;
@@ -53,7 +57,17 @@ fn explain(out: &mut impl Write, span: &str, explained: &Explained, width: usize
         explain_row(out, finding, width)?;
     }
     let q = explained.findings.iter().map(|finding| finding.q).fold(0.0, f64::max);
-    writeln!(out, "{DIM}{tried} tried; {}; q ≤ {:.0e}{DIM:#}", explained.statistic, q.max(f64::MIN_POSITIVE))
+    let q = q.max(f64::MIN_POSITIVE);
+    writeln!(out, "{DIM}{tried} tried; {}; q ≤ {q:.0e}.{}{DIM:#}", explained.statistic, untried(explained))
+}
+
+/// What was not considered.
+fn untried(explained: &Explained) -> String {
+    let of = |UnknownField { field, hits_in, hits_out }: &UnknownField| {
+        let (inside, outside) = (thousands(*hits_in), thousands(*hits_out));
+        format!(" Not considered: the {field} of {inside} lines in the span and {outside} in the rest, which had no room.")
+    };
+    explained.unknown.iter().map(of).collect()
 }
 
 fn explain_row(out: &mut impl Write, finding: &Finding, width: usize) -> io::Result<()> {
@@ -135,6 +149,9 @@ fn rates(out: &mut impl Write, rates: &Rates, top: usize, width: usize) -> io::R
         counted(rates.rows, "request"),
         counted(rates.clients, whose)
     )?;
+    if rates.unknown > 0 {
+        writeln!(out, "Not considered: {}, of clients that had no room.", counted(rates.unknown, "request"))?;
+    }
     let blocked = limit.map_or_else(String::new, |_| format!(" {:>10}", "blocked"));
     writeln!(
         out,
