@@ -66,6 +66,7 @@ const steps = {
     await firefox.choose('#file', [file])
     await firefox.until(`${element('state')}?.dataset.state === 'finished'`)
     await settled()
+    await firefox.until(`${element('filter')}.dataset.complete === 'true'`)
     assert.equal(await digits('lines-total'), rows.length)
     const drawn = await firefox.read(`(() => {
       const canvas = document.querySelector('#histogram canvas')
@@ -114,6 +115,7 @@ const steps = {
       await begin(file)
       await firefox.until(`${element('state')}?.dataset.state === 'finished'`)
       await settled()
+      await firefox.until(`${element('filter')}.dataset.complete === 'true'`)
       assert.equal(await digits('lines-total'), rows.length, way)
     }
   },

@@ -37,6 +37,8 @@ pub(crate) struct ViewAnswer {
 #[derive(Serialize)]
 struct Kept {
     rows: u64,
+    /// Lines that there was no room for.
+    dropped: u64,
     all: bool,
     reason: Option<&'static str>,
 }
@@ -94,7 +96,7 @@ impl ViewAnswer {
         Self {
             schema: SCHEMA,
             complete,
-            kept: Kept { rows: rows.total, all, reason: (!all).then_some("no room in --memory and --temp-max for more rows") },
+            kept: Kept { rows: rows.total, dropped: rows.dropped, all, reason: (!all).then_some("no room in --memory and --temp-max for more rows") },
             lines: Lines {
                 total: rows.total,
                 matching: lines.total,

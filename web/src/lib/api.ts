@@ -102,6 +102,8 @@ export interface Panel {
   hits: number
   exact: boolean
   error_max: number
+  /** Of values that had no room for rows of their own; absent where all had. */
+  others?: { hits: number; bytes: number }
   rows: Row[]
 }
 

@@ -57,11 +57,13 @@ export interface Latency {
 
 export interface View extends Marked {
   complete: boolean
-  kept: { rows: number; all: boolean; reason: string | null }
+  kept: { rows: number; dropped?: number; all: boolean; reason: string | null }
   lines: { total: number; matching: number; parsed: number; repaired: number; rejected: number }
   /** The server's work. */
   seconds: number
   bytes_sent: number
+  /** Of the lines that match, where that depends on values that had no room. */
+  bounds?: { least: number; most: number } | null
   time: { first: number; last: number; zone_seconds: number } | null
   histogram: Histogram | null
   panels: Panel[]
@@ -124,6 +126,10 @@ export interface Explanation extends Marked {
   /** How many values and pairs were compared. */
   tried: number
   seconds: number
+  /** What a finding has at least, in words. */
+  least?: string
+  /** Lines whose value of a field had no room: it was not tried. */
+  unknown?: { field: string; inside: number; outside: number }[]
   rows: Finding[]
 }
 
@@ -138,6 +144,8 @@ export interface RateRow {
 
 export interface Rates extends Marked {
   seconds: number
+  /** Lines of clients that had no room: they are in no other number. */
+  unknown?: number
   rows: RateRow[]
   blocked: { requests: number; values: number } | null
 }

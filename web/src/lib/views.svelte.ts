@@ -55,6 +55,12 @@ class Views {
     const { from, to } = question
     return { span: from !== null && to !== null ? { from, to } : null, terms: question.terms }
   })
+  /** Whether the numbers are those of the place, or will be soon. */
+  isCurrentView = $derived.by(() => {
+    const { span, terms } = this.shown
+    return this.trouble === null || (sameSpan(span, store.place.span) && sameTerms(terms, store.place.terms))
+  })
+  isSpanApplied = $derived(this.isCurrentView || sameSpan(this.shown.span, store.place.span))
   private buckets = $state(400)
   /** Changes with every line that came, and with the last. */
   private arrived = $derived(store.report && `${store.report.lines.total} ${store.report.complete}`)
@@ -133,10 +139,17 @@ class Views {
     this.bad = { terms, term: place?.term ?? 0, column: place?.column ?? 0, message: body.message }
   }
 
+  /** Whether the numbers are of lines that meet a clause of the place, or will be soon. */
+  isApplied(term: string): boolean {
+    return this.isCurrentView || this.shown.terms.includes(term)
+  }
+
   /** Whether the histogram shown is of the span that is asked for. */
   isCurrent(span: Span | null): boolean {
     return sameSpan(this.shown.span, span)
   }
 }
+
+const sameTerms = (a: string[], b: string[]) => JSON.stringify(a) === JSON.stringify(b)
 
 export const views = new Views()

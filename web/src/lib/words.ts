@@ -3,7 +3,7 @@
 import type { Session, SessionState } from './api'
 import { bytes, count, percent } from './format'
 import { reconnectMs, type UploadState } from './upload'
-import type { Marked } from './viewapi'
+import type { Marked, View } from './viewapi'
 
 export type Action = 'resume' | 'now' | 'again' | 'pick' | 'format' | 'proxy'
 
@@ -41,8 +41,9 @@ export function shownState(session: Session, upload: UploadState | null): ShownS
 const isEnded = ({ state }: Session) => ['finished', 'cancelled', 'failed'].includes(state)
 
 /** `so far, 43 %`: every partial total says that it is one. */
-export function soFar(session: Session): string | null {
-  if (session.state === 'finished') return null
+export function soFar(session: Session, view: Pick<View, 'complete'> | null = null): string | null {
+  // The last lines came, and were not counted yet.
+  if (session.state === 'finished') return view?.complete === false ? 'so far' : null
   if (session.state === 'following') return 'so far'
   const part = percent(session.offset, session.size)
   if (session.state === 'cancelled' || session.state === 'failed') {
@@ -55,6 +56,19 @@ export function soFar(session: Session): string | null {
 export function inexact(answer: Marked | null): string | null {
   if (answer?.exact !== false) return null
   return answer.hint || 'not exact: some values had no room and are counted together as …'
+}
+
+/** How many lines match: as the filter tells, with its bounds where it asks of values that had no room. */
+export function matching({ lines, bounds }: Pick<View, 'lines' | 'bounds'>): {
+  text: string
+  bounds: string | null
+} {
+  if (!bounds) return { text: count(lines.matching), bounds: null }
+  const { least, most } = bounds
+  return {
+    text: least === 0 ? `at most ${count(most)}` : `${count(least)} to ${count(most)}`,
+    bounds: `at least ${count(least)}, at most ${count(most)}: some lines have values that had no room, and may match`,
+  }
 }
 
 const times = (n: number) => (n === 1 ? 'once' : n === 2 ? 'twice' : `${count(n)} times`)
