@@ -169,7 +169,7 @@ const steps = {
 /** What the server of a step has. */
 const given = {
   'a filter on rows that are gone is not shown as applied': ['--sessions', '1'],
-  'files that are dropped at once all keep their rows': ['--memory', '512MiB'],
+  'files that are dropped at once all keep their rows': ['--memory', '1GiB'],
   'a client that comes often is seen when the memory is full of others': [
     '--sessions',
     '1',

@@ -96,7 +96,12 @@ impl ViewAnswer {
         Self {
             schema: SCHEMA,
             complete,
-            kept: Kept { rows: rows.total, dropped: rows.dropped, all, reason: (!all).then_some("no room in --memory and --temp-max for more rows") },
+            kept: Kept {
+                rows: rows.total,
+                dropped: rows.dropped,
+                all,
+                reason: (!all).then_some("no room in --memory and --temp-max for more rows"),
+            },
             lines: Lines {
                 total: rows.total,
                 matching: lines.total,

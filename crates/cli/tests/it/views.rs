@@ -1,7 +1,7 @@
 //! `rorqual serve`: who asks the rows, and what ends a question: a newer one, an asker who leaves, rows that have to go.
 
 use crate::client::{Server, read_answer};
-use crate::common::{MIB, eventually, log, panel};
+use crate::common::{Folder, MIB, eventually, log, panel};
 use rorqual_testkit::generate::{SiteLog, write_lines};
 use serde_json::{Value, json};
 use std::io::Write;
@@ -116,6 +116,37 @@ fn an_export_that_meets_no_row_ends_with_its_session() {
     assert_eq!(server.request("DELETE", &format!("/api/sessions/{id}"), b"").status, 204);
     let answer = read_answer(&mut stream);
     assert!([404, 410].contains(&answer.status) || !answer.body.ends_with("0\r\n\r\n"), "{answer:?}");
+}
+
+#[test]
+fn ended_sessions_keep_their_rows_for_as_long_as_the_memory_has_room() {
+    let folder = Folder::new();
+    let state = folder.text("state");
+    let given = ["--memory", "1GiB", "--sessions", "2", "--threads", "2", "--state", &state];
+    let counts = [1_000_u64, 2_000, 3_000, 4_000];
+    let server = Server::start(&given);
+    let ids: Vec<String> = counts.iter().map(|count| session(&server, &log(*count))).collect();
+    let all_answer = |server: &Server| {
+        for (id, count) in ids.iter().zip(counts) {
+            let answer = view(server, id, &json!({}));
+            assert_eq!((answer.status, &answer.json()["lines"]["matching"]), (200, &count.into()));
+            for format in ["csv", "parquet"] {
+                assert_eq!(server.get(&target(id, &format!("export?format={format}"))).status, 200, "{format}");
+            }
+        }
+    };
+    all_answer(&server);
+    drop(server);
+    // Another server offers all of them again.
+    let server = Server::start(&given);
+    all_answer(&server);
+    // As many as may arrive at a time need all of the memory.
+    let _open: Vec<String> = (0..2).map(|_| server.session_of(10)).collect();
+    server.request("POST", "/api/sessions", b"{}").refused(503, "sessions_full");
+    for (id, count) in ids.iter().zip(counts) {
+        server.request("POST", &target(id, "view"), b"{}").refused(410, "rows_gone");
+        assert_eq!(server.live(id)["report"]["lines"]["parsed"], count, "its last report stays");
+    }
 }
 
 #[test]
