@@ -103,7 +103,9 @@ impl Store {
         let page = self.page_of(counted, column, &wanted);
         let (index, derived) = source(column);
         let known = self.dictionaries[index].lock().len_of(derived) > OTHERS as usize + 1;
-        (known || page.hits > 0).then_some(Panel {
+        // Without a file of countries no client has one, known or not.
+        let is_asked = column != TextColumn::Country || self.settings.countries.is_some();
+        (is_asked && (known || page.hits > 0)).then_some(Panel {
             field: page.field,
             title,
             distinct: page.distinct,
