@@ -125,7 +125,10 @@ const steps = {
     )
     const sessions = await page.evaluate(async () => (await (await fetch('/api/sessions')).json()).sessions)
     for (const { id, name } of sessions) {
-      await page.evaluate((id) => (location.hash = `#s=${id}&f=${encodeURIComponent('not status = 599')}`), id)
+      await page.evaluate(
+        (id) => (location.hash = `#s=${id}&f=${encodeURIComponent('not status = 599')}`),
+        id,
+      )
       await page.waitForFunction(
         (size) =>
           document.querySelector('[data-testid=filter]')?.dataset.settled === 'true' &&
