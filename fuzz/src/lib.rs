@@ -19,7 +19,7 @@ use rorqual_rows::limits::BATCH_ROWS_MAX;
 use rorqual_rows::read::{Rows, Table};
 use rorqual_rows::render::Json;
 use rorqual_rows::{
-    Bad, Decode, Format as RowFormat, FormatKind, Given, Head, Infer, Shape, Unplaced, format_schema, parse_schema,
+    Bad, Decode, Format as RowFormat, FormatKind, Given, Head, Infer, Recognised, Shape, Unplaced, format_schema, parse_schema,
 };
 use rorqual_table::Options;
 use rorqual_table::agent::{classify, referring_site};
@@ -405,7 +405,7 @@ pub fn csv(data: &[u8]) {
     let Some((&cuts, data)) = data.split_first() else { return };
     let head = Head { bytes: data.to_vec(), whole: true };
     let given = Given { kind: Some(FormatKind::Csv), ..Given::default() };
-    let Ok(format) = RowFormat::detect("fuzz", &head, &given) else { return };
+    let Ok(Recognised { format, .. }) = RowFormat::detect("fuzz", &head, &given) else { return };
     let (whole, cut) = (ends(&format, data, data.len().max(1)), ends(&format, data, 1 + usize::from(cuts)));
     let (Ok(whole), Ok(cut)) = (&whole, &cut) else {
         assert_eq!(whole.is_err(), cut.is_err(), "{whole:?} or {cut:?}");

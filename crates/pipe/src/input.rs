@@ -238,6 +238,12 @@ impl Input {
         Ok(Self { body, undo, ..self })
     }
 
+    /// A copy of what was read ahead of it, as an input of its own that is decoded as this one is.
+    #[must_use]
+    pub fn copy_of(&self, ahead: Vec<u8>) -> Self {
+        Self { undo: self.undo, ..Self::from_reader(self.name.clone(), Box::new(std::io::Cursor::new(ahead))) }
+    }
+
     /// Its bytes as blocks from `pool`, in order; for sources that do more with each before a run is given it. What is stored is counted, and
     /// no encoding is undone. A stop ends it as its end would.
     #[must_use]

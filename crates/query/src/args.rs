@@ -58,6 +58,16 @@ pub(crate) struct Args {
     /// Whether the first record of a CSV has the columns' names [default: found out]
     #[arg(long, value_name = "BOOL")]
     pub(crate) header: Option<bool>,
+    /// What is around fields of a CSV that have separators or newlines in them, or none: each line is a record then [default: ", or none
+    /// where quotes do not pair up]
+    #[arg(long, value_name = "CHARACTER|none")]
+    pub(crate) quote: Option<String>,
+    /// A text that stands for null in CSV and JSON, as NA does in many files. May be given again
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) null: Vec<String>,
+    /// Keep numbers that a double would write otherwise as they are written: their column becomes text [default: the nearest double]
+    #[arg(long)]
+    pub(crate) exact_numbers: bool,
     /// Look at all records of JSON and CSV for their columns, not only at the first 4 MiB of the first file
     #[arg(long)]
     pub(crate) infer_all: bool,

@@ -86,8 +86,10 @@ pub struct Notes(BTreeMap<Note, Met>);
 pub enum Note {
     /// An object has a key twice; its last value counts.
     DuplicateKey,
-    /// A number that 64 bits or a double would change is kept as text.
+    /// A number that 64 bits or a double have no place for is kept as text.
     NumberAsText,
+    /// A number has more digits than a double, and became the nearest one.
+    RoundedNumber,
     /// A value without a column is in `_rest`.
     Rest,
     /// A lone surrogate, which no UTF-8 can hold: the text is in `_rest` as it was written, and its column null.
@@ -109,8 +111,15 @@ pub struct Met {
 
 impl Note {
     /// All kinds, in the order in which they are told.
-    pub const ALL: [Self; 6] =
-        [Self::DuplicateKey, Self::NumberAsText, Self::Rest, Self::LoneSurrogate, Self::ReplacedSurrogate, Self::RepairedLine];
+    pub const ALL: [Self; 7] = [
+        Self::DuplicateKey,
+        Self::NumberAsText,
+        Self::RoundedNumber,
+        Self::Rest,
+        Self::LoneSurrogate,
+        Self::ReplacedSurrogate,
+        Self::RepairedLine,
+    ];
 }
 
 impl fmt::Display for Note {
@@ -118,6 +127,9 @@ impl fmt::Display for Note {
         f.write_str(match self {
             Self::DuplicateKey => "a key twice in one object, whose last value counts",
             Self::NumberAsText => "a number that 64 bits or a double would change, which stays text",
+            Self::RoundedNumber => {
+                "a number of more digits than a double has, which became the nearest (--exact-numbers keeps it as text)"
+            }
             Self::Rest => "a value without a column, which is in _rest",
             Self::LoneSurrogate => "a lone surrogate, which UTF-8 has no place for: its text is in _rest as it was written",
             Self::ReplacedSurrogate => "a lone surrogate, which UTF-8 has no place for and became U+FFFD",

@@ -1,9 +1,9 @@
 //! Which format an input has, and what it takes to decode it.
 
-use crate::csv::{self, Dialect, DialectError};
+use crate::csv::{self, Dialect, DialectError, DialectHints, Quote};
 use crate::limits::row_bytes_max;
 use crate::scan::Head;
-use crate::{Decode, Infer, Unplaced, json, log};
+use crate::{Decode, Infer, Unplaced, ValueRules, json, log};
 use arrow_schema::SchemaRef;
 use rorqual_pipe::{Framing, Splitter};
 use rorqual_table::format::{Format as LogFormat, detect as detect_log};
@@ -13,7 +13,7 @@ use std::path::Path;
 #[derive(Debug, Clone)]
 pub enum Format {
     /// JSON documents.
-    Json(json::Layout),
+    Json(json::Layout, ValueRules),
     /// Fields with separators.
     Csv(Dialect),
     /// An access log.
@@ -31,8 +31,21 @@ pub struct Given {
     pub log: Option<LogFormat>,
     /// Between the fields of a CSV.
     pub delimiter: Option<u8>,
+    /// Around the fields of a CSV.
+    pub quote: Option<Quote>,
     /// Whether the first record of a CSV has the columns' names.
     pub header: Option<bool>,
+    /// Rules of what values mean.
+    pub rules: ValueRules,
+}
+
+/// A format that was found out.
+#[derive(Debug, Clone)]
+pub struct Recognised {
+    /// The format.
+    pub format: Format,
+    /// Guesses in it, each with the option that settles it.
+    pub notes: Vec<String>,
 }
 
 /// Kinds of formats.
@@ -55,16 +68,19 @@ impl Format {
     ///
     /// # Errors
     /// When it is none that is known, or not the one that is given; a sentence that says so.
-    pub fn detect(name: &str, head: &Head, given: &Given) -> Result<Self, String> {
+    pub fn detect(name: &str, head: &Head, given: &Given) -> Result<Recognised, String> {
         match given.kind {
-            _ if given.rows.is_some() => Ok(Self::Json(json::Layout::Rows(given.rows.clone().unwrap_or_default()))),
+            _ if given.rows.is_some() => Ok(Self::json(json::Layout::Rows(given.rows.clone().unwrap_or_default()), head, given)),
             _ if given.log.is_some() => Self::log(head, given),
-            Some(FormatKind::Ndjson) => Ok(Self::Json(json::Layout::Lines)),
-            Some(FormatKind::Json) => Ok(Self::Json(match json::detect(&head.bytes, head.whole) {
-                // That its start is one document a line does not say that all of it is.
-                None | Some(json::Layout::Lines) => json::Layout::Documents,
-                Some(other) => other,
-            })),
+            Some(FormatKind::Ndjson) => Ok(Self::json(json::Layout::Lines, head, given)),
+            Some(FormatKind::Json) => {
+                let layout = match json::detect(&head.bytes, head.whole) {
+                    // That its start is one document a line does not say that all of it is.
+                    None | Some(json::Layout::Lines) => json::Layout::Documents,
+                    Some(other) => other,
+                };
+                Ok(Self::json(layout, head, given))
+            }
             Some(FormatKind::Csv) => Self::csv(head, given),
             Some(FormatKind::Tsv) => Self::csv(head, &Given { delimiter: Some(b'\t'), ..given.clone() }),
             Some(FormatKind::Log) => Self::log(head, given),
@@ -72,12 +88,23 @@ impl Format {
         }
     }
 
-    fn guess(name: &str, head: &Head, given: &Given) -> Result<Self, String> {
+    /// A document that is one object is one row, however long it is; who means an array in it says so.
+    fn json(layout: json::Layout, head: &Head, given: &Given) -> Recognised {
+        let is_one = matches!(layout, json::Layout::Documents | json::Layout::Lines);
+        let rows = is_one.then(|| json::rows_within(&head.bytes, head.whole)).flatten();
+        let note = |keys: Vec<String>| {
+            let path = json::format_path(&keys);
+            format!("is one document, which is one row; --rows '{path}' makes a row of each element of that array")
+        };
+        Recognised { format: Self::Json(layout, given.rules.clone()), notes: rows.map(note).into_iter().collect() }
+    }
+
+    fn guess(name: &str, head: &Head, given: &Given) -> Result<Recognised, String> {
         if head.whole && head.bytes.trim_ascii().is_empty() {
             return Err("is empty: there is nothing to tell its format and its columns by".to_owned());
         }
         if let Some(layout) = json::detect(&head.bytes, head.whole) {
-            return Ok(Self::Json(layout));
+            return Ok(Self::json(layout, head, given));
         }
         let stem = Path::new(name).with_extension("");
         let extensions = [Path::new(name).extension(), stem.extension()];
@@ -86,34 +113,38 @@ impl Format {
             return Self::csv(head, given);
         }
         Self::log(head, given).or_else(|_| match Self::dialect(head, given) {
-            Ok(dialect) if dialect.names.len() > 1 => Ok(Self::Csv(dialect)),
+            Ok((dialect, notes)) if dialect.names.len() > 1 => Ok(Recognised { format: Self::Csv(dialect), notes }),
             Err(error @ DialectError::CarriageReturns) => Err(error.to_string()),
             _ => Err(NO_FORMAT.to_owned()),
         })
     }
 
-    fn csv(head: &Head, given: &Given) -> Result<Self, String> {
-        Self::dialect(head, given).map(Self::Csv).map_err(|error| error.to_string())
+    fn csv(head: &Head, given: &Given) -> Result<Recognised, String> {
+        let (dialect, notes) = Self::dialect(head, given).map_err(|error| error.to_string())?;
+        Ok(Recognised { format: Self::Csv(dialect), notes })
     }
 
-    fn dialect(head: &Head, given: &Given) -> Result<Dialect, DialectError> {
-        Dialect::detect(&head.bytes, head.whole, given.delimiter, given.header)
+    fn dialect(head: &Head, given: &Given) -> Result<(Dialect, Vec<String>), DialectError> {
+        let hints =
+            DialectHints { delimiter: given.delimiter, quote: given.quote, header: given.header, rules: given.rules.clone() };
+        Dialect::detect(&head.bytes, head.whole, &hints)
     }
 
-    fn log(head: &Head, given: &Given) -> Result<Self, String> {
+    fn log(head: &Head, given: &Given) -> Result<Recognised, String> {
+        let log = |format| Recognised { format: Self::Log(format), notes: Vec::new() };
         if let Some(format) = &given.log {
-            return Ok(Self::Log(format.clone()));
+            return Ok(log(format.clone()));
         }
         let detection = detect_log(&head.bytes, &[]);
-        detection.map(|detection| Self::Log(detection.format)).map_err(|_| "this is in none of the known log formats".to_owned())
+        detection.map(|detection| log(detection.format)).map_err(|_| "this is in none of the known log formats".to_owned())
     }
 
     /// How the input is cut for workers.
     #[must_use]
     pub fn framing(&self, record_bytes_max: usize) -> Framing {
         match self {
-            Self::Json(json::Layout::Lines) | Self::Log(_) => Framing::Lines { line_bytes_max: record_bytes_max },
-            Self::Json(_) | Self::Csv(_) => Framing::Records { record_bytes_max },
+            Self::Json(json::Layout::Lines, _) | Self::Log(_) => Framing::Lines { line_bytes_max: record_bytes_max },
+            Self::Json(..) | Self::Csv(_) => Framing::Records { record_bytes_max },
         }
     }
 
@@ -121,8 +152,8 @@ impl Format {
     #[must_use]
     pub fn splitter(&self) -> Option<Box<dyn Splitter>> {
         match self {
-            Self::Json(json::Layout::Lines) | Self::Log(_) => None,
-            Self::Json(layout) => Some(Box::new(json::RecordSplitter::new(layout))),
+            Self::Json(json::Layout::Lines, _) | Self::Log(_) => None,
+            Self::Json(layout, _) => Some(Box::new(json::RecordSplitter::new(layout))),
             Self::Csv(dialect) => Some(Box::new(csv::RecordSplitter::new(dialect))),
         }
     }
@@ -131,9 +162,9 @@ impl Format {
     #[must_use]
     pub fn separators(&self) -> &'static [u8] {
         match self {
-            Self::Json(json::Layout::Lines) | Self::Csv(_) | Self::Log(_) => b"",
-            Self::Json(json::Layout::Documents) => b" \t\r\n",
-            Self::Json(json::Layout::Array | json::Layout::Rows(_)) => b" \t\r\n,",
+            Self::Json(json::Layout::Lines, _) | Self::Csv(_) | Self::Log(_) => b"",
+            Self::Json(json::Layout::Documents, _) => b" \t\r\n",
+            Self::Json(json::Layout::Array | json::Layout::Rows(_), _) => b" \t\r\n,",
         }
     }
 
@@ -141,7 +172,7 @@ impl Format {
     #[must_use]
     pub fn infer(&self) -> Option<Box<dyn Infer>> {
         match self {
-            Self::Json(layout) => Some(Box::new(json::Inferrer::new(layout))),
+            Self::Json(layout, rules) => Some(Box::new(json::Inferrer::new(layout).with_rules(rules))),
             Self::Csv(dialect) => Some(Box::new(csv::Inferrer::new(dialect))),
             Self::Log(_) => None,
         }
@@ -158,7 +189,10 @@ impl Format {
     #[must_use]
     pub fn decoder(&self, schema: &SchemaRef, unplaced: Unplaced, record_bytes_max: usize) -> Box<dyn Decode> {
         match self {
-            Self::Json(layout) => Box::new(json::Decoder::new(layout, schema, unplaced, row_bytes_max(record_bytes_max))),
+            Self::Json(layout, rules) => {
+                let row_bytes_max = row_bytes_max(record_bytes_max);
+                Box::new(json::Decoder::new(layout, schema, unplaced, row_bytes_max).with_rules(rules))
+            }
             Self::Csv(dialect) => Box::new(csv::Decoder::new(dialect, schema, unplaced)),
             Self::Log(format) => Box::new(log::Decoder::new(format, schema)),
         }

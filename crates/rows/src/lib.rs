@@ -17,6 +17,7 @@ pub mod log;
 mod near;
 pub mod read;
 pub mod render;
+mod rules;
 mod scan;
 mod shape;
 mod text;
@@ -25,6 +26,7 @@ pub mod write;
 
 pub use bad::{BadRecords, long_offset};
 pub use decode::{Bad, Decode, Decoded, Infer, Inferred, Met, Note, Notes, Unplaced};
-pub use format::{Format, FormatKind, Given};
+pub use format::{Format, FormatKind, Given, Recognised};
+pub use rules::ValueRules;
 pub use scan::{Head, Scan};
 pub use shape::{Conflict, Shape, format_schema, parse_schema};

@@ -6,6 +6,10 @@ use rorqual_pipe::limits::WINDOW_PER_WORKER;
 /// touched only when a record needs it, and each worker a few times as much for its columns. 2 MiB of 256 MiB.
 pub const RECORD_SHARE: u64 = 128;
 
+/// Longest record that is taken unless a flag says otherwise, however much memory there is: what more there is has room for more threads, of
+/// which each takes 20 times as much.
+pub const RECORD_BYTES_MAX_DEFAULT: u64 = 8 << 20;
+
 /// A batch that has grown so large is finished: its arrays' bytes, nulls in sparse columns included.
 pub const BATCH_BYTES_MAX: usize = 2 << 20;
 
@@ -21,6 +25,12 @@ pub const DEPTH_MAX: usize = 100_000;
 /// Most columns of a schema that is inferred, lists and structs and what is in them counted each; what more there is goes to `_rest`.
 /// A shape takes about 200 bytes a column, and its name twice.
 pub const COLUMNS_MAX: usize = 10_000;
+
+/// Most keys of an object inside a record that become columns of a struct; one with more is used as a map, and becomes JSON text.
+pub const OBJECT_KEYS_MAX: usize = 256;
+
+/// The same of keys whose values are objects or arrays, each with columns of its own.
+pub const NESTED_KEYS_MAX: usize = 64;
 
 /// How much of a stream is looked at for its columns before the first row is written.
 pub const PREFIX_BYTES: usize = 4 << 20;

@@ -3,7 +3,6 @@
 use crate::format::Format;
 use rorqual_pipe::limits::BLOCK_BYTES;
 use rorqual_pipe::{Chunk, Control, Error, Framing, Input, Kind, Plan, Pool, Stage, run, run_records};
-use std::io::Cursor;
 use std::os::unix::fs::FileExt;
 
 /// With what inputs are read.
@@ -81,9 +80,9 @@ impl Scan {
     /// # Errors
     /// When it can't be read.
     pub(crate) fn ahead(&self, input: &mut Input, ahead_bytes: usize) -> Result<(Input, bool), Error> {
-        let name = input.name().to_owned();
-        let bytes = input.read_ahead(ahead_bytes, &self.control)?;
-        Ok((Input::from_reader(name, Box::new(Cursor::new(bytes.to_vec()))), bytes.len() < ahead_bytes))
+        let bytes = input.read_ahead(ahead_bytes, &self.control)?.to_vec();
+        let whole = bytes.len() < ahead_bytes;
+        Ok((input.copy_of(bytes), whole))
     }
 
     fn plan(&self, framing: Framing) -> Plan {

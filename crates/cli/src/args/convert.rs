@@ -15,7 +15,8 @@ Examples:
 /// Convert JSON, logs, CSV or columns of any size into Parquet, Arrow IPC, NDJSON or CSV
 ///
 /// Documents may be one a line, one after another, the elements of one giant array, or those of an array inside a document
-/// (--rows). What columns there are is found out; --schema says them. Rows keep their order. The file appears whole at the end, or not
+/// (--rows; without it a document that is one object is one row, whatever its size). Moments without an offset are taken for UTC; an object
+/// of more than 256 keys inside a record is kept as JSON text. What columns there are is found out; --schema says them. Rows keep their order. The file appears whole at the end, or not
 /// at all. Several inputs make one file.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = CONVERT_EXAMPLES)]
@@ -73,7 +74,18 @@ pub(crate) struct FromArgs {
     /// Whether the first record of a CSV has the columns' names [default: found out]
     #[arg(long, value_name = "BOOL")]
     pub(crate) header: Option<bool>,
-    /// Longest record; each worker has room for some of them [default: a 128th of --memory: 2MiB]
+    /// What is around fields of a CSV that have separators or newlines in them, or none: each line is a record then [default: ", or none
+    /// where quotes do not pair up]
+    #[arg(long, value_name = "CHARACTER|none")]
+    pub(crate) quote: Option<String>,
+    /// A text that stands for null in CSV and JSON, as NA does in many files. May be given again
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) null: Vec<String>,
+    /// Keep numbers that a double would write otherwise as they are written: their column becomes text [default: the nearest double, and
+    /// it is said where digits are lost]
+    #[arg(long)]
+    pub(crate) exact_numbers: bool,
+    /// Longest record; each worker has room for some of them [default: a 128th of --memory, at most 8MiB: 2MiB]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) record_max: Option<u64>,
     /// What to do where a field has values of several types: widen (integer, number, text; containers to JSON text), or error

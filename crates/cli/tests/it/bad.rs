@@ -83,12 +83,12 @@ fn places_are_said_in_order() {
         .run()
         .exits(2)
         .says(&["the quotes that opened at byte 6 are not closed when the input ends at byte 9"]);
-    let utf_16: Vec<u8> = "\u{feff}[1]".encode_utf16().flat_map(u16::to_le_bytes).collect();
-    let utf_16 = folder.file("u.json", utf_16);
-    rorqual(&["head", &utf_16])
+    let utf_32: Vec<u8> = "\u{feff}[1]".chars().flat_map(|character| u32::from(character).to_le_bytes()).collect();
+    let utf_32 = folder.file("u.json", utf_32);
+    rorqual(&["head", "--from", "json", &utf_32])
         .run()
         .exits(2)
-        .says(&["is UTF-16 (iconv -f UTF-16 -t UTF-8 converts it), which starts at byte 0"]);
+        .says(&["is UTF-32 (iconv -f UTF-32LE -t UTF-8 converts it), which starts at byte 0"]);
 }
 
 #[test]

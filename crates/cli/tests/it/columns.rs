@@ -140,6 +140,15 @@ fn each_stream_is_a_term_of_the_sum() {
 }
 
 #[test]
+fn more_memory_has_room_for_more_threads() {
+    let folder = Folder::new();
+    let (file, target) = (folder.file("a.ndjson", "{\"a\":1}\n"), folder.text("a.parquet"));
+    for (memory, threads) in [("1GiB", "4"), ("4GiB", "16"), ("16GiB", "64")] {
+        let _ = rorqual(&["convert", &file, "--memory", memory, "--threads", threads, "-o", &target]).run().exits(0);
+    }
+}
+
+#[test]
 fn numbers_that_json_has_not_are_said() {
     let folder = Folder::new();
     let path = folder.at("t.parquet");

@@ -84,10 +84,11 @@ fn every_layout_and_path_gives_the_same_rows() {
     ];
     for (name, bytes) in files {
         let file = folder.file(name, &bytes);
+        let rows = if name.starts_with("nested") { &["--rows", "$.a.b.items"][..] } else { &[] };
         for flags in [&["--threads", "1"][..], &["--threads", "3", "--memory", "384MiB"]] {
-            assert!(all_plain(&through_parquet(&folder, &file, flags)) == expected, "{name} {flags:?}");
+            assert!(all_plain(&through_parquet(&folder, &file, &[flags, rows].concat())) == expected, "{name} {flags:?}");
         }
-        assert!(all_plain(&converted(bytes, &[]).exits(0).stdout) == expected, "{name} from a pipe");
+        assert!(all_plain(&converted(bytes, rows).exits(0).stdout) == expected, "{name} from a pipe");
     }
 }
 
@@ -138,7 +139,7 @@ fn what_is_bad_is_told_with_its_place_and_nothing_is_written() {
         ("open.json", "", b"[{\"a\":1},{\"a\":2}".to_vec(), &["at byte 16"]),
         ("behind.json", "", b"[{\"a\":1}] x".to_vec(), &["at byte 10"]),
         ("nan.ndjson", "", format!("{good}{{\"a\":NaN}}\n").into_bytes(), &["at byte 21"]),
-        ("utf16.json", "--from=json", "\u{feff}[1]".encode_utf16().flat_map(u16::to_le_bytes).collect(), &["UTF-16", "iconv"]),
+        ("utf32.json", "--from=json", b"\xff\xfe\0\0[\0\0\0]\0\0\0".to_vec(), &["UTF-32", "iconv"]),
         ("none.json", "--rows=$.b", b"{\"a\":[1]}".to_vec(), &["$.b"]),
         ("utf8.ndjson", "", [good.as_bytes(), b"{\"a\":\"\xff\"}\n"].concat(), &["at byte 22"]),
     ];
@@ -209,10 +210,13 @@ fn odd_documents() {
     let twice = converted("{\"a\":1,\"a\":2}\n{\"a\":3}\n", &[]).exits(0);
     twice.says(&["a key twice in one object", "at byte"]);
     assert_eq!(rows(&twice.stdout), [json!({"a": 2}), json!({"a": 3})]);
-    // 2^64 and a number of more digits than a double has are kept as they are written.
-    let large = converted("{\"a\":18446744073709551616,\"b\":0.12345678901234567890}\n{\"a\":1,\"b\":2}\n", &[]).exits(0);
-    large.says(&["which stays text"]);
-    assert_eq!(rows(&large.stdout)[0], json!({"a": "18446744073709551616", "b": "0.12345678901234567890"}));
+    // 2^64 is kept as it is written; of a number of more digits than a double has, the nearest, or what is asked for.
+    let large = "{\"a\":18446744073709551616,\"b\":0.12345678901234567890}\n{\"a\":1,\"b\":2}\n";
+    let nearest = converted(large, &[]).exits(0);
+    nearest.says(&["1 x a number that 64 bits or a double would change", "1 x a number of more digits", "--exact-numbers"]);
+    assert_eq!(rows(&nearest.stdout)[0], json!({"a": "18446744073709551616", "b": 0.12345678901234568}));
+    let exact = converted(large, &["--exact-numbers"]).exits(0);
+    assert_eq!(rows(&exact.stdout)[0], json!({"a": "18446744073709551616", "b": "0.12345678901234567890"}));
     let deep = format!("{{\"a\":{}1{}}}\n", "[".repeat(99_990), "]".repeat(99_990));
     let back = converted(deep.clone(), &[]).exits(0).stdout;
     assert!(back.len() >= deep.len(), "depth is kept as JSON text");
@@ -248,9 +252,160 @@ fn memory_is_kept_for_a_gibibyte_of_each_layout() {
     for path in ["", "a.b.items"] {
         let target = folder.text(&format!("large{path}.parquet"));
         let feed = move |stdin: &mut std::process::ChildStdin| write_array(&mut Events::new(3), 1 << 30, path, stdin).map(drop);
-        let ran = rorqual(&["convert", "-", "-o", &target, "--memory", "256MiB"]).feed(feed).run().exits(0);
+        let rows = if path.is_empty() { "$" } else { "$.a.b.items" };
+        let ran = rorqual(&["convert", "-", "-o", &target, "--memory", "256MiB", "--rows", rows]).feed(feed).run().exits(0);
         ran.within(256 * MIB);
     }
+}
+
+#[test]
+fn a_document_is_one_row_whatever_its_size() {
+    let folder = Folder::new();
+    for count in [3, 400, 1_500] {
+        let document = array(count, "a.b.items");
+        let indented = [b"{\n ".as_slice(), &document[1..]].concat();
+        for (name, bytes) in [("one.json", document.clone()), ("indented.json", indented), ("one.json.gz", gzip(&document))] {
+            let file = folder.file(name, &bytes);
+            for ran in [rorqual(&["convert", &file, "--to", "ndjson", "-o", "-"]).run(), converted(bytes, &[])] {
+                let ran = ran.exits(0);
+                ran.says(&["is one document, which is one row; --rows '$.a.b.items' makes a row of each element"]);
+                let back = rows(&ran.stdout);
+                assert_eq!(back.len(), 1, "{name}");
+                assert_eq!(back[0]["a"]["b"]["items"].as_array().map(Vec::len), Some(count), "{name}");
+            }
+            let items = rorqual(&["convert", &file, "--rows", "$.a.b.items", "--to", "ndjson", "-o", "-"]).run().exits(0);
+            assert_eq!((rows(&items.stdout).len(), items.stderr.as_str()), (count, ""), "{name}");
+        }
+    }
+    // What no record may have room for is told, and how to read it.
+    let large = folder.file("large.json", array(9_000, "items"));
+    let ran = rorqual(&["convert", &large, "-o", &folder.text("x.parquet")]).run().exits(2);
+    ran.says(&["--rows '$.items'", "more than --record-max 2.00 MiB"]);
+}
+
+#[test]
+fn null_among_objects_stays_null() {
+    let folder = Folder::new();
+    let lines = "{\"a\":1}\nnull\n{\"a\":2,\"l\":[{\"b\":1},null]}\n{}\n";
+    for (name, text) in [("n.ndjson", lines.to_owned()), ("n.json", format!("[{}]", lines.trim_end().replace('\n', ",")))] {
+        let file = folder.file(name, &text);
+        for back in [converted(text, &[]).exits(0).stdout, through_parquet(&folder, &file, &[])] {
+            assert_eq!(rows(&back), [json!({"a": 1}), json!(null), json!({"a": 2, "l": [{"b": 1}, null]}), json!({})], "{name}");
+        }
+    }
+    // Also where it comes late.
+    let late = folder.file("late.ndjson", with_late("{\"a\":1}", "null"));
+    assert_eq!(rows(&through_parquet(&folder, &late, &[])).pop(), Some(json!(null)));
+}
+
+#[test]
+fn a_double_is_the_one_that_was_written() {
+    // What C's printf("%.17g") writes of 0.1, 0.3, 100.1 and 1/3; read back by Python's float().
+    let text = "{\"a\":0.10000000000000001}\n{\"a\":0.29999999999999999}\n{\"a\":100.09999999999999}\n{\"a\":0.33333333333333331}\n{\"a\":1}\n";
+    let csv = text.replace("{\"a\":", "").replace('}', "");
+    for ran in [converted(text, &[]), converted(format!("a\n{csv}"), &["--from", "csv"])] {
+        let ran = ran.exits(0);
+        let expected = [0.1, 0.3, 100.1, 1.0 / 3.0, 1.0].map(|value| json!({"a": value}));
+        assert_eq!((rows(&ran.stdout), ran.stderr.as_str()), (expected.to_vec(), ""));
+    }
+    let exact = converted(text, &["--exact-numbers"]).exits(0);
+    assert_eq!(rows(&exact.stdout)[0], json!({"a": "0.10000000000000001"}));
+    converted("a\n0.1234567890123456789\n2\n", &["--from", "csv"])
+        .exits(0)
+        .says(&["1 x a number of more digits than a double has"]);
+}
+
+#[test]
+fn moments_and_dates_are_the_same_of_every_format() {
+    let folder = Folder::new();
+    let moments = ["2025-01-31T08:00:00+05:30", "2025-01-31 02:30:00", "2025-01-31t02:30:00.5z", "NA"];
+    let days = ["2024-02-29", "NA", "1969-12-31", "0001-01-01"];
+    let line = |(moment, day): (&&str, &&str)| format!("{{\"at\":\"{moment}\",\"day\":\"{day}\",\"n\":\"-\"}}\n");
+    let json: String = moments.iter().zip(&days).map(line).collect();
+    let csv: String = moments.iter().zip(&days).map(|(moment, day)| format!("{moment},\"{day}\",-\n")).collect();
+    let files = [folder.file("t.ndjson", json), folder.file("t.csv", format!("at,day,n\n{csv}"))];
+    let flags = ["--null", "NA", "--null=-"];
+    for file in &files {
+        let schema = rorqual(&["schema", file]).args(&flags).run().exits(0);
+        assert_eq!(schema.json(), json!({"at": "timestamp[ms]", "day": "date", "n": "json"}), "{file}");
+        // 08:00 at +05:30 is 02:30 in UTC.
+        let expected = [
+            json!({"at": "2025-01-31T02:30:00Z", "day": "2024-02-29"}),
+            json!({"at": "2025-01-31T02:30:00Z"}),
+            json!({"at": "2025-01-31T02:30:00.500Z", "day": "1969-12-31"}),
+            json!({"day": "0001-01-01"}),
+        ];
+        assert_eq!(rows(&through_parquet(&folder, file, &flags)), expected, "{file}");
+        assert_eq!(rows(&rorqual(&["head", file]).args(&flags).run().exits(0).stdout), expected, "{file}");
+        let said = folder.file("said.json", r#"{"at": "timestamp", "day": "date", "n": "text"}"#);
+        let by_schema = rorqual(&["convert", file, "--schema", &said, "--to", "ndjson", "-o", "-"]).args(&flags).run().exits(0);
+        assert_eq!(rows(&by_schema.stdout), expected, "{file}");
+    }
+}
+
+#[test]
+fn a_file_without_a_header_keeps_its_first_row() {
+    let folder = Folder::new();
+    for (text, first) in [
+        ("2024-01-01,alice\n2024-01-02,bob\n2024-01-03,carol\n", json!({"column1": "2024-01-01", "column2": "alice"})),
+        ("alice,10.0.0.1\nbob,10.0.0.2\ncarol,10.0.0.3\n", json!({"column1": "alice", "column2": "10.0.0.1"})),
+        ("a@example.com,x\nb@example.org,y\nc@example.org,z\n", json!({"column1": "a@example.com", "column2": "x"})),
+    ] {
+        let file = folder.file("none.csv", text);
+        for ran in [rorqual(&["convert", &file, "--to", "ndjson", "-o", "-"]).run(), converted(text, &["--from", "csv"])] {
+            let ran = ran.exits(0);
+            ran.says(&["its first record looks like a row", "--header true"]);
+            assert_eq!((rows(&ran.stdout).len(), &rows(&ran.stdout)[0]), (3, &first), "{text}");
+        }
+        let named = rorqual(&["convert", &file, "--header", "true", "--to", "ndjson", "-o", "-"]).run().exits(0);
+        assert_eq!((rows(&named.stdout).len(), named.stderr.as_str()), (2, ""), "{text}");
+    }
+    let doubtful = converted("name,city\nalice,paris\nbob,london\n", &["--from", "csv"]).exits(0);
+    doubtful.says(&["is taken for the columns' names; --header false"]);
+    assert_eq!(rows(&doubtful.stdout)[0], json!({"name": "alice", "city": "paris"}));
+    assert_eq!(converted("name,age\nalice,3\n", &["--from", "csv"]).exits(0).stderr, "");
+}
+
+#[test]
+fn a_table_without_quotes_has_a_row_a_line() {
+    // As Python's csv.reader(…, delimiter="\t", quoting=csv.QUOTE_NONE) has it.
+    let text = "id\ttitle\n1\t\"Heroes\" and more\n2\t\"open\n3\tclosed\"\n";
+    let expected = ["\"Heroes\" and more", "\"open", "closed\""];
+    for flags in [&[][..], &["--quote", "none"], &["--from", "tsv"]] {
+        let ran = converted(text, flags).exits(0);
+        let titles: Vec<Value> = rows(&ran.stdout).iter().map(|row| row["title"].clone()).collect();
+        assert_eq!(titles, expected, "{flags:?}");
+        assert_eq!(ran.stderr.contains("--quote"), !flags.contains(&"none"), "{flags:?}: {}", ran.stderr);
+    }
+    let single = converted("a,b\n1,'x,y'\n", &["--from", "csv", "--quote", "'"]).exits(0);
+    assert_eq!(rows(&single.stdout), [json!({"a": 1, "b": "x,y"})]);
+    converted("a,b\n1,2\n", &["--from", "csv", "--quote", "no"]).exits(2).says(&["--quote \"no\" is no quote"]);
+}
+
+#[test]
+fn utf_16_is_read_as_text() {
+    let folder = Folder::new();
+    let encoded = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
+    let expected = [json!({"id": 1, "name": "Größe 🚀"}), json!({"id": 2, "name": "日本"})];
+    let csv = encoded("\u{feff}id\tname\r\n1\tGröße 🚀\r\n2\t日本\r\n");
+    let json = encoded("\u{feff}[{\"id\":1,\"name\":\"Größe 🚀\"},{\"id\":2,\"name\":\"日本\"}]");
+    for (name, bytes) in [("excel.txt", csv), ("a.json", json)] {
+        let file = folder.file(name, &bytes);
+        assert_eq!(rows(&through_parquet(&folder, &file, &[])), expected, "{name}");
+        assert_eq!(rows(&converted(bytes, &[]).exits(0).stdout), expected, "{name} from a pipe");
+        assert_eq!(rows(&rorqual(&["head", &file]).run().exits(0).stdout), expected, "{name}");
+    }
+}
+
+#[test]
+fn an_object_used_as_a_map_is_one_column() {
+    let folder = Folder::new();
+    let users: Vec<String> = (0..5_000).map(|user| format!("\"u{user}\":{{\"age\":{user},\"tags\":[\"x\"]}}")).collect();
+    let text = format!("{{\"users\":{{{}}},\"n\":1}}", users.join(","));
+    let file = folder.file("map.json", &text);
+    assert_eq!(rorqual(&["schema", &file]).run().exits(0).json(), json!({"users": "json", "n": "int64"}));
+    let back = rows(&through_parquet(&folder, &file, &[]));
+    assert_eq!(back, [serde_json::from_str::<Value>(&text).expect("JSON")]);
 }
 
 #[test]
@@ -449,7 +604,7 @@ fn the_first_rows_and_some_of_any_format() {
     let lines = events(3_000);
     let expected = all_plain(&lines);
     let table: String = std::iter::once("n,t\n".to_owned()).chain((0..3_000).map(|n| format!("{n},\"t {n}\"\n"))).collect();
-    for (name, bytes) in [("x.ndjson", lines.clone()), ("x.json", array(3_000, "a.b")), ("x.ndjson.gz", gzip(&lines))] {
+    for (name, bytes) in [("x.ndjson", lines.clone()), ("x.json", array(3_000, "")), ("x.ndjson.gz", gzip(&lines))] {
         let file = folder.file(name, bytes);
         let head = rorqual(&["head", "-n", "700", &file]).run().exits(0);
         assert!(all_plain(&head.stdout) == expected[..700], "{name}");

@@ -171,7 +171,7 @@ impl FileSource for RecordSource {
 
     fn file_type(&self) -> &str {
         match self.format {
-            Format::Json(_) => "json",
+            Format::Json(..) => "json",
             Format::Csv(_) => "csv",
             Format::Log(_) => "log",
         }

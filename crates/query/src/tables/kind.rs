@@ -1,11 +1,13 @@
 //! What a file is, by what was said, its name and its first bytes.
 
 use crate::args::{Args, Conflicts, InputFormat};
+use crate::message;
 use datafusion::common::{Result, plan_err};
 use rorqual_pipe::escaped_path;
 use rorqual_pipe::whole_file::Output;
+use rorqual_rows::csv::Quote;
 use rorqual_rows::read::is_table;
-use rorqual_rows::{Format, FormatKind, Given, Head, json};
+use rorqual_rows::{Format, FormatKind, Given, Head, ValueRules, json};
 use rorqual_table::format::Format as LogFormat;
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
@@ -27,6 +29,8 @@ pub(crate) struct Known {
     pub(super) infer_all: bool,
     /// A field with values of several types takes all of them.
     pub(super) widen: bool,
+    /// What was guessed of a file was said.
+    guess_said: AtomicBool,
 }
 
 /// The rows of a single table.
@@ -52,7 +56,9 @@ impl Known {
         };
         let columns = args.from.filter(|from| matches!(from, InputFormat::Parquet | InputFormat::Arrow));
         let delimiter = args.delimiter.map(delimiter).transpose()?;
-        let mut records = Given { kind, rows: None, log, delimiter, header: args.header };
+        let quote = args.quote.as_deref().map(Quote::parse).transpose().map_err(|error| format!("--quote {error}"))?;
+        let rules = ValueRules { exact_numbers: args.exact_numbers, nulls: args.null.clone() };
+        let mut records = Given { kind, rows: None, log, delimiter, quote, header: args.header, rules };
         let mut rows = Vec::new();
         for text in &args.rows {
             // A path begins with $, whatever the table's name has.
@@ -64,7 +70,8 @@ impl Known {
             }
         }
         let inputs = Mutex::default();
-        Ok(Self { columns, records, rows, inputs, infer_all: args.infer_all, widen: args.conflicts == Conflicts::Widen })
+        let widen = args.conflicts == Conflicts::Widen;
+        Ok(Self { columns, records, rows, inputs, infer_all: args.infer_all, widen, guess_said: AtomicBool::new(false) })
     }
 
     /// What is known of the table of that name.
@@ -131,7 +138,13 @@ pub(super) fn of(table: &str, name: &str, head: &Head, known: &Known) -> Result<
         None => {}
     }
     match Format::detect(name, head, &given) {
-        Ok(format) => Ok(Kind::Records(format)),
+        Ok(recognised) => {
+            // Of many files of one table the first says it for all.
+            if let Some(note) = recognised.notes.first().filter(|_| !known.guess_said.swap(true, Ordering::Relaxed)) {
+                message::note(&format!("{name}: {note}"));
+            }
+            Ok(Kind::Records(recognised.format))
+        }
         Err(error) => plan_err!("{name}: {error}"),
     }
 }

@@ -13,7 +13,7 @@ use datafusion::object_store::{ObjectMeta, path::Path as ObjectPath};
 use rorqual_pipe::{Control, Input, reason};
 use rorqual_rows::Format;
 use rorqual_rows::limits::PREFIX_BYTES;
-use std::io::{Cursor, IsTerminal};
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -54,7 +54,7 @@ impl Tables {
         if path.as_os_str() == "-" && std::io::stdin().is_terminal() {
             message::note(&"reading standard input, which is this terminal: Ctrl-D ends it");
         }
-        let mut input = Input::open(path).map_err(external)?;
+        let mut input = Input::open(path).and_then(Input::into_utf8).map_err(external)?;
         let head = self.context.scan(1).head(&mut input, PREFIX_BYTES).map_err(external)?;
         let kind = kind::of(name, input.name(), &head, &self.known)?;
         let format = self.not_columns(input.name(), kind)?;
@@ -64,7 +64,7 @@ impl Tables {
             Some(file) => Looked::File(Input::from_file(name, file).map_err(external)?),
             None => {
                 let ahead = input.read_ahead(PREFIX_BYTES, &Control::default()).map_err(external)?.to_vec();
-                Looked::Ahead(Input::from_reader(name, Box::new(Cursor::new(ahead))))
+                Looked::Ahead(input.copy_of(ahead))
             }
         };
         let file = RecordFile { meta: meta(ObjectPath::from("-"), 0), place: Place::Once(OnceInput::new(input)) };
@@ -72,7 +72,7 @@ impl Tables {
     }
 
     fn kind_of(&self, name: &str, path: &Path) -> Result<Kind> {
-        let mut input = Input::open(path).map_err(external)?;
+        let mut input = Input::open(path).and_then(Input::into_utf8).map_err(external)?;
         let head = self.context.scan(1).head(&mut input, PREFIX_BYTES).map_err(external)?;
         kind::of(name, &path.to_string_lossy(), &head, &self.known)
     }
@@ -134,7 +134,7 @@ fn files_below(folder: &Path) -> Result<Vec<PathBuf>> {
 }
 
 fn file(path: &Path) -> Result<RecordFile> {
-    let input = Input::open(path).map_err(external)?;
+    let input = Input::open(path).and_then(Input::into_utf8).map_err(external)?;
     let location = ObjectPath::from_absolute_path(absolute(path)?).map_err(|error| plan_datafusion_err!("{error}"))?;
     let place = Place::Local { path: path.to_owned(), is_plain: input.is_file() };
     Ok(RecordFile { meta: meta(location, input.size_bytes().unwrap_or(0)), place })

@@ -161,7 +161,9 @@ fn json_as_lines_as_an_array_and_inside_a_document() {
     for path in [lines, array, nested] {
         let sql =
             format!("SELECT kind, count(*) AS c, sum(n) AS n, max(t.\"in\"['x']) AS x FROM '{path}' t GROUP BY 1 ORDER BY 1");
-        // More than a block, without which a document is a record. 0, 3, 6 … 4998 and so on; tenths come round in each third.
+        let rows = if path.ends_with("nested.json") { &["--rows", "$.data.items"][..] } else { &[] };
+        let csv = |sql: &str| answer(query(&["--to", "csv"]).args(rows).args([sql]));
+        // 0, 3, 6 … 4998 and so on; tenths come round in each third.
         assert_eq!(csv(&sql), "kind,c,n,x\nk0,1667,4165833,9.5\nk1,1667,4167500,9.5\nk2,1666,4164167,9.5\n", "{path}");
         assert_eq!(csv(&format!("SELECT count(*) AS c FROM '{path}'")), "c\n5000\n");
     }

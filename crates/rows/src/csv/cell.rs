@@ -2,7 +2,8 @@
 
 use super::scan::Field;
 use crate::json::number::{self, Number};
-use crate::json::time::Moment;
+use crate::json::time::{Moment, date};
+use crate::rules::ValueRules;
 use crate::shape::Kinds;
 
 /// A field's value.
@@ -13,28 +14,34 @@ pub(super) enum Cell {
     Bool(bool),
     Number(Number),
     Moment(Moment),
+    /// Days since 1970.
+    Date(i32),
     Text,
 }
 
 impl Cell {
     /// `007` and `+1` are no numbers of JSON, and so they are texts: nothing of a field is lost.
     #[inline]
-    pub(super) fn of(field: &Field<'_>) -> Self {
+    pub(super) fn of(field: &Field<'_>, rules: &ValueRules) -> Self {
         match field.text.first() {
+            _ if rules.is_null(&field.text) => Self::Null,
             None if field.quoted => Self::Text,
             None => Self::Null,
-            Some(b'-' | b'0'..=b'9') => std::str::from_utf8(&field.text).map_or(Self::Text, Self::number_or_moment),
+            Some(b'-' | b'0'..=b'9') => {
+                std::str::from_utf8(&field.text).map_or(Self::Text, |text| Self::number_or_moment(text, rules))
+            }
             Some(b't') if *field.text == *b"true" => Self::Bool(true),
             Some(b'f') if *field.text == *b"false" => Self::Bool(false),
             Some(_) => Self::Text,
         }
     }
 
-    fn number_or_moment(text: &str) -> Self {
+    fn number_or_moment(text: &str, rules: &ValueRules) -> Self {
         if number::length(text.as_bytes()) == Ok(text.len()) {
-            return Self::Number(Number::of(text));
+            return Self::Number(rules.number(text));
         }
-        Moment::parse(text).filter(Moment::has_column).map_or(Self::Text, Self::Moment)
+        let moment = || Moment::parse(text).map(Self::Moment);
+        date(text).map(Self::Date).or_else(moment).unwrap_or(Self::Text)
     }
 
     pub(super) fn kinds(self) -> Kinds {
@@ -43,6 +50,7 @@ impl Cell {
             Self::Bool(_) => Kinds::WORD,
             Self::Number(number) => Kinds::of_number(number),
             Self::Moment(moment) => Kinds::of_moment(moment),
+            Self::Date(_) => Kinds::DATE,
             Self::Text => Kinds::TEXT,
         }
     }
@@ -61,6 +69,18 @@ impl Cell {
 
     pub(super) fn to_float(self) -> Option<f64> {
         if let Self::Number(number) = self { number.to_float() } else { None }
+    }
+
+    pub(super) fn to_date(self) -> Option<i32> {
+        if let Self::Date(days) = self { Some(days) } else { None }
+    }
+
+    pub(super) fn is_rounded(self) -> bool {
+        matches!(self, Self::Number(Number::Rounded(_)))
+    }
+
+    pub(super) fn is_changed(self) -> bool {
+        matches!(self, Self::Number(Number::Changed))
     }
 
     /// In units of which a second has ten to the power of `digits`.

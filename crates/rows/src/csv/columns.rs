@@ -9,7 +9,7 @@ use crate::shape::{Kinds, Shape, is_json, is_open, is_rest};
 use crate::text::Texts;
 use arrow_array::builder::{BooleanBuilder, PrimitiveBuilder};
 use arrow_array::types::{
-    Float64Type, Int64Type, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, UInt64Type,
+    Date32Type, Float64Type, Int64Type, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, UInt64Type,
 };
 use arrow_array::{ArrayRef, ArrowPrimitiveType, RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Field as ArrowField, SchemaRef, TimeUnit};
@@ -25,7 +25,7 @@ const NO_UTF8: &str = "a field that is no UTF-8";
 fn records<'a>(dialect: &Dialect, chunk: &Chunk, bytes: &'a [u8]) -> impl Iterator<Item = (usize, &'a [u8], usize)> {
     let first = chunk.offset == 0;
     let at = if first && bytes.starts_with(MARK) { MARK.len() } else { 0 };
-    let records = Records { bytes, at, delimiter: dialect.delimiter }.filter(|(_, record, _)| !record.is_empty());
+    let records = Records { bytes, at, marks: dialect.marks() }.filter(|(_, record, _)| !record.is_empty());
     records.skip(usize::from(first && dialect.header))
 }
 
@@ -51,13 +51,13 @@ impl Infer for Inferrer {
         let places: Vec<_> = self.0.names.iter().map(|name| record.fields().find_or_add(name, None, count)).collect();
         for (start, bytes, length) in records(&self.0, chunk, whole(chunk)) {
             let offset = chunk.offset + start as u64;
-            let fields = Fields::new(bytes, self.0.delimiter);
-            if let Some(reason) = unfit(fields, places.len()) {
+            let fields = Fields::new(bytes, self.0.marks());
+            if let Some(reason) = unfit(fields.clone(), places.len()) {
                 inferred.bad.push(Bad { offset, length: length as u64, at: offset, reason });
                 continue;
             }
-            for (field, place) in Fields::new(bytes, self.0.delimiter).zip(&places) {
-                let kinds = Cell::of(&field).kinds();
+            for (field, place) in fields.zip(&places) {
+                let kinds = Cell::of(&field, &self.0.rules).kinds();
                 if kinds.has(Kinds::CHANGED) {
                     inferred.notes.add(Note::NumberAsText, offset);
                 }
@@ -119,12 +119,18 @@ impl Decoder {
     /// Adds a row; `false` when a field does not fit its column and there is no `_rest`.
     fn row(&mut self, record: &[u8], offset: u64, notes: &mut Notes) -> bool {
         let mut unplaced = serde_json::Map::new();
-        for (index, field) in Fields::new(record, self.dialect.delimiter).enumerate() {
+        for (index, field) in Fields::new(record, self.dialect.marks()).enumerate() {
             self.bytes += field.text.len() + size_of::<u64>();
-            let cell = Cell::of(&field);
+            let cell = Cell::of(&field, &self.dialect.rules);
             let place = self.places.get(index).copied().flatten();
             let fits =
                 place.map_or(!self.keep || matches!(cell, Cell::Null), |place| self.columns[place].push(&cell, &field.text));
+            if fits && cell.is_changed() {
+                notes.add(Note::NumberAsText, offset);
+            }
+            if fits && cell.is_rounded() && place.is_some_and(|place| matches!(self.columns[place], Column::Float(_))) {
+                notes.add(Note::RoundedNumber, offset);
+            }
             if !fits {
                 unplaced.insert(self.dialect.names[index].clone(), String::from_utf8_lossy(&field.text).into());
             }
@@ -167,7 +173,7 @@ impl Decode for Decoder {
         let dialect = self.dialect.clone();
         for (start, record, length) in records(&dialect, chunk, whole(chunk)) {
             let offset = chunk.offset + start as u64;
-            if let Some(reason) = unfit(Fields::new(record, dialect.delimiter), dialect.names.len()) {
+            if let Some(reason) = unfit(Fields::new(record, dialect.marks()), dialect.names.len()) {
                 decoded.bad.push(Bad { offset, length: length as u64, at: offset, reason });
                 continue;
             }
@@ -199,6 +205,7 @@ enum Column {
     Milliseconds(PrimitiveBuilder<TimestampMillisecondType>),
     Microseconds(PrimitiveBuilder<TimestampMicrosecondType>),
     Nanoseconds(PrimitiveBuilder<TimestampNanosecondType>),
+    Date(PrimitiveBuilder<Date32Type>),
     Text(Texts),
     /// JSON text; fields are texts in it.
     Json(Texts),
@@ -217,6 +224,7 @@ impl Column {
             DataType::Timestamp(TimeUnit::Microsecond, _) => Self::Microseconds(moments()),
             DataType::Timestamp(TimeUnit::Nanosecond, _) => Self::Nanoseconds(moments()),
             DataType::Timestamp(..) => Self::Milliseconds(moments()),
+            DataType::Date32 => Self::Date(PrimitiveBuilder::new()),
             _ if is_open(field) => Self::Open(Texts::default()),
             _ if is_json(field) => Self::Json(Texts::default()),
             _ => Self::Text(Texts::default()),
@@ -237,6 +245,7 @@ impl Column {
             Self::Milliseconds(values) => return push(values, cell, |cell| cell.to_moment(3)),
             Self::Microseconds(values) => return push(values, cell, |cell| cell.to_moment(6)),
             Self::Nanoseconds(values) => return push(values, cell, |cell| cell.to_moment(9)),
+            Self::Date(values) => return push(values, cell, Cell::to_date),
             Self::Text(texts) | Self::Json(texts) | Self::Open(texts) if matches!(cell, Cell::Null) => texts.push_null(),
             Self::Open(_) => return false,
             Self::Text(texts) => texts.push(text),
@@ -261,6 +270,7 @@ impl Column {
             Self::Milliseconds(values) => values.len(),
             Self::Microseconds(values) => values.len(),
             Self::Nanoseconds(values) => values.len(),
+            Self::Date(values) => values.len(),
             Self::Text(texts) | Self::Json(texts) | Self::Open(texts) => texts.len(),
         }
     }
@@ -274,6 +284,7 @@ impl Column {
             Self::Milliseconds(values) => Arc::new(values.finish()),
             Self::Microseconds(values) => Arc::new(values.finish()),
             Self::Nanoseconds(values) => Arc::new(values.finish()),
+            Self::Date(values) => Arc::new(values.finish()),
             Self::Text(texts) | Self::Json(texts) | Self::Open(texts) => texts.finish(),
         }
     }

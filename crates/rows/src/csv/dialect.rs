@@ -1,6 +1,11 @@
 //! Which separator an input has, and what its columns are called.
 
-use super::scan::{Fields, Records};
+use super::RecordSplitter;
+use super::header::{self, HeaderGuess};
+use super::scan::{Fields, Marks, Records, is_odd};
+use crate::rules::ValueRules;
+use memchr::memchr;
+use rorqual_pipe::Splitter;
 use std::fmt;
 
 /// Separators that are recognised, the likelier first.
@@ -14,10 +19,36 @@ const SAMPLE_RECORDS: usize = 50;
 pub struct Dialect {
     /// Between fields: a comma, a tab, a semicolon, a bar.
     pub delimiter: u8,
+    /// Around fields that have more in them than plain text; `None` where a quote is a character like any other.
+    pub quote: Option<u8>,
     /// The first record has the names of the columns.
     pub header: bool,
     /// The columns' names: from the header, or `column1`, `column2` and so on.
     pub names: Vec<String>,
+    /// Rules of what values mean.
+    pub rules: ValueRules,
+}
+
+/// Hints to a dialect, from before the input is looked at.
+#[derive(Debug, Clone, Default)]
+pub struct DialectHints {
+    /// Between fields.
+    pub delimiter: Option<u8>,
+    /// Around fields.
+    pub quote: Option<Quote>,
+    /// The first record has the columns' names.
+    pub header: Option<bool>,
+    /// Rules of what values mean.
+    pub rules: ValueRules,
+}
+
+/// The character around fields that have delimiters, newlines or quotes in them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Quote {
+    /// This character.
+    Mark(u8),
+    /// There are no such fields: each line is a record.
+    Never,
 }
 
 /// Why the first record can't be read.
@@ -39,58 +70,127 @@ impl fmt::Display for DialectError {
 }
 
 impl Dialect {
-    /// The dialect of an input that begins with `head`. `delimiter` and `header` are found out where they are not given: the separator
-    /// is the one that gives most records the same number of fields, and more than one; a first record is a header when none of its
-    /// fields is a number, and not all are empty.
+    /// The dialect of an input that begins with `head`, and what of it is a guess. What is not given is found out: the separator is the
+    /// one that gives most records the same number of fields, and more than one; there are no quotes where reading them as such tears
+    /// records apart that agree without; a first record is a header unless it looks as the others do.
     ///
     /// # Errors
     /// When there is no record, or the head has carriage returns outside of quotes and no newline.
-    pub fn detect(head: &[u8], whole: bool, delimiter: Option<u8>, header: Option<bool>) -> Result<Self, DialectError> {
-        let delimiter = delimiter.unwrap_or_else(|| {
-            let score = |delimiter: &u8| agreement(&sample(head, whole, *delimiter));
+    pub fn detect(head: &[u8], whole: bool, hints: &DialectHints) -> Result<(Self, Vec<String>), DialectError> {
+        let (head, mut notes) = (head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head), Vec::new());
+        let quote = match hints.quote {
+            Some(Quote::Never) => None,
+            Some(Quote::Mark(quote)) => Some(quote),
+            None => Some(b'"'),
+        };
+        let delimiter = hints.delimiter.unwrap_or_else(|| {
+            let score = |delimiter: &u8| agreement(records(head, whole, Marks { delimiter: *delimiter, quote }));
             // The first of the best: `max_by_key` would take the last.
             DELIMITERS.into_iter().rev().max_by_key(score).unwrap_or(b',')
         });
-        if has_bare_returns(head, delimiter) {
+        let mut marks = Marks { delimiter, quote };
+        if hints.quote.is_none() && is_unquoted(head, whole, marks) {
+            marks.quote = None;
+            notes
+                .push("its quotes do not pair up as a CSV's, and are read as text; --quote '\"' reads them as quotes".to_owned());
+        }
+        if has_bare_returns(head, marks) {
             return Err(DialectError::CarriageReturns);
         }
-        let records = sample(head, whole, delimiter);
-        let first = records.first().ok_or(DialectError::Empty)?;
-        let header = header.unwrap_or_else(|| is_header(first));
-        let names = if header { distinct(first) } else { (1..=first.len()).map(|number| format!("column{number}")).collect() };
-        Ok(Self { delimiter, header, names })
+        let mut records = records(head, whole, marks);
+        let first = records.next().ok_or(DialectError::Empty)?;
+        let header = hints.header.unwrap_or_else(|| {
+            let guess = header::guess(&first, records);
+            notes.extend(doubt(guess));
+            guess.header
+        });
+        let names = if header { distinct(&first) } else { (1..=first.len()).map(|number| format!("column{number}")).collect() };
+        Ok((Self { delimiter, quote: marks.quote, header, names, rules: hints.rules.clone() }, notes))
+    }
+
+    pub(super) fn marks(&self) -> Marks {
+        Marks { delimiter: self.delimiter, quote: self.quote }
+    }
+}
+
+/// A note on a guess that is worth one.
+fn doubt(guess: HeaderGuess) -> Option<String> {
+    match guess {
+        HeaderGuess { header: false, .. } => Some(
+            "its first record looks like a row, and the columns are column1 and so on; --header true takes their names from it"
+                .to_owned(),
+        ),
+        HeaderGuess { sure: false, .. } => {
+            Some("its first record is taken for the columns' names; --header false makes it a row".to_owned())
+        }
+        HeaderGuess { .. } => None,
+    }
+}
+
+/// Quotes in it are characters: as lines all records have the same fields, and as quotes they are not closed, have text behind them, or
+/// make records of other lengths.
+fn is_unquoted(head: &[u8], whole: bool, marks: Marks) -> bool {
+    if marks.quote.is_none_or(|quote| memchr(quote, head).is_none()) {
+        return false;
+    }
+    let mut lines = records(head, whole, Marks { quote: None, ..marks }).map(|fields| fields.len());
+    let fields = lines.next().unwrap_or(0);
+    fields > 1 && lines.all(|count| count == fields) && are_odd(head, whole, marks, fields)
+}
+
+fn are_odd(head: &[u8], whole: bool, marks: Marks, fields: usize) -> bool {
+    let mut splitter = RecordSplitter::new(&Dialect { delimiter: marks.delimiter, quote: marks.quote, ..Dialect::default() });
+    // With other separators that is what a file has that was cut off.
+    let has_tabs = marks.delimiter == b'\t';
+    if has_tabs && whole && splitter.split(head).is_ok() && splitter.finish().is_err() {
+        return true;
+    }
+    Records { bytes: head, at: 0, marks }.filter(|(_, record, _)| !record.is_empty()).any(|(start, record, length)| {
+        let is_cut = !whole && start + length == head.len();
+        let spans_lines = memchr(b'\n', record).is_some();
+        if is_cut { has_tabs && spans_lines } else { Fields::new(record, marks).count() != fields || is_odd(record, marks) }
+    })
+}
+
+impl Quote {
+    /// Reads what is typed for it: a character, or `none`.
+    ///
+    /// # Errors
+    /// A sentence about what was typed.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        match text.as_bytes() {
+            b"none" => Ok(Self::Never),
+            [byte] if byte.is_ascii_graphic() && !byte.is_ascii_alphanumeric() => Ok(Self::Mark(*byte)),
+            _ => Err(format!("{text:?} is no quote: it is one ASCII character that is no letter and no digit, or none")),
+        }
     }
 }
 
 /// The head is one record without an end, and has carriage returns outside of quotes. (One at its very end may have its newline behind it.)
-fn has_bare_returns(head: &[u8], delimiter: u8) -> bool {
-    let first = Records { bytes: head, at: 0, delimiter }.next().filter(|(_, _, length)| *length == head.len());
+fn has_bare_returns(head: &[u8], marks: Marks) -> bool {
+    let first = Records { bytes: head, at: 0, marks }.next().filter(|(_, _, length)| *length == head.len());
     let Some((_, record, _)) = first.filter(|_| !head.ends_with(b"\n") && !head.contains(&0)) else { return false };
     let mut in_quotes = false;
     record.iter().any(|byte| {
-        in_quotes ^= *byte == b'"';
+        in_quotes ^= Some(*byte) == marks.quote;
         *byte == b'\r' && !in_quotes
     })
 }
 
 /// How many records have as many fields as the first, when those are several.
-fn agreement(records: &[Vec<String>]) -> usize {
-    let fields = records.first().map_or(0, Vec::len);
-    if fields < 2 { 0 } else { records.iter().filter(|record| record.len() == fields).count() }
+fn agreement(records: impl Iterator<Item = Vec<String>>) -> usize {
+    let mut lengths = records.take(SAMPLE_RECORDS).map(|record| record.len());
+    let fields = lengths.next().unwrap_or(0);
+    if fields < 2 { 0 } else { 1 + lengths.filter(|length| *length == fields).count() }
 }
 
-/// The fields of the first records; the last may be cut off where the head is not the whole.
-fn sample(head: &[u8], whole: bool, delimiter: u8) -> Vec<Vec<String>> {
-    let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
-    let records = Records { bytes: head, at: 0, delimiter }
-        .filter(|(start, record, length)| !record.is_empty() && (whole || start + length < head.len()));
-    let fields = |record| Fields::new(record, delimiter).map(|field| String::from_utf8_lossy(&field.text).into_owned()).collect();
-    records.map(|(_, record, _)| fields(record)).take(SAMPLE_RECORDS).collect()
-}
-
-fn is_header(fields: &[String]) -> bool {
-    let is_number = |field: &String| field.trim().parse::<f64>().is_ok();
-    !fields.iter().any(is_number) && fields.iter().any(|field| !field.trim().is_empty())
+/// The fields of the records of the head, of which the last may be cut off where it is not the whole.
+fn records(head: &[u8], whole: bool, marks: Marks) -> impl Iterator<Item = Vec<String>> {
+    let records = Records { bytes: head, at: 0, marks }
+        .filter(move |(start, record, length)| !record.is_empty() && (whole || start + length < head.len()));
+    records.map(move |(_, record, _)| {
+        Fields::new(record, marks).map(|field| String::from_utf8_lossy(&field.text).into_owned()).collect()
+    })
 }
 
 /// The names, with a number behind those that came before, and one for those that are empty.
@@ -112,8 +212,12 @@ fn distinct(names: &[String]) -> Vec<String> {
 mod tests {
     use super::*;
 
+    fn detect(text: &str, whole: bool) -> Result<(Dialect, Vec<String>), DialectError> {
+        Dialect::detect(text.as_bytes(), whole, &DialectHints::default())
+    }
+
     fn detected(text: &str) -> (char, bool, Vec<String>) {
-        let dialect = Dialect::detect(text.as_bytes(), true, None, None).expect("a record");
+        let dialect = detect(text, true).expect("a record").0;
         (dialect.delimiter as char, dialect.header, dialect.names)
     }
 
@@ -126,12 +230,12 @@ mod tests {
         assert_eq!(detected("1|2\n3|4"), ('|', false, names(&["column1", "column2"])));
         assert_eq!(detected(",a,a\n0,1,2\n"), (',', true, names(&["column1", "a", "a_2"])));
         assert_eq!(detected("one\n1\n"), (',', true, names(&["one"])));
-        assert!(Dialect::detect(b"\n\n", true, None, None).is_err());
+        assert!(detect("\n\n", true).is_err());
     }
 
     #[test]
     fn lines_that_end_in_cr_alone_are_refused() {
-        let detect = |text: &str, whole| Dialect::detect(text.as_bytes(), whole, None, None).map(|dialect| dialect.names.len());
+        let detect = |text: &str, whole| detect(text, whole).map(|(dialect, _)| dialect.names.len());
         for text in ["a,b\r1,2\r3,4\r", "a\r1\r", "\"a\",\"b\"\r\"1\",\"2\"\r"] {
             assert_eq!(detect(text, true), Err(DialectError::CarriageReturns), "{text:?}");
         }
@@ -142,7 +246,42 @@ mod tests {
 
     #[test]
     fn names_of_a_header_that_is_asked_for_are_made_distinct() {
-        let dialect = Dialect::detect(b"a,a,,a_2\n", true, None, Some(true)).expect("a record");
+        let hints = DialectHints { header: Some(true), ..DialectHints::default() };
+        let (dialect, notes) = Dialect::detect(b"a,a,,a_2\n", true, &hints).expect("a record");
         assert_eq!(dialect.names, ["a", "a_2", "column3", "a_2_2"]);
+        assert_eq!(notes, Vec::<String>::new());
+    }
+
+    #[test]
+    fn quotes_that_do_not_pair_up_are_characters() {
+        for (text, whole) in [
+            ("id\ttitle\n1\t\"Hello World\n2\tfoo\n", true),
+            ("id\ttitle\n1\t\"Hello\" World\n2\tfoo\n", true),
+            ("id\ttitle\n1\t\"Hello World\n2\tfoo\n3\tbar\n4\tb", false),
+            ("id\ta\tb\n1\t\"x\t2\n2\ty\"\t3\n", true),
+            ("id,size\n1,\"5\" pipe\n", true),
+        ] {
+            let (dialect, notes) = detect(text, whole).expect("a record");
+            assert_eq!((dialect.quote, notes.len()), (None, 1), "{text:?}: {notes:?}");
+        }
+        for (text, whole) in [
+            ("id\ttitle\n1\t\"Hello World\"\n2\tfoo\n", true),
+            ("id,title\n1,\"a\nb\"\n2,\"c,d\"\n", true),
+            ("id,title\n1,\"a \"\"b\"\"\"\n2,x\n", true),
+            ("id,title\n1,\"a\n2\n3", false),
+            ("id,title\n1,5\" pipe\n", true),
+            ("id,title\n1,\"a\n", true),
+        ] {
+            let quote = detect(text, whole).expect("a record").0.quote;
+            assert_eq!(quote, Some(b'"'), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_guess_says_so_and_how_to_settle_it() {
+        let notes = |text: &str| detect(text, true).expect("a record").1.join("");
+        assert!(notes("2024-01-01,a\n2024-01-02,b\n").contains("--header true"));
+        assert!(notes("name,city\nalice,paris\n").contains("--header false"));
+        assert_eq!(notes("name,age\nalice,3\n"), "");
     }
 }

@@ -2,14 +2,15 @@
 //!
 //! A field that begins with a quote goes to the closing one, and may have separators, newlines and doubled quotes in it; a quote in the
 //! middle of a field is a character. Records end at newlines, with or without a carriage return; empty lines are none. What follows a
-//! closing quote before the next separator belongs to the field, as most programs have it.
+//! closing quote before the next separator belongs to the field, as most programs have it. In a file without quotes each line is a record.
 
 mod cell;
 mod columns;
 mod dialect;
+mod header;
 mod scan;
 mod split;
 
 pub(crate) use columns::{Decoder, Inferrer};
-pub use dialect::{Dialect, DialectError};
+pub use dialect::{Dialect, DialectError, DialectHints, Quote};
 pub use split::RecordSplitter;

@@ -3,10 +3,27 @@
 use memchr::{memchr, memchr2};
 use std::borrow::Cow;
 
+/// The bytes that are no text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Marks {
+    pub(super) delimiter: u8,
+    /// Around fields that have delimiters, newlines or quotes in them; in some files there are none such.
+    pub(super) quote: Option<u8>,
+}
+
+impl Marks {
+    /// The quote that `bytes` begin with.
+    #[inline]
+    pub(super) fn opening(self, bytes: &[u8]) -> Option<u8> {
+        self.quote.filter(|quote| bytes.first() == Some(quote))
+    }
+}
+
 /// The fields of a record, in order. A record without a byte has none.
+#[derive(Clone)]
 pub(super) struct Fields<'a> {
     rest: Option<&'a [u8]>,
-    delimiter: u8,
+    marks: Marks,
 }
 
 /// One field.
@@ -20,8 +37,8 @@ pub(super) struct Field<'a> {
 
 impl<'a> Fields<'a> {
     /// Of a record without its newline.
-    pub(super) fn new(record: &'a [u8], delimiter: u8) -> Self {
-        Self { rest: (!record.is_empty()).then_some(record), delimiter }
+    pub(super) fn new(record: &'a [u8], marks: Marks) -> Self {
+        Self { rest: (!record.is_empty()).then_some(record), marks }
     }
 }
 
@@ -31,36 +48,36 @@ impl<'a> Iterator for Fields<'a> {
     #[inline]
     fn next(&mut self) -> Option<Field<'a>> {
         let rest = self.rest?;
-        if rest.first() == Some(&b'"') {
-            let (text, length) = unquoted(rest, self.delimiter);
+        if let Some(quote) = self.marks.opening(rest) {
+            let (text, length) = unquoted(rest, self.marks.delimiter, quote);
             self.rest = rest.get(length + 1..);
             return Some(Field { text, quoted: true });
         }
-        let end = memchr(self.delimiter, rest).unwrap_or(rest.len());
+        let end = memchr(self.marks.delimiter, rest).unwrap_or(rest.len());
         self.rest = rest.get(end + 1..);
         Some(Field { text: Cow::Borrowed(&rest[..end]), quoted: false })
     }
 }
 
 /// The text of a field that begins with a quote, and how many bytes the field has.
-fn unquoted(rest: &[u8], delimiter: u8) -> (Cow<'_, [u8]>, usize) {
-    let end = memchr(b'"', &rest[1..]).map_or(rest.len(), |quote| quote + 1);
+fn unquoted(rest: &[u8], delimiter: u8, mark: u8) -> (Cow<'_, [u8]>, usize) {
+    let end = memchr(mark, &rest[1..]).map_or(rest.len(), |quote| quote + 1);
     if rest.get(end + 1).is_none() || rest.get(end + 1) == Some(&delimiter) {
         return (Cow::Borrowed(&rest[1..end]), (end + 1).min(rest.len()));
     }
     let mut text = Vec::new();
     let mut at = 1;
     // Each turn ends behind a quote inside quotes.
-    while let Some(quote) = memchr(b'"', rest.get(at..).unwrap_or_default()) {
+    while let Some(quote) = memchr(mark, rest.get(at..).unwrap_or_default()) {
         text.extend_from_slice(&rest[at..at + quote]);
         at += quote + 1;
-        if rest.get(at) != Some(&b'"') {
+        if rest.get(at) != Some(&mark) {
             let after = &rest[at..];
             let end = memchr(delimiter, after).unwrap_or(after.len());
             text.extend_from_slice(&after[..end]);
             return (Cow::Owned(text), at + end);
         }
-        text.push(b'"');
+        text.push(mark);
         at += 1;
     }
     text.extend_from_slice(rest.get(at..).unwrap_or_default());
@@ -71,7 +88,7 @@ fn unquoted(rest: &[u8], delimiter: u8) -> (Cow<'_, [u8]>, usize) {
 pub(super) struct Records<'a> {
     pub(super) bytes: &'a [u8],
     pub(super) at: usize,
-    pub(super) delimiter: u8,
+    pub(super) marks: Marks,
 }
 
 impl<'a> Iterator for Records<'a> {
@@ -82,7 +99,7 @@ impl<'a> Iterator for Records<'a> {
     fn next(&mut self) -> Option<Self::Item> {
         let rest = self.bytes.get(self.at..).filter(|rest| !rest.is_empty())?;
         let start = self.at;
-        let length = record_length(rest, self.delimiter);
+        let length = record_length(rest, self.marks);
         self.at += length;
         let record = &rest[..length];
         let record = record.strip_suffix(b"\n").unwrap_or(record);
@@ -92,19 +109,19 @@ impl<'a> Iterator for Records<'a> {
 
 /// Length of the record that `rest` begins with, its newline included.
 #[inline]
-fn record_length(rest: &[u8], delimiter: u8) -> usize {
+fn record_length(rest: &[u8], marks: Marks) -> usize {
     let newline = memchr(b'\n', rest);
     let first_line = newline.map_or(rest, |newline| &rest[..newline]);
     // Most records have no quote.
-    if memchr(b'"', first_line).is_none() {
+    let Some(quote) = marks.quote.filter(|quote| memchr(*quote, first_line).is_some()) else {
         return newline.map_or(rest.len(), |newline| newline + 1);
-    }
+    };
     let mut at = 0;
     while at < rest.len() {
-        if rest[at] == b'"' {
-            at = closing(rest, at + 1);
+        if rest[at] == quote {
+            at = closing(rest, at + 1, quote);
         }
-        let Some(found) = memchr2(delimiter, b'\n', rest.get(at..).unwrap_or_default()) else { break };
+        let Some(found) = memchr2(marks.delimiter, b'\n', rest.get(at..).unwrap_or_default()) else { break };
         at += found + 1;
         if rest[at - 1] == b'\n' {
             return at;
@@ -113,11 +130,33 @@ fn record_length(rest: &[u8], delimiter: u8) -> usize {
     rest.len()
 }
 
+/// The record has a field in quotes with text behind them, or a tab and a newline in them, as no table in tabs has.
+pub(super) fn is_odd(record: &[u8], marks: Marks) -> bool {
+    let mut at = 0;
+    while at <= record.len() {
+        let field = &record[at..];
+        let Some(quote) = marks.opening(field) else {
+            let Some(end) = memchr(marks.delimiter, field) else { return false };
+            at += end + 1;
+            continue;
+        };
+        let end = closing(field, 1, quote);
+        let swallows = |byte| memchr(byte, &field[..end]).is_some();
+        if field.get(end).is_some_and(|next| *next != marks.delimiter)
+            || (marks.delimiter == b'\t' && swallows(b'\t') && swallows(b'\n'))
+        {
+            return true;
+        }
+        at += end + 1;
+    }
+    false
+}
+
 /// Behind the quote that closes, where `at` is inside quotes.
-fn closing(rest: &[u8], mut at: usize) -> usize {
-    while let Some(quote) = memchr(b'"', &rest[at.min(rest.len())..]) {
+fn closing(rest: &[u8], mut at: usize, mark: u8) -> usize {
+    while let Some(quote) = memchr(mark, &rest[at.min(rest.len())..]) {
         at += quote + 1;
-        if rest.get(at) != Some(&b'"') {
+        if rest.get(at) != Some(&mark) {
             return at;
         }
         at += 1;
@@ -128,6 +167,8 @@ fn closing(rest: &[u8], mut at: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const MARKS: Marks = Marks { delimiter: b',', quote: Some(b'"') };
 
     /// What Python's `csv.reader(…, strict=False)` makes of the same records.
     #[test]
@@ -148,7 +189,7 @@ mod tests {
         ];
         for (record, expected) in cases {
             let fields: Vec<String> =
-                Fields::new(record.as_bytes(), b',').map(|field| String::from_utf8_lossy(&field.text).into_owned()).collect();
+                Fields::new(record.as_bytes(), MARKS).map(|field| String::from_utf8_lossy(&field.text).into_owned()).collect();
             assert_eq!(fields, expected, "{record}");
         }
     }
@@ -156,9 +197,19 @@ mod tests {
     #[test]
     fn records_are_without_their_newlines() {
         let text = b"a,\"b\nc\"\r\n\nd\"\ne,\"\"\"\n\"\nf";
-        let records: Vec<_> = Records { bytes: text, at: 0, delimiter: b',' }.collect();
+        let records: Vec<_> = Records { bytes: text, at: 0, marks: MARKS }.collect();
         let expected: [(usize, &[u8], usize); 5] =
             [(0, b"a,\"b\nc\"", 9), (9, b"", 1), (10, b"d\"", 3), (13, b"e,\"\"\"\n\"", 8), (21, b"f", 1)];
         assert_eq!(records, expected);
+    }
+
+    #[test]
+    fn without_quotes_each_line_is_a_record() {
+        let marks = Marks { delimiter: b'\t', quote: None };
+        let text = b"1\t\"a\n2\tb\"\n";
+        let records: Vec<_> = Records { bytes: text, at: 0, marks }.map(|(_, record, _)| record).collect();
+        assert_eq!(records, [&b"1\t\"a"[..], b"2\tb\""]);
+        let fields: Vec<_> = Fields::new(records[0], marks).map(|field| (field.text.into_owned(), field.quoted)).collect();
+        assert_eq!(fields, [(b"1".to_vec(), false), (b"\"a".to_vec(), false)]);
     }
 }

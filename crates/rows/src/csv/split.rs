@@ -1,13 +1,14 @@
 //! Where records end: a newline inside quotes ends none.
 
 use super::Dialect;
+use super::scan::Marks;
 use memchr::{memchr, memchr2};
 use rorqual_pipe::{Fault, Split, Splitter};
 
 /// Finds records in a stream.
 #[derive(Debug, Clone)]
 pub struct RecordSplitter {
-    delimiter: u8,
+    marks: Marks,
     place: Place,
     taken: u64,
     /// Where the quote is that was opened last.
@@ -33,7 +34,7 @@ impl RecordSplitter {
     /// A splitter for that dialect.
     #[must_use]
     pub fn new(dialect: &Dialect) -> Self {
-        Self { delimiter: dialect.delimiter, place: Place::FieldStart, taken: 0, opened: 0, begun: false, marked: 0 }
+        Self { marks: dialect.marks(), place: Place::FieldStart, taken: 0, opened: 0, begun: false, marked: 0 }
     }
 
     /// Where the first record goes on that is not empty. What is before it is its own, so that the block which begins the input has the
@@ -64,7 +65,7 @@ impl RecordSplitter {
         while at < bytes.len() {
             let rest = &bytes[at..];
             match self.place {
-                Place::FieldStart | Place::Quote if rest[0] == b'"' => {
+                Place::FieldStart | Place::Quote if self.marks.opening(rest).is_some() => {
                     if self.place == Place::FieldStart {
                         self.opened = self.taken + at as u64;
                     }
@@ -72,12 +73,12 @@ impl RecordSplitter {
                     at += 1;
                 }
                 Place::Quoted => {
-                    at += memchr(b'"', rest)? + 1;
+                    at += memchr(self.marks.quote?, rest)? + 1;
                     self.place = Place::Quote;
                 }
                 _ => {
                     self.place = Place::Plain;
-                    let found = memchr2(self.delimiter, b'\n', rest)?;
+                    let found = memchr2(self.marks.delimiter, b'\n', rest)?;
                     at += found + 1;
                     self.place = Place::FieldStart;
                     if rest[found] == b'\n' {
@@ -106,7 +107,10 @@ impl Splitter for RecordSplitter {
         if self.place != Place::Quoted {
             return Ok(());
         }
-        let message = format!("the quotes that opened at byte {} are not closed when the input ends", self.opened);
+        let message = format!(
+            "the quotes that opened at byte {} are not closed when the input ends; --quote none reads them as text",
+            self.opened
+        );
         Err(Fault { offset: self.taken, message, truncated: true })
     }
 }
@@ -116,7 +120,7 @@ mod tests {
     use super::*;
 
     fn ends(text: &[u8], block_bytes: usize) -> Vec<u64> {
-        let mut splitter = RecordSplitter::new(&Dialect { delimiter: b',', ..Dialect::default() });
+        let mut splitter = RecordSplitter::new(&Dialect { delimiter: b',', quote: Some(b'"'), ..Dialect::default() });
         let mut ends = Vec::new();
         for (index, block) in text.chunks(block_bytes).enumerate() {
             let split = splitter.split(block).expect("no fault");
@@ -137,7 +141,7 @@ mod tests {
 
     #[test]
     fn an_open_quote_at_the_end_is_told_with_its_place() {
-        let mut splitter = RecordSplitter::new(&Dialect { delimiter: b',', ..Dialect::default() });
+        let mut splitter = RecordSplitter::new(&Dialect { delimiter: b',', quote: Some(b'"'), ..Dialect::default() });
         splitter.split(b"a,b\nc,\"d\n").expect("no fault");
         let fault = splitter.finish().expect_err("it is open");
         assert_eq!((fault.offset, fault.truncated), (9, true));

@@ -6,7 +6,7 @@ use super::records::Stop;
 use crate::limits::NESTING_MAX;
 use crate::shape::{Order, is_json, is_open};
 use arrow_array::builder::{ArrayBuilder, StringBuilder};
-use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
+use arrow_array::types::{Date32Type, Float64Type, Int64Type, UInt64Type};
 use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, BooleanArray, ListArray, PrimitiveArray, StructArray};
 use arrow_buffer::{ArrowNativeType, BooleanBuffer, NullBuffer, NullBufferBuilder, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, TimeUnit};
@@ -22,6 +22,8 @@ pub(super) enum Column {
     Float(Cells<f64>),
     /// Moments, in units of which a second has ten to the power of the second.
     Moment(Cells<i64>, u32),
+    /// Days since 1970.
+    Date(Cells<i32>),
     Text(Texts),
     Json(Texts),
     /// Nulls, empty lists and empty objects, as JSON.
@@ -336,6 +338,7 @@ impl Column {
             DataType::Timestamp(TimeUnit::Millisecond, Some(_)) => Self::Moment(Cells::new(), 3),
             DataType::Timestamp(TimeUnit::Microsecond, Some(_)) => Self::Moment(Cells::new(), 6),
             DataType::Timestamp(TimeUnit::Nanosecond, Some(_)) => Self::Moment(Cells::new(), 9),
+            DataType::Date32 => Self::Date(Cells::new()),
             DataType::Utf8 if is_open(field) => Self::Open(Texts::new()),
             DataType::Utf8 if is_json(field) => Self::Json(Texts::new()),
             DataType::Utf8 => Self::Text(Texts::new()),
@@ -355,8 +358,22 @@ impl Column {
         match self {
             Self::Bool(_) => 2,
             Self::Int(_) | Self::UInt(_) | Self::Float(_) | Self::Moment(..) => 9,
-            Self::Text(_) | Self::Json(_) | Self::Open(_) | Self::List(_) => 5,
+            Self::Date(_) | Self::Text(_) | Self::Json(_) | Self::Open(_) | Self::List(_) => 5,
             Self::Struct(columns) => columns.width(),
+        }
+    }
+
+    /// A null at `row`.
+    pub(super) fn push_null(&mut self, row: usize) -> Result<(), Taken> {
+        match self {
+            Self::Bool(cells) => cells.begin(row).map(|()| cells.push(None)),
+            Self::Int(cells) | Self::Moment(cells, _) => cells.begin(row).map(|()| cells.push(None)),
+            Self::UInt(cells) => cells.begin(row).map(|()| cells.push(None)),
+            Self::Float(cells) => cells.begin(row).map(|()| cells.push(None)),
+            Self::Date(cells) => cells.begin(row).map(|()| cells.push(None)),
+            Self::Text(texts) | Self::Json(texts) | Self::Open(texts) => texts.begin(row).map(|()| texts.push_null()),
+            Self::List(list) => list.begin(row).map(|()| list.push(false)),
+            Self::Struct(columns) => columns.begin(row).map(|()| columns.push(false)),
         }
     }
 
@@ -371,6 +388,7 @@ impl Column {
             Self::UInt(cells) => Arc::new(cells.finish::<UInt64Type>(rows)),
             Self::Float(cells) => Arc::new(cells.finish::<Float64Type>(rows)),
             Self::Moment(cells, digits) => moments(cells, *digits, rows),
+            Self::Date(cells) => Arc::new(cells.finish::<Date32Type>(rows)),
             Self::Text(texts) | Self::Json(texts) | Self::Open(texts) => texts.finish(rows),
             Self::List(list) => list.finish(rows)?,
             Self::Struct(columns) => columns.finish(rows)?,

@@ -189,6 +189,11 @@ impl<'a> Cursor<'a> {
         Ok(Raw { body: &self.text[start..end], start, escaped })
     }
 
+    /// Goes back to the start of the string that was just taken.
+    pub(super) fn step_back(&mut self, taken: Raw<'_>) {
+        self.at = taken.start - 1;
+    }
+
     /// Takes the number at the cursor.
     pub(crate) fn number(&mut self) -> Result<&'a str, Flaw> {
         let length =

@@ -8,21 +8,24 @@ use super::number::{Number, short_integer};
 use super::records::{Between, Stop};
 use super::rest::{Path, Rest, Step};
 use super::string::{Raw, unescape};
-use super::time::Moment;
+use super::time::{Moment, date};
 use super::unique::{unique, unique_fields};
 use crate::decode::{Decode, Decoded, Infer, Note, Unplaced};
 use crate::limits::{BATCH_BYTES_MAX, DECODED_BYTES_MAX, ROW_FACTOR};
+use crate::rules::ValueRules;
 use crate::shape::{is_rest, is_whole};
 use arrow_array::{BooleanArray, RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
 use arrow_select::filter::filter_record_batch;
 use rorqual_pipe::{Chunk, Error, Kind};
+use std::borrow::Cow;
 
 /// Decodes JSON records.
 ///
-/// * The integers, doubles and moments of a column are those that it holds exactly; any other value does not fit, and goes to `_rest`.
+/// * The integers, moments and dates of a column are those that it holds exactly, its doubles the nearest ones (or exact, by the rules);
+///   any other value does not fit, and goes to `_rest`.
 /// * A text column has texts, and numbers as they are written.
-/// * Null and a field that is not there are the same; so are a record that is null and one without fields.
+/// * Null and a field that is not there are the same; a record that is null goes to `_rest` as what it is.
 /// * Of a key that an object has twice, the last value counts.
 /// * A text with a lone surrogate, which no UTF-8 can hold, goes to `_rest` as it is written.
 pub struct Decoder {
@@ -31,6 +34,7 @@ pub struct Decoder {
     schema: SchemaRef,
     table: Result<Table, String>,
     unplaced: Unplaced,
+    rules: ValueRules,
 }
 
 /// The columns of the batch that is being filled, and what is needed to fill them.
@@ -46,6 +50,7 @@ struct Table {
     rest: Rest,
     notes: Vec<(Note, u64)>,
     scratch: String,
+    rules: ValueRules,
 }
 
 const TOO_LARGE: &str = "the record takes more than 5 times --record-max as columns";
@@ -61,7 +66,18 @@ impl Decoder {
             schema: schema.clone(),
             table: Table::new(schema, row_bytes_max),
             unplaced,
+            rules: ValueRules::default(),
         }
+    }
+
+    /// The same, with values read so.
+    #[must_use]
+    pub fn with_rules(mut self, rules: &ValueRules) -> Self {
+        if let Ok(table) = &mut self.table {
+            table.rules = rules.clone();
+        }
+        self.rules = rules.clone();
+        self
     }
 }
 
@@ -82,6 +98,7 @@ impl Table {
             rest: Rest::new(row_bytes_max),
             notes: Vec::new(),
             scratch: String::new(),
+            rules: ValueRules::default(),
         })
     }
 
@@ -134,7 +151,7 @@ impl Decode for Decoder {
             Err(Stop::Run(error)) => Err(error),
             Err(Stop::Full) => Ok(decoded),
             Err(_) => {
-                let inferred = Inferrer::new(&self.layout).infer(chunk)?;
+                let inferred = Inferrer::new(&self.layout).with_rules(&self.rules).infer(chunk)?;
                 Ok(Decoded { misfit: Some(inferred.shape), ..Decoded::default() })
             }
             Ok(()) => Ok(decoded),
@@ -197,6 +214,7 @@ impl Table {
             cursor,
             offset,
             unplaced,
+            rules: &self.rules,
             rest_column: self.rest_column,
             rest: &mut self.rest,
             notes: &mut self.notes,
@@ -244,6 +262,7 @@ struct Reader<'a, 't> {
     /// Of the cursor's text.
     offset: u64,
     unplaced: Unplaced,
+    rules: &'a ValueRules,
     rest_column: Option<usize>,
     rest: &'a mut Rest,
     notes: &'a mut Vec<(Note, u64)>,
@@ -261,6 +280,22 @@ enum Value<'t> {
     Nested,
 }
 
+impl<'t> Value<'t> {
+    /// A text that UTF-8 can hold.
+    #[inline]
+    fn text(&self) -> Option<Cow<'t, str>> {
+        match self {
+            Self::Text(raw) if !raw.escaped => Some(Cow::Borrowed(raw.body)),
+            Self::Text(raw) => {
+                let mut text = String::new();
+                let lone = unescape(raw.body, raw.start, &mut text).ok()?;
+                (!lone).then_some(Cow::Owned(text))
+            }
+            _ => None,
+        }
+    }
+}
+
 impl<'t> Reader<'_, 't> {
     fn record(&mut self, columns: &mut Struct, whole: Option<usize>, row: usize) -> Result<(), Stop> {
         let path = Path { above: None, step: Step::Record };
@@ -269,7 +304,6 @@ impl<'t> Reader<'_, 't> {
         }
         match self.cursor.peek()? {
             b'{' => self.fields(columns, row, &path),
-            b'n' => Ok(self.cursor.word("null")?),
             _ => {
                 let start = self.cursor.at();
                 self.cursor.skip()?;
@@ -279,6 +313,9 @@ impl<'t> Reader<'_, 't> {
     }
 
     fn value(&mut self, column: &mut Column, row: usize, path: &Path<'_>) -> Result<(), Stop> {
+        if !self.rules.nulls.is_empty() && self.null_text()? {
+            return Ok(column.push_null(row)?);
+        }
         match column {
             Column::Text(texts) => self.text(texts, row, path),
             Column::Int(cells) => {
@@ -307,18 +344,15 @@ impl<'t> Reader<'_, 't> {
             Column::List(list) => self.list(list, row, path),
             Column::Moment(cells, digits) => {
                 cells.begin(row)?;
-                self.cell(cells, path, |value| match value {
-                    Value::Text(raw) if !raw.escaped => Moment::parse(raw.body)?.in_units(*digits),
-                    _ => None,
-                })
+                self.cell(cells, path, |value| Moment::parse(&value.text()?)?.in_units(*digits))
+            }
+            Column::Date(cells) => {
+                cells.begin(row)?;
+                self.cell(cells, path, |value| date(&value.text()?))
             }
             Column::Float(cells) => {
                 cells.begin(row)?;
-                self.cell(
-                    cells,
-                    path,
-                    |value| if let Value::Number(literal) = value { Number::of(literal).to_float() } else { None },
-                )
+                self.float(cells, path)
             }
             Column::UInt(cells) => {
                 cells.begin(row)?;
@@ -330,6 +364,34 @@ impl<'t> Reader<'_, 't> {
             Column::Json(texts) => self.json(texts, row),
             Column::Open(texts) => self.open(texts, row),
         }
+    }
+
+    fn float(&mut self, cells: &mut Cells<f64>, path: &Path<'_>) -> Result<(), Stop> {
+        let (start, rules, mut rounded) = (self.cursor.at(), self.rules, false);
+        self.cell(cells, path, |value| {
+            let Value::Number(literal) = value else { return None };
+            let number = rules.number(literal);
+            rounded = matches!(number, Number::Rounded(_));
+            number.to_float()
+        })?;
+        if rounded {
+            self.notes.push((Note::RoundedNumber, self.offset + start as u64));
+        }
+        Ok(())
+    }
+
+    /// Takes a text that stands for null, if one is here.
+    fn null_text(&mut self) -> Result<bool, Flaw> {
+        if self.cursor.peek()? != b'"' {
+            return Ok(false);
+        }
+        let raw = self.cursor.string()?;
+        let text = Value::Text(raw).text();
+        let is_null = text.is_some_and(|text| self.rules.is_null(text.as_bytes()));
+        if !is_null {
+            self.cursor.step_back(raw);
+        }
+        Ok(is_null)
     }
 
     /// Takes a value of one size, of which `fit` makes what the column holds.
@@ -381,7 +443,7 @@ impl<'t> Reader<'_, 't> {
         }
         match self.take()? {
             Value::Number(literal) => {
-                if Number::of(literal) == Number::Changed {
+                if self.rules.number(literal) == Number::Changed {
                     self.notes.push((Note::NumberAsText, self.offset + start as u64));
                 }
                 texts.push(literal);

@@ -10,8 +10,8 @@ use super::string::{Raw, unescape};
 ///
 /// * [`Layout::Lines`] when the first line is a whole document, and half of the next are;
 /// * [`Layout::Array`] when it starts with an array that is not the first of many lines;
-/// * [`Layout::Rows`] when it starts with an object that does not end within the head, whose outermost array does not either;
-/// * otherwise [`Layout::Documents`]. So is an input in UTF-16, whose error says what to do.
+/// * otherwise [`Layout::Documents`], however long they are: a document that is one object is one record, and [`rows_within`] tells of an
+///   array in it. So is an input in UTF-16, whose error says what to do.
 #[must_use]
 pub fn detect(head: &[u8], whole: bool) -> Option<Layout> {
     if foreign_encoding(&head[..head.len().min(HEAD_BYTES)]).is_some() {
@@ -28,8 +28,16 @@ pub fn detect(head: &[u8], whole: bool) -> Option<Layout> {
         (Lines::Documents { alone: true }, true) => Some(Layout::Array),
         (Lines::Documents { .. }, _) => Some(Layout::Lines),
         (Lines::Other, true) => Some(Layout::Array),
-        (Lines::Other, false) => Some(open_array(text).map_or(Layout::Documents, Layout::Rows)),
+        (Lines::Other, false) => Some(Layout::Documents),
     }
+}
+
+/// The keys to the array whose elements are likely meant as records, in an input that starts with an object and has no other document: the
+/// outermost one that does not end within the head, or the first of objects.
+#[must_use]
+pub fn rows_within(head: &[u8], whole: bool) -> Option<Vec<String>> {
+    let text = valid(&head[mark_bytes(head)..]).trim_ascii();
+    text.starts_with('{').then(|| array_of_rows(text, whole)).flatten()
 }
 
 /// Lines that are looked at.
@@ -69,33 +77,45 @@ fn is_document(line: &str) -> bool {
     cursor.skip().is_ok() && cursor.rest().is_empty()
 }
 
-/// The path of the outermost array that is open at the end of `text`, which starts with an object; `None` when the object ends, or is at
-/// fault before the end. Each byte is looked at once, however deep the objects are.
-fn open_array(text: &str) -> Option<Vec<String>> {
+/// The path of the outermost array that is open at the end of `text`, which starts with an object; where the object ends and `whole` is all
+/// there is, of the first array of objects. Each byte is looked at once, however deep the objects are.
+fn array_of_rows(text: &str, whole: bool) -> Option<Vec<String>> {
     let mut cursor = Cursor::new(text, false);
-    let mut keys = Vec::new();
+    let (mut keys, mut found) = (Vec::new(), None);
     loop {
-        match cursor.peek().ok()? {
-            b'{' if !cursor.enter(b'}').ok()? => keys.push(key(&mut cursor)?),
+        let goes_on = match cursor.peek().ok()? {
+            b'{' if !cursor.enter(b'}').ok()? => {
+                keys.push(key(&mut cursor)?);
+                continue;
+            }
             b'{' => next_field(&mut cursor, &mut keys)?,
             opening => match cursor.skip() {
-                Ok(_) => next_field(&mut cursor, &mut keys)?,
+                Ok(value) => {
+                    if opening == b'[' && found.is_none() && value[1..].trim_ascii_start().starts_with('{') {
+                        found = Some(keys.clone());
+                    }
+                    next_field(&mut cursor, &mut keys)?
+                }
                 Err(flaw) if opening == b'[' && flaw.at >= text.len() => return keys.into_iter().map(unescaped).collect(),
                 Err(_) => return None,
             },
+        };
+        if !goes_on {
+            let alone = whole && cursor.rest().is_empty();
+            return found.filter(|_| alone)?.into_iter().map(unescaped).collect();
         }
     }
 }
 
-/// Behind a value: goes to the next one of the objects that are open, whose keys these are. `None` when the outermost has ended.
-fn next_field<'t>(cursor: &mut Cursor<'t>, keys: &mut Vec<Raw<'t>>) -> Option<()> {
-    loop {
-        keys.pop()?;
+/// Behind a value: goes to the next one of the objects that are open, whose keys these are. `false` when the outermost has ended.
+fn next_field<'t>(cursor: &mut Cursor<'t>, keys: &mut Vec<Raw<'t>>) -> Option<bool> {
+    while keys.pop().is_some() {
         if cursor.goes_on(b'}').ok()? {
             keys.push(key(cursor)?);
-            return Some(());
+            return Some(true);
         }
     }
+    Some(false)
 }
 
 /// A key, and the colon behind it.
@@ -118,7 +138,7 @@ mod tests {
 
     #[test]
     fn the_outermost_open_array_is_found_behind_all_that_is_closed() {
-        let found = |text: &str| open_array(text).map(|keys| keys.join("."));
+        let found = |text: &str| array_of_rows(text, false).map(|keys| keys.join("."));
         assert_eq!(found(r#"{"a":[1,"#), Some("a".to_owned()));
         assert_eq!(found(r#"{"x":{"y":[1]},"a":{},"b":{"c":[],"\u0064":[{"e":["#), Some("b.d".to_owned()));
         for none in
@@ -128,8 +148,17 @@ mod tests {
         }
         // Each level around it is not looked at again, which is what makes this end soon.
         let deep = r#"{"a":"#.repeat(DEPTH) + "[";
-        assert_eq!(open_array(&deep).map(|keys| keys.len()), Some(DEPTH));
-        assert_eq!(open_array(&deep[..deep.len() - 1]), None);
+        assert_eq!(array_of_rows(&deep, false).map(|keys| keys.len()), Some(DEPTH));
+        assert_eq!(array_of_rows(&deep[..deep.len() - 1], false), None);
+    }
+
+    #[test]
+    fn the_first_array_of_objects_is_found_in_a_document_that_is_all_there_is() {
+        let found = |text: &str| rows_within(text.as_bytes(), true).map(|keys| keys.join("."));
+        assert_eq!(found(r#"{"n":[1],"a":{"b":[ {"c":[{}]}]},"d":[{}]}"#), Some("a.b".to_owned()));
+        for none in [r#"{"a":[1]}"#, r#"{"a":[{}]} {}"#, r#"[{"a":[{}]}]"#, "{}", r#"{"a":[[{}]]}"#] {
+            assert_eq!(found(none), None, "{none}");
+        }
     }
 
     /// As deep as a record may be, and the array.

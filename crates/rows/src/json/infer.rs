@@ -2,12 +2,11 @@
 
 use super::Layout;
 use super::cursor::{Cursor, Flaw};
-use super::number::Number;
 use super::records::{Between, Stop};
 use super::string::{Raw, unescape};
-use super::time::Moment;
 use crate::decode::{Infer, Inferred, Note, Notes};
 use crate::limits::NESTING_MAX;
+use crate::rules::ValueRules;
 use crate::shape::{Count, Kinds, Node};
 use rorqual_pipe::{Chunk, Error};
 use std::collections::HashSet;
@@ -16,6 +15,7 @@ use std::collections::HashSet;
 #[derive(Debug)]
 pub struct Inferrer {
     between: Between,
+    rules: ValueRules,
     scratch: String,
 }
 
@@ -23,7 +23,13 @@ impl Inferrer {
     /// For records in that layout.
     #[must_use]
     pub fn new(layout: &Layout) -> Self {
-        Self { between: Between::of(layout), scratch: String::new() }
+        Self { between: Between::of(layout), rules: ValueRules::default(), scratch: String::new() }
+    }
+
+    /// The same, with values read so.
+    #[must_use]
+    pub fn with_rules(self, rules: &ValueRules) -> Self {
+        Self { rules: rules.clone(), ..self }
     }
 }
 
@@ -50,7 +56,8 @@ impl Inferrer {
                 cursor.skip()?;
                 return Ok(between.behind(cursor)?);
             }
-            let mut reader = Reader { cursor, offset, count: &mut shape.count, notes, scratch: &mut self.scratch };
+            let mut reader =
+                Reader { cursor, offset, rules: &self.rules, count: &mut shape.count, notes, scratch: &mut self.scratch };
             reader.value(&mut shape.record, 0)?;
             Ok(between.behind(cursor)?)
         });
@@ -66,6 +73,7 @@ struct Reader<'a, 't> {
     cursor: &'a mut Cursor<'t>,
     /// Of the cursor's text.
     offset: u64,
+    rules: &'a ValueRules,
     count: &'a mut Count,
     notes: &'a mut Notes,
     scratch: &'a mut String,
@@ -95,7 +103,7 @@ impl Reader<'_, '_> {
     }
 
     fn number(&mut self, literal: &str, offset: u64) -> Kinds {
-        let kinds = Kinds::of_number(Number::of(literal));
+        let kinds = Kinds::of_number(self.rules.number(literal));
         if kinds.has(Kinds::CHANGED) {
             self.notes.add(Note::NumberAsText, offset);
         }
@@ -104,14 +112,19 @@ impl Reader<'_, '_> {
 
     fn text(&mut self, raw: Raw<'_>) -> Result<Kinds, Flaw> {
         if !raw.escaped {
-            return Ok(text_kind(raw.body));
+            return Ok(self.text_kind(raw.body));
         }
         self.scratch.clear();
         if unescape(raw.body, raw.start, self.scratch)? {
             // Such a text goes to `_rest`.
             self.count.overflows = true;
         }
-        Ok(text_kind(self.scratch))
+        Ok(self.text_kind(self.scratch))
+    }
+
+    #[inline]
+    fn text_kind(&self, text: &str) -> Kinds {
+        if self.rules.is_null(text.as_bytes()) { Kinds::NULL } else { Kinds::of_text(text) }
     }
 
     fn object(&mut self, node: &mut Node, level: usize, offset: u64) -> Result<(), Flaw> {
@@ -124,13 +137,21 @@ impl Reader<'_, '_> {
         while goes_on {
             let key = self.cursor.key()?;
             self.cursor.colon()?;
-            let field = self.field(node, key, previous)?;
+            let known = node.key_count();
+            let field = if node.is_json() { None } else { self.field(node, key, previous)? };
             match field {
                 Some(index) => self.value(node.fields().node(index), level + 1)?,
                 None => self.cursor.skip().map(drop)?,
             }
+            // The record itself is no map: its columns have a limit of their own.
+            if level > 0 && node.key_count() != known {
+                node.fold_map();
+            }
             previous = field.or(previous);
             goes_on = self.cursor.goes_on(b'}')?;
+        }
+        if level > 0 {
+            node.fold_map();
         }
         Ok(())
     }
@@ -164,8 +185,4 @@ impl Reader<'_, '_> {
         }
         Ok(())
     }
-}
-
-fn text_kind(text: &str) -> Kinds {
-    Moment::parse(text).filter(Moment::has_column).map_or(Kinds::TEXT, Kinds::of_moment)
 }

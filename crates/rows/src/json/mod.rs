@@ -18,7 +18,7 @@ pub(crate) mod time;
 mod unique;
 
 pub use decode::Decoder;
-pub use detect::detect;
+pub use detect::{detect, rows_within};
 pub use infer::Inferrer;
 pub use path::{format as format_path, parse as parse_path};
 pub use split::RecordSplitter;

@@ -10,7 +10,9 @@ pub(crate) enum Number {
     /// Above `i64::MAX`.
     UInt(u64),
     Float(f64),
-    /// An integer past 64 bits, or digits that a double would change.
+    /// The nearest double to a literal with more digits than it has.
+    Rounded(f64),
+    /// An integer past 64 bits, or a number past the range of doubles.
     Changed,
 }
 
@@ -21,7 +23,16 @@ impl Number {
             let unsigned = || literal.parse().map_or(Self::Changed, Self::UInt);
             return literal.parse().map_or_else(|_| unsigned(), Self::Int);
         }
-        float(literal).map_or(Self::Changed, Self::Float)
+        float(literal)
+    }
+
+    /// As [`of`](Self::of), where a number that would not be written the same again is [`Self::Changed`].
+    pub(crate) fn exact(literal: &str) -> Self {
+        match Self::of(literal) {
+            Self::Rounded(_) => Self::Changed,
+            Self::Float(value) if !is_shortest(literal, value) => Self::Changed,
+            number => number,
+        }
     }
 
     /// The unsigned integer for it, if it is one.
@@ -33,11 +44,11 @@ impl Number {
         }
     }
 
-    /// The double for it, if it is exact.
+    /// The double for it: of an integer only one that is equal.
     pub(crate) fn to_float(self) -> Option<f64> {
         match self {
             Self::Int(value) if value.unsigned_abs() <= FLOAT_INTEGER_MAX => Some(value as f64),
-            Self::Float(value) => Some(value),
+            Self::Float(value) | Self::Rounded(value) => Some(value),
             _ => None,
         }
     }
@@ -86,14 +97,31 @@ pub(super) fn short_integer(bytes: &[u8]) -> Option<(i64, usize)> {
     sound.then_some((if negative { -value } else { value }, at))
 }
 
-/// The double for a literal, when the shortest way to write it has the literal's value.
-fn float(literal: &str) -> Option<f64> {
+/// The nearest double to a literal: the one that was written, where a program wrote a double, be it with 17 digits (`0.10000000000000001`).
+fn float(literal: &str) -> Number {
     if let Some(value) = short_float(literal) {
-        return Some(value);
+        return Number::Float(value);
     }
-    let value: f64 = literal.parse().ok()?;
-    (value.is_finite() && Decimal::of(literal) == Decimal::of(&format!("{value:e}"))).then_some(value)
+    let Ok(value) = literal.parse::<f64>() else { return Number::Changed };
+    let written = Decimal::of(literal);
+    if !value.is_finite() || (value == 0.0 && !written.digits.is_empty()) {
+        return Number::Changed;
+    }
+    // The shortest text of a double is what most programs write, and the quicker to compare.
+    if written == Decimal::of(&format!("{value:e}")) || written.is_rounded_from(value) {
+        Number::Float(value)
+    } else {
+        Number::Rounded(value)
+    }
 }
+
+/// The shortest way to write the double has the literal's value.
+fn is_shortest(literal: &str, value: f64) -> bool {
+    short_float(literal).is_some() || Decimal::of(literal) == Decimal::of(&format!("{value:e}"))
+}
+
+/// Most significant digits that a double has, written in full.
+const FLOAT_DIGITS_MAX: usize = 767;
 
 /// Powers of ten that are doubles.
 const TENS: [f64; 23] = [
@@ -131,6 +159,12 @@ struct Decimal {
 }
 
 impl Decimal {
+    /// The double, rounded to as many digits, is this.
+    fn is_rounded_from(&self, value: f64) -> bool {
+        let count = self.digits.len();
+        count <= FLOAT_DIGITS_MAX && Self::of(&format!("{value:.*e}", count.saturating_sub(1))) == *self
+    }
+
     fn of(literal: &str) -> Self {
         let (mantissa, exponent) = literal.split_once(['e', 'E']).unwrap_or((literal, "0"));
         let negative = mantissa.starts_with('-');

@@ -3,8 +3,8 @@
 use super::Conflict;
 use crate::json::number::{FLOAT_INTEGER_MAX, Number};
 use crate::json::path::is_plain;
-use crate::json::time::Moment;
-use crate::limits::{COLUMN_NAME_BYTES_MAX, COLUMNS_MAX};
+use crate::json::time::{Moment, date};
+use crate::limits::{COLUMN_NAME_BYTES_MAX, COLUMNS_MAX, NESTED_KEYS_MAX, OBJECT_KEYS_MAX};
 use arrow_schema::TimeUnit;
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
@@ -26,16 +26,17 @@ impl Kinds {
     /// One that is too large to be a double.
     pub(crate) const BIG: Self = Self(1 << 5);
     pub(crate) const FLOAT: Self = Self(1 << 6);
-    /// A number that 64 bits or a double would change.
+    /// An integer past 64 bits, or a number past the range of doubles.
     pub(crate) const CHANGED: Self = Self(1 << 7);
     pub(crate) const TEXT: Self = Self(1 << 8);
-    /// Moments, by the digits of their seconds' fraction.
-    pub(crate) const TIME_0: Self = Self(1 << 9);
-    pub(crate) const TIME_3: Self = Self(1 << 10);
-    pub(crate) const TIME_6: Self = Self(1 << 11);
-    pub(crate) const TIME_9: Self = Self(1 << 12);
-    /// Moments of a schema in milliseconds, whatever their digits.
-    pub(crate) const TIME_MILLISECONDS: Self = Self(1 << 13);
+    /// Moments whose seconds have up to 3, 6, 9 digits behind the point.
+    pub(crate) const TIME_3: Self = Self(1 << 9);
+    pub(crate) const TIME_6: Self = Self(1 << 10);
+    pub(crate) const TIME_9: Self = Self(1 << 11);
+    /// One that nanoseconds in 64 bits do not reach.
+    pub(crate) const TIME_FAR: Self = Self(1 << 12);
+    /// A date without a time.
+    pub(crate) const DATE: Self = Self(1 << 13);
     pub(crate) const LIST: Self = Self(1 << 14);
     pub(crate) const OBJECT: Self = Self(1 << 15);
     /// Anything, kept as JSON text.
@@ -44,7 +45,7 @@ impl Kinds {
     pub(crate) const WORD: Self = Self(1 << 17);
 
     const NUMBER: Self = Self(Self::INT.0 | Self::NEGATIVE.0 | Self::UINT.0 | Self::BIG.0 | Self::FLOAT.0 | Self::CHANGED.0);
-    const TIME: Self = Self(Self::TIME_0.0 | Self::TIME_3.0 | Self::TIME_6.0 | Self::TIME_9.0 | Self::TIME_MILLISECONDS.0);
+    const TIME: Self = Self(Self::TIME_3.0 | Self::TIME_6.0 | Self::TIME_9.0 | Self::TIME_FAR.0 | Self::DATE.0);
     const SCALAR: Self = Self(Self::BOOL.0 | Self::WORD.0 | Self::NUMBER.0 | Self::TEXT.0 | Self::TIME.0);
 
     /// Kinds that have no common type but text, each with its name.
@@ -64,20 +65,28 @@ impl Kinds {
                 Self::INT | negative | big
             }
             Number::UInt(_) => Self::INT | Self::UINT,
-            Number::Float(_) => Self::FLOAT,
+            Number::Float(_) | Number::Rounded(_) => Self::FLOAT,
             Number::Changed => Self::CHANGED,
         }
     }
 
-    /// Of a moment that has a column.
-    pub(crate) fn of_moment(moment: Moment) -> Self {
-        match moment.digits {
-            0 => Self::TIME_0,
-            3 => Self::TIME_3,
-            6 => Self::TIME_6,
-            9 => Self::TIME_9,
+    /// Of a text: a date, a moment, or any other.
+    #[inline]
+    pub(crate) fn of_text(text: &str) -> Self {
+        match (text.len(), text.as_bytes()) {
+            (10, [_, _, _, _, b'-', ..]) if date(text).is_some() => Self::DATE,
+            (19.., [_, _, _, _, b'-', ..]) => Moment::parse(text).map_or(Self::TEXT, Self::of_moment),
             _ => Self::TEXT,
         }
+    }
+
+    pub(crate) fn of_moment(moment: Moment) -> Self {
+        let digits = match moment.digits {
+            0..=3 => Self::TIME_3,
+            4..=6 => Self::TIME_6,
+            _ => Self::TIME_9,
+        };
+        if moment.is_far() { digits | Self::TIME_FAR } else { digits }
     }
 
     pub(crate) fn has(self, any: Self) -> bool {
@@ -142,6 +151,7 @@ pub(crate) enum Type<'a> {
     UInt64,
     Float64,
     Timestamp(TimeUnit),
+    Date,
     Text,
     Json,
     List(&'a Node),
@@ -199,6 +209,28 @@ impl Node {
         self.kinds.has(Kinds::JSON) || mixed || (list && object) || ((list || object) && self.kinds.has(Kinds::SCALAR))
     }
 
+    /// Nulls are among the values.
+    pub(super) fn has_nulls(&self) -> bool {
+        self.kinds.has(Kinds::NULL)
+    }
+
+    /// Makes it JSON text where it has more keys than a struct has fields: it is used as a map.
+    pub(crate) fn fold_map(&mut self) {
+        let Some(fields) = &self.fields else { return };
+        let keys = fields.entries.len();
+        let is_nested = |node: &Node| node.kinds.has(Kinds::OBJECT | Kinds::LIST);
+        let nested = || fields.entries.iter().filter(|(_, node)| is_nested(node)).count();
+        if keys > OBJECT_KEYS_MAX || (keys > NESTED_KEYS_MAX && nested() > NESTED_KEYS_MAX) {
+            self.meet(Kinds::JSON, NOWHERE);
+        }
+    }
+
+    /// How many keys the objects have.
+    #[inline]
+    pub(crate) fn key_count(&self) -> usize {
+        self.fields.as_ref().map_or(0, |fields| fields.entries.len())
+    }
+
     /// The items of arrays; `None` when there is no room for another node.
     pub(crate) fn item(&mut self, count: &mut Count) -> Option<&mut Node> {
         if self.item.is_none() {
@@ -221,10 +253,13 @@ impl Node {
             && let Some(item) = self.item(count)
         {
             item.merge(*other, count);
+            item.fold_map();
         }
         for (key, node) in other.fields.map(|fields| fields.entries).unwrap_or_default() {
             if let Some(index) = self.fields().find_or_add(&key, None, count) {
-                self.fields().entries[index].1.merge(node, count);
+                let field = &mut self.fields().entries[index].1;
+                field.merge(node, count);
+                field.fold_map();
             }
         }
     }
@@ -244,6 +279,8 @@ impl Node {
             Type::Bool
         } else if kinds.only(Kinds::NUMBER) {
             number(kinds)
+        } else if kinds.only(Kinds::DATE) {
+            Type::Date
         } else if kinds.has(Kinds::SCALAR) {
             moment(kinds).map_or(Type::Text, Type::Timestamp)
         } else {
@@ -294,14 +331,13 @@ fn number(kinds: Kinds) -> Type<'static> {
     }
 }
 
-/// Of moments of several precisions the finest, but for nanoseconds, which reach only from 1677 to 2262.
+/// Of moments of several precisions the finest, where that reaches all of them.
 fn moment(kinds: Kinds) -> Option<TimeUnit> {
-    let milliseconds = Kinds::TIME_MILLISECONDS | Kinds::TIME_0 | Kinds::TIME_3;
-    if kinds.only(milliseconds) {
+    if kinds.only(Kinds::TIME_3 | Kinds::TIME_FAR) {
         Some(TimeUnit::Millisecond)
-    } else if kinds.only(milliseconds | Kinds::TIME_6) {
+    } else if kinds.only(Kinds::TIME_3 | Kinds::TIME_6 | Kinds::TIME_FAR) {
         Some(TimeUnit::Microsecond)
-    } else if kinds.only(Kinds::TIME_9) {
+    } else if kinds.only(Kinds::TIME_3 | Kinds::TIME_6 | Kinds::TIME_9) {
         Some(TimeUnit::Nanosecond)
     } else {
         None

@@ -20,12 +20,13 @@ impl Shape {
     /// The schema for it; `rest` adds the column `_rest` for what has no column, which is also added where [`Shape::needs_rest`].
     ///
     /// Every column may be null. A column that is text with the extension `arrow.json` has JSON; `_rest` is one of these. Records that are
-    /// no objects are the one column `value`. A field `_rest` of JSON text that the records have themselves goes into `_rest`.
+    /// no objects are the one column `value`; of a null among objects `_rest` says that it is one. A field `_rest` of JSON text that the records have themselves goes into `_rest`.
     #[must_use]
     pub fn to_schema(&self, rest: bool) -> SchemaRef {
         let mut rest = rest || self.needs_rest();
         let mut columns: Vec<Field> = match self.record.to_type() {
             Type::Struct(fields) => {
+                rest |= self.record.has_nulls();
                 rest |= fields.iter().any(|(key, node)| key == REST && matches!(node.to_type(), Type::Json));
                 let own = fields.iter().filter(|(key, _)| !(rest && *key == REST));
                 own.map(|(key, node)| field(key, node)).collect()
@@ -113,6 +114,7 @@ fn field(name: &str, node: &Node) -> Field {
         Type::UInt64 => DataType::UInt64,
         Type::Float64 => DataType::Float64,
         Type::Timestamp(unit) => timestamp(unit),
+        Type::Date => DataType::Date32,
         Type::Text => DataType::Utf8,
         Type::Json if node.is_json() => return json(name),
         Type::Json => return open(name),
@@ -135,9 +137,10 @@ fn node(field: &Field, level: usize, count: &mut Count) -> Node {
         DataType::UInt64 => Node::of(Kinds::INT | Kinds::UINT),
         DataType::Float64 => Node::of(Kinds::FLOAT),
         DataType::Utf8 => Node::of(Kinds::TEXT),
-        DataType::Timestamp(TimeUnit::Millisecond, Some(_)) => Node::of(Kinds::TIME_MILLISECONDS),
+        DataType::Timestamp(TimeUnit::Millisecond, Some(_)) => Node::of(Kinds::TIME_3),
         DataType::Timestamp(TimeUnit::Microsecond, Some(_)) => Node::of(Kinds::TIME_6),
         DataType::Timestamp(TimeUnit::Nanosecond, Some(_)) => Node::of(Kinds::TIME_9),
+        DataType::Date32 => Node::of(Kinds::DATE),
         DataType::List(item) => {
             let mut list = Node::of(Kinds::LIST);
             let item = node(item, level + 1, count);

@@ -11,8 +11,8 @@
 //! }
 //! ```
 //!
-//! Types are `bool`, `int64`, `uint64`, `float64`, `timestamp[ms]`, `timestamp[us]`, `timestamp[ns]` (in UTC), `text` and `json` (any value,
-//! as JSON text). An object is a struct, an array of one type a list. Columns come in this order; each may be null. A last column `_rest`
+//! Types are `bool`, `int64`, `uint64`, `float64`, `date`, `timestamp[ms]`, `timestamp[us]`, `timestamp[ns]` (in UTC; `timestamp` alone is
+//! microseconds), `text` and `json` (any value, as JSON text). An object is a struct, an array of one type a list. Columns come in this order; each may be null. A last column `_rest`
 //! of `json` takes the values that have no column; without it such a value is an error. Where records are no objects, the whole text is one
 //! type: `"int64"`, `["text"]`; or, with a `_rest`, `{ "$": "int64", "_rest": "json" }`.
 
@@ -25,7 +25,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 /// Scalar types and their names.
-fn scalars() -> [(&'static str, DataType); 8] {
+fn scalars() -> [(&'static str, DataType); 10] {
     [
         ("bool", DataType::Boolean),
         ("int64", DataType::Int64),
@@ -34,6 +34,9 @@ fn scalars() -> [(&'static str, DataType); 8] {
         ("timestamp[ms]", timestamp(TimeUnit::Millisecond)),
         ("timestamp[us]", timestamp(TimeUnit::Microsecond)),
         ("timestamp[ns]", timestamp(TimeUnit::Nanosecond)),
+        // The same again, which is read and not written.
+        ("timestamp", timestamp(TimeUnit::Microsecond)),
+        ("date", DataType::Date32),
         ("text", DataType::Utf8),
     ]
 }

@@ -61,7 +61,9 @@ fn types_widen_as_they_say() {
         (r#"{"a":9007199254740992}{"a":1.5}"#, r#"{"a":"float64"}"#),
         (r#"{"a":9007199254740993}{"a":1.5}"#, r#"{"a":"text"}"#),
         (r#"{"a":1.10}{"a":1e3}"#, r#"{"a":"float64"}"#),
-        (r#"{"a":0.1000000000000000055}"#, r#"{"a":"text"}"#),
+        (r#"{"a":0.1000000000000000055}"#, r#"{"a":"float64"}"#),
+        (r#"{"a":0.10000000000000001}"#, r#"{"a":"float64"}"#),
+        (r#"{"a":1e-400}"#, r#"{"a":"text"}"#),
         (r#"{"a":1e999}"#, r#"{"a":"text"}"#),
         (r#"{"a":1}{"a":"x"}"#, r#"{"a":"text"}"#),
         (r#"{"a":true}{"a":null}"#, r#"{"a":"bool"}"#),
@@ -83,11 +85,24 @@ fn types_widen_as_they_say() {
         (r#"{"t":"2500-01-01T00:00:00.123456789Z"}"#, r#"{"t":"text"}"#),
         (r#"{"t":"2025-01-01T00:00:00Z"}{"t":"2025-01-01T00:00:00.123Z"}"#, r#"{"t":"timestamp[ms]"}"#),
         (r#"{"t":"2025-01-01T00:00:00Z"}{"t":"2025-01-01T00:00:00.123456Z"}"#, r#"{"t":"timestamp[us]"}"#),
-        (r#"{"t":"2025-01-01T00:00:00Z"}{"t":"2025-01-01T00:00:00.123456789Z"}"#, r#"{"t":"text"}"#),
+        (r#"{"t":"2025-01-01T00:00:00Z"}{"t":"2025-01-01T00:00:00.123456789Z"}"#, r#"{"t":"timestamp[ns]"}"#),
         (r#"{"t":"2025-01-01T00:00:00Z"}{"t":1}"#, r#"{"t":"text"}"#),
         (r#"{"t":"2025-02-29T00:00:00Z"}"#, r#"{"t":"text"}"#),
         (r#"{"t":"2025-01-01T00:00:60Z"}"#, r#"{"t":"text"}"#),
-        (r#"{"t":"2025-01-01T00:00:00+00:00"}"#, r#"{"t":"text"}"#),
+        (r#"{"t":"2025-01-01T00:00:00+05:30"}"#, r#"{"t":"timestamp[ms]"}"#),
+        (r#"{"t":"2025-01-01t00:00:00.1z"}{"t":"2025-01-01 00:00:00"}"#, r#"{"t":"timestamp[ms]"}"#),
+        (r#"{"t":"2025-01-01T00:00:00.1234567-0800"}"#, r#"{"t":"timestamp[ns]"}"#),
+        (r#"{"t":"2025-01-01T00:00:00.12345+01"}"#, r#"{"t":"timestamp[us]"}"#),
+        (r#"{"t":"2025-01-01T00:00:00.1234567Z"}{"t":"9999-12-31T23:59:59Z"}"#, r#"{"t":"text"}"#),
+        (r#"{"t":"9999-12-31T23:59:59Z"}"#, r#"{"t":"timestamp[ms]"}"#),
+        (r#"{"t":"2025-01-01T00:00:00.1234567890Z"}"#, r#"{"t":"text"}"#),
+        (r#"{"t":"2025-01-01T00:00:00 UTC"}"#, r#"{"t":"text"}"#),
+        (r#"{"t":"2025-01-01T24:00:00Z"}"#, r#"{"t":"text"}"#),
+        (r#"{"t":"2025-01-01T00:00:00+24:00"}"#, r#"{"t":"text"}"#),
+        (r#"{"t":"2024-02-29"}{"t":null}"#, r#"{"t":"date"}"#),
+        (r#"{"t":"2025-02-29"}"#, r#"{"t":"text"}"#),
+        (r#"{"t":"2024-02-29"}{"t":"2024-02-29T00:00:00Z"}"#, r#"{"t":"text"}"#),
+        (r#"{"a":1} null"#, r#"{"a":"int64","_rest":"json"}"#),
         ("1 2 null", r#""int64""#),
         ("[1] [2,null]", r#"["int64"]"#),
         (r#"{"a":1} [2]"#, r#""json""#),
@@ -123,6 +138,31 @@ fn there_is_an_end_to_columns() {
     assert_eq!(names(&long.to_schema(false)), ["b", "_rest"]);
 }
 
+#[test]
+fn an_object_used_as_a_map_is_one_column() {
+    let users = |keys: std::ops::Range<usize>| {
+        let fields: Vec<String> = keys.map(|key| format!("\"u{key}\":{{\"age\":{key},\"tags\":[\"x\"]}}")).collect();
+        format!("{{\"users\":{{{}}},\"n\":1}}", fields.join(","))
+    };
+    assert_eq!(schema(&users(0..5_000)), r#"{"users":"json","n":"int64"}"#);
+    // Also by the keys of several records, and in whatever order they are looked at.
+    let [first, second] = [users(0..50), users(30..70)];
+    for text in [first.clone() + &second, second + &first] {
+        assert_eq!(schema(&text), r#"{"users":"json","n":"int64"}"#);
+        let (mut merged, parts) = (Shape::default(), text.split_inclusive("\"n\":1}"));
+        parts.for_each(|part| merged.merge(shape(part)));
+        assert_eq!(merged.to_schema(false), shape(&text).to_schema(false));
+    }
+    assert!(schema(&users(0..64)).starts_with(r#"{"users":{"u0":{"age":"int64","tags":["text"]},"u1":"#));
+    // Of keys with plain values there may be more.
+    let counts = |keys: usize| {
+        let fields: Vec<String> = (0..keys).map(|key| format!("\"k{key}\":{key}")).collect();
+        schema(&format!("{{\"c\":{{{}}}}}", fields.join(",")))
+    };
+    assert_eq!(counts(257), r#"{"c":"json"}"#);
+    assert!(counts(256).starts_with(r#"{"c":{"k0":"int64","#));
+}
+
 fn names(schema: &Schema) -> Vec<&str> {
     schema.fields().iter().map(|field| field.name().as_str()).collect()
 }
@@ -131,9 +171,12 @@ fn names(schema: &Schema) -> Vec<&str> {
 fn a_schema_is_edited_by_hand() {
     let text = "{ \"id\":\"uint64\", \"x\": [ {\"y\" :\"timestamp[us]\"} ], \"_rest\":\"json\" }";
     let schema = parse_schema(text).unwrap();
+    let said = parse_schema(r#"{"t":"timestamp","d":"date"}"#).unwrap();
+    assert_eq!(format_schema(&said), "{\n  \"t\": \"timestamp[us]\",\n  \"d\": \"date\"\n}\n");
     let printed = "{\n  \"id\": \"uint64\",\n  \"x\": [{\n    \"y\": \"timestamp[us]\"\n  }],\n  \"_rest\": \"json\"\n}\n";
     assert_eq!(format_schema(&schema), printed);
     for (text, message) in [
+        (r#"{"a":"decimal"}"#, "the type \"decimal\" is none of bool,"),
         (r#"{"a":"int32"}"#, "the type \"int32\" is none of bool, int64,"),
         (r#"{"a":"text","a":"text"}"#, "a second column of this name at byte 12"),
         (r#"{"a":[]}"#, "a list needs the type of its items at byte 7"),

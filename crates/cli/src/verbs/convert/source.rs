@@ -6,10 +6,11 @@ use crate::{input, message};
 use arrow_schema::SchemaRef;
 use rorqual_pipe::limits::BLOCK_BYTES;
 use rorqual_pipe::{Input, escaped_path, reason};
-use rorqual_rows::json::{self, Layout};
-use rorqual_rows::limits::{PREFIX_BYTES, RECORD_SHARE};
+use rorqual_rows::csv::Quote;
+use rorqual_rows::json;
+use rorqual_rows::limits::{PREFIX_BYTES, RECORD_BYTES_MAX_DEFAULT, RECORD_SHARE};
 use rorqual_rows::read::{Table, is_table};
-use rorqual_rows::{Format, FormatKind, Given, Scan};
+use rorqual_rows::{Format, FormatKind, Given, Scan, ValueRules};
 use rorqual_table::format::Format as LogFormat;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -43,7 +44,7 @@ impl Source {
     }
 
     fn records(path: &Path, given: &Given, scan: &Scan) -> Result<Content, String> {
-        let mut input = input::open(path).map_err(|error| error.to_string())?;
+        let mut input = open_text(path)?;
         let head = scan.head(&mut input, PREFIX_BYTES).map_err(|error| error.to_string())?;
         let name = input.name().to_owned();
         if is_table(&head.bytes) {
@@ -51,13 +52,9 @@ impl Source {
                 "{name}: a Parquet or Arrow file is read by its footer, and so neither from a pipe nor compressed as a whole"
             ));
         }
-        let format = Format::detect(&name, &head, given).map_err(|error| format!("{name}: {error}"))?;
-        if let (Format::Json(Layout::Rows(path)), None) = (&format, &given.rows) {
-            let path = json::format_path(path);
-            message::note(&format!(
-                "{name}: the rows are those of {path}, and nothing else; --rows says others, --from ndjson that each line is one"
-            ));
-        }
+        let recognised = Format::detect(&name, &head, given).map_err(|error| format!("{name}: {error}"))?;
+        recognised.notes.iter().for_each(|note| message::note(&format!("{name}: {note}")));
+        let format = recognised.format;
         let stream = if input.is_stored() { None } else { Some(input) };
         Ok(Content::Records(format, stream))
     }
@@ -76,9 +73,14 @@ impl Source {
             Content::Records(_, stream) if stream.is_some() => {
                 stream.take().ok_or_else(|| "a stream can be read once".to_owned())
             }
-            _ => input::open(&self.path).map_err(|error| error.to_string()),
+            _ => open_text(&self.path),
         }
     }
+}
+
+/// An input as text: UTF-16 comes as UTF-8.
+fn open_text(path: &Path) -> Result<Input, String> {
+    input::open(path).and_then(Input::into_utf8).map_err(|error| error.to_string())
 }
 
 /// A file of columns, where it is one.
@@ -110,12 +112,14 @@ pub(crate) fn given(args: &FromArgs) -> Result<Given, String> {
         From::Tsv => FormatKind::Tsv,
         From::Log => FormatKind::Log,
     });
-    Ok(Given { kind, rows, log, delimiter, header: args.header })
+    let quote = args.quote.as_deref().map(Quote::parse).transpose().map_err(|error| format!("--quote {error}"))?;
+    let rules = ValueRules { exact_numbers: args.exact_numbers, nulls: args.null.clone() };
+    Ok(Given { kind, rows, log, delimiter, quote, header: args.header, rules })
 }
 
 /// The longest record, which must leave room for short ones and must not be absurd.
 pub(crate) fn record_bytes_max(args: &FromArgs, memory_bytes: u64) -> Result<usize, String> {
-    let usual = (memory_bytes / RECORD_SHARE).clamp(RECORD_BYTES_MIN, RECORD_BYTES_MAX);
+    let usual = (memory_bytes / RECORD_SHARE).clamp(RECORD_BYTES_MIN, RECORD_BYTES_MAX_DEFAULT);
     match args.record_max.unwrap_or(usual) {
         bytes @ RECORD_BYTES_MIN..=RECORD_BYTES_MAX => Ok(bytes as usize),
         _ => Err("--record-max must be between 256KiB and 1GiB".to_owned()),

@@ -83,7 +83,10 @@ impl Rows {
             rows: args.rows_path.clone(),
             format: args.format.clone(),
             delimiter: None,
-            header: None,
+            header: args.header,
+            quote: None,
+            null: Vec::new(),
+            exact_numbers: false,
             record_max: args.record_max,
             conflicts: Conflicts::Widen,
         };
@@ -148,7 +151,7 @@ fn of_query(common: &Common, sql: &str, scan: &Scan, threads: usize) -> Result<F
     let mut input = query::start(common, sql)?;
     let given = Given { kind: Some(FormatKind::Ndjson), ..Given::default() };
     let head = scan.head(&mut input, rorqual_rows::limits::PREFIX_BYTES).map_err(|error| error.to_string())?;
-    let format = Format::detect("--sql", &head, &given).map_err(|error| format!("--sql: {error}"))?;
+    let format = Format::detect("--sql", &head, &given).map_err(|error| format!("--sql: {error}"))?.format;
     let mut opened = Opened { path: PathBuf::from("-"), content: Content::Records(format, Some(input)) };
     let schema = columns_of(&mut opened, scan, threads)?;
     let Content::Records(format, input) = opened.content else { return Err("--sql: has no rows".to_owned()) };
@@ -160,7 +163,7 @@ impl Again {
     fn input(&mut self, name: &str) -> Result<Input, Error> {
         let failed = |said: String| Error::Rows(ReadError::new(Kind::Io, name, said));
         match self {
-            Self::File(path) => crate::input::open(path).map_err(Error::Rows),
+            Self::File(path) => crate::input::open(path).and_then(Input::into_utf8).map_err(Error::Rows),
             Self::Query(first, common, sql) => match first.take() {
                 Some(first) => Ok(first),
                 None => query::start(common, sql).map_err(failed),

@@ -77,8 +77,15 @@ struct ServedRows {
 
 impl ServedRows {
     fn look(&self) -> Result<Rows, String> {
-        let args =
-            RowsArgs { rows: Some(self.path.clone()), sql: None, rows_path: None, from: None, format: None, record_max: None };
+        let args = RowsArgs {
+            rows: Some(self.path.clone()),
+            sql: None,
+            rows_path: None,
+            from: None,
+            format: None,
+            header: None,
+            record_max: None,
+        };
         Rows::open(&self.common, &args, ROWS_BYTES, |_, threads| rendered_bytes(threads))
     }
 }

@@ -1,0 +1,200 @@
+//! A guess whether a first record has the columns' names, by its difference from the records after it.
+
+use crate::json::time::{Moment, date};
+use std::collections::HashMap;
+use std::net::IpAddr;
+
+/// A guess of what a first record is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct HeaderGuess {
+    pub(super) header: bool,
+    /// Columns speak for it, and none against it.
+    pub(super) sure: bool,
+}
+
+/// The look of a field.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Look {
+    Empty,
+    Number,
+    /// A date, a moment.
+    Time,
+    /// An address of a network, a host.
+    Address,
+    Mail,
+    /// A URL, a path.
+    Url,
+    /// A text with digits: `AB-123` is `a-9`.
+    Shape(String),
+    Text,
+}
+
+/// Longest field whose shape is told.
+const SHAPE_BYTES_MAX: usize = 64;
+
+impl Look {
+    fn of(field: &str) -> Self {
+        let field = field.trim();
+        let is_number = || field.parse::<f64>().is_ok() && field.contains(|character: char| character.is_ascii_digit());
+        match field {
+            "" => Self::Empty,
+            _ if is_number() => Self::Number,
+            _ if date(field).is_some() || Moment::parse(field).is_some() => Self::Time,
+            _ if field.parse::<IpAddr>().is_ok() => Self::Address,
+            _ if field.contains("://") || (field.starts_with('/') && field.len() > 1) => Self::Url,
+            _ if is_mail(field) => Self::Mail,
+            _ => Self::shape(field),
+        }
+    }
+
+    fn shape(field: &str) -> Self {
+        if field.len() > SHAPE_BYTES_MAX || !field.bytes().any(|byte| byte.is_ascii_digit()) {
+            return Self::Text;
+        }
+        let mut shape = String::new();
+        let mut word = None;
+        for character in field.chars() {
+            if character.is_alphanumeric() {
+                // A word with a digit in it is a number.
+                word = if character.is_ascii_digit() { Some('9') } else { word.or(Some('a')) };
+            } else {
+                shape.extend(word.take());
+                shape.push(character);
+            }
+        }
+        shape.extend(word);
+        match shape.as_str() {
+            // Days and months as others write them: 31.12.2025, 12/31/2025 10:00.
+            "9.9.9" | "9/9/9" | "9-9-9" | "9:9" | "9:9:9" => Self::Time,
+            _ => Self::Shape(shape),
+        }
+    }
+
+    /// No column is called so.
+    fn is_value(&self) -> bool {
+        matches!(self, Self::Number | Self::Time | Self::Address | Self::Mail | Self::Url)
+    }
+}
+
+fn is_mail(field: &str) -> bool {
+    let parts = field.split_once('@').filter(|_| !field.contains(char::is_whitespace));
+    parts.is_some_and(|(name, host)| !name.is_empty() && host.contains('.') && !host.contains('@'))
+}
+
+/// One column of the records after the first.
+#[derive(Default)]
+struct ColumnLooks {
+    looks: HashMap<Look, usize>,
+    filled: usize,
+    /// The first record's field comes again.
+    recurs: bool,
+}
+
+enum Vote {
+    Header,
+    Row,
+    None,
+}
+
+impl ColumnLooks {
+    fn add(&mut self, field: &str, first: &str) {
+        let look = Look::of(field);
+        if look != Look::Empty {
+            self.filled += 1;
+            self.recurs |= field == first;
+            *self.looks.entry(look).or_default() += 1;
+        }
+    }
+
+    /// The column's word on the first record's field: two thirds of its fields look alike and the first does or does not, or a text comes
+    /// again.
+    fn vote(&self, first: &str) -> Vote {
+        let look = Look::of(first);
+        let most = self.looks.iter().max_by_key(|(_, count)| **count).filter(|(_, count)| **count * 3 >= self.filled * 2);
+        match most {
+            _ if look == Look::Empty => Vote::None,
+            None if look.is_value() && self.filled == 0 => Vote::Row,
+            Some((most, _)) if *most == look && look != Look::Text => Vote::Row,
+            Some((most, _)) if *most != Look::Text => Vote::Header,
+            _ if self.recurs => Vote::Row,
+            _ => Vote::None,
+        }
+    }
+}
+
+/// A guess of what the first record is, beside the others. Where nothing tells, it has the names, as nearly all files do.
+pub(super) fn guess(first: &[String], rest: impl Iterator<Item = Vec<String>>) -> HeaderGuess {
+    let mut columns: Vec<ColumnLooks> = first.iter().map(|_| ColumnLooks::default()).collect();
+    for record in rest {
+        for ((field, first), column) in record.iter().zip(first).zip(&mut columns) {
+            column.add(field, first);
+        }
+    }
+    let (mut names, mut rows) = (0, 0);
+    for (column, first) in columns.iter().zip(first) {
+        match column.vote(first) {
+            Vote::Header => names += 1,
+            Vote::Row => rows += 1,
+            Vote::None => {}
+        }
+    }
+    let is_blank = first.iter().all(|field| field.trim().is_empty());
+    let header = !is_blank && (rows == 0 || names >= rows);
+    HeaderGuess { header, sure: header && names > 0 && rows == 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn guessed(text: &str) -> (bool, bool) {
+        let mut records = text.lines().map(|line| line.split(',').map(str::to_owned).collect::<Vec<_>>());
+        let first = records.next().expect("a record");
+        let HeaderGuess { header, sure } = guess(&first, records);
+        (header, sure)
+    }
+
+    #[test]
+    fn a_first_record_that_looks_like_the_others_is_one_of_them() {
+        for text in [
+            "2024-01-01,alice\n2024-01-02,bob\n2024-01-03,carol",
+            "alice,10.0.0.1\nbob,10.0.0.2\ncarol,fe80::1",
+            "alice,paris\nbob,london\ncarol,paris\ndave,rome",
+            "a@example.com,x\nb@example.org,y",
+            "31.12.2024,a\n01.01.2025,b",
+            "12/31/2024 23:59,a\n01/01/2025 00:00,b",
+            "AB-123,x\nCD-456,y\nXY-1,z",
+            "https://example.com/,x\nhttps://example.org/a,y",
+            "1,2\n3,4",
+            "2024-01-01,alice",
+            "10.0.0.1,x",
+            "0x1f,a\n0x2c,b",
+        ] {
+            assert_eq!(guessed(text), (false, false), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_first_record_that_differs_has_the_names() {
+        for text in [
+            "day,name\n2024-01-01,alice\n2024-01-02,bob",
+            "host,address\nalice,10.0.0.1\nbob,10.0.0.2",
+            "id\n1\n2",
+            "name,age\nalice,\nbob,3",
+            "code,x\nAB-123,x1\nCD-456,y",
+            "id,q1,q2\na,1,2\nb,3,",
+            ",a\n0,1",
+            "when,who\n,a\n2024-01-01,b\nnever,c\n2024-01-01,b\n2024-01-01,b",
+        ] {
+            assert_eq!(guessed(text), (true, true), "{text}");
+        }
+    }
+
+    #[test]
+    fn where_nothing_tells_it_has_the_names_and_is_in_doubt() {
+        for text in ["name,city\nalice,paris\nbob,london", "name,city", "name,year 2\nalice,\nbob,"] {
+            assert_eq!(guessed(text), (true, false), "{text}");
+        }
+        assert_eq!(guessed(",\n1,2"), (false, false));
+    }
+}
