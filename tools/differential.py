@@ -70,6 +70,15 @@ class Case:
     def make_flags(self):
         r = self.random
         chosen = [flags for flags, peers, odds in FLAGS if self.peer in peers and r.randrange(odds) == 0]
+        if self.peer == "g" and ["-z"] in chosen:
+            # Of lines that end with a NUL, GNU grep goes by bytes that are not UTF-8.
+            chosen = [flags for flags in chosen if flags != ["-I"]]
+        if self.peer == "r" and ["-c"] in chosen:
+            # ripgrep counts matches with -o, and prints counts instead of names with -l.
+            chosen = [flags for flags in chosen if flags[0] not in ("-o", "-l")]
+        if self.peer == "r" and ["-x"] in chosen:
+            # ripgrep 13 takes -w for -x where both are given.
+            chosen = [flags for flags in chosen if flags != ["-w"]]
         if self.peer == "r" and ["-o"] in chosen:
             # ripgrep prints the lines around matches, and lines without one, whole.
             chosen = [flags for flags in chosen if flags[0] not in ("-A", "-B", "-C", "-v")]
@@ -137,9 +146,20 @@ def one(seed, program):
         feed = case.files[0] if case.piped else None
         ours = run([program, "grep", *case.settings, *args], folder, feed)
         theirs = run([*peer(case), *args], folder, feed)
-    if ours[:2] == theirs[:2]:
-        return seed, None, None
-    why = explanation(case, ours, theirs)
+        theirs = (theirs[0].replace(b"<stdin>", b"(standard input)"), *theirs[1:])
+        if ours[:2] == theirs[:2]:
+            return seed, None, None
+        why = explanation(case, ours, theirs)
+        if not why and {"-w", "-I"} & set(case.flags) and replace_odd(case, folder):
+            feed = case.files[0] if case.piped else None
+            again, wanted = run([program, "grep", *case.settings, *args], folder, feed), run([*peer(case), *args], folder, feed)
+            if again[:2] == wanted[:2]:
+                why = "beside bytes that are not UTF-8 no word begins or ends, as ripgrep has it; GNU grep -I takes them for a sign of binary data"
+        if not why and case.peer == "g" and "-o" in case.flags:
+            # The same lines are selected.
+            counted = [arg if arg != "-o" else "-c" for arg in args]
+            if run([program, "grep", *case.settings, *counted], folder, feed)[:2] == run([*peer(case), *counted], folder, feed)[:2]:
+                why = "of alternatives that match at one place -o prints the first, as ripgrep; GNU grep the longest"
     return seed, why, why or describe(case, args, ours, theirs)
 
 
@@ -159,14 +179,24 @@ def run(command, folder, feed):
     return ran.stdout, ran.returncode, ran.stderr
 
 
+def replace_odd(case, folder):
+    """Puts a blank in place of each byte that is not UTF-8; whether there were any."""
+    plain = [text.decode("utf-8", "surrogateescape").encode("utf-8", "replace").replace(b"?", b" ") for text in case.files]
+    changed = plain != case.files
+    case.files = plain
+    for index, text in enumerate(plain):
+        Path(folder, f"f{index}").write_bytes(text)
+    return changed
+
+
 def without_empty(case, out):
     """Without the lines of matches that are empty."""
-    prefix = (rb"(f\d:)?" if "-H" in case.flags or len(case.files) > 1 else b"") + rb"(\d+:)*"
+    prefix = (rb"(f\d:|\(standard input\):)?" if "-H" in case.flags or len(case.files) > 1 else b"") + rb"(\d+:)*"
     return b"".join(line for line in out.splitlines(True) if not re.fullmatch(prefix + rb"\n", line))
 
 
 def without_zeros(out):
-    return b"".join(line for line in out.splitlines(True) if not re.fullmatch(rb"(f\d:)?0\n", line))
+    return b"".join(line for line in out.splitlines(True) if not re.fullmatch(rb"(f\d:|\(standard input\):)?0\r?\n", line))
 
 
 def as_around(out):
@@ -181,6 +211,11 @@ def is_limited(case):
 # Why an answer may differ, as (reason, whether it is so of a case and both answers).
 EXPLAINED = [
     ("ripgrep counts nothing of files without a selected line", lambda case, ours, theirs: case.peer == "r" and "-c" in case.flags and without_zeros(ours[0]) == theirs[0]),
+    ("ripgrep ends what it prints with CRLF where lines do", lambda case, ours, theirs: "--crlf" in case.flags and ours[0].replace(b"\r\n", b"\n") == theirs[0].replace(b"\r\n", b"\n")),
+    ("ripgrep's --crlf takes one carriage return of several for the end", lambda case, ours, theirs: "--crlf" in case.flags and any(b"\r\r" in text for text in case.files)),
+    ("ripgrep prints a column of lines around with -v", lambda case, ours, theirs: "--column" in case.flags and "-v" in case.flags),
+    ("ripgrep 13 takes the last of -A, -B and -C", lambda case, ours, theirs: case.peer == "r" and "-C" in case.flags and ("-A" in case.flags or "-B" in case.flags)),
+    ("GNU grep prints no counts where an empty pattern and -v select nothing", lambda case, ours, theirs: case.peer == "g" and "-v" in case.flags and theirs[:2] == (b"", 1) and not without_zeros(ours[0])),
     ("ripgrep prints empty matches with -o", lambda case, ours, theirs: case.peer == "r" and "-o" in case.flags and ours[0] == without_empty(case, theirs[0])),
     ("ripgrep marks lines that match behind the last one of -m as selected", lambda case, ours, theirs: case.peer == "r" and is_limited(case) and as_around(ours[0]) == as_around(theirs[0])),
     ("GNU grep prints matches of lines around with -v -o", lambda case, ours, theirs: case.peer == "g" and "-v" in case.flags and "-o" in case.flags and not ours[0].replace(b"--\n", b"")),
