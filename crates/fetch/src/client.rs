@@ -1,6 +1,7 @@
 //! The HTTP client: TLS, proxies, redirects.
 
 use crate::error::{Error, Kind};
+use crate::given::GivenCertificates;
 use crate::limits::{CONNECTION_WINDOW_BYTES, FRAME_BYTES_MAX, STREAM_WINDOW_BYTES};
 use crate::settings::Fetch;
 use reqwest::Client;
@@ -27,8 +28,9 @@ impl std::error::Error for RefusedRedirect {}
 
 pub(crate) fn client(fetch: &Fetch) -> Result<Client, Error> {
     let (redirects_max, allow_downgrade) = (fetch.redirects_max, fetch.allow_downgrade);
+    let builder = if proxies_nothing() { Client::builder().no_proxy() } else { Client::builder() };
     let secret = fetch.headers.iter().map(|(name, _)| name.to_ascii_lowercase()).find(|name| !stays_home(name));
-    Client::builder()
+    builder
         .user_agent(concat!("rorqual/", env!("CARGO_PKG_VERSION")))
         .default_headers(headers(&fetch.headers)?)
         .redirect(Policy::custom(move |attempt| follow(attempt, redirects_max, allow_downgrade, secret.as_deref())))
@@ -44,6 +46,13 @@ pub(crate) fn client(fetch: &Fetch) -> Result<Client, Error> {
         .map_err(|error| Error::new(Kind::Local, format!("no HTTP client: {error}")))
 }
 
+/// Whether the environment says that no address is asked for by a proxy. The client takes `*` for names alone, and not for addresses of
+/// numbers.
+fn proxies_nothing() -> bool {
+    let given = std::env::var("NO_PROXY").or_else(|_| std::env::var("no_proxy"));
+    given.is_ok_and(|list| list.split(',').any(|part| part.trim() == "*"))
+}
+
 /// Whether a header may meet a redirect to another host: it says nothing that is secret, or reqwest does not send it on.
 fn stays_home(name: &str) -> bool {
     let removed = ["authorization", "cookie", "cookie2", "proxy-authorization", "www-authenticate"];
@@ -51,6 +60,11 @@ fn stays_home(name: &str) -> bool {
 }
 
 fn follow(attempt: Attempt<'_>, redirects_max: usize, allow_downgrade: bool, secret: Option<&str>) -> reqwest::redirect::Action {
+    if !["http", "https"].contains(&attempt.url().scheme()) {
+        let (scheme, host) = (attempt.url().scheme(), attempt.url().host_str().unwrap_or(""));
+        let text = format!("a redirect to {scheme}://{host}, and only http and https are fetched");
+        return attempt.error(RefusedRedirect(text));
+    }
     if attempt.previous().len() > redirects_max {
         return attempt.error(RefusedRedirect(format!("more than {redirects_max} redirects (--max-redirects)")));
     }
@@ -89,27 +103,35 @@ fn headers(pairs: &[(String, String)]) -> Result<HeaderMap, Error> {
 }
 
 fn tls(ca_certs: &[impl AsRef<Path>]) -> Result<rustls::ClientConfig, Error> {
-    let mut roots = RootCertStore::empty();
+    let (mut roots, mut given) = (RootCertStore::empty(), Vec::new());
     for path in ca_certs {
-        add_file(&mut roots, path.as_ref())?;
+        add_file(&mut roots, &mut given, path.as_ref())?;
     }
     if ca_certs.is_empty() {
         // A machine without any still fetches by http; https then fails with an unknown issuer.
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     }
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let versions = rustls::ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
-    let versions = versions.map_err(|error| Error::new(Kind::Local, format!("no TLS: {error}")))?;
-    let mut config = versions.with_root_certificates(roots).with_no_client_auth();
+    let failed = |error: &dyn std::fmt::Display| Error::new(Kind::Local, format!("no TLS: {error}"));
+    let versions = rustls::ClientConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions();
+    let versions = versions.map_err(|error| failed(&error))?;
+    let mut config = if given.is_empty() {
+        versions.with_root_certificates(roots).with_no_client_auth()
+    } else {
+        let verifier = GivenCertificates::new(roots, given, provider).map_err(|error| failed(&error))?;
+        versions.dangerous().with_custom_certificate_verifier(Arc::new(verifier)).with_no_client_auth()
+    };
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(config)
 }
 
-fn add_file(roots: &mut RootCertStore, path: &Path) -> Result<(), Error> {
+fn add_file(roots: &mut RootCertStore, given: &mut Vec<CertificateDer<'static>>, path: &Path) -> Result<(), Error> {
     let wrong = |what: &dyn std::fmt::Display| Error::new(Kind::Local, format!("--ca-cert {}: {what}", escaped_path(path)));
     let mut count = 0;
     for certificate in CertificateDer::pem_file_iter(path).map_err(|error| wrong(&error))? {
-        roots.add(certificate.map_err(|error| wrong(&error))?).map_err(|error| wrong(&error))?;
+        let certificate = certificate.map_err(|error| wrong(&error))?;
+        roots.add(certificate.clone()).map_err(|error| wrong(&error))?;
+        given.push(certificate);
         count += 1;
     }
     if count == 0 { Err(wrong(&"no certificate in it")) } else { Ok(()) }

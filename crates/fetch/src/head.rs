@@ -36,7 +36,9 @@ impl Head {
             validator: validator(headers),
             etag: text(headers, &ETAG),
             last_modified: text(headers, &LAST_MODIFIED),
-            encoding: text(headers, &CONTENT_ENCODING).filter(|encoding| !encoding.eq_ignore_ascii_case("identity")),
+            encoding: text(headers, &CONTENT_ENCODING)
+                .filter(|encoding| !encoding.eq_ignore_ascii_case("identity"))
+                .or_else(|| transfer_coding(headers)),
             length_told: length.is_some() || framed,
             http_version: format!("{:?}", response.version()),
         })
@@ -54,6 +56,14 @@ impl Head {
 
 fn text(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
     headers.get(name).and_then(|value| value.to_str().ok()).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
+}
+
+/// A coding of the transfer that hides the bytes: the client below undoes `chunked` and no other.
+fn transfer_coding(headers: &HeaderMap) -> Option<String> {
+    let codings = headers.get_all(TRANSFER_ENCODING).into_iter().flat_map(|value| value.to_str().unwrap_or("?").split(','));
+    let known =
+        |coding: &&str| !coding.is_empty() && !["chunked", "identity"].iter().any(|known| coding.eq_ignore_ascii_case(known));
+    codings.map(str::trim).find(known).map(|coding| format!("{coding} (Transfer-Encoding)"))
 }
 
 fn partial_range(headers: &HeaderMap, length: Option<u64>) -> Result<(Range<u64>, Option<u64>), String> {

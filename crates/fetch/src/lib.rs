@@ -26,6 +26,7 @@ mod beside;
 mod board;
 mod client;
 mod error;
+mod given;
 mod head;
 pub mod limits;
 mod name;

@@ -3,7 +3,7 @@
 use crate::client::RefusedRedirect;
 use crate::error::{Error, Kind, reason};
 use crate::limits::{BACKOFF_MAX, PROGRESS_BYTES, RETRY_AFTER_MAX, START_OVERS_MAX};
-use reqwest::header::{HeaderMap, RETRY_AFTER};
+use reqwest::header::{HeaderMap, LOCATION, RETRY_AFTER};
 use std::error::Error as StdError;
 use std::fmt;
 use std::io;
@@ -154,7 +154,7 @@ impl Outcome {
             return Self::ConnectTimeout(connect_timeout);
         }
         if let Some(error) = in_chain::<rustls::Error>(error) {
-            return Self::Untrusted(error.to_string());
+            return Self::Untrusted(untrusted(error));
         }
         match () {
             () if error.is_connect() => Self::Unreachable(deepest(error)),
@@ -173,7 +173,11 @@ impl Outcome {
         // Timeout, too early, too many, and the ones that a server gives when it has troubles of its own.
         let again = matches!(status.as_u16(), 408 | 425 | 429 | 500 | 502 | 503 | 504);
         let wait = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()).and_then(retry_after);
-        Self::Status { text: format!("the server answers {status}"), again, wait }
+        // An address that the client below makes nothing of is not even offered to be followed.
+        let away = headers.get(LOCATION).filter(|_| status.is_redirection()).and_then(|value| value.to_str().ok());
+        let away =
+            away.map_or_else(String::new, |address| format!(", a redirect to {address:?}, and only http and https are fetched"));
+        Self::Status { text: format!("the server answers {status}{away}"), again, wait }
     }
 
     /// The error that a fetch ends with.
@@ -215,6 +219,17 @@ impl fmt::Display for Outcome {
             Self::GivenAway(why) => write!(f, "{why}, and what was given out already can't be taken back"),
         }
     }
+}
+
+/// What is wrong with a certificate, and what it lacks where it has no names at all.
+fn untrusted(error: &rustls::Error) -> String {
+    use rustls::{CertificateError, Error};
+    let nameless = matches!(
+        error,
+        Error::InvalidCertificate(CertificateError::NotValidForNameContext { presented, .. }) if presented.is_empty()
+    );
+    let hint = if nameless { " (made by openssl req it needs -addext subjectAltName=DNS:NAME or IP:ADDRESS)" } else { "" };
+    format!("{error}{hint}")
 }
 
 /// Seconds, or a date.

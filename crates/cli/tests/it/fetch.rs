@@ -194,6 +194,22 @@ fn proxies_come_from_the_environment() {
     assert_eq!(server.requests().len(), 1);
 }
 
+/// Of addresses too that are numbers.
+#[test]
+fn no_proxy_of_everything_is_everything() {
+    let (content, folder) = (Content::new(MIB, 1), Folder::new());
+    let server = Server::honest(&content);
+    for none in ["*", "files.invalid, *"] {
+        let run = fetch(&server.url("/file.bin"), &folder, &["--retries", "0", "--force"]);
+        // Nobody listens there.
+        let run = run.with(|command| {
+            command.env("http_proxy", "http://127.0.0.1:1").env("no_proxy", none);
+        });
+        let _ = run.run().exits(0);
+        has(&folder, &content);
+    }
+}
+
 #[test]
 fn the_rate_is_limited() {
     let (content, folder) = (Content::new(MIB, 1), Folder::new());

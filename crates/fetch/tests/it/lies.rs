@@ -183,6 +183,36 @@ fn an_encoding_is_refused_unless_wanted() {
     folder.has_only(&content);
 }
 
+/// The client below undoes chunks alone: what is coded beside that is not the file.
+#[test]
+fn a_coding_of_the_transfer_is_refused() {
+    for coding in ["gzip", "gzip, chunked", "deflate"] {
+        let (content, folder) = (Content::new(6 * PIECE, 1), Folder::new());
+        let served = content.clone();
+        let server = Server::start(move |request| {
+            let mut deaf = request.clone();
+            deaf.headers.retain(|(name, _)| name != "range");
+            Reply { length: None, end: End::Close, ..served.answer(&deaf) }.header("Transfer-Encoding", coding)
+        });
+        let ran = run(settings(&server.url("/file"), &folder.target(), 1));
+        let error = ran.failed(Kind::Answer);
+        assert!(error.message.contains("(Transfer-Encoding)"), "{coding}: {ran:?}");
+        assert!(folder.names().is_empty());
+    }
+}
+
+#[test]
+fn a_redirect_to_another_scheme_is_an_answer_that_names_it() {
+    for (to, named) in [("ftp://files.example/a", "ftp://files.example"), ("file:///etc/passwd", "file://")] {
+        let folder = Folder::new();
+        let server = Server::start(move |_| Reply::empty(302).header("Location", to));
+        let ran = run(settings(&server.url("/file"), &folder.target(), 1));
+        let error = ran.failed(Kind::Answer);
+        assert!(error.message.contains(named) && error.message.contains("only http and https"), "{ran:?}");
+        assert_eq!(server.requests().len(), 1);
+    }
+}
+
 #[test]
 fn statuses() {
     for (status, tries) in [(404, 1), (403, 1), (500, 5), (503, 5), (429, 5), (204, 1), (304, 1)] {

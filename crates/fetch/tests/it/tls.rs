@@ -5,7 +5,8 @@ use bytes::Bytes;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use rorqual_fetch::{Fetch, Kind};
 use rorqual_testkit::http::{Content, End, Reply, Request, Server};
-use rustls::pki_types::PrivatePkcs8KeyDer;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,12 +28,22 @@ impl Secure {
         let key = KeyPair::generate().unwrap();
         let params = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
         let certificate = params.signed_by(&key, &Issuer::new(authority, authority_key)).unwrap();
+        Self::with(certificate.der().clone(), PrivatePkcs8KeyDer::from(key.serialize_der()).into(), authority_pem, answer)
+    }
+
+    /// One that shows this certificate, and is trusted by `authority_pem`.
+    fn with(
+        certificate: CertificateDer<'static>,
+        key: PrivateKeyDer<'static>,
+        authority_pem: String,
+        answer: impl Fn(&Request) -> Reply + Send + Sync + 'static,
+    ) -> Self {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let mut config = rustls::ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .unwrap()
             .with_no_client_auth()
-            .with_single_cert(vec![certificate.der().clone()], PrivatePkcs8KeyDer::from(key.serialize_der()).into())
+            .with_single_cert(vec![certificate], key)
             .unwrap();
         config.alpn_protocols = vec![b"h2".to_vec()];
         let (sender, address) = std::sync::mpsc::channel();
@@ -126,6 +137,86 @@ fn strangers_are_not_trusted_and_not_asked_again() {
     assert!(ran.failed(Kind::Connect).message.contains("certificate"), "{ran:?}");
     assert!(ran.retries.is_empty());
     assert!(folder.names().is_empty());
+}
+
+/// A server whose certificate is its own authority, of this name.
+fn self_signed(names: &[&str], content: &Content) -> Secure {
+    let mut params = CertificateParams::new(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()).unwrap();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let key = KeyPair::generate().unwrap();
+    let certificate = params.self_signed(&key).unwrap();
+    let served = content.clone();
+    let key_der = PrivatePkcs8KeyDer::from(key.serialize_der()).into();
+    Secure::with(certificate.der().clone(), key_der, certificate.pem(), move |request| served.answer(request))
+}
+
+#[test]
+fn a_certificate_that_is_its_own_authority_is_trusted_where_it_is_the_one_that_was_given() {
+    let (content, folder) = (Content::new(2 * PIECE, 1), Folder::new());
+    let server = self_signed(&["127.0.0.1"], &content);
+    run(server.fetch(&folder)).done();
+    folder.has_only(&content);
+    // Another one of the same name is not the one.
+    let folder = Folder::new();
+    let mut fetch = server.fetch(&folder);
+    let other = self_signed(&["127.0.0.1"], &content);
+    fetch.ca_certs = other.fetch(&folder).ca_certs;
+    run(fetch).failed(Kind::Connect);
+    // Neither is it trusted under a name that it has not.
+    let elsewhere = self_signed(&["files.example"], &content);
+    let ran = run(elsewhere.fetch(&folder));
+    assert!(ran.failed(Kind::Connect).message.contains("not valid for name"), "{ran:?}");
+    let nameless = self_signed(&[], &content);
+    let ran = run(nameless.fetch(&folder));
+    assert!(ran.failed(Kind::Connect).message.contains("-addext subjectAltName"), "{ran:?}");
+    assert!(folder.names().is_empty());
+}
+
+/// What `openssl req -x509` makes, and what it makes with `CA:FALSE`.
+#[test]
+fn certificates_as_openssl_makes_them_are_taken() {
+    let content = Content::new(2 * PIECE, 1);
+    for (extension, works) in [("subjectAltName=IP:127.0.0.1", true), ("basicConstraints=critical,CA:FALSE", false)] {
+        let folder = Folder::new();
+        let (key, certificate) = (folder.at("key.pem"), folder.at("cert.pem"));
+        let made = std::process::Command::new("openssl")
+            .args([
+                "req",
+                "-x509",
+                "-newkey",
+                "ec",
+                "-pkeyopt",
+                "ec_paramgen_curve:P-256",
+                "-nodes",
+                "-days",
+                "2",
+                "-subj",
+                "/CN=localhost",
+            ])
+            .args(["-addext", extension])
+            .arg("-keyout")
+            .arg(&key)
+            .arg("-out")
+            .arg(&certificate)
+            .output();
+        let Ok(made) = made else {
+            // Of a machine without it the test above shows the same.
+            return;
+        };
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        let pem = std::fs::read_to_string(&certificate).unwrap();
+        let served = content.clone();
+        let der = CertificateDer::from_pem_slice(pem.as_bytes()).unwrap();
+        let server = Secure::with(der, PrivateKeyDer::from_pem_file(&key).unwrap(), pem, move |request| served.answer(request));
+        let target = Folder::new();
+        let ran = run(server.fetch(&target));
+        if works {
+            ran.done();
+            target.has_only(&content);
+        } else {
+            assert!(ran.failed(Kind::Connect).message.contains("-addext subjectAltName"), "{ran:?}");
+        }
+    }
 }
 
 #[test]
