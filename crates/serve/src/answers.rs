@@ -173,6 +173,12 @@ impl Hint {
     }
 
     fn of(self, store: &Store) -> Option<String> {
+        if let Some(why) = store.spill_failure().filter(|_| store.rows_dropped() > 0) {
+            return Some(format!(
+                "some rows are in no answer, as the file for rows could not be written ({why}): make room there or give more --temp-max, \
+                 or start the server with more --memory"
+            ));
+        }
         let less = if self.sessions_max > 1 { " or --sessions 1" } else { "" };
         let what = store.shortage()?;
         Some(format!("{what}: start the server with more --memory{less}"))

@@ -6,6 +6,7 @@ use crate::feed::Interruption;
 use crate::limits::{FEED_BUFFERS, PACE_TIME};
 use crate::session::{Announced, Session, Shared, State};
 use crate::sessions::Sessions;
+use crate::shares::Allotment;
 use crate::state::StateDir;
 use crate::transport::{End, Transport};
 use crate::upload::Intake;
@@ -77,9 +78,11 @@ pub(crate) fn full_session(shared: &Shared, size: u64) -> Arc<Session> {
 pub(crate) fn sessions(sessions_max: usize, state: Option<Arc<StateDir>>) -> Arc<Sessions> {
     let settings = settings();
     let shares = settings.shares(0, 1).expect("enough memory");
+    let segment_rows = rorqual_view::limits::segment_rows(shares.tables_bytes);
+    let allotment = Allotment { shares, question_bytes: 7 << 20, segment_rows };
     let spill = state.as_ref().map(|_| (std::env::temp_dir(), 1 << 30));
     let page: ViewPage = |_, _, _| Ok(());
-    Arc::new(Sessions::new(settings, (shares, 7 << 20), (spill, state), sessions_max, None, Duration::MAX, page))
+    Arc::new(Sessions::new(settings, allotment, (spill, state), sessions_max, None, Duration::MAX, page))
 }
 
 /// Lines of the combined format, each a second later than the one before.

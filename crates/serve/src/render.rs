@@ -109,8 +109,10 @@ impl Renders {
     fn run(self: &Arc<Self>, place: Place, name: &str, page: &Page, mut sink: BodySink, sender: &Sender<Piece>) {
         let rendered = self.given.templates.render(name, page, &mut sink);
         let ended = rendered.and_then(|_| Ok(sink.flush()?));
+        // A name that no template has is the client's mistake, and of it nothing goes into our log.
         if let Err(error) = &ended
             && !error.is_stop()
+            && !is_missing(error)
         {
             (self.given.failed)(name, error);
         }
@@ -180,16 +182,19 @@ fn refusal(error: &Error) -> ApiError {
         None if matches!(error, Error::Rows(error) if error.kind() == Kind::Limit) => {
             ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "renders_full", error.to_string()).retry_after(1)
         }
-        // One that a template includes has a place there.
-        Some(ErrorKind::TemplateNotFound) if matches!(error, Error::Template(error) if error.place.is_none()) => {
-            ApiError::new(StatusCode::NOT_FOUND, "no_template", error.to_string())
-        }
+        _ if is_missing(error) => ApiError::new(StatusCode::NOT_FOUND, "no_template", error.to_string()),
         _ if error.is_stop() => {
             let message = "stopped, as the server came near its --memory; come again";
             ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "renders_full", message).retry_after(1)
         }
         _ => ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "template_failed", error.to_string()),
     }
+}
+
+/// Whether there is no template of the name that was asked for. One that a template includes has a place there.
+fn is_missing(error: &Error) -> bool {
+    matches!(error.template_kind(), Some(ErrorKind::TemplateNotFound))
+        && matches!(error, Error::Template(error) if error.place.is_none())
 }
 
 /// By the extension of a template's name; `.j2` and `.jinja` behind it say nothing.

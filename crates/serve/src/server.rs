@@ -15,7 +15,7 @@ use crate::reception::Reception;
 use crate::render::{Rendering, Renders};
 use crate::session::Announced;
 use crate::sessions::Sessions;
-use crate::shares::{connections_max, question_bytes, shares};
+use crate::shares::{allot, connections_max};
 use crate::state::StateDir;
 use crate::store::{self, Shelf};
 use crate::tickets::Tickets;
@@ -153,7 +153,7 @@ impl Server {
         config.access.check().map_err(StartError::Refused)?;
         let files = descriptors::needed(connections_max(&config) + STRANGERS_MAX, config.sessions_max + ENDED_SESSIONS_MAX);
         descriptors::allow(files, config.connections_max).map_err(StartError::Refused)?;
-        let shares = shares(&mut config)?;
+        let allotment = allot(&mut config)?;
         let tls = config.access.tls.clone().map(|(certificate, key)| Tls::new(certificate, key)).transpose();
         let tls = tls.map_err(StartError::Refused)?.map(Arc::new);
         if config.state.is_some() && config.spill.is_none() {
@@ -172,10 +172,9 @@ impl Server {
         let gate = Arc::new(Gate { guard, connections, drain: Drain::new(), tickets: Tickets::new() });
         let grace = config.access.grace;
         recorded();
-        let question_bytes = question_bytes(&config);
         let sessions = Sessions::new(
             config.settings,
-            (shares, question_bytes),
+            allotment,
             (config.spill, state),
             config.sessions_max,
             config.rate_limit,

@@ -369,7 +369,7 @@ impl Session {
 
     /// Refuses a filter that would take more than its share of the memory.
     pub(crate) fn has_room_for(&self, filter: &Filter) -> Result<(), ApiError> {
-        let (bytes, most) = (filter.bytes(self.threads), self.filter_bytes_max);
+        let (bytes, most) = (filter.bytes_of_values(self.threads), self.filter_bytes_max);
         if bytes <= most {
             return Ok(());
         }

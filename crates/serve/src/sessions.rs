@@ -5,6 +5,7 @@ use crate::error::ApiError;
 use crate::exports::ViewPage;
 use crate::limits::{ENDED_SESSIONS_MAX, EXPORTS_MAX, RENDER_BLOCK_BYTES, RENDER_BLOCKS, SYNCS_MAX};
 use crate::session::{Announced, Session, Shared};
+use crate::shares::Allotment;
 use crate::state::{Checkpoints, Found, SavedFormat, StateDir};
 use crate::token::random_text;
 use crate::turns::Turns;
@@ -31,6 +32,8 @@ pub(crate) struct Sessions {
     room: tokio::sync::Mutex<()>,
     settings: Settings,
     shares: Shares,
+    /// Rows of a segment.
+    segment_rows: usize,
     /// What one question may take beside its threads.
     question_bytes: u64,
     /// Where rows go that do not fit the memory, and how many bytes of all sessions together.
@@ -51,7 +54,7 @@ pub(crate) struct Sessions {
 impl Sessions {
     pub(crate) fn new(
         settings: Settings,
-        (shares, question_bytes): (Shares, u64),
+        Allotment { shares, question_bytes, segment_rows }: Allotment,
         (spill, state): (Option<(PathBuf, u64)>, Option<Arc<StateDir>>),
         sessions_max: usize,
         rate_limit: Option<u64>,
@@ -65,6 +68,7 @@ impl Sessions {
             room: tokio::sync::Mutex::default(),
             settings,
             shares,
+            segment_rows,
             question_bytes,
             spill,
             state,
@@ -203,6 +207,7 @@ impl Sessions {
         let state = self.state.as_ref().filter(|_| !announced.is_file);
         let rows = rorqual_view::Settings {
             countries: self.settings.countries.clone(),
+            segment_rows: self.segment_rows,
             ..rorqual_view::Settings::new(self.shares.tables_bytes, self.question_bytes, self.shares.threads)
         };
         let store = match state {

@@ -11,19 +11,53 @@ use crate::turns::{held_places, own_places};
 use rorqual_pipe::BudgetError;
 use rorqual_pipe::limits::buffer_bytes;
 use rorqual_table::analyze::{Kept, Shares};
-use rorqual_view::limits::{STORE_BYTES_MIN, THREAD_BYTES, recorder_bytes, segment_rows, work_bytes};
+use rorqual_view::limits::{
+    ROWS_BYTES_MIN, SEGMENT_ROWS_MIN, STORE_BYTES_MIN, THREAD_BYTES, recorder_bytes, segment_rows, work_bytes,
+};
+
+/// What is shared out for the sessions.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Allotment {
+    pub(crate) shares: Shares,
+    /// What one question may take beside its threads.
+    pub(crate) question_bytes: u64,
+    /// Rows of a segment, which recorders have room for.
+    pub(crate) segment_rows: usize,
+}
 
 /// Shares the memory out among the sessions, what is beside them first, and sets what each keeps of its rows.
-pub(crate) fn shares(config: &mut Config) -> Result<Shares, StartError> {
+pub(crate) fn allot(config: &mut Config) -> Result<Allotment, StartError> {
     // Some shares grow with the memory: what a refusal names has to be enough for them as they are then.
     let mut measured_bytes = config.settings.memory_bytes.max(MEASURED_BYTES_MIN);
     loop {
-        config.settings.kept = Some(kept(config, measured_bytes));
-        match shares_by(config, measured_bytes) {
+        match allot_by(config, measured_bytes) {
             Err(error) if error.least_bytes() > measured_bytes => measured_bytes = error.least_bytes(),
-            shares => return shares.map_err(StartError::Budget),
+            allotted => return allotted.map_err(StartError::Budget),
         }
     }
+}
+
+/// The largest segments for which there is memory in their recorders and, some of them, in a session's rows. Where there is too little for any,
+/// what takes the least is named.
+fn allot_by(config: &mut Config, measured_bytes: u64) -> Result<Allotment, BudgetError> {
+    // More no session gets.
+    let most = segment_rows(measured_bytes / config.sessions_max as u64);
+    let sizes = std::iter::successors(Some(most), |rows| (*rows > SEGMENT_ROWS_MIN).then(|| (rows / 2).max(SEGMENT_ROWS_MIN)));
+    let mut of = |rows: usize| -> Result<Allotment, BudgetError> {
+        config.settings.kept = Some(kept(config, rows));
+        let shares = shares_by(config, measured_bytes)?;
+        Ok(Allotment { shares, question_bytes: question_bytes(config), segment_rows: rows })
+    };
+    let mut least: Option<BudgetError> = None;
+    for rows in sizes {
+        match of(rows) {
+            Ok(allotted) if segment_rows(allotted.shares.tables_bytes) >= rows => return Ok(allotted),
+            Err(error) if least.as_ref().is_none_or(|least| error.least_bytes() < least.least_bytes()) => least = Some(error),
+            _ => {}
+        }
+    }
+    // The smallest are for any store, so that none of them had its recorders.
+    of(SEGMENT_ROWS_MIN).map_err(|error| least.unwrap_or(error))
 }
 
 /// With shares that grow with the memory as they are of `measured_bytes`.
@@ -73,15 +107,15 @@ fn shares_by(config: &Config, measured_bytes: u64) -> Result<Shares, BudgetError
     config.settings.shares_beside(&beside, runs as u64, instead)
 }
 
-/// The rows of all sessions, which share what is left.
-fn kept(config: &Config, measured_bytes: u64) -> Kept {
-    // More no session gets.
-    let rows = segment_rows(measured_bytes / config.sessions_max as u64);
-    Kept { what: "rows", worker_bytes: recorder_bytes(rows), parts: config.sessions_max as u64, bytes_min: STORE_BYTES_MIN }
+/// The rows of all sessions, in segments of so many, which share what is left: as much in all as a single store has at least.
+fn kept(config: &Config, segment_rows: usize) -> Kept {
+    let parts = config.sessions_max as u64;
+    let bytes_min = STORE_BYTES_MIN.max(ROWS_BYTES_MIN / parts);
+    Kept { what: "rows", worker_bytes: recorder_bytes(segment_rows), parts, bytes_min }
 }
 
 /// What one question may take beside its threads.
-pub(crate) fn question_bytes(config: &Config) -> u64 {
+fn question_bytes(config: &Config) -> u64 {
     question_bytes_of(config, config.settings.memory_bytes.max(MEASURED_BYTES_MIN))
 }
 

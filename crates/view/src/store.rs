@@ -66,6 +66,8 @@ pub struct Store {
     /// There is no place for more rows.
     pub(crate) full: AtomicBool,
     pub(crate) rows_dropped: AtomicU64,
+    /// Why rows could not be written to the file.
+    spill_failure: Mutex<Option<String>>,
     /// Bytes of its memory that others have for a time.
     lent: Arc<AtomicU64>,
     /// What it may take now: that of the settings until it is [settled](Store::settle).
@@ -156,6 +158,7 @@ impl Store {
             recorders: AtomicU64::new(0),
             full: AtomicBool::new(false),
             rows_dropped: AtomicU64::new(0),
+            spill_failure: Mutex::default(),
             lent: Arc::default(),
             base: Mutex::default(),
         }
@@ -199,11 +202,17 @@ impl Store {
         }
     }
 
-    /// What one filter may take, by [`Filter::bytes`](rorqual_table::filter::Filter::bytes), so that those of a question are within
+    /// What one filter may take, by [`Filter::bytes_of_values`](rorqual_table::filter::Filter::bytes_of_values), so that those of a question are within
     /// its memory; who asks sees to it.
     #[must_use]
     pub fn filter_bytes_max(&self) -> u64 {
         self.filters_bytes() / 2
+    }
+
+    /// Why rows that did not fit the memory could not be written to the file, where that failed.
+    #[must_use]
+    pub fn spill_failure(&self) -> Option<String> {
+        lock(&self.spill_failure).clone()
     }
 
     /// Memory of what it keeps, at most.
@@ -399,7 +408,14 @@ impl Store {
             };
             drop(segments);
             let moved = self.spill.as_ref().map(|spill| segment.spilled(place, spill));
-            let Some(Ok(moved)) = moved else { return false };
+            let moved = match moved {
+                Some(Ok(moved)) => moved,
+                Some(Err(cause)) => {
+                    lock(&self.spill_failure).get_or_insert_with(|| rorqual_pipe::reason(&cause));
+                    return false;
+                }
+                None => return false,
+            };
             lock(&self.segments).all[place] = Arc::new(moved);
         }
         true

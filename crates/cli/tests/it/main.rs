@@ -1,6 +1,7 @@
 //! End-to-end tests of the real binary.
 #![allow(clippy::expect_used, clippy::cast_possible_wrap)]
 
+mod allotted;
 mod bad;
 mod checkpoints;
 mod client;

@@ -77,6 +77,12 @@ impl Filter {
         self.count(&|condition| matches!(condition, Self::Text(TextColumn::Country, _))) > 0
     }
 
+    /// The same where it is asked of distinct values, as stores of rows do: what is known of an agent is kept with its text, and not by threads.
+    #[must_use]
+    pub fn bytes_of_values(&self, threads: usize) -> u64 {
+        limits::bytes(self.to_string().len(), self.count(&is_pattern), 0, threads)
+    }
+
     /// Memory of it and of what `threads` find out with it, in bytes, at most.
     #[must_use]
     pub fn bytes(&self, threads: usize) -> u64 {

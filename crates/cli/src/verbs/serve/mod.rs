@@ -54,11 +54,14 @@ pub(crate) fn run(common: &Common, args: &ServeArgs) -> Exit {
     if let Err(error) = settled {
         log::note(&args.service, &format!("{error}; what threads gave back may be kept, beside the memory that is counted"));
     }
+    if args.files.iter().filter(|path| is_stdin(path)).count() > 1 {
+        return message::error(&"`-` is given more than once, and there is one standard input");
+    }
     let (logs, bad) = if args.follow { open_all(&args.files, follow) } else { open_all(&args.files, open_file) };
     if logs.is_empty() && bad {
         return Exit::Bad;
     }
-    let mut config = match config(common, args, logs.len()) {
+    let mut config = match config(common, args, &logs) {
         Ok(config) => config,
         Err(error) => return message::error(&error),
     };
@@ -166,14 +169,16 @@ fn runtime(blocking: usize) -> io::Result<Runtime> {
         .build()
 }
 
-fn config(common: &Common, args: &ServeArgs, files: usize) -> Result<Config, String> {
+fn config(common: &Common, args: &ServeArgs, logs: &[Log]) -> Result<Config, String> {
+    let followed = logs.iter().filter(|log| matches!(log, Log::Followed(_))).count();
     let memory_bytes = common.memory.unwrap_or(MEMORY_BYTES_DEFAULT);
     Ok(Config {
         port: args.port,
         access: args.service.access(),
-        sessions_max: usize::from(args.sessions).max(files),
+        sessions_max: usize::from(args.sessions).max(logs.len()),
         state: args.state.clone(),
-        reading: if args.follow { files } else { files.min(1) },
+        // Files are read one after another; of what is followed nobody knows how long it takes.
+        reading: followed + (logs.len() - followed).min(1),
         connections_max: args.connections.into(),
         idle_max: Duration::from_secs(u64::from(args.idle) * 60),
         rate_limit: common.limit_rate,
@@ -221,7 +226,14 @@ fn follow(path: &Path) -> Result<Log, String> {
     Input::follow(path).map(Log::Followed).map_err(|error| error.to_string())
 }
 
+fn is_stdin(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
 fn open_file(path: &Path) -> Result<Log, String> {
+    if is_stdin(path) {
+        return follow(path);
+    }
     let name = path.display();
     // Looked at first: opening a FIFO waits for its writer, and nothing could end that.
     let cannot = |cause: io::Error| format!("{name}: cannot open: {cause}");
@@ -230,7 +242,7 @@ fn open_file(path: &Path) -> Result<Log, String> {
         return Err(format!("{name}: is a directory; give a file in it"));
     }
     if !metadata.is_file() {
-        let advice = "is not a regular file, and serve reads no others without --follow: give it to `rorqual logs`, or upload it";
+        let advice = "is not a regular file, and serve reads no others without --follow: pipe it in as `-`, give it to `rorqual logs`, or upload it";
         return Err(format!("{name}: {advice}"));
     }
     Ok(Log::File(path.to_owned(), File::open(path).map_err(cannot)?))

@@ -1,8 +1,8 @@
 //! What `serve --templates` renders.
 
-use crate::args::{Common, RowsArgs, ServeArgs};
+use crate::args::{Common, LogFormat, RowsArgs, ServeArgs};
 use crate::exit::Exit;
-use crate::message;
+use crate::message::{self, escaped_line};
 use crate::verbs::render::{Rows, context, file_parsed_bytes, rendered_bytes};
 use rorqual_pipe::{Control, Error as ReadError, Kind};
 use rorqual_render::limits::{PARSED_BYTES_PER_BYTE, TEMPLATES_BYTES_MAX};
@@ -43,12 +43,17 @@ pub(super) fn rendering(common: &Common, args: &ServeArgs, memory_bytes: u64) ->
         rows,
         places: args.renders.into(),
         exceeded: |name| {
-            message::error(&format!(
+            message::error(&escaped_line(&format!(
                 "rendering {name} needs more than --memory and can't be stopped: it builds a value that large"
-            ));
+            )));
             std::process::exit(Exit::Bad.code().into());
         },
-        failed: |name, why| message::note(&format!("rendering {name} failed: {why}")),
+        failed: match args.service.log_format {
+            LogFormat::Text => |name, why| message::note(&escaped_line(&format!("rendering {name} failed: {why}"))),
+            LogFormat::Json => {
+                |name, why| tracing::warn!(template = name, why = escaped_line(&why.to_string()), "a rendering failed")
+            }
+        },
     }))
 }
 

@@ -1,0 +1,99 @@
+//! `rorqual serve` at the least memory that it advises, and at its own examples: what is small there still works.
+
+use crate::client::Server;
+use crate::common::{Folder, MIB, log, rorqual};
+use serde_json::{Value, json};
+
+fn view(server: &Server, id: &str, question: &Value) -> Value {
+    let answer = server.request("POST", &format!("/api/sessions/{id}/view"), question.to_string().as_bytes());
+    assert_eq!(answer.status, 200, "{question}: {answer:?}");
+    answer.json()
+}
+
+fn upload(server: &Server, log: &[u8]) -> String {
+    let id = server.session_of(log.len());
+    assert_eq!(server.put(&id, 0, log).status, 200);
+    id
+}
+
+/// README's own examples, and many sessions of the default memory: what is known of agents is kept with them, and takes nothing of a filter's share.
+#[test]
+fn agents_can_be_asked_for_whatever_a_session_has() {
+    for args in [["--sessions", "16", "--memory", "1GiB"], ["--sessions", "1000", "--memory", "512MiB"]] {
+        let server = Server::start(&args);
+        let id = upload(&server, &log(300));
+        for (filter, parsed) in
+            [("bot", 0), ("not bot", 300), ("browser = Firefox", 0), ("not (browser = Firefox or os = Linux) or bot", 300)]
+        {
+            assert_eq!(view(&server, &id, &json!({"where": filter}))["lines"]["parsed"], parsed, "{args:?}: {filter}");
+        }
+    }
+}
+
+/// A log of 50,000 lines takes some megabytes: at the memory that a refusal names there is room for it, with no file to go to.
+#[test]
+fn what_is_advised_keeps_a_log_whole() {
+    for sessions in ["1", "2"] {
+        let (server, memory) = Server::tight(&["--sessions", sessions, "--temp-max", "0"]);
+        let id = upload(&server, &log(50_000));
+        let live = server.live(&id);
+        let report = &live["report"];
+        assert_eq!(report["rows_dropped"].as_u64().unwrap_or(0), 0, "at {} MiB: {report}", memory / MIB);
+        let viewed = view(&server, &id, &json!({}));
+        assert_eq!((&viewed["exact"], &viewed["hint"]), (&true.into(), &Value::Null), "at {} MiB", memory / MIB);
+        assert_eq!(viewed["lines"]["parsed"], 50_000);
+        server.within(memory);
+    }
+}
+
+/// That is no lack of memory.
+#[test]
+fn a_file_for_rows_that_is_full_is_called_that() {
+    let server = Server::start(&["--memory", "256MiB", "--threads", "1", "--temp-max", "1MiB", "--sessions", "4"]);
+    let id = upload(&server, &log(1_000_000));
+    let hint = view(&server, &id, &json!({}))["hint"].clone();
+    let hint = hint.as_str().expect("rows are missing");
+    assert!(hint.contains("the file for rows") && hint.contains("--temp-max"), "{hint}");
+}
+
+#[test]
+fn what_is_piped_in_is_a_log() {
+    let server = Server::start_as(rorqual(&["serve", "--port", "0", "-"]).stdin(log(2_000)));
+    let sessions = server.get("/api/sessions").json();
+    let id = sessions["sessions"][0]["id"].as_str().expect("a session").to_owned();
+    server.when(&id, "all lines", |live| live["report"]["lines"]["parsed"] == 2_000);
+    let ran = rorqual(&["serve", "--port", "0", "-", "-"]).run().exits(2);
+    assert!(ran.stderr.contains("more than once"), "{}", ran.stderr);
+}
+
+/// What a client asked for is no line of ours, whatever is in it.
+#[test]
+fn what_is_asked_of_templates_begins_no_line_of_the_log() {
+    let templates = Folder::new();
+    templates.file("bad.txt", "{{ 1 + 'a' }}");
+    templates.file("odd\nFAKE.txt", "{{ 1 + 'a' }}");
+    for format in ["text", "json"] {
+        let server = Server::start(&["--templates", &templates.text(""), "--log-format", format]);
+        server.get("/render/x%0aFAKE%1b%5b2J").refused(404, "no_template");
+        server.get("/render/odd%0aFAKE.txt").refused(500, "template_failed");
+        server.get("/render/bad.txt").refused(500, "template_failed");
+        server.running.interrupt();
+        let ran = server.running.wait().exits(0);
+        let lines: Vec<&str> = ran.stderr.lines().collect();
+        assert!(lines.iter().any(|line| line.contains("bad.txt")), "{}", ran.stderr);
+        assert!(!lines.iter().any(|line| line.starts_with("FAKE")) && !ran.stderr.contains('\u{1b}'), "{}", ran.stderr);
+        assert!(!ran.stderr.contains("x\\nFAKE"), "an address that there is not is no news: {}", ran.stderr);
+        if format == "json" {
+            lines.iter().for_each(|line| drop(serde_json::from_str::<Value>(line).expect("a line is an object")));
+        }
+    }
+}
+
+#[test]
+fn what_was_typed_steers_no_terminal() {
+    for args in [&["--\u{1b}[31mred"][..], &["logs", "--no-\nrorqual: fine"], &["\u{1b}]0;title\u{7}"]] {
+        let ran = rorqual(args).run().exits(2);
+        assert!(!ran.stderr.contains(['\u{1b}', '\u{7}']), "{:?}", ran.stderr);
+        assert!(!ran.stderr.lines().any(|line| line.starts_with("rorqual: fine")), "{:?}", ran.stderr);
+    }
+}
