@@ -86,6 +86,16 @@ impl Access {
         Ok(())
     }
 
+    /// Names of this machine under which nobody else may listen on the same port: what answers at `[::1]` is another server where this one is
+    /// at `127.0.0.1` alone.
+    fn loopback_names(&self) -> &'static [&'static str] {
+        match self.bind {
+            IpAddr::V4(_) => &["127.0.0.1", "localhost"],
+            IpAddr::V6(address) if address.is_unspecified() => &["127.0.0.1", "localhost", "[::1]"],
+            IpAddr::V6(_) => &["localhost", "[::1]"],
+        }
+    }
+
     /// The names of a server that listens on `address`.
     pub(crate) fn names(&self, address: SocketAddr) -> Names {
         let port = address.port();
@@ -94,7 +104,7 @@ impl Access {
             own.push(SocketAddr::new(self.bind, port).to_string());
         }
         if self.bind.is_loopback() || self.bind.is_unspecified() {
-            own.extend(["127.0.0.1", "localhost", "[::1]"].map(|host| format!("{host}:{port}")));
+            own.extend(self.loopback_names().iter().map(|host| format!("{host}:{port}")));
         }
         let scheme = if self.tls.is_some() { "https" } else { "http" };
         let mut own = with_bare_names(own, scheme);
@@ -152,6 +162,7 @@ fn public_authority(url: &str) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::Access;
+    use std::net::SocketAddr;
     use std::path::PathBuf;
 
     fn access(bind: &str, tls: bool, behind_proxy: bool, public_url: Option<&str>) -> Access {
@@ -201,10 +212,10 @@ mod tests {
     fn names_are_those_that_browsers_use() {
         let names = access("0.0.0.0", true, false, Some("https://Logs.example")).names("0.0.0.0:8631".parse().expect("one"));
         assert_eq!(names.url, "https://logs.example");
-        for host in ["logs.example", "LOGS.example:443", "127.0.0.1:8631", "[::1]:8631"] {
+        for host in ["logs.example", "LOGS.example:443", "127.0.0.1:8631", "localhost:8631"] {
             assert!(names.has_host(host), "{host}");
         }
-        for host in ["logs.example:8631", "0.0.0.0:8631", "evil.example", "logs.example.evil", ""] {
+        for host in ["logs.example:8631", "0.0.0.0:8631", "[::1]:8631", "evil.example", "logs.example.evil", ""] {
             assert!(!names.has_host(host), "{host}");
         }
         assert!(names.has_origin("https://logs.example") && names.has_origin("https://localhost:8631"));
@@ -215,6 +226,15 @@ mod tests {
         assert_eq!(plain.url, "http://[::1]:80");
         assert!(plain.has_host("[::1]") && plain.has_host("localhost") && plain.has_origin("http://localhost"));
         assert!(!plain.secure);
+        let both = access("::", true, false, Some("https://logs.example")).names("[::]:8631".parse().expect("one"));
+        assert!(["127.0.0.1:8631", "[::1]:8631", "localhost:8631"].iter().all(|host| both.has_host(host)));
+        // Somebody else may listen at the other family's address.
+        for (bind, own, foreign) in [("127.0.0.1", "127.0.0.1:8631", "[::1]:8631"), ("::1", "[::1]:8631", "127.0.0.1:8631")] {
+            let bound = SocketAddr::new(bind.parse().expect("an address"), 8631);
+            let names = access(bind, false, false, None).names(bound);
+            assert!(names.has_host(own) && names.has_host("localhost:8631") && names.has_origin(&format!("http://{own}")));
+            assert!(!names.has_host(foreign) && !names.has_origin(&format!("http://{foreign}")), "{bind}");
+        }
         let proxied = access("127.0.0.1", false, true, Some("https://logs.example:8443"));
         let proxied = proxied.names("127.0.0.1:8631".parse().expect("one"));
         assert!(proxied.has_host("logs.example:8443") && !proxied.has_host("logs.example") && proxied.secure);

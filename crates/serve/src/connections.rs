@@ -1,6 +1,7 @@
 //! Places for connections: those that have shown the token, and a few for strangers, who give way to one another.
 
 use crate::limits::{CONNECTION_BUFFER_BYTES, CONNECTIONS_WIDE, DISPLACED_TIME_MAX, NARROW_BUFFER_BYTES, STRANGERS_MAX};
+use crate::token::Pass;
 use std::collections::VecDeque;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -44,6 +45,10 @@ struct Answers {
     since: Instant,
     /// It was told to leave.
     leaves: bool,
+    /// It was asked for something.
+    begun: bool,
+    /// By what right the latest was asked; `None` until that is known.
+    pass: Option<Pass>,
 }
 
 /// A request, until its answer is sent.
@@ -176,14 +181,33 @@ fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Place {
     fn new(wide: Option<OwnedSemaphorePermit>) -> Self {
-        let answers = Mutex::new(Answers { open: 0, since: Instant::now(), leaves: false });
+        let answers = Mutex::new(Answers { open: 0, since: Instant::now(), leaves: false, begun: false, pass: None });
         Self { since: OnceLock::new(), known: OnceLock::new(), wide, waits: OnceLock::new(), answers, leave: Notify::new() }
     }
 
     /// A request came; it is open until what is given is dropped.
     pub(crate) fn asked(self: &Arc<Self>) -> Answering {
-        lock(&self.answers).open += 1;
+        let mut answers = lock(&self.answers);
+        answers.open += 1;
+        answers.begun = true;
+        answers.pass = None;
         Answering(Arc::clone(self))
+    }
+
+    /// Whether it was never asked for anything.
+    pub(crate) fn is_unasked(&self) -> bool {
+        !lock(&self.answers).begun
+    }
+
+    /// By what right the latest request is answered.
+    pub(crate) fn show(&self, pass: Pass) {
+        lock(&self.answers).pass = Some(pass);
+    }
+
+    /// Whether it is answering to a token that is none any longer.
+    pub(crate) fn is_revoked(&self) -> bool {
+        let answers = lock(&self.answers);
+        answers.open > 0 && answers.pass.as_ref().is_some_and(Pass::is_revoked)
     }
 
     /// Since when it has been asked for nothing; `None` while it is, or where it leaves already.

@@ -91,6 +91,12 @@ impl Surface {
         self.gate.guard.token.text().to_string()
     }
 
+    /// What a browser's cookie has for it.
+    #[must_use]
+    pub fn key(&self) -> String {
+        self.gate.guard.token.key().to_string()
+    }
+
     /// Sessions that were kept and are not offered, each with the reason.
     #[must_use]
     pub fn unrestored(&self) -> &[String] {
@@ -250,6 +256,12 @@ impl Door {
     #[must_use]
     pub fn token(&self) -> String {
         self.0.token.text().to_string()
+    }
+
+    /// The session key that a browser has for it.
+    #[must_use]
+    pub fn key(&self) -> String {
+        self.0.token.key().to_string()
     }
 
     /// The status by which such a request is refused.

@@ -6,7 +6,7 @@ use crate::connections::{Connections, Place};
 use crate::drain::Drain;
 use crate::error::ApiError;
 use crate::tickets::Tickets;
-use crate::token::Token;
+use crate::token::{Pass, Token};
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
@@ -23,16 +23,23 @@ pub(crate) struct Guard {
     open_probes: bool,
 }
 
-/// How a request showed the token.
+/// How a request showed that it may ask.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Shown {
-    /// In a header that only programs and scripts of our own page set.
+    /// The token, in a header that only programs and scripts of our own page set.
     Bearer,
-    /// In a cookie, which browsers send along whoever asks.
+    /// The session key, in a cookie, which browsers send along whoever asks, and to every port of the host.
     Cookie,
-    /// In the address that opens the page.
+    /// The token, in the address that opens the page.
     Link,
 }
+
+/// For a person who opened the address without its token.
+const NO_TOKEN_PAGE: &str = "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<title>rorqual: the token is missing</title>\n\
+     <h1>The token is missing or wrong</h1>\n\
+     <p>Open the whole link that <code>rorqual serve</code> printed when it was started: it ends in <code>/?token=</code> and the token.</p>\n\
+     <p>Without <code>--token-file</code> each start has a new token, and links of earlier ones are no longer good. With it, the token is what \
+     that file has.</p>\n</html>\n";
 
 /// Scripts, workers and all else come from the page's own files; text becomes markup only through the one policy of the page's framework, for its
 /// own templates, and the address of a worker only through the page's own, which knows one.
@@ -60,22 +67,20 @@ impl Guard {
         Self { token, cookie: format!("{prefix}rorqual_{port}"), names, open_probes }
     }
 
-    pub(crate) fn check(&self, request: &Request) -> Result<(), ApiError> {
+    /// Lets a request in for as long as its token is the token; `None` is a probe, which has shown none.
+    pub(crate) fn check(&self, request: &Request) -> Result<Option<Pass>, ApiError> {
         if self.open_probes && is_probe(request) {
-            return Ok(());
+            return Ok(None);
         }
         self.check_host(request)?;
         self.check_site(request)?;
-        let shown = self.shown(request).ok_or_else(|| {
-            let message = "the token is missing or wrong; open the address that `rorqual serve` printed";
-            ApiError::new(StatusCode::UNAUTHORIZED, "no_token", message)
-        })?;
+        let (shown, pass) = self.shown(request).ok_or_else(no_token)?;
         if shown == Shown::Cookie && changes(request) && !self.is_of_our_page(request.headers()) {
             let message =
                 "a cookie alone changes nothing: the browser has to say by Origin or Sec-Fetch-Site that our own page asks";
             return Err(ApiError::new(StatusCode::FORBIDDEN, "foreign_origin", message));
         }
-        Ok(())
+        Ok(Some(pass))
     }
 
     /// One `Host`, and it is ours; and so is the host in an absolute target, which stands above it.
@@ -109,11 +114,12 @@ impl Guard {
         headers.contains_key(header::ORIGIN) || headers.get("sec-fetch-site").is_some_and(|site| site == "same-origin")
     }
 
-    fn shown(&self, request: &Request) -> Option<Shown> {
+    fn shown(&self, request: &Request) -> Option<(Shown, Pass)> {
         let headers = request.headers();
-        let shown = text(headers, header::AUTHORIZATION).and_then(|value| value.split_once(' '));
-        if shown.is_some_and(|(scheme, given)| scheme.eq_ignore_ascii_case("bearer") && self.token.is(given)) {
-            return Some(Shown::Bearer);
+        let bearer = text(headers, header::AUTHORIZATION).and_then(|value| value.split_once(' '));
+        let bearer = bearer.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
+        if let Some(pass) = bearer.and_then(|(_, given)| self.token.pass(given)) {
+            return Some((Shown::Bearer, pass));
         }
         let cookies = headers.get_all(header::COOKIE).into_iter().filter_map(|value| value.to_str().ok());
         let mut cookies = cookies
@@ -121,28 +127,26 @@ impl Guard {
             .filter_map(|pair| pair.trim().split_once('='))
             .filter(|(name, _)| *name == self.cookie)
             .map(|(_, value)| value);
-        if cookies.any(|given| self.token.is(given)) {
-            return Some(Shown::Cookie);
+        if let Some(pass) = cookies.find_map(|given| self.token.pass_of_key(given)) {
+            return Some((Shown::Cookie, pass));
         }
-        self.opens(request).then_some(Shown::Link)
+        self.opens(request).map(|pass| (Shown::Link, pass))
     }
 
     /// `GET /?token=…`
-    fn opens(&self, request: &Request) -> bool {
+    fn opens(&self, request: &Request) -> Option<Pass> {
         if request.method() != Method::GET || request.uri().path() != "/" {
-            return false;
-        }
-        let given = request.uri().query().and_then(|query| query.split('&').find_map(|pair| pair.strip_prefix("token=")));
-        given.is_some_and(|given| self.token.is(given))
-    }
-
-    /// The token of the address becomes a cookie and leaves the address bar.
-    fn sign_in(&self, request: &Request) -> Option<Response> {
-        if !self.opens(request) {
             return None;
         }
+        let given = request.uri().query().and_then(|query| query.split('&').find_map(|pair| pair.strip_prefix("token=")));
+        self.token.pass(given?)
+    }
+
+    /// For the token of the address there is a session key, and it leaves the address bar.
+    fn sign_in(&self, request: &Request) -> Option<Response> {
+        self.opens(request)?;
         let secure = if self.names.secure { "; Secure" } else { "" };
-        let cookie = format!("{}={}; HttpOnly; SameSite=Strict; Path=/{secure}", self.cookie, self.token.text());
+        let cookie = format!("{}={}; HttpOnly; SameSite=Strict; Path=/{secure}", self.cookie, self.token.key());
         // Where another page led here (the file that `--open` hands to the browser), a redirect would still count as its
         // doing, and the browser would keep the strict cookie back. Our own page may go where it likes.
         let site = request.headers().get("sec-fetch-site");
@@ -156,7 +160,8 @@ impl Guard {
     /// Whether browsers may be told to come by https alone. Of `localhost` that would be said for all servers of a machine.
     fn is_strict(&self, request: &Request) -> bool {
         let host = text(request.headers(), header::HOST).unwrap_or_default();
-        let local = ["localhost", "127.0.0.1", "[::1]"].iter().any(|local| host.starts_with(local));
+        let name = host.rsplit_once(':').filter(|(_, port)| !port.ends_with(']')).map_or(host, |(name, _)| name);
+        let local = ["localhost", "127.0.0.1", "[::1]"].iter().any(|local| name.eq_ignore_ascii_case(local));
         self.names.secure && !local
     }
 }
@@ -182,21 +187,14 @@ pub(crate) struct Gate {
 }
 
 /// Lets a request through or not, and puts the security headers on every answer.
-pub(crate) async fn guard(State(gate): State<Arc<Gate>>, request: Request, next: Next) -> Response {
+pub(crate) async fn guard(State(gate): State<Arc<Gate>>, mut request: Request, next: Next) -> Response {
     let strict = gate.guard.is_strict(&request);
     // A proxy may have seen another end of such a body: what comes behind it is not taken for a request.
     let last = request.headers().contains_key(header::TRANSFER_ENCODING);
-    let mut response = match gate.guard.check(&request) {
-        Ok(()) if gate.guard.open_probes && is_probe(&request) => next.run(request).await,
-        Ok(()) => {
-            if let Some(place) = request.extensions().get::<Arc<Place>>().cloned() {
-                gate.connections.welcome(&place).await;
-            }
-            match gate.guard.sign_in(&request) {
-                Some(signed_in) => signed_in,
-                None => next.run(request).await,
-            }
-        }
+    let mut response = match admit(&gate, &mut request).await {
+        Ok(Some(signed_in)) => signed_in,
+        Ok(None) => next.run(request).await,
+        Err(refused) if refused.status() == StatusCode::UNAUTHORIZED && is_navigation(&request) => explained(refused),
         Err(refused) => refused.into_response(),
     };
     let headers = response.headers_mut();
@@ -211,6 +209,41 @@ pub(crate) async fn guard(State(gate): State<Arc<Gate>>, request: Request, next:
         headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
     response
+}
+
+/// Whether a request may be answered; the answer itself where it is the one that opens the page.
+async fn admit(gate: &Gate, request: &mut Request) -> Result<Option<Response>, ApiError> {
+    let Some(pass) = gate.guard.check(request)? else { return Ok(None) };
+    if let Some(place) = request.extensions().get::<Arc<Place>>().cloned() {
+        place.show(pass.clone());
+        gate.connections.welcome(&place).await;
+    }
+    // Changed before its connection could hear of it.
+    if pass.is_revoked() {
+        return Err(no_token());
+    }
+    request.extensions_mut().insert(pass);
+    Ok(gate.guard.sign_in(request))
+}
+
+fn no_token() -> ApiError {
+    let message = "the token is missing or wrong; open the address that `rorqual serve` printed";
+    ApiError::new(StatusCode::UNAUTHORIZED, "no_token", message)
+}
+
+/// Whether a browser asks for a page to show, and not a program or a page for something of its own.
+fn is_navigation(request: &Request) -> bool {
+    let accepted = request.headers().get_all(header::ACCEPT).into_iter().filter_map(|value| value.to_str().ok());
+    let mut types = accepted.flat_map(|line| line.split(',')).filter_map(|part| part.split(';').next());
+    matches!(*request.method(), Method::GET | Method::HEAD) && types.any(|media| media.trim().eq_ignore_ascii_case("text/html"))
+}
+
+/// The same refusal for a person.
+fn explained(refused: ApiError) -> Response {
+    let (mut parts, _json) = refused.into_response().into_parts();
+    parts.headers.remove(header::CONTENT_LENGTH);
+    parts.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
+    Response::from_parts(parts, NO_TOKEN_PAGE.into())
 }
 
 fn text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {

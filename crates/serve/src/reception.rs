@@ -1,6 +1,7 @@
 //! Connections: each is accepted, encrypted where that is asked for, and answered until it leaves.
 
-use crate::connections::{Answering, Taken};
+use crate::connections::{Answering, Place, Taken};
+use crate::error::ApiError;
 use crate::guard::Gate;
 use crate::limits::{HEAD_TIME_MAX, TLS_SEND_BYTES_MAX, TLS_SEND_NARROW_BYTES_MAX, UNACCEPTED_SAID_EVERY};
 use crate::linger::Lingering;
@@ -10,6 +11,7 @@ use crate::twin::Twin;
 use crate::wire::{Files, Wire};
 use axum::Router;
 use axum::body::{Body, HttpBody};
+use axum::http::StatusCode;
 use axum::response::Response;
 use bytes::Bytes;
 use hyper::Request;
@@ -27,6 +29,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Handle;
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 /// What every connection needs.
@@ -113,6 +116,8 @@ impl Reception {
         let mut draining = self.gate.drain.join();
         let (place, drain) = (Arc::clone(taken.place()), Arc::clone(&self.gate.drain));
         let (buffer_bytes, holder) = (place.buffer_bytes(), self.gate.tickets.holder());
+        // Through TLS nothing is said but by TLS.
+        let plain = files.is_some().then(|| twin.clone());
         let answer = TowerToHyperService::new(self.router.clone());
         let service = service_fn(move |mut request: Request<Incoming>| {
             let asked = place.asked();
@@ -132,19 +137,57 @@ impl Reception {
             .serve_connection(TokioIo::new(Stalling::new(stream)), service)
             .with_upgrades();
         let mut connection = pin!(connection);
+        let mut revoked = pin!(revoked(self.gate.guard.token.changes(), Arc::clone(taken.place())));
         // What came before it had to leave is read first, and may have been the token.
         tokio::select! {
             biased;
             ended = connection.as_mut() => return broken(ended),
-            () = taken.leave() => {}
+            () = revoked.as_mut() => return cut_off(),
+            () = taken.leave() => {
+                if let Some(twin) = plain.filter(|_| taken.place().is_unasked()) {
+                    twin.leave_with(gave_way().as_bytes());
+                }
+            }
             () = draining.ending() => {}
         }
         // Who has not shown the token by now is not waited for. Others get the answer to what they asked meanwhile.
         if taken.is_known() {
             connection.as_mut().graceful_shutdown();
-            broken(connection.await);
+            tokio::select! {
+                biased;
+                ended = connection => broken(ended),
+                () = revoked => cut_off(),
+            }
         }
     }
+}
+
+/// Comes back when a token is none any longer to which an answer is on its way.
+async fn revoked(mut changes: watch::Receiver<u64>, place: Arc<Place>) {
+    while changes.changed().await.is_ok() {
+        if place.is_revoked() {
+            return;
+        }
+    }
+    // The server has ended: nothing changes any more.
+    std::future::pending().await
+}
+
+/// What a connection is told that gives way before it has asked for anything: its client may be about to, and comes again.
+fn gave_way() -> String {
+    let refused =
+        ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "strangers_full", "others came while this connection asked for nothing");
+    let body = serde_json::json!({"error": refused.object()}).to_string();
+    format!(
+        "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nretry-after: 1\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    )
+}
+
+/// What is dropped without its end is no whole answer to its client, and an upload is interrupted.
+fn cut_off() {
+    counter!("rorqual_connections_broken_total", "why" => "token").increment(1);
+    tracing::debug!("a connection was cut off: its token was changed");
 }
 
 /// Lines about connections that were not accepted, which come many times a second while there are no descriptors.

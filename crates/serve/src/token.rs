@@ -1,21 +1,38 @@
-//! The token: made anew for each server, or that of a file, which may be changed while the server runs.
+//! The token: made anew for each server, or that of a file, which may be changed while the server runs; and the session key that a
+//! browser gets for it.
 
 use crate::limits::{TOKEN_BYTES, TOKEN_CHARS};
 use crate::secrets::{self, Version};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use subtle::ConstantTimeEq;
+use tokio::sync::watch;
+
+/// What the session key is for, as the key derivation wants it.
+const KEY_CONTEXT: &str = "rorqual serve 2026 session key of a browser";
 
 /// What a request must show.
 #[derive(Debug)]
 pub(crate) struct Token {
     current: Mutex<Current>,
     file: Option<PathBuf>,
+    /// How often the token was changed.
+    changes: watch::Sender<u64>,
+}
+
+/// The right to what was asked for, which ends when the token that was shown for it is changed.
+#[derive(Debug, Clone)]
+pub(crate) struct Pass {
+    change: u64,
+    changes: watch::Receiver<u64>,
 }
 
 #[derive(Debug)]
 struct Current {
     text: Arc<str>,
+    /// The cookie's value. Cookies go to every port of a host: whoever is sent it learns nothing of the token by it. It follows from the
+    /// token, so that pages outlive a restart.
+    key: Arc<str>,
     /// Of the file that it was read from, or that was found unfit since.
     version: Option<Version>,
 }
@@ -28,13 +45,13 @@ impl Token {
     pub(crate) fn new(file: Option<PathBuf>) -> Result<Self, String> {
         let fresh = random_text(TOKEN_BYTES).map_err(|error| error.to_string())?;
         let current = match &file {
-            None => Current { text: fresh.into(), version: None },
+            None => Current::new(&fresh, None),
             Some(path) => {
                 secrets::create(path, &format!("{fresh}\n"))?;
                 read(path)?
             }
         };
-        Ok(Self { current: Mutex::new(current), file })
+        Ok(Self { current: Mutex::new(current), file, changes: watch::Sender::new(0) })
     }
 
     /// The token, as it was last read.
@@ -42,9 +59,33 @@ impl Token {
         Arc::clone(&self.lock().text)
     }
 
-    /// Whether it is the one given. Where it is not, the file may have another one by now.
-    pub(crate) fn is(&self, given: &str) -> bool {
-        same(given, &self.text()) || (self.refresh() && same(given, &self.text()))
+    /// The session key of a browser that showed the token.
+    pub(crate) fn key(&self) -> Arc<str> {
+        Arc::clone(&self.lock().key)
+    }
+
+    /// The right of who gives the token. Where it is another one, the file may have that by now.
+    pub(crate) fn pass(&self, given: &str) -> Option<Pass> {
+        self.pass_by(|current| same(given, &current.text))
+    }
+
+    /// The right of who gives the session key of this token.
+    pub(crate) fn pass_of_key(&self, given: &str) -> Option<Pass> {
+        self.pass_by(|current| same(given, &current.key))
+    }
+
+    fn pass_by(&self, shown: impl Fn(&Current) -> bool) -> Option<Pass> {
+        let pass = || {
+            let current = self.lock();
+            let change = *self.changes.borrow();
+            shown(&current).then(|| Pass { change, changes: self.changes.subscribe() })
+        };
+        pass().or_else(|| if self.refresh() { pass() } else { None })
+    }
+
+    /// Hears of each change of the token from now on.
+    pub(crate) fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
     }
 
     /// Reads a file that has changed. Whether there is another token now; one that is unfit leaves the old one.
@@ -56,14 +97,7 @@ impl Token {
             return false;
         }
         match read(path) {
-            Ok(read) => {
-                let changed = read.text != current.text;
-                *current = read;
-                if changed {
-                    tracing::info!("the token was changed");
-                }
-                changed
-            }
+            Ok(read) => self.replace(&mut current, read),
             Err(error) => {
                 current.version = version;
                 tracing::warn!(?error, "the token stays as it was");
@@ -79,12 +113,46 @@ impl Token {
     pub(crate) fn reread(&self) -> Result<(), String> {
         let Some(path) = &self.file else { return Ok(()) };
         let read = read(path)?;
-        *self.lock() = read;
+        self.replace(&mut self.lock(), read);
         Ok(())
+    }
+
+    /// Takes what was read; whether that is another token, which ends all that was asked for with the one before.
+    fn replace(&self, current: &mut Current, read: Current) -> bool {
+        let changed = read.text != current.text;
+        *current = read;
+        if changed {
+            self.changes.send_modify(|change| *change += 1);
+            tracing::info!("the token was changed");
+        }
+        changed
     }
 
     fn lock(&self) -> MutexGuard<'_, Current> {
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Current {
+    fn new(text: &str, version: Option<Version>) -> Self {
+        let key = blake3::Hasher::new_derive_key(KEY_CONTEXT).update(text.as_bytes()).finalize();
+        Self { text: text.into(), key: key.to_hex().as_str().into(), version }
+    }
+}
+
+impl Pass {
+    /// Whether the token has been changed since it was shown.
+    pub(crate) fn is_revoked(&self) -> bool {
+        *self.changes.borrow() != self.change
+    }
+
+    /// Comes back when the token is changed.
+    pub(crate) async fn revoked(&mut self) {
+        let change = self.change;
+        if self.changes.wait_for(|now| *now != change).await.is_err() {
+            // The server has ended, and with it all that could change.
+            std::future::pending::<()>().await;
+        }
     }
 }
 
@@ -98,7 +166,7 @@ fn read(path: &std::path::Path) -> Result<Current, String> {
         let fit = format!("{least} to {most} letters, digits and -_.~ on one line");
         return Err(format!("{}: has no token: {fit}", path.display()));
     }
-    Ok(Current { text: text.into(), version: Some(version) })
+    Ok(Current::new(text, Some(version)))
 }
 
 fn same(given: &str, token: &str) -> bool {

@@ -3,12 +3,14 @@
 //! hyper reads nothing while it answers, as a client may close its sending half and still want the answer (`half_close`). A
 //! rendering that has nothing to write for long would then never hear that nobody waits for it.
 
+use socket2::SockRef;
 use std::io;
+use std::net::Shutdown;
 use std::sync::Arc;
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 
-/// A connection's socket, beside the one that hyper has; nothing is read from it.
+/// A connection's socket, beside the one that hyper has; nothing is read from it, and written only when hyper writes nothing.
 #[derive(Debug, Clone)]
 pub(crate) struct Twin(Option<Arc<TcpStream>>);
 
@@ -27,6 +29,15 @@ impl Twin {
     #[cfg(any(fuzzing, test))]
     pub(crate) fn none() -> Self {
         Self(None)
+    }
+
+    /// Sends the last words of a connection on which nothing was answered; as much as the system takes at once.
+    pub(crate) fn leave_with(&self, words: &[u8]) {
+        if let Some(stream) = &self.0 {
+            let socket = SockRef::from(&**stream);
+            // Who is not there any longer misses nothing.
+            let _ = socket.send(words).and_then(|_| socket.shutdown(Shutdown::Write));
+        }
     }
 
     /// Done when the client has closed its sending half, or the connection broke; also behind bytes that nobody has read yet, such as those by which

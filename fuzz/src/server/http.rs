@@ -26,7 +26,7 @@ const NO_TOKEN: &str = "000000000000000000000000000000000000000000000000";
 
 const NAME: &str = "fixture.log";
 
-/// A byte of flags and one for the cuts; then requests as they are, in which `TOKEN`, `SESSION`, `HOST` and `PORT` have values, or what requests
+/// A byte of flags and one for the cuts; then requests as they are, in which `TOKEN`, `COOKIE`, `SESSION`, `HOST` and `PORT` have values, or what requests
 /// are built from.
 pub fn http(data: &[u8]) {
     let Some((&[flags, cuts], data)) = data.split_first_chunk::<2>() else { return };
@@ -67,7 +67,8 @@ impl Server {
         let (host, token) = (self.surface.authority(), self.surface.token());
         let port = host.rsplit(':').next().unwrap_or_default();
         let token = if known { token.as_str() } else { NO_TOKEN };
-        let values = [("TOKEN", token), ("SESSION", self.session.as_str()), ("HOST", host), ("PORT", port)];
+        let key = if known { self.surface.key() } else { NO_TOKEN.to_owned() };
+        let values = [("TOKEN", token), ("COOKIE", &key), ("SESSION", self.session.as_str()), ("HOST", host), ("PORT", port)];
         values.iter().fold(text.to_vec(), |text, (name, value)| replaced(&text, name.as_bytes(), value.as_bytes()))
     }
 }
@@ -231,7 +232,7 @@ fn check_unknown(answers: &[Answer], bytes: &[u8], server: &Server, shown: &dyn 
         let is_refusal = matches!(answer.status, 400 | 401 | 403 | 414 | 431);
         assert!(is_refusal || (probe && matches!(answer.status, 200 | 503)), "{}", shown());
     }
-    for secret in [NAME, &server.session, &server.surface.token()] {
+    for secret in [NAME, &server.session, &server.surface.token(), &server.surface.key()] {
         assert!(!bytes.windows(secret.len()).any(|window| window == secret.as_bytes()), "{}", shown());
     }
 }
@@ -308,8 +309,8 @@ const HEADERS: [&str; 44] = [
     "Origin: http://evil.example",
     "Sec-Fetch-Site: same-origin",
     "Sec-Fetch-Site: cross-site",
-    "Cookie: rorqual_PORT=TOKEN",
-    "Cookie: a=\"; rorqual_PORT=x; rorqual_PORT=TOKEN",
+    "Cookie: rorqual_PORT=COOKIE",
+    "Cookie: a=\"; rorqual_PORT=TOKEN; rorqual_PORT=COOKIE",
     "Authorization: Basic OnRva2Vu",
     "Host: evil.example",
     "Expect: 100-continue",

@@ -88,12 +88,3 @@ fn what_is_asked_of_templates_begins_no_line_of_the_log() {
         }
     }
 }
-
-#[test]
-fn what_was_typed_steers_no_terminal() {
-    for args in [&["--\u{1b}[31mred"][..], &["logs", "--no-\nrorqual: fine"], &["\u{1b}]0;title\u{7}"]] {
-        let ran = rorqual(args).run().exits(2);
-        assert!(!ran.stderr.contains(['\u{1b}', '\u{7}']), "{:?}", ran.stderr);
-        assert!(!ran.stderr.lines().any(|line| line.starts_with("rorqual: fine")), "{:?}", ran.stderr);
-    }
-}

@@ -144,7 +144,7 @@ impl Session {
     /// Whether all that is known of it outlasts an end of the whole machine; `None` where it does not outlive the server.
     pub(super) fn kept(&self) -> Option<bool> {
         let checkpoints = self.checkpoints.as_ref()?;
-        Some(!self.unkept.load(Ordering::Relaxed) && !checkpoints.is_newer())
+        Some(!self.unkept.load(Ordering::Relaxed) && !checkpoints.is_newer() && checkpoints.are_there())
     }
 
     /// Nothing of it is kept any longer. Blocks: files of rows are large.
@@ -277,6 +277,28 @@ mod tests {
             Arc::clone(&session).sync_later().await;
             assert_eq!(is_kept(&session), Value::Bool(true));
             assert_eq!(is_kept(&crate::faults::session(None, None)), Value::Null);
+        });
+    }
+
+    #[test]
+    fn what_left_the_folder_is_not_kept() {
+        runtime().block_on(async {
+            let log = log(1_000);
+            for taken in [vec!["rows"], vec!["session", "synced"], vec!["session", "synced", "rows"]] {
+                let (folder, session, _) = kept(log.len());
+                send(&session, &log, usize::MAX, usize::MAX).await.expect("its rows are there");
+                assert_eq!((session.state(), is_kept(&session)), (State::Finished, Value::Bool(true)));
+                for extension in &taken {
+                    std::fs::remove_file(folder.path().join(session.id()).with_extension(extension)).expect("it is there");
+                }
+                assert_eq!(is_kept(&session), Value::Bool(false), "{taken:?}");
+            }
+            // A session whose rows gave their place to another one.
+            let (_folder, session, [latest, _]) = kept(log.len());
+            send(&session, &log, usize::MAX, usize::MAX).await.expect("its rows are there");
+            session.retire().await;
+            assert!(!latest.exists());
+            assert_eq!(is_kept(&session), Value::Bool(false));
         });
     }
 

@@ -1,7 +1,8 @@
 //! The opening handshake (RFC 6455, 4.2): what a client must say to become a WebSocket, and the answer.
 
 use crate::error::ApiError;
-use axum::http::{HeaderMap, HeaderName, StatusCode, header};
+use axum::extract::Request;
+use axum::http::{HeaderMap, HeaderName, StatusCode, Version, header};
 use axum::response::{IntoResponse, Response};
 use data_encoding::BASE64;
 use rorqual_digest::{Algorithm, Encoding, Hasher};
@@ -14,7 +15,12 @@ const KEY_BYTES: usize = 16;
 
 /// The answer's proof that the request was understood; or the refusal.
 #[expect(clippy::result_large_err, reason = "it is an answer, once a connection")]
-pub(super) fn accept(headers: &HeaderMap) -> Result<String, Response> {
+pub(super) fn accept(request: &Request) -> Result<String, Response> {
+    let headers = request.headers();
+    if request.version() < Version::HTTP_11 {
+        // HTTP/1.0 has no upgrades: the header is ignored there (RFC 9110, 7.8).
+        return Err(refusal("this address is for WebSockets, which begin with HTTP/1.1"));
+    }
     if !names(headers, header::CONNECTION, "upgrade") || !names(headers, header::UPGRADE, "websocket") {
         return Err(refusal("this address is for WebSockets: ask with Connection: Upgrade and Upgrade: websocket"));
     }
@@ -45,21 +51,30 @@ fn refusal(message: &str) -> Response {
 #[cfg(test)]
 mod tests {
     use super::accept;
-    use axum::http::HeaderMap;
+    use axum::body::Body;
+    use axum::extract::Request;
+    use axum::http::{HeaderMap, Version};
+
+    fn request(lines: &[(&'static str, &str)]) -> Request {
+        let mut request = Request::new(Body::empty());
+        *request.headers_mut() = headers(lines);
+        request
+    }
 
     fn headers(lines: &[(&'static str, &str)]) -> HeaderMap {
         lines.iter().map(|(name, value)| (name.parse().expect("a name"), value.parse().expect("a value"))).collect()
     }
 
+    const EXAMPLE: [(&str, &str); 4] = [
+        ("connection", "keep-alive, Upgrade"),
+        ("upgrade", "WebSocket"),
+        ("sec-websocket-version", "13"),
+        ("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ=="),
+    ];
+
     #[test]
     fn the_example_of_the_rfc() {
-        let asked = headers(&[
-            ("connection", "keep-alive, Upgrade"),
-            ("upgrade", "WebSocket"),
-            ("sec-websocket-version", "13"),
-            ("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ=="),
-        ]);
-        assert_eq!(accept(&asked).expect("a handshake"), "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
+        assert_eq!(accept(&request(&EXAMPLE)).expect("a handshake"), "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
         for (name, value, status) in [
             ("connection", "close", 426),
             ("upgrade", "h2c", 426),
@@ -67,11 +82,18 @@ mod tests {
             ("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ", 400),
             ("sec-websocket-key", "AAAA", 400),
         ] {
-            let mut asked = asked.clone();
-            asked.insert(name, value.parse().expect("a value"));
+            let mut asked = request(&EXAMPLE);
+            asked.headers_mut().insert(name, value.parse().expect("a value"));
             assert_eq!(accept(&asked).expect_err("no handshake").status(), status, "{name}: {value}");
-            asked.remove(name);
+            asked.headers_mut().remove(name);
             assert!(accept(&asked).is_err(), "no {name}");
         }
+    }
+
+    #[test]
+    fn http_1_0_has_no_upgrades() {
+        let mut asked = request(&EXAMPLE);
+        *asked.version_mut() = Version::HTTP_10;
+        assert_eq!(accept(&asked).expect_err("no handshake").status(), 426);
     }
 }

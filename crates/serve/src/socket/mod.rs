@@ -8,6 +8,7 @@ mod handshake;
 mod mask;
 mod message;
 mod outgoing;
+mod revocable;
 mod stream;
 
 #[cfg(test)]
@@ -25,12 +26,14 @@ use crate::error::ApiError;
 use crate::limits::SOCKET_WINDOW_BYTES;
 use crate::session::Session;
 use crate::sessions::Sessions;
+use crate::token::Pass;
 use crate::upload::Intake;
 use axum::extract::{Extension, Request, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
+use revocable::Revocable;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use stream::{NORMAL, Socket};
@@ -42,9 +45,10 @@ pub(crate) async fn socket(
     Asked(at): Asked<At>,
     Extension(place): Extension<Arc<Place>>,
     Extension(drain): Extension<Arc<Drain>>,
+    Extension(pass): Extension<Pass>,
     request: Request,
 ) -> Response {
-    upgrade(request, place, &drain, move |stream, bytes| async move {
+    upgrade(request, (place, pass), &drain, move |stream, bytes| async move {
         let socket = Socket::new(stream, Arc::clone(&session), bytes);
         serve(&sessions, session, at.offset, socket).await;
     })
@@ -55,9 +59,10 @@ pub(crate) async fn discard(
     State(tests): State<Arc<Tests>>,
     Extension(place): Extension<Arc<Place>>,
     Extension(drain): Extension<Arc<Drain>>,
+    Extension(pass): Extension<Pass>,
     request: Request,
 ) -> Response {
-    upgrade(request, place, &drain, move |stream, bytes| async move {
+    upgrade(request, (place, pass), &drain, move |stream, bytes| async move {
         serve_discard(&tests, stream, bytes).await;
     })
 }
@@ -65,14 +70,14 @@ pub(crate) async fn discard(
 /// Agrees on a WebSocket, which `work` has until it is done.
 fn upgrade<F>(
     mut request: Request,
-    place: Arc<Place>,
+    (place, pass): (Arc<Place>, Pass),
     drain: &Arc<Drain>,
-    work: impl FnOnce(TokioIo<Upgraded>, usize) -> F + Send + 'static,
+    work: impl FnOnce(Revocable<TokioIo<Upgraded>>, usize) -> F + Send + 'static,
 ) -> Response
 where
     F: Future<Output = ()> + Send,
 {
-    let accept = match handshake::accept(request.headers()) {
+    let accept = match handshake::accept(&request) {
         Ok(accept) => accept,
         Err(refusal) => return refusal,
     };
@@ -82,7 +87,7 @@ where
     tokio::spawn(async move {
         // An error is a client that went away before.
         if let Ok(upgraded) = upgrade.await {
-            work(TokioIo::new(upgraded), place.buffer_bytes()).await;
+            work(Revocable::new(TokioIo::new(upgraded), pass), place.buffer_bytes()).await;
         }
         // The connection keeps its place for as long as it is a socket.
         drop((place, draining));

@@ -5,7 +5,7 @@ use crate::limits::{CHECKPOINT_EVERY, CHECKPOINT_RETRY, STATE_FILE_BYTES_MAX};
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
@@ -21,6 +21,8 @@ pub(crate) struct Checkpoints {
     /// Held by who waits for the disk, and by nobody else.
     syncing: Mutex<()>,
     done: Mutex<Done>,
+    /// There was a checkpoint.
+    begun: AtomicBool,
 }
 
 /// What was done with the files of one.
@@ -46,6 +48,7 @@ impl Checkpoints {
             synced: AtomicU64::new(0),
             syncing: Mutex::default(),
             done: Mutex::default(),
+            begun: AtomicBool::new(latest.exists()),
         }
     }
 
@@ -80,6 +83,7 @@ impl Checkpoints {
         }
         file.persist(self.path(SESSION)).map_err(|error| error.error)?;
         self.written.fetch_add(1, Ordering::Relaxed);
+        self.begun.store(true, Ordering::Relaxed);
         drop(done);
         self.next_in(CHECKPOINT_EVERY, false);
         Ok(())
@@ -136,6 +140,12 @@ impl Checkpoints {
     /// Whether nothing is kept any longer.
     pub(crate) fn removed(&self) -> bool {
         self.lock().removed
+    }
+
+    /// Whether the files are where they were put: somebody may have taken them away, or the session gave them up.
+    pub(crate) fn are_there(&self) -> bool {
+        let there = |extension| self.path(extension).exists();
+        !self.removed() && (!self.begun.load(Ordering::Relaxed) || (there(ROWS) && (there(SYNCED) || there(SESSION))))
     }
 
     fn path(&self, extension: &str) -> PathBuf {

@@ -84,7 +84,8 @@ fn describe(headers: &mut HeaderMap, reader: &Reader, status: StatusCode, part: 
     match part {
         Some(part) => put(header::CONTENT_LENGTH, (part.end - part.start).to_string()),
         None if status == StatusCode::RANGE_NOT_SATISFIABLE => put(header::CONTENT_RANGE, format!("bytes */{}", reader.bytes)),
-        None => {}
+        // As a GET without conditions would say (RFC 9110, 8.6); without it the router says 0.
+        None => put(header::CONTENT_LENGTH, reader.bytes.to_string()),
     }
     if let Some(part) = part.filter(|_| status == StatusCode::PARTIAL_CONTENT) {
         put(header::CONTENT_RANGE, format!("bytes {}-{}/{}", part.start, part.end - 1, reader.bytes));

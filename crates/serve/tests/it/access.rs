@@ -70,8 +70,143 @@ fn behind_a_proxy_it_answers_to_the_name_that_browsers_see() {
     assert!(ask("logs.example", "Origin: http://logs.example\r\n").contains("foreign_origin"));
     let token = server.token();
     let entered = server.plain(&format!("GET /?token={token} HTTP/1.1\r\nHost: logs.example\r\n"));
-    let cookie = format!("__Host-rorqual_{}={token}; HttpOnly; SameSite=Strict; Path=/; Secure\r\n", server.address.port());
+    let cookie = format!("{}; HttpOnly; SameSite=Strict; Path=/; Secure\r\n", server.cookie());
+    assert!(cookie.starts_with(&format!("__Host-rorqual_{}=", server.address.port())), "{cookie}");
     assert!(entered.contains(&cookie), "{entered}");
+}
+
+/// Cookies go to all ports of a host: what another server there learns by one must be no token.
+#[test]
+fn the_cookie_is_a_session_key_and_no_token() {
+    let folder = TempDir::new().expect("a folder");
+    let path = folder.path().join("token");
+    let server = Reached::start(token_file(&path));
+    let (own, cookie, token) = (server.address, server.cookie(), server.token());
+    let (name, key) = cookie.split_once('=').expect("a name and a value");
+    assert!(key.len() >= 32 && !key.contains(&token) && !token.contains(key), "{key}");
+    let status = |server: &Reached, target: &str, shown: &str| {
+        let head = format!("GET {target} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n{shown}\r\n", server.address);
+        server.raw(head.as_bytes()).split(' ').nth(1).map(str::to_owned).expect("a status")
+    };
+    assert_eq!(status(&server, "/api/server", &format!("Cookie: {cookie}\r\n")), "200");
+    assert_eq!(status(&server, "/api/server", &format!("Authorization: Bearer {key}\r\n")), "401");
+    assert_eq!(status(&server, &format!("/?token={key}"), ""), "401");
+    assert_eq!(status(&server, "/api/server", &format!("Cookie: {name}={token}\r\n")), "401");
+    // A page goes on after a restart with the same token.
+    let next = Reached::start(token_file(&path));
+    let again = format!("Cookie: rorqual_{}={key}\r\n", next.address.port());
+    assert_eq!(status(&next, "/api/server", &again), "200");
+    write(&path, "another-token-that-somebody-chose\n", 0o600);
+    server.reload.reload().expect("a fit file");
+    assert_eq!(status(&server, "/api/server", &format!("Cookie: {cookie}\r\n")), "401");
+    assert_ne!(Reached::start(Access::default()).cookie().split('=').nth(1), Some(key), "of another token, at {own}");
+}
+
+/// Reads until that text came.
+fn read_until(stream: &mut TcpStream, text: &str) {
+    let (mut read, mut piece) = (Vec::new(), [0; 4096]);
+    while !read.windows(text.len()).any(|window| window == text.as_bytes()) {
+        let count = stream.read(&mut piece).expect("it is answered in time");
+        assert!(count > 0, "{}", String::from_utf8_lossy(&read));
+        read.extend_from_slice(&piece[..count]);
+    }
+}
+
+/// What comes until the connection is over, in whatever way.
+fn rest(stream: &mut TcpStream) -> Vec<u8> {
+    let mut rest = Vec::new();
+    let started = Instant::now();
+    let ended = stream.read_to_end(&mut rest);
+    assert!(started.elapsed() < PATIENCE, "{ended:?}: it is still open");
+    rest
+}
+
+#[test]
+fn what_was_begun_with_a_token_ends_when_it_is_changed() {
+    let folder = TempDir::new().expect("a folder");
+    let path = folder.path().join("token");
+    let mut config = rorqual_serve::Config { access: token_file(&path), sessions_max: 3, ..config(PATIENCE) };
+    config.settings.memory_bytes = 1 << 30;
+    let server = Reached::with(config);
+    let (own, first) = (server.address, server.token());
+    let open = |token: &str, line: &str, headers: &str| {
+        let mut stream = TcpStream::connect(own).expect("it listens");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a time");
+        let head = format!("{line} HTTP/1.1\r\nHost: {own}\r\nAuthorization: Bearer {token}\r\n{headers}\r\n");
+        stream.write_all(head.as_bytes()).expect("it listens");
+        stream
+    };
+    let session = |size: usize| {
+        let made = server.post("/api/sessions", &format!("{{\"name\": \"test.log\", \"size\": {size}}}"));
+        made.split("\"id\":\"").nth(1).and_then(|rest| rest.split('"').next()).expect("an id").to_owned()
+    };
+    let log = crate::wire::log(100_000);
+    let (whole, body, socket) = (session(log.len()), session(1 << 20), session(1 << 20));
+    let mut put = open(&first, &format!("PUT /api/sessions/{whole}/data"), &format!("Content-Length: {}\r\n", log.len()));
+    put.write_all(&log).expect("it is taken");
+    read_until(&mut put, "\"finished\"");
+    // The session of the live events still waits for bytes: they would go on.
+    let mut live = open(&first, &format!("GET /api/sessions/{body}/live"), "");
+    read_until(&mut live, "event: live");
+    let mut upload = open(&first, &format!("PUT /api/sessions/{body}/data"), "Content-Length: 1048576\r\n");
+    upload.write_all(&log[..1_000]).expect("it is taken");
+    let upgrade = "Connection: upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
+    let mut upgraded = open(&first, &format!("GET /api/sessions/{socket}/socket"), upgrade);
+    read_until(&mut upgraded, "\"ready\"");
+    // More than what the system holds for a reader that takes nothing.
+    let mut export = open(&first, &format!("GET /api/sessions/{whole}/export?format=ndjson"), "");
+    read_until(&mut export, "transfer-encoding: chunked");
+    let second = "a-token-that-somebody-chose_1";
+    let mut waiting = open(&first, "GET /api/server", "");
+    assert!(is_answered(&mut waiting));
+    write(&path, &format!("{second}\n"), 0o600);
+    assert!(is_answered(&mut open(second, "GET /api/server", "")), "who shows the new one stays");
+    let ended = rest(&mut live);
+    assert!(!ended.ends_with(b"0\r\n\r\n"), "no end in order: {}", String::from_utf8_lossy(&ended));
+    assert!(!rest(&mut export).ends_with(b"0\r\n\r\n"), "an export that was cut off is not whole");
+    rest(&mut upload);
+    rest(&mut upgraded);
+    for id in [&body, &socket] {
+        let show = || {
+            let mut shown = Vec::new();
+            let mut stream = open(second, &format!("GET /api/sessions/{id}"), "Connection: close\r\n");
+            stream.read_to_end(&mut shown).expect("an answer");
+            String::from_utf8(shown).expect("text")
+        };
+        let deadline = Instant::now() + PATIENCE;
+        while !show().contains("\"state\":\"interrupted\"") {
+            assert!(Instant::now() < deadline, "{}", show());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+    // A connection on which nothing was under way is only asked for the new one.
+    waiting
+        .write_all(format!("GET /api/server HTTP/1.1\r\nHost: {own}\r\nAuthorization: Bearer {second}\r\n\r\n").as_bytes())
+        .expect("it is open");
+    assert!(is_answered(&mut waiting));
+}
+
+#[test]
+fn a_browser_without_the_token_is_told_what_to_do() {
+    let server = Reached::start(Access::default());
+    let ask = |line: &str, headers: &str| {
+        server.raw(format!("{line} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n{headers}\r\n", server.address).as_bytes())
+    };
+    let navigation = "Accept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8\r\n";
+    for target in ["/", "/?token=000000000000000000000000000000000000000000000000", "/api/server", "/%3Cscript%3E"] {
+        let page = ask(&format!("GET {target}"), navigation);
+        assert!(page.starts_with("HTTP/1.1 401") && page.contains("content-type: text/html; charset=utf-8\r\n"), "{page}");
+        assert!(page.contains("/?token=") && page.contains("rorqual serve") && page.ends_with("</html>\n"), "{page}");
+        assert!(page.contains("content-security-policy: default-src 'none'") && !page.contains("script>"), "{page}");
+        // A page's own requests, and programs, get the contract's object.
+        for accept in ["", "Accept: */*\r\n", "Accept: application/json\r\n"] {
+            assert!(ask(&format!("GET {target}"), accept).contains("{\"error\":{\"code\":\"no_token\""), "{accept}");
+        }
+    }
+    assert!(ask("POST /api/sessions", navigation).contains("{\"error\""), "that is no page");
+    assert!(ask("HEAD /", navigation).starts_with("HTTP/1.1 401"));
+    let known = format!("Authorization: Bearer {}\r\n{navigation}", server.token());
+    assert!(ask("GET /api/sessions/none", &known).contains("{\"error\":{\"code\":\"no_session\""));
 }
 
 #[test]
@@ -137,7 +272,7 @@ fn a_token_that_others_can_read_or_guess_is_refused() {
 fn a_cookie_alone_changes_nothing() {
     let server = Reached::start(Access::default());
     let (own, token) = (server.address, server.token());
-    let cookie = format!("Cookie: rorqual_{}={token}\r\n", own.port());
+    let cookie = format!("Cookie: {}\r\n", server.cookie());
     let bearer = format!("Authorization: Bearer {token}\r\n");
     let ask = |line: &str, headers: &str| {
         let head = format!("{line} HTTP/1.1\r\nHost: {own}\r\nConnection: close\r\nContent-Length: 2\r\n{headers}\r\n{{}}");
@@ -214,6 +349,29 @@ fn a_connection_that_asks_for_nothing_is_closed() {
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     let _ = silent.read_to_end(&mut Vec::new());
     assert!(started.elapsed() < PATIENCE, "{:?}", started.elapsed());
+}
+
+/// A client may have connected and not come to ask: it is told, and may come again.
+#[test]
+fn a_connection_that_gives_way_before_it_asked_is_told_so() {
+    let server = Reached::start(Access::default());
+    let strangers: Vec<TcpStream> = (0..16).map(|_| TcpStream::connect(server.address).expect("it listens")).collect();
+    assert!(server.get("/api/server").starts_with("HTTP/1.1 200"), "one gives way");
+    let mut told = Vec::new();
+    for mut stream in strangers {
+        stream.set_read_timeout(Some(PATIENCE)).expect("a time");
+        // Of those that stay the head is due in time.
+        let mut answer = String::new();
+        let _ = stream.read_to_string(&mut answer);
+        told.extend(Some(answer).filter(|answer| !answer.is_empty()));
+    }
+    let [answer] = &told[..] else { panic!("{told:?}") };
+    assert!(answer.starts_with("HTTP/1.1 503") && answer.contains("retry-after: 1\r\n"), "{answer}");
+    let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
+    assert!(
+        body.contains("\"code\":\"strangers_full\"") && head.contains(&format!("content-length: {}", body.len())),
+        "{answer}"
+    );
 }
 
 /// An answer on a connection that stays; `false` where it was closed.

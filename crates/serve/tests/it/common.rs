@@ -142,6 +142,14 @@ impl Reached {
         self.url.split_once("?token=").expect("an address with a token").1.to_owned()
     }
 
+    /// What a browser sends along once it has opened the address: a name and a session key.
+    pub(crate) fn cookie(&self) -> String {
+        let host = self.url.split("://").nth(1).and_then(|rest| rest.split('/').next()).expect("a host");
+        let entered = self.plain(&format!("GET /?token={} HTTP/1.1\r\nHost: {host}\r\n", self.token()));
+        let cookie = entered.split("set-cookie: ").nth(1).and_then(|rest| rest.split(';').next());
+        cookie.unwrap_or_else(|| panic!("no cookie: {entered}")).to_owned()
+    }
+
     /// Sends bytes as they are, and gives what comes.
     pub(crate) fn raw(&self, request: &[u8]) -> String {
         let mut stream = TcpStream::connect(self.address).expect("it listens");

@@ -102,6 +102,11 @@ fn what_is_put_comes_back_by_name_and_by_digest_whole_and_in_parts() {
     assert_eq!((status, header(&head, "content-range"), body.len()), (416, Some("bytes */9000001"), 0));
     let etag = format!("If-None-Match: \"{digest}\"\r\n");
     assert_eq!(served.ask("GET /store/some/file.bin", &etag, b"").0, 304);
+    let (status, unchanged, _) = served.ask("HEAD /store/some/file.bin", &etag, b"");
+    assert_eq!(status, 304);
+    // The length of what a GET would get, or none: a cache would take 0 for it.
+    let length = unchanged.lines().find_map(|line| line.strip_prefix("content-length: "));
+    assert!(length.is_none_or(|length| length == bytes.len().to_string()), "{unchanged}");
     assert_eq!(served.ask("GET /store/some/file.bin", "If-Match: \"other\"\r\n", b"").0, 412);
 }
 
