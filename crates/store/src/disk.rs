@@ -185,6 +185,11 @@ fn identity(metadata: &std::fs::Metadata) -> (u64, u64) {
     (metadata.dev(), metadata.ino())
 }
 
+/// Which file is at `path`, if any.
+pub(crate) fn identity_at(path: &Path) -> Option<(u64, u64)> {
+    std::fs::symlink_metadata(path).ok().map(|metadata| identity(&metadata))
+}
+
 /// Whether `path` names this open file.
 pub(crate) fn same_file(file: &File, path: &Path) -> io::Result<bool> {
     match std::fs::symlink_metadata(path) {

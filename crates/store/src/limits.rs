@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+/// Bytes that are read at once of an entry that is open while the same is put again.
+pub(crate) const CHECKED_BYTES: usize = 64 << 10;
+
 /// What a store may hold unless it is told otherwise, in bytes of its entries.
 pub const STORE_BYTES_MAX_DEFAULT: u64 = 10 << 30;
 

@@ -1,10 +1,11 @@
 //! Taking a file in: streamed, hashed on its way, and then there at once.
 
+use crate::disk::Lock;
 use crate::evict::Evicted;
-use crate::index::Index;
+use crate::index::{EntryRow, Index};
 use crate::key::check_name;
 use crate::lease::{Lease, LeaseTerms, add_lease};
-use crate::limits::{RESERVE_STEP_BYTES, UNRESERVED_BYTES_MAX};
+use crate::limits::{CHECKED_BYTES, RESERVE_STEP_BYTES, UNRESERVED_BYTES_MAX};
 use crate::store::{Store, Turn};
 use crate::temp::Temp;
 use crate::verify::hash;
@@ -58,8 +59,9 @@ impl Store {
     /// The calling thread reads and writes, another one hashes. `pool` lends the blocks, which must be at least
     /// [`BLOCK_BYTES`](rorqual_pipe::limits::BLOCK_BYTES). Blocks of zeros become holes on the disk.
     ///
-    /// What is there already keeps its names and leases and becomes the one that was used last. A file that is as long as some entry and does
-    /// not fit beside them all is therefore read once more at the start, for its digest. A stream can't be; should the entry have to
+    /// What is there already keeps its names and leases and becomes the one that was used last; its file is replaced, so that damage to it is
+    /// mended. A file that is as long as some entry and does
+    /// not fit beside them all is therefore read once more at the start, for its digest, and so is the entry. A stream can't be; should the entry have to
     /// go for its own bytes, it gets its names back.
     ///
     /// # Errors
@@ -153,8 +155,17 @@ impl Store {
             hash(&file, input.name(), Hasher::new(self.algorithm()), &mut block, control)?
         };
         check_digest(input.name(), &digest, options)?;
+        // The entry may be damaged, and what is put takes its place then. Open, it is not evicted meanwhile.
+        let reader = match self.open_reader(&digest) {
+            Err(error) if error.kind() == Kind::Corrupt => return Ok(None),
+            opened => opened?,
+        };
+        let Some(reader) = reader else { return Ok(None) };
+        if !self.verify_reader(&reader, pool, control)? {
+            return Ok(None);
+        }
         let turn = self.turn()?;
-        let Some(row) = turn.row(&digest)?.filter(|row| has_length(&self.path(&digest), row.bytes)) else { return Ok(None) };
+        let Some(row) = turn.row(&digest)? else { return Ok(None) };
         let lease = record(&turn, &digest, row.bytes, true, "", options)?;
         Ok(Some(Stored { digest, bytes: row.bytes, new: false, evicted: Evicted::default(), lease }))
     }
@@ -202,7 +213,43 @@ impl Store {
         Ok((stage.hasher.finish(), stage.bytes))
     }
 
-    /// Makes a written file an entry, or finds that it is one already.
+    /// The turn in which a file becomes an entry, the row of one that is there already, and whether its file stays. It is replaced, as those bytes
+    /// may have been damaged since they were hashed; but while somebody has it open its lock keeps the entry, and it goes only if it is damaged.
+    fn turn_to_publish(&self, digest: &Digest, blob: &Path) -> Result<Publishing<'_>, Error> {
+        let turn = self.turn()?;
+        let row = turn.row(digest)?;
+        if row.is_none() {
+            return Ok(Publishing { turn, row, stays: false, _lock: None });
+        }
+        match self.inner.disk.try_lock(blob) {
+            Ok(Lock::Busy) => {}
+            Ok(Lock::Held(file)) => return Ok(Publishing { turn, row, stays: false, _lock: Some(file) }),
+            // What is not there, or can't even be opened, is replaced.
+            Ok(Lock::Missing) | Err(_) => return Ok(Publishing { turn, row, stays: false, _lock: None }),
+        }
+        // Reading may take long, and others wait for their turns.
+        drop(turn);
+        let sound = self.is_sound(digest)?;
+        let turn = self.turn()?;
+        let row = turn.row(digest)?;
+        let stays = sound && row.is_some();
+        Ok(Publishing { turn, row, stays, _lock: None })
+    }
+
+    /// Whether an entry is there and its bytes have its digest.
+    fn is_sound(&self, digest: &Digest) -> Result<bool, Error> {
+        let reader = match self.open_reader(digest) {
+            Err(error) if error.kind() == Kind::Corrupt => return Ok(false),
+            opened => opened?,
+        };
+        let Some(reader) = reader else { return Ok(false) };
+        let (path, mut block) = (self.path(digest), vec![0; CHECKED_BYTES]);
+        let hasher = Hasher::new(self.algorithm());
+        Ok(hash(&reader.file, &path.to_string_lossy(), hasher, &mut block, &Control::default())? == *digest)
+    }
+
+    /// Makes a written file an entry. Where it is one already it takes that one's place, unless that is open and sound. Who reads the file that
+    /// was there goes on with it.
     fn publish(
         &self,
         temp: &mut Temp,
@@ -214,14 +261,12 @@ impl Store {
         let disk = &self.inner.disk;
         let failed = |cause| Error::io(temp.path.to_string_lossy(), "cannot finish", cause);
         disk.make_read_only(&temp.file).and_then(|()| disk.sync(&temp.file)).map_err(failed)?;
-        let turn = self.turn()?;
-        let row = turn.row(digest)?;
         let blob = disk.blob(digest);
-        let sound = row.is_some() && has_length(&blob, bytes);
+        let Publishing { turn, row, stays, _lock } = self.turn_to_publish(digest, &blob)?;
         if row.is_none() {
             evicted.add(turn.make_room(bytes.saturating_sub(turn.reserved_for(&temp.name)?.unwrap_or(0)), None)?);
         }
-        if !sound {
+        if !stays {
             place(&turn, &temp.path, &blob).map_err(|cause| Error::io(blob.to_string_lossy(), "cannot place", cause))?;
             temp.check_placed(&blob)?;
         }
@@ -230,6 +275,16 @@ impl Store {
         temp.done();
         Ok(Stored { digest: *digest, bytes, new: row.is_none(), evicted, lease })
     }
+}
+
+/// What a file that becomes an entry finds.
+struct Publishing<'a> {
+    turn: Turn<'a>,
+    row: Option<EntryRow>,
+    /// The entry's file stays.
+    stays: bool,
+    /// Nobody begins to read the file that goes.
+    _lock: Option<File>,
 }
 
 /// Writes down that a file is in its place, with all that was asked for beside it. What is `known` becomes the one that was used last.
@@ -252,10 +307,6 @@ fn record(
         index.end_reservation(temp)?;
         options.lease.as_ref().map(|terms| add_lease(index, digest, terms, turn.now_ms)).transpose()
     })
-}
-
-fn has_length(blob: &Path, bytes: u64) -> bool {
-    std::fs::metadata(blob).is_ok_and(|metadata| metadata.len() == bytes)
 }
 
 /// Renames a file to its place among the blobs, so that it is there after a power cut.

@@ -1,5 +1,6 @@
 //! Reading everything again.
 
+use crate::disk::identity_at;
 use crate::read::Reader;
 use crate::remove::Removed;
 use crate::store::Store;
@@ -75,6 +76,8 @@ impl Store {
     fn check_entry(&self, digest: &Digest, repair: bool, pool: &Pool, control: &Control) -> Result<Option<Checked>, Error> {
         let _pass = self.inner.gate.enter();
         let operation = Operation::start("store.verify");
+        let path = self.path(digest);
+        let found = identity_at(&path);
         let (bytes, verdict) = match self.open_reader(digest) {
             Ok(None) => return Ok(None),
             Ok(Some(reader)) => (reader.bytes, self.judge(&reader, pool, control)),
@@ -88,7 +91,16 @@ impl Store {
             Err(error) => Verdict::Unreadable(error.to_string()),
         };
         let damaged = matches!(verdict, Verdict::Damaged(_));
-        let removed = if damaged && repair { Some(self.remove(digest, false)?) } else { None };
+        let mut removed = None;
+        if damaged && repair {
+            let turn = self.turn()?;
+            // A put may have mended it meanwhile.
+            if identity_at(&path) != found {
+                drop(turn);
+                return self.check_entry(digest, repair, pool, control);
+            }
+            removed = Some(turn.remove(digest, false)?);
+        }
         match verdict {
             Verdict::Sound => operation.done(),
             Verdict::Damaged(_) => operation.failed("corrupt"),

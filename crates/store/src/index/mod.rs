@@ -6,6 +6,7 @@ pub(crate) mod schema;
 use crate::error::of_index;
 use rorqual_digest::{Algorithm, Digest};
 use rorqual_pipe::Error;
+pub(crate) use rows::EntryRow;
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Params, Row};
 use std::path::Path;
 use std::sync::MutexGuard;

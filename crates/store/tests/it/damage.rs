@@ -1,7 +1,7 @@
 //! Files and indexes that are not what they were.
 
 use crate::common::{MIB, check_clean, digests, folder, get, pool, put, put_with, settings, store};
-use rorqual_pipe::{Control, Kind};
+use rorqual_pipe::{Control, Input, Kind};
 use rorqual_store::{Checked, PutOptions, Removed, Store, Verdict, rebuild};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -75,6 +75,52 @@ fn a_put_mends_an_entry_whose_file_is_gone() {
     std::fs::remove_file(store.path(&digest)).unwrap();
     put(&store, b"abc");
     assert_eq!(get(&store, &digest).unwrap(), b"abc");
+    check_clean(&store);
+}
+
+/// The bytes are at hand, and the entry's may have changed in any way.
+#[test]
+fn a_put_mends_an_entry_that_is_damaged() {
+    let dir = folder();
+    let store = store(dir.path(), MIB);
+    let digest = put_with(&store, b"abcdef", &PutOptions { name: Some("n"), ..PutOptions::default() }).unwrap().digest;
+    for damage in [&b"abXdef"[..], b"abc", b"abcdefghi", b""] {
+        let mut reader = store.get(&digest, None).unwrap().unwrap();
+        overwrite(&store.path(&digest), damage);
+        let stored = put(&store, b"abcdef");
+        assert_eq!((stored.digest, stored.new), (digest, false));
+        assert_eq!(get(&store, &digest).unwrap(), b"abcdef");
+        assert!(verdicts(&store, false).is_empty(), "{damage:?}");
+        // Who had it open reads on in what there was.
+        let mut read = Vec::new();
+        std::io::Read::read_to_end(&mut reader.file, &mut read).unwrap();
+        assert_eq!(read, damage);
+        check_clean(&store);
+    }
+    assert_eq!(store.find("n").unwrap(), rorqual_store::Found::One(digest), "its names stay");
+}
+
+/// Where a file would not fit beside all others it is looked for before it is written.
+#[test]
+fn a_put_mends_a_damaged_entry_in_a_full_store() {
+    let dir = folder();
+    let store = store(dir.path(), 3 * MIB);
+    let file = dir.path().join("input");
+    let bytes: Vec<u8> = (0..2 * MIB as u32 / 4).flat_map(u32::to_le_bytes).collect();
+    std::fs::write(&file, &bytes).unwrap();
+    let put_file = || {
+        let input = Input::open(&file).unwrap().stored();
+        store.put(input, Some(2 * MIB), &PutOptions::default(), &pool(), &Control::default()).unwrap()
+    };
+    let digest = put_file().digest;
+    for at in [0, bytes.len() - 1] {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 1;
+        overwrite(&store.path(&digest), &damaged);
+        assert_eq!(put_file().digest, digest);
+        assert!(get(&store, &digest).unwrap() == bytes, "{at}");
+    }
+    assert!(!put_file().new);
     check_clean(&store);
 }
 
