@@ -13,7 +13,7 @@ use crate::pool::Pool;
 use crate::stream::{BlockSource, Enough};
 use rustix::fs::OFlags;
 use std::fs::{File, Metadata};
-use std::io::Read;
+use std::io::{Cursor, Read};
 use std::os::fd::AsFd;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
@@ -249,6 +249,20 @@ impl Input {
     #[must_use]
     pub fn into_blocks(self, pool: &Pool, control: &Control) -> Box<dyn BlockSource> {
         source(self, Framing::Bytes, pool, control)
+    }
+
+    /// Its bytes as they are stored, in order and from their start, for who reads messages and no blocks. A stop ends it as its end would.
+    ///
+    /// # Errors
+    /// When its bytes are in buffers that are filled elsewhere.
+    pub fn into_reader(self, control: &Control) -> Result<Box<dyn Read + Send>, Error> {
+        let rest: Box<dyn Read + Send> = match self.body {
+            Body::File { file, .. } => Box::new(file),
+            Body::Descriptor(file) => Box::new(Descriptor::new(file, control.clone())),
+            Body::Read(reader) => reader,
+            Body::Following(_) | Body::Source(_) => return Err(Error::new(Kind::Io, self.name, "is no plain stream")),
+        };
+        Ok(Box::new(Cursor::new(self.prefix).chain(rest)))
     }
 
     /// Reads ahead in a stream that can be read only once: at most `bytes_max` of what is stored, which the run is given again. What was

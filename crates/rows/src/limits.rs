@@ -116,6 +116,10 @@ pub const READ_FOOTER_SHARE: u64 = 4;
 /// that it shares written out, may take half of that.
 pub const READ_SHARE: u64 = 8;
 
+/// Pages larger than their share are read where all that are held at once take no more than so many eighths of the memory: there are writers
+/// that make one page of a row group.
+pub const READ_LARGE_EIGHTHS: u64 = 5;
+
 /// That share of a memory.
 #[must_use]
 pub fn share(memory_bytes: u64, share: u64) -> usize {

@@ -30,6 +30,8 @@ pub(crate) enum Fault {
     Cut,
     /// It is not what it should be.
     Unsound,
+    /// It says that there are columns which are encrypted.
+    Encrypted,
 }
 
 /// What a page's header says of it.
@@ -80,6 +82,7 @@ pub(crate) fn page_header(bytes: &[u8]) -> Result<PageHeader, Fault> {
 pub(crate) fn footer_bytes(bytes: &[u8]) -> Result<usize, Fault> {
     const SCHEMA: u64 = 2;
     const ROW_GROUPS: u64 = 4;
+    const ENCRYPTION_ALGORITHM: u64 = 8;
     let mut total = 4 * bytes.len();
     Walk { bytes, place: 0 }.fields(&mut |walk, id, kind| match (id, kind) {
         (SCHEMA, LIST) => walk.each_struct(&mut |walk| {
@@ -91,6 +94,7 @@ pub(crate) fn footer_bytes(bytes: &[u8]) -> Result<usize, Fault> {
             walk.row_group(&mut total)
         }),
         (SCHEMA | ROW_GROUPS, _) => Err(Fault::Unsound),
+        (ENCRYPTION_ALGORITHM, _) => Err(Fault::Encrypted),
         _ => walk.skip(kind, 0),
     })?;
     Ok(total)
@@ -328,6 +332,8 @@ mod tests {
         // Row groups as a set.
         assert_eq!(footer_bytes(&[0x4a, 0x0c, 0]), Err(Fault::Unsound));
         assert_eq!(footer_bytes(&[0x49, 0x0c, 0]), Ok(12));
+        // No row groups, and behind them an algorithm of encryption: field 8, a struct.
+        assert_eq!(footer_bytes(&[0x49, 0x0c, 0x4c, 0, 0]), Err(Fault::Encrypted));
     }
 
     #[test]

@@ -61,7 +61,10 @@ fn fits(table: &Table, memory_bytes: u64) -> Result<(), Exit> {
         let mut budget = Budget::new(memory_bytes);
         budget.reserve("program", PROGRAM_BYTES);
         budget.reserve("footer of the file", table.footer_bytes());
-        budget.reserve("pages and rows that are read (an 8th of --memory each)", Table::reading_bytes(bytes));
+        budget.reserve(
+            "pages and rows that are read (an 8th of --memory each)",
+            Table::reading_bytes(bytes, table.large_page_bytes()),
+        );
         budget
     };
     fitting::least(memory_bytes, sum).check().map_err(|error| message::error(&error))

@@ -48,6 +48,7 @@ mod state;
 mod stop;
 mod store;
 mod store_memory;
+mod streams;
 mod tables;
 mod upload;
 mod usage;

@@ -2,16 +2,18 @@
 
 use super::chunks::Chunks;
 use super::cut::Cutter;
+use super::plain::{check, plain_schema};
 use super::{Batches, Rows, is_below, no_column};
 use crate::limits::{READ_FOOTER_SHARE, READ_SHARE, STORED_ROWS_MAX, share};
 use arrow_array::RecordBatch;
 use arrow_buffer::Buffer;
 use arrow_ipc::convert::fb_to_schema;
 use arrow_ipc::reader::{FileDecoder, read_footer_length};
-use arrow_ipc::{Block, KeyValue, root_as_footer, root_as_message};
+use arrow_ipc::{Block, Endianness, KeyValue, root_as_footer, root_as_message};
 use arrow_schema::{ArrowError, SchemaRef};
 use arrow_select::take::take_record_batch;
 use rorqual_pipe::{Error, Kind, format_size};
+use std::fmt::Display;
 use std::io;
 use std::sync::Arc;
 
@@ -20,7 +22,9 @@ const TRAILER_BYTES: usize = 10;
 
 /// What a file says of itself.
 pub(super) struct Footer {
+    /// As it is stored, and as its rows are given.
     schema: SchemaRef,
+    plain: SchemaRef,
     decoder: Arc<FileDecoder>,
     blocks: Arc<[Block]>,
     /// What a stored batch may take, and as much again before compression.
@@ -46,6 +50,9 @@ impl Footer {
         let bytes = chunks.bytes(start, length).map_err(io)?;
         let footer = root_as_footer(&bytes).map_err(|error| sound(&error.to_string()))?;
         let schema = footer.schema().ok_or_else(|| sound("it has no schema"))?;
+        if schema.endianness() == Endianness::Big {
+            return Err(Error::new(Kind::Limit, name, super::BIG_ENDIAN));
+        }
         let bytes_max = share(memory_bytes, READ_FOOTER_SHARE);
         let mut held = length + size_of::<Block>() * footer.recordBatches().map_or(0, |blocks| blocks.len());
         if !schema_fits(&schema, &mut held, bytes_max) {
@@ -53,6 +60,7 @@ impl Footer {
             return Err(Error::new(Kind::Limit, name, text));
         }
         let schema: SchemaRef = Arc::new(fb_to_schema(schema));
+        check(name, &schema)?;
         let mut decoder = FileDecoder::new(Arc::clone(&schema), footer.version());
         for (number, block) in footer.dictionaries().iter().flatten().enumerate() {
             let what = format!("dictionary batch {number}");
@@ -62,11 +70,11 @@ impl Footer {
         }
         let blocks = footer.recordBatches().iter().flatten().copied().collect();
         let bytes_max = share(memory_bytes, READ_SHARE);
-        Ok(Self { schema, decoder: Arc::new(decoder), blocks, bytes_max, bytes: held })
+        Ok(Self { plain: plain_schema(&schema), schema, decoder: Arc::new(decoder), blocks, bytes_max, bytes: held })
     }
 
     pub(super) fn schema(&self) -> &SchemaRef {
-        &self.schema
+        &self.plain
     }
 
     /// What the footer and the dictionaries take.
@@ -98,41 +106,15 @@ impl Footer {
     pub(super) fn rows(&self, chunks: &Chunks, name: &str) -> Result<u64, Error> {
         let mut stored = self.stored(chunks, name);
         let mut rows = 0;
-        while let Some(batch) = stored.next()? {
+        while let Some(batch) = stored.step()? {
             rows += batch.num_rows() as u64;
         }
         Ok(rows)
     }
 
     pub(super) fn batches(&self, chunks: &Chunks, name: &str, columns: Option<&[String]>, rows: Rows) -> Result<Batches, Error> {
-        let columns = self.projection(name, columns)?;
-        let schema = match &columns {
-            Some(columns) => Arc::new(self.schema.project(columns).map_err(|error| unsound(name, &error))?),
-            None => Arc::clone(&self.schema),
-        };
-        let mut cutter = Cutter::new(name, &schema, self.bytes_max / 2);
-        let (mut stored, name) = (self.stored(chunks, name), name.to_owned());
-        let mut start = 0;
-        let end = match &rows {
-            Rows::All => u64::MAX,
-            Rows::Range(range) => range.end,
-            Rows::These(rows) => rows.last().map_or(0, |last| last + 1),
-        };
-        let mut next = move || -> Result<Option<RecordBatch>, Error> {
-            loop {
-                if let Some(piece) = cutter.next() {
-                    return piece.map(Some);
-                }
-                if start >= end {
-                    return Ok(None);
-                }
-                let Some(batch) = stored.next()? else { return Ok(None) };
-                let wanted = part(&batch, start, &rows, columns.as_deref());
-                start += batch.num_rows() as u64;
-                cutter.put(wanted.map_err(|error| unsound(&name, &error))?);
-            }
-        };
-        Ok(Box::new(std::iter::from_fn(move || next().transpose())))
+        let columns = projection(&self.schema, name, columns)?;
+        cut(self.stored(chunks, name), name, (&self.plain, columns), rows, self.bytes_max)
     }
 
     fn stored(&self, chunks: &Chunks, name: &str) -> Stored {
@@ -145,23 +127,61 @@ impl Footer {
             bytes_max: self.bytes_max,
         }
     }
+}
 
-    /// Which top-level columns these are.
-    pub(super) fn projection(&self, name: &str, columns: Option<&[String]>) -> Result<Option<Vec<usize>>, Error> {
-        let Some(columns) = columns else { return Ok(None) };
-        let names = || self.schema.fields().iter().map(|field| field.name().as_str());
-        for wanted in columns {
-            if !names().any(|path| is_below(path, wanted) || is_below(wanted, path)) {
-                return Err(no_column(name, wanted, names()));
+/// Of batches as they are stored, the columns and rows asked for, in pieces.
+pub(super) fn cut(
+    mut stored: impl Iterator<Item = Result<RecordBatch, Error>> + 'static,
+    name: &str,
+    (schema, columns): (&SchemaRef, Option<Vec<usize>>),
+    rows: Rows,
+    bytes_max: usize,
+) -> Result<Batches, Error> {
+    let schema = match &columns {
+        Some(columns) => Arc::new(schema.project(columns).map_err(|error| unsound(name, error))?),
+        None => Arc::clone(schema),
+    };
+    let mut cutter = Cutter::new(name, &schema, bytes_max / 2);
+    let name = name.to_owned();
+    let mut start = 0;
+    let end = match &rows {
+        Rows::All => u64::MAX,
+        Rows::Range(range) => range.end,
+        Rows::These(rows) => rows.last().map_or(0, |last| last + 1),
+    };
+    let mut next = move || -> Result<Option<RecordBatch>, Error> {
+        loop {
+            if let Some(piece) = cutter.next() {
+                return piece.map(Some);
             }
+            if start >= end {
+                return Ok(None);
+            }
+            let Some(batch) = stored.next() else { return Ok(None) };
+            let batch = batch?;
+            let wanted = part(&batch, start, &rows, columns.as_deref());
+            start += batch.num_rows() as u64;
+            cutter.put(wanted.map_err(|error| unsound(&name, error))?);
         }
-        let wanted = |path: &str| columns.iter().any(|wanted| is_below(path, wanted) || is_below(wanted, path));
-        Ok(Some(names().enumerate().filter(|(_, path)| wanted(path)).map(|(place, _)| place).collect()))
+    };
+    Ok(Box::new(std::iter::from_fn(move || next().transpose())))
+}
+
+/// Which top-level columns these are.
+pub(super) fn projection(schema: &SchemaRef, name: &str, columns: Option<&[String]>) -> Result<Option<Vec<usize>>, Error> {
+    let Some(columns) = columns else { return Ok(None) };
+    let names = || schema.fields().iter().map(|field| field.name().as_str());
+    for wanted in columns {
+        if !names().any(|path| is_below(path, wanted) || is_below(wanted, path)) {
+            return Err(no_column(name, wanted, names()));
+        }
     }
+    let wanted = |path: &str| columns.iter().any(|wanted| is_below(path, wanted) || is_below(wanted, path));
+    Ok(Some(names().enumerate().filter(|(_, path)| wanted(path)).map(|(place, _)| place).collect()))
 }
 
 /// Adds what a schema takes; whether that is no more than `bytes_max` together. A footer may name one field any number of times.
-fn schema_fits(schema: &arrow_ipc::Schema<'_>, bytes: &mut usize, bytes_max: usize) -> bool {
+pub(super) fn schema_fits(schema: &arrow_ipc::Schema<'_>, bytes: &mut usize, bytes_max: usize) -> bool {
     texts_fit(schema.custom_metadata().iter().flatten(), bytes, bytes_max)
         && schema.fields().iter().flatten().all(|field| field_fits(&field, bytes, bytes_max))
 }
@@ -192,13 +212,21 @@ struct Stored {
     bytes_max: usize,
 }
 
+impl Iterator for Stored {
+    type Item = Result<RecordBatch, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.step().transpose()
+    }
+}
+
 impl Stored {
-    fn next(&mut self) -> Result<Option<RecordBatch>, Error> {
+    fn step(&mut self) -> Result<Option<RecordBatch>, Error> {
         while let Some(block) = self.blocks.get(self.next) {
             let what = format!("batch {}", self.next);
             self.next += 1;
             let (buffer, _) = read_block(&self.chunks, block, &self.name, &what, self.bytes_max)?;
-            let batch = self.decoder.read_record_batch(block, &buffer).map_err(|error| unsound(&self.name, &error))?;
+            let batch = self.decoder.read_record_batch(block, &buffer).map_err(|error| unsound(&self.name, error))?;
             if batch.is_some() {
                 return Ok(batch);
             }
@@ -261,7 +289,7 @@ fn too_many_rows(name: &str, what: &str, rows: u64) -> Error {
 }
 
 /// What a message says that it has: rows, and bytes of compressed buffers before compression, which the first eight bytes of each tell.
-fn stated(bytes: &[u8], prefix: impl Fn(usize) -> Option<[u8; 8]>) -> Option<(u64, usize)> {
+pub(super) fn stated(bytes: &[u8], prefix: impl Fn(usize) -> Option<[u8; 8]>) -> Option<(u64, usize)> {
     // Since version 0.15 the length has four bytes before it.
     let start = if bytes.starts_with(&[0xff; 4]) { 8 } else { 4 };
     let message = root_as_message(bytes.get(start..)?).ok()?;
@@ -280,11 +308,11 @@ fn stated(bytes: &[u8], prefix: impl Fn(usize) -> Option<[u8; 8]>) -> Option<(u6
     Some((rows, sum))
 }
 
-fn unsound(name: &str, error: &ArrowError) -> Error {
+pub(super) fn unsound(name: &str, error: impl Display) -> Error {
     Error::new(Kind::Corrupt, name, format!("not a sound Arrow file: {error}"))
 }
 
-fn failed(name: &str, error: io::Error) -> Error {
+pub(super) fn failed(name: &str, error: io::Error) -> Error {
     match error.raw_os_error() {
         Some(_) => Error::io(name, "cannot read", error),
         None => Error::new(Kind::Corrupt, name, format!("not a sound Arrow file: {error}")),

@@ -1,6 +1,7 @@
 //! Stretches of a file, counted as they are read.
 
-use super::pages::Pages;
+use super::pages::{Pages, peeked};
+use crate::thrift::PageHeader;
 use bytes::Bytes;
 use parquet::errors::Result;
 use parquet::file::reader::{ChunkReader, Length};
@@ -56,6 +57,21 @@ impl Chunks {
         Ok(bytes)
     }
 
+    /// Allows pieces of so many bytes.
+    pub(super) fn takes(&mut self, bytes: usize) {
+        self.piece_bytes_max = self.piece_bytes_max.max(bytes);
+    }
+
+    /// The header of the page at a place, and that place, where there is one.
+    pub(super) fn page_header(&self, start: u64) -> Option<(u64, PageHeader)> {
+        peeked(|length| self.peek(start, length)).ok().map(|page| (start, page))
+    }
+
+    /// What follows a place.
+    pub(super) fn reader(&self, place: u64) -> From {
+        From { chunks: self.clone(), place }
+    }
+
     /// As much of a stretch as is there.
     fn peek(&self, start: u64, length: usize) -> io::Result<Vec<u8>> {
         let there = usize::try_from(self.size_bytes.saturating_sub(start)).unwrap_or(usize::MAX);
@@ -83,11 +99,15 @@ impl ChunkReader for Chunks {
         if let Some(pages) = &self.pages {
             pages.stream_at(start, |length| self.peek(start, length))?;
         }
-        Ok(BufReader::new(From { chunks: self.clone(), place: start }))
+        Ok(BufReader::new(self.reader(start)))
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {
-        let bytes = self.bytes(start, length)?;
+        let bytes = self.bytes(start, length).inspect_err(|error| {
+            if let (Some(pages), io::ErrorKind::FileTooLarge) = (&self.pages, error.kind()) {
+                pages.refuse(error.to_string());
+            }
+        })?;
         self.pages.as_ref().map_or(Ok(()), |pages| pages.bytes_at(start, &bytes))?;
         Ok(Bytes::from(bytes))
     }

@@ -1,5 +1,6 @@
 //! Batches as a file gives them, in pieces whose size is known.
 
+use super::plain::plain;
 use super::row_bytes;
 use crate::limits::{BATCH_BYTES_MAX, BATCH_ROWS_MAX};
 use arrow_array::cast::AsArray;
@@ -89,7 +90,7 @@ fn piece(batch: &RecordBatch, range: Range<usize>, schema: &SchemaRef) -> Result
     let whole = range.len() == batch.num_rows();
     let places = UInt64Array::from_iter_values(range.start as u64..range.end as u64);
     let column = |(column, field): (&ArrayRef, &Arc<arrow_schema::Field>)| {
-        let own = if whole { Arc::clone(column) } else { take(column, &places, None)? };
+        let own = plain(if whole { Arc::clone(column) } else { take(column, &places, None)? })?;
         if own.data_type() == field.data_type() { compact(own) } else { cast(&own, field.data_type()) }
     };
     let columns = batch.columns().iter().zip(schema.fields()).map(column).collect::<Result<Vec<_>, ArrowError>>()?;

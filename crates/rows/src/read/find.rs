@@ -1,14 +1,14 @@
 //! Rows by a value: what the footer rules out is not read.
 
-use super::arrow;
+use super::arrow::projection;
 use super::chunks::Chunks;
 use super::groups::{Groups, MakeFilter, Part};
 use super::parquet::{Builder, Footer, failed, paths};
 use super::value::{Bound, Value};
-use super::{Batches, Rows, no_column};
+use super::{Batches, no_column};
 use arrow_array::cast::AsArray;
 use arrow_array::{ArrayRef, BooleanArray, RecordBatch};
-use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields};
+use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, SchemaRef};
 use arrow_select::filter::filter_record_batch;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowPredicateFn, RowFilter, RowSelection};
@@ -49,18 +49,16 @@ pub(super) fn in_parquet(
     Ok(Box::new(Groups::new(footer, chunks, name, (mask, &schema), parts, Some(filter))))
 }
 
-/// The rows of an Arrow file where a column has a value.
+/// Of all rows of Arrow data those where a column has a value.
 pub(super) fn in_arrow(
-    footer: &arrow::Footer,
-    chunks: &Chunks,
+    (schema, all): (&SchemaRef, Batches),
     name: &str,
     (column, text): (&str, &str),
     columns: Option<&[String]>,
 ) -> Result<Batches, Error> {
-    let value = parse(name, column, text, &type_at(name, footer.schema().fields(), column)?)?;
-    let columns = footer.projection(name, columns)?;
+    let value = parse(name, column, text, &type_at(name, schema.fields(), column)?)?;
+    let columns = projection(schema, name, columns)?;
     let (steps, failed_name) = (column.to_owned(), name.to_owned());
-    let all = footer.batches(chunks, name, None, Rows::All)?;
     let found = all.map(move |batch| {
         let batch = batch?;
         let found = value.equal(&array_at(&batch, &steps)).and_then(|equal| filter_record_batch(&batch, &equal));

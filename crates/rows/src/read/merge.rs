@@ -1,5 +1,6 @@
 //! Several files of columns as one.
 
+use super::plain::twice;
 use arrow_array::cast::AsArray;
 use arrow_array::{
     Array, ArrayRef, GenericListArray, ListArray, OffsetSizeTrait, RecordBatch, RecordBatchOptions, StructArray, new_null_array,
@@ -43,22 +44,6 @@ pub fn fit(batch: &RecordBatch, schema: &SchemaRef, name: &str) -> Result<Record
     let columns = schema.fields().iter().map(column).collect::<Result<Vec<_>, ArrowError>>();
     let fit = columns.and_then(|columns| RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options));
     fit.map_err(|error| Error::new(Kind::Corrupt, name, error.to_string()))
-}
-
-/// A name that two columns have, or two fields of a struct.
-fn twice(fields: &Fields) -> Option<&str> {
-    let mut names: Vec<&str> = fields.iter().map(|field| field.name().as_str()).collect();
-    names.sort_unstable();
-    let here = names.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0]);
-    here.or_else(|| fields.iter().find_map(|field| twice_in(field.data_type())))
-}
-
-fn twice_in(data_type: &DataType) -> Option<&str> {
-    match data_type {
-        DataType::Struct(fields) => twice(fields),
-        DataType::List(item) | DataType::LargeList(item) => twice_in(item.data_type()),
-        _ => None,
-    }
 }
 
 fn union(ours: &[FieldRef], theirs: &Fields) -> Result<Vec<FieldRef>, String> {

@@ -1,4 +1,4 @@
-//! Files of columns as batches: Parquet and Arrow IPC.
+//! Files of columns as batches: Parquet and Arrow IPC, whose streams may come from a pipe.
 //!
 //! A [`Table`] is an open file of either; what it gives are batches of at most about [`BATCH_BYTES_MAX`](crate::limits::BATCH_BYTES_MAX)
 //! of the columns and rows asked for, with nothing shared between rows but dictionaries. Only what is needed for them is read, and counted.
@@ -14,17 +14,22 @@ mod guard;
 mod merge;
 mod pages;
 mod parquet;
+mod plain;
 mod row_bytes;
+mod stream;
 mod value;
 
 use self::chunks::{Chunks, read_at};
 use self::guard::{Guarded, guarded};
 pub use self::merge::{fit, merge};
+pub use self::parquet::check_footer;
+pub(crate) use self::plain::{is_plain, plain, twice};
 use crate::limits::{BATCH_BYTES_MAX, READ_FOOTER_SHARE, READ_SHARE, share};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use rorqual_pipe::{Error, Kind};
 use std::fs::File;
+use std::io::{Cursor, Read};
 use std::ops::Range;
 
 /// Which rows, by their number from 0.
@@ -41,46 +46,109 @@ pub enum Rows {
 /// Batches, or what is wrong with the file.
 pub type Batches = Box<dyn Iterator<Item = Result<RecordBatch, Error>>>;
 
-/// A file of columns.
+/// A file of columns, or a stream of them.
 pub struct Table {
     name: String,
-    chunks: Chunks,
     form: Form,
 }
 
 enum Form {
-    Parquet(parquet::Footer),
-    Arrow(arrow::Footer),
+    Parquet(parquet::Footer, Chunks),
+    Arrow(arrow::Footer, Chunks),
+    Stream(stream::Stream, Option<Chunks>),
 }
 
-/// Whether a file that starts so is a file of columns.
+/// The refusal of numbers in the order of other machines.
+const BIG_ENDIAN: &str = "its numbers are big-endian, which is not read: a program of Arrow's writes them anew";
+
+/// The refusal of what nobody reads without a key.
+const ENCRYPTED: &str = "is encrypted Parquet, which is not read: no keys are taken, so decrypt it first";
+
+/// Whether a file that starts so is a file of columns, or a stream of them.
 #[must_use]
 pub fn is_table(head: &[u8]) -> bool {
-    head.starts_with(b"PAR1") || head.starts_with(b"ARROW1")
+    is_parquet(head) || is_stream(head) || head.starts_with(ARROW)
 }
+
+/// Whether a file that starts so is Parquet, encrypted or not.
+#[must_use]
+pub fn is_parquet(head: &[u8]) -> bool {
+    head.starts_with(PARQUET) || head.starts_with(PARQUET_ENCRYPTED)
+}
+
+/// Whether something that starts so is a stream of Arrow IPC, which is read in order.
+#[must_use]
+pub fn is_stream(head: &[u8]) -> bool {
+    stream::is_stream(head)
+}
+
+/// Refuses by its first bytes what would be read wrong, for who opens it otherwise; what is broken is left to that.
+///
+/// # Errors
+/// When it is encrypted, or Arrow with columns or numbers that are not read.
+pub fn check_head(name: &str, head: &[u8]) -> Result<(), Error> {
+    if head.starts_with(PARQUET_ENCRYPTED) {
+        return Err(Error::new(Kind::Limit, name, ENCRYPTED));
+    }
+    // Behind its magic a file begins as a stream does.
+    let messages = head.strip_prefix(b"ARROW1\0\0").unwrap_or(head);
+    if !is_stream(messages) {
+        return Ok(());
+    }
+    let opened = guarded(name, || stream::Stream::once(Box::new(Cursor::new(messages.to_vec())), name, u64::MAX));
+    opened.map(drop).or_else(|error| if error.kind() == Kind::Limit { Err(error) } else { Ok(()) })
+}
+
+const PARQUET: &[u8] = b"PAR1";
+const PARQUET_ENCRYPTED: &[u8] = b"PARE";
+const ARROW: &[u8] = b"ARROW1";
 
 impl Table {
     /// Opens a file of columns, to be read within shares of `memory_bytes` (see [`crate::limits::READ_SHARE`]); `None` when it is something
     /// else.
     ///
     /// # Errors
-    /// When it can't be read, its footer is broken, or takes more than [`crate::limits::READ_FOOTER_SHARE`].
+    /// When it can't be read, its footer is broken, or takes more than [`crate::limits::READ_FOOTER_SHARE`]; or it has columns that would
+    /// be read wrong.
     pub fn open(file: File, name: &str, memory_bytes: u64) -> Result<Option<Self>, Error> {
         let metadata = file.metadata().map_err(|error| Error::io(name, "cannot read", error))?;
         let mut head = [0; 8];
         if !metadata.is_file() || metadata.len() < head.len() as u64 {
             return Ok(None);
         }
-        let chunks = Chunks::new(file, metadata.len(), share(memory_bytes, READ_FOOTER_SHARE));
+        let mut chunks = Chunks::new(file, metadata.len(), share(memory_bytes, READ_FOOTER_SHARE));
         read_at(&chunks, &mut head, 0).map_err(|error| Error::io(name, "cannot read", error))?;
-        let form = if head.starts_with(b"PAR1") {
-            Form::Parquet(guarded(name, || parquet::Footer::read(&chunks, name, memory_bytes))?)
-        } else if head.starts_with(b"ARROW1") {
-            Form::Arrow(guarded(name, || arrow::Footer::read(&chunks, name, memory_bytes))?)
+        let form = if head.starts_with(PARQUET_ENCRYPTED) {
+            return Err(Error::new(Kind::Limit, name, ENCRYPTED));
+        } else if head.starts_with(PARQUET) {
+            let footer = guarded(name, || parquet::Footer::read(&mut chunks, name, memory_bytes))?;
+            Form::Parquet(footer, chunks)
+        } else if head.starts_with(ARROW) {
+            let footer = guarded(name, || arrow::Footer::read(&chunks, name, memory_bytes))?;
+            Form::Arrow(footer, chunks)
+        } else if is_stream(&head) {
+            let stream = guarded(name, || stream::Stream::of_file(&chunks, name, memory_bytes))?;
+            Form::Stream(stream, Some(chunks))
         } else {
             return Ok(None);
         };
-        Ok(Some(Self { name: name.to_owned(), chunks, form }))
+        Ok(Some(Self { name: name.to_owned(), form }))
+    }
+
+    /// A stream of Arrow IPC that can be read once, by one call that gives rows.
+    ///
+    /// # Errors
+    /// As [`Table::open`].
+    pub fn stream(reader: Box<dyn Read + Send>, name: &str, memory_bytes: u64) -> Result<Self, Error> {
+        let stream = guarded(name, || stream::Stream::once(reader, name, memory_bytes))?;
+        Ok(Self { name: name.to_owned(), form: Form::Stream(stream, None) })
+    }
+
+    fn chunks(&self) -> Option<&Chunks> {
+        match &self.form {
+            Form::Parquet(_, chunks) | Form::Arrow(_, chunks) => Some(chunks),
+            Form::Stream(_, chunks) => chunks.as_ref(),
+        }
     }
 
     /// Its name in messages.
@@ -93,19 +161,21 @@ impl Table {
     #[must_use]
     pub fn schema(&self) -> &SchemaRef {
         match &self.form {
-            Form::Parquet(footer) => footer.schema(),
-            Form::Arrow(footer) => footer.schema(),
+            Form::Parquet(footer, _) => footer.schema(),
+            Form::Arrow(footer, _) => footer.schema(),
+            Form::Stream(stream, _) => stream.schema(),
         }
     }
 
-    /// How many rows it has. Parquet's footer says it; of an Arrow file each batch is read.
+    /// How many rows it has. Parquet's footer says it; of Arrow each batch is read, after which a stream that is no file has none.
     ///
     /// # Errors
     /// When it can't be read.
     pub fn rows(&self) -> Result<u64, Error> {
         match &self.form {
-            Form::Parquet(footer) => Ok(footer.rows()),
-            Form::Arrow(footer) => guarded(&self.name, || footer.rows(&self.chunks, &self.name)),
+            Form::Parquet(footer, _) => Ok(footer.rows()),
+            Form::Arrow(footer, chunks) => guarded(&self.name, || footer.rows(chunks, &self.name)),
+            Form::Stream(stream, _) => guarded(&self.name, || stream.rows(&self.name)),
         }
     }
 
@@ -115,8 +185,9 @@ impl Table {
     /// When there is no such column.
     pub fn batches(&self, columns: Option<&[String]>, rows: &Rows) -> Result<Batches, Error> {
         self.guarded(|| match &self.form {
-            Form::Parquet(footer) => footer.batches(&self.chunks, &self.name, columns, rows),
-            Form::Arrow(footer) => footer.batches(&self.chunks, &self.name, columns, rows.clone()),
+            Form::Parquet(footer, chunks) => footer.batches(chunks, &self.name, columns, rows),
+            Form::Arrow(footer, chunks) => footer.batches(chunks, &self.name, columns, rows.clone()),
+            Form::Stream(stream, _) => stream.batches(&self.name, columns, rows.clone()),
         })
     }
 
@@ -127,8 +198,15 @@ impl Table {
     /// When there is no such column, or the value is none of its type.
     pub fn find(&self, column: &str, value: &str, columns: Option<&[String]>) -> Result<Batches, Error> {
         self.guarded(|| match &self.form {
-            Form::Parquet(footer) => find::in_parquet(footer, &self.chunks, &self.name, (column, value), columns),
-            Form::Arrow(footer) => find::in_arrow(footer, &self.chunks, &self.name, (column, value), columns),
+            Form::Parquet(footer, chunks) => find::in_parquet(footer, chunks, &self.name, (column, value), columns),
+            Form::Arrow(footer, chunks) => {
+                let all = footer.batches(chunks, &self.name, None, Rows::All)?;
+                find::in_arrow((footer.schema(), all), &self.name, (column, value), columns)
+            }
+            Form::Stream(stream, _) => {
+                let all = stream.batches(&self.name, None, Rows::All)?;
+                find::in_arrow((stream.schema(), all), &self.name, (column, value), columns)
+            }
         })
     }
 
@@ -140,40 +218,49 @@ impl Table {
     #[must_use]
     pub fn footer_bytes(&self) -> u64 {
         let bytes = match &self.form {
-            Form::Parquet(footer) => footer.bytes(),
-            Form::Arrow(footer) => footer.bytes(),
+            Form::Parquet(footer, _) => footer.bytes(),
+            Form::Arrow(footer, _) => footer.bytes(),
+            Form::Stream(stream, _) => stream.bytes(),
         };
         bytes as u64
     }
 
-    /// What reading takes at most beside the footer, in such a memory: pages or a stored batch, once more as rows, and a piece of these
-    /// with what is made of it.
+    /// What reading takes at most beside the footer, in such a memory: pages (large ones where a file has them) or a stored batch, once more
+    /// as rows, and a piece of these with what is made of it.
     #[must_use]
-    pub fn reading_bytes(memory_bytes: u64) -> u64 {
-        2 * share(memory_bytes, READ_SHARE) as u64 + 4 * BATCH_BYTES_MAX as u64
+    pub fn reading_bytes(memory_bytes: u64, large_page_bytes: u64) -> u64 {
+        let share = share(memory_bytes, READ_SHARE) as u64;
+        share.max(large_page_bytes) + share + 4 * BATCH_BYTES_MAX as u64
     }
 
-    /// What the largest batch of an Arrow file takes, compressed or not; 0 of other files.
+    /// What its pages take that are held at once, where that is more than their usual share.
+    #[must_use]
+    pub fn large_page_bytes(&self) -> u64 {
+        if let Form::Parquet(footer, _) = &self.form { footer.large_bytes() as u64 } else { 0 }
+    }
+
+    /// What the largest batch of an Arrow file takes, compressed or not, or may take in a stream; 0 of other files.
     ///
     /// # Errors
     /// When a batch contradicts itself, or has too many rows.
     pub fn batch_bytes_max(&self) -> Result<u64, Error> {
         match &self.form {
-            Form::Parquet(_) => Ok(0),
-            Form::Arrow(footer) => footer.batch_bytes_max(&self.chunks, &self.name),
+            Form::Parquet(..) => Ok(0),
+            Form::Arrow(footer, chunks) => footer.batch_bytes_max(chunks, &self.name),
+            Form::Stream(stream, _) => Ok(stream.batch_bytes_max()),
         }
     }
 
-    /// The size of the file.
+    /// The size of the file; 0 of what is none.
     #[must_use]
     pub fn file_bytes(&self) -> u64 {
-        self.chunks.size_bytes()
+        self.chunks().map_or(0, Chunks::size_bytes)
     }
 
-    /// Bytes that were read so far.
+    /// Bytes of the file that were read so far.
     #[must_use]
     pub fn bytes_read(&self) -> u64 {
-        self.chunks.bytes_read()
+        self.chunks().map_or(0, Chunks::bytes_read)
     }
 }
 

@@ -85,6 +85,11 @@ impl Pages {
         self.state().refused.clone()
     }
 
+    /// Remembers that a page is too large to be read at all.
+    pub(super) fn refuse(&self, text: String) {
+        self.state().refused = Some(Refusal { full: true, text });
+    }
+
     /// Something is read from `start` on: a page's header, where nothing else is known. `peek` gives the bytes there.
     pub(super) fn stream_at(&self, start: u64, peek: impl Fn(usize) -> io::Result<Vec<u8>>) -> io::Result<()> {
         let mut state = self.state();
@@ -168,7 +173,7 @@ fn unsound(path: &str, what: &str) -> Refusal {
 const BROKEN: &str = "a broken page header";
 
 /// The header at the start of what `peek` gives, of which as much is taken as it needs.
-fn peeked(peek: impl Fn(usize) -> io::Result<Vec<u8>>) -> Result<PageHeader, &'static str> {
+pub(super) fn peeked(peek: impl Fn(usize) -> io::Result<Vec<u8>>) -> Result<PageHeader, &'static str> {
     /// Most headers are shorter; the longest has bounds of some values.
     const PEEKED_BYTES: [usize; 3] = [128, 4 << 10, 1 << 20];
     for length in PEEKED_BYTES {

@@ -2,16 +2,20 @@
 
 use super::chunks::Chunks;
 use super::groups::{Groups, Part};
+use super::plain::{check, plain_schema};
 use super::{Batches, Rows, is_below, no_column};
-use crate::limits::{READ_FOOTER_SHARE, READ_SHARE, share};
-use crate::thrift::footer_bytes;
-use arrow_schema::{DataType, FieldRef, Schema, SchemaRef};
+use crate::limits::{READ_FOOTER_SHARE, READ_LARGE_EIGHTHS, READ_SHARE, share};
+use crate::thrift::{Fault, PageHeader, footer_bytes};
+use arrow_schema::{DataType, FieldRef, Fields, Schema, SchemaRef, TimeUnit};
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection, RowSelector,
 };
-use parquet::arrow::{ProjectionMask, parquet_to_arrow_schema_by_columns};
+use parquet::arrow::{ARROW_SCHEMA_META_KEY, ProjectionMask};
+use parquet::basic::{Compression, ConvertedType, Type};
 use parquet::errors::ParquetError;
-use parquet::file::metadata::{FooterTail, PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData};
+use parquet::file::metadata::{
+    ColumnChunkMetaData, FooterTail, PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData,
+};
 use parquet::schema::types::SchemaDescriptor;
 use rorqual_pipe::{Error, Kind, format_size};
 use std::io;
@@ -29,27 +33,44 @@ pub(super) struct Footer {
     pub(super) metadata: ArrowReaderMetadata,
     /// The same, with texts read as views.
     pub(super) views: ArrowReaderMetadata,
+    /// The columns of the rows that are given.
+    schema: SchemaRef,
     /// What the pages that are held may take.
     pub(super) bytes_max: usize,
+    /// What large pages take, where there are such.
+    large_bytes: usize,
+    row_bytes_max: usize,
     bytes: usize,
 }
 
 impl Footer {
-    pub(super) fn read(chunks: &Chunks, name: &str, memory_bytes: u64) -> Result<Self, Error> {
+    pub(super) fn read(chunks: &mut Chunks, name: &str, memory_bytes: u64) -> Result<Self, Error> {
         let footer_bytes_max = share(memory_bytes, READ_FOOTER_SHARE);
         let (metadata, bytes) = metadata(chunks, name, footer_bytes_max)?;
+        check_footer(name, &metadata)?;
         let failed = |error| failed(name, &error);
         let metadata = with_index(metadata, chunks, footer_bytes_max - bytes).map_err(failed)?;
         let bytes = metadata.memory_size();
         let metadata = Arc::new(metadata);
         let read = |options| ArrowReaderMetadata::try_new(Arc::clone(&metadata), options).map_err(failed);
         let plain = read(ArrowReaderOptions::new())?;
+        check(name, plain.schema())?;
+        let plain = match in_micros(&plain) {
+            Some(schema) => read(ArrowReaderOptions::new().with_schema(schema))?,
+            None => plain,
+        };
         let views = read_as_views(&plain, |schema| read(ArrowReaderOptions::new().with_schema(schema)).ok());
-        Ok(Self { metadata: plain, views, bytes_max: share(memory_bytes, READ_SHARE), bytes })
+        let schema = plain_schema(plain.schema());
+        let share = share(memory_bytes, READ_SHARE);
+        let large_bytes = large_page_bytes(plain.metadata(), chunks, share / 4);
+        let large_bytes = if large_bytes as u64 <= memory_bytes / 8 * READ_LARGE_EIGHTHS { large_bytes } else { 0 };
+        chunks.takes(large_bytes);
+        let bytes_max = share.max(large_bytes);
+        Ok(Self { metadata: plain, views, schema, bytes_max, large_bytes, row_bytes_max: share / 2, bytes })
     }
 
     pub(super) fn schema(&self) -> &SchemaRef {
-        self.metadata.schema()
+        &self.schema
     }
 
     pub(super) fn parquet(&self) -> &ParquetMetaData {
@@ -67,7 +88,12 @@ impl Footer {
 
     /// Most that a row may take, all its values written out.
     pub(super) fn row_bytes_max(&self) -> usize {
-        self.bytes_max / 2
+        self.row_bytes_max
+    }
+
+    /// What large pages take that are held at once; 0 where there are none, or too large ones.
+    pub(super) fn large_bytes(&self) -> usize {
+        self.large_bytes
     }
 
     pub(super) fn batches(&self, chunks: &Chunks, name: &str, columns: Option<&[String]>, rows: &Rows) -> Result<Batches, Error> {
@@ -101,10 +127,8 @@ impl Footer {
     pub(super) fn columns(&self, name: &str, columns: Option<&[String]>) -> Result<(ProjectionMask, SchemaRef), Error> {
         let Some(columns) = columns else { return Ok((ProjectionMask::all(), Arc::clone(self.schema()))) };
         let mask = self.mask(name, columns)?;
-        let schema = self.metadata.parquet_schema();
-        let written = self.parquet().file_metadata().key_value_metadata();
-        let schema = parquet_to_arrow_schema_by_columns(schema, mask.clone(), written);
-        Ok((mask, Arc::new(schema.map_err(|error| failed(name, &error))?)))
+        let fields = self.schema.fields().filter_leaves(|leaf, _| mask.leaf_included(leaf));
+        Ok((mask, Arc::new(Schema::new_with_metadata(fields, self.schema.metadata().clone()))))
     }
 
     fn mask(&self, name: &str, columns: &[String]) -> Result<ProjectionMask, Error> {
@@ -128,8 +152,9 @@ fn metadata(chunks: &Chunks, name: &str, bytes_max: usize) -> Result<(ParquetMet
     let end = chunks.size_bytes().checked_sub(TAIL_BYTES as u64).ok_or_else(|| sound("it is too short"))?;
     let tail: [u8; TAIL_BYTES] = chunks.bytes(end, TAIL_BYTES).map_err(io)?.try_into().unwrap_or_default();
     let tail = FooterTail::try_new(&tail).map_err(|error| failed(name, &error))?;
+    let encrypted = || Error::new(Kind::Limit, name, super::ENCRYPTED);
     if tail.is_encrypted_footer() {
-        return Err(sound("its footer is encrypted, which is not read"));
+        return Err(encrypted());
     }
     let length = tail.metadata_length();
     let too_large = |bytes: usize| {
@@ -142,11 +167,104 @@ fn metadata(chunks: &Chunks, name: &str, bytes_max: usize) -> Result<(ParquetMet
     }
     let start = end.checked_sub(length as u64).ok_or_else(|| sound("its footer is longer than itself"))?;
     let bytes = chunks.bytes(start, length).map_err(io)?;
-    let taken = footer_bytes(&bytes).map_err(|_| sound("its footer is broken"))?;
+    let taken = footer_bytes(&bytes).map_err(|fault| match fault {
+        Fault::Encrypted => encrypted(),
+        Fault::Cut | Fault::Unsound => sound("its footer is broken"),
+    })?;
     if taken > bytes_max {
         return Err(too_large(taken));
     }
     Ok((ParquetMetaDataReader::decode_metadata(&bytes).map_err(|error| failed(name, &error))?, taken))
+}
+
+/// Refuses a footer that contradicts itself about the number of rows, which readers believe at different places, and columns that would be
+/// read wrong.
+///
+/// # Errors
+/// When it does, with what is wrong.
+pub fn check_footer(name: &str, footer: &ParquetMetaData) -> Result<(), Error> {
+    let unsound = |text: String| Err(Error::new(Kind::Corrupt, name, format!("not a sound Parquet file: {text}")));
+    let mut sum = 0_i64;
+    for (number, group) in footer.row_groups().iter().enumerate() {
+        let rows = group.num_rows();
+        sum = sum.saturating_add(rows);
+        // A column without lists has a value for each row.
+        let flat = group.columns().iter().filter(|chunk| chunk.column_descr().max_rep_level() == 0);
+        if let Some(chunk) = flat.clone().find(|chunk| chunk.num_values() != rows) {
+            let (path, values) = (chunk.column_path().string(), chunk.num_values());
+            return unsound(format!("row group {number} has {rows} rows, and its column {path} has {values} values"));
+        }
+    }
+    let rows = footer.file_metadata().num_rows();
+    if rows != sum {
+        return unsound(format!("its footer says {rows} rows, and its row groups have {sum}"));
+    }
+    let known = footer.file_metadata().key_value_metadata();
+    let is_hinted = known.is_some_and(|known| known.iter().any(|pair| pair.key == ARROW_SCHEMA_META_KEY));
+    let columns = footer.file_metadata().schema_descr().columns();
+    match columns.iter().find(|column| column.converted_type() == ConvertedType::INTERVAL && !is_hinted) {
+        Some(column) => {
+            let path = column.path().string();
+            let text = format!("the column '{path}' is an INTERVAL of months, days and milliseconds, which is not read");
+            Err(Error::new(Kind::Limit, name, text))
+        }
+        None => Ok(()),
+    }
+}
+
+/// What the pages of columns with large ones take that are held at once, stored and not, as the first of each tells. Others are not looked
+/// at, and are within their share.
+fn large_page_bytes(footer: &ParquetMetaData, chunks: &Chunks, large_bytes_min: usize) -> usize {
+    let of_chunk = |chunk: &ColumnChunkMetaData| {
+        let bytes = chunk.uncompressed_size().max(chunk.compressed_size());
+        if usize::try_from(bytes).unwrap_or(0) < large_bytes_min {
+            return 0;
+        }
+        let first = chunks.page_header(chunk.byte_range().0);
+        let page = first
+            .filter(|(_, page)| page.is_dictionary)
+            .map_or(first, |(start, page)| chunks.page_header(start.saturating_add((page.bytes + page.stored_bytes) as u64)));
+        let stored = |page: PageHeader| if chunk.compression() == Compression::UNCOMPRESSED { 0 } else { page.stored_bytes };
+        page.map_or(0, |(_, page)| page.bytes.saturating_add(page.page_bytes).saturating_add(stored(page)))
+    };
+    let of_group = |group: &RowGroupMetaData| group.columns().iter().map(of_chunk).fold(0, usize::saturating_add);
+    footer.row_groups().iter().map(of_group).max().unwrap_or(0)
+}
+
+/// The columns with moments of 96 bits in microseconds, where nothing says another unit: nanoseconds reach from 1677 to 2262 only, and
+/// Spark writes 9999-12-31.
+fn in_micros(plain: &ArrowReaderMetadata) -> Option<SchemaRef> {
+    let columns = plain.parquet_schema().columns();
+    let known = plain.metadata().file_metadata().key_value_metadata();
+    let is_hinted = known.is_some_and(|known| known.iter().any(|pair| pair.key == ARROW_SCHEMA_META_KEY));
+    if is_hinted || columns.iter().all(|column| column.physical_type() != Type::INT96) {
+        return None;
+    }
+    let mut leaf = 0;
+    let mut coerce = |data_type: &DataType| {
+        let is_wide = columns.get(leaf).is_some_and(|column| column.physical_type() == Type::INT96);
+        leaf += 1;
+        match data_type {
+            DataType::Timestamp(_, zone) if is_wide => DataType::Timestamp(TimeUnit::Microsecond, zone.clone()),
+            other => other.clone(),
+        }
+    };
+    let schema = plain.schema();
+    let fields: Fields = schema.fields().iter().map(|field| with_leaves(field, &mut coerce)).collect();
+    Some(Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone())))
+}
+
+/// The same field with other types of its leaves, which are met in their order.
+fn with_leaves(field: &FieldRef, change: &mut impl FnMut(&DataType) -> DataType) -> FieldRef {
+    let data_type = match field.data_type() {
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(|field| with_leaves(field, change)).collect()),
+        DataType::List(item) => DataType::List(with_leaves(item, change)),
+        DataType::LargeList(item) => DataType::LargeList(with_leaves(item, change)),
+        DataType::FixedSizeList(item, length) => DataType::FixedSizeList(with_leaves(item, change), *length),
+        DataType::Map(entries, sorted) => DataType::Map(with_leaves(entries, change), *sorted),
+        other => change(other),
+    };
+    Arc::new(field.as_ref().clone().with_data_type(data_type))
 }
 
 /// The footer with the page index, where that has room: without it there is more to read.

@@ -2,6 +2,7 @@
 
 use crate::limits::BATCH_ROWS_MAX;
 use arrow_array::cast::AsArray;
+use arrow_array::types::{Int16Type, Int32Type, Int64Type, RunEndIndexType};
 use arrow_array::{Array, ArrayRef, OffsetSizeTrait};
 use arrow_schema::DataType;
 use std::ops::Range;
@@ -41,10 +42,67 @@ pub(super) fn add(array: &ArrayRef, bytes: &mut [usize]) {
             let length = usize::try_from(*length).unwrap_or(0);
             items(|row| row * length, array.as_fixed_size_list().values(), bytes, LIST_BYTES);
         }
+        DataType::ListView(_) => {
+            let views = array.as_list_view::<i32>();
+            listed(views.offsets(), views.sizes(), views.values(), bytes);
+        }
+        DataType::LargeListView(_) => {
+            let views = array.as_list_view::<i64>();
+            listed(views.offsets(), views.sizes(), views.values(), bytes);
+        }
+        DataType::RunEndEncoded(ends, _) => match ends.data_type() {
+            DataType::Int16 => runs::<Int16Type>(array, bytes),
+            DataType::Int32 => runs::<Int32Type>(array, bytes),
+            _ => runs::<Int64Type>(array, bytes),
+        },
         // Each row may refer to all there is.
         _ => each(bytes, |_| array.get_array_memory_size()),
     }
 }
+
+/// Adds what list views take, which may have any items, also those of others.
+fn listed<O: OffsetSizeTrait>(offsets: &[O], sizes: &[O], values: &ArrayRef, bytes: &mut [usize]) {
+    // The number of an item takes so much while they are gathered.
+    let number = size_of::<u64>();
+    if let Some(width) = width(values.data_type()) {
+        return each(bytes, |row| sizes[row].as_usize().saturating_mul(width + number).saturating_add(LIST_BYTES));
+    }
+    // Measuring the items that many rows share once for each row might take for ever.
+    if values.len() > SUMS_MAX {
+        return each(bytes, |row| if sizes[row].as_usize() == 0 { LIST_BYTES } else { values.get_array_memory_size() });
+    }
+    let mut sums = Vec::with_capacity(values.len() + 1);
+    sums.push(0_usize);
+    for start in (0..values.len()).step_by(ITEMS_MAX) {
+        for item in of(&values.slice(start, ITEMS_MAX.min(values.len() - start))) {
+            sums.push(sums[sums.len() - 1].saturating_add(item + number));
+        }
+    }
+    each(bytes, |row| {
+        let start = offsets[row].as_usize();
+        sums[start + sizes[row].as_usize()].saturating_sub(sums[start]).saturating_add(LIST_BYTES)
+    });
+}
+
+/// Adds what the value of each row's run takes.
+fn runs<E: RunEndIndexType>(array: &ArrayRef, bytes: &mut [usize]) {
+    let Some(runs) = array.as_run_opt::<E>() else { return };
+    let values = runs.values();
+    if let Some(width) = width(values.data_type()) {
+        return each(bytes, |_| width);
+    }
+    let mut known = (usize::MAX, 0);
+    for (row, bytes) in bytes.iter_mut().enumerate() {
+        let place = runs.get_physical_index(row);
+        if known.0 != place {
+            known = (place, sum(values, place..place + 1));
+        }
+        *bytes = bytes.saturating_add(known.1);
+    }
+}
+
+/// Most items of list views that are measured one by one; each takes eight bytes meanwhile.
+const SUMS_MAX: usize = 1 << 18;
 
 /// What a list of a fixed length takes beside its items.
 const LIST_BYTES: usize = 8;
@@ -132,7 +190,6 @@ fn sum(values: &ArrayRef, range: Range<usize>) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use arrow_array::types::Int32Type;
     use arrow_array::{
         DictionaryArray, Int32Array, Int64Array, LargeListArray, ListArray, NullArray, StringArray, StringViewArray,
     };

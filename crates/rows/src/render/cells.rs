@@ -1,7 +1,9 @@
 //! The values of a batch, in the form that text is made from.
 
 use super::time;
+use crate::read::{is_plain, plain};
 use arrow_array::cast::AsArray;
+use arrow_array::types::{Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type, DecimalType};
 use arrow_array::types::{Float32Type, Float64Type, Int64Type, UInt64Type};
 use arrow_array::types::{TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType};
 use arrow_array::{
@@ -223,13 +225,14 @@ fn values(field: &Field, array: &ArrayRef) -> Result<Values, ArrowError> {
         data_type if data_type.is_unsigned_integer() => {
             Values::UInt(cast(array, &DataType::UInt64)?.as_primitive::<UInt64Type>().clone())
         }
-        data_type if data_type.is_decimal() => Values::Number(texts(array)?),
+        data_type if data_type.is_decimal() => Values::Number(decimals(array)?),
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View if is_json(field) => Values::Raw(texts(array)?),
         DataType::Utf8 => Values::Text(array.as_string::<i32>().clone()),
         DataType::Timestamp(unit, zone) => Values::Time(instants(array, *unit), *unit, zone.is_some()),
         DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => {
             Values::Text(hex(array)?)
         }
+        other if !is_plain(other) => return values(field, &plain(ArrayRef::clone(array))?),
         _ => return nested(array),
     })
 }
@@ -288,6 +291,36 @@ fn texts(array: &ArrayRef) -> Result<LargeStringArray, ArrowError> {
     Ok(cast(array, &DataType::LargeUtf8)?.as_string::<i64>().clone())
 }
 
+/// Decimals with all their digits, also those beyond what their type says.
+fn decimals(array: &ArrayRef) -> Result<LargeStringArray, ArrowError> {
+    fn texts<T: DecimalType>(array: &ArrayRef, scale: i8) -> LargeStringArray
+    where
+        T::Native: std::fmt::Display,
+    {
+        array.as_primitive::<T>().iter().map(|value| value.map(|value| decimal(&value.to_string(), scale))).collect()
+    }
+    Ok(match array.data_type() {
+        DataType::Decimal32(_, scale) => texts::<Decimal32Type>(array, *scale),
+        DataType::Decimal64(_, scale) => texts::<Decimal64Type>(array, *scale),
+        DataType::Decimal128(_, scale) => texts::<Decimal128Type>(array, *scale),
+        DataType::Decimal256(_, scale) => texts::<Decimal256Type>(array, *scale),
+        other => return Err(ArrowError::CastError(format!("{other} is no decimal"))),
+    })
+}
+
+/// A number in units of its last place, with its point.
+fn decimal(units: &str, scale: i8) -> String {
+    let (sign, digits) = units.strip_prefix('-').map_or(("", units), |digits| ("-", digits));
+    let places = usize::from(scale.unsigned_abs());
+    if scale <= 0 {
+        let zeros = if digits == "0" { 0 } else { places };
+        return format!("{sign}{digits}{}", "0".repeat(zeros));
+    }
+    let digits = format!("{digits:0>width$}", width = places + 1);
+    let (whole, fraction) = digits.split_at(digits.len() - places);
+    format!("{sign}{whole}.{fraction}")
+}
+
 fn instants(array: &ArrayRef, unit: TimeUnit) -> ScalarBuffer<i64> {
     match unit {
         TimeUnit::Second => array.as_primitive::<TimestampSecondType>().values().clone(),
@@ -302,4 +335,35 @@ fn hex(array: &ArrayRef) -> Result<StringArray, ArrowError> {
     let bytes = cast(array, &DataType::LargeBinary)?;
     let digits = |value: &[u8]| value.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     Ok(bytes.as_binary::<i64>().iter().map(|value| value.map(digits)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow_array::{Decimal128Array, Decimal256Array};
+    use arrow_buffer::i256;
+    use std::sync::Arc;
+
+    #[test]
+    fn decimals_have_all_their_digits() {
+        for (units, scale, expected) in [
+            ("12345", 2, "123.45"),
+            ("-5", 3, "-0.005"),
+            ("0", 2, "0.00"),
+            ("7", 0, "7"),
+            ("7", -2, "700"),
+            ("0", -2, "0"),
+            ("-1234", 4, "-0.1234"),
+        ] {
+            assert_eq!(decimal(units, scale), expected);
+        }
+        // More digits than the type says; a library that cuts them prints 1.23 and 99.
+        let beyond: ArrayRef =
+            Arc::new(Decimal128Array::from(vec![Some(12345), None, Some(-7)]).with_data_type(DataType::Decimal128(3, 2)));
+        let texts = decimals(&beyond).unwrap();
+        assert_eq!(texts.iter().collect::<Vec<_>>(), [Some("123.45"), None, Some("-0.07")]);
+        let wide: ArrayRef =
+            Arc::new(Decimal256Array::from(vec![i256::from_i128(9999)]).with_data_type(DataType::Decimal256(2, 0)));
+        assert_eq!(decimals(&wide).unwrap().value(0), "9999");
+    }
 }

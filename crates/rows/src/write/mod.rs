@@ -7,9 +7,10 @@ mod parquet;
 mod text;
 
 use crate::limits::{FOOTER_BYTES_MAX_DEFAULT, GROUP_BYTES_MAX_DEFAULT};
+use crate::read::twice;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use rorqual_pipe::Error;
+use rorqual_pipe::{Error, Kind};
 use std::io::Write;
 
 /// What a file is written as.
@@ -112,6 +113,12 @@ impl Writer {
     /// # Errors
     /// When a column that is to be indexed does not exist, or the format has no place for a type.
     pub fn new(file: impl Write + Send + 'static, name: &str, schema: &SchemaRef, settings: &Settings) -> Result<Self, Error> {
+        if settings.target != Target::Csv
+            && let Some(twice) = twice(schema.fields())
+        {
+            let text = format!("two columns are named '{twice}', which no reader would tell apart: name one anew");
+            return Err(Error::new(Kind::Limit, name, text));
+        }
         let file = Box::new(file);
         Ok(Self(match settings.target {
             Target::Parquet => Form::Parquet(Box::new(parquet::Groups::new(file, name, schema, settings)?)),

@@ -8,4 +8,5 @@ mod json_decode;
 mod json_hostile;
 mod json_shape;
 mod json_split;
+mod types;
 mod written;

@@ -189,6 +189,8 @@ pub(crate) struct Held {
     /// Those of the records that can't be opened again, whose start is read ahead.
     streams: usize,
     tables: usize,
+    /// Of the one with the largest pages, what these take.
+    large_page_bytes: u64,
     footer_bytes: u64,
 }
 
@@ -211,6 +213,7 @@ impl Held {
                 Content::Table(table) => {
                     held.tables += 1;
                     held.footer_bytes += table.footer_bytes();
+                    held.large_page_bytes = held.large_page_bytes.max(table.large_page_bytes());
                 }
             }
         }
@@ -331,7 +334,10 @@ fn terms(
     }
     if held.tables > 0 {
         budget.reserve(format!("footers of {} files of columns", held.tables), held.footer_bytes);
-        budget.reserve("pages and rows that are read of one (an 8th of --memory each)", Table::reading_bytes(memory_bytes));
+        budget.reserve(
+            "pages and rows that are read of one (an 8th of --memory each)",
+            Table::reading_bytes(memory_bytes, held.large_page_bytes),
+        );
     }
     if writer_bytes > 0 {
         budget.reserve(writer, writer_bytes);

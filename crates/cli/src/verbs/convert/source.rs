@@ -9,7 +9,7 @@ use rorqual_pipe::{Input, escaped_path, reason};
 use rorqual_rows::csv::Quote;
 use rorqual_rows::json;
 use rorqual_rows::limits::{PREFIX_BYTES, RECORD_BYTES_MAX_DEFAULT, RECORD_SHARE};
-use rorqual_rows::read::{Table, is_table};
+use rorqual_rows::read::{Table, is_stream, is_table};
 use rorqual_rows::{Format, FormatKind, Given, Scan, ValueRules};
 use rorqual_table::format::Format as LogFormat;
 use std::fs::File;
@@ -38,19 +38,17 @@ impl Source {
     pub(crate) fn open(path: &Path, given: &Given, scan: &Scan, memory_bytes: u64) -> Result<Self, String> {
         let content = match table(path, given, memory_bytes)? {
             Some(table) => Content::Table(table),
-            None => Self::records(path, given, scan)?,
+            None => Self::records(path, given, scan, memory_bytes)?,
         };
         Ok(Self { path: path.to_owned(), content })
     }
 
-    fn records(path: &Path, given: &Given, scan: &Scan) -> Result<Content, String> {
+    fn records(path: &Path, given: &Given, scan: &Scan, memory_bytes: u64) -> Result<Content, String> {
         let mut input = open_text(path)?;
         let head = scan.head(&mut input, PREFIX_BYTES).map_err(|error| error.to_string())?;
         let name = input.name().to_owned();
         if is_table(&head.bytes) {
-            return Err(format!(
-                "{name}: a Parquet or Arrow file is read by its footer, and so neither from a pipe nor compressed as a whole"
-            ));
+            return stream(input, &head.bytes, scan, memory_bytes).map(Content::Table);
         }
         let recognised = Format::detect(&name, &head, given).map_err(|error| format!("{name}: {error}"))?;
         recognised.notes.iter().for_each(|note| message::note(&format!("{name}: {note}")));
@@ -82,6 +80,24 @@ impl Source {
 fn open_text(path: &Path) -> Result<Input, String> {
     input::open(path).and_then(Input::into_utf8).map_err(|error| error.to_string())
 }
+
+/// A stream of Arrow IPC. Other files of columns are none.
+fn stream(mut input: Input, head: &[u8], scan: &Scan, memory_bytes: u64) -> Result<Table, String> {
+    let name = input.name().to_owned();
+    let stored = input.read_ahead(head.len().min(HEAD_BYTES), &scan.control).map_err(|error| error.to_string())?;
+    let is_plain = stored.is_empty() || is_stream(stored);
+    if !is_stream(head) || !is_plain {
+        return Err(format!(
+            "{name}: a Parquet or Arrow file is read by its footer, and so neither from a pipe nor compressed as a whole; of Arrow's \
+             formats a pipe takes the stream"
+        ));
+    }
+    let reader = input.into_reader(&scan.control).map_err(|error| error.to_string())?;
+    Table::stream(reader, &name, memory_bytes).map_err(|error| error.to_string())
+}
+
+/// By so many bytes a stream is told.
+const HEAD_BYTES: usize = 8;
 
 /// A file of columns, where it is one.
 fn table(path: &Path, given: &Given, memory_bytes: u64) -> Result<Option<Table>, String> {

@@ -8,7 +8,7 @@ use crate::limits::{BATCH_BYTES_MAX, COLUMN_BYTES, ENCODER_BYTES, GROUP_ROWS_MAX
 use crate::write::failure::Failure;
 use crate::write::{Settings, Written};
 use arrow_array::{Array, ArrayRef, RecordBatch};
-use arrow_schema::SchemaRef;
+use arrow_schema::{DataType, Field, IntervalUnit, SchemaRef};
 use arrow_select::concat::concat;
 use parquet::arrow::arrow_writer::ArrowColumnChunk;
 use rorqual_pipe::{Error, Kind};
@@ -75,6 +75,22 @@ struct Task {
     arrays: Vec<ArrayRef>,
 }
 
+/// The path of a column that the library can't write, and why; it says so late, or panics.
+fn without_place(field: &Field, path: &str) -> Option<(String, &'static str)> {
+    let below = |field: &Field| without_place(field, &format!("{path}.{}", field.name()));
+    let found = |what| Some((path.to_owned(), what));
+    match field.data_type() {
+        DataType::Union(..) => found("is a union"),
+        DataType::Interval(IntervalUnit::MonthDayNano) => found("has intervals with nanoseconds"),
+        DataType::Struct(fields) if fields.is_empty() => found("is a struct without fields"),
+        DataType::Struct(fields) => fields.iter().find_map(|field| below(field)),
+        DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) | DataType::Map(item, _) => {
+            without_place(item, path)
+        }
+        _ => None,
+    }
+}
+
 impl Groups {
     pub(in crate::write) fn new(
         file: Box<dyn Write + Send>,
@@ -82,6 +98,10 @@ impl Groups {
         schema: &SchemaRef,
         settings: &Settings,
     ) -> Result<Self, Error> {
+        if let Some((path, what)) = schema.fields().iter().find_map(|field| without_place(field, field.name())) {
+            let text = format!("Parquet has no place for the column '{path}': it {what}");
+            return Err(Error::new(Kind::Limit, name, text));
+        }
         let columns = columns(schema);
         check(name, &columns, &settings.index)?;
         let file = File::new(file, schema, settings.footer_bytes_max).map_err(|error| Failure::from(error).error(name))?;
