@@ -6,7 +6,9 @@ from typing import Iterator
 from _columns import compare
 from suites import Programs, Suite, Verdict
 
-REASONS = {}
+REASONS = {
+    "data/dict-page-offset-zero.parquet": "the library refuses a list whose elements are of another type than the specification says",
+}
 
 
 def run(folder: Path, programs: Programs) -> Iterator[Verdict]:
