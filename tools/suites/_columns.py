@@ -212,7 +212,7 @@ def moment(value, units):
     month = (5 * day + 2) // 153
     day -= (153 * month + 2) // 5 - 1
     month, year = (month + 3, year + 400 * era) if month < 10 else (month - 9, year + 400 * era + 1)
-    date = f"{year:04d}" if year >= 0 else f"-{-year:04d}"
+    date = f"{year:04d}" if 0 <= year < 10_000 else f"{year:+05d}"
     text = f"{date}-{month:02d}-{day:02d}T{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
     nanos = fraction * (10**9 // units)
     digits = 0 if nanos == 0 else 3 if nanos % 10**6 == 0 else 6 if nanos % 1000 == 0 else 9

@@ -331,7 +331,7 @@ fn a_stream_whose_batches_have_no_room_is_refused() {
     assert_eq!(read.lines().count(), 10);
     let error = error.expect("4 MiB in a share of 2");
     assert_eq!(error.kind(), Kind::Limit);
-    assert!(error.to_string().contains("more --memory would take it at byte "), "{error}");
+    assert!(error.to_string().contains("or smaller batches at byte "), "{error}");
     // A length that is not there takes nothing.
     let huge = [&[0xff; 4][..], &0x0fff_fff8_u32.to_le_bytes(), b"x"].concat();
     assert!(refusal(&huge).contains("more --memory"), "{}", refusal(&huge));
