@@ -77,6 +77,8 @@ pub struct Chunk {
     pub before: Bytes,
     /// Where `before` starts in the decoded input.
     pub before_offset: u64,
+    /// Its place among the chunks of its run.
+    pub(crate) number: u64,
     pub(crate) line_bytes_max: usize,
     /// Where in `bytes` the last line or record starts that is over-long and of which only the head is here: at least
     /// `line_bytes_max` bytes of it.
@@ -125,6 +127,7 @@ impl Chunk {
             zeros: 0,
             before: Bytes::new(),
             before_offset: offset,
+            number: 0,
             line_bytes_max,
             long_start: None,
             unfinished: false,
@@ -147,6 +150,12 @@ impl Chunk {
             long_start: self.long_start.map(|long| long - start),
             ..self.clone()
         }
+    }
+
+    /// Its place among the chunks of its run, from 0: they are given out in this order, and each is given to a stage.
+    #[must_use]
+    pub fn number(&self) -> u64 {
+        self.number
     }
 
     /// Its last line or record is one that nothing ended but the end of the input.

@@ -149,7 +149,8 @@ fn run_here<S: Stage>(
     mut sink: impl FnMut(S::Output) -> Result<(), Error>,
     failure: &Failure<'_>,
 ) {
-    for chunk in chunks {
+    for (number, chunk) in (0..).zip(chunks) {
+        let chunk = Chunk { number, ..chunk };
         if let Err(error) = stage.chunk(&chunk).and_then(&mut sink) {
             failure.set(error);
         }

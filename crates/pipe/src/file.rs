@@ -210,7 +210,15 @@ impl SharedFile {
         let offset = claim.offset + start as u64;
         let long_start = cut.then(|| memrchr(self.terminator, &bytes).map_or(0, |newline| newline + 1));
         let unfinished = !cut && bytes.last().is_some_and(|last| *last != self.terminator);
-        Chunk { offset, bytes, zeros: 0, before, before_offset: claim.offset, line_bytes_max, long_start, unfinished }
+        Chunk {
+            offset,
+            bytes,
+            before,
+            before_offset: claim.offset,
+            long_start,
+            unfinished,
+            ..Chunk::empty(offset, line_bytes_max)
+        }
     }
 
     /// Fills `buffer` from `offset`; less only at the end of the file.

@@ -220,22 +220,21 @@ impl Input {
 
     /// The same input as text: UTF-16, which its first bytes tell, comes as UTF-8, also out of compressed data. A file of it becomes a stream, and
     /// offsets are those of the text as UTF-8. A file that is followed stays as it is.
-    ///
-    /// # Errors
-    /// When its first bytes can't be read.
-    pub fn into_utf8(self) -> Result<Self, Error> {
+    #[must_use]
+    pub fn into_utf8(self) -> Self {
         if let Body::Following(_) = self.body {
-            return Ok(self);
+            return self;
         }
         let undo = Undo { charset: true, ..self.undo };
         let body = match self.body {
             Body::File { file, size_bytes } => {
-                let head = head(&file).map_err(|cause| Error::io(&self.name, "cannot read", cause))?;
-                if undo.decodes(&head) { Body::Descriptor(file) } else { Body::File { file, size_bytes } }
+                // What can't be read here fails where it is read.
+                let is_encoded = head(&file).is_ok_and(|head| undo.decodes(&head));
+                if is_encoded { Body::Descriptor(file) } else { Body::File { file, size_bytes } }
             }
             other => other,
         };
-        Ok(Self { body, undo, ..self })
+        Self { body, undo, ..self }
     }
 
     /// A copy of what was read ahead of it, as an input of its own that is decoded as this one is.
@@ -304,6 +303,12 @@ impl Input {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Whether UTF-16 of it comes as UTF-8.
+    #[must_use]
+    pub fn is_text(&self) -> bool {
+        self.undo.charset
     }
 
     /// The same file once more, where it is a plain one: for reading a part of it again.

@@ -187,6 +187,7 @@ pub(crate) fn run_beside<S: Stage>(
         }
         let giver = Giver(&queue);
         for (number, chunk) in (0..).zip(chunks) {
+            let chunk = Chunk { number, ..chunk };
             if !giver.put((number, chunk)) || failure.stopping() {
                 break;
             }
@@ -250,6 +251,7 @@ where
         let lease = pool.lease().map_err(|cause| Error::io(&file.name, "no memory for a block", cause))?;
         let Some(claim) = file.claim() else { break };
         let (chunk, error) = file.chunk(&claim, lease);
+        let chunk = Chunk { number: claim.number, ..chunk };
         if !work(stage, claim.number, &chunk, sequence, failure) {
             break;
         }

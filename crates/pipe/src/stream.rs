@@ -447,6 +447,7 @@ impl Blocks {
             zeros: 0,
             before,
             before_offset,
+            number: 0,
             line_bytes_max: piece_bytes_max,
             long_start: self.skipping.then(|| rest - start),
             unfinished: false,

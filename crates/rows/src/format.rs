@@ -6,7 +6,7 @@ use crate::scan::Head;
 use crate::{Decode, Infer, Unplaced, ValueRules, json, log};
 use arrow_schema::SchemaRef;
 use rorqual_pipe::{Framing, Splitter};
-use rorqual_table::format::{Format as LogFormat, detect as detect_log};
+use rorqual_table::format::{Foreign, Format as LogFormat, detect as detect_log};
 use std::path::Path;
 
 /// A format that records are decoded from.
@@ -115,7 +115,12 @@ impl Format {
         Self::log(head, given).or_else(|_| match Self::dialect(head, given) {
             Ok((dialect, notes)) if dialect.names.len() > 1 => Ok(Recognised { format: Self::Csv(dialect), notes }),
             Err(error @ DialectError::CarriageReturns) => Err(error.to_string()),
-            _ => Err(NO_FORMAT.to_owned()),
+            _ => Err(Foreign::of_head(&head.bytes).map_or(NO_FORMAT.to_owned(), |foreign| {
+                format!(
+                    "this is {foreign}: no JSON, no access log and no table with separators. {}",
+                    foreign.way_on(name, "convert")
+                )
+            })),
         })
     }
 
@@ -136,7 +141,10 @@ impl Format {
             return Ok(log(format.clone()));
         }
         let detection = detect_log(&head.bytes, &[]);
-        detection.map(|detection| log(detection.format)).map_err(|_| "this is in none of the known log formats".to_owned())
+        detection.map(|detection| log(detection.format)).map_err(|unknown| match unknown.foreign {
+            Some(foreign) => format!("this is {foreign}, and no access log. {}", foreign.way_on("", "convert")),
+            None => "this is in none of the known log formats".to_owned(),
+        })
     }
 
     /// How the input is cut for workers.

@@ -128,7 +128,7 @@ impl Decoder {
     /// A decoder to the columns of `schema`, which are some of [`schema`]'s, or none: then its batches have rows and no columns.
     #[must_use]
     pub fn new(format: &Format, schema: &SchemaRef) -> Self {
-        let parser = Parser::new(format).only(&fields(schema).collect::<Vec<_>>());
+        let parser = Parser::new(format).strict().only(&fields(schema).collect::<Vec<_>>());
         Self { parser, rows: Rows::new(schema), span_us: None }
     }
 
@@ -152,6 +152,11 @@ impl Decode for Decoder {
                     record
                 }
                 Outcome::Blank => continue,
+                Outcome::Rejected(Flaw::OtherColumns) => {
+                    let message = "#Fields says other columns from here on, and rows have one kind of columns: \
+                         give what is before this line and what begins with it as two files (logs and serve read both in one)";
+                    return Err(Error::new(Kind::Corrupt, "", message).at(offset));
+                }
                 Outcome::Rejected(flaw) => {
                     let ended = line.start + line.bytes.len() < chunk.bytes.len();
                     let length = line.bytes.len() as u64 + u64::from(ended);
@@ -252,6 +257,9 @@ fn reason(flaw: Flaw) -> &'static str {
         Flaw::NotRequest => "a request that is not 'METHOD target PROTOCOL'",
         Flaw::TextAfter => "text after the last field",
         Flaw::NotJson(_) => "a line that is no JSON object",
+        Flaw::NoLabels => "a line that is no label:value with tabs between, or has neither a status nor a request",
+        Flaw::NoColumns => "a line before the one that says the columns (#Fields)",
+        Flaw::OtherColumns => "other columns from here on (#Fields)",
         Flaw::NoAccess => "a JSON object with neither a status nor a request",
     }
 }

@@ -8,7 +8,7 @@ use crate::limits::{
 use crate::session::{Lapped, Session};
 use crate::transport::Transport;
 use crate::turns::Turn;
-use rorqual_pipe::decode::Encoding;
+use rorqual_pipe::decode::is_encoded;
 use rorqual_pipe::limits::BLOCK_BYTES;
 use rorqual_pipe::{BlockSource, Control, Error, Filled, Lease};
 use rorqual_table::analyze::Formats;
@@ -259,7 +259,7 @@ impl Feed {
         if self.lap.is_some() {
             return Ok(());
         }
-        let decodes = !self.head.is_empty() && Encoding::detect(&self.head) != Encoding::Plain;
+        let decodes = !self.head.is_empty() && is_encoded(&self.head);
         let waiting = session.pace().wait();
         let turn = if decodes { session.own_turn(waits).await } else { session.turns().turn().await };
         drop(waiting);
@@ -413,7 +413,7 @@ pub(crate) fn is_enough(head: &[u8], formats: &Formats) -> bool {
 /// Whether a run would find a format by this head. Compressed data it decodes a block of first, however little comes at once.
 fn tells_format(head: &[u8], formats: &Formats) -> bool {
     let lines = head.iter().rposition(|byte| *byte == b'\n').map_or(&[][..], |newline| &head[..=newline]);
-    formats.given.is_some() || Encoding::detect(head) != Encoding::Plain || detect(lines, &formats.candidates).is_ok()
+    formats.given.is_some() || is_encoded(head) || detect(lines, &formats.candidates).is_ok()
 }
 
 /// How long an upload may be silent, for messages.

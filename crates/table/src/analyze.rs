@@ -3,7 +3,8 @@
 use crate::Countries;
 use crate::aggregate::{Analysis, ChunkNotes, FIXED_BYTES, NoteKeeper, Span, TABLES_BYTES_MIN, WORKER_BYTES, Worker};
 use crate::format::Format;
-use crate::format::{Detection, Unknown, detect};
+use crate::format::{Detection, Foreign, Unknown, detect};
+use crate::parse::relay::ColumnRelay;
 use crate::recorder::Options;
 use crate::report::{Guess, Report, RunStats, Source};
 use rorqual_pipe::decode::{decoder_bytes, zstd_window_log_max};
@@ -206,6 +207,11 @@ pub enum AnalyzeError {
 impl fmt::Display for AnalyzeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self::UnknownFormat { name, unknown } = self;
+        if let Some(foreign) = &unknown.foreign {
+            write!(f, "{name}: this is {foreign}, and no access log. {}", foreign.way_on(name, "logs"))?;
+            let is_text = matches!(foreign, Foreign::Text(_));
+            return unknown.lines.iter().filter(|_| is_text).take(1).try_for_each(|line| write!(f, "\n  It starts with: {line}"));
+        }
         writeln!(f, "{name}: this is in none of the known log formats. It starts with:")?;
         for line in &unknown.lines {
             writeln!(f, "  {line}")?;
@@ -362,6 +368,9 @@ impl Analyzer {
             Some(self.workers(name, format, false, threads))
         };
         let finish = course.run(control, start, |notes: ChunkNotes| keeper.take(notes));
+        if let Some(format) = finish.stages.first().and_then(Worker::format_behind) {
+            known.format = Some(format);
+        }
         finish.stages.into_iter().for_each(Worker::finish);
         *lines = keeper.lines();
         match (known.unknown.take(), finish.error) {
@@ -402,7 +411,11 @@ impl Analyzer {
 
     fn detect(&self, head: &[u8]) -> Result<Detection, Unknown> {
         match &self.formats.given {
-            Some(format) => Ok(Detection { format: format.clone(), lines: 0, sound: 0, sure: true, unread: None }),
+            Some(format) => match Foreign::of_bytes(head) {
+                // Whatever format is given, a file that has others in it is not in it.
+                Some(foreign) => Err(Unknown { lines: Vec::new(), foreign: Some(foreign) }),
+                None => Ok(Detection { format: format.clone(), lines: 0, sound: 0, sure: true, unread: None }),
+            },
             None => detect(head, &self.formats.candidates),
         }
     }
@@ -411,9 +424,10 @@ impl Analyzer {
         let Framing::Lines { line_bytes_max } = self.plan.framing else { return Vec::new() };
         let recorders = self.options.recording.as_ref().map(|recording| recording.recorders(name, threads));
         let mut recorders = recorders.into_iter().flatten();
+        let relay = ColumnRelay::of(format);
         let worker = |_| {
             let worker = Worker::new(&self.analysis, format, line_bytes_max as u64, keep_rejects);
-            worker.with(&self.options, recorders.next())
+            worker.relayed(format, relay.as_ref()).with(&self.options, recorders.next())
         };
         (0..threads).map(worker).collect()
     }

@@ -66,6 +66,10 @@ test('ends are told exactly', () => {
   )
   const error = { code: 'unknown_format', message: 'x', lines: ['?'] }
   expect(say(session({ state: 'failed', error }))?.actions).toEqual(['format'])
+  const said =
+    'x.tar: this is a tar archive (a.log), and no access log. Read what is in it: tar -xOf x.tar a.log'
+  const archive = { code: 'unknown_format', message: `${said}\n  It starts with: x`, lines: [] }
+  expect(say(session({ state: 'failed', error: archive }))).toMatchObject({ text: said, actions: ['pick'] })
   expect(
     say(session({ state: 'failed', error: { code: 'gzip', message: 'the gzip stream is damaged' } }))?.text,
   ).toBe('Reading stopped: the gzip stream is damaged. What was read up to 812 MiB stays below.')

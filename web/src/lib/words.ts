@@ -104,6 +104,10 @@ export function notice(
 function failure(session: Session, upload: UploadState | null): Notice | null {
   const error = upload?.phase === 'failed' ? upload.error : session.state === 'failed' ? session.error : null
   const kept = session.offset > 0 ? ` What was read up to ${bytes(session.offset)} stays below.` : ''
+  if (error?.code === 'unknown_format' && error.message.includes(', and no access log. ')) {
+    // An archive, a picture, another log: what it is, and the way on. No format would read it.
+    return { tone: 'bad', text: error.message.split('\n', 1).join(''), actions: ['pick'] }
+  }
   if (error?.code === 'unknown_format') {
     return {
       tone: 'bad',

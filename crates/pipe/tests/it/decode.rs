@@ -180,13 +180,13 @@ fn utf16_in_pieces_of_any_size() {
         for piece_bytes in [1, 3, 13, 1_001, BLOCK_BYTES] {
             let setup = Setup::lines(100, 2).with_buffers(BUFFERS_MIN);
             let pieces = Pieces::input(&stored, piece_bytes, setup);
-            let seen = setup.lines_of(move |pool| pieces(pool).into_utf8().expect("a stream"));
+            let seen = setup.lines_of(move |pool| pieces(pool).into_utf8());
             assert!(seen == expected, "{name} in pieces of {piece_bytes}");
         }
         for compressed in [gzip(&stored), lz4(&stored, true)] {
             let setup = Setup::lines(100, 2).with_buffers(BUFFERS_MIN);
             let pieces = Pieces::input(&compressed, 777, setup);
-            let seen = setup.lines_of(move |pool| pieces(pool).into_utf8().expect("a stream"));
+            let seen = setup.lines_of(move |pool| pieces(pool).into_utf8());
             assert!(seen == expected, "{name}, compressed");
         }
     }
@@ -203,7 +203,7 @@ fn nobody_gets_utf16_undone_who_did_not_ask() {
 
 /// What a run over UTF-16 gives, and what it breaks off with.
 fn as_utf8(stored: Vec<u8>) -> (String, Option<String>) {
-    let input = |_: &_| Input::from_reader("input", Box::new(Cursor::new(stored))).into_utf8().expect("a stream");
+    let input = |_: &_| Input::from_reader("input", Box::new(Cursor::new(stored))).into_utf8();
     let outcome = Setup::bytes(1).run(input, || KeepBytes);
     let bytes = outcome.outputs.into_iter().flat_map(|(_, bytes)| bytes).collect::<Vec<u8>>();
     (String::from_utf8_lossy(&bytes).into_owned(), outcome.error.map(|error| error.to_string()))
@@ -239,9 +239,9 @@ fn a_cut_gzip_of_utf16_gives_what_came_before() {
 fn utf8_stays_a_file_and_its_mark_stays() {
     let folder = rorqual_testkit::folder::Folder::new();
     let path = folder.file("marked.txt", "\u{feff}line\n");
-    let input = Input::open(std::path::Path::new(&path)).and_then(Input::into_utf8).expect("a file");
+    let input = Input::open(std::path::Path::new(&path)).map(Input::into_utf8).expect("a file");
     assert!(input.is_file());
     let utf16 = folder.file("utf16.txt", &utf16("line\n")[0].1);
-    let input = Input::open(std::path::Path::new(&utf16)).and_then(Input::into_utf8).expect("a file");
+    let input = Input::open(std::path::Path::new(&utf16)).map(Input::into_utf8).expect("a file");
     assert!(!input.is_file() && input.is_stored());
 }

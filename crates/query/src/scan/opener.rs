@@ -92,7 +92,7 @@ impl RecordOpener {
         path: &Path,
         range: Option<(u64, u64)>,
     ) -> datafusion::common::Result<BoxStream<'static, datafusion::common::Result<RecordBatch>>> {
-        let input = Input::open(path).and_then(Input::into_utf8).map_err(external)?;
+        let input = Input::open(path).map(Input::into_utf8).map_err(external)?;
         let framing = self.format.framing(self.context.shares.record_bytes_max);
         match range {
             Some(range) => match input.into_stretches(framing, &self.context.control) {

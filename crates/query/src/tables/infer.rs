@@ -50,7 +50,7 @@ pub(super) fn schema(format: &Format, looked: Looked, context: &ScanContext, kno
             let looked = if known.infer_all { files.len() } else { 1 };
             // Opened one after another: there may be more than descriptors.
             for path in &files[..looked] {
-                let input = Input::open(path).and_then(Input::into_utf8).map_err(external)?;
+                let input = Input::open(path).map(Input::into_utf8).map_err(external)?;
                 let name = input.name().to_owned();
                 found.add(&name, scan.infer(input, format, threads, extent))?;
             }

@@ -54,7 +54,7 @@ impl Tables {
         if path.as_os_str() == "-" && std::io::stdin().is_terminal() {
             message::note(&"reading standard input, which is this terminal: Ctrl-D ends it");
         }
-        let mut input = Input::open(path).and_then(Input::into_utf8).map_err(external)?;
+        let mut input = Input::open(path).map(Input::into_utf8).map_err(external)?;
         let head = self.context.scan(1).head(&mut input, PREFIX_BYTES).map_err(external)?;
         let kind = kind::of(name, input.name(), &head, &self.known)?;
         let format = self.not_columns(input.name(), kind)?;
@@ -72,7 +72,7 @@ impl Tables {
     }
 
     fn kind_of(&self, name: &str, path: &Path) -> Result<Kind> {
-        let mut input = Input::open(path).and_then(Input::into_utf8).map_err(external)?;
+        let mut input = Input::open(path).map(Input::into_utf8).map_err(external)?;
         let head = self.context.scan(1).head(&mut input, PREFIX_BYTES).map_err(external)?;
         kind::of(name, &path.to_string_lossy(), &head, &self.known)
     }
@@ -134,7 +134,7 @@ fn files_below(folder: &Path) -> Result<Vec<PathBuf>> {
 }
 
 fn file(path: &Path) -> Result<RecordFile> {
-    let input = Input::open(path).and_then(Input::into_utf8).map_err(external)?;
+    let input = Input::open(path).map(Input::into_utf8).map_err(external)?;
     let location = ObjectPath::from_absolute_path(absolute(path)?).map_err(|error| plan_datafusion_err!("{error}"))?;
     let place = Place::Local { path: path.to_owned(), is_plain: input.is_file() };
     Ok(RecordFile { meta: meta(location, input.size_bytes().unwrap_or(0)), place })

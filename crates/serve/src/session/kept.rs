@@ -19,6 +19,8 @@ impl Session {
         let format = saved.format.as_ref().and_then(SavedFormat::format);
         if format.is_some() && saved.ended.is_none() {
             let input = Input::from_source(saved.name, Box::new(self.inlet.source(&self.control)));
+            // From its start on it may be what only a whole stream tells.
+            let input = if place.offset == 0 { input.into_utf8() } else { input };
             let left = Left { place, lines: saved.lines, format: format.clone() };
             *lock(&self.reading) = Some(self.analyzer.open(input, self.turns.pool(), &self.control, Some(left)));
         }

@@ -27,7 +27,7 @@ pub(crate) enum Lapped {
 impl Session {
     /// Analyses an open file to its end. Blocks.
     pub(crate) fn run_file(self: &Arc<Self>, name: String, file: File) {
-        match Input::from_file(name, file) {
+        match Input::from_file(name, file).map(Input::into_utf8) {
             Ok(input) => self.run_input(input),
             Err(error) => self.fail("unreadable", &error.to_string()),
         }
@@ -80,6 +80,7 @@ impl Session {
         self.unkept.store(true, Ordering::Relaxed);
         let reading = guarded.get_or_insert_with(|| {
             let input = Input::from_source(self.name.clone(), Box::new(self.inlet.source(&self.control)));
+            let input = input.into_utf8();
             self.analyzer.open(input, &turn.pool, &self.control, None)
         });
         let turned = self.analyzer.turn(reading, turn.threads, &self.control, |found, _| self.found(found));

@@ -9,6 +9,7 @@ use crate::aggregate::{Analysis, LineCounts, Totals, lock};
 use crate::batch::{ABSENT, Batch, NO_TIME, TEXT_FIELDS, TextColumn};
 use crate::filter::{Matcher, Subject};
 use crate::format::{Field, Format};
+use crate::parse::relay::ColumnRelay;
 use crate::parse::{Outcome, Parser, Record};
 use crate::recorder::{Gathered, Options, Recorder, Rejected};
 use rorqual_pipe::{Chunk, Error, Line, Stage};
@@ -33,6 +34,8 @@ pub(crate) const WORKER_BYTES: u64 = 12 << 20;
 pub struct Worker {
     analysis: Arc<Analysis>,
     parser: Parser,
+    /// Tells what a chunk begins with, where a line may say other columns.
+    relay: Option<Arc<ColumnRelay>>,
     batch: Batch,
     /// Hits and bytes for each code, in the order of [`TEXT_FIELDS`].
     sums: [Vec<Amount>; TEXT_FIELDS.len()],
@@ -68,7 +71,8 @@ impl Worker {
         Self {
             batch: Batch::with_seed(&analysis.tallied_fields(), &analysis.seed),
             analysis: Arc::clone(analysis),
-            parser: Parser::new(format),
+            parser: Parser::new(format).strict(),
+            relay: None,
             sums: std::array::from_fn(|_| Vec::new()),
             totals: Totals::default(),
             line_bytes_max,
@@ -91,6 +95,18 @@ impl Worker {
             self.beside.gathered = Some(Gathered::new(recorder));
         }
         self
+    }
+
+    /// The same as one of several that share a relay.
+    #[must_use]
+    pub(crate) fn relayed(self, format: &Format, relay: Option<&Arc<ColumnRelay>>) -> Self {
+        let Some(relay) = relay else { return self };
+        Self { parser: Parser::new(format), relay: Some(Arc::clone(relay)), ..self }
+    }
+
+    /// The format of what comes behind the lines so far, where they said another one.
+    pub(crate) fn format_behind(&self) -> Option<Format> {
+        self.relay.as_ref().map(|relay| relay.format())
     }
 
     /// Hands over everything counted so far. Must be called at the end.
@@ -262,6 +278,10 @@ impl Stage for Worker {
     type Output = ChunkNotes;
 
     fn chunk(&mut self, chunk: &Chunk) -> Result<ChunkNotes, Error> {
+        // Before anything else: others wait for it.
+        if let Some(relay) = &self.relay {
+            self.parser.begin(relay.start_of(chunk));
+        }
         let notes = self.parse_lines(chunk);
         if let Some(gathered) = &mut self.beside.gathered {
             gathered.hand_over(&self.batch, chunk);

@@ -1,11 +1,15 @@
 //! Which format a log has, from its first lines.
 
 use std::fmt;
+use std::sync::Arc;
 
+use super::foreign::Foreign;
 use super::prefix::Prefix;
+use super::servers::SERVERS;
+use super::w3c::W3cColumns;
 use super::{Field, Format, tail};
 use crate::aggregate::Reason;
-use crate::parse::{Flaw, Outcome, Parser, Record, address, record};
+use crate::parse::{Flaw, Outcome, Parser, Record, address, docker, record};
 
 /// Lines of a sample that are looked at, at most, where the first do not tell a format.
 pub const SAMPLE_LINES_MAX: usize = 2_000;
@@ -39,13 +43,18 @@ pub struct Detection {
 /// No known format reads any line of the sample.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unknown {
-    /// The sample's first lines, each cut at 200 bytes, invalid UTF-8 replaced; none for an empty sample.
+    /// The sample's first lines, each cut at 200 bytes, invalid UTF-8 replaced; none for an empty sample, nor for what is no text.
     pub lines: Vec<String>,
+    /// What it is instead, where that is recognised.
+    pub foreign: Option<Foreign>,
 }
 
 impl fmt::Display for Unknown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.lines.first() {
+            _ if self.foreign.is_some() => {
+                self.foreign.iter().try_for_each(|foreign| write!(f, "this is {foreign}, and no access log"))
+            }
             None => f.write_str("there is no line to find the format by"),
             Some(line) => write!(f, "no known format reads the first lines, such as {line:?}"),
         }
@@ -87,13 +96,26 @@ const CANDIDATES: [(&str, &str); 11] = [
     ("host_combined", r#"%v %h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-Agent}i""#),
 ];
 
+/// How many of [`CANDIDATES`] are common ones.
+const COMMON: usize = 3;
+
 /// Finds the format of a log from the whole lines at its beginning, the first 200, or of at most [`SAMPLE_LINES_MAX`] the
 /// first 200 that tell one; a last line without its line end counts only if it is the only one. `extra` formats are tried first,
 /// and win where they read as many lines as a known one.
 pub fn detect(sample: &[u8], extra: &[Format]) -> Result<Detection, Unknown> {
     let lines = sample_lines(sample);
-    let known = CANDIDATES.iter().filter_map(|(name, source)| candidate(name, source));
-    let formats: Vec<Format> = extra.iter().cloned().chain(Format::named("json")).chain(known).collect();
+    // An archive has the lines of a log in it, and others.
+    if let Some(foreign) = Foreign::of_bytes(sample) {
+        return Err(Unknown { lines: Vec::new(), foreign: Some(foreign) });
+    }
+    if let Some(detection) = in_w3c(&lines).or_else(|| in_docker(&lines, extra)) {
+        return Ok(detection);
+    }
+    // All that goes on where a common line ends reads common lines as well.
+    let (common, combined) = CANDIDATES.split_at(COMMON);
+    let known = common.iter().chain(SERVERS).chain(combined).filter_map(|(name, source)| candidate(name, source));
+    let keyed = ["cloudflare", "json", "ltsv"].into_iter().filter_map(Format::named);
+    let formats: Vec<Format> = extra.iter().cloned().chain(keyed).chain(known).collect();
     let Some((sound, seen, format)) = first_sure(&formats, &lines) else {
         return Err(unknown(&lines));
     };
@@ -160,7 +182,7 @@ fn best(formats: &[Format], lines: &[&[u8]], before: &[Prefix]) -> Option<(Fit, 
 
 /// The format of that name among those that are recognised.
 pub(super) fn known(name: &str) -> Option<Format> {
-    CANDIDATES.iter().find(|(known, _)| *known == name).and_then(|(name, source)| candidate(name, source))
+    CANDIDATES.iter().chain(SERVERS).find(|(known, _)| *known == name).and_then(|(name, source)| candidate(name, source))
 }
 
 /// The sound lines' fields with their values, for people to see whether a format is the right one.
@@ -210,7 +232,7 @@ fn candidate(name: &str, source: &str) -> Option<Format> {
 }
 
 /// Whole lines that are not blank.
-fn sample_lines(sample: &[u8]) -> Vec<&[u8]> {
+pub(super) fn sample_lines(sample: &[u8]) -> Vec<&[u8]> {
     let whole = memchr::memrchr(b'\n', sample).map_or(sample.len(), |end| end);
     let lines = sample[..whole].split(|byte| *byte == b'\n');
     lines.filter(|line| !line.trim_ascii().is_empty()).take(SAMPLE_LINES_MAX).collect()
@@ -234,6 +256,7 @@ struct Tally {
 fn tally(format: &Format, lines: &[&[u8]]) -> Tally {
     let mut parser = Parser::new(format);
     let mut tally = Tally::default();
+    let is_server = SERVERS.iter().any(|(name, _)| *name == format.name());
     let is_timed = matches!(format.name(), "combined_timed" | "combined_upstream_timed");
     let has_port = format.source().starts_with("%v:%p ");
     for line in lines {
@@ -248,13 +271,41 @@ fn tally(format: &Format, lines: &[&[u8]]) -> Tally {
         if !is_plausible(&record) || !is_access(format, &record, asks) || (is_timed && !is_in_order(&record)) {
             continue;
         }
-        match format.has(Field::Client) && !format.is_json() && record.client.is_empty() {
+        // Proxies and clouds have lines of their own that no client asked for.
+        match format.has(Field::Client) && !format.is_json() && !is_server && record.client.is_empty() {
             true => tally.fit.nameless += 1,
             false => tally.fit.sound += 1,
         }
         tally.fields |= record::field_bits(&record);
     }
     tally
+}
+
+/// W3C's format, where a line says the columns of others and most of them have these.
+fn in_w3c(lines: &[&[u8]]) -> Option<Detection> {
+    let format = Format::w3c(Arc::new(W3cColumns::of_sample(lines)?));
+    let lines = &lines[..lines.len().min(WINDOW_LINES)];
+    // A site that nobody visited yet has none.
+    let requests = lines.iter().filter(|line| !is_directive(line)).count();
+    let sound = tally(&format, lines).fit.sound;
+    let sure = is_sure(sound, requests);
+    (sound * 2 >= requests).then_some(Detection { format, lines: requests, sound, sure, unread: None })
+}
+
+/// The format of lines that are in Docker's envelopes, where most of them are.
+fn in_docker(lines: &[&[u8]], extra: &[Format]) -> Option<Detection> {
+    let wrapped = lines.iter().filter(|line| docker::enveloped(line).is_some()).count();
+    if wrapped * 2 <= lines.len() {
+        return None;
+    }
+    let inner = detect(&docker::unwrapped(lines), extra).ok().filter(|inner| inner.sound > 0)?;
+    let sure = is_sure(inner.sound, lines.len());
+    Some(Detection { format: inner.format.in_docker(), lines: lines.len(), sound: inner.sound, sure, unread: inner.unread })
+}
+
+/// Whether a line says something about the log, as in W3C's format.
+fn is_directive(line: &[u8]) -> bool {
+    line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).starts_with(b"#")
 }
 
 /// Whether client and host can be such, and the user is one word. Any format with fields between blanks reads a line with something
@@ -270,6 +321,10 @@ fn is_plausible(record: &Record<'_>) -> bool {
 fn is_access(format: &Format, record: &Record<'_>, asks: bool) -> bool {
     // A quote that nothing escapes is the end of a field, and more fields follow.
     let has_quote = |text: &[u8]| memchr::memchr_iter(b'"', text).any(|at| at == 0 || text[at - 1] != b'\\');
+    // Nobody else has these names.
+    if matches!(format.name(), "cloudflare" | "ltsv") {
+        return true;
+    }
     if !format.is_json() {
         return !has_quote(record.referrer) && !has_quote(record.agent);
     }
@@ -306,5 +361,7 @@ fn unknown(lines: &[&[u8]]) -> Unknown {
         let cut = &line[..line.len().min(UNKNOWN_LINE_BYTES_MAX)];
         String::from_utf8_lossy(cut).trim_end().to_owned()
     };
-    Unknown { lines: lines.iter().take(UNKNOWN_LINES_MAX).map(shown).collect() }
+    let foreign = Foreign::of_lines(lines);
+    let lines = if let Some(Foreign::Binary(_)) = foreign { &[] } else { lines };
+    Unknown { lines: lines.iter().take(UNKNOWN_LINES_MAX).map(shown).collect(), foreign }
 }

@@ -4,17 +4,22 @@
 //! string, and is compiled once; a [`crate::parse::Parser`] per thread then reads lines by it.
 
 mod apache;
+mod cloudflare;
 mod compile;
 mod config;
 mod detect;
 mod error;
 mod field;
+mod foreign;
 pub(crate) mod json;
+mod ltsv;
 mod nginx;
 pub(crate) mod prefix;
 pub(crate) mod program;
+mod servers;
 mod strftime;
 mod tail;
+pub(crate) mod w3c;
 mod write;
 
 use std::sync::Arc;
@@ -23,11 +28,14 @@ pub use config::formats_in_config;
 pub use detect::{Detection, SAMPLE_LINES_MAX, Tried, Unknown, detect, preview, try_lines};
 pub use error::FormatError;
 pub use field::Field;
+pub use foreign::{Archive, Foreign, TextKind};
 
 use compile::Escaping;
 use json::JsonKeys;
 use prefix::Prefix;
 use program::Program;
+use servers::SERVERS;
+use w3c::W3cColumns;
 
 /// A compiled access-log format. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -50,13 +58,23 @@ pub(crate) enum Kind {
     Json(JsonKeys),
     /// Lines of another format, each behind something.
     Prefixed(Prefix, Format),
+    /// `label:value` with tabs between.
+    Labels(JsonKeys),
+    /// The columns that a line said last.
+    W3c(Arc<W3cColumns>),
+    /// Lines of another format, each in an envelope of Docker's.
+    Docker(Format),
 }
 
 impl Format {
-    /// The format of that name: `json`, or one of those that are recognised, such as `combined`.
+    /// The format of that name: `json`, `w3c`, or one of those that are recognised, such as `combined`.
     pub fn named(name: &str) -> Option<Format> {
-        if name == "json" {
-            return Some(Format::json());
+        match name {
+            "json" => return Some(Format::json()),
+            "ltsv" => return Some(Format::ltsv()),
+            "cloudflare" => return Some(Format::cloudflare()),
+            "w3c" => return Some(Format::w3c(Arc::new(W3cColumns::unknown()))),
+            _ => {}
         }
         detect::known(name)
     }
@@ -86,6 +104,16 @@ impl Format {
                 error.placed(text, at)
             });
         }
+        // Docker puts no envelope into another.
+        if let Some(inner) = text.strip_prefix("docker+").filter(|inner| !inner.contains("docker+")) {
+            return Format::parse_trimmed(inner).map(Format::in_docker).map_err(|error| {
+                let at = "docker+".len() + error.at();
+                error.placed(text, at)
+            });
+        }
+        if let Some(columns) = W3cColumns::of_line(text.as_bytes()) {
+            return Ok(Format::w3c(Arc::new(columns)));
+        }
         if let Some(format) = config::definition(text) {
             return format;
         }
@@ -98,8 +126,9 @@ impl Format {
         Err(FormatError::new(
             1,
             format!(
-                "{text:?} is no format: give common, combined, vhost_combined, json, \
-                 one behind a prefix such as syslog+combined, an nginx log_format string ($remote_addr …) or an Apache LogFormat string (%h …)"
+                "{text:?} is no format: give common, combined, vhost_combined, json, ltsv, w3c, cloudflare, {}, \
+                 one behind a prefix such as syslog+combined, an nginx log_format string ($remote_addr …) or an Apache LogFormat string (%h …)",
+                SERVERS.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
             ),
         ))
     }
@@ -129,8 +158,9 @@ impl Format {
         &self.inner.kind
     }
 
+    /// Whether each value of a line has its name before it, as in JSON: of the fields that the format knows a log has some.
     pub(crate) fn is_json(&self) -> bool {
-        matches!(self.inner.kind, Kind::Json(_))
+        matches!(self.inner.kind, Kind::Json(_) | Kind::Labels(_))
     }
 
     /// The format with none but the `fields` given as bits, in what it says; it reads lines as before.
@@ -167,6 +197,26 @@ impl Format {
     fn json() -> Format {
         let keys = JsonKeys::well_known();
         Format::new("json", "json", keys.fields(), Kind::Json(keys))
+    }
+
+    fn ltsv() -> Format {
+        let keys = ltsv::labels();
+        Format::new("ltsv", "ltsv", keys.fields(), Kind::Labels(keys))
+    }
+
+    fn cloudflare() -> Format {
+        let keys = cloudflare::keys();
+        Format::new("cloudflare", "cloudflare", keys.fields(), Kind::Json(keys))
+    }
+
+    pub(crate) fn w3c(columns: Arc<W3cColumns>) -> Format {
+        Format::new("w3c", &columns.source(), columns.fields(), Kind::W3c(columns))
+    }
+
+    /// The format of lines of this one in Docker's envelopes.
+    pub(crate) fn in_docker(self) -> Format {
+        let [name, source] = [self.name(), self.source()].map(|text| format!("docker+{text}"));
+        Format::new(&name, &source, self.inner.fields, Kind::Docker(self))
     }
 
     fn new(name: &str, source: &str, fields: u16, kind: Kind) -> Format {

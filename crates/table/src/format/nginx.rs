@@ -3,7 +3,7 @@
 use super::compile::{Piece, Slot};
 use super::error::FormatError;
 use super::json::JsonKeys;
-use super::program::Part;
+use super::program::{ClockItem, Part};
 use super::tail;
 use crate::parse::number::Unit;
 
@@ -55,6 +55,8 @@ pub(crate) fn part(name: &str) -> (Part, u8) {
         "http_x_real_ip" | "http_cf_connecting_ip" | "http_true_client_ip" => (Part::Client, 3),
         "remote_user" => (Part::User, 0),
         "time_iso8601" => (Part::Iso, 1),
+        // HAProxy's: of the machine's own zone, which it does not write, and with milliseconds.
+        "time_local_ms" => (Part::Clock(local_ms().into()), 2),
         "time_local" => (Part::Clf, 2),
         // Finer than the others, and the same instant.
         "msec" => (Part::Epoch(Unit::Seconds), 0),
@@ -71,12 +73,24 @@ pub(crate) fn part(name: &str) -> (Part, u8) {
         "http_referer" => (Part::Referrer, 0),
         "http_user_agent" => (Part::Agent, 0),
         "request_time" => (Part::RequestTime(Unit::Seconds), 0),
+        "request_time_ms" => (Part::RequestTime(Unit::Millis), 1),
+        "request_time_us" => (Part::RequestTime(Unit::Micros), 1),
+        "upstream_response_time_ms" => (Part::UpstreamTime(Unit::Millis), 1),
         "upstream_response_time" => (Part::UpstreamTime(Unit::Seconds), 0),
         "host" => (Part::Host, 0),
         "http_host" => (Part::Host, 1),
         "server_name" => (Part::Host, 2),
         _ => (Part::Skip, 0),
     }
+}
+
+/// `06/Feb/2009:12:14:14.655`
+fn local_ms() -> Vec<ClockItem> {
+    let slash = ClockItem::Literal(b'/');
+    let colon = ClockItem::Literal(b':');
+    let date = [ClockItem::Day, slash, ClockItem::MonthName, slash, ClockItem::Year, colon];
+    let time = [ClockItem::Hour, colon, ClockItem::Minute, colon, ClockItem::Second];
+    date.into_iter().chain(time).chain([ClockItem::Literal(b'.'), ClockItem::FractionMillis]).collect()
 }
 
 /// Whether the text names a variable, so that it is nginx's and not Apache's.

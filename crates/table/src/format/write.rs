@@ -1,6 +1,7 @@
 //! Lines written by a format: the inverse of reading them.
 
 use super::program::{ClockItem, Op, Part, Program, Stop};
+use super::w3c::{W3cColumn, W3cColumns, W3cWriter};
 use super::{Format, Kind};
 use crate::parse::Record;
 use crate::parse::number::Unit;
@@ -21,6 +22,14 @@ impl Format {
                 let behind = Record { source: b"", ..*record };
                 [prefix.text(record), format.line(&behind)].concat()
             }
+            Kind::Labels(keys) => labels_line(keys.written(), record),
+            Kind::W3c(columns) => w3c_line(columns, record),
+            Kind::Docker(inner) => {
+                let mut line = br#"{"log":"#.to_vec();
+                push_string(&mut line, &[&inner.line(record)[..], b"\n"].concat());
+                line.push(b'}');
+                line
+            }
         }
     }
 
@@ -29,8 +38,13 @@ impl Format {
     pub fn unkept(&self) -> Vec<&str> {
         match self.kind() {
             Kind::Text(program) => program.ops.iter().filter(|op| !is_kept(op)).map(|op| &*op.source).collect(),
-            Kind::Json(_) => Vec::new(),
+            Kind::Json(_) | Kind::Labels(_) => Vec::new(),
             Kind::Prefixed(prefix, format) => prefix.unkept().iter().copied().chain(format.unkept()).collect(),
+            Kind::Docker(inner) => inner.unkept().into_iter().chain(["stream", "time"]).collect(),
+            Kind::W3c(columns) => {
+                let named = columns.columns.iter().zip(columns.names());
+                named.filter(|(column, _)| **column == W3cColumn::Skip).map(|(_, name)| name).collect()
+            }
         }
     }
 }
@@ -67,6 +81,10 @@ fn part_text(part: &Part, record: &Record<'_>) -> Vec<u8> {
         Part::Iso | Part::AnyTime => time(&|time_us| rfc3339(time_us, record.zone_seconds)),
         Part::Epoch(unit) => time(&|time_us| epoch_text(time_us, *unit)),
         Part::Clock(items) => time(&|time_us| clock_text(items, time_us, record.zone_seconds)),
+        // What came before the protocol was not there, or no request was.
+        Part::Request if record.method.is_empty() && record.path.is_empty() && !record.protocol.is_empty() => {
+            [b"- - ", record.protocol].concat()
+        }
         Part::Request => joined(&[record.method, &target(record), record.protocol]),
         Part::Method => record.method.to_vec(),
         Part::Target => target(record),
@@ -148,6 +166,76 @@ fn clock_item(item: ClockItem, civil: &Civil, time_us: i64, zone_seconds: i32) -
         ClockItem::FractionMillis => format!("{:03}", civil.fraction_us / 1_000),
         ClockItem::FractionMicros => format!("{:06}", civil.fraction_us),
         ClockItem::Digits => "0".to_owned(),
+    }
+}
+
+/// `label:value` of what the record has.
+fn labels_line<'k>(labels: impl Iterator<Item = (&'k str, &'k Part)>, record: &Record<'_>) -> Vec<u8> {
+    let member = |(label, part): (&str, &Part)| {
+        let text = part_text(part, record);
+        // A line without a status or a request would be none of a log.
+        let text = if text.is_empty() && *part == Part::Status { b"-".to_vec() } else { text };
+        (!text.is_empty()).then(|| [label.as_bytes(), b":", &text].concat())
+    };
+    labels.filter_map(member).collect::<Vec<_>>().join(&b'\t')
+}
+
+fn w3c_line(columns: &W3cColumns, record: &Record<'_>) -> Vec<u8> {
+    let between = if columns.writing == W3cWriter::CloudFront { b'\t' } else { b' ' };
+    let text = |column: &W3cColumn| match w3c_text(*column, columns.writing, record) {
+        text if text.is_empty() => b"-".to_vec(),
+        text => text,
+    };
+    columns.columns.iter().map(text).collect::<Vec<_>>().join(&between)
+}
+
+fn w3c_text(column: W3cColumn, writing: W3cWriter, record: &Record<'_>) -> Vec<u8> {
+    match column {
+        W3cColumn::Skip => Vec::new(),
+        W3cColumn::Date | W3cColumn::Time => record.time_us.map(|time_us| w3c_time(column, time_us)).unwrap_or_default(),
+        W3cColumn::Client => part_text(&Part::Client, record),
+        W3cColumn::User => part_text(&Part::User, record),
+        W3cColumn::Host => part_text(&Part::Host, record),
+        W3cColumn::Method => part_text(&Part::Method, record),
+        W3cColumn::Target => part_text(&Part::Target, record),
+        W3cColumn::Path => part_text(&Part::Path, record),
+        W3cColumn::Query => part_text(&Part::Query, record),
+        W3cColumn::Protocol => part_text(&Part::Protocol, record),
+        W3cColumn::Status => part_text(&Part::Status, record),
+        W3cColumn::Bytes => part_text(&Part::Bytes, record),
+        W3cColumn::Referrer => part_text(&Part::Referrer, record),
+        W3cColumn::Agent => w3c_agent(record.agent, writing),
+        W3cColumn::TakenMillis => part_text(&Part::RequestTime(Unit::Millis), record),
+        W3cColumn::TakenSeconds => part_text(&Part::RequestTime(Unit::Seconds), record),
+    }
+}
+
+/// Date or time of day, in UTC.
+fn w3c_time(column: W3cColumn, time_us: i64) -> Vec<u8> {
+    let Civil { year, month, day, second_of_day, fraction_us, .. } = Civil::new(time_us, 0);
+    if column == W3cColumn::Date {
+        return format!("{year:04}-{month:02}-{day:02}").into_bytes();
+    }
+    let fraction = if fraction_us == 0 { String::new() } else { format!(".{fraction_us:06}") };
+    format!("{:02}:{:02}:{:02}{fraction}", second_of_day / 3_600, second_of_day / 60 % 60, second_of_day % 60).into_bytes()
+}
+
+fn w3c_agent(agent: &[u8], writing: W3cWriter) -> Vec<u8> {
+    match writing {
+        W3cWriter::Iis => agent.iter().map(|byte| if *byte == b' ' { b'+' } else { *byte }).collect(),
+        W3cWriter::CloudFront => {
+            let mut text = Vec::new();
+            for byte in agent {
+                match byte {
+                    // Into a vector nothing fails.
+                    0..=b' ' | b'%' | b'"' => drop(write!(text, "%{byte:02X}")),
+                    _ => text.push(*byte),
+                }
+            }
+            text
+        }
+        W3cWriter::Other if agent.contains(&b' ') => [b"\"", agent, b"\""].concat(),
+        W3cWriter::Other => agent.to_vec(),
     }
 }
 

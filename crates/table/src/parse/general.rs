@@ -318,10 +318,10 @@ fn is_count(text: &[u8]) -> bool {
     text == b"-" || (!text.is_empty() && text.iter().all(u8::is_ascii_digit))
 }
 
-/// A status of 100 to 999; 0 for `-`, and for the 000 and 009 that nginx writes where there was none.
+/// A status of 100 to 999; 0 for `-`, and for the 000 and 009 that nginx writes where there was none, and the -1 of HAProxy.
 pub(crate) fn status(text: &[u8]) -> Result<u16, Flaw> {
     let text = present(text);
-    if text.is_empty() || matches!(text, b"0" | b"000" | b"009") {
+    if text.is_empty() || matches!(text, b"0" | b"000" | b"009" | b"-1") {
         return Ok(0);
     }
     match number::unsigned(text) {
@@ -333,13 +333,18 @@ pub(crate) fn status(text: &[u8]) -> Result<u16, Flaw> {
 
 pub(crate) fn bytes(text: &[u8]) -> Result<Option<u64>, Flaw> {
     let text = present(text);
-    if text.is_empty() {
+    // HAProxy puts a plus before what it did not see the end of.
+    if text.is_empty() || text.starts_with(b"+") {
         return Ok(None);
     }
     number::unsigned(text).map(Some).map_err(|error| flaw_of(error, Field::Bytes))
 }
 
 fn duration(text: &[u8], unit: Unit, field: Field) -> Result<Option<u64>, Flaw> {
+    // -1 is what proxies write where there was none; HAProxy puts a plus before what it did not see the end of.
+    if text == b"-1" || text.starts_with(b"+") {
+        return Ok(None);
+    }
     number::duration_sum_us(text, unit).map_err(|error| flaw_of(error, field))
 }
 

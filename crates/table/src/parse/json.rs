@@ -117,6 +117,25 @@ pub(crate) fn parse<'a>(keys: &JsonKeys, clock: &mut ClfClock, state: &'a mut Js
     fill.draft.outcome(needed(Field::Time.bit() | Field::Status.bit()))
 }
 
+/// Reads one line of `label:value` with tabs between, without its line end.
+pub(crate) fn parse_labels<'a>(keys: &JsonKeys, clock: &mut ClfClock, state: &'a mut JsonState, line: &'a [u8]) -> Outcome<'a> {
+    let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
+    if line.trim_ascii().is_empty() {
+        return Outcome::Blank;
+    }
+    state.clear();
+    let mut scan = Scan { keys, state, line, at: 0, held: [None; KINDS], writer: None };
+    scan.labels();
+    let held = scan.held;
+    let is_access = [STATUS, METHOD, TARGET, PATH, REQUEST].iter().any(|kind| held[*kind].is_some());
+    if !is_access || memchr::memchr(b'\t', line).is_none() {
+        return Outcome::Rejected(Flaw::NoLabels);
+    }
+    let mut fill = Fill { keys, clock, held: &held, scratch: &state.scratch, writer: None, draft: Draft::default() };
+    fill.all();
+    fill.draft.outcome(needed(Field::Time.bit() | Field::Status.bit()))
+}
+
 /// Why the scan of a line ended before its end.
 #[derive(Clone, Copy)]
 enum Stopped {
@@ -149,6 +168,17 @@ impl<'a> Scan<'_, 'a> {
         self.object(0)?;
         self.space();
         if self.at == self.line.len() { Ok(()) } else { Err(Stopped::TextAfter) }
+    }
+
+    /// The members of a line of labels.
+    fn labels(&mut self) {
+        for member in self.line.split(|byte| *byte == b'\t') {
+            let Some(colon) = memchr::memchr(b':', member) else { continue };
+            let meaning = self.state.memo.meaning(self.keys, 0, &member[..colon]);
+            if let Some(slot) = meaning.slot {
+                self.hold(slot, |_scratch| Text::Line(&member[colon + 1..]));
+            }
+        }
     }
 
     /// The members of an object whose `{` is behind us, up to its `}`. Entering an object makes its path

@@ -8,23 +8,30 @@
 pub(crate) mod address;
 mod clock;
 mod combined;
+pub(crate) mod docker;
 mod escape;
 mod general;
 mod json;
 mod memo;
 pub(crate) mod number;
 pub(crate) mod record;
+pub(crate) mod relay;
 mod request;
 pub(crate) mod time;
+mod w3c;
 
 pub use record::{Flaw, Outcome, Record, Spot};
 pub use time::clf;
 
 use crate::format::prefix::Prefix;
 use crate::format::program::{Program, Shape};
+use crate::format::w3c::W3cColumns;
 use crate::format::{Field, Format, Kind};
+use docker::Unwrapping;
 use json::JsonState;
+use std::sync::Arc;
 use time::ClfClock;
+use w3c::W3cState;
 
 /// Reads lines of one format. Each worker thread has its own: it remembers the last date.
 #[derive(Clone, Debug)]
@@ -35,6 +42,10 @@ pub struct Parser {
     json: Option<JsonState>,
     /// Only where the format has a prefix: reads what is behind it.
     behind: Option<Box<Parser>>,
+    /// Only for W3C's format.
+    w3c: Option<W3cState>,
+    /// Only for lines in envelopes.
+    unwrapping: Option<Box<Unwrapping>>,
     /// Nobody wants more of a record than its time, status and number of bytes.
     numbers_only: bool,
 }
@@ -42,9 +53,30 @@ pub struct Parser {
 impl Parser {
     /// A parser for lines of `format`.
     pub fn new(format: &Format) -> Parser {
-        let json = matches!(format.kind(), Kind::Json(_)).then(JsonState::new);
+        let json = format.is_json().then(JsonState::new);
+        let w3c = if let Kind::W3c(columns) = format.kind() { Some(W3cState::new(columns)) } else { None };
+        let unwrapping = match format.kind() {
+            Kind::Docker(inner) => Some(Box::new(Unwrapping::new(Parser::new(inner)))),
+            _ => None,
+        };
         let behind = if let Kind::Prefixed(_, format) = format.kind() { Some(Box::new(Parser::new(format))) } else { None };
-        Parser { format: format.clone(), clock: ClfClock::default(), json, behind, numbers_only: false }
+        Parser { format: format.clone(), clock: ClfClock::default(), json, behind, w3c, unwrapping, numbers_only: false }
+    }
+
+    /// The same for lines of which others are read elsewhere at the same time, where a line that says other columns is a flaw
+    /// ([`Flaw::OtherColumns`]) unless each stretch is told what it begins with.
+    #[must_use]
+    pub fn strict(self) -> Parser {
+        let unwrapping = self.unwrapping.map(|unwrapping| Box::new(unwrapping.map(Parser::strict)));
+        let behind = self.behind.map(|parser| Box::new(parser.strict()));
+        Parser { w3c: self.w3c.map(W3cState::strict), behind, unwrapping, ..self }
+    }
+
+    /// What a stretch of lines begins with.
+    pub(crate) fn begin(&mut self, columns: Arc<W3cColumns>) {
+        if let Some(state) = &mut self.w3c {
+            state.set(columns);
+        }
     }
 
     /// The same for who wants only `fields` of each record: others may be absent. Which lines are parsed, repaired and rejected, and
@@ -67,6 +99,15 @@ impl Parser {
                 json::parse(keys, &mut self.clock, state, line)
             }
             Kind::Prefixed(prefix, _) => parse_behind(*prefix, self.behind.as_deref_mut(), line, Parser::parse),
+            Kind::Labels(keys) => {
+                let state = self.json.get_or_insert_with(JsonState::new);
+                json::parse_labels(keys, &mut self.clock, state, line)
+            }
+            Kind::Docker(inner) => {
+                let unwrapping = self.unwrapping.get_or_insert_with(|| Box::new(Unwrapping::new(Parser::new(inner))));
+                unwrapping.parse(line)
+            }
+            Kind::W3c(columns) => w3c::parse(self.w3c.get_or_insert_with(|| W3cState::new(columns)), line),
         }
     }
 
@@ -75,7 +116,7 @@ impl Parser {
     pub fn parse_slow<'a>(&'a mut self, line: &'a [u8]) -> Outcome<'a> {
         match self.format.kind() {
             Kind::Text(program) => general::parse(program, &mut self.clock, line.strip_suffix(b"\r").unwrap_or(line)),
-            Kind::Json(_) => self.parse(line),
+            Kind::Json(_) | Kind::Labels(_) | Kind::W3c(_) | Kind::Docker(_) => self.parse(line),
             Kind::Prefixed(prefix, _) => parse_behind(*prefix, self.behind.as_deref_mut(), line, Parser::parse_slow),
         }
     }

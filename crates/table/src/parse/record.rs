@@ -118,6 +118,12 @@ pub enum Flaw {
     NotJson(u32),
     /// The JSON object has neither a status nor a request.
     NoAccess,
+    /// The line is no `label:value` with tabs between, or has neither a status nor a request.
+    NoLabels,
+    /// No `#Fields:` line before it says what its columns are.
+    NoColumns,
+    /// A `#Fields:` line says other columns from here on, where nobody else would know.
+    OtherColumns,
 }
 
 impl fmt::Display for Flaw {
@@ -136,6 +142,9 @@ impl fmt::Display for Flaw {
             Flaw::NotRequest => f.write_str("request is not 'METHOD target PROTOCOL'"),
             Flaw::TextAfter => f.write_str("there is text after the last field"),
             Flaw::NotJson(at) => write!(f, "not a JSON object at byte {at}"),
+            Flaw::NoLabels => f.write_str("not label:value with tabs between, or neither a status nor a request"),
+            Flaw::NoColumns => f.write_str("no #Fields line before it says what its columns are"),
+            Flaw::OtherColumns => f.write_str("#Fields says other columns from here on"),
             Flaw::NoAccess => f.write_str("the JSON object has neither a status nor a request"),
         }
     }

@@ -5,7 +5,7 @@ use super::record::{Flaw, Record};
 /// Longest method taken for one; the longest registered is 17 bytes (`UPDATEREDIRECTREF`).
 const METHOD_BYTES_MAX: usize = 32;
 
-/// Fills method, path, query and protocol. An absent request (`-` or nothing) is sound.
+/// Fills method, path, query and protocol. An absent request (`-`, `- - -` or nothing) is sound.
 ///
 /// `GET /path` without a protocol (HTTP/0.9, or cut short) keeps what it has, and is a flaw.
 #[inline]
@@ -13,6 +13,9 @@ pub(crate) fn read<'a>(text: &'a [u8], record: &mut Record<'a>) -> Result<(), Fl
     let Some(space) = method_bytes(text) else {
         return read_unusual(text);
     };
+    if text.starts_with(b"- ") {
+        return read_dashed(text, record);
+    }
     let Some(protocol) = protocol_at(text, space) else {
         return read_without_protocol(text, space, record);
     };
@@ -28,7 +31,23 @@ pub(crate) fn check(text: &[u8]) -> Result<(), Flaw> {
     let Some(space) = method_bytes(text) else {
         return read_unusual(text);
     };
+    if text.starts_with(b"- ") {
+        return read_dashed(text, &mut Record::default());
+    }
     protocol_at(text, space).map(|_| ()).ok_or(Flaw::NotRequest)
+}
+
+/// A request without a method: Envoy and load balancers write `-` for each part that there was not.
+#[cold]
+fn read_dashed<'a>(text: &'a [u8], record: &mut Record<'a>) -> Result<(), Flaw> {
+    let mut parts = text.trim_ascii_end().split(|byte| *byte == b' ').skip(1);
+    let (Some(b"-"), Some(protocol), None) = (parts.next(), parts.next(), parts.next()) else {
+        return Err(Flaw::NotRequest);
+    };
+    if protocol != b"-" {
+        record.protocol = protocol;
+    }
+    Ok(())
 }
 
 /// Splits a target at its first `?`.

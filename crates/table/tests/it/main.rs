@@ -4,6 +4,7 @@
 mod aggregate_bounds;
 mod countries;
 mod filter;
+mod foreign;
 mod parse_bad;
 mod parse_combined;
 mod parse_detect;

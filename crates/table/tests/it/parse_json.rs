@@ -61,9 +61,10 @@ fn assert_golden(log: &str, expected: &str, format: &str) {
     let mut parser = Parser::new(&found.format);
     let lines = sample.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
     let read: Vec<Value> = lines
-        .map(|line| match parser.parse(line) {
-            Outcome::Parsed(record) => as_json(&record, None),
-            Outcome::Repaired(record, flaw) => as_json(&record, Some(flaw)),
+        .filter_map(|line| match parser.parse(line) {
+            Outcome::Parsed(record) => Some(as_json(&record, None)),
+            Outcome::Repaired(record, flaw) => Some(as_json(&record, Some(flaw))),
+            Outcome::Blank if line.starts_with(b"#") => None,
             other => panic!("{log}: {other:?}"),
         })
         .collect();
@@ -84,6 +85,25 @@ fn golden_samples() {
     assert_golden("lograge.json.log", "lograge.json.expected.json", "json");
     for prefix in ["syslog", "syslog5424", "journald", "cri", "compose", "kubectl", "grep"] {
         assert_golden(&format!("{prefix}.log"), &format!("{prefix}.expected.json"), &format!("{prefix}+combined"));
+    }
+    for name in [
+        "aws_alb",
+        "aws_elb",
+        "aws_s3",
+        "haproxy",
+        "envoy",
+        "istio",
+        "squid",
+        "ssl_request",
+        "aws_s3_short",
+        "cloudflare",
+        "ltsv",
+    ] {
+        assert_golden(&format!("{name}.log"), &format!("{name}.expected.json"), name);
+    }
+    assert_golden("docker.log", "docker.expected.json", "docker+combined");
+    for name in ["iis", "cloudfront"] {
+        assert_golden(&format!("{name}.log"), &format!("{name}.expected.json"), "w3c");
     }
 }
 

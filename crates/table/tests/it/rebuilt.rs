@@ -32,7 +32,8 @@ fn lines_of_every_sample_say_the_same() {
     let mut logs = 0;
     for (name, log) in samples() {
         let format = detect(&log, &[]).expect("a known format").format;
-        let lines: Vec<&[u8]> = log.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).collect();
+        let lines: Vec<&[u8]> =
+            log.split(|byte| *byte == b'\n').filter(|line| !line.is_empty() && !line.starts_with(b"#")).collect();
         let sound = lines.iter().filter(|line| rebuilt(&format, line).is_some()).count();
         assert!(sound * 10 >= lines.len() * 6, "{name}: {sound} of {}", lines.len());
         logs += 1;

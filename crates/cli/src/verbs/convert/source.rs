@@ -11,7 +11,7 @@ use rorqual_rows::json;
 use rorqual_rows::limits::{PREFIX_BYTES, RECORD_BYTES_MAX_DEFAULT, RECORD_SHARE};
 use rorqual_rows::read::{Table, is_stream, is_table};
 use rorqual_rows::{Format, FormatKind, Given, Scan, ValueRules};
-use rorqual_table::format::Format as LogFormat;
+use rorqual_table::format::{Foreign, Format as LogFormat};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -50,6 +50,9 @@ impl Source {
         if is_table(&head.bytes) {
             return stream(input, &head.bytes, scan, memory_bytes).map(Content::Table);
         }
+        if let Some(foreign) = Foreign::of_bytes(&head.bytes) {
+            return Err(format!("{name}: this is {foreign}, and no table. {}", foreign.way_on(&name, "convert")));
+        }
         let recognised = Format::detect(&name, &head, given).map_err(|error| format!("{name}: {error}"))?;
         recognised.notes.iter().for_each(|note| message::note(&format!("{name}: {note}")));
         let format = recognised.format;
@@ -78,7 +81,7 @@ impl Source {
 
 /// An input as text: UTF-16 comes as UTF-8.
 fn open_text(path: &Path) -> Result<Input, String> {
-    input::open(path).and_then(Input::into_utf8).map_err(|error| error.to_string())
+    input::open(path).map(Input::into_utf8).map_err(|error| error.to_string())
 }
 
 /// A stream of Arrow IPC. Other files of columns are none.

@@ -100,7 +100,7 @@ impl<'a> Inputs<'a> {
             }
         }
         let opened = crate::input::open(path)?;
-        let input = if self.decoded { opened.into_utf8()? } else { opened };
+        let input = if self.decoded { opened.into_utf8() } else { opened };
         Ok(Named { name: name.to_vec(), input, is_stdin })
     }
 }

@@ -19,7 +19,7 @@ pub(crate) use html::view_page;
 use html::{HtmlPage, page_bytes};
 use rorqual_pipe::limits::PROGRAM_BYTES;
 use rorqual_pipe::whole_file::Output;
-use rorqual_pipe::{Control, escaped_path, gather, reason};
+use rorqual_pipe::{Control, Input, escaped_path, gather, reason};
 use rorqual_table::aggregate::Span;
 use rorqual_table::analyze::{Analyzer, Formats, Settings};
 use rorqual_table::filter::Filter;
@@ -264,7 +264,7 @@ fn run_file(path: &Path, analyzer: &Analyzer, control: &Control, rejects: &mut O
         };
         (source, Some(error))
     };
-    let input = match input::open(path) {
+    let input = match input::open(path).map(Input::into_utf8) {
         Ok(input) => input,
         Err(error) => return failed(error.to_string()),
     };

@@ -163,7 +163,7 @@ impl Again {
     fn input(&mut self, name: &str) -> Result<Input, Error> {
         let failed = |said: String| Error::Rows(ReadError::new(Kind::Io, name, said));
         match self {
-            Self::File(path) => crate::input::open(path).and_then(Input::into_utf8).map_err(Error::Rows),
+            Self::File(path) => crate::input::open(path).map(Input::into_utf8).map_err(Error::Rows),
             Self::Query(first, common, sql) => match first.take() {
                 Some(first) => Ok(first),
                 None => query::start(common, sql).map_err(failed),

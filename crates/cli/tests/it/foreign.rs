@@ -1,0 +1,127 @@
+//! Inputs that are no plain logs: archives and other files are refused by what they are, and UTF-16 is read.
+
+use crate::client::Server;
+use crate::common::{Folder, Truth, comparable, log, rorqual};
+use rorqual_testkit::paths::gzip;
+use serde_json::json;
+
+/// A tar archive of one file, as POSIX has it.
+fn tar(name: &str, content: &[u8]) -> Vec<u8> {
+    let mut header = vec![0u8; 512];
+    header[..name.len()].copy_from_slice(name.as_bytes());
+    header[124..135].copy_from_slice(format!("{:011o}", content.len()).as_bytes());
+    header[156] = b'0';
+    header[148..156].fill(b' ');
+    let sum: u32 = header.iter().map(|byte| u32::from(*byte)).sum();
+    header[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
+    let padding = vec![0; content.len().next_multiple_of(512) - content.len() + 1024];
+    [header, content.to_vec(), padding].concat()
+}
+
+#[test]
+fn an_archive_is_no_log_for_any_verb() {
+    let folder = Folder::new();
+    let archive = tar("logs/access.log", &log(20_000));
+    for (name, stored) in [("x.tar", archive.clone()), ("x.tar.gz", gzip(&archive))] {
+        let file = folder.file(name, &stored);
+        let said = format!("{file}: this is a tar archive (logs/access.log, …), and no ");
+        let command = format!("tar -xOf {file} logs/access.log | rorqual ");
+        rorqual(&["logs", &file]).run().exits(2).says(&[&said, &format!("{command}logs -")]);
+        rorqual(&["logs", "--format", "combined", &file]).run().exits(2).says(&[&said]);
+        for verb in ["head", "schema"] {
+            rorqual(&[verb, &file]).run().exits(2).says(&[&said, &format!("{command}convert -")]);
+        }
+        rorqual(&["logs", "-"])
+            .stdin(stored.clone())
+            .run()
+            .exits(2)
+            .says(&["this is a tar archive", "tar -xOf FILE logs/access.log"]);
+        // The command that is named does it.
+        let read = std::process::Command::new("tar").args(["-xOf", &file, "logs/access.log"]).output().expect("tar");
+        let report = rorqual(&["logs", "--json", "-"]).stdin(read.stdout).run().exits(0).json();
+        Truth::of(&log(20_000)).check(&report);
+        // Bytes are bytes for those that ask for no more.
+        rorqual(&["count", "--json", &file]).run().exits(0);
+    }
+    let server = Server::start(&[]);
+    let id = server.session(&json!({"size": archive.len()}));
+    let refused = server.put(&id, 0, &archive).refused(422, "unknown_format");
+    assert!(
+        refused["message"].as_str().is_some_and(|said| said.contains("this is a tar archive (logs/access.log, …)")),
+        "{refused}"
+    );
+    assert_eq!(refused["lines"], json!([]));
+}
+
+#[test]
+fn binary_data_is_said_before_it_is_shown_and_not_shown() {
+    let folder = Folder::new();
+    let noise: Vec<u8> = (0u32..40_000).flat_map(|n| n.wrapping_mul(0x9e37_79b9).to_le_bytes()).collect();
+    let file = folder.file("core", [b"\x7fELF".to_vec(), noise.clone()].concat());
+    let ran = rorqual(&["logs", &file]).run().exits(2);
+    ran.says(&[&format!("{file}: this is a program (ELF), and no access log. ")]);
+    assert!(ran.stderr.len() < 300, "{}", ran.stderr);
+    let unnamed = folder.file("noise", noise);
+    let ran = rorqual(&["logs", &unnamed]).run().exits(2);
+    ran.says(&["this is binary data"]);
+    assert!(ran.stderr.len() < 300 && ran.stderr.is_ascii(), "{}", ran.stderr);
+}
+
+#[test]
+fn other_logs_are_named_with_the_way_on() {
+    let folder = Folder::new();
+    let errors =
+        folder.file("error.log", "2024/11/22 10:11:12 [error] 31#31: *5 open() \"/x\" failed, client: 203.0.113.9\n".repeat(9));
+    rorqual(&["logs", &errors]).run().exits(2).says(&["this is an error log of nginx, and no access log", "access_log"]);
+    let application = folder.file("app.json", "{\"level\":\"info\",\"msg\":\"it runs\"}\n".repeat(9));
+    let schema = format!("rorqual schema {application}");
+    rorqual(&["logs", &application]).run().exits(2).says(&["JSON without requests", &schema]);
+}
+
+fn utf16(text: &[u8], mark: &str, unit: fn(u16) -> [u8; 2]) -> Vec<u8> {
+    format!("{mark}{}", String::from_utf8_lossy(text)).encode_utf16().flat_map(unit).collect()
+}
+
+#[test]
+fn utf16_is_read_as_the_same_text_in_utf8() {
+    let folder = Folder::new();
+    let text = log(5_000);
+    let plain = folder.file("plain.log", &text);
+    let expected = comparable(rorqual(&["logs", "--json", &plain]).run().exits(0).json());
+    let rows = rorqual(&["convert", &plain, "--to", "ndjson", "-o", "-"]).run().exits(0);
+    let server = Server::start(&[]);
+    for (name, stored) in [
+        ("le.log", utf16(&text, "", u16::to_le_bytes)),
+        ("be.log", utf16(&text, "", u16::to_be_bytes)),
+        ("le-mark.log", utf16(&text, "\u{feff}", u16::to_le_bytes)),
+        ("be-mark.log", utf16(&text, "\u{feff}", u16::to_be_bytes)),
+        ("le.log.gz", gzip(&utf16(&text, "\u{feff}", u16::to_le_bytes))),
+        ("utf8-mark.log", [b"\xef\xbb\xbf".to_vec(), text.clone()].concat()),
+    ] {
+        let file = folder.file(name, &stored);
+        for threads in ["1", "2"] {
+            let mut report = comparable(rorqual(&["logs", "--json", "--threads", threads, &file]).run().exits(0).json());
+            report["sources"][0]["bytes"] = expected["sources"][0]["bytes"].clone();
+            assert_eq!(report, expected, "{name}");
+        }
+        let mut piped = comparable(rorqual(&["logs", "--json", "-"]).stdin(stored.clone()).run().exits(0).json());
+        piped["sources"][0]["bytes"] = expected["sources"][0]["bytes"].clone();
+        assert_eq!(piped, expected, "{name}");
+        let ran = rorqual(&["convert", &file, "--to", "ndjson", "-o", "-"]).run().exits(0);
+        assert_eq!(ran.text(), rows.text(), "{name}");
+        let id = server.session(&json!({"size": stored.len()}));
+        assert_eq!(server.put(&id, 0, &stored).status, 200, "{name}");
+        assert_eq!(server.live(&id)["report"]["lines"]["parsed"], 5_000, "{name}");
+    }
+}
+
+#[test]
+fn utf16_tables_are_read() {
+    let folder = Folder::new();
+    let csv = folder.file("a.csv", utf16(b"name,n\nJ\xc3\xbcrgen,1\nb,2\n", "\u{feff}", u16::to_le_bytes));
+    assert_eq!(rorqual(&["head", &csv]).run().exits(0).text(), "{\"name\":\"Jürgen\",\"n\":1}\n{\"name\":\"b\",\"n\":2}\n");
+    let json = folder.file("a.json", utf16(b"[{\"a\":1},{\"a\":2}]", "", u16::to_be_bytes));
+    assert_eq!(rorqual(&["head", &json]).run().exits(0).text(), "{\"a\":1}\n{\"a\":2}\n");
+    let cut = folder.file("cut.csv", [utf16(b"a,b\n1,2\n", "\u{feff}", u16::to_le_bytes), vec![b'x']].concat());
+    rorqual(&["convert", &cut, "--to", "ndjson", "-o", "-"]).run().exits(2).says(&["half a character", "byte 18"]);
+}

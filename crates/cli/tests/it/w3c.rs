@@ -1,0 +1,101 @@
+//! W3C's format, whose columns a line may change in the middle: one answer, whoever reads which part of it.
+
+use crate::client::Server;
+use crate::common::{Folder, Truth, comparable, panel, rorqual};
+use rorqual_testkit::paths::gzip;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// The same columns in two orders, of which the second has none that says the time taken.
+const HEADS: [&str; 2] = [
+    "#Software: Microsoft Internet Information Services 10.0\r\n#Fields: date time c-ip cs-method cs-uri-stem sc-status sc-win32-status time-taken sc-bytes\r\n",
+    "#Fields: date time sc-bytes sc-status cs-uri-stem cs-method c-ip sc-win32-status\r\n",
+];
+
+/// Lines of some blocks, whose columns change every so often, and what they say: hits and bytes of each path, and of each status.
+fn log(lines: u64) -> (Vec<u8>, Truth) {
+    let (mut text, mut truth) = (String::new(), Truth::default());
+    for number in 0..lines {
+        let order = usize::from(number / 1_709 % 2 == 1);
+        if number % 1_709 == 0 {
+            text += HEADS[order];
+        }
+        let (path, status, bytes) = (format!("/p{}", number % 7), [200, 404, 500][(number % 3) as usize], 1_000 + number % 90);
+        let (date, client) = ("2024-11-22", format!("10.0.0.{}", number % 9));
+        let clock = format!("{:02}:{:02}:{:02}", number / 3_600 % 24, number / 60 % 60, number % 60);
+        text += &match order {
+            0 => format!("{date} {clock} {client} GET {path} {status} 0 15 {bytes}\r\n"),
+            _ => format!("{date} {clock} {bytes} {status} {path} GET {client} 0\r\n"),
+        };
+        truth.parsed += 1;
+        truth.bytes_sent += bytes;
+        *truth.paths.entry(path).or_default() += 1;
+        *truth.statuses.entry(status.to_string()).or_default() += 1;
+    }
+    (text.into_bytes(), truth)
+}
+
+fn methods(report: &Value) -> BTreeMap<String, u64> {
+    crate::common::hits_of(&panel(report, "method")["rows"])
+}
+
+#[test]
+fn columns_that_change_in_the_middle_are_those_of_every_worker() {
+    let folder = Folder::new();
+    let (text, truth) = log(40_000);
+    assert!(text.len() > 6 * (256 << 10));
+    let plain = folder.file("iis.log", &text);
+    let packed = folder.file("iis.log.gz", gzip(&text));
+    let mut reports = Vec::new();
+    for threads in ["1", "2", "5"] {
+        for file in [&plain, &packed] {
+            let report = rorqual(&["logs", "--json", "--memory", "512MiB", "--threads", threads, file]).run().exits(0).json();
+            truth.check(&report);
+            assert_eq!(methods(&report), BTreeMap::from([("GET".to_owned(), 40_000)]), "{threads} threads");
+            assert_eq!(report["lines"]["rejected"], 0);
+            reports.push(comparable(report));
+        }
+    }
+    assert!(reports.windows(2).all(|pair| pair[0]["panels"] == pair[1]["panels"] && pair[0]["lines"] == pair[1]["lines"]));
+    let piped = rorqual(&["logs", "--json", "-"]).stdin(text).run().exits(0).json();
+    truth.check(&piped);
+}
+
+#[test]
+fn an_upload_in_pieces_knows_the_last_columns() {
+    let (text, truth) = log(12_000);
+    let server = Server::start(&[]);
+    let id = server.session(&json!({"size": text.len()}));
+    // Behind the first change, and in the middle of a line.
+    let cut = text.len() / 3 + 11;
+    server.put(&id, 0, &text[..cut]);
+    assert_eq!(server.put(&id, cut, &text[cut..]).status, 200);
+    let report = &server.live(&id)["report"];
+    assert_eq!((&report["lines"]["parsed"], &report["lines"]["rejected"]), (&truth.parsed.into(), &0.into()));
+    assert_eq!(report["bytes_sent"], truth.bytes_sent);
+}
+
+#[test]
+fn rows_have_one_kind_of_columns_and_say_so() {
+    let folder = Folder::new();
+    let (text, _) = log(40_000);
+    let file = folder.file("iis.log", &text);
+    for threads in ["1", "2"] {
+        let ran = rorqual(&["convert", "--threads", threads, &file, "--to", "ndjson", "-o", "-"]).run().exits(2);
+        ran.says(&["#Fields says other columns from here on", "as two files"]);
+    }
+    let first = folder.file("first.log", format!("{}2024-11-22 10:11:12 10.0.0.1 GET /a 200 0 15 7\r\n", HEADS[0]));
+    let row = rorqual(&["convert", &first, "--to", "ndjson", "-o", "-"]).run().exits(0).json();
+    assert_eq!((&row["path"], &row["status"], &row["bytes"]), (&"/a".into(), &200.into(), &7.into()));
+}
+
+#[test]
+fn a_log_without_a_request_is_one() {
+    let folder = Folder::new();
+    let file = folder.file("empty.log", HEADS[0]);
+    let report = rorqual(&["logs", "--json", &file]).run().exits(0).json();
+    assert_eq!((&report["sources"][0]["format"], &report["lines"]["parsed"]), (&"w3c".into(), &0.into()));
+    let headless = folder.file("headless.log", "2024-11-22 10:11:12 10.0.0.1 GET /a 200\n");
+    let given = ["logs", "--json", "--format", "#Fields: date time c-ip cs-method cs-uri-stem sc-status", &headless];
+    assert_eq!(rorqual(&given).run().exits(0).json()["lines"]["parsed"], 1);
+}

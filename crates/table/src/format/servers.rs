@@ -1,0 +1,45 @@
+//! Formats that servers, proxies and clouds have of their own, written as nginx would: `$name` for a field that is read, any other name
+//! for one that is stepped over.
+
+/// Names and format strings, the more particular first.
+pub(super) const SERVERS: &[(&str, &str)] = &[
+    // Elastic Load Balancing: the times are seconds, -1 where no target took the request.
+    (
+        "aws_alb",
+        r#"$type $time_iso8601 $elb $remote_addr $target $request_processing_time $upstream_response_time $response_processing_time $status $target_status $received_bytes $bytes_sent "$request" "$http_user_agent" $ssl_cipher $ssl_protocol $more"#,
+    ),
+    (
+        "aws_elb",
+        r#"$time_iso8601 $elb $remote_addr $backend $request_processing_time $upstream_response_time $response_processing_time $status $backend_status $received_bytes $bytes_sent "$request" "$http_user_agent" $ssl_cipher $ssl_protocol"#,
+    ),
+    // Amazon S3: its total time is milliseconds. Fields are added at the end as years go by.
+    (
+        "aws_s3",
+        r#"$bucket_owner $bucket [$time_local] $remote_addr $remote_user $request_id $operation $key "$request" $status $error_code $bytes_sent $object_size $request_time_ms $turn_around_time "$http_referer" "$http_user_agent" $version_id $host_id $signature_version $cipher_suite $authentication $host $more"#,
+    ),
+    (
+        "aws_s3_short",
+        r#"$bucket_owner $bucket [$time_local] $remote_addr $remote_user $request_id $operation $key "$request" $status $error_code $bytes_sent $object_size $request_time_ms $turn_around_time "$http_referer" "$http_user_agent" $version_id"#,
+    ),
+    // HAProxy, `option httplog`: TR/Tw/Tc/Tr/Ta in milliseconds, and captured headers before the request.
+    (
+        "haproxy",
+        r#"$remote_addr [$time_local_ms] $frontend $backend $request_wait/$queue_wait/$connect_wait/$upstream_response_time_ms/$request_time_ms $status $bytes_sent $request_cookie $response_cookie $termination $connections $queues_and_captured "$request""#,
+    ),
+    // Envoy's default, and what Istio makes of it; DURATION is milliseconds.
+    (
+        "istio",
+        r#"[$time_iso8601] "$request" $status $response_flags $response_details $connection_details "$transport_failure" $bytes_received $bytes_sent $request_time_ms $upstream_response_time_ms "$forwarded_for" "$http_user_agent" "$request_id" "$host" "$authority_host" $cluster $local_upstream $local_downstream $remote_addr $requested_server_name $route_name"#,
+    ),
+    (
+        "envoy",
+        r#"[$time_iso8601] "$request" $status $response_flags $bytes_received $bytes_sent $request_time_ms $upstream_response_time_ms "$http_x_forwarded_for" "$http_user_agent" "$request_id" "$host" "$authority_host""#,
+    ),
+    // Squid's native format: `%ts.%03tu %6tr %>a %Ss/%03>Hs %<st %rm %ru %[un %Sh/%<a %mt`.
+    (
+        "squid",
+        r#"$msec $request_time_ms $remote_addr $result/$status $bytes_sent $request_method $request_uri $remote_user $hierarchy $content_type"#,
+    ),
+    // Apache's ssl_request_log: `%t %h %{SSL_PROTOCOL}x %{SSL_CIPHER}x "%r" %b`.
+    ("ssl_request", r#"[$time_local] $remote_addr $ssl_protocol $ssl_cipher "$request" $body_bytes_sent"#),
+];

@@ -1,0 +1,194 @@
+//! W3C's extended log format, as IIS and CloudFront write it: a `#Fields:` line says which columns follow.
+
+use super::field::Field;
+use std::sync::Arc;
+
+/// W3cColumns that a `#Fields:` line may name; of a longer one nothing is known.
+const COLUMNS_MAX: usize = 256;
+
+/// What every such line begins with.
+const FIELDS: &[u8] = b"#Fields:";
+
+/// The columns of lines, until another `#Fields:` line says others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct W3cColumns {
+    pub(crate) columns: Box<[W3cColumn]>,
+    /// The names, as they were written.
+    names: Arc<str>,
+    /// How texts in them are escaped.
+    pub(crate) writing: W3cWriter,
+}
+
+/// A column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum W3cColumn {
+    /// One that no record has, or that another says better.
+    Skip,
+    Date,
+    Time,
+    Client,
+    User,
+    Host,
+    Method,
+    /// Path and query.
+    Target,
+    Path,
+    Query,
+    Protocol,
+    Status,
+    Bytes,
+    Referrer,
+    Agent,
+    TakenMillis,
+    TakenSeconds,
+}
+
+/// Who wrote a log, which shows in how it escapes blanks, and in which unit it counts time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum W3cWriter {
+    /// IIS: `+` for a blank, milliseconds.
+    Iis,
+    /// CloudFront: tabs between columns, `%20` for a blank, seconds.
+    CloudFront,
+    /// Someone else: what they mean by a time taken is not known, so it is left out.
+    Other,
+}
+
+impl W3cColumns {
+    /// None: no line says which there are.
+    pub(crate) fn unknown() -> W3cColumns {
+        W3cColumns { columns: Box::default(), names: "".into(), writing: W3cWriter::Other }
+    }
+
+    /// The columns that a line says; `None` of one that is no `#Fields:` line.
+    pub(crate) fn of_line(line: &[u8]) -> Option<W3cColumns> {
+        let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
+        let names = line.strip_prefix(FIELDS)?;
+        let words = || names.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+        if words().count() > COLUMNS_MAX {
+            return Some(W3cColumns::unknown());
+        }
+        let has = |name: &str| words().any(|word| word.eq_ignore_ascii_case(name.as_bytes()));
+        let writing = match () {
+            () if words().any(|word| word.starts_with(b"x-edge-")) => W3cWriter::CloudFront,
+            () if has("sc-win32-status") || has("sc-substatus") || has("s-sitename") || has("s-computername") => W3cWriter::Iis,
+            () => W3cWriter::Other,
+        };
+        let mut columns: Vec<(W3cColumn, u8)> = words().map(|word| column(word, writing)).collect();
+        for at in 0..columns.len() {
+            let (kind, rank) = columns[at];
+            let better = |other: usize| columns[other].0 == kind && (columns[other].1, other) < (rank, at);
+            if kind != W3cColumn::Skip && (0..columns.len()).any(better) {
+                columns[at].0 = W3cColumn::Skip;
+            }
+        }
+        let names = words().map(String::from_utf8_lossy).collect::<Vec<_>>().join(" ").into();
+        Some(W3cColumns { columns: columns.into_iter().map(|(column, _)| column).collect(), names, writing })
+    }
+
+    /// The columns of the first line of a sample that says them.
+    pub(crate) fn of_sample(lines: &[&[u8]]) -> Option<W3cColumns> {
+        lines.iter().find_map(|line| W3cColumns::of_line(line))
+    }
+
+    /// The line that says them; `w3c` where none did.
+    pub(crate) fn source(&self) -> String {
+        if self.columns.is_empty() { "w3c".to_owned() } else { format!("#Fields: {}", self.names) }
+    }
+
+    /// The names of the columns.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.names.split(' ')
+    }
+
+    /// Bits of the fields that lines can have.
+    pub(crate) fn fields(&self) -> u16 {
+        let all = [
+            W3cColumn::Date,
+            W3cColumn::Client,
+            W3cColumn::User,
+            W3cColumn::Host,
+            W3cColumn::Method,
+            W3cColumn::Target,
+            W3cColumn::Protocol,
+        ];
+        let more = [W3cColumn::Status, W3cColumn::Bytes, W3cColumn::Referrer, W3cColumn::Agent, W3cColumn::TakenMillis];
+        match &*self.columns {
+            [] => all.into_iter().chain(more).fold(0, |bits, column| bits | column.fields()),
+            columns => columns.iter().fold(0, |bits, column| bits | column.fields()),
+        }
+    }
+}
+
+impl W3cColumn {
+    /// Bits of the fields that it fills.
+    fn fields(self) -> u16 {
+        match self {
+            W3cColumn::Skip => 0,
+            W3cColumn::Date | W3cColumn::Time => Field::Time.bit(),
+            W3cColumn::Client => Field::Client.bit(),
+            W3cColumn::User => Field::User.bit(),
+            W3cColumn::Host => Field::Host.bit(),
+            W3cColumn::Method => Field::Method.bit(),
+            W3cColumn::Target => Field::Path.bit() | Field::Query.bit(),
+            W3cColumn::Path => Field::Path.bit(),
+            W3cColumn::Query => Field::Query.bit(),
+            W3cColumn::Protocol => Field::Protocol.bit(),
+            W3cColumn::Status => Field::Status.bit(),
+            W3cColumn::Bytes => Field::Bytes.bit(),
+            W3cColumn::Referrer => Field::Referrer.bit(),
+            W3cColumn::Agent => Field::Agent.bit(),
+            W3cColumn::TakenMillis | W3cColumn::TakenSeconds => Field::RequestTime.bit(),
+        }
+    }
+}
+
+/// What a name means, and its rank among those that mean the same.
+fn column(name: &[u8], writing: W3cWriter) -> (W3cColumn, u8) {
+    match &*name.to_ascii_lowercase() {
+        b"date" => (W3cColumn::Date, 0),
+        b"time" => (W3cColumn::Time, 0),
+        b"c-ip" => (W3cColumn::Client, 0),
+        b"cs(x-forwarded-for)" | b"x-forwarded-for" => (W3cColumn::Client, 1),
+        b"cs-username" => (W3cColumn::User, 0),
+        // CloudFront's cs(Host) is the name of the distribution.
+        b"x-host-header" => (W3cColumn::Host, 0),
+        b"cs-host" => (W3cColumn::Host, 1),
+        b"cs(host)" => (W3cColumn::Host, 2),
+        b"cs-method" => (W3cColumn::Method, 0),
+        b"cs-uri-stem" => (W3cColumn::Path, 0),
+        b"cs-uri-query" => (W3cColumn::Query, 0),
+        b"cs-uri" => (W3cColumn::Target, 0),
+        b"cs-version" | b"cs-protocol-version" => (W3cColumn::Protocol, 0),
+        b"sc-status" => (W3cColumn::Status, 0),
+        b"sc-bytes" => (W3cColumn::Bytes, 0),
+        b"cs(referer)" | b"cs(referrer)" => (W3cColumn::Referrer, 0),
+        b"cs(user-agent)" => (W3cColumn::Agent, 0),
+        b"time-taken" => match writing {
+            W3cWriter::Iis => (W3cColumn::TakenMillis, 0),
+            W3cWriter::CloudFront => (W3cColumn::TakenSeconds, 0),
+            W3cWriter::Other => (W3cColumn::Skip, 0),
+        },
+        _ => (W3cColumn::Skip, 0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_unit_of_time_follows_from_who_wrote() {
+        let taken = |line: &str| W3cColumns::of_line(line.as_bytes()).and_then(|columns| columns.columns.last().copied());
+        assert_eq!(taken("#Fields: date time sc-win32-status time-taken"), Some(W3cColumn::TakenMillis));
+        assert_eq!(taken("#Fields: date time x-edge-location time-taken"), Some(W3cColumn::TakenSeconds));
+        assert_eq!(taken("#Fields: date time time-taken"), Some(W3cColumn::Skip));
+        assert_eq!(taken("#Software: x"), None);
+    }
+
+    #[test]
+    fn of_two_that_say_the_same_one_counts() {
+        let columns = W3cColumns::of_line(b"#Fields: cs(Host) x-host-header c-ip c-ip").expect("columns");
+        assert_eq!(*columns.columns, [W3cColumn::Skip, W3cColumn::Host, W3cColumn::Client, W3cColumn::Skip]);
+    }
+}

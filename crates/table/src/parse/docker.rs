@@ -1,0 +1,76 @@
+//! Lines in the envelope of Docker's json-file driver: `{"log":"…\n","stream":"stdout","time":"…"}`.
+
+use super::escape::undo_escapes;
+use super::{Outcome, Parser};
+use crate::parse::Flaw;
+
+/// Room for a line that is kept from one to the next.
+const SCRATCH_BYTES_KEPT: usize = 64 << 10;
+
+/// What a parser keeps for lines in envelopes.
+#[derive(Clone, Debug)]
+pub(crate) struct Unwrapping {
+    parser: Parser,
+    /// The line of the last envelope.
+    line: Vec<u8>,
+}
+
+impl Unwrapping {
+    pub(crate) fn new(parser: Parser) -> Unwrapping {
+        Unwrapping { parser, line: Vec::new() }
+    }
+
+    /// The same whose parser is another.
+    pub(crate) fn map(self, change: impl FnOnce(Parser) -> Parser) -> Unwrapping {
+        Unwrapping { parser: change(self.parser), ..self }
+    }
+
+    /// Reads the line in an envelope.
+    pub(crate) fn parse(&mut self, envelope: &[u8]) -> Outcome<'_> {
+        let envelope = envelope.strip_prefix(b"\xef\xbb\xbf").unwrap_or(envelope);
+        if envelope.trim_ascii().is_empty() {
+            return Outcome::Blank;
+        }
+        let Some(text) = enveloped(envelope) else {
+            return Outcome::Rejected(Flaw::Start);
+        };
+        if self.line.capacity() > SCRATCH_BYTES_KEPT {
+            self.line = Vec::new();
+        }
+        self.line.clear();
+        // Undone it is never longer.
+        self.line.reserve_exact(text.len());
+        undo_escapes(text, &mut self.line);
+        self.parser.parse(self.line.strip_suffix(b"\n").unwrap_or(&self.line))
+    }
+}
+
+/// The text in an envelope, with its escapes.
+pub(crate) fn enveloped(line: &[u8]) -> Option<&[u8]> {
+    let text = line.strip_prefix(br#"{"log":""#)?;
+    let mut at = 0;
+    loop {
+        at += memchr::memchr2(b'"', b'\\', &text[at..])?;
+        if text[at] == b'"' {
+            break;
+        }
+        at += 2;
+        if at > text.len() {
+            return None;
+        }
+    }
+    let after = text[at + 1..].trim_ascii();
+    (after.ends_with(b"}") && (after == b"}" || after.starts_with(b",\""))).then_some(&text[..at])
+}
+
+/// The lines in the envelopes of a sample, a line each; of a line in none, nothing.
+pub(crate) fn unwrapped(lines: &[&[u8]]) -> Vec<u8> {
+    let mut all = Vec::new();
+    for text in lines.iter().filter_map(|line| enveloped(line)) {
+        undo_escapes(text, &mut all);
+        if !all.ends_with(b"\n") {
+            all.push(b'\n');
+        }
+    }
+    all
+}

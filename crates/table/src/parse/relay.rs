@@ -1,0 +1,72 @@
+//! Which columns a stretch of a log begins with, where workers read many stretches at a time and a line of any of them may say others.
+
+use crate::format::w3c::W3cColumns;
+use crate::format::{Format, Kind};
+use rorqual_pipe::Chunk;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+/// Hands the columns on from each stretch to the next. Holds what workers that wait or are ahead have said: an entry of a few bytes a
+/// worker, and columns of at most a few KiB, which workers share.
+#[derive(Debug)]
+pub(crate) struct ColumnRelay {
+    state: Mutex<RelayState>,
+    moved: Condvar,
+}
+
+#[derive(Debug)]
+struct RelayState {
+    /// The first stretch that nobody has come with.
+    next: u64,
+    /// What stretches behind that one said last.
+    said: BTreeMap<u64, Option<Arc<W3cColumns>>>,
+    /// What stretches before it begin with, until their workers take it.
+    starts: BTreeMap<u64, Arc<W3cColumns>>,
+    /// What `next` begins with.
+    columns: Arc<W3cColumns>,
+}
+
+impl ColumnRelay {
+    /// A relay for lines of a format whose columns may change; `None` of any other.
+    pub(crate) fn of(format: &Format) -> Option<Arc<ColumnRelay>> {
+        let Kind::W3c(columns) = format.kind() else { return None };
+        let state = RelayState { next: 0, said: BTreeMap::new(), starts: BTreeMap::new(), columns: Arc::clone(columns) };
+        Some(Arc::new(ColumnRelay { state: Mutex::new(state), moved: Condvar::new() }))
+    }
+
+    /// What a chunk begins with. Waits until all chunks before it have come here, whose workers have them already: chunks are given out in
+    /// order, and each comes here first of all.
+    pub(crate) fn start_of(&self, chunk: &Chunk) -> Arc<W3cColumns> {
+        let lines = chunk.lines().filter(|line| !line.long);
+        let said = lines.filter_map(|line| W3cColumns::of_line(line.bytes)).last().map(Arc::new);
+        let number = chunk.number();
+        let mut state = self.lock();
+        state.said.insert(number, said);
+        loop {
+            let next = state.next;
+            let Some(said) = state.said.remove(&next) else { break };
+            let columns = Arc::clone(&state.columns);
+            state.starts.insert(next, columns);
+            if let Some(said) = said {
+                state.columns = said;
+            }
+            state.next += 1;
+        }
+        self.moved.notify_all();
+        loop {
+            if let Some(columns) = state.starts.remove(&number) {
+                return columns;
+            }
+            state = self.moved.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// The format of what comes behind the last stretch.
+    pub(crate) fn format(&self) -> Format {
+        Format::w3c(Arc::clone(&self.lock().columns))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, RelayState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

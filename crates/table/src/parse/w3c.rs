@@ -1,0 +1,223 @@
+//! Reads lines of W3C's extended format by the columns that the last `#Fields:` line said.
+
+use super::address;
+use super::general::{self, present, status};
+use super::number::{self, Unit};
+use super::record::{Draft, Flaw, Outcome, Spot};
+use super::request;
+use super::time::{self, Instant};
+use crate::format::Field;
+use crate::format::w3c::{W3cColumn, W3cColumns, W3cWriter};
+use std::sync::Arc;
+
+/// Room for undone escapes that is kept from line to line.
+const SCRATCH_BYTES_KEPT: usize = 64 << 10;
+
+/// What a parser keeps from line to line.
+#[derive(Clone, Debug)]
+pub(crate) struct W3cState {
+    columns: Arc<W3cColumns>,
+    /// The agent of the current line, with its escapes undone.
+    scratch: Vec<u8>,
+    /// Whether another `#Fields:` line is a flaw: nobody else would know what it says.
+    is_strict: bool,
+}
+
+impl W3cState {
+    pub(crate) fn new(columns: &Arc<W3cColumns>) -> W3cState {
+        W3cState { columns: Arc::clone(columns), scratch: Vec::new(), is_strict: false }
+    }
+
+    /// The same for lines of which others may be read elsewhere at the same time.
+    pub(crate) fn strict(self) -> W3cState {
+        W3cState { is_strict: true, ..self }
+    }
+
+    /// The columns from now on.
+    pub(crate) fn set(&mut self, columns: Arc<W3cColumns>) {
+        self.columns = columns;
+    }
+
+    fn directive(&mut self, line: &[u8]) -> Outcome<'static> {
+        match W3cColumns::of_line(line) {
+            Some(columns) if columns != *self.columns => {
+                if self.is_strict && !self.columns.columns.is_empty() {
+                    return Outcome::Rejected(Flaw::OtherColumns);
+                }
+                self.columns = Arc::new(columns);
+            }
+            _ => {}
+        }
+        Outcome::Blank
+    }
+}
+
+/// Reads one line, without its line end.
+pub(crate) fn parse<'a>(state: &'a mut W3cState, line: &'a [u8]) -> Outcome<'a> {
+    let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
+    if line.trim_ascii().is_empty() {
+        return Outcome::Blank;
+    }
+    if line.starts_with(b"#") {
+        return state.directive(line);
+    }
+    let W3cState { columns, scratch, .. } = state;
+    if columns.columns.is_empty() {
+        return Outcome::Rejected(Flaw::NoColumns);
+    }
+    let is_tabbed = memchr::memchr(b'\t', line).is_some();
+    let agent = columns.columns.iter().position(|column| *column == W3cColumn::Agent);
+    let agent = agent.and_then(|at| W3cValues { rest: Some(line), is_tabbed }.nth(at));
+    undo(agent.unwrap_or_default(), columns.writing, scratch);
+    let mut reader = W3cReader { draft: Draft::default(), date: None, clock: None, agent: &*scratch };
+    let mut values = W3cValues { rest: Some(line), is_tabbed };
+    for column in &*columns.columns {
+        let Some(value) = values.next() else {
+            reader.draft.note(Flaw::Missing(Spot::Other));
+            return reader.outcome(columns);
+        };
+        if let Err(flaw) = reader.read(*column, value) {
+            reader.draft.note(flaw);
+        }
+    }
+    if values.next().is_some_and(|more| !more.is_empty()) {
+        // Which value belongs to which column can't be told.
+        return Outcome::Rejected(Flaw::TextAfter);
+    }
+    reader.outcome(columns)
+}
+
+/// The values of a line.
+struct W3cValues<'a> {
+    rest: Option<&'a [u8]>,
+    is_tabbed: bool,
+}
+
+impl<'a> Iterator for W3cValues<'a> {
+    type Item = &'a [u8];
+
+    fn next(&mut self) -> Option<&'a [u8]> {
+        let rest = self.rest?;
+        let end = if self.is_tabbed { memchr::memchr(b'\t', rest) } else { word_end(rest) };
+        let (value, rest) = end.map_or((rest, None), |end| (&rest[..end], Some(&rest[end + 1..])));
+        self.rest = rest;
+        Some(value.strip_prefix(b"\"").and_then(|value| value.strip_suffix(b"\"")).unwrap_or(value))
+    }
+}
+
+/// Where the blank behind the first word is; blanks in quotes are the word's.
+fn word_end(text: &[u8]) -> Option<usize> {
+    if text.starts_with(b"\"")
+        && let Some(quote) = memchr::memmem::find(&text[1..], b"\" ")
+    {
+        return Some(quote + 2);
+    }
+    memchr::memchr(b' ', text)
+}
+
+struct W3cReader<'s, 'a> {
+    draft: Draft<'a>,
+    date: Option<&'a [u8]>,
+    clock: Option<&'a [u8]>,
+    agent: &'s [u8],
+}
+
+impl<'a> W3cReader<'a, 'a> {
+    fn read(&mut self, column: W3cColumn, text: &'a [u8]) -> Result<(), Flaw> {
+        let text = present(text);
+        let record = &mut self.draft.record;
+        match column {
+            W3cColumn::Skip => {}
+            W3cColumn::Date => self.date = Some(text),
+            W3cColumn::Time => self.clock = Some(text),
+            W3cColumn::Client => record.client = present(address::client(text)),
+            W3cColumn::User => record.user = text,
+            W3cColumn::Host => record.host = text,
+            W3cColumn::Method => record.method = text,
+            W3cColumn::Target => request::read_target(text, record),
+            W3cColumn::Path => record.path = text,
+            W3cColumn::Query => record.query = text,
+            W3cColumn::Protocol => record.protocol = text,
+            W3cColumn::Status => {
+                record.status = status(text)?;
+                self.draft.sound |= Field::Status.bit();
+            }
+            W3cColumn::Bytes => record.bytes = general::bytes(text)?,
+            W3cColumn::Referrer => record.referrer = text,
+            W3cColumn::Agent => record.agent = present(self.agent),
+            W3cColumn::TakenMillis | W3cColumn::TakenSeconds => {
+                let unit = if column == W3cColumn::TakenMillis { Unit::Millis } else { Unit::Seconds };
+                let taken = number::duration_sum_us(text, unit);
+                record.request_time_us = taken.map_err(|error| general::flaw_of(error, Field::RequestTime))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn outcome(mut self, columns: &W3cColumns) -> Outcome<'a> {
+        match instant(self.date, self.clock) {
+            Ok(Some(Instant { time_us, .. })) => {
+                self.draft.record.time_us = Some(time_us);
+                self.draft.sound |= Field::Time.bit();
+            }
+            Ok(None) => self.draft.sound |= Field::Time.bit(),
+            Err(flaw) => self.draft.note(flaw),
+        }
+        self.draft.outcome(general::needed(columns.fields()))
+    }
+}
+
+/// Date and time of day, in UTC as W3C has it.
+fn instant(date: Option<&[u8]>, clock: Option<&[u8]>) -> Result<Option<Instant>, Flaw> {
+    let (Some(date), Some(clock)) = (date, clock) else { return Ok(None) };
+    if date.is_empty() && clock.is_empty() {
+        return Ok(None);
+    }
+    const FRACTION_DIGITS_MAX: usize = 10;
+    if date.len() != 10 || !(8..=8 + FRACTION_DIGITS_MAX).contains(&clock.len()) {
+        return Err(Flaw::NotTime);
+    }
+    let mut text = [b' '; 11 + 8 + FRACTION_DIGITS_MAX];
+    text[..10].copy_from_slice(date);
+    text[11..11 + clock.len()].copy_from_slice(clock);
+    time::iso(&text[..11 + clock.len()]).map(Some)
+}
+
+/// The agent with its blanks; where nothing is to be undone, as it is.
+fn undo(text: &[u8], writing: W3cWriter, out: &mut Vec<u8>) {
+    if out.capacity() > SCRATCH_BYTES_KEPT {
+        *out = Vec::new();
+    }
+    out.clear();
+    match writing {
+        W3cWriter::Iis => out.extend(text.iter().map(|byte| if *byte == b'+' { b' ' } else { *byte })),
+        W3cWriter::CloudFront => {
+            percent_decode(text, out);
+            // Years ago CloudFront encoded twice.
+            if memchr::memmem::find(out, b"%20").is_some() {
+                let once = std::mem::take(out);
+                percent_decode(&once, out);
+            }
+        }
+        W3cWriter::Other => out.extend_from_slice(text),
+    }
+}
+
+fn percent_decode(text: &[u8], out: &mut Vec<u8>) {
+    let mut rest = text;
+    while let Some(at) = memchr::memchr(b'%', rest) {
+        out.extend_from_slice(&rest[..at]);
+        let digit = |index: usize| rest.get(at + index).and_then(|byte| char::from(*byte).to_digit(16));
+        match digit(1).zip(digit(2)) {
+            Some((high, low)) => {
+                out.push((high * 16 + low) as u8);
+                rest = &rest[at + 3..];
+            }
+            None => {
+                out.push(b'%');
+                rest = &rest[at + 1..];
+            }
+        }
+    }
+    out.extend_from_slice(rest);
+}
