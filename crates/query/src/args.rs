@@ -74,7 +74,11 @@ pub(crate) struct Args {
     /// What to do where a field has values of several types: widen (integer, number, text; containers to JSON text), or error
     #[arg(long, value_name = "WHAT", default_value = "widen")]
     pub(crate) conflicts: Conflicts,
-    /// Longest line or record that is taken; longer ones are left out and counted
+    /// What to do with records that can't be read or are too long: error, or skip, which leaves them out and says how many
+    /// [default: error; of access logs skip]
+    #[arg(long, value_name = "WHAT")]
+    pub(crate) bad: Option<Bad>,
+    /// Longest line or record that is taken
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) record_max: Option<u64>,
     /// Most memory the whole process may take, resident, whatever the input [default: 256MiB]
@@ -115,6 +119,15 @@ pub(crate) enum OutputFormat {
 pub(crate) enum Conflicts {
     Widen,
     Error,
+}
+
+/// The fate of records that are no rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Bad {
+    /// The query fails at the first.
+    Error,
+    /// They are left out and counted.
+    Skip,
 }
 
 /// What a file is.

@@ -31,7 +31,7 @@ impl Engine {
     /// # Errors
     /// When the engine refuses its settings, which would be a defect here.
     pub(crate) fn new(args: &Args, known: Arc<Known>, shares: Shares, temp: &TempFolder) -> Result<Self> {
-        let scans = ScanContext::new(shares);
+        let scans = ScanContext::new(shares, args.bad);
         let state = SessionStateBuilder::new()
             .with_config(config(&shares))
             .with_runtime_env(runtime(args, &shares, temp)?)
@@ -57,6 +57,8 @@ fn config(shares: &Shares) -> SessionConfig {
     let options = config.options_mut();
     // A value of a dictionary is held once for all rows that have it; otherwise a file of a few bytes could take all memory.
     options.execution.parquet.schema_force_view_types = true;
+    // Nanoseconds reach from 1677 to 2262 only, and Spark writes 9999-12-31.
+    options.execution.parquet.coerce_int96 = Some("us".to_owned());
     options.sql_parser.collect_spans = true;
     config
 }

@@ -20,6 +20,7 @@ mod tally;
 pub(crate) use table::{OnceInput, Place, RecordFile, RecordTable};
 pub(crate) use tally::Tallies;
 
+use crate::args::Bad;
 use crate::budget::Shares;
 use datafusion::error::DataFusionError;
 use rorqual_pipe::limits::{buffer_bytes, buffers_needed};
@@ -36,12 +37,14 @@ pub(crate) struct ScanContext {
     /// Counts bytes; nobody is stopped by it.
     pub(crate) control: Control,
     pub(crate) tallies: Tallies,
+    /// The fate of records that are no rows, where it was said.
+    pub(crate) bad: Option<Bad>,
 }
 
 impl ScanContext {
-    pub(crate) fn new(shares: Shares) -> Arc<Self> {
+    pub(crate) fn new(shares: Shares, bad: Option<Bad>) -> Arc<Self> {
         let blocks = Pool::new(buffer_bytes(shares.record_bytes_max), shares.threads + 1);
-        Arc::new(Self { shares, blocks, control: Control::default(), tallies: Tallies::default() })
+        Arc::new(Self { shares, blocks, control: Control::default(), tallies: Tallies::default(), bad })
     }
 
     /// With what one input is read by so many threads, with blocks of its own.

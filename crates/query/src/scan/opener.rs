@@ -6,6 +6,7 @@ use super::skip::{Skip, Tried};
 use super::table::Place;
 use super::tally::Tally;
 use super::{ScanContext, external, stream, stretches};
+use crate::args::Bad;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::internal_datafusion_err;
@@ -16,8 +17,8 @@ use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::utils::{collect_columns, reassign_expr_columns};
 use futures::FutureExt;
 use futures::stream::BoxStream;
-use rorqual_pipe::{Chunk, Error, Input, Kind};
-use rorqual_rows::{Decode, Decoded, Format, Unplaced, log};
+use rorqual_pipe::{Chunk, Error, Input, Kind, format_size};
+use rorqual_rows::{Decode, Decoded, Format, Unplaced, log, long_offset};
 use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
@@ -81,10 +82,32 @@ impl RecordOpener {
     }
 
     /// Counts what a chunk, or a part of it, came to.
-    pub(crate) fn count(&self, name: &str, chunk: &Chunk, decoded: &Decoded) {
+    ///
+    /// # Errors
+    /// When a record in it is no row, unless such are left out: an answer without them would look whole.
+    pub(crate) fn count(&self, name: &str, chunk: &Chunk, decoded: &Decoded) -> Result<(), Error> {
         self.counts.rows_decoded.add(decoded.batches.iter().map(RecordBatch::num_rows).sum());
         self.counts.rows_outside.add(decoded.outside);
+        let skips = self.context.bad.map_or(matches!(self.format, Format::Log(_)), |bad| bad == Bad::Skip);
+        if !skips && let Some(error) = self.bad(name, chunk, decoded) {
+            return Err(error);
+        }
         self.tally.count(name, chunk, decoded);
+        Ok(())
+    }
+
+    /// The first record of a chunk that is no row.
+    fn bad(&self, name: &str, chunk: &Chunk, decoded: &Decoded) -> Option<Error> {
+        const ADVICE: &str = "--bad skip leaves such records out, and says how many";
+        if let Some(bad) = decoded.bad.first() {
+            let text = format!("{} (in the record that starts at byte {}; {ADVICE})", bad.reason, bad.offset);
+            return Some(Error::new(Kind::Corrupt, name, text).at(bad.at));
+        }
+        // With the last part comes what follows it.
+        let start = long_offset(chunk, self.format.separators()).filter(|_| decoded.rest.is_none())?;
+        let max = format_size(self.context.shares.record_bytes_max as u64);
+        let text = format!("a record of more than --record-max {max} (a larger one would take it; {ADVICE}) starts");
+        Some(Error::new(Kind::Limit, name, text).at(start))
     }
 
     fn local(

@@ -69,7 +69,7 @@ impl Running {
         let gone = || Error::new(Kind::Stopped, name, "nobody wants more rows");
         let mut start = 0;
         loop {
-            self.opener.count(name, chunk, &decoded);
+            self.opener.count(name, chunk, &decoded)?;
             if let Err(misfit) = fits(name, &decoded) {
                 let _ = self.sender.blocking_send(Err(misfit));
                 return Err(gone());

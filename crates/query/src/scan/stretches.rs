@@ -100,7 +100,7 @@ impl Reader {
 
     fn decode(&mut self, chunk: &Chunk) -> Result<Decoded> {
         let decoded = self.decoder.decode(chunk).map_err(external)?;
-        self.opener.count(&self.name, chunk, &decoded);
+        self.opener.count(&self.name, chunk, &decoded).map_err(external)?;
         fits(&self.name, &decoded)?;
         self.rest = decoded.rest.map(|rest| {
             let mut rest = chunk.from(rest);

@@ -1,4 +1,4 @@
-//! Files of columns as a table: the engine's own, and what reading it takes.
+//! Files of columns as a table: who reads them, and what that takes.
 
 use super::widths::Widths;
 use async_trait::async_trait;
@@ -6,7 +6,6 @@ use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::{Result, Statistics};
 use datafusion::datasource::TableType;
-use datafusion::datasource::listing::ListingTable;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
 use datafusion::physical_plan::ExecutionPlan;
 use std::sync::Arc;
@@ -14,12 +13,12 @@ use std::sync::Arc;
 /// Parquet or Arrow files.
 #[derive(Debug)]
 pub(crate) struct ColumnsTable {
-    files: ListingTable,
+    files: Arc<dyn TableProvider>,
     pub(crate) widths: Widths,
 }
 
 impl ColumnsTable {
-    pub(super) fn new(files: ListingTable, widths: Widths) -> Self {
+    pub(super) fn new(files: Arc<dyn TableProvider>, widths: Widths) -> Self {
         Self { files, widths }
     }
 }

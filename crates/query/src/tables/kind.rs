@@ -6,7 +6,7 @@ use datafusion::common::{Result, plan_err};
 use rorqual_pipe::escaped_path;
 use rorqual_pipe::whole_file::Output;
 use rorqual_rows::csv::Quote;
-use rorqual_rows::read::is_table;
+use rorqual_rows::read::{is_parquet, is_table};
 use rorqual_rows::{Format, FormatKind, Given, Head, ValueRules, json};
 use rorqual_table::format::Format as LogFormat;
 use std::collections::BTreeMap;
@@ -150,6 +150,6 @@ pub(super) fn of(table: &str, name: &str, head: &Head, known: &Known) -> Result<
 }
 
 fn by_magic(head: &[u8]) -> Option<InputFormat> {
-    let format = if head.starts_with(b"PAR1") { InputFormat::Parquet } else { InputFormat::Arrow };
+    let format = if is_parquet(head) { InputFormat::Parquet } else { InputFormat::Arrow };
     is_table(head).then_some(format)
 }

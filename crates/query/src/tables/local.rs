@@ -13,6 +13,7 @@ use datafusion::object_store::{ObjectMeta, path::Path as ObjectPath};
 use rorqual_pipe::{Control, Input, reason};
 use rorqual_rows::Format;
 use rorqual_rows::limits::PREFIX_BYTES;
+use rorqual_rows::read::is_stream;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -45,6 +46,7 @@ impl Tables {
                     Looked::Files(filled.into_iter().cloned().collect()),
                 )
             }
+            Kind::Arrow => self.arrow_files(&filled.into_iter().cloned().collect::<Vec<_>>()),
             columns => self.columns(&columns, paths.iter().map(|path| url(path)).collect::<Result<_>>()?).await,
         }
     }
@@ -57,6 +59,11 @@ impl Tables {
         let mut input = Input::open(path).map(Input::into_utf8).map_err(external)?;
         let head = self.context.scan(1).head(&mut input, PREFIX_BYTES).map_err(external)?;
         let kind = kind::of(name, input.name(), &head, &self.known)?;
+        // Of a compressed one the bytes are others.
+        let stored = input.read_ahead(PREFIX_BYTES, &Control::default()).map_err(external)?;
+        if matches!(kind, Kind::Arrow) && is_stream(&head.bytes) && (stored.is_empty() || is_stream(stored)) {
+            return self.arrow_stream(input);
+        }
         let format = self.not_columns(input.name(), kind)?;
         let name = input.name().to_owned();
         // A file that is standard input can be read at its places more than once.
@@ -135,7 +142,9 @@ fn files_below(folder: &Path) -> Result<Vec<PathBuf>> {
 
 fn file(path: &Path) -> Result<RecordFile> {
     let input = Input::open(path).map(Input::into_utf8).map_err(external)?;
-    let location = ObjectPath::from_absolute_path(absolute(path)?).map_err(|error| plan_datafusion_err!("{error}"))?;
+    // A name in plans: the file is opened by its path, which may have characters that no object's has.
+    let location = ObjectPath::from_absolute_path(absolute(path)?);
+    let location = location.unwrap_or_else(|_| ObjectPath::from(path.to_string_lossy().as_ref()));
     let place = Place::Local { path: path.to_owned(), is_plain: input.is_file() };
     Ok(RecordFile { meta: meta(location, input.size_bytes().unwrap_or(0)), place })
 }
@@ -148,8 +157,13 @@ fn url(path: &Path) -> Result<ListingTableUrl> {
     ListingTableUrl::try_new(url, None)
 }
 
+/// The path of a file without `..`, which an object's can't have: what stands before one may be a link, so the system is asked. The
+/// file's own name stays.
 fn absolute(path: &Path) -> Result<PathBuf> {
-    std::path::absolute(path).map_err(|cause| exec_datafusion_err!("{}: {}", path.display(), reason(&cause)))
+    let Some(name) = path.file_name() else { return plan_err!("{}: is a folder", path.display()) };
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = folder.canonicalize().map_err(|cause| exec_datafusion_err!("{}: {}", path.display(), reason(&cause)))?;
+    Ok(folder.join(name))
 }
 
 fn meta(location: ObjectPath, size: u64) -> ObjectMeta {

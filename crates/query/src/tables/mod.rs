@@ -1,5 +1,6 @@
 //! What stands behind FROM: paths, wildcards, folders, addresses.
 
+mod arrow;
 mod columns;
 mod infer;
 mod kind;
@@ -10,7 +11,7 @@ mod widths;
 pub(crate) use columns::ColumnsTable;
 pub(crate) use kind::Known;
 
-use crate::scan::{RecordFile, RecordTable, ScanContext};
+use crate::scan::{RecordFile, RecordTable, ScanContext, external};
 use async_trait::async_trait;
 use datafusion::catalog::{TableProvider, UrlTableFactory};
 use datafusion::common::{Result, plan_datafusion_err, plan_err};
@@ -22,7 +23,9 @@ use datafusion::execution::SessionState;
 use datafusion::execution::object_store::ObjectStoreUrl;
 use infer::Looked;
 use kind::Kind;
+use rorqual_pipe::Input;
 use rorqual_rows::Format;
+use rorqual_rows::read::Table;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
@@ -59,30 +62,43 @@ impl Tables {
             Kind::Records(format) => Ok(format),
             Kind::Parquet | Kind::Arrow => {
                 plan_err!(
-                    "{name}: Parquet and Arrow can't be read as a stream or compressed as a whole; put it into a file first"
+                    "{name}: Parquet and Arrow files can't be read as a stream or compressed as a whole; put it into a file first"
                 )
             }
         }
     }
 
-    /// A table over files of columns, which the engine reads itself.
+    /// A table over files of columns, which the engine reads itself: Parquet, and Arrow elsewhere.
     async fn columns(&self, kind: &Kind, urls: Vec<ListingTableUrl>) -> Result<Arc<dyn TableProvider>> {
         let format: Arc<dyn FileFormat> = match kind {
             Kind::Arrow => Arc::new(ArrowFormat),
             _ => Arc::new(ParquetFormat::default()),
         };
-        // Before the engine looks: it believes what a file says of its lengths.
-        let checked = if matches!(kind, Kind::Arrow) { Some(Widths::of_arrow(&self.state, &urls)?) } else { None };
+        // Before the engine looks: it believes what a file says of itself.
+        urls.iter().try_for_each(|url| self.check(url))?;
         let options = ListingOptions::new(format).with_file_extension("");
         let config = ListingTableConfig::new_with_multi_paths(urls.clone()).with_listing_options(options);
         let config = config.infer_schema(&self.state).await?;
         let table = ListingTable::try_new(config)?;
-        let widths = match checked {
-            Some(widths) => widths,
-            None => Widths::of_parquet(&self.state, &urls, &table.schema()).await?,
+        let widths = match kind {
+            Kind::Arrow => Widths::default(),
+            _ => Widths::of_parquet(&self.state, &urls, &table.schema()).await?,
         };
-        Ok(Arc::new(ColumnsTable::new(table, widths)))
+        Ok(Arc::new(ColumnsTable::new(Arc::new(table), widths)))
     }
+
+    /// Refuses a file of this machine that would be read wrong, or whose footer takes too much.
+    fn check(&self, url: &ListingTableUrl) -> Result<()> {
+        let Ok(path) = url.get_url().to_file_path() else { return Ok(()) };
+        let Some(file) = Input::open(&path).and_then(|input| input.file_again()).map_err(external)? else { return Ok(()) };
+        Table::open(file, &name(url), self.context.shares.memory_bytes).map(drop).map_err(external)
+    }
+}
+
+/// A file's name in messages.
+fn name(url: &ListingTableUrl) -> String {
+    let path = url.get_url().to_file_path();
+    path.map_or_else(|()| url.get_url().to_string(), |path| path.display().to_string())
 }
 
 impl fmt::Debug for Tables {

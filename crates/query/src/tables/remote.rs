@@ -18,6 +18,7 @@ use object_store::gcp::GoogleCloudStorageBuilder;
 use object_store::http::HttpBuilder;
 use rorqual_pipe::Input;
 use rorqual_rows::limits::PREFIX_BYTES;
+use rorqual_rows::read::check_head;
 use std::io::Cursor;
 use std::sync::Arc;
 use url::{Position, Url};
@@ -45,6 +46,7 @@ impl Tables {
                 self.records(format, store_url, files, Looked::Ahead(ahead))
             }
             columns => {
+                check_head(name, &head.bytes).map_err(external)?;
                 let urls = found.iter().map(|meta| ListingTableUrl::try_new(address(meta), None));
                 self.columns(&columns, urls.collect::<Result<_>>()?).await
             }

@@ -1,17 +1,16 @@
 //! What reading files of columns takes, as far as their footers tell.
 
-use crate::limits::{ARROW_BATCH_COPIES, PAGE_BYTES};
+use super::name;
+use crate::limits::PAGE_BYTES;
 use crate::scan::external;
 use datafusion::arrow::datatypes::Schema;
-use datafusion::common::{Result, plan_datafusion_err};
+use datafusion::common::Result;
 use datafusion::datasource::listing::ListingTableUrl;
 use datafusion::datasource::physical_plan::parquet::metadata::DFParquetMetadata;
 use datafusion::execution::SessionState;
-use datafusion::execution::memory_pool::MemoryLimit;
 use datafusion::object_store::ObjectStoreExt;
 use datafusion::parquet::file::metadata::RowGroupMetaData;
-use rorqual_pipe::Input;
-use rorqual_rows::read::Table;
+use rorqual_rows::read::check_footer;
 use std::collections::HashMap;
 
 /// What the columns of some files take.
@@ -60,29 +59,16 @@ impl Widths {
             let cache = runtime.cache_manager.get_file_metadata_cache();
             let footer =
                 DFParquetMetadata::new(store.as_ref(), &meta).with_file_metadata_cache(Some(cache)).fetch_metadata().await?;
+            check_footer(&name(url), &footer).map_err(external)?;
             footer.row_groups().iter().for_each(|group| add(&mut widths, group));
         }
         let width = |name: &String| widths.get(name).copied().unwrap_or_default();
         Ok(Self { columns: schema.fields().iter().map(|field| width(field.name())).collect(), whole_bytes: 0 })
     }
 
-    /// By the footers of Arrow files of this machine.
-    pub(super) fn of_arrow(state: &SessionState, urls: &[ListingTableUrl]) -> Result<Self> {
-        let mut whole_bytes = 0;
-        let memory_bytes = match state.runtime_env().memory_pool.memory_limit() {
-            MemoryLimit::Finite(bytes) => bytes as u64,
-            _ => u64::MAX,
-        };
-        for url in urls {
-            let Ok(path) = url.get_url().to_file_path() else { continue };
-            let Some(file) = Input::open(&path).and_then(|input| input.file_again()).map_err(external)? else { continue };
-            let name = path.to_string_lossy();
-            let table = Table::open(file, &name, memory_bytes).map_err(external)?;
-            let table = table.ok_or_else(|| plan_datafusion_err!("{name}: is no Arrow file"))?;
-            let batches = ARROW_BATCH_COPIES.saturating_mul(table.batch_bytes_max().map_err(external)?);
-            whole_bytes = whole_bytes.max(table.footer_bytes().saturating_add(batches));
-        }
-        Ok(Self { columns: Vec::new(), whole_bytes })
+    /// What is read at once, whatever the columns.
+    pub(super) fn of_whole(whole_bytes: u64) -> Self {
+        Self { columns: Vec::new(), whole_bytes }
     }
 }
 

@@ -4,6 +4,7 @@
 mod answers;
 mod common;
 mod errors;
+mod foreign;
 mod hostile;
 mod output;
 mod promise;

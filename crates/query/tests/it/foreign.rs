@@ -1,0 +1,160 @@
+//! Files of others: paths, records that are no rows, and columns that are easily read wrong.
+
+use crate::common::{Folder, answer, query};
+use datafusion::arrow::array::{ArrayRef, Int32Array, RecordBatch, StringArray, UnionArray};
+use datafusion::arrow::datatypes::{DataType, Field, UnionFields};
+use datafusion::arrow::ipc::writer::{FileWriter, StreamWriter};
+use datafusion::parquet::arrow::ArrowWriter;
+use datafusion::parquet::data_type::{Int96, Int96Type};
+use datafusion::parquet::file::writer::SerializedFileWriter;
+use datafusion::parquet::schema::parser::parse_message_type;
+use std::sync::Arc;
+
+fn batch(numbers: &[i32]) -> RecordBatch {
+    let numbers: ArrayRef = Arc::new(Int32Array::from(numbers.to_vec()));
+    RecordBatch::try_from_iter([("n", numbers)]).unwrap()
+}
+
+fn parquet(batch: &RecordBatch) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), None).unwrap();
+    writer.write(batch).unwrap();
+    writer.close().unwrap();
+    bytes
+}
+
+fn arrow(batch: &RecordBatch) -> Vec<u8> {
+    let mut writer = FileWriter::try_new(Vec::new(), &batch.schema()).unwrap();
+    writer.write(batch).unwrap();
+    writer.into_inner().unwrap()
+}
+
+fn stream(batches: &[RecordBatch]) -> Vec<u8> {
+    let mut writer = StreamWriter::try_new(Vec::new(), &batches[0].schema()).unwrap();
+    batches.iter().for_each(|batch| writer.write(batch).unwrap());
+    writer.into_inner().unwrap()
+}
+
+#[test]
+fn a_path_may_go_up_and_by_a_link() {
+    let folder = Folder::new();
+    let below = folder.at("below/deep");
+    std::fs::create_dir_all(&below).unwrap();
+    std::os::unix::fs::symlink(&below, folder.at("link")).unwrap();
+    let files = |place: &str, n: i32| {
+        let put = |name: &str, bytes: Vec<u8>| std::fs::write(folder.at(place).join(name), bytes).unwrap();
+        put("x.csv", format!("n,m\n{n},1\n").into_bytes());
+        put("x.ndjson", format!("{{\"n\":{n}}}\n").into_bytes());
+        put("x.parquet", parquet(&batch(&[n])));
+        put("x.arrow", arrow(&batch(&[n])));
+        put("a b#%41.parquet", parquet(&batch(&[n])));
+    };
+    files(".", 1);
+    files("below", 2);
+    for name in ["x.csv", "x.ndjson", "x.parquet", "x.arrow", "a b#%41.parquet"] {
+        // Above the folder that the link leads to, which is another than the one that has the link.
+        for (path, expected) in [(format!("../{name}"), 1), (format!("../link/../{name}"), 2), (format!("./../below/{name}"), 2)]
+        {
+            let sql = format!("SELECT n FROM '{path}'");
+            let run = query(&["--to", "csv", &sql]).with(|command| {
+                command.current_dir(folder.at("below"));
+            });
+            assert_eq!(answer(run), format!("n\n{expected}\n"), "{path}");
+        }
+    }
+}
+
+#[test]
+fn records_that_are_no_rows_end_a_query_unless_they_are_skipped() {
+    let folder = Folder::new();
+    let long = format!("{{\"n\":3,\"s\":\"{}\"}}", "x".repeat(1_500_000));
+    for (name, text, says, rest) in [
+        ("bad.ndjson", "{\"n\":1}\n{\"n\":\n{\"n\":3}\n".to_owned(), ["bad.ndjson", "(in the record that starts at byte 8"], 4),
+        ("bad.json", "[{\"n\":1},{\"n\":x},{\"n\":3}]".to_owned(), ["bad.json", "(in the record that starts at byte 9"], 4),
+        ("long.ndjson", format!("{{\"n\":1}}\n{long}\n{{\"n\":2}}\n"), ["long.ndjson", "--record-max 1.00 MiB"], 3),
+    ] {
+        let path = folder.file(name, &text);
+        let packed = folder.file(&format!("{name}.zst"), zstd::encode_all(text.as_bytes(), 1).unwrap());
+        for path in [path, packed] {
+            let sql = format!("SELECT sum(n) AS n FROM '{path}'");
+            let ran = query(&["--to", "csv", &sql]).run().exits(2);
+            assert_eq!(ran.text(), "", "{path}");
+            ran.says(&says).says(&["at byte ", "--bad skip"]);
+            let ran = query(&["--to", "csv", "--bad", "skip", &sql]).run().exits(0);
+            assert_eq!(ran.text(), format!("n\n{rest}\n"), "{path}");
+            ran.says(&["1 record was left out"]);
+        }
+    }
+    let sql = format!("SELECT sum(n) AS n FROM '{}'", folder.text("long.ndjson"));
+    assert_eq!(answer(query(&["--to", "csv", "--record-max", "4MiB", &sql])), "n\n6\n");
+}
+
+#[test]
+fn moments_of_96_bits_reach_beyond_2262() {
+    let folder = Folder::new();
+    let schema = Arc::new(parse_message_type("message m { required int96 t; }").unwrap());
+    let mut bytes = Vec::new();
+    let mut writer = SerializedFileWriter::new(&mut bytes, schema, Arc::default()).unwrap();
+    let mut group = writer.next_row_group().unwrap();
+    let mut column = group.next_column().unwrap().unwrap();
+    // 9999-12-31 is day 2,932,896 since 1970, and that day 2,440,588 of the Julian count.
+    let mut value = Int96::new();
+    value.set_data(0, 0, 2_932_896 + 2_440_588);
+    column.typed::<Int96Type>().write_batch(&[value], None, None).unwrap();
+    column.close().unwrap();
+    group.close().unwrap();
+    writer.close().unwrap();
+    let path = folder.file("spark.parquet", bytes);
+    assert_eq!(answer(query(&["--to", "csv", &format!("SELECT t FROM '{path}'")])), "t\n9999-12-31T00:00:00\n");
+}
+
+#[test]
+fn files_that_would_be_read_wrong_are_refused() {
+    let folder = Folder::new();
+    let whole = parquet(&batch(&[1, 2, 3, 4, 5, 6]));
+    // The footer's third field, six in zigzag, and the list that follows.
+    let place = (0..whole.len()).find(|at| whole[*at..].starts_with(&[0x16, 12, 0x19])).unwrap();
+    let mut empty = whole.clone();
+    empty[place + 1] = 0;
+    let mut encrypted = whole.clone();
+    let end = encrypted.len() - 4;
+    encrypted[..4].copy_from_slice(b"PARE");
+    encrypted[end..].copy_from_slice(b"PARE");
+    let members = UnionFields::from_fields(vec![Field::new("i", DataType::Int32, true), Field::new("s", DataType::Utf8, true)]);
+    let children: Vec<ArrayRef> = vec![Arc::new(Int32Array::from(vec![7, 8])), Arc::new(StringArray::from(vec!["x", "y"]))];
+    let union: ArrayRef = Arc::new(UnionArray::try_new(members, vec![0_i8, 1].into(), None, children).unwrap());
+    let union = RecordBatch::try_from_iter([("u", union)]).unwrap();
+    for (name, bytes, says) in [
+        ("empty.parquet", empty, "its footer says 0 rows, and its row groups have 6"),
+        ("encrypted.parquet", encrypted, "is encrypted Parquet"),
+        ("union.arrow", arrow(&union), "the column 'u' is a union"),
+        ("union.arrows", stream(&[union]), "the column 'u' is a union"),
+    ] {
+        let path = folder.file(name, bytes);
+        let ran = query(&["--to", "csv", &format!("SELECT count(*) FROM '{path}'")]).run().exits(2);
+        assert_eq!(ran.says(&[name, says]).text(), "");
+    }
+}
+
+#[test]
+fn a_stream_of_arrow_is_a_table_from_a_file_and_from_a_pipe() {
+    let folder = Folder::new();
+    let bytes = stream(&[batch(&[1, 2]), batch(&[3])]);
+    let path = folder.file("s.arrows", &bytes);
+    assert_eq!(answer(query(&["--to", "csv", &format!("SELECT sum(n) AS n FROM '{path}' WHERE n > 1")])), "n\n5\n");
+    assert_eq!(answer(query(&["--to", "csv", "SELECT count(*) AS c, max(n) AS n FROM '-'"]).stdin(bytes)), "c,n\n3,3\n");
+    let other = folder.file("t.arrow", arrow(&batch(&[10])));
+    let both = format!("SELECT sum(n) AS n FROM '{}'", other.replace("t.arrow", "*.arrow*"));
+    assert_eq!(answer(query(&["--to", "csv", &both])), "n\n16\n");
+}
+
+#[test]
+fn two_columns_of_one_name_are_no_file() {
+    let folder = Folder::new();
+    let path = folder.file("x.csv", "n,m\n1,2\n");
+    let sql = format!("SELECT * FROM '{path}' a JOIN '{path}' b ON a.n = b.n");
+    let target = folder.text("out.parquet");
+    query(&["-o", &target, &sql]).run().exits(2).says(&["two columns are named 'n'"]);
+    assert!(!std::path::Path::new(&target).exists());
+    assert_eq!(answer(query(&["--to", "csv", &sql])), "n,m,n,m\n1,2,1,2\n");
+}
