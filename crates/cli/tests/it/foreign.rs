@@ -41,7 +41,8 @@ fn an_archive_is_no_log_for_any_verb() {
         let report = rorqual(&["logs", "--json", "-"]).stdin(read.stdout).run().exits(0).json();
         Truth::of(&log(20_000)).check(&report);
         // Bytes are bytes for those that ask for no more.
-        rorqual(&["count", "--json", &file]).run().exits(0);
+        let counted = rorqual(&["count", "--json", &file]).run().exits(0).json();
+        assert_eq!(counted["total"]["bytes"], json!(archive.len()));
     }
     let server = Server::start(&[]);
     let id = server.session(&json!({"size": archive.len()}));

@@ -99,7 +99,9 @@ impl Setup {
     pub(crate) fn headroom(self) -> usize {
         match self.framing {
             Framing::Bytes => 0,
-            Framing::Lines { line_bytes_max: max } | Framing::Records { record_bytes_max: max } => max,
+            Framing::Lines { line_bytes_max: max }
+            | Framing::NulLines { line_bytes_max: max }
+            | Framing::Records { record_bytes_max: max } => max,
         }
     }
 
