@@ -186,8 +186,8 @@ impl Default for Characters {
 impl Characters {
     fn of(bytes: &[u8]) -> Self {
         let continuing = bytes.iter().take(4).take_while(|byte| is_continuing(**byte)).count();
-        // Four belong to no character.
-        let head = if continuing > 3 { 0 } else { continuing };
+        // A fourth belongs to no character, whatever is before them.
+        let head = continuing.min(3);
         let rest = &bytes[continuing..];
         let tail = unfinished(rest);
         let whole = &rest[..rest.len() - tail];

@@ -79,10 +79,11 @@ fn lines_that_end_in_cr_alone_are_refused() {
 fn places_are_said_in_order() {
     let folder = Folder::new();
     let quotes = folder.file("q.csv", "a,b\n1,\"x\n");
-    rorqual(&["convert", &quotes, "-o", "-", "--to", "ndjson"])
-        .run()
-        .exits(2)
-        .says(&["the quotes that opened at byte 6 are not closed when the input ends at byte 9"]);
+    rorqual(&["convert", &quotes, "-o", "-", "--to", "ndjson"]).run().exits(2).says(&[
+        "the quotes that opened at byte 6 are not closed when the input ends",
+        "--quote none",
+        "at byte 9",
+    ]);
     let utf_32: Vec<u8> = "\u{feff}[1]".chars().flat_map(|character| u32::from(character).to_le_bytes()).collect();
     let utf_32 = folder.file("u.json", utf_32);
     rorqual(&["head", "--from", "json", &utf_32])

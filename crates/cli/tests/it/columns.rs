@@ -4,6 +4,7 @@ use crate::common::{Folder, MIB, rorqual};
 use crate::tables;
 use arrow_array::types::Int32Type;
 use arrow_array::{ArrayRef, DictionaryArray, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray};
+use arrow_ipc::writer::FileWriter;
 use arrow_schema::{DataType, Field, Schema};
 use rorqual_rows::write::{Settings, Target, Writer};
 use rorqual_testkit::process::{Ran, Run};
@@ -144,7 +145,7 @@ fn more_memory_has_room_for_more_threads() {
     let folder = Folder::new();
     let (file, target) = (folder.file("a.ndjson", "{\"a\":1}\n"), folder.text("a.parquet"));
     for (memory, threads) in [("1GiB", "4"), ("4GiB", "16"), ("16GiB", "64")] {
-        let _ = rorqual(&["convert", &file, "--memory", memory, "--threads", threads, "-o", &target]).run().exits(0);
+        let _ = rorqual(&["convert", &file, "--memory", memory, "--threads", threads, "--force", "-o", &target]).run().exits(0);
     }
 }
 
@@ -235,10 +236,13 @@ fn files_of_columns_that_differ_have_types_for_both() {
     assert_eq!(ran.text(), expected);
     let refused = rorqual(&["convert", &first, &second, "--conflicts", "error", "--to", "ndjson", "-o", "-"]).run().exits(2);
     refused.says(&["--conflicts widen"]);
+    // Our writer makes no such file.
     let twice = folder.at("twice.arrow");
-    let schema = Schema::new(vec![Field::new("a", DataType::Int32, true), Field::new("a", DataType::Int32, true)]);
-    let columns = vec![small.clone(), small];
-    write(&twice, Target::Arrow, &[RecordBatch::try_new(Arc::new(schema), columns).expect("two columns")]);
+    let fields = ["a", "a"].map(|name| Field::new(name, DataType::Int32, true));
+    let schema = Arc::new(Schema::new(fields.to_vec()));
+    let mut writer = FileWriter::try_new(File::create(&twice).expect("a new file"), &schema).expect("a writer");
+    writer.write(&RecordBatch::try_new(schema, vec![small.clone(), small]).expect("two columns")).expect("it is written");
+    writer.finish().expect("it is written");
     let refused = rorqual(&["convert", &first, &twice.to_string_lossy(), "--to", "ndjson", "-o", "-"]).run().exits(2);
     refused.says(&["twice.arrow", "two columns 'a'"]);
 }

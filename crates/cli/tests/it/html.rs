@@ -232,11 +232,11 @@ fn a_page_appears_whole_or_not_at_all() {
         (["--html", "new.html", "--rejects=./new.html"], "are both"),
         (["--html", &page, &log], "is there already; --force replaces it"),
         (["--html", &log, "--json"], "no log is named, and"),
-        (["--html", &wrong, &format!("--template={wrong}")], "is one of the inputs"),
         (["--html", &folder.text("new.html"), &folder.text("none.log")], "No such file"),
     ] {
         rorqual(&[&["logs"][..], &args].concat()).stdin(b"").run().exits(2).says(&[says]);
     }
+    rorqual(&["logs", "--html", &wrong, "--template", &wrong, &log]).run().exits(2).says(&["is one of the inputs"]);
     assert_eq!(std::fs::read(&page).expect("it is there"), b"before");
     assert_eq!(rorqual(&["logs", "--force", "--html", &page, &log]).run().exits(0).stdout, b"");
     assert!(std::fs::read(&page).expect("it is there").ends_with(b"</html>"));

@@ -331,9 +331,10 @@ fn ctrl_c_ends_the_wait_for_a_fifo_that_nobody_writes_to() {
         running.interrupt();
         let ran = running.wait().exits(130);
         ran.says(&["stopped by Ctrl-C"]);
-        let report = ran.json();
-        let lines = if verb == "count" { &report["total"]["lines"] } else { &report["lines"]["total"] };
-        assert_eq!(lines, &0);
+        match verb {
+            "count" => assert_eq!(ran.json()["total"]["lines"], 0),
+            _ => assert_eq!(ran.text(), "", "nothing was read, so there is no report"),
+        }
     }
 }
 

@@ -178,7 +178,7 @@ fn rejects_onto_an_input_are_refused_however_it_is_spelled() {
         assert!(ran.stdout.is_empty(), "told before the work");
         let script = "exec \"$0\" logs --rejects \"$1\" < \"$2\"";
         let redirected = Run::new("bash").args(["-c", script, crate::common::PROGRAM, target, &file]).run().exits(2);
-        redirected.says(&["--rejects", target, "is one of the inputs"]);
+        redirected.says(&["--rejects", target, "no log is named, and", "the name of the file of rejected lines may be missing"]);
     }
     assert_eq!(std::fs::read(&file).expect("it is there"), bytes);
     assert_eq!(folder.names(), ["hard", "log", "other", "soft"]);

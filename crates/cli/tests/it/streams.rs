@@ -4,11 +4,13 @@ use crate::common::{Folder, MIB, rorqual};
 use crate::tables;
 use rorqual_rows::write::Target;
 
-/// A stream: a file is one behind its magic, and goes on with its footer.
+/// A stream: a file is one after its magic and zeros, and goes on with its footer.
 fn stream(folder: &Folder, rows: i64) -> Vec<u8> {
     let path = folder.at("t.arrow");
     tables::write(&path, Target::Arrow, rows);
-    std::fs::read(path).expect("it was written").split_off(8)
+    let file = std::fs::read(path).expect("it was written");
+    let start = file.iter().position(|byte| *byte == 0xff).expect("the first message's mark");
+    file[start..].to_vec()
 }
 
 #[test]

@@ -90,8 +90,8 @@ pub fn check_head(name: &str, head: &[u8]) -> Result<(), Error> {
     if head.starts_with(PARQUET_ENCRYPTED) {
         return Err(Error::new(Kind::Limit, name, ENCRYPTED));
     }
-    // Behind its magic a file begins as a stream does.
-    let messages = head.strip_prefix(b"ARROW1\0\0").unwrap_or(head);
+    // After its magic and the zeros up to the writer's alignment (8 or 64 bytes), a file begins as a stream does.
+    let messages = head.strip_prefix(ARROW).map_or(head, |rest| &rest[rest.iter().take_while(|byte| **byte == 0).count()..]);
     if !is_stream(messages) {
         return Ok(());
     }
