@@ -12,7 +12,7 @@ use rorqual_pipe::decode::is_encoded;
 use rorqual_pipe::limits::BLOCK_BYTES;
 use rorqual_pipe::{BlockSource, Control, Error, Filled, Lease};
 use rorqual_table::analyze::Formats;
-use rorqual_table::format::{SAMPLE_LINES_MAX, detect};
+use rorqual_table::format::{SAMPLE_LINES_MAX, WINDOW_LINES, detect};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::OwnedSemaphorePermit;
@@ -203,6 +203,7 @@ impl Feed {
         let begun = Instant::now();
         let mut due = begun + FIRST_PATIENCE;
         let mut last = begun;
+        let mut windows = 0;
         loop {
             match timeout_at(due, ready(session, transport)).await {
                 Ok(ready) => {
@@ -218,7 +219,11 @@ impl Feed {
             }
             let Some(formats) = &self.formats else { return Ok(Stop::Pause) };
             let pressed = self.head.len() > HELD_BYTES_FREE && self.held.is_none();
-            let long = self.head.len() >= BLOCK_BYTES || newlines(&self.head) >= SAMPLE_LINES_MAX;
+            let lines = newlines(&self.head);
+            // Asked once a window, so that a body of single bytes is not looked through for each.
+            let tells = lines / WINDOW_LINES > windows && tells_for_sure(&self.head, formats);
+            windows = lines / WINDOW_LINES;
+            let long = self.head.len() >= BLOCK_BYTES || lines >= SAMPLE_LINES_MAX || tells;
             let patient = begun.elapsed() < FIRST_PATIENCE && !pressed;
             if long || (!patient && tells_format(&self.head, formats)) {
                 return Ok(Stop::Pause);
@@ -408,6 +413,11 @@ fn newlines(bytes: &[u8]) -> usize {
 /// Whether the first block of a stream is enough for a run to tell its format by, or more would not help.
 pub(crate) fn is_enough(head: &[u8], formats: &Formats) -> bool {
     newlines(head) >= SAMPLE_LINES_MAX || tells_format(head, formats)
+}
+
+/// Whether the lines of this head are in a format for sure, so that more of them would give the same.
+fn tells_for_sure(head: &[u8], formats: &Formats) -> bool {
+    formats.given.is_some() || is_encoded(head) || detect(head, &formats.candidates).is_ok_and(|detection| detection.sure)
 }
 
 /// Whether a run would find a format by this head. Compressed data it decodes a block of first, however little comes at once.

@@ -14,8 +14,8 @@ use crate::parse::{Flaw, Outcome, Parser, Record, address, docker, record};
 /// Lines of a sample that are looked at, at most, where the first do not tell a format.
 pub const SAMPLE_LINES_MAX: usize = 2_000;
 
-/// Lines that have to tell a format together.
-const WINDOW_LINES: usize = 200;
+/// Lines that have to tell a format together. What the first so many tell for sure, no later ones change.
+pub const WINDOW_LINES: usize = 200;
 
 /// Lines that [`Unknown`] shows, at most.
 const UNKNOWN_LINES_MAX: usize = 5;

@@ -25,7 +25,7 @@ mod write;
 use std::sync::Arc;
 
 pub use config::formats_in_config;
-pub use detect::{Detection, SAMPLE_LINES_MAX, Tried, Unknown, detect, preview, try_lines};
+pub use detect::{Detection, SAMPLE_LINES_MAX, Tried, Unknown, WINDOW_LINES, detect, preview, try_lines};
 pub use error::FormatError;
 pub use field::Field;
 pub use foreign::{Archive, Foreign, TextKind};
