@@ -48,7 +48,7 @@ impl Algorithm {
     #[must_use]
     pub fn blake2b(bits: u16) -> Option<Self> {
         let bytes = u8::try_from(bits / 8).ok().filter(|bytes| (1..=BLAKE2B_BYTES_MAX).contains(bytes))?;
-        (bits.is_multiple_of(8)).then_some(Self::Blake2b(bytes))
+        bits.is_multiple_of(8).then_some(Self::Blake2b(bytes))
     }
 
     /// Its name as it is typed: `sha256`, `sha512-256`, `blake2b`.
