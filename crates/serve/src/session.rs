@@ -141,7 +141,7 @@ struct Inner {
     state: State,
     error: Option<Value>,
     format: Option<Format>,
-    /// How it was found, where it was not given; not kept over a restart.
+    /// How it was found, where it was not given.
     guess: Option<Guess>,
     /// The writing end of the run; out while an upload uses it.
     feed: Option<Feed>,

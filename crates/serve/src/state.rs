@@ -13,6 +13,7 @@ use rorqual_digest::{Algorithm, Hasher};
 use rorqual_pipe::Place;
 use rorqual_table::aggregate::Counts;
 use rorqual_table::format::Format;
+use rorqual_table::report::Guess;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fs::File;
@@ -55,6 +56,9 @@ pub(crate) struct Saved {
     pub(crate) given: Option<SavedFormat>,
     /// The one that was found.
     pub(crate) format: Option<SavedFormat>,
+    /// How well that fits the first lines; not of what an earlier version kept.
+    #[serde(default)]
+    pub(crate) guess: Option<Guess>,
     /// Where its upload goes on, in bytes as they are sent.
     pub(crate) offset: u64,
     /// That is in the middle of a line that is too long.
@@ -108,6 +112,7 @@ impl Saved {
             ended: None,
             given: None,
             format: None,
+            guess: None,
             offset: 0,
             skipping: false,
             lines: 0,

@@ -5,7 +5,7 @@
 pub use crate::aggregate::Sample;
 use crate::aggregate::{Amount, Analysis, Buckets, CLASSES, KEY_BYTES_SHOWN, LineCounts, Top, TopRow, sort_rows};
 use crate::format::{Detection, Field};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
 /// The schema's name; it changes when a field changes its meaning.
@@ -32,7 +32,7 @@ pub struct Source {
 }
 
 /// How well a format that was found fits the first lines.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Guess {
     /// Lines looked at.
     pub lines: usize,

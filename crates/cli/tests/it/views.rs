@@ -239,6 +239,10 @@ fn questions_far_above_the_memory_keep_to_it() {
     assert_eq!((&explained["inside"], &explained["outside"]), (&json!(LINES / 2), &json!(LINES / 2)));
     assert!(explained["tried"].as_u64() > Some(100_000), "{}", explained["tried"]);
     let compared = ask("compare", json!({"a": first_half, "b": {"where": "path contains 7"}}));
+    // Paths had room, and so had all that is shown of both.
+    assert_eq!((&compared["a"]["hits"], &compared["exact"]), (&json!(LINES / 2), &json!(true)));
+    // Queries had none, so that the rows of a filter by them are bounds.
+    let compared = ask("compare", json!({"a": first_half, "b": {"where": "query contains 7"}}));
     assert_eq!((&compared["a"]["hits"], &compared["exact"]), (&json!(LINES / 2), &json!(false)));
     let peak = server.running.peak_bytes();
     assert!(peak <= MEMORY, "{} MiB", peak / MIB);

@@ -36,7 +36,7 @@ impl Session {
             let formats = format.is_none().then(|| self.formats.clone());
             Feed::new(self.line_bytes_max, formats)
         });
-        inner.format = format;
+        (inner.format, inner.guess) = (format, saved.guess);
         let ended = inner.state.ended();
         drop(inner);
         if ended {
@@ -72,6 +72,7 @@ impl Session {
         saved.fingerprint.clone_from(&self.fingerprint);
         saved.given = self.formats.given.as_ref().map(SavedFormat::new);
         saved.format = self.format().as_ref().map(SavedFormat::new);
+        saved.guess = self.lock().guess.clone();
         if ended.is_some() {
             (saved.offset, saved.decoded_bytes) = (self.offset(), self.control.decoded_bytes());
         } else if let Some(Left { place, lines, .. }) = reading.map(Reading::left) {
