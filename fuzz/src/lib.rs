@@ -108,7 +108,7 @@ fn parse_both_ways(format: &Format, data: &[u8]) {
             Outcome::Rejected(flaw) => assert!(!flaw.to_string().is_empty()),
             // A directive of W3C's format says nothing of a request.
             Outcome::Blank => {
-                assert!(line.trim_ascii().is_empty() || line.starts_with(b"\xef\xbb\xbf") || line.starts_with(b"#"))
+                assert!(line.trim_ascii().is_empty() || line.starts_with(b"\xef\xbb\xbf") || line.starts_with(b"#"));
             }
         }
     }

@@ -53,12 +53,12 @@ const expectKinds = () =>
 /** Bars out of sight are not drawn. */
 const toBars = () => page.evaluate(() => scrollTo(0, 0))
 
-/** The counts and the bars are those of all lines that were written. */
+/** The counts and the bars are those of all lines that were written, and that a filter means. */
 async function expectWritten(where = '') {
   await toBars()
   if (!args.program) return
   const matching = select(rows, { where })
-  const wanted = [rows.length, matching.length, matching.filter((row) => !row.rejected).length]
+  const wanted = [matching.length, matching.length, matching.filter((row) => !row.rejected).length]
   const seen = () =>
     page.evaluate(() => {
       const digits = (id) =>

@@ -24,8 +24,8 @@ function put(name, text) {
   return file
 }
 
-const clients = 150_000
-const attack = 40_000
+const clients = 500_000
+const attack = 100_000
 const attacker = '203.0.113.9'
 
 /** Clients that come once each, and one that comes all the time for the hour after them. */

@@ -279,8 +279,8 @@ fn expression(bytes: Vec<u8>, fixed: bool, index: usize) -> Result<String, Patte
         Ok(text) => text,
         Err(error) => of_bytes(error.as_bytes(), fixed, index)?,
     };
-    let parse = |text: &str| ast::parse::Parser::new().parse(text);
-    parse(&text).map_err(|error| bad_pattern(index, text.as_bytes(), &error.to_string()))?;
+    let parse = |text: &str| ast::parse::Parser::new().parse(text).map_err(|error| error.to_string());
+    parse(&text).map_err(|error| bad_pattern(index, text.as_bytes(), &error))?;
     // A comment of `(?x)` would go on over the bracket.
     let commented = text.contains('#') && parse(&format!("(?:{text})")).is_err();
     Ok(if commented { text + "\n" } else { text })

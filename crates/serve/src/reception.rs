@@ -170,7 +170,7 @@ async fn revoked(mut changes: watch::Receiver<u64>, place: Arc<Place>) {
         }
     }
     // The server has ended: nothing changes any more.
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 /// What a connection is told that gives way before it has asked for anything: its client may be about to, and comes again.

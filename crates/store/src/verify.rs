@@ -111,7 +111,7 @@ impl Store {
 
     fn judge(&self, reader: &Reader, pool: &Pool, control: &Control) -> Result<Verdict, Error> {
         let sound = self.verify_reader(reader, pool, control)?;
-        let differs = || Verdict::Damaged(format!("{}: the bytes have another digest", escaped_path(&self.path(&reader.digest))));
+        let differs = || Verdict::Damaged(format!("{}: the bytes have another digest", escaped_path(self.path(&reader.digest))));
         Ok(if sound { Verdict::Sound } else { differs() })
     }
 }

@@ -147,7 +147,7 @@ fn what_is_bad_is_told_with_its_place_and_nothing_is_written() {
         let file = folder.file(name, &bytes);
         let target = folder.text("never.parquet");
         let flags: Vec<&str> = [flag].into_iter().filter(|flag| !flag.is_empty()).collect();
-        let ran = rorqual(&["convert", &file, "-o", &target]).args(&flags).run().exits(2);
+        let ran = rorqual(&["convert", &file, "-o", &target]).args(flags).run().exits(2);
         ran.says(&[name]).says(said);
         assert!(!std::path::Path::new(&target).exists(), "{name}: there is a file");
     }
@@ -326,7 +326,7 @@ fn moments_and_dates_are_the_same_of_every_format() {
     let files = [folder.file("t.ndjson", json), folder.file("t.csv", format!("at,day,n\n{csv}"))];
     let flags = ["--null", "NA", "--null=-"];
     for file in &files {
-        let schema = rorqual(&["schema", file]).args(&flags).run().exits(0);
+        let schema = rorqual(&["schema", file]).args(flags).run().exits(0);
         assert_eq!(schema.json(), json!({"at": "timestamp[ms]", "day": "date", "n": "json"}), "{file}");
         // 08:00 at +05:30 is 02:30 in UTC.
         let expected = [
@@ -336,9 +336,9 @@ fn moments_and_dates_are_the_same_of_every_format() {
             json!({"day": "0001-01-01"}),
         ];
         assert_eq!(rows(&through_parquet(&folder, file, &flags)), expected, "{file}");
-        assert_eq!(rows(&rorqual(&["head", file]).args(&flags).run().exits(0).stdout), expected, "{file}");
+        assert_eq!(rows(&rorqual(&["head", file]).args(flags).run().exits(0).stdout), expected, "{file}");
         let said = folder.file("said.json", r#"{"at": "timestamp", "day": "date", "n": "text"}"#);
-        let by_schema = rorqual(&["convert", file, "--schema", &said, "--to", "ndjson", "-o", "-"]).args(&flags).run().exits(0);
+        let by_schema = rorqual(&["convert", file, "--schema", &said, "--to", "ndjson", "-o", "-"]).args(flags).run().exits(0);
         assert_eq!(rows(&by_schema.stdout), expected, "{file}");
     }
 }

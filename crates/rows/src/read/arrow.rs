@@ -73,7 +73,7 @@ impl Footer {
         Ok(Self { plain: plain_schema(&schema), schema, decoder: Arc::new(decoder), blocks, bytes_max, bytes: held })
     }
 
-    pub(super) fn schema(&self) -> &SchemaRef {
+    pub(super) fn plain(&self) -> &SchemaRef {
         &self.plain
     }
 

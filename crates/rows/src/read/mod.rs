@@ -162,8 +162,8 @@ impl Table {
     pub fn schema(&self) -> &SchemaRef {
         match &self.form {
             Form::Parquet(footer, _) => footer.schema(),
-            Form::Arrow(footer, _) => footer.schema(),
-            Form::Stream(stream, _) => stream.schema(),
+            Form::Arrow(footer, _) => footer.plain(),
+            Form::Stream(stream, _) => stream.plain(),
         }
     }
 
@@ -201,11 +201,11 @@ impl Table {
             Form::Parquet(footer, chunks) => find::in_parquet(footer, chunks, &self.name, (column, value), columns),
             Form::Arrow(footer, chunks) => {
                 let all = footer.batches(chunks, &self.name, None, Rows::All)?;
-                find::in_arrow((footer.schema(), all), &self.name, (column, value), columns)
+                find::in_arrow((footer.plain(), all), &self.name, (column, value), columns)
             }
             Form::Stream(stream, _) => {
                 let all = stream.batches(&self.name, None, Rows::All)?;
-                find::in_arrow((stream.schema(), all), &self.name, (column, value), columns)
+                find::in_arrow((stream.plain(), all), &self.name, (column, value), columns)
             }
         })
     }

@@ -75,7 +75,7 @@ impl Stream {
         Ok(opened.with(Source::Once(Mutex::new(Some(reader))), start))
     }
 
-    pub(super) fn schema(&self) -> &SchemaRef {
+    pub(super) fn plain(&self) -> &SchemaRef {
         &self.plain
     }
 

@@ -62,8 +62,11 @@ fn text_before_the_address_is_no_client() {
     assert_eq!(read(&[&format!("example.com:80 203.0.113.9{common}")]), of("vhost_common", "203.0.113.9"));
 }
 
+/// Request time and upstream time of a line, in microseconds.
+type Times = (Option<u64>, Option<u64>);
+
 /// The format found, what of the tails is not read, and the times of each line.
-fn times(tails: &[&str]) -> (String, Option<String>, Vec<(Option<u64>, Option<u64>)>) {
+fn times(tails: &[&str]) -> (String, Option<String>, Vec<Times>) {
     let lines: Vec<String> = tails.iter().map(|tail| format!("{COMBINED}{tail}")).collect();
     let found = detect((lines.join("\n") + "\n").as_bytes(), &[]).expect("a known format");
     assert!(found.sure, "{tails:?}");

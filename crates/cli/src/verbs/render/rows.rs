@@ -51,7 +51,7 @@ enum From {
     /// Columns.
     Table(Arc<Table>),
     /// Records that are decoded.
-    Records { format: Format, schema: SchemaRef, input: Mutex<Again> },
+    Records { format: Format, schema: SchemaRef, input: Box<Mutex<Again>> },
 }
 
 /// How records are read again.
@@ -142,8 +142,8 @@ fn of_file(path: PathBuf, given: &Given, scan: &Scan, threads: usize, memory_byt
     let schema = columns_of(&mut opened, scan, threads)?;
     Ok(match opened.content {
         Content::Table(table) => From::Table(Arc::new(table)),
-        Content::Records(format, None) => From::Records { format, schema, input: Mutex::new(Again::File(path)) },
-        Content::Records(format, stream) => From::Records { format, schema, input: Mutex::new(Again::Stream(stream)) },
+        Content::Records(format, None) => From::Records { format, schema, input: Box::new(Mutex::new(Again::File(path))) },
+        Content::Records(format, stream) => From::Records { format, schema, input: Box::new(Mutex::new(Again::Stream(stream))) },
     })
 }
 
@@ -155,7 +155,7 @@ fn of_query(common: &Common, sql: &str, scan: &Scan, threads: usize) -> Result<F
     let mut opened = Opened { path: PathBuf::from("-"), content: Content::Records(format, Some(input)) };
     let schema = columns_of(&mut opened, scan, threads)?;
     let Content::Records(format, input) = opened.content else { return Err("--sql: has no rows".to_owned()) };
-    let input = Mutex::new(Again::Query(input, Box::new(common.clone()), sql.to_owned()));
+    let input = Box::new(Mutex::new(Again::Query(input, Box::new(common.clone()), sql.to_owned())));
     Ok(From::Records { format, schema, input })
 }
 
