@@ -186,7 +186,8 @@ const steps = {
     await page.getByRole('button', { name: 'Stop' }).click()
     await state(page, 'cancelled')
     // The last lines are counted once more; none come after them.
-    await page.locator('[data-testid=filter][data-complete=true]').waitFor()
+    await expectWritten()
+    await settled(page)
     const all = await number('lines-total')
     assert.equal(await number('matching'), all)
     write(50)

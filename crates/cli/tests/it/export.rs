@@ -226,8 +226,10 @@ fn no_spreadsheet_takes_a_value_for_a_formula() {
 #[test]
 fn values_without_room_are_marked_and_no_row_is_lost() {
     // More queries than a small memory has room for.
+    const LINES: u64 = 1_000_000;
     let server = Server::start(&["--sessions", "1", "--threads", "1", "--memory", "216MiB"]);
-    let id = session(&server, &log(300_000));
+    let body = log(LINES);
+    let id = session(&server, &body);
     let download = Download::begin(&server, &target(&id, "export", &[("format", "csv")]));
     assert!(download.head.contains("filename=\"site_access-partial.csv\""), "{}", download.head);
     let text = download.text();
@@ -235,11 +237,11 @@ fn values_without_room_are_marked_and_no_row_is_lost() {
     for (number, row) in text.lines().skip(1).enumerate() {
         let cells: Vec<&str> = row.split(',').collect();
         assert!(cells[5] == "…" || cells[5] == format!("q={number}"), "{row}");
-        marked += usize::from(cells[5] == "…");
+        marked += u64::from(cells[5] == "…");
         *paths.entry(cells[4].to_owned()).or_insert(0) += 1;
     }
-    assert!((1..300_000).contains(&marked), "{marked}");
-    assert_eq!(paths, Truth::of(&log(300_000)).paths);
+    assert!((1..LINES).contains(&marked), "{marked}");
+    assert_eq!(paths, Truth::of(&body).paths);
     let queries = Download::begin(&server, &target(&id, "panel.csv", &[("field", "query")])).text();
     assert!(queries.lines().last().is_some_and(|row| row.starts_with(&format!("…,{marked},"))), "{marked}");
 }
