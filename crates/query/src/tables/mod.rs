@@ -72,7 +72,8 @@ impl Tables {
     async fn columns(&self, kind: &Kind, urls: Vec<ListingTableUrl>) -> Result<Arc<dyn TableProvider>> {
         let format: Arc<dyn FileFormat> = match kind {
             Kind::Arrow => Arc::new(ArrowFormat),
-            _ => Arc::new(ParquetFormat::default()),
+            // The session's option is not asked where a table is made by hand.
+            _ => Arc::new(ParquetFormat::default().with_coerce_int96(Some("us".to_owned()))),
         };
         // Before the engine looks: it believes what a file says of itself.
         urls.iter().try_for_each(|url| self.check(url))?;
@@ -91,7 +92,8 @@ impl Tables {
     fn check(&self, url: &ListingTableUrl) -> Result<()> {
         let Ok(path) = url.get_url().to_file_path() else { return Ok(()) };
         let Some(file) = Input::open(&path).and_then(|input| input.file_again()).map_err(external)? else { return Ok(()) };
-        Table::open(file, &name(url), self.context.shares.memory_bytes).map(drop).map_err(external)
+        // Nothing else is held yet, and the table goes again: its footer may take twice the share that it has where rows are read.
+        Table::open(file, &name(url), 2 * self.context.shares.memory_bytes).map(drop).map_err(external)
     }
 }
 

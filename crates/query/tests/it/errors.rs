@@ -20,7 +20,10 @@ fn what_is_wrong_is_named() {
     fails(&format!("SELECT * FROM '{missing}*'"), &["no file has such a name"]);
     fails("SELECT * FROM nothing", &["'nothing' is no table, and no file"]);
     fails(&format!("SELECT * FROM '{empty}'"), &["empty.log", "there is nothing in it"]);
-    fails(&format!("SELECT * FROM '{noise}'"), &["noise.bin", "--from", "--format"]);
+    fails(
+        &format!("SELECT * FROM '{noise}'"),
+        &["noise.bin", "this is binary data", "rorqual grep, count and hash take any bytes"],
+    );
     fails("SELEC 1", &["Expected"]);
     fails("", &["there is no query"]);
     fails("SELECT * FROM 'ftp://h/x.log'", &["ftp:// is none of s3://, gs://, http://, https://"]);
