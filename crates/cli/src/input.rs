@@ -5,7 +5,7 @@ use rorqual_pipe::{Error, Input};
 use std::io::IsTerminal;
 use std::path::Path;
 
-/// Where a file is that is read as a whole: `-` is standard input.
+/// The path of a file that is read as a whole: `-` is standard input.
 pub(crate) fn real_path(path: &Path) -> &Path {
     if path.as_os_str() == "-" { Path::new("/dev/stdin") } else { path }
 }

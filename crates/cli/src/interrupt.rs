@@ -5,7 +5,7 @@ use crate::message;
 use rorqual_pipe::Control;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Whether Ctrl-C was pressed.
+/// True once Ctrl-C was pressed.
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
 /// The first Ctrl-C ends the run with a report of what was read; the second ends the process.

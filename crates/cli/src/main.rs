@@ -67,7 +67,7 @@ fn refused(error: clap::Error) -> Exit {
     if error.use_stderr() { Exit::Bad } else { Exit::Done }
 }
 
-/// Whether no verb comes before it, which would have subcommands of its own.
+/// True where no verb comes before it, which would have subcommands of its own.
 fn is_where_a_verb_is(name: &str) -> bool {
     let program = Cli::command();
     let mut before = std::env::args_os().skip(1).take_while(|arg| arg != name);

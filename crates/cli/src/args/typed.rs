@@ -1,4 +1,4 @@
-//! What is typed by habit, as clap is given it: `-5` of grep as `-C5`, and `--color` without a value as `--color=auto`.
+//! Arguments typed by habit, rewritten for clap: `-5` of grep as `-C5`, and `--color` without a value as `--color=auto`.
 
 use crate::args::Cli;
 use clap::{Command, CommandFactory};
@@ -30,7 +30,7 @@ pub(crate) fn typed(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
     typed.done
 }
 
-/// Whether it may be one of the things that are read anew.
+/// True for an argument that may be rewritten.
 fn is_habit(arg: &[u8]) -> bool {
     is_colour(arg) || arg.first() == Some(&b'-') && arg.get(1) != Some(&b'-') && arg.iter().any(u8::is_ascii_digit)
 }

@@ -85,7 +85,7 @@ impl Output {
 }
 
 impl OutputFile {
-    /// What writes to it, until a stop ends its wait for a reader.
+    /// The writer to it, until a stop ends its wait for a reader.
     pub(super) fn writer(&self, control: &Control) -> Result<impl Write + Send + use<>, String> {
         let file = self.file.try_clone().map_err(|error| format!("{}: cannot write: {}", self.name, reason(&error)))?;
         Ok(gather::Output::new(file, control))
