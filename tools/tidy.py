@@ -29,7 +29,7 @@ LINES = [
 DEPENDENCIES = [
     ("rorqual-pipe", r"tokio|hyper|axum|arrow.*|reqwest|serde_json", "pipe knows bytes: no sockets, no runtime, no Arrow"),
     ("rorqual-render", r"tokio|hyper|axum|arrow.*|reqwest", "render knows templates: rows are a trait, and where they come from is the caller's"),
-    ("rorqual-table", r"tokio|hyper|axum|reqwest", "table knows columns: no sockets, no runtime"),
+    ("rorqual-accesslog", r"tokio|hyper|axum|reqwest", "accesslog knows columns: no sockets, no runtime"),
     ("rorqual", r"axum|hyper|reqwest", "only serve and fetch know HTTP"),
     ("rorqual", r"datafusion.*|object_store|rorqual-query", "only query knows the engine, in a program of its own"),
 ]

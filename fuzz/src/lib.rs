@@ -1,6 +1,6 @@
 //! The fuzz targets as plain functions: foreign bytes in, a panic when a promise is broken.
 //!
-//! `src/bin/` wraps each for libFuzzer; `crates/rows/tests/it/corpus.rs` includes this file and runs every target over
+//! `src/bin/` wraps each for libFuzzer; `crates/columnar/tests/it/corpus.rs` includes this file and runs every target over
 //! its corpus in the ordinary test run. So nothing here may need libFuzzer. Those of the server are included by its own tests
 //! (`crates/serve/src/corpus.rs`).
 
@@ -8,26 +8,26 @@
 pub mod server;
 
 use bytes::Bytes;
+use rorqual_accesslog::Options;
+use rorqual_accesslog::agent::{classify, referring_site};
+use rorqual_accesslog::aggregate::Span;
+use rorqual_accesslog::analyze::{AnalyzeError, Analyzer, Formats, Settings};
+use rorqual_accesslog::filter::{Filter, Matcher, Subject};
+use rorqual_accesslog::format::{Format, SAMPLE_LINES_MAX, detect as detect_format, formats_in_config, preview};
+use rorqual_accesslog::parse::{Outcome, Parser};
+use rorqual_columnar::json::{Decoder, Inferrer, Layout, RecordSplitter, format_path, parse_path};
+use rorqual_columnar::limits::BATCH_ROWS_MAX;
+use rorqual_columnar::read::{Rows, Table};
+use rorqual_columnar::render::Json;
+use rorqual_columnar::{
+    Bad, Decode, Format as RowFormat, FormatKind, Given, Head, Infer, Recognised, Shape, Unplaced, format_schema, parse_schema,
+};
 use rorqual_digest::list::{Line, Lines, Parser as ListParser, escape};
 use rorqual_pipe::count::{Count, Counter};
 use rorqual_pipe::limits::buffer_bytes;
 use rorqual_pipe::{
     BlockSource, Chunk, Control, Error, Fault, Filled, Framing, Input, Plan, Pool, Splitter, Stage, format_size, parse_size, run,
 };
-use rorqual_rows::json::{Decoder, Inferrer, Layout, RecordSplitter, format_path, parse_path};
-use rorqual_rows::limits::BATCH_ROWS_MAX;
-use rorqual_rows::read::{Rows, Table};
-use rorqual_rows::render::Json;
-use rorqual_rows::{
-    Bad, Decode, Format as RowFormat, FormatKind, Given, Head, Infer, Recognised, Shape, Unplaced, format_schema, parse_schema,
-};
-use rorqual_table::Options;
-use rorqual_table::agent::{classify, referring_site};
-use rorqual_table::aggregate::Span;
-use rorqual_table::analyze::{AnalyzeError, Analyzer, Formats, Settings};
-use rorqual_table::filter::{Filter, Matcher, Subject};
-use rorqual_table::format::{Format, SAMPLE_LINES_MAX, detect as detect_format, formats_in_config, preview};
-use rorqual_table::parse::{Outcome, Parser};
 use std::io::{Cursor, Write};
 use std::sync::{Arc, LazyLock};
 

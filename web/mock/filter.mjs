@@ -1,4 +1,4 @@
-// The filter language (crates/table/src/filter) over the rows of rows.mjs, as a function of a row. Naive.
+// The filter language (crates/accesslog/src/filter) over the rows of rows.mjs, as a function of a row. Naive.
 
 const texts =
   'path url query client net host method protocol referrer site browser os bot agent user kind flaw'.split(

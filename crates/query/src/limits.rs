@@ -45,7 +45,7 @@ pub(crate) const BATCH_BYTES_MAX: usize = 2 << 20;
 pub(crate) const STREAM_BATCHES: usize = 2;
 
 /// Rows of one block of a stream, as arrays, as they usually are: a block of texts is about as large in columns. The decoder's own bound
-/// for odd ones is [`rorqual_rows::limits::DECODED_BYTES_MAX`].
+/// for odd ones is [`rorqual_columnar::limits::DECODED_BYTES_MAX`].
 pub(crate) const ROWS_BYTES: usize = 1 << 20;
 
 /// Objects that a wildcard may stand for; each is half a KiB of the plan.

@@ -1,8 +1,8 @@
 //! Views in the shape of the interface, as `API.md` describes it.
 
-use rorqual_table::format::Format;
-use rorqual_table::report::{Panel, PercentileSet};
-use rorqual_view::{
+use rorqual_accesslog::format::Format;
+use rorqual_accesslog::report::{Panel, PercentileSet};
+use rorqual_crossfilter::{
     Amounts, By, ClientRate, Compared, ComparedRow, Explained, Finding, PageRow, Rates, RowBounds, RowPage, Stack, Store,
     UnknownField, Viewed,
 };
@@ -130,9 +130,10 @@ impl ViewAnswer {
 }
 
 /// A histogram whose rest has no name, and is left out where there is none.
-fn named(histogram: rorqual_view::Histogram, stack: Stack) -> Histogram {
+fn named(histogram: rorqual_crossfilter::Histogram, stack: Stack) -> Histogram {
     let rest = if matches!(stack, Stack::Values(_)) { histogram.series.len() - 1 } else { usize::MAX };
-    let named = |(at, line): (usize, rorqual_view::Line)| Series { value: (at != rest).then_some(line.class), hits: line.hits };
+    let named =
+        |(at, line): (usize, rorqual_crossfilter::Line)| Series { value: (at != rest).then_some(line.class), hits: line.hits };
     let mut series: Vec<Series> = histogram.series.into_iter().enumerate().map(named).collect();
     series.retain(|series| series.value.is_some() || series.hits.iter().any(|hits| *hits > 0));
     Histogram {

@@ -7,10 +7,10 @@ use crate::limits::{CHECKED_BYTES_MAX, CHECKED_SPARE_BYTES, CHECKED_SPARE_TIME_M
 use crate::session::Session;
 use crate::transport::{BodyTransport, End, Transport};
 use axum::http::StatusCode;
+use rorqual_crossfilter::Lent;
 use rorqual_digest::{Digest, Hasher};
 use rorqual_pipe::limits::BLOCK_BYTES;
 use rorqual_pipe::{Lease, Pool};
-use rorqual_view::Lent;
 use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;

@@ -10,10 +10,10 @@ use crate::shares::Allotment;
 use crate::state::StateDir;
 use crate::transport::{End, Transport};
 use crate::upload::Intake;
-use rorqual_table::aggregate::Span;
-use rorqual_table::analyze::{Formats, Kept, Settings};
-use rorqual_view::Store;
-use rorqual_view::limits::{ROWS_BYTES_MIN, STORE_BYTES_MIN, WORK_BYTES_MIN, WORKER_BYTES};
+use rorqual_accesslog::aggregate::Span;
+use rorqual_accesslog::analyze::{Formats, Kept, Settings};
+use rorqual_crossfilter::Store;
+use rorqual_crossfilter::limits::{ROWS_BYTES_MIN, STORE_BYTES_MIN, WORK_BYTES_MIN, WORKER_BYTES};
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,7 +43,7 @@ pub(crate) fn session(size: Option<u64>, rate_limit: Option<u64>) -> Arc<Session
 pub(crate) fn session_of(
     size: Option<u64>,
     rate_limit: Option<u64>,
-    store: impl FnOnce(rorqual_view::Settings) -> Arc<Store>,
+    store: impl FnOnce(rorqual_crossfilter::Settings) -> Arc<Store>,
 ) -> Arc<Session> {
     one_of(&shared(1), size, rate_limit, store)
 }
@@ -58,11 +58,11 @@ fn one_of(
     shared: &Shared,
     size: Option<u64>,
     rate_limit: Option<u64>,
-    store: impl FnOnce(rorqual_view::Settings) -> Arc<Store>,
+    store: impl FnOnce(rorqual_crossfilter::Settings) -> Arc<Store>,
 ) -> Arc<Session> {
     let settings = settings();
     let shares = settings.shares(0, 1).expect("enough memory");
-    let store = store(rorqual_view::Settings::only(shares.tables_bytes, shares.threads));
+    let store = store(rorqual_crossfilter::Settings::only(shares.tables_bytes, shares.threads));
     let announced = Announced::upload("test.log".to_owned(), size).expect("a short name");
     Arc::new(Session::new("id".to_owned(), announced, &settings, shares, (store, None), rate_limit, shared))
 }
@@ -70,7 +70,7 @@ fn one_of(
 /// One whose rows have no memory to lend, nor a file to go to.
 pub(crate) fn full_session(shared: &Shared, size: u64) -> Arc<Session> {
     one_of(shared, Some(size), None, |_| {
-        Store::new(rorqual_view::Settings::new(STORE_BYTES_MIN, WORK_BYTES_MIN, 1)).expect("no file is needed")
+        Store::new(rorqual_crossfilter::Settings::new(STORE_BYTES_MIN, WORK_BYTES_MIN, 1)).expect("no file is needed")
     })
 }
 
@@ -78,7 +78,7 @@ pub(crate) fn full_session(shared: &Shared, size: u64) -> Arc<Session> {
 pub(crate) fn sessions(sessions_max: usize, state: Option<Arc<StateDir>>) -> Arc<Sessions> {
     let settings = settings();
     let shares = settings.shares(0, 1).expect("enough memory");
-    let segment_rows = rorqual_view::limits::segment_rows(shares.tables_bytes);
+    let segment_rows = rorqual_crossfilter::limits::segment_rows(shares.tables_bytes);
     let allotment = Allotment { shares, question_bytes: 7 << 20, segment_rows };
     let spill = state.as_ref().map(|_| (std::env::temp_dir(), 1 << 30));
     let page: ViewPage = |_, _, _| Ok(());

@@ -8,11 +8,11 @@ use crate::limits::{
 use crate::session::{Lapped, Session};
 use crate::transport::Transport;
 use crate::turns::Turn;
+use rorqual_accesslog::analyze::Formats;
+use rorqual_accesslog::format::{SAMPLE_LINES_MAX, WINDOW_LINES, detect};
 use rorqual_pipe::decode::is_encoded;
 use rorqual_pipe::limits::BLOCK_BYTES;
 use rorqual_pipe::{BlockSource, Control, Error, Filled, Lease};
-use rorqual_table::analyze::Formats;
-use rorqual_table::format::{SAMPLE_LINES_MAX, WINDOW_LINES, detect};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::OwnedSemaphorePermit;

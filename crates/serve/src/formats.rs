@@ -10,7 +10,7 @@ use axum::body::Body;
 use axum::extract::Extension;
 use axum::http::StatusCode;
 use axum::response::Response;
-use rorqual_table::format::{Format, Tried, try_lines};
+use rorqual_accesslog::format::{Format, Tried, try_lines};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -48,7 +48,7 @@ struct TriedRow {
 
 impl From<Tried> for TriedRow {
     fn from(tried: Tried) -> Self {
-        let named = |fields: Vec<(rorqual_table::format::Field, String)>| {
+        let named = |fields: Vec<(rorqual_accesslog::format::Field, String)>| {
             fields.into_iter().map(|(field, text)| (field.name(), text)).collect()
         };
         Self { fields: tried.fields.map(named), flaw: tried.flaw }

@@ -1,9 +1,9 @@
 //! Every limit of the server in one place, with the memory it costs.
 
+use rorqual_accesslog::filter::FILTER_BYTES_MAX;
 use rorqual_pipe::limits::{BLOCK_BYTES, THREAD_BYTES, buffers_needed};
 use rorqual_render::limits::REPEATED_BYTES_MAX;
 use rorqual_store::limits::INDEX_BYTES;
-use rorqual_table::filter::FILTER_BYTES_MAX;
 use std::time::Duration;
 
 /// Ended sessions that are kept for looking at when they have no rows any longer; the oldest goes first. Each holds its timeline and its last

@@ -2,7 +2,7 @@
 
 use crate::limits::{LIVE_INTERVAL, REPORT_BYTES_MAX, REPORTS_KEPT_BYTES, TOP_ROWS};
 use bytes::Bytes;
-use rorqual_table::report::Report;
+use rorqual_accesslog::report::Report;
 use serde::Serialize;
 use std::collections::VecDeque;
 use std::io::{self, Write};

@@ -5,8 +5,8 @@ use crate::limits::PAGES_ASKING_MAX;
 use crate::twin::Twin;
 use axum::http::StatusCode;
 use metrics::histogram;
+use rorqual_crossfilter::{Store, ViewError};
 use rorqual_pipe::Control;
-use rorqual_view::{Store, ViewError};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -265,8 +265,8 @@ pub(crate) fn gone() -> ApiError {
 mod tests {
     use super::{ApiError, Rows, SharedTurn, Store};
     use futures_util::future::{join, join_all};
-    use rorqual_view::Settings;
-    use rorqual_view::limits::{STORE_BYTES_MIN, WORK_BYTES_MIN};
+    use rorqual_crossfilter::Settings;
+    use rorqual_crossfilter::limits::{STORE_BYTES_MIN, WORK_BYTES_MIN};
     use std::future::{pending, ready};
     use std::pin::Pin;
     use std::sync::mpsc::{Sender, channel};

@@ -11,9 +11,9 @@ use crate::token::random_text;
 use crate::turns::Turns;
 use axum::http::StatusCode;
 use futures_util::stream::{self, StreamExt};
+use rorqual_accesslog::analyze::{Settings, Shares};
+use rorqual_crossfilter::Store;
 use rorqual_pipe::reason;
-use rorqual_table::analyze::{Settings, Shares};
-use rorqual_view::Store;
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::io;
@@ -145,7 +145,7 @@ impl Sessions {
     pub(crate) async fn begin(
         self: &Arc<Self>,
         announced: Announced,
-        format: Option<rorqual_table::format::Format>,
+        format: Option<rorqual_accesslog::format::Format>,
     ) -> Result<Arc<Session>, ApiError> {
         let _room = self.make_room().await;
         let sessions = Arc::clone(self);
@@ -158,7 +158,7 @@ impl Sessions {
     pub(crate) fn create(
         &self,
         announced: Announced,
-        format: Option<rorqual_table::format::Format>,
+        format: Option<rorqual_accesslog::format::Format>,
     ) -> Result<Arc<Session>, ApiError> {
         self.check_room(&self.lock())?;
         let session = Arc::new(self.made(announced, format)?);
@@ -184,7 +184,7 @@ impl Sessions {
     }
 
     /// One that nobody sees yet, with its files: all others are answered meanwhile, however slow the disk is.
-    fn made(&self, announced: Announced, format: Option<rorqual_table::format::Format>) -> Result<Session, ApiError> {
+    fn made(&self, announced: Announced, format: Option<rorqual_accesslog::format::Format>) -> Result<Session, ApiError> {
         let id = random_text(ID_BYTES)
             .map_err(|error| ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "no_randomness", error.to_string()))?;
         let session = self.session(id, announced, format, |id, settings| self.store(id, settings))?;
@@ -196,8 +196,8 @@ impl Sessions {
         &self,
         id: String,
         announced: Announced,
-        format: Option<rorqual_table::format::Format>,
-        store: impl FnOnce(&str, rorqual_view::Settings) -> Result<Arc<Store>, E>,
+        format: Option<rorqual_accesslog::format::Format>,
+        store: impl FnOnce(&str, rorqual_crossfilter::Settings) -> Result<Arc<Store>, E>,
     ) -> Result<Session, E> {
         let mut settings = self.settings.clone();
         if format.is_some() {
@@ -205,10 +205,10 @@ impl Sessions {
         }
         // What the server reads itself it can read again.
         let state = self.state.as_ref().filter(|_| !announced.is_file);
-        let rows = rorqual_view::Settings {
+        let rows = rorqual_crossfilter::Settings {
             countries: self.settings.countries.clone(),
             segment_rows: self.segment_rows,
-            ..rorqual_view::Settings::new(self.shares.tables_bytes, self.question_bytes, self.shares.threads)
+            ..rorqual_crossfilter::Settings::new(self.shares.tables_bytes, self.question_bytes, self.shares.threads)
         };
         let store = match state {
             Some(_) => store(&id, rows),
@@ -219,7 +219,7 @@ impl Sessions {
     }
 
     /// An empty store for the rows of one session, which is kept where it has an id.
-    fn store(&self, id: &str, settings: rorqual_view::Settings) -> Result<Arc<Store>, ApiError> {
+    fn store(&self, id: &str, settings: rorqual_crossfilter::Settings) -> Result<Arc<Store>, ApiError> {
         let failed = |flag: &str, folder: String, cause: std::io::Error| {
             let message = format!("{folder}: there can be no file for rows ({flag}): {}", reason(&cause));
             ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "no_temp", message)
@@ -231,7 +231,7 @@ impl Sessions {
         }
         let spill = self.spill.as_ref().map(|(folder, _)| (folder.clone(), self.rows_bytes_max()));
         let folder = || self.spill.as_ref().map_or_else(String::new, |(folder, _)| folder.display().to_string());
-        Store::new(rorqual_view::Settings { spill, ..settings }).map_err(|cause| failed("--temp-dir", folder(), cause))
+        Store::new(rorqual_crossfilter::Settings { spill, ..settings }).map_err(|cause| failed("--temp-dir", folder(), cause))
     }
 
     /// Bytes of a session's rows in files.

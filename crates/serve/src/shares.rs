@@ -8,12 +8,12 @@ use crate::limits::{
 };
 use crate::server::{Config, StartError};
 use crate::turns::{held_places, own_places};
-use rorqual_pipe::BudgetError;
-use rorqual_pipe::limits::buffer_bytes;
-use rorqual_table::analyze::{Kept, Shares};
-use rorqual_view::limits::{
+use rorqual_accesslog::analyze::{Kept, Shares};
+use rorqual_crossfilter::limits::{
     ROWS_BYTES_MIN, SEGMENT_ROWS_MIN, STORE_BYTES_MIN, THREAD_BYTES, recorder_bytes, segment_rows, work_bytes,
 };
+use rorqual_pipe::BudgetError;
+use rorqual_pipe::limits::buffer_bytes;
 
 /// What is shared out for the sessions.
 #[derive(Debug, Clone, Copy)]

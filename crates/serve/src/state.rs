@@ -9,11 +9,11 @@ pub(crate) use checkpoints::Checkpoints;
 pub(crate) use dir::StateDir;
 
 use crate::limits::NAME_BYTES_MAX;
+use rorqual_accesslog::aggregate::Counts;
+use rorqual_accesslog::format::Format;
+use rorqual_accesslog::report::Guess;
 use rorqual_digest::{Algorithm, Hasher};
 use rorqual_pipe::Place;
-use rorqual_table::aggregate::Counts;
-use rorqual_table::format::Format;
-use rorqual_table::report::Guess;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fs::File;
@@ -154,7 +154,7 @@ pub(crate) fn content(path: &std::path::Path) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rorqual_table::aggregate::{Analysis, Span};
+    use rorqual_accesslog::aggregate::{Analysis, Span};
     use std::fs;
     use std::io;
     use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! What sessions share to analyse with: the room of workers and blocks, by turns.
 
 use crate::limits::{HELD_PLACES, MANY_SESSIONS, OWN_PLACES, SYNCS_MAX};
+use rorqual_accesslog::analyze::Shares;
 use rorqual_pipe::Pool;
-use rorqual_table::analyze::Shares;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};

@@ -13,9 +13,9 @@ pub use requests::requests;
 pub use socket::socket;
 pub use state::state;
 
+use rorqual_accesslog::aggregate::Span;
+use rorqual_accesslog::analyze::{Formats, Settings};
 use rorqual_serve::{Access, Config};
-use rorqual_table::aggregate::Span;
-use rorqual_table::analyze::{Formats, Settings};
 use std::time::Duration;
 
 type Target = fn(&[u8]);

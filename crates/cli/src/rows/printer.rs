@@ -3,9 +3,9 @@
 use super::unprintable;
 use crate::args::{Form, ShownArgs};
 use arrow_array::RecordBatch;
+use rorqual_columnar::render::{Csv, Json, Table};
 use rorqual_pipe::Control;
 use rorqual_pipe::gather::Output;
-use rorqual_rows::render::{Csv, Json, Table};
 use std::io::{self, BufWriter, IsTerminal, Write};
 
 /// How wide a table is where there is no terminal.

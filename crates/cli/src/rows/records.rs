@@ -7,9 +7,9 @@ use crate::verbs::convert::{Content, MEMORY_BYTES_DEFAULT, Source, columns_of, g
 use crate::{interrupt, message};
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
+use rorqual_columnar::read::Table;
+use rorqual_columnar::{Bad, BadRecords, Decode, Decoded, Format, Scan, Unplaced, long_offset};
 use rorqual_pipe::{Chunk, Control, Error, Kind, Stage, escaped_line, escaped_path};
-use rorqual_rows::read::Table;
-use rorqual_rows::{Bad, BadRecords, Decode, Decoded, Format, Scan, Unplaced, long_offset};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;

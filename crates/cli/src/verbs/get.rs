@@ -4,8 +4,8 @@ use crate::args::{Common, GetArgs};
 use crate::exit::Exit;
 use crate::guard::Guard;
 use crate::{message, rows};
+use rorqual_columnar::read::Table;
 use rorqual_pipe::{Error, escaped_path};
-use rorqual_rows::read::Table;
 use std::fs::File;
 use std::path::Path;
 

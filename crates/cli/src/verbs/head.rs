@@ -4,7 +4,7 @@ use crate::args::{Common, HeadArgs};
 use crate::exit::Exit;
 use crate::rows::records::{Opened, open, print_head};
 use crate::{message, rows};
-use rorqual_rows::read::Rows;
+use rorqual_columnar::read::Rows;
 
 pub(crate) fn run(common: &Common, args: &HeadArgs) -> Exit {
     let printed = match open(common, &args.from, &args.shown, &args.file) {

@@ -6,7 +6,7 @@ use crate::guard::Guard;
 use crate::rows::records::{Opened, Records, Took, open, print_batches, row_of, too_much};
 use crate::{message, rows};
 use arrow_array::RecordBatch;
-use rorqual_rows::read::{Rows, Table};
+use rorqual_columnar::read::{Rows, Table};
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher, RandomState};
 

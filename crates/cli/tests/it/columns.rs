@@ -6,7 +6,7 @@ use arrow_array::types::Int32Type;
 use arrow_array::{ArrayRef, DictionaryArray, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray};
 use arrow_ipc::writer::FileWriter;
 use arrow_schema::{DataType, Field, Schema};
-use rorqual_rows::write::{Settings, Target, Writer};
+use rorqual_columnar::write::{Settings, Target, Writer};
 use rorqual_testkit::process::{Ran, Run};
 use serde_json::json;
 use std::fs::File;

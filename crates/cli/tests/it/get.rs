@@ -2,7 +2,7 @@
 
 use crate::common::{Folder, MIB, rorqual};
 use crate::tables;
-use rorqual_rows::write::Target;
+use rorqual_columnar::write::Target;
 use serde_json::{Value, json};
 
 #[test]

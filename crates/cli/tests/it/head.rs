@@ -2,7 +2,7 @@
 
 use crate::common::{Folder, MIB, rorqual};
 use crate::tables;
-use rorqual_rows::write::Target;
+use rorqual_columnar::write::Target;
 
 #[test]
 fn the_first_rows_of_either_format() {

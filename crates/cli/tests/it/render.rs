@@ -2,7 +2,7 @@
 
 use crate::common::{Folder, MIB, PROGRAM, line, rorqual};
 use crate::tables;
-use rorqual_rows::write::Target;
+use rorqual_columnar::write::Target;
 use rorqual_testkit::process::{Ran, Run};
 use std::fmt::Write;
 use std::time::Duration;

@@ -2,7 +2,7 @@
 
 use crate::common::{Folder, MIB, rorqual};
 use crate::tables;
-use rorqual_rows::write::Target;
+use rorqual_columnar::write::Target;
 
 /// A stream: a file is one after its magic and zeros, and goes on with its footer.
 fn stream(folder: &Folder, rows: i64) -> Vec<u8> {

@@ -2,7 +2,7 @@
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray, StructArray};
 use arrow_schema::{DataType, Field};
-use rorqual_rows::write::{Settings, Target, Writer};
+use rorqual_columnar::write::{Settings, Target, Writer};
 use rorqual_testkit::process::Ran;
 use std::fs::File;
 use std::path::Path;

@@ -2,7 +2,7 @@
 
 use super::{Out, unprintable};
 use datafusion::arrow::array::RecordBatch;
-use rorqual_rows::render::Json;
+use rorqual_columnar::render::Json;
 use std::io::{self, Write};
 
 /// Rows as the elements of an array, each on its line.

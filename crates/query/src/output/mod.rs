@@ -1,4 +1,4 @@
-//! Results as people and programs want them: by the writers of `rows`.
+//! Results as people and programs want them: by the writers of `columnar`.
 
 mod json;
 mod slices;
@@ -10,9 +10,9 @@ use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::Result;
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
+use rorqual_columnar::write::{Settings, Target, Writer};
 use rorqual_pipe::whole_file::{Output, Place};
 use rorqual_pipe::{Error, Kind, escaped_path};
-use rorqual_rows::write::{Settings, Target, Writer};
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
 
@@ -79,7 +79,7 @@ impl Sink {
         self.settings().map_or(0, |settings| settings.bytes(schema, 1))
     }
 
-    /// How the formats of `rows` are written.
+    /// How the formats of `columnar` are written.
     fn settings(&self) -> Option<Settings> {
         let target = match self.format {
             OutputFormat::Table | OutputFormat::Json => return None,

@@ -4,8 +4,8 @@ use super::{Out, unprintable};
 use crate::message;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
+use rorqual_columnar::render::{Csv, Table};
 use rorqual_pipe::escaped;
-use rorqual_rows::render::{Csv, Table};
 use std::io::{self, Write};
 
 /// How wide a table is where there is no terminal.

@@ -23,9 +23,9 @@ pub(crate) use tally::Tallies;
 use crate::args::Bad;
 use crate::budget::Shares;
 use datafusion::error::DataFusionError;
+use rorqual_columnar::Scan;
 use rorqual_pipe::limits::{buffer_bytes, buffers_needed};
 use rorqual_pipe::{Control, Error, Pool};
-use rorqual_rows::Scan;
 use std::sync::Arc;
 
 /// What all scans of a process share.

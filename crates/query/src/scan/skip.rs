@@ -6,8 +6,8 @@
 
 use datafusion::arrow::array::{AsArray, RecordBatch};
 use datafusion::physical_expr::PhysicalExpr;
+use rorqual_columnar::Decode;
 use rorqual_pipe::{Chunk, Error};
-use rorqual_rows::Decode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 

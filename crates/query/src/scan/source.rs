@@ -20,7 +20,7 @@ use datafusion::physical_expr::{PhysicalExpr, conjunction_opt};
 use datafusion::physical_plan::filter_pushdown::{FilterPushdownPropagation, PushedDown};
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion::physical_plan::{DisplayFormatType, apply_expression_roots};
-use rorqual_rows::Format;
+use rorqual_columnar::Format;
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::sync::Arc;

@@ -8,8 +8,8 @@ use crate::limits::STREAM_BATCHES;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::{DataFusionError, Result, exec_datafusion_err};
 use futures::stream::{BoxStream, StreamExt, unfold};
+use rorqual_columnar::{Decode, Decoded, Scan};
 use rorqual_pipe::{Chunk, Control, Error, Input, Kind, Stage};
-use rorqual_rows::{Decode, Decoded, Scan};
 use tokio::sync::mpsc::{Sender, channel};
 use tokio::task::JoinHandle;
 

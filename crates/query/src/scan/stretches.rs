@@ -9,9 +9,9 @@ use datafusion::arrow::compute::concat_batches;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::{Result, exec_datafusion_err};
 use futures::stream::{BoxStream, StreamExt, try_unfold};
+use rorqual_columnar::{Decode, Decoded};
 use rorqual_pipe::limits::BLOCK_BYTES;
 use rorqual_pipe::{Chunk, Error, Lease, Stretches};
-use rorqual_rows::{Decode, Decoded};
 use std::path::Path;
 
 /// The rows of the lines that start in `range`.

@@ -15,9 +15,9 @@ use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
 use datafusion::object_store::ObjectMeta;
 use datafusion::physical_plan::ExecutionPlan;
+use rorqual_columnar::Format;
 use rorqual_pipe::limits::BLOCK_BYTES;
 use rorqual_pipe::{Error, Framing, Input, Kind};
-use rorqual_rows::Format;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 

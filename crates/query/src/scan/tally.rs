@@ -1,7 +1,7 @@
 //! Records that are no rows, and what is worth telling of others: counted, and told at the end.
 
+use rorqual_columnar::{Bad, Decoded, Note, Notes};
 use rorqual_pipe::Chunk;
-use rorqual_rows::{Bad, Decoded, Note, Notes};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -72,7 +72,7 @@ impl Met {
 
     fn sentences(&self, name: &str) -> Vec<String> {
         let noted = |note| self.notes.get(note).map(|met| (note, met));
-        let note = |(note, met): (Note, rorqual_rows::Met)| {
+        let note = |(note, met): (Note, rorqual_columnar::Met)| {
             format!("{} x {note}; the first in {name} at byte {}", met.times, met.first_offset)
         };
         let notes = Note::ALL.into_iter().filter_map(noted).map(note);

@@ -15,8 +15,8 @@ use datafusion::execution::memory_pool::MemoryLimit;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::stream::RecordBatchReceiverStreamBuilder;
 use datafusion::physical_plan::streaming::PartitionStream;
+use rorqual_columnar::read::{Rows, Table, fit, merge};
 use rorqual_pipe::{Control, Error, Input, Kind};
-use rorqual_rows::read::{Rows, Table, fit, merge};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -4,9 +4,9 @@ use super::kind::Known;
 use crate::scan::{ScanContext, external};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::{Result, plan_err};
+use rorqual_columnar::convert::{Columns, Extent};
+use rorqual_columnar::{Format, Shape, log};
 use rorqual_pipe::{Error, Input};
-use rorqual_rows::convert::{Columns, Extent};
-use rorqual_rows::{Format, Shape, log};
 use std::path::PathBuf;
 
 /// What is looked at.

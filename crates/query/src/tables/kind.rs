@@ -3,12 +3,12 @@
 use crate::args::{Args, Conflicts, InputFormat};
 use crate::message;
 use datafusion::common::{Result, plan_err};
+use rorqual_accesslog::format::Format as LogFormat;
+use rorqual_columnar::csv::Quote;
+use rorqual_columnar::read::{is_parquet, is_table};
+use rorqual_columnar::{Format, FormatKind, Given, Head, ValueRules, json};
 use rorqual_pipe::escaped_path;
 use rorqual_pipe::whole_file::Output;
-use rorqual_rows::csv::Quote;
-use rorqual_rows::read::{is_parquet, is_table};
-use rorqual_rows::{Format, FormatKind, Given, Head, ValueRules, json};
-use rorqual_table::format::Format as LogFormat;
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;

@@ -10,10 +10,10 @@ use datafusion::common::{Result, exec_datafusion_err, plan_datafusion_err, plan_
 use datafusion::datasource::listing::ListingTableUrl;
 use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::object_store::{ObjectMeta, path::Path as ObjectPath};
+use rorqual_columnar::Format;
+use rorqual_columnar::limits::PREFIX_BYTES;
+use rorqual_columnar::read::is_stream;
 use rorqual_pipe::{Control, Input, reason};
-use rorqual_rows::Format;
-use rorqual_rows::limits::PREFIX_BYTES;
-use rorqual_rows::read::is_stream;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -10,7 +10,7 @@ use datafusion::datasource::physical_plan::parquet::metadata::DFParquetMetadata;
 use datafusion::execution::SessionState;
 use datafusion::object_store::ObjectStoreExt;
 use datafusion::parquet::file::metadata::RowGroupMetaData;
-use rorqual_rows::read::check_footer;
+use rorqual_columnar::read::check_footer;
 use std::collections::HashMap;
 
 /// What the columns of some files take.

@@ -5,8 +5,8 @@ use crate::error::ApiError;
 use crate::limits::{SETTLED_LENT_BYTES, SETTLED_LENT_SHARE, UNPACKED_BYTES_FREE, UNPACKED_RATIO_MAX};
 use crate::state::Ended;
 use axum::http::StatusCode;
-use rorqual_table::analyze::AnalyzeError;
-use rorqual_table::report::Source;
+use rorqual_accesslog::analyze::AnalyzeError;
+use rorqual_accesslog::report::Source;
 use serde_json::Value;
 use std::sync::Arc;
 

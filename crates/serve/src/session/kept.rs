@@ -3,8 +3,8 @@
 use super::{Session, State, lock, try_lock};
 use crate::feed::Feed;
 use crate::state::{Checkpoints, Ended, Found, Saved, SavedFormat};
+use rorqual_accesslog::analyze::{Left, Reading};
 use rorqual_pipe::Input;
-use rorqual_table::analyze::{Left, Reading};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;

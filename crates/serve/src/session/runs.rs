@@ -4,9 +4,9 @@ use super::{Session, State, lock};
 use crate::feed::is_enough;
 use crate::state::Checkpoints;
 use crate::turns::Turn as ParseTurn;
+use rorqual_accesslog::analyze::{Reading, Turned};
+use rorqual_accesslog::report::Guess;
 use rorqual_pipe::Input;
-use rorqual_table::analyze::{Reading, Turned};
-use rorqual_table::report::Guess;
 use std::fs::File;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -115,7 +115,7 @@ impl Session {
         lapped
     }
 
-    fn found(&self, detection: &rorqual_table::format::Detection) {
+    fn found(&self, detection: &rorqual_accesslog::format::Detection) {
         let mut inner = self.lock();
         inner.format = Some(detection.format.clone());
         inner.guess = Guess::new(detection);

@@ -1,8 +1,8 @@
 //! What the tests share: a server in this process, and asking it.
 
+use rorqual_accesslog::aggregate::Span;
+use rorqual_accesslog::analyze::{Formats, Settings};
 use rorqual_serve::{Access, Config, Reload, Rendering, Server};
-use rorqual_table::aggregate::Span;
-use rorqual_table::analyze::{Formats, Settings};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;

@@ -2,8 +2,8 @@
 
 use crate::common::config;
 use crate::wire::{Server, log, read_answer};
+use rorqual_accesslog::analyze::Settings;
 use rorqual_serve::Config;
-use rorqual_table::analyze::Settings;
 use rorqual_testkit::websocket::{Heard, UPGRADE, WebSocket, frame};
 use serde_json::json;
 use std::io::{Read, Write};

@@ -2,9 +2,9 @@
 
 use crate::args::{Bad, ConvertArgs, To};
 use crate::rejects;
+use rorqual_columnar::write::{Settings, Target};
 use rorqual_pipe::whole_file::{self, Place};
 use rorqual_pipe::{Control, escaped_path, gather, reason};
-use rorqual_rows::write::{Settings, Target};
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

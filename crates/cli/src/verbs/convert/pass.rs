@@ -9,12 +9,12 @@ use crate::guard::Guard;
 use crate::rejects::RejectFile;
 use crate::{interrupt, message};
 use arrow_schema::SchemaRef;
+use rorqual_columnar::convert::{Conversion, Extent, OnBad};
+use rorqual_columnar::read::{Rows, Table, fit};
+use rorqual_columnar::render::not_finite;
+use rorqual_columnar::write::Writer;
+use rorqual_columnar::{BadRecords, Format, Note, Notes, Shape};
 use rorqual_pipe::{Error, Input, Kind, escaped_path};
-use rorqual_rows::convert::{Conversion, Extent, OnBad};
-use rorqual_rows::read::{Rows, Table, fit};
-use rorqual_rows::render::not_finite;
-use rorqual_rows::write::Writer;
-use rorqual_rows::{BadRecords, Format, Note, Notes, Shape};
 
 /// Inputs on their way into one file.
 pub(super) struct Pass<'a> {

@@ -6,10 +6,10 @@ use crate::exit::Exit;
 use crate::progress::Progress;
 use crate::{input, interrupt, message};
 use arrow_schema::SchemaRef;
+use rorqual_columnar::convert::Extent;
+use rorqual_columnar::{Shape, format_schema, parse_schema};
 use rorqual_pipe::gather::Output;
 use rorqual_pipe::{escaped_path, reason};
-use rorqual_rows::convert::Extent;
-use rorqual_rows::{Shape, format_schema, parse_schema};
 use std::io::Write;
 use std::path::Path;
 

@@ -2,7 +2,7 @@
 // Columns and buckets are far below 2^63.
 #![allow(clippy::cast_possible_wrap)]
 
-use rorqual_table::report::Histogram;
+use rorqual_accesslog::report::Histogram;
 
 const MINUTE: i64 = 60;
 const HOUR: i64 = 60 * MINUTE;
@@ -46,7 +46,7 @@ pub(super) fn columns(histogram: &Histogram, columns_max: usize) -> Option<Colum
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rorqual_table::report::Series;
+    use rorqual_accesslog::report::Series;
 
     fn histogram(bucket_seconds: i64, at: Vec<i64>) -> Histogram {
         let series = vec![Series { class: "2xx", hits: vec![1; at.len()] }];

@@ -1,7 +1,7 @@
 //! Numbers as people read them, in the terminal's report and in the page.
 
+use rorqual_accesslog::report::Distinct;
 use rorqual_pipe::format_size;
-use rorqual_table::report::Distinct;
 
 /// A sum of sizes; one that is more than a number can hold stays at the most.
 pub(super) fn size(bytes: u64) -> String {

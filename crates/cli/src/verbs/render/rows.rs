@@ -7,12 +7,12 @@ use crate::rows::records::said_bad;
 use crate::verbs::convert::{Content, Source as Opened, columns_of, given, scan};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
+use rorqual_columnar::read::{Rows as Wanted, Table};
+use rorqual_columnar::render::{self, Columns};
+use rorqual_columnar::{BadRecords, Decode, Decoded, Format, FormatKind, Given, Scan, Unplaced, long_offset};
 use rorqual_pipe::{Chunk, Control, Error as ReadError, Input, Kind, Stage, beside, escaped_path};
 use rorqual_render::limits::RENDERED_BYTES_MAX;
 use rorqual_render::{Batch, Body, Cell, Error, Sink, Source, Value};
-use rorqual_rows::read::{Rows as Wanted, Table};
-use rorqual_rows::render::{self, Columns};
-use rorqual_rows::{BadRecords, Decode, Decoded, Format, FormatKind, Given, Scan, Unplaced, long_offset};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -150,7 +150,7 @@ fn of_file(path: PathBuf, given: &Given, scan: &Scan, threads: usize, memory_byt
 fn of_query(common: &Common, sql: &str, scan: &Scan, threads: usize) -> Result<From, String> {
     let mut input = query::start(common, sql)?;
     let given = Given { kind: Some(FormatKind::Ndjson), ..Given::default() };
-    let head = scan.head(&mut input, rorqual_rows::limits::PREFIX_BYTES).map_err(|error| error.to_string())?;
+    let head = scan.head(&mut input, rorqual_columnar::limits::PREFIX_BYTES).map_err(|error| error.to_string())?;
     let format = Format::detect("--sql", &head, &given).map_err(|error| format!("--sql: {error}"))?.format;
     let mut opened = Opened { path: PathBuf::from("-"), content: Content::Records(format, Some(input)) };
     let schema = columns_of(&mut opened, scan, threads)?;

@@ -1,12 +1,12 @@
 //! Reports over logs, each with an analyzer of its own.
 
 use super::{Kit, Mishap, Outcome, THREADS, closed_pipe, input, judge};
+use rorqual_accesslog::Options;
+use rorqual_accesslog::aggregate::Span;
+use rorqual_accesslog::analyze::{Analyzer, Formats, Settings};
 use rorqual_pipe::Control;
 use rorqual_pipe::gather::Gather;
 use rorqual_pipe::limits::{LINE_BYTES_MAX_DEFAULT, PROGRAM_BYTES};
-use rorqual_table::Options;
-use rorqual_table::aggregate::Span;
-use rorqual_table::analyze::{Analyzer, Formats, Settings};
 use rorqual_testkit::generate::Random;
 
 const MEMORY_BYTES: u64 = 128 << 20;

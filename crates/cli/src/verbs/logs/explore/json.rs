@@ -2,11 +2,11 @@
 
 use super::Held;
 use super::question::{Answer, Question};
+use rorqual_accesslog::aggregate::{LineCounts, Span};
+use rorqual_accesslog::report::{Report, RunStats, Samples, Source, TimeSpan};
+use rorqual_crossfilter::{Compared, Explained, Rates};
 use rorqual_pipe::Control;
 use rorqual_pipe::gather::Output;
-use rorqual_table::aggregate::{LineCounts, Span};
-use rorqual_table::report::{Report, RunStats, Samples, Source, TimeSpan};
-use rorqual_view::{Compared, Explained, Rates};
 use serde::Serialize;
 use std::io::{self, Write};
 

@@ -9,12 +9,12 @@ use crate::exit::Exit;
 use crate::interrupt;
 use crate::message;
 use question::{Answer, Question};
+use rorqual_accesslog::Recording;
+use rorqual_accesslog::analyze::{Analyzer, Kept, Settings, Shares};
+use rorqual_accesslog::report::Report;
+use rorqual_crossfilter::limits::{ROWS_BYTES_MIN, WORKER_BYTES};
+use rorqual_crossfilter::{Recordings, Store, ViewError};
 use rorqual_pipe::{Control, escaped_path, format_size, reason, stats};
-use rorqual_table::Recording;
-use rorqual_table::analyze::{Analyzer, Kept, Settings, Shares};
-use rorqual_table::report::Report;
-use rorqual_view::limits::{ROWS_BYTES_MIN, WORKER_BYTES};
-use rorqual_view::{Recordings, Store, ViewError};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -49,8 +49,11 @@ impl Asking {
         let spill = args.explore.temp.spill();
         let folder = spill.as_ref().map_or_else(String::new, |(folder, _)| escaped_path(folder));
         let countries = settings.countries.clone();
-        let settings =
-            rorqual_view::Settings { spill, countries, ..rorqual_view::Settings::only(shares.tables_bytes, shares.threads) };
+        let settings = rorqual_crossfilter::Settings {
+            spill,
+            countries,
+            ..rorqual_crossfilter::Settings::only(shares.tables_bytes, shares.threads)
+        };
         let store = Store::new(settings)
             .map_err(|cause| format!("--temp-dir {folder}: there can be no temporary file for rows: {}", reason(&cause)))?;
         Ok(Self { question, store })

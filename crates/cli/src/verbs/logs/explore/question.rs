@@ -2,10 +2,10 @@
 
 use super::super::time;
 use crate::args::{ExploreArgs, Who};
+use rorqual_accesslog::aggregate::Span;
+use rorqual_accesslog::report::Report;
+use rorqual_crossfilter::{By, Compared, Explained, Limit, Per, Rates, Stack, Store, View, ViewError, Wanted};
 use rorqual_pipe::Control;
-use rorqual_table::aggregate::Span;
-use rorqual_table::report::Report;
-use rorqual_view::{By, Compared, Explained, Limit, Per, Rates, Stack, Store, View, ViewError, Wanted};
 
 /// Buckets of the histograms in an answer.
 const BUCKETS: usize = 400;
@@ -109,7 +109,7 @@ impl Answer {
         match self {
             Self::Explain(explained) => explained.exact,
             Self::Compare(compared) => {
-                let exact = |panel: &rorqual_table::report::Panel| panel.exact;
+                let exact = |panel: &rorqual_accesslog::report::Panel| panel.exact;
                 compared.a.exact && compared.b.exact && compared.a.panels.iter().chain(&compared.b.panels).all(exact)
             }
             Self::Rates(rates) => rates.exact,

@@ -5,11 +5,11 @@ use super::super::terminal::{BOLD, DIM, bar, footer, header, width, write_out};
 use super::super::time::{format, show as show_time};
 use super::super::words::{size, thousands};
 use super::question::{Answer, Question, show};
-use rorqual_pipe::Control;
-use rorqual_table::report::Report;
-use rorqual_view::{
+use rorqual_accesslog::report::Report;
+use rorqual_crossfilter::{
     ClientRate, Compared, ComparedPanel, ComparedRow, Explained, Finding, LimitEffect, Per, Rates, UnknownField, Viewed,
 };
+use rorqual_pipe::Control;
 use std::io::{self, Write};
 
 /// Columns before the companions of a finding: those of its bar.

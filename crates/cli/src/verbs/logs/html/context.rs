@@ -4,9 +4,9 @@ use super::limits::SOURCES_MAX;
 use super::timeline::Timeline;
 use super::week::Week;
 use jiff::Timestamp;
+use rorqual_accesslog::aggregate::Analysis;
+use rorqual_accesslog::report::{Percentiles, Report};
 use rorqual_serve::ShownView;
-use rorqual_table::aggregate::Analysis;
-use rorqual_table::report::{Percentiles, Report};
 use serde::Serialize;
 
 /// The variables of a template; `docs/report-template.md` describes them.

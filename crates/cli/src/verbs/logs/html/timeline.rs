@@ -5,7 +5,7 @@ use super::context::percent;
 use super::limits::COLUMNS_MAX;
 use crate::verbs::logs::columns::columns;
 use crate::verbs::logs::time::show_width;
-use rorqual_table::report::Histogram;
+use rorqual_accesslog::report::Histogram;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -114,7 +114,7 @@ fn column(at: i64, span: i64, hits: BTreeMap<&'static str, u64>, most: u64, (fro
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rorqual_table::report::Series;
+    use rorqual_accesslog::report::Series;
 
     #[test]
     fn errors_stand_on_the_baseline() {

@@ -1,9 +1,9 @@
 //! Requests by weekday and hour.
 
 use super::context::percent;
+use rorqual_accesslog::aggregate::Analysis;
+use rorqual_accesslog::report::{Histogram, Report, histogram};
 use rorqual_serve::ShownView;
-use rorqual_table::aggregate::Analysis;
-use rorqual_table::report::{Histogram, Report, histogram};
 use serde::Serialize;
 
 const HOUR: i64 = 3_600;
@@ -82,7 +82,7 @@ impl Week {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rorqual_table::report::Series;
+    use rorqual_accesslog::report::Series;
 
     #[test]
     fn hours_are_those_of_the_logs_clock() {

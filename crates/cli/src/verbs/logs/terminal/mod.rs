@@ -8,9 +8,9 @@ use super::words::{distinct, seconds, size, thousands};
 use anstream::adapter::strip_bytes;
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
+use rorqual_accesslog::report::{Panel, Percentiles, Report, Row, Sample, Samples, StatusRow};
 use rorqual_pipe::gather::Output;
 use rorqual_pipe::{Control, format_size};
-use rorqual_table::report::{Panel, Percentiles, Report, Row, Sample, Samples, StatusRow};
 use std::io::{self, Write};
 
 const WIDTH_DEFAULT: usize = 100;

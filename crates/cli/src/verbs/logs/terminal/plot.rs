@@ -6,7 +6,7 @@ use super::{BOLD, CLASS_COLORS, DIM, thousands};
 use crate::verbs::logs::columns::{Columns, columns};
 use crate::verbs::logs::time::{format, show_width};
 use anstyle::Style;
-use rorqual_table::report::Histogram;
+use rorqual_accesslog::report::Histogram;
 use std::io::{self, Write};
 
 /// Rows of the histogram.
@@ -108,7 +108,7 @@ fn pattern(step: i64, is_first: bool) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rorqual_table::report::Series;
+    use rorqual_accesslog::report::Series;
 
     fn histogram(bucket_seconds: i64, at: Vec<i64>) -> Histogram {
         let series = vec![Series { class: "2xx", hits: vec![1; at.len()] }];

@@ -1,0 +1,355 @@
+//! Filters: what they mean, how they are written, and what is refused.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use rorqual_accesslog::Options;
+use rorqual_accesslog::aggregate::Span;
+use rorqual_accesslog::analyze::{Analyzer, Formats, Settings};
+use rorqual_accesslog::filter::{
+    FILTER_DEPTH_MAX, Filter, Flag, Matcher, Network, NumberColumn, NumberTest, PATTERNS_MAX, Pattern, Subject, TextColumn,
+    TextTest, TextValue,
+};
+use rorqual_accesslog::parse::Record;
+use rorqual_pipe::{Control, Input};
+use std::sync::Arc;
+
+fn meets(filter: &str, subject: Subject<'_>) -> bool {
+    let filter = Filter::parse(filter).unwrap_or_else(|error| panic!("{filter}: {error}"));
+    Matcher::new(Arc::new(filter)).meets(&subject)
+}
+
+fn record() -> Record<'static> {
+    Record {
+        // Tuesday, 2000-10-10 13:55:36 at -07:00.
+        time_us: Some(971_211_336_000_000),
+        zone_seconds: -25_200,
+        client: b"10.1.2.3",
+        method: b"GET",
+        path: b"/api/a b.json",
+        query: b"x=1",
+        protocol: b"HTTP/1.1",
+        status: 503,
+        bytes: Some(1 << 20),
+        referrer: b"https://www.example.org/from",
+        agent: b"curl/8.5.0",
+        request_time_us: Some(250_000),
+        ..Record::default()
+    }
+}
+
+#[test]
+fn what_a_record_meets() {
+    let record = record();
+    let subject = Subject { record: Some(&record), flaw: "" };
+    let met = [
+        "",
+        "status >= 500 and path ~ \"/api\"",
+        "status in (404, 5xx)",
+        "status = 5xx and class = 5xx and status in 500..510",
+        "client in 10.0.0.0/8",
+        "client in (192.168.0.0/16, 10.1.2.3)",
+        "net = 10.1.2.0/24",
+        "net in 10.0.0.0/8 and net = 10.1.2.99/24 and net != 10.2.0.0/16",
+        "net in (2001:db8::/32, 10.1.0.0/16) and client = 10.0.0.0/8 and client != 10.2.0.0/16",
+        "path = \"/api/a b.json\"",
+        "url = \"/api/a b.json?x=1\"",
+        "method != POST",
+        "METHOD = GET AND NOT rejected",
+        "bytes = 1MiB and bytes >= 1024k and bytes < 1048577",
+        "request_time = 0.25 and request_time = 250ms and request_time > 249999us",
+        "agent ~ \"(?i)CURL\"",
+        "agent contains \"rl/\"",
+        "bot and bot = curl and browser = - and os = \"\"",
+        "site = www.example.org",
+        "kind = data",
+        "hour = 13 and weekday = tue and weekday in mon..wed and hour not in (8..12, 14)",
+        "user = - and upstream_time = -",
+        "not upstream_time >= 0",
+        "not user ~ \".*\"",
+        "flaw = -",
+        "not (status = 404 or status = 200)",
+        "status = 404 or bytes > 1 and method = GET",
+    ];
+    for filter in met {
+        assert!(meets(filter, subject), "{filter}");
+    }
+    let missed = [
+        "status < 500",
+        "status = -",
+        "client in 10.2.0.0/16",
+        "net in 10.2.0.0/16",
+        "net = -",
+        "net in ::/0",
+        "client = \"10.0.0.0/8\"",
+        "path = \"/api\"",
+        "not bot",
+        "rejected",
+        "repaired",
+        "user ~ \"\"",
+        "(status = 404 or bytes > 1) and method = POST",
+        "weekday in (sat, sun)",
+        "bytes > 1MiB",
+    ];
+    for filter in missed {
+        assert!(!meets(filter, subject), "{filter}");
+    }
+}
+
+#[test]
+fn lines_that_are_not_sound() {
+    let record = record();
+    let repaired = Subject { record: Some(&record), flaw: "bytes is not a number" };
+    assert!(meets("repaired and not rejected and flaw contains bytes and status = 503", repaired));
+    let rejected = Subject { record: None, flaw: "not a JSON object" };
+    assert!(meets(
+        "rejected and not repaired and flaw = \"not a JSON object\" and status = - and path = - and class = -",
+        rejected
+    ));
+    assert!(meets("not bot and not status = 200", rejected), "a rejected line has no field");
+    assert!(!meets("class = other or bytes >= 0 or path ~ \"\"", rejected));
+}
+
+#[test]
+fn bytes_that_are_no_text_are_found_as_they_are_shown() {
+    let record = Record { path: b"/\xff", ..record() };
+    let subject = Subject { record: Some(&record), flaw: "" };
+    assert!(meets("path = \"/\u{fffd}\"", subject));
+    assert!(meets("path ~ \"(?-u)\\\\xff\"", subject));
+    assert!(!meets("path = \"/\"", subject));
+}
+
+#[test]
+fn what_a_log_has_in_small_letters_is_asked_for_in_quotes() {
+    let record = Record { method: b"get", ..record() };
+    let subject = Subject { record: Some(&record), flaw: "" };
+    assert!(meets("method = \"get\"", subject) && !meets("method = GET", subject) && meets("method ~ get", subject));
+    let filter = Filter::parse("method in (\"get\", \"own\", GET, BREW, brew)").expect("a filter");
+    assert_eq!(filter.to_string(), "method in (\"get\", own, GET, BREW, brew)");
+}
+
+#[test]
+fn what_is_refused_and_where() {
+    let cases = [
+        ("status >= ", 11, "a status from 100 to 999"),
+        ("status ~ \"5\"", 8, "this column is a number"),
+        ("kind = foo", 8, "page, style, script"),
+        ("kind in (data, pages)", 16, "page, style, script"),
+        ("method = get", 10, "expected GET, as logs have it in capitals (or the text in double quotes), found \"get\""),
+        ("status = 200 and method not in (POST, Delete)", 39, "expected DELETE"),
+        ("country = de", 11, "expected DE"),
+        ("path = '/x'", 8, "double quotes"),
+        ("path ~ '/x'", 8, "double quotes"),
+        ("status > 5xx", 10, "expected one value such as 404"),
+        ("status > 400..499", 10, "expected one value such as 404"),
+        ("status > abc", 10, "a status from 100 to 999 such as 404"),
+        ("status > 999", 10, "the least is 100, the largest 999"),
+        ("bytes = 5xx", 9, "a size such as 500"),
+        ("bytes > 5 parsecs", 11, "one word: a size such as 500"),
+        ("staus = 404", 1, "did you mean 'status'?"),
+        ("referer = x", 1, "did you mean 'referrer'?"),
+        ("clinet = 10.0.0.1", 1, "did you mean 'client'?"),
+        ("request_time > 5 parsecs and bot", 18, "one word: a time such as 0.25 (seconds"),
+        ("request_time > 5parsecs", 16, "a time such as 0.25 (seconds"),
+        ("net = 10.1.2.3", 7, "up to /24"),
+        ("net in 10.1.2.0/28", 8, "for smaller networks and addresses ask client"),
+        ("net = home", 7, "such as 10.0.0.0/8"),
+        ("client = 10.0.0.0/33", 10, "a network such as 10.0.0.0/8"),
+        ("status = 1000", 10, "a status from 100 to 999"),
+        ("nothing = 1", 1, "a column (client"),
+        ("path", 5, "=, !=, ~"),
+        ("path = and", 8, "in double quotes"),
+        ("path = \"a", 8, "double quotes"),
+        ("path in (a b)", 12, "',' or ')'"),
+        ("path in ()", 10, "a value"),
+        ("(bot", 5, "')'"),
+        ("bot bot", 5, "'and', 'or' or the end"),
+        ("path ~ \"(\"", 8, "unclosed group"),
+        ("path ~ \"(\\\\w{1000}){1000}\"", 8, "more than"),
+        ("bytes < 0", 9, "with others beyond it (the least is 0)"),
+        ("bytes = 1.5.5", 9, "a size such as"),
+        ("request_time = 0.1234567", 16, "at most six decimals"),
+        ("hour = 24", 8, "0 to 23"),
+        ("weekday = 2..1", 11, "a weekday"),
+        ("ä = 1", 1, "a column"),
+        ("method = ä and !", 16, "a word"),
+    ];
+    for (text, column, part) in cases {
+        let error = Filter::parse(text).expect_err(text);
+        assert_eq!(error.column, column, "{text}: {error}");
+        assert!(error.to_string().contains(part), "{text}: {error}");
+    }
+}
+
+#[test]
+fn limits() {
+    let nested = |depth: usize| format!("{}bot{}", "(".repeat(depth), ")".repeat(depth));
+    assert!(Filter::parse(&nested(FILTER_DEPTH_MAX - 1)).is_ok());
+    assert!(Filter::parse(&nested(FILTER_DEPTH_MAX)).expect_err("too deep").message.contains("64"));
+    assert!(Filter::parse(&"not ".repeat(20_000)).expect_err("too long").message.contains("bytes"));
+    assert!(Filter::parse(&format!("{}bot", "not ".repeat(16_000))).expect_err("too deep").message.contains("64"));
+    let patterns = ["path ~ a"; PATTERNS_MAX + 1].join(" and ");
+    assert!(Filter::parse(&patterns).expect_err("too many").message.contains("regular expressions"));
+}
+
+fn text() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "[a-zA-Z0-9./:*_-]{0,12}",
+        "\\PC{0,8}",
+        Just("and".to_owned()),
+        Just("10.0.0.0/8".to_owned()),
+        Just("-".to_owned())
+    ]
+}
+
+fn text_test() -> impl Strategy<Value = TextTest> {
+    let one = text().prop_map(TextValue::Text);
+    prop_oneof![
+        vec(one, 1..4).prop_map(TextTest::OneOf),
+        text().prop_map(TextTest::Contains),
+        text().prop_map(|text| TextTest::Matches(Pattern::new(&regex_escape(&text)).expect("escaped"))),
+    ]
+}
+
+fn regex_escape(text: &str) -> String {
+    text.chars().flat_map(|c| if c.is_ascii_punctuation() { vec!['\\', c] } else { vec![c] }).collect()
+}
+
+/// Numbers that the column can have.
+fn numbers(column: NumberColumn) -> std::ops::RangeInclusive<u64> {
+    match column {
+        NumberColumn::Status => 100..=999,
+        NumberColumn::Class => 0..=4,
+        NumberColumn::Hour => 0..=23,
+        NumberColumn::Weekday => 1..=7,
+        NumberColumn::Bytes | NumberColumn::RequestTime | NumberColumn::UpstreamTime => 0..=u64::MAX,
+    }
+}
+
+fn number_filter() -> impl Strategy<Value = Filter> {
+    let column = (0..NumberColumn::ALL.len()).prop_map(|index| NumberColumn::ALL[index]);
+    let with_test = column.prop_flat_map(|column| {
+        let range = (numbers(column), numbers(column)).prop_map(|(a, b)| (a.min(b), a.max(b)));
+        (Just(column), vec(range, 0..4), any::<bool>())
+    });
+    with_test.prop_map(|(column, ranges, absent)| {
+        let absent = absent || ranges.is_empty();
+        Filter::Number(column, NumberTest { ranges, absent })
+    })
+}
+
+fn filter() -> impl Strategy<Value = Filter> {
+    let networks = ["10.0.0.0/8", "0.0.0.0/0", "2001:db8::/32", "::/0"];
+    let larger = (0..networks.len()).prop_map(move |index| TextValue::Network(Network::parse(networks[index]).expect("one")));
+    let network = (0..networks.len()).prop_map(move |index| TextValue::Network(Network::parse(networks[index]).expect("one")));
+    let leaf = prop_oneof![
+        ((0..TextColumn::ALL.len()), text_test()).prop_map(|(index, test)| Filter::Text(TextColumn::ALL[index], test)),
+        vec(network, 1..3).prop_map(|networks| Filter::Text(TextColumn::Client, TextTest::OneOf(networks))),
+        vec(larger, 1..3).prop_map(|networks| Filter::Text(TextColumn::Net, TextTest::OneOf(networks))),
+        number_filter(),
+        (0..Flag::ALL.len()).prop_map(|index| Filter::Is(Flag::ALL[index])),
+    ];
+    leaf.prop_recursive(4, 24, 3, |inner| {
+        prop_oneof![
+            vec(inner.clone(), 2..4).prop_map(Filter::All),
+            vec(inner.clone(), 2..4).prop_map(Filter::Any),
+            inner.prop_map(|inner| Filter::Not(Box::new(inner))),
+        ]
+    })
+}
+
+/// At most as many expressions as a filter may have.
+fn patterns(filter: &Filter) -> usize {
+    match filter {
+        Filter::All(parts) | Filter::Any(parts) => parts.iter().map(patterns).sum(),
+        Filter::Not(inner) => patterns(inner),
+        Filter::Text(_, TextTest::Matches(_)) => 1,
+        _ => 0,
+    }
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_reads_as_the_same(filter in filter()) {
+        prop_assume!(patterns(&filter) <= PATTERNS_MAX);
+        let written = filter.to_string();
+        let read = Filter::parse(&written);
+        prop_assert_eq!(read.as_ref(), Ok(&filter), "{}", written);
+    }
+
+    #[test]
+    fn any_text_is_a_filter_or_an_error(text in "\\PC{0,60}|([a-z]+ |[()=~!<>,\"-]|not |and |status |path |5xx ){0,20}") {
+        if let Ok(filter) = Filter::parse(&text) {
+            let again = Filter::parse(&filter.to_string());
+            prop_assert_eq!(again.as_ref(), Ok(&filter));
+        }
+    }
+}
+
+#[test]
+fn an_analysis_leaves_out_what_the_filter_does_not_mean() {
+    let line = |n: u32| match n % 10 {
+        9 => format!("garbage {n}\n"),
+        _ => format!(
+            "10.0.0.{} - - [02/Jan/2025:00:00:00 +0000] \"GET /{} HTTP/1.1\" {} 5 \"-\" \"a\"\n",
+            n % 4,
+            n % 3,
+            200 + n % 2
+        ),
+    };
+    let log: String = (0..1_000).map(line).collect();
+    type Means = fn(u32) -> bool;
+    let cases: [(&str, Means); 5] = [
+        // Lines that can't be read are told, unless the filter names them.
+        ("", |_| true),
+        ("status = 201 and path = /1", |n| n % 10 == 9 || n % 2 == 1 && n % 3 == 1),
+        ("status = 201 and not rejected", |n| n % 10 != 9 && n % 2 == 1),
+        ("rejected", |n| n % 10 == 9),
+        ("not path = /0", |n| n % 10 == 9 || n % 3 != 0),
+    ];
+    for (filter, means) in cases {
+        for threads in [1, 2] {
+            let settings = Settings {
+                memory_bytes: 256 << 20,
+                threads: Some(threads),
+                line_bytes_max: 4096,
+                span: Span::default(),
+                formats: Formats::default(),
+                feed_buffers: 0,
+                kept: None,
+                countries: None,
+            };
+            let only = Some(Arc::new(Filter::parse(filter).expect("a filter")));
+            let options = Options { only, ..Options::default() };
+            let analyzer = Analyzer::new(&settings, settings.shares(8 << 20, 1).expect("enough"), options);
+            let input = Input::from_reader("log", Box::new(std::io::Cursor::new(log.clone())));
+            analyzer.run::<std::io::Sink>(input, &Control::default(), |_, _| {}, None).map(drop).expect("a known format");
+            let report = analyzer.report(Vec::new(), true, 10);
+            let meant: Vec<u32> = (0..1_000).filter(|n| means(*n)).collect();
+            let rejected = meant.iter().filter(|n| *n % 10 == 9).count() as u64;
+            let lines = report.lines;
+            assert_eq!((lines.total, lines.rejected, lines.parsed), (1_000, rejected, meant.len() as u64 - rejected), "{filter}");
+            assert_eq!(lines.filtered, 1_000 - meant.len() as u64);
+            let hits = report.panels.iter().find(|panel| panel.field == "path").map_or(0, |panel| panel.hits);
+            assert_eq!((hits, report.rejects.count), (lines.parsed, rejected));
+            let json = serde_json::to_value(lines).expect("counts are JSON");
+            assert_eq!(json.get("filtered").is_some(), lines.filtered > 0, "as before where there is no filter");
+        }
+    }
+}
+
+#[test]
+fn comparisons_are_written_as_they_are_read() {
+    let columns =
+        [("status", "404"), ("class", "4xx"), ("bytes", "10"), ("request_time", "0.5"), ("hour", "8"), ("weekday", "wed")];
+    for (column, value) in columns {
+        for operator in ["=", "!=", "<", "<=", ">", ">="] {
+            for text in [format!("{column} {operator} {value}"), format!("not {column} {operator} {value}")] {
+                let filter = Filter::parse(&text).unwrap_or_else(|error| panic!("{text}: {error}"));
+                assert_eq!(Filter::parse(&filter.to_string()), Ok(filter.clone()), "{text} is written {filter}");
+            }
+        }
+    }
+    for text in ["status < 100", "status > 999", "hour > 23", "weekday < mon", "bytes < 0", "class > other"] {
+        assert!(Filter::parse(text).is_err(), "{text}");
+    }
+}

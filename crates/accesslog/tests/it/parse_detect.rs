@@ -1,0 +1,327 @@
+//! Finding out which format a log has.
+
+use rorqual_accesslog::format::{Field, Format, detect, preview};
+use rorqual_accesslog::parse::{Flaw, Outcome, Parser};
+
+const SAMPLE: &[u8] = include_bytes!("../../../../samples/apache_combined.log");
+
+const COMBINED: &str = r#"1.2.3.4 - - [17/May/2015:10:05:03 +0000] "GET /a?b HTTP/1.1" 200 5 "-" "x""#;
+
+fn found(lines: &str) -> String {
+    detect(lines.as_bytes(), &[]).map_or_else(|unknown| unknown.to_string(), |found| found.format.name().to_owned())
+}
+
+#[test]
+fn the_sample_is_combined() {
+    let found = detect(SAMPLE, &[]).expect("a known format");
+    assert_eq!((found.format.name(), found.lines, found.sound, found.sure), ("combined", 200, 200, true));
+}
+
+#[test]
+fn relatives_of_the_combined_format() {
+    let common = COMBINED.split_once(r#" "-" "#).expect("a referrer").0;
+    assert_eq!(found(&format!("{COMBINED}\n")), "combined");
+    assert_eq!(found(&format!("{common}\n")), "common");
+    assert_eq!(found(&format!("example.com:80 {COMBINED}\n")), "vhost_combined");
+    assert_eq!(found(&format!("{COMBINED} \"-\"\n")), "combined_forwarded");
+    assert_eq!(found(&format!("{COMBINED} 0.005\n")), "combined_timed");
+    assert_eq!(found(&format!("{COMBINED} 0.005 0.001, 0.002\n")), "combined_upstream_timed");
+    assert_eq!(found(&format!("{COMBINED} 512 2048\n")), "combined_extra");
+    assert_eq!(found(&format!("{COMBINED} 7 \"router@docker\" \"http://10.0.0.1:80\" 12ms\n")), "traefik_common");
+    assert_eq!(found("hello\nworld\n"), "no known format reads the first lines, such as \"hello\"");
+    assert_eq!(found("\n\n"), "there is no line to find the format by");
+}
+
+/// The format found for a log of such lines, whether it is sure of it, and the clients it reads.
+fn read(lines: &[&str]) -> (String, bool, Vec<String>) {
+    let sample: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let found = detect(sample.as_bytes(), &[]).expect("a known format");
+    let mut parser = Parser::new(&found.format);
+    let clients = lines.iter().map(|line| match parser.parse(line.as_bytes()) {
+        Outcome::Parsed(record) => String::from_utf8_lossy(record.client).into_owned(),
+        other => format!("{other:?}"),
+    });
+    (found.format.name().to_owned(), found.sure, clients.collect())
+}
+
+#[test]
+fn text_before_the_address_is_no_client() {
+    let combined = COMBINED.strip_prefix("1.2.3.4").expect("the address");
+    let found = |before: &str| read(&[&format!("{before}{combined}")]);
+    let of = |format: &str, client: &str| (format.to_owned(), true, vec![client.to_owned()]);
+    assert_eq!(found("example.com 203.0.113.9"), of("host_combined", "203.0.113.9"));
+    assert_eq!(found("203.0.113.7, 10.0.0.1"), of("combined", "203.0.113.7"));
+    assert_eq!(found("203.0.113.7,10.0.0.1"), of("combined", "203.0.113.7"));
+    assert_eq!(found(" 203.0.113.7"), of("combined", "203.0.113.7"));
+    assert_eq!(found("203.0.113.7:5678"), of("combined", "203.0.113.7"));
+    assert_eq!(found("[2001:db8::1]:443"), of("combined", "2001:db8::1"));
+    assert_eq!(found("2001:db8::1"), of("combined", "2001:db8::1"));
+    assert_eq!(found("- 203.0.113.7"), of("host_combined", "203.0.113.7"));
+    let common = combined.split_once(r#" "-" "#).expect("a referrer").0;
+    assert_eq!(read(&[&format!("example.com 203.0.113.9{common}")]), of("host_common", "203.0.113.9"));
+    assert_eq!(read(&[&format!("example.com:80 203.0.113.9{common}")]), of("vhost_common", "203.0.113.9"));
+}
+
+/// Request time and upstream time of a line, in microseconds.
+type Times = (Option<u64>, Option<u64>);
+
+/// The format found, what of the tails is not read, and the times of each line.
+fn times(tails: &[&str]) -> (String, Option<String>, Vec<Times>) {
+    let lines: Vec<String> = tails.iter().map(|tail| format!("{COMBINED}{tail}")).collect();
+    let found = detect((lines.join("\n") + "\n").as_bytes(), &[]).expect("a known format");
+    assert!(found.sure, "{tails:?}");
+    let mut parser = Parser::new(&found.format);
+    let times = lines.iter().map(|line| match parser.parse(line.as_bytes()) {
+        Outcome::Parsed(record) => {
+            assert_eq!((record.client, record.agent, record.bytes), (&b"1.2.3.4"[..], &b"x"[..], Some(5)), "{line}");
+            (record.request_time_us, record.upstream_time_us)
+        }
+        other => panic!("{line}: {other:?}"),
+    });
+    let times = times.collect();
+    (found.format.name().to_owned(), found.unread, times)
+}
+
+#[test]
+fn times_behind_the_agent() {
+    let of = |name: &str, unread: Option<&str>, times: &[(Option<u64>, Option<u64>)]| {
+        (name.to_owned(), unread.map(str::to_owned), times.to_vec())
+    };
+    // The example of "Configuring Logging" in NGINX's documentation.
+    assert_eq!(
+        times(&[r#"rt=0.250 uct="0.000" uht="0.248" urt="0.249""#, r#"rt=0.001 uct="-" uht="-" urt="-""#]),
+        of("combined_times", Some("uct=0.000 uht=0.248"), &[(Some(250_000), Some(249_000)), (Some(1_000), None)])
+    );
+    // ingress-nginx's default
+    assert_eq!(
+        times(&[
+            " 338 0.250 [default-web-80] [] 10.0.0.1:80 512 0.249 200 7f3a",
+            " 338 0.300 [default-web-80] [] 10.0.0.1:80, 10.0.0.2:80 0, 512 0.100, 0.199 502, 200 7f3b",
+        ]),
+        of(
+            "combined_times",
+            Some("338 default-web-80  10.0.0.1:80 512 200 7f3a"),
+            &[(Some(250_000), Some(249_000)), (Some(300_000), Some(299_000))]
+        )
+    );
+    // nginx's main with times, in both orders
+    assert_eq!(times(&[r#" "-" 0.250 0.249"#]), of("combined_times", Some("-"), &[(Some(250_000), Some(249_000))]));
+    assert_eq!(times(&[" 0.001 0.250"]), of("combined_times", None, &[(Some(250_000), Some(1_000))]));
+    assert_eq!(times(&[" 0.250 0.001"]), of("combined_upstream_timed", None, &[(Some(250_000), Some(1_000))]));
+    assert_eq!(times(&[" rt=0.250 urt=0.249 id=7"]), of("combined_times", Some("id=7"), &[(Some(250_000), Some(249_000))]));
+    // A whole number may be bytes, seconds, milliseconds or microseconds.
+    assert_eq!(times(&[" 1234", " 70"]), of("combined_extra", Some("1234"), &[(None, None), (None, None)]));
+    assert_eq!(times(&[" 512 2048"]), of("combined_extra", Some("512 2048"), &[(None, None)]));
+    // nginx's $gzip_ratio and $msec
+    assert_eq!(times(&[" \"3.17\" 1732270272.123"]), of("combined_extra", Some("\"3.17\" 1732270272.123"), &[(None, None)]));
+}
+
+#[test]
+fn what_is_unread_after_a_prefix_is_said() {
+    let found = detect(format!("web-1  | {COMBINED} 512 2048\n").as_bytes(), &[]).expect("known");
+    assert_eq!((found.format.name(), found.unread.as_deref()), ("compose+combined_extra", Some("512 2048")));
+    let found = detect(format!("web-1  | {COMBINED}rt=0.250 uct=\"0.001\"\n").as_bytes(), &[]).expect("known");
+    assert_eq!((found.format.name(), found.unread.as_deref()), ("compose+combined_times", Some("uct=0.001")));
+}
+
+#[test]
+fn a_few_lines_at_the_end_do_not_decide() {
+    let junk = "?\n".repeat(60);
+    let common = COMBINED.split_once(r#" "-" "#).expect("a referrer").0;
+    let log = format!("{junk}{}{common}\n{common}\n", format!("{COMBINED}\n").repeat(140));
+    let found = detect(log.as_bytes(), &[]).expect("known");
+    assert_eq!((found.format.name(), found.sure, found.lines, found.sound), ("combined", false, 200, 140));
+}
+
+#[test]
+fn lines_of_something_else_first() {
+    let junk: String = (0..250).map(|number| format!("starting worker {number}\n")).collect();
+    let found = detect(format!("{junk}{}", format!("{COMBINED}\n").repeat(500)).as_bytes(), &[]).expect("known");
+    // 250 of junk and 150 of the log, and 200 more of it.
+    assert_eq!((found.format.name(), found.lines, found.sound, found.sure), ("combined", 600, 350, false));
+}
+
+#[test]
+fn times_in_other_forms() {
+    // `date -ud '2015-05-17 10:05:03' +%s`
+    let second = 1_431_857_103_000_000;
+    for (time, time_us, zone_seconds) in [
+        ("17/May/2015:10:05:03", second, 0),
+        ("17/May/2015:10:05:03 UTC", second, 0),
+        ("17/May/2015:10:05:03 Z", second, 0),
+        ("17/May/2015:15:35:03 +05:30", second, 19_800),
+        ("17/May/2015:10:05:03.250 +0000", second + 250_000, 0),
+        ("2015-05-17T10:05:03Z", second, 0),
+        ("2015-05-17 12:05:03.250+02:00", second + 250_000, 7_200),
+        ("2015-05-17 10:05:03 UTC", second, 0),
+        ("1431857103", second, 0),
+        ("1431857103.250", second + 250_000, 0),
+        ("1431857103250", second + 250_000, 0),
+    ] {
+        let line = COMBINED.replace("17/May/2015:10:05:03 +0000", time);
+        let found = detect(line.as_bytes(), &[]).expect("known");
+        assert_eq!((found.format.name(), found.sure), ("combined", true), "{time}");
+        let mut parser = Parser::new(&found.format);
+        let Outcome::Parsed(record) = parser.parse(line.as_bytes()) else { panic!("{time}") };
+        assert_eq!((record.time_us, record.zone_seconds), (Some(time_us), zone_seconds), "{time}");
+    }
+    let mut parser = Parser::new(&Format::parse("%{%F %T %z}t %s %{SSL_PROTOCOL}x %{x}c").expect("a format"));
+    for zone in ["+05:30", "+0530"] {
+        let line = format!("2015-05-17 15:35:03 {zone} 200 TLSv1.3 -");
+        assert!(matches!(parser.parse(line.as_bytes()), Outcome::Parsed(record) if record.time_us == Some(second)), "{zone}");
+    }
+}
+
+/// Squid's own line of its documentation, with its columns filled up with blanks.
+#[test]
+fn columns_filled_up_with_blanks() {
+    let squid = "$msec $duration_ms $remote_addr $result/$status $bytes_sent $request_method $request_uri $user $peer $type";
+    let mut parser = Parser::new(&Format::parse(squid).expect("a format"));
+    for (line, client) in [
+        (
+            "1286536308.779    180 192.168.0.224 TCP_MISS/200 411 GET http://a.example/b?c=d - DIRECT/10.0.0.1 text/html",
+            "192.168.0.224",
+        ),
+        (
+            "1286536309.450 123456 192.168.0.68  TCP_MISS/200 411 GET http://a.example/b?c=d - DIRECT/10.0.0.1 text/html",
+            "192.168.0.68",
+        ),
+    ] {
+        let Outcome::Parsed(record) = parser.parse(line.as_bytes()) else { panic!("{line}") };
+        assert_eq!((record.client, record.status, record.bytes), (client.as_bytes(), 200, Some(411)));
+        assert_eq!((record.path, record.query), (&b"http://a.example/b"[..], &b"c=d"[..]));
+    }
+}
+
+/// The format of lines behind `before`, and the client and the source of the first.
+fn behind(before: &str) -> (String, String, String) {
+    let sample = format!("{before}{COMBINED}\n{before}{}\n", COMBINED.replace("1.2.3.4 - -", "host.example - frank"));
+    let found = detect(sample.as_bytes(), &[]).expect("a known format");
+    assert_eq!((found.sound, found.sure), (2, true), "{before}");
+    let mut parser = Parser::new(&found.format);
+    let Outcome::Parsed(record) = parser.parse(sample.lines().next().expect("a line").as_bytes()) else { panic!("{before}") };
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    assert_eq!((record.agent, record.user, record.status, record.bytes), (&b"x"[..], &b""[..], 200, Some(5)), "{before}");
+    (found.format.name().to_owned(), text(record.client), text(record.source))
+}
+
+#[test]
+fn prefixes_are_named_and_taken_off() {
+    for (before, format, source) in [
+        ("Nov 22 10:11:12 web1 nginx: ", "syslog+combined", "web1"),
+        ("<190>Nov  2 10:11:12 web1 nginx[7]: ", "syslog+combined", "web1"),
+        ("2024-11-22T10:11:12+0000 web1 nginx[7]: ", "syslog+combined", "web1"),
+        ("<165>1 2003-10-11T22:14:15.003Z web1 nginx 7 - - ", "syslog5424+combined", "web1"),
+        ("1732270272.123456 web1 nginx[7]: ", "journald+combined", "web1"),
+        ("2024-10-10T13:55:36Z stdout F ", "cri+combined", "stdout"),
+        ("web-1  | ", "compose+combined", "web-1"),
+        ("[pod/x/nginx] ", "kubectl+combined", "x/nginx"),
+        ("2024-10-10T13:55:36.123456789Z ", "timestamps+combined", ""),
+        ("access.log:", "grep+combined", "access.log"),
+        ("/var/log/access.log:12:", "grep-n+combined", "/var/log/access.log"),
+        ("messages:Nov 22 10:11:12 web1 nginx: ", "grep+syslog+combined", "messages"),
+        ("web-1  | example.com:80 ", "compose+vhost_combined", "web-1"),
+    ] {
+        assert_eq!(behind(before), (format.to_owned(), "1.2.3.4".to_owned(), source.to_owned()), "{before}");
+    }
+}
+
+#[test]
+fn prefixes_before_json_and_given_formats() {
+    let line = r#"web-1  | {"time":"2024-10-10T13:55:36Z","remote_addr":"1.2.3.4","request":"GET / HTTP/1.1","status":200}"#;
+    let found = detect(line.as_bytes(), &[]).expect("known");
+    let fields: Vec<&str> = found.format.fields().map(Field::name).collect();
+    assert_eq!(found.format.name(), "compose+json");
+    assert_eq!(fields, ["time", "client", "method", "path", "protocol", "status", "source"]);
+    for name in ["syslog+combined", "grep+syslog+host_combined", "combined_timed"] {
+        assert_eq!(Format::parse(name).expect("a format").name(), name);
+    }
+    let error = Format::parse("compose+%h %Q").expect_err("no directive");
+    assert_eq!(error.column(), 12);
+    let mut parser = Parser::new(&Format::parse("syslog+%h %s").expect("a format"));
+    assert_eq!(parser.parse(b"1.2.3.4 200"), Outcome::Rejected(Flaw::Start));
+    assert_eq!(parser.parse(b" "), Outcome::Blank);
+}
+
+#[test]
+fn lines_without_a_client_are_doubtful() {
+    let (format, sure, clients) = read(&[&COMBINED.replace("1.2.3.4", "-")]);
+    assert_eq!((format.as_str(), sure, clients), ("combined", false, vec![String::new()]));
+}
+
+#[test]
+fn common_lines_among_combined_ones() {
+    let common = COMBINED.split_once(r#" "-" "#).expect("a referrer").0.replace("1.2.3.4", "5.6.7.8");
+    let expected = ["1.2.3.4", "5.6.7.8", "5.6.7.8"].map(str::to_owned).to_vec();
+    assert_eq!(read(&[COMBINED, &common, &common]), ("combined".to_owned(), true, expected));
+    let vhost = |line: &str| format!("example.com:80 {line}");
+    let (format, sure, _) = read(&[&vhost(COMBINED), &vhost(&common)]);
+    assert_eq!((format.as_str(), sure), ("vhost_combined", true));
+}
+
+#[test]
+fn traefiks_common_format_has_milliseconds() {
+    let sample = format!("{COMBINED} 7 \"router@docker\" \"http://10.0.0.1:80\" 12ms\n");
+    let format = detect(sample.as_bytes(), &[]).expect("known").format;
+    let rows = preview(&format, sample.as_bytes(), 5);
+    assert!(rows[0].contains(&(Field::RequestTime, "0.012000 s".to_owned())));
+}
+
+#[test]
+fn only_whole_lines_count() {
+    let cut = format!("{COMBINED}\n{}", &COMBINED[..50]);
+    let detection = detect(cut.as_bytes(), &[]).expect("known");
+    assert_eq!((detection.lines, detection.sound), (1, 1));
+    assert_eq!(found(COMBINED), "combined", "one line without its line end");
+}
+
+#[test]
+fn unsure_below_nine_in_ten() {
+    let sample = |bad: usize| format!("{}{}", format!("{COMBINED}\r\n").repeat(10 - bad), "?\n".repeat(bad));
+    assert!(detect(sample(1).as_bytes(), &[]).expect("known").sure);
+    let unsure = detect(sample(2).as_bytes(), &[]).expect("known");
+    assert_eq!((unsure.sure, unsure.lines, unsure.sound), (false, 10, 8));
+}
+
+#[test]
+fn a_scanners_bytes_are_not_the_formats_fault() {
+    let line = COMBINED.replace("GET /a?b HTTP/1.1", r"\x16\x03\x01");
+    assert!(detect(format!("{line}\n").as_bytes(), &[]).expect("known").sure);
+}
+
+#[test]
+fn the_callers_formats_come_first() {
+    let own = Format::parse(r#"$remote_addr - $remote_user [$time_local] "$request" $status $bytes_sent "$http_referer" "$foo""#);
+    let own = own.expect("sound");
+    let detection = detect(SAMPLE, &[own]).expect("known");
+    assert_eq!(detection.format.name(), "custom");
+    let other = Format::parse("%h %>s").expect("sound");
+    assert_eq!(detect(SAMPLE, &[other]).expect("known").format.name(), "combined");
+}
+
+#[test]
+fn unknown_lines_are_shown_cut() {
+    let sample = format!("{}\n{}", "\u{1b}é".repeat(300), "x\n".repeat(20));
+    let unknown = detect(sample.as_bytes(), &[]).expect_err("unknown");
+    assert_eq!(unknown.lines.len(), 5);
+    assert!(unknown.lines[0].len() <= 203);
+}
+
+#[test]
+fn preview_shows_what_lines_have() {
+    let rows = preview(&Format::named("combined").expect("known"), format!("{COMBINED}\n?\n").as_bytes(), 5);
+    let expected = [
+        (Field::Time, "2015-05-17T10:05:03+00:00"),
+        (Field::Client, "1.2.3.4"),
+        (Field::Method, "GET"),
+        (Field::Path, "/a"),
+        (Field::Query, "b"),
+        (Field::Protocol, "HTTP/1.1"),
+        (Field::Status, "200"),
+        (Field::Bytes, "5"),
+        (Field::Agent, "x"),
+    ];
+    assert_eq!(rows.len(), 2);
+    assert!(rows[0].iter().map(|(field, text)| (*field, text.as_str())).eq(expected));
+    assert!(rows[1].is_empty());
+}

@@ -1,0 +1,278 @@
+//! JSON lines, and the golden samples of every format.
+
+// Helpers are not seen as tests by clippy.toml, and may fail as tests do.
+#![allow(clippy::expect_used)]
+
+use std::path::{Path, PathBuf};
+
+use rorqual_accesslog::format::{Field, Format, detect};
+use rorqual_accesslog::parse::{Flaw, Outcome, Parser, Record};
+use serde_json::{Map, Value, json};
+
+fn samples() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../samples")
+}
+
+/// The record's fields that are there, by the names the expected files use.
+fn as_json(record: &Record<'_>, flaw: Option<Flaw>) -> Value {
+    let mut members = Map::new();
+    let mut put = |name: &str, value: Value| drop(members.insert(name.to_owned(), value));
+    for (name, text) in [
+        ("client", record.client),
+        ("user", record.user),
+        ("host", record.host),
+        ("method", record.method),
+        ("path", record.path),
+        ("query", record.query),
+        ("protocol", record.protocol),
+        ("referrer", record.referrer),
+        ("agent", record.agent),
+        ("source", record.source),
+    ] {
+        if !text.is_empty() {
+            put(name, json!(String::from_utf8_lossy(text)));
+        }
+    }
+    put("zone_seconds", json!(record.zone_seconds));
+    put("status", json!(record.status));
+    for (name, number) in
+        [("bytes", record.bytes), ("request_time_us", record.request_time_us), ("upstream_time_us", record.upstream_time_us)]
+    {
+        if let Some(number) = number {
+            put(name, json!(number));
+        }
+    }
+    if let Some(time_us) = record.time_us {
+        put("time_us", json!(time_us));
+    }
+    if let Some(flaw) = flaw {
+        put("flaw", json!(flaw.to_string()));
+    }
+    Value::Object(members)
+}
+
+/// The sample's format is found by itself, and each line reads as the file beside it says.
+fn assert_golden(log: &str, expected: &str, format: &str) {
+    let sample = std::fs::read(samples().join(log)).expect("the sample");
+    let expected: Vec<Value> =
+        serde_json::from_slice(&std::fs::read(samples().join(expected)).expect("its expected records")).expect("JSON");
+    let found = detect(&sample, &[]).expect("a known format");
+    assert_eq!((found.format.name(), found.sure), (format, true), "{log}");
+    let mut parser = Parser::new(&found.format);
+    let lines = sample.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+    let read: Vec<Value> = lines
+        .filter_map(|line| match parser.parse(line) {
+            Outcome::Parsed(record) => Some(as_json(&record, None)),
+            Outcome::Repaired(record, flaw) => Some(as_json(&record, Some(flaw))),
+            Outcome::Blank if line.starts_with(b"#") => None,
+            other => panic!("{log}: {other:?}"),
+        })
+        .collect();
+    assert_eq!(read, expected, "{log}");
+}
+
+#[test]
+fn golden_samples() {
+    assert_golden("caddy.json.log", "caddy.json.expected.json", "json");
+    assert_golden("traefik.json.log", "traefik.json.expected.json", "json");
+    assert_golden("nginx.json.log", "nginx.json.expected.json", "json");
+    assert_golden("nginx_main.log", "nginx_main.expected.json", "combined_forwarded");
+    assert_golden("vhost_combined.log", "vhost_combined.expected.json", "vhost_combined");
+    assert_golden("host_combined.log", "host_combined.expected.json", "host_combined");
+    assert_golden("nginx_rt.log", "nginx_rt.expected.json", "combined_times");
+    assert_golden("ingress_nginx.log", "ingress_nginx.expected.json", "combined_times");
+    assert_golden("envoy.json.log", "envoy.json.expected.json", "json");
+    assert_golden("lograge.json.log", "lograge.json.expected.json", "json");
+    for prefix in ["syslog", "syslog5424", "journald", "cri", "compose", "kubectl", "grep"] {
+        assert_golden(&format!("{prefix}.log"), &format!("{prefix}.expected.json"), &format!("{prefix}+combined"));
+    }
+    for name in [
+        "aws_alb",
+        "aws_elb",
+        "aws_s3",
+        "haproxy",
+        "envoy",
+        "istio",
+        "squid",
+        "ssl_request",
+        "aws_s3_short",
+        "cloudflare",
+        "ltsv",
+    ] {
+        assert_golden(&format!("{name}.log"), &format!("{name}.expected.json"), name);
+    }
+    assert_golden("docker.log", "docker.expected.json", "docker+combined");
+    for name in ["iis", "cloudfront"] {
+        assert_golden(&format!("{name}.log"), &format!("{name}.expected.json"), "w3c");
+    }
+}
+
+fn json_parser() -> Parser {
+    Parser::new(&Format::named("json").expect("known"))
+}
+
+fn said(line: &str) -> String {
+    match json_parser().parse(line.as_bytes()) {
+        Outcome::Parsed(record) => as_json(&record, None).to_string(),
+        Outcome::Repaired(_, flaw) => format!("repaired: {flaw}"),
+        Outcome::Rejected(flaw) => format!("rejected: {flaw}"),
+        Outcome::Blank => "blank".to_owned(),
+    }
+}
+
+#[test]
+fn what_is_no_json_access_line() {
+    assert_eq!(said("  "), "blank");
+    assert_eq!(said("hello"), "rejected: not a JSON object at byte 0");
+    assert_eq!(said("[1]"), "rejected: not a JSON object at byte 0");
+    assert_eq!(said("{}"), "rejected: the JSON object has neither a status nor a request");
+    assert_eq!(
+        said(r#"{"level":"info","ts":1646861401.5,"msg":"serving initial configuration"}"#),
+        "rejected: the JSON object has neither a status nor a request"
+    );
+    assert_eq!(said(r#"{"ts":1646861401,"status":200,"size":1"#), "repaired: not a JSON object at byte 38");
+    assert_eq!(said(r#"{"ts":1646861401,"status":200,"uri":"/a"#), "repaired: not a JSON object at byte 39");
+    assert_eq!(said(r#"{"ts":1646861401,"size":1"#), "rejected: not a JSON object at byte 25");
+    assert_eq!(said(r#"{"ts":1646861401,"status":200} {}"#), "repaired: there is text after the last field");
+    assert_eq!(said(r#"{"ts":"yesterday","status":200}"#), "rejected: time is not written as the format says");
+    assert_eq!(said(r#"{"ts":1,"status":2000}"#), "rejected: status is not between 100 and 999");
+    assert_eq!(said(r#"{"ts":1,"status":200,"size":-1}"#), "repaired: number of bytes is not a number");
+    assert_eq!(said(r#"{"ts":1,"status":200,"duration":"soon"}"#), "repaired: request time is not a number");
+    assert_eq!(said(r#"{"ts":1e300,"status":200}"#), "rejected: time is not written as the format says");
+}
+
+#[test]
+fn keys_in_any_order_case_and_number() {
+    let expected = json!({"time_us": 1_000_000, "zone_seconds": 0, "status": 404, "path": "/b", "bytes": 7});
+    for line in [
+        r#"{"ts":1,"status":404,"uri":"/b","size":7}"#,
+        r#" { "SIZE" : "7" , "Uri" : "/b" , "Status" : "404" , "TS" : "1" } "#,
+        r#"{"uri":"/a","size":7,"uri":"/b","status":404,"ts":1}"#,
+        r#"{"path":"/a","ts":1,"uri":"/b","path":"/c","status":404,"size":7,"x":[{"status":1},"}"],"y":{"ts":9}}"#,
+        r#"{"ts":1,"status":404,"uri":"/b","size":7,"referrer":null,"agent":"-","user":"","tls":true}"#,
+    ] {
+        let read: Value = serde_json::from_str(&said(line)).unwrap_or_default();
+        assert_eq!(read, expected, "{line}");
+    }
+}
+
+#[test]
+fn times_and_durations_in_every_unit() {
+    let record = |members: &str| {
+        let line = format!(r#"{{{members},"status":200}}"#);
+        match json_parser().parse(line.as_bytes()) {
+            Outcome::Parsed(record) => (record.time_us, record.request_time_us, record.upstream_time_us),
+            other => panic!("{line}: {other:?}"),
+        }
+    };
+    let second = Some(1_646_861_401_000_000);
+    for time in ["1646861401", "1646861401000", "1646861401000000", "1646861401000000000", r#""1646861401.0""#, "1.646861401e9"] {
+        assert_eq!(record(&format!(r#""ts":{time}"#)).0, second, "{time}");
+    }
+    for time in
+        ["2022-03-09T21:30:01Z", "2022-03-09T22:30:01.000+0100", "[09/Mar/2022:21:30:01 +0000]", "2022/03/09 21:30:01.000"]
+    {
+        assert_eq!(record(&format!(r#""time":"{time}""#)).0, second, "{time}");
+    }
+    for duration in [
+        r#""duration":0.25"#,
+        r#""Duration":250000000"#,
+        r#""duration":"250ms""#,
+        r#""duration_ms":250"#,
+        r#""latency_us":250000"#,
+        r#""request_time":"0.250""#,
+        r#""latency":250000000,"latency_human":"250ms""#,
+        r#""httpRequest":{"latency":"0.250s"}"#,
+    ] {
+        assert_eq!(record(duration).1, Some(250_000), "{duration}");
+    }
+    assert_eq!(record(r#""upstream_response_time":"0.1, 0.2 : -""#).2, Some(300_000));
+    assert_eq!(record(r#""OriginDuration":1500"#).2, Some(1));
+}
+
+#[test]
+fn a_parser_forgets_the_last_line() {
+    let mut parser = json_parser();
+    let first = br#"{"ts":1,"status":200,"uri":"/\u0061","user_agent":"\"x\"","size":3}"#;
+    assert!(matches!(parser.parse(first), Outcome::Parsed(record) if record.path == b"/a" && record.agent == b"\"x\""));
+    let Outcome::Parsed(record) = parser.parse(br#"{"ts":2,"status":201}"#) else { panic!("not parsed") };
+    assert_eq!(record, Record { time_us: Some(2_000_000), status: 201, ..Record::default() });
+}
+
+#[test]
+fn more_keys_than_the_memo_holds() {
+    let mut parser = json_parser();
+    for round in 0..3 {
+        for key in 0..2_000 {
+            let line = format!(r#"{{"ts":1,"key{key}":{round},"status":200,"request":{{"uri":"/{key}","k{key}":1}}}}"#);
+            let Outcome::Parsed(record) = parser.parse(line.as_bytes()) else { panic!("{line}") };
+            assert_eq!(record.path, format!("/{key}").as_bytes());
+        }
+    }
+}
+
+#[test]
+fn detection_narrows_json_to_the_fields_seen() {
+    let found = detect(b"{\"ts\":1,\"status\":200,\"uri\":\"/\",\"method\":\"GET\"}\n", &[]).expect("json");
+    assert_eq!(found.format.fields().collect::<Vec<_>>(), [Field::Time, Field::Method, Field::Path, Field::Status]);
+}
+
+/// A path, a message, the exit code of a process that the kernel killed.
+#[test]
+fn json_of_applications_is_no_access_log() {
+    for line in [
+        r#"{"ts":1,"level":"info","msg":"loaded","path":"/etc/app.conf"}"#,
+        r#"{"ts":1,"level":"error","msg":"process ended","status":137}"#,
+        r#"{"ts":1,"path":"/usr/bin/job","status":137}"#,
+        r#"{"ts":1,"method":"resize","msg":"image","path":"/tmp/a.png"}"#,
+        r#"{"ts":1,"method":"GET","path":"/","status":1200}"#,
+    ] {
+        assert!(detect(line.as_bytes(), &[]).is_err(), "{line}");
+    }
+    assert_eq!(
+        said(r#"{"ts":1,"level":"info","msg":"loaded","path":"/etc/app.conf"}"#),
+        "rejected: the JSON object has neither a status nor a request"
+    );
+}
+
+/// By the documentation of each: Envoy's `%DURATION%` and lograge's are milliseconds, Caddy's seconds, Traefik's nanoseconds.
+#[test]
+fn the_unit_of_a_duration_is_its_writers() {
+    for (line, request_us, upstream_us) in [
+        // Envoy with the keys of its documentation, Istio's default, Envoy Gateway's default
+        (
+            r#"{"start_time":"2024-10-10T13:55:36.123Z","method":"GET","path":"/","protocol":"HTTP/1.1","response_code":200,"response_flags":"-","bytes_sent":5,"duration":12,"x-envoy-upstream-service-time":"9"}"#,
+            12_000,
+            Some(9_000),
+        ),
+        (
+            r#"{"duration":12,"upstream_service_time":"9","authority":"a.example","bytes_sent":5,"response_code":200,"method":"GET","path":"/","downstream_remote_address":"10.1.2.3:4711","start_time":"2024-10-10T13:55:36.123Z","upstream_cluster":"outbound|80||a.example"}"#,
+            12_000,
+            Some(9_000),
+        ),
+        (
+            r#"{"method":"GET","path":"/","status":200,"duration":58.33,"controller":"home","action":"index","view":40.4,"db":15.2,"format":"html"}"#,
+            58_330,
+            None,
+        ),
+        (
+            r#"{"level":"info","ts":1646861401.5,"logger":"http.log.access","request":{"method":"GET","uri":"/"},"status":200,"duration":0.0015}"#,
+            1_500,
+            None,
+        ),
+        (
+            r#"{"ClientHost":"10.0.0.1","RequestMethod":"GET","RequestPath":"/","DownstreamStatus":200,"Duration":1500000}"#,
+            1_500,
+            None,
+        ),
+        (
+            r#"{"req":{"method":"GET","url":"/"},"res":{"statusCode":200},"status":200,"method":"GET","responseTime":4}"#,
+            4_000,
+            None,
+        ),
+    ] {
+        let mut parser = json_parser();
+        let Outcome::Parsed(record) = parser.parse(line.as_bytes()) else { panic!("{line}") };
+        assert_eq!((record.request_time_us, record.upstream_time_us), (Some(request_us), upstream_us), "{line}");
+    }
+}

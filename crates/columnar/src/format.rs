@@ -1,0 +1,211 @@
+//! Which format an input has, and what it takes to decode it.
+
+use crate::csv::{self, Dialect, DialectError, DialectHints, Quote};
+use crate::limits::row_bytes_max;
+use crate::scan::Head;
+use crate::{Decode, Infer, Unplaced, ValueRules, json, log};
+use arrow_schema::SchemaRef;
+use rorqual_accesslog::format::{Foreign, Format as LogFormat, detect as detect_log};
+use rorqual_pipe::{Framing, Splitter};
+use std::path::Path;
+
+/// A format that records are decoded from.
+#[derive(Debug, Clone)]
+pub enum Format {
+    /// JSON documents.
+    Json(json::Layout, ValueRules),
+    /// Fields with separators.
+    Csv(Dialect),
+    /// An access log.
+    Log(LogFormat),
+}
+
+/// What is known of an input's format before it is looked at.
+#[derive(Debug, Clone, Default)]
+pub struct Given {
+    /// Its kind.
+    pub kind: Option<FormatKind>,
+    /// Keys to the array whose elements are the records of a JSON document.
+    pub rows: Option<Vec<String>>,
+    /// The format of an access log.
+    pub log: Option<LogFormat>,
+    /// Between the fields of a CSV.
+    pub delimiter: Option<u8>,
+    /// Around the fields of a CSV.
+    pub quote: Option<Quote>,
+    /// Whether the first record of a CSV has the columns' names.
+    pub header: Option<bool>,
+    /// Rules of what values mean.
+    pub rules: ValueRules,
+}
+
+/// A format that was found out.
+#[derive(Debug, Clone)]
+pub struct Recognised {
+    /// The format.
+    pub format: Format,
+    /// Guesses in it, each with the option that settles it.
+    pub notes: Vec<String>,
+}
+
+/// Kinds of formats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FormatKind {
+    /// JSON of any layout, which is found out.
+    Json,
+    /// One JSON document a line.
+    Ndjson,
+    /// Comma-separated, or as `delimiter` says.
+    Csv,
+    /// Tab-separated.
+    Tsv,
+    /// An access log.
+    Log,
+}
+
+impl Format {
+    /// The format of an input that begins so.
+    ///
+    /// # Errors
+    /// When it is none that is known, or not the one that is given; a sentence that says so.
+    pub fn detect(name: &str, head: &Head, given: &Given) -> Result<Recognised, String> {
+        match given.kind {
+            _ if given.rows.is_some() => Ok(Self::json(json::Layout::Rows(given.rows.clone().unwrap_or_default()), head, given)),
+            _ if given.log.is_some() => Self::log(head, given),
+            Some(FormatKind::Ndjson) => Ok(Self::json(json::Layout::Lines, head, given)),
+            Some(FormatKind::Json) => {
+                let layout = match json::detect(&head.bytes, head.whole) {
+                    // That its start is one document a line does not say that all of it is.
+                    None | Some(json::Layout::Lines) => json::Layout::Documents,
+                    Some(other) => other,
+                };
+                Ok(Self::json(layout, head, given))
+            }
+            Some(FormatKind::Csv) => Self::csv(head, given),
+            Some(FormatKind::Tsv) => Self::csv(head, &Given { delimiter: Some(b'\t'), ..given.clone() }),
+            Some(FormatKind::Log) => Self::log(head, given),
+            None => Self::guess(name, head, given),
+        }
+    }
+
+    /// A document that is one object is one row, however long it is; who means an array in it says so.
+    fn json(layout: json::Layout, head: &Head, given: &Given) -> Recognised {
+        let is_one = matches!(layout, json::Layout::Documents | json::Layout::Lines);
+        let rows = is_one.then(|| json::rows_within(&head.bytes, head.whole)).flatten();
+        let note = |keys: Vec<String>| {
+            let path = json::format_path(&keys);
+            format!("is one document, which is one row; --rows '{path}' makes a row of each element of that array")
+        };
+        Recognised { format: Self::Json(layout, given.rules.clone()), notes: rows.map(note).into_iter().collect() }
+    }
+
+    fn guess(name: &str, head: &Head, given: &Given) -> Result<Recognised, String> {
+        if head.whole && head.bytes.trim_ascii().is_empty() {
+            return Err("is empty: there is nothing to tell its format and its columns by".to_owned());
+        }
+        if let Some(layout) = json::detect(&head.bytes, head.whole) {
+            return Ok(Self::json(layout, head, given));
+        }
+        let stem = Path::new(name).with_extension("");
+        let extensions = [Path::new(name).extension(), stem.extension()];
+        let is = |wanted: &str| extensions.iter().flatten().any(|extension| extension.eq_ignore_ascii_case(wanted));
+        if is("csv") || is("tsv") {
+            return Self::csv(head, given);
+        }
+        Self::log(head, given).or_else(|_| match Self::dialect(head, given) {
+            Ok((dialect, notes)) if dialect.names.len() > 1 => Ok(Recognised { format: Self::Csv(dialect), notes }),
+            Err(error @ DialectError::CarriageReturns) => Err(error.to_string()),
+            _ => Err(Foreign::of_head(&head.bytes).map_or(NO_FORMAT.to_owned(), |foreign| {
+                format!(
+                    "this is {foreign}: no JSON, no access log and no table with separators. {}",
+                    foreign.way_on(name, "convert")
+                )
+            })),
+        })
+    }
+
+    fn csv(head: &Head, given: &Given) -> Result<Recognised, String> {
+        let (dialect, notes) = Self::dialect(head, given).map_err(|error| error.to_string())?;
+        Ok(Recognised { format: Self::Csv(dialect), notes })
+    }
+
+    fn dialect(head: &Head, given: &Given) -> Result<(Dialect, Vec<String>), DialectError> {
+        let hints =
+            DialectHints { delimiter: given.delimiter, quote: given.quote, header: given.header, rules: given.rules.clone() };
+        Dialect::detect(&head.bytes, head.whole, &hints)
+    }
+
+    fn log(head: &Head, given: &Given) -> Result<Recognised, String> {
+        let log = |format| Recognised { format: Self::Log(format), notes: Vec::new() };
+        if let Some(format) = &given.log {
+            return Ok(log(format.clone()));
+        }
+        let detection = detect_log(&head.bytes, &[]);
+        detection.map(|detection| log(detection.format)).map_err(|unknown| match unknown.foreign {
+            Some(foreign) => format!("this is {foreign}, and no access log. {}", foreign.way_on("", "convert")),
+            None => "this is in none of the known log formats".to_owned(),
+        })
+    }
+
+    /// How the input is cut for workers.
+    #[must_use]
+    pub fn framing(&self, record_bytes_max: usize) -> Framing {
+        match self {
+            Self::Json(json::Layout::Lines, _) | Self::Log(_) => Framing::Lines { line_bytes_max: record_bytes_max },
+            Self::Json(..) | Self::Csv(_) => Framing::Records { record_bytes_max },
+        }
+    }
+
+    /// Who finds the records, where it is not lines.
+    #[must_use]
+    pub fn splitter(&self) -> Option<Box<dyn Splitter>> {
+        match self {
+            Self::Json(json::Layout::Lines, _) | Self::Log(_) => None,
+            Self::Json(layout, _) => Some(Box::new(json::RecordSplitter::new(layout))),
+            Self::Csv(dialect) => Some(Box::new(csv::RecordSplitter::new(dialect))),
+        }
+    }
+
+    /// What may be before a record that is found by a splitter.
+    #[must_use]
+    pub fn separators(&self) -> &'static [u8] {
+        match self {
+            Self::Json(json::Layout::Lines, _) | Self::Csv(_) | Self::Log(_) => b"",
+            Self::Json(json::Layout::Documents, _) => b" \t\r\n",
+            Self::Json(json::Layout::Array | json::Layout::Rows(_), _) => b" \t\r\n,",
+        }
+    }
+
+    /// Who finds out the columns; `None` where the format says them.
+    #[must_use]
+    pub fn infer(&self) -> Option<Box<dyn Infer>> {
+        match self {
+            Self::Json(layout, rules) => Some(Box::new(json::Inferrer::new(layout).with_rules(rules))),
+            Self::Csv(dialect) => Some(Box::new(csv::Inferrer::new(dialect))),
+            Self::Log(_) => None,
+        }
+    }
+
+    /// The columns, where the format says them.
+    #[must_use]
+    pub fn schema(&self) -> Option<SchemaRef> {
+        if let Self::Log(format) = self { Some(log::schema(format)) } else { None }
+    }
+
+    /// Who decodes records to batches of `schema`. A value that has no place there is a misfit, or goes to the column `_rest` where the
+    /// schema has it; `unplaced` says whether that holds for one whose key has no column.
+    #[must_use]
+    pub fn decoder(&self, schema: &SchemaRef, unplaced: Unplaced, record_bytes_max: usize) -> Box<dyn Decode> {
+        match self {
+            Self::Json(layout, rules) => {
+                let row_bytes_max = row_bytes_max(record_bytes_max);
+                Box::new(json::Decoder::new(layout, schema, unplaced, row_bytes_max).with_rules(rules))
+            }
+            Self::Csv(dialect) => Box::new(csv::Decoder::new(dialect, schema, unplaced)),
+            Self::Log(format) => Box::new(log::Decoder::new(format, schema)),
+        }
+    }
+}
+
+const NO_FORMAT: &str = "this is no JSON, no access log of a known format and no table with separators; \
+    --from json|ndjson|csv|tsv|log says what it is, --format a log's format";

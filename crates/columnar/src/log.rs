@@ -1,0 +1,265 @@
+//! Access logs as rows: one a line, in the columns that the log's format has.
+
+use crate::decode::{Bad, Decode, Decoded, Note};
+use crate::text::Texts;
+use arrow_array::builder::{Float64Builder, TimestampMicrosecondBuilder, UInt16Builder, UInt64Builder};
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_schema::{ArrowError, DataType, Field as ArrowField, Schema, SchemaRef, TimeUnit};
+use rorqual_accesslog::format::{Field, Format};
+use rorqual_accesslog::parse::{Flaw, Outcome, Parser, Record};
+use rorqual_pipe::{Chunk, Error, Kind};
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+/// The columns of a log in that format: `time` in microseconds UTC, `status` as u16, `bytes` as u64, `request_time` and
+/// `upstream_time` in seconds as f64, as filters and reports have them, all others as texts. What a line does not have is null.
+#[must_use]
+pub fn schema(format: &Format) -> SchemaRef {
+    let field = |field: Field| ArrowField::new(field.name(), data_type(field), true);
+    Arc::new(Schema::new(format.fields().map(field).collect::<Vec<_>>()))
+}
+
+/// The same, and behind them what [`Rows`] is given of flaws.
+#[must_use]
+pub fn schema_with_flaws(format: &Format) -> SchemaRef {
+    let flaws = FLAWS.map(|name| Arc::new(ArrowField::new(name, DataType::Utf8, true)));
+    Arc::new(Schema::new(schema(format).fields().iter().cloned().chain(flaws).collect::<Vec<_>>()))
+}
+
+/// What is wrong with a line, and the text of a rejected one.
+const FLAWS: [&str; 2] = ["flaw", "line"];
+
+fn data_type(field: Field) -> DataType {
+    match field {
+        Field::Time => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
+        Field::Status => DataType::UInt16,
+        Field::Bytes => DataType::UInt64,
+        Field::RequestTime | Field::UpstreamTime => DataType::Float64,
+        _ => DataType::Utf8,
+    }
+}
+
+/// Records on their way to be a batch.
+pub struct Rows {
+    schema: SchemaRef,
+    columns: Vec<Column>,
+    flaws: Vec<Texts>,
+    rows: usize,
+    text_bytes: usize,
+}
+
+impl Rows {
+    /// To the columns of `schema`, which are some of [`schema`]'s or all of [`schema_with_flaws`], or none: then a batch has rows and no
+    /// columns.
+    #[must_use]
+    pub fn new(schema: &SchemaRef) -> Self {
+        let flaws = schema.fields().iter().filter(|column| FLAWS.contains(&&**column.name())).map(|_| Texts::default()).collect();
+        let columns = fields(schema).map(Column::of).collect();
+        Self { schema: Arc::clone(schema), columns, flaws, rows: 0, text_bytes: 0 }
+    }
+
+    /// Their columns.
+    #[must_use]
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// Adds a record.
+    #[inline]
+    pub fn push(&mut self, record: &Record<'_>) {
+        self.rows += 1;
+        self.columns.iter_mut().for_each(|column| column.push(record));
+    }
+
+    /// Adds a record with what is wrong with its line, and the text of a rejected line; nothing is null.
+    pub fn push_flawed(&mut self, record: &Record<'_>, flaw: &[u8], line: &[u8]) {
+        self.push(record);
+        let fields = self.columns.iter().filter_map(|column| column.text_of(record));
+        self.text_bytes += fields.map(<[u8]>::len).sum::<usize>() + flaw.len() + line.len();
+        for (texts, text) in self.flaws.iter_mut().zip([flaw, line]) {
+            push_text(texts, text);
+        }
+    }
+
+    /// Bytes of the rows so far, of those that came with flaws.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.rows * (self.columns.len() + self.flaws.len()) * size_of::<u64>() + self.text_bytes
+    }
+
+    /// The rows so far as a batch; `None` where there is none.
+    ///
+    /// # Errors
+    /// When Arrow refuses the columns, which would be a defect here.
+    pub fn finish(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
+        let rows = std::mem::take(&mut self.rows);
+        self.text_bytes = 0;
+        if rows == 0 {
+            return Ok(None);
+        }
+        let flaws = self.flaws.iter_mut().map(Texts::finish);
+        let columns = self.columns.iter_mut().map(Column::finish).chain(flaws).collect();
+        // Of a query that only counts, no column is asked for.
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options).map(Some)
+    }
+}
+
+/// The fields that are columns of `schema`.
+fn fields(schema: &SchemaRef) -> impl Iterator<Item = Field> {
+    schema.fields().iter().filter_map(|column| Field::ALL.into_iter().find(|field| field.name() == column.name()))
+}
+
+fn push_text(texts: &mut Texts, text: &[u8]) {
+    match text {
+        [] => texts.push_null(),
+        text => texts.push(text),
+    }
+}
+
+/// Decodes lines of one format.
+pub struct Decoder {
+    parser: Parser,
+    rows: Rows,
+    span_us: Option<RangeInclusive<i64>>,
+}
+
+impl Decoder {
+    /// A decoder to the columns of `schema`, which are some of [`schema`]'s, or none: then its batches have rows and no columns.
+    #[must_use]
+    pub fn new(format: &Format, schema: &SchemaRef) -> Self {
+        let parser = Parser::new(format).strict().only(&fields(schema).collect::<Vec<_>>());
+        Self { parser, rows: Rows::new(schema), span_us: None }
+    }
+
+    /// Leaves out the lines whose time is outside of `span_us`, and those that have none. A line that can't be read is told whether it is
+    /// inside or not.
+    #[must_use]
+    pub fn within(self, span_us: Option<RangeInclusive<i64>>) -> Self {
+        Self { span_us, ..self }
+    }
+}
+
+impl Decode for Decoder {
+    fn decode(&mut self, chunk: &Chunk) -> Result<Decoded, Error> {
+        let mut decoded = Decoded::default();
+        for line in chunk.lines().filter(|line| !line.long) {
+            let offset = chunk.offset + line.start as u64;
+            let record = match self.parser.parse(line.bytes) {
+                Outcome::Parsed(record) => record,
+                Outcome::Repaired(record, _) => {
+                    decoded.notes.add(Note::RepairedLine, offset);
+                    record
+                }
+                Outcome::Blank => continue,
+                Outcome::Rejected(Flaw::OtherColumns) => {
+                    let message = "#Fields says other columns from here on, and rows have one kind of columns: \
+                         give what is before this line and what begins with it as two files (logs and serve read both in one)";
+                    return Err(Error::new(Kind::Corrupt, "", message).at(offset));
+                }
+                Outcome::Rejected(flaw) => {
+                    let ended = line.start + line.bytes.len() < chunk.bytes.len();
+                    let length = line.bytes.len() as u64 + u64::from(ended);
+                    decoded.bad.push(Bad { offset, length, at: offset, reason: reason(flaw) });
+                    continue;
+                }
+            };
+            if let Some(span_us) = &self.span_us
+                && !record.time_us.is_some_and(|time_us| span_us.contains(&time_us))
+            {
+                decoded.outside += 1;
+                continue;
+            }
+            self.rows.push(&record);
+        }
+        let batch = self.rows.finish().map_err(|error| Error::new(Kind::Corrupt, "", error.to_string()).at(chunk.offset))?;
+        decoded.batches.extend(batch);
+        Ok(decoded)
+    }
+}
+
+enum Column {
+    Time(TimestampMicrosecondBuilder),
+    Status(UInt16Builder),
+    Number(fn(&Record<'_>) -> Option<u64>, UInt64Builder),
+    /// Microseconds, as seconds: the double that is nearest, so that six digits behind the point are exact.
+    Seconds(fn(&Record<'_>) -> Option<u64>, Float64Builder),
+    Text(for<'a> fn(&Record<'a>) -> &'a [u8], Texts),
+}
+
+impl Column {
+    fn of(field: Field) -> Self {
+        let number = |of| Self::Number(of, UInt64Builder::new());
+        let seconds = |of| Self::Seconds(of, Float64Builder::new());
+        match field {
+            Field::Time => Self::Time(TimestampMicrosecondBuilder::new().with_timezone("UTC")),
+            Field::Status => Self::Status(UInt16Builder::new()),
+            Field::Bytes => number(|record| record.bytes),
+            Field::RequestTime => seconds(|record| record.request_time_us),
+            Field::UpstreamTime => seconds(|record| record.upstream_time_us),
+            Field::Client => Self::text(|record| record.client),
+            Field::User => Self::text(|record| record.user),
+            Field::Host => Self::text(|record| record.host),
+            Field::Method => Self::text(|record| record.method),
+            Field::Path => Self::text(|record| record.path),
+            Field::Query => Self::text(|record| record.query),
+            Field::Protocol => Self::text(|record| record.protocol),
+            Field::Referrer => Self::text(|record| record.referrer),
+            Field::Agent => Self::text(|record| record.agent),
+            Field::Source => Self::text(|record| record.source),
+        }
+    }
+
+    fn text(of: for<'a> fn(&Record<'a>) -> &'a [u8]) -> Self {
+        Self::Text(of, Texts::default())
+    }
+
+    #[inline]
+    fn push(&mut self, record: &Record<'_>) {
+        match self {
+            Self::Time(times) => times.append_option(record.time_us),
+            Self::Status(statuses) => statuses.append_option((record.status != 0).then_some(record.status)),
+            Self::Number(of, numbers) => numbers.append_option(of(record)),
+            Self::Seconds(of, numbers) => numbers.append_option(of(record).map(|us| us as f64 / 1e6)),
+            Self::Text(of, texts) => push_text(texts, of(record)),
+        }
+    }
+
+    fn text_of<'a>(&self, record: &Record<'a>) -> Option<&'a [u8]> {
+        match self {
+            Self::Text(of, _) => Some(of(record)),
+            _ => None,
+        }
+    }
+
+    fn finish(&mut self) -> ArrayRef {
+        match self {
+            Self::Time(times) => Arc::new(times.finish().with_timezone("UTC")),
+            Self::Status(statuses) => Arc::new(statuses.finish()),
+            Self::Number(_, numbers) => Arc::new(numbers.finish()),
+            Self::Seconds(_, numbers) => Arc::new(numbers.finish()),
+            Self::Text(_, texts) => texts.finish(),
+        }
+    }
+}
+
+/// A flaw in a few words that are the same for all lines.
+fn reason(flaw: Flaw) -> &'static str {
+    match flaw {
+        Flaw::Start => "the line does not begin as the format says",
+        Flaw::Unclosed(..) => "a quote or a bracket is not closed",
+        Flaw::Missing(_) => "the line ends before its last field",
+        Flaw::NotNumber(_) => "something else where a number should be",
+        Flaw::TooLarge(_) => "a number that does not fit in 64 bits",
+        Flaw::StatusRange => "a status that is not between 100 and 999",
+        Flaw::NotTime => "a time that is not written as the format says",
+        Flaw::ImpossibleTime => "a date or a time that does not exist",
+        Flaw::NotRequest => "a request that is not 'METHOD target PROTOCOL'",
+        Flaw::TextAfter => "text after the last field",
+        Flaw::NotJson(_) => "a line that is no JSON object",
+        Flaw::NoLabels => "a line that is no label:value with tabs between, or has neither a status nor a request",
+        Flaw::NoColumns => "a line before the one that says the columns (#Fields)",
+        Flaw::OtherColumns => "other columns from here on (#Fields)",
+        Flaw::NoAccess => "a JSON object with neither a status nor a request",
+    }
+}

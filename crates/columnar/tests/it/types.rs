@@ -1,0 +1,346 @@
+//! Types of foreign files that are read wrong by who takes them for what they look like, and streams.
+
+use arrow_array::builder::{Int32Builder, ListViewBuilder};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int32Type, IntervalMonthDayNanoType};
+use arrow_array::{
+    ArrayRef, DictionaryArray, Int32Array, IntervalMonthDayNanoArray, RecordBatch, RecordBatchOptions, RunArray, StringArray,
+    UnionArray,
+};
+use arrow_ipc::writer::{FileWriter, StreamWriter};
+use arrow_schema::{DataType, Field, Schema, SchemaRef, UnionFields};
+use parquet::arrow::ArrowWriter;
+use parquet::data_type::{FixedLenByteArray, FixedLenByteArrayType, Int96, Int96Type};
+use parquet::file::properties::{WriterProperties, WriterVersion};
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::parser::parse_message_type;
+use rorqual_columnar::read::{Rows, Table, is_stream, is_table};
+use rorqual_columnar::render::Json;
+use rorqual_columnar::write::{Settings, Target, Writer};
+use rorqual_pipe::{Error, Kind};
+use std::fs::File;
+use std::io::{Cursor, Write};
+use std::sync::Arc;
+
+const MIB: usize = 1 << 20;
+const MEMORY_BYTES: u64 = 16 << 20;
+
+fn file(bytes: &[u8]) -> File {
+    let mut file = tempfile::tempfile().unwrap();
+    file.write_all(bytes).unwrap();
+    file
+}
+
+fn open(bytes: &[u8]) -> Result<Table, Error> {
+    Table::open(file(bytes), "in", MEMORY_BYTES).map(Option::unwrap)
+}
+
+/// Why it can't be opened.
+fn refusal(bytes: &[u8]) -> String {
+    open(bytes).map(|_| ()).unwrap_err().to_string()
+}
+
+/// The rows as JSON, a line each, and what ended them.
+fn lines(table: &Table) -> (String, Option<Error>) {
+    let mut lines = Vec::new();
+    for batch in table.batches(None, &Rows::All).unwrap() {
+        match batch {
+            Ok(batch) => Json::new(&batch).unwrap().lines(&mut lines),
+            Err(error) => return (String::from_utf8(lines).unwrap(), Some(error)),
+        }
+    }
+    (String::from_utf8(lines).unwrap(), None)
+}
+
+fn all_lines(table: &Table) -> String {
+    let (lines, error) = lines(table);
+    assert!(error.is_none(), "{error:?}");
+    lines
+}
+
+fn arrow_file(batch: &RecordBatch) -> Vec<u8> {
+    let mut writer = FileWriter::try_new(Vec::new(), &batch.schema()).unwrap();
+    writer.write(batch).unwrap();
+    writer.into_inner().unwrap()
+}
+
+fn arrow_stream(batches: &[RecordBatch]) -> Vec<u8> {
+    let mut writer = StreamWriter::try_new(Vec::new(), &batches[0].schema()).unwrap();
+    batches.iter().for_each(|batch| writer.write(batch).unwrap());
+    writer.into_inner().unwrap()
+}
+
+fn numbers(from: i32, to: i32) -> RecordBatch {
+    let numbers: ArrayRef = Arc::new((from..to).collect::<Int32Array>());
+    RecordBatch::try_from_iter([("n", numbers)]).unwrap()
+}
+
+fn parquet(batch: &RecordBatch) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), None).unwrap();
+    writer.write(batch).unwrap();
+    writer.close().unwrap();
+    bytes
+}
+
+/// Julian days begin with this one of 1970.
+const EPOCH_DAY: i64 = 2_440_588;
+
+fn int96(days: i64, nanos: u64) -> Int96 {
+    let mut value = Int96::new();
+    value.set_data(nanos as u32, (nanos >> 32) as u32, (days + EPOCH_DAY) as u32);
+    value
+}
+
+#[test]
+fn moments_of_96_bits_reach_beyond_2262() {
+    let schema = Arc::new(parse_message_type("message m { required int96 t; required group s { required int96 u; } }").unwrap());
+    let mut bytes = Vec::new();
+    let mut writer = SerializedFileWriter::new(&mut bytes, schema, Arc::default()).unwrap();
+    let mut group = writer.next_row_group().unwrap();
+    // 9999-12-31, 0001-01-01 and 2024-02-29 by their days since 1970.
+    let values = [int96(2_932_896, 0), int96(-719_162, 86_399_999_999_000), int96(19_782, 3_600_000_000_000)];
+    while let Some(mut column) = group.next_column().unwrap() {
+        column.typed::<Int96Type>().write_batch(&values, None, None).unwrap();
+        column.close().unwrap();
+    }
+    group.close().unwrap();
+    writer.close().unwrap();
+    let expected = ["9999-12-31T00:00:00", "0001-01-01T23:59:59.999999", "2024-02-29T01:00:00"];
+    let expected: String = expected.iter().map(|t| format!("{{\"t\":\"{t}\",\"s\":{{\"u\":\"{t}\"}}}}\n")).collect();
+    let table = open(&bytes).unwrap();
+    assert_eq!(all_lines(&table), expected);
+    // The same of some columns.
+    let some = table.batches(Some(&["s.u".to_owned()]), &Rows::Range(0..1)).unwrap().next().unwrap().unwrap();
+    let mut line = Vec::new();
+    Json::new(&some).unwrap().lines(&mut line);
+    assert_eq!(line, b"{\"s\":{\"u\":\"9999-12-31T00:00:00\"}}\n");
+}
+
+#[test]
+fn a_footer_that_contradicts_itself_about_rows_is_refused() {
+    let whole = parquet(&numbers(0, 6));
+    // The footer's third field, a number of 64 bits, which is six in zigzag; and the list that follows.
+    let places: Vec<usize> = (0..whole.len() - 3).filter(|at| whole[*at..].starts_with(&[0x16, 12, 0x19])).collect();
+    let [place] = places[..] else { panic!("{places:?}") };
+    let with_rows = |rows: u8| {
+        let mut bytes = whole.clone();
+        bytes[place + 1] = 2 * rows;
+        bytes
+    };
+    assert_eq!(all_lines(&open(&with_rows(6)).unwrap()).lines().count(), 6);
+    let said = "in: not a sound Parquet file: its footer says 0 rows, and its row groups have 6";
+    assert_eq!(refusal(&with_rows(0)), said);
+}
+
+#[test]
+fn intervals_of_parquet_are_refused_by_the_column() {
+    let schema = "message m { required int32 a; required fixed_len_byte_array(12) i (INTERVAL); }";
+    let schema = Arc::new(parse_message_type(schema).unwrap());
+    let mut bytes = Vec::new();
+    let mut writer = SerializedFileWriter::new(&mut bytes, schema, Arc::default()).unwrap();
+    let mut group = writer.next_row_group().unwrap();
+    let mut column = group.next_column().unwrap().unwrap();
+    column.typed::<parquet::data_type::Int32Type>().write_batch(&[1], None, None).unwrap();
+    column.close().unwrap();
+    let mut column = group.next_column().unwrap().unwrap();
+    let months = FixedLenByteArray::from(vec![14, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0]);
+    column.typed::<FixedLenByteArrayType>().write_batch(&[months], None, None).unwrap();
+    column.close().unwrap();
+    group.close().unwrap();
+    writer.close().unwrap();
+    assert!(refusal(&bytes).contains("the column 'i' is an INTERVAL of months, days and milliseconds"), "{}", refusal(&bytes));
+}
+
+#[test]
+fn encrypted_parquet_is_named() {
+    let mut bytes = parquet(&numbers(0, 3));
+    let end = bytes.len() - 4;
+    bytes[..4].copy_from_slice(b"PARE");
+    bytes[end..].copy_from_slice(b"PARE");
+    assert!(is_table(&bytes));
+    let said = "in: is encrypted Parquet, which is not read: no keys are taken, so decrypt it first";
+    assert_eq!(refusal(&bytes), said);
+    bytes[..4].copy_from_slice(b"PAR1");
+    assert_eq!(refusal(&bytes), said);
+}
+
+#[test]
+fn a_page_as_large_as_a_row_group_is_read_where_it_has_room() {
+    let texts = |rows: usize| {
+        let texts: ArrayRef = Arc::new(StringArray::from_iter_values((0..rows).map(|row| format!("{row:010240}"))));
+        let batch = RecordBatch::try_from_iter([("text", texts)]).unwrap();
+        let properties = WriterProperties::builder()
+            .set_writer_version(WriterVersion::PARQUET_1_0)
+            .set_dictionary_enabled(false)
+            .set_data_page_size_limit(1 << 30)
+            .set_write_batch_size(1 << 20)
+            .build();
+        let mut bytes = Vec::new();
+        let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), Some(properties)).unwrap();
+        writer.write(&batch).unwrap();
+        writer.close().unwrap();
+        bytes
+    };
+    // 8 MiB in a memory of 16, of which pages have two: DuckDB writes such.
+    let table = open(&texts(800)).unwrap();
+    assert!(table.large_page_bytes() > 8_000_000, "{}", table.large_page_bytes());
+    let mut rows = 0;
+    for batch in table.batches(None, &Rows::All).unwrap() {
+        let batch = batch.unwrap();
+        assert!(batch.get_array_memory_size() < 3 * MIB);
+        for text in batch.column(0).as_string::<i32>().iter() {
+            assert_eq!(text, Some(format!("{rows:010240}").as_str()));
+            rows += 1;
+        }
+    }
+    assert_eq!(rows, 800);
+    let (_, error) = lines(&open(&texts(1_200)).unwrap());
+    let error = error.expect("more than there is room for");
+    assert_eq!(error.kind(), Kind::Limit);
+    assert!(error.to_string().contains("more --memory"), "{error}");
+}
+
+#[test]
+fn list_views_and_runs_are_read_as_what_they_stand_for() {
+    let mut views = ListViewBuilder::new(Int32Builder::new());
+    views.append_value([Some(1), Some(2)]);
+    views.append_null();
+    views.append_value([None, Some(3)]);
+    let ends = Int32Array::from(vec![2, 3]);
+    let runs = RunArray::<Int32Type>::try_new(&ends, &StringArray::from(vec!["a", "b"])).unwrap();
+    let columns: [(&str, ArrayRef); 2] = [("views", Arc::new(views.finish())), ("runs", Arc::new(runs))];
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let table = open(&arrow_file(&batch)).unwrap();
+    let types: Vec<String> = table.schema().fields().iter().map(|field| field.data_type().to_string()).collect();
+    assert_eq!(types, ["List(Int32)", "Utf8"]);
+    assert_eq!(all_lines(&table), "{\"views\":[1,2],\"runs\":\"a\"}\n{\"runs\":\"a\"}\n{\"views\":[null,3],\"runs\":\"b\"}\n");
+    let found = table.find("runs", "b", None).unwrap().next().unwrap().unwrap();
+    assert_eq!(found.num_rows(), 1);
+}
+
+#[test]
+fn unions_and_names_that_come_twice_are_refused() {
+    let members = UnionFields::from_fields(vec![Field::new("i", DataType::Int32, true), Field::new("s", DataType::Utf8, true)]);
+    let children: Vec<ArrayRef> = vec![Arc::new(Int32Array::from(vec![7, 8])), Arc::new(StringArray::from(vec!["x", "y"]))];
+    let union: ArrayRef = Arc::new(UnionArray::try_new(members, vec![0_i8, 1].into(), None, children).unwrap());
+    let batch = RecordBatch::try_from_iter([("u", union)]).unwrap();
+    for bytes in [arrow_file(&batch), arrow_stream(std::slice::from_ref(&batch))] {
+        assert_eq!(refusal(&bytes), "in: the column 'u' is a union, which is not read");
+    }
+    let written = Writer::new(Vec::new(), "out", &batch.schema(), &Settings::new(Target::Parquet)).map(|_| ());
+    assert_eq!(written.unwrap_err().to_string(), "out: Parquet has no place for the column 'u': it is a union");
+
+    let field = || Field::new("a", DataType::Int32, true);
+    let schema: SchemaRef = Arc::new(Schema::new(vec![field(), field()]));
+    let column = || -> ArrayRef { Arc::new(Int32Array::from(vec![1])) };
+    let twice = RecordBatch::try_new(Arc::clone(&schema), vec![column(), column()]).unwrap();
+    let said = "in: it has two columns 'a', and columns are told apart by their names";
+    for bytes in [arrow_file(&twice), arrow_stream(std::slice::from_ref(&twice)), parquet(&twice)] {
+        assert_eq!(refusal(&bytes), said);
+    }
+    for target in [Target::Parquet, Target::Arrow, Target::Ndjson] {
+        let written = Writer::new(Vec::new(), "out", &schema, &Settings::new(target)).map(|_| ());
+        assert!(written.unwrap_err().to_string().starts_with("out: two columns are named 'a'"));
+    }
+}
+
+#[test]
+fn intervals_with_months_stay_whole_as_text_and_are_none_of_parquet() {
+    let months = IntervalMonthDayNanoType::make_value(14, 3, 5_000_000_000);
+    let intervals: ArrayRef = Arc::new(IntervalMonthDayNanoArray::from(vec![months]));
+    let batch = RecordBatch::try_from_iter([("i", intervals)]).unwrap();
+    let line = all_lines(&open(&arrow_file(&batch)).unwrap());
+    assert!(line.contains("14 mons 3 days 5"), "{line}");
+    let written = Writer::new(Vec::new(), "out", &batch.schema(), &Settings::new(Target::Parquet)).map(|_| ());
+    let said = "out: Parquet has no place for the column 'i': it has intervals with nanoseconds";
+    assert_eq!(written.unwrap_err().to_string(), said);
+}
+
+/// A schema without columns, as FlatBuffers have it, whose numbers are in this order of bytes: its table with the places of its fields
+/// before it, and an empty vector.
+fn schema_table(endianness: u8) -> Vec<u8> {
+    let places = [8, 0, 12, 0, 8, 0, 4, 0];
+    let table = [8, 0, 0, 0, 8, 0, 0, 0, endianness, 0, 0, 0];
+    [&places[..], &table[..], &[0; 4]].concat()
+}
+
+/// A file without batches.
+fn empty_file(endianness: u8) -> Vec<u8> {
+    // Its root, the places of version and schema, and the table that refers to the schema, 16 bytes on.
+    let footer = [[12, 0, 0, 0], [8, 0, 12, 0], [8, 0, 4, 0], [8, 0, 0, 0], [16, 0, 0, 0], [4, 0, 0, 0]].concat();
+    let footer = [footer, schema_table(endianness)].concat();
+    [b"ARROW1\0\0", &footer[..], &(footer.len() as u32).to_le_bytes(), b"ARROW1"].concat()
+}
+
+/// A stream of that schema alone: version 5, a header of kind 1.
+fn empty_stream(endianness: u8) -> Vec<u8> {
+    let message = [[16, 0, 0, 0], [10, 0, 12, 0], [8, 0, 10, 0], [4, 0, 0, 0], [12, 0, 0, 0], [16, 0, 0, 0], [4, 0, 1, 0]];
+    let message = [message.concat(), schema_table(endianness), vec![0; 4]].concat();
+    [&[0xff; 4], &(message.len() as u32).to_le_bytes()[..], &message].concat()
+}
+
+#[test]
+fn numbers_in_the_order_of_other_machines_are_refused() {
+    for make in [empty_file, empty_stream] {
+        assert_eq!(open(&make(0)).unwrap().schema().fields().len(), 0);
+        assert!(refusal(&make(1)).contains("its numbers are big-endian, which is not read"), "{}", refusal(&make(1)));
+    }
+}
+
+#[test]
+fn a_stream_is_read_from_a_file_and_from_a_pipe() {
+    let bytes = arrow_stream(&[numbers(0, 3), numbers(3, 5)]);
+    assert!(is_stream(&bytes) && is_table(&bytes));
+    let expected = "{\"n\":0}\n{\"n\":1}\n{\"n\":2}\n{\"n\":3}\n{\"n\":4}\n";
+    let table = open(&bytes).unwrap();
+    assert_eq!((all_lines(&table).as_str(), table.rows().unwrap()), (expected, 5));
+    let some = table.batches(None, &Rows::These(vec![1, 4])).unwrap().map(|batch| batch.unwrap().num_rows()).sum::<usize>();
+    assert_eq!(some, 2);
+    let piped = Table::stream(Box::new(Cursor::new(bytes.clone())), "pipe", MEMORY_BYTES).unwrap();
+    assert_eq!(all_lines(&piped), expected);
+    assert!(piped.batches(None, &Rows::All).map(|_| ()).unwrap_err().to_string().contains("can be read only once"));
+    // The mark of the end may be missing; anything else is told.
+    let whole = bytes.len() - 8;
+    for end in 8..=whole {
+        match open(&bytes[..end]) {
+            Ok(table) => match lines(&table) {
+                (_, Some(_)) => {}
+                (read, None) => assert!(expected.starts_with(&read) && (end == whole) == (read == expected), "cut at {end}"),
+            },
+            Err(error) => assert_eq!(error.kind(), Kind::Corrupt, "cut at {end}: {error}"),
+        }
+    }
+}
+
+#[test]
+fn a_dictionary_of_a_stream_may_be_replaced() {
+    let coded = |values: [&str; 2]| {
+        let keys = Int32Array::from(vec![0, 1, 1]);
+        let coded: ArrayRef = Arc::new(DictionaryArray::<Int32Type>::new(keys, Arc::new(StringArray::from(values.to_vec()))));
+        RecordBatch::try_from_iter([("c", coded)]).unwrap()
+    };
+    let table = open(&arrow_stream(&[coded(["a", "b"]), coded(["c", "d"])])).unwrap();
+    assert_eq!(all_lines(&table), "{\"c\":\"a\"}\n{\"c\":\"b\"}\n{\"c\":\"b\"}\n{\"c\":\"c\"}\n{\"c\":\"d\"}\n{\"c\":\"d\"}\n");
+}
+
+#[test]
+fn a_stream_whose_batches_have_no_room_is_refused() {
+    let bytes = arrow_stream(&[numbers(0, 10), numbers(0, 1 << 20)]);
+    let (read, error) = lines(&open(&bytes).unwrap());
+    assert_eq!(read.lines().count(), 10);
+    let error = error.expect("4 MiB in a share of 2");
+    assert_eq!(error.kind(), Kind::Limit);
+    assert!(error.to_string().contains("or smaller batches at byte "), "{error}");
+    // A length that is not there takes nothing.
+    let huge = [&[0xff; 4][..], &0x0fff_fff8_u32.to_le_bytes(), b"x"].concat();
+    assert!(refusal(&huge).contains("more --memory"), "{}", refusal(&huge));
+}
+
+#[test]
+fn a_stream_without_columns_has_its_rows() {
+    let schema: SchemaRef = Arc::new(Schema::empty());
+    let options = RecordBatchOptions::new().with_row_count(Some(3));
+    let batch = RecordBatch::try_new_with_options(schema, Vec::new(), &options).unwrap();
+    assert_eq!(open(&arrow_stream(&[batch])).unwrap().rows().unwrap(), 3);
+}

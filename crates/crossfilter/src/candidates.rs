@@ -1,0 +1,329 @@
+//! What may explain some rows: one value of one field, and which rows of a segment have it.
+
+use crate::bits::Bits;
+use crate::by_code::ByCode;
+use crate::codes::{Code, with_codes};
+use crate::columns::{BYTES, COUNTED, DICTIONARIES, REQUEST_TIME, STATUS, UPSTREAM_TIME, source};
+use crate::counted::Counted;
+use crate::dictionary::{NONE, OTHERS};
+use crate::evidence::Evidence;
+use crate::limits::{CANDIDATES_MAX, RATES_BYTES_MIN};
+use crate::panels::PANELS;
+use crate::segment::Segment;
+use crate::store::Store;
+use crate::sums::Amount;
+use crate::timeline::BANDS_US;
+use foldhash::quality::FixedState;
+use rorqual_accesslog::filter::{Filter, NumberColumn, NumberTest, Pattern, TextColumn, TextTest, TextValue};
+use std::cmp::Ordering;
+use std::hash::BuildHasher;
+use std::io;
+use std::sync::Arc;
+
+/// A value and what speaks for it.
+#[derive(Debug, Clone)]
+pub(crate) struct Candidate {
+    pub(crate) test: Test,
+    pub(crate) evidence: Evidence,
+    /// Of what its text hashes to, so that an order by it does not depend on who came first.
+    pub(crate) key: u64,
+}
+
+impl Candidate {
+    /// What says most first.
+    pub(crate) fn by_g(a: &Self, b: &Self) -> Ordering {
+        b.evidence.g().total_cmp(&a.evidence.g()).then_with(|| a.test.source().cmp(&b.test.source())).then(a.key.cmp(&b.key))
+    }
+
+    /// What most rows have first.
+    fn by_hits(a: &Self, b: &Self) -> Ordering {
+        b.evidence.hits_in.cmp(&a.evidence.hits_in).then(a.key.cmp(&b.key))
+    }
+}
+
+/// Which rows have a value.
+#[derive(Debug, Clone)]
+pub(crate) enum Test {
+    /// Those with this code, of the column itself or of what follows from it.
+    Code {
+        column: TextColumn,
+        code: u32,
+        classes: Option<Arc<Vec<u32>>>,
+    },
+    Status(u32),
+    /// Those with at least this number.
+    AtLeast(NumberColumn, u64),
+}
+
+/// Numbers that are tried as the least: the bands of times from 10 ms on.
+const TIMES_US: &[u64] = BANDS_US.split_at(3).1;
+const SIZES: [u64; 7] = [1 << 10, 10 << 10, 100 << 10, 1 << 20, 10 << 20, 100 << 20, 1 << 30];
+
+/// A longer text is offered as what it begins with.
+const TEXT_BYTES_MAX: usize = 1024;
+
+/// Bytes of the expression that means the texts with such a beginning, give or take one character.
+const BEGINNING_BYTES_MAX: usize = 512;
+
+/// Candidates of all fields, with twice as many of one while they are gathered, take less than the least for rates.
+const _: () = {
+    let fields = (PANELS.len() + 3) as u64;
+    let most = 2 * CANDIDATES_MAX as u64 * size_of::<Candidate>() as u64;
+    assert!((fields + 2) * most <= RATES_BYTES_MIN);
+};
+
+/// Tests of the least numbers.
+pub(crate) fn thresholds() -> Vec<Test> {
+    let at_least =
+        |column: NumberColumn, numbers: &'static [u64]| numbers.iter().map(move |number| Test::AtLeast(column, *number));
+    let times = [NumberColumn::RequestTime, NumberColumn::UpstreamTime];
+    times.into_iter().flat_map(|column| at_least(column, TIMES_US)).chain(at_least(NumberColumn::Bytes, &SIZES)).collect()
+}
+
+/// A field whose values are tried.
+pub(crate) struct Field {
+    /// `None` for the status.
+    column: Option<TextColumn>,
+    /// The coded column that it is, or follows from.
+    pub(crate) index: usize,
+    /// What each code of that column is, where it follows from it.
+    classes: Option<Arc<Vec<u32>>>,
+}
+
+/// Usual values of a field at most.
+const USUAL_MAX: usize = 15;
+
+/// The same for all processes.
+const DRAWING: FixedState = FixedState::with_seed(0);
+
+impl Field {
+    /// The value of a field whose column has this code in all segments.
+    pub(crate) fn value(&self, global: u32) -> u32 {
+        match &self.classes {
+            Some(classes) if global != OTHERS => classes.get(global as usize).copied().unwrap_or(NONE),
+            _ => global,
+        }
+    }
+
+    /// The rows that have the value.
+    pub(crate) fn test(&self, code: u32) -> Test {
+        match self.column {
+            Some(column) => Test::Code { column, code, classes: self.classes.clone() },
+            None => Test::Status(code),
+        }
+    }
+
+    /// Whether it is the field that is tested.
+    pub(crate) fn is_of(&self, test: &Test) -> bool {
+        match test {
+            Test::Code { column, .. } => self.column == Some(*column),
+            Test::Status(_) => self.column.is_none(),
+            Test::AtLeast(..) => false,
+        }
+    }
+
+    /// Whether the code is a value: neither the absent one nor those without a place.
+    pub(crate) fn is_value(&self, code: u32) -> bool {
+        code > if self.column.is_some() { OTHERS } else { NONE }
+    }
+}
+
+impl Store {
+    /// The fields whose values are tried.
+    pub(crate) fn fields(&self) -> Vec<Field> {
+        let text = |column: TextColumn| {
+            let (index, derived) = source(column);
+            let classes = derived.map(|derived| Arc::new(self.dictionaries[index].lock().classes(derived).to_vec()));
+            Field { column: Some(column), index, classes }
+        };
+        let texts = PANELS.iter().map(|(column, _)| *column).chain([TextColumn::Query]).map(text);
+        texts.chain([Field { column: None, index: STATUS, classes: None }]).collect()
+    }
+
+    /// All values that at least `hits_min` of the rows asked about have, and how many were looked at.
+    pub(crate) fn candidates(&self, fields: &[Field], inside: &Counted, all: &Counted, hits_min: u64) -> (Vec<Candidate>, usize) {
+        let mut found = Vec::new();
+        let mut tried = 0;
+        let (rows_in, rows_all) = (inside.sums.all.hits, all.sums.all.hits);
+        let evidence = |inside: &Amount, all: &Amount| Evidence {
+            hits_in: inside.hits,
+            rows_in,
+            // Only a part of the view may be among all rows; the ranking is then rough, and what is shown is counted again.
+            hits_out: all.hits.saturating_sub(inside.hits),
+            rows_out: rows_all.saturating_sub(rows_in),
+        };
+        for field in fields {
+            let (amounts_in, amounts_all) = (self.amounts_by_value(field, inside), self.amounts_by_value(field, all));
+            tried += amounts_all.iter().filter(|(code, _)| field.is_value(*code)).count();
+            let mut of_field = Vec::new();
+            for (code, inside) in amounts_in.iter().filter(|(code, _)| field.is_value(*code)) {
+                if inside.hits >= hits_min {
+                    let evidence = evidence(&inside, &amounts_all.get(code));
+                    of_field.push(Candidate { test: field.test(code), evidence, key: self.key(field, code) });
+                }
+                if of_field.len() >= 4 * CANDIDATES_MAX {
+                    leave_most(&mut of_field);
+                }
+            }
+            leave_most(&mut of_field);
+            found.append(&mut of_field);
+        }
+        (found, tried)
+    }
+
+    /// Values that usual rows have: drawn by their rows without putting back, by what the texts hash to (Efraimidis and Spirakis, "Weighted
+    /// random sampling with a reservoir", 2006), so that they are the same whoever counted.
+    pub(crate) fn usual(&self, field: &Field, all: &Counted) -> Vec<Test> {
+        let mut drawn: Vec<(f64, u32)> = Vec::new();
+        let mut draw = |code: u32, hits: u64, text: &[u8]| {
+            let uniform = (DRAWING.hash_one(text) >> 11) as f64 / (1u64 << 53) as f64;
+            let key = -uniform.max(f64::MIN_POSITIVE).ln() / hits as f64;
+            let at = drawn.partition_point(|(other, _)| *other < key);
+            if at < USUAL_MAX {
+                drawn.truncate(USUAL_MAX - 1);
+                drawn.insert(at, (key, code));
+            }
+        };
+        let hits = |amounts: &ByCode| -> Vec<(u32, u64)> {
+            amounts.iter().filter(|(code, _)| field.is_value(*code)).map(|(code, amount)| (code, amount.hits)).collect()
+        };
+        match field.column {
+            Some(text) => self.amounts(all, text, |amounts, tables| {
+                let (_, derived) = source(text);
+                hits(amounts).into_iter().for_each(|(code, hits)| draw(code, hits, tables.text_of(derived, code)));
+            }),
+            None => hits(all.sums.column(STATUS)).into_iter().for_each(|(code, hits)| draw(code, hits, &code.to_le_bytes())),
+        }
+        drawn.into_iter().map(|(_, code)| field.test(code)).collect()
+    }
+
+    /// What the text of a value hashes to.
+    fn key(&self, field: &Field, code: u32) -> u64 {
+        match field.column {
+            Some(column) => {
+                let (index, derived) = source(column);
+                DRAWING.hash_one((column.name(), self.dictionaries[index].lock().text_of(derived, code)))
+            }
+            None => u64::from(code),
+        }
+    }
+
+    fn amounts_by_value(&self, field: &Field, counted: &Counted) -> ByCode {
+        match field.column {
+            Some(text) => self.amounts(counted, text, |amounts, _| amounts.clone()),
+            None => counted.sums.column(STATUS).clone(),
+        }
+    }
+}
+
+/// Leaves the candidates of a field that say most, and of the others those with most rows: a pair may say more than both of its values.
+fn leave_most(of_field: &mut Vec<Candidate>) {
+    if of_field.len() > 2 * CANDIDATES_MAX {
+        of_field.sort_by(Candidate::by_g);
+        of_field[CANDIDATES_MAX..].sort_by(Candidate::by_hits);
+        of_field.truncate(2 * CANDIDATES_MAX);
+    }
+}
+
+/// What means the texts that begin as this one does: its characters as they are, and any for what is none.
+fn beginning(text: &[u8]) -> String {
+    let mut expression = "^".to_owned();
+    for part in text.utf8_chunks() {
+        for one in part.valid().chars() {
+            if expression.len() >= BEGINNING_BYTES_MAX {
+                return expression;
+            }
+            if one.is_ascii_punctuation() && !"<>".contains(one) {
+                expression.push('\\');
+            }
+            expression.push(one);
+        }
+        for _ in part.invalid() {
+            expression.push_str("(?s-u:.)");
+        }
+    }
+    expression
+}
+
+impl Test {
+    /// Fields that come from one source: of these no pair says more than the narrower one.
+    pub(crate) fn source(&self) -> usize {
+        match self {
+            Self::Code { column, .. } => source(*column).0,
+            Self::Status(_) => STATUS,
+            Self::AtLeast(column, _) => DICTIONARIES + COUNTED.len() + number_column(*column),
+        }
+    }
+
+    /// The field of texts that it is a value of.
+    pub(crate) fn column(&self) -> Option<TextColumn> {
+        if let Self::Code { column, .. } = self { Some(*column) } else { None }
+    }
+
+    /// Whether both mean the same rows of any segment.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Code { column: a, code, .. }, Self::Code { column: b, code: other, .. }) => a == b && code == other,
+            (Self::Status(a), Self::Status(b)) => a == b,
+            (Self::AtLeast(a, least), Self::AtLeast(b, other)) => a == b && least == other,
+            _ => false,
+        }
+    }
+
+    /// Its rows in a segment; `None` where it has none.
+    pub(crate) fn select(&self, segment: &Segment, store: &Store) -> io::Result<Option<Bits>> {
+        let spill = store.spill.as_ref();
+        let (index, code) = match self {
+            Self::AtLeast(column, least) => {
+                let numbers = segment.numbers(number_column(*column), spill)?;
+                let some = numbers.min().is_some() && numbers.max() >= *least;
+                return Ok(some.then(|| numbers.select(&NumberTest::range(*least, u64::MAX), segment.rows)));
+            }
+            Self::Code { column, code, classes: Some(classes) } => {
+                let coded = segment.coded(source(*column).0, spill)?;
+                let is_it = |global: &u32| classes.get(*global as usize) == Some(code) && *global != OTHERS;
+                let local: Vec<bool> = coded.globals.iter().map(is_it).collect();
+                let some = local.iter().any(|passed| *passed);
+                return Ok(some.then(|| {
+                    with_codes!(
+                        &coded.codes,
+                        constant => Bits::new(segment.rows, local[*constant as usize]),
+                        codes => Bits::of(codes, |code| local[code.index()])
+                    )
+                }));
+            }
+            Self::Code { column, code, classes: None } => (source(*column).0, *code),
+            Self::Status(status) => (STATUS, *status),
+        };
+        let coded = segment.coded(index, spill)?;
+        let Ok(local) = coded.globals.binary_search(&code) else { return Ok(None) };
+        let local = local as u64;
+        Ok(Some(coded.codes.select(local, local, segment.rows)))
+    }
+
+    /// The filter that means its rows.
+    pub(crate) fn filter(&self, store: &Store) -> Filter {
+        match self {
+            Self::AtLeast(column, least) => Filter::Number(*column, NumberTest::range(*least, u64::MAX)),
+            Self::Status(status) => {
+                Filter::Number(NumberColumn::Status, NumberTest::range(u64::from(*status), u64::from(*status)))
+            }
+            Self::Code { column, code, .. } => {
+                let (index, derived) = source(*column);
+                let tables = store.dictionaries[index].lock();
+                let text = tables.text_of(derived, *code);
+                let long = (text.len() > TEXT_BYTES_MAX).then(|| Pattern::new(&beginning(text)).ok()).flatten();
+                let equal = || TextTest::OneOf(vec![TextValue::Text(String::from_utf8_lossy(text).into_owned())]);
+                Filter::Text(*column, long.map_or_else(equal, TextTest::Matches))
+            }
+        }
+    }
+}
+
+fn number_column(column: NumberColumn) -> usize {
+    match column {
+        NumberColumn::RequestTime => REQUEST_TIME,
+        NumberColumn::UpstreamTime => UPSTREAM_TIME,
+        _ => BYTES,
+    }
+}

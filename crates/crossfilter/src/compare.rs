@@ -1,0 +1,149 @@
+//! Two views side by side.
+
+use crate::by_code::ByCode;
+use crate::columns::{STATUS, source};
+use crate::counted::Counted;
+use crate::dictionary::{NONE, OTHERS};
+use crate::panels::{PANELS, amounts_of, shown};
+use crate::store::Store;
+use crate::view::{Stack, View, ViewError, Viewed, Wanted};
+use rorqual_accesslog::filter::{NumberColumn, TextColumn};
+use rorqual_pipe::Control;
+use serde::Serialize;
+
+/// Two views: each whole, and panel by panel with the values of both.
+#[derive(Debug, Clone, Serialize)]
+pub struct Compared {
+    /// The first view.
+    pub a: Viewed,
+    /// The second view.
+    pub b: Viewed,
+    /// Whether all counts are exact: no row was dropped, and every value had room.
+    pub exact: bool,
+    /// Values whose shares differ most, by status first and then by panel.
+    pub panels: Vec<ComparedPanel>,
+}
+
+/// A panel of two views.
+#[derive(Debug, Clone, Serialize)]
+pub struct ComparedPanel {
+    /// Name for programs.
+    pub field: &'static str,
+    /// Name for people.
+    pub title: &'static str,
+    /// The largest difference of shares first.
+    pub rows: Vec<ComparedRow>,
+}
+
+/// A value in two views.
+#[derive(Debug, Clone, Serialize, PartialEq)]
+pub struct ComparedRow {
+    /// As in the log.
+    pub value: String,
+    /// Rows of the first view.
+    pub hits_a: u64,
+    /// Rows of the second view.
+    pub hits_b: u64,
+    /// Response sizes of the first view.
+    pub bytes_a: u64,
+    /// Response sizes of the second view.
+    pub bytes_b: u64,
+    /// Its share of the second view's rows less its share of the first's, -1 to 1.
+    pub share_difference: f64,
+}
+
+impl Store {
+    /// Two views side by side, with at most `wanted.top` rows in each panel: those whose shares differ most.
+    ///
+    /// # Errors
+    /// When it was cancelled, or spilled rows can't be read back.
+    pub fn compare(&self, a: &View, b: &View, wanted: &Wanted, control: &Control) -> Result<Compared, ViewError> {
+        let [counted_a, counted_b] = self.counted_together([a, b], wanted.buckets, wanted.stack, control)?;
+        let (viewed_a, viewed_b) = (self.viewed(a, &counted_a, wanted.top), self.viewed(b, &counted_b, wanted.top));
+        let panel =
+            |(column, title): &(TextColumn, &'static str)| self.compared(&counted_a, &counted_b, *column, title, wanted.top);
+        let status = [compared_status(&counted_a, &counted_b, wanted.top)];
+        let panels = status.into_iter().chain(PANELS.iter().map(panel)).filter(|panel| !panel.rows.is_empty()).collect();
+        let is_whole = |viewed: &Viewed| viewed.exact && viewed.panels.iter().all(|panel| panel.exact);
+        let exact = is_whole(&viewed_a) && is_whole(&viewed_b);
+        Ok(Compared { a: viewed_a, b: viewed_b, exact, panels })
+    }
+
+    fn compared(&self, a: &Counted, b: &Counted, field: TextColumn, title: &'static str, top: usize) -> ComparedPanel {
+        let (index, derived) = source(field);
+        let tables = self.dictionaries[index].lock();
+        let of_a = amounts_of(a.sums.column(index), &tables, derived);
+        let of_b = amounts_of(b.sums.column(index), &tables, derived);
+        let sides = Sides { a: &of_a, b: &of_b, rows_a: rows(a), rows_b: rows(b) };
+        let text = |code: u32| tables.text_of(derived, code);
+        let row = |code: u32| sides.row(code, shown(text(code)));
+        ComparedPanel { field: field.name(), title, rows: sides.top(OTHERS, top).into_iter().map(row).collect() }
+    }
+}
+
+fn compared_status(a: &Counted, b: &Counted, top: usize) -> ComparedPanel {
+    let sides = Sides { a: a.sums.column(STATUS), b: b.sums.column(STATUS), rows_a: rows(a), rows_b: rows(b) };
+    // 0 is the absent status.
+    let rows = sides.top(NONE, top).into_iter().map(|status| sides.row(status, status.to_string())).collect();
+    ComparedPanel { field: NumberColumn::Status.name(), title: "Statuses", rows }
+}
+
+fn rows(counted: &Counted) -> u64 {
+    counted.sums.all.hits
+}
+
+/// Amounts by code of a column in both views, and all rows of these.
+struct Sides<'a> {
+    a: &'a ByCode,
+    b: &'a ByCode,
+    rows_a: u64,
+    rows_b: u64,
+}
+
+impl Sides<'_> {
+    /// The codes above `absent` whose shares differ most, ties by hits.
+    fn top(&self, absent: u32, count: usize) -> Vec<u32> {
+        let only_b = self.b.iter().filter(|(code, _)| self.a.get(*code).hits == 0);
+        let mut codes: Vec<u32> = self.a.iter().chain(only_b).map(|(code, _)| code).filter(|code| *code > absent).collect();
+        let hits = |code: &u32| self.hits(*code).0 + self.hits(*code).1;
+        let order = |x: &u32, y: &u32| {
+            let by_share = self.difference(*y).abs().total_cmp(&self.difference(*x).abs());
+            by_share.then_with(|| hits(y).cmp(&hits(x))).then_with(|| x.cmp(y))
+        };
+        if codes.len() > count {
+            codes.select_nth_unstable_by(count, order);
+            codes.truncate(count);
+        }
+        codes.sort_unstable_by(order);
+        codes
+    }
+
+    fn hits(&self, code: u32) -> (u64, u64) {
+        (self.a.get(code).hits, self.b.get(code).hits)
+    }
+
+    fn difference(&self, code: u32) -> f64 {
+        let share = |hits: u64, rows: u64| hits as f64 / rows.max(1) as f64;
+        let (a, b) = self.hits(code);
+        share(b, self.rows_b) - share(a, self.rows_a)
+    }
+
+    fn row(&self, code: u32, value: String) -> ComparedRow {
+        let (a, b) = (self.a.get(code), self.b.get(code));
+        ComparedRow {
+            value,
+            hits_a: a.hits,
+            hits_b: b.hits,
+            bytes_a: a.bytes,
+            bytes_b: b.bytes,
+            share_difference: self.difference(code),
+        }
+    }
+}
+
+impl Default for Wanted {
+    /// As a report: 100 rows, 400 buckets by class.
+    fn default() -> Self {
+        Self { top: 100, buckets: 400, stack: Stack::Class }
+    }
+}

@@ -1,0 +1,218 @@
+//! All rows of a view, one after another in the order of the inputs.
+//!
+//! A recorder's segments lie behind each other in its input, so at any place of it there is at most one segment of each recorder: as many
+//! are open at a time. Complete ones are named by their place until then, so that who takes long does not keep in memory what was spilled
+//! meanwhile; of those that still grow, the rows of the beginning are held.
+
+use crate::columns::{
+    AGENT, BYTES, CLIENT, DICTIONARIES, FLAW, HOST, LINE, METHOD, PATH, PROTOCOL, QUERY, REFERRER, REQUEST_TIME, SOURCE, STATUS,
+    TIME, UPSTREAM_TIME, USER, ZONE, ZONE_MIN,
+};
+use crate::dictionary::{FLAW_NO_ROOM, NO_ROOM, OTHERS, Tables};
+use crate::limits::{PIECE_BYTES_MAX, PIECE_ROWS_MAX};
+use crate::plan::Plan;
+use crate::segment::{Segment, unbiased};
+use crate::store::Store;
+use crate::view::{View, ViewError};
+use rorqual_accesslog::parse::Record;
+use rorqual_pipe::{Control, Error};
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Arc, MutexGuard};
+
+/// A row of a view, for as long as it is looked at.
+#[derive(Debug, Clone, Copy)]
+pub struct ViewRow<'a> {
+    /// Its fields; of a rejected line none. A value that the store had no room for is `…`.
+    pub record: Record<'a>,
+    /// What is wrong with the line; empty for a sound one.
+    pub flaw: &'a [u8],
+    /// The first 1 KiB of a rejected line; empty for others.
+    pub line: &'a [u8],
+}
+
+/// Where a segment's next run lies: input, offset, and the number of the segment.
+type Place = (u32, u64, usize);
+
+/// A segment whose rows come later.
+enum Later {
+    /// By its number.
+    Complete,
+    /// More rows come to it, which are not meant.
+    Growing(Arc<Segment>),
+}
+
+/// A segment whose rows are being looked at.
+struct Open {
+    /// With all columns in memory.
+    segment: Arc<Segment>,
+    /// The rows that are meant and not passed yet.
+    rows: std::vec::IntoIter<u16>,
+    /// Runs that are passed.
+    passed: usize,
+}
+
+impl Store {
+    /// Gives `take` each row of a view that there is now, in the order of the inputs; how many there were. An error of `take` ends it.
+    ///
+    /// # Errors
+    /// When it was cancelled, spilled rows can't be read back, or `take` failed.
+    pub fn each(
+        &self,
+        view: &View,
+        control: &Control,
+        mut take: impl FnMut(&ViewRow<'_>) -> Result<(), Error>,
+    ) -> Result<u64, ViewError> {
+        let mut later = self.later();
+        let plan = Plan::new(view, &self.dictionaries, control).ok_or(ViewError::Cancelled)?;
+        let mut open: BTreeMap<Place, Open> = BTreeMap::new();
+        let (mut piece, mut count) = (Piece::default(), 0);
+        loop {
+            while let Some((place, _)) = later.last()
+                && open.first_key_value().is_none_or(|(first, _)| place < first)
+                && let Some((place, segment)) = later.pop()
+            {
+                if control.stopped() {
+                    return Err(ViewError::Cancelled);
+                }
+                if let Some(opened) = self.open(place.2, segment, &plan).map_err(ViewError::spilled)? {
+                    open.insert(place, opened);
+                }
+            }
+            let Some((place, mut opened)) = open.pop_first() else {
+                // The last segment may have been left out for that.
+                return if control.stopped() { Err(ViewError::Cancelled) } else { Ok(count) };
+            };
+            let rows = opened.next_run();
+            let mut left = &rows[..];
+            while !left.is_empty() {
+                if control.stopped() {
+                    return Err(ViewError::Cancelled);
+                }
+                let rows;
+                (rows, left) = left.split_at(piece.fill(self, &opened.segment, left).map_err(ViewError::spilled)?);
+                piece
+                    .rows(&opened.segment, rows)
+                    .map_err(ViewError::spilled)?
+                    .try_for_each(|row| take(&row))
+                    .map_err(ViewError::Io)?;
+                count += rows.len() as u64;
+            }
+            if let Some(run) = opened.segment.runs.get(opened.passed).filter(|_| opened.rows.len() > 0) {
+                open.insert((run.input, run.offset, place.2), opened);
+            }
+        }
+    }
+
+    /// The segments by the place of their first run, the first at the end.
+    fn later(&self) -> Vec<(Place, Later)> {
+        let first = |(number, segment): (usize, Arc<Segment>)| {
+            let run = segment.runs.first()?;
+            let place = (run.input, run.offset, number);
+            Some((place, if segment.complete { Later::Complete } else { Later::Growing(segment) }))
+        };
+        let mut later: Vec<_> = self.snapshot().segments.into_iter().enumerate().filter_map(first).collect();
+        later.sort_unstable_by(|(a, _), (b, _)| b.cmp(a));
+        later
+    }
+
+    /// `None` where no row is meant.
+    fn open(&self, number: usize, segment: Later, plan: &Plan) -> io::Result<Option<Open>> {
+        let segment = match segment {
+            Later::Complete => self.segment(number),
+            Later::Growing(segment) => segment,
+        };
+        let spill = self.spill.as_ref();
+        let mut rows = Vec::new();
+        plan.select(&segment, &self.dictionaries, spill)?.list(&mut rows);
+        if rows.is_empty() {
+            return Ok(None);
+        }
+        let segment = if segment.is_spilled() { Arc::new(segment.read_back(spill)?) } else { segment };
+        Ok(Some(Open { segment, rows: rows.into_iter(), passed: 0 }))
+    }
+}
+
+impl Open {
+    /// The rows of the next run that are meant.
+    fn next_run(&mut self) -> Vec<u16> {
+        let end = self.segment.runs.get(self.passed).map_or(0, |run| run.row + run.rows);
+        self.passed += 1;
+        let length = self.rows.as_slice().partition_point(|row| u32::from(*row) < end);
+        self.rows.by_ref().take(length).collect()
+    }
+}
+
+/// The texts of a few rows.
+#[derive(Default)]
+struct Piece {
+    texts: Vec<u8>,
+    /// Where each text ends, row after row.
+    ends: Vec<usize>,
+}
+
+impl Piece {
+    /// Copies the texts of as many of the rows as fit; how many these are.
+    fn fill(&mut self, store: &Store, segment: &Segment, rows: &[u16]) -> io::Result<usize> {
+        self.texts.clear();
+        self.ends.clear();
+        let columns = (0..DICTIONARIES).map(|index| segment.coded(index, None)).collect::<io::Result<Vec<_>>>()?;
+        // In the order of their numbers, as all do who want more than one.
+        let tables: Vec<MutexGuard<'_, Tables>> = store.dictionaries.iter().map(|dictionary| dictionary.lock()).collect();
+        let mut filled = 0;
+        for row in rows.iter().take(PIECE_ROWS_MAX) {
+            for (index, (column, tables)) in columns.iter().zip(&tables).enumerate() {
+                let text = match column.get(usize::from(*row)) {
+                    OTHERS if index == FLAW => FLAW_NO_ROOM.as_bytes(),
+                    OTHERS => NO_ROOM.as_bytes(),
+                    code => tables.text(code),
+                };
+                self.texts.extend_from_slice(text);
+                self.ends.push(self.texts.len());
+            }
+            filled += 1;
+            if self.texts.len() >= PIECE_BYTES_MAX {
+                break;
+            }
+        }
+        Ok(filled)
+    }
+
+    fn text(&self, row: usize, column: usize) -> &[u8] {
+        let at = row * DICTIONARIES + column;
+        let start = if at == 0 { 0 } else { self.ends[at - 1] };
+        &self.texts[start..self.ends[at]]
+    }
+
+    /// The rows whose texts these are.
+    fn rows<'a>(&'a self, segment: &'a Segment, rows: &'a [u16]) -> io::Result<impl Iterator<Item = ViewRow<'a>>> {
+        let [times, bytes, request_times, upstream_times] =
+            [TIME, BYTES, REQUEST_TIME, UPSTREAM_TIME].map(|index| segment.numbers(index, None));
+        let (times, bytes, request_times, upstream_times) = (times?, bytes?, request_times?, upstream_times?);
+        let (statuses, zones) = (segment.coded(STATUS, None)?, segment.coded(ZONE, None)?);
+        Ok(rows.iter().enumerate().map(move |(at, row)| {
+            let (row, text) = (usize::from(*row), |column| self.text(at, column));
+            let record = Record {
+                time_us: times.get(row).map(unbiased),
+                zone_seconds: zones.get(row).cast_signed() + ZONE_MIN,
+                client: text(CLIENT),
+                user: text(USER),
+                host: text(HOST),
+                method: text(METHOD),
+                path: text(PATH),
+                query: text(QUERY),
+                protocol: text(PROTOCOL),
+                status: u16::try_from(statuses.get(row)).unwrap_or(0),
+                bytes: bytes.get(row),
+                referrer: text(REFERRER),
+                agent: text(AGENT),
+                request_time_us: request_times.get(row),
+                upstream_time_us: upstream_times.get(row),
+                source: text(SOURCE),
+            };
+            // Behind the kind of flaw.
+            let flaw = text(FLAW).get(1..).unwrap_or_default();
+            ViewRow { record, flaw, line: text(LINE) }
+        }))
+    }
+}

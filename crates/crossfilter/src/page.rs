@@ -1,0 +1,298 @@
+//! The table of rows: a page of a view in the order of the input, each line rebuilt.
+
+use crate::bits::Bits;
+use crate::columns::{
+    AGENT, BYTES, CLIENT, FLAW, HOST, LINE, METHOD, PATH, PROTOCOL, QUERY, REFERRER, REJECTED, REQUEST_TIME, SOURCE, STATUS,
+    source,
+};
+use crate::columns::{CODED, NUMBERS, TIME, UPSTREAM_TIME, USER, ZONE, ZONE_MIN};
+use crate::dictionary::{FLAW_NO_ROOM, NO_ROOM, NONE, OTHERS};
+use crate::limits::{PAGE_LINE_BYTES_MAX, PAGE_ROWS_MAX, PAGE_TEXT_BYTES_MAX};
+use crate::plan::{Plan, joined};
+use crate::segment::{Coded, Run, Segment, unbiased};
+use crate::store::{Snapshot, Store, lock};
+use crate::view::{View, ViewError};
+use rorqual_accesslog::filter::TextColumn;
+use rorqual_accesslog::format::Format;
+use rorqual_accesslog::parse::Record;
+use rorqual_pipe::{Control, Error, each};
+use serde::Serialize;
+use std::borrow::Cow;
+use std::io;
+use std::sync::Arc;
+
+/// Rows of a view, in the order of the inputs.
+#[derive(Debug, Clone, Serialize)]
+pub struct RowPage {
+    /// Rows of the view.
+    pub total: u64,
+    /// Rows before the first one here.
+    pub offset: u64,
+    /// At most [`PAGE_ROWS_MAX`].
+    pub rows: Vec<PageRow>,
+}
+
+/// A row of the table; absent texts are empty.
+#[derive(Debug, Clone, Serialize, PartialEq)]
+#[allow(missing_docs)]
+pub struct PageRow {
+    /// Unix seconds.
+    pub time: Option<f64>,
+    /// East of UTC.
+    pub zone_seconds: i32,
+    pub client: String,
+    pub net: String,
+    pub country: String,
+    pub user: String,
+    pub host: String,
+    pub method: String,
+    pub path: String,
+    pub query: String,
+    /// Path and query.
+    pub url: String,
+    pub kind: String,
+    pub protocol: String,
+    pub status: Option<u16>,
+    pub bytes: Option<u64>,
+    pub referrer: String,
+    pub site: String,
+    pub agent: String,
+    pub browser: String,
+    pub os: String,
+    pub bot: String,
+    /// In seconds.
+    pub request_time: Option<f64>,
+    /// In seconds.
+    pub upstream_time: Option<f64>,
+    /// Host, container or file that a prefix of the line names.
+    pub source: String,
+    /// What is wrong with the line.
+    pub flaw: Option<String>,
+    /// It has no field.
+    pub rejected: bool,
+    /// The line rebuilt in its format, as [`Format::line`] does; of a rejected one its first 1 KiB.
+    pub line: String,
+}
+
+/// Rows of a run that are in the view.
+pub(crate) struct Share {
+    run: Run,
+    segment: usize,
+    rows: u64,
+}
+
+impl Store {
+    /// At most `limit` rows of a view from the `offset`th on, with lines rebuilt in `format`.
+    ///
+    /// # Errors
+    /// When it was cancelled, or spilled rows can't be read back.
+    pub fn page(&self, view: &View, offset: u64, limit: usize, format: &Format, control: &Control) -> Result<RowPage, ViewError> {
+        let snapshot = self.snapshot();
+        let plan = Plan::new(view, &self.dictionaries, control).ok_or(ViewError::Cancelled)?;
+        let known = lock(&self.kept).shares(view, snapshot.generation);
+        let shares = match known {
+            Some(shares) => shares,
+            None => {
+                let shares = Arc::new(self.shares(&snapshot, &plan, control)?);
+                lock(&self.kept).keep_shares(view.clone(), snapshot.generation, &shares);
+                shares
+            }
+        };
+        let mut page = RowPage { total: shares.iter().map(|share| share.rows).sum(), offset, rows: Vec::new() };
+        let most = limit.min(PAGE_ROWS_MAX);
+        let (mut before, mut open) = (0, Vec::new());
+        for share in shares.iter() {
+            if page.rows.len() >= most {
+                break;
+            }
+            let skipped = offset.saturating_sub(before).min(share.rows);
+            before += share.rows;
+            if skipped < share.rows {
+                let wanted = (most - page.rows.len()).min((share.rows - skipped) as usize);
+                let segment = self.opened(&mut open, &snapshot, &plan, share.segment).map_err(ViewError::spilled)?;
+                if control.stopped() {
+                    return Err(ViewError::Cancelled);
+                }
+                page.rows.extend(segment.rows_of(&share.run, skipped as usize, wanted, format));
+            }
+        }
+        Ok(page)
+    }
+
+    /// A segment whose rows are wanted. As many stay open as there are recorders, whose runs lie between each other's.
+    fn opened<'o, 'a>(
+        &'a self,
+        open: &'o mut Vec<OpenSegment<'a>>,
+        snapshot: &'a Snapshot,
+        plan: &Plan,
+        index: usize,
+    ) -> io::Result<&'o OpenSegment<'a>> {
+        if let Some(at) = open.iter().position(|open| open.index == index) {
+            return Ok(&open[at]);
+        }
+        if open.len() >= self.settings.threads {
+            open.remove(0);
+        }
+        let segment = &snapshot.segments[index];
+        let mut list = Vec::new();
+        plan.select(segment, &self.dictionaries, self.spill.as_ref())?.list(&mut list);
+        open.push(OpenSegment { index, list, reader: RowReader::new(self, segment)? });
+        Ok(&open[open.len() - 1])
+    }
+
+    /// Runs that have rows of the view, in the order of the inputs.
+    fn shares(&self, snapshot: &Snapshot, plan: &Plan, control: &Control) -> Result<Vec<Share>, ViewError> {
+        let mut workers = vec![(); self.settings.threads];
+        let mut shares = Vec::new();
+        let work = |(): &mut (), index: usize| -> io::Result<Vec<Share>> {
+            if control.stopped() {
+                return Ok(Vec::new());
+            }
+            let segment = &snapshot.segments[index];
+            let bits = plan.select(segment, &self.dictionaries, self.spill.as_ref())?;
+            let share = |run: &Run| Share { run: *run, segment: index, rows: count_run(&bits, run) as u64 };
+            Ok(segment.runs.iter().map(share).filter(|share| share.rows > 0).collect())
+        };
+        let sink = |found: io::Result<Vec<Share>>| {
+            shares.extend(found.map_err(|cause| Error::io("rows", "cannot read spilled rows", cause))?);
+            Ok(())
+        };
+        each(0..snapshot.segments.len(), &mut workers, work, sink).map_err(ViewError::Io)?;
+        shares.sort_unstable_by_key(|share| (share.run.input, share.run.offset, share.segment, share.run.row));
+        if control.stopped() { Err(ViewError::Cancelled) } else { Ok(shares) }
+    }
+}
+
+/// A segment whose rows are shown.
+struct OpenSegment<'a> {
+    index: usize,
+    /// Its rows that are in the view.
+    list: Vec<u16>,
+    reader: RowReader<'a>,
+}
+
+impl OpenSegment<'_> {
+    /// Rows of a run that are in the view, without the first `skipped` of them.
+    fn rows_of(&self, run: &Run, skipped: usize, wanted: usize, format: &Format) -> impl Iterator<Item = PageRow> {
+        let first = self.list.partition_point(|row| u32::from(*row) < run.row);
+        self.list.iter().skip(first + skipped).take(wanted).map(|row| self.reader.row(usize::from(*row), format))
+    }
+}
+
+fn count_run(bits: &Bits, run: &Run) -> usize {
+    bits.count_in(run.row as usize, (run.row + run.rows) as usize)
+}
+
+/// All columns of a segment.
+struct RowReader<'a> {
+    store: &'a Store,
+    coded: Vec<Cow<'a, Coded>>,
+    numbers: Vec<Cow<'a, crate::numbers::Numbers>>,
+}
+
+impl<'a> RowReader<'a> {
+    fn new(store: &'a Store, segment: &'a Segment) -> io::Result<Self> {
+        let spill = store.spill.as_ref();
+        let coded = (0..CODED).map(|index| segment.coded(index, spill)).collect::<io::Result<_>>()?;
+        let numbers = (0..NUMBERS).map(|index| segment.numbers(index, spill)).collect::<io::Result<_>>()?;
+        Ok(Self { store, coded, numbers })
+    }
+
+    fn text(&self, column: usize, row: usize) -> String {
+        let code = self.coded[column].get(row);
+        if code == OTHERS {
+            return if column == FLAW { FLAW_NO_ROOM } else { NO_ROOM }.to_owned();
+        }
+        lossy(self.store.dictionaries[column].lock().text(code))
+    }
+
+    /// What follows from a text.
+    fn derived(&self, column: TextColumn, row: usize) -> String {
+        let (index, _) = source(column);
+        let code = self.coded[index].get(row);
+        let tables = self.store.dictionaries[index].lock();
+        let class = tables.classes(column).get(code as usize).copied().unwrap_or(NONE);
+        if code == OTHERS || class == OTHERS {
+            return NO_ROOM.to_owned();
+        }
+        lossy(tables.text_of(Some(column), class))
+    }
+
+    fn row(&self, row: usize, format: &Format) -> PageRow {
+        let times_us = [REQUEST_TIME, UPSTREAM_TIME].map(|column| self.numbers[column].get(row));
+        let [request_time, upstream_time] = times_us.map(|time| time.map(|us| us as f64 / 1e6));
+        let flaw = self.text(FLAW, row);
+        let rejected = flaw.as_bytes().first() == Some(&REJECTED);
+        let time_us = self.numbers[TIME].get(row).map(unbiased);
+        let (path, query) = (self.text(PATH, row), self.text(QUERY, row));
+        let mut page_row = PageRow {
+            time: time_us.map(|time_us| time_us as f64 / 1e6),
+            zone_seconds: self.coded[ZONE].get(row).cast_signed() + ZONE_MIN,
+            client: self.text(CLIENT, row),
+            net: self.derived(TextColumn::Net, row),
+            country: self.derived(TextColumn::Country, row),
+            user: self.text(USER, row),
+            host: self.text(HOST, row),
+            method: self.text(METHOD, row),
+            url: lossy(&joined(path.as_bytes(), query.as_bytes())),
+            path,
+            query,
+            kind: self.derived(TextColumn::Kind, row),
+            protocol: self.text(PROTOCOL, row),
+            status: u16::try_from(self.coded[STATUS].get(row)).ok().filter(|status| *status != 0),
+            bytes: self.numbers[BYTES].get(row),
+            referrer: self.text(REFERRER, row),
+            site: self.derived(TextColumn::Site, row),
+            agent: self.text(AGENT, row),
+            browser: self.derived(TextColumn::Browser, row),
+            os: self.derived(TextColumn::Os, row),
+            bot: self.derived(TextColumn::Bot, row),
+            request_time,
+            upstream_time,
+            source: self.text(SOURCE, row),
+            // Behind the kind of flaw.
+            flaw: (!flaw.is_empty()).then(|| flaw[1..].to_owned()),
+            rejected,
+            line: String::new(),
+        };
+        page_row.line = if rejected { self.text(LINE, row) } else { rebuilt(&page_row, time_us, times_us, format) };
+        page_row
+    }
+}
+
+/// A text, of which what is too long to be shown is cut.
+fn lossy(text: &[u8]) -> String {
+    cut(text, PAGE_TEXT_BYTES_MAX)
+}
+
+fn cut(text: &[u8], bytes_max: usize) -> String {
+    let end = text.len().min(bytes_max);
+    let mut shown = String::from_utf8_lossy(&text[..end]).into_owned();
+    if end < text.len() {
+        shown.push('…');
+    }
+    shown
+}
+
+fn rebuilt(row: &PageRow, time_us: Option<i64>, took_us: [Option<u64>; 2], format: &Format) -> String {
+    let [request_time_us, upstream_time_us] = took_us;
+    let record = Record {
+        time_us,
+        zone_seconds: row.zone_seconds,
+        client: row.client.as_bytes(),
+        user: row.user.as_bytes(),
+        host: row.host.as_bytes(),
+        method: row.method.as_bytes(),
+        path: row.path.as_bytes(),
+        query: row.query.as_bytes(),
+        protocol: row.protocol.as_bytes(),
+        status: row.status.unwrap_or(0),
+        bytes: row.bytes,
+        referrer: row.referrer.as_bytes(),
+        agent: row.agent.as_bytes(),
+        request_time_us,
+        upstream_time_us,
+        source: row.source.as_bytes(),
+    };
+    cut(&format.line(&record), PAGE_LINE_BYTES_MAX)
+}

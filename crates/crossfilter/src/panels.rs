@@ -1,0 +1,222 @@
+//! Panels: the values of a column with most rows.
+
+use crate::by_code::ByCode;
+use crate::columns::source;
+use crate::counted::Counted;
+use crate::dictionary::{OTHERS, Tables};
+use crate::limits::VALUES_LISTED_MAX;
+use crate::store::Store;
+use crate::sums::Amount;
+use crate::view::{PanelPage, PanelWanted};
+use memchr::memmem::Finder;
+use rorqual_accesslog::filter::TextColumn;
+use rorqual_accesslog::report::{Distinct, Others, Panel, Row};
+use std::borrow::Cow;
+use std::cmp::Ordering;
+
+/// The panels of a view in the order in which they are shown.
+pub(crate) const PANELS: [(TextColumn, &str); 17] = [
+    (TextColumn::Path, "Paths"),
+    (TextColumn::Client, "Clients"),
+    (TextColumn::Net, "Networks"),
+    (TextColumn::Country, "Countries"),
+    (TextColumn::Host, "Virtual hosts"),
+    (TextColumn::Method, "Methods"),
+    (TextColumn::Protocol, "Protocols"),
+    (TextColumn::Referrer, "Referrers"),
+    (TextColumn::Site, "Referring sites"),
+    (TextColumn::Browser, "Browsers"),
+    (TextColumn::Os, "Operating systems"),
+    (TextColumn::Bot, "Bots"),
+    (TextColumn::Agent, "User agents"),
+    (TextColumn::User, "Users"),
+    (TextColumn::Kind, "Kinds of content"),
+    (TextColumn::Source, "Sources"),
+    (TextColumn::Flaw, "Flaws"),
+];
+
+/// A value as text; one that is too long to show ends in `…`.
+pub(crate) fn shown(text: &[u8]) -> String {
+    rorqual_accesslog::report::shown_value(text)
+}
+
+/// Amounts by code of a derived column, or as they are.
+pub(crate) fn amounts_of<'a>(counted: &'a ByCode, tables: &Tables, derived: Option<TextColumn>) -> Cow<'a, ByCode> {
+    let Some(column) = derived else { return Cow::Borrowed(counted) };
+    let classes = tables.classes(column);
+    // What there was no room for belongs to nothing that is known, and what came since is of no row that was counted.
+    let class = |code: u32| if code == OTHERS { OTHERS } else { classes[code as usize] };
+    let mut amounts = ByCode::new(tables.len_of(derived));
+    amounts.add_each(counted.iter().map(|(code, amount)| (class(code), amount)));
+    amounts.settle();
+    Cow::Owned(amounts)
+}
+
+/// Most hits first, ties by text.
+pub(crate) fn by_hits<'a>(text: impl Fn(u32) -> &'a [u8]) -> impl Fn(&(u32, Amount), &(u32, Amount)) -> Ordering {
+    move |a, b| b.1.hits.cmp(&a.1.hits).then_with(|| text(a.0).cmp(text(b.0)))
+}
+
+/// The values with most hits, ties by text; neither the absent value nor those without a place are among them.
+pub(crate) fn top_values<'a>(
+    amounts: impl Iterator<Item = (u32, Amount)>,
+    text: impl Fn(u32) -> &'a [u8],
+    count: usize,
+) -> Vec<(u32, Amount)> {
+    let order = by_hits(text);
+    let mut top: Vec<(u32, Amount)> = Vec::new();
+    // The last one that is listed so far.
+    let mut last: Option<(u32, Amount)> = None;
+    for value in amounts.filter(|(code, _)| *code > OTHERS) {
+        if count == 0 || last.is_some_and(|last| order(&value, &last).is_gt()) {
+            continue;
+        }
+        top.push(value);
+        if top.len() >= count.saturating_mul(2).saturating_add(TOP_SPARE) {
+            let (_, at, _) = top.select_nth_unstable_by(count - 1, &order);
+            last = Some(*at);
+            top.truncate(count);
+        }
+    }
+    if top.len() > count {
+        top.select_nth_unstable_by(count - 1, &order);
+        top.truncate(count);
+    }
+    top.sort_unstable_by(&order);
+    top
+}
+
+/// Values beyond twice those wanted that are gathered before the least are left out.
+const TOP_SPARE: usize = 1_024;
+
+impl Store {
+    /// Amounts by value of a column.
+    pub(crate) fn amounts<T>(&self, counted: &Counted, column: TextColumn, with: impl FnOnce(&ByCode, &Tables) -> T) -> T {
+        let (index, derived) = source(column);
+        let tables = self.dictionaries[index].lock();
+        with(&amounts_of(counted.sums.column(index), &tables, derived), &tables)
+    }
+
+    /// The panel of a column with `top` rows; `None` where no row that is kept has the field, in the view or not.
+    pub(crate) fn panel_of(&self, counted: &Counted, column: TextColumn, title: &'static str, top: usize) -> Option<Panel> {
+        let wanted = PanelWanted { search: None, offset: 0, limit: top };
+        let page = self.page_of(counted, column, &wanted);
+        let (index, derived) = source(column);
+        let known = self.dictionaries[index].lock().len_of(derived) > OTHERS as usize + 1;
+        // Without a file of countries no client has one, known or not.
+        let is_asked = column != TextColumn::Country || self.settings.countries.is_some();
+        (is_asked && (known || page.hits > 0)).then_some(Panel {
+            field: page.field,
+            title,
+            distinct: page.distinct,
+            hits: page.hits,
+            exact: page.exact,
+            error_max: page.error_max,
+            others: page.others,
+            rows: page.rows,
+        })
+    }
+
+    /// A stretch of all values of a column.
+    pub(crate) fn page_of(&self, counted: &Counted, column: TextColumn, wanted: &PanelWanted) -> PanelPage {
+        let (index, derived) = source(column);
+        self.amounts(counted, column, |amounts, tables| {
+            let text = |code: u32| tables.text_of(derived, code);
+            let without = amounts.get(OTHERS);
+            let others = without.hits;
+            let known = || amounts.iter().filter(|(code, _)| *code > OTHERS);
+            let (distinct, hits) = known().fold((0, 0), |(distinct, hits), (_, amount)| (distinct + 1, hits + amount.hits));
+            // Of values that were cut as many may be one as there are hits, and what follows from one may follow from its end.
+            let cut = counted.sums.column(index).iter().filter(|(code, _)| tables.is_cut(*code));
+            let merged: u64 = cut.map(|(_, amount)| amount.hits - u64::from(derived.is_none() && amount.hits > 0)).sum();
+            let (exact, unknown) = (others + merged == 0, others + merged);
+            let count = wanted.offset.saturating_add(wanted.limit).min(VALUES_LISTED_MAX);
+            let (top, found) = match wanted.search.as_deref().and_then(Search::new) {
+                None => (top_values(known(), text, count), distinct),
+                Some(mut search) => {
+                    let mut found = 0;
+                    let has = |(code, _): &(u32, Amount)| search.is_in(text(*code));
+                    (top_values(known().filter(has).inspect(|_| found += 1), text, count), found)
+                }
+            };
+            // Of a text itself it is known how many of the rows without a code it may have.
+            let missing = |code: u32| if derived.is_none() { tables.uncoded_max(text(code)).min(others) } else { others };
+            let most = if derived.is_none() { tables.uncoded_most().min(others) } else { others };
+            let row = |(code, Amount { hits, bytes }): &(u32, Amount)| Row {
+                value: shown(text(*code)),
+                hits: *hits,
+                hits_max: *hits + missing(*code) + counted.doubtful(),
+                bytes: *bytes,
+            };
+            PanelPage {
+                field: column.name(),
+                distinct: Distinct { distinct, exact, error: beyond(unknown, distinct) },
+                hits: hits + others,
+                exact: exact && counted.exact,
+                error_max: most.max(merged) + counted.doubtful(),
+                others: (others > 0).then_some(Others { hits: others, bytes: without.bytes }),
+                found,
+                rows: top.iter().skip(wanted.offset).map(row).collect(),
+            }
+        })
+    }
+}
+
+/// How far the number of values may be beyond `distinct`, relatively: each of the hits without a value may have one of its own.
+pub(crate) fn beyond(others: u64, distinct: u64) -> f64 {
+    others as f64 / distinct.max(1) as f64
+}
+
+/// What is searched for in panels, in any case of ASCII letters.
+pub(crate) struct Search {
+    finder: Finder<'static>,
+    /// The text that is looked at, in small letters.
+    small: Vec<u8>,
+}
+
+impl Search {
+    /// `None` for nothing, which every text has.
+    pub(crate) fn new(text: &str) -> Option<Self> {
+        let finder = Finder::new(&text.to_ascii_lowercase()).into_owned();
+        (!text.is_empty()).then_some(Self { finder, small: Vec::new() })
+    }
+
+    pub(crate) fn is_in(&mut self, text: &[u8]) -> bool {
+        self.small.clear();
+        self.small.extend(text.iter().map(u8::to_ascii_lowercase));
+        self.finder.find(&self.small).is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn searches_as_by_hand() {
+        assert!(Search::new("").is_none());
+        let texts = ["", "a", "aa", "AAB", "aabAAb", "x/Aab?", "aaaaaaaaaaaaaaab", "\u{c4}ab"];
+        for wanted in ["a", "AAB", "b", "aaab", "?", "\u{c4}", "\u{e4}"] {
+            let mut search = Search::new(wanted).expect("something to search for");
+            for text in texts {
+                let by_hand = text.as_bytes().windows(wanted.len()).any(|part| part.eq_ignore_ascii_case(wanted.as_bytes()));
+                assert_eq!(search.is_in(text.as_bytes()), by_hand, "{wanted} in {text}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_top_of_many_with_as_many_hits() {
+        let names: Vec<String> = (0..5_000).map(|code: u32| format!("{:04}", code.wrapping_mul(7_919) % 5_000)).collect();
+        let hits = |code: u32| if code % 1_000 == 7 { 3 } else { u64::from(code % 2) };
+        let values =
+            (0..5_000u32).map(|code| (code, Amount { hits: hits(code), bytes: 0 })).filter(|(_, amount)| amount.hits > 0);
+        let mut expected: Vec<u32> = (2..5_000).filter(|code| hits(*code) > 0).collect();
+        expected.sort_by_key(|code| (std::cmp::Reverse(hits(*code)), &names[*code as usize]));
+        for count in [0, 1, 5, 100, 10_000] {
+            let top = top_values(values.clone(), |code| names[code as usize].as_bytes(), count);
+            let codes: Vec<u32> = top.iter().map(|(code, _)| *code).collect();
+            assert_eq!(codes, expected[..count.min(expected.len())]);
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! Takes the rows of one worker into segments.
+
+use crate::builder::{Builder, UNKNOWN};
+use crate::columns::{BYTES, CODED, FLAW, LINE, REJECTED, REPAIRED, REQUEST_TIME, STATUS, STATUSES, TIME, UPSTREAM_TIME};
+use crate::columns::{ZONE, ZONE_MIN};
+use crate::dictionary::{NONE, OTHERS};
+use crate::limits::LINE_BYTES_MAX;
+use crate::segment::biased;
+use crate::store::Store;
+use rorqual_accesslog::aggregate::Reason;
+use rorqual_accesslog::{ABSENT, NO_TIME, Recorder, Recording, Rows, TEXT_FIELDS};
+use std::ops::Range;
+use std::sync::{Arc, Weak};
+
+/// Gives the workers of a run recorders into a store, as long as there is one.
+#[derive(Clone)]
+pub struct Recordings {
+    store: Weak<Store>,
+    /// Segments that are not full when a run ends stay open for the next one.
+    in_turns: bool,
+}
+
+impl Recordings {
+    /// Recorders into `store`, each run over an input of its own.
+    #[must_use]
+    pub fn new(store: &Arc<Store>) -> Self {
+        Self { store: Arc::downgrade(store), in_turns: false }
+    }
+
+    /// Recorders for runs over one stretch of an input after another: what is no full segment at the end of one is gone on with in the next.
+    /// When the last one has ended, [`Store::complete`] may be told.
+    #[must_use]
+    pub fn in_turns(store: &Arc<Store>) -> Self {
+        Self { store: Arc::downgrade(store), in_turns: true }
+    }
+}
+
+impl Recording for Recordings {
+    fn recorders(&self, _name: &str, count: usize) -> Vec<Box<dyn Recorder>> {
+        let Some(store) = self.store.upgrade() else { return Vec::new() };
+        let input = store.next_input(count);
+        let recorder = |_| Box::new(SegmentRecorder::new(&store, input, self.in_turns)) as Box<dyn Recorder>;
+        (0..count).map(recorder).collect()
+    }
+}
+
+/// The recorder of one worker.
+struct SegmentRecorder {
+    store: Arc<Store>,
+    input: u32,
+    in_turns: bool,
+    /// Rows have come.
+    begun: bool,
+    builder: Builder,
+    /// Where the segment is shown.
+    place: Option<usize>,
+    /// Rows that are shown of it.
+    shown: usize,
+    /// The last wish for fresh rows that was granted.
+    granted: u64,
+    texts: [Translation; TEXT_FIELDS.len()],
+    /// For each status, its code in the segment and 1.
+    statuses: Vec<u32>,
+    /// The last zone, and its code in the segment and 1.
+    zone: (i32, u32),
+}
+
+/// From the codes of a worker to those of the segment.
+#[derive(Default)]
+struct Translation {
+    /// Codes in all segments.
+    globals: Vec<u32>,
+    /// Codes of the segment and 1.
+    locals: Vec<u32>,
+    /// Some of the first are [`OTHERS`].
+    has_others: bool,
+}
+
+/// Rows that are looked through at once for values that had no room.
+const SOUGHT_ROWS: usize = 8_192;
+
+impl SegmentRecorder {
+    fn new(store: &Arc<Store>, input: u32, in_turns: bool) -> Self {
+        Self {
+            store: Arc::clone(store),
+            input,
+            in_turns,
+            begun: false,
+            builder: Builder::new(store.settings.segment_rows),
+            place: None,
+            shown: 0,
+            granted: store.wanted(),
+            texts: Default::default(),
+            statuses: Vec::new(),
+            zone: (0, UNKNOWN),
+        }
+    }
+
+    /// Takes up a segment that was left open, where there is one. Many a worker gets none of the rows of a short run.
+    fn begin(&mut self) {
+        if self.begun {
+            return;
+        }
+        self.begun = true;
+        self.statuses = vec![UNKNOWN; STATUSES];
+        self.builder.reserve();
+        if let Some((place, segment)) = self.store.take_open() {
+            // Open segments are in memory.
+            segment.columns().iter().for_each(|columns| self.builder.take_up(&segment, columns));
+            (self.place, self.shown) = (Some(place), segment.rows);
+        }
+    }
+
+    /// Gives each value that the worker has met for the first time its code in all segments.
+    fn intern(&mut self, rows: &Rows<'_>) {
+        for (index, translation) in self.texts.iter_mut().enumerate() {
+            let (known, all) = (translation.globals.len(), rows.batch.codes_len(index));
+            if known < all {
+                let value = |number: usize| rows.batch.value(index, (known + number) as u32);
+                self.store.dictionaries[index].lock().intern_all(all - known, value, &mut translation.globals);
+                translation.locals.resize(all, UNKNOWN);
+                translation.has_others |= translation.globals[known..].contains(&OTHERS);
+            }
+        }
+    }
+
+    /// Counts the rows of values that had no room, of which those that turn up often get a code for these rows and later ones.
+    fn count_uncoded(&mut self, rows: &Rows<'_>) {
+        for (index, translation) in self.texts.iter_mut().enumerate().filter(|(_, translation)| translation.has_others) {
+            for codes in rows.batch.codes(index).unwrap_or_default().chunks(SOUGHT_ROWS) {
+                let is_other = |code: &u32| translation.globals[*code as usize] == OTHERS;
+                let mut others: Vec<u32> = codes.iter().copied().filter(is_other).collect();
+                others.sort_unstable();
+                let mut tables = self.store.dictionaries[index].lock();
+                for same in others.chunk_by(|a, b| a == b) {
+                    let code = tables.count_uncoded(rows.batch.value(index, same[0]), same.len() as u64);
+                    if code != OTHERS {
+                        translation.globals[same[0] as usize] = code;
+                        translation.locals[same[0] as usize] = UNKNOWN;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes the batch's rows in `range`, in as many segments as it needs.
+    fn take_rows(&mut self, rows: &Rows<'_>, mut range: Range<usize>) {
+        while !range.is_empty() {
+            let end = range.end.min(range.start + self.builder.room());
+            self.append(rows, range.start..end);
+            range.start = end;
+            self.show_if_full();
+        }
+    }
+
+    /// Takes rows that fit.
+    fn append(&mut self, rows: &Rows<'_>, range: Range<usize>) {
+        let first = self.builder.rows();
+        let batch = rows.batch;
+        for (index, translation) in self.texts.iter_mut().enumerate() {
+            if let Some(codes) = batch.codes(index) {
+                self.builder.append(index, &codes[range.clone()], &translation.globals, &mut translation.locals);
+            }
+        }
+        for &status in &batch.status()[range.clone()] {
+            let local = &mut self.statuses[usize::from(status).min(STATUSES - 1)];
+            if *local == UNKNOWN {
+                *local = u32::from(self.builder.local(STATUS, u32::from(status).min(STATUSES as u32 - 1))) + 1;
+            }
+            self.builder.codes(STATUS).push((*local - 1) as u16);
+        }
+        self.append_zones(&rows.zones_seconds[range.clone()]);
+        let times = batch.times_us()[range.clone()].iter();
+        self.builder
+            .numbers(TIME)
+            .extend(times.map(|time| if *time == NO_TIME { ABSENT } else { biased(*time).min(ABSENT - 1) }));
+        let numbers =
+            [(BYTES, batch.bytes()), (REQUEST_TIME, batch.request_times_us()), (UPSTREAM_TIME, batch.upstream_times_us())];
+        numbers.into_iter().for_each(|(index, numbers)| self.builder.numbers(index).extend_from_slice(&numbers[range.clone()]));
+        self.append_flaws(rows, &range);
+        self.builder.run(self.input, rows.offset(), first);
+    }
+
+    fn append_zones(&mut self, zones_seconds: &[i32]) {
+        for &zone in zones_seconds {
+            if self.zone.1 == UNKNOWN || self.zone.0 != zone {
+                let global = zone.clamp(ZONE_MIN, -ZONE_MIN) - ZONE_MIN;
+                self.zone = (zone, u32::from(self.builder.local(ZONE, global.unsigned_abs())) + 1);
+            }
+            self.builder.codes(ZONE).push((self.zone.1 - 1) as u16);
+        }
+    }
+
+    fn append_flaws(&mut self, rows: &Rows<'_>, range: &Range<usize>) {
+        let (sound, line) = (self.builder.local(FLAW, NONE), self.builder.local(LINE, NONE));
+        let first = self.builder.codes(FLAW).len();
+        self.builder.codes(FLAW).resize(first + range.len(), sound);
+        self.builder.codes(LINE).resize(first + range.len(), line);
+        let start = rows.repaired.partition_point(|(row, _)| (*row as usize) < range.start);
+        for (row, reason) in rows.repaired[start..].iter().take_while(|(row, _)| (*row as usize) < range.end) {
+            let local = self.flaw(REPAIRED, *reason);
+            self.builder.codes(FLAW)[first + *row as usize - range.start] = local;
+        }
+    }
+
+    fn flaw(&mut self, kind: u8, reason: Reason) -> u16 {
+        let mut text = vec![kind];
+        text.extend_from_slice(reason.name().as_bytes());
+        let global = self.store.dictionaries[FLAW].lock().intern(&text);
+        self.builder.local(FLAW, global)
+    }
+
+    fn reject(&mut self, offset: u64, reason: Reason, text: &[u8]) {
+        let first = self.builder.rows();
+        for column in (0..CODED).filter(|column| ![FLAW, LINE, ZONE].contains(column)) {
+            let none = self.builder.local(column, NONE);
+            self.builder.codes(column).push(none);
+        }
+        self.append_zones(&[0]);
+        let flaw = self.flaw(REJECTED, reason);
+        self.builder.codes(FLAW).push(flaw);
+        let line = self.store.dictionaries[LINE].lock().intern(&text[..text.len().min(LINE_BYTES_MAX)]);
+        let line = self.builder.local(LINE, line);
+        self.builder.codes(LINE).push(line);
+        [TIME, BYTES, REQUEST_TIME, UPSTREAM_TIME].into_iter().for_each(|index| self.builder.numbers(index).push(ABSENT));
+        self.builder.run(self.input, offset, first);
+        self.show_if_full();
+    }
+
+    fn show_if_full(&mut self) {
+        if self.builder.is_full() {
+            self.store.show(&mut self.place, self.builder.segment(true), true);
+            self.place = None;
+            self.shown = 0;
+            self.builder.clear();
+            self.texts.iter_mut().for_each(|translation| translation.locals.fill(UNKNOWN));
+            self.statuses.fill(UNKNOWN);
+            self.zone.1 = UNKNOWN;
+        }
+    }
+
+    /// Shows the rows so far; after `last` no more come from here.
+    fn show(&mut self, complete: bool, last: bool) {
+        // What was not shown since there is no place for it is dropped in the end.
+        let unsettled = complete || (last && self.place.is_none());
+        if self.builder.rows() > self.shown || (unsettled && self.builder.rows() > 0) {
+            self.shown = self.builder.rows();
+            self.store.show(&mut self.place, self.builder.segment(complete), last);
+        }
+    }
+}
+
+impl Recorder for SegmentRecorder {
+    fn take(&mut self, rows: &Rows<'_>) {
+        self.begin();
+        self.intern(rows);
+        self.count_uncoded(rows);
+        let mut row = 0;
+        for rejected in rows.rejected {
+            let before = rejected.before_row as usize;
+            self.take_rows(rows, row..before);
+            row = before;
+            self.reject(rows.offset(), rejected.reason, rows.text(rejected));
+        }
+        self.take_rows(rows, row..rows.batch.len());
+        let wanted = self.store.wanted();
+        if wanted != self.granted {
+            self.granted = wanted;
+            self.show(false, false);
+        }
+    }
+
+    fn forget(&mut self, index: usize) {
+        self.texts[index] = Translation::default();
+    }
+
+    fn idle(&mut self) {
+        self.show(false, false);
+    }
+
+    fn finish(&mut self) {
+        self.show(!self.in_turns, true);
+        if !self.in_turns {
+            self.place = None;
+        }
+    }
+}
+
+impl Drop for SegmentRecorder {
+    fn drop(&mut self) {
+        self.store.recorder_ended(self.place);
+    }
+}

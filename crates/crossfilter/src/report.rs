@@ -1,0 +1,77 @@
+//! What of a report is made of rows.
+
+use crate::store::Store;
+use crate::view::{Stack, View, ViewError, Viewed, Wanted};
+use rorqual_accesslog::aggregate::LineCounts;
+use rorqual_accesslog::filter::CLASSES;
+use rorqual_accesslog::report::{BUCKETS_DEFAULT, Histogram, PANELS, Panel, Report, Series, TimeSpan};
+use rorqual_pipe::Control;
+
+impl Store {
+    /// Puts what is counted of all rows into the report of an analysis that tallied nothing, with `top` rows in each table, and the clock
+    /// of the log at `zone_seconds` east of UTC.
+    ///
+    /// # Errors
+    /// When it was cancelled, or spilled rows can't be read back.
+    pub fn fill(&self, report: &mut Report, zone_seconds: i32, top: usize, control: &Control) -> Result<(), ViewError> {
+        let viewed = self.view(&View::default(), &wanted(top), control)?;
+        put(report, viewed, zone_seconds);
+        Ok(())
+    }
+
+    /// The same of a view: lines that are kept and not meant become filtered ones, and examples of flawed lines stay where all of them
+    /// are meant. With it comes the week: rows by weekday, Monday first, and hour.
+    ///
+    /// # Errors
+    /// As [`Store::fill`].
+    pub fn fill_view(
+        &self,
+        report: &mut Report,
+        view: &View,
+        zone_seconds: i32,
+        top: usize,
+        control: &Control,
+    ) -> Result<Vec<Vec<u64>>, ViewError> {
+        let viewed = self.view(view, &wanted(top), control)?;
+        let (lines, week) = (viewed.lines, viewed.week.clone());
+        let kept = report.lines;
+        report.lines = LineCounts {
+            parsed: lines.parsed,
+            repaired: lines.repaired,
+            rejected: lines.rejected,
+            filtered: kept.filtered + (kept.parsed + kept.rejected).saturating_sub(lines.total),
+            ..kept
+        };
+        for (samples, count, all) in
+            [(&mut report.rejects, lines.rejected, kept.rejected), (&mut report.repairs, lines.repaired, kept.repaired)]
+        {
+            samples.count = count;
+            if count != all {
+                samples.samples.clear();
+            }
+        }
+        put(report, viewed, zone_seconds);
+        Ok(week)
+    }
+}
+
+fn wanted(top: usize) -> Wanted {
+    Wanted { top, buckets: BUCKETS_DEFAULT, stack: Stack::Class }
+}
+
+fn put(report: &mut Report, viewed: Viewed, zone_seconds: i32) {
+    report.rows_dropped = viewed.rows.dropped;
+    report.bytes_sent = viewed.bytes_sent;
+    report.time = viewed.time.map(|time| TimeSpan { first: time.first, last: time.last, zone_seconds });
+    report.histogram = viewed.histogram.map(|histogram| Histogram {
+        bucket_seconds: histogram.bucket_seconds,
+        finest_seconds: histogram.finest_seconds,
+        at: histogram.at,
+        series: CLASSES.iter().zip(histogram.series).map(|(class, line)| Series { class, hits: line.hits }).collect(),
+    });
+    report.status = viewed.status;
+    report.clients = viewed.clients;
+    let shown = |panel: &Panel| panel.hits > 0 && PANELS.iter().any(|(field, _)| *field == panel.field);
+    report.panels = viewed.panels.into_iter().filter(shown).collect();
+    report.percentiles = viewed.percentiles;
+}

@@ -1,0 +1,210 @@
+//! Rows as columns: a few tens of thousands of them, with codes of their own.
+
+use crate::codes::Codes;
+use crate::columns::{CODED, NUMBERS, TIME};
+use crate::numbers::Numbers;
+use crate::record::{Kind, Meta, Record, Stored, column_bytes_max, damaged, encode, unpacked};
+use crate::spill::Spill;
+use std::borrow::Cow;
+use std::io;
+use std::sync::Arc;
+
+/// What an allocator and an `Arc` add to a segment.
+const ALLOCATED_BYTES: usize = 64;
+
+/// Rows that lie behind each other in the input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Run {
+    /// Number of the input.
+    pub(crate) input: u32,
+    /// Where in the input their chunk starts.
+    pub(crate) offset: u64,
+    /// The first row.
+    pub(crate) row: u32,
+    pub(crate) rows: u32,
+}
+
+/// A column of codes, and what each code is in all segments.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Coded {
+    /// In ascending order.
+    pub(crate) globals: Vec<u32>,
+    /// Indices into `globals`.
+    pub(crate) codes: Codes,
+}
+
+/// Rows that do not change any more.
+#[derive(Debug, Clone)]
+pub(crate) struct Segment {
+    pub(crate) rows: usize,
+    pub(crate) runs: Vec<Run>,
+    /// First and last time, biased by [`biased`].
+    pub(crate) times: Option<(u64, u64)>,
+    pub(crate) all_timed: bool,
+    /// Whether no more rows come to it.
+    pub(crate) complete: bool,
+    /// In memory, unless they are only in the file.
+    columns: Option<Arc<Columns>>,
+    /// Where they are in the file.
+    stored: Option<Box<Stored>>,
+}
+
+/// All columns of a segment.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Columns {
+    pub(crate) coded: Vec<Coded>,
+    pub(crate) numbers: Vec<Numbers>,
+}
+
+/// Times as unsigned numbers in the same order.
+pub(crate) fn biased(time_us: i64) -> u64 {
+    time_us.cast_unsigned() ^ (1 << 63)
+}
+
+/// The inverse of [`biased`].
+pub(crate) fn unbiased(time: u64) -> i64 {
+    (time ^ (1 << 63)).cast_signed()
+}
+
+impl Segment {
+    pub(crate) fn new(rows: usize, runs: Vec<Run>, columns: Columns, complete: bool) -> Self {
+        let absent = rorqual_accesslog::filter::NumberTest { ranges: Vec::new(), absent: true };
+        let time = &columns.numbers[TIME];
+        let all_timed = time.select(&absent, rows).count() == 0;
+        let times = time.min().map(|first| (first, time.max()));
+        Self { rows, runs, times, all_timed, complete, columns: Some(Arc::new(columns)), stored: None }
+    }
+
+    /// A column of codes, read back where it was spilled.
+    pub(crate) fn coded(&self, index: usize, spill: Option<&Spill>) -> io::Result<Cow<'_, Coded>> {
+        match &self.columns {
+            Some(columns) => Ok(Cow::Borrowed(&columns.coded[index])),
+            None => self.read(index, spill, Coded::read).map(Cow::Owned),
+        }
+    }
+
+    /// A column of codes, where it is in memory.
+    pub(crate) fn coded_here(&self, index: usize) -> Option<&Coded> {
+        self.columns.as_ref().map(|columns| &columns.coded[index])
+    }
+
+    /// A column of numbers, read back where it was spilled.
+    pub(crate) fn numbers(&self, index: usize, spill: Option<&Spill>) -> io::Result<Cow<'_, Numbers>> {
+        match &self.columns {
+            Some(columns) => Ok(Cow::Borrowed(&columns.numbers[index])),
+            None => self.read(CODED + index, spill, Numbers::read).map(Cow::Owned),
+        }
+    }
+
+    /// All columns, where they are in memory.
+    pub(crate) fn columns(&self) -> Option<&Arc<Columns>> {
+        self.columns.as_ref()
+    }
+
+    fn read<T>(&self, index: usize, spill: Option<&Spill>, decode: impl Fn(&[u8], usize) -> Option<T>) -> io::Result<T> {
+        let (spill, stored) = spill.zip(self.stored.as_ref()).ok_or_else(damaged)?;
+        let bytes = spill.read_at(stored.column(index))?;
+        decode(&unpacked(&bytes, column_bytes_max(self.rows))?, self.rows).ok_or_else(damaged)
+    }
+
+    /// The same rows, which have the `place` among all segments, with columns in the file, too.
+    ///
+    /// # Errors
+    /// When the file is full.
+    pub(crate) fn stored(&self, place: usize, spill: &Spill) -> io::Result<Self> {
+        let Some(columns) = self.columns.as_ref().filter(|_| self.stored.is_none()) else { return Ok(self.clone()) };
+        let mut record = Record::new(Kind::Segment);
+        let mut stored = encode(self, columns, place, record.bytes());
+        stored.offset += spill.append(record)?;
+        Ok(Self { stored: Some(Box::new(stored)), ..self.clone() })
+    }
+
+    /// The same rows, with columns only in the file.
+    ///
+    /// # Errors
+    /// When the file is full.
+    pub(crate) fn spilled(&self, place: usize, spill: &Spill) -> io::Result<Self> {
+        Ok(Self { columns: None, ..self.stored(place, spill)? })
+    }
+
+    /// The same rows, with all columns in memory.
+    ///
+    /// # Errors
+    /// When the file can't be read.
+    pub(crate) fn read_back(&self, spill: Option<&Spill>) -> io::Result<Self> {
+        let coded = (0..CODED).map(|index| Ok(self.coded(index, spill)?.into_owned())).collect::<io::Result<_>>()?;
+        let numbers = (0..NUMBERS).map(|index| Ok(self.numbers(index, spill)?.into_owned())).collect::<io::Result<_>>()?;
+        Ok(Self { columns: Some(Arc::new(Columns { coded, numbers })), ..self.clone() })
+    }
+
+    /// The same rows, to which no more come.
+    pub(crate) fn completed(&self) -> Self {
+        Self { complete: true, ..self.clone() }
+    }
+
+    /// The rows of a record of the file.
+    pub(crate) fn of_record(meta: Meta, columns: Option<Columns>, stored: Option<Stored>, complete: bool) -> Self {
+        let Meta { rows, runs, times, all_timed, .. } = meta;
+        Self { rows, runs, times, all_timed, complete, columns: columns.map(Arc::new), stored: stored.map(Box::new) }
+    }
+
+    /// Bytes in memory.
+    pub(crate) fn bytes(&self) -> u64 {
+        let fixed = size_of::<Self>() + ALLOCATED_BYTES + self.runs.capacity() * size_of::<Run>();
+        let stored = self.stored.as_ref().map_or(0, |stored| size_of_val(&**stored));
+        (fixed + stored) as u64 + self.columns.as_ref().map_or(0, |columns| columns.bytes())
+    }
+
+    pub(crate) fn is_spilled(&self) -> bool {
+        self.columns.is_none()
+    }
+
+    /// Whether its columns are in the file.
+    pub(crate) fn is_stored(&self) -> bool {
+        self.stored.is_some()
+    }
+}
+
+impl Columns {
+    fn bytes(&self) -> u64 {
+        let coded = |coded: &Coded| coded.codes.bytes() + (coded.globals.capacity() * size_of::<u32>()) as u64;
+        let fixed = size_of::<Self>() + CODED * size_of::<Coded>() + NUMBERS * size_of::<Numbers>() + ALLOCATED_BYTES;
+        let numbers = self.numbers.iter().map(|numbers| numbers.codes.bytes());
+        self.coded.iter().map(coded).sum::<u64>() + numbers.sum::<u64>() + fixed as u64
+    }
+}
+
+impl Coded {
+    /// A column of `codes`, which are indices into `globals`: sorted, so that sums go through the others in order.
+    pub(crate) fn sorted(globals: &[u32], codes: &[u16]) -> Self {
+        let mut order: Vec<u64> =
+            globals.iter().enumerate().map(|(local, global)| u64::from(*global) << 32 | local as u64).collect();
+        order.sort_unstable();
+        let mut ranks = vec![0u16; globals.len()];
+        order.iter().enumerate().for_each(|(rank, key)| ranks[*key as u32 as usize] = rank as u16);
+        let max = globals.len().saturating_sub(1) as u64;
+        let codes = Codes::new(codes.iter().map(|code| u64::from(ranks[usize::from(*code)])), max);
+        Self { globals: order.iter().map(|key| (key >> 32) as u32).collect(), codes }
+    }
+
+    /// The code in all segments.
+    pub(crate) fn get(&self, row: usize) -> u32 {
+        self.globals[self.codes.get(row) as usize]
+    }
+
+    pub(crate) fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&(self.globals.len() as u32).to_le_bytes());
+        self.globals.iter().for_each(|global| out.extend_from_slice(&global.to_le_bytes()));
+        self.codes.write(out);
+    }
+
+    /// Reads what [`Coded::write`] wrote for `rows` rows; `None` where that is something else.
+    pub(crate) fn read(bytes: &[u8], rows: usize) -> Option<Self> {
+        let (len, bytes) = bytes.split_first_chunk()?;
+        let (globals, bytes) = bytes.split_at_checked((u32::from_le_bytes(*len) as usize).checked_mul(size_of::<u32>())?)?;
+        let globals: Vec<u32> = globals.as_chunks().0.iter().map(|global| u32::from_le_bytes(*global)).collect();
+        let (codes, rest) = Codes::read(bytes, rows)?;
+        let sorted = globals.is_sorted_by(|a, b| a < b) && codes.max() < globals.len() as u64;
+        (sorted && rest.is_empty()).then_some(Self { globals, codes })
+    }
+}

@@ -1,0 +1,68 @@
+//! The series of a stacked histogram.
+
+use crate::columns::{AGENT, STATUS, STATUSES, source};
+use crate::dictionary::{Dictionary, NONE, OTHERS};
+use crate::limits::SERIES_MAX;
+use crate::panels::{amounts_of, shown, top_values};
+use crate::sums::Sums;
+use crate::view::Stack;
+use rorqual_accesslog::filter::{CLASSES, TextColumn, class};
+
+/// Which series each code belongs to; the last one takes what is in no other.
+#[derive(Debug, Clone)]
+pub(crate) struct Series {
+    /// Index of the coded column.
+    pub(crate) column: usize,
+    pub(crate) of: Vec<u8>,
+    pub(crate) names: Vec<String>,
+}
+
+/// The name of what is in no other series.
+const REST: &str = "other";
+
+impl Series {
+    pub(crate) fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    /// Series that do not depend on what was counted.
+    pub(crate) fn fixed(stack: Stack, dictionaries: &[Dictionary]) -> Option<Self> {
+        match stack {
+            Stack::Class => {
+                let of = (0..STATUSES as u16).map(|status| class(status) as u8).collect();
+                Some(Self { column: STATUS, of, names: CLASSES.map(str::to_owned).to_vec() })
+            }
+            Stack::Bot => {
+                let agents = dictionaries[AGENT].lock();
+                let mut of: Vec<u8> = agents.classes(TextColumn::Bot).iter().map(|bot| u8::from(*bot == NONE)).collect();
+                let mut names = vec!["bot".to_owned(), "human".to_owned()];
+                if agents.overflowed() {
+                    of[OTHERS as usize] = 2;
+                    names.push("unknown".to_owned());
+                }
+                Some(Self { column: AGENT, of, names })
+            }
+            Stack::Values(_) => None,
+        }
+    }
+
+    /// The values with most rows, and the rest.
+    pub(crate) fn top(stack: Stack, sums: &Sums, dictionaries: &[Dictionary]) -> Self {
+        let Stack::Values(column) = stack else { return Self { column: STATUS, of: Vec::new(), names: vec![REST.to_owned()] } };
+        let (index, derived) = source(column);
+        let tables = dictionaries[index].lock();
+        let amounts = amounts_of(sums.column(index), &tables, derived);
+        let top = top_values(amounts.iter(), |code| tables.text_of(derived, code), SERIES_MAX);
+        let rest = top.len() as u8;
+        let mut of_value = vec![rest; tables.len_of(derived)];
+        top.iter().zip(0..).for_each(|((code, _), series)| of_value[*code as usize] = series);
+        let of = match derived {
+            None => of_value,
+            Some(derived) => {
+                tables.classes(derived).iter().map(|value| of_value.get(*value as usize).copied().unwrap_or(rest)).collect()
+            }
+        };
+        let names = top.iter().map(|(code, _)| shown(tables.text_of(derived, *code))).chain([REST.to_owned()]).collect();
+        Self { column: index, of, names }
+    }
+}

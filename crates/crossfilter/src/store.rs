@@ -1,0 +1,453 @@
+//! The rows of a session: segments, dictionaries, and what they may take.
+
+use crate::columns::{CODED, DICTIONARIES, FLAW, SHARES, STATUSES, derived};
+use crate::counted::{Base, Kept};
+use crate::dictionary::{Dictionary, Spare};
+use crate::limits::{
+    DICTIONARIES_PERCENT, DICTIONARIES_PERCENT_SPILLING, KEPT_BYTES_MIN, KEPT_SHARE, SEGMENT_ROWS_MAX, SHARED_BYTES_MIN,
+    SHARED_PART, STORE_BYTES_MIN, WORK_BYTES_MIN, segment_rows, value_bytes, work_bytes, work_shares,
+};
+use crate::segment::Segment;
+use crate::spill::Spill;
+use rorqual_accesslog::Countries;
+use std::io;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// What a store may take.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Memory of all that it keeps between questions, at least [`STORE_BYTES_MIN`]: rows, distinct values, counted views. What recorders and the
+    /// threads of a view take comes on top ([`recorder_bytes`](crate::limits::recorder_bytes), [`THREAD_BYTES`](crate::limits::THREAD_BYTES)):
+    /// once for all stores, where one run and one question are on their way at a time.
+    pub memory_bytes: u64,
+    /// What one question may take beside it and beside its threads, at least [`WORK_BYTES_MIN`]; once for all stores, too.
+    pub work_bytes: u64,
+    /// Threads of a view.
+    pub threads: usize,
+    /// Where rows go that do not fit the memory: a folder, and how many bytes of it. Without it they are not kept.
+    pub spill: Option<(PathBuf, u64)>,
+    /// Tells the countries of clients; its memory is not the store's.
+    pub countries: Option<Arc<Countries>>,
+    /// Rows of a segment, at most [`SEGMENT_ROWS_MAX`]; [`segment_rows`] tells what to take.
+    pub segment_rows: usize,
+}
+
+impl Settings {
+    /// Settings of one store of many, without spilling.
+    #[must_use]
+    pub fn new(memory_bytes: u64, work_bytes: u64, threads: usize) -> Self {
+        Self { memory_bytes, work_bytes, threads, spill: None, countries: None, segment_rows: segment_rows(memory_bytes) }
+    }
+
+    /// Settings of the only store there is, for which `rows_bytes` are, its questions included.
+    #[must_use]
+    pub fn only(rows_bytes: u64, threads: usize) -> Self {
+        let work_bytes = work_bytes(rows_bytes, threads);
+        Self::new(rows_bytes.saturating_sub(work_bytes), work_bytes, threads)
+    }
+}
+
+/// Rows of access logs as coded columns, and views of them.
+pub struct Store {
+    pub(crate) settings: Settings,
+    pub(crate) dictionaries: Vec<Dictionary>,
+    pub(crate) spill: Option<Spill>,
+    pub(crate) segments: Mutex<Segments>,
+    /// Held by who writes to the file.
+    pub(crate) written: Mutex<Written>,
+    /// Rises with each change of the segments.
+    generation: AtomicU64,
+    /// Rises when somebody wants to see rows of segments that are not full.
+    wanted: AtomicU64,
+    pub(crate) inputs: AtomicU32,
+    pub(crate) recorders: AtomicU64,
+    /// There is no place for more rows.
+    pub(crate) full: AtomicBool,
+    pub(crate) rows_dropped: AtomicU64,
+    /// Why rows could not be written to the file.
+    spill_failure: Mutex<Option<String>>,
+    /// Bytes of its memory that others have for a time.
+    lent: Arc<AtomicU64>,
+    /// What it may take now: that of the settings until it is [settled](Store::settle).
+    limit_bytes: AtomicU64,
+    pub(crate) base: Mutex<Base>,
+    pub(crate) kept: Mutex<Kept>,
+}
+
+#[derive(Default)]
+pub(crate) struct Segments {
+    pub(crate) all: Vec<Arc<Segment>>,
+    /// Places of those that wait for the next run to go on with them; they are in memory.
+    pub(crate) open: Vec<usize>,
+}
+
+/// What is in the file beside segments.
+#[derive(Default)]
+pub(crate) struct Written {
+    /// Codes of each dictionary whose texts are in it, and the first two, which have none.
+    pub(crate) codes: [usize; DICTIONARIES],
+}
+
+/// Memory of a store that somebody else has until this is dropped.
+#[derive(Debug)]
+pub struct Lent {
+    lent: Arc<AtomicU64>,
+    bytes: u64,
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        self.lent.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+/// The segments at one moment.
+pub(crate) struct Snapshot {
+    pub(crate) segments: Vec<Arc<Segment>>,
+    pub(crate) generation: u64,
+    pub(crate) rows_dropped: u64,
+}
+
+impl Store {
+    /// An empty store.
+    ///
+    /// # Errors
+    /// When there can be no file in the folder for spilled rows.
+    pub fn new(settings: Settings) -> io::Result<Arc<Self>> {
+        let spill = settings.spill.as_ref().map(|(folder, bytes_max)| Spill::new(folder, *bytes_max)).transpose()?;
+        Ok(Arc::new(Self::empty(settings, spill)))
+    }
+
+    /// An empty store that spills there.
+    pub(crate) fn empty(settings: Settings, spill: Option<Spill>) -> Self {
+        let settings = Settings {
+            memory_bytes: settings.memory_bytes.max(STORE_BYTES_MIN),
+            work_bytes: settings.work_bytes.max(WORK_BYTES_MIN),
+            threads: settings.threads.max(1),
+            segment_rows: settings.segment_rows.clamp(1, SEGMENT_ROWS_MAX),
+            ..settings
+        };
+        let gives_way = spill.is_some() && segment_rows(settings.memory_bytes) == SEGMENT_ROWS_MAX;
+        let percent = if gives_way { DICTIONARIES_PERCENT_SPILLING } else { DICTIONARIES_PERCENT };
+        let all = settings.memory_bytes * percent / 100;
+        // Some is shared out, and the rest is for who needs it.
+        let share = (all / SHARED_PART).max((all / 2).min(SHARED_BYTES_MIN)) / 100;
+        let spare = Spare::new(all - share * 100);
+        let dictionary = |index: usize| {
+            let room = (share * SHARES[index], &spare);
+            Dictionary::new(
+                derived(index),
+                value_bytes(settings.memory_bytes, settings.threads),
+                room,
+                settings.countries.clone(),
+            )
+        };
+        Self {
+            dictionaries: (0..DICTIONARIES).map(dictionary).collect(),
+            kept: Mutex::new(Kept::new(settings.memory_bytes / KEPT_SHARE)),
+            limit_bytes: AtomicU64::new(settings.memory_bytes),
+            settings,
+            spill,
+            segments: Mutex::default(),
+            written: Mutex::default(),
+            generation: AtomicU64::new(0),
+            wanted: AtomicU64::new(0),
+            inputs: AtomicU32::new(0),
+            recorders: AtomicU64::new(0),
+            full: AtomicBool::new(false),
+            rows_dropped: AtomicU64::new(0),
+            spill_failure: Mutex::default(),
+            lent: Arc::default(),
+            base: Mutex::default(),
+        }
+    }
+
+    /// Rows that views see by now.
+    #[must_use]
+    pub fn rows(&self) -> u64 {
+        lock(&self.segments).all.iter().map(|segment| segment.rows as u64).sum()
+    }
+
+    /// Segments of these rows.
+    #[must_use]
+    pub fn segments(&self) -> usize {
+        lock(&self.segments).all.len()
+    }
+
+    /// Rows that there was no place for.
+    #[must_use]
+    pub fn rows_dropped(&self) -> u64 {
+        self.rows_dropped.load(Ordering::Relaxed)
+    }
+
+    /// Whether everything that came is kept: no row was dropped, and every value had room.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.rows_dropped() == 0 && !self.dictionaries.iter().any(|dictionary| dictionary.lock().overflowed())
+    }
+
+    /// What there was not enough memory for, for people.
+    #[must_use]
+    pub fn shortage(&self) -> Option<&'static str> {
+        if self.overflowed() {
+            Some("some values of fields had no room in the memory, and are counted together as …")
+        } else if self.rows_dropped() > 0 {
+            Some("some rows had no room, and are in no answer")
+        } else if self.spill.as_ref().is_some_and(|spill| !spill.is_journal() && spill.bytes() > 0) {
+            Some("some rows did not fit the memory; they are read back from a temporary file, which takes longer")
+        } else {
+            None
+        }
+    }
+
+    /// What one filter may take, by [`Filter::bytes_of_values`](rorqual_accesslog::filter::Filter::bytes_of_values), so that those of a question are within
+    /// its memory; who asks sees to it.
+    #[must_use]
+    pub fn filter_bytes_max(&self) -> u64 {
+        self.filters_bytes() / 2
+    }
+
+    /// Why rows that did not fit the memory could not be written to the file, where that failed.
+    #[must_use]
+    pub fn spill_failure(&self) -> Option<String> {
+        lock(&self.spill_failure).clone()
+    }
+
+    /// Memory of what it keeps, at most.
+    #[must_use]
+    pub fn memory_bytes(&self) -> u64 {
+        self.limit_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of files that it may still come to.
+    #[must_use]
+    pub fn file_bytes_max(&self) -> u64 {
+        self.spill.as_ref().map_or(0, Spill::bytes_max)
+    }
+
+    /// Keeps of its memory what its rows and values take, with `lent_bytes` that may be lent and some for views, and of its file what
+    /// these can come to: no rows come any more. Whoever shared it out may give the rest to others.
+    pub fn settle(&self, lent_bytes: u64) {
+        self.complete();
+        let held = self.segments_bytes(|_| true) + self.dictionaries_bytes();
+        let most = self.memory_bytes();
+        let kept = (held / KEPT_SHARE).max(KEPT_BYTES_MIN).min(most / KEPT_SHARE);
+        lock(&self.kept).shrink(kept);
+        let settled = held + kept + lent_bytes + self.lent.load(Ordering::Relaxed);
+        self.limit_bytes.store(settled.clamp(STORE_BYTES_MIN.min(most), most), Ordering::Relaxed);
+        self.spill.iter().for_each(|spill| spill.shrink(spill.bytes() + held));
+    }
+
+    /// Threads of a view.
+    #[must_use]
+    pub fn threads(&self) -> usize {
+        self.settings.threads
+    }
+
+    /// Gives some of its memory away, for which rows go to the file. `None` where that makes no room.
+    #[must_use]
+    pub fn lend(&self, bytes: u64) -> Option<Lent> {
+        // What can't make room need not try: each try ends the segments that are open.
+        let held = if self.spill.is_some() { self.fixed_bytes() + self.lent.load(Ordering::Relaxed) } else { self.bytes() };
+        if held + bytes > self.memory_bytes() {
+            return None;
+        }
+        self.lent.fetch_add(bytes, Ordering::Relaxed);
+        let lent = Lent { lent: Arc::clone(&self.lent), bytes };
+        // Where there is no file the rows have what they have.
+        if self.spill.is_some() {
+            self.make_room();
+        }
+        (self.bytes() <= self.memory_bytes()).then_some(lent)
+    }
+
+    /// Asks recorders to show the rows they have at their next chunk, so that a view soon after is up to date.
+    pub fn refresh(&self) {
+        self.wanted.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Who holds how much of its memory now, in bytes.
+    #[must_use]
+    pub fn holders(&self) -> Vec<(&'static str, u64)> {
+        vec![
+            ("rows", self.segments_bytes(|_| true)),
+            ("distinct values and their sums", self.dictionaries_bytes()),
+            ("views kept", lock(&self.kept).bytes()),
+            ("lent", self.lent.load(Ordering::Relaxed)),
+        ]
+    }
+
+    /// Whether some value of a field had no room.
+    pub(crate) fn overflowed(&self) -> bool {
+        self.dictionaries.iter().take(FLAW).any(|dictionary| dictionary.lock().overflowed())
+    }
+
+    /// Whether some value of a field was cut.
+    pub(crate) fn has_cut(&self) -> bool {
+        self.dictionaries.iter().take(FLAW).any(|dictionary| dictionary.lock().has_cut())
+    }
+
+    /// What the filters of a question hold: whatever they are, or two thirds of little memory; larger ones are not asked.
+    fn filters_bytes(&self) -> u64 {
+        work_shares(self.settings.work_bytes, self.settings.threads).0
+    }
+
+    /// What rates hold of rows at a time.
+    pub(crate) fn rates_bytes(&self) -> u64 {
+        work_shares(self.settings.work_bytes, self.settings.threads).1
+    }
+
+    /// Bytes in the file of spilled rows.
+    #[must_use]
+    pub fn spilled_bytes(&self) -> u64 {
+        self.spill.as_ref().map_or(0, Spill::bytes)
+    }
+
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn wanted(&self) -> u64 {
+        self.wanted.load(Ordering::Relaxed)
+    }
+
+    /// A number for the next input, and a place for its recorders.
+    pub(crate) fn next_input(&self, recorders: usize) -> u32 {
+        self.recorders.fetch_add(recorders as u64, Ordering::Relaxed);
+        self.inputs.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// A recorder has ended, and left the segment in `place` open.
+    pub(crate) fn recorder_ended(&self, place: Option<usize>) {
+        lock(&self.segments).open.extend(place);
+        self.recorders.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// A segment to go on with.
+    pub(crate) fn take_open(&self) -> Option<(usize, Arc<Segment>)> {
+        let mut segments = lock(&self.segments);
+        let place = segments.open.pop()?;
+        Some((place, Arc::clone(&segments.all[place])))
+    }
+
+    /// Ends what runs in turns: no more rows come to the segments that are not full, so that views count them once.
+    pub fn complete(&self) {
+        while self.complete_open() {}
+        self.make_room();
+    }
+
+    /// Ends one of the open segments, if there is one.
+    fn complete_open(&self) -> bool {
+        let mut segments = lock(&self.segments);
+        let Some(place) = segments.open.pop() else { return false };
+        let completed = Arc::new(segments.all[place].completed());
+        segments.all[place] = completed;
+        self.generation.fetch_add(1, Ordering::Relaxed);
+        true
+    }
+
+    /// Lengths of what is counted: codes of the dictionaries in the order of [`COUNTED`](crate::columns::COUNTED).
+    pub(crate) fn lengths(&self) -> Vec<usize> {
+        let length = |index: &usize| self.dictionaries.get(*index).map_or(STATUSES, |dictionary| dictionary.lock().len());
+        crate::columns::COUNTED.iter().map(length).collect()
+    }
+
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        let segments = lock(&self.segments);
+        let (generation, rows_dropped) = (self.generation.load(Ordering::Relaxed), self.rows_dropped());
+        Snapshot { segments: segments.all.clone(), generation, rows_dropped }
+    }
+
+    /// Shows a segment, in `place` or (where it has none yet) behind all others, and makes room for it. A segment without room is dropped
+    /// with its rows, which are counted when it comes for the `last` time.
+    pub(crate) fn show(&self, place: &mut Option<usize>, segment: Segment, last: bool) {
+        let rows = segment.rows as u64;
+        if place.is_none() && self.full.load(Ordering::Relaxed) {
+            if last {
+                self.rows_dropped.fetch_add(rows, Ordering::Relaxed);
+                self.generation.fetch_add(1, Ordering::Relaxed);
+            }
+            return;
+        }
+        let segment = Arc::new(segment);
+        let mut segments = lock(&self.segments);
+        match *place {
+            Some(at) => segments.all[at] = segment,
+            None => {
+                *place = Some(segments.all.len());
+                segments.all.push(segment);
+            }
+        }
+        self.generation.fetch_add(1, Ordering::Relaxed);
+        drop(segments);
+        if !self.make_room() {
+            self.full.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// The segment in that place.
+    pub(crate) fn segment(&self, place: usize) -> Arc<Segment> {
+        Arc::clone(&lock(&self.segments).all[place])
+    }
+
+    /// Spills the oldest segments until the others fit; `false` when there is no place for one.
+    pub(crate) fn make_room(&self) -> bool {
+        let _written = lock(&self.written);
+        while self.bytes() > self.memory_bytes() {
+            let segments = lock(&self.segments);
+            let oldest = segments.all.iter().position(|segment| segment.complete && !segment.is_spilled());
+            let Some((place, segment)) = oldest.map(|place| (place, Arc::clone(&segments.all[place]))) else {
+                drop(segments);
+                // Those that are not full, where no run has them, go too.
+                if self.spill.is_some() && self.complete_open() {
+                    continue;
+                }
+                return self.fixed_bytes() <= self.memory_bytes();
+            };
+            drop(segments);
+            let moved = self.spill.as_ref().map(|spill| segment.spilled(place, spill));
+            let moved = match moved {
+                Some(Ok(moved)) => moved,
+                Some(Err(cause)) => {
+                    lock(&self.spill_failure).get_or_insert_with(|| rorqual_pipe::reason(&cause));
+                    return false;
+                }
+                None => return false,
+            };
+            lock(&self.segments).all[place] = Arc::new(moved);
+        }
+        true
+    }
+
+    fn bytes(&self) -> u64 {
+        self.sum_bytes(|_| true) + self.lent.load(Ordering::Relaxed)
+    }
+
+    /// What nothing can be done about: where spilled segments are, and distinct values.
+    fn fixed_bytes(&self) -> u64 {
+        self.sum_bytes(Segment::is_spilled)
+    }
+
+    fn sum_bytes(&self, counts: impl Fn(&Segment) -> bool) -> u64 {
+        self.segments_bytes(counts) + self.dictionaries_bytes() + lock(&self.kept).bytes_max()
+    }
+
+    fn segments_bytes(&self, counts: impl Fn(&Segment) -> bool) -> u64 {
+        let segments = lock(&self.segments);
+        let counted = segments.all.iter().filter(|segment| counts(segment));
+        counted.map(|segment| segment.bytes()).sum::<u64>() + (segments.all.capacity() * size_of::<Arc<Segment>>()) as u64
+    }
+
+    fn dictionaries_bytes(&self) -> u64 {
+        self.dictionaries.iter().map(|dictionary| dictionary.lock().bytes()).sum()
+    }
+}
+
+const _: () = assert!(DICTIONARIES < CODED);
+
+// A poisoned lock is taken all the same: what it guards is whole after each statement.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

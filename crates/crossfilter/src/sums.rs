@@ -1,0 +1,236 @@
+//! What is counted of a view, and how.
+
+use crate::by_code::ByCode;
+use crate::codes::{Code, Codes, with_codes};
+use crate::columns::{BYTES, COUNTED, REQUEST_TIME, UPSTREAM_TIME};
+use crate::numbers::Numbers;
+use crate::plan::WEEK_HOURS;
+use crate::segment::{Coded, Segment};
+use crate::spill::Spill;
+use crate::timeline::{Stretch, each_stretch};
+use rorqual_accesslog::Spread;
+use std::io;
+
+/// Rows and the sum of their response sizes, which stays at 2^64 - 1 where it gets there.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Amount {
+    pub(crate) hits: u64,
+    pub(crate) bytes: u64,
+}
+
+impl Amount {
+    #[inline]
+    pub(crate) fn add(&mut self, other: Self) {
+        self.hits += other.hits;
+        self.bytes = self.bytes.saturating_add(other.bytes);
+    }
+
+    #[inline]
+    pub(crate) fn subtract(&mut self, other: Self) {
+        self.hits -= other.hits;
+        self.bytes -= other.bytes;
+    }
+}
+
+/// Amounts by code in all segments, for each of [`COUNTED`], and of all rows.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Sums {
+    pub(crate) columns: Vec<ByCode>,
+    pub(crate) all: Amount,
+}
+
+impl Sums {
+    /// Sums of dictionaries that are so long.
+    pub(crate) fn new(lengths: &[usize]) -> Self {
+        Self { columns: lengths.iter().map(|length| ByCode::new(*length)).collect(), all: Amount::default() }
+    }
+
+    /// Makes room for values that came since.
+    pub(crate) fn grow(&mut self, lengths: &[usize]) {
+        self.columns.resize_with(lengths.len(), ByCode::default);
+        self.columns.iter_mut().zip(lengths).for_each(|(column, length)| column.grow(*length));
+    }
+
+    /// Amounts by code of a coded column, one of [`COUNTED`].
+    pub(crate) fn column(&self, index: usize) -> &ByCode {
+        static NOTHING: ByCode = ByCode::Many(Vec::new());
+        let at = COUNTED.iter().position(|counted| *counted == index);
+        at.and_then(|at| self.columns.get(at)).unwrap_or(&NOTHING)
+    }
+
+    /// Ends adding rows.
+    pub(crate) fn settle(&mut self) {
+        self.columns.iter_mut().for_each(ByCode::settle);
+    }
+
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.all.add(other.all);
+        self.columns.iter_mut().zip(&other.columns).for_each(|(own, other)| own.add(other));
+    }
+
+    pub(crate) fn subtract(&mut self, other: &Self) {
+        self.all.subtract(other.all);
+        self.columns.iter_mut().zip(&other.columns).for_each(|(own, other)| own.subtract(other));
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.columns.iter().map(ByCode::bytes).sum()
+    }
+}
+
+/// A row and its response size in one number: below this many bits the sum of the sizes, above it the number of rows.
+const PACKED_BITS: u32 = 44;
+const PACKED_MASK: u64 = (1 << PACKED_BITS) - 1;
+
+/// Rows are added to the sums one by one where the segment has so many times as many values.
+const FEW: usize = 4;
+
+/// What counting needs for a segment, kept from one to the next.
+#[derive(Default)]
+pub(crate) struct Scratch {
+    /// Row and response size of each row that is counted.
+    weights: Vec<u64>,
+    packed: Vec<u64>,
+    wide: Vec<Amount>,
+}
+
+/// Adds the `rows` of a segment (all where it is `None`) to `sums`.
+pub(crate) fn count(
+    segment: &Segment,
+    spill: Option<&Spill>,
+    rows: Option<&[u16]>,
+    sums: &mut Sums,
+    scratch: &mut Scratch,
+) -> io::Result<()> {
+    let number = rows.map_or(segment.rows, <[u16]>::len);
+    if number == 0 {
+        return Ok(());
+    }
+    scratch.weigh(&*segment.numbers(BYTES, spill)?, segment.rows, rows);
+    let bytes: u128 = scratch.weights.iter().map(|bytes| u128::from(*bytes)).sum();
+    let all = Amount { hits: number as u64, bytes: u64::try_from(bytes).unwrap_or(u64::MAX) };
+    let is_packed = bytes <= u128::from(PACKED_MASK);
+    if is_packed {
+        scratch.weights.iter_mut().for_each(|weight| *weight |= 1 << PACKED_BITS);
+    }
+    sums.all.add(all);
+    for (index, sums) in COUNTED.iter().zip(&mut sums.columns) {
+        let column = segment.coded(*index, spill)?;
+        match (&column.codes, rows) {
+            (Codes::Constant(code), _) => sums.add_each(std::iter::once((column.globals[*code as usize], all))),
+            (_, Some(rows)) if rows.len() < column.globals.len() / FEW => count_few(&column, rows, scratch, is_packed, sums),
+            _ if is_packed => count_packed(&column, rows, scratch, sums),
+            _ => count_wide(&column, rows, scratch, sums),
+        }
+    }
+    Ok(())
+}
+
+impl Scratch {
+    /// The response sizes of the rows; 0 where there is none.
+    fn weigh(&mut self, bytes: &Numbers, segment_rows: usize, rows: Option<&[u16]>) {
+        self.weights.clear();
+        let size = |code: u64| bytes.number(code).unwrap_or(0);
+        let weights = &mut self.weights;
+        let number = rows.map_or(segment_rows, <[u16]>::len);
+        with_codes!(
+            &bytes.codes,
+            constant => weights.resize(number, size(*constant)),
+            codes => match rows {
+                None => weights.extend(codes.iter().map(|code| size(code.number()))),
+                Some(rows) => weights.extend(rows.iter().map(|row| size(codes[usize::from(*row)].number()))),
+            }
+        );
+    }
+}
+
+fn count_few(column: &Coded, rows: &[u16], scratch: &Scratch, is_packed: bool, sums: &mut ByCode) {
+    let mask = if is_packed { PACKED_MASK } else { u64::MAX };
+    let amount = |local: usize, weight: &u64| (column.globals[local], Amount { hits: 1, bytes: weight & mask });
+    let rows = rows.iter().zip(&scratch.weights);
+    with_codes!(
+        &column.codes,
+        _constant => {},
+        codes => sums.add_each(rows.map(|(row, weight)| amount(codes[usize::from(*row)].index(), weight)))
+    );
+}
+
+fn count_packed(column: &Coded, rows: Option<&[u16]>, scratch: &mut Scratch, sums: &mut ByCode) {
+    let Scratch { weights, packed, .. } = scratch;
+    packed.clear();
+    packed.resize(column.globals.len(), 0);
+    with_codes!(&column.codes, _constant => {}, codes => add_all(codes, rows, weights, packed, |sum, weight| *sum += weight));
+    let amount = |sum: u64| Amount { hits: sum >> PACKED_BITS, bytes: sum & PACKED_MASK };
+    let met = column.globals.iter().zip(packed).filter(|(_, sum)| **sum != 0);
+    sums.add_each(met.map(|(global, sum)| (*global, amount(*sum))));
+}
+
+fn count_wide(column: &Coded, rows: Option<&[u16]>, scratch: &mut Scratch, sums: &mut ByCode) {
+    let Scratch { weights, wide, .. } = scratch;
+    wide.clear();
+    wide.resize(column.globals.len(), Amount::default());
+    let one = |sum: &mut Amount, bytes| sum.add(Amount { hits: 1, bytes });
+    with_codes!(&column.codes, _constant => {}, codes => add_all(codes, rows, weights, wide, one));
+    let met = column.globals.iter().zip(wide).filter(|(_, sum)| sum.hits > 0);
+    sums.add_each(met.map(|(global, sum)| (*global, *sum)));
+}
+
+#[inline]
+fn add_all<C: Code, S>(codes: &[C], rows: Option<&[u16]>, weights: &[u64], sums: &mut [S], add: impl Fn(&mut S, u64)) {
+    match rows {
+        None => codes.iter().zip(weights).for_each(|(code, weight)| add(&mut sums[code.index()], *weight)),
+        Some(rows) => {
+            rows.iter().zip(weights).for_each(|(row, weight)| add(&mut sums[codes[usize::from(*row)].index()], *weight));
+        }
+    }
+}
+
+/// Distributions of the numbers, and rows by hour of the week.
+#[derive(Debug, Clone)]
+pub(crate) struct Spreads {
+    pub(crate) bytes: Spread,
+    pub(crate) request_time: Spread,
+    pub(crate) upstream_time: Spread,
+    pub(crate) week: Vec<u64>,
+    /// First and last time.
+    pub(crate) times: Option<(u64, u64)>,
+}
+
+impl Default for Spreads {
+    fn default() -> Self {
+        let [bytes, request_time, upstream_time] = std::array::from_fn(|_| Spread::default());
+        Self { bytes, request_time, upstream_time, week: vec![0; WEEK_HOURS], times: None }
+    }
+}
+
+impl Spreads {
+    pub(crate) fn take(&mut self, other: &Self) {
+        self.bytes.take(&other.bytes);
+        self.request_time.take(&other.request_time);
+        self.upstream_time.take(&other.upstream_time);
+        self.week.iter_mut().zip(&other.week).for_each(|(own, other)| *own += other);
+        if let Some((first, last)) = other.times {
+            self.widen(first, last);
+        }
+    }
+
+    pub(crate) fn widen(&mut self, first: u64, last: u64) {
+        let (least, most) = self.times.unwrap_or((first, last));
+        self.times = Some((least.min(first), most.max(last)));
+    }
+
+    /// Adds rows of a segment, whose hours of the week are `hours`.
+    pub(crate) fn count(&mut self, segment: &Segment, spill: Option<&Spill>, rows: &[u16], hours: &[Stretch]) -> io::Result<()> {
+        let spreads =
+            [(BYTES, &mut self.bytes), (REQUEST_TIME, &mut self.request_time), (UPSTREAM_TIME, &mut self.upstream_time)];
+        for (index, spread) in spreads {
+            let numbers = segment.numbers(index, spill)?;
+            if numbers.min().is_some() {
+                let mut adding = spread.adding();
+                numbers.each(rows, |_, number| number.into_iter().for_each(|number| adding.add(number)));
+            }
+        }
+        each_stretch(hours, rows, |hour, rows| self.week[hour] += rows.len() as u64);
+        Ok(())
+    }
+}

@@ -1,0 +1,210 @@
+//! The panel of path and query together. It comes from two dictionaries, so its pairs are counted when somebody asks, in as many passes as it
+//! takes to hold few of them at a time.
+
+use crate::columns::{BYTES, PATH, QUERY};
+use crate::dictionary::{NONE, OTHERS};
+use crate::limits::{URL_PAIRS_MAX, VALUES_LISTED_MAX};
+use crate::panels::{Search, beyond, shown};
+use crate::plan::{Plan, joined};
+use crate::segment::Segment;
+use crate::store::{Snapshot, Store};
+use crate::sums::Amount;
+use crate::view::{PanelPage, PanelWanted, View, ViewError};
+use foldhash::fast::RandomState;
+use rorqual_accesslog::filter::TextColumn;
+use rorqual_accesslog::report::{Distinct, Others, Row};
+use rorqual_pipe::{Control, Error, each};
+use std::collections::HashMap;
+use std::io;
+use std::sync::Arc;
+
+/// Codes of a path and a query.
+type Pair = (u32, u32);
+
+/// Pairs whose hash has the remainder `part` when divided by `parts`; paths without a query are of the first part.
+#[derive(Clone, Copy)]
+struct Part {
+    part: u32,
+    parts: u32,
+}
+
+impl Part {
+    fn has(self, (path, query): Pair) -> bool {
+        // By both, as many paths may have the same query; 2^64 divided by the golden ratio spreads neighbours.
+        let mixed = (u64::from(path) << 32 | u64::from(query)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        mixed % u64::from(self.parts) == u64::from(self.part)
+    }
+}
+
+/// What one worker has counted of a part.
+#[derive(Default)]
+struct Pairs {
+    amounts: HashMap<Pair, Amount, RandomState>,
+    /// Without a query, by path.
+    alone: Vec<Amount>,
+    /// Of values that there was no room for.
+    others: Amount,
+    /// More pairs than may be held.
+    overflowed: bool,
+}
+
+/// What is listed of the parts that were counted.
+#[derive(Default)]
+struct Listed {
+    distinct: u64,
+    found: u64,
+    hits: u64,
+    others: Amount,
+    rows: Vec<(Pair, Amount)>,
+}
+
+impl Store {
+    /// A stretch of the panel of [`TextColumn::Url`].
+    pub(crate) fn urls(&self, view: &View, wanted: &PanelWanted, control: &Control) -> Result<PanelPage, ViewError> {
+        let snapshot = self.snapshot();
+        let plan = Plan::new(view, &self.dictionaries, control).ok_or(ViewError::Cancelled)?;
+        // Each query has at least one path.
+        let queries = self.dictionaries[QUERY].lock().len();
+        let mut parts = queries.div_ceil(URL_PAIRS_MAX / 2).max(1) as u32;
+        let listed = loop {
+            match self.list_urls(&snapshot, &plan, parts, wanted, control)? {
+                Some(listed) => break listed,
+                None => parts *= 2,
+            }
+        };
+        let Amount { hits: others, bytes } = listed.others;
+        let exact = others == 0;
+        let doubtful = if plan.has_bounds() { self.doubtful(&snapshot, &plan, control)? } else { 0 };
+        let rows = listed.rows.iter().skip(wanted.offset).map(|(pair, Amount { hits, bytes })| Row {
+            value: shown(&self.url(*pair)),
+            hits: *hits,
+            hits_max: *hits + others + doubtful,
+            bytes: *bytes,
+        });
+        Ok(PanelPage {
+            field: TextColumn::Url.name(),
+            distinct: Distinct { distinct: listed.distinct, exact, error: beyond(others, listed.distinct) },
+            hits: listed.hits + others,
+            exact: exact && plan.is_sure() && snapshot.rows_dropped == 0,
+            error_max: others + doubtful,
+            others: (!exact).then_some(Others { hits: others, bytes }),
+            found: listed.found,
+            rows: rows.collect(),
+        })
+    }
+
+    /// Rows that a plan may mean beside those that it is known to.
+    fn doubtful(&self, snapshot: &Snapshot, plan: &Plan, control: &Control) -> Result<u64, ViewError> {
+        self.bounds(snapshot, plan, control).map(|(least, most)| most - least)
+    }
+
+    fn url(&self, (path, query): Pair) -> Vec<u8> {
+        // One lock after the other: nobody holds two.
+        let path = self.dictionaries[PATH].lock().text(path).to_vec();
+        joined(&path, self.dictionaries[QUERY].lock().text(query))
+    }
+
+    /// Counts part after part. `None` where a part is too large to be held.
+    fn list_urls(
+        &self,
+        snapshot: &Snapshot,
+        plan: &Plan,
+        parts: u32,
+        wanted: &PanelWanted,
+        control: &Control,
+    ) -> Result<Option<Listed>, ViewError> {
+        let mut listed = Listed::default();
+        for part in 0..parts {
+            let pairs = self.count_urls(&snapshot.segments, plan, Part { part, parts }, control)?;
+            if pairs.overflowed {
+                return Ok(None);
+            }
+            self.list_part(pairs, &mut listed, wanted);
+        }
+        Ok(Some(listed))
+    }
+
+    fn count_urls(&self, segments: &[Arc<Segment>], plan: &Plan, part: Part, control: &Control) -> Result<Pairs, ViewError> {
+        let paths = self.dictionaries[PATH].lock().len();
+        let most = URL_PAIRS_MAX / self.settings.threads;
+        let worker = || Pairs { alone: vec![Amount::default(); if part.part == 0 { paths } else { 0 }], ..Pairs::default() };
+        let mut workers: Vec<Pairs> = (0..self.settings.threads).map(|_| worker()).collect();
+        let work = |pairs: &mut Pairs, segment: &Arc<Segment>| {
+            let go_on = !control.stopped() && !pairs.overflowed;
+            if go_on { self.add_urls(segment, plan, part, most, pairs) } else { Ok(()) }
+        };
+        let sink = |done: io::Result<()>| done.map_err(|cause| Error::io("rows", "cannot read spilled rows", cause));
+        each(segments.iter(), &mut workers, work, sink).map_err(ViewError::Io)?;
+        if control.stopped() {
+            return Err(ViewError::Cancelled);
+        }
+        let sum = workers.into_iter().reduce(|mut sum, pairs| {
+            pairs.amounts.into_iter().for_each(|(pair, amount)| sum.amounts.entry(pair).or_default().add(amount));
+            sum.alone.iter_mut().zip(pairs.alone).for_each(|(sum, amount)| sum.add(amount));
+            sum.others.add(pairs.others);
+            sum.overflowed |= pairs.overflowed;
+            sum
+        });
+        Ok(sum.unwrap_or_default())
+    }
+
+    fn add_urls(&self, segment: &Segment, plan: &Plan, part: Part, most: usize, pairs: &mut Pairs) -> io::Result<()> {
+        let spill = self.spill.as_ref();
+        let mut rows = Vec::new();
+        plan.select(segment, &self.dictionaries, spill)?.list(&mut rows);
+        let (paths, queries) = (segment.coded(PATH, spill)?, segment.coded(QUERY, spill)?);
+        if part.part > 0 && queries.globals == [NONE] {
+            return Ok(());
+        }
+        segment.numbers(BYTES, spill)?.each(&rows, |row, bytes| {
+            let (path, query) = (paths.get(row), queries.get(row));
+            let amount = Amount { hits: 1, bytes: bytes.unwrap_or(0) };
+            match query {
+                _ if (path == OTHERS || query == OTHERS) && part.part == 0 => pairs.others.add(amount),
+                _ if path == OTHERS || query == OTHERS => {}
+                NONE if path == NONE => {}
+                NONE if part.part == 0 => pairs.alone[path as usize].add(amount),
+                NONE => {}
+                _ if part.has((path, query)) => pairs.amounts.entry((path, query)).or_default().add(amount),
+                _ => {}
+            }
+        });
+        // One segment's at most above it.
+        pairs.overflowed |= pairs.amounts.len() > most;
+        Ok(())
+    }
+
+    /// Puts what was counted among the rows that are listed.
+    fn list_part(&self, pairs: Pairs, listed: &mut Listed, wanted: &PanelWanted) {
+        listed.others.add(pairs.others);
+        let alone = pairs.alone.into_iter().enumerate().filter(|(_, amount)| amount.hits > 0);
+        let all = alone.map(|(path, amount)| ((path as u32, NONE), amount)).chain(pairs.amounts);
+        let mut search = wanted.search.as_deref().and_then(Search::new);
+        let most = wanted.offset.saturating_add(wanted.limit).min(VALUES_LISTED_MAX);
+        for (pair, amount) in all {
+            listed.distinct += 1;
+            listed.hits += amount.hits;
+            if search.as_mut().is_none_or(|search| search.is_in(&self.url(pair))) {
+                listed.found += 1;
+                listed.rows.push((pair, amount));
+            }
+            if listed.rows.len() >= 2 * most + 1024 {
+                self.trim_urls(&mut listed.rows, most);
+            }
+        }
+        self.trim_urls(&mut listed.rows, most);
+    }
+
+    /// Leaves the rows with most hits, ties by text.
+    fn trim_urls(&self, rows: &mut Vec<(Pair, Amount)>, most: usize) {
+        let (paths, queries) = (self.dictionaries[PATH].lock(), self.dictionaries[QUERY].lock());
+        let mark = |query: u32| if query == NONE { &b""[..] } else { b"?" };
+        let text = |(path, query): Pair| paths.text(path).iter().chain(mark(query)).chain(queries.text(query));
+        let order = |a: &(Pair, Amount), b: &(Pair, Amount)| b.1.hits.cmp(&a.1.hits).then_with(|| text(a.0).cmp(text(b.0)));
+        if rows.len() > most && most > 0 {
+            rows.select_nth_unstable_by(most - 1, order);
+        }
+        rows.truncate(most);
+        rows.sort_unstable_by(order);
+    }
+}

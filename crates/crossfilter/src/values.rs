@@ -1,0 +1,129 @@
+//! All values of a panel, however many.
+
+use crate::columns::source;
+use crate::dictionary::{NO_ROOM, OTHERS};
+use crate::limits::PIECE_ROWS_MAX;
+use crate::panels::by_hits;
+use crate::store::Store;
+use crate::sums::Amount;
+use crate::view::{PanelPage, PanelWanted, View, ViewError};
+use rorqual_accesslog::filter::TextColumn;
+use rorqual_accesslog::report::Row;
+use rorqual_pipe::{Control, Error};
+
+/// The values of a column in a view.
+#[derive(Debug)]
+pub struct Values {
+    /// Rows that have the field.
+    hits: u64,
+    listed: Listed,
+    /// Whether there are no others.
+    whole: bool,
+}
+
+#[derive(Debug)]
+enum Listed {
+    /// By their codes: 24 bytes each.
+    Codes(TextColumn, Vec<(u32, Amount)>),
+    /// As they are shown.
+    Rows(Vec<Row>),
+}
+
+/// A value with its rows.
+#[derive(Debug, Clone, Copy)]
+pub struct Value<'a> {
+    /// As in the log; `…` for all that the store had no room for.
+    pub text: &'a [u8],
+    /// Rows.
+    pub hits: u64,
+    /// Sum of the response sizes.
+    pub bytes: u64,
+    /// Of the rows that have the field.
+    pub share: f64,
+}
+
+/// All that a panel has.
+const EVERY: PanelWanted = PanelWanted { search: None, offset: 0, limit: usize::MAX };
+
+impl Values {
+    fn of(page: PanelPage) -> Self {
+        Self { hits: page.hits, whole: page.found == page.rows.len() as u64, listed: Listed::Rows(page.rows) }
+    }
+
+    /// Bytes in memory.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        match &self.listed {
+            Listed::Codes(_, listed) => (listed.capacity() * size_of::<(u32, Amount)>()) as u64,
+            Listed::Rows(rows) => rows.iter().map(|row| (size_of::<Row>() + row.value.capacity()) as u64).sum(),
+        }
+    }
+
+    /// Whether there are no others: of [`TextColumn::Url`] only [`VALUES_LISTED_MAX`](crate::limits::VALUES_LISTED_MAX) are listed.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.whole
+    }
+}
+
+impl Store {
+    /// The values of a column in a view, most hits first; what there was no room for at the end.
+    ///
+    /// # Errors
+    /// When it was cancelled, or spilled rows can't be read back.
+    pub fn values(&self, view: &View, column: TextColumn, control: &Control) -> Result<Values, ViewError> {
+        if column == TextColumn::Url {
+            return self.urls(view, &EVERY, control).map(Values::of);
+        }
+        let counted = self.sums_of(view, control)?;
+        let (_, derived) = source(column);
+        Ok(self.amounts(&counted, column, |amounts, tables| {
+            let known = || amounts.iter().filter(|(code, _)| *code > OTHERS);
+            let mut listed = Vec::with_capacity(known().count() + 1);
+            listed.extend(known());
+            listed.sort_unstable_by(by_hits(|code| tables.text_of(derived, code)));
+            listed.extend(Some((OTHERS, amounts.get(OTHERS))).filter(|(_, others)| others.hits > 0));
+            let hits = listed.iter().map(|(_, amount)| amount.hits).sum();
+            Values { hits, listed: Listed::Codes(column, listed), whole: true }
+        }))
+    }
+
+    /// The statuses of a view, most hits first.
+    ///
+    /// # Errors
+    /// When it was cancelled, or spilled rows can't be read back.
+    pub fn status_values(&self, view: &View, control: &Control) -> Result<Values, ViewError> {
+        self.statuses(view, &EVERY, control).map(Values::of)
+    }
+
+    /// Gives `take` each of the values, while nobody waits for the dictionary.
+    ///
+    /// # Errors
+    /// Those of `take`.
+    pub fn each_value(&self, values: &Values, mut take: impl FnMut(&Value<'_>) -> Result<(), Error>) -> Result<(), Error> {
+        let share = |hits: u64| hits as f64 / values.hits.max(1) as f64;
+        let (column, listed) = match &values.listed {
+            Listed::Codes(column, listed) => (*column, listed),
+            Listed::Rows(rows) => {
+                let value = |row: &Row| {
+                    take(&Value { text: row.value.as_bytes(), hits: row.hits, bytes: row.bytes, share: share(row.hits) })
+                };
+                return rows.iter().try_for_each(value);
+            }
+        };
+        let (index, derived) = source(column);
+        let mut texts: Vec<Vec<u8>> = Vec::new();
+        for listed in listed.chunks(PIECE_ROWS_MAX / 16) {
+            {
+                let tables = self.dictionaries[index].lock();
+                let text = |code: u32| if code == OTHERS { NO_ROOM.as_bytes() } else { tables.text_of(derived, code) };
+                texts.clear();
+                texts.extend(listed.iter().map(|(code, _)| text(*code).to_vec()));
+            }
+            for (text, (_, Amount { hits, bytes })) in texts.iter().zip(listed) {
+                take(&Value { text, hits: *hits, bytes: *bytes, share: share(*hits) })?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,396 @@
+//! Views: what is asked, and what is answered.
+
+use crate::columns::{AGENT, FLAW, REJECTED, REPAIRED, STATUS};
+use crate::counted::Counted;
+use crate::dictionary::{NONE, OTHERS};
+use crate::panels::PANELS;
+use crate::plan::WEEK_HOURS;
+use crate::segment::unbiased;
+use crate::store::Store;
+use crate::sums::Amount;
+use crate::timeline::BANDS_US;
+use rorqual_accesslog::filter::{Filter, NumberColumn, TextColumn};
+use rorqual_accesslog::report::{Distinct, Others, Panel, PercentileSet, Row, StatusRow};
+use rorqual_pipe::{Control, Error};
+use serde::Serialize;
+use std::fmt;
+use std::io;
+
+/// Which rows are looked at.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct View {
+    /// Rows at or after this time, in Unix microseconds. A row without time is in no bounded span.
+    pub from_us: Option<i64>,
+    /// Rows before this time.
+    pub to_us: Option<i64>,
+    /// Rows that it means.
+    pub filter: Filter,
+}
+
+/// What the series of a histogram are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Stack {
+    /// Classes of status.
+    #[default]
+    Class,
+    /// Bots and people.
+    Bot,
+    /// The values of a column with most rows, and the rest. A URL stands for its path.
+    Values(TextColumn),
+}
+
+/// How much is wanted of a view.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wanted {
+    /// Rows of each panel.
+    pub top: usize,
+    /// Buckets of the histogram at most, give or take the alignment.
+    pub buckets: usize,
+    /// Its series.
+    pub stack: Stack,
+}
+
+/// Which stretch of a panel is wanted.
+#[derive(Debug, Clone, Default)]
+pub struct PanelWanted {
+    /// What the values shall have in them, in any case of ASCII letters.
+    pub search: Option<String>,
+    /// Rows before the first one wanted.
+    pub offset: usize,
+    /// Rows at most.
+    pub limit: usize,
+}
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub enum ViewError {
+    /// The control was stopped.
+    Cancelled,
+    /// Spilled rows can't be read back.
+    Io(Error),
+}
+
+impl ViewError {
+    pub(crate) fn spilled(cause: io::Error) -> Self {
+        Self::Io(Error::io("rows", "cannot read spilled rows", cause))
+    }
+}
+
+impl fmt::Display for ViewError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cancelled => f.write_str("cancelled"),
+            Self::Io(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for ViewError {}
+
+/// A view, counted. What a report has too is as there.
+#[derive(Debug, Clone, Serialize)]
+pub struct Viewed {
+    /// The filter, as it is written.
+    pub filter: String,
+    /// What there is to look at.
+    pub rows: RowCounts,
+    /// Rows of the view by what became of their lines.
+    pub lines: Outcomes,
+    /// Sum of the response sizes; 2^64 - 1 stands for that or more.
+    pub bytes_sent: u64,
+    /// Whether all counts are exact: no row was dropped, and the filter means these rows whatever the values are that there was no room for.
+    pub exact: bool,
+    /// The least and the most rows that the filter can mean, where that depends on values that there was no room for.
+    pub bounds: Option<RowBounds>,
+    /// First and last time of the view.
+    pub time: Option<Times>,
+    /// Rows over time.
+    pub histogram: Option<Histogram>,
+    /// By status code, most hits first; lines without one as `-`.
+    pub status: Vec<StatusRow>,
+    /// How many client addresses.
+    pub clients: Distinct,
+    /// Rows of bots.
+    pub bots: Amounts,
+    /// Rows of people: of parsed lines those of no bot.
+    pub people: Amounts,
+    /// Rows of agents that there was no room for: of bots or people.
+    pub unknown: Amounts,
+    /// The top tables.
+    pub panels: Vec<Panel>,
+    /// Distributions of numbers.
+    pub percentiles: PercentileSet,
+    /// Rows by weekday (Monday first) and hour, by the clock of the log.
+    pub week: Vec<Vec<u64>>,
+    /// How long requests took over time; absent where no line says.
+    pub latency: Option<Latency>,
+}
+
+/// Bounds of a number of rows.
+#[derive(Debug, Clone, Copy, Serialize, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct RowBounds {
+    pub least: u64,
+    pub most: u64,
+}
+
+/// Rows of a store.
+#[derive(Debug, Clone, Copy, Serialize, PartialEq, Eq)]
+pub struct RowCounts {
+    /// Rows that were looked at.
+    pub total: u64,
+    /// Rows that there was no place for: the view is of those that came before.
+    pub dropped: u64,
+}
+
+/// Lines by what became of them.
+#[derive(Debug, Clone, Copy, Serialize, PartialEq, Eq)]
+pub struct Outcomes {
+    /// All lines: parsed and rejected.
+    pub total: u64,
+    /// Lines with fields.
+    pub parsed: u64,
+    /// Of the parsed ones, those with one flaw.
+    pub repaired: u64,
+    /// Lines that do not fit the format.
+    pub rejected: u64,
+}
+
+/// Rows and the sum of their response sizes.
+#[derive(Debug, Clone, Copy, Serialize, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Amounts {
+    pub hits: u64,
+    pub bytes: u64,
+}
+
+/// First and last time in Unix seconds.
+#[derive(Debug, Clone, Copy, Serialize, PartialEq)]
+#[allow(missing_docs)]
+pub struct Times {
+    pub first: f64,
+    pub last: f64,
+}
+
+/// Rows over time: non-empty buckets only.
+#[derive(Debug, Clone, Serialize, PartialEq, Eq)]
+pub struct Histogram {
+    /// Width of a bucket.
+    pub bucket_seconds: i64,
+    /// The finest width there is.
+    pub finest_seconds: i64,
+    /// Start of each bucket, Unix seconds.
+    pub at: Vec<i64>,
+    /// Hits for each value, parallel to `at`.
+    pub series: Vec<Line>,
+}
+
+/// One series of a histogram.
+#[derive(Debug, Clone, Serialize, PartialEq, Eq)]
+pub struct Line {
+    /// A class, or another value.
+    pub class: String,
+    /// Hits for each bucket.
+    pub hits: Vec<u64>,
+}
+
+/// Rows by time and by how long they took.
+#[derive(Debug, Clone, Serialize, PartialEq)]
+pub struct Latency {
+    /// Borders of the bands in seconds: the first band is below the first, the last one from the last on.
+    pub borders_seconds: Vec<f64>,
+    /// Width of a bucket.
+    pub bucket_seconds: i64,
+    /// Start of each bucket, Unix seconds.
+    pub at: Vec<i64>,
+    /// For each bucket, hits by band.
+    pub hits: Vec<Vec<u64>>,
+}
+
+/// A stretch of a panel.
+#[derive(Debug, Clone, Serialize)]
+pub struct PanelPage {
+    /// Name for programs.
+    pub field: &'static str,
+    /// How many values the view has.
+    pub distinct: Distinct,
+    /// Rows that have the field.
+    pub hits: u64,
+    /// Whether all counts are exact.
+    pub exact: bool,
+    /// The most hits that a value which is not listed can have beyond what was counted for it.
+    pub error_max: u64,
+    /// Rows of values that there was no room for; absent where there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub others: Option<Others>,
+    /// Values that have what was searched for.
+    pub found: u64,
+    /// Most hits first.
+    pub rows: Vec<Row>,
+}
+
+impl Viewed {
+    /// The panel of statuses with `top` rows; `None` where no row that is kept has a field.
+    #[must_use]
+    pub fn status_panel(&self, top: usize) -> Option<Panel> {
+        let page = status_page(&self.status, &PanelWanted { search: None, offset: 0, limit: top }, self.exact);
+        let PanelPage { field, distinct, hits, exact, error_max, others, rows, .. } = page;
+        (!self.panels.is_empty()).then_some(Panel { field, title: "Statuses", distinct, hits, exact, error_max, others, rows })
+    }
+}
+
+impl Store {
+    /// All panels of a view.
+    ///
+    /// # Errors
+    /// When it was cancelled, or spilled rows can't be read back.
+    pub fn view(&self, view: &View, wanted: &Wanted, control: &Control) -> Result<Viewed, ViewError> {
+        let counted = self.counted(view, wanted.buckets, wanted.stack, control)?;
+        Ok(self.viewed(view, &counted, wanted.top))
+    }
+
+    /// What was counted of a view, as it is shown.
+    pub(crate) fn viewed(&self, view: &View, counted: &Counted, top: usize) -> Viewed {
+        let panel = |(column, title): &(TextColumn, &'static str)| self.panel_of(counted, *column, title, top);
+        let panels: Vec<Panel> = PANELS.iter().filter_map(panel).collect();
+        let lines = self.outcomes(counted);
+        let [bots, people, unknown] = self.bots(counted, lines.rejected);
+        let clients = panels.iter().find(|panel| panel.field == TextColumn::Client.name()).map(|panel| panel.distinct);
+        let spreads = &counted.spreads;
+        let seconds = |time: u64| unbiased(time) as f64 / 1e6;
+        Viewed {
+            filter: view.filter.to_string(),
+            rows: RowCounts { total: counted.rows_total, dropped: counted.rows_dropped },
+            lines,
+            bytes_sent: counted.sums.all.bytes,
+            exact: counted.exact && unknown.hits == 0 && !self.dictionaries[AGENT].lock().has_cut(),
+            bounds: counted.bounds.filter(|(least, most)| least != most).map(|(least, most)| RowBounds { least, most }),
+            time: spreads.times.map(|(first, last)| Times { first: seconds(first), last: seconds(last) }),
+            histogram: histogram(counted),
+            status: status_rows(counted, lines.rejected),
+            clients: clients.unwrap_or(Distinct { distinct: 0, exact: true, error: 0.0 }),
+            bots,
+            people,
+            unknown,
+            panels,
+            percentiles: PercentileSet {
+                bytes: spreads.bytes.percentiles(1.0),
+                request_time: spreads.request_time.percentiles(1e-6),
+                upstream_time: spreads.upstream_time.percentiles(1e-6),
+            },
+            week: spreads.week.chunks(WEEK_HOURS / 7).map(<[u64]>::to_vec).collect(),
+            latency: latency(counted),
+        }
+    }
+
+    /// A stretch of a panel of a view, with what is searched for.
+    ///
+    /// # Errors
+    /// When it was cancelled, or spilled rows can't be read back.
+    pub fn panel(
+        &self,
+        view: &View,
+        column: TextColumn,
+        wanted: &PanelWanted,
+        control: &Control,
+    ) -> Result<PanelPage, ViewError> {
+        if column == TextColumn::Url {
+            return self.urls(view, wanted, control);
+        }
+        Ok(self.page_of(&*self.sums_of(view, control)?, column, wanted))
+    }
+
+    /// A stretch of the panel of statuses.
+    ///
+    /// # Errors
+    /// When it was cancelled, or spilled rows can't be read back.
+    pub fn statuses(&self, view: &View, wanted: &PanelWanted, control: &Control) -> Result<PanelPage, ViewError> {
+        let counted = self.sums_of(view, control)?;
+        Ok(status_page(&status_rows(&counted, self.outcomes(&counted).rejected), wanted, counted.exact))
+    }
+
+    fn outcomes(&self, counted: &Counted) -> Outcomes {
+        let flaws = self.dictionaries[FLAW].lock();
+        let of = |kind: u8| -> u64 {
+            let of_kind = counted.sums.column(FLAW).iter().filter(|(code, _)| flaws.text(*code).first() == Some(&kind));
+            of_kind.map(|(_, amount)| amount.hits).sum()
+        };
+        let (total, rejected) = (counted.sums.all.hits, of(REJECTED));
+        Outcomes { total, parsed: total - rejected, repaired: of(REPAIRED), rejected }
+    }
+
+    /// Rows of bots, of people, and of agents that there was no room for, of which nobody knows.
+    fn bots(&self, counted: &Counted, rejected: u64) -> [Amounts; 3] {
+        let agents = self.dictionaries[AGENT].lock();
+        let classes = agents.classes(TextColumn::Bot);
+        let mut bots = Amount::default();
+        let of_bots = counted.sums.column(AGENT).iter().filter(|(code, _)| classes[*code as usize] != NONE);
+        of_bots.for_each(|(_, amount)| bots.add(amount));
+        let (all, unknown) = (counted.sums.all, counted.sums.column(AGENT).get(OTHERS));
+        let people = Amount {
+            hits: all.hits - bots.hits - rejected - unknown.hits,
+            bytes: all.bytes.saturating_sub(bots.bytes).saturating_sub(unknown.bytes),
+        };
+        [bots, people, unknown].map(|Amount { hits, bytes }| Amounts { hits, bytes })
+    }
+}
+
+/// Buckets with at least one row.
+fn buckets(counted: &Counted) -> Vec<usize> {
+    let buckets = counted.axis.map_or(0, |axis| axis.buckets);
+    (0..buckets).filter(|bucket| counted.histogram.bucket(*bucket).iter().any(|hits| *hits > 0)).collect()
+}
+
+fn histogram(counted: &Counted) -> Option<Histogram> {
+    let axis = counted.axis?;
+    let buckets = buckets(counted);
+    let hits = |series: usize| buckets.iter().map(|bucket| counted.histogram.bucket(*bucket)[series]).collect();
+    let line = |(series, name): (usize, &String)| Line { class: name.clone(), hits: hits(series) };
+    Some(Histogram {
+        bucket_seconds: axis.width_seconds,
+        finest_seconds: 1,
+        at: buckets.iter().map(|bucket| axis.start(*bucket)).collect(),
+        series: counted.series.names.iter().enumerate().map(line).collect(),
+    })
+}
+
+fn latency(counted: &Counted) -> Option<Latency> {
+    let axis = counted.axis?;
+    let buckets = buckets(counted);
+    let hits: Vec<Vec<u64>> = buckets.iter().map(|bucket| counted.bands.bucket(*bucket).to_vec()).collect();
+    hits.iter().flatten().any(|hits| *hits > 0).then(|| Latency {
+        borders_seconds: BANDS_US.iter().map(|border| *border as f64 / 1e6).collect(),
+        bucket_seconds: axis.width_seconds,
+        at: buckets.iter().map(|bucket| axis.start(*bucket)).collect(),
+        hits,
+    })
+}
+
+/// What of the statuses is listed; lines without one are not among them.
+fn status_page(rows: &[StatusRow], wanted: &PanelWanted, exact: bool) -> PanelPage {
+    let rows = || rows.iter().filter(|row| row.value != "-");
+    let found = || rows().filter(|row| row.value.contains(wanted.search.as_deref().unwrap_or_default()));
+    let listed = |row: &StatusRow| Row { value: row.value.clone(), hits: row.hits, hits_max: row.hits, bytes: row.bytes };
+    PanelPage {
+        field: NumberColumn::Status.name(),
+        distinct: Distinct { distinct: rows().count() as u64, exact: true, error: 0.0 },
+        hits: rows().map(|row| row.hits).sum(),
+        exact,
+        error_max: 0,
+        others: None,
+        found: found().count() as u64,
+        rows: found().skip(wanted.offset).take(wanted.limit).map(listed).collect(),
+    }
+}
+
+/// By status; a rejected line has none, and is not among the lines without one.
+fn status_rows(counted: &Counted, rejected: u64) -> Vec<StatusRow> {
+    let row = |(status, amount): (u32, Amount)| {
+        let hits = if status == 0 { amount.hits - rejected } else { amount.hits };
+        let value = if status == 0 { "-".to_owned() } else { status.to_string() };
+        StatusRow { value, hits, bytes: amount.bytes }
+    };
+    let mut rows: Vec<StatusRow> = counted.sums.column(STATUS).iter().map(row).filter(|row| row.hits > 0).collect();
+    rows.sort_by(|a, b| b.hits.cmp(&a.hits).then_with(|| a.value.cmp(&b.value)));
+    rows
+}
