@@ -10,23 +10,25 @@ pub mod server;
 use bytes::Bytes;
 use rorqual_accesslog::Options;
 use rorqual_accesslog::agent::{classify, referring_site};
-use rorqual_accesslog::aggregate::Span;
-use rorqual_accesslog::analyze::{AnalyzeError, Analyzer, Formats, Settings};
+use rorqual_accesslog::aggregate::SpanFilter;
+use rorqual_accesslog::analyze::{AnalyzeError, AnalyzeSettings, Analyzer, Formats};
 use rorqual_accesslog::filter::{Filter, Matcher, Subject};
-use rorqual_accesslog::format::{Format, SAMPLE_LINES_MAX, detect as detect_format, formats_in_config, preview};
-use rorqual_accesslog::parse::{Outcome, Parser};
-use rorqual_columnar::json::{Decoder, Inferrer, Layout, RecordSplitter, format_path, parse_path};
+use rorqual_accesslog::format::{LogFormat, SAMPLE_LINES_MAX, detect as detect_format, formats_in_config, preview};
+use rorqual_accesslog::parse::{LineOutcome, LogParser};
+use rorqual_columnar::json::{JsonDecoder, JsonInferrer, JsonSplitter, Layout, format_path, parse_path};
 use rorqual_columnar::limits::BATCH_ROWS_MAX;
-use rorqual_columnar::read::{Rows, Table};
-use rorqual_columnar::render::Json;
+use rorqual_columnar::read::{RowChoice, TableFile};
+use rorqual_columnar::render::JsonRows;
 use rorqual_columnar::{
-    Bad, Decode, Format as RowFormat, FormatKind, Given, Head, Infer, Recognised, Shape, Unplaced, format_schema, parse_schema,
+    BadRecord, Decode, FormatHints, FormatKind, Infer, Recognised, RecordFormat, ScanHead, Shape, Unplaced, format_schema,
+    parse_schema,
 };
-use rorqual_digest::list::{Line, Lines, Parser as ListParser, escape};
-use rorqual_pipe::count::{Count, Counter};
+use rorqual_digest::list::{ListLine, ListLines, ListParser, escape};
+use rorqual_pipe::count::{ByteCounts, Counter};
 use rorqual_pipe::limits::buffer_bytes;
 use rorqual_pipe::{
-    BlockSource, Chunk, Control, Error, Fault, Filled, Framing, Input, Plan, Pool, Splitter, Stage, format_size, parse_size, run,
+    BlockSource, Chunk, Control, Error, Filled, Framing, Input, Pool, RunPlan, SplitError, Splitter, Stage, format_size,
+    parse_size, run,
 };
 use std::io::{Cursor, Write};
 use std::sync::{Arc, LazyLock};
@@ -81,7 +83,8 @@ const FORMATS: [&str; 20] = [
     "#Fields: date time x-edge-location sc-bytes c-ip cs-method cs-uri-stem cs-uri-query sc-status time-taken cs(User-Agent)",
 ];
 
-static COMPILED: LazyLock<Vec<Format>> = LazyLock::new(|| FORMATS.iter().filter_map(|text| Format::parse(text).ok()).collect());
+static COMPILED: LazyLock<Vec<LogFormat>> =
+    LazyLock::new(|| FORMATS.iter().filter_map(|text| LogFormat::parse(text).ok()).collect());
 
 /// Lines under every kind of format: the fast path and the general one agree, and a parser that has read other lines
 /// before gives the same answer as a fresh one.
@@ -90,9 +93,9 @@ pub fn line(data: &[u8]) {
     COMPILED.iter().for_each(|format| parse_both_ways(format, data));
 }
 
-fn parse_both_ways(format: &Format, data: &[u8]) {
+fn parse_both_ways(format: &LogFormat, data: &[u8]) {
     // Columns that a line changes are for those who read all lines in order.
-    let strict = || Parser::new(format).strict();
+    let strict = || LogParser::new(format).strict();
     let mut used = strict();
     for line in data.split(|byte| *byte == b'\n') {
         let (mut fresh, mut general) = (strict(), strict());
@@ -100,14 +103,14 @@ fn parse_both_ways(format: &Format, data: &[u8]) {
         assert_eq!(outcome, fresh.parse(line), "{}: a used parser answers differently", format.source());
         assert_eq!(outcome, general.parse_slow(line), "{}: the two paths differ", format.source());
         match outcome {
-            Outcome::Parsed(record) | Outcome::Repaired(record, _) => {
+            LineOutcome::Parsed(record) | LineOutcome::Repaired(record, _) => {
                 assert!(record.status == 0 || (100..=999).contains(&record.status), "{record:?}");
                 // What is written of it may read as another record where the line was odd, but never fails.
                 drop(format.line(&record));
             }
-            Outcome::Rejected(flaw) => assert!(!flaw.to_string().is_empty()),
+            LineOutcome::Rejected(flaw) => assert!(!flaw.to_string().is_empty()),
             // A directive of W3C's format says nothing of a request.
-            Outcome::Blank => {
+            LineOutcome::Blank => {
                 assert!(line.trim_ascii().is_empty() || line.starts_with(b"\xef\xbb\xbf") || line.starts_with(b"#"));
             }
         }
@@ -118,7 +121,7 @@ fn parse_both_ways(format: &Format, data: &[u8]) {
 pub fn format(data: &[u8]) {
     let end = data.iter().position(|byte| *byte == b'\n').unwrap_or(data.len());
     let text = String::from_utf8_lossy(&data[..end]);
-    match Format::parse(&text) {
+    match LogFormat::parse(&text) {
         Ok(format) => {
             let lines = data.get(end + 1..).unwrap_or_default();
             parse_both_ways(&format, lines);
@@ -169,9 +172,9 @@ pub fn filter(data: &[u8]) {
     let Ok(filter) = Filter::parse(&text) else { return };
     assert_eq!(Filter::parse(&filter.to_string()).as_ref(), Ok(&filter));
     let mut matcher = Matcher::new(Arc::new(filter));
-    let mut parser = Parser::new(&COMPILED[1]);
+    let mut parser = LogParser::new(&COMPILED[1]);
     let line = br#"10.0.0.1 - u [02/Jan/2025:00:00:00 +0000] "GET /a?b HTTP/1.1" 200 5 "http://x.example/" "curl/8""#;
-    if let Outcome::Parsed(record) = parser.parse(line) {
+    if let LineOutcome::Parsed(record) = parser.parse(line) {
         matcher.meets(&Subject { record: Some(&record), flaw: "" });
     }
     matcher.meets(&Subject { record: None, flaw: "not a JSON object" });
@@ -191,13 +194,14 @@ pub fn size(data: &[u8]) {
 
 /// A list of checksums: every entry is written and read again, and reading it in pieces gives the same lines.
 pub fn checksums(data: &[u8]) {
-    let lines: Vec<Line> = Lines::new(data, ListParser::new(None)).map(|line| line.expect("a slice does not fail").1).collect();
+    let lines: Vec<ListLine> =
+        ListLines::new(data, ListParser::new(None)).map(|line| line.expect("a slice does not fail").1).collect();
     let in_pieces = std::io::BufReader::with_capacity(7, data);
-    let again = Lines::new(in_pieces, ListParser::new(None)).map(|line| line.expect("a slice does not fail").1);
+    let again = ListLines::new(in_pieces, ListParser::new(None)).map(|line| line.expect("a slice does not fail").1);
     assert!(lines.iter().cloned().eq(again), "{lines:?}");
     assert_eq!(lines.len(), data.split_inclusive(|byte| *byte == b'\n').count());
     for line in &lines {
-        let Line::Entry { digest, name } = line else { continue };
+        let ListLine::Entry { digest, name } = line else { continue };
         assert_eq!(digest.as_bytes().len(), digest.algorithm().digest_bytes());
         let (escaped, marked) = escape(name);
         let mark: &[u8] = if marked { b"\\" } else { b"" };
@@ -217,7 +221,7 @@ pub fn framing(data: &[u8]) {
     // With the fewest buffers that a run may have, so that leases that are not given back show as a hang.
     let pool = Pool::new(buffer_bytes(line_bytes_max), 3);
     let input = Input::from_source("fuzz", Box::new(Blocks::new(data, cuts, &pool, line_bytes_max)));
-    let plan = Plan { framing: Framing::Lines { line_bytes_max }, zstd_window_log_max: 20 };
+    let plan = RunPlan { framing: Framing::Lines { line_bytes_max }, zstd_window_log_max: 20 };
     let mut lines = Vec::new();
     let sink = |seen: Vec<SeenLine>| {
         lines.extend(seen);
@@ -305,10 +309,10 @@ pub fn decode(data: &[u8]) {
 
 /// What an input counts as, and what it broke off with; `None` when it was stopped as too long.
 fn count(input: Input, pool: &Pool) -> Option<((u64, u64, u64), Option<String>)> {
-    let plan = Plan { framing: Framing::Bytes, zstd_window_log_max: 20 };
+    let plan = RunPlan { framing: Framing::Bytes, zstd_window_log_max: 20 };
     let control = Control::default();
-    let mut total = Count::default();
-    let sink = |counted: Count| {
+    let mut total = ByteCounts::default();
+    let sink = |counted: ByteCounts| {
         total = total.then(counted);
         if control.decoded_bytes() > DECODED_BYTES_MAX {
             control.stop();
@@ -328,11 +332,11 @@ pub fn analyze(data: &[u8]) {
         return;
     }
     let line_bytes_max = 64 + usize::from(limit) * 8;
-    let settings = Settings {
+    let settings = AnalyzeSettings {
         memory_bytes: 64 << 20,
         threads: Some(1),
         line_bytes_max,
-        span: Span::default(),
+        span: SpanFilter::default(),
         formats: Formats::default(),
         feed_buffers: 0,
         kept: None,
@@ -369,13 +373,13 @@ pub fn json(data: &[u8]) {
     let mut chunk = Chunk::empty(0, usize::MAX);
     chunk.bytes = Bytes::copy_from_slice(data);
     // An encoding that is not UTF-8 is an error.
-    let Ok(inferred) = Inferrer::new(&Layout::Lines).infer(&chunk) else { return };
+    let Ok(inferred) = JsonInferrer::new(&Layout::Lines).infer(&chunk) else { return };
     let (sound, bad) = count_sound(data);
     assert_eq!(inferred.bad.len(), bad, "{:?}", inferred.bad);
     for rest in [false, true] {
         let schema = inferred.shape.to_schema(rest);
         let decoded =
-            Decoder::new(&Layout::Lines, &schema, Unplaced::Keep, 32 << 20).decode(&chunk).expect("a schema of its own");
+            JsonDecoder::new(&Layout::Lines, &schema, Unplaced::Keep, 32 << 20).decode(&chunk).expect("a schema of its own");
         assert_eq!((&decoded.bad, &decoded.misfit), (&inferred.bad, &None));
         assert_eq!(decoded.batches.iter().map(|batch| batch.num_rows()).sum::<usize>(), sound);
     }
@@ -395,8 +399,8 @@ fn count_sound(data: &[u8]) -> (usize, usize) {
 }
 
 /// Where the records start and end, and how the input ends.
-fn split(data: &[u8], layout: &Layout, block_bytes: usize) -> (Option<usize>, usize, Result<(), Fault>) {
-    let mut splitter = RecordSplitter::new(layout);
+fn split(data: &[u8], layout: &Layout, block_bytes: usize) -> (Option<usize>, usize, Result<(), SplitError>) {
+    let mut splitter = JsonSplitter::new(layout);
     let (mut first, mut end, mut start) = (None, 0, 0);
     for block in data.chunks(block_bytes) {
         match splitter.split(block) {
@@ -416,9 +420,9 @@ fn split(data: &[u8], layout: &Layout, block_bytes: usize) -> (Option<usize>, us
 /// blocks.
 pub fn csv(data: &[u8]) {
     let Some((&cuts, data)) = data.split_first() else { return };
-    let head = Head { bytes: data.to_vec(), whole: true };
-    let given = Given { kind: Some(FormatKind::Csv), ..Given::default() };
-    let Ok(Recognised { format, .. }) = RowFormat::detect("fuzz", &head, &given) else { return };
+    let head = ScanHead { bytes: data.to_vec(), whole: true };
+    let given = FormatHints { kind: Some(FormatKind::Csv), ..FormatHints::default() };
+    let Ok(Recognised { format, .. }) = RecordFormat::detect("fuzz", &head, &given) else { return };
     let (whole, cut) = (ends(&format, data, data.len().max(1)), ends(&format, data, 1 + usize::from(cuts)));
     let (Ok(whole), Ok(cut)) = (&whole, &cut) else {
         assert_eq!(whole.is_err(), cut.is_err(), "{whole:?} or {cut:?}");
@@ -428,7 +432,7 @@ pub fn csv(data: &[u8]) {
 }
 
 /// Where the last record of each block ends, and the input.
-fn ends(format: &RowFormat, data: &[u8], block_bytes: usize) -> Result<Vec<usize>, Fault> {
+fn ends(format: &RecordFormat, data: &[u8], block_bytes: usize) -> Result<Vec<usize>, SplitError> {
     let mut splitter = format.splitter().expect("records of CSV are no lines");
     let (mut ends, mut start) = (Vec::new(), 0);
     for block in data.chunks(block_bytes) {
@@ -442,7 +446,7 @@ fn ends(format: &RowFormat, data: &[u8], block_bytes: usize) -> Result<Vec<usize
 }
 
 /// The columns, the rows as JSON, and the records that are none.
-fn csv_rows(format: &RowFormat, data: &[u8], ends: &[usize]) -> (String, String, Vec<Bad>) {
+fn csv_rows(format: &RecordFormat, data: &[u8], ends: &[usize]) -> (String, String, Vec<BadRecord>) {
     let starts = std::iter::once(0).chain(ends.iter().copied());
     let chunks: Vec<Chunk> = starts.zip(ends).map(|(start, end)| stretch(data, start, *end)).collect();
     let mut shape = Shape::default();
@@ -456,7 +460,7 @@ fn csv_rows(format: &RowFormat, data: &[u8], ends: &[usize]) -> (String, String,
         while let Some(from) = start {
             let decoded = decoder.decode(&chunk.from(from)).expect("columns of its own");
             assert_eq!(decoded.misfit, None);
-            decoded.batches.iter().for_each(|batch| Json::new(batch).expect("types of ours").lines(&mut lines));
+            decoded.batches.iter().for_each(|batch| JsonRows::new(batch).expect("types of ours").lines(&mut lines));
             bad.extend(decoded.bad);
             start = decoded.rest.map(|rest| from + rest);
         }
@@ -491,8 +495,8 @@ pub fn tables(data: &[u8]) {
     const BATCHES_MAX: usize = 1000;
     let mut file = tempfile::tempfile().expect("a temporary file");
     file.write_all(data).expect("room for a small file");
-    let Ok(Some(table)) = Table::open(file, "fuzz", MEMORY_BYTES) else { return };
-    let Ok(batches) = table.batches(None, &Rows::All) else { return };
+    let Ok(Some(table)) = TableFile::open(file, "fuzz", MEMORY_BYTES) else { return };
+    let Ok(batches) = table.batches(None, &RowChoice::All) else { return };
     for batch in batches.take(BATCHES_MAX).map_while(Result::ok) {
         assert!(batch.num_rows() <= BATCH_ROWS_MAX, "{} rows", batch.num_rows());
     }

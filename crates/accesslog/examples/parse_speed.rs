@@ -8,8 +8,8 @@ use std::fs::File;
 use std::io::Read;
 use std::time::{Duration, Instant};
 
-use rorqual_accesslog::format::Format;
-use rorqual_accesslog::parse::{Outcome, Parser};
+use rorqual_accesslog::format::LogFormat;
+use rorqual_accesslog::parse::{LineOutcome, LogParser};
 
 const BLOCK_BYTES: usize = 256 * 1024;
 
@@ -26,9 +26,9 @@ struct Tally {
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let path = arguments.next().ok_or("usage: parse_speed FILE [FORMAT] [slow]")?;
-    let format = Format::parse(&arguments.next().unwrap_or_else(|| "combined".to_owned()))?;
+    let format = LogFormat::parse(&arguments.next().unwrap_or_else(|| "combined".to_owned()))?;
     let slow = arguments.next().is_some_and(|word| word == "slow");
-    let mut parser = Parser::new(&format);
+    let mut parser = LogParser::new(&format);
     let mut tally = Tally::default();
     let (mut bytes, mut elapsed) = (0u64, Duration::ZERO);
     let mut file = File::open(path)?;
@@ -54,23 +54,23 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn parse_lines(parser: &mut Parser, block: &[u8], slow: bool, tally: &mut Tally) {
+fn parse_lines(parser: &mut LogParser, block: &[u8], slow: bool, tally: &mut Tally) {
     let mut start = 0;
     for end in memchr::memchr_iter(b'\n', block) {
         let line = &block[start..end];
         start = end + 1;
         let outcome = if slow { parser.parse_slow(line) } else { parser.parse(line) };
         match outcome {
-            Outcome::Parsed(record) => {
+            LineOutcome::Parsed(record) => {
                 tally.parsed += 1;
                 let sizes = [record.client, record.path, record.query, record.referrer, record.agent, record.method];
                 let size: usize = sizes.iter().map(|field| field.len()).sum();
                 let numbers = record.time_us.unwrap_or(0).unsigned_abs() + u64::from(record.status) + record.bytes.unwrap_or(0);
                 tally.check = tally.check.wrapping_mul(31).wrapping_add(size as u64 + numbers);
             }
-            Outcome::Repaired(..) => tally.repaired += 1,
-            Outcome::Rejected(_) => tally.rejected += 1,
-            Outcome::Blank => tally.blank += 1,
+            LineOutcome::Repaired(..) => tally.repaired += 1,
+            LineOutcome::Rejected(_) => tally.rejected += 1,
+            LineOutcome::Blank => tally.blank += 1,
         }
     }
 }

@@ -1,16 +1,18 @@
 //! Runs inputs through an analysis: budget, format, workers, report.
 
 use crate::Countries;
-use crate::aggregate::{Analysis, ChunkNotes, FIXED_BYTES, NoteKeeper, Span, TABLES_BYTES_MIN, WORKER_BYTES, Worker};
-use crate::format::Format;
+use crate::aggregate::{Analysis, ChunkNotes, FIXED_BYTES, LogWorker, NoteKeeper, SpanFilter, TABLES_BYTES_MIN, WORKER_BYTES};
+use crate::format::LogFormat;
 use crate::format::{Detection, Foreign, Unknown, detect};
 use crate::parse::relay::ColumnRelay;
 use crate::recorder::Options;
-use crate::report::{Guess, Report, RunStats, Source};
+use crate::report::{Guess, InputReport, LogReport, RunStats};
 use rorqual_pipe::decode::{decoder_bytes, zstd_window_log_max};
 use rorqual_pipe::gather::Gather;
 use rorqual_pipe::limits::{self, LINE_BYTES_MAX_DEFAULT, buffer_bytes, buffers_needed};
-use rorqual_pipe::{Budget, BudgetError, Control, Course, Error, Framing, Input, Operation, Place, Plan, Pool, run, stats};
+use rorqual_pipe::{
+    Budget, BudgetError, Control, Error, Framing, Input, Operation, Pool, ResumableRun, ResumePoint, RunPlan, run, stats,
+};
 use std::fmt;
 use std::io::Write;
 use std::sync::Arc;
@@ -18,7 +20,7 @@ use std::time::Instant;
 
 /// What an analysis is asked to do, and with what.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct AnalyzeSettings {
     /// The memory of the whole process.
     pub memory_bytes: u64,
     /// Worker threads; `None` takes one a core, or as many as the memory has room for.
@@ -26,20 +28,20 @@ pub struct Settings {
     /// Longest line that is parsed.
     pub line_bytes_max: usize,
     /// Which lines count.
-    pub span: Span,
+    pub span: SpanFilter,
     /// The formats that come into question.
     pub formats: Formats,
     /// Buffers of the pool beside those of the run, for whoever fills blocks before the run takes them.
     pub feed_buffers: usize,
     /// What takes the place of the tables of distinct values, where something does.
-    pub kept: Option<Kept>,
+    pub kept: Option<RowStoreShare>,
     /// Tells the countries of clients.
     pub countries: Option<Arc<Countries>>,
 }
 
 /// What is kept instead of tables of distinct values, and what it takes.
 #[derive(Debug, Clone, Copy)]
-pub struct Kept {
+pub struct RowStoreShare {
     /// What is kept, for the sum that an error prints.
     pub what: &'static str,
     /// For each worker.
@@ -54,14 +56,14 @@ pub struct Kept {
 #[derive(Debug, Clone, Default)]
 pub struct Formats {
     /// The format, when it is known.
-    pub given: Option<Format>,
+    pub given: Option<LogFormat>,
     /// Formats to try before the well-known ones, such as those of a configuration file.
-    pub candidates: Vec<Format>,
+    pub candidates: Vec<LogFormat>,
 }
 
 /// Memory of one analysis: what it shares out, and to whom.
 #[derive(Debug, Clone, Copy)]
-pub struct Shares {
+pub struct AnalysisShares {
     /// Worker threads.
     pub threads: usize,
     /// For the tables of distinct values, or what is kept instead.
@@ -71,22 +73,27 @@ pub struct Shares {
     zstd_window_log_max: u32,
 }
 
-impl Settings {
+impl AnalyzeSettings {
     /// Shares the memory out, for `analyses` of them at a time and `program_bytes` beside them. A number of threads that
     /// nobody asked for, and then the window that zstd may ask for, give way to the least that is needed.
     ///
     /// # Errors
     /// When there is too little; the error prints the sum.
-    pub fn shares(&self, program_bytes: u64, analyses: u64) -> Result<Shares, BudgetError> {
+    pub fn shares(&self, program_bytes: u64, analyses: u64) -> Result<AnalysisShares, BudgetError> {
         self.shares_beside(&[("program".to_owned(), program_bytes)], analyses, "")
     }
 
-    /// As [`Settings::shares`], beside holders that are named one by one, and with `instead` as what the error advises
+    /// As [`AnalyzeSettings::shares`], beside holders that are named one by one, and with `instead` as what the error advises
     /// other than more memory or fewer threads; nothing where it is empty.
     ///
     /// # Errors
     /// When there is too little; the error prints the sum.
-    pub fn shares_beside(&self, beside: &[(String, u64)], analyses: u64, instead: &'static str) -> Result<Shares, BudgetError> {
+    pub fn shares_beside(
+        &self,
+        beside: &[(String, u64)],
+        analyses: u64,
+        instead: &'static str,
+    ) -> Result<AnalysisShares, BudgetError> {
         let threads_max = self.threads.unwrap_or_else(|| self.threads_fitting(analyses));
         let threads_min = self.threads.unwrap_or(1);
         let each = self.memory_bytes / analyses;
@@ -116,7 +123,7 @@ impl Settings {
         beside: &[(String, u64)],
         analyses: u64,
         instead: &'static str,
-    ) -> (Budget, Shares) {
+    ) -> (Budget, AnalysisShares) {
         let buffers = buffers_needed(threads) + self.feed_buffers;
         let buffer = buffer_bytes(self.line_bytes_max) as u64;
         let mut budget = Budget::new(self.memory_bytes);
@@ -147,7 +154,7 @@ impl Settings {
         let (what, parts, least_bytes) = self
             .kept
             .map_or(("tables of distinct values", analyses, TABLES_BYTES_MIN), |kept| (kept.what, kept.parts, kept.bytes_min));
-        if let Some(Kept { worker_bytes, .. }) = self.kept {
+        if let Some(RowStoreShare { worker_bytes, .. }) = self.kept {
             budget.reserve(format!("{times}{threads} workers' {what}"), analyses * threads as u64 * worker_bytes);
         }
         // Rounding of the allocator, which nobody can name. Of the least that would do, where too little was given.
@@ -156,7 +163,7 @@ impl Settings {
         let tables_bytes = (budget.rest_bytes() / parts).max(least_bytes);
         let times = if parts == 1 { String::new() } else { format!("{parts} x ") };
         budget.reserve(format!("{times}{what}"), parts * tables_bytes);
-        let shares = Shares {
+        let shares = AnalysisShares {
             threads,
             tables_bytes,
             line_bytes_max: self.line_bytes_max,
@@ -184,7 +191,7 @@ fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-impl Shares {
+impl AnalysisShares {
     /// A pool for one run.
     #[must_use]
     pub fn pool(&self) -> Pool {
@@ -229,8 +236,8 @@ impl std::error::Error for AnalyzeError {}
 /// Inputs run through one analysis, one after another.
 pub struct Analyzer {
     analysis: Arc<Analysis>,
-    shares: Shares,
-    plan: Plan,
+    shares: AnalysisShares,
+    plan: RunPlan,
     pool: Pool,
     formats: Formats,
     options: Options,
@@ -239,9 +246,9 @@ pub struct Analyzer {
 }
 
 /// How the run over one input ended.
-pub struct Ran {
+pub struct RunEnd {
     /// The input, as the report lists it.
-    pub source: Source,
+    pub source: InputReport,
     /// What ended it early; the lines before it are in the analysis.
     pub error: Option<Error>,
     /// Offset of its clock in seconds east of UTC, by its first line that counts and has a time.
@@ -251,7 +258,7 @@ pub struct Ran {
 impl Analyzer {
     /// An analyzer with the memory of `shares`, whose workers do what `options` say. Memory of what a recording holds is not in the shares.
     #[must_use]
-    pub fn new(settings: &Settings, shares: Shares, options: Options) -> Self {
+    pub fn new(settings: &AnalyzeSettings, shares: AnalysisShares, options: Options) -> Self {
         let (span, countries) = (settings.span, settings.countries.clone());
         let analysis = match options.untallied {
             true => Analysis::untallied(span, countries),
@@ -260,7 +267,7 @@ impl Analyzer {
         Self {
             analysis: Arc::new(analysis),
             shares,
-            plan: Plan {
+            plan: RunPlan {
                 framing: Framing::Lines { line_bytes_max: settings.line_bytes_max },
                 zstd_window_log_max: shares.zstd_window_log_max,
             },
@@ -294,27 +301,27 @@ impl Analyzer {
     /// lines it was found by; rejected lines go to `rejects`, whole and in order.
     ///
     /// # Errors
-    /// When the format is unknown. Any later error is in [`Ran`], with what was analysed before it.
+    /// When the format is unknown. Any later error is in [`RunEnd`], with what was analysed before it.
     pub fn run<W: Write + Send>(
         &self,
         input: Input,
         control: &Control,
         found: impl FnOnce(&Detection, &[u8]),
         rejects: Option<&mut Gather<W>>,
-    ) -> Result<Ran, AnalyzeError> {
+    ) -> Result<RunEnd, AnalyzeError> {
         let operation = Operation::start("logs");
         let name = input.name().to_owned();
         let before = control.decoded_bytes();
         let keep_rejects = rejects.is_some();
         let mut keeper = NoteKeeper::new(&name, &self.analysis, rejects);
-        let mut known = Known::default();
+        let mut known = KnownFormat::default();
         let input = if self.formats.given.is_some() { input } else { input.behind_long_line() };
         let start = |head: &[u8]| {
             let format = known.format(head, |head| self.detect(head), found)?;
             Some(self.workers(&name, format, keep_rejects, self.shares.threads))
         };
         let finish = run(input, &self.plan, &self.pool, control, start, |notes: ChunkNotes| keeper.take(notes));
-        finish.stages.into_iter().for_each(Worker::finish);
+        finish.stages.into_iter().for_each(LogWorker::finish);
         let error = finish.error;
         operation.bytes(control.decoded_bytes() - before);
         if let (Some(unknown), None) = (known.unknown.take(), &error) {
@@ -322,7 +329,7 @@ impl Analyzer {
             return Err(AnalyzeError::UnknownFormat { name, unknown });
         }
         operation.ended(error.as_ref());
-        let source = Source {
+        let source = InputReport {
             name,
             guess: known.guess,
             format: known.format.map(|format| format.name().to_owned()),
@@ -330,20 +337,20 @@ impl Analyzer {
             lines: keeper.lines(),
             error: error.as_ref().map(ToString::to_string),
         };
-        Ok(Ran { source, error, zone_seconds: keeper.zone_seconds() })
+        Ok(RunEnd { source, error, zone_seconds: keeper.zone_seconds() })
     }
 
     /// Opens a stream that is analysed by turns, from its start on or from where it was left. What is decoded of it is in blocks of `pool`.
     #[must_use]
-    pub fn open(&self, input: Input, pool: &Pool, control: &Control, left: Option<Left>) -> Reading {
+    pub fn open(&self, input: Input, pool: &Pool, control: &Control, left: Option<SuspendedInput>) -> LogRun {
         let name = input.name().to_owned();
         let input = if self.formats.given.is_some() { input } else { input.behind_long_line() };
-        let course = Course::new(input, &self.plan, pool, control);
+        let course = ResumableRun::new(input, &self.plan, pool, control);
         match left {
-            None => Reading { name, course, known: Known::default(), lines: 0 },
-            Some(Left { place, lines, format }) => {
-                let known = Known { format, ..Known::default() };
-                Reading { name, course: course.at(place), known, lines }
+            None => LogRun { name, course, known: KnownFormat::default(), lines: 0 },
+            Some(SuspendedInput { place, lines, format }) => {
+                let known = KnownFormat { format, ..KnownFormat::default() };
+                LogRun { name, course: course.at(place), known, lines }
             }
         }
     }
@@ -355,12 +362,12 @@ impl Analyzer {
     /// When the format is unknown, which ends it.
     pub fn turn(
         &self,
-        reading: &mut Reading,
+        reading: &mut LogRun,
         threads: usize,
         control: &Control,
         found: impl FnOnce(&Detection, &[u8]),
     ) -> Result<Turned, AnalyzeError> {
-        let Reading { name, course, known, lines } = reading;
+        let LogRun { name, course, known, lines } = reading;
         let mut keeper = NoteKeeper::<std::io::Sink>::new(name, &self.analysis, None).behind(*lines);
         course.in_place(threads == 1);
         let start = |head: &[u8]| {
@@ -368,10 +375,10 @@ impl Analyzer {
             Some(self.workers(name, format, false, threads))
         };
         let finish = course.run(control, start, |notes: ChunkNotes| keeper.take(notes));
-        if let Some(format) = finish.stages.first().and_then(Worker::format_behind) {
+        if let Some(format) = finish.stages.first().and_then(LogWorker::format_behind) {
             known.format = Some(format);
         }
-        finish.stages.into_iter().for_each(Worker::finish);
+        finish.stages.into_iter().for_each(LogWorker::finish);
         *lines = keeper.lines();
         match (known.unknown.take(), finish.error) {
             (Some(unknown), None) => Err(AnalyzeError::UnknownFormat { name: name.clone(), unknown }),
@@ -389,14 +396,14 @@ impl Analyzer {
 
     /// The report of everything run so far.
     #[must_use]
-    pub fn report(&self, sources: Vec<Source>, complete: bool, top: usize) -> Report {
+    pub fn report(&self, sources: Vec<InputReport>, complete: bool, top: usize) -> LogReport {
         let stats = self.stats(&sources);
-        Report::new(&self.analysis, sources, complete, top, stats)
+        LogReport::new(&self.analysis, sources, complete, top, stats)
     }
 
     /// How the run over `sources` went so far.
     #[must_use]
-    pub fn stats(&self, sources: &[Source]) -> RunStats {
+    pub fn stats(&self, sources: &[InputReport]) -> RunStats {
         let bytes = sources.iter().map(|source| source.bytes).sum();
         let seconds = self.start.elapsed().as_secs_f64();
         RunStats {
@@ -420,13 +427,13 @@ impl Analyzer {
         }
     }
 
-    fn workers(&self, name: &str, format: &Format, keep_rejects: bool, threads: usize) -> Vec<Worker> {
+    fn workers(&self, name: &str, format: &LogFormat, keep_rejects: bool, threads: usize) -> Vec<LogWorker> {
         let Framing::Lines { line_bytes_max } = self.plan.framing else { return Vec::new() };
         let recorders = self.options.recording.as_ref().map(|recording| recording.recorders(name, threads));
         let mut recorders = recorders.into_iter().flatten();
         let relay = ColumnRelay::of(format);
         let worker = |_| {
-            let worker = Worker::new(&self.analysis, format, line_bytes_max as u64, keep_rejects);
+            let worker = LogWorker::new(&self.analysis, format, line_bytes_max as u64, keep_rejects);
             worker.relayed(format, relay.as_ref()).with(&self.options, recorders.next())
         };
         (0..threads).map(worker).collect()
@@ -434,10 +441,10 @@ impl Analyzer {
 }
 
 /// An input that is analysed by turns.
-pub struct Reading {
+pub struct LogRun {
     name: String,
-    course: Course,
-    known: Known,
+    course: ResumableRun,
+    known: KnownFormat,
     /// Lines so far.
     lines: u64,
 }
@@ -455,20 +462,20 @@ pub enum Turned {
 
 /// What goes on with an input that was left between two turns.
 #[derive(Debug, Clone)]
-pub struct Left {
+pub struct SuspendedInput {
     /// From where its bytes are needed.
-    pub place: Place,
+    pub place: ResumePoint,
     /// Lines before that.
     pub lines: u64,
     /// Its format, once it is known.
-    pub format: Option<Format>,
+    pub format: Option<LogFormat>,
 }
 
-impl Reading {
+impl LogRun {
     /// How to go on with it.
     #[must_use]
-    pub fn left(&self) -> Left {
-        Left { place: self.course.place(), lines: self.lines, format: self.known.format.clone() }
+    pub fn left(&self) -> SuspendedInput {
+        SuspendedInput { place: self.course.place(), lines: self.lines, format: self.known.format.clone() }
     }
 
     /// Bytes that it holds, of an unfinished line, and that are not in the analysis.
@@ -485,20 +492,20 @@ impl Reading {
 
 /// The format of an input, once it is known.
 #[derive(Default)]
-struct Known {
-    format: Option<Format>,
+struct KnownFormat {
+    format: Option<LogFormat>,
     guess: Option<Guess>,
     unknown: Option<Unknown>,
 }
 
-impl Known {
+impl KnownFormat {
     /// The format, which is told by `head` where it is not known yet; `None` where nobody knows it, or nothing came.
     fn format(
         &mut self,
         head: &[u8],
         detect: impl FnOnce(&[u8]) -> Result<Detection, Unknown>,
         found: impl FnOnce(&Detection, &[u8]),
-    ) -> Option<&Format> {
+    ) -> Option<&LogFormat> {
         if self.format.is_none() && !head.is_empty() {
             match detect(whole_lines(head)) {
                 Ok(detection) => {

@@ -2,7 +2,7 @@
 
 use crate::dict::{Dict, Seed};
 use crate::format::Field;
-use crate::parse::Record;
+use crate::parse::LogRecord;
 use arrow_array::builder::StringBuilder;
 use arrow_array::types::UInt32Type;
 use arrow_array::{
@@ -25,25 +25,25 @@ pub const TEXT_FIELDS: [Field; 10] = [
     Field::Source,
 ];
 
-/// Stands for an absent number in the columns of [`Batch`]. A log's own 2^64 - 1 becomes one less, which no report can show.
+/// Stands for an absent number in the columns of [`LogBatch`]. A log's own 2^64 - 1 becomes one less, which no report can show.
 pub const ABSENT: u64 = u64::MAX;
 
 /// Rows of one chunk of a log, as columns. Codes refer to the batch's own dictionaries, which outlive
-/// [`Batch::clear`], so that the next rows get the same codes.
+/// [`LogBatch::clear`], so that the next rows get the same codes.
 #[derive(Debug)]
-pub struct Batch {
+pub struct LogBatch {
     pub(crate) time_us: Vec<i64>,
     pub(crate) status: Vec<u16>,
     pub(crate) bytes: Vec<u64>,
     pub(crate) request_time_us: Vec<u64>,
     pub(crate) upstream_time_us: Vec<u64>,
     /// In the order of [`TEXT_FIELDS`]; `None` for fields that nobody asked for.
-    pub(crate) texts: [Option<TextColumn>; TEXT_FIELDS.len()],
+    pub(crate) texts: [Option<CodedColumn>; TEXT_FIELDS.len()],
 }
 
 /// Codes of one text field, and what they stand for.
 #[derive(Debug)]
-pub(crate) struct TextColumn {
+pub(crate) struct CodedColumn {
     pub(crate) codes: Vec<u32>,
     pub(crate) dict: Dict,
 }
@@ -51,7 +51,7 @@ pub(crate) struct TextColumn {
 /// The time of a row that has none.
 pub const NO_TIME: i64 = i64::MIN;
 
-impl Batch {
+impl LogBatch {
     /// An empty batch with columns for `fields` (numbers always have one).
     #[must_use]
     pub fn new(fields: &[Field]) -> Self {
@@ -59,7 +59,7 @@ impl Batch {
     }
 
     pub(crate) fn with_seed(fields: &[Field], seed: &Seed) -> Self {
-        let column = |field| fields.contains(&field).then(|| TextColumn { codes: Vec::new(), dict: Dict::new(seed.clone()) });
+        let column = |field| fields.contains(&field).then(|| CodedColumn { codes: Vec::new(), dict: Dict::new(seed.clone()) });
         Self {
             time_us: Vec::new(),
             status: Vec::new(),
@@ -72,7 +72,7 @@ impl Batch {
 
     /// Adds a row.
     #[inline]
-    pub fn push(&mut self, record: &Record<'_>) {
+    pub fn push(&mut self, record: &LogRecord<'_>) {
         self.time_us.push(record.time_us.unwrap_or(NO_TIME));
         self.status.push(record.status);
         let number = |number: Option<u64>| number.map_or(ABSENT, |number| number.min(ABSENT - 1));
@@ -186,7 +186,7 @@ impl Batch {
     }
 }
 
-impl TextColumn {
+impl CodedColumn {
     fn to_arrow(&self) -> Result<DictionaryArray<UInt32Type>, ArrowError> {
         let mut values = StringBuilder::with_capacity(self.dict.len() - 1, self.dict.arena_bytes());
         for code in 1..self.dict.len() as u32 {

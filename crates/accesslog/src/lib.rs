@@ -13,7 +13,7 @@ mod recorder;
 pub mod report;
 mod spread;
 
-pub use batch::{ABSENT, Batch, NO_TIME, TEXT_FIELDS};
+pub use batch::{ABSENT, LogBatch, NO_TIME, TEXT_FIELDS};
 pub use countries::{Countries, CountriesError};
-pub use recorder::{Options, Recorder, Recording, Rejected, Rows};
-pub use spread::{Adding, Spread};
+pub use recorder::{Options, RecordedRows, Recorder, Recording, Rejected};
+pub use spread::{Adding, LogHistogram};

@@ -1,7 +1,7 @@
 //! Who keeps rows, beside the sums or instead of them.
 
-use crate::aggregate::Reason;
-use crate::batch::Batch;
+use crate::aggregate::NoteReason;
+use crate::batch::LogBatch;
 use crate::filter::Filter;
 use rorqual_pipe::Chunk;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub trait Recording: Send + Sync {
 /// Takes the rows of one worker.
 pub trait Recorder: Send {
     /// Takes the rows of one chunk; of all chunks of the input those of one worker, in ascending order.
-    fn take(&mut self, rows: &Rows<'_>);
+    fn take(&mut self, rows: &RecordedRows<'_>);
 
     /// The codes of the text column at `index` of [`TEXT_FIELDS`](crate::TEXT_FIELDS) stand for other values from the next rows on.
     fn forget(&mut self, index: usize);
@@ -40,13 +40,13 @@ pub trait Recorder: Send {
 }
 
 /// The rows of one chunk. Values beyond 64 KiB are cut there.
-pub struct Rows<'a> {
+pub struct RecordedRows<'a> {
     /// Sound and repaired lines.
-    pub batch: &'a Batch,
+    pub batch: &'a LogBatch,
     /// For each row of the batch, the offset of its clock in seconds east of UTC.
     pub zones_seconds: &'a [i32],
     /// Rows of the batch that were repaired, in ascending order.
-    pub repaired: &'a [(u32, Reason)],
+    pub repaired: &'a [(u32, NoteReason)],
     /// Lines that were rejected, in order.
     pub rejected: &'a [Rejected],
     pub(crate) chunk: &'a Chunk,
@@ -58,12 +58,12 @@ pub struct Rejected {
     /// Row of the batch that it comes before.
     pub before_row: u32,
     /// Why it was rejected.
-    pub reason: Reason,
+    pub reason: NoteReason,
     pub(crate) start: usize,
     pub(crate) end: usize,
 }
 
-impl Rows<'_> {
+impl RecordedRows<'_> {
     /// Where in the input the chunk starts, in bytes: what chunks are ordered by.
     #[must_use]
     pub fn offset(&self) -> u64 {
@@ -78,22 +78,22 @@ impl Rows<'_> {
 }
 
 /// What a worker gathers of a chunk for its recorder.
-pub(crate) struct Gathered {
+pub(crate) struct RecordedChunk {
     pub(crate) recorder: Box<dyn Recorder>,
     pub(crate) zones_seconds: Vec<i32>,
-    pub(crate) repaired: Vec<(u32, Reason)>,
+    pub(crate) repaired: Vec<(u32, NoteReason)>,
     pub(crate) rejected: Vec<Rejected>,
 }
 
-impl Gathered {
+impl RecordedChunk {
     pub(crate) fn new(recorder: Box<dyn Recorder>) -> Self {
         Self { recorder, zones_seconds: Vec::new(), repaired: Vec::new(), rejected: Vec::new() }
     }
 
     /// Gives the recorder what was gathered of `chunk`.
-    pub(crate) fn hand_over(&mut self, batch: &Batch, chunk: &Chunk) {
+    pub(crate) fn hand_over(&mut self, batch: &LogBatch, chunk: &Chunk) {
         let Self { recorder, zones_seconds, repaired, rejected } = self;
-        recorder.take(&Rows { batch, zones_seconds, repaired, rejected, chunk });
+        recorder.take(&RecordedRows { batch, zones_seconds, repaired, rejected, chunk });
         zones_seconds.clear();
         repaired.clear();
         rejected.clear();

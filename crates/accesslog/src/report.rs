@@ -2,8 +2,8 @@
 //!
 //! The fields are the schema `rorqual.logs/1`, which is described in `crates/serve/API.md`.
 
-pub use crate::aggregate::Sample;
-use crate::aggregate::{Amount, Analysis, Buckets, CLASSES, KEY_BYTES_SHOWN, LineCounts, Top, TopRow, sort_rows};
+pub use crate::aggregate::NoteSample;
+use crate::aggregate::{Analysis, Buckets, CLASSES, HitsAndBytes, KEY_BYTES_SHOWN, LineCounts, Top, TopRow, sort_rows};
 use crate::format::{Detection, Field};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -16,7 +16,7 @@ pub const BUCKETS_DEFAULT: usize = 400;
 
 /// One input of a report.
 #[derive(Debug, Clone, Serialize)]
-pub struct Source {
+pub struct InputReport {
     /// Its name.
     pub name: String,
     /// The format's name, where one was found.
@@ -70,13 +70,13 @@ pub struct RunStats {
 
 /// A whole report.
 #[derive(Debug, Clone, Serialize)]
-pub struct Report {
+pub struct LogReport {
     /// [`SCHEMA`].
     pub schema: &'static str,
     /// Whether all inputs were read to their end.
     pub complete: bool,
     /// The inputs, in order.
-    pub sources: Vec<Source>,
+    pub sources: Vec<InputReport>,
     /// Lines by what became of them.
     pub lines: LineCounts,
     /// Rows that had no room: everything below but rejects and repairs is of the others then.
@@ -87,7 +87,7 @@ pub struct Report {
     /// When the lines are from.
     pub time: Option<TimeSpan>,
     /// Lines over time.
-    pub histogram: Option<Histogram>,
+    pub histogram: Option<TimeHistogram>,
     /// By status code, most hits first; lines without one as `-`.
     pub status: Vec<StatusRow>,
     /// How many client addresses.
@@ -97,9 +97,9 @@ pub struct Report {
     /// Distributions of numbers.
     pub percentiles: PercentileSet,
     /// Rejected lines.
-    pub rejects: Samples,
+    pub rejects: ReportSamples,
     /// Repaired lines.
-    pub repairs: Samples,
+    pub repairs: ReportSamples,
     /// Cost.
     pub stats: RunStats,
 }
@@ -117,7 +117,7 @@ pub struct TimeSpan {
 
 /// Lines over time: non-empty buckets only.
 #[derive(Debug, Clone, Serialize, PartialEq, Eq)]
-pub struct Histogram {
+pub struct TimeHistogram {
     /// Width of a bucket.
     pub bucket_seconds: i64,
     /// The finest width held in memory.
@@ -125,12 +125,12 @@ pub struct Histogram {
     /// Start of each bucket, Unix seconds.
     pub at: Vec<i64>,
     /// Hits for each class, parallel to `at`.
-    pub series: Vec<Series>,
+    pub series: Vec<ReportSeries>,
 }
 
 /// One status class over time.
 #[derive(Debug, Clone, Serialize, PartialEq, Eq)]
-pub struct Series {
+pub struct ReportSeries {
     /// `2xx`, `3xx`, `4xx`, `5xx` or `other`.
     pub class: &'static str,
     /// Hits for each bucket.
@@ -179,7 +179,7 @@ pub struct Panel {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub others: Option<Others>,
     /// Most hits first.
-    pub rows: Vec<Row>,
+    pub rows: Vec<ReportRow>,
 }
 
 /// Values without a row, together.
@@ -193,7 +193,7 @@ pub struct Others {
 
 /// A row of a top table.
 #[derive(Debug, Clone, Serialize, PartialEq, Eq)]
-pub struct Row {
+pub struct ReportRow {
     /// As in the log.
     pub value: String,
     /// Counted lines.
@@ -230,11 +230,11 @@ pub struct Percentiles {
 
 /// Lines with something wrong.
 #[derive(Debug, Clone, Serialize)]
-pub struct Samples {
+pub struct ReportSamples {
     /// All of them.
     pub count: u64,
     /// A few, at most three for one reason.
-    pub samples: Vec<Sample>,
+    pub samples: Vec<NoteSample>,
 }
 
 /// The top tables in the order in which they are shown, by name and title; sites and classes of agents are derived.
@@ -255,10 +255,10 @@ pub const PANELS: [(&str, &str); 14] = [
     ("source", "Sources"),
 ];
 
-impl Report {
+impl LogReport {
     /// The report of what `analysis` holds now, with `top` rows in each table.
     #[must_use]
-    pub fn new(analysis: &Analysis, sources: Vec<Source>, complete: bool, top: usize, stats: RunStats) -> Self {
+    pub fn new(analysis: &Analysis, sources: Vec<InputReport>, complete: bool, top: usize, stats: RunStats) -> Self {
         let totals = analysis.totals().clone();
         let (rejects, repairs) = analysis.sample_lists();
         let panels = panels(analysis, top);
@@ -284,8 +284,8 @@ impl Report {
                 request_time: totals.request_time_us.percentiles(1e-6),
                 upstream_time: totals.upstream_time_us.percentiles(1e-6),
             },
-            rejects: Samples { count: totals.lines.rejected, samples: rejects },
-            repairs: Samples { count: totals.lines.repaired, samples: repairs },
+            rejects: ReportSamples { count: totals.lines.rejected, samples: rejects },
+            repairs: ReportSamples { count: totals.lines.repaired, samples: repairs },
             stats,
         }
     }
@@ -298,13 +298,13 @@ fn is_zero(count: &u64) -> bool {
 
 /// Lines in `[from, to)` (Unix seconds) in at most `buckets_max` buckets, give or take the alignment.
 #[must_use]
-pub fn histogram(analysis: &Analysis, from: Option<i64>, to: Option<i64>, buckets_max: usize) -> Histogram {
+pub fn histogram(analysis: &Analysis, from: Option<i64>, to: Option<i64>, buckets_max: usize) -> TimeHistogram {
     let Buckets { width_seconds, finest_seconds, rows } = analysis.buckets(from, to, buckets_max);
     let series = CLASSES
         .iter()
         .enumerate()
-        .map(|(index, class)| Series { class, hits: rows.iter().map(|(_, counts)| counts[index]).collect() });
-    Histogram {
+        .map(|(index, class)| ReportSeries { class, hits: rows.iter().map(|(_, counts)| counts[index]).collect() });
+    TimeHistogram {
         bucket_seconds: width_seconds,
         finest_seconds,
         series: series.collect(),
@@ -331,8 +331,8 @@ fn panels(analysis: &Analysis, count: usize) -> Vec<Panel> {
     PANELS.into_iter().filter_map(panel).collect()
 }
 
-fn class_top(sums: &HashMap<String, Amount>, count: usize) -> Top {
-    let row = |(name, amount): (&String, &Amount)| TopRow { key: name.clone().into_bytes(), amount: *amount, missed: 0 };
+fn class_top(sums: &HashMap<String, HitsAndBytes>, count: usize) -> Top {
+    let row = |(name, amount): (&String, &HitsAndBytes)| TopRow { key: name.clone().into_bytes(), amount: *amount, missed: 0 };
     let mut rows: Vec<TopRow> = sums.iter().map(row).collect();
     let hits = sums.values().map(|amount| amount.hits).sum();
     sort_rows(&mut rows, count);
@@ -341,7 +341,7 @@ fn class_top(sums: &HashMap<String, Amount>, count: usize) -> Top {
 
 fn to_panel(field: &'static str, title: &'static str, top: Top) -> Panel {
     let exact = top.floor == 0;
-    let row = |row: TopRow| Row {
+    let row = |row: TopRow| ReportRow {
         value: shown_value(&row.key),
         hits: row.amount.hits,
         hits_max: row.amount.hits + row.missed,
@@ -370,8 +370,8 @@ pub fn shown_value(key: &[u8]) -> String {
     text
 }
 
-fn status_rows(status: &[Amount]) -> Vec<StatusRow> {
-    let row = |(code, amount): (usize, &Amount)| StatusRow {
+fn status_rows(status: &[HitsAndBytes]) -> Vec<StatusRow> {
+    let row = |(code, amount): (usize, &HitsAndBytes)| StatusRow {
         value: if code == 0 { "-".to_owned() } else { code.to_string() },
         hits: amount.hits,
         bytes: amount.bytes,

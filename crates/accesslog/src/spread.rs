@@ -12,14 +12,14 @@ const BUCKETS: usize = EXACT as usize + ((63 - KEPT_BITS) as usize) * (1 << KEPT
 
 /// How numbers up to 2^64 - 2 are distributed; 58 KiB from the first number on.
 #[derive(Debug, Clone, Default)]
-pub struct Spread {
+pub struct LogHistogram {
     counts: Vec<u64>,
     count: u64,
     sum: u128,
     max: u64,
 }
 
-impl Spread {
+impl LogHistogram {
     /// Counts a number.
     #[inline]
     pub fn add(&mut self, number: u64) {
@@ -89,7 +89,7 @@ impl Spread {
 
 /// Numbers on their way into a distribution, at most 2^32 of them; they are in it when this is dropped.
 pub struct Adding<'a> {
-    spread: &'a mut Spread,
+    spread: &'a mut LogHistogram,
     count: u64,
     /// Sums of the numbers' halves, which can't wrap.
     low: u64,
@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn percentiles_hold_for_any_number() {
         for scale in [1, 1_000_000_000, 1 << 40, (1 << 63) / 50, u64::MAX / 100] {
-            let mut spread = Spread::default();
+            let mut spread = LogHistogram::default();
             (1..=100).for_each(|n| spread.add(n * scale));
             for (quantile, n) in [(0.5, 50), (0.9, 90), (0.99, 99), (1.0, 100)] {
                 let (found, exact) = (spread.quantile(quantile), n * scale);

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 /// How the process ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Exit {
+pub(crate) enum ExitStatus {
     /// Everything was done, or the reader of our output had enough.
     Done,
     /// Nothing was found, or something differs, where `grep` and `sha256sum` say so.
@@ -25,7 +25,7 @@ pub(crate) enum Exit {
     Interrupted,
 }
 
-impl Exit {
+impl ExitStatus {
     /// What the process ends with.
     pub(crate) fn code(self) -> u8 {
         match self {
@@ -43,8 +43,8 @@ impl Exit {
     }
 }
 
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> Self {
+impl From<ExitStatus> for ExitCode {
+    fn from(exit: ExitStatus) -> Self {
         Self::from(exit.code())
     }
 }

@@ -1,6 +1,6 @@
 //! Keeps the process below its memory where no limit knows what is taken: libraries that read a foreign file, a template that builds a value.
 
-use crate::exit::Exit;
+use crate::exit::ExitStatus;
 use crate::message;
 use rorqual_pipe::limits::PROGRAM_BYTES;
 use rorqual_pipe::{Watch, format_size, stats, watch};
@@ -14,11 +14,11 @@ const MARGIN_SHARE: u64 = 16;
 
 /// Looks at the resident size as long as it lives, and ends the process before it exceeds its memory. What is being written is then
 /// gone: it has no name yet.
-pub(crate) struct Guard {
+pub(crate) struct MemoryWatchdog {
     _watch: Option<Watch>,
 }
 
-impl Guard {
+impl MemoryWatchdog {
     /// Starts to look while a file is read, which is then to blame.
     pub(crate) fn reading(name: &str, memory_bytes: u64) -> Self {
         let (name, memory) = (name.to_owned(), format_size(memory_bytes));
@@ -32,7 +32,7 @@ impl Guard {
         let look = move || {
             if stats::resident_bytes().is_some_and(|resident| resident > end_at) {
                 message::error(&why());
-                std::process::exit(Exit::Bad.code().into());
+                std::process::exit(ExitStatus::Bad.code().into());
             }
         };
         // So little is refused, with the sum.

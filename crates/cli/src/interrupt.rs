@@ -1,6 +1,6 @@
 //! Ctrl-C.
 
-use crate::exit::Exit;
+use crate::exit::ExitStatus;
 use crate::message;
 use rorqual_pipe::Control;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,24 +25,24 @@ pub(crate) fn stop_on_interrupt(control: &Control) {
 }
 
 /// The exit code of a run that would have ended with `exit`, and a word about why what it prints is not all.
-pub(crate) fn exit_of(control: &Control, exit: Exit) -> Exit {
+pub(crate) fn exit_of(control: &Control, exit: ExitStatus) -> ExitStatus {
     exit_saying(control, exit, "stopped by Ctrl-C: this is what was read by then")
 }
 
 /// The same of a run that leaves nothing.
-pub(crate) fn exit_of_nothing(control: &Control, exit: Exit) -> Exit {
+pub(crate) fn exit_of_nothing(control: &Control, exit: ExitStatus) -> ExitStatus {
     exit_saying(control, exit, "stopped by Ctrl-C")
 }
 
 /// The exit code of a run whose output takes no more: its reader has had enough, or Ctrl-C ended the wait for one that took nothing.
-pub(crate) fn exit_of_closed() -> Exit {
+pub(crate) fn exit_of_closed() -> ExitStatus {
     if !INTERRUPTED.load(Ordering::Relaxed) {
-        return Exit::Done;
+        return ExitStatus::Done;
     }
     say("stopped by Ctrl-C")
 }
 
-fn exit_saying(control: &Control, exit: Exit, said: &'static str) -> Exit {
+fn exit_saying(control: &Control, exit: ExitStatus, said: &'static str) -> ExitStatus {
     if !control.stopped() {
         return exit;
     }
@@ -50,10 +50,10 @@ fn exit_saying(control: &Control, exit: Exit, said: &'static str) -> Exit {
 }
 
 /// Says it once: a run may end by it and then have no reader either.
-fn say(said: &'static str) -> Exit {
+fn say(said: &'static str) -> ExitStatus {
     static SAID: AtomicBool = AtomicBool::new(false);
     if !SAID.swap(true, Ordering::Relaxed) {
         message::note(&said);
     }
-    Exit::Interrupted
+    ExitStatus::Interrupted
 }

@@ -18,7 +18,7 @@ mod verbs;
 use args::{Cli, Verb};
 use clap::error::ContextKind;
 use clap::{CommandFactory, Parser};
-use exit::Exit;
+use exit::ExitStatus;
 use rorqual_pipe::{escaped_args, escaped_line};
 use std::io::Write;
 use std::path::Path;
@@ -52,7 +52,7 @@ fn main() -> ExitCode {
 }
 
 /// Says what is wrong with the arguments, as if they had no control characters: they may be names of foreign files.
-fn refused(error: clap::Error) -> Exit {
+fn refused(error: clap::Error) -> ExitStatus {
     let name = error.get(ContextKind::InvalidSubcommand).map(ToString::to_string);
     let name = name.filter(|name| is_where_a_verb_is(name) && (name.contains(['.', '/']) || Path::new(name).exists()));
     if let Some(name) = name {
@@ -64,7 +64,7 @@ fn refused(error: clap::Error) -> Exit {
     }
     let error = Cli::try_parse_from(escaped_args()).err().unwrap_or(error);
     let _ = error.print();
-    if error.use_stderr() { Exit::Bad } else { Exit::Done }
+    if error.use_stderr() { ExitStatus::Bad } else { ExitStatus::Done }
 }
 
 /// True where no verb comes before it, which would have subcommands of its own.
@@ -74,14 +74,14 @@ fn is_where_a_verb_is(name: &str) -> bool {
     !before.any(|arg| program.find_subcommand(arg).is_some())
 }
 
-fn print_completions(shell: clap_complete::Shell) -> Exit {
+fn print_completions(shell: clap_complete::Shell) -> ExitStatus {
     // Not straight to stdout: the generator panics when the reader closed the pipe.
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "rorqual", &mut script);
-    std::io::stdout().write_all(&script).map_or_else(|error| message::print_error(&error), |()| Exit::Done)
+    std::io::stdout().write_all(&script).map_or_else(|error| message::print_error(&error), |()| ExitStatus::Done)
 }
 
-fn print_man_page() -> Exit {
+fn print_man_page() -> ExitStatus {
     let printed = manual::page(&Cli::command()).and_then(|page| std::io::stdout().write_all(&page));
-    printed.map_or_else(|error| message::print_error(&error), |()| Exit::Done)
+    printed.map_or_else(|error| message::print_error(&error), |()| ExitStatus::Done)
 }

@@ -1,6 +1,6 @@
 //! What is said on stderr, and how output errors end a verb.
 
-use crate::exit::Exit;
+use crate::exit::ExitStatus;
 use crate::interrupt;
 use rorqual_pipe::reason;
 pub(crate) use rorqual_pipe::{escaped, escaped_line};
@@ -9,9 +9,9 @@ use std::io::{self, ErrorKind};
 use std::path::Path;
 
 /// Says an error and gives the exit code for it. Control characters are escaped: names and causes may be foreign.
-pub(crate) fn error(error: &dyn Display) -> Exit {
+pub(crate) fn error(error: &dyn Display) -> ExitStatus {
     anstream::eprintln!("rorqual: {}", harmless(&error.to_string()));
-    Exit::Bad
+    ExitStatus::Bad
 }
 
 /// Says something that is no error.
@@ -32,7 +32,7 @@ fn harmless(text: &str) -> String {
 }
 
 /// The end after a failure to print: silent success when the reader closed the pipe.
-pub(crate) fn print_error(cause: &io::Error) -> Exit {
+pub(crate) fn print_error(cause: &io::Error) -> ExitStatus {
     match cause.kind() {
         ErrorKind::BrokenPipe => interrupt::exit_of_closed(),
         _ => error(&format!("cannot write: {}", reason(cause))),

@@ -2,13 +2,13 @@
 
 use rorqual_pipe::Pool;
 use rorqual_pipe::gather::Gather;
-use rorqual_pipe::whole_file::{Output, Place};
+use rorqual_pipe::whole_file::{OutputPath, PendingFile};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
 pub(crate) struct RejectFile {
     pub(crate) gather: Gather<File>,
-    place: Place,
+    place: PendingFile,
     path: PathBuf,
 }
 
@@ -28,6 +28,6 @@ impl RejectFile {
 }
 
 /// The output that `--rejects` names.
-pub(crate) fn output(path: &Path, force: bool) -> Output<'_> {
-    Output { flag: "--rejects", path, force }
+pub(crate) fn output(path: &Path, force: bool) -> OutputPath<'_> {
+    OutputPath { flag: "--rejects", path, force }
 }

@@ -3,7 +3,7 @@
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used)]
 
 use bytes::Bytes;
-use rorqual_columnar::json::{Decoder, Inferrer, Layout, RecordSplitter, detect};
+use rorqual_columnar::json::{JsonDecoder, JsonInferrer, JsonSplitter, Layout, detect};
 use rorqual_columnar::{Decode, Infer, Shape, Unplaced};
 use rorqual_pipe::{Chunk, Splitter};
 
@@ -26,14 +26,14 @@ fn main() {
     let schema = shape.to_schema(false);
     for _ in 0..3 {
         let rows: usize = timed("decode", bytes.len(), || {
-            let mut decoder = Decoder::new(&layout, &schema, Unplaced::Keep, 32 << 20);
+            let mut decoder = JsonDecoder::new(&layout, &schema, Unplaced::Keep, 32 << 20);
             chunks.iter().map(|chunk| rows(&mut decoder, chunk)).sum()
         });
         println!("{rows} rows");
     }
     let two = std::sync::Arc::new(schema.project(&[0, 1]).unwrap());
     timed("decode two columns", bytes.len(), || {
-        let mut decoder = Decoder::new(&layout, &two, Unplaced::Ignore, 32 << 20);
+        let mut decoder = JsonDecoder::new(&layout, &two, Unplaced::Ignore, 32 << 20);
         chunks.iter().map(|chunk| rows(&mut decoder, chunk)).sum::<usize>()
     });
 }
@@ -52,7 +52,7 @@ fn seconds_on_core() -> f64 {
 
 /// Chunks as the pipe cuts them.
 fn split(bytes: &Bytes, layout: &Layout) -> Vec<Chunk> {
-    let mut splitter = RecordSplitter::new(layout);
+    let mut splitter = JsonSplitter::new(layout);
     let (mut chunks, mut start) = (Vec::new(), None);
     for block_start in (0..bytes.len()).step_by(BLOCK_BYTES) {
         let block_end = (block_start + BLOCK_BYTES).min(bytes.len());
@@ -70,13 +70,13 @@ fn split(bytes: &Bytes, layout: &Layout) -> Vec<Chunk> {
 }
 
 fn infer(chunks: &[Chunk], layout: &Layout) -> Shape {
-    let mut inferrer = Inferrer::new(layout);
+    let mut inferrer = JsonInferrer::new(layout);
     let mut shape = Shape::default();
     chunks.iter().for_each(|chunk| shape.merge(inferrer.infer(chunk).unwrap().shape));
     shape
 }
 
-fn rows(decoder: &mut Decoder, chunk: &Chunk) -> usize {
+fn rows(decoder: &mut JsonDecoder, chunk: &Chunk) -> usize {
     let decoded = decoder.decode(chunk).unwrap();
     assert!(decoded.bad.is_empty() && decoded.misfit.is_none(), "{:?}", decoded.bad);
     decoded.batches.iter().map(arrow_array::RecordBatch::num_rows).sum()

@@ -1,7 +1,7 @@
 //! Records that are no rows: how many, and which is the first.
 
-use crate::decode::Bad;
-use rorqual_pipe::{Chunk, Error, Kind, format_size};
+use crate::decode::BadRecord;
+use rorqual_pipe::{Chunk, Error, ErrorClass, format_size};
 
 /// The bad records of one input or several, in the order in which they are added.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -11,11 +11,11 @@ pub struct BadRecords {
     first: Option<String>,
 }
 
-impl Bad {
+impl BadRecord {
     /// What is wrong with it, in the input `name`.
     pub(crate) fn error(&self, name: &str) -> Error {
         let message = format!("{} (in the record that starts at byte {})", self.reason, self.offset);
-        Error::new(Kind::Corrupt, name, message).at(self.at)
+        Error::new(ErrorClass::Corrupt, name, message).at(self.at)
     }
 }
 
@@ -27,14 +27,14 @@ impl BadRecords {
     }
 
     /// One in the input `name`.
-    pub fn add(&mut self, name: &str, bad: &Bad) {
+    pub fn add(&mut self, name: &str, bad: &BadRecord) {
         self.one(|| bad.error(name));
     }
 
     /// One that starts at `offset` and is longer than one may be.
     pub fn add_long(&mut self, name: &str, offset: u64, record_bytes_max: usize) {
         let max = format_size(record_bytes_max as u64);
-        self.one(|| Error::new(Kind::Limit, name, format!("a record of more than --record-max {max} starts")).at(offset));
+        self.one(|| Error::new(ErrorClass::Limit, name, format!("a record of more than --record-max {max} starts")).at(offset));
     }
 
     /// That they were left out, with what became of them, and what is wrong with the first; `None` where there are none.

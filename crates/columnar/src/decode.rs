@@ -12,8 +12,8 @@ pub trait Decode: Send {
     /// is there is the caller's.
     ///
     /// # Errors
-    /// Only for what ends the run, and without the input's name. A record that is no row is in [`Decoded::bad`].
-    fn decode(&mut self, chunk: &Chunk) -> Result<Decoded, Error>;
+    /// Only for what ends the run, and without the input's name. A record that is no row is in [`DecodedRecords::bad`].
+    fn decode(&mut self, chunk: &Chunk) -> Result<DecodedRecords, Error>;
 }
 
 /// Finds out what columns records have. One a worker.
@@ -37,11 +37,11 @@ pub enum Unplaced {
 
 /// What a chunk came to.
 #[derive(Debug, Default)]
-pub struct Decoded {
+pub struct DecodedRecords {
     /// Rows in order, in batches of the decoder's schema, each of about [`crate::limits::BATCH_BYTES_MAX`] at most.
     pub batches: Vec<RecordBatch>,
     /// Records that are no rows, in order.
-    pub bad: Vec<Bad>,
+    pub bad: Vec<BadRecord>,
     /// Lines of a log that were left out since their time is outside of the span asked for.
     pub outside: usize,
     /// What is worth telling once.
@@ -59,14 +59,14 @@ pub struct Inferred {
     /// Their columns.
     pub shape: Shape,
     /// Records that are no rows, in order.
-    pub bad: Vec<Bad>,
+    pub bad: Vec<BadRecord>,
     /// What is worth telling once.
     pub notes: Notes,
 }
 
 /// A record that is no row.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Bad {
+pub struct BadRecord {
     /// Where it starts, from the start of the decoded input.
     pub offset: u64,
     /// Its bytes, up to where the next record can start.
@@ -79,11 +79,11 @@ pub struct Bad {
 
 /// Things worth telling once, with how often they were met.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Notes(BTreeMap<Note, Met>);
+pub struct Notes(BTreeMap<DecodeNote, Occurrences>);
 
 /// A kind of thing worth telling, which loses nothing or little.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Note {
+pub enum DecodeNote {
     /// An object has a key twice; its last value counts.
     DuplicateKey,
     /// A number that 64 bits or a double have no place for is kept as text.
@@ -102,14 +102,14 @@ pub enum Note {
 
 /// How often something was met, and where first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Met {
+pub struct Occurrences {
     /// How often.
     pub times: u64,
     /// Where first, from the start of the decoded input.
     pub first_offset: u64,
 }
 
-impl Note {
+impl DecodeNote {
     /// All kinds, in the order in which they are told.
     pub const ALL: [Self; 7] = [
         Self::DuplicateKey,
@@ -122,7 +122,7 @@ impl Note {
     ];
 }
 
-impl fmt::Display for Note {
+impl fmt::Display for DecodeNote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::DuplicateKey => "a key twice in one object, whose last value counts",
@@ -140,8 +140,8 @@ impl fmt::Display for Note {
 
 impl Notes {
     /// Something was met at `offset`.
-    pub fn add(&mut self, note: Note, offset: u64) {
-        self.add_met(note, Met { times: 1, first_offset: offset });
+    pub fn add(&mut self, note: DecodeNote, offset: u64) {
+        self.add_met(note, Occurrences { times: 1, first_offset: offset });
     }
 
     /// All that `other` met too, later or elsewhere.
@@ -151,12 +151,12 @@ impl Notes {
 
     /// How often it was met, if it was.
     #[must_use]
-    pub fn get(&self, note: Note) -> Option<Met> {
+    pub fn get(&self, note: DecodeNote) -> Option<Occurrences> {
         self.0.get(&note).copied()
     }
 
-    fn add_met(&mut self, note: Note, met: Met) {
-        let known = self.0.entry(note).or_insert(Met { times: 0, first_offset: u64::MAX });
+    fn add_met(&mut self, note: DecodeNote, met: Occurrences) {
+        let known = self.0.entry(note).or_insert(Occurrences { times: 0, first_offset: u64::MAX });
         known.times += met.times;
         known.first_offset = known.first_offset.min(met.first_offset);
     }

@@ -2,16 +2,16 @@
 
 use crate::csv::{self, Dialect, DialectError, DialectHints, Quote};
 use crate::limits::row_bytes_max;
-use crate::scan::Head;
+use crate::scan::ScanHead;
 use crate::{Decode, Infer, Unplaced, ValueRules, json, log};
 use arrow_schema::SchemaRef;
-use rorqual_accesslog::format::{Foreign, Format as LogFormat, detect as detect_log};
+use rorqual_accesslog::format::{Foreign, LogFormat, detect as detect_log};
 use rorqual_pipe::{Framing, Splitter};
 use std::path::Path;
 
 /// A format that records are decoded from.
 #[derive(Debug, Clone)]
-pub enum Format {
+pub enum RecordFormat {
     /// JSON documents.
     Json(json::Layout, ValueRules),
     /// Fields with separators.
@@ -22,7 +22,7 @@ pub enum Format {
 
 /// What is known of an input's format before it is looked at.
 #[derive(Debug, Clone, Default)]
-pub struct Given {
+pub struct FormatHints {
     /// Its kind.
     pub kind: Option<FormatKind>,
     /// Keys to the array whose elements are the records of a JSON document.
@@ -43,7 +43,7 @@ pub struct Given {
 #[derive(Debug, Clone)]
 pub struct Recognised {
     /// The format.
-    pub format: Format,
+    pub format: RecordFormat,
     /// Guesses in it, each with the option that settles it.
     pub notes: Vec<String>,
 }
@@ -63,12 +63,12 @@ pub enum FormatKind {
     Log,
 }
 
-impl Format {
+impl RecordFormat {
     /// The format of an input that begins so.
     ///
     /// # Errors
     /// When it is none that is known, or not the one that is given; a sentence that says so.
-    pub fn detect(name: &str, head: &Head, given: &Given) -> Result<Recognised, String> {
+    pub fn detect(name: &str, head: &ScanHead, given: &FormatHints) -> Result<Recognised, String> {
         match given.kind {
             _ if given.rows.is_some() => Ok(Self::json(json::Layout::Rows(given.rows.clone().unwrap_or_default()), head, given)),
             _ if given.log.is_some() => Self::log(head, given),
@@ -82,14 +82,14 @@ impl Format {
                 Ok(Self::json(layout, head, given))
             }
             Some(FormatKind::Csv) => Self::csv(head, given),
-            Some(FormatKind::Tsv) => Self::csv(head, &Given { delimiter: Some(b'\t'), ..given.clone() }),
+            Some(FormatKind::Tsv) => Self::csv(head, &FormatHints { delimiter: Some(b'\t'), ..given.clone() }),
             Some(FormatKind::Log) => Self::log(head, given),
             None => Self::guess(name, head, given),
         }
     }
 
     /// A document that is one object is one row, however long it is; who means an array in it says so.
-    fn json(layout: json::Layout, head: &Head, given: &Given) -> Recognised {
+    fn json(layout: json::Layout, head: &ScanHead, given: &FormatHints) -> Recognised {
         let is_one = matches!(layout, json::Layout::Documents | json::Layout::Lines);
         let rows = is_one.then(|| json::rows_within(&head.bytes, head.whole)).flatten();
         let note = |keys: Vec<String>| {
@@ -99,7 +99,7 @@ impl Format {
         Recognised { format: Self::Json(layout, given.rules.clone()), notes: rows.map(note).into_iter().collect() }
     }
 
-    fn guess(name: &str, head: &Head, given: &Given) -> Result<Recognised, String> {
+    fn guess(name: &str, head: &ScanHead, given: &FormatHints) -> Result<Recognised, String> {
         if head.whole && head.bytes.trim_ascii().is_empty() {
             return Err("is empty: there is nothing to tell its format and its columns by".to_owned());
         }
@@ -124,18 +124,18 @@ impl Format {
         })
     }
 
-    fn csv(head: &Head, given: &Given) -> Result<Recognised, String> {
+    fn csv(head: &ScanHead, given: &FormatHints) -> Result<Recognised, String> {
         let (dialect, notes) = Self::dialect(head, given).map_err(|error| error.to_string())?;
         Ok(Recognised { format: Self::Csv(dialect), notes })
     }
 
-    fn dialect(head: &Head, given: &Given) -> Result<(Dialect, Vec<String>), DialectError> {
+    fn dialect(head: &ScanHead, given: &FormatHints) -> Result<(Dialect, Vec<String>), DialectError> {
         let hints =
             DialectHints { delimiter: given.delimiter, quote: given.quote, header: given.header, rules: given.rules.clone() };
         Dialect::detect(&head.bytes, head.whole, &hints)
     }
 
-    fn log(head: &Head, given: &Given) -> Result<Recognised, String> {
+    fn log(head: &ScanHead, given: &FormatHints) -> Result<Recognised, String> {
         let log = |format| Recognised { format: Self::Log(format), notes: Vec::new() };
         if let Some(format) = &given.log {
             return Ok(log(format.clone()));
@@ -161,8 +161,8 @@ impl Format {
     pub fn splitter(&self) -> Option<Box<dyn Splitter>> {
         match self {
             Self::Json(json::Layout::Lines, _) | Self::Log(_) => None,
-            Self::Json(layout, _) => Some(Box::new(json::RecordSplitter::new(layout))),
-            Self::Csv(dialect) => Some(Box::new(csv::RecordSplitter::new(dialect))),
+            Self::Json(layout, _) => Some(Box::new(json::JsonSplitter::new(layout))),
+            Self::Csv(dialect) => Some(Box::new(csv::CsvSplitter::new(dialect))),
         }
     }
 
@@ -180,8 +180,8 @@ impl Format {
     #[must_use]
     pub fn infer(&self) -> Option<Box<dyn Infer>> {
         match self {
-            Self::Json(layout, rules) => Some(Box::new(json::Inferrer::new(layout).with_rules(rules))),
-            Self::Csv(dialect) => Some(Box::new(csv::Inferrer::new(dialect))),
+            Self::Json(layout, rules) => Some(Box::new(json::JsonInferrer::new(layout).with_rules(rules))),
+            Self::Csv(dialect) => Some(Box::new(csv::CsvInferrer::new(dialect))),
             Self::Log(_) => None,
         }
     }
@@ -199,10 +199,10 @@ impl Format {
         match self {
             Self::Json(layout, rules) => {
                 let row_bytes_max = row_bytes_max(record_bytes_max);
-                Box::new(json::Decoder::new(layout, schema, unplaced, row_bytes_max).with_rules(rules))
+                Box::new(json::JsonDecoder::new(layout, schema, unplaced, row_bytes_max).with_rules(rules))
             }
-            Self::Csv(dialect) => Box::new(csv::Decoder::new(dialect, schema, unplaced)),
-            Self::Log(format) => Box::new(log::Decoder::new(format, schema)),
+            Self::Csv(dialect) => Box::new(csv::CsvDecoder::new(dialect, schema, unplaced)),
+            Self::Log(format) => Box::new(log::LogDecoder::new(format, schema)),
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Rows: documents, logs and tables as columns, and columns as files.
 //!
-//! * A [`Format`] says how bytes are cut into records and who decodes them.
+//! * A [`RecordFormat`] says how bytes are cut into records and who decodes them.
 //! * An [`Infer`] tells what columns a chunk's records have; a [`Decode`] turns them into Arrow batches of a given schema.
-//! * A [`write::Writer`] turns batches into a file; [`read`] turns files of columns back into batches.
+//! * A [`write::BatchWriter`] turns batches into a file; [`read`] turns files of columns back into batches.
 //!
 //! Rows keep their order. This crate starts no threads, opens no socket, and prints nothing.
 
@@ -25,8 +25,8 @@ mod thrift;
 pub mod write;
 
 pub use bad::{BadRecords, long_offset};
-pub use decode::{Bad, Decode, Decoded, Infer, Inferred, Met, Note, Notes, Unplaced};
-pub use format::{Format, FormatKind, Given, Recognised};
+pub use decode::{BadRecord, Decode, DecodeNote, DecodedRecords, Infer, Inferred, Notes, Occurrences, Unplaced};
+pub use format::{FormatHints, FormatKind, Recognised, RecordFormat};
 pub use rules::ValueRules;
-pub use scan::{Head, Scan};
+pub use scan::{ScanHead, ScanSettings};
 pub use shape::{Conflict, Shape, format_schema, parse_schema};

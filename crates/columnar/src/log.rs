@@ -1,27 +1,27 @@
 //! Access logs as rows: one a line, in the columns that the log's format has.
 
-use crate::decode::{Bad, Decode, Decoded, Note};
-use crate::text::Texts;
+use crate::decode::{BadRecord, Decode, DecodeNote, DecodedRecords};
+use crate::text::UncheckedTexts;
 use arrow_array::builder::{Float64Builder, TimestampMicrosecondBuilder, UInt16Builder, UInt64Builder};
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{ArrowError, DataType, Field as ArrowField, Schema, SchemaRef, TimeUnit};
-use rorqual_accesslog::format::{Field, Format};
-use rorqual_accesslog::parse::{Flaw, Outcome, Parser, Record};
-use rorqual_pipe::{Chunk, Error, Kind};
+use rorqual_accesslog::format::{Field, LogFormat};
+use rorqual_accesslog::parse::{LineFlaw, LineOutcome, LogParser, LogRecord};
+use rorqual_pipe::{Chunk, Error, ErrorClass};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 /// The columns of a log in that format: `time` in microseconds UTC, `status` as u16, `bytes` as u64, `request_time` and
 /// `upstream_time` in seconds as f64, as filters and reports have them, all others as texts. What a line does not have is null.
 #[must_use]
-pub fn schema(format: &Format) -> SchemaRef {
+pub fn schema(format: &LogFormat) -> SchemaRef {
     let field = |field: Field| ArrowField::new(field.name(), data_type(field), true);
     Arc::new(Schema::new(format.fields().map(field).collect::<Vec<_>>()))
 }
 
-/// The same, and behind them what [`Rows`] is given of flaws.
+/// The same, and behind them what [`LogRows`] is given of flaws.
 #[must_use]
-pub fn schema_with_flaws(format: &Format) -> SchemaRef {
+pub fn schema_with_flaws(format: &LogFormat) -> SchemaRef {
     let flaws = FLAWS.map(|name| Arc::new(ArrowField::new(name, DataType::Utf8, true)));
     Arc::new(Schema::new(schema(format).fields().iter().cloned().chain(flaws).collect::<Vec<_>>()))
 }
@@ -40,21 +40,26 @@ fn data_type(field: Field) -> DataType {
 }
 
 /// Records on their way to be a batch.
-pub struct Rows {
+pub struct LogRows {
     schema: SchemaRef,
-    columns: Vec<Column>,
-    flaws: Vec<Texts>,
+    columns: Vec<LogColumn>,
+    flaws: Vec<UncheckedTexts>,
     rows: usize,
     text_bytes: usize,
 }
 
-impl Rows {
+impl LogRows {
     /// To the columns of `schema`, which are some of [`schema`]'s or all of [`schema_with_flaws`], or none: then a batch has rows and no
     /// columns.
     #[must_use]
     pub fn new(schema: &SchemaRef) -> Self {
-        let flaws = schema.fields().iter().filter(|column| FLAWS.contains(&&**column.name())).map(|_| Texts::default()).collect();
-        let columns = fields(schema).map(Column::of).collect();
+        let flaws = schema
+            .fields()
+            .iter()
+            .filter(|column| FLAWS.contains(&&**column.name()))
+            .map(|_| UncheckedTexts::default())
+            .collect();
+        let columns = fields(schema).map(LogColumn::of).collect();
         Self { schema: Arc::clone(schema), columns, flaws, rows: 0, text_bytes: 0 }
     }
 
@@ -66,13 +71,13 @@ impl Rows {
 
     /// Adds a record.
     #[inline]
-    pub fn push(&mut self, record: &Record<'_>) {
+    pub fn push(&mut self, record: &LogRecord<'_>) {
         self.rows += 1;
         self.columns.iter_mut().for_each(|column| column.push(record));
     }
 
     /// Adds a record with what is wrong with its line, and the text of a rejected line; nothing is null.
-    pub fn push_flawed(&mut self, record: &Record<'_>, flaw: &[u8], line: &[u8]) {
+    pub fn push_flawed(&mut self, record: &LogRecord<'_>, flaw: &[u8], line: &[u8]) {
         self.push(record);
         let fields = self.columns.iter().filter_map(|column| column.text_of(record));
         self.text_bytes += fields.map(<[u8]>::len).sum::<usize>() + flaw.len() + line.len();
@@ -97,8 +102,8 @@ impl Rows {
         if rows == 0 {
             return Ok(None);
         }
-        let flaws = self.flaws.iter_mut().map(Texts::finish);
-        let columns = self.columns.iter_mut().map(Column::finish).chain(flaws).collect();
+        let flaws = self.flaws.iter_mut().map(UncheckedTexts::finish);
+        let columns = self.columns.iter_mut().map(LogColumn::finish).chain(flaws).collect();
         // Of a query that only counts, no column is asked for.
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options).map(Some)
@@ -110,7 +115,7 @@ fn fields(schema: &SchemaRef) -> impl Iterator<Item = Field> {
     schema.fields().iter().filter_map(|column| Field::ALL.into_iter().find(|field| field.name() == column.name()))
 }
 
-fn push_text(texts: &mut Texts, text: &[u8]) {
+fn push_text(texts: &mut UncheckedTexts, text: &[u8]) {
     match text {
         [] => texts.push_null(),
         text => texts.push(text),
@@ -118,18 +123,18 @@ fn push_text(texts: &mut Texts, text: &[u8]) {
 }
 
 /// Decodes lines of one format.
-pub struct Decoder {
-    parser: Parser,
-    rows: Rows,
+pub struct LogDecoder {
+    parser: LogParser,
+    rows: LogRows,
     span_us: Option<RangeInclusive<i64>>,
 }
 
-impl Decoder {
+impl LogDecoder {
     /// A decoder to the columns of `schema`, which are some of [`schema`]'s, or none: then its batches have rows and no columns.
     #[must_use]
-    pub fn new(format: &Format, schema: &SchemaRef) -> Self {
-        let parser = Parser::new(format).strict().only(&fields(schema).collect::<Vec<_>>());
-        Self { parser, rows: Rows::new(schema), span_us: None }
+    pub fn new(format: &LogFormat, schema: &SchemaRef) -> Self {
+        let parser = LogParser::new(format).strict().only(&fields(schema).collect::<Vec<_>>());
+        Self { parser, rows: LogRows::new(schema), span_us: None }
     }
 
     /// Leaves out the lines whose time is outside of `span_us`, and those that have none. A line that can't be read is told whether it is
@@ -140,27 +145,27 @@ impl Decoder {
     }
 }
 
-impl Decode for Decoder {
-    fn decode(&mut self, chunk: &Chunk) -> Result<Decoded, Error> {
-        let mut decoded = Decoded::default();
+impl Decode for LogDecoder {
+    fn decode(&mut self, chunk: &Chunk) -> Result<DecodedRecords, Error> {
+        let mut decoded = DecodedRecords::default();
         for line in chunk.lines().filter(|line| !line.long) {
             let offset = chunk.offset + line.start as u64;
             let record = match self.parser.parse(line.bytes) {
-                Outcome::Parsed(record) => record,
-                Outcome::Repaired(record, _) => {
-                    decoded.notes.add(Note::RepairedLine, offset);
+                LineOutcome::Parsed(record) => record,
+                LineOutcome::Repaired(record, _) => {
+                    decoded.notes.add(DecodeNote::RepairedLine, offset);
                     record
                 }
-                Outcome::Blank => continue,
-                Outcome::Rejected(Flaw::OtherColumns) => {
+                LineOutcome::Blank => continue,
+                LineOutcome::Rejected(LineFlaw::OtherColumns) => {
                     let message = "#Fields says other columns from here on, and rows have one kind of columns: \
                          give what is before this line and what begins with it as two files (logs and serve read both in one)";
-                    return Err(Error::new(Kind::Corrupt, "", message).at(offset));
+                    return Err(Error::new(ErrorClass::Corrupt, "", message).at(offset));
                 }
-                Outcome::Rejected(flaw) => {
+                LineOutcome::Rejected(flaw) => {
                     let ended = line.start + line.bytes.len() < chunk.bytes.len();
                     let length = line.bytes.len() as u64 + u64::from(ended);
-                    decoded.bad.push(Bad { offset, length, at: offset, reason: reason(flaw) });
+                    decoded.bad.push(BadRecord { offset, length, at: offset, reason: reason(flaw) });
                     continue;
                 }
             };
@@ -172,22 +177,23 @@ impl Decode for Decoder {
             }
             self.rows.push(&record);
         }
-        let batch = self.rows.finish().map_err(|error| Error::new(Kind::Corrupt, "", error.to_string()).at(chunk.offset))?;
+        let batch =
+            self.rows.finish().map_err(|error| Error::new(ErrorClass::Corrupt, "", error.to_string()).at(chunk.offset))?;
         decoded.batches.extend(batch);
         Ok(decoded)
     }
 }
 
-enum Column {
+enum LogColumn {
     Time(TimestampMicrosecondBuilder),
     Status(UInt16Builder),
-    Number(fn(&Record<'_>) -> Option<u64>, UInt64Builder),
+    Number(fn(&LogRecord<'_>) -> Option<u64>, UInt64Builder),
     /// Microseconds, as seconds: the double that is nearest, so that six digits behind the point are exact.
-    Seconds(fn(&Record<'_>) -> Option<u64>, Float64Builder),
-    Text(for<'a> fn(&Record<'a>) -> &'a [u8], Texts),
+    Seconds(fn(&LogRecord<'_>) -> Option<u64>, Float64Builder),
+    Text(for<'a> fn(&LogRecord<'a>) -> &'a [u8], UncheckedTexts),
 }
 
-impl Column {
+impl LogColumn {
     fn of(field: Field) -> Self {
         let number = |of| Self::Number(of, UInt64Builder::new());
         let seconds = |of| Self::Seconds(of, Float64Builder::new());
@@ -210,12 +216,12 @@ impl Column {
         }
     }
 
-    fn text(of: for<'a> fn(&Record<'a>) -> &'a [u8]) -> Self {
-        Self::Text(of, Texts::default())
+    fn text(of: for<'a> fn(&LogRecord<'a>) -> &'a [u8]) -> Self {
+        Self::Text(of, UncheckedTexts::default())
     }
 
     #[inline]
-    fn push(&mut self, record: &Record<'_>) {
+    fn push(&mut self, record: &LogRecord<'_>) {
         match self {
             Self::Time(times) => times.append_option(record.time_us),
             Self::Status(statuses) => statuses.append_option((record.status != 0).then_some(record.status)),
@@ -225,7 +231,7 @@ impl Column {
         }
     }
 
-    fn text_of<'a>(&self, record: &Record<'a>) -> Option<&'a [u8]> {
+    fn text_of<'a>(&self, record: &LogRecord<'a>) -> Option<&'a [u8]> {
         match self {
             Self::Text(of, _) => Some(of(record)),
             _ => None,
@@ -244,22 +250,22 @@ impl Column {
 }
 
 /// A flaw in a few words that are the same for all lines.
-fn reason(flaw: Flaw) -> &'static str {
+fn reason(flaw: LineFlaw) -> &'static str {
     match flaw {
-        Flaw::Start => "the line does not begin as the format says",
-        Flaw::Unclosed(..) => "a quote or a bracket is not closed",
-        Flaw::Missing(_) => "the line ends before its last field",
-        Flaw::NotNumber(_) => "something else where a number should be",
-        Flaw::TooLarge(_) => "a number that does not fit in 64 bits",
-        Flaw::StatusRange => "a status that is not between 100 and 999",
-        Flaw::NotTime => "a time that is not written as the format says",
-        Flaw::ImpossibleTime => "a date or a time that does not exist",
-        Flaw::NotRequest => "a request that is not 'METHOD target PROTOCOL'",
-        Flaw::TextAfter => "text after the last field",
-        Flaw::NotJson(_) => "a line that is no JSON object",
-        Flaw::NoLabels => "a line that is no label:value with tabs between, or has neither a status nor a request",
-        Flaw::NoColumns => "a line before the one that says the columns (#Fields)",
-        Flaw::OtherColumns => "other columns from here on (#Fields)",
-        Flaw::NoAccess => "a JSON object with neither a status nor a request",
+        LineFlaw::Start => "the line does not begin as the format says",
+        LineFlaw::Unclosed(..) => "a quote or a bracket is not closed",
+        LineFlaw::Missing(_) => "the line ends before its last field",
+        LineFlaw::NotNumber(_) => "something else where a number should be",
+        LineFlaw::TooLarge(_) => "a number that does not fit in 64 bits",
+        LineFlaw::StatusRange => "a status that is not between 100 and 999",
+        LineFlaw::NotTime => "a time that is not written as the format says",
+        LineFlaw::ImpossibleTime => "a date or a time that does not exist",
+        LineFlaw::NotRequest => "a request that is not 'METHOD target PROTOCOL'",
+        LineFlaw::TextAfter => "text after the last field",
+        LineFlaw::NotJson(_) => "a line that is no JSON object",
+        LineFlaw::NoLabels => "a line that is no label:value with tabs between, or has neither a status nor a request",
+        LineFlaw::NoColumns => "a line before the one that says the columns (#Fields)",
+        LineFlaw::OtherColumns => "other columns from here on (#Fields)",
+        LineFlaw::NoAccess => "a JSON object with neither a status nor a request",
     }
 }

@@ -1,13 +1,13 @@
 //! Inputs through stages: what every verb that reads rows does.
 
-use crate::format::Format;
+use crate::format::RecordFormat;
 use rorqual_pipe::limits::BLOCK_BYTES;
-use rorqual_pipe::{Chunk, Control, Error, Framing, Input, Kind, Plan, Pool, Stage, run, run_records};
+use rorqual_pipe::{Chunk, Control, Error, ErrorClass, Framing, Input, Pool, RunPlan, Stage, run, run_records};
 use std::os::unix::fs::FileExt;
 
 /// With what inputs are read.
 #[derive(Debug, Clone)]
-pub struct Scan {
+pub struct ScanSettings {
     /// Where blocks come from: [`rorqual_pipe::limits::buffer_bytes`] of the longest record each.
     pub pool: Pool,
     /// How a run is stopped and counted.
@@ -20,7 +20,7 @@ pub struct Scan {
 
 /// The start of an input, after decoding.
 #[derive(Debug, Clone, Default)]
-pub struct Head {
+pub struct ScanHead {
     /// Its first bytes.
     pub bytes: Vec<u8>,
     /// This is all there is.
@@ -29,15 +29,15 @@ pub struct Head {
 
 /// Ends a run that has seen enough.
 pub(crate) fn enough() -> Error {
-    Error::new(Kind::Stopped, "", "enough was seen")
+    Error::new(ErrorClass::Stopped, "", "enough was seen")
 }
 
-impl Scan {
+impl ScanSettings {
     /// Runs an input's records through stages. An error is what ended it early; what came before was handed to them.
     pub fn run<S: Stage>(
         &self,
         input: Input,
-        format: &Format,
+        format: &RecordFormat,
         stages: Vec<S>,
         sink: impl FnMut(S::Output) -> Result<(), Error> + Send,
     ) -> Option<Error> {
@@ -55,12 +55,12 @@ impl Scan {
     ///
     /// # Errors
     /// When it can't be read or decoded.
-    pub fn head(&self, input: &mut Input, ahead_bytes: usize) -> Result<Head, Error> {
+    pub fn head(&self, input: &mut Input, ahead_bytes: usize) -> Result<ScanHead, Error> {
         if let Some(file) = input.file_again()? {
             let mut bytes = vec![0; BLOCK_BYTES];
             let read = file.read_at(&mut bytes, 0).map_err(|cause| Error::io(input.name(), "cannot read", cause))?;
             bytes.truncate(read);
-            return Ok(Head { whole: read < BLOCK_BYTES, bytes });
+            return Ok(ScanHead { whole: read < BLOCK_BYTES, bytes });
         }
         let mut bytes = Vec::new();
         let keep = |block: Chunk| {
@@ -68,10 +68,10 @@ impl Scan {
             if bytes.len() < BLOCK_BYTES { Ok(()) } else { Err(enough()) }
         };
         let (ahead, whole) = self.ahead(input, ahead_bytes)?;
-        let finish = run(ahead, &self.plan(Framing::Bytes), &self.pool, &Control::default(), |_| Some(vec![Blocks]), keep);
+        let finish = run(ahead, &self.plan(Framing::Bytes), &self.pool, &Control::default(), |_| Some(vec![BlockScan]), keep);
         match finish.error {
-            Some(error) if whole && error.kind() != Kind::Stopped => Err(error),
-            error => Ok(Head { bytes, whole: whole && error.is_none() }),
+            Some(error) if whole && error.kind() != ErrorClass::Stopped => Err(error),
+            error => Ok(ScanHead { bytes, whole: whole && error.is_none() }),
         }
     }
 
@@ -85,15 +85,15 @@ impl Scan {
         Ok((input.copy_of(bytes), whole))
     }
 
-    fn plan(&self, framing: Framing) -> Plan {
-        Plan { framing, zstd_window_log_max: self.zstd_window_log_max }
+    fn plan(&self, framing: Framing) -> RunPlan {
+        RunPlan { framing, zstd_window_log_max: self.zstd_window_log_max }
     }
 }
 
 /// Hands blocks on as they are.
-struct Blocks;
+struct BlockScan;
 
-impl Stage for Blocks {
+impl Stage for BlockScan {
     type Output = Chunk;
 
     fn chunk(&mut self, chunk: &Chunk) -> Result<Chunk, Error> {

@@ -5,19 +5,19 @@ use arrow_buffer::{Buffer, NullBufferBuilder, OffsetBuffer};
 use std::sync::Arc;
 
 /// Texts as they come; checked all at once when the column is finished, which costs a tenth of checking each.
-pub(crate) struct Texts {
+pub(crate) struct UncheckedTexts {
     values: Vec<u8>,
     offsets: Vec<i32>,
     nulls: NullBufferBuilder,
 }
 
-impl Default for Texts {
+impl Default for UncheckedTexts {
     fn default() -> Self {
         Self { values: Vec::new(), offsets: vec![0], nulls: NullBufferBuilder::new(0) }
     }
 }
 
-impl Texts {
+impl UncheckedTexts {
     /// Adds a text; all of them together have less than 2 GiB, since a chunk has.
     #[inline]
     pub(crate) fn push(&mut self, text: &[u8]) {

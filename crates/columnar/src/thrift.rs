@@ -25,7 +25,7 @@ const STRUCT: u8 = 12;
 
 /// Why something can't be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fault {
+pub(crate) enum ThriftError {
     /// It goes on behind the bytes that are there.
     Cut,
     /// It is not what it should be.
@@ -47,18 +47,18 @@ pub(crate) struct PageHeader {
     pub(crate) encoding: usize,
 }
 
-struct Walk<'a> {
+struct ThriftWalk<'a> {
     bytes: &'a [u8],
     place: usize,
 }
 
 /// The header that `bytes` begin with. One that says something twice, or otherwise than it is said, is unsound: readers differ in which
 /// they take.
-pub(crate) fn page_header(bytes: &[u8]) -> Result<PageHeader, Fault> {
+pub(crate) fn page_header(bytes: &[u8]) -> Result<PageHeader, ThriftError> {
     const DICTIONARY_PAGE: usize = 2;
     let mut header = PageHeader::default();
     let (mut seen, mut has_encoding) = (0, false);
-    let mut walk = Walk { bytes, place: 0 };
+    let mut walk = ThriftWalk { bytes, place: 0 };
     walk.fields(&mut |walk, id, kind| {
         seen = once(seen, id)?;
         match (id, kind) {
@@ -69,7 +69,7 @@ pub(crate) fn page_header(bytes: &[u8]) -> Result<PageHeader, Fault> {
             (5 | 8, STRUCT) if !std::mem::replace(&mut has_encoding, true) => {
                 header.encoding = walk.encoding(if id == 5 { 2 } else { 4 })?;
             }
-            (1 | 2 | 3 | 5 | 8, _) => return Err(Fault::Unsound),
+            (1 | 2 | 3 | 5 | 8, _) => return Err(ThriftError::Unsound),
             _ => walk.skip(kind, 0)?,
         }
         Ok(())
@@ -79,12 +79,12 @@ pub(crate) fn page_header(bytes: &[u8]) -> Result<PageHeader, Fault> {
 }
 
 /// About what a footer takes in memory, itself included.
-pub(crate) fn footer_bytes(bytes: &[u8]) -> Result<usize, Fault> {
+pub(crate) fn footer_bytes(bytes: &[u8]) -> Result<usize, ThriftError> {
     const SCHEMA: u64 = 2;
     const ROW_GROUPS: u64 = 4;
     const ENCRYPTION_ALGORITHM: u64 = 8;
     let mut total = 4 * bytes.len();
-    Walk { bytes, place: 0 }.fields(&mut |walk, id, kind| match (id, kind) {
+    ThriftWalk { bytes, place: 0 }.fields(&mut |walk, id, kind| match (id, kind) {
         (SCHEMA, LIST) => walk.each_struct(&mut |walk| {
             total += STRUCT_BYTES;
             walk.skip(STRUCT, 0)
@@ -93,8 +93,8 @@ pub(crate) fn footer_bytes(bytes: &[u8]) -> Result<usize, Fault> {
             total += STRUCT_BYTES;
             walk.row_group(&mut total)
         }),
-        (SCHEMA | ROW_GROUPS, _) => Err(Fault::Unsound),
-        (ENCRYPTION_ALGORITHM, _) => Err(Fault::Encrypted),
+        (SCHEMA | ROW_GROUPS, _) => Err(ThriftError::Unsound),
+        (ENCRYPTION_ALGORITHM, _) => Err(ThriftError::Encrypted),
         _ => walk.skip(kind, 0),
     })?;
     Ok(total)
@@ -102,11 +102,11 @@ pub(crate) fn footer_bytes(bytes: &[u8]) -> Result<usize, Fault> {
 
 /// Where in a footer is what differs between footers of one file: the field of the number of rows, which the list of row groups follows,
 /// and what is in that list.
-pub(crate) fn footer_places(bytes: &[u8]) -> Result<(usize, Range<usize>), Fault> {
+pub(crate) fn footer_places(bytes: &[u8]) -> Result<(usize, Range<usize>), ThriftError> {
     const ROWS: u64 = 3;
     const ROW_GROUPS: u64 = 4;
     let (mut rows, mut groups) = (0, 0..0);
-    Walk { bytes, place: 0 }.fields(&mut |walk, id, kind| {
+    ThriftWalk { bytes, place: 0 }.fields(&mut |walk, id, kind| {
         match id {
             // Its head is one byte, since the field before is there.
             ROWS => rows = walk.place - 1,
@@ -148,14 +148,14 @@ fn push_varint(out: &mut Vec<u8>, mut value: u64) {
 }
 
 /// Marks a field as seen, which it must not have been. (Those from 64 on are not known, and of no matter.)
-fn once(seen: u64, id: u64) -> Result<u64, Fault> {
+fn once(seen: u64, id: u64) -> Result<u64, ThriftError> {
     let bit = 1_u64.checked_shl(u32::try_from(id).unwrap_or(u32::MAX)).unwrap_or(0);
-    if seen & bit == 0 { Ok(seen | bit) } else { Err(Fault::Unsound) }
+    if seen & bit == 0 { Ok(seen | bit) } else { Err(ThriftError::Unsound) }
 }
 
-impl Walk<'_> {
+impl ThriftWalk<'_> {
     /// Calls `field` for each field of a struct, which it must pass over.
-    fn fields(&mut self, field: &mut dyn FnMut(&mut Self, u64, u8) -> Result<(), Fault>) -> Result<(), Fault> {
+    fn fields(&mut self, field: &mut dyn FnMut(&mut Self, u64, u8) -> Result<(), ThriftError>) -> Result<(), ThriftError> {
         let mut id = 0_u64;
         loop {
             let head = self.byte()?;
@@ -168,31 +168,31 @@ impl Walk<'_> {
             };
             // Others count with 16 bits, in which a larger one is one of those that are known.
             if id > i16::MAX as u64 {
-                return Err(Fault::Unsound);
+                return Err(ThriftError::Unsound);
             }
             field(self, id, head & 15)?;
         }
     }
 
-    fn row_group(&mut self, total: &mut usize) -> Result<(), Fault> {
+    fn row_group(&mut self, total: &mut usize) -> Result<(), ThriftError> {
         const COLUMNS: u64 = 1;
         self.fields(&mut |walk, id, kind| match (id, kind) {
             (COLUMNS, LIST) => walk.each_struct(&mut |walk| {
                 *total += CHUNK_BYTES;
                 walk.skip(STRUCT, 0)
             }),
-            (COLUMNS, _) => Err(Fault::Unsound),
+            (COLUMNS, _) => Err(ThriftError::Unsound),
             _ => walk.skip(kind, 0),
         })
     }
 
-    fn encoding(&mut self, wanted: u64) -> Result<usize, Fault> {
+    fn encoding(&mut self, wanted: u64) -> Result<usize, ThriftError> {
         let (mut encoding, mut seen) = (0, 0);
         self.fields(&mut |walk, id, kind| {
             seen = once(seen, id)?;
             match kind {
                 I32 if id == wanted => encoding = walk.size()?,
-                _ if id == wanted => return Err(Fault::Unsound),
+                _ if id == wanted => return Err(ThriftError::Unsound),
                 _ => walk.skip(kind, 0)?,
             }
             Ok(())
@@ -200,27 +200,27 @@ impl Walk<'_> {
         Ok(encoding)
     }
 
-    fn each_struct(&mut self, each: &mut dyn FnMut(&mut Self) -> Result<(), Fault>) -> Result<(), Fault> {
+    fn each_struct(&mut self, each: &mut dyn FnMut(&mut Self) -> Result<(), ThriftError>) -> Result<(), ThriftError> {
         let (size, kind) = self.list()?;
         if kind != STRUCT && size > 0 {
-            return Err(Fault::Unsound);
+            return Err(ThriftError::Unsound);
         }
         (0..size).try_for_each(|_| each(self))
     }
 
     /// How many elements a list has, and of what type: each takes a byte at least.
-    fn list(&mut self) -> Result<(usize, u8), Fault> {
+    fn list(&mut self) -> Result<(usize, u8), ThriftError> {
         let head = self.byte()?;
         let size = match head >> 4 {
-            15 => usize::try_from(self.varint()?).map_err(|_| Fault::Unsound)?,
+            15 => usize::try_from(self.varint()?).map_err(|_| ThriftError::Unsound)?,
             size => usize::from(size),
         };
-        if size > self.bytes.len() - self.place { Err(Fault::Cut) } else { Ok((size, head & 15)) }
+        if size > self.bytes.len() - self.place { Err(ThriftError::Cut) } else { Ok((size, head & 15)) }
     }
 
-    fn skip(&mut self, kind: u8, depth: usize) -> Result<(), Fault> {
+    fn skip(&mut self, kind: u8, depth: usize) -> Result<(), ThriftError> {
         if depth > DEPTH_MAX {
-            return Err(Fault::Unsound);
+            return Err(ThriftError::Unsound);
         }
         match kind {
             BOOL_TRUE | BOOL_FALSE => Ok(()),
@@ -237,16 +237,16 @@ impl Walk<'_> {
             }
             MAP => self.skip_map(depth + 1),
             STRUCT => self.fields(&mut |walk, _, kind| walk.skip(kind, depth + 1)),
-            _ => Err(Fault::Unsound),
+            _ => Err(ThriftError::Unsound),
         }
     }
 
     /// In a list a truth value is a byte.
-    fn skip_element(&mut self, kind: u8, depth: usize) -> Result<(), Fault> {
+    fn skip_element(&mut self, kind: u8, depth: usize) -> Result<(), ThriftError> {
         if matches!(kind, BOOL_TRUE | BOOL_FALSE) { self.pass(1) } else { self.skip(kind, depth) }
     }
 
-    fn skip_map(&mut self, depth: usize) -> Result<(), Fault> {
+    fn skip_map(&mut self, depth: usize) -> Result<(), ThriftError> {
         let size = self.varint()?;
         if size == 0 {
             return Ok(());
@@ -259,17 +259,17 @@ impl Walk<'_> {
     }
 
     /// A number that is not negative.
-    fn number(&mut self) -> Result<u64, Fault> {
+    fn number(&mut self) -> Result<u64, ThriftError> {
         let zigzag = self.varint()?;
-        if zigzag & 1 == 1 { Err(Fault::Unsound) } else { Ok(zigzag >> 1) }
+        if zigzag & 1 == 1 { Err(ThriftError::Unsound) } else { Ok(zigzag >> 1) }
     }
 
-    fn size(&mut self) -> Result<usize, Fault> {
-        let size = i32::try_from(self.number()?).map_err(|_| Fault::Unsound)?;
-        usize::try_from(size).map_err(|_| Fault::Unsound)
+    fn size(&mut self) -> Result<usize, ThriftError> {
+        let size = i32::try_from(self.number()?).map_err(|_| ThriftError::Unsound)?;
+        usize::try_from(size).map_err(|_| ThriftError::Unsound)
     }
 
-    fn varint(&mut self) -> Result<u64, Fault> {
+    fn varint(&mut self) -> Result<u64, ThriftError> {
         let mut value = 0;
         for shift in (0..64).step_by(7) {
             let byte = self.byte()?;
@@ -278,17 +278,17 @@ impl Walk<'_> {
                 return Ok(value);
             }
         }
-        Err(Fault::Unsound)
+        Err(ThriftError::Unsound)
     }
 
-    fn byte(&mut self) -> Result<u8, Fault> {
-        let byte = *self.bytes.get(self.place).ok_or(Fault::Cut)?;
+    fn byte(&mut self) -> Result<u8, ThriftError> {
+        let byte = *self.bytes.get(self.place).ok_or(ThriftError::Cut)?;
         self.place += 1;
         Ok(byte)
     }
 
-    fn pass(&mut self, length: usize) -> Result<(), Fault> {
-        self.place = self.place.checked_add(length).filter(|end| *end <= self.bytes.len()).ok_or(Fault::Cut)?;
+    fn pass(&mut self, length: usize) -> Result<(), ThriftError> {
+        self.place = self.place.checked_add(length).filter(|end| *end <= self.bytes.len()).ok_or(ThriftError::Cut)?;
         Ok(())
     }
 }
@@ -306,11 +306,11 @@ mod tests {
         let header = PageHeader { bytes: 19, stored_bytes: 100, page_bytes: 300, is_dictionary: false, encoding: 7 };
         assert_eq!(page_header(&bytes), Ok(header));
         for end in 0..19 {
-            assert_eq!(page_header(&bytes[..end]), Err(Fault::Cut), "{end}");
+            assert_eq!(page_header(&bytes[..end]), Err(ThriftError::Cut), "{end}");
         }
         // The size again, behind it.
         let twice = [&HEADER[..], &[0x05, 4, 0x90, 0x4e, 0]].concat();
-        assert_eq!(page_header(&twice), Err(Fault::Unsound));
+        assert_eq!(page_header(&twice), Err(ThriftError::Unsound));
     }
 
     #[test]
@@ -319,28 +319,28 @@ mod tests {
         let with = |rest: &[u8]| page_header(&[&HEADER[..5], rest].concat());
         assert_eq!(with(&[0x15, 0, 0]).map(|header| header.page_bytes), Ok(300));
         // Field 65,538, which is 2 in 16 bits; a field of 300 that nobody knows.
-        assert_eq!(with(&[0x05, 0x84, 0x80, 0x08, 4, 0]), Err(Fault::Unsound));
+        assert_eq!(with(&[0x05, 0x84, 0x80, 0x08, 4, 0]), Err(ThriftError::Unsound));
         assert_eq!(with(&[0x05, 0xd8, 0x04, 4, 0]).map(|header| header.page_bytes), Ok(300));
         // The stored size as a text; as a number of 33 bits.
-        assert_eq!(with(&[0x18, 0, 0]), Err(Fault::Unsound));
-        assert_eq!(with(&[0x15, 0x80, 0x80, 0x80, 0x80, 0x20, 0]), Err(Fault::Unsound));
+        assert_eq!(with(&[0x18, 0, 0]), Err(ThriftError::Unsound));
+        assert_eq!(with(&[0x15, 0x80, 0x80, 0x80, 0x80, 0x20, 0]), Err(ThriftError::Unsound));
         // Headers of both versions, of 7 and 0; and one with two encodings.
         assert_eq!(with(&[0x3c, 0x25, 14, 0, 0]).map(|header| header.encoding), Ok(7));
         assert_eq!(with(&[0x6c, 0x45, 14, 0, 0]).map(|header| header.encoding), Ok(7));
-        assert_eq!(with(&[0x3c, 0x25, 14, 0, 0x3c, 0x45, 0, 0, 0]), Err(Fault::Unsound));
-        assert_eq!(with(&[0x3c, 0x25, 14, 0x05, 4, 0, 0, 0]), Err(Fault::Unsound));
+        assert_eq!(with(&[0x3c, 0x25, 14, 0, 0x3c, 0x45, 0, 0, 0]), Err(ThriftError::Unsound));
+        assert_eq!(with(&[0x3c, 0x25, 14, 0x05, 4, 0, 0, 0]), Err(ThriftError::Unsound));
         // Row groups as a set.
-        assert_eq!(footer_bytes(&[0x4a, 0x0c, 0]), Err(Fault::Unsound));
+        assert_eq!(footer_bytes(&[0x4a, 0x0c, 0]), Err(ThriftError::Unsound));
         assert_eq!(footer_bytes(&[0x49, 0x0c, 0]), Ok(12));
         // No row groups, and behind them an algorithm of encryption: field 8, a struct.
-        assert_eq!(footer_bytes(&[0x49, 0x0c, 0x4c, 0, 0]), Err(Fault::Encrypted));
+        assert_eq!(footer_bytes(&[0x49, 0x0c, 0x4c, 0, 0]), Err(ThriftError::Encrypted));
     }
 
     #[test]
     fn a_list_that_is_not_there_takes_nothing() {
         // Row groups: a list of 2^31 structs.
-        assert_eq!(footer_bytes(&[0x49, 0xfc, 0xff, 0xff, 0xff, 0xff, 0x07, 0]), Err(Fault::Cut));
+        assert_eq!(footer_bytes(&[0x49, 0xfc, 0xff, 0xff, 0xff, 0xff, 0x07, 0]), Err(ThriftError::Cut));
         // Maps of maps of nothing: ends at once, too.
-        assert_eq!(footer_bytes(&[0x5b, 0xff, 0xff, 0xff, 0xff, 0xff, 0x0f, 0x11]), Err(Fault::Cut));
+        assert_eq!(footer_bytes(&[0x5b, 0xff, 0xff, 0xff, 0xff, 0xff, 0x0f, 0x11]), Err(ThriftError::Cut));
     }
 }

@@ -2,11 +2,11 @@
 #![allow(clippy::print_stdout, clippy::expect_used)]
 
 use rorqual_accesslog::Options;
-use rorqual_accesslog::aggregate::Span;
-use rorqual_accesslog::analyze::{Analyzer, Formats, Settings as AnalyzerSettings};
-use rorqual_accesslog::format::Format;
+use rorqual_accesslog::aggregate::SpanFilter;
+use rorqual_accesslog::analyze::{AnalyzeSettings as AnalyzerSettings, Analyzer, Formats};
+use rorqual_accesslog::format::LogFormat;
 use rorqual_crossfilter::limits::WORK_BYTES_MIN;
-use rorqual_crossfilter::{Recordings, Settings, Store, View, Wanted};
+use rorqual_crossfilter::{Recordings, RowStore, RowStoreSettings, View, ViewParts};
 use rorqual_pipe::{Control, Input, stats};
 use std::io::Cursor;
 use std::sync::Arc;
@@ -18,15 +18,15 @@ const TURNS: usize = 1_000;
 fn main() {
     let argument = |index: usize| std::env::args().nth(index).and_then(|text| text.parse::<usize>().ok());
     let (count, memory_bytes) = (argument(1).unwrap_or(1_000), argument(2).unwrap_or(256) << 10);
-    let settings = Settings::new(memory_bytes as u64, WORK_BYTES_MIN, THREADS);
+    let settings = RowStoreSettings::new(memory_bytes as u64, WORK_BYTES_MIN, THREADS);
     let spill = Some((std::env::temp_dir(), 64 << 20));
     let lines = lines(TURNS * 900);
     // What any run leaves behind is not the stores'.
-    let first = Store::new(settings.clone()).expect("no file is needed");
+    let first = RowStore::new(settings.clone()).expect("no file is needed");
     (0..20).for_each(|number| run(Some(&first), lines[number * 900..][..900].concat()));
     let before = stats::resident_bytes().unwrap_or(0);
-    let store = |_| Store::new(Settings { spill: spill.clone(), ..settings.clone() }).expect("a folder");
-    let stores: Vec<Arc<Store>> = (0..count).map(store).collect();
+    let store = |_| RowStore::new(RowStoreSettings { spill: spill.clone(), ..settings.clone() }).expect("a folder");
+    let stores: Vec<Arc<RowStore>> = (0..count).map(store).collect();
     let grown = |what: &str| {
         let grown = stats::resident_bytes().unwrap_or(0).saturating_sub(before);
         println!("{what}: {} KiB resident a store", grown as f64 / 1024.0 / count as f64);
@@ -41,23 +41,23 @@ fn main() {
         grown("  with them");
     }
     for store in &stores {
-        store.view(&View::default(), &Wanted::default(), &Control::default()).expect("it can be read");
+        store.view(&View::default(), &ViewParts::default(), &Control::default()).expect("it can be read");
     }
     grown("looked at");
     drop(stores);
     costs(&settings, &lines);
 }
 
-fn whole(stores: &[Arc<Store>]) -> usize {
+fn whole(stores: &[Arc<RowStore>]) -> usize {
     stores.iter().filter(|store| store.is_whole()).count()
 }
 
 /// Of one store, whose turns have one row each, so that nearly all is what a turn costs.
-fn costs(settings: &Settings, lines: &[String]) {
+fn costs(settings: &RowStoreSettings, lines: &[String]) {
     for segment_rows in [512, settings.segment_rows, 1 << 16] {
-        let settings = Settings { segment_rows, memory_bytes: settings.memory_bytes.max(1 << 20), ..settings.clone() };
+        let settings = RowStoreSettings { segment_rows, memory_bytes: settings.memory_bytes.max(1 << 20), ..settings.clone() };
         let journal = tempfile::tempfile().expect("a file");
-        let store = Store::with_journal(settings, journal, 1 << 30).expect("a journal");
+        let store = RowStore::with_journal(settings, journal, 1 << 30).expect("a journal");
         run(Some(&store), lines[..segment_rows * 3 / 4].concat());
         let turns = |what: &str, turn: &mut dyn FnMut(String)| {
             let (start, before) = (Instant::now(), cpu_seconds());
@@ -89,13 +89,13 @@ fn cpu_seconds() -> f64 {
     fields.get(10..12).map_or(0.0, |ticks| (ticks[0] + ticks[1]) / 100.0)
 }
 
-fn run(store: Option<&Arc<Store>>, text: String) {
+fn run(store: Option<&Arc<RowStore>>, text: String) {
     let settings = AnalyzerSettings {
         memory_bytes: 256 << 20,
         threads: Some(THREADS),
         line_bytes_max: 4096,
-        span: Span::default(),
-        formats: Formats { given: Format::named("combined"), candidates: Vec::new() },
+        span: SpanFilter::default(),
+        formats: Formats { given: LogFormat::named("combined"), candidates: Vec::new() },
         feed_buffers: 0,
         kept: None,
         countries: None,

@@ -4,11 +4,11 @@
 #![allow(clippy::print_stdout, clippy::expect_used)]
 
 use rorqual_accesslog::Options;
-use rorqual_accesslog::aggregate::Span;
-use rorqual_accesslog::analyze::{Analyzer, Formats, Settings as AnalyzerSettings};
+use rorqual_accesslog::aggregate::SpanFilter;
+use rorqual_accesslog::analyze::{AnalyzeSettings as AnalyzerSettings, Analyzer, Formats};
 use rorqual_accesslog::filter::Filter;
-use rorqual_accesslog::format::Format;
-use rorqual_crossfilter::{By, Recordings, Settings, Stack, Store, View, Wanted};
+use rorqual_accesslog::format::LogFormat;
+use rorqual_crossfilter::{By, Recordings, RowStore, RowStoreSettings, Stack, View, ViewParts};
 use rorqual_pipe::{Control, Input, stats};
 use std::io::{Read, Write};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ fn main() {
     let rows = argument(1).unwrap_or(10) * 1_000_000;
     let memory_bytes = argument(2).unwrap_or(4096) << 20;
     let spill = Some((std::env::temp_dir(), 64 << 30));
-    let store = Store::new(Settings { spill, ..Settings::only(memory_bytes, THREADS) }).expect("a folder");
+    let store = RowStore::new(RowStoreSettings { spill, ..RowStoreSettings::only(memory_bytes, THREADS) }).expect("a folder");
     let start = Instant::now();
     let log = std::env::args().nth(3);
     record(rows, log.as_deref(), None);
@@ -50,7 +50,7 @@ fn mib(bytes: Option<u64>) -> u64 {
     bytes.unwrap_or(0) >> 20
 }
 
-fn views(store: &Store) {
+fn views(store: &RowStore) {
     let day = |number: u64| Some(((START + number * 86_400) * 1_000_000).cast_signed());
     let filters = [
         ("everything", "", None),
@@ -72,7 +72,7 @@ fn views(store: &Store) {
         // Another number of buckets is another view to the store's memory of views.
         let mut seconds: Vec<f64> = (0..5)
             .map(|round| {
-                let wanted = Wanted { top: 100, buckets: 390 + round, stack: Stack::Class };
+                let wanted = ViewParts { top: 100, buckets: 390 + round, stack: Stack::Class };
                 let start = Instant::now();
                 let viewed = store.view(&view, &wanted, &Control::default()).expect("it can be read");
                 if round == 0 {
@@ -88,10 +88,10 @@ fn views(store: &Store) {
 }
 
 /// Of each of the first networks, the path that it asked for most after those that were taken: as `bench/harness/explore_peers.py` asks.
-fn one_path_and_net(store: &Store) {
+fn one_path_and_net(store: &RowStore) {
     let view = |filter: &str| {
         let view = View { filter: Filter::parse(filter).expect("a filter"), ..View::default() };
-        store.view(&view, &Wanted { top: 30, ..Wanted::default() }, &Control::default()).expect("it can be read")
+        store.view(&view, &ViewParts { top: 30, ..ViewParts::default() }, &Control::default()).expect("it can be read")
     };
     let values = |viewed: &rorqual_crossfilter::Viewed, field: &str| -> Vec<String> {
         let panel = viewed.panels.iter().find(|panel| panel.field == field).expect("a panel");
@@ -124,7 +124,7 @@ fn one_path_and_net(store: &Store) {
     );
 }
 
-fn questions(store: &Store) {
+fn questions(store: &RowStore) {
     let day = |number: u64| Some(((START + number * 86_400) * 1_000_000).cast_signed());
     let control = Control::default();
     let view = View { from_us: day(40), to_us: day(42), ..View::default() };
@@ -135,7 +135,7 @@ fn questions(store: &Store) {
     let rates = store.rates(&View::default(), By::Client, 100, &[], &control).expect("it can be read");
     println!("rates: {:.1} ms, {} clients", millis(start), rates.clients);
     let start = Instant::now();
-    let format = Format::named("combined").expect("a known format");
+    let format = LogFormat::named("combined").expect("a known format");
     let page = store.page(&View::default(), 5_000_000, 100, &format, &control).expect("it can be read");
     println!("page: {:.1} ms, {} rows", millis(start), page.rows.len());
 }
@@ -153,13 +153,13 @@ fn millis(start: Instant) -> f64 {
     start.elapsed().as_secs_f64() * 1e3
 }
 
-fn record(rows: u64, log: Option<&str>, store: Option<&Arc<Store>>) {
-    let formats = Formats { given: Format::named("combined"), candidates: Vec::new() };
+fn record(rows: u64, log: Option<&str>, store: Option<&Arc<RowStore>>) {
+    let formats = Formats { given: LogFormat::named("combined"), candidates: Vec::new() };
     let settings = AnalyzerSettings {
         memory_bytes: 512 << 20,
         threads: Some(THREADS),
         line_bytes_max: 4096,
-        span: Span::default(),
+        span: SpanFilter::default(),
         formats,
         feed_buffers: 0,
         kept: None,

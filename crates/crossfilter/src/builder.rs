@@ -2,8 +2,8 @@
 
 use crate::columns::{CODED, NUMBERS, TIME};
 use crate::limits::{SEGMENT_ROWS_MAX, append_rows, segment_values};
-use crate::numbers::Numbers;
-use crate::segment::{Coded, Columns, Run, Segment};
+use crate::numbers::CodedNumbers;
+use crate::segment::{Coded, InputRun, Segment, SegmentColumns};
 use foldhash::fast::RandomState;
 use rorqual_accesslog::ABSENT;
 use std::collections::HashMap;
@@ -12,11 +12,11 @@ use std::collections::HashMap;
 pub(crate) const UNKNOWN: u32 = 0;
 
 /// Rows on their way to be a segment.
-pub(crate) struct Builder {
+pub(crate) struct SegmentBuilder {
     rows_max: usize,
     /// Distinct values of all columns.
     values: usize,
-    runs: Vec<Run>,
+    runs: Vec<InputRun>,
     coded: Vec<Growing>,
     numbers: [Vec<u64>; NUMBERS],
 }
@@ -29,7 +29,7 @@ struct Growing {
     locals: HashMap<u32, u16, RandomState>,
 }
 
-impl Builder {
+impl SegmentBuilder {
     pub(crate) fn new(rows_max: usize) -> Self {
         Self {
             rows_max: rows_max.clamp(1, SEGMENT_ROWS_MAX),
@@ -48,7 +48,7 @@ impl Builder {
     }
 
     /// Goes on with a segment and its columns.
-    pub(crate) fn take_up(&mut self, segment: &Segment, columns: &Columns) {
+    pub(crate) fn take_up(&mut self, segment: &Segment, columns: &SegmentColumns) {
         for (column, coded) in self.coded.iter_mut().zip(&columns.coded) {
             self.values += coded.globals.len();
             column.locals.extend(coded.globals.iter().copied().zip(0..));
@@ -111,15 +111,15 @@ impl Builder {
         match self.runs.last_mut() {
             Some(last) if (last.input, last.offset) == (input, offset) => last.rows += rows,
             _ if rows == 0 => {}
-            _ => self.runs.push(Run { input, offset, row: row as u32, rows }),
+            _ => self.runs.push(InputRun { input, offset, row: row as u32, rows }),
         }
     }
 
     /// The rows so far as a segment.
     pub(crate) fn segment(&self, complete: bool) -> Segment {
         let coded = self.coded.iter().map(|column| Coded::sorted(&column.globals, &column.codes)).collect();
-        let numbers = self.numbers.iter().map(|numbers| Numbers::new(numbers)).collect();
-        Segment::new(self.rows(), self.runs.clone(), Columns { coded, numbers }, complete)
+        let numbers = self.numbers.iter().map(|numbers| CodedNumbers::new(numbers)).collect();
+        Segment::new(self.rows(), self.runs.clone(), SegmentColumns { coded, numbers }, complete)
     }
 
     /// Starts afresh; memory stays.
@@ -149,7 +149,7 @@ mod tests {
     use crate::limits::{SEGMENT_VALUES_MAX, recorder_bytes};
 
     /// Appends a row whose values are all new.
-    fn push(builder: &mut Builder, row: u32) {
+    fn push(builder: &mut SegmentBuilder, row: u32) {
         for column in 0..CODED {
             let local = builder.local(column, row);
             builder.codes(column).push(local);
@@ -161,7 +161,7 @@ mod tests {
     #[test]
     fn a_segment_with_many_values_ends_earlier() {
         for (rows_max, values) in [(SEGMENT_ROWS_MAX, SEGMENT_VALUES_MAX), (1_024, 3_072)] {
-            let mut builder = Builder::new(rows_max);
+            let mut builder = SegmentBuilder::new(rows_max);
             builder.reserve();
             (0..)
                 .take_while(|row| {
@@ -173,7 +173,7 @@ mod tests {
             let coded =
                 |column: &Growing| column.codes.capacity() * 2 + column.globals.capacity() * 4 + column.locals.capacity() * 16;
             let numbers: usize = builder.numbers.iter().map(|numbers| numbers.capacity() * 8).sum();
-            let held = builder.coded.iter().map(coded).sum::<usize>() + numbers + builder.runs.capacity() * size_of::<Run>();
+            let held = builder.coded.iter().map(coded).sum::<usize>() + numbers + builder.runs.capacity() * size_of::<InputRun>();
             let copy = builder.segment(true).bytes();
             assert!(held as u64 + copy <= recorder_bytes(rows_max), "{held} and {copy}");
             builder.clear();
@@ -183,12 +183,12 @@ mod tests {
 
     #[test]
     fn a_segment_is_taken_up_where_it_was_left() {
-        let (mut whole, mut first) = (Builder::new(1_024), Builder::new(1_024));
+        let (mut whole, mut first) = (SegmentBuilder::new(1_024), SegmentBuilder::new(1_024));
         (0..40).for_each(|row| push(&mut whole, row * 7 % 31));
         (0..25).for_each(|row| push(&mut first, row * 7 % 31));
         whole.numbers(TIME)[3] = ABSENT;
         first.numbers(TIME)[3] = ABSENT;
-        let mut second = Builder::new(1_024);
+        let mut second = SegmentBuilder::new(1_024);
         let open = first.segment(false);
         second.take_up(&open, open.columns().expect("in memory"));
         assert_eq!(second.values, first.values);

@@ -1,6 +1,6 @@
 //! Amounts by code: those of all codes, or only of the few that were met.
 
-use crate::sums::Amount;
+use crate::sums::RowsAndBytes;
 
 /// Up to so many codes all have a place at once.
 const SMALL: usize = 1_024;
@@ -13,11 +13,11 @@ const FEW_PART: usize = 16;
 pub(crate) enum ByCode {
     /// Of those that were met, in ascending order up to `settled`, and behind that as they came.
     Few {
-        met: Vec<(u32, Amount)>,
+        met: Vec<(u32, RowsAndBytes)>,
         settled: usize,
         codes: usize,
     },
-    Many(Vec<Amount>),
+    Many(Vec<RowsAndBytes>),
 }
 
 impl Default for ByCode {
@@ -30,7 +30,7 @@ impl ByCode {
     /// None of so many codes.
     pub(crate) fn new(codes: usize) -> Self {
         if codes <= SMALL {
-            return Self::Many(vec![Amount::default(); codes]);
+            return Self::Many(vec![RowsAndBytes::default(); codes]);
         }
         Self::Few { met: Vec::new(), settled: 0, codes }
     }
@@ -40,13 +40,13 @@ impl ByCode {
         match self {
             Self::Few { codes, .. } => *codes = more.max(*codes),
             Self::Many(all) if all.is_empty() => *self = Self::new(more),
-            Self::Many(all) => all.resize(more.max(all.len()), Amount::default()),
+            Self::Many(all) => all.resize(more.max(all.len()), RowsAndBytes::default()),
         }
     }
 
     /// Adds what `amounts` gives; a code may come again.
     #[inline]
-    pub(crate) fn add_each(&mut self, mut amounts: impl Iterator<Item = (u32, Amount)>) {
+    pub(crate) fn add_each(&mut self, mut amounts: impl Iterator<Item = (u32, RowsAndBytes)>) {
         while let Self::Few { met, .. } = self {
             let Some(next) = amounts.next() else { return };
             met.push(next);
@@ -89,7 +89,7 @@ impl ByCode {
     /// Gives all codes a place.
     fn widen(&mut self) {
         if let Self::Few { met, codes, .. } = self {
-            let mut all = vec![Amount::default(); *codes];
+            let mut all = vec![RowsAndBytes::default(); *codes];
             met.iter().for_each(|(code, amount)| all[*code as usize].add(*amount));
             *self = Self::Many(all);
         }
@@ -115,7 +115,7 @@ impl ByCode {
     }
 
     /// The amounts that are not none, in the order of their codes.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, Amount)> + Clone {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, RowsAndBytes)> + Clone {
         let (few, many) = match self {
             Self::Few { met, .. } => (&met[..], &[][..]),
             Self::Many(all) => (&[][..], &all[..]),
@@ -125,17 +125,19 @@ impl ByCode {
     }
 
     /// The amount of a code; none of one that is not known.
-    pub(crate) fn get(&self, code: u32) -> Amount {
+    pub(crate) fn get(&self, code: u32) -> RowsAndBytes {
         match self {
-            Self::Few { met, .. } => met.binary_search_by_key(&code, |(code, _)| *code).map_or(Amount::default(), |at| met[at].1),
+            Self::Few { met, .. } => {
+                met.binary_search_by_key(&code, |(code, _)| *code).map_or(RowsAndBytes::default(), |at| met[at].1)
+            }
             Self::Many(all) => all.get(code as usize).copied().unwrap_or_default(),
         }
     }
 
     pub(crate) fn bytes(&self) -> u64 {
         let bytes = match self {
-            Self::Few { met, .. } => met.capacity() * size_of::<(u32, Amount)>(),
-            Self::Many(all) => all.capacity() * size_of::<Amount>(),
+            Self::Few { met, .. } => met.capacity() * size_of::<(u32, RowsAndBytes)>(),
+            Self::Many(all) => all.capacity() * size_of::<RowsAndBytes>(),
         };
         bytes as u64
     }
@@ -145,8 +147,8 @@ impl ByCode {
 mod tests {
     use super::*;
 
-    fn amount(bytes: u64) -> Amount {
-        Amount { hits: 1, bytes }
+    fn amount(bytes: u64) -> RowsAndBytes {
+        RowsAndBytes { hits: 1, bytes }
     }
 
     #[test]
@@ -154,7 +156,7 @@ mod tests {
         for codes in [10u32, 1_024, 1_025, 100_000] {
             for rows in [0u32, 5, 60, 3_000, 200_000] {
                 let row = |row: u32| (row.wrapping_mul(2_654_435_761) % codes % (rows / 2 + 1), amount(u64::from(row)));
-                let mut expected = vec![Amount::default(); codes as usize];
+                let mut expected = vec![RowsAndBytes::default(); codes as usize];
                 (0..rows).map(row).for_each(|(code, amount)| expected[code as usize].add(amount));
                 let mut all = ByCode::new(codes as usize);
                 let mut halves = [ByCode::new(codes as usize), ByCode::new(codes as usize)];

@@ -2,19 +2,19 @@
 
 use crate::bits::Bits;
 use crate::by_code::ByCode;
-use crate::codes::{Code, with_codes};
+use crate::codes::{ColumnCode, with_codes};
 use crate::columns::{BYTES, COUNTED, DICTIONARIES, REQUEST_TIME, STATUS, UPSTREAM_TIME, source};
-use crate::counted::Counted;
+use crate::counted::CountedViews;
 use crate::dictionary::{NONE, OTHERS};
 use crate::evidence::Evidence;
 use crate::limits::{CANDIDATES_MAX, RATES_BYTES_MIN};
 use crate::panels::PANELS;
 use crate::segment::Segment;
-use crate::store::Store;
-use crate::sums::Amount;
+use crate::store::RowStore;
+use crate::sums::RowsAndBytes;
 use crate::timeline::BANDS_US;
 use foldhash::quality::FixedState;
-use rorqual_accesslog::filter::{Filter, NumberColumn, NumberTest, Pattern, TextColumn, TextTest, TextValue};
+use rorqual_accesslog::filter::{Filter, FilterRegex, NumberColumn, NumberTest, TextColumn, TextTest, TextValue};
 use std::cmp::Ordering;
 use std::hash::BuildHasher;
 use std::io;
@@ -22,14 +22,14 @@ use std::sync::Arc;
 
 /// A value and what speaks for it.
 #[derive(Debug, Clone)]
-pub(crate) struct Candidate {
-    pub(crate) test: Test,
+pub(crate) struct CandidateValue {
+    pub(crate) test: CandidateTest,
     pub(crate) evidence: Evidence,
     /// Of what its text hashes to, so that an order by it does not depend on who came first.
     pub(crate) key: u64,
 }
 
-impl Candidate {
+impl CandidateValue {
     /// What says most first.
     pub(crate) fn by_g(a: &Self, b: &Self) -> Ordering {
         b.evidence.g().total_cmp(&a.evidence.g()).then_with(|| a.test.source().cmp(&b.test.source())).then(a.key.cmp(&b.key))
@@ -43,7 +43,7 @@ impl Candidate {
 
 /// Which rows have a value.
 #[derive(Debug, Clone)]
-pub(crate) enum Test {
+pub(crate) enum CandidateTest {
     /// Those with this code, of the column itself or of what follows from it.
     Code {
         column: TextColumn,
@@ -68,20 +68,20 @@ const BEGINNING_BYTES_MAX: usize = 512;
 /// Candidates of all fields, with twice as many of one while they are gathered, take less than the least for rates.
 const _: () = {
     let fields = (PANELS.len() + 3) as u64;
-    let most = 2 * CANDIDATES_MAX as u64 * size_of::<Candidate>() as u64;
+    let most = 2 * CANDIDATES_MAX as u64 * size_of::<CandidateValue>() as u64;
     assert!((fields + 2) * most <= RATES_BYTES_MIN);
 };
 
 /// Tests of the least numbers.
-pub(crate) fn thresholds() -> Vec<Test> {
+pub(crate) fn thresholds() -> Vec<CandidateTest> {
     let at_least =
-        |column: NumberColumn, numbers: &'static [u64]| numbers.iter().map(move |number| Test::AtLeast(column, *number));
+        |column: NumberColumn, numbers: &'static [u64]| numbers.iter().map(move |number| CandidateTest::AtLeast(column, *number));
     let times = [NumberColumn::RequestTime, NumberColumn::UpstreamTime];
     times.into_iter().flat_map(|column| at_least(column, TIMES_US)).chain(at_least(NumberColumn::Bytes, &SIZES)).collect()
 }
 
 /// A field whose values are tried.
-pub(crate) struct Field {
+pub(crate) struct CandidateField {
     /// `None` for the status.
     column: Option<TextColumn>,
     /// The coded column that it is, or follows from.
@@ -96,7 +96,7 @@ const USUAL_MAX: usize = 15;
 /// The same for all processes.
 const DRAWING: FixedState = FixedState::with_seed(0);
 
-impl Field {
+impl CandidateField {
     /// The value of a field whose column has this code in all segments.
     pub(crate) fn value(&self, global: u32) -> u32 {
         match &self.classes {
@@ -106,19 +106,19 @@ impl Field {
     }
 
     /// The rows that have the value.
-    pub(crate) fn test(&self, code: u32) -> Test {
+    pub(crate) fn test(&self, code: u32) -> CandidateTest {
         match self.column {
-            Some(column) => Test::Code { column, code, classes: self.classes.clone() },
-            None => Test::Status(code),
+            Some(column) => CandidateTest::Code { column, code, classes: self.classes.clone() },
+            None => CandidateTest::Status(code),
         }
     }
 
     /// Whether it is the field that is tested.
-    pub(crate) fn is_of(&self, test: &Test) -> bool {
+    pub(crate) fn is_of(&self, test: &CandidateTest) -> bool {
         match test {
-            Test::Code { column, .. } => self.column == Some(*column),
-            Test::Status(_) => self.column.is_none(),
-            Test::AtLeast(..) => false,
+            CandidateTest::Code { column, .. } => self.column == Some(*column),
+            CandidateTest::Status(_) => self.column.is_none(),
+            CandidateTest::AtLeast(..) => false,
         }
     }
 
@@ -128,24 +128,30 @@ impl Field {
     }
 }
 
-impl Store {
+impl RowStore {
     /// The fields whose values are tried.
-    pub(crate) fn fields(&self) -> Vec<Field> {
+    pub(crate) fn fields(&self) -> Vec<CandidateField> {
         let text = |column: TextColumn| {
             let (index, derived) = source(column);
             let classes = derived.map(|derived| Arc::new(self.dictionaries[index].lock().classes(derived).to_vec()));
-            Field { column: Some(column), index, classes }
+            CandidateField { column: Some(column), index, classes }
         };
         let texts = PANELS.iter().map(|(column, _)| *column).chain([TextColumn::Query]).map(text);
-        texts.chain([Field { column: None, index: STATUS, classes: None }]).collect()
+        texts.chain([CandidateField { column: None, index: STATUS, classes: None }]).collect()
     }
 
     /// All values that at least `hits_min` of the rows asked about have, and how many were looked at.
-    pub(crate) fn candidates(&self, fields: &[Field], inside: &Counted, all: &Counted, hits_min: u64) -> (Vec<Candidate>, usize) {
+    pub(crate) fn candidates(
+        &self,
+        fields: &[CandidateField],
+        inside: &CountedViews,
+        all: &CountedViews,
+        hits_min: u64,
+    ) -> (Vec<CandidateValue>, usize) {
         let mut found = Vec::new();
         let mut tried = 0;
         let (rows_in, rows_all) = (inside.sums.all.hits, all.sums.all.hits);
-        let evidence = |inside: &Amount, all: &Amount| Evidence {
+        let evidence = |inside: &RowsAndBytes, all: &RowsAndBytes| Evidence {
             hits_in: inside.hits,
             rows_in,
             // Only a part of the view may be among all rows; the ranking is then rough, and what is shown is counted again.
@@ -159,7 +165,7 @@ impl Store {
             for (code, inside) in amounts_in.iter().filter(|(code, _)| field.is_value(*code)) {
                 if inside.hits >= hits_min {
                     let evidence = evidence(&inside, &amounts_all.get(code));
-                    of_field.push(Candidate { test: field.test(code), evidence, key: self.key(field, code) });
+                    of_field.push(CandidateValue { test: field.test(code), evidence, key: self.key(field, code) });
                 }
                 if of_field.len() >= 4 * CANDIDATES_MAX {
                     leave_most(&mut of_field);
@@ -173,7 +179,7 @@ impl Store {
 
     /// Values that usual rows have: drawn by their rows without putting back, by what the texts hash to (Efraimidis and Spirakis, "Weighted
     /// random sampling with a reservoir", 2006), so that they are the same whoever counted.
-    pub(crate) fn usual(&self, field: &Field, all: &Counted) -> Vec<Test> {
+    pub(crate) fn usual(&self, field: &CandidateField, all: &CountedViews) -> Vec<CandidateTest> {
         let mut drawn: Vec<(f64, u32)> = Vec::new();
         let mut draw = |code: u32, hits: u64, text: &[u8]| {
             let uniform = (DRAWING.hash_one(text) >> 11) as f64 / (1u64 << 53) as f64;
@@ -198,7 +204,7 @@ impl Store {
     }
 
     /// What the text of a value hashes to.
-    fn key(&self, field: &Field, code: u32) -> u64 {
+    fn key(&self, field: &CandidateField, code: u32) -> u64 {
         match field.column {
             Some(column) => {
                 let (index, derived) = source(column);
@@ -208,7 +214,7 @@ impl Store {
         }
     }
 
-    fn amounts_by_value(&self, field: &Field, counted: &Counted) -> ByCode {
+    fn amounts_by_value(&self, field: &CandidateField, counted: &CountedViews) -> ByCode {
         match field.column {
             Some(text) => self.amounts(counted, text, |amounts, _| amounts.clone()),
             None => counted.sums.column(STATUS).clone(),
@@ -217,10 +223,10 @@ impl Store {
 }
 
 /// Leaves the candidates of a field that say most, and of the others those with most rows: a pair may say more than both of its values.
-fn leave_most(of_field: &mut Vec<Candidate>) {
+fn leave_most(of_field: &mut Vec<CandidateValue>) {
     if of_field.len() > 2 * CANDIDATES_MAX {
-        of_field.sort_by(Candidate::by_g);
-        of_field[CANDIDATES_MAX..].sort_by(Candidate::by_hits);
+        of_field.sort_by(CandidateValue::by_g);
+        of_field[CANDIDATES_MAX..].sort_by(CandidateValue::by_hits);
         of_field.truncate(2 * CANDIDATES_MAX);
     }
 }
@@ -245,7 +251,7 @@ fn beginning(text: &[u8]) -> String {
     expression
 }
 
-impl Test {
+impl CandidateTest {
     /// Fields that come from one source: of these no pair says more than the narrower one.
     pub(crate) fn source(&self) -> usize {
         match self {
@@ -271,7 +277,7 @@ impl Test {
     }
 
     /// Its rows in a segment; `None` where it has none.
-    pub(crate) fn select(&self, segment: &Segment, store: &Store) -> io::Result<Option<Bits>> {
+    pub(crate) fn select(&self, segment: &Segment, store: &RowStore) -> io::Result<Option<Bits>> {
         let spill = store.spill.as_ref();
         let (index, code) = match self {
             Self::AtLeast(column, least) => {
@@ -302,7 +308,7 @@ impl Test {
     }
 
     /// The filter that means its rows.
-    pub(crate) fn filter(&self, store: &Store) -> Filter {
+    pub(crate) fn filter(&self, store: &RowStore) -> Filter {
         match self {
             Self::AtLeast(column, least) => Filter::Number(*column, NumberTest::range(*least, u64::MAX)),
             Self::Status(status) => {
@@ -312,7 +318,7 @@ impl Test {
                 let (index, derived) = source(*column);
                 let tables = store.dictionaries[index].lock();
                 let text = tables.text_of(derived, *code);
-                let long = (text.len() > TEXT_BYTES_MAX).then(|| Pattern::new(&beginning(text)).ok()).flatten();
+                let long = (text.len() > TEXT_BYTES_MAX).then(|| FilterRegex::new(&beginning(text)).ok()).flatten();
                 let equal = || TextTest::OneOf(vec![TextValue::Text(String::from_utf8_lossy(text).into_owned())]);
                 Filter::Text(*column, long.map_or_else(equal, TextTest::Matches))
             }

@@ -28,7 +28,7 @@ macro_rules! with_codes {
 pub(crate) use with_codes;
 
 /// A number of a column.
-pub(crate) trait Code: Copy + Ord {
+pub(crate) trait ColumnCode: Copy + Ord {
     fn number(self) -> u64;
 
     /// A number that fits.
@@ -44,7 +44,7 @@ pub(crate) trait Code: Copy + Ord {
 
 macro_rules! code {
     ($($type:ty),*) => {
-        $(impl Code for $type {
+        $(impl ColumnCode for $type {
             #[inline]
             fn number(self) -> u64 {
                 u64::from(self)
@@ -86,7 +86,7 @@ impl Codes {
 
     /// The largest number; 0 of no rows.
     pub(crate) fn max(&self) -> u64 {
-        with_codes!(self, constant => *constant, codes => codes.iter().copied().max().map_or(0, Code::number))
+        with_codes!(self, constant => *constant, codes => codes.iter().copied().max().map_or(0, ColumnCode::number))
     }
 
     /// The rows whose number is one of those from `first` to `last`, which are at most the largest one.
@@ -149,7 +149,7 @@ impl Codes {
 }
 
 /// In the width of the codes, so that as many as possible are compared at once.
-fn between<C: Code>(codes: &[C], first: u64, last: u64) -> Bits {
+fn between<C: ColumnCode>(codes: &[C], first: u64, last: u64) -> Bits {
     let (first, width) = (C::of(first), C::of(last - first));
     if first == C::of(last) { Bits::of(codes, |code| code == first) } else { Bits::of(codes, |code| code.less(first) <= width) }
 }

@@ -2,11 +2,11 @@
 
 use crate::by_code::ByCode;
 use crate::columns::{STATUS, source};
-use crate::counted::Counted;
+use crate::counted::CountedViews;
 use crate::dictionary::{NONE, OTHERS};
 use crate::panels::{PANELS, amounts_of, shown};
-use crate::store::Store;
-use crate::view::{Stack, View, ViewError, Viewed, Wanted};
+use crate::store::RowStore;
+use crate::view::{Stack, View, ViewError, ViewParts, Viewed};
 use rorqual_accesslog::filter::{NumberColumn, TextColumn};
 use rorqual_pipe::Control;
 use serde::Serialize;
@@ -52,12 +52,12 @@ pub struct ComparedRow {
     pub share_difference: f64,
 }
 
-impl Store {
+impl RowStore {
     /// Two views side by side, with at most `wanted.top` rows in each panel: those whose shares differ most.
     ///
     /// # Errors
     /// When it was cancelled, or spilled rows can't be read back.
-    pub fn compare(&self, a: &View, b: &View, wanted: &Wanted, control: &Control) -> Result<Compared, ViewError> {
+    pub fn compare(&self, a: &View, b: &View, wanted: &ViewParts, control: &Control) -> Result<Compared, ViewError> {
         let [counted_a, counted_b] = self.counted_together([a, b], wanted.buckets, wanted.stack, control)?;
         let (viewed_a, viewed_b) = (self.viewed(a, &counted_a, wanted.top), self.viewed(b, &counted_b, wanted.top));
         let panel =
@@ -69,7 +69,7 @@ impl Store {
         Ok(Compared { a: viewed_a, b: viewed_b, exact, panels })
     }
 
-    fn compared(&self, a: &Counted, b: &Counted, field: TextColumn, title: &'static str, top: usize) -> ComparedPanel {
+    fn compared(&self, a: &CountedViews, b: &CountedViews, field: TextColumn, title: &'static str, top: usize) -> ComparedPanel {
         let (index, derived) = source(field);
         let tables = self.dictionaries[index].lock();
         let of_a = amounts_of(a.sums.column(index), &tables, derived);
@@ -81,14 +81,14 @@ impl Store {
     }
 }
 
-fn compared_status(a: &Counted, b: &Counted, top: usize) -> ComparedPanel {
+fn compared_status(a: &CountedViews, b: &CountedViews, top: usize) -> ComparedPanel {
     let sides = Sides { a: a.sums.column(STATUS), b: b.sums.column(STATUS), rows_a: rows(a), rows_b: rows(b) };
     // 0 is the absent status.
     let rows = sides.top(NONE, top).into_iter().map(|status| sides.row(status, status.to_string())).collect();
     ComparedPanel { field: NumberColumn::Status.name(), title: "Statuses", rows }
 }
 
-fn rows(counted: &Counted) -> u64 {
+fn rows(counted: &CountedViews) -> u64 {
     counted.sums.all.hits
 }
 
@@ -141,7 +141,7 @@ impl Sides<'_> {
     }
 }
 
-impl Default for Wanted {
+impl Default for ViewParts {
     /// As a report: 100 rows, 400 buckets by class.
     fn default() -> Self {
         Self { top: 100, buckets: 400, stack: Stack::Class }

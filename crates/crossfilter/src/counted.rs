@@ -4,12 +4,12 @@ use crate::bits::Bits;
 use crate::columns::{REQUEST_TIME, TIME};
 use crate::limits::BASE_BYTES_MIN;
 use crate::page::Share;
-use crate::plan::{Meant, Plan, week_hours};
+use crate::plan::{Meant, ViewPlan, week_hours};
 use crate::segment::Segment;
-use crate::series::Series;
-use crate::store::{Snapshot, Store, lock};
+use crate::series::ViewSeries;
+use crate::store::{RowStore, Snapshot, lock};
 use crate::sums::{Scratch, Spreads, Sums, count};
-use crate::timeline::{Axis, BANDS, Grid, Stretch};
+use crate::timeline::{Axis, BANDS, BucketRun, Grid};
 use crate::view::{Stack, View, ViewError};
 use rorqual_pipe::{Control, Error, each};
 use std::io;
@@ -20,12 +20,12 @@ const SAMPLE_SEGMENTS: usize = 8;
 
 /// Everything that is counted of a view.
 #[derive(Debug, Clone)]
-pub(crate) struct Counted {
+pub(crate) struct CountedViews {
     pub(crate) sums: Sums,
     pub(crate) spreads: Spreads,
     pub(crate) axis: Option<Axis>,
     pub(crate) histogram: Grid,
-    pub(crate) series: Series,
+    pub(crate) series: ViewSeries,
     /// Empty where no request says how long it took.
     pub(crate) bands: Grid,
     pub(crate) rows_total: u64,
@@ -36,7 +36,7 @@ pub(crate) struct Counted {
     pub(crate) exact: bool,
 }
 
-impl Counted {
+impl CountedViews {
     /// Rows that the filter may mean beside those that were counted.
     pub(crate) fn doubtful(&self) -> u64 {
         self.bounds.map_or(0, |(_, most)| most.saturating_sub(self.sums.all.hits))
@@ -47,7 +47,7 @@ impl Counted {
 #[derive(Clone, Default)]
 pub(crate) struct Base {
     included: Arc<Vec<bool>>,
-    whole: Option<Arc<Whole>>,
+    whole: Option<Arc<WholeLog>>,
 }
 
 impl Base {
@@ -58,14 +58,14 @@ impl Base {
 
 /// Sums and distributions of all rows.
 #[derive(Clone, Default)]
-pub(crate) struct Whole {
+pub(crate) struct WholeLog {
     sums: Sums,
     spreads: Spreads,
 }
 
 /// Which view something was counted for.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Key {
+pub(crate) struct ViewKey {
     pub(crate) view: View,
     pub(crate) generation: u64,
     pub(crate) buckets: usize,
@@ -73,14 +73,14 @@ pub(crate) struct Key {
 }
 
 /// Views counted last, the latest at the end.
-pub(crate) struct Kept {
+pub(crate) struct ViewCache {
     bytes_max: u64,
-    views: Vec<(Key, Arc<Counted>)>,
+    views: Vec<(ViewKey, Arc<CountedViews>)>,
     /// Where the rows of the view are whose pages were asked for last, and of which generation.
     shares: Option<(View, u64, Arc<Vec<Share>>)>,
 }
 
-impl Kept {
+impl ViewCache {
     pub(crate) fn new(bytes_max: u64) -> Self {
         Self { bytes_max, views: Vec::new(), shares: None }
     }
@@ -112,7 +112,7 @@ impl Kept {
         self.trim();
     }
 
-    fn find(&mut self, is_it: impl Fn(&Key) -> bool) -> Option<Arc<Counted>> {
+    fn find(&mut self, is_it: impl Fn(&ViewKey) -> bool) -> Option<Arc<CountedViews>> {
         let found = self.views.iter().position(|(key, _)| is_it(key))?;
         let kept = self.views.remove(found);
         let counted = Arc::clone(&kept.1);
@@ -120,7 +120,7 @@ impl Kept {
         Some(counted)
     }
 
-    fn keep(&mut self, key: Key, counted: &Arc<Counted>) {
+    fn keep(&mut self, key: ViewKey, counted: &Arc<CountedViews>) {
         self.views.push((key, Arc::clone(counted)));
         self.trim();
     }
@@ -135,14 +135,14 @@ impl Kept {
     }
 }
 
-impl Counted {
+impl CountedViews {
     fn bytes(&self) -> u64 {
         // Beside the sums: distributions, and two grids of a few columns.
         self.sums.bytes() + 256 * 1024 + self.axis.map_or(0, |axis| axis.buckets as u64 * (BANDS as u64 + 9) * 8)
     }
 }
 
-impl Store {
+impl RowStore {
     /// Counts a view, unless it was counted before.
     pub(crate) fn counted(
         &self,
@@ -150,8 +150,8 @@ impl Store {
         buckets: usize,
         stack: Stack,
         control: &Control,
-    ) -> Result<Arc<Counted>, ViewError> {
-        let key = Key { view: view.clone(), generation: self.generation(), buckets, stack };
+    ) -> Result<Arc<CountedViews>, ViewError> {
+        let key = ViewKey { view: view.clone(), generation: self.generation(), buckets, stack };
         if let Some(counted) = lock(&self.kept).find(|kept| *kept == key) {
             return Ok(counted);
         }
@@ -166,16 +166,22 @@ impl Store {
         buckets: usize,
         stack: Stack,
         control: &Control,
-    ) -> Result<[Arc<Counted>; 2], ViewError> {
+    ) -> Result<[Arc<CountedViews>; 2], ViewError> {
         let (snapshot, base) = self.up_to_date(control)?;
         let of = |view: &View| {
-            let key = Key { view: view.clone(), generation: snapshot.generation, buckets, stack };
+            let key = ViewKey { view: view.clone(), generation: snapshot.generation, buckets, stack };
             self.counted_of(&snapshot, &base, key, control)
         };
         Ok([of(a)?, of(b)?])
     }
 
-    fn counted_of(&self, snapshot: &Snapshot, base: &Base, mut key: Key, control: &Control) -> Result<Arc<Counted>, ViewError> {
+    fn counted_of(
+        &self,
+        snapshot: &Snapshot,
+        base: &Base,
+        mut key: ViewKey,
+        control: &Control,
+    ) -> Result<Arc<CountedViews>, ViewError> {
         key.generation = snapshot.generation;
         if let Some(counted) = lock(&self.kept).find(|kept| *kept == key) {
             return Ok(counted);
@@ -192,17 +198,17 @@ impl Store {
         base: &Base,
         view: &View,
         control: &Control,
-    ) -> Result<Arc<Counted>, ViewError> {
-        let is_it = |kept: &Key| kept.generation == snapshot.generation && kept.view == *view;
+    ) -> Result<Arc<CountedViews>, ViewError> {
+        let is_it = |kept: &ViewKey| kept.generation == snapshot.generation && kept.view == *view;
         if let Some(counted) = lock(&self.kept).find(is_it) {
             return Ok(counted);
         }
-        let key = Key { view: view.clone(), generation: snapshot.generation, buckets: 1, stack: Stack::Class };
+        let key = ViewKey { view: view.clone(), generation: snapshot.generation, buckets: 1, stack: Stack::Class };
         self.counted_of(snapshot, base, key, control)
     }
 
     /// The sums of a view, whatever it was counted for.
-    pub(crate) fn sums_of(&self, view: &View, control: &Control) -> Result<Arc<Counted>, ViewError> {
+    pub(crate) fn sums_of(&self, view: &View, control: &Control) -> Result<Arc<CountedViews>, ViewError> {
         let generation = self.generation();
         if let Some(counted) = lock(&self.kept).find(|kept| kept.generation == generation && kept.view == *view) {
             return Ok(counted);
@@ -210,12 +216,12 @@ impl Store {
         self.counted(view, 1, Stack::Class, control)
     }
 
-    fn count_view(&self, snapshot: &Snapshot, base: &Base, key: &Key, control: &Control) -> Result<Counted, ViewError> {
-        let plan = Plan::new(&key.view, &self.dictionaries, control).ok_or(ViewError::Cancelled)?;
+    fn count_view(&self, snapshot: &Snapshot, base: &Base, key: &ViewKey, control: &Control) -> Result<CountedViews, ViewError> {
+        let plan = ViewPlan::new(&key.view, &self.dictionaries, control).ok_or(ViewError::Cancelled)?;
         let axis = snapshot.axis(&key.view, key.buckets);
         let lengths = self.lengths();
-        let fixed = Series::fixed(key.stack, &self.dictionaries);
-        let mut job = Job {
+        let fixed = ViewSeries::fixed(key.stack, &self.dictionaries);
+        let mut job = CountJob {
             store: self,
             plan: &plan,
             axis,
@@ -226,9 +232,9 @@ impl Store {
             control,
         };
         let mut found = if plan.is_everything() {
-            let Whole { sums, spreads } = self.whole(snapshot, base, &lengths, control)?;
+            let WholeLog { sums, spreads } = self.whole(snapshot, base, &lengths, control)?;
             job.spreads = false;
-            Found { sums, spreads, ..job.run(&snapshot.segments)? }
+            PartialCounts { sums, spreads, ..job.run(&snapshot.segments)? }
         } else if let Some(mut whole) = self.whole_if_most(snapshot, base, &plan, &lengths, control)? {
             job.sums = Tallied::Others;
             let mut found = job.run(&snapshot.segments)?;
@@ -242,15 +248,15 @@ impl Store {
         let series = match &fixed {
             Some(fixed) => fixed.clone(),
             None => {
-                let series = Series::top(key.stack, &found.sums, &self.dictionaries);
-                let again = Job { series: Some(&series), sums: Tallied::None, spreads: false, ..job };
+                let series = ViewSeries::top(key.stack, &found.sums, &self.dictionaries);
+                let again = CountJob { series: Some(&series), sums: Tallied::None, spreads: false, ..job };
                 found.histogram = again.run(&snapshot.segments)?.histogram;
                 series
             }
         };
         let bounds = if plan.has_bounds() { Some(self.bounds(snapshot, &plan, control)?) } else { None };
         let is_sure = plan.is_sure() || bounds.is_some_and(|(least, most)| least == most);
-        Ok(Counted {
+        Ok(CountedViews {
             sums: found.sums,
             spreads: found.spreads,
             axis,
@@ -265,7 +271,7 @@ impl Store {
     }
 
     /// The least and the most rows that a plan can mean which asks of values without room.
-    pub(crate) fn bounds(&self, snapshot: &Snapshot, plan: &Plan, control: &Control) -> Result<(u64, u64), ViewError> {
+    pub(crate) fn bounds(&self, snapshot: &Snapshot, plan: &ViewPlan, control: &Control) -> Result<(u64, u64), ViewError> {
         let mut workers = vec![(0, 0); self.settings.threads.max(1)];
         let work = |(surely, possibly): &mut (u64, u64), segment: &Arc<Segment>| {
             if control.stopped() {
@@ -313,7 +319,7 @@ impl Store {
         base: &Base,
         lengths: &[usize],
         control: &Control,
-    ) -> Result<Whole, ViewError> {
+    ) -> Result<WholeLog, ViewError> {
         let others = snapshot.segments.iter().enumerate().filter(|(place, _)| !base.includes(*place));
         let others: Vec<_> = others.map(|(_, segment)| Arc::clone(segment)).collect();
         let mut whole = base.whole.as_deref().cloned().unwrap_or_default();
@@ -324,13 +330,21 @@ impl Store {
     fn add_all(
         &self,
         segments: &[Arc<Segment>],
-        whole: &mut Whole,
+        whole: &mut WholeLog,
         lengths: &[usize],
         control: &Control,
     ) -> Result<(), ViewError> {
-        let plan = Plan::new(&View::default(), &self.dictionaries, control).ok_or(ViewError::Cancelled)?;
-        let job =
-            Job { store: self, plan: &plan, axis: None, series: None, sums: Tallied::Selected, spreads: true, lengths, control };
+        let plan = ViewPlan::new(&View::default(), &self.dictionaries, control).ok_or(ViewError::Cancelled)?;
+        let job = CountJob {
+            store: self,
+            plan: &plan,
+            axis: None,
+            series: None,
+            sums: Tallied::Selected,
+            spreads: true,
+            lengths,
+            control,
+        };
         let found = job.run(segments)?;
         whole.sums.grow(lengths);
         whole.sums.add(&found.sums);
@@ -344,10 +358,10 @@ impl Store {
         &self,
         snapshot: &Snapshot,
         base: &Base,
-        plan: &Plan,
+        plan: &ViewPlan,
         lengths: &[usize],
         control: &Control,
-    ) -> Result<Option<Whole>, ViewError> {
+    ) -> Result<Option<WholeLog>, ViewError> {
         if base.whole.is_none() || !self.most_are_meant(snapshot, plan)? {
             return Ok(None);
         }
@@ -355,7 +369,7 @@ impl Store {
     }
 
     /// Whether the view seems to mean more rows than not: then it is less work to count the others.
-    fn most_are_meant(&self, snapshot: &Snapshot, plan: &Plan) -> Result<bool, ViewError> {
+    fn most_are_meant(&self, snapshot: &Snapshot, plan: &ViewPlan) -> Result<bool, ViewError> {
         let step = snapshot.segments.len().div_ceil(SAMPLE_SEGMENTS).max(1);
         let (mut meant, mut rows) = (0, 0);
         for segment in snapshot.segments.iter().step_by(step) {
@@ -390,11 +404,11 @@ enum Tallied {
 }
 
 /// One pass.
-struct Job<'a> {
-    store: &'a Store,
-    plan: &'a Plan,
+struct CountJob<'a> {
+    store: &'a RowStore,
+    plan: &'a ViewPlan,
     axis: Option<Axis>,
-    series: Option<&'a Series>,
+    series: Option<&'a ViewSeries>,
     sums: Tallied,
     spreads: bool,
     lengths: &'a [usize],
@@ -402,7 +416,7 @@ struct Job<'a> {
 }
 
 /// What one thread finds, and in the end all of them.
-struct Found {
+struct PartialCounts {
     sums: Sums,
     spreads: Spreads,
     histogram: Grid,
@@ -410,15 +424,15 @@ struct Found {
     scratch: Scratch,
     selected: Vec<u16>,
     others: Vec<u16>,
-    hours: Vec<Stretch>,
-    places: Vec<Stretch>,
+    hours: Vec<BucketRun>,
+    places: Vec<BucketRun>,
 }
 
-impl Job<'_> {
-    fn run(&self, segments: &[Arc<Segment>]) -> Result<Found, ViewError> {
-        let mut workers: Vec<Found> =
+impl CountJob<'_> {
+    fn run(&self, segments: &[Arc<Segment>]) -> Result<PartialCounts, ViewError> {
+        let mut workers: Vec<PartialCounts> =
             (0..self.store.settings.threads.min(segments.len()).max(1)).map(|_| self.worker()).collect();
-        let work = |found: &mut Found, segment: &Arc<Segment>| {
+        let work = |found: &mut PartialCounts, segment: &Arc<Segment>| {
             if self.control.stopped() { Ok(()) } else { self.count(segment, found) }
         };
         let sink = |done: io::Result<()>| done.map_err(|cause| Error::io("rows", "cannot read spilled rows", cause));
@@ -432,12 +446,12 @@ impl Job<'_> {
         Ok(joined)
     }
 
-    fn worker(&self) -> Found {
+    fn worker(&self) -> PartialCounts {
         let buckets = self.axis.map_or(0, |axis| axis.buckets);
-        Found {
+        PartialCounts {
             sums: if self.sums == Tallied::None { Sums::default() } else { Sums::new(self.lengths) },
             spreads: Spreads::default(),
-            histogram: Grid::new(buckets, self.series.map_or(0, Series::len)),
+            histogram: Grid::new(buckets, self.series.map_or(0, ViewSeries::len)),
             bands: Grid::new(buckets, BANDS),
             scratch: Scratch::default(),
             selected: Vec::new(),
@@ -447,7 +461,7 @@ impl Job<'_> {
         }
     }
 
-    fn count(&self, segment: &Segment, found: &mut Found) -> io::Result<()> {
+    fn count(&self, segment: &Segment, found: &mut PartialCounts) -> io::Result<()> {
         let spill = self.store.spill.as_ref();
         let bits = self.plan.select(segment, &self.store.dictionaries, spill)?;
         found.selected.clear();
@@ -474,7 +488,7 @@ impl Job<'_> {
         Ok(())
     }
 
-    fn count_sums(&self, segment: &Segment, mut bits: Bits, found: &mut Found) -> io::Result<()> {
+    fn count_sums(&self, segment: &Segment, mut bits: Bits, found: &mut PartialCounts) -> io::Result<()> {
         let rows = match self.sums {
             Tallied::None => return Ok(()),
             Tallied::Selected => Some(&found.selected[..]).filter(|selected| selected.len() < segment.rows),
@@ -488,8 +502,8 @@ impl Job<'_> {
         count(segment, self.store.spill.as_ref(), rows, &mut found.sums, &mut found.scratch)
     }
 
-    fn widen(&self, segment: &Segment, found: &mut Found) -> io::Result<()> {
-        let Found { selected, spreads, .. } = found;
+    fn widen(&self, segment: &Segment, found: &mut PartialCounts) -> io::Result<()> {
+        let PartialCounts { selected, spreads, .. } = found;
         if selected.len() == segment.rows {
             segment.times.into_iter().for_each(|(first, last)| spreads.widen(first, last));
         } else {
@@ -500,7 +514,7 @@ impl Job<'_> {
     }
 }
 
-impl Found {
+impl PartialCounts {
     fn take(&mut self, other: &Self) {
         self.sums.add(&other.sums);
         self.spreads.take(&other.spreads);

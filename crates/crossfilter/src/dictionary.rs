@@ -1,7 +1,7 @@
 //! The distinct texts of a field, for all workers and segments, each with a code.
 
 use crate::limits::SUMMED_VALUES;
-use crate::passed::Passed;
+use crate::passed::CodeSet;
 use foldhash::quality::RandomState;
 use hashbrown::HashTable;
 use rorqual_accesslog::Countries;
@@ -33,7 +33,7 @@ const SPARE_PIECE_BYTES: (u64, u64) = (256, 64 << 10);
 /// Least room for texts and their ends, and for more of them.
 const RESERVED_MIN: usize = 16;
 
-/// Bytes of a text that are kept, as [`rorqual_accesslog::Rows`] gives it.
+/// Bytes of a text that are kept, as [`rorqual_accesslog::RecordedRows`] gives it.
 const TEXT_BYTES_MAX: usize = 64 << 10;
 
 /// Part of a dictionary's own share that is kept for texts which turn up often when there is no room for others.
@@ -59,16 +59,16 @@ const SLICE: usize = 4096;
 
 /// The texts of one field, and of the columns that follow from it.
 pub(crate) struct Dictionary {
-    shared: Mutex<Tables>,
+    shared: Mutex<DictionaryTables>,
 }
 
 /// Memory for the dictionaries that have more values than their share has room for: which these are, the log decides.
-pub(crate) struct Spare {
+pub(crate) struct SpareValues {
     left: AtomicU64,
     piece_bytes: u64,
 }
 
-impl Spare {
+impl SpareValues {
     pub(crate) fn new(bytes: u64) -> Arc<Self> {
         let (least, most) = SPARE_PIECE_BYTES;
         Arc::new(Self { left: AtomicU64::new(bytes), piece_bytes: (bytes / 16).clamp(least, most) })
@@ -96,13 +96,13 @@ pub(crate) enum NotRestored {
 }
 
 /// What a [`Dictionary`]'s lock holds.
-pub(crate) struct Tables {
-    texts: Texts,
+pub(crate) struct DictionaryTables {
+    texts: CodedTexts,
     derived: Vec<Derived>,
     /// What sums over a value take, and in a question.
     value_bytes: (u64, u64),
     bytes_max: u64,
-    spare: Arc<Spare>,
+    spare: Arc<SpareValues>,
     /// For what turns up often among the texts that come when there is no room for more.
     reserve_bytes: u64,
     /// Codes given out before the first text had no room: the rows of each of these have it. A later one may have rows in [`OTHERS`].
@@ -140,13 +140,13 @@ impl Uncoded {
 /// A column that follows from the texts.
 struct Derived {
     column: TextColumn,
-    texts: Texts,
+    texts: CodedTexts,
     /// For each code of the dictionary, the code of what follows from it.
     of: Vec<u32>,
 }
 
 /// Texts, each with a code from 2 on.
-struct Texts {
+struct CodedTexts {
     table: HashTable<u32>,
     seed: RandomState,
     arena: Vec<u8>,
@@ -154,7 +154,7 @@ struct Texts {
     ends: Vec<u64>,
 }
 
-impl Texts {
+impl CodedTexts {
     fn new(seed: &RandomState) -> Self {
         Self { table: HashTable::new(), seed: seed.clone(), arena: Vec::new(), ends: vec![0; OTHERS as usize + 1] }
     }
@@ -230,19 +230,19 @@ impl Dictionary {
     pub(crate) fn new(
         derived: &[TextColumn],
         value_bytes: (u64, u64),
-        (bytes_max, spare): (u64, &Arc<Spare>),
+        (bytes_max, spare): (u64, &Arc<SpareValues>),
         countries: Option<Arc<Countries>>,
     ) -> Self {
         // New for each process, so that nobody can write texts that collide.
         let seed = RandomState::default();
         let column =
-            |column: &TextColumn| Derived { column: *column, texts: Texts::new(&seed), of: vec![NONE; OTHERS as usize + 1] };
+            |column: &TextColumn| Derived { column: *column, texts: CodedTexts::new(&seed), of: vec![NONE; OTHERS as usize + 1] };
         let derived = derived.iter().map(column).collect();
         let reserve_bytes =
             Some(bytes_max / RESERVE_PART).filter(|reserve| reserve / UNCODED_PART >= UNCODED_BYTES_MIN).unwrap_or(0);
         Self {
-            shared: Mutex::new(Tables {
-                texts: Texts::new(&seed),
+            shared: Mutex::new(DictionaryTables {
+                texts: CodedTexts::new(&seed),
                 derived,
                 value_bytes,
                 bytes_max: bytes_max - reserve_bytes,
@@ -257,12 +257,12 @@ impl Dictionary {
     }
 
     // A poisoned lock is taken all the same: a text is only found once it is whole.
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Tables> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, DictionaryTables> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Which of the codes given out so far pass the test: of `column`, or of the texts themselves. `None` when it was cancelled.
-    pub(crate) fn matching(&self, column: Option<TextColumn>, test: &TextTest, control: &Control) -> Option<Passed> {
+    pub(crate) fn matching(&self, column: Option<TextColumn>, test: &TextTest, control: &Control) -> Option<CodeSet> {
         let passed = match test.texts() {
             Some(texts) => self.finding(column, &texts),
             None => self.looking(column, test, control)?,
@@ -272,8 +272,8 @@ impl Dictionary {
         // What came since is of no segment that is looked at.
         let classes = tables.classes(column);
         let mut passed = match passed.listed() {
-            Some([one]) => Passed::of(classes, |class| class == *one),
-            _ => Passed::of(classes, |class| passed.has(class)),
+            Some([one]) => CodeSet::of(classes, |class| class == *one),
+            _ => CodeSet::of(classes, |class| passed.has(class)),
         };
         // Nothing is known to follow from texts that had no room, not even that nothing does.
         passed.remove(OTHERS);
@@ -281,10 +281,10 @@ impl Dictionary {
     }
 
     /// The codes of these texts.
-    fn finding(&self, column: Option<TextColumn>, texts: &[&str]) -> Passed {
+    fn finding(&self, column: Option<TextColumn>, texts: &[&str]) -> CodeSet {
         let tables = self.lock();
         let known = tables.texts(column);
-        let mut passed = Passed::none(known.ends.len());
+        let mut passed = CodeSet::none(known.ends.len());
         for text in texts {
             let code = if text.is_empty() { Some(NONE) } else { known.find(text.as_bytes()) };
             code.into_iter().for_each(|code| passed.add(code));
@@ -293,10 +293,10 @@ impl Dictionary {
     }
 
     /// Looks at each text.
-    fn looking(&self, column: Option<TextColumn>, test: &TextTest, control: &Control) -> Option<Passed> {
+    fn looking(&self, column: Option<TextColumn>, test: &TextTest, control: &Control) -> Option<CodeSet> {
         // What comes from now on is of no segment that is looked at.
         let len = self.lock().texts(column).ends.len();
-        let mut passed = Passed::none(len);
+        let mut passed = CodeSet::none(len);
         for start in (0..len).step_by(SLICE) {
             let tables = self.lock();
             let texts = tables.texts(column);
@@ -312,10 +312,10 @@ impl Dictionary {
     }
 }
 
-impl Tables {
+impl DictionaryTables {
     /// The code of a text, a new one where it was not seen before and there is room.
     pub(crate) fn intern(&mut self, text: &[u8]) -> u32 {
-        self.intern_hashed(Texts::hash(&self.texts.seed, text), text)
+        self.intern_hashed(CodedTexts::hash(&self.texts.seed, text), text)
     }
 
     /// The codes of many texts, in their order.
@@ -325,7 +325,7 @@ impl Tables {
         let mut guesses: [(u32, Range<usize>); SIDE_BY_SIDE] = std::array::from_fn(|_| (NONE, 0..0));
         for start in (0..count).step_by(SIDE_BY_SIDE) {
             let end = count.min(start + SIDE_BY_SIDE);
-            (start..end).zip(&mut hashes).for_each(|(index, hash)| *hash = Texts::hash(&self.texts.seed, text(index)));
+            (start..end).zip(&mut hashes).for_each(|(index, hash)| *hash = CodedTexts::hash(&self.texts.seed, text(index)));
             let known = &self.texts;
             hashes.iter().zip(&mut guesses).take(end - start).for_each(|(hash, guess)| guess.0 = known.guess(*hash));
             guesses[..end - start].iter_mut().for_each(|(code, range)| *range = known.range(*code));
@@ -366,7 +366,7 @@ impl Tables {
     /// Counts rows of a text that had no code when they came. Its code, where it has got one since or turns up so often that it gets one
     /// now: then these rows are not counted, as they have it. [`OTHERS`] otherwise.
     pub(crate) fn count_uncoded(&mut self, text: &[u8], hits: u64) -> u32 {
-        let hash = Texts::hash(&self.texts.seed, text);
+        let hash = CodedTexts::hash(&self.texts.seed, text);
         if let Some(code) = self.texts.find_hashed(hash, text) {
             return code;
         }
@@ -415,7 +415,7 @@ impl Tables {
             if overflowed_at == Some(self.len() as u32) {
                 self.overflow();
             }
-            let hash = Texts::hash(&self.texts.seed, text);
+            let hash = CodedTexts::hash(&self.texts.seed, text);
             if text.is_empty() || text.len() > TEXT_BYTES_MAX || self.texts.find_hashed(hash, text).is_some() {
                 return Err(NotRestored::Damaged);
             }
@@ -464,7 +464,7 @@ impl Tables {
     }
 
     /// The texts of a derived column, or of the dictionary itself.
-    fn texts(&self, column: Option<TextColumn>) -> &Texts {
+    fn texts(&self, column: Option<TextColumn>) -> &CodedTexts {
         column.and_then(|column| self.derived(column)).map_or(&self.texts, |derived| &derived.texts)
     }
 
@@ -539,11 +539,11 @@ fn derive<'a>(column: TextColumn, text: &'a [u8], countries: Option<&Countries>)
 
 #[cfg(test)]
 mod tests {
-    use super::{Dictionary, NONE, OTHERS, Spare};
+    use super::{Dictionary, NONE, OTHERS, SpareValues};
     use rorqual_accesslog::filter::TextColumn;
 
     fn dictionary(bytes_max: u64) -> Dictionary {
-        Dictionary::new(&[TextColumn::Site], (0, 0), (bytes_max, &Spare::new(0)), None)
+        Dictionary::new(&[TextColumn::Site], (0, 0), (bytes_max, &SpareValues::new(0)), None)
     }
 
     #[test]

@@ -7,9 +7,9 @@
 //! about, by its degrees of freedom.
 
 use crate::bits::Bits;
-use crate::candidates::Test;
-use crate::question::{Asked, Question};
-use crate::segment::{Run, Segment};
+use crate::candidates::CandidateTest;
+use crate::question::{SegmentRows, ViewQuestion};
+use crate::segment::{InputRun, Segment};
 use crate::store::Snapshot;
 use crate::view::ViewError;
 use std::io;
@@ -34,26 +34,31 @@ const KEPT_TENTHS: usize = 9;
 const KEPT_MEAN: f64 = 0.623;
 
 /// Rows of sets of tests in stretches of the rest.
-pub(crate) struct Cells {
+pub(crate) struct DispersionCells {
     sets: usize,
     /// For each stretch its rows, and those of each set.
     counts: Vec<u32>,
 }
 
 /// Rows of a segment in one stretch.
-struct Piece {
+struct RowRun {
     cell: usize,
     start: usize,
     end: usize,
 }
 
-impl Question<'_> {
+impl ViewQuestion<'_> {
     /// Counts the rows that pass all tests of each of `sets`, outside of the rows asked about.
-    pub(crate) fn cells(&self, snapshot: &Snapshot, sets: &[Vec<&Test>], rows: (u64, u64)) -> Result<Cells, ViewError> {
+    pub(crate) fn cells(
+        &self,
+        snapshot: &Snapshot,
+        sets: &[Vec<&CandidateTest>],
+        rows: (u64, u64),
+    ) -> Result<DispersionCells, ViewError> {
         let pieces = cut(snapshot, rows);
         let cells = pieces.iter().flatten().map(|piece| piece.cell + 1).max().unwrap_or(0);
-        let empty = || Cells { sets: sets.len(), counts: vec![0; cells * (sets.len() + 1)] };
-        let work = |cells: &mut Cells, segment: &Segment, asked: &Asked| {
+        let empty = || DispersionCells { sets: sets.len(), counts: vec![0; cells * (sets.len() + 1)] };
+        let work = |cells: &mut DispersionCells, segment: &Segment, asked: &SegmentRows| {
             self.count_cells(segment, asked, sets, &pieces[asked.number], cells)
         };
         let wanted = snapshot.segments.iter().enumerate().filter(|(number, _)| !pieces[*number].is_empty());
@@ -68,16 +73,16 @@ impl Question<'_> {
     fn count_cells(
         &self,
         segment: &Segment,
-        asked: &Asked,
-        sets: &[Vec<&Test>],
-        pieces: &[Piece],
-        cells: &mut Cells,
+        asked: &SegmentRows,
+        sets: &[Vec<&CandidateTest>],
+        pieces: &[RowRun],
+        cells: &mut DispersionCells,
     ) -> io::Result<()> {
         let mut outside = asked.all.clone();
         outside.without(&asked.inside);
         let width = sets.len() + 1;
         let mut put = |place: usize, bits: &Bits| {
-            for Piece { cell, start, end } in pieces {
+            for RowRun { cell, start, end } in pieces {
                 cells.counts[cell * width + place] += bits.count_in(*start, *end) as u32;
             }
         };
@@ -98,15 +103,15 @@ impl Question<'_> {
 
 /// Cuts the log into stretches for so many rows asked about and others: for each segment, which of its rows are in which. They follow the order
 /// of the rows in the log, so that it does not matter which thread took which of them.
-fn cut(snapshot: &Snapshot, (rows_in, rows_out): (u64, u64)) -> Vec<Vec<Piece>> {
+fn cut(snapshot: &Snapshot, (rows_in, rows_out): (u64, u64)) -> Vec<Vec<RowRun>> {
     let count = usize::try_from(rows_out / rows_in.max(1)).unwrap_or(CELLS_MAX).clamp(CELLS_MIN, CELLS_MAX);
     let rows: usize = snapshot.segments.iter().map(|segment| segment.rows).sum();
     let size = rows.div_ceil(count).max(64);
     let step = snapshot.segments.len().div_ceil(SEGMENTS_MAX).max(1);
     let runs_of = |(number, segment): (usize, &Arc<Segment>)| segment.runs.iter().map(|run| (*run, number)).collect::<Vec<_>>();
-    let mut runs: Vec<(Run, usize)> = snapshot.segments.iter().enumerate().flat_map(runs_of).collect();
+    let mut runs: Vec<(InputRun, usize)> = snapshot.segments.iter().enumerate().flat_map(runs_of).collect();
     runs.sort_unstable_by_key(|(run, number)| (run.input, run.offset, *number, run.row));
-    let mut pieces: Vec<Vec<Piece>> = snapshot.segments.iter().map(|_| Vec::new()).collect();
+    let mut pieces: Vec<Vec<RowRun>> = snapshot.segments.iter().map(|_| Vec::new()).collect();
     let mut before = 0;
     for (run, number) in runs {
         let (mut start, end) = (run.row as usize, (run.row + run.rows) as usize);
@@ -114,7 +119,7 @@ fn cut(snapshot: &Snapshot, (rows_in, rows_out): (u64, u64)) -> Vec<Vec<Piece>> 
             let cell = before / size;
             let rows = (end - start).min((cell + 1) * size - before);
             if cell % step == 0 {
-                add_piece(&mut pieces[number], Piece { cell, start, end: start + rows });
+                add_piece(&mut pieces[number], RowRun { cell, start, end: start + rows });
             }
             (start, before) = (start + rows, before + rows);
         }
@@ -122,7 +127,7 @@ fn cut(snapshot: &Snapshot, (rows_in, rows_out): (u64, u64)) -> Vec<Vec<Piece>> 
     pieces
 }
 
-fn add_piece(pieces: &mut Vec<Piece>, piece: Piece) {
+fn add_piece(pieces: &mut Vec<RowRun>, piece: RowRun) {
     match pieces.last_mut() {
         Some(last) if last.cell == piece.cell && last.end == piece.start => last.end = piece.end,
         _ => pieces.push(piece),
@@ -130,19 +135,19 @@ fn add_piece(pieces: &mut Vec<Piece>, piece: Piece) {
 }
 
 /// The stretches of one set: rows, and those that pass.
-pub(crate) struct Stretches(Vec<(f64, f64)>);
+pub(crate) struct TimeRuns(Vec<(f64, f64)>);
 
-impl Cells {
-    pub(crate) fn of(&self, set: usize) -> Stretches {
+impl DispersionCells {
+    pub(crate) fn of(&self, set: usize) -> TimeRuns {
         let cells = || self.counts.chunks_exact(self.sets + 1);
         let rows: u64 = cells().map(|cell| u64::from(cell[0])).sum();
         let rows_min = rows as f64 / (cells().len().max(1) * PART_MIN) as f64;
         let pair = |cell: &[u32]| (f64::from(cell[0]), f64::from(cell[set + 1]));
-        Stretches(cells().map(pair).filter(|(rows, _)| *rows > 0.0 && *rows >= rows_min).collect())
+        TimeRuns(cells().map(pair).filter(|(rows, _)| *rows > 0.0 && *rows >= rows_min).collect())
     }
 }
 
-impl Stretches {
+impl TimeRuns {
     /// Whether there are rows in most of them.
     pub(crate) fn are_full(&self) -> bool {
         self.0.iter().filter(|(_, hits)| *hits > 0.0).count() * 2 > self.0.len()
@@ -192,17 +197,17 @@ mod tests {
     #[test]
     fn pearson_by_hand() {
         // A share of 0.2 in all: 4 of 10 and 0 of 10 are 2 away from 2, squared by 1.6.
-        let stretches = Stretches(vec![(10.0, 4.0), (10.0, 0.0), (10.0, 2.0), (10.0, 2.0)]);
+        let stretches = TimeRuns(vec![(10.0, 4.0), (10.0, 0.0), (10.0, 2.0), (10.0, 2.0)]);
         assert!((stretches.dispersion_whole() - (2.5 + 2.5) / 3.0).abs() < 1e-12);
-        assert!(Stretches(vec![(10.0, 4.0)]).are_full() && !stretches_of_one_visit().are_full());
+        assert!(TimeRuns(vec![(10.0, 4.0)]).are_full() && !stretches_of_one_visit().are_full());
         // One visit of 20 in a hundred stretches: as clumpy as the visit is long.
         let clumps = stretches_of_one_visit().dispersion();
         assert!((clumps - 20.0).abs() < 0.5, "{clumps}");
         assert!(stretches_of_one_visit().dispersion_kept() < 1.0);
-        assert!(Stretches(vec![(5.0, 0.0)]).dispersion() < 1e-9);
+        assert!(TimeRuns(vec![(5.0, 0.0)]).dispersion() < 1e-9);
     }
 
-    fn stretches_of_one_visit() -> Stretches {
-        Stretches((0..100).map(|cell| (1_000.0, if cell == 50 { 20.0 } else { 0.0 })).collect())
+    fn stretches_of_one_visit() -> TimeRuns {
+        TimeRuns((0..100).map(|cell| (1_000.0, if cell == 50 { 20.0 } else { 0.0 })).collect())
     }
 }

@@ -1,9 +1,9 @@
 //! What most rows of a value have besides: the place of an effect, which alone is not over-represented.
 
 use crate::bits::Bits;
-use crate::candidates::{Candidate, Field, Test};
+use crate::candidates::{CandidateField, CandidateTest, CandidateValue};
 use crate::columns::{BYTES, TIME};
-use crate::question::{Asked, Question};
+use crate::question::{SegmentRows, ViewQuestion};
 use crate::segment::Segment;
 use crate::store::Snapshot;
 use crate::view::ViewError;
@@ -43,14 +43,14 @@ struct Support {
     all: u64,
 }
 
-impl Question<'_> {
+impl ViewQuestion<'_> {
     /// For each value the values, one of each field, that most of its rows have, of those asked about.
     pub(crate) fn drill(
         &self,
         snapshot: &Snapshot,
-        fields: &[Field],
-        leaders: &[Candidate],
-    ) -> Result<Vec<Vec<Test>>, ViewError> {
+        fields: &[CandidateField],
+        leaders: &[CandidateValue],
+    ) -> Result<Vec<Vec<CandidateTest>>, ViewError> {
         let found = self.vote(snapshot, fields, leaders, |_, majority: &mut Majority, value| majority.vote(value, 1))?;
         let mut joined = vec![Majority::default(); leaders.len() * fields.len()];
         found.iter().for_each(|found| joined.iter_mut().zip(found).for_each(|(own, other)| own.vote(other.value, other.votes)));
@@ -68,7 +68,7 @@ impl Question<'_> {
         }
         let values = |(majorities, support): (&[Majority], &[Support])| {
             let most = fields.iter().zip(majorities).zip(support);
-            let is_one = |((field, most), support): &((&Field, &Majority), &Support)| {
+            let is_one = |((field, most), support): &((&CandidateField, &Majority), &Support)| {
                 field.is_value(most.value) && 2 * support.votes > support.all
             };
             most.filter(is_one).map(|((field, most), _)| field.test(most.value)).collect()
@@ -80,12 +80,12 @@ impl Question<'_> {
     fn vote<T: Clone + Default + Send>(
         &self,
         snapshot: &Snapshot,
-        fields: &[Field],
-        leaders: &[Candidate],
+        fields: &[CandidateField],
+        leaders: &[CandidateValue],
         take: impl Fn(usize, &mut T, u32) + Sync,
     ) -> Result<Vec<Vec<T>>, ViewError> {
         let empty = || vec![T::default(); leaders.len() * fields.len()];
-        let work = |found: &mut Vec<T>, segment: &Segment, asked: &Asked| {
+        let work = |found: &mut Vec<T>, segment: &Segment, asked: &SegmentRows| {
             for (number, leader) in leaders.iter().enumerate() {
                 let Some(mut bits) = leader.test.select(segment, self.store)? else { continue };
                 bits.and(&asked.inside);

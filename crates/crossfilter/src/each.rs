@@ -8,13 +8,13 @@ use crate::columns::{
     AGENT, BYTES, CLIENT, DICTIONARIES, FLAW, HOST, LINE, METHOD, PATH, PROTOCOL, QUERY, REFERRER, REQUEST_TIME, SOURCE, STATUS,
     TIME, UPSTREAM_TIME, USER, ZONE, ZONE_MIN,
 };
-use crate::dictionary::{FLAW_NO_ROOM, NO_ROOM, OTHERS, Tables};
+use crate::dictionary::{DictionaryTables, FLAW_NO_ROOM, NO_ROOM, OTHERS};
 use crate::limits::{PIECE_BYTES_MAX, PIECE_ROWS_MAX};
-use crate::plan::Plan;
+use crate::plan::ViewPlan;
 use crate::segment::{Segment, unbiased};
-use crate::store::Store;
+use crate::store::RowStore;
 use crate::view::{View, ViewError};
-use rorqual_accesslog::parse::Record;
+use rorqual_accesslog::parse::LogRecord;
 use rorqual_pipe::{Control, Error};
 use std::collections::BTreeMap;
 use std::io;
@@ -24,7 +24,7 @@ use std::sync::{Arc, MutexGuard};
 #[derive(Debug, Clone, Copy)]
 pub struct ViewRow<'a> {
     /// Its fields; of a rejected line none. A value that the store had no room for is `…`.
-    pub record: Record<'a>,
+    pub record: LogRecord<'a>,
     /// What is wrong with the line; empty for a sound one.
     pub flaw: &'a [u8],
     /// The first 1 KiB of a rejected line; empty for others.
@@ -32,7 +32,7 @@ pub struct ViewRow<'a> {
 }
 
 /// Where a segment's next run lies: input, offset, and the number of the segment.
-type Place = (u32, u64, usize);
+type RunPosition = (u32, u64, usize);
 
 /// A segment whose rows come later.
 enum Later {
@@ -43,7 +43,7 @@ enum Later {
 }
 
 /// A segment whose rows are being looked at.
-struct Open {
+struct OpenRuns {
     /// With all columns in memory.
     segment: Arc<Segment>,
     /// The rows that are meant and not passed yet.
@@ -52,7 +52,7 @@ struct Open {
     passed: usize,
 }
 
-impl Store {
+impl RowStore {
     /// Gives `take` each row of a view that there is now, in the order of the inputs; how many there were. An error of `take` ends it.
     ///
     /// # Errors
@@ -64,9 +64,9 @@ impl Store {
         mut take: impl FnMut(&ViewRow<'_>) -> Result<(), Error>,
     ) -> Result<u64, ViewError> {
         let mut later = self.later();
-        let plan = Plan::new(view, &self.dictionaries, control).ok_or(ViewError::Cancelled)?;
-        let mut open: BTreeMap<Place, Open> = BTreeMap::new();
-        let (mut piece, mut count) = (Piece::default(), 0);
+        let plan = ViewPlan::new(view, &self.dictionaries, control).ok_or(ViewError::Cancelled)?;
+        let mut open: BTreeMap<RunPosition, OpenRuns> = BTreeMap::new();
+        let (mut piece, mut count) = (TextRows::default(), 0);
         loop {
             while let Some((place, _)) = later.last()
                 && open.first_key_value().is_none_or(|(first, _)| place < first)
@@ -105,7 +105,7 @@ impl Store {
     }
 
     /// The segments by the place of their first run, the first at the end.
-    fn later(&self) -> Vec<(Place, Later)> {
+    fn later(&self) -> Vec<(RunPosition, Later)> {
         let first = |(number, segment): (usize, Arc<Segment>)| {
             let run = segment.runs.first()?;
             let place = (run.input, run.offset, number);
@@ -117,7 +117,7 @@ impl Store {
     }
 
     /// `None` where no row is meant.
-    fn open(&self, number: usize, segment: Later, plan: &Plan) -> io::Result<Option<Open>> {
+    fn open(&self, number: usize, segment: Later, plan: &ViewPlan) -> io::Result<Option<OpenRuns>> {
         let segment = match segment {
             Later::Complete => self.segment(number),
             Later::Growing(segment) => segment,
@@ -129,11 +129,11 @@ impl Store {
             return Ok(None);
         }
         let segment = if segment.is_spilled() { Arc::new(segment.read_back(spill)?) } else { segment };
-        Ok(Some(Open { segment, rows: rows.into_iter(), passed: 0 }))
+        Ok(Some(OpenRuns { segment, rows: rows.into_iter(), passed: 0 }))
     }
 }
 
-impl Open {
+impl OpenRuns {
     /// The rows of the next run that are meant.
     fn next_run(&mut self) -> Vec<u16> {
         let end = self.segment.runs.get(self.passed).map_or(0, |run| run.row + run.rows);
@@ -145,20 +145,21 @@ impl Open {
 
 /// The texts of a few rows.
 #[derive(Default)]
-struct Piece {
+struct TextRows {
     texts: Vec<u8>,
     /// Where each text ends, row after row.
     ends: Vec<usize>,
 }
 
-impl Piece {
+impl TextRows {
     /// Copies the texts of as many of the rows as fit; how many these are.
-    fn fill(&mut self, store: &Store, segment: &Segment, rows: &[u16]) -> io::Result<usize> {
+    fn fill(&mut self, store: &RowStore, segment: &Segment, rows: &[u16]) -> io::Result<usize> {
         self.texts.clear();
         self.ends.clear();
         let columns = (0..DICTIONARIES).map(|index| segment.coded(index, None)).collect::<io::Result<Vec<_>>>()?;
         // In the order of their numbers, as all do who want more than one.
-        let tables: Vec<MutexGuard<'_, Tables>> = store.dictionaries.iter().map(|dictionary| dictionary.lock()).collect();
+        let tables: Vec<MutexGuard<'_, DictionaryTables>> =
+            store.dictionaries.iter().map(|dictionary| dictionary.lock()).collect();
         let mut filled = 0;
         for row in rows.iter().take(PIECE_ROWS_MAX) {
             for (index, (column, tables)) in columns.iter().zip(&tables).enumerate() {
@@ -192,7 +193,7 @@ impl Piece {
         let (statuses, zones) = (segment.coded(STATUS, None)?, segment.coded(ZONE, None)?);
         Ok(rows.iter().enumerate().map(move |(at, row)| {
             let (row, text) = (usize::from(*row), |column| self.text(at, column));
-            let record = Record {
+            let record = LogRecord {
                 time_us: times.get(row).map(unbiased),
                 zone_seconds: zones.get(row).cast_signed() + ZONE_MIN,
                 client: text(CLIENT),

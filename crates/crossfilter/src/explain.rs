@@ -1,14 +1,14 @@
 //! What sets some rows apart from others: values, and pairs of values, that are over-represented among them.
 
-use crate::candidates::{Candidate, Field, Test, thresholds};
+use crate::candidates::{CandidateField, CandidateTest, CandidateValue, thresholds};
 use crate::columns::{PATH, STATUS};
-use crate::counted::Counted;
+use crate::counted::CountedViews;
 use crate::dictionary::OTHERS;
 use crate::dispersion::upper_quartile;
 use crate::evidence::{Evidence, p_value, q_values};
-use crate::question::Question;
-use crate::store::{Snapshot, Store};
-use crate::tally::Tally;
+use crate::question::ViewQuestion;
+use crate::store::{RowStore, Snapshot};
+use crate::tally::TestCounts;
 use crate::view::{View, ViewError};
 use rorqual_accesslog::TEXT_FIELDS;
 use rorqual_accesslog::filter::{Filter, TextColumn};
@@ -116,7 +116,7 @@ pub struct Finding {
 
 const STATISTIC: &str = "G-test of independence, one degree of freedom, G divided by overdispersion in the rest; q by Benjamini and Hochberg over everything tried";
 
-impl Store {
+impl RowStore {
     /// What sets the rows of `view` that are in `against` apart from the other rows of `against`.
     ///
     /// Each value is tried by a G-test, whose G is divided by the value's overdispersion in the rest (Rao and Scott 1981), as requests come in
@@ -128,13 +128,13 @@ impl Store {
         let (snapshot, base) = self.up_to_date(control)?;
         let inside = self.sums_in(&snapshot, &base, view, control)?;
         let all = self.sums_in(&snapshot, &base, against, control)?;
-        let question = Question::new(self, view, against, control)?;
+        let question = ViewQuestion::new(self, view, against, control)?;
         let fields = self.fields();
         let numbers = question.count(&snapshot, &thresholds(), false)?;
         let (mut singles, mut tried) = self.candidates(&fields, &inside, &all, SMALL_EXCESS_MIN as u64);
         tried += numbers.tests.len();
         singles.extend(numbers.best_thresholds(HITS_MIN));
-        singles.sort_by(Candidate::by_g);
+        singles.sort_by(CandidateValue::by_g);
         let besides = question.drill(&snapshot, &fields, &singles[..singles.len().min(DRILLED_MAX)])?;
         let paired = question.count(&snapshot, &paired(&singles, &besides), true)?;
         tried += paired.tests.len() * paired.tests.len().saturating_sub(1) / 2;
@@ -152,7 +152,7 @@ impl Store {
         })
     }
 
-    fn findings(&self, paired: &Tally, offers: Vec<Offer>) -> Vec<Finding> {
+    fn findings(&self, paired: &TestCounts, offers: Vec<Offer>) -> Vec<Finding> {
         let mut chosen: Vec<(Offer, Vec<usize>)> = Vec::new();
         for offer in offers {
             match chosen.iter().position(|(leader, _)| paired.is_within(&offer, leader)) {
@@ -165,7 +165,7 @@ impl Store {
         chosen.iter().map(with_companions).collect()
     }
 
-    fn finding(&self, paired: &Tally, offer: &Offer, within: &[usize]) -> Finding {
+    fn finding(&self, paired: &TestCounts, offer: &Offer, within: &[usize]) -> Finding {
         let filters: Vec<Filter> = offer.tests.iter().map(|test| paired.tests[*test].filter(self)).collect();
         let covering = (0..paired.tests.len()).filter(|test| paired.covers(*test, offer));
         let mut companions: Vec<usize> = Vec::new();
@@ -192,9 +192,9 @@ impl Store {
 }
 
 /// Fields with rows whose value had no room.
-fn unknown_fields(inside: &Counted, all: &Counted) -> Vec<UnknownField> {
+fn unknown_fields(inside: &CountedViews, all: &CountedViews) -> Vec<UnknownField> {
     let of = |(index, field): (usize, &rorqual_accesslog::format::Field)| {
-        let hits = |counted: &Counted| counted.sums.column(index).get(OTHERS).hits;
+        let hits = |counted: &CountedViews| counted.sums.column(index).get(OTHERS).hits;
         let (hits_in, hits_all) = (hits(inside), hits(all));
         (hits_all > 0).then(|| UnknownField { field: field.name(), hits_in, hits_out: hits_all.saturating_sub(hits_in) })
     };
@@ -202,7 +202,7 @@ fn unknown_fields(inside: &Counted, all: &Counted) -> Vec<UnknownField> {
 }
 
 /// The values whose pairs are counted; `singles` come with what says most first, and `besides` is what rows of the first of these have too.
-fn paired(singles: &[Candidate], besides: &[Vec<Test>]) -> Vec<Test> {
+fn paired(singles: &[CandidateValue], besides: &[Vec<CandidateTest>]) -> Vec<CandidateTest> {
     let mut taken: Vec<usize> = (0..singles.len().min(BEST_MAX)).collect();
     // Of each field what may be a small finding: what is large in others does not displace it.
     let mut small: HashMap<Option<TextColumn>, usize> = HashMap::new();
@@ -243,7 +243,7 @@ fn paired(singles: &[Candidate], besides: &[Vec<Test>]) -> Vec<Test> {
 }
 
 /// Whether a value that all of a leader's rows may have is that much rarer among the other rows asked about.
-fn is_rarer_besides(value: &Candidate, leader: &Candidate) -> bool {
+fn is_rarer_besides(value: &CandidateValue, leader: &CandidateValue) -> bool {
     let others = value.evidence.hits_in.saturating_sub(leader.evidence.hits_in);
     let rows = leader.evidence.rows_in.saturating_sub(leader.evidence.hits_in);
     others as f64 * RATIO_MIN <= rows as f64
@@ -281,7 +281,7 @@ fn is_small(evidence: &Evidence) -> bool {
 }
 
 /// Offers of a small share: of each field those that say most. Of pairs only such with a status, as visits make many others.
-fn small_offers(paired: &Tally, mut offers: Vec<Offer>) -> Vec<Offer> {
+fn small_offers(paired: &TestCounts, mut offers: Vec<Offer>) -> Vec<Offer> {
     let mut of_field: HashMap<Vec<Option<TextColumn>>, usize> = HashMap::new();
     offers.retain(|offer| {
         let is_status = |test: &usize| paired.tests[*test].source() == STATUS;
@@ -295,14 +295,14 @@ fn small_offers(paired: &Tally, mut offers: Vec<Offer>) -> Vec<Offer> {
     offers
 }
 
-impl Question<'_> {
+impl ViewQuestion<'_> {
     /// What stands out, most first.
     fn offers(
         &self,
         snapshot: &Snapshot,
-        paired: &Tally,
-        fields: &[Field],
-        all: &Counted,
+        paired: &TestCounts,
+        fields: &[CandidateField],
+        all: &CountedViews,
         tried: usize,
     ) -> Result<Vec<Offer>, ViewError> {
         let by_g = |offers: &mut Vec<Offer>| offers.sort_by(|a, b| b.g().total_cmp(&a.g()));
@@ -325,20 +325,20 @@ impl Question<'_> {
     fn disperse(
         &self,
         snapshot: &Snapshot,
-        paired: &Tally,
-        fields: &[Field],
-        all: &Counted,
+        paired: &TestCounts,
+        fields: &[CandidateField],
+        all: &CountedViews,
         offers: &mut [Offer],
     ) -> Result<(), ViewError> {
         if offers.is_empty() {
             return Ok(());
         }
         let is_asked =
-            |field: &&Field| offers.iter().flat_map(|offer| &offer.tests).any(|test| field.is_of(&paired.tests[*test]));
-        let asked: Vec<&Field> = fields.iter().filter(is_asked).collect();
-        let usual: Vec<Vec<Test>> = asked.iter().map(|field| self.store.usual(field, all)).collect();
+            |field: &&CandidateField| offers.iter().flat_map(|offer| &offer.tests).any(|test| field.is_of(&paired.tests[*test]));
+        let asked: Vec<&CandidateField> = fields.iter().filter(is_asked).collect();
+        let usual: Vec<Vec<CandidateTest>> = asked.iter().map(|field| self.store.usual(field, all)).collect();
         let offered = offers.iter().map(|offer| offer.tests.iter().map(|test| &paired.tests[*test]).collect());
-        let sets: Vec<Vec<&Test>> = offered.chain(usual.iter().flatten().map(|test| vec![test])).collect();
+        let sets: Vec<Vec<&CandidateTest>> = offered.chain(usual.iter().flatten().map(|test| vec![test])).collect();
         let cells = self.cells(snapshot, &sets, (paired.rows_in, paired.rows_all - paired.rows_in))?;
         let mut place = offers.len();
         let mut floors = Vec::new();
@@ -349,7 +349,7 @@ impl Question<'_> {
         }
         for (set, offer) in offers.iter_mut().enumerate() {
             let stretches = cells.of(set);
-            let is_floor = |field: &Field| offer.tests.iter().any(|test| field.is_of(&paired.tests[*test]));
+            let is_floor = |field: &CandidateField| offer.tests.iter().any(|test| field.is_of(&paired.tests[*test]));
             let floor = floors.iter().filter(|(field, _)| !stretches.are_full() && is_floor(field)).map(|(_, floor)| *floor);
             offer.dispersion = floor.fold(stretches.dispersion_kept().max(1.0), f64::max);
         }
@@ -357,7 +357,7 @@ impl Question<'_> {
     }
 }
 
-impl Tally {
+impl TestCounts {
     /// All tests, and the pairs that say more than both of their tests.
     fn offers(&self) -> Vec<Offer> {
         let count = self.tests.len();

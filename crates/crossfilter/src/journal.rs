@@ -5,12 +5,14 @@
 //! and every code is held against its dictionary.
 
 use crate::columns::{CODED, DICTIONARIES, FLAW, REJECTED, REPAIRED};
-use crate::dictionary::{NotRestored, OTHERS, Shortage, Tables};
+use crate::dictionary::{DictionaryTables, NotRestored, OTHERS, Shortage};
 use crate::limits::{PIECE_BYTES_MAX, RECORD_BYTES_MAX};
-use crate::record::{FRAME_BYTES, Field, Frame, Kind, Meta, Record, damaged, decode, encode, pack, unpacked};
-use crate::segment::{Columns, Segment};
+use crate::record::{
+    FRAME_BYTES, JournalRecord, Meta, NumberBytes, RecordHeader, RecordKind, damaged, decode, encode, pack, unpacked,
+};
+use crate::segment::{Segment, SegmentColumns};
 use crate::spill::Spill;
-use crate::store::{Settings, Store, Written, lock};
+use crate::store::{JournalSummary, RowStore, RowStoreSettings, lock};
 use foldhash::quality::RandomState;
 use std::fs::File;
 use std::hash::BuildHasher;
@@ -34,13 +36,13 @@ const GROWING_MAX: u32 = 256;
 /// Texts of one field together in a record, before they are packed; one of them more.
 const TEXTS_BYTES_MAX: usize = PIECE_BYTES_MAX + (68 << 10);
 
-impl Store {
+impl RowStore {
     /// An empty store that can be checkpointed: all it writes goes to `journal`, which is emptied, and grows to at most `bytes_max`. What
     /// `settings` say of spilling is of no account.
     ///
     /// # Errors
     /// When the journal can't be written.
-    pub fn with_journal(settings: Settings, journal: File, bytes_max: u64) -> io::Result<Arc<Self>> {
+    pub fn with_journal(settings: RowStoreSettings, journal: File, bytes_max: u64) -> io::Result<Arc<Self>> {
         // A head goes with one journal only.
         let number = RandomState::default().hash_one(0);
         journal.set_len(0)?;
@@ -50,7 +52,7 @@ impl Store {
         Ok(Arc::new(store))
     }
 
-    /// Writes what the journal lacks, and gives the head. For an end of the whole machine it has to be on the disk, too ([`Store::journal`]).
+    /// Writes what the journal lacks, and gives the head. For an end of the whole machine it has to be on the disk, too ([`RowStore::journal`]).
     /// No recorder may be at work. Of the memory it takes a segment and [`PIECE_BYTES_MAX`] of texts, twice, and the head, which has the segments
     /// that are not full.
     ///
@@ -94,13 +96,13 @@ impl Store {
         Ok(())
     }
 
-    fn store_texts(&self, journal: &Spill, written: &mut Written) -> io::Result<()> {
+    fn store_texts(&self, journal: &Spill, written: &mut JournalSummary) -> io::Result<()> {
         for (field, (dictionary, known)) in self.dictionaries.iter().zip(&mut written.codes).enumerate() {
             loop {
                 // Nobody waits for the disk.
                 let found = piece_of(&dictionary.lock(), *known);
                 let Some((piece, next)) = found else { break };
-                let mut record = Record::new(Kind::Texts);
+                let mut record = JournalRecord::new(RecordKind::Texts);
                 record.bytes().push(field as u8);
                 record.bytes().extend_from_slice(&(*known as u32).to_le_bytes());
                 pack(&piece, record.bytes());
@@ -111,7 +113,7 @@ impl Store {
         Ok(())
     }
 
-    fn head(&self, journal: &Spill, written: &Written) -> io::Result<Vec<u8>> {
+    fn head(&self, journal: &Spill, written: &JournalSummary) -> io::Result<Vec<u8>> {
         let number = journal.read_at((0, START_BYTES as usize))?;
         let mut head = HEAD_MAGIC.to_le_bytes().to_vec();
         head.extend_from_slice(&number[8..]);
@@ -145,8 +147,9 @@ impl Store {
     /// # Errors
     /// When the files are damaged, of another version, or do not go together; when the memory has less room for values than it had, or the
     /// journal can't be read.
-    pub fn restore(settings: Settings, journal: File, bytes_max: u64, head: &[u8]) -> io::Result<Arc<Self>> {
-        let head = Head::read(head).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the head of rows is damaged"))?;
+    pub fn restore(settings: RowStoreSettings, journal: File, bytes_max: u64, head: &[u8]) -> io::Result<Arc<Self>> {
+        let head =
+            JournalHead::read(head).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the head of rows is damaged"))?;
         if journal.metadata()?.len() < head.journal_bytes {
             return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the file of rows is too short"));
         }
@@ -160,7 +163,7 @@ impl Store {
         Ok(Arc::new(store))
     }
 
-    fn take_journal(&self, head: &Head, segments: &mut Restored) -> io::Result<()> {
+    fn take_journal(&self, head: &JournalHead, segments: &mut Restored) -> io::Result<()> {
         let Some(journal) = &self.spill else { return Err(damaged()) };
         let start = journal.read_at((0, START_BYTES as usize))?;
         if start != [JOURNAL_MAGIC.to_le_bytes(), head.number.to_le_bytes()].concat() {
@@ -168,7 +171,7 @@ impl Store {
         }
         let mut offset = START_BYTES;
         while offset < head.journal_bytes {
-            let frame = Frame::read(&journal.frame_at(offset)?).ok_or_else(damaged)?;
+            let frame = RecordHeader::read(&journal.frame_at(offset)?).ok_or_else(damaged)?;
             offset += FRAME_BYTES as u64;
             if frame.length as usize > RECORD_BYTES_MAX {
                 return Err(damaged());
@@ -178,15 +181,15 @@ impl Store {
                 return Err(damaged());
             }
             match frame.kind {
-                Kind::Texts => self.take_texts(&payload, head)?,
-                Kind::Segment => segments.take_stored(&payload, offset).ok_or_else(damaged)?,
+                RecordKind::Texts => self.take_texts(&payload, head)?,
+                RecordKind::Segment => segments.take_stored(&payload, offset).ok_or_else(damaged)?,
             }
             offset += u64::from(frame.length);
         }
         Ok(())
     }
 
-    fn take_texts(&self, mut payload: &[u8], head: &Head) -> io::Result<()> {
+    fn take_texts(&self, mut payload: &[u8], head: &JournalHead) -> io::Result<()> {
         let (field, first) = u8::take(&mut payload).zip(u32::take(&mut payload)).ok_or_else(damaged)?;
         let dictionary = self.dictionaries.get(usize::from(field)).ok_or_else(damaged)?;
         let texts = unpacked(payload, TEXTS_BYTES_MAX)?;
@@ -212,7 +215,7 @@ impl Store {
         }
     }
 
-    fn take_head(&self, head: Head, mut segments: Restored) -> Option<()> {
+    fn take_head(&self, head: JournalHead, mut segments: Restored) -> Option<()> {
         let mut written = lock(&self.written);
         for (index, (dictionary, (length, shortage))) in self.dictionaries.iter().zip(head.dictionaries).enumerate() {
             let mut tables = dictionary.lock();
@@ -245,7 +248,7 @@ impl Store {
 }
 
 /// Texts from `code` on, each behind its length, and the code behind them; `None` where there are none.
-fn piece_of(tables: &Tables, code: usize) -> Option<(Vec<u8>, usize)> {
+fn piece_of(tables: &DictionaryTables, code: usize) -> Option<(Vec<u8>, usize)> {
     let mut piece = Vec::new();
     let mut next = code;
     while next < tables.len() && piece.len() < PIECE_BYTES_MAX {
@@ -257,7 +260,7 @@ fn piece_of(tables: &Tables, code: usize) -> Option<(Vec<u8>, usize)> {
     (next > code).then_some((piece, next))
 }
 
-impl Columns {
+impl SegmentColumns {
     /// The largest code in all segments of a column.
     fn last_global(&self, index: usize) -> usize {
         self.coded[index].globals.last().map_or(0, |last| *last as usize)
@@ -303,7 +306,7 @@ impl Restored {
 }
 
 /// What is in a head.
-struct Head {
+struct JournalHead {
     number: u64,
     journal_bytes: u64,
     inputs: u32,
@@ -311,10 +314,10 @@ struct Head {
     full: bool,
     dictionaries: [(usize, Shortage); DICTIONARIES],
     segments: usize,
-    growing: Vec<(Meta, Columns)>,
+    growing: Vec<(Meta, SegmentColumns)>,
 }
 
-impl Head {
+impl JournalHead {
     fn read(bytes: &[u8]) -> Option<Self> {
         let (mut rest, checksum) = bytes.split_last_chunk()?;
         if crc32fast::hash(rest) != u32::from_le_bytes(*checksum) || u64::take(&mut rest)? != HEAD_MAGIC {

@@ -1,6 +1,6 @@
 //! The crossfilter: rows of access logs as coded columns in bounded memory, and every panel of any filtered view of them.
 //!
-//! * A [`Store`] holds the rows in segments of up to 65,536, each column as narrow as it is; texts are codes of dictionaries. Beyond its memory
+//! * A [`RowStore`] holds the rows in segments of up to 65,536, each column as narrow as it is; texts are codes of dictionaries. Beyond its memory
 //!   segments go, compressed, to a file without a name, and are read back by the same pass. With a journal in its place a store can be
 //!   checkpointed, and restored by another process.
 //! * [`Recordings`] fill it from the workers of an analysis, or of one after another, while others look.
@@ -52,9 +52,9 @@ pub use explain::{Explained, Finding, UnknownField};
 pub use page::{PageRow, RowPage};
 pub use rates::{By, ClientRate, Limit, LimitEffect, Per, Rates};
 pub use recorder::Recordings;
-pub use store::{Lent, Settings, Store};
-pub use values::{Value, Values};
+pub use store::{Reservation, RowStore, RowStoreSettings};
+pub use values::{ColumnValues, ValueCount};
 pub use view::{
-    Amounts, Histogram, Latency, Line, Outcomes, PanelPage, PanelWanted, RowBounds, RowCounts, Stack, Times, View, ViewError,
-    Viewed, Wanted,
+    Amounts, LatencyGrid, Outcomes, PageLine, PanelPage, PanelWanted, RowBounds, RowCounts, Stack, TimeRange, View, ViewError,
+    ViewHistogram, ViewParts, Viewed,
 };

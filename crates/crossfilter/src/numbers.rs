@@ -1,7 +1,7 @@
 //! A column of numbers some of which are absent.
 
 use crate::bits::Bits;
-use crate::codes::{Code, Codes, with_codes};
+use crate::codes::{Codes, ColumnCode, with_codes};
 use rorqual_accesslog::ABSENT;
 use rorqual_accesslog::filter::NumberTest;
 
@@ -10,7 +10,7 @@ const STEPS: [u64; 2] = [1_000_000, 1_000];
 
 /// Each row's number is `base + (code - 1) * step`; code 0 is the absent one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Numbers {
+pub(crate) struct CodedNumbers {
     base: u64,
     step: u64,
     /// The largest code.
@@ -18,7 +18,7 @@ pub(crate) struct Numbers {
     pub(crate) codes: Codes,
 }
 
-impl Numbers {
+impl CodedNumbers {
     /// A column of `numbers`, in which [`ABSENT`] stands for the absent one.
     pub(crate) fn new(numbers: &[u64]) -> Self {
         let present = || numbers.iter().copied().filter(|number| *number != ABSENT);
@@ -100,7 +100,7 @@ impl Numbers {
         self.codes.write(out);
     }
 
-    /// Reads what [`Numbers::write`] wrote for `rows` rows; `None` where that is something else.
+    /// Reads what [`CodedNumbers::write`] wrote for `rows` rows; `None` where that is something else.
     pub(crate) fn read(bytes: &[u8], rows: usize) -> Option<Self> {
         let (base, bytes) = bytes.split_first_chunk()?;
         let (step, bytes) = bytes.split_first_chunk()?;
@@ -129,7 +129,7 @@ mod tests {
             vec![u64::from(u32::MAX), 0, 9],
         ];
         for numbers in columns {
-            let column = Numbers::new(&numbers);
+            let column = CodedNumbers::new(&numbers);
             let value = |number: &u64| (*number != ABSENT).then_some(*number);
             assert!(numbers.iter().enumerate().all(|(row, number)| column.get(row) == value(number)));
             for range in [(0, 0), (5, 5), (1, 299), (0, u64::MAX), (2_000_000, 3_000_000), (7, ABSENT - 2)] {
@@ -141,7 +141,7 @@ mod tests {
             }
             let mut bytes = Vec::new();
             column.write(&mut bytes);
-            assert_eq!(Numbers::read(&bytes, numbers.len()), Some(column));
+            assert_eq!(CodedNumbers::read(&bytes, numbers.len()), Some(column));
         }
     }
 }

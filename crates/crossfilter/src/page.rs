@@ -8,13 +8,13 @@ use crate::columns::{
 use crate::columns::{CODED, NUMBERS, TIME, UPSTREAM_TIME, USER, ZONE, ZONE_MIN};
 use crate::dictionary::{FLAW_NO_ROOM, NO_ROOM, NONE, OTHERS};
 use crate::limits::{PAGE_LINE_BYTES_MAX, PAGE_ROWS_MAX, PAGE_TEXT_BYTES_MAX};
-use crate::plan::{Plan, joined};
-use crate::segment::{Coded, Run, Segment, unbiased};
-use crate::store::{Snapshot, Store, lock};
+use crate::plan::{ViewPlan, joined};
+use crate::segment::{Coded, InputRun, Segment, unbiased};
+use crate::store::{RowStore, Snapshot, lock};
 use crate::view::{View, ViewError};
 use rorqual_accesslog::filter::TextColumn;
-use rorqual_accesslog::format::Format;
-use rorqual_accesslog::parse::Record;
+use rorqual_accesslog::format::LogFormat;
+use rorqual_accesslog::parse::LogRecord;
 use rorqual_pipe::{Control, Error, each};
 use serde::Serialize;
 use std::borrow::Cow;
@@ -70,25 +70,32 @@ pub struct PageRow {
     pub flaw: Option<String>,
     /// It has no field.
     pub rejected: bool,
-    /// The line rebuilt in its format, as [`Format::line`] does; of a rejected one its first 1 KiB.
+    /// The line rebuilt in its format, as [`LogFormat::line`] does; of a rejected one its first 1 KiB.
     pub line: String,
 }
 
 /// Rows of a run that are in the view.
 pub(crate) struct Share {
-    run: Run,
+    run: InputRun,
     segment: usize,
     rows: u64,
 }
 
-impl Store {
+impl RowStore {
     /// At most `limit` rows of a view from the `offset`th on, with lines rebuilt in `format`.
     ///
     /// # Errors
     /// When it was cancelled, or spilled rows can't be read back.
-    pub fn page(&self, view: &View, offset: u64, limit: usize, format: &Format, control: &Control) -> Result<RowPage, ViewError> {
+    pub fn page(
+        &self,
+        view: &View,
+        offset: u64,
+        limit: usize,
+        format: &LogFormat,
+        control: &Control,
+    ) -> Result<RowPage, ViewError> {
         let snapshot = self.snapshot();
-        let plan = Plan::new(view, &self.dictionaries, control).ok_or(ViewError::Cancelled)?;
+        let plan = ViewPlan::new(view, &self.dictionaries, control).ok_or(ViewError::Cancelled)?;
         let known = lock(&self.kept).shares(view, snapshot.generation);
         let shares = match known {
             Some(shares) => shares,
@@ -124,7 +131,7 @@ impl Store {
         &'a self,
         open: &'o mut Vec<OpenSegment<'a>>,
         snapshot: &'a Snapshot,
-        plan: &Plan,
+        plan: &ViewPlan,
         index: usize,
     ) -> io::Result<&'o OpenSegment<'a>> {
         if let Some(at) = open.iter().position(|open| open.index == index) {
@@ -141,7 +148,7 @@ impl Store {
     }
 
     /// Runs that have rows of the view, in the order of the inputs.
-    fn shares(&self, snapshot: &Snapshot, plan: &Plan, control: &Control) -> Result<Vec<Share>, ViewError> {
+    fn shares(&self, snapshot: &Snapshot, plan: &ViewPlan, control: &Control) -> Result<Vec<Share>, ViewError> {
         let mut workers = vec![(); self.settings.threads];
         let mut shares = Vec::new();
         let work = |(): &mut (), index: usize| -> io::Result<Vec<Share>> {
@@ -150,7 +157,7 @@ impl Store {
             }
             let segment = &snapshot.segments[index];
             let bits = plan.select(segment, &self.dictionaries, self.spill.as_ref())?;
-            let share = |run: &Run| Share { run: *run, segment: index, rows: count_run(&bits, run) as u64 };
+            let share = |run: &InputRun| Share { run: *run, segment: index, rows: count_run(&bits, run) as u64 };
             Ok(segment.runs.iter().map(share).filter(|share| share.rows > 0).collect())
         };
         let sink = |found: io::Result<Vec<Share>>| {
@@ -173,25 +180,25 @@ struct OpenSegment<'a> {
 
 impl OpenSegment<'_> {
     /// Rows of a run that are in the view, without the first `skipped` of them.
-    fn rows_of(&self, run: &Run, skipped: usize, wanted: usize, format: &Format) -> impl Iterator<Item = PageRow> {
+    fn rows_of(&self, run: &InputRun, skipped: usize, wanted: usize, format: &LogFormat) -> impl Iterator<Item = PageRow> {
         let first = self.list.partition_point(|row| u32::from(*row) < run.row);
         self.list.iter().skip(first + skipped).take(wanted).map(|row| self.reader.row(usize::from(*row), format))
     }
 }
 
-fn count_run(bits: &Bits, run: &Run) -> usize {
+fn count_run(bits: &Bits, run: &InputRun) -> usize {
     bits.count_in(run.row as usize, (run.row + run.rows) as usize)
 }
 
 /// All columns of a segment.
 struct RowReader<'a> {
-    store: &'a Store,
+    store: &'a RowStore,
     coded: Vec<Cow<'a, Coded>>,
-    numbers: Vec<Cow<'a, crate::numbers::Numbers>>,
+    numbers: Vec<Cow<'a, crate::numbers::CodedNumbers>>,
 }
 
 impl<'a> RowReader<'a> {
-    fn new(store: &'a Store, segment: &'a Segment) -> io::Result<Self> {
+    fn new(store: &'a RowStore, segment: &'a Segment) -> io::Result<Self> {
         let spill = store.spill.as_ref();
         let coded = (0..CODED).map(|index| segment.coded(index, spill)).collect::<io::Result<_>>()?;
         let numbers = (0..NUMBERS).map(|index| segment.numbers(index, spill)).collect::<io::Result<_>>()?;
@@ -218,7 +225,7 @@ impl<'a> RowReader<'a> {
         lossy(tables.text_of(Some(column), class))
     }
 
-    fn row(&self, row: usize, format: &Format) -> PageRow {
+    fn row(&self, row: usize, format: &LogFormat) -> PageRow {
         let times_us = [REQUEST_TIME, UPSTREAM_TIME].map(|column| self.numbers[column].get(row));
         let [request_time, upstream_time] = times_us.map(|time| time.map(|us| us as f64 / 1e6));
         let flaw = self.text(FLAW, row);
@@ -274,9 +281,9 @@ fn cut(text: &[u8], bytes_max: usize) -> String {
     shown
 }
 
-fn rebuilt(row: &PageRow, time_us: Option<i64>, took_us: [Option<u64>; 2], format: &Format) -> String {
+fn rebuilt(row: &PageRow, time_us: Option<i64>, took_us: [Option<u64>; 2], format: &LogFormat) -> String {
     let [request_time_us, upstream_time_us] = took_us;
-    let record = Record {
+    let record = LogRecord {
         time_us,
         zone_seconds: row.zone_seconds,
         client: row.client.as_bytes(),

@@ -2,15 +2,15 @@
 
 use crate::by_code::ByCode;
 use crate::columns::source;
-use crate::counted::Counted;
-use crate::dictionary::{OTHERS, Tables};
+use crate::counted::CountedViews;
+use crate::dictionary::{DictionaryTables, OTHERS};
 use crate::limits::VALUES_LISTED_MAX;
-use crate::store::Store;
-use crate::sums::Amount;
+use crate::store::RowStore;
+use crate::sums::RowsAndBytes;
 use crate::view::{PanelPage, PanelWanted};
 use memchr::memmem::Finder;
 use rorqual_accesslog::filter::TextColumn;
-use rorqual_accesslog::report::{Distinct, Others, Panel, Row};
+use rorqual_accesslog::report::{Distinct, Others, Panel, ReportRow};
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
@@ -41,7 +41,7 @@ pub(crate) fn shown(text: &[u8]) -> String {
 }
 
 /// Amounts by code of a derived column, or as they are.
-pub(crate) fn amounts_of<'a>(counted: &'a ByCode, tables: &Tables, derived: Option<TextColumn>) -> Cow<'a, ByCode> {
+pub(crate) fn amounts_of<'a>(counted: &'a ByCode, tables: &DictionaryTables, derived: Option<TextColumn>) -> Cow<'a, ByCode> {
     let Some(column) = derived else { return Cow::Borrowed(counted) };
     let classes = tables.classes(column);
     // What there was no room for belongs to nothing that is known, and what came since is of no row that was counted.
@@ -53,20 +53,20 @@ pub(crate) fn amounts_of<'a>(counted: &'a ByCode, tables: &Tables, derived: Opti
 }
 
 /// Most hits first, ties by text.
-pub(crate) fn by_hits<'a>(text: impl Fn(u32) -> &'a [u8]) -> impl Fn(&(u32, Amount), &(u32, Amount)) -> Ordering {
+pub(crate) fn by_hits<'a>(text: impl Fn(u32) -> &'a [u8]) -> impl Fn(&(u32, RowsAndBytes), &(u32, RowsAndBytes)) -> Ordering {
     move |a, b| b.1.hits.cmp(&a.1.hits).then_with(|| text(a.0).cmp(text(b.0)))
 }
 
 /// The values with most hits, ties by text; neither the absent value nor those without a place are among them.
 pub(crate) fn top_values<'a>(
-    amounts: impl Iterator<Item = (u32, Amount)>,
+    amounts: impl Iterator<Item = (u32, RowsAndBytes)>,
     text: impl Fn(u32) -> &'a [u8],
     count: usize,
-) -> Vec<(u32, Amount)> {
+) -> Vec<(u32, RowsAndBytes)> {
     let order = by_hits(text);
-    let mut top: Vec<(u32, Amount)> = Vec::new();
+    let mut top: Vec<(u32, RowsAndBytes)> = Vec::new();
     // The last one that is listed so far.
-    let mut last: Option<(u32, Amount)> = None;
+    let mut last: Option<(u32, RowsAndBytes)> = None;
     for value in amounts.filter(|(code, _)| *code > OTHERS) {
         if count == 0 || last.is_some_and(|last| order(&value, &last).is_gt()) {
             continue;
@@ -89,16 +89,21 @@ pub(crate) fn top_values<'a>(
 /// Values beyond twice those wanted that are gathered before the least are left out.
 const TOP_SPARE: usize = 1_024;
 
-impl Store {
+impl RowStore {
     /// Amounts by value of a column.
-    pub(crate) fn amounts<T>(&self, counted: &Counted, column: TextColumn, with: impl FnOnce(&ByCode, &Tables) -> T) -> T {
+    pub(crate) fn amounts<T>(
+        &self,
+        counted: &CountedViews,
+        column: TextColumn,
+        with: impl FnOnce(&ByCode, &DictionaryTables) -> T,
+    ) -> T {
         let (index, derived) = source(column);
         let tables = self.dictionaries[index].lock();
         with(&amounts_of(counted.sums.column(index), &tables, derived), &tables)
     }
 
     /// The panel of a column with `top` rows; `None` where no row that is kept has the field, in the view or not.
-    pub(crate) fn panel_of(&self, counted: &Counted, column: TextColumn, title: &'static str, top: usize) -> Option<Panel> {
+    pub(crate) fn panel_of(&self, counted: &CountedViews, column: TextColumn, title: &'static str, top: usize) -> Option<Panel> {
         let wanted = PanelWanted { search: None, offset: 0, limit: top };
         let page = self.page_of(counted, column, &wanted);
         let (index, derived) = source(column);
@@ -118,7 +123,7 @@ impl Store {
     }
 
     /// A stretch of all values of a column.
-    pub(crate) fn page_of(&self, counted: &Counted, column: TextColumn, wanted: &PanelWanted) -> PanelPage {
+    pub(crate) fn page_of(&self, counted: &CountedViews, column: TextColumn, wanted: &PanelWanted) -> PanelPage {
         let (index, derived) = source(column);
         self.amounts(counted, column, |amounts, tables| {
             let text = |code: u32| tables.text_of(derived, code);
@@ -131,18 +136,18 @@ impl Store {
             let merged: u64 = cut.map(|(_, amount)| amount.hits - u64::from(derived.is_none() && amount.hits > 0)).sum();
             let (exact, unknown) = (others + merged == 0, others + merged);
             let count = wanted.offset.saturating_add(wanted.limit).min(VALUES_LISTED_MAX);
-            let (top, found) = match wanted.search.as_deref().and_then(Search::new) {
+            let (top, found) = match wanted.search.as_deref().and_then(PanelSearch::new) {
                 None => (top_values(known(), text, count), distinct),
                 Some(mut search) => {
                     let mut found = 0;
-                    let has = |(code, _): &(u32, Amount)| search.is_in(text(*code));
+                    let has = |(code, _): &(u32, RowsAndBytes)| search.is_in(text(*code));
                     (top_values(known().filter(has).inspect(|_| found += 1), text, count), found)
                 }
             };
             // Of a text itself it is known how many of the rows without a code it may have.
             let missing = |code: u32| if derived.is_none() { tables.uncoded_max(text(code)).min(others) } else { others };
             let most = if derived.is_none() { tables.uncoded_most().min(others) } else { others };
-            let row = |(code, Amount { hits, bytes }): &(u32, Amount)| Row {
+            let row = |(code, RowsAndBytes { hits, bytes }): &(u32, RowsAndBytes)| ReportRow {
                 value: shown(text(*code)),
                 hits: *hits,
                 hits_max: *hits + missing(*code) + counted.doubtful(),
@@ -168,13 +173,13 @@ pub(crate) fn beyond(others: u64, distinct: u64) -> f64 {
 }
 
 /// What is searched for in panels, in any case of ASCII letters.
-pub(crate) struct Search {
+pub(crate) struct PanelSearch {
     finder: Finder<'static>,
     /// The text that is looked at, in small letters.
     small: Vec<u8>,
 }
 
-impl Search {
+impl PanelSearch {
     /// `None` for nothing, which every text has.
     pub(crate) fn new(text: &str) -> Option<Self> {
         let finder = Finder::new(&text.to_ascii_lowercase()).into_owned();
@@ -194,10 +199,10 @@ mod tests {
 
     #[test]
     fn searches_as_by_hand() {
-        assert!(Search::new("").is_none());
+        assert!(PanelSearch::new("").is_none());
         let texts = ["", "a", "aa", "AAB", "aabAAb", "x/Aab?", "aaaaaaaaaaaaaaab", "\u{c4}ab"];
         for wanted in ["a", "AAB", "b", "aaab", "?", "\u{c4}", "\u{e4}"] {
-            let mut search = Search::new(wanted).expect("something to search for");
+            let mut search = PanelSearch::new(wanted).expect("something to search for");
             for text in texts {
                 let by_hand = text.as_bytes().windows(wanted.len()).any(|part| part.eq_ignore_ascii_case(wanted.as_bytes()));
                 assert_eq!(search.is_in(text.as_bytes()), by_hand, "{wanted} in {text}");
@@ -210,7 +215,7 @@ mod tests {
         let names: Vec<String> = (0..5_000).map(|code: u32| format!("{:04}", code.wrapping_mul(7_919) % 5_000)).collect();
         let hits = |code: u32| if code % 1_000 == 7 { 3 } else { u64::from(code % 2) };
         let values =
-            (0..5_000u32).map(|code| (code, Amount { hits: hits(code), bytes: 0 })).filter(|(_, amount)| amount.hits > 0);
+            (0..5_000u32).map(|code| (code, RowsAndBytes { hits: hits(code), bytes: 0 })).filter(|(_, amount)| amount.hits > 0);
         let mut expected: Vec<u32> = (2..5_000).filter(|code| hits(*code) > 0).collect();
         expected.sort_by_key(|code| (std::cmp::Reverse(hits(*code)), &names[*code as usize]));
         for count in [0, 1, 5, 100, 10_000] {

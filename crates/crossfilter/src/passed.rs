@@ -7,13 +7,13 @@ const LISTED_MAX: usize = 256;
 
 /// Codes that pass.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Passed {
+pub(crate) struct CodeSet {
     words: Vec<u64>,
     /// The codes themselves, up to one more than [`LISTED_MAX`].
     listed: Vec<u32>,
 }
 
-impl Passed {
+impl CodeSet {
     /// None of so many codes.
     pub(crate) fn none(codes: usize) -> Self {
         Self { words: vec![0; codes.div_ceil(64)], listed: Vec::new() }
@@ -67,7 +67,7 @@ impl Passed {
     }
 }
 
-impl FromIterator<bool> for Passed {
+impl FromIterator<bool> for CodeSet {
     fn from_iter<I: IntoIterator<Item = bool>>(passes: I) -> Self {
         let passes: Vec<u32> = passes.into_iter().map(u32::from).collect();
         Self::of(&passes, |passes| passes == 1)
@@ -83,8 +83,8 @@ mod tests {
         for codes in [0u32, 1, 64, 300, 1_000] {
             let items: Vec<u32> = (0..codes).collect();
             for step in [1, 3, 7] {
-                let of = Passed::of(&items, |item| item % step == 0);
-                let mut added = Passed::none(codes as usize);
+                let of = CodeSet::of(&items, |item| item % step == 0);
+                let mut added = CodeSet::none(codes as usize);
                 // Twice, and one that is not known.
                 items.iter().chain(&items).filter(|item| *item % step == 0).for_each(|item| added.add(*item));
                 added.add(codes + 64);

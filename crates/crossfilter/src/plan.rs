@@ -1,14 +1,14 @@
 //! A view made ready for segments: each distinct value was asked once, what is left is codes.
 
 use crate::bits::Bits;
-use crate::codes::{Code, with_codes};
+use crate::codes::{ColumnCode, with_codes};
 use crate::columns::{AGENT, BYTES, DICTIONARIES, FLAW, PATH, QUERY, REJECTED, REPAIRED, REQUEST_TIME, STATUS, STATUSES, TIME};
 use crate::columns::{UPSTREAM_TIME, ZONE, ZONE_MIN, source};
 use crate::dictionary::{Dictionary, NONE, OTHERS};
-use crate::passed::Passed;
+use crate::passed::CodeSet;
 use crate::segment::{Coded, Segment, biased, unbiased};
 use crate::spill::Spill;
-use crate::timeline::{NO_BUCKET, Stretch, stretches};
+use crate::timeline::{BucketRun, NO_BUCKET, stretches};
 use crate::view::View;
 use foldhash::fast::RandomState;
 use rorqual_accesslog::filter::{Filter, Flag, NumberColumn, NumberTest, TextColumn, TextTest, class};
@@ -22,14 +22,14 @@ pub(crate) const WEEK_HOURS: usize = 168;
 const HOUR_US: i64 = 3_600_000_000;
 
 /// Which rows a view means.
-pub(crate) struct Plan {
-    node: Node,
+pub(crate) struct ViewPlan {
+    node: PlanNode,
     /// First and last time; `None` for all rows, those without a time too.
     times: Option<(u64, u64)>,
     /// No text that it asks of was cut.
     uncut: bool,
     /// Where it asks of values that there was no room for: the rows that are meant whatever these are, and those that may be.
-    bounds: Option<(Node, Node)>,
+    bounds: Option<(PlanNode, PlanNode)>,
     /// The most rows that may be meant beside those that are in any case.
     doubtful_max: u64,
     control: Control,
@@ -47,25 +47,25 @@ pub(crate) enum Meant {
 }
 
 #[derive(Clone)]
-enum Node {
-    All(Vec<Node>),
-    Any(Vec<Node>),
-    Not(Box<Node>),
+enum PlanNode {
+    All(Vec<PlanNode>),
+    Any(Vec<PlanNode>),
+    Not(Box<PlanNode>),
     /// Rows whose code in all segments passes.
-    Codes(usize, Passed),
+    Codes(usize, CodeSet),
     Numbers(usize, NumberTest),
     /// Of lines that were not rejected.
-    Class(Passed, NumberTest, Passed),
+    Class(CodeSet, NumberTest, CodeSet),
     /// For each hour of the week, and for rows without time.
     Hours(Vec<bool>, bool),
     /// Of path and query together; those without room meet it or not.
     Url(TextTest, bool),
 }
 
-impl Plan {
+impl ViewPlan {
     /// `None` when it was cancelled.
     pub(crate) fn new(view: &View, dictionaries: &[Dictionary], control: &Control) -> Option<Self> {
-        let mut compiler = Compiler { dictionaries, control, uncut: true, doubts: 0 };
+        let mut compiler = PlanCompiler { dictionaries, control, uncut: true, doubts: 0 };
         let node = compiler.node(&view.filter)?;
         let bounds = (compiler.doubts > 0).then(|| (node.with_others(false), node.with_others(true)));
         let doubtful_max = if compiler.doubts == 1 { named_max(&view.filter, dictionaries) } else { u64::MAX };
@@ -94,7 +94,7 @@ impl Plan {
 
     /// Whether all rows are meant.
     pub(crate) fn is_everything(&self) -> bool {
-        self.times.is_none() && matches!(&self.node, Node::All(parts) if parts.is_empty())
+        self.times.is_none() && matches!(&self.node, PlanNode::All(parts) if parts.is_empty())
     }
 
     /// The rows of a segment that are meant; when it is cancelled, any.
@@ -115,7 +115,7 @@ impl Plan {
             (Meant::Possibly, Some((_, possibly))) => possibly,
             _ => &self.node,
         };
-        let reader = Reader { segment, dictionaries, spill, control: &self.control };
+        let reader = PlanReader { segment, dictionaries, spill, control: &self.control };
         let mut bits = Bits::new(segment.rows, true);
         if node.is_nowhere(&reader) {
             return Ok(Bits::new(segment.rows, false));
@@ -154,7 +154,7 @@ fn named_max(filter: &Filter, dictionaries: &[Dictionary]) -> u64 {
     }
 }
 
-struct Compiler<'a> {
+struct PlanCompiler<'a> {
     dictionaries: &'a [Dictionary],
     control: &'a Control,
     uncut: bool,
@@ -162,32 +162,32 @@ struct Compiler<'a> {
     doubts: usize,
 }
 
-impl Compiler<'_> {
-    fn node(&mut self, filter: &Filter) -> Option<Node> {
+impl PlanCompiler<'_> {
+    fn node(&mut self, filter: &Filter) -> Option<PlanNode> {
         Some(match filter {
             Filter::All(parts) => {
                 let mut nodes = self.nodes(parts)?;
-                nodes.sort_by_key(Node::cost);
-                Node::All(nodes)
+                nodes.sort_by_key(PlanNode::cost);
+                PlanNode::All(nodes)
             }
-            Filter::Any(parts) => Node::Any(self.nodes(parts)?),
-            Filter::Not(inner) => Node::Not(Box::new(self.node(inner)?)),
+            Filter::Any(parts) => PlanNode::Any(self.nodes(parts)?),
+            Filter::Not(inner) => PlanNode::Not(Box::new(self.node(inner)?)),
             Filter::Text(TextColumn::Url, test) => {
                 [PATH, QUERY].into_iter().for_each(|index| self.asks_of(index));
-                Node::Url(test.clone(), false)
+                PlanNode::Url(test.clone(), false)
             }
             Filter::Text(column, test) => {
                 let (index, derived) = source(*column);
                 self.asks_of(index);
-                Node::Codes(index, self.dictionaries[index].matching(derived, test, self.control)?)
+                PlanNode::Codes(index, self.dictionaries[index].matching(derived, test, self.control)?)
             }
             Filter::Number(column, test) => self.number(*column, test),
-            Filter::Is(Flag::Rejected) => Node::Codes(FLAW, self.flawed(REJECTED)),
-            Filter::Is(Flag::Repaired) => Node::Codes(FLAW, self.flawed(REPAIRED)),
+            Filter::Is(Flag::Rejected) => PlanNode::Codes(FLAW, self.flawed(REJECTED)),
+            Filter::Is(Flag::Repaired) => PlanNode::Codes(FLAW, self.flawed(REPAIRED)),
             Filter::Is(Flag::Bot) => {
                 self.asks_of(AGENT);
                 let agents = self.dictionaries[AGENT].lock();
-                Node::Codes(AGENT, Passed::of(agents.classes(TextColumn::Bot), |bot| bot != NONE))
+                PlanNode::Codes(AGENT, CodeSet::of(agents.classes(TextColumn::Bot), |bot| bot != NONE))
             }
         })
     }
@@ -198,40 +198,40 @@ impl Compiler<'_> {
         self.doubts += usize::from(shortage.overflowed_at.is_some());
     }
 
-    fn nodes(&mut self, parts: &[Filter]) -> Option<Vec<Node>> {
+    fn nodes(&mut self, parts: &[Filter]) -> Option<Vec<PlanNode>> {
         parts.iter().map(|part| self.node(part)).collect()
     }
 
-    fn flawed(&self, kind: u8) -> Passed {
+    fn flawed(&self, kind: u8) -> CodeSet {
         let flaws = self.dictionaries[FLAW].lock();
         (0..flaws.len() as u32).map(|code| flaws.text(code).first() == Some(&kind)).collect()
     }
 
-    fn number(&self, column: NumberColumn, test: &NumberTest) -> Node {
+    fn number(&self, column: NumberColumn, test: &NumberTest) -> PlanNode {
         let statuses = |passes: &dyn Fn(u16) -> bool| (0..STATUSES as u16).map(passes).collect();
         match column {
             NumberColumn::Status => {
-                Node::Codes(STATUS, statuses(&|status| test.meets((status != 0).then_some(u64::from(status)))))
+                PlanNode::Codes(STATUS, statuses(&|status| test.meets((status != 0).then_some(u64::from(status)))))
             }
             NumberColumn::Class => {
                 let passed = statuses(&|status| test.meets(Some(class(status) as u64)));
-                Node::Class(passed, test.clone(), self.flawed(REJECTED))
+                PlanNode::Class(passed, test.clone(), self.flawed(REJECTED))
             }
-            NumberColumn::Bytes => Node::Numbers(BYTES, test.clone()),
-            NumberColumn::RequestTime => Node::Numbers(REQUEST_TIME, test.clone()),
-            NumberColumn::UpstreamTime => Node::Numbers(UPSTREAM_TIME, test.clone()),
+            NumberColumn::Bytes => PlanNode::Numbers(BYTES, test.clone()),
+            NumberColumn::RequestTime => PlanNode::Numbers(REQUEST_TIME, test.clone()),
+            NumberColumn::UpstreamTime => PlanNode::Numbers(UPSTREAM_TIME, test.clone()),
             NumberColumn::Hour => hours(test, |hour| hour % 24),
             NumberColumn::Weekday => hours(test, |hour| hour / 24 + 1),
         }
     }
 }
 
-fn hours(test: &NumberTest, number: fn(u64) -> u64) -> Node {
+fn hours(test: &NumberTest, number: fn(u64) -> u64) -> PlanNode {
     let passed = (0..WEEK_HOURS as u64).map(|hour| test.meets(Some(number(hour)))).collect();
-    Node::Hours(passed, test.absent)
+    PlanNode::Hours(passed, test.absent)
 }
 
-struct Reader<'a> {
+struct PlanReader<'a> {
     segment: &'a Segment,
     dictionaries: &'a [Dictionary],
     spill: Option<&'a Spill>,
@@ -241,7 +241,7 @@ struct Reader<'a> {
 /// Codes that are looked for in a segment before any of its rows is looked at, at most.
 const SOUGHT_MAX: usize = 16;
 
-impl Node {
+impl PlanNode {
     /// The same where values without room meet each condition or none: whichever makes it mean as many rows as may be (`meant`), or as few.
     fn with_others(&self, meant: bool) -> Self {
         let with = |parts: &[Self]| parts.iter().map(|part| part.with_others(meant)).collect();
@@ -274,7 +274,7 @@ impl Node {
     }
 
     /// Whether it is plain that no row of a segment is meant: no value that is sought is among those that it has.
-    fn is_nowhere(&self, reader: &Reader<'_>) -> bool {
+    fn is_nowhere(&self, reader: &PlanReader<'_>) -> bool {
         match self {
             Self::All(parts) => parts.iter().any(|part| part.is_nowhere(reader)),
             Self::Codes(column, passed) => match (reader.segment.coded_here(*column), passed.listed()) {
@@ -289,9 +289,9 @@ impl Node {
 }
 
 /// Leaves those of the rows that are meant.
-fn keep(node: &Node, reader: &Reader<'_>, bits: &mut Bits) -> io::Result<()> {
+fn keep(node: &PlanNode, reader: &PlanReader<'_>, bits: &mut Bits) -> io::Result<()> {
     match node {
-        Node::All(parts) => {
+        PlanNode::All(parts) => {
             for part in parts {
                 if bits.is_none() {
                     break;
@@ -299,7 +299,7 @@ fn keep(node: &Node, reader: &Reader<'_>, bits: &mut Bits) -> io::Result<()> {
                 keep(part, reader, bits)?;
             }
         }
-        Node::Any(parts) => {
+        PlanNode::Any(parts) => {
             let mut none = bits.clone();
             for part in parts {
                 let mut met = none.clone();
@@ -308,13 +308,13 @@ fn keep(node: &Node, reader: &Reader<'_>, bits: &mut Bits) -> io::Result<()> {
             }
             bits.without(&none);
         }
-        Node::Not(inner) => {
+        PlanNode::Not(inner) => {
             let mut met = bits.clone();
             keep(inner, reader, &mut met)?;
             bits.without(&met);
         }
-        Node::Codes(column, passed) => keep_codes(&*reader.segment.coded(*column, reader.spill)?, passed, bits),
-        Node::Numbers(column, test) => {
+        PlanNode::Codes(column, passed) => keep_codes(&*reader.segment.coded(*column, reader.spill)?, passed, bits),
+        PlanNode::Numbers(column, test) => {
             let numbers = reader.segment.numbers(*column, reader.spill)?;
             if bits.are_few() {
                 bits.retain(|row| test.meets(numbers.get(row)));
@@ -322,7 +322,7 @@ fn keep(node: &Node, reader: &Reader<'_>, bits: &mut Bits) -> io::Result<()> {
                 bits.and(&numbers.select(test, reader.segment.rows));
             }
         }
-        Node::Class(passed, test, rejected) => {
+        PlanNode::Class(passed, test, rejected) => {
             let mut flawed = bits.clone();
             keep_codes(&*reader.segment.coded(FLAW, reader.spill)?, rejected, &mut flawed);
             bits.without(&flawed);
@@ -331,13 +331,13 @@ fn keep(node: &Node, reader: &Reader<'_>, bits: &mut Bits) -> io::Result<()> {
                 bits.or(&flawed);
             }
         }
-        Node::Hours(passed, absent) => keep_hours(passed, *absent, reader, bits)?,
-        Node::Url(test, others) => keep_urls(test, *others, reader, bits)?,
+        PlanNode::Hours(passed, absent) => keep_hours(passed, *absent, reader, bits)?,
+        PlanNode::Url(test, others) => keep_urls(test, *others, reader, bits)?,
     }
     Ok(())
 }
 
-fn keep_hours(passed: &[bool], absent: bool, reader: &Reader<'_>, bits: &mut Bits) -> io::Result<()> {
+fn keep_hours(passed: &[bool], absent: bool, reader: &PlanReader<'_>, bits: &mut Bits) -> io::Result<()> {
     let (mut rows, mut hours, mut met) = (Vec::new(), Vec::new(), Vec::new());
     bits.list(&mut rows);
     week_hours(reader.segment, reader.spill, &rows, &mut hours)?;
@@ -351,7 +351,7 @@ fn keep_hours(passed: &[bool], absent: bool, reader: &Reader<'_>, bits: &mut Bit
 const STRETCHES_MAX: usize = 4;
 
 /// Leaves the rows whose code in all segments passes.
-pub(crate) fn keep_codes(column: &Coded, passed: &Passed, bits: &mut Bits) {
+pub(crate) fn keep_codes(column: &Coded, passed: &CodeSet, bits: &mut Bits) {
     if bits.are_few() {
         let passes = |local: usize| passed.has(column.globals[local]);
         return with_codes!(
@@ -383,7 +383,7 @@ pub(crate) fn keep_codes(column: &Coded, passed: &Passed, bits: &mut Bits) {
 }
 
 /// The codes of a segment that pass, in ascending order: looked for among those that it has, or all of these asked.
-fn locals(globals: &[u32], passed: &Passed) -> Vec<u32> {
+fn locals(globals: &[u32], passed: &CodeSet) -> Vec<u32> {
     let steps = globals.len().max(1).ilog2() as usize + 1;
     match passed.listed() {
         Some(listed) if listed.len() * steps < globals.len() => {
@@ -403,7 +403,7 @@ fn neighbours(ascending: &[u32]) -> Vec<(u64, u64)> {
 }
 
 /// Path and query together: each pair that the rows have is looked at once.
-fn keep_urls(test: &TextTest, others: bool, reader: &Reader<'_>, bits: &mut Bits) -> io::Result<()> {
+fn keep_urls(test: &TextTest, others: bool, reader: &PlanReader<'_>, bits: &mut Bits) -> io::Result<()> {
     let paths = reader.segment.coded(PATH, reader.spill)?;
     let queries = reader.segment.coded(QUERY, reader.spill)?;
     // In codes of the segment, which fit 16 bits. Most rows have no query, and their paths are looked up without a hash.
@@ -469,7 +469,7 @@ fn join(path: &[u8], query: &[u8], url: &mut Vec<u8>) {
 }
 
 /// Stretches of rows in one hour of the week, by the clock of the log.
-pub(crate) fn week_hours(segment: &Segment, spill: Option<&Spill>, rows: &[u16], hours: &mut Vec<Stretch>) -> io::Result<()> {
+pub(crate) fn week_hours(segment: &Segment, spill: Option<&Spill>, rows: &[u16], hours: &mut Vec<BucketRun>) -> io::Result<()> {
     let times = segment.numbers(TIME, spill)?;
     let zones = segment.coded(ZONE, spill)?;
     hours.clear();
@@ -483,7 +483,7 @@ pub(crate) fn week_hours(segment: &Segment, spill: Option<&Spill>, rows: &[u16],
         let bucket = time.map_or(NO_BUCKET, |time| week_hour(time, zones.get(row)).1);
         match hours.last_mut() {
             Some(last) if last.bucket == bucket => last.end = index,
-            _ => hours.push(Stretch { end: index, bucket }),
+            _ => hours.push(BucketRun { end: index, bucket }),
         }
     });
     Ok(())

@@ -1,24 +1,24 @@
 //! Which rows are asked about, against which others, and passes over them.
 
 use crate::bits::Bits;
-use crate::plan::Plan;
+use crate::plan::ViewPlan;
 use crate::segment::Segment;
-use crate::store::Store;
+use crate::store::RowStore;
 use crate::view::{View, ViewError};
 use rorqual_pipe::{Control, Error, each};
 use std::io;
 use std::sync::Arc;
 
 /// What is asked.
-pub(crate) struct Question<'a> {
-    pub(crate) store: &'a Store,
-    inside: Plan,
-    all: Plan,
+pub(crate) struct ViewQuestion<'a> {
+    pub(crate) store: &'a RowStore,
+    inside: ViewPlan,
+    all: ViewPlan,
     control: &'a Control,
 }
 
 /// Rows of a segment.
-pub(crate) struct Asked {
+pub(crate) struct SegmentRows {
     /// Its place among the segments.
     pub(crate) number: usize,
     /// Those asked about.
@@ -27,9 +27,9 @@ pub(crate) struct Asked {
     pub(crate) all: Bits,
 }
 
-impl<'a> Question<'a> {
-    pub(crate) fn new(store: &'a Store, view: &View, against: &View, control: &'a Control) -> Result<Self, ViewError> {
-        let plan = |view: &View| Plan::new(view, &store.dictionaries, control).ok_or(ViewError::Cancelled);
+impl<'a> ViewQuestion<'a> {
+    pub(crate) fn new(store: &'a RowStore, view: &View, against: &View, control: &'a Control) -> Result<Self, ViewError> {
+        let plan = |view: &View| ViewPlan::new(view, &store.dictionaries, control).ok_or(ViewError::Cancelled);
         Ok(Self { store, inside: plan(view)?, all: plan(against)?, control })
     }
 
@@ -38,8 +38,8 @@ impl<'a> Question<'a> {
         &self,
         segments: impl Iterator<Item = (usize, &'s Arc<Segment>)> + Send,
         empty: impl Fn() -> T,
-        is_wanted: impl Fn(&Asked) -> bool + Sync,
-        work: impl Fn(&mut T, &Segment, &Asked) -> io::Result<()> + Sync,
+        is_wanted: impl Fn(&SegmentRows) -> bool + Sync,
+        work: impl Fn(&mut T, &Segment, &SegmentRows) -> io::Result<()> + Sync,
     ) -> Result<Vec<T>, ViewError> {
         let mut workers: Vec<T> = (0..self.store.settings.threads).map(|_| empty()).collect();
         let work = |worker: &mut T, (number, segment): (usize, &Arc<Segment>)| {
@@ -60,11 +60,11 @@ impl<'a> Question<'a> {
         if self.control.stopped() { Err(ViewError::Cancelled) } else { Ok(workers) }
     }
 
-    fn asked(&self, number: usize, segment: &Segment) -> io::Result<Asked> {
-        let select = |plan: &Plan| plan.select(segment, &self.store.dictionaries, self.store.spill.as_ref());
+    fn asked(&self, number: usize, segment: &Segment) -> io::Result<SegmentRows> {
+        let select = |plan: &ViewPlan| plan.select(segment, &self.store.dictionaries, self.store.spill.as_ref());
         let all = select(&self.all)?;
         let mut inside = select(&self.inside)?;
         inside.and(&all);
-        Ok(Asked { number, inside, all })
+        Ok(SegmentRows { number, inside, all })
     }
 }

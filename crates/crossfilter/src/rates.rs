@@ -3,9 +3,9 @@
 use crate::columns::{CLIENT, TIME};
 use crate::dictionary::{NONE, OTHERS};
 use crate::panels::shown;
-use crate::plan::Plan;
+use crate::plan::ViewPlan;
 use crate::segment::{Segment, unbiased};
-use crate::store::{Snapshot, Store};
+use crate::store::{RowStore, Snapshot};
 use crate::view::{View, ViewError};
 use rorqual_accesslog::filter::TextColumn;
 use rorqual_pipe::{Control, Error, each};
@@ -117,7 +117,7 @@ impl Peak {
     }
 }
 
-impl Store {
+impl RowStore {
     /// Rates of the clients of a view: the `top` fastest, and what limits would have turned away: of the only one
     /// by client, too.
     ///
@@ -125,18 +125,19 @@ impl Store {
     /// When it was cancelled, or spilled rows can't be read back.
     pub fn rates(&self, view: &View, by: By, top: usize, limits: &[Limit], control: &Control) -> Result<Rates, ViewError> {
         let snapshot = self.snapshot();
-        let plan = Plan::new(view, &self.dictionaries, control).ok_or(ViewError::Cancelled)?;
+        let plan = ViewPlan::new(view, &self.dictionaries, control).ok_or(ViewError::Cancelled)?;
         let clients = self.dictionaries[CLIENT].lock();
         let derived = (by == By::Net).then_some(TextColumn::Net);
         let classes = derived.map(|column| clients.classes(column).to_vec());
         let (values, has_cut) = (clients.len_of(derived), clients.has_cut());
         drop(clients);
         let limit = if let [limit] = limits { Some(*limit) } else { None };
-        let mut found = Found { peaks: vec![Peak::default(); values], limit, ..Found::default() };
+        let mut found = RateFindings { peaks: vec![Peak::default(); values], limit, ..RateFindings::default() };
         let rows_at_once = self.rates_bytes() / GATHERED_BYTES;
         for window in windows(&snapshot, rows_at_once) {
             let unknown = AtomicU64::new(0);
-            let gather = Gather { store: self, plan: &plan, classes: classes.as_deref(), window, rows_at_once, unknown, control };
+            let gather =
+                RateWindow { store: self, plan: &plan, classes: classes.as_deref(), window, rows_at_once, unknown, control };
             gather.parts(&snapshot, &mut found)?;
             found.unknown += gather.unknown.into_inner();
         }
@@ -144,7 +145,7 @@ impl Store {
         Ok(self.rates_of(&found, derived, top, limits, exact))
     }
 
-    fn rates_of(&self, found: &Found, derived: Option<TextColumn>, top: usize, limits: &[Limit], exact: bool) -> Rates {
+    fn rates_of(&self, found: &RateFindings, derived: Option<TextColumn>, top: usize, limits: &[Limit], exact: bool) -> Rates {
         let tables = self.dictionaries[CLIENT].lock();
         let mut codes: Vec<u32> = (0..found.peaks.len() as u32).filter(|code| found.peaks[*code as usize].hits > 0).collect();
         let clients = codes.len() as u64;
@@ -191,7 +192,7 @@ fn beyond(hits: u32, limit: &Limit) -> u64 {
 
 /// What is known by now.
 #[derive(Default)]
-struct Found {
+struct RateFindings {
     peaks: Vec<Peak>,
     /// How many seconds of clients had so many rows.
     seconds: BTreeMap<u32, u64>,
@@ -226,9 +227,9 @@ fn windows(snapshot: &Snapshot, rows_at_once: u64) -> Vec<(i64, i64)> {
 }
 
 /// Gathers the rows of one window.
-struct Gather<'a> {
-    store: &'a Store,
-    plan: &'a Plan,
+struct RateWindow<'a> {
+    store: &'a RowStore,
+    plan: &'a ViewPlan,
     /// For each client, the network.
     classes: Option<&'a [u32]>,
     window: (i64, i64),
@@ -238,9 +239,9 @@ struct Gather<'a> {
     control: &'a Control,
 }
 
-impl Gather<'_> {
+impl RateWindow<'_> {
     /// The rows of the window, in as many parts by client as it takes to keep each small.
-    fn parts(&self, snapshot: &Snapshot, found: &mut Found) -> Result<(), ViewError> {
+    fn parts(&self, snapshot: &Snapshot, found: &mut RateFindings) -> Result<(), ViewError> {
         let overlaps = |segment: &&std::sync::Arc<Segment>| {
             segment.times.is_some_and(|(first, last)| unbiased(first) < self.window.1 && unbiased(last) >= self.window.0)
         };
@@ -249,8 +250,8 @@ impl Gather<'_> {
         // Segments at the window's borders are in two windows.
         let parts = rows.div_ceil(2 * self.rows_at_once).max(1) as u32;
         for part in 0..parts {
-            let mut workers: Vec<Vec<Key>> = vec![Vec::new(); self.store.settings.threads];
-            let work = |keys: &mut Vec<Key>, segment: &std::sync::Arc<Segment>| {
+            let mut workers: Vec<Vec<ClientSecond>> = vec![Vec::new(); self.store.settings.threads];
+            let work = |keys: &mut Vec<ClientSecond>, segment: &std::sync::Arc<Segment>| {
                 if self.control.stopped() { Ok(()) } else { self.gather(segment, (part, parts), keys) }
             };
             let sink = |done: io::Result<()>| done.map_err(|cause| Error::io("rows", "cannot read spilled rows", cause));
@@ -270,7 +271,7 @@ impl Gather<'_> {
         Ok(())
     }
 
-    fn gather(&self, segment: &Segment, (part, parts): (u32, u32), keys: &mut Vec<Key>) -> io::Result<()> {
+    fn gather(&self, segment: &Segment, (part, parts): (u32, u32), keys: &mut Vec<ClientSecond>) -> io::Result<()> {
         let spill = self.store.spill.as_ref();
         let mut rows = Vec::new();
         self.plan.select(segment, &self.store.dictionaries, spill)?.list(&mut rows);
@@ -286,7 +287,7 @@ impl Gather<'_> {
             let second = time_us.div_euclid(1_000_000);
             unknown += u64::from(client == OTHERS && part == 0);
             if client > OTHERS && part_of(client, second, parts) == part {
-                keys.push(Key { client, hits: 1, second });
+                keys.push(ClientSecond { client, hits: 1, second });
             }
         });
         self.unknown.fetch_add(unknown, Ordering::Relaxed);
@@ -300,7 +301,7 @@ impl Gather<'_> {
 
 /// A client's rows in a second.
 #[derive(Debug, Clone, Copy)]
-struct Key {
+struct ClientSecond {
     client: u32,
     hits: u32,
     second: i64,
@@ -315,7 +316,7 @@ fn part_of(client: u32, second: i64, parts: u32) -> u32 {
 }
 
 /// Puts them in order, each client and second once.
-fn fold(keys: &mut Vec<Key>) {
+fn fold(keys: &mut Vec<ClientSecond>) {
     keys.sort_unstable_by_key(|key| (key.client, key.second));
     keys.dedup_by(|more, key| {
         let same = (more.client, more.second) == (key.client, key.second);
@@ -324,7 +325,7 @@ fn fold(keys: &mut Vec<Key>) {
     });
 }
 
-impl Found {
+impl RateFindings {
     fn counts(&self, per: Per) -> &BTreeMap<u32, u64> {
         match per {
             Per::Second => &self.seconds,
@@ -337,9 +338,9 @@ impl Found {
     }
 
     /// Takes clients and seconds in order, each once, minutes whole.
-    fn count(&mut self, keys: &[Key]) {
+    fn count(&mut self, keys: &[ClientSecond]) {
         for minute in keys.chunk_by(|a, b| a.client == b.client && a.second.div_euclid(60) == b.second.div_euclid(60)) {
-            let Key { client, second: at, .. } = minute[0];
+            let ClientSecond { client, second: at, .. } = minute[0];
             let hits = minute.iter().fold(0, |hits: u32, key| hits.saturating_add(key.hits));
             *self.minutes.entry(hits).or_default() += 1;
             let mut blocked = self.blocked(Per::Minute, hits);

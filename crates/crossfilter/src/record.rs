@@ -5,8 +5,8 @@
 
 use crate::columns::{CODED, NUMBERS, STATUS, STATUSES, TIME, ZONE, ZONE_MIN};
 use crate::limits::SEGMENT_ROWS_MAX;
-use crate::numbers::Numbers;
-use crate::segment::{Coded, Columns, Run, Segment};
+use crate::numbers::CodedNumbers;
+use crate::segment::{Coded, InputRun, Segment, SegmentColumns};
 use lz4_flex::block::{compress, decompress};
 use std::io;
 
@@ -18,28 +18,28 @@ pub(crate) const FRAME_BYTES: usize = 1 + 4 + 4;
 
 /// What a record is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum RecordKind {
     Texts = 1,
     Segment = 2,
 }
 
 /// A record while it is made.
-pub(crate) struct Record {
-    kind: Kind,
+pub(crate) struct JournalRecord {
+    kind: RecordKind,
     bytes: Vec<u8>,
 }
 
 /// What precedes a record's bytes in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Frame {
-    pub(crate) kind: Kind,
+pub(crate) struct RecordHeader {
+    pub(crate) kind: RecordKind,
     pub(crate) length: u32,
     checksum: u32,
 }
 
 /// Where the columns of a segment are in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Stored {
+pub(crate) struct SegmentLocation {
     pub(crate) offset: u64,
     lengths: [u32; COLUMNS],
 }
@@ -49,7 +49,7 @@ pub(crate) struct Stored {
 pub(crate) struct Meta {
     pub(crate) place: usize,
     pub(crate) rows: usize,
-    pub(crate) runs: Vec<Run>,
+    pub(crate) runs: Vec<InputRun>,
     pub(crate) times: Option<(u64, u64)>,
     pub(crate) all_timed: bool,
 }
@@ -58,8 +58,8 @@ pub(crate) fn damaged() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, "the file of rows is damaged")
 }
 
-impl Record {
-    pub(crate) fn new(kind: Kind) -> Self {
+impl JournalRecord {
+    pub(crate) fn new(kind: RecordKind) -> Self {
         Self { kind, bytes: vec![0; FRAME_BYTES] }
     }
 
@@ -80,11 +80,11 @@ impl Record {
     }
 }
 
-impl Frame {
+impl RecordHeader {
     pub(crate) fn read(mut bytes: &[u8]) -> Option<Self> {
         let kind = match u8::take(&mut bytes)? {
-            1 => Kind::Texts,
-            2 => Kind::Segment,
+            1 => RecordKind::Texts,
+            2 => RecordKind::Segment,
             _ => return None,
         };
         Some(Self { kind, length: u32::take(&mut bytes)?, checksum: u32::take(&mut bytes)? })
@@ -97,14 +97,14 @@ impl Frame {
 }
 
 /// A number as bytes.
-pub(crate) trait Field: Sized {
+pub(crate) trait NumberBytes: Sized {
     /// Takes it from the front of `bytes`; `None` where these are too few.
     fn take(bytes: &mut &[u8]) -> Option<Self>;
 }
 
 macro_rules! field {
     ($($type:ty),*) => {
-        $(impl Field for $type {
+        $(impl NumberBytes for $type {
             fn take(bytes: &mut &[u8]) -> Option<Self> {
                 let (own, rest) = bytes.split_first_chunk()?;
                 *bytes = rest;
@@ -142,7 +142,7 @@ pub(crate) fn unpacked(mut stored: &[u8], bytes_max: usize) -> io::Result<Vec<u8
 }
 
 /// Appends a segment as it is stored; where its columns are, from the first byte of `out` on.
-pub(crate) fn encode(segment: &Segment, columns: &Columns, place: usize, out: &mut Vec<u8>) -> Stored {
+pub(crate) fn encode(segment: &Segment, columns: &SegmentColumns, place: usize, out: &mut Vec<u8>) -> SegmentLocation {
     let (first, last) = segment.times.unwrap_or((1, 0));
     out.extend_from_slice(&(place as u32).to_le_bytes());
     out.extend_from_slice(&(segment.rows as u32).to_le_bytes());
@@ -150,14 +150,14 @@ pub(crate) fn encode(segment: &Segment, columns: &Columns, place: usize, out: &m
     out.extend_from_slice(&last.to_le_bytes());
     out.push(u8::from(segment.all_timed));
     out.extend_from_slice(&(segment.runs.len() as u32).to_le_bytes());
-    for Run { input, offset, rows, .. } in &segment.runs {
+    for InputRun { input, offset, rows, .. } in &segment.runs {
         out.extend_from_slice(&input.to_le_bytes());
         out.extend_from_slice(&offset.to_le_bytes());
         out.extend_from_slice(&rows.to_le_bytes());
     }
     let directory = out.len();
     out.resize(directory + COLUMNS * size_of::<u32>(), 0);
-    let mut stored = Stored { offset: out.len() as u64, lengths: [0; COLUMNS] };
+    let mut stored = SegmentLocation { offset: out.len() as u64, lengths: [0; COLUMNS] };
     let mut bytes = Vec::new();
     for index in 0..COLUMNS {
         bytes.clear();
@@ -175,10 +175,10 @@ pub(crate) fn encode(segment: &Segment, columns: &Columns, place: usize, out: &m
 
 /// Takes what [`encode`] appended from the front of `bytes`. `None` where it is something else; whether dictionaries have its codes is not
 /// known.
-pub(crate) fn decode(bytes: &mut &[u8]) -> Option<(Meta, Columns, Stored)> {
+pub(crate) fn decode(bytes: &mut &[u8]) -> Option<(Meta, SegmentColumns, SegmentLocation)> {
     let whole = bytes.len();
     let meta = Meta::take(bytes)?;
-    let mut stored = Stored { offset: 0, lengths: [0; COLUMNS] };
+    let mut stored = SegmentLocation { offset: 0, lengths: [0; COLUMNS] };
     for length in &mut stored.lengths {
         *length = u32::take(bytes)?;
     }
@@ -189,12 +189,12 @@ pub(crate) fn decode(bytes: &mut &[u8]) -> Option<(Meta, Columns, Stored)> {
         unpacked(own, column_bytes_max(meta.rows)).ok()
     };
     let coded = (0..CODED).map(|index| Coded::read(&column(index)?, meta.rows)).collect::<Option<Vec<_>>>()?;
-    let numbers = (CODED..COLUMNS).map(|index| Numbers::read(&column(index)?, meta.rows)).collect::<Option<Vec<_>>>()?;
+    let numbers = (CODED..COLUMNS).map(|index| CodedNumbers::read(&column(index)?, meta.rows)).collect::<Option<Vec<_>>>()?;
     let fits = |index: usize, codes: usize| coded[index].globals.last().is_some_and(|last| (*last as usize) < codes);
     let known = fits(STATUS, STATUSES) && fits(ZONE, 2 * ZONE_MIN.unsigned_abs() as usize + 1);
     let time = &numbers[TIME];
     let timed = time.min().map(|first| (first, time.max()));
-    (known && timed == meta.times).then_some((meta, Columns { coded, numbers }, stored))
+    (known && timed == meta.times).then_some((meta, SegmentColumns { coded, numbers }, stored))
 }
 
 impl Meta {
@@ -206,10 +206,10 @@ impl Meta {
         if !(1..=SEGMENT_ROWS_MAX).contains(&rows) || count > rows {
             return None;
         }
-        let mut runs: Vec<Run> = Vec::with_capacity(count);
+        let mut runs: Vec<InputRun> = Vec::with_capacity(count);
         let mut row = 0u32;
         for _ in 0..count {
-            let run = Run { input: u32::take(bytes)?, offset: u64::take(bytes)?, row, rows: u32::take(bytes)? };
+            let run = InputRun { input: u32::take(bytes)?, offset: u64::take(bytes)?, row, rows: u32::take(bytes)? };
             row = row.checked_add(run.rows)?;
             runs.push(run);
         }
@@ -218,7 +218,7 @@ impl Meta {
     }
 }
 
-impl Stored {
+impl SegmentLocation {
     /// Offset and length of a column.
     pub(crate) fn column(&self, index: usize) -> (u64, usize) {
         let before: u64 = self.lengths[..index].iter().map(|length| u64::from(*length)).sum();

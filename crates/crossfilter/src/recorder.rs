@@ -1,21 +1,21 @@
 //! Takes the rows of one worker into segments.
 
-use crate::builder::{Builder, UNKNOWN};
+use crate::builder::{SegmentBuilder, UNKNOWN};
 use crate::columns::{BYTES, CODED, FLAW, LINE, REJECTED, REPAIRED, REQUEST_TIME, STATUS, STATUSES, TIME, UPSTREAM_TIME};
 use crate::columns::{ZONE, ZONE_MIN};
 use crate::dictionary::{NONE, OTHERS};
 use crate::limits::LINE_BYTES_MAX;
 use crate::segment::biased;
-use crate::store::Store;
-use rorqual_accesslog::aggregate::Reason;
-use rorqual_accesslog::{ABSENT, NO_TIME, Recorder, Recording, Rows, TEXT_FIELDS};
+use crate::store::RowStore;
+use rorqual_accesslog::aggregate::NoteReason;
+use rorqual_accesslog::{ABSENT, NO_TIME, RecordedRows, Recorder, Recording, TEXT_FIELDS};
 use std::ops::Range;
 use std::sync::{Arc, Weak};
 
 /// Gives the workers of a run recorders into a store, as long as there is one.
 #[derive(Clone)]
 pub struct Recordings {
-    store: Weak<Store>,
+    store: Weak<RowStore>,
     /// Segments that are not full when a run ends stay open for the next one.
     in_turns: bool,
 }
@@ -23,14 +23,14 @@ pub struct Recordings {
 impl Recordings {
     /// Recorders into `store`, each run over an input of its own.
     #[must_use]
-    pub fn new(store: &Arc<Store>) -> Self {
+    pub fn new(store: &Arc<RowStore>) -> Self {
         Self { store: Arc::downgrade(store), in_turns: false }
     }
 
     /// Recorders for runs over one stretch of an input after another: what is no full segment at the end of one is gone on with in the next.
-    /// When the last one has ended, [`Store::complete`] may be told.
+    /// When the last one has ended, [`RowStore::complete`] may be told.
     #[must_use]
-    pub fn in_turns(store: &Arc<Store>) -> Self {
+    pub fn in_turns(store: &Arc<RowStore>) -> Self {
         Self { store: Arc::downgrade(store), in_turns: true }
     }
 }
@@ -46,12 +46,12 @@ impl Recording for Recordings {
 
 /// The recorder of one worker.
 struct SegmentRecorder {
-    store: Arc<Store>,
+    store: Arc<RowStore>,
     input: u32,
     in_turns: bool,
     /// Rows have come.
     begun: bool,
-    builder: Builder,
+    builder: SegmentBuilder,
     /// Where the segment is shown.
     place: Option<usize>,
     /// Rows that are shown of it.
@@ -80,13 +80,13 @@ struct Translation {
 const SOUGHT_ROWS: usize = 8_192;
 
 impl SegmentRecorder {
-    fn new(store: &Arc<Store>, input: u32, in_turns: bool) -> Self {
+    fn new(store: &Arc<RowStore>, input: u32, in_turns: bool) -> Self {
         Self {
             store: Arc::clone(store),
             input,
             in_turns,
             begun: false,
-            builder: Builder::new(store.settings.segment_rows),
+            builder: SegmentBuilder::new(store.settings.segment_rows),
             place: None,
             shown: 0,
             granted: store.wanted(),
@@ -112,7 +112,7 @@ impl SegmentRecorder {
     }
 
     /// Gives each value that the worker has met for the first time its code in all segments.
-    fn intern(&mut self, rows: &Rows<'_>) {
+    fn intern(&mut self, rows: &RecordedRows<'_>) {
         for (index, translation) in self.texts.iter_mut().enumerate() {
             let (known, all) = (translation.globals.len(), rows.batch.codes_len(index));
             if known < all {
@@ -125,7 +125,7 @@ impl SegmentRecorder {
     }
 
     /// Counts the rows of values that had no room, of which those that turn up often get a code for these rows and later ones.
-    fn count_uncoded(&mut self, rows: &Rows<'_>) {
+    fn count_uncoded(&mut self, rows: &RecordedRows<'_>) {
         for (index, translation) in self.texts.iter_mut().enumerate().filter(|(_, translation)| translation.has_others) {
             for codes in rows.batch.codes(index).unwrap_or_default().chunks(SOUGHT_ROWS) {
                 let is_other = |code: &u32| translation.globals[*code as usize] == OTHERS;
@@ -144,7 +144,7 @@ impl SegmentRecorder {
     }
 
     /// Takes the batch's rows in `range`, in as many segments as it needs.
-    fn take_rows(&mut self, rows: &Rows<'_>, mut range: Range<usize>) {
+    fn take_rows(&mut self, rows: &RecordedRows<'_>, mut range: Range<usize>) {
         while !range.is_empty() {
             let end = range.end.min(range.start + self.builder.room());
             self.append(rows, range.start..end);
@@ -154,7 +154,7 @@ impl SegmentRecorder {
     }
 
     /// Takes rows that fit.
-    fn append(&mut self, rows: &Rows<'_>, range: Range<usize>) {
+    fn append(&mut self, rows: &RecordedRows<'_>, range: Range<usize>) {
         let first = self.builder.rows();
         let batch = rows.batch;
         for (index, translation) in self.texts.iter_mut().enumerate() {
@@ -191,7 +191,7 @@ impl SegmentRecorder {
         }
     }
 
-    fn append_flaws(&mut self, rows: &Rows<'_>, range: &Range<usize>) {
+    fn append_flaws(&mut self, rows: &RecordedRows<'_>, range: &Range<usize>) {
         let (sound, line) = (self.builder.local(FLAW, NONE), self.builder.local(LINE, NONE));
         let first = self.builder.codes(FLAW).len();
         self.builder.codes(FLAW).resize(first + range.len(), sound);
@@ -203,14 +203,14 @@ impl SegmentRecorder {
         }
     }
 
-    fn flaw(&mut self, kind: u8, reason: Reason) -> u16 {
+    fn flaw(&mut self, kind: u8, reason: NoteReason) -> u16 {
         let mut text = vec![kind];
         text.extend_from_slice(reason.name().as_bytes());
         let global = self.store.dictionaries[FLAW].lock().intern(&text);
         self.builder.local(FLAW, global)
     }
 
-    fn reject(&mut self, offset: u64, reason: Reason, text: &[u8]) {
+    fn reject(&mut self, offset: u64, reason: NoteReason, text: &[u8]) {
         let first = self.builder.rows();
         for column in (0..CODED).filter(|column| ![FLAW, LINE, ZONE].contains(column)) {
             let none = self.builder.local(column, NONE);
@@ -251,7 +251,7 @@ impl SegmentRecorder {
 }
 
 impl Recorder for SegmentRecorder {
-    fn take(&mut self, rows: &Rows<'_>) {
+    fn take(&mut self, rows: &RecordedRows<'_>) {
         self.begin();
         self.intern(rows);
         self.count_uncoded(rows);

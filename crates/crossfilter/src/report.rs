@@ -1,19 +1,19 @@
 //! What of a report is made of rows.
 
-use crate::store::Store;
-use crate::view::{Stack, View, ViewError, Viewed, Wanted};
+use crate::store::RowStore;
+use crate::view::{Stack, View, ViewError, ViewParts, Viewed};
 use rorqual_accesslog::aggregate::LineCounts;
 use rorqual_accesslog::filter::CLASSES;
-use rorqual_accesslog::report::{BUCKETS_DEFAULT, Histogram, PANELS, Panel, Report, Series, TimeSpan};
+use rorqual_accesslog::report::{BUCKETS_DEFAULT, LogReport, PANELS, Panel, ReportSeries, TimeHistogram, TimeSpan};
 use rorqual_pipe::Control;
 
-impl Store {
+impl RowStore {
     /// Puts what is counted of all rows into the report of an analysis that tallied nothing, with `top` rows in each table, and the clock
     /// of the log at `zone_seconds` east of UTC.
     ///
     /// # Errors
     /// When it was cancelled, or spilled rows can't be read back.
-    pub fn fill(&self, report: &mut Report, zone_seconds: i32, top: usize, control: &Control) -> Result<(), ViewError> {
+    pub fn fill(&self, report: &mut LogReport, zone_seconds: i32, top: usize, control: &Control) -> Result<(), ViewError> {
         let viewed = self.view(&View::default(), &wanted(top), control)?;
         put(report, viewed, zone_seconds);
         Ok(())
@@ -23,10 +23,10 @@ impl Store {
     /// are meant. With it comes the week: rows by weekday, Monday first, and hour.
     ///
     /// # Errors
-    /// As [`Store::fill`].
+    /// As [`RowStore::fill`].
     pub fn fill_view(
         &self,
-        report: &mut Report,
+        report: &mut LogReport,
         view: &View,
         zone_seconds: i32,
         top: usize,
@@ -55,19 +55,19 @@ impl Store {
     }
 }
 
-fn wanted(top: usize) -> Wanted {
-    Wanted { top, buckets: BUCKETS_DEFAULT, stack: Stack::Class }
+fn wanted(top: usize) -> ViewParts {
+    ViewParts { top, buckets: BUCKETS_DEFAULT, stack: Stack::Class }
 }
 
-fn put(report: &mut Report, viewed: Viewed, zone_seconds: i32) {
+fn put(report: &mut LogReport, viewed: Viewed, zone_seconds: i32) {
     report.rows_dropped = viewed.rows.dropped;
     report.bytes_sent = viewed.bytes_sent;
     report.time = viewed.time.map(|time| TimeSpan { first: time.first, last: time.last, zone_seconds });
-    report.histogram = viewed.histogram.map(|histogram| Histogram {
+    report.histogram = viewed.histogram.map(|histogram| TimeHistogram {
         bucket_seconds: histogram.bucket_seconds,
         finest_seconds: histogram.finest_seconds,
         at: histogram.at,
-        series: CLASSES.iter().zip(histogram.series).map(|(class, line)| Series { class, hits: line.hits }).collect(),
+        series: CLASSES.iter().zip(histogram.series).map(|(class, line)| ReportSeries { class, hits: line.hits }).collect(),
     });
     report.status = viewed.status;
     report.clients = viewed.clients;

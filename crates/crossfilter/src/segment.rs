@@ -2,8 +2,8 @@
 
 use crate::codes::Codes;
 use crate::columns::{CODED, NUMBERS, TIME};
-use crate::numbers::Numbers;
-use crate::record::{Kind, Meta, Record, Stored, column_bytes_max, damaged, encode, unpacked};
+use crate::numbers::CodedNumbers;
+use crate::record::{JournalRecord, Meta, RecordKind, SegmentLocation, column_bytes_max, damaged, encode, unpacked};
 use crate::spill::Spill;
 use std::borrow::Cow;
 use std::io;
@@ -14,7 +14,7 @@ const ALLOCATED_BYTES: usize = 64;
 
 /// Rows that lie behind each other in the input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Run {
+pub(crate) struct InputRun {
     /// Number of the input.
     pub(crate) input: u32,
     /// Where in the input their chunk starts.
@@ -37,23 +37,23 @@ pub(crate) struct Coded {
 #[derive(Debug, Clone)]
 pub(crate) struct Segment {
     pub(crate) rows: usize,
-    pub(crate) runs: Vec<Run>,
+    pub(crate) runs: Vec<InputRun>,
     /// First and last time, biased by [`biased`].
     pub(crate) times: Option<(u64, u64)>,
     pub(crate) all_timed: bool,
     /// Whether no more rows come to it.
     pub(crate) complete: bool,
     /// In memory, unless they are only in the file.
-    columns: Option<Arc<Columns>>,
+    columns: Option<Arc<SegmentColumns>>,
     /// Where they are in the file.
-    stored: Option<Box<Stored>>,
+    stored: Option<Box<SegmentLocation>>,
 }
 
 /// All columns of a segment.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Columns {
+pub(crate) struct SegmentColumns {
     pub(crate) coded: Vec<Coded>,
-    pub(crate) numbers: Vec<Numbers>,
+    pub(crate) numbers: Vec<CodedNumbers>,
 }
 
 /// Times as unsigned numbers in the same order.
@@ -67,7 +67,7 @@ pub(crate) fn unbiased(time: u64) -> i64 {
 }
 
 impl Segment {
-    pub(crate) fn new(rows: usize, runs: Vec<Run>, columns: Columns, complete: bool) -> Self {
+    pub(crate) fn new(rows: usize, runs: Vec<InputRun>, columns: SegmentColumns, complete: bool) -> Self {
         let absent = rorqual_accesslog::filter::NumberTest { ranges: Vec::new(), absent: true };
         let time = &columns.numbers[TIME];
         let all_timed = time.select(&absent, rows).count() == 0;
@@ -89,15 +89,15 @@ impl Segment {
     }
 
     /// A column of numbers, read back where it was spilled.
-    pub(crate) fn numbers(&self, index: usize, spill: Option<&Spill>) -> io::Result<Cow<'_, Numbers>> {
+    pub(crate) fn numbers(&self, index: usize, spill: Option<&Spill>) -> io::Result<Cow<'_, CodedNumbers>> {
         match &self.columns {
             Some(columns) => Ok(Cow::Borrowed(&columns.numbers[index])),
-            None => self.read(CODED + index, spill, Numbers::read).map(Cow::Owned),
+            None => self.read(CODED + index, spill, CodedNumbers::read).map(Cow::Owned),
         }
     }
 
     /// All columns, where they are in memory.
-    pub(crate) fn columns(&self) -> Option<&Arc<Columns>> {
+    pub(crate) fn columns(&self) -> Option<&Arc<SegmentColumns>> {
         self.columns.as_ref()
     }
 
@@ -113,7 +113,7 @@ impl Segment {
     /// When the file is full.
     pub(crate) fn stored(&self, place: usize, spill: &Spill) -> io::Result<Self> {
         let Some(columns) = self.columns.as_ref().filter(|_| self.stored.is_none()) else { return Ok(self.clone()) };
-        let mut record = Record::new(Kind::Segment);
+        let mut record = JournalRecord::new(RecordKind::Segment);
         let mut stored = encode(self, columns, place, record.bytes());
         stored.offset += spill.append(record)?;
         Ok(Self { stored: Some(Box::new(stored)), ..self.clone() })
@@ -134,7 +134,7 @@ impl Segment {
     pub(crate) fn read_back(&self, spill: Option<&Spill>) -> io::Result<Self> {
         let coded = (0..CODED).map(|index| Ok(self.coded(index, spill)?.into_owned())).collect::<io::Result<_>>()?;
         let numbers = (0..NUMBERS).map(|index| Ok(self.numbers(index, spill)?.into_owned())).collect::<io::Result<_>>()?;
-        Ok(Self { columns: Some(Arc::new(Columns { coded, numbers })), ..self.clone() })
+        Ok(Self { columns: Some(Arc::new(SegmentColumns { coded, numbers })), ..self.clone() })
     }
 
     /// The same rows, to which no more come.
@@ -143,14 +143,19 @@ impl Segment {
     }
 
     /// The rows of a record of the file.
-    pub(crate) fn of_record(meta: Meta, columns: Option<Columns>, stored: Option<Stored>, complete: bool) -> Self {
+    pub(crate) fn of_record(
+        meta: Meta,
+        columns: Option<SegmentColumns>,
+        stored: Option<SegmentLocation>,
+        complete: bool,
+    ) -> Self {
         let Meta { rows, runs, times, all_timed, .. } = meta;
         Self { rows, runs, times, all_timed, complete, columns: columns.map(Arc::new), stored: stored.map(Box::new) }
     }
 
     /// Bytes in memory.
     pub(crate) fn bytes(&self) -> u64 {
-        let fixed = size_of::<Self>() + ALLOCATED_BYTES + self.runs.capacity() * size_of::<Run>();
+        let fixed = size_of::<Self>() + ALLOCATED_BYTES + self.runs.capacity() * size_of::<InputRun>();
         let stored = self.stored.as_ref().map_or(0, |stored| size_of_val(&**stored));
         (fixed + stored) as u64 + self.columns.as_ref().map_or(0, |columns| columns.bytes())
     }
@@ -165,10 +170,10 @@ impl Segment {
     }
 }
 
-impl Columns {
+impl SegmentColumns {
     fn bytes(&self) -> u64 {
         let coded = |coded: &Coded| coded.codes.bytes() + (coded.globals.capacity() * size_of::<u32>()) as u64;
-        let fixed = size_of::<Self>() + CODED * size_of::<Coded>() + NUMBERS * size_of::<Numbers>() + ALLOCATED_BYTES;
+        let fixed = size_of::<Self>() + CODED * size_of::<Coded>() + NUMBERS * size_of::<CodedNumbers>() + ALLOCATED_BYTES;
         let numbers = self.numbers.iter().map(|numbers| numbers.codes.bytes());
         self.coded.iter().map(coded).sum::<u64>() + numbers.sum::<u64>() + fixed as u64
     }

@@ -10,7 +10,7 @@ use rorqual_accesslog::filter::{CLASSES, TextColumn, class};
 
 /// Which series each code belongs to; the last one takes what is in no other.
 #[derive(Debug, Clone)]
-pub(crate) struct Series {
+pub(crate) struct ViewSeries {
     /// Index of the coded column.
     pub(crate) column: usize,
     pub(crate) of: Vec<u8>,
@@ -20,7 +20,7 @@ pub(crate) struct Series {
 /// The name of what is in no other series.
 const REST: &str = "other";
 
-impl Series {
+impl ViewSeries {
     pub(crate) fn len(&self) -> usize {
         self.names.len()
     }

@@ -1,7 +1,7 @@
 //! The file for segments that do not fit the memory: without a name, so that nothing is left however the process ends, or the journal of a
 //! store that is to outlive it.
 
-use crate::record::{FRAME_BYTES, Record};
+use crate::record::{FRAME_BYTES, JournalRecord};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -49,7 +49,7 @@ impl Spill {
     }
 
     /// Appends a record; where its bytes begin, from its frame on.
-    pub(crate) fn append(&self, record: Record) -> io::Result<u64> {
+    pub(crate) fn append(&self, record: JournalRecord) -> io::Result<u64> {
         let bytes = record.finish()?;
         let offset = self.bytes();
         let end = offset.checked_add(bytes.len() as u64).filter(|end| *end <= self.bytes_max());
@@ -100,10 +100,10 @@ impl Spill {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::Kind;
+    use crate::record::RecordKind;
 
-    fn record() -> Record {
-        let mut record = Record::new(Kind::Texts);
+    fn record() -> JournalRecord {
+        let mut record = JournalRecord::new(RecordKind::Texts);
         record.bytes().extend_from_slice(&[7; 300]);
         record
     }

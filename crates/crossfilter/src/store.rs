@@ -1,8 +1,8 @@
 //! The rows of a session: segments, dictionaries, and what they may take.
 
 use crate::columns::{CODED, DICTIONARIES, FLAW, SHARES, STATUSES, derived};
-use crate::counted::{Base, Kept};
-use crate::dictionary::{Dictionary, Spare};
+use crate::counted::{Base, ViewCache};
+use crate::dictionary::{Dictionary, SpareValues};
 use crate::limits::{
     DICTIONARIES_PERCENT, DICTIONARIES_PERCENT_SPILLING, KEPT_BYTES_MIN, KEPT_SHARE, SEGMENT_ROWS_MAX, SHARED_BYTES_MIN,
     SHARED_PART, STORE_BYTES_MIN, WORK_BYTES_MIN, segment_rows, value_bytes, work_bytes, work_shares,
@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What a store may take.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct RowStoreSettings {
     /// Memory of all that it keeps between questions, at least [`STORE_BYTES_MIN`]: rows, distinct values, counted views. What recorders and the
     /// threads of a view take comes on top ([`recorder_bytes`](crate::limits::recorder_bytes), [`THREAD_BYTES`](crate::limits::THREAD_BYTES)):
     /// once for all stores, where one run and one question are on their way at a time.
@@ -34,7 +34,7 @@ pub struct Settings {
     pub segment_rows: usize,
 }
 
-impl Settings {
+impl RowStoreSettings {
     /// Settings of one store of many, without spilling.
     #[must_use]
     pub fn new(memory_bytes: u64, work_bytes: u64, threads: usize) -> Self {
@@ -50,13 +50,13 @@ impl Settings {
 }
 
 /// Rows of access logs as coded columns, and views of them.
-pub struct Store {
-    pub(crate) settings: Settings,
+pub struct RowStore {
+    pub(crate) settings: RowStoreSettings,
     pub(crate) dictionaries: Vec<Dictionary>,
     pub(crate) spill: Option<Spill>,
     pub(crate) segments: Mutex<Segments>,
     /// Held by who writes to the file.
-    pub(crate) written: Mutex<Written>,
+    pub(crate) written: Mutex<JournalSummary>,
     /// Rises with each change of the segments.
     generation: AtomicU64,
     /// Rises when somebody wants to see rows of segments that are not full.
@@ -73,7 +73,7 @@ pub struct Store {
     /// What it may take now: that of the settings until it is [settled](Store::settle).
     limit_bytes: AtomicU64,
     pub(crate) base: Mutex<Base>,
-    pub(crate) kept: Mutex<Kept>,
+    pub(crate) kept: Mutex<ViewCache>,
 }
 
 #[derive(Default)]
@@ -85,19 +85,19 @@ pub(crate) struct Segments {
 
 /// What is in the file beside segments.
 #[derive(Default)]
-pub(crate) struct Written {
+pub(crate) struct JournalSummary {
     /// Codes of each dictionary whose texts are in it, and the first two, which have none.
     pub(crate) codes: [usize; DICTIONARIES],
 }
 
 /// Memory of a store that somebody else has until this is dropped.
 #[derive(Debug)]
-pub struct Lent {
+pub struct Reservation {
     lent: Arc<AtomicU64>,
     bytes: u64,
 }
 
-impl Drop for Lent {
+impl Drop for Reservation {
     fn drop(&mut self) {
         self.lent.fetch_sub(self.bytes, Ordering::Relaxed);
     }
@@ -110,19 +110,19 @@ pub(crate) struct Snapshot {
     pub(crate) rows_dropped: u64,
 }
 
-impl Store {
+impl RowStore {
     /// An empty store.
     ///
     /// # Errors
     /// When there can be no file in the folder for spilled rows.
-    pub fn new(settings: Settings) -> io::Result<Arc<Self>> {
+    pub fn new(settings: RowStoreSettings) -> io::Result<Arc<Self>> {
         let spill = settings.spill.as_ref().map(|(folder, bytes_max)| Spill::new(folder, *bytes_max)).transpose()?;
         Ok(Arc::new(Self::empty(settings, spill)))
     }
 
     /// An empty store that spills there.
-    pub(crate) fn empty(settings: Settings, spill: Option<Spill>) -> Self {
-        let settings = Settings {
+    pub(crate) fn empty(settings: RowStoreSettings, spill: Option<Spill>) -> Self {
+        let settings = RowStoreSettings {
             memory_bytes: settings.memory_bytes.max(STORE_BYTES_MIN),
             work_bytes: settings.work_bytes.max(WORK_BYTES_MIN),
             threads: settings.threads.max(1),
@@ -134,7 +134,7 @@ impl Store {
         let all = settings.memory_bytes * percent / 100;
         // Some is shared out, and the rest is for who needs it.
         let share = (all / SHARED_PART).max((all / 2).min(SHARED_BYTES_MIN)) / 100;
-        let spare = Spare::new(all - share * 100);
+        let spare = SpareValues::new(all - share * 100);
         let dictionary = |index: usize| {
             let room = (share * SHARES[index], &spare);
             Dictionary::new(
@@ -146,7 +146,7 @@ impl Store {
         };
         Self {
             dictionaries: (0..DICTIONARIES).map(dictionary).collect(),
-            kept: Mutex::new(Kept::new(settings.memory_bytes / KEPT_SHARE)),
+            kept: Mutex::new(ViewCache::new(settings.memory_bytes / KEPT_SHARE)),
             limit_bytes: AtomicU64::new(settings.memory_bytes),
             settings,
             spill,
@@ -248,14 +248,14 @@ impl Store {
 
     /// Gives some of its memory away, for which rows go to the file. `None` where that makes no room.
     #[must_use]
-    pub fn lend(&self, bytes: u64) -> Option<Lent> {
+    pub fn lend(&self, bytes: u64) -> Option<Reservation> {
         // What can't make room need not try: each try ends the segments that are open.
         let held = if self.spill.is_some() { self.fixed_bytes() + self.lent.load(Ordering::Relaxed) } else { self.bytes() };
         if held + bytes > self.memory_bytes() {
             return None;
         }
         self.lent.fetch_add(bytes, Ordering::Relaxed);
-        let lent = Lent { lent: Arc::clone(&self.lent), bytes };
+        let lent = Reservation { lent: Arc::clone(&self.lent), bytes };
         // Where there is no file the rows have what they have.
         if self.spill.is_some() {
             self.make_room();

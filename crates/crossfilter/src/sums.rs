@@ -1,24 +1,24 @@
 //! What is counted of a view, and how.
 
 use crate::by_code::ByCode;
-use crate::codes::{Code, Codes, with_codes};
+use crate::codes::{Codes, ColumnCode, with_codes};
 use crate::columns::{BYTES, COUNTED, REQUEST_TIME, UPSTREAM_TIME};
-use crate::numbers::Numbers;
+use crate::numbers::CodedNumbers;
 use crate::plan::WEEK_HOURS;
 use crate::segment::{Coded, Segment};
 use crate::spill::Spill;
-use crate::timeline::{Stretch, each_stretch};
-use rorqual_accesslog::Spread;
+use crate::timeline::{BucketRun, each_stretch};
+use rorqual_accesslog::LogHistogram;
 use std::io;
 
 /// Rows and the sum of their response sizes, which stays at 2^64 - 1 where it gets there.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Amount {
+pub(crate) struct RowsAndBytes {
     pub(crate) hits: u64,
     pub(crate) bytes: u64,
 }
 
-impl Amount {
+impl RowsAndBytes {
     #[inline]
     pub(crate) fn add(&mut self, other: Self) {
         self.hits += other.hits;
@@ -36,13 +36,13 @@ impl Amount {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Sums {
     pub(crate) columns: Vec<ByCode>,
-    pub(crate) all: Amount,
+    pub(crate) all: RowsAndBytes,
 }
 
 impl Sums {
     /// Sums of dictionaries that are so long.
     pub(crate) fn new(lengths: &[usize]) -> Self {
-        Self { columns: lengths.iter().map(|length| ByCode::new(*length)).collect(), all: Amount::default() }
+        Self { columns: lengths.iter().map(|length| ByCode::new(*length)).collect(), all: RowsAndBytes::default() }
     }
 
     /// Makes room for values that came since.
@@ -91,7 +91,7 @@ pub(crate) struct Scratch {
     /// Row and response size of each row that is counted.
     weights: Vec<u64>,
     packed: Vec<u64>,
-    wide: Vec<Amount>,
+    wide: Vec<RowsAndBytes>,
 }
 
 /// Adds the `rows` of a segment (all where it is `None`) to `sums`.
@@ -108,7 +108,7 @@ pub(crate) fn count(
     }
     scratch.weigh(&*segment.numbers(BYTES, spill)?, segment.rows, rows);
     let bytes: u128 = scratch.weights.iter().map(|bytes| u128::from(*bytes)).sum();
-    let all = Amount { hits: number as u64, bytes: u64::try_from(bytes).unwrap_or(u64::MAX) };
+    let all = RowsAndBytes { hits: number as u64, bytes: u64::try_from(bytes).unwrap_or(u64::MAX) };
     let is_packed = bytes <= u128::from(PACKED_MASK);
     if is_packed {
         scratch.weights.iter_mut().for_each(|weight| *weight |= 1 << PACKED_BITS);
@@ -128,7 +128,7 @@ pub(crate) fn count(
 
 impl Scratch {
     /// The response sizes of the rows; 0 where there is none.
-    fn weigh(&mut self, bytes: &Numbers, segment_rows: usize, rows: Option<&[u16]>) {
+    fn weigh(&mut self, bytes: &CodedNumbers, segment_rows: usize, rows: Option<&[u16]>) {
         self.weights.clear();
         let size = |code: u64| bytes.number(code).unwrap_or(0);
         let weights = &mut self.weights;
@@ -146,7 +146,7 @@ impl Scratch {
 
 fn count_few(column: &Coded, rows: &[u16], scratch: &Scratch, is_packed: bool, sums: &mut ByCode) {
     let mask = if is_packed { PACKED_MASK } else { u64::MAX };
-    let amount = |local: usize, weight: &u64| (column.globals[local], Amount { hits: 1, bytes: weight & mask });
+    let amount = |local: usize, weight: &u64| (column.globals[local], RowsAndBytes { hits: 1, bytes: weight & mask });
     let rows = rows.iter().zip(&scratch.weights);
     with_codes!(
         &column.codes,
@@ -160,7 +160,7 @@ fn count_packed(column: &Coded, rows: Option<&[u16]>, scratch: &mut Scratch, sum
     packed.clear();
     packed.resize(column.globals.len(), 0);
     with_codes!(&column.codes, _constant => {}, codes => add_all(codes, rows, weights, packed, |sum, weight| *sum += weight));
-    let amount = |sum: u64| Amount { hits: sum >> PACKED_BITS, bytes: sum & PACKED_MASK };
+    let amount = |sum: u64| RowsAndBytes { hits: sum >> PACKED_BITS, bytes: sum & PACKED_MASK };
     let met = column.globals.iter().zip(packed).filter(|(_, sum)| **sum != 0);
     sums.add_each(met.map(|(global, sum)| (*global, amount(*sum))));
 }
@@ -168,15 +168,15 @@ fn count_packed(column: &Coded, rows: Option<&[u16]>, scratch: &mut Scratch, sum
 fn count_wide(column: &Coded, rows: Option<&[u16]>, scratch: &mut Scratch, sums: &mut ByCode) {
     let Scratch { weights, wide, .. } = scratch;
     wide.clear();
-    wide.resize(column.globals.len(), Amount::default());
-    let one = |sum: &mut Amount, bytes| sum.add(Amount { hits: 1, bytes });
+    wide.resize(column.globals.len(), RowsAndBytes::default());
+    let one = |sum: &mut RowsAndBytes, bytes| sum.add(RowsAndBytes { hits: 1, bytes });
     with_codes!(&column.codes, _constant => {}, codes => add_all(codes, rows, weights, wide, one));
     let met = column.globals.iter().zip(wide).filter(|(_, sum)| sum.hits > 0);
     sums.add_each(met.map(|(global, sum)| (*global, *sum)));
 }
 
 #[inline]
-fn add_all<C: Code, S>(codes: &[C], rows: Option<&[u16]>, weights: &[u64], sums: &mut [S], add: impl Fn(&mut S, u64)) {
+fn add_all<C: ColumnCode, S>(codes: &[C], rows: Option<&[u16]>, weights: &[u64], sums: &mut [S], add: impl Fn(&mut S, u64)) {
     match rows {
         None => codes.iter().zip(weights).for_each(|(code, weight)| add(&mut sums[code.index()], *weight)),
         Some(rows) => {
@@ -188,9 +188,9 @@ fn add_all<C: Code, S>(codes: &[C], rows: Option<&[u16]>, weights: &[u64], sums:
 /// Distributions of the numbers, and rows by hour of the week.
 #[derive(Debug, Clone)]
 pub(crate) struct Spreads {
-    pub(crate) bytes: Spread,
-    pub(crate) request_time: Spread,
-    pub(crate) upstream_time: Spread,
+    pub(crate) bytes: LogHistogram,
+    pub(crate) request_time: LogHistogram,
+    pub(crate) upstream_time: LogHistogram,
     pub(crate) week: Vec<u64>,
     /// First and last time.
     pub(crate) times: Option<(u64, u64)>,
@@ -198,7 +198,7 @@ pub(crate) struct Spreads {
 
 impl Default for Spreads {
     fn default() -> Self {
-        let [bytes, request_time, upstream_time] = std::array::from_fn(|_| Spread::default());
+        let [bytes, request_time, upstream_time] = std::array::from_fn(|_| LogHistogram::default());
         Self { bytes, request_time, upstream_time, week: vec![0; WEEK_HOURS], times: None }
     }
 }
@@ -220,7 +220,13 @@ impl Spreads {
     }
 
     /// Adds rows of a segment, whose hours of the week are `hours`.
-    pub(crate) fn count(&mut self, segment: &Segment, spill: Option<&Spill>, rows: &[u16], hours: &[Stretch]) -> io::Result<()> {
+    pub(crate) fn count(
+        &mut self,
+        segment: &Segment,
+        spill: Option<&Spill>,
+        rows: &[u16],
+        hours: &[BucketRun],
+    ) -> io::Result<()> {
         let spreads =
             [(BYTES, &mut self.bytes), (REQUEST_TIME, &mut self.request_time), (UPSTREAM_TIME, &mut self.upstream_time)];
         for (index, spread) in spreads {

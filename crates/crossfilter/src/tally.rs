@@ -1,27 +1,27 @@
 //! Rows by test, and by pair of tests.
 
 use crate::bits::Bits;
-use crate::candidates::{Candidate, Test};
+use crate::candidates::{CandidateTest, CandidateValue};
 use crate::evidence::Evidence;
-use crate::question::{Asked, Question};
+use crate::question::{SegmentRows, ViewQuestion};
 use crate::segment::Segment;
 use crate::store::Snapshot;
 use crate::view::ViewError;
 use std::io;
 
 /// Rows by test, and by pair of tests where they were counted.
-pub(crate) struct Tally {
-    pub(crate) tests: Vec<Test>,
+pub(crate) struct TestCounts {
+    pub(crate) tests: Vec<CandidateTest>,
     pub(crate) rows_in: u64,
     pub(crate) rows_all: u64,
     /// For each pair (and on the diagonal each test), rows asked about and all rows.
     pairs: Vec<(u64, u64)>,
 }
 
-impl Question<'_> {
-    pub(crate) fn count(&self, snapshot: &Snapshot, tests: &[Test], with_pairs: bool) -> Result<Tally, ViewError> {
-        let empty = || Tally::new(tests.to_vec());
-        let work = |tally: &mut Tally, segment: &Segment, asked: &Asked| {
+impl ViewQuestion<'_> {
+    pub(crate) fn count(&self, snapshot: &Snapshot, tests: &[CandidateTest], with_pairs: bool) -> Result<TestCounts, ViewError> {
+        let empty = || TestCounts::new(tests.to_vec());
+        let work = |tally: &mut TestCounts, segment: &Segment, asked: &SegmentRows| {
             tally.rows_in += asked.inside.count() as u64;
             tally.rows_all += asked.all.count() as u64;
             let present = self.present(segment, asked, &tally.tests)?;
@@ -29,10 +29,10 @@ impl Question<'_> {
             Ok(())
         };
         let workers = self.pass(snapshot.segments.iter().enumerate(), empty, |asked| asked.all.count() > 0, work)?;
-        Ok(workers.into_iter().reduce(Tally::joined).unwrap_or_else(empty))
+        Ok(workers.into_iter().reduce(TestCounts::joined).unwrap_or_else(empty))
     }
 
-    fn present(&self, segment: &Segment, asked: &Asked, tests: &[Test]) -> io::Result<Vec<Present>> {
+    fn present(&self, segment: &Segment, asked: &SegmentRows, tests: &[CandidateTest]) -> io::Result<Vec<Present>> {
         let mut present = Vec::new();
         for (test, value) in tests.iter().enumerate() {
             if let Some(mut all) = value.select(segment, self.store)? {
@@ -58,8 +58,8 @@ struct Present {
     inside: Option<Bits>,
 }
 
-impl Tally {
-    fn new(tests: Vec<Test>) -> Self {
+impl TestCounts {
+    fn new(tests: Vec<CandidateTest>) -> Self {
         let pairs = vec![(0, 0); tests.len() * tests.len()];
         Self { tests, rows_in: 0, rows_all: 0, pairs }
     }
@@ -92,16 +92,17 @@ impl Tally {
     }
 
     /// Of the least numbers that were tried, for each column the one that says most.
-    pub(crate) fn best_thresholds(&self, hits_min: u64) -> Vec<Candidate> {
-        let candidate = |index: usize| Candidate {
+    pub(crate) fn best_thresholds(&self, hits_min: u64) -> Vec<CandidateValue> {
+        let candidate = |index: usize| CandidateValue {
             test: self.tests[index].clone(),
             evidence: self.evidence(index, index),
             key: index as u64,
         };
-        let candidates: Vec<Candidate> = (0..self.tests.len()).map(candidate).collect();
+        let candidates: Vec<CandidateValue> = (0..self.tests.len()).map(candidate).collect();
         let by_column = candidates.chunk_by(|a, b| a.test.source() == b.test.source());
-        let raised = |candidate: &&Candidate| candidate.evidence.hits_in >= hits_min && candidate.evidence.ratio() > 1.0;
-        let best = |of: &[Candidate]| of.iter().filter(raised).max_by(|a, b| a.evidence.g().total_cmp(&b.evidence.g())).cloned();
+        let raised = |candidate: &&CandidateValue| candidate.evidence.hits_in >= hits_min && candidate.evidence.ratio() > 1.0;
+        let best =
+            |of: &[CandidateValue]| of.iter().filter(raised).max_by(|a, b| a.evidence.g().total_cmp(&b.evidence.g())).cloned();
         by_column.filter_map(best).collect()
     }
 }

@@ -1,8 +1,8 @@
 //! Rows over time, by series and by how long they took.
 
-use crate::codes::{Code, with_codes};
+use crate::codes::{ColumnCode, with_codes};
 use crate::limits::SERIES_MAX;
-use crate::numbers::Numbers;
+use crate::numbers::CodedNumbers;
 use crate::segment::{Coded, unbiased};
 use std::ops::Range;
 
@@ -62,7 +62,7 @@ impl Axis {
     }
 
     /// Stretches of rows in one bucket.
-    pub(crate) fn place(&self, times: &Numbers, rows: &[u16], places: &mut Vec<Stretch>) {
+    pub(crate) fn place(&self, times: &CodedNumbers, rows: &[u16], places: &mut Vec<BucketRun>) {
         let width_us = i128::from(self.width_seconds) * 1_000_000;
         places.clear();
         stretches(times, rows, places, |time| {
@@ -76,7 +76,7 @@ impl Axis {
 
 /// Rows of a list that belong to one bucket: up to `end`, from where the stretch before ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Stretch {
+pub(crate) struct BucketRun {
     pub(crate) end: usize,
     pub(crate) bucket: u32,
 }
@@ -84,9 +84,9 @@ pub(crate) struct Stretch {
 /// Finds the stretches of `rows` in one bucket. `bucket_of` gives the bucket of a time, and the times that it has: rows come nearly in order, so
 /// it is seldom asked.
 pub(crate) fn stretches(
-    times: &Numbers,
+    times: &CodedNumbers,
     rows: &[u16],
-    found: &mut Vec<Stretch>,
+    found: &mut Vec<BucketRun>,
     mut bucket_of: impl FnMut(u64) -> (Range<u64>, u32),
 ) {
     let mut last = (0..0, NO_BUCKET);
@@ -97,17 +97,17 @@ pub(crate) fn stretches(
         if !is_same {
             let next = time.map_or((0..0, NO_BUCKET), &mut bucket_of);
             if next.1 != last.1 {
-                found.push(Stretch { end: index, bucket: last.1 });
+                found.push(BucketRun { end: index, bucket: last.1 });
             }
             last = next;
         }
         index += 1;
     });
-    found.push(Stretch { end: index, bucket: last.1 });
+    found.push(BucketRun { end: index, bucket: last.1 });
 }
 
 /// Calls `each` with the bucket and the rows of each stretch, but for those in no bucket.
-pub(crate) fn each_stretch<T>(places: &[Stretch], rows: &[T], mut each: impl FnMut(usize, &[T])) {
+pub(crate) fn each_stretch<T>(places: &[BucketRun], rows: &[T], mut each: impl FnMut(usize, &[T])) {
     let mut start = 0;
     for stretch in places {
         if stretch.bucket != NO_BUCKET {
@@ -138,7 +138,7 @@ impl Grid {
     }
 
     /// Adds rows in `places`, each in the series of its code.
-    pub(crate) fn add_series(&mut self, places: &[Stretch], rows: &[u16], column: &Coded, series_of: &[u8]) {
+    pub(crate) fn add_series(&mut self, places: &[BucketRun], rows: &[u16], column: &Coded, series_of: &[u8]) {
         let rest = (self.columns - 1) as u8;
         let local: Vec<u8> =
             column.globals.iter().map(|global| series_of.get(*global as usize).copied().unwrap_or(rest)).collect();
@@ -154,7 +154,7 @@ impl Grid {
     }
 
     /// Adds rows in `places`, each in the band of the time that it took.
-    pub(crate) fn add_bands(&mut self, places: &[Stretch], rows: &[u16], times: &Numbers) {
+    pub(crate) fn add_bands(&mut self, places: &[BucketRun], rows: &[u16], times: &CodedNumbers) {
         let Self { columns, counts } = self;
         each_stretch(places, rows, |bucket, rows| {
             let counts = &mut counts[bucket * *columns..(bucket + 1) * *columns];
@@ -168,7 +168,7 @@ impl Grid {
 }
 
 /// Counts rows by series. Two counters for each, in turns: adding to the one that was just added to waits for it.
-fn add_codes<C: Code>(codes: &[C], rows: &[u16], series_of: &[u8], counts: &mut [u64]) {
+fn add_codes<C: ColumnCode>(codes: &[C], rows: &[u16], series_of: &[u8], counts: &mut [u64]) {
     let mut turns = [[0u64; SERIES_MAX + 1]; 2];
     for (index, row) in rows.iter().enumerate() {
         turns[index % 2][usize::from(series_of[codes[usize::from(*row)].index()])] += 1;

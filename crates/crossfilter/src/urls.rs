@@ -4,15 +4,15 @@
 use crate::columns::{BYTES, PATH, QUERY};
 use crate::dictionary::{NONE, OTHERS};
 use crate::limits::{URL_PAIRS_MAX, VALUES_LISTED_MAX};
-use crate::panels::{Search, beyond, shown};
-use crate::plan::{Plan, joined};
+use crate::panels::{PanelSearch, beyond, shown};
+use crate::plan::{ViewPlan, joined};
 use crate::segment::Segment;
-use crate::store::{Snapshot, Store};
-use crate::sums::Amount;
+use crate::store::{RowStore, Snapshot};
+use crate::sums::RowsAndBytes;
 use crate::view::{PanelPage, PanelWanted, View, ViewError};
 use foldhash::fast::RandomState;
 use rorqual_accesslog::filter::TextColumn;
-use rorqual_accesslog::report::{Distinct, Others, Row};
+use rorqual_accesslog::report::{Distinct, Others, ReportRow};
 use rorqual_pipe::{Control, Error, each};
 use std::collections::HashMap;
 use std::io;
@@ -23,12 +23,12 @@ type Pair = (u32, u32);
 
 /// Pairs whose hash has the remainder `part` when divided by `parts`; paths without a query are of the first part.
 #[derive(Clone, Copy)]
-struct Part {
+struct HashPartition {
     part: u32,
     parts: u32,
 }
 
-impl Part {
+impl HashPartition {
     fn has(self, (path, query): Pair) -> bool {
         // By both, as many paths may have the same query; 2^64 divided by the golden ratio spreads neighbours.
         let mixed = (u64::from(path) << 32 | u64::from(query)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
@@ -39,30 +39,30 @@ impl Part {
 /// What one worker has counted of a part.
 #[derive(Default)]
 struct Pairs {
-    amounts: HashMap<Pair, Amount, RandomState>,
+    amounts: HashMap<Pair, RowsAndBytes, RandomState>,
     /// Without a query, by path.
-    alone: Vec<Amount>,
+    alone: Vec<RowsAndBytes>,
     /// Of values that there was no room for.
-    others: Amount,
+    others: RowsAndBytes,
     /// More pairs than may be held.
     overflowed: bool,
 }
 
 /// What is listed of the parts that were counted.
 #[derive(Default)]
-struct Listed {
+struct UrlList {
     distinct: u64,
     found: u64,
     hits: u64,
-    others: Amount,
-    rows: Vec<(Pair, Amount)>,
+    others: RowsAndBytes,
+    rows: Vec<(Pair, RowsAndBytes)>,
 }
 
-impl Store {
+impl RowStore {
     /// A stretch of the panel of [`TextColumn::Url`].
     pub(crate) fn urls(&self, view: &View, wanted: &PanelWanted, control: &Control) -> Result<PanelPage, ViewError> {
         let snapshot = self.snapshot();
-        let plan = Plan::new(view, &self.dictionaries, control).ok_or(ViewError::Cancelled)?;
+        let plan = ViewPlan::new(view, &self.dictionaries, control).ok_or(ViewError::Cancelled)?;
         // Each query has at least one path.
         let queries = self.dictionaries[QUERY].lock().len();
         let mut parts = queries.div_ceil(URL_PAIRS_MAX / 2).max(1) as u32;
@@ -72,10 +72,10 @@ impl Store {
                 None => parts *= 2,
             }
         };
-        let Amount { hits: others, bytes } = listed.others;
+        let RowsAndBytes { hits: others, bytes } = listed.others;
         let exact = others == 0;
         let doubtful = if plan.has_bounds() { self.doubtful(&snapshot, &plan, control)? } else { 0 };
-        let rows = listed.rows.iter().skip(wanted.offset).map(|(pair, Amount { hits, bytes })| Row {
+        let rows = listed.rows.iter().skip(wanted.offset).map(|(pair, RowsAndBytes { hits, bytes })| ReportRow {
             value: shown(&self.url(*pair)),
             hits: *hits,
             hits_max: *hits + others + doubtful,
@@ -94,7 +94,7 @@ impl Store {
     }
 
     /// Rows that a plan may mean beside those that it is known to.
-    fn doubtful(&self, snapshot: &Snapshot, plan: &Plan, control: &Control) -> Result<u64, ViewError> {
+    fn doubtful(&self, snapshot: &Snapshot, plan: &ViewPlan, control: &Control) -> Result<u64, ViewError> {
         self.bounds(snapshot, plan, control).map(|(least, most)| most - least)
     }
 
@@ -108,14 +108,14 @@ impl Store {
     fn list_urls(
         &self,
         snapshot: &Snapshot,
-        plan: &Plan,
+        plan: &ViewPlan,
         parts: u32,
         wanted: &PanelWanted,
         control: &Control,
-    ) -> Result<Option<Listed>, ViewError> {
-        let mut listed = Listed::default();
+    ) -> Result<Option<UrlList>, ViewError> {
+        let mut listed = UrlList::default();
         for part in 0..parts {
-            let pairs = self.count_urls(&snapshot.segments, plan, Part { part, parts }, control)?;
+            let pairs = self.count_urls(&snapshot.segments, plan, HashPartition { part, parts }, control)?;
             if pairs.overflowed {
                 return Ok(None);
             }
@@ -124,10 +124,17 @@ impl Store {
         Ok(Some(listed))
     }
 
-    fn count_urls(&self, segments: &[Arc<Segment>], plan: &Plan, part: Part, control: &Control) -> Result<Pairs, ViewError> {
+    fn count_urls(
+        &self,
+        segments: &[Arc<Segment>],
+        plan: &ViewPlan,
+        part: HashPartition,
+        control: &Control,
+    ) -> Result<Pairs, ViewError> {
         let paths = self.dictionaries[PATH].lock().len();
         let most = URL_PAIRS_MAX / self.settings.threads;
-        let worker = || Pairs { alone: vec![Amount::default(); if part.part == 0 { paths } else { 0 }], ..Pairs::default() };
+        let worker =
+            || Pairs { alone: vec![RowsAndBytes::default(); if part.part == 0 { paths } else { 0 }], ..Pairs::default() };
         let mut workers: Vec<Pairs> = (0..self.settings.threads).map(|_| worker()).collect();
         let work = |pairs: &mut Pairs, segment: &Arc<Segment>| {
             let go_on = !control.stopped() && !pairs.overflowed;
@@ -148,7 +155,14 @@ impl Store {
         Ok(sum.unwrap_or_default())
     }
 
-    fn add_urls(&self, segment: &Segment, plan: &Plan, part: Part, most: usize, pairs: &mut Pairs) -> io::Result<()> {
+    fn add_urls(
+        &self,
+        segment: &Segment,
+        plan: &ViewPlan,
+        part: HashPartition,
+        most: usize,
+        pairs: &mut Pairs,
+    ) -> io::Result<()> {
         let spill = self.spill.as_ref();
         let mut rows = Vec::new();
         plan.select(segment, &self.dictionaries, spill)?.list(&mut rows);
@@ -158,7 +172,7 @@ impl Store {
         }
         segment.numbers(BYTES, spill)?.each(&rows, |row, bytes| {
             let (path, query) = (paths.get(row), queries.get(row));
-            let amount = Amount { hits: 1, bytes: bytes.unwrap_or(0) };
+            let amount = RowsAndBytes { hits: 1, bytes: bytes.unwrap_or(0) };
             match query {
                 _ if (path == OTHERS || query == OTHERS) && part.part == 0 => pairs.others.add(amount),
                 _ if path == OTHERS || query == OTHERS => {}
@@ -175,11 +189,11 @@ impl Store {
     }
 
     /// Puts what was counted among the rows that are listed.
-    fn list_part(&self, pairs: Pairs, listed: &mut Listed, wanted: &PanelWanted) {
+    fn list_part(&self, pairs: Pairs, listed: &mut UrlList, wanted: &PanelWanted) {
         listed.others.add(pairs.others);
         let alone = pairs.alone.into_iter().enumerate().filter(|(_, amount)| amount.hits > 0);
         let all = alone.map(|(path, amount)| ((path as u32, NONE), amount)).chain(pairs.amounts);
-        let mut search = wanted.search.as_deref().and_then(Search::new);
+        let mut search = wanted.search.as_deref().and_then(PanelSearch::new);
         let most = wanted.offset.saturating_add(wanted.limit).min(VALUES_LISTED_MAX);
         for (pair, amount) in all {
             listed.distinct += 1;
@@ -196,11 +210,12 @@ impl Store {
     }
 
     /// Leaves the rows with most hits, ties by text.
-    fn trim_urls(&self, rows: &mut Vec<(Pair, Amount)>, most: usize) {
+    fn trim_urls(&self, rows: &mut Vec<(Pair, RowsAndBytes)>, most: usize) {
         let (paths, queries) = (self.dictionaries[PATH].lock(), self.dictionaries[QUERY].lock());
         let mark = |query: u32| if query == NONE { &b""[..] } else { b"?" };
         let text = |(path, query): Pair| paths.text(path).iter().chain(mark(query)).chain(queries.text(query));
-        let order = |a: &(Pair, Amount), b: &(Pair, Amount)| b.1.hits.cmp(&a.1.hits).then_with(|| text(a.0).cmp(text(b.0)));
+        let order =
+            |a: &(Pair, RowsAndBytes), b: &(Pair, RowsAndBytes)| b.1.hits.cmp(&a.1.hits).then_with(|| text(a.0).cmp(text(b.0)));
         if rows.len() > most && most > 0 {
             rows.select_nth_unstable_by(most - 1, order);
         }

@@ -4,34 +4,34 @@ use crate::columns::source;
 use crate::dictionary::{NO_ROOM, OTHERS};
 use crate::limits::PIECE_ROWS_MAX;
 use crate::panels::by_hits;
-use crate::store::Store;
-use crate::sums::Amount;
+use crate::store::RowStore;
+use crate::sums::RowsAndBytes;
 use crate::view::{PanelPage, PanelWanted, View, ViewError};
 use rorqual_accesslog::filter::TextColumn;
-use rorqual_accesslog::report::Row;
+use rorqual_accesslog::report::ReportRow;
 use rorqual_pipe::{Control, Error};
 
 /// The values of a column in a view.
 #[derive(Debug)]
-pub struct Values {
+pub struct ColumnValues {
     /// Rows that have the field.
     hits: u64,
-    listed: Listed,
+    listed: ListedValue,
     /// Whether there are no others.
     whole: bool,
 }
 
 #[derive(Debug)]
-enum Listed {
+enum ListedValue {
     /// By their codes: 24 bytes each.
-    Codes(TextColumn, Vec<(u32, Amount)>),
+    Codes(TextColumn, Vec<(u32, RowsAndBytes)>),
     /// As they are shown.
-    Rows(Vec<Row>),
+    Rows(Vec<ReportRow>),
 }
 
 /// A value with its rows.
 #[derive(Debug, Clone, Copy)]
-pub struct Value<'a> {
+pub struct ValueCount<'a> {
     /// As in the log; `…` for all that the store had no room for.
     pub text: &'a [u8],
     /// Rows.
@@ -45,17 +45,17 @@ pub struct Value<'a> {
 /// All that a panel has.
 const EVERY: PanelWanted = PanelWanted { search: None, offset: 0, limit: usize::MAX };
 
-impl Values {
+impl ColumnValues {
     fn of(page: PanelPage) -> Self {
-        Self { hits: page.hits, whole: page.found == page.rows.len() as u64, listed: Listed::Rows(page.rows) }
+        Self { hits: page.hits, whole: page.found == page.rows.len() as u64, listed: ListedValue::Rows(page.rows) }
     }
 
     /// Bytes in memory.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         match &self.listed {
-            Listed::Codes(_, listed) => (listed.capacity() * size_of::<(u32, Amount)>()) as u64,
-            Listed::Rows(rows) => rows.iter().map(|row| (size_of::<Row>() + row.value.capacity()) as u64).sum(),
+            ListedValue::Codes(_, listed) => (listed.capacity() * size_of::<(u32, RowsAndBytes)>()) as u64,
+            ListedValue::Rows(rows) => rows.iter().map(|row| (size_of::<ReportRow>() + row.value.capacity()) as u64).sum(),
         }
     }
 
@@ -66,14 +66,14 @@ impl Values {
     }
 }
 
-impl Store {
+impl RowStore {
     /// The values of a column in a view, most hits first; what there was no room for at the end.
     ///
     /// # Errors
     /// When it was cancelled, or spilled rows can't be read back.
-    pub fn values(&self, view: &View, column: TextColumn, control: &Control) -> Result<Values, ViewError> {
+    pub fn values(&self, view: &View, column: TextColumn, control: &Control) -> Result<ColumnValues, ViewError> {
         if column == TextColumn::Url {
-            return self.urls(view, &EVERY, control).map(Values::of);
+            return self.urls(view, &EVERY, control).map(ColumnValues::of);
         }
         let counted = self.sums_of(view, control)?;
         let (_, derived) = source(column);
@@ -84,7 +84,7 @@ impl Store {
             listed.sort_unstable_by(by_hits(|code| tables.text_of(derived, code)));
             listed.extend(Some((OTHERS, amounts.get(OTHERS))).filter(|(_, others)| others.hits > 0));
             let hits = listed.iter().map(|(_, amount)| amount.hits).sum();
-            Values { hits, listed: Listed::Codes(column, listed), whole: true }
+            ColumnValues { hits, listed: ListedValue::Codes(column, listed), whole: true }
         }))
     }
 
@@ -92,21 +92,25 @@ impl Store {
     ///
     /// # Errors
     /// When it was cancelled, or spilled rows can't be read back.
-    pub fn status_values(&self, view: &View, control: &Control) -> Result<Values, ViewError> {
-        self.statuses(view, &EVERY, control).map(Values::of)
+    pub fn status_values(&self, view: &View, control: &Control) -> Result<ColumnValues, ViewError> {
+        self.statuses(view, &EVERY, control).map(ColumnValues::of)
     }
 
     /// Gives `take` each of the values, while nobody waits for the dictionary.
     ///
     /// # Errors
     /// Those of `take`.
-    pub fn each_value(&self, values: &Values, mut take: impl FnMut(&Value<'_>) -> Result<(), Error>) -> Result<(), Error> {
+    pub fn each_value(
+        &self,
+        values: &ColumnValues,
+        mut take: impl FnMut(&ValueCount<'_>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
         let share = |hits: u64| hits as f64 / values.hits.max(1) as f64;
         let (column, listed) = match &values.listed {
-            Listed::Codes(column, listed) => (*column, listed),
-            Listed::Rows(rows) => {
-                let value = |row: &Row| {
-                    take(&Value { text: row.value.as_bytes(), hits: row.hits, bytes: row.bytes, share: share(row.hits) })
+            ListedValue::Codes(column, listed) => (*column, listed),
+            ListedValue::Rows(rows) => {
+                let value = |row: &ReportRow| {
+                    take(&ValueCount { text: row.value.as_bytes(), hits: row.hits, bytes: row.bytes, share: share(row.hits) })
                 };
                 return rows.iter().try_for_each(value);
             }
@@ -120,8 +124,8 @@ impl Store {
                 texts.clear();
                 texts.extend(listed.iter().map(|(code, _)| text(*code).to_vec()));
             }
-            for (text, (_, Amount { hits, bytes })) in texts.iter().zip(listed) {
-                take(&Value { text, hits: *hits, bytes: *bytes, share: share(*hits) })?;
+            for (text, (_, RowsAndBytes { hits, bytes })) in texts.iter().zip(listed) {
+                take(&ValueCount { text, hits: *hits, bytes: *bytes, share: share(*hits) })?;
             }
         }
         Ok(())

@@ -1,16 +1,16 @@
 //! Views: what is asked, and what is answered.
 
 use crate::columns::{AGENT, FLAW, REJECTED, REPAIRED, STATUS};
-use crate::counted::Counted;
+use crate::counted::CountedViews;
 use crate::dictionary::{NONE, OTHERS};
 use crate::panels::PANELS;
 use crate::plan::WEEK_HOURS;
 use crate::segment::unbiased;
-use crate::store::Store;
-use crate::sums::Amount;
+use crate::store::RowStore;
+use crate::sums::RowsAndBytes;
 use crate::timeline::BANDS_US;
 use rorqual_accesslog::filter::{Filter, NumberColumn, TextColumn};
-use rorqual_accesslog::report::{Distinct, Others, Panel, PercentileSet, Row, StatusRow};
+use rorqual_accesslog::report::{Distinct, Others, Panel, PercentileSet, ReportRow, StatusRow};
 use rorqual_pipe::{Control, Error};
 use serde::Serialize;
 use std::fmt;
@@ -41,7 +41,7 @@ pub enum Stack {
 
 /// How much is wanted of a view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Wanted {
+pub struct ViewParts {
     /// Rows of each panel.
     pub top: usize,
     /// Buckets of the histogram at most, give or take the alignment.
@@ -103,9 +103,9 @@ pub struct Viewed {
     /// The least and the most rows that the filter can mean, where that depends on values that there was no room for.
     pub bounds: Option<RowBounds>,
     /// First and last time of the view.
-    pub time: Option<Times>,
+    pub time: Option<TimeRange>,
     /// Rows over time.
-    pub histogram: Option<Histogram>,
+    pub histogram: Option<ViewHistogram>,
     /// By status code, most hits first; lines without one as `-`.
     pub status: Vec<StatusRow>,
     /// How many client addresses.
@@ -123,7 +123,7 @@ pub struct Viewed {
     /// Rows by weekday (Monday first) and hour, by the clock of the log.
     pub week: Vec<Vec<u64>>,
     /// How long requests took over time; absent where no line says.
-    pub latency: Option<Latency>,
+    pub latency: Option<LatencyGrid>,
 }
 
 /// Bounds of a number of rows.
@@ -167,14 +167,14 @@ pub struct Amounts {
 /// First and last time in Unix seconds.
 #[derive(Debug, Clone, Copy, Serialize, PartialEq)]
 #[allow(missing_docs)]
-pub struct Times {
+pub struct TimeRange {
     pub first: f64,
     pub last: f64,
 }
 
 /// Rows over time: non-empty buckets only.
 #[derive(Debug, Clone, Serialize, PartialEq, Eq)]
-pub struct Histogram {
+pub struct ViewHistogram {
     /// Width of a bucket.
     pub bucket_seconds: i64,
     /// The finest width there is.
@@ -182,12 +182,12 @@ pub struct Histogram {
     /// Start of each bucket, Unix seconds.
     pub at: Vec<i64>,
     /// Hits for each value, parallel to `at`.
-    pub series: Vec<Line>,
+    pub series: Vec<PageLine>,
 }
 
 /// One series of a histogram.
 #[derive(Debug, Clone, Serialize, PartialEq, Eq)]
-pub struct Line {
+pub struct PageLine {
     /// A class, or another value.
     pub class: String,
     /// Hits for each bucket.
@@ -196,7 +196,7 @@ pub struct Line {
 
 /// Rows by time and by how long they took.
 #[derive(Debug, Clone, Serialize, PartialEq)]
-pub struct Latency {
+pub struct LatencyGrid {
     /// Borders of the bands in seconds: the first band is below the first, the last one from the last on.
     pub borders_seconds: Vec<f64>,
     /// Width of a bucket.
@@ -226,7 +226,7 @@ pub struct PanelPage {
     /// Values that have what was searched for.
     pub found: u64,
     /// Most hits first.
-    pub rows: Vec<Row>,
+    pub rows: Vec<ReportRow>,
 }
 
 impl Viewed {
@@ -239,18 +239,18 @@ impl Viewed {
     }
 }
 
-impl Store {
+impl RowStore {
     /// All panels of a view.
     ///
     /// # Errors
     /// When it was cancelled, or spilled rows can't be read back.
-    pub fn view(&self, view: &View, wanted: &Wanted, control: &Control) -> Result<Viewed, ViewError> {
+    pub fn view(&self, view: &View, wanted: &ViewParts, control: &Control) -> Result<Viewed, ViewError> {
         let counted = self.counted(view, wanted.buckets, wanted.stack, control)?;
         Ok(self.viewed(view, &counted, wanted.top))
     }
 
     /// What was counted of a view, as it is shown.
-    pub(crate) fn viewed(&self, view: &View, counted: &Counted, top: usize) -> Viewed {
+    pub(crate) fn viewed(&self, view: &View, counted: &CountedViews, top: usize) -> Viewed {
         let panel = |(column, title): &(TextColumn, &'static str)| self.panel_of(counted, *column, title, top);
         let panels: Vec<Panel> = PANELS.iter().filter_map(panel).collect();
         let lines = self.outcomes(counted);
@@ -265,7 +265,7 @@ impl Store {
             bytes_sent: counted.sums.all.bytes,
             exact: counted.exact && unknown.hits == 0 && !self.dictionaries[AGENT].lock().has_cut(),
             bounds: counted.bounds.filter(|(least, most)| least != most).map(|(least, most)| RowBounds { least, most }),
-            time: spreads.times.map(|(first, last)| Times { first: seconds(first), last: seconds(last) }),
+            time: spreads.times.map(|(first, last)| TimeRange { first: seconds(first), last: seconds(last) }),
             histogram: histogram(counted),
             status: status_rows(counted, lines.rejected),
             clients: clients.unwrap_or(Distinct { distinct: 0, exact: true, error: 0.0 }),
@@ -309,7 +309,7 @@ impl Store {
         Ok(status_page(&status_rows(&counted, self.outcomes(&counted).rejected), wanted, counted.exact))
     }
 
-    fn outcomes(&self, counted: &Counted) -> Outcomes {
+    fn outcomes(&self, counted: &CountedViews) -> Outcomes {
         let flaws = self.dictionaries[FLAW].lock();
         let of = |kind: u8| -> u64 {
             let of_kind = counted.sums.column(FLAW).iter().filter(|(code, _)| flaws.text(*code).first() == Some(&kind));
@@ -320,33 +320,33 @@ impl Store {
     }
 
     /// Rows of bots, of people, and of agents that there was no room for, of which nobody knows.
-    fn bots(&self, counted: &Counted, rejected: u64) -> [Amounts; 3] {
+    fn bots(&self, counted: &CountedViews, rejected: u64) -> [Amounts; 3] {
         let agents = self.dictionaries[AGENT].lock();
         let classes = agents.classes(TextColumn::Bot);
-        let mut bots = Amount::default();
+        let mut bots = RowsAndBytes::default();
         let of_bots = counted.sums.column(AGENT).iter().filter(|(code, _)| classes[*code as usize] != NONE);
         of_bots.for_each(|(_, amount)| bots.add(amount));
         let (all, unknown) = (counted.sums.all, counted.sums.column(AGENT).get(OTHERS));
-        let people = Amount {
+        let people = RowsAndBytes {
             hits: all.hits - bots.hits - rejected - unknown.hits,
             bytes: all.bytes.saturating_sub(bots.bytes).saturating_sub(unknown.bytes),
         };
-        [bots, people, unknown].map(|Amount { hits, bytes }| Amounts { hits, bytes })
+        [bots, people, unknown].map(|RowsAndBytes { hits, bytes }| Amounts { hits, bytes })
     }
 }
 
 /// Buckets with at least one row.
-fn buckets(counted: &Counted) -> Vec<usize> {
+fn buckets(counted: &CountedViews) -> Vec<usize> {
     let buckets = counted.axis.map_or(0, |axis| axis.buckets);
     (0..buckets).filter(|bucket| counted.histogram.bucket(*bucket).iter().any(|hits| *hits > 0)).collect()
 }
 
-fn histogram(counted: &Counted) -> Option<Histogram> {
+fn histogram(counted: &CountedViews) -> Option<ViewHistogram> {
     let axis = counted.axis?;
     let buckets = buckets(counted);
     let hits = |series: usize| buckets.iter().map(|bucket| counted.histogram.bucket(*bucket)[series]).collect();
-    let line = |(series, name): (usize, &String)| Line { class: name.clone(), hits: hits(series) };
-    Some(Histogram {
+    let line = |(series, name): (usize, &String)| PageLine { class: name.clone(), hits: hits(series) };
+    Some(ViewHistogram {
         bucket_seconds: axis.width_seconds,
         finest_seconds: 1,
         at: buckets.iter().map(|bucket| axis.start(*bucket)).collect(),
@@ -354,11 +354,11 @@ fn histogram(counted: &Counted) -> Option<Histogram> {
     })
 }
 
-fn latency(counted: &Counted) -> Option<Latency> {
+fn latency(counted: &CountedViews) -> Option<LatencyGrid> {
     let axis = counted.axis?;
     let buckets = buckets(counted);
     let hits: Vec<Vec<u64>> = buckets.iter().map(|bucket| counted.bands.bucket(*bucket).to_vec()).collect();
-    hits.iter().flatten().any(|hits| *hits > 0).then(|| Latency {
+    hits.iter().flatten().any(|hits| *hits > 0).then(|| LatencyGrid {
         borders_seconds: BANDS_US.iter().map(|border| *border as f64 / 1e6).collect(),
         bucket_seconds: axis.width_seconds,
         at: buckets.iter().map(|bucket| axis.start(*bucket)).collect(),
@@ -370,7 +370,7 @@ fn latency(counted: &Counted) -> Option<Latency> {
 fn status_page(rows: &[StatusRow], wanted: &PanelWanted, exact: bool) -> PanelPage {
     let rows = || rows.iter().filter(|row| row.value != "-");
     let found = || rows().filter(|row| row.value.contains(wanted.search.as_deref().unwrap_or_default()));
-    let listed = |row: &StatusRow| Row { value: row.value.clone(), hits: row.hits, hits_max: row.hits, bytes: row.bytes };
+    let listed = |row: &StatusRow| ReportRow { value: row.value.clone(), hits: row.hits, hits_max: row.hits, bytes: row.bytes };
     PanelPage {
         field: NumberColumn::Status.name(),
         distinct: Distinct { distinct: rows().count() as u64, exact: true, error: 0.0 },
@@ -384,8 +384,8 @@ fn status_page(rows: &[StatusRow], wanted: &PanelWanted, exact: bool) -> PanelPa
 }
 
 /// By status; a rejected line has none, and is not among the lines without one.
-fn status_rows(counted: &Counted, rejected: u64) -> Vec<StatusRow> {
-    let row = |(status, amount): (u32, Amount)| {
+fn status_rows(counted: &CountedViews, rejected: u64) -> Vec<StatusRow> {
+    let row = |(status, amount): (u32, RowsAndBytes)| {
         let hits = if status == 0 { amount.hits - rejected } else { amount.hits };
         let value = if status == 0 { "-".to_owned() } else { status.to_string() };
         StatusRow { value, hits, bytes: amount.bytes }

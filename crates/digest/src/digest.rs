@@ -20,7 +20,7 @@ static BASE32: LazyLock<data_encoding::Encoding> = LazyLock::new(|| {
 
 /// How a digest is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Encoding {
+pub enum DigestForm {
     /// Lower-case hexadecimal.
     Hex,
     /// RFC 4648 base32 in lower case, without padding.
@@ -29,7 +29,7 @@ pub enum Encoding {
     Base64,
 }
 
-impl Encoding {
+impl DigestForm {
     /// Every encoding, the default first.
     pub const ALL: [Self; 3] = [Self::Hex, Self::Base32, Self::Base64];
 
@@ -82,7 +82,7 @@ impl Digest {
 
     /// The digest as text.
     #[must_use]
-    pub fn encode(&self, encoding: Encoding) -> String {
+    pub fn encode(&self, encoding: DigestForm) -> String {
         encoding.of().encode(self.as_bytes())
     }
 }
@@ -105,7 +105,7 @@ impl Hash for Digest {
 /// Lower-case hexadecimal.
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.encode(Encoding::Hex))
+        f.write_str(&self.encode(DigestForm::Hex))
     }
 }
 

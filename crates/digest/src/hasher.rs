@@ -8,7 +8,7 @@ use std::fmt;
 
 /// Takes bytes as they come and gives their digest. A clone goes on from the same state.
 #[derive(Clone)]
-pub struct Hasher(State);
+pub struct Hasher(HashState);
 
 impl fmt::Debug for Hasher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -17,7 +17,7 @@ impl fmt::Debug for Hasher {
 }
 
 #[derive(Clone)]
-enum State {
+enum HashState {
     Sha256(sha2::Sha256),
     Sha512(sha2::Sha512),
     Sha1(sha1::Sha1),
@@ -35,15 +35,15 @@ impl Hasher {
     #[must_use]
     pub fn new(algorithm: Algorithm) -> Self {
         Self(match algorithm {
-            Algorithm::Sha256 => State::Sha256(sha2::Sha256::new()),
-            Algorithm::Sha512 => State::Sha512(sha2::Sha512::new()),
-            Algorithm::Sha1 => State::Sha1(sha1::Sha1::new()),
-            Algorithm::Md5 => State::Md5(md5::Md5::new()),
-            Algorithm::Blake3 => State::Blake3(Box::new(blake3::Hasher::new())),
-            Algorithm::Sha224 => State::Sha224(sha2::Sha224::new()),
-            Algorithm::Sha384 => State::Sha384(sha2::Sha384::new()),
-            Algorithm::Sha512To256 => State::Sha512To256(sha2::Sha512_256::new()),
-            Algorithm::Blake2b(bytes) => State::Blake2b(blake2b(bytes), bytes),
+            Algorithm::Sha256 => HashState::Sha256(sha2::Sha256::new()),
+            Algorithm::Sha512 => HashState::Sha512(sha2::Sha512::new()),
+            Algorithm::Sha1 => HashState::Sha1(sha1::Sha1::new()),
+            Algorithm::Md5 => HashState::Md5(md5::Md5::new()),
+            Algorithm::Blake3 => HashState::Blake3(Box::new(blake3::Hasher::new())),
+            Algorithm::Sha224 => HashState::Sha224(sha2::Sha224::new()),
+            Algorithm::Sha384 => HashState::Sha384(sha2::Sha384::new()),
+            Algorithm::Sha512To256 => HashState::Sha512To256(sha2::Sha512_256::new()),
+            Algorithm::Blake2b(bytes) => HashState::Blake2b(blake2b(bytes), bytes),
         })
     }
 
@@ -51,32 +51,32 @@ impl Hasher {
     #[must_use]
     pub fn algorithm(&self) -> Algorithm {
         match self.0 {
-            State::Sha256(_) => Algorithm::Sha256,
-            State::Sha512(_) => Algorithm::Sha512,
-            State::Sha1(_) => Algorithm::Sha1,
-            State::Md5(_) => Algorithm::Md5,
-            State::Blake3(_) => Algorithm::Blake3,
-            State::Sha224(_) => Algorithm::Sha224,
-            State::Sha384(_) => Algorithm::Sha384,
-            State::Sha512To256(_) => Algorithm::Sha512To256,
-            State::Blake2b(_, bytes) => Algorithm::Blake2b(bytes),
+            HashState::Sha256(_) => Algorithm::Sha256,
+            HashState::Sha512(_) => Algorithm::Sha512,
+            HashState::Sha1(_) => Algorithm::Sha1,
+            HashState::Md5(_) => Algorithm::Md5,
+            HashState::Blake3(_) => Algorithm::Blake3,
+            HashState::Sha224(_) => Algorithm::Sha224,
+            HashState::Sha384(_) => Algorithm::Sha384,
+            HashState::Sha512To256(_) => Algorithm::Sha512To256,
+            HashState::Blake2b(_, bytes) => Algorithm::Blake2b(bytes),
         }
     }
 
     /// Takes the next bytes.
     pub fn update(&mut self, bytes: &[u8]) {
         match &mut self.0 {
-            State::Sha256(state) => sha2::Digest::update(state, bytes),
-            State::Sha512(state) => sha2::Digest::update(state, bytes),
-            State::Sha1(state) => sha2::Digest::update(state, bytes),
-            State::Md5(state) => sha2::Digest::update(state, bytes),
-            State::Blake3(state) => {
+            HashState::Sha256(state) => sha2::Digest::update(state, bytes),
+            HashState::Sha512(state) => sha2::Digest::update(state, bytes),
+            HashState::Sha1(state) => sha2::Digest::update(state, bytes),
+            HashState::Md5(state) => sha2::Digest::update(state, bytes),
+            HashState::Blake3(state) => {
                 state.update(bytes);
             }
-            State::Sha224(state) => sha2::Digest::update(state, bytes),
-            State::Sha384(state) => sha2::Digest::update(state, bytes),
-            State::Sha512To256(state) => sha2::Digest::update(state, bytes),
-            State::Blake2b(state, _) => state.update(bytes),
+            HashState::Sha224(state) => sha2::Digest::update(state, bytes),
+            HashState::Sha384(state) => sha2::Digest::update(state, bytes),
+            HashState::Sha512To256(state) => sha2::Digest::update(state, bytes),
+            HashState::Blake2b(state, _) => state.update(bytes),
         }
     }
 
@@ -84,15 +84,15 @@ impl Hasher {
     #[must_use]
     pub fn finish(self) -> Digest {
         match self.0 {
-            State::Sha256(state) => sized(Algorithm::Sha256, &state.finalize()),
-            State::Sha512(state) => sized(Algorithm::Sha512, &state.finalize()),
-            State::Sha1(state) => sized(Algorithm::Sha1, &state.finalize()),
-            State::Md5(state) => sized(Algorithm::Md5, &state.finalize()),
-            State::Blake3(state) => sized(Algorithm::Blake3, state.finalize().as_bytes()),
-            State::Sha224(state) => sized(Algorithm::Sha224, &state.finalize()),
-            State::Sha384(state) => sized(Algorithm::Sha384, &state.finalize()),
-            State::Sha512To256(state) => sized(Algorithm::Sha512To256, &state.finalize()),
-            State::Blake2b(state, bytes) => sized(Algorithm::Blake2b(bytes), &state.finalize_boxed()),
+            HashState::Sha256(state) => sized(Algorithm::Sha256, &state.finalize()),
+            HashState::Sha512(state) => sized(Algorithm::Sha512, &state.finalize()),
+            HashState::Sha1(state) => sized(Algorithm::Sha1, &state.finalize()),
+            HashState::Md5(state) => sized(Algorithm::Md5, &state.finalize()),
+            HashState::Blake3(state) => sized(Algorithm::Blake3, state.finalize().as_bytes()),
+            HashState::Sha224(state) => sized(Algorithm::Sha224, &state.finalize()),
+            HashState::Sha384(state) => sized(Algorithm::Sha384, &state.finalize()),
+            HashState::Sha512To256(state) => sized(Algorithm::Sha512To256, &state.finalize()),
+            HashState::Blake2b(state, bytes) => sized(Algorithm::Blake2b(bytes), &state.finalize_boxed()),
         }
     }
 }

@@ -16,6 +16,6 @@ mod whole;
 mod zeros;
 
 pub use algorithm::{Algorithm, UnknownAlgorithm};
-pub use digest::{Digest, Encoding};
+pub use digest::{Digest, DigestForm};
 pub use hasher::Hasher;
 pub use whole::digest;

@@ -15,7 +15,7 @@ use std::io::{self, BufRead};
 
 /// A line of a list, understood.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Line {
+pub enum ListLine {
     /// The digest that a file should have.
     Entry {
         /// Computed by whoever made the list.
@@ -31,16 +31,16 @@ pub enum Line {
 
 /// Reads the lines of one list.
 #[derive(Debug, Clone)]
-pub struct Parser {
+pub struct ListParser {
     algorithm: Option<Algorithm>,
     /// Whether one blank stands between digest and name; unknown until a line has shown it.
     one_blank: Option<bool>,
     guessed: bool,
 }
 
-impl Parser {
+impl ListParser {
     /// A parser of lines of `algorithm`; `None` takes any, known by the tag or the digest's length. Of algorithms whose digests are of one
-    /// length the first in [`Algorithm::ALL`] is taken where there is no tag, and [`Lines::has_guessed`] says so. BLAKE2b's lengths are
+    /// length the first in [`Algorithm::ALL`] is taken where there is no tag, and [`ListLines::has_guessed`] says so. BLAKE2b's lengths are
     /// those of the digests, whichever was given.
     #[must_use]
     pub fn new(algorithm: Option<Algorithm>) -> Self {
@@ -48,12 +48,12 @@ impl Parser {
     }
 
     /// Reads one line, given without its newline.
-    pub fn line(&mut self, line: &[u8]) -> Line {
+    pub fn line(&mut self, line: &[u8]) -> ListLine {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         if line.is_empty() || line.starts_with(b"#") {
-            return Line::Nothing;
+            return ListLine::Nothing;
         }
-        self.entry(line.trim_ascii_start()).map_or(Line::Improper, |(digest, name)| Line::Entry { digest, name })
+        self.entry(line.trim_ascii_start()).map_or(ListLine::Improper, |(digest, name)| ListLine::Entry { digest, name })
     }
 
     fn entry(&mut self, line: &[u8]) -> Option<(Digest, Vec<u8>)> {
@@ -168,16 +168,16 @@ pub fn escape(name: &[u8]) -> (Cow<'_, [u8]>, bool) {
 
 /// The lines of a list, numbered from 1, in constant memory.
 #[derive(Debug)]
-pub struct Lines<R> {
+pub struct ListLines<R> {
     input: R,
-    parser: Parser,
+    parser: ListParser,
     number: u64,
     buffer: Vec<u8>,
 }
 
-impl<R: BufRead> Lines<R> {
+impl<R: BufRead> ListLines<R> {
     /// The lines of `input` as `parser` understands them.
-    pub fn new(input: R, parser: Parser) -> Self {
+    pub fn new(input: R, parser: ListParser) -> Self {
         Self { input, parser, number: 0, buffer: Vec::new() }
     }
 
@@ -214,8 +214,8 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
-impl<R: BufRead> Iterator for Lines<R> {
-    type Item = io::Result<(u64, Line)>;
+impl<R: BufRead> Iterator for ListLines<R> {
+    type Item = io::Result<(u64, ListLine)>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let whole = match self.read() {
@@ -223,7 +223,7 @@ impl<R: BufRead> Iterator for Lines<R> {
             Err(error) => return Some(Err(error)),
         };
         self.number += 1;
-        let line = if whole { self.parser.line(&self.buffer) } else { Line::Improper };
+        let line = if whole { self.parser.line(&self.buffer) } else { ListLine::Improper };
         Some(Ok((self.number, line)))
     }
 }

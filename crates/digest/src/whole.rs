@@ -4,10 +4,10 @@ use crate::tree::{Tree, TreeStage};
 use crate::zeros::zeros;
 use crate::{Algorithm, Digest, Hasher};
 use rorqual_pipe::limits::BLOCK_BYTES;
-use rorqual_pipe::{Chunk, Control, Error, Framing, Input, Kind, Operation, Plan, Pool, Stage, run};
+use rorqual_pipe::{Chunk, Control, Error, ErrorClass, Framing, Input, Operation, Pool, RunPlan, Stage, run};
 
 /// Nothing is decoded, so that the window means nothing.
-const PLAN: Plan = Plan { framing: Framing::Bytes, zstd_window_log_max: 0 };
+const PLAN: RunPlan = RunPlan { framing: Framing::Bytes, zstd_window_log_max: 0 };
 
 /// The digest of a whole input, as it is stored.
 ///
@@ -20,7 +20,7 @@ const PLAN: Plan = Plan { framing: Framing::Bytes, zstd_window_log_max: 0 };
 /// with three for each digest that is under way, every one of them comes to its end.
 ///
 /// # Errors
-/// When reading fails, or [`Kind::Stopped`] when `control` asked to stop: there is no digest of a part.
+/// When reading fails, or [`ErrorClass::Stopped`] when `control` asked to stop: there is no digest of a part.
 pub fn digest(input: Input, algorithm: Algorithm, pool: &Pool, control: &Control, threads: usize) -> Result<Digest, Error> {
     let operation = Operation::start("hash");
     let input = input.stored();
@@ -35,7 +35,7 @@ pub fn digest(input: Input, algorithm: Algorithm, pool: &Pool, control: &Control
     let shrank = |bytes: u64| size_bytes.is_some_and(|size| bytes < size);
     let result = match result {
         Ok((_, bytes)) if shrank(bytes) => {
-            Err(Error::new(Kind::Truncated, name, "the file shrank while it was read: it now ends").at(bytes))
+            Err(Error::new(ErrorClass::Truncated, name, "the file shrank while it was read: it now ends").at(bytes))
         }
         other => other,
     };
@@ -53,7 +53,7 @@ pub fn digest(input: Input, algorithm: Algorithm, pool: &Pool, control: &Control
 }
 
 fn stopped(name: String) -> Error {
-    Error::new(Kind::Stopped, name, "stopped before its end")
+    Error::new(ErrorClass::Stopped, name, "stopped before its end")
 }
 
 fn in_order(input: Input, algorithm: Algorithm, pool: &Pool, control: &Control) -> Result<(Digest, u64), Error> {

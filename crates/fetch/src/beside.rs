@@ -1,7 +1,7 @@
 //! What runs beside the transfers, on blocking threads: the digest and the keeper.
 
-use crate::board::{Board, Prefix};
-use crate::error::Error;
+use crate::board::{Board, PrefixAnswer};
+use crate::error::FetchError;
 use crate::limits::{BLOCK_BYTES, SYNC_BYTES, SYNC_EVERY};
 use crate::part::Ledger;
 use rorqual_digest::Hasher;
@@ -14,15 +14,20 @@ use std::os::unix::fs::FileExt;
 ///
 /// So one way serves every order in which pieces come, a resumed part is digested from its start, and what is verified is
 /// what is in the file.
-pub(crate) fn digest(board: &Board, file: &File, mut hashers: Vec<Hasher>, pool: &Pool) -> Result<Option<Vec<Hasher>>, Error> {
-    let failed = |cause: io::Error| Error::local("cannot read the part back", &cause);
+pub(crate) fn digest(
+    board: &Board,
+    file: &File,
+    mut hashers: Vec<Hasher>,
+    pool: &Pool,
+) -> Result<Option<Vec<Hasher>>, FetchError> {
+    let failed = |cause: io::Error| FetchError::local("cannot read the part back", &cause);
     let mut buffer = pool.lease().map_err(failed)?;
     let mut at = 0;
     loop {
         let (prefix, whole) = match board.wait_prefix(at + BLOCK_BYTES as u64) {
-            Prefix::Grown(prefix) => (prefix, false),
-            Prefix::Whole(prefix) => (prefix, true),
-            Prefix::Ended => return Ok(None),
+            PrefixAnswer::Grown(prefix) => (prefix, false),
+            PrefixAnswer::Whole(prefix) => (prefix, true),
+            PrefixAnswer::Ended => return Ok(None),
         };
         let length = (prefix - at).min(BLOCK_BYTES as u64) as usize;
         file.read_exact_at(&mut buffer[..length], at).map_err(failed)?;
@@ -36,7 +41,7 @@ pub(crate) fn digest(board: &Board, file: &File, mut hashers: Vec<Hasher>, pool:
 
 /// Flushes the part and then writes down what it holds, again and again until the end of the transfer. That also starts the
 /// disk early, so that the last flush has little left to do.
-pub(crate) fn keep(board: &Board, ledger: &Ledger) -> Result<(), Error> {
+pub(crate) fn keep(board: &Board, ledger: &Ledger) -> Result<(), FetchError> {
     while let Some(done) = board.wait_unkept(SYNC_BYTES, SYNC_EVERY) {
         ledger.keep(&done)?;
     }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 /// Shared by the transfers, which claim and report, and by the digest and the keeper, which wait.
 #[derive(Debug)]
 pub(crate) struct Board {
-    state: Mutex<State>,
+    state: Mutex<BoardState>,
     /// For the digest: the prefix has grown to what it waits for.
     grown: Condvar,
     /// For the keeper: there is enough to write down.
@@ -16,7 +16,7 @@ pub(crate) struct Board {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct BoardState {
     done: Ranges,
     claimed: Ranges,
     size_bytes: Option<u64>,
@@ -30,7 +30,7 @@ struct State {
 
 /// What a waiting reader of the prefix gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Prefix {
+pub(crate) enum PrefixAnswer {
     /// Everything below this offset is there.
     Grown(u64),
     /// The whole file is there.
@@ -41,11 +41,11 @@ pub(crate) enum Prefix {
 
 impl Board {
     pub(crate) fn new(done: Ranges, size_bytes: Option<u64>) -> Self {
-        let state = State { done, size_bytes, ..State::default() };
+        let state = BoardState { done, size_bytes, ..BoardState::default() };
         Self { state: Mutex::new(state), grown: Condvar::new(), unkept: Condvar::new() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, BoardState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -102,19 +102,19 @@ impl Board {
     }
 
     /// Waits until the prefix has `bytes`, or is whole, or ends.
-    pub(crate) fn wait_prefix(&self, bytes: u64) -> Prefix {
+    pub(crate) fn wait_prefix(&self, bytes: u64) -> PrefixAnswer {
         let mut state = self.lock();
         state.wanted_prefix = bytes;
         loop {
             let prefix = state.done.prefix();
             if state.ended {
-                return Prefix::Ended;
+                return PrefixAnswer::Ended;
             }
             if state.size_bytes == Some(prefix) {
-                return Prefix::Whole(prefix);
+                return PrefixAnswer::Whole(prefix);
             }
             if prefix >= bytes {
-                return Prefix::Grown(prefix);
+                return PrefixAnswer::Grown(prefix);
             }
             state = self.grown.wait(state).unwrap_or_else(PoisonError::into_inner);
         }

@@ -1,6 +1,6 @@
 //! The HTTP client: TLS, proxies, redirects.
 
-use crate::error::{Error, Kind};
+use crate::error::{FetchError, FetchErrorKind};
 use crate::given::GivenCertificates;
 use crate::limits::{CONNECTION_WINDOW_BYTES, FRAME_BYTES_MAX, STREAM_WINDOW_BYTES};
 use crate::settings::Fetch;
@@ -26,7 +26,7 @@ impl std::fmt::Display for RefusedRedirect {
 
 impl std::error::Error for RefusedRedirect {}
 
-pub(crate) fn client(fetch: &Fetch) -> Result<Client, Error> {
+pub(crate) fn client(fetch: &Fetch) -> Result<Client, FetchError> {
     let (redirects_max, allow_downgrade) = (fetch.redirects_max, fetch.allow_downgrade);
     let builder = if proxies_nothing() { Client::builder().no_proxy() } else { Client::builder() };
     let secret = fetch.headers.iter().map(|(name, _)| name.to_ascii_lowercase()).find(|name| !stays_home(name));
@@ -43,7 +43,7 @@ pub(crate) fn client(fetch: &Fetch) -> Result<Client, Error> {
         .http2_max_frame_size(FRAME_BYTES_MAX)
         .tls_backend_preconfigured(tls(&fetch.ca_certs)?)
         .build()
-        .map_err(|error| Error::new(Kind::Local, format!("no HTTP client: {error}")))
+        .map_err(|error| FetchError::new(FetchErrorKind::Local, format!("no HTTP client: {error}")))
 }
 
 /// Whether the environment says that no address is asked for by a proxy. The client takes `*` for names alone, and not for addresses of
@@ -85,15 +85,15 @@ fn follow(attempt: Attempt<'_>, redirects_max: usize, allow_downgrade: bool, sec
     attempt.follow()
 }
 
-fn headers(pairs: &[(String, String)]) -> Result<HeaderMap, Error> {
+fn headers(pairs: &[(String, String)]) -> Result<HeaderMap, FetchError> {
     let mut headers = HeaderMap::new();
     // The bytes as they are stored: a size, a range and a digest are of those.
     headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     for (name, value) in pairs {
-        let wrong = |what| Error::new(Kind::Local, format!("--header {name:?}: not a header {what}"));
+        let wrong = |what| FetchError::new(FetchErrorKind::Local, format!("--header {name:?}: not a header {what}"));
         let key = HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong("name"))?;
         if ["range", "if-range", "accept-encoding"].contains(&key.as_str()) {
-            return Err(Error::new(Kind::Local, format!("--header {name:?}: a fetch sets this one itself")));
+            return Err(FetchError::new(FetchErrorKind::Local, format!("--header {name:?}: a fetch sets this one itself")));
         }
         let mut value = HeaderValue::from_str(value).map_err(|_| wrong("value"))?;
         value.set_sensitive(true);
@@ -102,7 +102,7 @@ fn headers(pairs: &[(String, String)]) -> Result<HeaderMap, Error> {
     Ok(headers)
 }
 
-fn tls(ca_certs: &[impl AsRef<Path>]) -> Result<rustls::ClientConfig, Error> {
+fn tls(ca_certs: &[impl AsRef<Path>]) -> Result<rustls::ClientConfig, FetchError> {
     let (mut roots, mut given) = (RootCertStore::empty(), Vec::new());
     for path in ca_certs {
         add_file(&mut roots, &mut given, path.as_ref())?;
@@ -112,7 +112,7 @@ fn tls(ca_certs: &[impl AsRef<Path>]) -> Result<rustls::ClientConfig, Error> {
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     }
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let failed = |error: &dyn std::fmt::Display| Error::new(Kind::Local, format!("no TLS: {error}"));
+    let failed = |error: &dyn std::fmt::Display| FetchError::new(FetchErrorKind::Local, format!("no TLS: {error}"));
     let versions = rustls::ClientConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions();
     let versions = versions.map_err(|error| failed(&error))?;
     let mut config = if given.is_empty() {
@@ -125,8 +125,10 @@ fn tls(ca_certs: &[impl AsRef<Path>]) -> Result<rustls::ClientConfig, Error> {
     Ok(config)
 }
 
-fn add_file(roots: &mut RootCertStore, given: &mut Vec<CertificateDer<'static>>, path: &Path) -> Result<(), Error> {
-    let wrong = |what: &dyn std::fmt::Display| Error::new(Kind::Local, format!("--ca-cert {}: {what}", escaped_path(path)));
+fn add_file(roots: &mut RootCertStore, given: &mut Vec<CertificateDer<'static>>, path: &Path) -> Result<(), FetchError> {
+    let wrong = |what: &dyn std::fmt::Display| {
+        FetchError::new(FetchErrorKind::Local, format!("--ca-cert {}: {what}", escaped_path(path)))
+    };
     let mut count = 0;
     for certificate in CertificateDer::pem_file_iter(path).map_err(|error| wrong(&error))? {
         let certificate = certificate.map_err(|error| wrong(&error))?;

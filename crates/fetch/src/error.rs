@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 /// What went wrong, as a script wants to know it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum FetchErrorKind {
     /// A setting that can't be, or the local file: it exists, no room, no permission, another fetch works on it.
     Local,
     /// No connection: the name is unknown, nobody listens, the certificate is not to be trusted.
@@ -25,7 +25,7 @@ pub enum Kind {
     Stopped,
 }
 
-impl Kind {
+impl FetchErrorKind {
     /// A short name, fit for a label.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -44,26 +44,26 @@ impl Kind {
 
 /// A fetch that failed. The final name is untouched.
 #[derive(Debug, Clone)]
-pub struct Error {
+pub struct FetchError {
     /// What went wrong.
-    pub kind: Kind,
+    pub kind: FetchErrorKind,
     /// What went wrong, in words that name the URL or the file.
     pub message: String,
     /// The part that is kept, and how many sound bytes it has; the next fetch goes on from there.
     pub kept: Option<(PathBuf, u64)>,
 }
 
-impl Error {
-    pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Self {
+impl FetchError {
+    pub(crate) fn new(kind: FetchErrorKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), kept: None }
     }
 
     pub(crate) fn local(what: impl fmt::Display, cause: &std::io::Error) -> Self {
-        Self::new(Kind::Local, format!("{what}: {}", reason(cause)))
+        Self::new(FetchErrorKind::Local, format!("{what}: {}", reason(cause)))
     }
 }
 
-impl fmt::Display for Error {
+impl fmt::Display for FetchError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)?;
         match &self.kept {
@@ -73,7 +73,7 @@ impl fmt::Display for Error {
     }
 }
 
-impl std::error::Error for Error {}
+impl std::error::Error for FetchError {}
 
 /// The system's words without Rust's "(os error 2)".
 pub(crate) fn reason(cause: &dyn fmt::Display) -> String {

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 /// The head of a 200 or 206.
 #[derive(Debug, Clone)]
-pub(crate) struct Head {
+pub(crate) struct ResponseHead {
     pub(crate) partial: bool,
     /// What the body is of the file; to `u64::MAX` where the end is not told.
     pub(crate) range: Range<u64>,
@@ -21,7 +21,7 @@ pub(crate) struct Head {
     pub(crate) http_version: String,
 }
 
-impl Head {
+impl ResponseHead {
     /// # Errors
     /// With what is wrong about a 206.
     pub(crate) fn of(response: &Response) -> Result<Self, String> {

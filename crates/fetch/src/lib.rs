@@ -16,7 +16,7 @@
 //! * **The keeper**, on another thread, flushes the part every so many bytes and only then claims them in the sidecar. So what the sidecar says
 //!   is true after kill -9 and after a power failure, and the last flush is short.
 //!
-//! Every failure is an `Outcome`, and what is done about it is decided by one function (`outcome::decide`): resume, start over
+//! Every failure is an `AttemptOutcome`, and what is done about it is decided by one function (`outcome::decide`): resume, start over
 //! or give up. A part is gone on from only with a strong validator: each request says If-Range, and each answer has to show
 //! the same ETag, size and range.
 //!
@@ -39,6 +39,6 @@ mod sidecar;
 mod sink;
 mod transfer;
 
-pub use error::{Error, Kind};
+pub use error::{FetchError, FetchErrorKind};
 pub use name::file_name;
-pub use settings::{Event, Fetch, Fetched, Target, Wanted};
+pub use settings::{ExpectedDigest, Fetch, FetchEvent, FetchTarget, Fetched};

@@ -1,6 +1,6 @@
 //! The name that a URL gives to a file.
 
-use crate::error::{Error, Kind};
+use crate::error::{FetchError, FetchErrorKind};
 use percent_encoding::percent_decode_str;
 use reqwest::Url;
 
@@ -11,7 +11,7 @@ const NAME_BYTES_MAX: usize = 240;
 ///
 /// # Errors
 /// When the URL can't be read or ends in no such name.
-pub fn file_name(url: &str) -> Result<String, Error> {
+pub fn file_name(url: &str) -> Result<String, FetchError> {
     let parsed = parse(url)?;
     let last = parsed.path_segments().and_then(|mut segments| segments.next_back()).unwrap_or("");
     let name = percent_decode_str(last).decode_utf8().unwrap_or_default();
@@ -19,14 +19,17 @@ pub fn file_name(url: &str) -> Result<String, Error> {
     if plain && !name.contains(|character: char| character == '/' || character.is_control()) {
         return Ok(name.into_owned());
     }
-    Err(Error::new(Kind::Local, format!("{}: the URL gives no file name; give one with --output", shown(&parsed))))
+    Err(FetchError::new(FetchErrorKind::Local, format!("{}: the URL gives no file name; give one with --output", shown(&parsed))))
 }
 
-pub(crate) fn parse(url: &str) -> Result<Url, Error> {
-    let parsed = Url::parse(url).map_err(|error| Error::new(Kind::Local, format!("{url}: not a URL: {error}")))?;
+pub(crate) fn parse(url: &str) -> Result<Url, FetchError> {
+    let parsed = Url::parse(url).map_err(|error| FetchError::new(FetchErrorKind::Local, format!("{url}: not a URL: {error}")))?;
     match parsed.scheme() {
         "http" | "https" => Ok(parsed),
-        other => Err(Error::new(Kind::Local, format!("{}: {other} is not supported: http and https are", shown(&parsed)))),
+        other => Err(FetchError::new(
+            FetchErrorKind::Local,
+            format!("{}: {other} is not supported: http and https are", shown(&parsed)),
+        )),
     }
 }
 

@@ -1,7 +1,7 @@
 //! How one attempt ends, and what is done about it: [`decide`] is the whole policy.
 
 use crate::client::RefusedRedirect;
-use crate::error::{Error, Kind, reason};
+use crate::error::{FetchError, FetchErrorKind, reason};
 use crate::limits::{BACKOFF_MAX, PROGRESS_BYTES, RETRY_AFTER_MAX, START_OVERS_MAX};
 use reqwest::header::{HeaderMap, LOCATION, RETRY_AFTER};
 use std::error::Error as StdError;
@@ -11,9 +11,9 @@ use std::time::{Duration, SystemTime};
 
 /// Why an attempt did not bring what it was for.
 #[derive(Debug, Clone)]
-pub(crate) enum Outcome {
+pub(crate) enum AttemptOutcome {
     /// The file system refused, or a setting can't be.
-    Local(Error),
+    Local(FetchError),
     /// Ctrl-C.
     Stopped,
     /// The time for everything is over.
@@ -46,7 +46,7 @@ pub(crate) enum Outcome {
 
 /// What is done about an outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Next {
+pub(crate) enum NextStep {
     /// Again after a pause, from where it stands.
     Resume(Duration),
     /// From nothing, after a pause; `whole` asks for no ranges.
@@ -73,32 +73,38 @@ pub(crate) struct Tries {
 /// Retry, resume, start over or give up: one clause for each outcome.
 ///
 /// `resumable` says that what has arrived can be gone on from: there is a strong validator, and the server did not refuse ranges.
-pub(crate) fn decide(outcome: &Outcome, tries: &mut Tries, resumable: bool) -> Next {
+pub(crate) fn decide(outcome: &AttemptOutcome, tries: &mut Tries, resumable: bool) -> NextStep {
     match outcome {
         // Trying again changes nothing about these.
-        Outcome::Local(_) | Outcome::Stopped | Outcome::TimeUp(_) => Next::GiveUp,
-        Outcome::Untrusted(_) | Outcome::Refused(_) | Outcome::Encoded(_) | Outcome::GivenAway(_) => Next::GiveUp,
-        Outcome::Status { again: false, .. } => Next::GiveUp,
+        AttemptOutcome::Local(_) | AttemptOutcome::Stopped | AttemptOutcome::TimeUp(_) => NextStep::GiveUp,
+        AttemptOutcome::Untrusted(_) | AttemptOutcome::Refused(_) | AttemptOutcome::Encoded(_) | AttemptOutcome::GivenAway(_) => {
+            NextStep::GiveUp
+        }
+        AttemptOutcome::Status { again: false, .. } => NextStep::GiveUp,
         // The server says when to come back; a wait beyond all patience is an answer, too.
-        Outcome::Status { wait: Some(wait), .. } if *wait > RETRY_AFTER_MAX => Next::GiveUp,
-        Outcome::Status { wait, .. } => match tries.pause() {
-            Some(pause) => Next::Resume(pause.max(wait.unwrap_or_default())),
-            None => Next::GiveUp,
+        AttemptOutcome::Status { wait: Some(wait), .. } if *wait > RETRY_AFTER_MAX => NextStep::GiveUp,
+        AttemptOutcome::Status { wait, .. } => match tries.pause() {
+            Some(pause) => NextStep::Resume(pause.max(wait.unwrap_or_default())),
+            None => NextStep::GiveUp,
         },
         // Nothing was begun, so nothing is lost.
-        Outcome::Unreachable(_) | Outcome::ConnectTimeout(_) => tries.pause().map_or(Next::GiveUp, Next::Resume),
+        AttemptOutcome::Unreachable(_) | AttemptOutcome::ConnectTimeout(_) => {
+            tries.pause().map_or(NextStep::GiveUp, NextStep::Resume)
+        }
         // Something was begun: go on from it where that is safe.
-        Outcome::Idle(_) | Outcome::Broken(_) if resumable => tries.pause().map_or(Next::GiveUp, Next::Resume),
-        Outcome::Idle(_) | Outcome::Broken(_) => {
-            tries.pause_after_loss().map_or(Next::GiveUp, |after| Next::StartOver { whole: false, after })
+        AttemptOutcome::Idle(_) | AttemptOutcome::Broken(_) if resumable => {
+            tries.pause().map_or(NextStep::GiveUp, NextStep::Resume)
+        }
+        AttemptOutcome::Idle(_) | AttemptOutcome::Broken(_) => {
+            tries.pause_after_loss().map_or(NextStep::GiveUp, |after| NextStep::StartOver { whole: false, after })
         }
         // What an earlier run left may have gone bad; what came now is what the server has.
-        Outcome::Mismatch { resumed: false, .. } => Next::GiveUp,
-        Outcome::Mismatch { resumed: true, .. } => Next::StartOver { whole: false, after: Duration::ZERO },
+        AttemptOutcome::Mismatch { resumed: false, .. } => NextStep::GiveUp,
+        AttemptOutcome::Mismatch { resumed: true, .. } => NextStep::StartOver { whole: false, after: Duration::ZERO },
         // What is there is of no use.
-        Outcome::Changed(_) if tries.starts_over() => Next::StartOver { whole: false, after: Duration::ZERO },
-        Outcome::NoRanges(_) if tries.starts_over() => Next::StartOver { whole: true, after: Duration::ZERO },
-        Outcome::Changed(_) | Outcome::NoRanges(_) => Next::GiveUp,
+        AttemptOutcome::Changed(_) if tries.starts_over() => NextStep::StartOver { whole: false, after: Duration::ZERO },
+        AttemptOutcome::NoRanges(_) if tries.starts_over() => NextStep::StartOver { whole: true, after: Duration::ZERO },
+        AttemptOutcome::Changed(_) | AttemptOutcome::NoRanges(_) => NextStep::GiveUp,
     }
 }
 
@@ -144,7 +150,7 @@ impl Tries {
     }
 }
 
-impl Outcome {
+impl AttemptOutcome {
     /// What `send` failed with.
     pub(crate) fn of_request(error: &reqwest::Error, connect_timeout: Duration) -> Self {
         if let Some(refused) = in_chain::<RefusedRedirect>(error) {
@@ -158,7 +164,9 @@ impl Outcome {
         }
         match () {
             () if error.is_connect() => Self::Unreachable(deepest(error)),
-            () if error.is_builder() => Self::Local(Error::new(Kind::Local, format!("not a request: {}", deepest(error)))),
+            () if error.is_builder() => {
+                Self::Local(FetchError::new(FetchErrorKind::Local, format!("not a request: {}", deepest(error))))
+            }
             () if error.is_redirect() => Self::Refused(deepest(error)),
             () => Self::Broken(deepest(error)),
         }
@@ -181,21 +189,21 @@ impl Outcome {
     }
 
     /// The error that a fetch ends with.
-    pub(crate) fn into_error(self, url: &str) -> Error {
+    pub(crate) fn into_error(self, url: &str) -> FetchError {
         let kind = match &self {
             Self::Local(error) => return error.clone(),
-            Self::Stopped => Kind::Stopped,
-            Self::TimeUp(_) | Self::ConnectTimeout(_) | Self::Idle(_) => Kind::Timeout,
-            Self::Untrusted(_) | Self::Unreachable(_) => Kind::Connect,
-            Self::Refused(_) | Self::Encoded(_) | Self::Status { .. } => Kind::Answer,
-            Self::Mismatch { .. } => Kind::Digest,
-            Self::Broken(_) | Self::Changed(_) | Self::NoRanges(_) | Self::GivenAway(_) => Kind::Broken,
+            Self::Stopped => FetchErrorKind::Stopped,
+            Self::TimeUp(_) | Self::ConnectTimeout(_) | Self::Idle(_) => FetchErrorKind::Timeout,
+            Self::Untrusted(_) | Self::Unreachable(_) => FetchErrorKind::Connect,
+            Self::Refused(_) | Self::Encoded(_) | Self::Status { .. } => FetchErrorKind::Answer,
+            Self::Mismatch { .. } => FetchErrorKind::Digest,
+            Self::Broken(_) | Self::Changed(_) | Self::NoRanges(_) | Self::GivenAway(_) => FetchErrorKind::Broken,
         };
-        Error::new(kind, format!("{url}: {self}"))
+        FetchError::new(kind, format!("{url}: {self}"))
     }
 }
 
-impl fmt::Display for Outcome {
+impl fmt::Display for AttemptOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let seconds = |time: &Duration| time.as_secs_f64();
         match self {
@@ -278,22 +286,24 @@ mod tests {
     fn pauses_double_with_jitter_and_end() {
         let mut tries = tries(8);
         for average in [1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0, 30.0] {
-            let Next::Resume(pause) = decide(&Outcome::Broken(String::new()), &mut tries, true) else { panic!("too few") };
+            let NextStep::Resume(pause) = decide(&AttemptOutcome::Broken(String::new()), &mut tries, true) else {
+                panic!("too few")
+            };
             let ratio = pause.as_secs_f64() / average;
             assert!((0.5..1.5).contains(&ratio), "{pause:?} for {average} s");
         }
-        assert_eq!(decide(&Outcome::Broken(String::new()), &mut tries, true), Next::GiveUp);
+        assert_eq!(decide(&AttemptOutcome::Broken(String::new()), &mut tries, true), NextStep::GiveUp);
         tries.received(PROGRESS_BYTES);
-        assert!(matches!(decide(&Outcome::Broken(String::new()), &mut tries, true), Next::Resume(_)));
+        assert!(matches!(decide(&AttemptOutcome::Broken(String::new()), &mut tries, true), NextStep::Resume(_)));
     }
 
     #[test]
     fn retry_after_is_honoured_within_reason() {
-        let status = |wait| Outcome::Status { text: String::new(), again: true, wait };
+        let status = |wait| AttemptOutcome::Status { text: String::new(), again: true, wait };
         let wait = Duration::from_secs(100);
-        assert_eq!(decide(&status(Some(wait)), &mut tries(1), true), Next::Resume(wait));
-        assert_eq!(decide(&status(Some(Duration::from_secs(3_601))), &mut tries(1), true), Next::GiveUp);
-        assert_eq!(decide(&status(Some(wait)), &mut tries(0), true), Next::GiveUp);
+        assert_eq!(decide(&status(Some(wait)), &mut tries(1), true), NextStep::Resume(wait));
+        assert_eq!(decide(&status(Some(Duration::from_secs(3_601))), &mut tries(1), true), NextStep::GiveUp);
+        assert_eq!(decide(&status(Some(wait)), &mut tries(0), true), NextStep::GiveUp);
         assert_eq!(retry_after("120"), Some(Duration::from_secs(120)));
         assert_eq!(retry_after("99999999999999999999999"), Some(Duration::MAX));
         assert_eq!(retry_after("Sun, 06 Nov 1994 12:00:00 GMT"), Some(Duration::ZERO));
@@ -303,23 +313,23 @@ mod tests {
 
     #[test]
     fn what_can_not_be_resumed_starts_over() {
-        let after = |next| matches!(next, Next::StartOver { whole: false, .. });
-        assert!(after(decide(&Outcome::Broken(String::new()), &mut tries(1), false)));
-        assert!(after(decide(&Outcome::Idle(Duration::ZERO), &mut tries(1), false)));
+        let after = |next| matches!(next, NextStep::StartOver { whole: false, .. });
+        assert!(after(decide(&AttemptOutcome::Broken(String::new()), &mut tries(1), false)));
+        assert!(after(decide(&AttemptOutcome::Idle(Duration::ZERO), &mut tries(1), false)));
         let mut tries = tries(0);
         for _ in 0..START_OVERS_MAX {
-            assert!(after(decide(&Outcome::Changed(String::new()), &mut tries, true)));
+            assert!(after(decide(&AttemptOutcome::Changed(String::new()), &mut tries, true)));
         }
-        assert_eq!(decide(&Outcome::Changed(String::new()), &mut tries, true), Next::GiveUp);
+        assert_eq!(decide(&AttemptOutcome::Changed(String::new()), &mut tries, true), NextStep::GiveUp);
     }
 
     #[test]
     fn bytes_that_are_thrown_away_are_no_progress() {
         let mut tries = Tries::new(5, Duration::from_millis(1));
-        let broken = Outcome::Broken("cut".to_owned());
+        let broken = AttemptOutcome::Broken("cut".to_owned());
         let again = (1..100).find(|attempt| {
             tries.received(attempt * 2 * PROGRESS_BYTES);
-            decide(&broken, &mut tries, false) == Next::GiveUp
+            decide(&broken, &mut tries, false) == NextStep::GiveUp
         });
         assert_eq!(again, Some(6));
     }

@@ -2,9 +2,9 @@
 //!
 //! Whoever works on it holds its lock. A part that lies there without a sidecar is somebody else's and is not touched.
 
-use crate::error::{Error, Kind};
+use crate::error::{FetchError, FetchErrorKind};
 use crate::ranges::Ranges;
-use crate::sidecar::{Found, Record, Sidecar, Validator, with_suffix};
+use crate::sidecar::{Sidecar, SidecarRecord, SidecarState, Validator, with_suffix};
 use rorqual_pipe::escaped_path;
 use rustix::fs::{FallocateFlags, OFlags, RenameFlags};
 use rustix::io::Errno;
@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The part of one target, locked.
 #[derive(Debug)]
-pub(crate) struct Part {
+pub(crate) struct PartFile {
     target: PathBuf,
     replace: bool,
     pub(crate) path: PathBuf,
@@ -28,16 +28,16 @@ pub(crate) struct Part {
 pub(crate) struct Ledger {
     pub(crate) file: File,
     sidecar: Sidecar,
-    record: Mutex<Record>,
+    record: Mutex<SidecarRecord>,
 }
 
 impl Ledger {
-    pub(crate) fn record(&self) -> MutexGuard<'_, Record> {
+    pub(crate) fn record(&self) -> MutexGuard<'_, SidecarRecord> {
         self.record.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Writes down what is being fetched, before any byte of it is.
-    pub(crate) fn adopt(&self, validator: Option<&Validator>, size_bytes: Option<u64>) -> Result<(), Error> {
+    pub(crate) fn adopt(&self, validator: Option<&Validator>, size_bytes: Option<u64>) -> Result<(), FetchError> {
         let mut record = self.record();
         record.validator = validator.cloned();
         record.size_bytes = size_bytes;
@@ -45,20 +45,20 @@ impl Ledger {
     }
 
     /// Flushes the part, and then claims `done`.
-    pub(crate) fn keep(&self, done: &Ranges) -> Result<(), Error> {
-        self.file.sync_data().map_err(|cause| Error::local("cannot flush the part", &cause))?;
+    pub(crate) fn keep(&self, done: &Ranges) -> Result<(), FetchError> {
+        self.file.sync_data().map_err(|cause| FetchError::local("cannot flush the part", &cause))?;
         let mut record = self.record();
         record.set_done(done);
         self.sidecar.write(&record)
     }
 }
 
-impl Part {
+impl PartFile {
     /// Opens or creates the part beside `target`. Its record's claims hold for `url` and the file as it is.
     ///
     /// # Errors
     /// When the target can't be written (or exists, without `replace`), or another fetch works on it.
-    pub(crate) fn open(target: &Path, url: &str, replace: bool) -> Result<Self, Error> {
+    pub(crate) fn open(target: &Path, url: &str, replace: bool) -> Result<Self, FetchError> {
         let path = with_suffix(target, ".part");
         let sidecar = Sidecar::new(&path);
         check_target(target, replace).inspect_err(|_| {
@@ -70,12 +70,12 @@ impl Part {
         let file = lock(&path, target)?;
         let length = file.metadata().map_err(|cause| cannot("read", &path, &cause))?.len();
         let record = match sidecar.read()? {
-            Found::Nothing if length > 0 => return Err(foreign(&path)),
-            Found::Record(record) if record.url == url && record.validator.is_some() => Some(record),
+            SidecarState::Nothing if length > 0 => return Err(foreign(&path)),
+            SidecarState::Record(record) if record.url == url && record.validator.is_some() => Some(record),
             _ => None,
         };
         let fresh = record.is_none();
-        let mut record = record.unwrap_or_else(|| Record::new(url));
+        let mut record = record.unwrap_or_else(|| SidecarRecord::new(url));
         // What was cut off since is not there any more.
         let mut done = record.done();
         done.remove(&(length.min(record.size_bytes.unwrap_or(u64::MAX))..u64::MAX));
@@ -89,10 +89,10 @@ impl Part {
     }
 
     /// Throws everything away, so that a crash in between can't leave claims of bytes that are gone.
-    pub(crate) fn reset(&self) -> Result<(), Error> {
+    pub(crate) fn reset(&self) -> Result<(), FetchError> {
         {
             let mut record = self.ledger.record();
-            *record = Record::new(&record.url);
+            *record = SidecarRecord::new(&record.url);
             self.ledger.sidecar.write(&record)?;
         }
         self.sync_directory()?;
@@ -100,21 +100,21 @@ impl Part {
     }
 
     /// Takes the room for the whole file now, rather than to fail at its end. File systems that can't do without.
-    pub(crate) fn reserve(&self, size_bytes: u64) -> Result<(), Error> {
+    pub(crate) fn reserve(&self, size_bytes: u64) -> Result<(), FetchError> {
         if size_bytes == 0 {
             return Ok(());
         }
         match rustix::fs::fallocate(&self.ledger.file, FallocateFlags::KEEP_SIZE, 0, size_bytes) {
             Err(cause @ (Errno::NOSPC | Errno::FBIG | Errno::DQUOT)) => {
                 let what = format!("{}: no room for the {size_bytes} bytes that the server announces", escaped_path(&self.path));
-                Err(Error::local(what, &io::Error::from(cause)))
+                Err(FetchError::local(what, &io::Error::from(cause)))
             }
             _ => Ok(()),
         }
     }
 
     /// The end: cut to `size_bytes`, flushed, renamed, and the directory flushed.
-    pub(crate) fn finish(&self, size_bytes: u64) -> Result<(), Error> {
+    pub(crate) fn finish(&self, size_bytes: u64) -> Result<(), FetchError> {
         let flushed = self.ledger.file.set_len(size_bytes).and_then(|()| self.ledger.file.sync_all());
         flushed.map_err(|cause| cannot("flush", &self.path, &cause))?;
         self.rename()?;
@@ -123,12 +123,12 @@ impl Part {
     }
 
     /// The file with its lock, which ends when both handles are closed.
-    pub(crate) fn file(&self) -> Result<Arc<File>, Error> {
+    pub(crate) fn file(&self) -> Result<Arc<File>, FetchError> {
         let again = self.ledger.file.try_clone().map(Arc::new);
         again.map_err(|cause| cannot("open", &self.target, &cause))
     }
 
-    fn rename(&self) -> Result<(), Error> {
+    fn rename(&self) -> Result<(), FetchError> {
         check_target(&self.target, self.replace)?;
         let flags = if self.replace { RenameFlags::empty() } else { RenameFlags::NOREPLACE };
         let here = rustix::fs::CWD;
@@ -141,7 +141,7 @@ impl Part {
         renamed.map_err(|cause| cannot("rename the finished part to", &self.target, &cause))
     }
 
-    fn sync_directory(&self) -> Result<(), Error> {
+    fn sync_directory(&self) -> Result<(), FetchError> {
         let parent = self.target.parent().filter(|parent| !parent.as_os_str().is_empty());
         let directory = parent.unwrap_or(Path::new("."));
         let flushed = File::open(directory).and_then(|directory| directory.sync_all());
@@ -161,13 +161,13 @@ impl Part {
 }
 
 /// Only a plain file may be replaced, and only when that was asked for.
-fn check_target(target: &Path, replace: bool) -> Result<(), Error> {
+fn check_target(target: &Path, replace: bool) -> Result<(), FetchError> {
     let kind = match std::fs::symlink_metadata(target) {
         Ok(metadata) => metadata.file_type(),
         Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(()),
         Err(cause) => return Err(cannot("write", target, &cause)),
     };
-    let wrong = |what: &str| Err(Error::new(Kind::Local, format!("{}: {what}", escaped_path(target))));
+    let wrong = |what: &str| Err(FetchError::new(FetchErrorKind::Local, format!("{}: {what}", escaped_path(target))));
     match () {
         () if kind.is_dir() => wrong("is a directory; name the file in it"),
         () if kind.is_symlink() => wrong("is a symbolic link; name the file that it points at"),
@@ -177,19 +177,24 @@ fn check_target(target: &Path, replace: bool) -> Result<(), Error> {
     }
 }
 
-fn lock(path: &Path, target: &Path) -> Result<File, Error> {
+fn lock(path: &Path, target: &Path) -> Result<File, FetchError> {
     loop {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
         let opened = options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed()).open(path);
         let file = opened.map_err(|cause| match Errno::from_io_error(&cause) {
-            Some(Errno::LOOP) => Error::new(Kind::Local, format!("{}: is a symbolic link; remove it", escaped_path(path))),
+            Some(Errno::LOOP) => {
+                FetchError::new(FetchErrorKind::Local, format!("{}: is a symbolic link; remove it", escaped_path(path)))
+            }
             _ => cannot("create", path, &cause),
         })?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                return Err(Error::new(Kind::Local, format!("{}: another fetch is at work on it", escaped_path(target))));
+                return Err(FetchError::new(
+                    FetchErrorKind::Local,
+                    format!("{}: another fetch is at work on it", escaped_path(target)),
+                ));
             }
             Err(TryLockError::Error(cause)) => return Err(cannot("lock", path, &cause)),
         }
@@ -202,15 +207,15 @@ fn lock(path: &Path, target: &Path) -> Result<File, Error> {
     }
 }
 
-fn cannot(what: &str, path: &Path, cause: &io::Error) -> Error {
-    Error::local(format!("{}: cannot {what} it", escaped_path(path)), cause)
+fn cannot(what: &str, path: &Path, cause: &io::Error) -> FetchError {
+    FetchError::local(format!("{}: cannot {what} it", escaped_path(path)), cause)
 }
 
-fn exists(target: &Path) -> Error {
-    Error::new(Kind::Local, format!("{}: exists; --force replaces it", escaped_path(target)))
+fn exists(target: &Path) -> FetchError {
+    FetchError::new(FetchErrorKind::Local, format!("{}: exists; --force replaces it", escaped_path(target)))
 }
 
-fn foreign(path: &Path) -> Error {
+fn foreign(path: &Path) -> FetchError {
     let message = format!("{0}: is there without {0}.json, so it is not the part of a fetch; move it away", escaped_path(path));
-    Error::new(Kind::Local, message)
+    FetchError::new(FetchErrorKind::Local, message)
 }

@@ -3,19 +3,19 @@
 use crate::beside;
 use crate::board::Board;
 use crate::client::client;
-use crate::error::{Error, Kind};
+use crate::error::{FetchError, FetchErrorKind};
 use crate::limits::{BLOCK_BYTES, BLOCKING_THREADS, PARALLEL_MAX, WATCH_EVERY};
 use crate::name::{parse, shown};
-use crate::outcome::{Next, Outcome, decide};
-use crate::part::Part;
+use crate::outcome::{AttemptOutcome, NextStep, decide};
+use crate::part::PartFile;
 use crate::ranges::Ranges;
-use crate::settings::{Event, Fetch, Fetched, Target};
+use crate::settings::{Fetch, FetchEvent, FetchTarget, Fetched};
 use crate::sidecar::Validator;
-use crate::sink::{Sink, Stream};
-use crate::transfer::{Ended, Job, Round, Source};
+use crate::sink::{FetchSink, HashedWriter};
+use crate::transfer::{FetchJob, RemoteFile, Round, RoundEnd};
 use futures_util::future::{Either, select};
 use rorqual_digest::{Digest, Hasher};
-use rorqual_pipe::{Control, Gate, Operation, Pool};
+use rorqual_pipe::{Control, Operation, Pool, Semaphore};
 use std::cell::RefCell;
 use std::io::Write;
 use std::path::Path;
@@ -31,7 +31,12 @@ impl Fetch {
     ///
     /// # Errors
     /// With what went wrong, and what is kept to go on from. The final name then is as it was.
-    pub fn run(mut self, gate: &Gate, control: &Control, observe: &mut dyn FnMut(Event)) -> Result<Fetched, Error> {
+    pub fn run(
+        mut self,
+        gate: &Semaphore,
+        control: &Control,
+        observe: &mut dyn FnMut(FetchEvent),
+    ) -> Result<Fetched, FetchError> {
         let _pass = gate.enter();
         let operation = Operation::start("fetch");
         let result = self.run_now(control, observe);
@@ -45,20 +50,20 @@ impl Fetch {
         result
     }
 
-    fn run_now(&mut self, control: &Control, observe: &mut dyn FnMut(Event)) -> Result<Fetched, Error> {
+    fn run_now(&mut self, control: &Control, observe: &mut dyn FnMut(FetchEvent)) -> Result<Fetched, FetchError> {
         let url = parse(&self.url)?;
         self.parallel = self.parallel.clamp(1, PARALLEL_MAX);
-        let target = std::mem::replace(&mut self.target, Target::Writer(Box::new(std::io::sink())));
-        if matches!(target, Target::Writer(_)) {
+        let target = std::mem::replace(&mut self.target, FetchTarget::Writer(Box::new(std::io::sink())));
+        if matches!(target, FetchTarget::Writer(_)) {
             self.parallel = 1;
         }
         let client = client(self)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(BLOCKING_THREADS).build();
-        let runtime = runtime.map_err(|cause| Error::local("no runtime", &cause))?;
-        let job = Job::new(self, url, client, control, observe);
+        let runtime = runtime.map_err(|cause| FetchError::local("no runtime", &cause))?;
+        let job = FetchJob::new(self, url, client, control, observe);
         let result = match target {
-            Target::File { path, replace } => runtime.block_on(to_file(&job, &path, replace)),
-            Target::Writer(writer) => runtime.block_on(to_writer(&job, writer)),
+            FetchTarget::File { path, replace } => runtime.block_on(to_file(&job, &path, replace)),
+            FetchTarget::Writer(writer) => runtime.block_on(to_writer(&job, writer)),
         };
         // A name that is still being resolved is not waited for.
         runtime.shutdown_background();
@@ -79,7 +84,7 @@ struct Start {
 }
 
 impl Start {
-    fn of(part: &Part) -> Self {
+    fn of(part: &PartFile) -> Self {
         let record = part.ledger.record();
         // An empty file has nothing to go on from.
         let (mut done, size_bytes) = (record.done(), record.size_bytes.filter(|size| *size > 0));
@@ -92,31 +97,31 @@ impl Start {
 }
 
 /// What a round brings.
-struct Whole {
-    source: Source,
+struct RoundTarget {
+    source: RemoteFile,
     size_bytes: u64,
     digests: Vec<Digest>,
 }
 
-async fn to_file(job: &Job<'_>, path: &Path, replace: bool) -> Result<Fetched, Error> {
-    let sink = Sink::Part(Part::open(path, &shown(&job.url), replace)?);
-    let Sink::Part(part) = &sink else { return Err(Error::new(Kind::Local, "no part")) };
+async fn to_file(job: &FetchJob<'_>, path: &Path, replace: bool) -> Result<Fetched, FetchError> {
+    let sink = FetchSink::Part(PartFile::open(path, &shown(&job.url), replace)?);
+    let FetchSink::Part(part) = &sink else { return Err(FetchError::new(FetchErrorKind::Local, "no part")) };
     let (mut start, mut whole) = (Start::of(part), false);
     loop {
         let resumed_bytes = start.done.bytes();
         let ended = match file_round(job, part, &sink, start, whole).await {
             Ok(done) => match part.finish(done.size_bytes) {
                 Ok(()) => return part.file().map(|file| Fetched { file: Some(file), ..fetched(job, done, resumed_bytes) }),
-                Err(error) => Ended::Failed(Outcome::Local(error)),
+                Err(error) => RoundEnd::Failed(AttemptOutcome::Local(error)),
             },
             Err(ended) => ended,
         };
         let over = match ended {
-            Ended::StartOver { why, whole: no_ranges, after } => {
+            RoundEnd::StartOver { why, whole: no_ranges, after } => {
                 whole = no_ranges;
                 start_over(job, &why, after, || part.reset()).await
             }
-            Ended::Failed(outcome) => Err(outcome),
+            RoundEnd::Failed(outcome) => Err(outcome),
         };
         if let Err(outcome) = over {
             let mut error = outcome.into_error(&shown(&job.url));
@@ -129,13 +134,13 @@ async fn to_file(job: &Job<'_>, path: &Path, replace: bool) -> Result<Fetched, E
 
 /// Throws away what there is, tells, and pauses.
 async fn start_over(
-    job: &Job<'_>,
-    why: &Outcome,
+    job: &FetchJob<'_>,
+    why: &AttemptOutcome,
     after: Duration,
-    reset: impl FnOnce() -> Result<(), Error>,
-) -> Result<(), Outcome> {
-    reset().map_err(Outcome::Local)?;
-    job.tell(Event::StartOver { why: why.to_string() });
+    reset: impl FnOnce() -> Result<(), FetchError>,
+) -> Result<(), AttemptOutcome> {
+    reset().map_err(AttemptOutcome::Local)?;
+    job.tell(FetchEvent::StartOver { why: why.to_string() });
     let pause = async {
         tokio::time::sleep(after).await;
         Ok(())
@@ -144,7 +149,13 @@ async fn start_over(
 }
 
 /// One round into a part. Whatever its end, what has arrived is flushed and written down.
-async fn file_round(job: &Job<'_>, part: &Part, sink: &Sink, start: Start, whole: bool) -> Result<Whole, Ended> {
+async fn file_round(
+    job: &FetchJob<'_>,
+    part: &PartFile,
+    sink: &FetchSink,
+    start: Start,
+    whole: bool,
+) -> Result<RoundTarget, RoundEnd> {
     let resumed = start.done.bytes() > 0;
     let board = Arc::new(Board::new(start.done, start.size_bytes));
     let keeper = spawn_blocking({
@@ -163,26 +174,26 @@ async fn file_round(job: &Job<'_>, part: &Part, sink: &Sink, start: Start, whole
     let kept = keeper.await.unwrap_or_else(|error| Err(crashed(&error)));
     if let Err(error) = kept.and_then(|()| part.ledger.keep(&board.done())) {
         // The first failure is the one to tell.
-        result = result.and(Err(Ended::Failed(Outcome::Local(error))));
+        result = result.and(Err(RoundEnd::Failed(AttemptOutcome::Local(error))));
     }
     let (size_bytes, digests) = result?;
     match round.source.into_inner() {
-        Some(source) => Ok(Whole { source, size_bytes, digests }),
-        None => Err(Ended::Failed(Outcome::Local(Error::new(Kind::Local, "no answer")))),
+        Some(source) => Ok(RoundTarget { source, size_bytes, digests }),
+        None => Err(RoundEnd::Failed(AttemptOutcome::Local(FetchError::new(FetchErrorKind::Local, "no answer")))),
     }
 }
 
-type Digesting = JoinHandle<Result<Option<Vec<Hasher>>, Error>>;
+type Digesting = JoinHandle<Result<Option<Vec<Hasher>>, FetchError>>;
 
 /// Everything that is to be received, and its digests, which are the right ones.
 async fn received(
-    job: &Job<'_>,
+    job: &FetchJob<'_>,
     round: &Round<'_, '_>,
     digester: Option<Digesting>,
     resumed: bool,
-) -> Result<(u64, Vec<Digest>), Ended> {
+) -> Result<(u64, Vec<Digest>), RoundEnd> {
     watched(job, round.run()).await?;
-    let failed = |error| Ended::Failed(Outcome::Local(error));
+    let failed = |error| RoundEnd::Failed(AttemptOutcome::Local(error));
     let hashers = match digester {
         Some(digester) => {
             let ended = async { digester.await.unwrap_or_else(|error| Err(crashed(&error))).map_err(failed) };
@@ -195,22 +206,22 @@ async fn received(
 }
 
 /// Compares the digests with those expected.
-fn check(job: &Job<'_>, hashers: Vec<Hasher>, resumed: bool) -> Result<Vec<Digest>, Ended> {
+fn check(job: &FetchJob<'_>, hashers: Vec<Hasher>, resumed: bool) -> Result<Vec<Digest>, RoundEnd> {
     let digests: Vec<Digest> = hashers.into_iter().map(Hasher::finish).collect();
     for (wanted, computed) in job.fetch.digests.iter().zip(&digests) {
         let Some(expected) = wanted.expected.filter(|expected| expected != computed) else { continue };
         let why = format!("its {} is {computed}, and should be {expected}", wanted.algorithm);
-        let outcome = Outcome::Mismatch { why, resumed };
+        let outcome = AttemptOutcome::Mismatch { why, resumed };
         return Err(match decide(&outcome, &mut job.tries.borrow_mut(), false) {
-            Next::StartOver { whole, after } => Ended::StartOver { why: outcome, whole, after },
-            _ => Ended::Failed(outcome),
+            NextStep::StartOver { whole, after } => RoundEnd::StartOver { why: outcome, whole, after },
+            _ => RoundEnd::Failed(outcome),
         });
     }
     Ok(digests)
 }
 
-async fn to_writer(job: &Job<'_>, writer: Box<dyn Write + Send>) -> Result<Fetched, Error> {
-    let sink = Sink::Writer(RefCell::new(Stream { writer, hashers: job.fetch.hashers() }));
+async fn to_writer(job: &FetchJob<'_>, writer: Box<dyn Write + Send>) -> Result<Fetched, FetchError> {
+    let sink = FetchSink::Writer(RefCell::new(HashedWriter { writer, hashers: job.fetch.hashers() }));
     let mut whole = false;
     loop {
         let board = Board::new(Ranges::default(), None);
@@ -219,30 +230,30 @@ async fn to_writer(job: &Job<'_>, writer: Box<dyn Write + Send>) -> Result<Fetch
         let result = watched(job, round.run()).await.and_then(|()| written(job, &sink));
         let over = match result {
             Ok(digests) => match round.source.into_inner() {
-                Some(source) => return Ok(fetched(job, Whole { source, size_bytes: board.done_bytes(), digests }, 0)),
-                None => Err(Outcome::Local(Error::new(Kind::Local, "no answer"))),
+                Some(source) => return Ok(fetched(job, RoundTarget { source, size_bytes: board.done_bytes(), digests }, 0)),
+                None => Err(AttemptOutcome::Local(FetchError::new(FetchErrorKind::Local, "no answer"))),
             },
-            Err(Ended::StartOver { why, .. }) if board.done_bytes() > 0 => Err(Outcome::GivenAway(why.to_string())),
-            Err(Ended::StartOver { why, whole: no_ranges, after }) => {
+            Err(RoundEnd::StartOver { why, .. }) if board.done_bytes() > 0 => Err(AttemptOutcome::GivenAway(why.to_string())),
+            Err(RoundEnd::StartOver { why, whole: no_ranges, after }) => {
                 whole = no_ranges;
                 start_over(job, &why, after, || Ok(())).await
             }
-            Err(Ended::Failed(outcome)) => Err(outcome),
+            Err(RoundEnd::Failed(outcome)) => Err(outcome),
         };
         over.map_err(|outcome| outcome.into_error(&shown(&job.url)))?;
     }
 }
 
-fn written(job: &Job<'_>, sink: &Sink) -> Result<Vec<Digest>, Ended> {
-    let Sink::Writer(stream) = sink else { return Ok(Vec::new()) };
+fn written(job: &FetchJob<'_>, sink: &FetchSink) -> Result<Vec<Digest>, RoundEnd> {
+    let FetchSink::Writer(stream) = sink else { return Ok(Vec::new()) };
     let mut stream = stream.borrow_mut();
-    let flushed = stream.writer.flush().map_err(|cause| Error::local("cannot write", &cause));
-    flushed.map_err(|error| Ended::Failed(Outcome::Local(error)))?;
+    let flushed = stream.writer.flush().map_err(|cause| FetchError::local("cannot write", &cause));
+    flushed.map_err(|error| RoundEnd::Failed(AttemptOutcome::Local(error)))?;
     check(job, std::mem::take(&mut stream.hashers), false)
 }
 
-fn fetched(job: &Job<'_>, whole: Whole, resumed_bytes: u64) -> Fetched {
-    let Whole { source, size_bytes, digests } = whole;
+fn fetched(job: &FetchJob<'_>, whole: RoundTarget, resumed_bytes: u64) -> Fetched {
+    let RoundTarget { source, size_bytes, digests } = whole;
     Fetched {
         url: shown(&source.url),
         size_bytes,
@@ -260,14 +271,14 @@ fn fetched(job: &Job<'_>, whole: Whole, resumed_bytes: u64) -> Fetched {
 }
 
 /// What `work` gives, unless Ctrl-C or the clock comes first.
-async fn watched<T, E: From<Outcome>>(job: &Job<'_>, work: impl Future<Output = Result<T, E>>) -> Result<T, E> {
+async fn watched<T, E: From<AttemptOutcome>>(job: &FetchJob<'_>, work: impl Future<Output = Result<T, E>>) -> Result<T, E> {
     let watch = async {
         loop {
             if job.control.stopped() {
-                return Outcome::Stopped;
+                return AttemptOutcome::Stopped;
             }
             if let Some(limit) = job.fetch.time_max.filter(|limit| job.started.elapsed() >= *limit) {
-                return Outcome::TimeUp(limit);
+                return AttemptOutcome::TimeUp(limit);
             }
             tokio::time::sleep(WATCH_EVERY).await;
         }
@@ -278,12 +289,12 @@ async fn watched<T, E: From<Outcome>>(job: &Job<'_>, work: impl Future<Output = 
     }
 }
 
-impl From<Outcome> for Ended {
-    fn from(outcome: Outcome) -> Self {
+impl From<AttemptOutcome> for RoundEnd {
+    fn from(outcome: AttemptOutcome) -> Self {
         Self::Failed(outcome)
     }
 }
 
-fn crashed(error: &JoinError) -> Error {
-    Error::new(Kind::Local, format!("a thread of the fetch has ended: {error}"))
+fn crashed(error: &JoinError) -> FetchError {
+    FetchError::new(FetchErrorKind::Local, format!("a thread of the fetch has ended: {error}"))
 }

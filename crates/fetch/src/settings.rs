@@ -16,9 +16,9 @@ pub struct Fetch {
     /// `http` or `https`; a user and password in it become Basic authentication.
     pub url: String,
     /// Where the bytes go.
-    pub target: Target,
+    pub target: FetchTarget,
     /// Digests to compute along the way, and what they must be.
-    pub digests: Vec<Wanted>,
+    pub digests: Vec<ExpectedDigest>,
     /// Further request headers. Credentials among them are not sent on to another host.
     pub headers: Vec<(String, String)>,
     /// Range requests at the same time, where the server offers them; 1 to [`PARALLEL_MAX`](crate::limits::PARALLEL_MAX).
@@ -48,7 +48,7 @@ pub struct Fetch {
 }
 
 /// Where the bytes go.
-pub enum Target {
+pub enum FetchTarget {
     /// A file that appears whole or not at all.
     File {
         /// Its final name. The part is `path` with `.part` behind it.
@@ -60,7 +60,7 @@ pub enum Target {
     Writer(Box<dyn Write + Send>),
 }
 
-impl fmt::Debug for Target {
+impl fmt::Debug for FetchTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File { path, replace } => f.debug_struct("File").field("path", path).field("replace", replace).finish(),
@@ -71,7 +71,7 @@ impl fmt::Debug for Target {
 
 /// A digest to compute.
 #[derive(Debug, Clone, Copy)]
-pub struct Wanted {
+pub struct ExpectedDigest {
     /// Which one.
     pub algorithm: Algorithm,
     /// What it must be; otherwise the target is not made.
@@ -90,7 +90,7 @@ impl Fetch {
 
 /// What happens on the way.
 #[derive(Debug, Clone)]
-pub enum Event {
+pub enum FetchEvent {
     /// The first answer is there.
     Started {
         /// The size of the whole file, where it is known.

@@ -3,7 +3,7 @@
 //! Its claims are true at any moment, after kill -9 and after a power failure: bytes are named only once they have been flushed, the
 //! file is replaced and never written over, and before a part is begun anew a sidecar without claims is flushed.
 
-use crate::error::Error;
+use crate::error::FetchError;
 use crate::limits::SIDECAR_BYTES_MAX;
 use crate::ranges::Ranges;
 use rorqual_pipe::escaped_path;
@@ -34,7 +34,7 @@ impl Validator {
 
 /// What is written down.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Record {
+pub(crate) struct SidecarRecord {
     schema: String,
     pub(crate) url: String,
     pub(crate) validator: Option<Validator>,
@@ -43,7 +43,7 @@ pub(crate) struct Record {
     done: Vec<(u64, u64)>,
 }
 
-impl Record {
+impl SidecarRecord {
     pub(crate) fn new(url: &str) -> Self {
         Self { schema: SCHEMA.to_owned(), url: url.to_owned(), validator: None, size_bytes: None, done: Vec::new() }
     }
@@ -65,11 +65,11 @@ pub(crate) struct Sidecar {
 }
 
 /// What is found there.
-pub(crate) enum Found {
+pub(crate) enum SidecarState {
     Nothing,
     /// It is ours by its name, and can't be read.
     Unreadable,
-    Record(Record),
+    Record(SidecarRecord),
 }
 
 impl Sidecar {
@@ -77,27 +77,27 @@ impl Sidecar {
         Self { path: with_suffix(part, ".json"), new_path: with_suffix(part, ".json.new") }
     }
 
-    pub(crate) fn read(&self) -> Result<Found, Error> {
+    pub(crate) fn read(&self) -> Result<SidecarState, FetchError> {
         // A FIFO in its place would keep us waiting.
         let opened = OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(&self.path);
         let file = match opened {
             Ok(file) => file,
-            Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(Found::Nothing),
-            Err(cause) => return Err(Error::local(format!("{}: cannot open", escaped_path(&self.path)), &cause)),
+            Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(SidecarState::Nothing),
+            Err(cause) => return Err(FetchError::local(format!("{}: cannot open", escaped_path(&self.path)), &cause)),
         };
         let mut text = Vec::new();
         let read = file.take(SIDECAR_BYTES_MAX).read_to_end(&mut text);
-        read.map_err(|cause| Error::local(format!("{}: cannot read", escaped_path(&self.path)), &cause))?;
-        let record = serde_json::from_slice(&text).ok().filter(|record: &Record| record.schema == SCHEMA);
-        Ok(record.map_or(Found::Unreadable, Found::Record))
+        read.map_err(|cause| FetchError::local(format!("{}: cannot read", escaped_path(&self.path)), &cause))?;
+        let record = serde_json::from_slice(&text).ok().filter(|record: &SidecarRecord| record.schema == SCHEMA);
+        Ok(record.map_or(SidecarState::Unreadable, SidecarState::Record))
     }
 
     /// Replaces the sidecar. It names the URL, which may hold a token, so it is for the owner only.
-    pub(crate) fn write(&self, record: &Record) -> Result<(), Error> {
-        self.replace(record).map_err(|cause| Error::local(format!("{}: cannot write", escaped_path(&self.path)), &cause))
+    pub(crate) fn write(&self, record: &SidecarRecord) -> Result<(), FetchError> {
+        self.replace(record).map_err(|cause| FetchError::local(format!("{}: cannot write", escaped_path(&self.path)), &cause))
     }
 
-    fn replace(&self, record: &Record) -> io::Result<()> {
+    fn replace(&self, record: &SidecarRecord) -> io::Result<()> {
         remove(&self.new_path)?;
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&self.new_path)?;
         file.write_all(&serde_json::to_vec(record)?)?;

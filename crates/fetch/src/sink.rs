@@ -1,7 +1,7 @@
 //! Where received bytes go.
 
-use crate::error::{Error, Kind};
-use crate::part::Part;
+use crate::error::{FetchError, FetchErrorKind};
+use crate::part::PartFile;
 use crate::sidecar::Validator;
 use rorqual_digest::Hasher;
 use rorqual_pipe::escaped_path;
@@ -10,20 +10,20 @@ use std::io::{ErrorKind, Write};
 use std::os::unix::fs::FileExt;
 
 /// A part, anywhere in it; or a writer, in order.
-pub(crate) enum Sink {
-    Part(Part),
-    Writer(RefCell<Stream>),
+pub(crate) enum FetchSink {
+    Part(PartFile),
+    Writer(RefCell<HashedWriter>),
 }
 
 /// What a writer has been given, and its digests.
-pub(crate) struct Stream {
+pub(crate) struct HashedWriter {
     pub(crate) writer: Box<dyn Write + Send>,
     pub(crate) hashers: Vec<Hasher>,
 }
 
-impl Sink {
+impl FetchSink {
     /// The first answer is there; nothing has been written yet.
-    pub(crate) fn adopt(&self, validator: Option<&Validator>, size_bytes: Option<u64>) -> Result<(), Error> {
+    pub(crate) fn adopt(&self, validator: Option<&Validator>, size_bytes: Option<u64>) -> Result<(), FetchError> {
         match self {
             Self::Part(part) => {
                 part.reserve(size_bytes.unwrap_or(0))?;
@@ -33,7 +33,7 @@ impl Sink {
         }
     }
 
-    pub(crate) fn write(&self, at: u64, bytes: &[u8]) -> Result<(), Error> {
+    pub(crate) fn write(&self, at: u64, bytes: &[u8]) -> Result<(), FetchError> {
         let written = match self {
             Self::Part(part) => part.ledger.file.write_all_at(bytes, at),
             Self::Writer(stream) => {
@@ -43,8 +43,8 @@ impl Sink {
             }
         };
         written.map_err(|cause| match cause.kind() {
-            ErrorKind::BrokenPipe => Error::new(Kind::Closed, "the reader of the output has enough"),
-            _ => Error::local(format!("{}: cannot write at byte {at}", self.name()), &cause),
+            ErrorKind::BrokenPipe => FetchError::new(FetchErrorKind::Closed, "the reader of the output has enough"),
+            _ => FetchError::local(format!("{}: cannot write at byte {at}", self.name()), &cause),
         })
     }
 

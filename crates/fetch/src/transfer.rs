@@ -1,16 +1,16 @@
 //! One round: from the first request until everything is there, or until what is there is of no use.
 //!
-//! The first worker's first answer tells what is being fetched (its [`Source`]). When it was a range of something with a strong
+//! The first worker's first answer tells what is being fetched (its [`RemoteFile`]). When it was a range of something with a strong
 //! validator the other workers join in; each claims the first stretch that nobody has, asks for it, and checks that the answer is about
 //! the same file. A worker that fails gives its claim back and pauses, so that its stretch is the next to be claimed.
 
 use crate::board::Board;
-use crate::head::Head;
+use crate::head::ResponseHead;
 use crate::limits::{FAST_BYTES_PER_SECOND, THROTTLE_BYTES};
-use crate::outcome::{Next, Outcome, Tries, decide};
-use crate::settings::{Event, Fetch};
+use crate::outcome::{AttemptOutcome, NextStep, Tries, decide};
+use crate::settings::{Fetch, FetchEvent};
 use crate::sidecar::Validator;
-use crate::sink::Sink;
+use crate::sink::FetchSink;
 use bytes::Bytes;
 use futures_util::future::try_join_all;
 use reqwest::header::{IF_RANGE, RANGE};
@@ -22,12 +22,12 @@ use std::time::{Duration, Instant};
 use tokio::sync::SetOnce;
 
 /// What does not change from round to round.
-pub(crate) struct Job<'a> {
+pub(crate) struct FetchJob<'a> {
     pub(crate) fetch: &'a Fetch,
     pub(crate) url: Url,
     pub(crate) client: Client,
     pub(crate) control: &'a Control,
-    pub(crate) observe: RefCell<&'a mut dyn FnMut(Event)>,
+    pub(crate) observe: RefCell<&'a mut dyn FnMut(FetchEvent)>,
     pub(crate) tries: RefCell<Tries>,
     pub(crate) received_bytes: Cell<u64>,
     pub(crate) started: Instant,
@@ -35,13 +35,13 @@ pub(crate) struct Job<'a> {
     blocked: Cell<Duration>,
 }
 
-impl<'a> Job<'a> {
+impl<'a> FetchJob<'a> {
     pub(crate) fn new(
         fetch: &'a Fetch,
         url: Url,
         client: Client,
         control: &'a Control,
-        observe: &'a mut dyn FnMut(Event),
+        observe: &'a mut dyn FnMut(FetchEvent),
     ) -> Self {
         let tries = RefCell::new(Tries::new(fetch.retries, fetch.retry_delay));
         let (received_bytes, blocked) = (Cell::new(0), Cell::default());
@@ -58,19 +58,19 @@ impl<'a> Job<'a> {
         }
     }
 
-    pub(crate) fn tell(&self, event: Event) {
+    pub(crate) fn tell(&self, event: FetchEvent) {
         (self.observe.borrow_mut())(event);
     }
 
     /// What `work` gives, unless the server is silent for too long while we listen.
-    async fn patiently<T>(&self, limit: Duration, work: impl Future<Output = T>) -> Result<T, Outcome> {
+    async fn patiently<T>(&self, limit: Duration, work: impl Future<Output = T>) -> Result<T, AttemptOutcome> {
         let mut work = std::pin::pin!(work);
         loop {
             let blocked_before = self.blocked.get();
             match tokio::time::timeout(limit, &mut work).await {
                 Ok(done) => return Ok(done),
                 Err(_) if self.blocked.get() - blocked_before > limit / 4 => {}
-                Err(_) => return Err(Outcome::Idle(self.fetch.idle_timeout)),
+                Err(_) => return Err(AttemptOutcome::Idle(self.fetch.idle_timeout)),
             }
         }
     }
@@ -78,24 +78,24 @@ impl<'a> Job<'a> {
 
 /// What is being fetched, as the first answer told.
 #[derive(Debug)]
-pub(crate) struct Source {
-    pub(crate) head: Head,
+pub(crate) struct RemoteFile {
+    pub(crate) head: ResponseHead,
     /// Where the redirects led.
     pub(crate) url: Url,
 }
 
 /// Why a round ended without the file.
-pub(crate) enum Ended {
-    Failed(Outcome),
-    StartOver { why: Outcome, whole: bool, after: Duration },
+pub(crate) enum RoundEnd {
+    Failed(AttemptOutcome),
+    StartOver { why: AttemptOutcome, whole: bool, after: Duration },
 }
 
 /// One round's state.
 pub(crate) struct Round<'r, 'j> {
-    pub(crate) job: &'r Job<'j>,
+    pub(crate) job: &'r FetchJob<'j>,
     pub(crate) board: &'r Board,
-    pub(crate) sink: &'r Sink,
-    pub(crate) source: SetOnce<Source>,
+    pub(crate) sink: &'r FetchSink,
+    pub(crate) source: SetOnce<RemoteFile>,
     /// Nothing is left to claim.
     pub(crate) claimed: SetOnce<()>,
     /// Of the part that an earlier fetch has left.
@@ -105,14 +105,14 @@ pub(crate) struct Round<'r, 'j> {
 }
 
 impl Round<'_, '_> {
-    pub(crate) async fn run(&self) -> Result<(), Ended> {
+    pub(crate) async fn run(&self) -> Result<(), RoundEnd> {
         let helpers = if self.whole { 0 } else { self.job.fetch.parallel.saturating_sub(1) };
         let helpers = (0..helpers).map(|_| self.worker(false));
         try_join_all(std::iter::once(self.worker(true)).chain(helpers)).await.map(|_| ())
     }
 
     /// Claims and fetches until there is nothing left to claim.
-    async fn worker(&self, first: bool) -> Result<(), Ended> {
+    async fn worker(&self, first: bool) -> Result<(), RoundEnd> {
         if !first && !self.is_needed().await {
             return Ok(());
         }
@@ -156,19 +156,19 @@ impl Round<'_, '_> {
     }
 
     /// Pauses before the next attempt, or ends the round.
-    async fn go_on(&self, outcome: Outcome) -> Result<(), Ended> {
+    async fn go_on(&self, outcome: AttemptOutcome) -> Result<(), RoundEnd> {
         // Before the first answer nothing was begun.
         let resumable = self.source.get().is_none() || self.validator().is_some();
         let next = decide(&outcome, &mut self.job.tries.borrow_mut(), resumable);
         match next {
-            Next::Resume(after) => {
+            NextStep::Resume(after) => {
                 let resumes = self.board.done_bytes() > 0;
-                self.job.tell(Event::Retry { why: outcome.to_string(), after, resumes });
+                self.job.tell(FetchEvent::Retry { why: outcome.to_string(), after, resumes });
                 tokio::time::sleep(after).await;
                 Ok(())
             }
-            Next::StartOver { whole, after } => Err(Ended::StartOver { why: outcome, whole: whole || self.whole, after }),
-            Next::GiveUp => Err(Ended::Failed(outcome)),
+            NextStep::StartOver { whole, after } => Err(RoundEnd::StartOver { why: outcome, whole: whole || self.whole, after }),
+            NextStep::GiveUp => Err(RoundEnd::Failed(outcome)),
         }
     }
 
@@ -177,7 +177,7 @@ impl Round<'_, '_> {
     }
 
     /// One request for `claim`; what it brings is in the file and on the board.
-    async fn attempt(&self, claim: &Range<u64>, failed_before: bool) -> Result<(), Outcome> {
+    async fn attempt(&self, claim: &Range<u64>, failed_before: bool) -> Result<(), AttemptOutcome> {
         let mut response = self.request(claim, failed_before).await?;
         let head = self.check_status(&response, claim)?;
         let size_bytes = head.size_bytes;
@@ -192,20 +192,20 @@ impl Round<'_, '_> {
         while let Some(bytes) = self.chunk(&mut response).await? {
             let end = at + bytes.len() as u64;
             if end > range.end {
-                return Err(Outcome::Broken(format!("more than the {} bytes announced", range.end - range.start)));
+                return Err(AttemptOutcome::Broken(format!("more than the {} bytes announced", range.end - range.start)));
             }
             self.write(at, &bytes).await?;
             at = end;
         }
         match range.end {
             u64::MAX => self.board.set_size(at),
-            end if at < end => return Err(Outcome::Broken(format!("the body ended at byte {at} of {end}"))),
+            end if at < end => return Err(AttemptOutcome::Broken(format!("the body ended at byte {at} of {end}"))),
             _ => {}
         }
         Ok(())
     }
 
-    async fn request(&self, claim: &Range<u64>, failed_before: bool) -> Result<Response, Outcome> {
+    async fn request(&self, claim: &Range<u64>, failed_before: bool) -> Result<Response, AttemptOutcome> {
         let job = self.job;
         // Past the redirects, unless that failed, or headers would go along that are meant for the first host only.
         let direct = self.source.get().filter(|_| !failed_before && job.fetch.headers.is_empty());
@@ -219,7 +219,7 @@ impl Round<'_, '_> {
         }
         let limit = job.fetch.connect_timeout.saturating_add(job.fetch.idle_timeout);
         let sent = job.patiently(limit, request.send()).await?;
-        sent.map_err(|error| Outcome::of_request(&error, job.fetch.connect_timeout))
+        sent.map_err(|error| AttemptOutcome::of_request(&error, job.fetch.connect_timeout))
     }
 
     /// The whole file is asked for without a range: some servers can't do otherwise.
@@ -227,67 +227,67 @@ impl Round<'_, '_> {
         claim.start > 0 || claim.end < self.board.size().unwrap_or(u64::MAX)
     }
 
-    fn check_status(&self, response: &Response, claim: &Range<u64>) -> Result<Head, Outcome> {
+    fn check_status(&self, response: &Response, claim: &Range<u64>) -> Result<ResponseHead, AttemptOutcome> {
         let (status, headers) = (response.status(), response.headers());
         match status {
             StatusCode::OK => {}
             StatusCode::PARTIAL_CONTENT if self.asks_range(claim) => {}
             // An empty file has no first byte; for another one, something is wrong with its ranges.
             StatusCode::RANGE_NOT_SATISFIABLE if claim.start == 0 && self.board.done_bytes() == 0 => {
-                return Err(Outcome::NoRanges(format!("the server answers {status}")));
+                return Err(AttemptOutcome::NoRanges(format!("the server answers {status}")));
             }
             StatusCode::RANGE_NOT_SATISFIABLE => {
-                return Err(Outcome::Changed(format!("it has no byte {} any more ({status})", claim.start)));
+                return Err(AttemptOutcome::Changed(format!("it has no byte {} any more ({status})", claim.start)));
             }
-            _ => return Err(Outcome::of_status(status, headers)),
+            _ => return Err(AttemptOutcome::of_status(status, headers)),
         }
-        let head = Head::of(response).map_err(Outcome::NoRanges)?;
+        let head = ResponseHead::of(response).map_err(AttemptOutcome::NoRanges)?;
         match head.encoding {
-            Some(encoding) if !self.job.fetch.keep_encoding => Err(Outcome::Encoded(encoding)),
+            Some(encoding) if !self.job.fetch.keep_encoding => Err(AttemptOutcome::Encoded(encoding)),
             _ => Ok(head),
         }
     }
 
     /// Believes the first answer, if it fits what is there already, and tells the other workers.
-    fn adopt(&self, head: Head, response: &Response, claim: &Range<u64>) -> Result<Range<u64>, Outcome> {
+    fn adopt(&self, head: ResponseHead, response: &Response, claim: &Range<u64>) -> Result<Range<u64>, AttemptOutcome> {
         if self.board.done_bytes() > 0 || claim.start > 0 {
             self.check_resumed(&head)?;
         }
         if head.partial {
             check_range(&head, claim)?;
             if head.validator.is_none() || head.size_bytes.is_none() {
-                return Err(Outcome::NoRanges("the server tells no strong ETag, no Last-Modified or no size".to_owned()));
+                return Err(AttemptOutcome::NoRanges("the server tells no strong ETag, no Last-Modified or no size".to_owned()));
             }
         }
         let range = head.range.clone();
-        self.sink.adopt(head.validator.as_ref(), head.size_bytes).map_err(Outcome::Local)?;
-        self.job.tell(Event::Started { size_bytes: head.size_bytes, resumed_bytes: self.board.done_bytes() });
-        let _ = self.source.set(Source { head, url: response.url().clone() });
+        self.sink.adopt(head.validator.as_ref(), head.size_bytes).map_err(AttemptOutcome::Local)?;
+        self.job.tell(FetchEvent::Started { size_bytes: head.size_bytes, resumed_bytes: self.board.done_bytes() });
+        let _ = self.source.set(RemoteFile { head, url: response.url().clone() });
         Ok(range)
     }
 
-    fn check_resumed(&self, head: &Head) -> Result<(), Outcome> {
+    fn check_resumed(&self, head: &ResponseHead) -> Result<(), AttemptOutcome> {
         let same = self.resumed.as_ref().is_some_and(|validator| head.is_same(validator));
         match (same, head.partial) {
-            (false, _) => Err(Outcome::Changed("it has another ETag or Last-Modified".to_owned())),
-            (true, false) => Err(Outcome::NoRanges("the server answers 200 to a range".to_owned())),
+            (false, _) => Err(AttemptOutcome::Changed("it has another ETag or Last-Modified".to_owned())),
+            (true, false) => Err(AttemptOutcome::NoRanges("the server answers 200 to a range".to_owned())),
             (true, true) if self.board.size().is_some_and(|size| head.size_bytes != Some(size)) => {
-                Err(Outcome::Changed("it has another size".to_owned()))
+                Err(AttemptOutcome::Changed("it has another size".to_owned()))
             }
             (true, true) => Ok(()),
         }
     }
 
-    async fn chunk(&self, response: &mut Response) -> Result<Option<Bytes>, Outcome> {
+    async fn chunk(&self, response: &mut Response) -> Result<Option<Bytes>, AttemptOutcome> {
         let chunk = self.job.patiently(self.job.fetch.idle_timeout, response.chunk()).await?;
-        chunk.map_err(|error| Outcome::of_body(&error))
+        chunk.map_err(|error| AttemptOutcome::of_body(&error))
     }
 
-    async fn write(&self, at: u64, bytes: &Bytes) -> Result<(), Outcome> {
+    async fn write(&self, at: u64, bytes: &Bytes) -> Result<(), AttemptOutcome> {
         let job = self.job;
         let end = at + bytes.len() as u64;
         let start = Instant::now();
-        self.sink.write(at, bytes).map_err(Outcome::Local)?;
+        self.sink.write(at, bytes).map_err(AttemptOutcome::Local)?;
         self.board.add(at..end);
         job.received_bytes.set(job.received_bytes.get() + (end - at));
         job.tries.borrow_mut().received(job.received_bytes.get());
@@ -306,15 +306,15 @@ impl Round<'_, '_> {
 }
 
 /// Whether a later answer is about the same file, and what of the claim it brings.
-fn check_piece(head: &Head, source: &Source, claim: &Range<u64>) -> Result<Range<u64>, Outcome> {
+fn check_piece(head: &ResponseHead, source: &RemoteFile, claim: &Range<u64>) -> Result<Range<u64>, AttemptOutcome> {
     if !source.head.validator.as_ref().is_some_and(|validator| head.is_same(validator)) {
-        return Err(Outcome::Changed("it has another ETag or Last-Modified".to_owned()));
+        return Err(AttemptOutcome::Changed("it has another ETag or Last-Modified".to_owned()));
     }
     if !head.partial && (claim.start > 0 || source.head.partial) {
-        return Err(Outcome::NoRanges("the server answers 200 to a range".to_owned()));
+        return Err(AttemptOutcome::NoRanges("the server answers 200 to a range".to_owned()));
     }
     if head.size_bytes != source.head.size_bytes && head.size_bytes.is_some() && source.head.size_bytes.is_some() {
-        return Err(Outcome::Changed("it has another size".to_owned()));
+        return Err(AttemptOutcome::Changed("it has another size".to_owned()));
     }
     if head.partial {
         check_range(head, claim)?;
@@ -323,10 +323,10 @@ fn check_piece(head: &Head, source: &Source, claim: &Range<u64>) -> Result<Range
 }
 
 /// A server may give less than was asked for, but nothing else.
-fn check_range(head: &Head, claim: &Range<u64>) -> Result<(), Outcome> {
+fn check_range(head: &ResponseHead, claim: &Range<u64>) -> Result<(), AttemptOutcome> {
     if head.range.start == claim.start && head.range.end <= claim.end {
         return Ok(());
     }
     let (asked, given) = (claim.start, &head.range);
-    Err(Outcome::NoRanges(format!("asked from byte {asked}, the server gives {} to {}", given.start, given.end - 1)))
+    Err(AttemptOutcome::NoRanges(format!("asked from byte {asked}, the server gives {} to {}", given.start, given.end - 1)))
 }

@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::process::Command;
 
 /// Names of the environment, as `mallopt(3)` has them, and values.
-pub type Settings<'a> = [(&'a str, &'a str)];
+pub type AllocatorSettings<'a> = [(&'a str, &'a str)];
 
 /// What says that a process was started again: its number, which starting again does not change. So it is nothing to those that it starts, and no loader takes
 /// it away, as they take the settings from programs with rights of their own.
@@ -19,7 +19,7 @@ const SETTLED: &str = "RORQUAL_SETTLED";
 ///
 /// # Errors
 /// When the program can't be found or started again, which costs memory and nothing else; for people.
-pub fn settle(settings: &Settings<'_>) -> Result<(), String> {
+pub fn settle(settings: &AllocatorSettings<'_>) -> Result<(), String> {
     let number = std::process::id().to_string();
     let unset: Vec<_> = settings.iter().filter(|(name, _)| var_os(name).is_none()).copied().collect();
     if unset.is_empty() || var(SETTLED).is_ok_and(|settled| settled == number) {
@@ -31,7 +31,7 @@ pub fn settle(settings: &Settings<'_>) -> Result<(), String> {
 }
 
 /// Comes back only with an error, and leaves the process as it was then, which [`Command`] does not: it would end by `SIGPIPE` from then on.
-fn start_again(unset: &Settings<'_>, number: &str) -> Result<(), std::io::Error> {
+fn start_again(unset: &AllocatorSettings<'_>, number: &str) -> Result<(), std::io::Error> {
     let itself = c_text(current_exe()?.as_os_str())?;
     let args = args_os().map(|arg| c_text(&arg)).collect::<Result<Vec<_>, _>>()?;
     let set = unset.iter().copied().chain([(SETTLED, number)]).map(|(name, value)| (name.into(), value.into()));
@@ -46,7 +46,7 @@ fn c_text(text: &OsStr) -> Result<CString, NulError> {
 }
 
 /// Takes the settings from a program that is started: they are this one's.
-pub fn unsettle(command: &mut Command, settings: &Settings<'_>) {
+pub fn unsettle(command: &mut Command, settings: &AllocatorSettings<'_>) {
     command.env_remove(SETTLED);
     for (name, value) in settings {
         if var_os(name).is_some_and(|set| set == *value) {

@@ -50,7 +50,7 @@ impl Framing {
 
 /// What a run needs beside its input.
 #[derive(Debug, Clone)]
-pub struct Plan {
+pub struct RunPlan {
     /// How the input is cut.
     pub framing: Framing,
     /// The largest zstd window that an input may ask for, as a power of two.
@@ -89,7 +89,7 @@ pub struct Chunk {
 
 /// One line, without its newline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Line<'a> {
+pub struct ChunkLine<'a> {
     /// Index of the line's first byte in the chunk's `bytes`.
     pub start: usize,
     /// The line; of an over-long one its first `line_bytes_max` bytes.
@@ -100,7 +100,7 @@ pub struct Line<'a> {
 
 /// The lines of a chunk, in order.
 #[derive(Debug)]
-pub struct Lines<'a> {
+pub struct ChunkLines<'a> {
     bytes: &'a [u8],
     position: usize,
     line_bytes_max: usize,
@@ -172,16 +172,16 @@ impl Chunk {
 
     /// The lines of a chunk that was framed as lines.
     #[must_use]
-    pub fn lines(&self) -> Lines<'_> {
-        Lines { bytes: &self.bytes, position: 0, line_bytes_max: self.line_bytes_max, cut: self.long_start.is_some() }
+    pub fn lines(&self) -> ChunkLines<'_> {
+        ChunkLines { bytes: &self.bytes, position: 0, line_bytes_max: self.line_bytes_max, cut: self.long_start.is_some() }
     }
 }
 
-impl<'a> Iterator for Lines<'a> {
-    type Item = Line<'a>;
+impl<'a> Iterator for ChunkLines<'a> {
+    type Item = ChunkLine<'a>;
 
     #[inline]
-    fn next(&mut self) -> Option<Line<'a>> {
+    fn next(&mut self) -> Option<ChunkLine<'a>> {
         let start = self.position;
         let rest = &self.bytes[start..];
         let (end, ended) = match memchr(b'\n', rest) {
@@ -191,6 +191,6 @@ impl<'a> Iterator for Lines<'a> {
         };
         self.position = start + end + usize::from(ended);
         let long = end > self.line_bytes_max || (self.cut && !ended);
-        Some(Line { start, bytes: &rest[..end.min(self.line_bytes_max)], long })
+        Some(ChunkLine { start, bytes: &rest[..end.min(self.line_bytes_max)], long })
     }
 }

@@ -8,11 +8,11 @@ use std::time::Duration;
 /// Watches and steers a run from outside; clones share one state.
 #[derive(Debug, Clone, Default)]
 pub struct Control {
-    shared: Arc<Shared>,
+    shared: Arc<ControlState>,
 }
 
 #[derive(Debug, Default)]
-struct Shared {
+struct ControlState {
     stop: AtomicBool,
     stored_bytes: AtomicU64,
     decoded_bytes: AtomicU64,
@@ -28,7 +28,7 @@ impl Control {
     #[must_use]
     pub fn with_rate_limit(bytes_per_second: Option<u64>) -> Self {
         let throttle = bytes_per_second.map(Throttle::new);
-        Self { shared: Arc::new(Shared { throttle, ..Shared::default() }) }
+        Self { shared: Arc::new(ControlState { throttle, ..ControlState::default() }) }
     }
 
     /// Asks the run to end soon; what was taken by then is complete.

@@ -7,7 +7,7 @@ use memchr::{memchr, memrchr};
 
 /// Counts of a stretch of bytes, which can be joined with those of the next stretch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Count {
+pub struct ByteCounts {
     /// Newlines: as `wc -l`, a last line without one does not count.
     pub newlines: u64,
     /// Bytes.
@@ -33,7 +33,7 @@ pub struct Counter {
     pub characters: bool,
 }
 
-impl Count {
+impl ByteCounts {
     /// The longest line in bytes, its newline not counted; a last line without newline counts.
     #[must_use]
     pub fn longest_bytes(&self) -> u64 {
@@ -148,12 +148,12 @@ fn is_space(byte: u8) -> bool {
 
 /// A character's bytes, at most four, of which one stretch has only some.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Cut {
+struct PartialChar {
     bytes: [u8; 4],
     length: usize,
 }
 
-impl Cut {
+impl PartialChar {
     fn of(bytes: &[u8]) -> Self {
         let mut cut = Self { length: bytes.len(), ..Self::default() };
         cut.bytes[..bytes.len()].copy_from_slice(bytes);
@@ -170,16 +170,16 @@ impl Cut {
 struct Characters {
     count: u64,
     /// The bytes at its start that may end a character: three at most.
-    head: Cut,
+    head: PartialChar,
     /// There is nothing else in it, so that a character before it may also go on after it.
     continues: bool,
     /// The bytes at its end that begin a character.
-    tail: Cut,
+    tail: PartialChar,
 }
 
 impl Default for Characters {
     fn default() -> Self {
-        Self { count: 0, head: Cut::default(), continues: true, tail: Cut::default() }
+        Self { count: 0, head: PartialChar::default(), continues: true, tail: PartialChar::default() }
     }
 }
 
@@ -197,9 +197,9 @@ impl Characters {
         };
         Self {
             count: count as u64,
-            head: Cut::of(&bytes[..head]),
+            head: PartialChar::of(&bytes[..head]),
             continues: head == bytes.len(),
-            tail: Cut::of(&rest[rest.len() - tail..]),
+            tail: PartialChar::of(&rest[rest.len() - tail..]),
         }
     }
 
@@ -213,8 +213,8 @@ impl Characters {
             open.bytes[open.length] = *byte;
             open.length += 1;
             match std::str::from_utf8(open.bytes()) {
-                Ok(_) => (ended, open) = (1, Cut::default()),
-                Err(error) if error.error_len().is_some() => open = Cut::default(),
+                Ok(_) => (ended, open) = (1, PartialChar::default()),
+                Err(error) if error.error_len().is_some() => open = PartialChar::default(),
                 Err(_) => {}
             }
         }
@@ -257,9 +257,9 @@ fn longest_line(bytes: &[u8]) -> usize {
 }
 
 impl Stage for Counter {
-    type Output = Count;
+    type Output = ByteCounts;
 
-    fn chunk(&mut self, chunk: &Chunk) -> Result<Count, Error> {
-        Ok(if chunk.zeros > 0 { Count::of_zeros(chunk.zeros) } else { Count::of(&chunk.bytes, *self) })
+    fn chunk(&mut self, chunk: &Chunk) -> Result<ByteCounts, Error> {
+        Ok(if chunk.zeros > 0 { ByteCounts::of_zeros(chunk.zeros) } else { ByteCounts::of(&chunk.bytes, *self) })
     }
 }

@@ -1,19 +1,19 @@
 //! A stream on its way through stages: all at once, or by stretches with pauses in between.
 
-use crate::chunk::{Chunk, Framing, Plan};
+use crate::chunk::{Chunk, Framing, RunPlan};
 use crate::control::Control;
 use crate::descriptor::{Descriptor, Prefixed};
 use crate::error::Error;
-use crate::input::{Body, Input};
+use crate::input::{Input, InputBody};
 use crate::pool::Pool;
-use crate::run::{Failure, Finish, Stage, run_beside};
+use crate::run::{Finish, FirstFailure, Stage, run_beside};
 use crate::splitter::Splitter;
-use crate::stream::{BlockSource, Blocks, Decoded, Place, ReadSource};
+use crate::stream::{BlockSource, Blocks, DecodedSource, ReadSource, ResumePoint};
 use bytes::Bytes;
 
-/// A stream that is run to the next pause of its source, and on from there by the next [`Course::run`]. In between it holds no block, and of
+/// A stream that is run to the next pause of its source, and on from there by the next [`ResumableRun::run`]. In between it holds no block, and of
 /// its bytes an unfinished line only.
-pub struct Course {
+pub struct ResumableRun {
     blocks: Blocks,
     behind_long: bool,
     /// A first line that is too long to tell anything, while what comes behind it is waited for.
@@ -22,20 +22,20 @@ pub struct Course {
     in_place: bool,
 }
 
-impl Course {
+impl ResumableRun {
     /// The course of a stream, or of a file as a stream.
     #[must_use]
-    pub fn new(input: Input, plan: &Plan, pool: &Pool, control: &Control) -> Self {
+    pub fn new(input: Input, plan: &RunPlan, pool: &Pool, control: &Control) -> Self {
         Self::of(input.sequential(), None, plan, pool, control)
     }
 
-    pub(crate) fn of(input: Input, splitter: Option<Box<dyn Splitter>>, plan: &Plan, pool: &Pool, control: &Control) -> Self {
+    pub(crate) fn of(input: Input, splitter: Option<Box<dyn Splitter>>, plan: &RunPlan, pool: &Pool, control: &Control) -> Self {
         let (behind_long, undo, framing) = (input.behind_long, input.undo, plan.framing);
         let name = input.name.clone();
         let source = source(input, framing, pool, control);
         let headroom = framing.headroom();
         let source: Box<dyn BlockSource> = if undo.compression || undo.charset {
-            Box::new(Decoded::new(source, &name, pool, headroom, plan.zstd_window_log_max, undo))
+            Box::new(DecodedSource::new(source, &name, pool, headroom, plan.zstd_window_log_max, undo))
         } else {
             source
         };
@@ -45,14 +45,14 @@ impl Course {
 
     /// The same from `place` on, with a source that begins there.
     #[must_use]
-    pub fn at(self, place: Place) -> Self {
-        Self { blocks: self.blocks.at(place), begun: place != Place::default(), ..self }
+    pub fn at(self, place: ResumePoint) -> Self {
+        Self { blocks: self.blocks.at(place), begun: place != ResumePoint::default(), ..self }
     }
 
     /// Where one could go on that has only what stages were given.
     #[must_use]
-    pub fn place(&self) -> Place {
-        if self.head.is_some() { Place::default() } else { self.blocks.place() }
+    pub fn place(&self) -> ResumePoint {
+        if self.head.is_some() { ResumePoint::default() } else { self.blocks.place() }
     }
 
     /// Bytes held of what stages were not given.
@@ -91,8 +91,8 @@ impl Course {
         start: impl FnOnce(&[u8]) -> Option<Vec<S>>,
         sink: impl FnMut(S::Output) -> Result<(), Error> + Send,
     ) -> Finish<S> {
-        let failure = Failure::new(control);
-        let mut reading = Reading { blocks: &mut self.blocks, control, failure: &failure };
+        let failure = FirstFailure::new(control);
+        let mut reading = ChunksToPause { blocks: &mut self.blocks, control, failure: &failure };
         let first = self.head.take().or_else(|| reading.next());
         let is_rest = |chunk: &Chunk| chunk.bytes.is_empty() && !chunk.before.is_empty();
         let silent = self.behind_long && !self.begun && first.as_ref().is_some_and(|chunk| chunk.long_start == Some(0));
@@ -117,13 +117,13 @@ impl Course {
 }
 
 /// The chunks to the next pause.
-struct Reading<'a, 'c> {
+struct ChunksToPause<'a, 'c> {
     blocks: &'a mut Blocks,
     control: &'a Control,
-    failure: &'a Failure<'c>,
+    failure: &'a FirstFailure<'c>,
 }
 
-impl Iterator for Reading<'_, '_> {
+impl Iterator for ChunksToPause<'_, '_> {
     type Item = Chunk;
 
     fn next(&mut self) -> Option<Chunk> {
@@ -147,7 +147,7 @@ fn run_here<S: Stage>(
     stage: &mut S,
     chunks: impl Iterator<Item = Chunk>,
     mut sink: impl FnMut(S::Output) -> Result<(), Error>,
-    failure: &Failure<'_>,
+    failure: &FirstFailure<'_>,
 ) {
     for (number, chunk) in (0..).zip(chunks) {
         let chunk = Chunk { number, ..chunk };
@@ -165,15 +165,15 @@ pub(crate) fn source(input: Input, framing: Framing, pool: &Pool, control: &Cont
     let (name, headroom) = (input.name, framing.headroom());
     let count = Some(control.clone());
     match input.body {
-        Body::File { file, .. } | Body::Descriptor(file) => {
+        InputBody::File { file, .. } | InputBody::Descriptor(file) => {
             let reader = Prefixed::new(input.prefix, Descriptor::new(file, control.clone()));
             Box::new(ReadSource::new(reader, &name, pool, headroom, count).with_first(input.enough))
         }
-        Body::Following(following) => {
+        InputBody::Following(following) => {
             let reader = following.reader(control.clone());
             Box::new(ReadSource::new(reader, &name, pool, headroom, count).with_first(input.enough))
         }
-        Body::Read(reader) => Box::new(ReadSource::new(Prefixed::new(input.prefix, reader), &name, pool, headroom, count)),
-        Body::Source(source) => source,
+        InputBody::Read(reader) => Box::new(ReadSource::new(Prefixed::new(input.prefix, reader), &name, pool, headroom, count)),
+        InputBody::Source(source) => source,
     }
 }

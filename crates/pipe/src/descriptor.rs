@@ -8,14 +8,14 @@ use std::io::{self, ErrorKind, Read};
 use std::time::Duration;
 
 /// Something that reads, and may know whether reading would wait.
-pub(crate) trait Source: Read + Send {
+pub(crate) trait PollableRead: Read + Send {
     /// Whether more comes soon: then a block is filled before it is handed on, instead of letting what is there wait.
     fn more_soon(&self) -> bool {
         true
     }
 }
 
-impl Source for Box<dyn Read + Send> {}
+impl PollableRead for Box<dyn Read + Send> {}
 
 /// A pipe, a FIFO, a device or a terminal: waiting for it ends when the run is stopped.
 pub(crate) struct Descriptor {
@@ -58,7 +58,7 @@ impl Read for Descriptor {
     }
 }
 
-impl Source for Descriptor {
+impl PollableRead for Descriptor {
     fn more_soon(&self) -> bool {
         self.ready(PARTIAL_BLOCK_AFTER)
     }
@@ -93,7 +93,7 @@ impl<R: Read> Read for Prefixed<R> {
     }
 }
 
-impl<R: Source> Source for Prefixed<R> {
+impl<R: PollableRead> PollableRead for Prefixed<R> {
     fn more_soon(&self) -> bool {
         self.in_prefix() || self.rest.more_soon()
     }

@@ -6,7 +6,7 @@ use std::io;
 
 /// Whose fault it is, and so what helps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ErrorClass {
     /// The operating system refused: no such file, no permission, disk full, connection reset.
     Io,
     /// The input is not what it claims to be: a broken checksum, an impossible header.
@@ -21,7 +21,7 @@ pub enum Kind {
     Stopped,
 }
 
-impl Kind {
+impl ErrorClass {
     /// One word for it, as a label of measures.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -39,7 +39,7 @@ impl Kind {
 /// An error with the place where it happened.
 #[derive(Debug)]
 pub struct Error {
-    kind: Kind,
+    kind: ErrorClass,
     name: String,
     offset: Option<u64>,
     message: String,
@@ -48,13 +48,13 @@ pub struct Error {
 
 impl Error {
     /// An error about the input `name`.
-    pub fn new(kind: Kind, name: impl Into<String>, message: impl Into<String>) -> Self {
+    pub fn new(kind: ErrorClass, name: impl Into<String>, message: impl Into<String>) -> Self {
         Self { kind, name: name.into(), offset: None, message: message.into(), cause: None }
     }
 
     /// An operating-system error while doing `message` ("cannot open", "cannot read").
     pub fn io(name: impl Into<String>, message: impl Into<String>, cause: io::Error) -> Self {
-        let kind = if cause.kind() == io::ErrorKind::BrokenPipe { Kind::Stopped } else { Kind::Io };
+        let kind = if cause.kind() == io::ErrorKind::BrokenPipe { ErrorClass::Stopped } else { ErrorClass::Io };
         Self { kind, name: name.into(), offset: None, message: message.into(), cause: Some(cause) }
     }
 
@@ -76,7 +76,7 @@ impl Error {
 
     /// What kind of error it is.
     #[must_use]
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> ErrorClass {
         self.kind
     }
 

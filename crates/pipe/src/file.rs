@@ -2,7 +2,7 @@
 
 use crate::chunk::{Chunk, Framing};
 use crate::control::Control;
-use crate::error::{Error, Kind};
+use crate::error::{Error, ErrorClass};
 use crate::limits::{BLOCK_BYTES, FIRST_LINE_BYTES_MAX, OVERREAD_BYTES};
 use crate::pool::{Lease, Pool};
 use bytes::Bytes;
@@ -23,14 +23,14 @@ pub(crate) struct SharedFile {
     /// The byte that ends a line.
     terminator: u8,
     control: Control,
-    next: Mutex<Next>,
+    next: Mutex<NextRange>,
 }
 
 /// A plain file of which whoever asks reads stretches of their own choice, as chunks of lines. Stretches that together cover the
 /// file have every line once, wherever they meet.
-pub struct Stretches(SharedFile);
+pub struct FileRanges(SharedFile);
 
-impl Stretches {
+impl FileRanges {
     pub(crate) fn new(file: SharedFile) -> Self {
         Self(file)
     }
@@ -48,7 +48,7 @@ impl Stretches {
 }
 
 #[derive(Default)]
-struct Next {
+struct NextRange {
     number: u64,
     offset: u64,
     /// Where the data extent that contains `offset` ends.
@@ -72,7 +72,7 @@ impl SharedFile {
         };
         let terminator = framing.terminator();
         // Each byte of a hole is a line of its own then.
-        let next = Mutex::new(Next { no_holes: terminator == 0, ..Next::default() });
+        let next = Mutex::new(NextRange { no_holes: terminator == 0, ..NextRange::default() });
         Self { file, name, size_bytes, line_bytes_max, terminator, control, next }
     }
 
@@ -94,7 +94,7 @@ impl SharedFile {
     }
 
     /// End of the hole at the next offset, as a block border or the end of the file; 0 when it is data.
-    fn hole_end(&self, next: &mut Next) -> u64 {
+    fn hole_end(&self, next: &mut NextRange) -> u64 {
         if next.no_holes || next.offset < next.data_end {
             return 0;
         }
@@ -238,6 +238,6 @@ impl SharedFile {
 
     fn shrank(&self, end: u64) -> Error {
         let message = format!("the file shrank while it was read: it had {} bytes when opened and now ends", self.size_bytes);
-        Error::new(Kind::Truncated, &self.name, message).at(end)
+        Error::new(ErrorClass::Truncated, &self.name, message).at(end)
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::control::Control;
 use crate::decode::{Charset, Encoding, MAGIC_BYTES};
-use crate::descriptor::Source;
-use crate::error::{Error, Kind};
+use crate::descriptor::PollableRead;
+use crate::error::{Error, ErrorClass};
 use crate::input::open_at_once;
 use crate::limits::{FOLLOW_EVERY, ROTATED_AFTER};
 use std::fs::{File, Metadata};
@@ -17,11 +17,11 @@ use std::time::Instant;
 /// What happened to a followed file; clones share one state.
 #[derive(Debug, Clone, Default)]
 pub struct Followed {
-    shared: Arc<Events>,
+    shared: Arc<FollowEvents>,
 }
 
 #[derive(Debug, Default)]
-struct Events {
+struct FollowEvents {
     truncations: AtomicU64,
     rotations: AtomicU64,
     missing: AtomicBool,
@@ -62,11 +62,11 @@ impl Following {
         let length = file.read_at(&mut head, 0).map_err(|cause| Error::io(&*name, "cannot read", cause))?;
         if Encoding::detect(&head[..length]) != Encoding::Plain {
             let message = "is compressed, and does not grow by lines: only plain files can be followed; leave out --follow";
-            return Err(Error::new(Kind::Corrupt, &*name, message));
+            return Err(Error::new(ErrorClass::Corrupt, &*name, message));
         }
         if Charset::detect(&head[..length]) != Charset::Utf8 {
             let message = "is UTF-16, of which only whole files are read: leave out --follow";
-            return Err(Error::new(Kind::Corrupt, &*name, message));
+            return Err(Error::new(ErrorClass::Corrupt, &*name, message));
         }
         Ok(Self { path: path.to_owned(), file, followed: Followed::default() })
     }
@@ -172,7 +172,7 @@ impl Read for FollowReader {
     }
 }
 
-impl Source for FollowReader {
+impl PollableRead for FollowReader {
     fn more_soon(&self) -> bool {
         !self.at_end
     }

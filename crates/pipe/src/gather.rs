@@ -29,7 +29,7 @@ const ROOM_BYTES: usize = 4 << 10;
 
 /// When pieces are copied, and when they are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Settings {
+pub struct GatherSettings {
     /// The largest piece that is copied although it might be pointed at.
     pub copy_bytes_max: usize,
     /// Copied bytes that are written at a time; at most what a buffer of the pool has room for.
@@ -38,7 +38,7 @@ pub struct Settings {
     pub shared_bytes_max: usize,
 }
 
-impl Default for Settings {
+impl Default for GatherSettings {
     fn default() -> Self {
         Self { copy_bytes_max: COPY_BYTES_MAX, write_bytes: 256 << 10, shared_bytes_max: 1 << 20 }
     }
@@ -48,14 +48,14 @@ impl Default for Settings {
 #[derive(Debug)]
 pub struct Gather<W: Write> {
     writer: W,
-    settings: Settings,
+    settings: GatherSettings,
     small: Lease,
     /// Where the run of copied bytes begins that is not among the pieces yet, and where it ends.
     run_start: usize,
     small_used: usize,
     /// How far the buffer is used.
     small_max: usize,
-    pieces: Vec<Piece>,
+    pieces: Vec<GatherPiece>,
     shared_bytes: usize,
     /// Why a write failed, and so something is missing.
     failed: Option<String>,
@@ -63,7 +63,7 @@ pub struct Gather<W: Write> {
 }
 
 #[derive(Debug)]
-enum Piece {
+enum GatherPiece {
     Copied(Range<usize>),
     Shared(Bytes),
 }
@@ -87,14 +87,14 @@ impl<W: Write> Gather<W> {
     /// # Errors
     /// When the system has no memory for the buffer.
     pub fn new(writer: W, pool: &Pool) -> io::Result<Self> {
-        Self::with_settings(writer, pool, Settings::default())
+        Self::with_settings(writer, pool, GatherSettings::default())
     }
 
     /// As [`Gather::new`], with thresholds of one's own.
     ///
     /// # Errors
     /// As [`Gather::new`].
-    pub fn with_settings(writer: W, pool: &Pool, settings: Settings) -> io::Result<Self> {
+    pub fn with_settings(writer: W, pool: &Pool, settings: GatherSettings) -> io::Result<Self> {
         let small = pool.lease()?;
         Ok(Self {
             writer,
@@ -122,7 +122,7 @@ impl<W: Write> Gather<W> {
         self.stats.pieces += 1;
         self.stats.shared_bytes += piece.len() as u64;
         self.shared_bytes += piece.len();
-        self.pieces.push(Piece::Shared(piece));
+        self.pieces.push(GatherPiece::Shared(piece));
         // A run of copied bytes may come behind it.
         if self.pieces.len() + 1 >= ENTRIES_MAX || self.shared_bytes >= self.settings.shared_bytes_max {
             return self.flush();
@@ -164,7 +164,7 @@ impl<W: Write> Gather<W> {
     /// Makes a piece of the bytes that were copied since the last one.
     fn end_run(&mut self) {
         if self.small_used > self.run_start {
-            self.pieces.push(Piece::Copied(self.run_start..self.small_used));
+            self.pieces.push(GatherPiece::Copied(self.run_start..self.small_used));
             self.stats.copied_bytes += (self.small_used - self.run_start) as u64;
             self.run_start = self.small_used;
         }
@@ -181,8 +181,8 @@ impl<W: Write> Gather<W> {
             .pieces
             .iter()
             .map(|piece| match piece {
-                Piece::Copied(range) => IoSlice::new(&small[range.clone()]),
-                Piece::Shared(bytes) => IoSlice::new(bytes),
+                GatherPiece::Copied(range) => IoSlice::new(&small[range.clone()]),
+                GatherPiece::Shared(bytes) => IoSlice::new(bytes),
             })
             .collect();
         let result = write_all_vectored(&mut self.writer, &mut slices, &mut self.stats.writes);
@@ -248,33 +248,33 @@ impl<W: Write + Send> Sink for Gather<W> {
 
 /// An open file, pipe or socket that is written until it has taken everything, and that hears a stop while nobody reads.
 #[derive(Debug)]
-pub struct Output {
+pub struct OutputFd {
     file: File,
     control: Control,
-    way: Way,
+    way: WaitMode,
     /// A stop has ended the wait for a reader: the others that follow do not wait again.
     given_up: bool,
 }
 
 /// How a wait for a reader is kept where a stop is heard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum WaitMode {
     /// Nobody reads: files. What does not block says so itself.
     Plain,
     /// What is shared with other programs and may block: it is asked for room, and given no more than what fits.
     Asking,
 }
 
-impl Output {
+impl OutputFd {
     /// A stop ends the wait for a reader who takes nothing, after [`STOPPED_PATIENCE`]: then it is as if nobody read.
     #[must_use]
     pub fn new(file: File, control: &Control) -> Self {
         let kind = file.metadata().map(|data| data.file_type());
         let waits = kind.is_ok_and(|kind| kind.is_fifo() || kind.is_socket() || kind.is_char_device() && is_terminal(&file));
         let (file, way) = match opened_again(&file) {
-            _ if !waits => (file, Way::Plain),
-            Ok(own) => (own, Way::Plain),
-            Err(_) => (file, Way::Asking),
+            _ if !waits => (file, WaitMode::Plain),
+            Ok(own) => (own, WaitMode::Plain),
+            Err(_) => (file, WaitMode::Asking),
         };
         // Of what is no pipe, or when the user has too many large ones, it stays as it is.
         let _ = rustix::pipe::fcntl_setpipe_size(&file, PIPE_BYTES);
@@ -334,7 +334,7 @@ fn opened_again(file: &File) -> io::Result<File> {
     OpenOptions::new().write(true).custom_flags(flags).open(path)
 }
 
-impl Write for Output {
+impl Write for OutputFd {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.write_vectored(&[IoSlice::new(bytes)])
     }
@@ -345,8 +345,8 @@ impl Write for Output {
         }
         loop {
             let written = match self.way {
-                Way::Plain => self.file.write_vectored(slices),
-                Way::Asking => self.write_asking(slices),
+                WaitMode::Plain => self.file.write_vectored(slices),
+                WaitMode::Asking => self.write_asking(slices),
             };
             match written {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => self.wait()?,

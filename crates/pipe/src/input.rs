@@ -1,12 +1,12 @@
 //! Where bytes come from.
 
-use crate::chunk::{Chunk, Framing, Plan};
+use crate::chunk::{Chunk, Framing, RunPlan};
 use crate::control::Control;
 use crate::course::source;
 use crate::decode::Undo;
 use crate::descriptor::Descriptor;
-use crate::error::{Error, Kind};
-use crate::file::{SharedFile, Stretches};
+use crate::error::{Error, ErrorClass};
+use crate::file::{FileRanges, SharedFile};
 use crate::follow::{Followed, Following};
 use crate::limits::BLOCK_BYTES;
 use crate::pool::Pool;
@@ -28,7 +28,7 @@ const STDIN_PATH: &str = "/proc/self/fd/0";
 /// An input that was opened and not yet read.
 pub struct Input {
     pub(crate) name: String,
-    pub(crate) body: Body,
+    pub(crate) body: InputBody,
     /// What of how it is stored is undone.
     pub(crate) undo: Undo,
     size_bytes: Option<u64>,
@@ -39,7 +39,7 @@ pub struct Input {
     pub(crate) behind_long: bool,
 }
 
-pub(crate) enum Body {
+pub(crate) enum InputBody {
     /// A plain regular file: read side by side.
     File { file: File, size_bytes: u64 },
     /// A pipe, a FIFO, a device or a compressed file.
@@ -72,7 +72,7 @@ impl Input {
             return Ok(opened);
         }
         let body = match opened.body {
-            Body::File { file, .. } | Body::Descriptor(file) => Body::Following(Following::new(path, file)?),
+            InputBody::File { file, .. } | InputBody::Descriptor(file) => InputBody::Following(Following::new(path, file)?),
             other => other,
         };
         Ok(Self { body, undo: STORED, size_bytes: None, ..opened })
@@ -81,7 +81,7 @@ impl Input {
     /// What happens to a file that is followed; `None` of others.
     #[must_use]
     pub fn followed(&self) -> Option<Followed> {
-        if let Body::Following(following) = &self.body { Some(following.followed()) } else { None }
+        if let InputBody::Following(following) = &self.body { Some(following.followed()) } else { None }
     }
 
     /// The same stream with a first block that a run is given only once `enough` says so of what is stored, or when it is full, or the end:
@@ -132,7 +132,7 @@ impl Input {
     fn of_file(name: String, file: File, decode: bool) -> Result<Self, Error> {
         let metadata = file.metadata().map_err(|cause| Error::io(&name, "cannot examine", cause))?;
         if metadata.is_dir() {
-            return Err(Error::new(Kind::Io, name, "is a directory; give a file in it"));
+            return Err(Error::new(ErrorClass::Io, name, "is a directory; give a file in it"));
         }
         let size_bytes = metadata.len();
         // Files of /proc are regular, have no size, and can only be read as streams. Standard input may be a file that
@@ -141,7 +141,7 @@ impl Input {
         if empty && head(&file).is_ok_and(|head| head.is_empty()) {
             return Ok(Self {
                 name,
-                body: Body::File { file, size_bytes },
+                body: InputBody::File { file, size_bytes },
                 undo: Undo { compression: decode, charset: false },
                 size_bytes: Some(0),
                 prefix: Vec::new(),
@@ -156,7 +156,7 @@ impl Input {
         {
             return Ok(Self {
                 name,
-                body: Body::Descriptor(file),
+                body: InputBody::Descriptor(file),
                 undo: Undo { compression: decode, charset: false },
                 size_bytes: None,
                 prefix: Vec::new(),
@@ -166,9 +166,9 @@ impl Input {
         }
         let head = head(&file).map_err(|cause| Error::io(&name, "cannot read", cause))?;
         let body = match crate::decode::Encoding::detect(&head) {
-            crate::decode::Encoding::Plain => Body::File { file, size_bytes },
-            _ if !decode => Body::File { file, size_bytes },
-            _ => Body::Descriptor(file),
+            crate::decode::Encoding::Plain => InputBody::File { file, size_bytes },
+            _ if !decode => InputBody::File { file, size_bytes },
+            _ => InputBody::Descriptor(file),
         };
         let undo = Undo { compression: decode, charset: false };
         Ok(Self { name, body, undo, size_bytes: Some(size_bytes), prefix: Vec::new(), enough: None, behind_long: false })
@@ -179,7 +179,7 @@ impl Input {
     pub fn from_reader(name: impl Into<String>, reader: Box<dyn Read + Send>) -> Self {
         Self {
             name: name.into(),
-            body: Body::Read(reader),
+            body: InputBody::Read(reader),
             undo: Undo { compression: true, charset: false },
             size_bytes: None,
             prefix: Vec::new(),
@@ -193,7 +193,7 @@ impl Input {
     pub fn from_source(name: impl Into<String>, source: Box<dyn BlockSource>) -> Self {
         Self {
             name: name.into(),
-            body: Body::Source(source),
+            body: InputBody::Source(source),
             undo: Undo { compression: true, charset: false },
             size_bytes: None,
             prefix: Vec::new(),
@@ -206,7 +206,7 @@ impl Input {
     #[must_use]
     pub fn sequential(self) -> Self {
         let body = match self.body {
-            Body::File { file, .. } => Body::Descriptor(file),
+            InputBody::File { file, .. } => InputBody::Descriptor(file),
             other => other,
         };
         Self { body, ..self }
@@ -222,15 +222,15 @@ impl Input {
     /// offsets are those of the text as UTF-8. A file that is followed stays as it is.
     #[must_use]
     pub fn into_utf8(self) -> Self {
-        if let Body::Following(_) = self.body {
+        if let InputBody::Following(_) = self.body {
             return self;
         }
         let undo = Undo { charset: true, ..self.undo };
         let body = match self.body {
-            Body::File { file, size_bytes } => {
+            InputBody::File { file, size_bytes } => {
                 // What can't be read here fails where it is read.
                 let is_encoded = head(&file).is_ok_and(|head| undo.decodes(&head));
-                if is_encoded { Body::Descriptor(file) } else { Body::File { file, size_bytes } }
+                if is_encoded { InputBody::Descriptor(file) } else { InputBody::File { file, size_bytes } }
             }
             other => other,
         };
@@ -256,10 +256,12 @@ impl Input {
     /// When its bytes are in buffers that are filled elsewhere.
     pub fn into_reader(self, control: &Control) -> Result<Box<dyn Read + Send>, Error> {
         let rest: Box<dyn Read + Send> = match self.body {
-            Body::File { file, .. } => Box::new(file),
-            Body::Descriptor(file) => Box::new(Descriptor::new(file, control.clone())),
-            Body::Read(reader) => reader,
-            Body::Following(_) | Body::Source(_) => return Err(Error::new(Kind::Io, self.name, "is no plain stream")),
+            InputBody::File { file, .. } => Box::new(file),
+            InputBody::Descriptor(file) => Box::new(Descriptor::new(file, control.clone())),
+            InputBody::Read(reader) => reader,
+            InputBody::Following(_) | InputBody::Source(_) => {
+                return Err(Error::new(ErrorClass::Io, self.name, "is no plain stream"));
+            }
         };
         Ok(Box::new(Cursor::new(self.prefix).chain(rest)))
     }
@@ -271,9 +273,9 @@ impl Input {
     /// When reading fails.
     pub fn read_ahead(&mut self, bytes_max: usize, control: &Control) -> Result<&[u8], Error> {
         let mut reader: Box<dyn Read + '_> = match &mut self.body {
-            Body::File { .. } | Body::Following(_) | Body::Source(_) => return Ok(&self.prefix),
-            Body::Read(reader) => Box::new(reader),
-            Body::Descriptor(file) => {
+            InputBody::File { .. } | InputBody::Following(_) | InputBody::Source(_) => return Ok(&self.prefix),
+            InputBody::Read(reader) => Box::new(reader),
+            InputBody::Descriptor(file) => {
                 let again = file.try_clone().map_err(|cause| Error::io(&self.name, "cannot read ahead", cause))?;
                 Box::new(Descriptor::new(again, control.clone()))
             }
@@ -296,7 +298,7 @@ impl Input {
     /// Whether it is a plain file, which workers read side by side.
     #[must_use]
     pub fn is_file(&self) -> bool {
-        matches!(self.body, Body::File { .. })
+        matches!(self.body, InputBody::File { .. })
     }
 
     /// The input's name in messages.
@@ -316,23 +318,23 @@ impl Input {
     /// # Errors
     /// When the system has no descriptor for it.
     pub fn file_again(&self) -> Result<Option<File>, Error> {
-        let Body::File { file, .. } = &self.body else { return Ok(None) };
+        let InputBody::File { file, .. } = &self.body else { return Ok(None) };
         file.try_clone().map(Some).map_err(|cause| Error::io(&self.name, "cannot open again", cause))
     }
 
     /// Whether it is a plain file of at most one block, which [`Input::into_chunk`] takes at once.
     #[must_use]
     pub fn is_small(&self) -> bool {
-        matches!(self.body, Body::File { size_bytes, .. } if size_bytes <= BLOCK_BYTES as u64)
+        matches!(self.body, InputBody::File { size_bytes, .. } if size_bytes <= BLOCK_BYTES as u64)
     }
 
     /// The whole of a small file, read here, and what went wrong after it; anything else comes as its first block.
     ///
     /// # Errors
     /// When there is no memory for a block, or it is no plain file.
-    pub fn into_chunk(self, plan: &Plan, pool: &Pool, control: &Control) -> Result<(Chunk, Option<Error>), Error> {
-        let Body::File { file, size_bytes } = self.body else {
-            return Err(Error::new(Kind::Io, self.name, "is no plain file"));
+    pub fn into_chunk(self, plan: &RunPlan, pool: &Pool, control: &Control) -> Result<(Chunk, Option<Error>), Error> {
+        let InputBody::File { file, size_bytes } = self.body else {
+            return Err(Error::new(ErrorClass::Io, self.name, "is no plain file"));
         };
         let lease = pool.lease().map_err(|cause| Error::io(&self.name, "no memory for a block", cause))?;
         let file = SharedFile::new(file, self.name, size_bytes, plan.framing, control.clone());
@@ -346,10 +348,10 @@ impl Input {
     ///
     /// # Errors
     /// The input itself, where it is no plain file.
-    pub fn into_stretches(self, framing: Framing, control: &Control) -> Result<Stretches, Box<Self>> {
+    pub fn into_stretches(self, framing: Framing, control: &Control) -> Result<FileRanges, Box<Self>> {
         match self.body {
-            Body::File { file, size_bytes } => {
-                Ok(Stretches::new(SharedFile::new(file, self.name, size_bytes, framing, control.clone())))
+            InputBody::File { file, size_bytes } => {
+                Ok(FileRanges::new(SharedFile::new(file, self.name, size_bytes, framing, control.clone())))
             }
             _ => Err(Box::new(self)),
         }

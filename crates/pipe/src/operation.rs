@@ -18,40 +18,40 @@ use std::time::Instant;
 
 /// Lets a fixed number of operations run at the same time; clones share one count.
 #[derive(Debug, Clone)]
-pub struct Gate {
-    shared: Arc<Shared>,
+pub struct Semaphore {
+    shared: Arc<SemaphoreState>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct SemaphoreState {
     free: Mutex<usize>,
     left: Condvar,
 }
 
 /// The right to run, until dropped.
 #[derive(Debug)]
-pub struct Pass {
-    shared: Arc<Shared>,
+pub struct Permit {
+    shared: Arc<SemaphoreState>,
 }
 
-impl Gate {
+impl Semaphore {
     /// A gate for `operations_max` at once; 0 counts as 1.
     #[must_use]
     pub fn new(operations_max: usize) -> Self {
-        Self { shared: Arc::new(Shared { free: Mutex::new(operations_max.max(1)), left: Condvar::new() }) }
+        Self { shared: Arc::new(SemaphoreState { free: Mutex::new(operations_max.max(1)), left: Condvar::new() }) }
     }
 
     /// Waits for a turn.
     #[must_use]
-    pub fn enter(&self) -> Pass {
+    pub fn enter(&self) -> Permit {
         let free = self.shared.free.lock().unwrap_or_else(PoisonError::into_inner);
         let mut free = self.shared.left.wait_while(free, |free| *free == 0).unwrap_or_else(PoisonError::into_inner);
         *free -= 1;
-        Pass { shared: Arc::clone(&self.shared) }
+        Permit { shared: Arc::clone(&self.shared) }
     }
 }
 
-impl Drop for Pass {
+impl Drop for Permit {
     fn drop(&mut self) {
         *self.shared.free.lock().unwrap_or_else(PoisonError::into_inner) += 1;
         self.shared.left.notify_one();

@@ -18,21 +18,21 @@ use std::time::Instant;
 /// A fixed number of buffers of one size, shared by everyone who holds a clone.
 #[derive(Clone, Debug)]
 pub struct Pool {
-    shared: Arc<Shared>,
+    shared: Arc<PoolShared>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct PoolShared {
     buffer_bytes: usize,
     buffers_max: usize,
-    state: Mutex<State>,
+    state: Mutex<PoolState>,
     returned: Condvar,
     waits: AtomicU64,
     wait_nanos: AtomicU64,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct PoolState {
     free: Vec<MmapMut>,
     made: usize,
     lent: usize,
@@ -45,7 +45,7 @@ struct State {
 pub struct Lease {
     // None only inside drop.
     buffer: Option<MmapMut>,
-    shared: Arc<Shared>,
+    shared: Arc<PoolShared>,
 }
 
 impl Pool {
@@ -57,7 +57,7 @@ impl Pool {
     #[must_use]
     pub fn new(buffer_bytes: usize, buffers_max: usize) -> Self {
         assert!(buffer_bytes > 0 && buffers_max > 0, "a pool needs at least one buffer of one byte");
-        let shared = Shared {
+        let shared = PoolShared {
             buffer_bytes,
             buffers_max,
             state: Mutex::default(),
@@ -157,7 +157,7 @@ impl Pool {
         (self.shared.waits.load(Ordering::Relaxed), nanos as f64 / 1e9)
     }
 
-    fn take(&self, state: &mut State) -> io::Result<Option<Lease>> {
+    fn take(&self, state: &mut PoolState) -> io::Result<Option<Lease>> {
         let buffer = match state.free.pop() {
             Some(buffer) => buffer,
             None if state.made < self.shared.buffers_max => {
@@ -173,9 +173,9 @@ impl Pool {
     }
 }
 
-impl Shared {
+impl PoolShared {
     // A poisoned lock is taken all the same: no code that can panic runs while it is held.
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, PoolState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

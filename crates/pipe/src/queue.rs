@@ -10,19 +10,19 @@ use std::time::Duration;
 
 /// A queue with one giver and many takers.
 pub(crate) struct Queue<T> {
-    state: Mutex<State<T>>,
+    state: Mutex<QueueState<T>>,
     filled: Condvar,
     emptied: Condvar,
     room: usize,
 }
 
-struct State<T> {
+struct QueueState<T> {
     waiting: VecDeque<T>,
     closed: bool,
 }
 
 /// What a taker gets.
-pub(crate) enum Taken<T> {
+pub(crate) enum Received<T> {
     One(T),
     /// Nothing came in time.
     Nothing,
@@ -53,7 +53,7 @@ impl<T> Giver<'_, T> {
     /// Puts `item` behind the others, waiting for room; `false` when the takers have left.
     pub(crate) fn put(&self, item: T) -> bool {
         let queue = self.0;
-        let full = |state: &mut State<T>| !state.closed && state.waiting.len() >= queue.room;
+        let full = |state: &mut QueueState<T>| !state.closed && state.waiting.len() >= queue.room;
         let mut state = queue.emptied.wait_while(queue.lock(), full).unwrap_or_else(PoisonError::into_inner);
         if state.closed {
             return false;
@@ -66,25 +66,25 @@ impl<T> Giver<'_, T> {
 
 impl<T> Taker<'_, T> {
     /// The first item, waiting for at most `patience`.
-    pub(crate) fn take(&self, patience: Duration) -> Taken<T> {
+    pub(crate) fn take(&self, patience: Duration) -> Received<T> {
         let queue = self.0;
-        let empty = |state: &mut State<T>| !state.closed && state.waiting.is_empty();
+        let empty = |state: &mut QueueState<T>| !state.closed && state.waiting.is_empty();
         let waited = queue.filled.wait_timeout_while(queue.lock(), patience, empty);
         let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
         match state.waiting.pop_front() {
             Some(item) => {
                 queue.emptied.notify_one();
-                Taken::One(item)
+                Received::One(item)
             }
-            None if state.closed => Taken::End,
-            None => Taken::Nothing,
+            None if state.closed => Received::End,
+            None => Received::Nothing,
         }
     }
 }
 
 impl<T> Queue<T> {
     pub(crate) fn new(room: usize) -> Self {
-        let state = State { waiting: VecDeque::with_capacity(room), closed: false };
+        let state = QueueState { waiting: VecDeque::with_capacity(room), closed: false };
         Self { state: Mutex::new(state), filled: Condvar::new(), emptied: Condvar::new(), room }
     }
 
@@ -100,7 +100,7 @@ impl<T> Queue<T> {
     }
 
     // A poisoned lock is taken all the same: no code that can panic runs while it is held.
-    fn lock(&self) -> MutexGuard<'_, State<T>> {
+    fn lock(&self) -> MutexGuard<'_, QueueState<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

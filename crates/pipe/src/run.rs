@@ -1,15 +1,15 @@
 //! Joins an input, stages on threads, and a sink. The only place that starts threads.
 
-use crate::chunk::{Chunk, Framing, Plan};
+use crate::chunk::{Chunk, Framing, RunPlan};
 use crate::control::Control;
-use crate::course::Course;
+use crate::course::ResumableRun;
 use crate::error::Error;
 use crate::file::SharedFile;
-use crate::input::{Body, Input};
+use crate::input::{Input, InputBody};
 use crate::limits::{BLOCK_BYTES, IDLE_AFTER, QUEUE_PER_WORKER, WINDOW_PER_WORKER};
 use crate::pool::Pool;
-use crate::queue::{Giver, Queue, Taken, Taker};
-use crate::sequence::Sequence;
+use crate::queue::{Giver, Queue, Received, Taker};
+use crate::sequence::ReorderBuffer;
 use crate::splitter::Splitter;
 use bytes::Bytes;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -50,7 +50,7 @@ pub struct Finish<S> {
 /// [`crate::limits::buffers_needed`] of them (fewer work down to three, with less overlap).
 pub fn run<S: Stage>(
     input: Input,
-    plan: &Plan,
+    plan: &RunPlan,
     pool: &Pool,
     control: &Control,
     start: impl FnOnce(&[u8]) -> Option<Vec<S>>,
@@ -64,7 +64,7 @@ pub fn run<S: Stage>(
 pub fn run_records<S: Stage>(
     input: Input,
     splitter: Box<dyn Splitter>,
-    plan: &Plan,
+    plan: &RunPlan,
     pool: &Pool,
     control: &Control,
     start: impl FnOnce(&[u8]) -> Option<Vec<S>>,
@@ -76,7 +76,7 @@ pub fn run_records<S: Stage>(
 
 fn run_with<S: Stage>(
     input: Input,
-    plan: &Plan,
+    plan: &RunPlan,
     splitter: Option<Box<dyn Splitter>>,
     pool: &Pool,
     control: &Control,
@@ -85,22 +85,22 @@ fn run_with<S: Stage>(
 ) -> Finish<S> {
     let headroom = plan.framing.headroom();
     debug_assert!(pool.buffer_bytes() >= headroom + BLOCK_BYTES, "buffers are too small for the line limit");
-    if let Body::File { file, size_bytes } = input.body {
+    if let InputBody::File { file, size_bytes } = input.body {
         let file = SharedFile::new(file, input.name, size_bytes, plan.framing, control.clone());
         let first = if input.behind_long { file.first_stretch_behind_long(pool) } else { file.first_stretch(pool) };
         return run_file(&file, first, pool, control, start, sink);
     }
-    Course::of(input, splitter, plan, pool, control).run(control, start, sink)
+    ResumableRun::of(input, splitter, plan, pool, control).run(control, start, sink)
 }
 
 /// Remembers the error that is nearest to the start of the input, and tells everyone to stop.
-pub(crate) struct Failure<'a> {
+pub(crate) struct FirstFailure<'a> {
     first: Mutex<Option<Error>>,
     stop: AtomicBool,
     control: &'a Control,
 }
 
-impl<'a> Failure<'a> {
+impl<'a> FirstFailure<'a> {
     pub(crate) fn new(control: &'a Control) -> Self {
         Self { first: Mutex::new(None), stop: AtomicBool::new(false), control }
     }
@@ -130,7 +130,7 @@ impl<'a> Failure<'a> {
 }
 
 /// Aborts the sequence when a worker leaves by a panic, so that nobody waits for its number.
-struct AbortOnDrop<'a, O, F: FnMut(O) -> Result<(), Error>>(Option<&'a Sequence<O, F>>);
+struct AbortOnDrop<'a, O, F: FnMut(O) -> Result<(), Error>>(Option<&'a ReorderBuffer<O, F>>);
 
 impl<O, F: FnMut(O) -> Result<(), Error>> Drop for AbortOnDrop<'_, O, F> {
     fn drop(&mut self) {
@@ -141,7 +141,13 @@ impl<O, F: FnMut(O) -> Result<(), Error>> Drop for AbortOnDrop<'_, O, F> {
 }
 
 /// Gives a chunk to the stage and its output to the sequence; `false` ends the worker.
-fn work<S, F>(stage: &mut S, number: u64, chunk: &Chunk, sequence: &Sequence<S::Output, F>, failure: &Failure<'_>) -> bool
+fn work<S, F>(
+    stage: &mut S,
+    number: u64,
+    chunk: &Chunk,
+    sequence: &ReorderBuffer<S::Output, F>,
+    failure: &FirstFailure<'_>,
+) -> bool
 where
     S: Stage,
     F: FnMut(S::Output) -> Result<(), Error>,
@@ -164,10 +170,10 @@ pub(crate) fn run_beside<S: Stage>(
     stages: &mut [S],
     chunks: impl Iterator<Item = Chunk>,
     sink: impl FnMut(S::Output) -> Result<(), Error> + Send,
-    failure: &Failure<'_>,
+    failure: &FirstFailure<'_>,
 ) {
     let threads = stages.len();
-    let sequence = Sequence::new(threads * WINDOW_PER_WORKER, sink);
+    let sequence = ReorderBuffer::new(threads * WINDOW_PER_WORKER, sink);
     let queue = Queue::<(u64, Chunk)>::new(threads * QUEUE_PER_WORKER);
     std::thread::scope(|scope| {
         for stage in stages {
@@ -176,10 +182,10 @@ pub(crate) fn run_beside<S: Stage>(
                 let mut guard = AbortOnDrop(Some(sequence));
                 loop {
                     match taker.take(IDLE_AFTER) {
-                        Taken::One((number, chunk)) if !work(stage, number, &chunk, sequence, failure) => return,
-                        Taken::One(_) => {}
-                        Taken::Nothing => stage.idle(),
-                        Taken::End => break,
+                        Received::One((number, chunk)) if !work(stage, number, &chunk, sequence, failure) => return,
+                        Received::One(_) => {}
+                        Received::Nothing => stage.idle(),
+                        Received::End => break,
                     }
                 }
                 guard.0 = None;
@@ -203,7 +209,7 @@ fn run_file<S: Stage>(
     start: impl FnOnce(&[u8]) -> Option<Vec<S>>,
     sink: impl FnMut(S::Output) -> Result<(), Error> + Send,
 ) -> Finish<S> {
-    let failure = Failure::new(control);
+    let failure = FirstFailure::new(control);
     let stages = match first {
         Ok(first) => start(&first),
         Err(error) => return Finish { stages: Vec::new(), error: Some(error) },
@@ -211,7 +217,7 @@ fn run_file<S: Stage>(
     let Some(mut stages) = stages else {
         return Finish { stages: Vec::new(), error: None };
     };
-    let sequence = Sequence::new(stages.len() * WINDOW_PER_WORKER, sink);
+    let sequence = ReorderBuffer::new(stages.len() * WINDOW_PER_WORKER, sink);
     // One worker is this thread: starting another would cost more than reading a small file.
     if let [stage] = &mut stages[..] {
         if let Err(error) = file_worker(file, pool, stage, &sequence, &failure) {
@@ -239,8 +245,8 @@ fn file_worker<S, F>(
     file: &SharedFile,
     pool: &Pool,
     stage: &mut S,
-    sequence: &Sequence<S::Output, F>,
-    failure: &Failure<'_>,
+    sequence: &ReorderBuffer<S::Output, F>,
+    failure: &FirstFailure<'_>,
 ) -> Result<(), Error>
 where
     S: Stage,
@@ -276,7 +282,7 @@ pub fn each<T: Send, W: Send, O: Send>(
     if let [worker] = workers {
         return items.map(|item| work(worker, item)).try_for_each(sink);
     }
-    let sequence = Sequence::new(workers.len() * WINDOW_PER_WORKER, sink);
+    let sequence = ReorderBuffer::new(workers.len() * WINDOW_PER_WORKER, sink);
     // Fused: each worker asks once more after the end.
     let items = Mutex::new((0..).zip(items.fuse()));
     let failed = Mutex::new(None);
@@ -306,19 +312,19 @@ pub fn each<T: Send, W: Send, O: Send>(
 
 /// What a thread makes beside this one, in order, at most `depth` ahead of it.
 #[derive(Debug)]
-pub struct Beside<T> {
+pub struct Background<T> {
     made: Option<Receiver<T>>,
     thread: Option<JoinHandle<()>>,
 }
 
 /// Runs `work` beside this thread. What it sends waits until there is room, and fails once nobody wants more: dropping the iterator ends
 /// it.
-pub fn beside<T: Send + 'static>(depth: usize, work: impl FnOnce(SyncSender<T>) + Send + 'static) -> Beside<T> {
+pub fn beside<T: Send + 'static>(depth: usize, work: impl FnOnce(SyncSender<T>) + Send + 'static) -> Background<T> {
     let (give, made) = sync_channel(depth);
-    Beside { made: Some(made), thread: Some(std::thread::spawn(move || work(give))) }
+    Background { made: Some(made), thread: Some(std::thread::spawn(move || work(give))) }
 }
 
-impl<T> Iterator for Beside<T> {
+impl<T> Iterator for Background<T> {
     type Item = T;
 
     fn next(&mut self) -> Option<T> {
@@ -333,7 +339,7 @@ impl<T> Iterator for Beside<T> {
     }
 }
 
-impl<T> Drop for Beside<T> {
+impl<T> Drop for Background<T> {
     fn drop(&mut self) {
         self.made = None;
         if let Some(thread) = self.thread.take() {

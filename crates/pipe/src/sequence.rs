@@ -9,14 +9,14 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 /// Whoever submits what comes next works the sink, outside the lock, for as long as something comes next; the others leave
 /// their output and go on. A worker that is `window` numbers ahead waits. Whoever holds the next number never does, so the
 /// sequence always moves as long as numbers are claimed by workers that can finish.
-pub(crate) struct Sequence<O, F> {
-    state: Mutex<State<O>>,
+pub(crate) struct ReorderBuffer<O, F> {
+    state: Mutex<ReorderState<O>>,
     sink: Mutex<F>,
     moved: Condvar,
     window: u64,
 }
 
-struct State<O> {
+struct ReorderState<O> {
     next: u64,
     pending: BTreeMap<u64, O>,
     /// Somebody is working the sink.
@@ -27,9 +27,9 @@ struct State<O> {
 /// The sequence was aborted; the reason is with whoever aborted it.
 pub(crate) struct Aborted;
 
-impl<O, F: FnMut(O) -> Result<(), Error>> Sequence<O, F> {
+impl<O, F: FnMut(O) -> Result<(), Error>> ReorderBuffer<O, F> {
     pub(crate) fn new(window: usize, sink: F) -> Self {
-        let state = State { next: 0, pending: BTreeMap::new(), draining: false, aborted: false };
+        let state = ReorderState { next: 0, pending: BTreeMap::new(), draining: false, aborted: false };
         Self { state: Mutex::new(state), sink: Mutex::new(sink), moved: Condvar::new(), window: window as u64 }
     }
 
@@ -49,7 +49,7 @@ impl<O, F: FnMut(O) -> Result<(), Error>> Sequence<O, F> {
         if state.draining { Ok(()) } else { self.drain(state) }
     }
 
-    fn drain<'a>(&'a self, mut state: MutexGuard<'a, State<O>>) -> Result<(), Result<Aborted, Error>> {
+    fn drain<'a>(&'a self, mut state: MutexGuard<'a, ReorderState<O>>) -> Result<(), Result<Aborted, Error>> {
         state.draining = true;
         let result = loop {
             if state.aborted {
@@ -77,12 +77,12 @@ impl<O, F: FnMut(O) -> Result<(), Error>> Sequence<O, F> {
         self.moved.notify_all();
     }
 
-    fn lock(&self) -> MutexGuard<'_, State<O>> {
+    fn lock(&self) -> MutexGuard<'_, ReorderState<O>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn abort<O>(state: &mut State<O>) {
+fn abort<O>(state: &mut ReorderState<O>) {
     state.aborted = true;
     state.pending.clear();
 }

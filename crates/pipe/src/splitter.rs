@@ -10,18 +10,18 @@ pub trait Splitter: Send {
     /// # Errors
     /// When no record can follow any more. Records before the fault in the same bytes should be given first, as a stretch that ends
     /// behind them, and the error at the next call or in [`Splitter::finish`].
-    fn split(&mut self, bytes: &[u8]) -> Result<Split, Fault>;
+    fn split(&mut self, bytes: &[u8]) -> Result<RecordEnds, SplitError>;
 
     /// The input is over.
     ///
     /// # Errors
     /// When it should not be.
-    fn finish(&mut self) -> Result<(), Fault>;
+    fn finish(&mut self) -> Result<(), SplitError>;
 }
 
 /// Where records end in a stretch. Indices count from the stretch's first byte.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Split {
+pub struct RecordEnds {
     /// The stretch's part that has records; what is outside belongs to none and is dropped. It starts after 0 only where no record
     /// is unfinished, and ends before the stretch does only where one ends.
     pub records: Range<usize>,
@@ -33,7 +33,7 @@ pub struct Split {
 
 /// Why a stream has no (more) records.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
+pub struct SplitError {
     /// Where, from the start of the decoded input.
     pub offset: u64,
     /// What is wrong there.
@@ -46,14 +46,14 @@ pub struct Fault {
 pub(crate) struct Terminated(pub(crate) u8);
 
 impl Splitter for Terminated {
-    fn split(&mut self, bytes: &[u8]) -> Result<Split, Fault> {
+    fn split(&mut self, bytes: &[u8]) -> Result<RecordEnds, SplitError> {
         let behind = |end| end + 1;
         let first_end = memchr(self.0, bytes).map(behind);
         let last_end = first_end.and_then(|_| memrchr(self.0, bytes).map(behind));
-        Ok(Split { records: 0..bytes.len(), first_end, last_end })
+        Ok(RecordEnds { records: 0..bytes.len(), first_end, last_end })
     }
 
-    fn finish(&mut self) -> Result<(), Fault> {
+    fn finish(&mut self) -> Result<(), SplitError> {
         Ok(())
     }
 }

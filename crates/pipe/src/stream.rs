@@ -3,11 +3,11 @@
 use crate::chunk::{Chunk, Framing};
 use crate::control::Control;
 use crate::decode::{MAGIC_BYTES, Undo, decoder_of, describe};
-use crate::descriptor::Source;
-use crate::error::{Error, Kind};
+use crate::descriptor::PollableRead;
+use crate::error::{Error, ErrorClass};
 use crate::limits::BLOCK_BYTES;
 use crate::pool::{Lease, Pool};
-use crate::splitter::{Fault, Splitter, Terminated};
+use crate::splitter::{SplitError, Splitter, Terminated};
 use bytes::Bytes;
 use std::io::{self, BufRead, ErrorKind, Read};
 use std::ops::Range;
@@ -32,10 +32,10 @@ pub trait BlockSource: Send {
     /// When the source fails; it is not asked again.
     fn next_block(&mut self) -> Result<Option<Filled>, Error>;
 
-    /// Whether the `None` that was just given is no end: more comes when it is asked again, in another [`Course::run`]. A source of
+    /// Whether the `None` that was just given is no end: more comes when it is asked again, in another [`ResumableRun::run`]. A source of
     /// compressed data never pauses, as a decoder takes that for the end of its data.
     ///
-    /// [`Course::run`]: crate::Course::run
+    /// [`ResumableRun::run`]: crate::Course::run
     fn paused(&self) -> bool {
         false
     }
@@ -61,7 +61,7 @@ pub(crate) struct ReadSource<R> {
     enough: Option<Enough>,
 }
 
-impl<R: Source> ReadSource<R> {
+impl<R: PollableRead> ReadSource<R> {
     /// `count` is told of the bytes as they are read, when they are the stored ones.
     pub(crate) fn new(reader: R, name: &str, pool: &Pool, headroom: usize, count: Option<Control>) -> Self {
         let describe = Box::new(|name: &str, cause| Error::io(name, "cannot read", cause));
@@ -79,7 +79,7 @@ impl<R: Source> ReadSource<R> {
     }
 }
 
-impl<R: Source> BlockSource for ReadSource<R> {
+impl<R: PollableRead> BlockSource for ReadSource<R> {
     fn next_block(&mut self) -> Result<Option<Filled>, Error> {
         if let Some(error) = self.failed.take() {
             return Err(error);
@@ -164,7 +164,7 @@ impl Read for BlockReader {
 }
 
 /// A source with its encoding undone; which one is known from its first block.
-pub(crate) struct Decoded {
+pub(crate) struct DecodedSource {
     inner: Option<Box<dyn BlockSource>>,
     decided: Option<Box<dyn BlockSource>>,
     name: String,
@@ -175,13 +175,13 @@ pub(crate) struct Decoded {
 }
 
 /// Gives back a block that was looked at, and the failure that came after it.
-struct Again {
+struct PushedBack {
     first: Option<Filled>,
     failed: Option<Error>,
     rest: Box<dyn BlockSource>,
 }
 
-impl Again {
+impl PushedBack {
     /// Looks at the first block, made long enough to recognise an encoding by: a slow upload may begin with one byte.
     fn new(mut rest: Box<dyn BlockSource>, name: &str, undo: Undo) -> Result<Self, Error> {
         let mut first = rest.next_block()?;
@@ -212,12 +212,13 @@ fn append(filled: &mut Filled, next: &Filled, name: &str) -> Result<(), Error> {
     let bytes = &next.lease[next.range.clone()];
     let end = filled.range.end + bytes.len();
     let room = filled.lease.get_mut(filled.range.end..end);
-    room.ok_or_else(|| Error::new(Kind::Limit, name, "a source left too little room behind its block"))?.copy_from_slice(bytes);
+    room.ok_or_else(|| Error::new(ErrorClass::Limit, name, "a source left too little room behind its block"))?
+        .copy_from_slice(bytes);
     filled.range.end = end;
     Ok(())
 }
 
-impl BlockSource for Again {
+impl BlockSource for PushedBack {
     fn next_block(&mut self) -> Result<Option<Filled>, Error> {
         match (self.first.take(), self.failed.take()) {
             (Some(filled), failed) => {
@@ -234,7 +235,7 @@ impl BlockSource for Again {
     }
 }
 
-impl Decoded {
+impl DecodedSource {
     pub(crate) fn new(
         source: Box<dyn BlockSource>,
         name: &str,
@@ -248,7 +249,7 @@ impl Decoded {
 
     fn decide(&mut self, source: Box<dyn BlockSource>) -> Result<Box<dyn BlockSource>, Error> {
         let undo = self.undo;
-        let again = Box::new(Again::new(source, &self.name, undo)?);
+        let again = Box::new(PushedBack::new(source, &self.name, undo)?);
         if !undo.decodes(again.head()) {
             return Ok(again);
         }
@@ -264,7 +265,7 @@ impl Decoded {
     }
 }
 
-impl BlockSource for Decoded {
+impl BlockSource for DecodedSource {
     fn next_block(&mut self) -> Result<Option<Filled>, Error> {
         if let Some(source) = self.inner.take() {
             self.decided = Some(self.decide(source)?);
@@ -282,7 +283,7 @@ impl BlockSource for Decoded {
 
 /// Where a stream that was run in part goes on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct ResumePoint {
     /// The first byte that was not handed over.
     pub offset: u64,
     /// It is in the middle of a line that is longer than one may be, whose start was handed over.
@@ -356,12 +357,12 @@ impl Blocks {
     }
 
     /// Where one could go on that has only what was handed over: behind it, and in the middle of an over-long line or not.
-    pub(crate) fn place(&self) -> Place {
-        Place { offset: self.offset - self.carry.len() as u64, skipping: self.skipping }
+    pub(crate) fn place(&self) -> ResumePoint {
+        ResumePoint { offset: self.offset - self.carry.len() as u64, skipping: self.skipping }
     }
 
     /// Goes on at `place`, with a source that begins there.
-    pub(crate) fn at(self, place: Place) -> Self {
+    pub(crate) fn at(self, place: ResumePoint) -> Self {
         Self { offset: place.offset, skipping: place.skipping, ..self }
     }
 
@@ -429,7 +430,7 @@ impl Blocks {
         let start = range
             .start
             .checked_sub(carried.len())
-            .ok_or_else(|| Error::new(Kind::Limit, &self.name, "a source left too little room before its block"))?;
+            .ok_or_else(|| Error::new(ErrorClass::Limit, &self.name, "a source left too little room before its block"))?;
         lease[start..range.start].copy_from_slice(&carried);
         drop(carried);
         let rest = split.last_end.map_or(start, |index| behind(index).max(start));
@@ -455,8 +456,8 @@ impl Blocks {
         Ok((!chunk.bytes.is_empty() || !chunk.before.is_empty()).then_some(chunk))
     }
 
-    fn error(&self, fault: Fault) -> Error {
-        let kind = if fault.truncated { Kind::Truncated } else { Kind::Corrupt };
+    fn error(&self, fault: SplitError) -> Error {
+        let kind = if fault.truncated { ErrorClass::Truncated } else { ErrorClass::Corrupt };
         Error::new(kind, &self.name, fault.message).at(fault.offset)
     }
 }

@@ -17,9 +17,9 @@ const MODE: u32 = 0o666;
 /// Where an open file without a name is found.
 const OPEN_FILES: &str = "/proc/self/fd";
 
-/// An output that a person named by a flag. It costs no file: see [`Output::check`].
+/// An output that a person named by a flag. It costs no file: see [`OutputPath::check`].
 #[derive(Debug, Clone, Copy)]
-pub struct Output<'a> {
+pub struct OutputPath<'a> {
     /// The flag, as it is called in messages: `-o`, `--html`.
     pub flag: &'a str,
     /// Its value; `-` is standard output.
@@ -28,7 +28,7 @@ pub struct Output<'a> {
     pub force: bool,
 }
 
-impl Output<'_> {
+impl OutputPath<'_> {
     /// Whether what is written is gone: there is no file that appears at the end.
     #[must_use]
     pub fn is_stream(&self) -> bool {
@@ -74,11 +74,11 @@ impl Output<'_> {
         Err(format!("{} and {} are both {}", self.flag, other.flag, escaped_path(ours)))
     }
 
-    /// Opens it: an empty file without a name, which [`Place::put`] puts there when it is written, or the stream itself.
+    /// Opens it: an empty file without a name, which [`PendingFile::put`] puts there when it is written, or the stream itself.
     ///
     /// # Errors
     /// A sentence for people, where it can't be created.
-    pub fn create(&self) -> Result<(File, Place), String> {
+    pub fn create(&self) -> Result<(File, PendingFile), String> {
         create(self.path).map_err(|cause| self.said(&format!("cannot create it: {}", reason(&cause))))
     }
 
@@ -95,10 +95,10 @@ impl Output<'_> {
 
 /// Where a file that was created is going to be.
 #[derive(Debug)]
-pub struct Place(End);
+pub struct PendingFile(FileEnd);
 
 #[derive(Debug)]
-enum End {
+enum FileEnd {
     /// A file without a name yet, and its path.
     Unnamed(PathBuf),
     /// The same where the file system has no such files, with the name that it has until the end.
@@ -107,40 +107,40 @@ enum End {
     Stream,
 }
 
-/// Makes an empty file, which [`Place::put`] puts at `path` when it is written; a stream is opened as it is.
+/// Makes an empty file, which [`PendingFile::put`] puts at `path` when it is written; a stream is opened as it is.
 ///
 /// # Errors
 /// When it can't be created.
-pub fn create(path: &Path) -> io::Result<(File, Place)> {
+pub fn create(path: &Path) -> io::Result<(File, PendingFile)> {
     if is_dash(path) {
-        return Ok((io::stdout().as_fd().try_clone_to_owned()?.into(), Place(End::Stream)));
+        return Ok((io::stdout().as_fd().try_clone_to_owned()?.into(), PendingFile(FileEnd::Stream)));
     }
     if is_stream(path) {
         let flags = OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOCTTY;
-        return Ok((rustix::fs::open(path, flags, Mode::empty())?.into(), Place(End::Stream)));
+        return Ok((rustix::fs::open(path, flags, Mode::empty())?.into(), PendingFile(FileEnd::Stream)));
     }
     // A link stays one, and what it points at is replaced.
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     match unnamed(folder_of(&path)) {
-        Ok(file) => Ok((file, Place(End::Unnamed(path)))),
+        Ok(file) => Ok((file, PendingFile(FileEnd::Unnamed(path)))),
         Err(_) => {
             let builder = Builder::new().permissions(Permissions::from_mode(MODE)).tempfile_in(folder_of(&path));
             let (file, named) = builder?.into_parts();
-            Ok((file, Place(End::Named(named, path))))
+            Ok((file, PendingFile(FileEnd::Named(named, path))))
         }
     }
 }
 
-impl Place {
+impl PendingFile {
     /// Puts `file` where it belongs; what is there is replaced.
     ///
     /// # Errors
     /// When it can't be moved there.
     pub fn put(self, file: &File) -> io::Result<()> {
         let (named, path) = match self.0 {
-            End::Stream => return Ok(()),
-            End::Named(named, path) => (named, path),
-            End::Unnamed(path) => (name(file, folder_of(&path))?, path),
+            FileEnd::Stream => return Ok(()),
+            FileEnd::Named(named, path) => (named, path),
+            FileEnd::Unnamed(path) => (name(file, folder_of(&path))?, path),
         };
         named.persist(&path).map_err(|error| error.error)
     }
@@ -148,9 +148,9 @@ impl Place {
     /// The same when `file` is on the disk.
     ///
     /// # Errors
-    /// As [`Place::put`], and when it can't be written to the disk.
+    /// As [`PendingFile::put`], and when it can't be written to the disk.
     pub fn put_for_good(self, file: &File) -> io::Result<()> {
-        if !matches!(self.0, End::Stream) {
+        if !matches!(self.0, FileEnd::Stream) {
             file.sync_all()?;
         }
         self.put(file)

@@ -73,11 +73,11 @@ pub(crate) struct Args {
     pub(crate) infer_all: bool,
     /// What to do where a field has values of several types: widen (integer, number, text; containers to JSON text), or error
     #[arg(long, value_name = "WHAT", default_value = "widen")]
-    pub(crate) conflicts: Conflicts,
+    pub(crate) conflicts: QueryConflicts,
     /// What to do with records that can't be read or are too long: error, or skip, which leaves them out and says how many
     /// [default: error; of access logs skip]
     #[arg(long, value_name = "WHAT")]
-    pub(crate) bad: Option<Bad>,
+    pub(crate) bad: Option<BadRecordFlag>,
     /// Longest line or record that is taken
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) record_max: Option<u64>,
@@ -116,14 +116,14 @@ pub(crate) enum OutputFormat {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Conflicts {
+pub(crate) enum QueryConflicts {
     Widen,
     Error,
 }
 
 /// The fate of records that are no rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Bad {
+pub(crate) enum BadRecordFlag {
     /// The query fails at the first.
     Error,
     /// They are left out and counted.

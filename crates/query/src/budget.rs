@@ -11,7 +11,7 @@ use rorqual_pipe::{Budget, BudgetError};
 
 /// What a query has to work with.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Shares {
+pub(crate) struct QueryShares {
     /// The whole process.
     pub(crate) memory_bytes: u64,
     /// Threads that work, and partitions of a plan.
@@ -30,7 +30,7 @@ const COUNTED: (u64, u64) = (3, 5);
 /// More threads than that, unless asked for, gain nothing over the memory's speed.
 const THREADS_MAX_DEFAULT: usize = 64;
 
-impl Shares {
+impl QueryShares {
     /// What fits: the threads asked for, or as many as there are cores and memory for.
     ///
     /// # Errors

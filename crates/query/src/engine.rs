@@ -1,10 +1,10 @@
 //! The engine, set up for the memory that there is.
 
 use crate::args::Args;
-use crate::budget::Shares;
+use crate::budget::QueryShares;
 use crate::limits::BATCH_ROWS;
 use crate::scan::ScanContext;
-use crate::tables::{Known, Tables};
+use crate::tables::{TableFactory, TableOptions};
 use crate::temp::TempFolder;
 use crate::trunc::utc_trunc;
 use datafusion::catalog::DynamicFileCatalog;
@@ -30,14 +30,14 @@ pub(crate) struct Engine {
 impl Engine {
     /// # Errors
     /// When the engine refuses its settings, which would be a defect here.
-    pub(crate) fn new(args: &Args, known: Arc<Known>, shares: Shares, temp: &TempFolder) -> Result<Self> {
+    pub(crate) fn new(args: &Args, known: Arc<TableOptions>, shares: QueryShares, temp: &TempFolder) -> Result<Self> {
         let scans = ScanContext::new(shares, args.bad);
         let state = SessionStateBuilder::new()
             .with_config(config(&shares))
             .with_runtime_env(runtime(args, &shares, temp)?)
             .with_default_features()
             .build();
-        let tables = Arc::new(Tables::new(state.clone(), &scans, known));
+        let tables = Arc::new(TableFactory::new(state.clone(), &scans, known));
         let catalogs = DynamicFileCatalog::new(Arc::clone(state.catalog_list()), tables);
         let state = SessionStateBuilder::new_from_existing(state).with_catalog_list(Arc::new(catalogs)).build();
         let session = SessionContext::new_with_state(state);
@@ -46,7 +46,7 @@ impl Engine {
     }
 }
 
-fn config(shares: &Shares) -> SessionConfig {
+fn config(shares: &QueryShares) -> SessionConfig {
     let mut config = SessionConfig::new()
         .with_target_partitions(shares.threads)
         .with_batch_size(BATCH_ROWS)
@@ -63,7 +63,7 @@ fn config(shares: &Shares) -> SessionConfig {
     config
 }
 
-fn runtime(args: &Args, shares: &Shares, temp: &TempFolder) -> Result<Arc<RuntimeEnv>> {
+fn runtime(args: &Args, shares: &QueryShares, temp: &TempFolder) -> Result<Arc<RuntimeEnv>> {
     let named = NonZeroUsize::new(CONSUMERS_NAMED).unwrap_or(NonZeroUsize::MIN);
     let pool = TrackConsumersPool::new(FairSpillPool::new(shares.operators_bytes as usize), named);
     let disk = DiskManagerBuilder::default()

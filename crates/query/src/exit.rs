@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 /// How the process ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Exit {
+pub(crate) enum QueryExit {
     /// Everything was done, or the reader of our output had enough.
     Done,
     /// Wrong usage, a query that can't be answered, or a bad input.
@@ -13,7 +13,7 @@ pub(crate) enum Exit {
     Interrupted,
 }
 
-impl Exit {
+impl QueryExit {
     pub(crate) fn code(self) -> u8 {
         match self {
             Self::Done => 0,
@@ -24,8 +24,8 @@ impl Exit {
     }
 }
 
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> Self {
+impl From<QueryExit> for ExitCode {
+    fn from(exit: QueryExit) -> Self {
         Self::from(exit.code())
     }
 }

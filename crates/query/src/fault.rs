@@ -1,6 +1,6 @@
 //! The engine's errors in words that help.
 
-use crate::budget::Shares;
+use crate::budget::QueryShares;
 use datafusion::common::utils::datafusion_strsim::levenshtein;
 use datafusion::common::{Column, SchemaError};
 use datafusion::error::DataFusionError;
@@ -14,7 +14,7 @@ const COLUMNS_SHOWN: usize = 20;
 const TEMP_FULL: &str = "max_temp_directory_size";
 
 /// What went wrong.
-pub(crate) fn describe(error: &DataFusionError, shares: &Shares) -> String {
+pub(crate) fn describe(error: &DataFusionError, shares: &QueryShares) -> String {
     if let Some(known) = known(error) {
         return known.to_string();
     }

@@ -1,6 +1,6 @@
 //! How a query fits the memory: what its tables hold while they are read, and how many are read side by side for that.
 
-use crate::budget::Shares;
+use crate::budget::QueryShares;
 use crate::limits::{BATCH_BYTES_MAX, BATCH_ROWS};
 use crate::scan::RecordTable;
 use crate::tables::ColumnsTable;
@@ -14,8 +14,8 @@ use std::any::Any;
 use std::sync::Arc;
 
 /// What a query's tables need.
-pub(crate) struct Fit {
-    readers: Vec<Reader>,
+pub(crate) struct QueryFit {
+    readers: Vec<TableReader>,
     /// Partitions of the plan.
     pub(crate) partitions: usize,
     /// Rows of a batch.
@@ -23,7 +23,7 @@ pub(crate) struct Fit {
 }
 
 /// What a table holds while it is read.
-struct Reader {
+struct TableReader {
     name: String,
     what: What,
 }
@@ -35,12 +35,12 @@ enum What {
     Groups(u64),
 }
 
-impl Fit {
+impl QueryFit {
     /// What the tables of an optimized plan need.
     ///
     /// # Errors
     /// When they can't be read in this memory, even one partition at a time.
-    pub(crate) fn of(plan: &LogicalPlan, shares: &Shares) -> Result<Self> {
+    pub(crate) fn of(plan: &LogicalPlan, shares: &QueryShares) -> Result<Self> {
         let (mut readers, mut row_bytes) = (Vec::new(), 1);
         plan.apply_with_subqueries(|node| {
             if let LogicalPlan::TableScan(scan) = node {
@@ -61,8 +61,8 @@ impl Fit {
     ///
     /// # Errors
     /// When there is not so much; the error says for what.
-    pub(crate) fn reserve(&self, pool: &Arc<dyn MemoryPool>, shares: &Shares) -> Result<Vec<MemoryReservation>> {
-        let reserve = |reader: &Reader| {
+    pub(crate) fn reserve(&self, pool: &Arc<dyn MemoryPool>, shares: &QueryShares) -> Result<Vec<MemoryReservation>> {
+        let reserve = |reader: &TableReader| {
             let bytes = reader.bytes(self.partitions, shares);
             let reservation = MemoryConsumer::new(&reader.name).register(pool);
             let taken = reservation.try_grow(shares.as_operators(bytes) as usize);
@@ -71,8 +71,8 @@ impl Fit {
         self.readers.iter().map(reserve).collect()
     }
 
-    fn too_much(&self, shares: &Shares) -> datafusion::error::DataFusionError {
-        let each = |reader: &Reader| format!("{} for {}", format_size(reader.bytes(self.partitions, shares)), reader.name);
+    fn too_much(&self, shares: &QueryShares) -> datafusion::error::DataFusionError {
+        let each = |reader: &TableReader| format!("{} for {}", format_size(reader.bytes(self.partitions, shares)), reader.name);
         let sum: Vec<String> = self.readers.iter().map(each).collect();
         resources_datafusion_err!(
             "reading its tables takes {}, and there are {} beside the program. Fewer columns or a smaller --record-max take less, and \
@@ -83,8 +83,8 @@ impl Fit {
     }
 }
 
-impl Reader {
-    fn bytes(&self, partitions: usize, shares: &Shares) -> u64 {
+impl TableReader {
+    fn bytes(&self, partitions: usize, shares: &QueryShares) -> u64 {
         let each = match self.what {
             What::Streams => shares.stream_bytes(shares.stream_threads(partitions)),
             What::Groups(bytes) => bytes,
@@ -94,16 +94,16 @@ impl Reader {
 }
 
 /// What a table holds, and what a row of it takes where that is known.
-fn reader(scan: &TableScan) -> Result<(Option<Reader>, u64)> {
+fn reader(scan: &TableScan) -> Result<(Option<TableReader>, u64)> {
     let provider = source_as_provider(&scan.source)?;
     let provider: &dyn Any = provider.as_ref();
     let name = scan.table_name.table();
     if let Some(table) = provider.downcast_ref::<RecordTable>() {
-        let streams = Reader { name: format!("blocks, decoder and rows of {name} (a stream)"), what: What::Streams };
+        let streams = TableReader { name: format!("blocks, decoder and rows of {name} (a stream)"), what: What::Streams };
         return Ok((table.has_streams().then_some(streams), 0));
     }
     let Some(table) = provider.downcast_ref::<ColumnsTable>() else { return Ok((None, 0)) };
     let columns = scan.projection.as_ref();
-    let groups = Reader { name: format!("row groups of {name}"), what: What::Groups(table.widths.group_bytes(columns)) };
+    let groups = TableReader { name: format!("row groups of {name}"), what: What::Groups(table.widths.group_bytes(columns)) };
     Ok((Some(groups), table.widths.row_bytes(columns)))
 }

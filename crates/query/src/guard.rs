@@ -1,6 +1,6 @@
 //! Keeps the process below its memory, where the engine's accounting misses what is taken.
 
-use crate::exit::Exit;
+use crate::exit::QueryExit;
 use crate::limits::{CANCEL_BELOW_BYTES, END_BELOW_BYTES, GUARD_EVERY};
 use crate::message;
 use crate::temp::{self, TempFolder};
@@ -17,11 +17,11 @@ const ENDED: [&str; 2] = ["RORQUAL_QUERY_ENDED", "RORQUAL_QUERY_FOLDER"];
 
 /// Looks at the resident size every few milliseconds, and at what was taken since. Near the limit it asks for the query's end, and nearer
 /// ends the process.
-pub(crate) struct Guard {
-    shared: Arc<Shared>,
+pub(crate) struct QueryWatchdog {
+    shared: Arc<WatchdogState>,
 }
 
-struct Shared {
+struct WatchdogState {
     memory_bytes: u64,
     threads: usize,
     ended: AtomicBool,
@@ -29,11 +29,11 @@ struct Shared {
     temp: Arc<TempFolder>,
 }
 
-impl Guard {
+impl QueryWatchdog {
     /// Starts to look.
     pub(crate) fn start(memory_bytes: u64, threads: usize, temp: &Arc<TempFolder>) -> Self {
         let (ended, exceeded, temp) = (AtomicBool::new(false), Notify::new(), Arc::clone(temp));
-        let shared = Arc::new(Shared { memory_bytes, threads, ended, exceeded, temp });
+        let shared = Arc::new(WatchdogState { memory_bytes, threads, ended, exceeded, temp });
         let looking = Arc::clone(&shared);
         tokio::task::spawn_blocking(move || looking.look());
         Self { shared }
@@ -50,13 +50,13 @@ impl Guard {
     }
 }
 
-impl Drop for Guard {
+impl Drop for QueryWatchdog {
     fn drop(&mut self) {
         self.shared.ended.store(true, Ordering::Relaxed);
     }
 }
 
-impl Shared {
+impl WatchdogState {
     fn look(&self) {
         let mut data_before = u64::MAX;
         while !self.ended.load(Ordering::Relaxed) {
@@ -96,8 +96,8 @@ impl Shared {
     }
 }
 
-/// Does what is left to do for a query that [`Guard`] ended, where this process is there for that.
-pub(crate) fn clear_away() -> Option<Exit> {
+/// Does what is left to do for a query that [`QueryWatchdog`] ended, where this process is there for that.
+pub(crate) fn clear_away() -> Option<QueryExit> {
     let [message, folder] = ENDED.map(std::env::var_os);
     let (message, folder) = (message?, folder?);
     temp::remove(Path::new(&folder));

@@ -20,7 +20,7 @@ mod trunc;
 
 use args::Args;
 use clap::Parser;
-use exit::Exit;
+use exit::QueryExit;
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 
@@ -34,7 +34,7 @@ fn main() -> ExitCode {
             // Said of arguments that steer no terminal.
             let error = Args::try_parse_from(rorqual_pipe::escaped_args()).err().unwrap_or(error);
             let _ = error.print();
-            return if error.use_stderr() { Exit::Bad.into() } else { Exit::Done.into() };
+            return if error.use_stderr() { QueryExit::Bad.into() } else { QueryExit::Done.into() };
         }
     };
     if let Err(error) = rorqual_pipe::allocator::settle(&limits::ALLOCATOR) {

@@ -1,6 +1,6 @@
 //! The prompt.
 
-use crate::exit::Exit;
+use crate::exit::QueryExit;
 use crate::message;
 use crate::statement::Runner;
 use rustyline::error::ReadlineError;
@@ -23,8 +23,8 @@ const HELP: &str = "a table is a file's path in single quotes, as in SELECT * FR
   up, Ctrl-R  what was typed before";
 
 /// Reads statements and runs them until the end of input. A statement ends with a semicolon.
-pub(crate) async fn run(runner: &Runner<'_>) -> Exit {
-    let mut lines = match Lines::open() {
+pub(crate) async fn run(runner: &Runner<'_>) -> QueryExit {
+    let mut lines = match PromptLines::open() {
         Ok(lines) => lines,
         Err(error) => return message::error(&format!("no prompt: {error}")),
     };
@@ -58,7 +58,7 @@ pub(crate) async fn run(runner: &Runner<'_>) -> Exit {
         }
     }
     lines.save();
-    Exit::Done
+    QueryExit::Done
 }
 
 /// The statement that a command stands for; `None` where help is asked for or meant.
@@ -95,12 +95,12 @@ fn is_complete(text: &str) -> bool {
     quote.is_none() && last == ';'
 }
 
-struct Lines {
+struct PromptLines {
     editor: Editor<(), FileHistory>,
     history: Option<PathBuf>,
 }
 
-impl Lines {
+impl PromptLines {
     fn open() -> rustyline::Result<Self> {
         let config = Config::builder().max_history_size(HISTORY_LINES_MAX)?.auto_add_history(false).build();
         let mut editor = Editor::with_config(config)?;

@@ -1,14 +1,14 @@
 //! Statements, one after another.
 
 use crate::args::Args;
-use crate::budget::Shares;
+use crate::budget::QueryShares;
 use crate::engine::Engine;
-use crate::exit::Exit;
-use crate::fit::Fit;
-use crate::guard::Guard;
+use crate::exit::QueryExit;
+use crate::fit::QueryFit;
+use crate::guard::QueryWatchdog;
 use crate::limits::CHAIN_MAX;
-use crate::output::{Sink, output};
-use crate::tables::Known;
+use crate::output::{QuerySink, output};
+use crate::tables::TableOptions;
 use crate::temp::TempFolder;
 use crate::{fault, message, prompt};
 use datafusion::common::{Result, plan_err};
@@ -22,7 +22,7 @@ use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 use futures::{FutureExt, StreamExt};
-use rorqual_pipe::whole_file::Output;
+use rorqual_pipe::whole_file::OutputPath;
 use rorqual_pipe::{escaped_path, reason, stats};
 use std::io::{self, IsTerminal, Read};
 use std::panic::AssertUnwindSafe;
@@ -32,9 +32,9 @@ use std::time::Instant;
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Runs what was asked for.
-pub(crate) fn run(args: &Args) -> Exit {
+pub(crate) fn run(args: &Args) -> QueryExit {
     let started = Instant::now();
-    let shares = match Shares::of(args) {
+    let shares = match QueryShares::of(args) {
         Ok(shares) => shares,
         Err(error) => return message::error(&error),
     };
@@ -63,7 +63,7 @@ pub(crate) fn run(args: &Args) -> Exit {
 pub(crate) static RUNS: AtomicBool = AtomicBool::new(false);
 
 /// How a statement ended.
-enum Ended {
+enum StatementEnd {
     Done,
     Failed(String),
     Interrupted,
@@ -71,24 +71,24 @@ enum Ended {
     Unwritten(io::Error),
 }
 
-impl From<DataFusionError> for Fault {
+impl From<DataFusionError> for QueryFault {
     fn from(error: DataFusionError) -> Self {
         Self::Engine(error)
     }
 }
 
 /// What ends a query early.
-enum Fault {
+enum QueryFault {
     Engine(DataFusionError),
     Output(io::Error),
 }
 
 pub(crate) struct Runner<'a> {
     args: &'a Args,
-    shares: Shares,
-    known: Arc<Known>,
+    shares: QueryShares,
+    known: Arc<TableOptions>,
     engine: Engine,
-    guard: Guard,
+    guard: QueryWatchdog,
     temp: Arc<TempFolder>,
     /// The output is of an earlier statement of this run, and so may be replaced.
     has_written: AtomicBool,
@@ -96,15 +96,15 @@ pub(crate) struct Runner<'a> {
 
 impl<'a> Runner<'a> {
     /// To be called where there is a runtime.
-    fn new(args: &'a Args, shares: Shares) -> Result<Self, String> {
-        let known = Arc::new(Known::of(args)?);
+    fn new(args: &'a Args, shares: QueryShares) -> Result<Self, String> {
+        let known = Arc::new(TableOptions::of(args)?);
         let temp = Arc::new(TempFolder::create(args.temp_dir.as_deref())?);
         let engine = Engine::new(args, Arc::clone(&known), shares, &temp).map_err(|error| fault::describe(&error, &shares))?;
-        let guard = Guard::start(shares.memory_bytes, shares.threads, &temp);
+        let guard = QueryWatchdog::start(shares.memory_bytes, shares.threads, &temp);
         Ok(Self { args, shares, known, engine, guard, temp, has_written: AtomicBool::new(false) })
     }
 
-    async fn run(&self) -> Exit {
+    async fn run(&self) -> QueryExit {
         let text = match (&self.args.sql, &self.args.file) {
             (Some(sql), _) => Ok(sql.clone()),
             (None, Some(path)) if path.as_os_str() == "-" => read_stdin(),
@@ -118,14 +118,14 @@ impl<'a> Runner<'a> {
             Ok(text) => self.all(&text).await,
             Err(error) => return message::error(&error),
         };
-        for table in self.known.tables_not_met().filter(|_| exit == Exit::Done) {
+        for table in self.known.tables_not_met().filter(|_| exit == QueryExit::Done) {
             message::note(&format!("--rows {table}=…: the query has no table '{table}'"));
         }
         exit
     }
 
     /// Runs the statements of a text until one fails.
-    pub(crate) async fn all(&self, text: &str) -> Exit {
+    pub(crate) async fn all(&self, text: &str) -> QueryExit {
         let statements = match parse(text) {
             Ok(statements) => statements,
             Err(error) => return message::error(&fault::describe(&error, &self.shares)),
@@ -136,53 +136,53 @@ impl<'a> Runner<'a> {
             RUNS.store(false, Ordering::Relaxed);
             self.engine.scans.tallies.take().iter().for_each(|left| message::note(left));
             let exit = match ended {
-                Ended::Done => Exit::Done,
-                Ended::Failed(text) => message::error(&text),
-                Ended::Unwritten(cause) => return message::print_error(&cause),
-                Ended::Interrupted => {
+                StatementEnd::Done => QueryExit::Done,
+                StatementEnd::Failed(text) => message::error(&text),
+                StatementEnd::Unwritten(cause) => return message::print_error(&cause),
+                StatementEnd::Interrupted => {
                     message::note(&"stopped by Ctrl-C");
-                    Exit::Interrupted
+                    QueryExit::Interrupted
                 }
             };
-            if exit != Exit::Done {
+            if exit != QueryExit::Done {
                 return exit;
             }
         }
-        Exit::Done
+        QueryExit::Done
     }
 
     /// Runs one statement, which Ctrl-C and the guard end.
-    async fn interruptible(&self, statement: Statement) -> Ended {
+    async fn interruptible(&self, statement: Statement) -> StatementEnd {
         let signals = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(signal);
         let [Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)] = signals else {
-            return Ended::Failed("cannot listen to signals".to_owned());
+            return StatementEnd::Failed("cannot listen to signals".to_owned());
         };
         let fault = tokio::select! {
             // Libraries panic on files that contradict themselves.
             ended = AssertUnwindSafe(self.statement(statement)).catch_unwind() => match ended {
-                Ok(Ok(())) => return Ended::Done,
+                Ok(Ok(())) => return StatementEnd::Done,
                 Ok(Err(fault)) => fault,
                 Err(_) => {
                     let names = self.known.input_names();
-                    return Ended::Failed(format!("a file contradicts itself, or this program does (the query reads {names})"));
+                    return StatementEnd::Failed(format!("a file contradicts itself, or this program does (the query reads {names})"));
                 }
             },
-            () = self.guard.exceeded() => return Ended::Failed(self.guard.message()),
-            _ = interrupt.recv() => return Ended::Interrupted,
-            _ = terminate.recv() => return Ended::Interrupted,
-            _ = hangup.recv() => return Ended::Interrupted,
+            () = self.guard.exceeded() => return StatementEnd::Failed(self.guard.message()),
+            _ = interrupt.recv() => return StatementEnd::Interrupted,
+            _ = terminate.recv() => return StatementEnd::Interrupted,
+            _ = hangup.recv() => return StatementEnd::Interrupted,
         };
         match fault {
-            Fault::Output(cause) => Ended::Unwritten(cause),
-            Fault::Engine(error) if fault::is_of_a_file(&error) => {
+            QueryFault::Output(cause) => StatementEnd::Unwritten(cause),
+            QueryFault::Engine(error) if fault::is_of_a_file(&error) => {
                 let (said, names) = (fault::describe(&error, &self.shares), self.known.input_names());
-                Ended::Failed(if said.contains(&names) { said } else { format!("{said} (the query reads {names})") })
+                StatementEnd::Failed(if said.contains(&names) { said } else { format!("{said} (the query reads {names})") })
             }
-            Fault::Engine(error) => Ended::Failed(fault::describe(&error, &self.shares)),
+            QueryFault::Engine(error) => StatementEnd::Failed(fault::describe(&error, &self.shares)),
         }
     }
 
-    async fn statement(&self, statement: Statement) -> Result<(), Fault> {
+    async fn statement(&self, statement: Statement) -> Result<(), QueryFault> {
         let plan = self.engine.session.state().statement_to_plan(statement).await?;
         allow(&plan)?;
         if matches!(plan, LogicalPlan::Ddl(_) | LogicalPlan::Statement(_)) {
@@ -192,30 +192,30 @@ impl<'a> Runner<'a> {
         let plan = if self.args.explain { LogicalPlanBuilder::from(plan).explain(false, false)?.build()? } else { plan };
         if let Some(output) = output(self.args) {
             let force = output.force || self.has_written.load(Ordering::Relaxed);
-            self.known.refuse_loss(&Output { force, ..output })?;
+            self.known.refuse_loss(&OutputPath { force, ..output })?;
         }
-        let mut sink = Sink::create(self.args, &plan).map_err(Fault::Output)?;
+        let mut sink = QuerySink::create(self.args, &plan).map_err(QueryFault::Output)?;
         let plan = sink.limited(plan)?;
         match self.query(&plan, &mut sink, true).await {
             // A hash join holds one side; a merge join spills both.
-            Err(Fault::Engine(error)) if fault::is_out_of_memory(&error) && sink.is_untouched() => {
+            Err(QueryFault::Engine(error)) if fault::is_out_of_memory(&error) && sink.is_untouched() => {
                 self.query(&plan, &mut sink, false).await?;
             }
             ended => ended?,
         }
-        sink.finish().map_err(Fault::Output)?;
+        sink.finish().map_err(QueryFault::Output)?;
         self.has_written.store(true, Ordering::Relaxed);
         Ok(())
     }
 
     /// Runs a query into its sink.
-    async fn query(&self, plan: &LogicalPlan, sink: &mut Sink, prefer_hash_join: bool) -> Result<(), Fault> {
+    async fn query(&self, plan: &LogicalPlan, sink: &mut QuerySink, prefer_hash_join: bool) -> Result<(), QueryFault> {
         let mut state = self.engine.session.state();
         let options = state.config_mut().options_mut();
         if !prefer_hash_join && !std::mem::replace(&mut options.optimizer.prefer_hash_join, false) {
-            return plan_err!("neither a hash join nor a merge join has enough memory").map_err(Fault::Engine);
+            return plan_err!("neither a hash join nor a merge join has enough memory").map_err(QueryFault::Engine);
         }
-        let fit = Fit::of(&state.optimize(plan)?, &self.shares)?;
+        let fit = QueryFit::of(&state.optimize(plan)?, &self.shares)?;
         *state.config_mut() = state.config().clone().with_target_partitions(fit.partitions).with_batch_size(fit.batch_rows);
         let pool = &state.runtime_env().memory_pool;
         let _read = fit.reserve(pool, &self.shares)?;
@@ -225,7 +225,7 @@ impl<'a> Runner<'a> {
         written.try_grow(self.shares.as_operators(sink.bytes(&rows.schema())) as usize)?;
         sink.start(rows.schema());
         while let Some(batch) = rows.next().await {
-            sink.write(&batch?).map_err(Fault::Output)?;
+            sink.write(&batch?).map_err(QueryFault::Output)?;
         }
         Ok(())
     }

@@ -5,9 +5,9 @@
 //! writes the same bytes; and a table of rows with 8 escaped fields.
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used)]
 
-use rorqual_pipe::gather::{Gather, Output};
+use rorqual_pipe::gather::{Gather, OutputFd};
 use rorqual_pipe::{Control, Pool, Sink};
-use rorqual_render::{Batch, Cell, Error, Page, Rows, Source, Templates, Value};
+use rorqual_render::{PageInput, RenderError, RowBatch, RowCell, RowSequence, Source, Templates, Value};
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
@@ -38,10 +38,10 @@ fn measure(work: &str, name: &str, text: &str, target: &str, n: u64, rows: Optio
     let mut templates = Templates::new(false);
     templates.add(name, text).unwrap();
     let context = Value::from_pairs([("n", Value::from(n))]);
-    let page = Page { context, rows, ..Page::default() };
+    let page = PageInput { context, rows, ..PageInput::default() };
     for engine in ["emitter", "minijinja"] {
         let (file, reader) = opened(target);
-        let mut sink = Gather::new(Output::new(file, &Control::default()), &Pool::new(BUFFER_BYTES, 1)).unwrap();
+        let mut sink = Gather::new(OutputFd::new(file, &Control::default()), &Pool::new(BUFFER_BYTES, 1)).unwrap();
         let (start, cpu) = (Instant::now(), cpu_nanos());
         match engine {
             "emitter" => drop(templates.render(name, &page, &mut sink).unwrap()),
@@ -67,7 +67,7 @@ fn cpu_nanos() -> u64 {
 /// A loop that writes the same bytes, as much at a time.
 fn bare(target: &str, n: u64) -> f64 {
     let (file, reader) = opened(target);
-    let mut file = Output::new(file, &Control::default());
+    let mut file = OutputFd::new(file, &Control::default());
     let bytes = "DOOM DOOM DOOM DOOM\n".repeat(14).len() as u64 * n;
     let block = "DOOM DOOM DOOM DOOM\n".repeat(BUFFER_BYTES / 20);
     let start = Instant::now();
@@ -98,7 +98,7 @@ fn opened(target: &str) -> (File, Option<JoinHandle<()>>) {
 /// Rows like a log's, made of one batch.
 #[derive(Debug)]
 struct Made {
-    batch: Arc<dyn Batch>,
+    batch: Arc<dyn RowBatch>,
     rows: u64,
 }
 
@@ -128,22 +128,22 @@ impl Made {
 }
 
 impl Source for Made {
-    fn open(&self, _: &Control) -> Result<Box<dyn Rows>, Error> {
+    fn open(&self, _: &Control) -> Result<Box<dyn RowSequence>, RenderError> {
         Ok(Box::new(Left(Arc::clone(&self.batch), self.rows / 1000)))
     }
 }
 
-struct Left(Arc<dyn Batch>, u64);
+struct Left(Arc<dyn RowBatch>, u64);
 
-impl Rows for Left {
-    fn next(&mut self) -> Result<Option<Arc<dyn Batch>>, Error> {
+impl RowSequence for Left {
+    fn next(&mut self) -> Result<Option<Arc<dyn RowBatch>>, RenderError> {
         let Some(left) = self.1.checked_sub(1) else { return Ok(None) };
         self.1 = left;
         Ok(Some(Arc::clone(&self.0)))
     }
 }
 
-impl Batch for Log {
+impl RowBatch for Log {
     fn rows(&self) -> usize {
         self.texts.len()
     }
@@ -152,7 +152,7 @@ impl Batch for Log {
         &self.names
     }
 
-    fn cell(&self, row: usize, column: usize) -> Cell<'_> {
-        Cell::Text(&self.texts[row][column])
+    fn cell(&self, row: usize, column: usize) -> RowCell<'_> {
+        RowCell::Text(&self.texts[row][column])
     }
 }

@@ -8,12 +8,12 @@ use std::io;
 
 /// Why a rendering ended before its end.
 #[derive(Debug)]
-pub enum Error {
+pub enum RenderError {
     /// The template: its syntax, a name without a value, a value of the wrong kind.
     Template(Box<TemplateError>),
     /// The sink took no more.
     Write(io::Error),
-    /// The rows could not be read. [`rorqual_pipe::Kind::Stopped`]: somebody asked to stop.
+    /// The rows could not be read. [`rorqual_pipe::ErrorClass::Stopped`]: somebody asked to stop.
     Rows(rorqual_pipe::Error),
 }
 
@@ -25,12 +25,12 @@ pub struct TemplateError {
     /// What is wrong.
     pub message: String,
     /// Where, if it has a place.
-    pub place: Option<Place>,
+    pub place: Option<TemplatePosition>,
 }
 
 /// A place in a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct TemplatePosition {
     /// The template's name.
     pub template: String,
     /// Its line, from 1.
@@ -41,7 +41,7 @@ pub struct Place {
     pub text: String,
 }
 
-impl Error {
+impl RenderError {
     /// An error without a place.
     pub(crate) fn template(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self::Template(Box::new(TemplateError { kind, message: message.into(), place: None }))
@@ -49,7 +49,7 @@ impl Error {
 
     /// An end because somebody asked to stop.
     pub(crate) fn stopped() -> Self {
-        Self::Rows(rorqual_pipe::Error::new(rorqual_pipe::Kind::Stopped, "", "stopped"))
+        Self::Rows(rorqual_pipe::Error::new(rorqual_pipe::ErrorClass::Stopped, "", "stopped"))
     }
 
     /// Whether the reader went away, or somebody asked to stop: not a failure.
@@ -58,7 +58,7 @@ impl Error {
         match self {
             Self::Template(_) => false,
             Self::Write(cause) => cause.kind() == io::ErrorKind::BrokenPipe,
-            Self::Rows(error) => error.kind() == rorqual_pipe::Kind::Stopped,
+            Self::Rows(error) => error.kind() == rorqual_pipe::ErrorClass::Stopped,
         }
     }
 
@@ -72,20 +72,20 @@ impl Error {
     }
 }
 
-impl From<io::Error> for Error {
+impl From<io::Error> for RenderError {
     fn from(cause: io::Error) -> Self {
         Self::Write(cause)
     }
 }
 
-impl From<minijinja::Error> for Error {
+impl From<minijinja::Error> for RenderError {
     fn from(error: minijinja::Error) -> Self {
         // What went wrong in an included template or a block is wrapped in errors about the including one.
         let mut inner = &error;
-        let mut place = Place::of(inner);
+        let mut place = TemplatePosition::of(inner);
         while let Some(cause) = inner.source().and_then(|cause| cause.downcast_ref::<minijinja::Error>()) {
             inner = cause;
-            place = Place::of(inner).or(place);
+            place = TemplatePosition::of(inner).or(place);
         }
         let message = match inner.detail() {
             Some(detail) => format!("{}: {detail}", inner.kind()),
@@ -99,7 +99,7 @@ impl From<minijinja::Error> for Error {
     }
 }
 
-impl Place {
+impl TemplatePosition {
     fn of(error: &minijinja::Error) -> Option<Self> {
         let (template, line) = (error.name()?.to_owned(), error.line()?);
         let source = error.template_source().unwrap_or_default();
@@ -120,7 +120,7 @@ fn cut(line: &str) -> String {
     format!("{}…", &line[..end])
 }
 
-impl fmt::Display for Error {
+impl fmt::Display for RenderError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Template(error) => error.fmt(f),
@@ -148,4 +148,4 @@ impl fmt::Display for TemplateError {
     }
 }
 
-impl std::error::Error for Error {}
+impl std::error::Error for RenderError {}

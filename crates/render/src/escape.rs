@@ -1,16 +1,16 @@
 //! Texts as they are written into HTML and JSON: runs of plain bytes are copied whole.
 
-use crate::plan::Mode;
+use crate::plan::EscapeMode;
 use rorqual_pipe::Sink;
 use std::io;
 
 /// Writes a text.
 #[inline]
-pub(crate) fn write<S: Sink + ?Sized>(text: &str, mode: Mode, sink: &mut S) -> io::Result<()> {
+pub(crate) fn write<S: Sink + ?Sized>(text: &str, mode: EscapeMode, sink: &mut S) -> io::Result<()> {
     match mode {
-        Mode::Plain | Mode::Safe => sink.copy(text.as_bytes()),
-        Mode::Html => write_runs(text.as_bytes(), &HTML, html, sink),
-        Mode::Json => {
+        EscapeMode::Plain | EscapeMode::Safe => sink.copy(text.as_bytes()),
+        EscapeMode::Html => write_runs(text.as_bytes(), &HTML, html, sink),
+        EscapeMode::Json => {
             sink.copy(b"\"")?;
             write_runs(text.as_bytes(), &JSON, json, sink)?;
             sink.copy(b"\"")

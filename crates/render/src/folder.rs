@@ -11,13 +11,13 @@ use std::sync::{Mutex, PoisonError};
 
 /// A folder of templates, and how much of their text was read.
 #[derive(Debug)]
-pub(crate) struct Folder {
+pub(crate) struct TemplateFolder {
     path: PathBuf,
     /// Lengths by name: one that is no template is read again whenever it is named.
     read: Mutex<BTreeMap<String, usize>>,
 }
 
-impl Folder {
+impl TemplateFolder {
     /// # Errors
     /// When there is no such folder.
     pub(crate) fn new(path: &Path) -> Result<Self, Error> {

@@ -19,9 +19,9 @@ mod rows;
 mod templates;
 mod vm;
 
-pub use error::{Error, Place, TemplateError};
+pub use error::{RenderError, TemplateError, TemplatePosition};
 pub use minijinja::{AutoEscape, ErrorKind, Value};
 pub use objects::value_of;
 pub use rorqual_pipe::Sink;
-pub use rows::{Batch, Body, Cell, Rows, Source};
-pub use templates::{Page, Templates, Way};
+pub use rows::{LoopBody, RowBatch, RowCell, RowSequence, Source};
+pub use templates::{PageInput, RenderedBy, Templates};

@@ -1,8 +1,8 @@
 //! What MiniJinja sees of rows, loops and ranges: objects that hold no more than they must.
 
-use crate::error::Error;
+use crate::error::RenderError;
 use crate::limits::STOP_CHECK_ITERATIONS;
-use crate::rows::{Batch, Rows, Source};
+use crate::rows::{RowBatch, RowSequence, Source};
 use minijinja::value::{Enumerator, Object, ObjectRepr, ValueKind};
 use minijinja::{ErrorKind, State, Value};
 use rorqual_pipe::Control;
@@ -15,7 +15,7 @@ pub(crate) struct AllRows {
     pub(crate) source: Arc<dyn Source>,
     pub(crate) control: Control,
     /// Why reading them ended; what MiniJinja passes on is only its text.
-    pub(crate) failed: Arc<Mutex<Option<Error>>>,
+    pub(crate) failed: Arc<Mutex<Option<RenderError>>>,
 }
 
 impl Object for AllRows {
@@ -26,7 +26,7 @@ impl Object for AllRows {
     fn enumerate(self: &Arc<Self>) -> Enumerator {
         match self.source.open(&self.control) {
             Ok(rows) => {
-                let reader = Reader { rows, batch: None, next: 0, all: Arc::clone(self) };
+                let reader = BatchReader { rows, batch: None, next: 0, all: Arc::clone(self) };
                 // An iterator of MiniJinja is shared between threads, which ours is not: the lock is never waited for.
                 let reader = Mutex::new(reader);
                 Enumerator::Iter(Box::new(std::iter::from_fn(move || {
@@ -49,24 +49,24 @@ impl Object for AllRows {
 }
 
 impl AllRows {
-    fn fail(&self, error: Error) -> Value {
+    fn fail(&self, error: RenderError) -> Value {
         let invalid = minijinja::Error::new(ErrorKind::InvalidOperation, error.to_string());
         self.failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
         Value::from(invalid)
     }
 }
 
-struct Reader {
-    rows: Box<dyn Rows>,
-    batch: Option<Arc<dyn Batch>>,
+struct BatchReader {
+    rows: Box<dyn RowSequence>,
+    batch: Option<Arc<dyn RowBatch>>,
     next: usize,
     all: Arc<AllRows>,
 }
 
-impl Reader {
+impl BatchReader {
     fn next(&mut self) -> Option<Value> {
         if self.all.control.stopped() {
-            return Some(self.all.fail(Error::stopped()));
+            return Some(self.all.fail(RenderError::stopped()));
         }
         if self.batch.as_ref().is_none_or(|batch| self.next == batch.rows()) {
             self.next = 0;
@@ -75,7 +75,7 @@ impl Reader {
                 Err(error) => return Some(self.all.fail(error)),
             };
         }
-        let row = Row { batch: Arc::clone(self.batch.as_ref()?), row: self.next };
+        let row = TemplateRow { batch: Arc::clone(self.batch.as_ref()?), row: self.next };
         self.next += 1;
         Some(Value::from_object(row))
     }
@@ -83,12 +83,12 @@ impl Reader {
 
 /// One row, which keeps its batch alive.
 #[derive(Debug)]
-pub(crate) struct Row {
-    pub(crate) batch: Arc<dyn Batch>,
+pub(crate) struct TemplateRow {
+    pub(crate) batch: Arc<dyn RowBatch>,
     pub(crate) row: usize,
 }
 
-impl Object for Row {
+impl Object for TemplateRow {
     fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
         self.get_value_by_str(key.as_str()?)
     }
@@ -169,7 +169,7 @@ impl Range {
         let steps = distance.max(0) as u128;
         let left = steps.div_ceil(u128::from(step.unsigned_abs())) as u64;
         let stop = state.lookup(STOP);
-        let control = stop.as_ref().and_then(|stop| stop.downcast_object_ref::<Stop>()).map(|stop| stop.0.clone());
+        let control = stop.as_ref().and_then(|stop| stop.downcast_object_ref::<RenderStop>()).map(|stop| stop.0.clone());
         Ok(Value::from_object(Self { next: start, step, left, control: control.unwrap_or_default() }))
     }
 
@@ -219,9 +219,9 @@ pub(crate) struct Root {
 
 /// How a rendering is stopped.
 #[derive(Debug)]
-pub(crate) struct Stop(pub(crate) Control);
+pub(crate) struct RenderStop(pub(crate) Control);
 
-impl Object for Stop {}
+impl Object for RenderStop {}
 
 /// The name of it.
 const STOP: &str = "\0stop";

@@ -8,9 +8,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// A template, with those that it includes and extends.
-pub(crate) struct Plan<'a> {
+pub(crate) struct TemplatePlan<'a> {
     pub(crate) env: &'a Environment<'a>,
-    pub(crate) nodes: Vec<Node<'a>>,
+    pub(crate) nodes: Vec<TemplateNode<'a>>,
     /// Variables that templates set, and loops, are known by numbers below these.
     pub(crate) slots: usize,
     pub(crate) loops: usize,
@@ -18,31 +18,31 @@ pub(crate) struct Plan<'a> {
 }
 
 /// A part of a template.
-pub(crate) enum Node<'a> {
+pub(crate) enum TemplateNode<'a> {
     Raw(Bytes),
     Emit(Emit<'a>),
     If(Box<If<'a>>),
     For(Box<For<'a>>),
-    Set(Target<'a>, Box<Code<'a>>),
+    Set(AssignTarget<'a>, Box<DelegatedCode<'a>>),
     /// What its nodes make becomes a variable, marked as safe or not.
-    Capture(usize, bool, Vec<Node<'a>>),
+    Capture(usize, bool, Vec<TemplateNode<'a>>),
     /// Nodes with variables of their own.
-    Scope(Range<usize>, Vec<Node<'a>>),
+    Scope(Range<usize>, Vec<TemplateNode<'a>>),
     /// Done for what it does to others.
-    Run(Box<Code<'a>>),
+    Run(Box<DelegatedCode<'a>>),
     Break,
     Continue,
 }
 
 /// An expression that is written: by the short way, or else by MiniJinja, which also says what is wrong.
 pub(crate) struct Emit<'a> {
-    pub(crate) path: Option<(Path<'a>, Mode)>,
-    pub(crate) exact: Box<Code<'a>>,
+    pub(crate) path: Option<(VarPath<'a>, EscapeMode)>,
+    pub(crate) exact: Box<DelegatedCode<'a>>,
 }
 
 /// How a text is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mode {
+pub(crate) enum EscapeMode {
     /// As it is.
     Plain,
     /// As it is, if it is a text; anything else becomes one by MiniJinja.
@@ -52,7 +52,7 @@ pub(crate) enum Mode {
 }
 
 /// A variable, and attributes of it.
-pub(crate) struct Path<'a> {
+pub(crate) struct VarPath<'a> {
     pub(crate) variable: Variable<'a>,
     pub(crate) attributes: Vec<&'a str>,
     /// The first attribute among the keys of the loop over rows whose row the variable is.
@@ -62,11 +62,11 @@ pub(crate) struct Path<'a> {
 /// Where a name's value may be, the innermost scope first; behind these what the template was given.
 pub(crate) struct Variable<'a> {
     pub(crate) name: &'a str,
-    pub(crate) places: Vec<Place>,
+    pub(crate) places: Vec<VarSlot>,
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Place {
+pub(crate) enum VarSlot {
     Slot(usize),
     /// The loop itself: `loop`.
     Loop(usize),
@@ -74,26 +74,26 @@ pub(crate) enum Place {
 
 pub(crate) struct If<'a> {
     pub(crate) condition: Condition<'a>,
-    pub(crate) yes: Vec<Node<'a>>,
-    pub(crate) no: Vec<Node<'a>>,
+    pub(crate) yes: Vec<TemplateNode<'a>>,
+    pub(crate) no: Vec<TemplateNode<'a>>,
 }
 
 /// A condition: by the short way where it has one and that knows the answer, or else by MiniJinja.
 pub(crate) struct Condition<'a> {
-    pub(crate) short: Option<Test<'a>>,
-    pub(crate) exact: Box<Code<'a>>,
+    pub(crate) short: Option<TemplateTest<'a>>,
+    pub(crate) exact: Box<DelegatedCode<'a>>,
 }
 
-pub(crate) enum Test<'a> {
-    Truth(Path<'a>),
+pub(crate) enum TemplateTest<'a> {
+    Truth(VarPath<'a>),
     Compare(Operand<'a>, Comparison, Operand<'a>),
-    Not(Box<Test<'a>>),
-    And(Box<Test<'a>>, Box<Test<'a>>),
-    Or(Box<Test<'a>>, Box<Test<'a>>),
+    Not(Box<TemplateTest<'a>>),
+    And(Box<TemplateTest<'a>>, Box<TemplateTest<'a>>),
+    Or(Box<TemplateTest<'a>>, Box<TemplateTest<'a>>),
 }
 
 pub(crate) enum Operand<'a> {
-    Path(Path<'a>),
+    Path(VarPath<'a>),
     Const(Value),
 }
 
@@ -108,14 +108,14 @@ pub(crate) enum Comparison {
 }
 
 /// What is assigned to.
-pub(crate) enum Target<'a> {
+pub(crate) enum AssignTarget<'a> {
     Slot(usize),
-    List(Vec<Target<'a>>, At<'a>),
+    List(Vec<AssignTarget<'a>>, SourcePosition<'a>),
 }
 
 /// A place in a template.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct At<'a> {
+pub(crate) struct SourcePosition<'a> {
     pub(crate) name: &'a str,
     pub(crate) source: &'a str,
     pub(crate) span: Span,
@@ -123,13 +123,13 @@ pub(crate) struct At<'a> {
 
 pub(crate) struct For<'a> {
     pub(crate) items: Items<'a>,
-    pub(crate) target: Target<'a>,
+    pub(crate) target: AssignTarget<'a>,
     /// Variables of the body, the target among them: each iteration begins without them.
     pub(crate) slots: Range<usize>,
     /// Items that do not meet it are left out; variables of its own, the target among them.
-    pub(crate) filter: Option<(Range<usize>, Target<'a>, Condition<'a>)>,
-    pub(crate) body: Vec<Node<'a>>,
-    pub(crate) otherwise: Vec<Node<'a>>,
+    pub(crate) filter: Option<(Range<usize>, AssignTarget<'a>, Condition<'a>)>,
+    pub(crate) body: Vec<TemplateNode<'a>>,
+    pub(crate) otherwise: Vec<TemplateNode<'a>>,
     pub(crate) number: usize,
     /// What is asked of a row.
     pub(crate) keys: Vec<&'a str>,
@@ -152,14 +152,14 @@ pub(crate) struct Uses {
 pub(crate) enum Items<'a> {
     Rows,
     Value {
-        value: Box<Code<'a>>,
+        value: Box<DelegatedCode<'a>>,
         /// Says what is wrong with what can't be looped over.
-        check: Box<Code<'a>>,
+        check: Box<DelegatedCode<'a>>,
     },
 }
 
 /// What MiniJinja does for us, with the variables that it names.
-pub(crate) struct Code<'a> {
+pub(crate) struct DelegatedCode<'a> {
     pub(crate) instructions: Instructions<'a>,
     pub(crate) names: Arc<[Box<str>]>,
     pub(crate) variables: Vec<Variable<'a>>,

@@ -1,6 +1,6 @@
 //! Where rows come from: the few things that a template needs to know of them.
 
-use crate::error::Error;
+use crate::error::RenderError;
 use minijinja::Value;
 use rorqual_pipe::{Control, Sink};
 use std::fmt::Debug;
@@ -9,27 +9,27 @@ use std::sync::Arc;
 
 /// Rows that can be read from their start, again and again or once.
 pub trait Source: Debug + Send + Sync {
-    /// Starts at the first row. Nothing is read before [`Rows::next`] is called, and nothing after `control` was stopped.
+    /// Starts at the first row. Nothing is read before [`RowSequence::next`] is called, and nothing after `control` was stopped.
     ///
     /// # Errors
     /// When the rows can't be read, or were read before and can't be read again.
-    fn open(&self, control: &Control) -> Result<Box<dyn Rows>, Error>;
+    fn open(&self, control: &Control) -> Result<Box<dyn RowSequence>, RenderError>;
 }
 
 /// Rows on their way.
-pub trait Rows: Send {
+pub trait RowSequence: Send {
     /// The next rows, in order; none of these is empty.
     ///
     /// # Errors
     /// When they can't be read; what came before is what was there.
-    fn next(&mut self) -> Result<Option<Arc<dyn Batch>>, Error>;
+    fn next(&mut self) -> Result<Option<Arc<dyn RowBatch>>, RenderError>;
 
     /// All rows that are left through `body`, which depends on nothing but its row, and what it makes of them into `sink`, in order.
     /// Returns how many rows that were. Who has threads renders on them.
     ///
     /// # Errors
     /// The first of reading, rendering and writing, in the order of the rows.
-    fn render(&mut self, body: &dyn Body, sink: &mut dyn Sink) -> Result<u64, Error> {
+    fn render(&mut self, body: &dyn LoopBody, sink: &mut dyn Sink) -> Result<u64, RenderError> {
         let mut rows = 0;
         while let Some(batch) = self.next()? {
             body.render(&batch, 0..batch.rows(), sink)?;
@@ -40,23 +40,29 @@ pub trait Rows: Send {
 }
 
 /// The body of a loop over rows in which no row depends on another.
-pub trait Body: Sync {
+pub trait LoopBody: Sync {
     /// Renders rows of a batch.
     ///
     /// # Errors
     /// When the template or the sink fails.
-    fn render(&self, batch: &Arc<dyn Batch>, rows: Range<usize>, sink: &mut dyn Sink) -> Result<(), Error>;
+    fn render(&self, batch: &Arc<dyn RowBatch>, rows: Range<usize>, sink: &mut dyn Sink) -> Result<(), RenderError>;
 
     /// Renders rows from `from` on while `sink` holds no more than `bytes_max`, and returns the first row that was not rendered: one
     /// that does not fit leaves nothing behind.
     ///
     /// # Errors
     /// When the template fails; `sink` has what came before.
-    fn render_some(&self, batch: &Arc<dyn Batch>, from: usize, sink: &mut Vec<u8>, bytes_max: usize) -> Result<usize, Error>;
+    fn render_some(
+        &self,
+        batch: &Arc<dyn RowBatch>,
+        from: usize,
+        sink: &mut Vec<u8>,
+        bytes_max: usize,
+    ) -> Result<usize, RenderError>;
 }
 
 /// Some rows with the same columns.
-pub trait Batch: Debug + Send + Sync {
+pub trait RowBatch: Debug + Send + Sync {
     /// How many there are.
     fn rows(&self) -> usize;
 
@@ -64,7 +70,7 @@ pub trait Batch: Debug + Send + Sync {
     fn columns(&self) -> &[String];
 
     /// What row `row` has in column `column`; both are below their numbers.
-    fn cell(&self, row: usize, column: usize) -> Cell<'_>;
+    fn cell(&self, row: usize, column: usize) -> RowCell<'_>;
 
     /// What row `row` has under a name that is no column's.
     fn other(&self, row: usize, name: &str) -> Option<Value> {
@@ -75,7 +81,7 @@ pub trait Batch: Debug + Send + Sync {
 
 /// What a row has in a column.
 #[derive(Debug, Clone)]
-pub enum Cell<'a> {
+pub enum RowCell<'a> {
     /// A number.
     Integer(i64),
     /// A text.
@@ -84,7 +90,7 @@ pub enum Cell<'a> {
     Value(Value),
 }
 
-impl Cell<'_> {
+impl RowCell<'_> {
     /// As a value of its own.
     #[must_use]
     pub fn into_value(self) -> Value {

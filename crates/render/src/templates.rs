@@ -2,11 +2,11 @@
 
 use crate::chains;
 use crate::compile::{self, Escape, No};
-use crate::emit::{self, Given};
-use crate::error::Error;
-use crate::folder::{self, Folder};
+use crate::emit::{self, RenderInput};
+use crate::error::RenderError;
+use crate::folder::{self, TemplateFolder};
 use crate::limits::{DEPTH_MAX, TEMPLATES_BYTES_MAX};
-use crate::objects::{AllRows, Range, Root, Stop};
+use crate::objects::{AllRows, Range, RenderStop, Root};
 use crate::rows::Source;
 use crate::vm::{self, cause};
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value, default_auto_escape_callback};
@@ -30,7 +30,7 @@ fn by_extension(name: &str) -> AutoEscape {
 
 /// What a template is rendered with.
 #[derive(Debug, Clone, Default)]
-pub struct Page {
+pub struct PageInput {
     /// A map: what the template's variables are.
     pub context: Value,
     /// What `rows` is.
@@ -41,7 +41,7 @@ pub struct Page {
 
 /// Who rendered a template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
+pub enum RenderedBy {
     /// Our emitter: what the template does has short ways.
     Emitter,
     /// MiniJinja: it has macros, imports, recursive loops, `super()`, or names of templates that are worked out.
@@ -66,9 +66,9 @@ impl Templates {
     ///
     /// # Errors
     /// When there is no such folder.
-    pub fn in_folder(path: &Path, lenient: bool) -> Result<Self, Error> {
+    pub fn in_folder(path: &Path, lenient: bool) -> Result<Self, RenderError> {
         let mut templates = Self::new(lenient);
-        let folder = Folder::new(path)?;
+        let folder = TemplateFolder::new(path)?;
         templates.env.set_loader(move |name| match folder.read(name)? {
             Some(text) => chains::check(name, &text).map(|()| Some(text)),
             None => Ok(None),
@@ -86,7 +86,7 @@ impl Templates {
     ///
     /// # Errors
     /// When it is no template.
-    pub fn add(&mut self, name: &str, text: &str) -> Result<(), Error> {
+    pub fn add(&mut self, name: &str, text: &str) -> Result<(), RenderError> {
         chains::check(name, text)?;
         Ok(self.env.add_template_owned(name.to_owned(), text.to_owned())?)
     }
@@ -95,7 +95,7 @@ impl Templates {
     ///
     /// # Errors
     /// When it can't be read, is too long, or no template.
-    pub fn add_file(&mut self, name: &str, path: &Path) -> Result<(), Error> {
+    pub fn add_file(&mut self, name: &str, path: &Path) -> Result<(), RenderError> {
         self.add(name, &folder::read(path, name, TEMPLATES_BYTES_MAX)?)
     }
 
@@ -108,7 +108,7 @@ impl Templates {
     ///
     /// # Errors
     /// When the template, the rows or the sink fail; the sink has what came before.
-    pub fn render<S: Sink>(&self, name: &str, page: &Page, sink: &mut S) -> Result<Way, Error> {
+    pub fn render<S: Sink>(&self, name: &str, page: &PageInput, sink: &mut S) -> Result<RenderedBy, RenderError> {
         let failed = Arc::default();
         let root = page.root(&failed);
         let plan = match compile::plan(&self.env, self.escape, name, page.rows.is_some()) {
@@ -116,39 +116,39 @@ impl Templates {
             Err(No::Failed(error)) => return Err(error),
             Err(No::Unknown) => {
                 let rendered = vm::render(&self.env, name, root, &failed, &page.control, sink);
-                return page.ended(rendered).map(|()| Way::MiniJinja);
+                return page.ended(rendered).map(|()| RenderedBy::MiniJinja);
             }
         };
-        let given = Given { source: page.rows.as_ref(), control: &page.control, root: &root };
+        let given = RenderInput { source: page.rows.as_ref(), control: &page.control, root: &root };
         let rendered = emit::render(&plan, &given, sink).map_err(|error| cause(error, &failed));
-        page.ended(rendered).map(|()| Way::Emitter)
+        page.ended(rendered).map(|()| RenderedBy::Emitter)
     }
 
     /// As [`Templates::render`], all of it by MiniJinja itself: what the emitter is compared with.
     ///
     /// # Errors
     /// As [`Templates::render`].
-    pub fn render_by_minijinja<S: Sink>(&self, name: &str, page: &Page, sink: &mut S) -> Result<(), Error> {
+    pub fn render_by_minijinja<S: Sink>(&self, name: &str, page: &PageInput, sink: &mut S) -> Result<(), RenderError> {
         let failed = Arc::default();
         page.ended(vm::render(&self.env, name, page.root(&failed), &failed, &page.control, sink))
     }
 }
 
-impl Page {
+impl PageInput {
     /// What names are looked up in.
-    fn root(&self, failed: &Arc<Mutex<Option<Error>>>) -> Value {
+    fn root(&self, failed: &Arc<Mutex<Option<RenderError>>>) -> Value {
         let rows = self.rows.as_ref().map(|source| {
             let (source, control, failed) = (Arc::clone(source), self.control.clone(), Arc::clone(failed));
             Value::from_object(AllRows { source, control, failed })
         });
-        let stop = Value::from_object(Stop(self.control.clone()));
+        let stop = Value::from_object(RenderStop(self.control.clone()));
         Value::from_object(Root { context: self.context.clone(), rows, stop })
     }
 
     /// What was stopped is not whole, whatever a template made of the range that ended early.
-    fn ended(&self, rendered: Result<(), Error>) -> Result<(), Error> {
+    fn ended(&self, rendered: Result<(), RenderError>) -> Result<(), RenderError> {
         match rendered {
-            Ok(()) | Err(Error::Template(_)) if self.control.stopped() => Err(Error::stopped()),
+            Ok(()) | Err(RenderError::Template(_)) if self.control.stopped() => Err(RenderError::stopped()),
             rendered => rendered,
         }
     }

@@ -1,6 +1,6 @@
 //! Whole templates by MiniJinja: what the emitter does not know.
 
-use crate::error::Error;
+use crate::error::RenderError;
 use minijinja::{Environment, Value};
 use rorqual_pipe::{Control, Sink};
 use std::io;
@@ -11,32 +11,32 @@ pub(crate) fn render(
     env: &Environment<'_>,
     name: &str,
     root: Value,
-    failed: &Mutex<Option<Error>>,
+    failed: &Mutex<Option<RenderError>>,
     control: &Control,
     sink: &mut dyn Sink,
-) -> Result<(), Error> {
-    let mut writer = Writer { sink, control, failed: None };
+) -> Result<(), RenderError> {
+    let mut writer = SinkWriter { sink, control, failed: None };
     let result = env.get_template(name).and_then(|template| template.render_captured_to(root, &mut writer).map(drop));
     let Err(error) = result else { return Ok(()) };
     if let Some(cause) = writer.failed {
-        return Err(Error::Write(cause));
+        return Err(RenderError::Write(cause));
     }
     Err(cause(error.into(), failed))
 }
 
 /// Why rows failed, where an error is about that; what MiniJinja passes on is only its text.
-pub(crate) fn cause(error: Error, failed: &Mutex<Option<Error>>) -> Error {
+pub(crate) fn cause(error: RenderError, failed: &Mutex<Option<RenderError>>) -> RenderError {
     failed.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or(error)
 }
 
 /// A sink as a writer, which takes nothing more when the rendering was stopped.
-struct Writer<'a> {
+struct SinkWriter<'a> {
     sink: &'a mut dyn Sink,
     control: &'a Control,
     failed: Option<io::Error>,
 }
 
-impl io::Write for Writer<'_> {
+impl io::Write for SinkWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let taken = if self.control.stopped() { Err(io::ErrorKind::BrokenPipe.into()) } else { self.sink.copy(bytes) };
         match taken {

@@ -4,7 +4,7 @@ use rorqual_pipe::Chunk;
 
 /// A stretch of a chunk: selected lines that follow one another, or one match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Hit {
+pub struct HitRange {
     /// Where it starts in the chunk's bytes.
     pub start: u32,
     /// Where it ends: behind the last line's newline, or behind the match.
@@ -15,16 +15,16 @@ pub struct Hit {
 
 /// What was found in a chunk.
 #[derive(Debug)]
-pub struct Found {
+pub struct ChunkHits {
     /// The chunk, which keeps its buffer.
     pub(crate) chunk: Chunk,
-    pub(crate) batch: Batch,
+    pub(crate) batch: HitBatch,
 }
 
 /// The hits of a chunk, or of a part of it where there are many.
 #[derive(Debug, Default)]
-pub(crate) struct Batch {
-    pub(crate) hits: Vec<Hit>,
+pub(crate) struct HitBatch {
+    pub(crate) hits: Vec<HitRange>,
     /// Selected lines.
     pub(crate) selected: u64,
     /// Where to go on; the end of the chunk's whole lines when it was searched to its end.

@@ -1,14 +1,14 @@
 //! Lines that match, in any input, whatever the lines are like.
 //!
-//! * A [`Pattern`] says what is looked for; it compiles to one matcher for lines that are in memory ([`grep_regex`], which
+//! * A [`SearchPattern`] says what is looked for; it compiles to one matcher for lines that are in memory ([`grep_regex`], which
 //!   ripgrep searches with) and one for lines that are not (`long`: an automaton that keeps its state over blocks).
 //! * A [`Searcher`] is the stage of a worker: it finds the selected lines of a chunk.
-//! * A [`Report`] takes what all workers found, in the order of the input; it counts lines, joins over-long ones, adds the lines around and
-//!   hands what is to be shown to a [`Sink`].
+//! * A [`SearchReport`] takes what all workers found, in the order of the input; it counts lines, joins over-long ones, adds the lines around and
+//!   hands what is to be shown to a [`LineSink`].
 //!
 //! # Lines without a maximum
 //! A worker searches whole lines. Of a line that does not fit a buffer, the worker that owns its start passes the head on, and the
-//! workers that own the blocks after it pass those on; [`Report`] sees them in order and feeds them to the automaton, in constant
+//! workers that own the blocks after it pass those on; [`SearchReport`] sees them in order and feeds them to the automaton, in constant
 //! memory. Whether the line is selected is so always exact.
 
 mod hits;
@@ -20,8 +20,8 @@ mod pattern;
 mod report;
 mod searcher;
 
-pub use hits::{Found, Hit};
+pub use hits::{ChunkHits, HitRange};
 pub use matches::{LongMatches, each_match};
-pub use pattern::{Case, Expression, LineEnd, Pattern, PatternError};
-pub use report::{Again, Long, Part, Report, Settings, Sink, Summary};
-pub use searcher::{Mode, Searcher};
+pub use pattern::{Case, Expression, LineEnd, PatternError, SearchPattern};
+pub use report::{LineSink, LongPiece, ReportSettings, RereadInput, SearchReport, ShownLines, Summary};
+pub use searcher::{SearchMode, Searcher};

@@ -54,4 +54,4 @@ pub fn sort_bytes_max(memory_bytes: u64) -> u64 {
     memory_bytes / SORT_SHARE
 }
 
-const _: () = assert!(HITS_MAX * size_of::<crate::Hit>() < 256 << 10);
+const _: () = assert!(HITS_MAX * size_of::<crate::HitRange>() < 256 << 10);

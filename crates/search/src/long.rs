@@ -7,7 +7,7 @@
 mod extent;
 
 use crate::limits::WINDOW_BYTES;
-pub(crate) use extent::Extent;
+pub(crate) use extent::MatchFollower;
 use regex_automata::hybrid::LazyStateID;
 use regex_automata::hybrid::dfa::{Cache, DFA};
 use regex_automata::nfa::thompson::{self, NFA, State, WhichCaptures};
@@ -338,13 +338,13 @@ impl StateSet {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
-    use crate::{Case, Expression, LineEnd, Pattern};
+    use crate::{Case, Expression, LineEnd, SearchPattern};
     use grep_matcher::Matcher;
     use proptest::prelude::*;
 
     fn expression(pattern: &str, word: bool, whole_line: bool, case: Case) -> Expression {
         let patterns = vec![pattern.as_bytes().to_vec()];
-        Expression::new(Pattern {
+        Expression::new(SearchPattern {
             patterns,
             fixed: false,
             case,

@@ -1,7 +1,7 @@
 //! The places of matches in lines that are known to match.
 
 use crate::limits::{MATCH_BYTES_MAX, WINDOW_BYTES};
-use crate::long::{Extent, LOOK_BYTES};
+use crate::long::{LOOK_BYTES, MatchFollower};
 use crate::pattern::{Expression, Syntax};
 use grep_matcher::Matcher;
 use grep_regex::RegexMatcher;
@@ -31,14 +31,14 @@ pub struct LongMatches {
     matcher: RegexMatcher,
     syntax: Arc<Syntax>,
     /// Made when the first match is met.
-    extent: Option<Extent>,
+    extent: Option<MatchFollower>,
     window: Vec<u8>,
     /// Where the window starts in the line.
     base: u64,
     /// Where in the window to go on.
     next: usize,
     /// The match whose end did not come yet.
-    open: Option<Open>,
+    open: Option<OpenMatch>,
     /// A match was given.
     any: bool,
     /// A match was given in part, or may be missing.
@@ -46,7 +46,7 @@ pub struct LongMatches {
 }
 
 /// A match that goes on behind the window.
-struct Open {
+struct OpenMatch {
     /// Where it starts in the line.
     start: u64,
     /// As much of it as will be given.
@@ -131,7 +131,7 @@ impl LongMatches {
             let start = found.as_ref().map_or(self.next, |found| found.start);
             if limit < self.window.len() && self.goes_on(start) {
                 let head = self.window[start..][..MATCH_BYTES_MAX].to_vec();
-                self.open = Some(Open { start: self.base + start as u64, head, unsure: false });
+                self.open = Some(OpenMatch { start: self.base + start as u64, head, unsure: false });
                 self.next = start + 1;
                 return Ok(());
             }
@@ -166,7 +166,7 @@ impl LongMatches {
 
     /// Goes on behind the open match, as far as it is known; gives its length.
     fn pass_to_end(&mut self) -> u64 {
-        let length = self.extent.as_ref().and_then(Extent::end).unwrap_or(0);
+        let length = self.extent.as_ref().and_then(MatchFollower::end).unwrap_or(0);
         if let Some(open) = &mut self.open {
             let end = (open.start + length).saturating_sub(self.base) as usize;
             // What was passed over was in it.
@@ -179,7 +179,7 @@ impl LongMatches {
     /// Gives the open match, as it is known now where it ends.
     fn close<E>(&mut self, each: &mut impl FnMut(u64, &[u8]) -> Result<(), E>) -> Result<(), E> {
         let length = self.pass_to_end();
-        let Some(Open { start, head, unsure }) = self.open.take() else { return Ok(()) };
+        let Some(OpenMatch { start, head, unsure }) = self.open.take() else { return Ok(()) };
         self.cut |= unsure || length > MATCH_BYTES_MAX as u64;
         self.any |= length > 0;
         let given = length.min(MATCH_BYTES_MAX as u64) as usize;

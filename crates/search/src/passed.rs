@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 const HEAD_BYTES_MAX: usize = 4 << 10;
 
 /// Lines that followed one another, or one that was not held whole.
-pub(crate) enum Piece {
+pub(crate) enum ContextPiece {
     Lines { bytes: Vec<u8>, lines: usize, number: u64, offset: u64 },
     Long(PassedLine),
 }
@@ -31,7 +31,7 @@ impl PassedLine {
     }
 }
 
-impl Piece {
+impl ContextPiece {
     pub(crate) fn offset(&self) -> u64 {
         match self {
             Self::Lines { offset, .. } => *offset,
@@ -62,8 +62,8 @@ impl Piece {
 }
 
 /// The last lines of the chunks before the present one, within a number of lines and of bytes.
-pub(crate) struct Passed {
-    pieces: VecDeque<Piece>,
+pub(crate) struct ContextBuffer {
+    pieces: VecDeque<ContextPiece>,
     lines: usize,
     bytes: usize,
     lines_max: usize,
@@ -76,7 +76,7 @@ pub(crate) struct Passed {
     pub(crate) missed: bool,
 }
 
-impl Passed {
+impl ContextBuffer {
     pub(crate) fn new(lines_max: usize, bytes_max: usize, terminator: u8) -> Self {
         Self { pieces: VecDeque::new(), lines: 0, bytes: 0, lines_max, bytes_max, terminator, forgotten_to: 0, missed: false }
     }
@@ -89,7 +89,7 @@ impl Passed {
             return;
         }
         let number = number + if start > 0 { count_lines(&lines[..start], self.terminator) } else { 0 };
-        self.add(Piece::Lines { bytes: lines[start..].to_vec(), lines: count, number, offset: offset + start as u64 });
+        self.add(ContextPiece::Lines { bytes: lines[start..].to_vec(), lines: count, number, offset: offset + start as u64 });
     }
 
     /// Adds an over-long line.
@@ -97,12 +97,12 @@ impl Passed {
         if self.lines_max > 0 {
             // A copy of a little: the head itself would keep a buffer.
             let head = Bytes::copy_from_slice(&line.head[..line.head.len().min(HEAD_BYTES_MAX)]);
-            self.add(Piece::Long(PassedLine { head, ..*line }));
+            self.add(ContextPiece::Long(PassedLine { head, ..*line }));
         }
     }
 
     /// Adds a piece, and lets go of what is before the last lines that may be asked for, and of what there is no memory for.
-    fn add(&mut self, piece: Piece) {
+    fn add(&mut self, piece: ContextPiece) {
         self.lines += piece.lines();
         self.bytes += piece.held_bytes();
         self.pieces.push_back(piece);
@@ -121,7 +121,7 @@ impl Passed {
     }
 
     /// The last `wanted` lines before `end`, as far as they lie behind `shown_to`; without what is missing in between.
-    pub(crate) fn last_lines(&mut self, wanted: usize, shown_to: u64, end: u64) -> Vec<Piece> {
+    pub(crate) fn last_lines(&mut self, wanted: usize, shown_to: u64, end: u64) -> Vec<ContextPiece> {
         let (mut left, mut end) = (wanted, end);
         let mut last = Vec::new();
         while left > 0 && end > shown_to {
@@ -136,14 +136,14 @@ impl Passed {
             }
             end = piece.offset();
             let piece = match piece {
-                Piece::Lines { mut bytes, number, offset, .. } => {
+                ContextPiece::Lines { mut bytes, number, offset, .. } => {
                     let shown = (shown_to.saturating_sub(offset) as usize).min(bytes.len());
                     let (length, lines) = lines_backward(&bytes[shown..], left, self.terminator);
                     let start = bytes.len() - length;
                     left -= lines;
                     let number = number + count_lines(&bytes[..start], self.terminator);
                     bytes.drain(..start);
-                    Piece::Lines { bytes, lines, number, offset: offset + start as u64 }
+                    ContextPiece::Lines { bytes, lines, number, offset: offset + start as u64 }
                 }
                 long => {
                     left -= 1;

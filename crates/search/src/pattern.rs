@@ -1,7 +1,7 @@
 //! What is looked for.
 
 use crate::limits::{COMPILE_FACTOR, TEXT_FACTOR, WORD_FACTOR};
-use crate::long::{Extent, LongMatcher};
+use crate::long::{LongMatcher, MatchFollower};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use regex_syntax::ast::{self, Ast, ClassSetItem};
 use regex_syntax::hir::{Hir, Look, translate::TranslatorBuilder};
@@ -35,7 +35,7 @@ pub enum LineEnd {
 
 /// Patterns, any of which may match, and how.
 #[derive(Debug, Clone)]
-pub struct Pattern {
+pub struct SearchPattern {
     /// The patterns; none match nothing. A byte that is not UTF-8 stands for itself. A pattern has no end of a line.
     pub patterns: Vec<Vec<u8>>,
     /// They are texts, not regular expressions.
@@ -81,7 +81,7 @@ impl Expression {
     ///
     /// # Errors
     /// When a pattern is no regular expression, has the end of a line, or is too large when compiled.
-    pub fn new(pattern: Pattern) -> Result<Self, PatternError> {
+    pub fn new(pattern: SearchPattern) -> Result<Self, PatternError> {
         let syntax = Syntax::new(pattern)?;
         let matcher = syntax.matcher()?;
         Ok(Self { syntax: Arc::new(syntax), matcher, long: None })
@@ -107,7 +107,7 @@ impl Expression {
     }
 }
 
-impl Pattern {
+impl SearchPattern {
     /// Most memory that compiling may take, in bytes, where what is compiled may take `bytes_max`.
     #[must_use]
     pub fn compile_bytes(&self, bytes_max: u64) -> u64 {
@@ -144,8 +144,8 @@ pub(crate) struct Syntax {
 }
 
 impl Syntax {
-    fn new(pattern: Pattern) -> Result<Self, PatternError> {
-        let Pattern { patterns, fixed, case, word, whole_line, line_end, bytes_max } = pattern;
+    fn new(pattern: SearchPattern) -> Result<Self, PatternError> {
+        let SearchPattern { patterns, fixed, case, word, whole_line, line_end, bytes_max } = pattern;
         // `^` and `$` would look for newlines in a line that a NUL ends: its borders are written around each pattern.
         let borders = whole_line && line_end == LineEnd::Nul;
         let as_text = fixed && !borders && patterns.iter().all(|pattern| std::str::from_utf8(pattern).is_ok());
@@ -208,8 +208,8 @@ impl Syntax {
         LongMatcher::new(&self.hir()?, self.size_max()).map_err(|error| self.explain(&error))
     }
 
-    pub(crate) fn extent(&self) -> Result<Extent, PatternError> {
-        Extent::new(&self.hir()?, self.size_max()).map_err(|error| self.explain(&error))
+    pub(crate) fn extent(&self) -> Result<MatchFollower, PatternError> {
+        MatchFollower::new(&self.hir()?, self.size_max()).map_err(|error| self.explain(&error))
     }
 
     /// Whether it matches where there is nothing.

@@ -1,18 +1,18 @@
 //! Joins what all workers found, in the order of the input.
 
-use crate::hits::{Batch, Found, Hit};
+use crate::hits::{ChunkHits, HitBatch, HitRange};
 use crate::long::LongMatcher;
-use crate::passed::{Passed, PassedLine, Piece, lines_backward, lines_forward};
+use crate::passed::{ContextBuffer, ContextPiece, PassedLine, lines_backward, lines_forward};
 use crate::pattern::Expression;
-use crate::searcher::{Mode, Searcher, count_lines, start_of_text};
+use crate::searcher::{SearchMode, Searcher, count_lines, start_of_text};
 use bytes::Bytes;
-use rorqual_pipe::{Chunk, Error, Kind, Lease};
+use rorqual_pipe::{Chunk, Error, ErrorClass, Lease};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
 /// What is to be done with the selected lines.
 #[derive(Debug, Clone, Copy)]
-pub struct Settings {
+pub struct ReportSettings {
     /// Lines around selected ones were asked for, so that what is left out between them is said; also where none are.
     pub around: bool,
     /// Lines shown before a selected one.
@@ -30,7 +30,7 @@ pub struct Settings {
 
 /// Lines to show: whole, each with its newline but for the last of the input.
 #[derive(Debug, Clone, Copy)]
-pub struct Part<'a> {
+pub struct ShownLines<'a> {
     /// The buffer that holds them, where they can be pointed at, with the place in it; or where they were copied to.
     pub buffer: Option<(&'a Bytes, usize)>,
     /// The lines.
@@ -45,7 +45,7 @@ pub struct Part<'a> {
 
 /// An over-long line to show, in pieces.
 #[derive(Debug, Clone, Copy)]
-pub enum Long<'a> {
+pub enum LongPiece<'a> {
     /// It begins.
     Start {
         /// Whether it is selected, or around a selected one.
@@ -69,12 +69,12 @@ pub enum Long<'a> {
 }
 
 /// Shows lines.
-pub trait Sink {
+pub trait LineSink {
     /// Lines that follow one another.
     ///
     /// # Errors
     /// An error ends the search.
-    fn part(&mut self, part: Part<'_>) -> Result<(), Error>;
+    fn part(&mut self, part: ShownLines<'_>) -> Result<(), Error>;
 
     /// Lines were left out since the part before.
     ///
@@ -86,7 +86,7 @@ pub trait Sink {
     ///
     /// # Errors
     /// An error ends the search.
-    fn long(&mut self, piece: Long<'_>) -> Result<(), Error>;
+    fn long(&mut self, piece: LongPiece<'_>) -> Result<(), Error>;
 }
 
 /// What one input came to.
@@ -103,7 +103,7 @@ pub struct Summary {
 }
 
 /// An input that can be read again, and a buffer to do it with.
-pub struct Again {
+pub struct RereadInput {
     /// The file.
     pub file: File,
     /// Its name in messages.
@@ -113,12 +113,12 @@ pub struct Again {
 }
 
 /// Takes what was found in one input, chunk after chunk.
-pub struct Report<'a, S> {
-    settings: Settings,
+pub struct SearchReport<'a, S> {
+    settings: ReportSettings,
     name: &'a str,
     expression: &'a mut Expression,
     searcher: Searcher,
-    again: Option<Again>,
+    again: Option<RereadInput>,
     sink: S,
     summary: Summary,
     /// Lines before the present chunk.
@@ -129,7 +129,7 @@ pub struct Report<'a, S> {
     shown_any: bool,
     /// Lines still to be shown behind the last selected one.
     after_left: usize,
-    passed: Passed,
+    passed: ContextBuffer,
     long: Option<LongLine>,
 }
 
@@ -145,18 +145,18 @@ struct LongLine {
     shown: bool,
 }
 
-impl<'a, S: Sink> Report<'a, S> {
+impl<'a, S: LineSink> SearchReport<'a, S> {
     /// A report on the input called `name`. `again` is the same input where it is a plain file.
     #[must_use]
     pub fn new(
-        settings: Settings,
+        settings: ReportSettings,
         name: &'a str,
         expression: &'a mut Expression,
         searcher: Searcher,
-        again: Option<Again>,
+        again: Option<RereadInput>,
         sink: S,
     ) -> Self {
-        let passed = Passed::new(settings.before, settings.context_bytes_max, searcher.terminator);
+        let passed = ContextBuffer::new(settings.before, settings.context_bytes_max, searcher.terminator);
         Self {
             settings,
             name,
@@ -178,12 +178,12 @@ impl<'a, S: Sink> Report<'a, S> {
     /// Takes what was found in the next chunk.
     ///
     /// # Errors
-    /// When the sink fails, or a pattern can't be made fit for over-long lines; and [`Kind::Stopped`] when there is enough.
-    pub fn take(&mut self, found: Found) -> Result<(), Error> {
-        let Found { chunk, mut batch } = found;
+    /// When the sink fails, or a pattern can't be made fit for over-long lines; and [`ErrorClass::Stopped`] when there is enough.
+    pub fn take(&mut self, found: ChunkHits) -> Result<(), Error> {
+        let ChunkHits { chunk, mut batch } = found;
         if batch.binary {
             self.summary.enough = true;
-            return Err(Error::new(Kind::Stopped, "", "it is not text"));
+            return Err(Error::new(ErrorClass::Stopped, "", "it is not text"));
         }
         if self.long.is_some() {
             self.long_goes_on(&chunk)?;
@@ -234,8 +234,8 @@ impl<'a, S: Sink> Report<'a, S> {
         count_lines(bytes, self.searcher.terminator)
     }
 
-    fn batch(&mut self, chunk: &Chunk, batch: &Batch) -> Result<(), Error> {
-        if self.searcher.mode == Mode::Count {
+    fn batch(&mut self, chunk: &Chunk, batch: &HitBatch) -> Result<(), Error> {
+        if self.searcher.mode == SearchMode::Count {
             return self.select(batch.selected).map(|_| ());
         }
         for hit in &batch.hits {
@@ -267,10 +267,10 @@ impl<'a, S: Sink> Report<'a, S> {
             return Ok(());
         }
         self.summary.enough = true;
-        Err(Error::new(Kind::Stopped, "", "enough lines were found"))
+        Err(Error::new(ErrorClass::Stopped, "", "enough lines were found"))
     }
 
-    fn show_hit(&mut self, chunk: &Chunk, hit: Hit) -> Result<(), Error> {
+    fn show_hit(&mut self, chunk: &Chunk, hit: HitRange) -> Result<(), Error> {
         let (start, end) = (hit.start as usize, hit.end as usize);
         let number = self.lines + u64::from(hit.line) + 1;
         if self.around() {
@@ -288,7 +288,7 @@ impl<'a, S: Sink> Report<'a, S> {
     fn show(&mut self, chunk: &Chunk, range: std::ops::Range<usize>, selected: bool, number: u64) -> Result<(), Error> {
         let offset = chunk.offset + range.start as u64;
         let lines = &chunk.bytes[range.clone()];
-        self.sink.part(Part { buffer: Some((&chunk.bytes, range.start)), lines, selected, number, offset })?;
+        self.sink.part(ShownLines { buffer: Some((&chunk.bytes, range.start)), lines, selected, number, offset })?;
         if self.around() {
             self.mark_shown(offset + lines.len() as u64, number.saturating_sub(1) + self.count_lines(lines));
         }
@@ -319,17 +319,17 @@ impl<'a, S: Sink> Report<'a, S> {
         // What is before the chunk, where the lines reach up to its start.
         let wanted = if from == 0 { self.settings.before - lines } else { 0 };
         let earlier = self.passed.last_lines(wanted, self.shown_to, chunk.offset);
-        let offset = earlier.first().map_or(chunk.offset + from as u64, Piece::offset);
+        let offset = earlier.first().map_or(chunk.offset + from as u64, ContextPiece::offset);
         if self.shown_any && offset > self.shown_to {
             self.sink.gap()?;
         }
         for piece in earlier {
             match piece {
-                Piece::Lines { bytes, number, offset, .. } => {
-                    let part = Part { buffer: None, lines: &bytes, selected: false, number, offset };
+                ContextPiece::Lines { bytes, number, offset, .. } => {
+                    let part = ShownLines { buffer: None, lines: &bytes, selected: false, number, offset };
                     self.sink.part(part)?;
                 }
-                Piece::Long(line) => self.show_passed(&line, false, self.searcher.invert)?,
+                ContextPiece::Long(line) => self.show_passed(&line, false, self.searcher.invert)?,
             }
         }
         if length > 0 {
@@ -342,16 +342,16 @@ impl<'a, S: Sink> Report<'a, S> {
     // Over-long lines.
 
     fn long_starts(&mut self, chunk: &Chunk, start: usize) -> Result<(), Error> {
-        self.expression.long().map_err(|error| Error::new(Kind::Limit, self.name, error.to_string()))?.start();
+        self.expression.long().map_err(|error| Error::new(ErrorClass::Limit, self.name, error.to_string()))?.start();
         let offset = chunk.offset + start as u64;
         let head = chunk.bytes.slice(start..);
         let (number, shown) = (self.lines + 1, self.settings.eager);
         self.long = Some(LongLine { offset, number, fed_to: offset, head: Bytes::new(), shown });
         if shown {
-            self.sink.long(Long::Start { selected: true, number, offset })?;
+            self.sink.long(LongPiece::Start { selected: true, number, offset })?;
         }
         self.long_bytes(&head)?;
-        if let Some(long) = self.long.as_mut().filter(|long| !long.shown && self.searcher.mode == Mode::Lines) {
+        if let Some(long) = self.long.as_mut().filter(|long| !long.shown && self.searcher.mode == SearchMode::Lines) {
             long.head = head;
         }
         Ok(())
@@ -380,20 +380,20 @@ impl<'a, S: Sink> Report<'a, S> {
         long.fed_to += bytes.len() as u64;
         let matched = matcher.feed(bytes);
         if long.shown {
-            return self.sink.long(Long::Bytes(bytes));
+            return self.sink.long(LongPiece::Bytes(bytes));
         }
         // Everything so far is at hand, so it can be shown from here on as it comes.
         let at_hand = at == long.offset + long.head.len() as u64;
-        if matched && at_hand && wanted && self.searcher.mode == Mode::Lines {
+        if matched && at_hand && wanted && self.searcher.mode == SearchMode::Lines {
             long.shown = true;
             let head = std::mem::take(&mut long.head);
             let (number, offset) = (long.number, long.offset);
             self.before_long(number, offset)?;
-            self.sink.long(Long::Start { selected: true, number, offset })?;
+            self.sink.long(LongPiece::Start { selected: true, number, offset })?;
             if !head.is_empty() {
-                self.sink.long(Long::Bytes(&head))?;
+                self.sink.long(LongPiece::Bytes(&head))?;
             }
-            return self.sink.long(Long::Bytes(bytes));
+            return self.sink.long(LongPiece::Bytes(bytes));
         }
         Ok(())
     }
@@ -412,7 +412,7 @@ impl<'a, S: Sink> Report<'a, S> {
         const ZEROS: [u8; 16 << 10] = [0; 16 << 10];
         while count > 0 {
             let length = count.min(ZEROS.len() as u64);
-            self.sink.long(Long::Bytes(&ZEROS[..length as usize]))?;
+            self.sink.long(LongPiece::Bytes(&ZEROS[..length as usize]))?;
             count -= length;
         }
         Ok(())
@@ -423,12 +423,12 @@ impl<'a, S: Sink> Report<'a, S> {
         let matched = self.expression.long().is_ok_and(LongMatcher::finish);
         // Of the lines after the last one that is wanted, none is selected any more.
         let selected = matched != self.searcher.invert && !self.has_enough();
-        let lines = self.searcher.mode == Mode::Lines;
+        let lines = self.searcher.mode == SearchMode::Lines;
         let around = lines && !selected && self.after_left > 0;
         let line =
             PassedLine { offset: long.offset, number: long.number, bytes: long.fed_to - long.offset, newline, head: long.head };
         if long.shown {
-            self.sink.long(Long::End { newline, matched })?;
+            self.sink.long(LongPiece::End { newline, matched })?;
         } else if lines && selected {
             self.before_long(line.number, line.offset)?;
             self.show_passed(&line, true, matched)?;
@@ -456,7 +456,7 @@ impl<'a, S: Sink> Report<'a, S> {
 
     /// Shows an over-long line that has passed: the file is read again, or else its head is all there is.
     fn show_passed(&mut self, line: &PassedLine, selected: bool, matched: bool) -> Result<(), Error> {
-        self.sink.long(Long::Start { selected, number: line.number, offset: line.offset })?;
+        self.sink.long(LongPiece::Start { selected, number: line.number, offset: line.offset })?;
         let end = line.offset + line.bytes;
         if let Some(again) = &mut self.again {
             let mut at = line.offset;
@@ -465,24 +465,24 @@ impl<'a, S: Sink> Report<'a, S> {
                 let read = again.file.read_at(&mut again.buffer[..length], at);
                 let read = read.map_err(|cause| Error::io(&again.name, "cannot read again", cause).at(at))?;
                 if read == 0 {
-                    return Err(Error::new(Kind::Truncated, &again.name, "the file shrank while it was read").at(at));
+                    return Err(Error::new(ErrorClass::Truncated, &again.name, "the file shrank while it was read").at(at));
                 }
-                self.sink.long(Long::Bytes(&again.buffer[..read]))?;
+                self.sink.long(LongPiece::Bytes(&again.buffer[..read]))?;
                 at += read as u64;
             }
         } else {
-            self.sink.long(Long::Bytes(&line.head))?;
+            self.sink.long(LongPiece::Bytes(&line.head))?;
             let lost = line.bytes - line.head.len() as u64;
             if lost > 0 {
-                self.sink.long(Long::Lost(lost))?;
+                self.sink.long(LongPiece::Lost(lost))?;
             }
         }
-        self.sink.long(Long::End { newline: line.newline, matched })
+        self.sink.long(LongPiece::End { newline: line.newline, matched })
     }
 
     /// The first `count` lines of a hit.
-    fn first_lines(&self, bytes: &[u8], hit: Hit, count: u64) -> Hit {
+    fn first_lines(&self, bytes: &[u8], hit: HitRange, count: u64) -> HitRange {
         let (length, _) = lines_forward(bytes, usize::try_from(count).unwrap_or(usize::MAX), self.searcher.terminator);
-        Hit { end: hit.start + length as u32, ..hit }
+        HitRange { end: hit.start + length as u32, ..hit }
     }
 }

@@ -1,6 +1,6 @@
 //! Finds the selected lines of a chunk: the work of a worker.
 
-use crate::hits::{Batch, Found, Hit};
+use crate::hits::{ChunkHits, HitBatch, HitRange};
 use crate::limits::HITS_MAX;
 use bytes::Bytes;
 use grep_matcher::{LineMatchKind, Matcher};
@@ -11,7 +11,7 @@ use std::ops::Range;
 
 /// What is wanted of the selected lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
+pub enum SearchMode {
     /// How many there are.
     Count,
     /// The lines.
@@ -24,7 +24,7 @@ pub struct Searcher {
     /// What is looked for.
     pub matcher: RegexMatcher,
     /// What is wanted of the selected lines.
-    pub mode: Mode,
+    pub mode: SearchMode,
     /// Lines that do not match are selected.
     pub invert: bool,
     /// Lines are numbered.
@@ -38,9 +38,9 @@ pub struct Searcher {
 }
 
 impl Stage for Searcher {
-    type Output = Found;
+    type Output = ChunkHits;
 
-    fn chunk(&mut self, chunk: &Chunk) -> Result<Found, Error> {
+    fn chunk(&mut self, chunk: &Chunk) -> Result<ChunkHits, Error> {
         Ok(self.found(chunk.clone()))
     }
 }
@@ -48,11 +48,11 @@ impl Stage for Searcher {
 impl Searcher {
     /// What is found in a chunk.
     #[must_use]
-    pub fn found(&self, mut chunk: Chunk) -> Found {
-        let mut batch = Batch::default();
+    pub fn found(&self, mut chunk: Chunk) -> ChunkHits {
+        let mut batch = HitBatch::default();
         if self.skip_binary && chunk.offset == 0 && memchr(0, &chunk.bytes).is_some() {
             batch.binary = true;
-            return Found { chunk, batch };
+            return ChunkHits { chunk, batch };
         }
         let whole = chunk.long_start().unwrap_or(chunk.bytes.len());
         batch.next = start_of_text(&chunk).min(whole);
@@ -60,11 +60,11 @@ impl Searcher {
         if whole == chunk.bytes.len() && batch.next == whole && batch.hits.is_empty() && !self.around {
             let_go(&mut chunk);
         }
-        Found { chunk, batch }
+        ChunkHits { chunk, batch }
     }
 
     /// Searches whole lines from `batch.next` on, until there are enough hits for one batch.
-    pub(crate) fn search(&self, lines: &[u8], batch: &mut Batch) {
+    pub(crate) fn search(&self, lines: &[u8], batch: &mut HitBatch) {
         batch.hits.clear();
         batch.selected = 0;
         let fast = self.matcher.line_terminator().is_some();
@@ -82,7 +82,7 @@ impl Searcher {
                 continue;
             }
             batch.selected += if self.invert { count_lines(&lines[selected.clone()], self.terminator) } else { 1 };
-            if self.mode == Mode::Lines {
+            if self.mode == SearchMode::Lines {
                 if self.numbered {
                     batch.lines += count_ends(&lines[counted..selected.start], self.terminator);
                     counted = selected.start;
@@ -148,12 +148,12 @@ fn let_go(chunk: &mut Chunk) {
 }
 
 /// Adds lines, to the last hit where they follow it.
-fn add(hits: &mut Vec<Hit>, lines: Range<usize>, line: u32) {
+fn add(hits: &mut Vec<HitRange>, lines: Range<usize>, line: u32) {
     // A chunk is a few hundred KiB: its places fit.
     let (start, end) = (lines.start as u32, lines.end as u32);
     match hits.last_mut() {
         Some(last) if last.end == start => last.end = end,
-        _ => hits.push(Hit { start, end, line }),
+        _ => hits.push(HitRange { start, end, line }),
     }
 }
 

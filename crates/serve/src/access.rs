@@ -41,7 +41,7 @@ impl Default for Access {
 
 /// The names by which a server is asked, as `Host` and `Origin` have them.
 #[derive(Debug)]
-pub(crate) struct Names {
+pub(crate) struct HostNames {
     hosts: Vec<String>,
     origins: Vec<String>,
     /// Browsers come by `https://` alone.
@@ -97,7 +97,7 @@ impl Access {
     }
 
     /// The names of a server that listens on `address`.
-    pub(crate) fn names(&self, address: SocketAddr) -> Names {
+    pub(crate) fn names(&self, address: SocketAddr) -> HostNames {
         let port = address.port();
         let mut own = Vec::new();
         if !self.bind.is_unspecified() {
@@ -117,11 +117,11 @@ impl Access {
         let public = with_bare_names(public.into_iter().collect(), "https");
         origins.extend(public.iter().map(|host| format!("https://{host}")));
         own.extend(public);
-        Names { hosts: own, origins, secure: self.tls.is_some() || self.behind_proxy, url }
+        HostNames { hosts: own, origins, secure: self.tls.is_some() || self.behind_proxy, url }
     }
 }
 
-impl Names {
+impl HostNames {
     pub(crate) fn has_host(&self, host: &str) -> bool {
         self.hosts.iter().any(|own| own.eq_ignore_ascii_case(host))
     }

@@ -1,9 +1,9 @@
 //! Views in the shape of the interface, as `API.md` describes it.
 
-use rorqual_accesslog::format::Format;
+use rorqual_accesslog::format::LogFormat;
 use rorqual_accesslog::report::{Panel, PercentileSet};
 use rorqual_crossfilter::{
-    Amounts, By, ClientRate, Compared, ComparedRow, Explained, Finding, PageRow, Rates, RowBounds, RowPage, Stack, Store,
+    Amounts, By, ClientRate, Compared, ComparedRow, Explained, Finding, PageRow, Rates, RowBounds, RowPage, RowStore, Stack,
     UnknownField, Viewed,
 };
 use serde::Serialize;
@@ -15,27 +15,27 @@ const SCHEMA: &str = "rorqual.view/1";
 pub(crate) struct ViewAnswer {
     schema: &'static str,
     complete: bool,
-    kept: Kept,
-    lines: Lines,
+    kept: KeptAnswer,
+    lines: AnswerLines,
     seconds: f64,
     bytes_sent: u64,
     exact: bool,
     /// Of the lines that match, where it depends on values that there was no room for.
     bounds: Option<RowBounds>,
     time: Option<Time>,
-    histogram: Option<Histogram>,
+    histogram: Option<HistogramAnswer>,
     pub(crate) panels: Vec<Panel>,
     humans: Amounts,
     bots: Amounts,
     /// Of agents that there was no room for.
     unknown: Amounts,
-    week: Week,
+    week: WeekAnswer,
     percentiles: PercentileSet,
-    latency: Option<Latency>,
+    latency: Option<LatencyAnswer>,
 }
 
 #[derive(Serialize)]
-struct Kept {
+struct KeptAnswer {
     rows: u64,
     /// Lines that there was no room for.
     dropped: u64,
@@ -44,7 +44,7 @@ struct Kept {
 }
 
 #[derive(Serialize)]
-struct Lines {
+struct AnswerLines {
     total: u64,
     matching: u64,
     parsed: u64,
@@ -60,28 +60,28 @@ struct Time {
 }
 
 #[derive(Serialize)]
-struct Histogram {
+struct HistogramAnswer {
     bucket_seconds: i64,
     finest_seconds: i64,
     at: Vec<i64>,
     stack: String,
-    series: Vec<Series>,
+    series: Vec<SeriesAnswer>,
 }
 
 #[derive(Serialize)]
-struct Series {
+struct SeriesAnswer {
     /// `None`: all values that have no series of their own.
     value: Option<String>,
     hits: Vec<u64>,
 }
 
 #[derive(Serialize)]
-struct Week {
+struct WeekAnswer {
     hits: Vec<Vec<u64>>,
 }
 
 #[derive(Serialize)]
-struct Latency {
+struct LatencyAnswer {
     at: Vec<i64>,
     edges: Vec<f64>,
     hits: Vec<Vec<u64>>,
@@ -96,13 +96,13 @@ impl ViewAnswer {
         Self {
             schema: SCHEMA,
             complete,
-            kept: Kept {
+            kept: KeptAnswer {
                 rows: rows.total,
                 dropped: rows.dropped,
                 all,
                 reason: (!all).then_some("no room in --memory and --temp-max for more rows"),
             },
-            lines: Lines {
+            lines: AnswerLines {
                 total: rows.total,
                 matching: lines.total,
                 parsed: lines.parsed,
@@ -119,24 +119,26 @@ impl ViewAnswer {
             humans: viewed.people,
             bots: viewed.bots,
             unknown: viewed.unknown,
-            week: Week { hits: viewed.week },
+            week: WeekAnswer { hits: viewed.week },
             percentiles: viewed.percentiles,
             latency: viewed.latency.map(|latency| {
                 let edges = [0.0].into_iter().chain(latency.borders_seconds).collect();
-                Latency { at: latency.at, edges, hits: latency.hits }
+                LatencyAnswer { at: latency.at, edges, hits: latency.hits }
             }),
         }
     }
 }
 
 /// A histogram whose rest has no name, and is left out where there is none.
-fn named(histogram: rorqual_crossfilter::Histogram, stack: Stack) -> Histogram {
+fn named(histogram: rorqual_crossfilter::ViewHistogram, stack: Stack) -> HistogramAnswer {
     let rest = if matches!(stack, Stack::Values(_)) { histogram.series.len() - 1 } else { usize::MAX };
-    let named =
-        |(at, line): (usize, rorqual_crossfilter::Line)| Series { value: (at != rest).then_some(line.class), hits: line.hits };
-    let mut series: Vec<Series> = histogram.series.into_iter().enumerate().map(named).collect();
+    let named = |(at, line): (usize, rorqual_crossfilter::PageLine)| SeriesAnswer {
+        value: (at != rest).then_some(line.class),
+        hits: line.hits,
+    };
+    let mut series: Vec<SeriesAnswer> = histogram.series.into_iter().enumerate().map(named).collect();
     series.retain(|series| series.value.is_some() || series.hits.iter().any(|hits| *hits > 0));
-    Histogram {
+    HistogramAnswer {
         bucket_seconds: histogram.bucket_seconds,
         finest_seconds: histogram.finest_seconds,
         at: histogram.at,
@@ -169,11 +171,11 @@ pub(crate) struct Hint {
 
 impl Hint {
     /// What was found in a store, and what to tell beside it.
-    pub(crate) fn beside<T>(self, found: T, store: &Store) -> (T, Option<String>) {
+    pub(crate) fn beside<T>(self, found: T, store: &RowStore) -> (T, Option<String>) {
         (found, self.of(store))
     }
 
-    fn of(self, store: &Store) -> Option<String> {
+    fn of(self, store: &RowStore) -> Option<String> {
         if let Some(why) = store.spill_failure().filter(|_| store.rows_dropped() > 0) {
             return Some(format!(
                 "some rows are in no answer, as the file for rows could not be written ({why}): make room there or give more --temp-max, \
@@ -203,8 +205,8 @@ pub(crate) struct Rebuilt {
 }
 
 impl Rebuilt {
-    pub(crate) fn new(format: Option<&Format>) -> Self {
-        let unkept = format.map(Format::unkept).unwrap_or_default().into_iter().map(str::to_owned).collect();
+    pub(crate) fn new(format: Option<&LogFormat>) -> Self {
+        let unkept = format.map(LogFormat::unkept).unwrap_or_default().into_iter().map(str::to_owned).collect();
         Self { format: format.map(|format| format.name().to_owned()), unkept }
     }
 }
@@ -242,8 +244,8 @@ pub(crate) struct ComparePanel {
 #[derive(Serialize)]
 pub(crate) struct CompareRow {
     value: String,
-    a: Part,
-    b: Part,
+    a: AnswerPart,
+    b: AnswerPart,
     /// Of the shares; `None` where the first view has none.
     ratio: Option<f64>,
     /// Of hits.
@@ -251,7 +253,7 @@ pub(crate) struct CompareRow {
 }
 
 #[derive(Serialize)]
-struct Part {
+struct AnswerPart {
     hits: u64,
     bytes: u64,
     share: f64,
@@ -262,7 +264,7 @@ impl From<Compared> for CompareAnswer {
         let total = |viewed: &Viewed| Amounts { hits: viewed.lines.total, bytes: viewed.bytes_sent };
         let (a, b) = (total(&compared.a), total(&compared.b));
         let row = |row: ComparedRow| {
-            let part = |hits: u64, bytes, of: Amounts| Part { hits, bytes, share: hits as f64 / of.hits.max(1) as f64 };
+            let part = |hits: u64, bytes, of: Amounts| AnswerPart { hits, bytes, share: hits as f64 / of.hits.max(1) as f64 };
             let (a, b) = (part(row.hits_a, row.bytes_a, a), part(row.hits_b, row.bytes_b, b));
             let ratio = (a.hits > 0).then(|| b.share / a.share);
             let change = i64::try_from(b.hits).unwrap_or(i64::MAX).saturating_sub_unsigned(a.hits);

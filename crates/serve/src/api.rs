@@ -4,9 +4,9 @@ use crate::discard;
 use crate::error::ApiError;
 use crate::exports;
 use crate::formats;
-use crate::guard::{Gate, guard};
+use crate::guard::{RequestGate, guard};
 use crate::limits::{BUCKETS, JSON_BYTES_MAX, JSON_TIME_MAX, SESSIONS_LISTED_MAX};
-use crate::live::{Live, ServerView, events};
+use crate::live::{LiveState, ServerView, events};
 use crate::observe::observe;
 use crate::page::{page, wrong_method};
 use crate::render::{Renders, render};
@@ -14,7 +14,7 @@ use crate::reports::{Capped, capped_json};
 use crate::session::{self, Announced, Session};
 use crate::sessions::Sessions;
 use crate::tickets::{BodyTicket, Holder};
-use crate::transport::{BodyTransport, End};
+use crate::transport::{BodyTransport, TransferEnd};
 use crate::twin::Twin;
 use crate::upload::{self, Intake};
 use crate::views;
@@ -28,7 +28,7 @@ use axum::response::Response;
 use axum::routing::{any, get, post, put};
 use axum::{Json, Router};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
-use rorqual_crossfilter::{Stack, Store, View, Wanted};
+use rorqual_crossfilter::{RowStore, Stack, View, ViewParts};
 use rorqual_pipe::{Control, Input};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -40,10 +40,10 @@ use tokio::time::timeout;
 /// Ten thousand real lines, to try the explorer with.
 const SAMPLE: &[u8] = include_bytes!("../../../samples/apache_combined.log");
 
-type Shared = State<Arc<Sessions>>;
+type ServerState = State<Arc<Sessions>>;
 
 /// The explorer, and what is served beside it.
-pub(crate) fn router(sessions: Arc<Sessions>, beside: Vec<Router>, gate: Arc<Gate>) -> Router {
+pub(crate) fn router(sessions: Arc<Sessions>, beside: Vec<Router>, gate: Arc<RequestGate>) -> Router {
     let routes = Router::new()
         .route("/api/server", get(server))
         .route("/api/sessions", post(create).get(list))
@@ -91,9 +91,9 @@ async fn places(State(renders): State<Arc<Renders>>) -> Json<Value> {
 }
 
 /// The session that a path names.
-pub(crate) struct Named(pub(crate) Arc<Session>);
+pub(crate) struct PathSession(pub(crate) Arc<Session>);
 
-impl FromRequestParts<Arc<Sessions>> for Named {
+impl FromRequestParts<Arc<Sessions>> for PathSession {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, sessions: &Arc<Sessions>) -> Result<Self, ApiError> {
@@ -103,9 +103,9 @@ impl FromRequestParts<Arc<Sessions>> for Named {
 }
 
 /// What a path names, which has to be UTF-8.
-pub(crate) struct Key(pub(crate) String);
+pub(crate) struct PathKey(pub(crate) String);
 
-impl<S: Send + Sync> FromRequestParts<S> for Key {
+impl<S: Send + Sync> FromRequestParts<S> for PathKey {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
@@ -131,9 +131,9 @@ impl<S: Send + Sync> FromRequestParts<S> for Asker {
 }
 
 /// What the query asks for.
-pub(crate) struct Asked<T>(pub(crate) T);
+pub(crate) struct SessionQuery<T>(pub(crate) T);
 
-impl<T: DeserializeOwned> FromRequestParts<Arc<Sessions>> for Asked<T> {
+impl<T: DeserializeOwned> FromRequestParts<Arc<Sessions>> for SessionQuery<T> {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, sessions: &Arc<Sessions>) -> Result<Self, ApiError> {
@@ -173,10 +173,10 @@ struct NewSession {
 }
 
 async fn create(
-    State(sessions): Shared,
+    State(sessions): ServerState,
     Extension(holder): Extension<Holder>,
     body: Body,
-) -> Result<(StatusCode, Json<session::View>), ApiError> {
+) -> Result<(StatusCode, Json<session::SessionView>), ApiError> {
     let (wanted, _ticket): (NewSession, _) = body_json(&holder, body).await?;
     let format = wanted.format.as_deref().map(formats::parse).transpose()?;
     let name = wanted.name.unwrap_or_else(|| "upload".to_owned());
@@ -201,7 +201,7 @@ async fn start_sample(sessions: &Arc<Sessions>) -> Result<Arc<Session>, ApiError
 }
 
 /// The newest sessions, as many as a list has.
-async fn list(State(sessions): Shared, Extension(holder): Extension<Holder>) -> Response {
+async fn list(State(sessions): ServerState, Extension(holder): Extension<Holder>) -> Response {
     let ticket = holder.ticket().await;
     let all = sessions.list();
     let mut json = Capped::default();
@@ -222,11 +222,15 @@ async fn list(State(sessions): Shared, Extension(holder): Extension<Holder>) -> 
     views::json(ticket, json.into_bytes())
 }
 
-async fn show(State(sessions): Shared, Named(session): Named, Extension(holder): Extension<Holder>) -> Live {
-    Live::new(&sessions, &session, &holder).await
+async fn show(
+    State(sessions): ServerState,
+    PathSession(session): PathSession,
+    Extension(holder): Extension<Holder>,
+) -> LiveState {
+    LiveState::new(&sessions, &session, &holder).await
 }
 
-async fn forget(State(sessions): Shared, Named(session): Named) -> Result<StatusCode, ApiError> {
+async fn forget(State(sessions): ServerState, PathSession(session): PathSession) -> Result<StatusCode, ApiError> {
     sessions.remove(session.id()).await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -234,31 +238,31 @@ async fn forget(State(sessions): Shared, Named(session): Named) -> Result<Status
 /// Where an upload goes on.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct At {
+pub(crate) struct UploadOffset {
     #[serde(default)]
     pub(crate) offset: u64,
 }
 
 async fn data(
-    State(sessions): Shared,
-    Named(session): Named,
-    Asked(at): Asked<At>,
+    State(sessions): ServerState,
+    PathSession(session): PathSession,
+    SessionQuery(at): SessionQuery<UploadOffset>,
     headers: HeaderMap,
     body: Body,
-) -> Result<Json<session::View>, ApiError> {
+) -> Result<Json<session::SessionView>, ApiError> {
     upload::check_encoding(&headers)?;
     let intake = Intake::claim(Arc::clone(&session), at.offset, body.size_hint().exact())?;
-    upload::detached(async move { intake.take(&mut BodyTransport::new(body, End::Log)).await }).await?;
+    upload::detached(async move { intake.take(&mut BodyTransport::new(body, TransferEnd::Log)).await }).await?;
     Ok(Json(session.view(sessions.idle_max())))
 }
 
-async fn cancel(State(sessions): Shared, Named(session): Named) -> Json<session::View> {
+async fn cancel(State(sessions): ServerState, PathSession(session): PathSession) -> Json<session::SessionView> {
     session.cancel();
     session.ended().await;
     Json(session.view(sessions.idle_max()))
 }
 
-async fn live(State(sessions): Shared, Named(session): Named, Extension(holder): Extension<Holder>) -> Response {
+async fn live(State(sessions): ServerState, PathSession(session): PathSession, Extension(holder): Extension<Holder>) -> Response {
     events(sessions, session, holder)
 }
 
@@ -270,7 +274,11 @@ struct HistogramSpan {
     buckets: Option<usize>,
 }
 
-async fn histogram(Named(session): Named, asker: Asker, Asked(span): Asked<HistogramSpan>) -> Result<Response, ApiError> {
+async fn histogram(
+    PathSession(session): PathSession,
+    asker: Asker,
+    SessionQuery(span): SessionQuery<HistogramSpan>,
+) -> Result<Response, ApiError> {
     let second = |time: Option<f64>| match time {
         Some(time) if !time.is_finite() => Err(ApiError::bad_request("a time is a finite number of seconds")),
         time => Ok(time.map(|time| (time.floor() * 1e6) as i64)),
@@ -281,14 +289,14 @@ async fn histogram(Named(session): Named, asker: Asker, Asked(span): Asked<Histo
         return Err(ApiError::bad_request("a histogram has at least one bucket"));
     }
     let view = View { from_us: second(span.from)?, to_us: second(span.to)?, ..View::default() };
-    let wanted = Wanted { top: 0, buckets: buckets.min(most), stack: Stack::Class };
-    let ask = move |store: &Store, control: &Control| {
+    let wanted = ViewParts { top: 0, buckets: buckets.min(most), stack: Stack::Class };
+    let ask = move |store: &RowStore, control: &Control| {
         let mut histogram = store.view(&view, &wanted, control)?.histogram;
         Ok(capped_json(&mut histogram, 0, |_, _| {}))
     };
     views::answer(&session, &asker, None, ask).await
 }
 
-async fn server(State(sessions): Shared) -> Json<ServerView> {
+async fn server(State(sessions): ServerState) -> Json<ServerView> {
     Json(ServerView::new(&sessions))
 }

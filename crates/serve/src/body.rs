@@ -10,7 +10,7 @@ use bytes::Bytes;
 use futures_util::stream::unfold;
 use rorqual_pipe::gather::COPY_BYTES_MAX;
 use rorqual_pipe::{Control, Lease, Pool, Sink};
-use rorqual_render::Error;
+use rorqual_render::RenderError;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::runtime::Handle;
@@ -18,18 +18,18 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::watch;
 
 /// Places for work that a connection and a thread do together, with the blocks of those that are free, those used last at the end.
-pub(crate) struct Places {
+pub(crate) struct BodyPermits {
     free: Mutex<Vec<Pool>>,
     count: usize,
 }
 
 /// A place for one such work, given back when its thread ends.
-pub(crate) struct Place {
+pub(crate) struct BodyWorkPermit {
     pub(crate) pool: Pool,
-    places: Arc<Places>,
+    places: Arc<BodyPermits>,
 }
 
-impl Places {
+impl BodyPermits {
     pub(crate) fn new(count: usize, block_bytes: usize, blocks: usize) -> Arc<Self> {
         let free = (0..count).map(|_| Pool::new(block_bytes, blocks)).collect();
         Arc::new(Self { free: Mutex::new(free), count })
@@ -44,11 +44,11 @@ impl Places {
         self.count - self.lock().iter().filter(|pool| pool.lent() == 0).count()
     }
 
-    pub(crate) fn take(self: &Arc<Self>) -> Option<Place> {
+    pub(crate) fn take(self: &Arc<Self>) -> Option<BodyWorkPermit> {
         let mut free = self.lock();
         // What its last reader still holds would be missing.
         let at = free.iter().rposition(|pool| pool.lent() == 0)?;
-        Some(Place { pool: free.remove(at), places: Arc::clone(self) })
+        Some(BodyWorkPermit { pool: free.remove(at), places: Arc::clone(self) })
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Pool>> {
@@ -56,17 +56,17 @@ impl Places {
     }
 }
 
-impl Drop for Place {
+impl Drop for BodyWorkPermit {
     fn drop(&mut self) {
         self.places.lock().push(self.pool.clone());
     }
 }
 
 /// A piece of an answer; an empty one is its end, without which it breaks off: a thread that panics must not make it look whole.
-pub(crate) type Piece = Result<Bytes, Error>;
+pub(crate) type BodyPiece = Result<Bytes, RenderError>;
 
 /// Tells the reader how the work ended. Where nobody hears it, the reader went away.
-pub(crate) fn tell(sender: &Sender<Piece>, ended: Result<(), Error>) {
+pub(crate) fn tell(sender: &Sender<BodyPiece>, ended: Result<(), RenderError>) {
     let _ = sender.blocking_send(ended.map(|()| Bytes::new()));
 }
 
@@ -75,7 +75,7 @@ pub(crate) struct BodySink {
     pool: Pool,
     block: Option<Lease>,
     used: usize,
-    sender: Sender<Piece>,
+    sender: Sender<BodyPiece>,
     /// Closed when nothing more is to be sent.
     ended: watch::Receiver<()>,
     /// Of the server: the threads that render rows know nothing of it.
@@ -89,7 +89,7 @@ pub(crate) fn gone() -> io::Error {
 impl BodySink {
     /// A sink with the blocks of `place` until the sender of `ended` is dropped, and who takes its pieces. The sink waits, so it
     /// belongs on threads that may.
-    pub(crate) fn new(place: &Place, ended: watch::Receiver<()>) -> (Self, Sender<Piece>, Receiver<Piece>) {
+    pub(crate) fn new(place: &BodyWorkPermit, ended: watch::Receiver<()>) -> (Self, Sender<BodyPiece>, Receiver<BodyPiece>) {
         let (sender, pieces) = channel(1);
         let (pool, runtime) = (place.pool.clone(), Handle::current());
         (Self { pool, block: None, used: 0, sender: sender.clone(), ended, runtime }, sender, pieces)
@@ -159,15 +159,15 @@ impl Write for BodySink {
 }
 
 /// Stops the work when nobody waits for its answer any longer.
-pub(crate) struct Reader {
-    pub(crate) pieces: Receiver<Piece>,
+pub(crate) struct DisconnectStop {
+    pub(crate) pieces: Receiver<BodyPiece>,
     pub(crate) control: Control,
     pub(crate) twin: Twin,
 }
 
-impl Reader {
+impl DisconnectStop {
     /// The next piece, `None` at the end; an error when the reader goes away first.
-    async fn next(&mut self) -> Option<Piece> {
+    async fn next(&mut self) -> Option<BodyPiece> {
         let piece = tokio::select! {
             biased;
             piece = self.pieces.recv() => piece.unwrap_or_else(|| Err(gone().into())),
@@ -177,7 +177,7 @@ impl Reader {
     }
 
     /// The body of the answer, once its first piece is there: what fails before has a status of its own, what fails later breaks it off.
-    pub(crate) async fn body(mut self) -> Result<Body, Error> {
+    pub(crate) async fn body(mut self) -> Result<Body, RenderError> {
         match self.next().await {
             Some(Ok(first)) => Ok(Body::from_stream(unfold((Some(first), self), next))),
             Some(Err(error)) => Err(error),
@@ -186,13 +186,13 @@ impl Reader {
     }
 }
 
-impl Drop for Reader {
+impl Drop for DisconnectStop {
     fn drop(&mut self) {
         self.control.stop();
     }
 }
 
-async fn next((first, mut reader): (Option<Bytes>, Reader)) -> Option<(Piece, (Option<Bytes>, Reader))> {
+async fn next((first, mut reader): (Option<Bytes>, DisconnectStop)) -> Option<(BodyPiece, (Option<Bytes>, DisconnectStop))> {
     let piece = match first {
         Some(first) => Ok(first),
         None => reader.next().await?,

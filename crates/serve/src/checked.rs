@@ -5,9 +5,9 @@ use crate::error::ApiError;
 use crate::feed::{Interruption, idle_max};
 use crate::limits::{CHECKED_BYTES_MAX, CHECKED_SPARE_BYTES, CHECKED_SPARE_TIME_MAX};
 use crate::session::Session;
-use crate::transport::{BodyTransport, End, Transport};
+use crate::transport::{BodyTransport, TransferEnd, Transport};
 use axum::http::StatusCode;
-use rorqual_crossfilter::Lent;
+use rorqual_crossfilter::Reservation;
 use rorqual_digest::{Digest, Hasher};
 use rorqual_pipe::limits::BLOCK_BYTES;
 use rorqual_pipe::{Lease, Pool};
@@ -16,18 +16,18 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 /// What is there for one part at a time, of all sessions, where a session's rows can lend nothing: it gets on all the same, if in small parts.
-pub(crate) type Spare = Arc<Semaphore>;
+pub(crate) type ChecksumBuffer = Arc<Semaphore>;
 
 /// Whose memory a part has.
 enum Room {
     /// Of the session's rows.
-    Lent { _lent: Lent },
+    Lent { _lent: Reservation },
     /// Of all sessions, who may wait for it.
     Spare { _place: OwnedSemaphorePermit },
 }
 
 /// A part in blocks of its own.
-pub(crate) struct Checked {
+pub(crate) struct ChecksummedPart {
     pool: Pool,
     blocks: Vec<Lease>,
     bytes: usize,
@@ -46,7 +46,7 @@ pub(crate) enum Failed {
     Interrupted(Interruption),
 }
 
-impl Checked {
+impl ChecksummedPart {
     /// Room for a part of `length` bytes, where that is known.
     pub(crate) async fn new(session: &Arc<Session>, length: Option<u64>) -> Result<Self, ApiError> {
         if length.is_some_and(|length| length > CHECKED_BYTES_MAX) {
@@ -116,7 +116,7 @@ impl Checked {
 const NO_ROOM: &str = " where a session has no memory to spare beside its rows, as here (--memory, --sessions)";
 
 /// Its turn, which comes in the order of those who ask; its sender waits meanwhile.
-async fn spare(spare: &Spare, length: Option<u64>) -> Result<Room, ApiError> {
+async fn spare(spare: &ChecksumBuffer, length: Option<u64>) -> Result<Room, ApiError> {
     if length.is_some_and(|length| length > CHECKED_SPARE_BYTES) {
         return Err(too_long(CHECKED_SPARE_BYTES, NO_ROOM));
     }
@@ -130,7 +130,7 @@ async fn spare(spare: &Spare, length: Option<u64>) -> Result<Room, ApiError> {
     Ok(Room::Spare { _place: place })
 }
 
-impl Transport for Checked {
+impl Transport for ChecksummedPart {
     async fn ready(&mut self) -> Result<usize, Interruption> {
         Ok((self.bytes - self.given).min(BLOCK_BYTES - self.given % BLOCK_BYTES))
     }
@@ -141,8 +141,8 @@ impl Transport for Checked {
         self.given += place.len();
     }
 
-    fn end(&self) -> End {
-        End::Part
+    fn end(&self) -> TransferEnd {
+        TransferEnd::Part
     }
 
     /// Who has a turn to the end of a log waits for the spare in each part, so who has the spare must not wait for the turn.
@@ -172,7 +172,7 @@ mod tests {
     use super::*;
     use crate::faults::{full_session, log, report, shared};
     use crate::limits::MANY_SESSIONS;
-    use crate::session::State;
+    use crate::session::SessionState;
     use crate::upload::Intake;
     use axum::body::Body;
     use futures_util::stream::pending;
@@ -188,27 +188,27 @@ mod tests {
     /// Longer than anything is waited for here.
     const LONG: Duration = Duration::from_secs(600);
 
-    fn refusal(refused: Result<Checked, ApiError>) -> (&'static str, u64) {
+    fn refusal(refused: Result<ChecksummedPart, ApiError>) -> (&'static str, u64) {
         let error = refused.err().expect("it is refused");
         (error.code(), error.object()["size"].as_u64().unwrap_or_default())
     }
 
-    async fn room(session: &Arc<Session>) -> Checked {
-        Checked::new(session, None).await.unwrap_or_else(|error| panic!("{}", error.message()))
+    async fn room(session: &Arc<Session>) -> ChecksummedPart {
+        ChecksummedPart::new(session, None).await.unwrap_or_else(|error| panic!("{}", error.message()))
     }
 
     /// A part that is what its checksum says.
-    async fn part(session: &Arc<Session>, part: &[u8]) -> Checked {
+    async fn part(session: &Arc<Session>, part: &[u8]) -> ChecksummedPart {
         let mut checked = room(session).await;
         let mut hasher = Hasher::new(Algorithm::Sha256);
         hasher.update(part);
-        let mut body = BodyTransport::new(Body::from(part.to_vec()), End::Part);
+        let mut body = BodyTransport::new(Body::from(part.to_vec()), TransferEnd::Part);
         let taken = checked.take(&mut body, Hasher::new(Algorithm::Sha256), hasher.finish()).await;
         assert!(taken.is_ok());
         checked
     }
 
-    async fn take(session: &Arc<Session>, checked: &mut Checked) -> Result<(), ApiError> {
+    async fn take(session: &Arc<Session>, checked: &mut ChecksummedPart) -> Result<(), ApiError> {
         let intake = Intake::claim(Arc::clone(session), session.offset(), None).expect("nobody else has it");
         timeout(LONG, intake.take(checked)).await.expect("it does not wait for what others have for long")
     }
@@ -224,13 +224,16 @@ mod tests {
         for bytes in log.chunks(300_000) {
             let mut checked = part(&session, bytes).await;
             // Another has to wait, but not for long.
-            assert_eq!(refusal(Checked::new(&session, None).await).0, "no_room");
+            assert_eq!(refusal(ChecksummedPart::new(&session, None).await).0, "no_room");
             take(&session, &mut checked).await.unwrap_or_else(|error| panic!("{}", error.message()));
         }
-        assert_eq!(session.state(), State::Finished);
+        assert_eq!(session.state(), SessionState::Finished);
         assert_eq!(report(&session).await["lines"]["parsed"], 10_000);
         let longer = Some(CHECKED_SPARE_BYTES + 1);
-        assert_eq!(refusal(Checked::new(&full_session(&shared(1), 1), longer).await), ("part_too_long", CHECKED_SPARE_BYTES));
+        assert_eq!(
+            refusal(ChecksummedPart::new(&full_session(&shared(1), 1), longer).await),
+            ("part_too_long", CHECKED_SPARE_BYTES)
+        );
     }
 
     #[tokio::test(start_paused = true)]
@@ -276,7 +279,7 @@ mod tests {
         for part in parts {
             send(&decoded, part).await.unwrap_or_else(|error| panic!("{}", error.message()));
         }
-        assert_eq!(decoded.state(), State::Finished);
+        assert_eq!(decoded.state(), SessionState::Finished);
         for part in packed.chunks(2 * BLOCK_BYTES) {
             send(&waits, part).await.unwrap_or_else(|error| panic!("{}", error.message()));
         }
@@ -290,7 +293,7 @@ mod tests {
         let turns = [shared.turns.own(shared.turns.pool(), true).await, shared.turns.own(shared.turns.pool(), true).await];
         let refused = send(&session, &packed).await.expect_err("there are two such turns");
         assert_eq!((refused.status(), refused.object()["offset"].as_u64()), (StatusCode::SERVICE_UNAVAILABLE, Some(0)));
-        assert_eq!((session.state(), session.offset()), (State::Interrupted, 0));
+        assert_eq!((session.state(), session.offset()), (SessionState::Interrupted, 0));
         drop(turns);
         send(&session, &packed).await.unwrap_or_else(|error| panic!("{}", error.message()));
         assert_eq!(report(&session).await["lines"]["parsed"], 100);
@@ -299,7 +302,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_is_there_for_all_is_nobodys_for_long() {
         let mut checked = room(&full_session(&shared(1), 1)).await;
-        let mut body = BodyTransport::new(Body::from_stream(pending::<Result<Vec<u8>, Infallible>>()), End::Part);
+        let mut body = BodyTransport::new(Body::from_stream(pending::<Result<Vec<u8>, Infallible>>()), TransferEnd::Part);
         let never = Hasher::new(Algorithm::Sha256).finish();
         let taken = checked.take(&mut body, Hasher::new(Algorithm::Sha256), never).await;
         assert!(matches!(taken, Err(Failed::Refused(error)) if error.code() == "too_slow"));

@@ -1,7 +1,7 @@
 //! Places for connections: those that have shown the token, and a few for strangers, who give way to one another.
 
 use crate::limits::{CONNECTION_BUFFER_BYTES, CONNECTIONS_WIDE, DISPLACED_TIME_MAX, NARROW_BUFFER_BYTES, STRANGERS_MAX};
-use crate::token::Pass;
+use crate::token::AccessGrant;
 use std::collections::VecDeque;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -15,9 +15,9 @@ pub(crate) struct Connections {
     known_max: usize,
     wide: Arc<Semaphore>,
     /// Connections that have not shown the token yet, oldest first.
-    strangers: Mutex<VecDeque<Arc<Place>>>,
+    strangers: Mutex<VecDeque<Arc<ConnectionSlot>>>,
     /// Those that have, and are asked over and over; not those that became a socket.
-    welcomed: Mutex<Vec<Arc<Place>>>,
+    welcomed: Mutex<Vec<Arc<ConnectionSlot>>>,
     /// So long a stranger may stay when all places are wanted, and so long a known one may have nothing to ask.
     grace: Duration,
     /// A stranger left.
@@ -25,7 +25,7 @@ pub(crate) struct Connections {
 }
 
 /// One connection's place.
-pub(crate) struct Place {
+pub(crate) struct ConnectionSlot {
     /// When it was first looked at: what came before waits for us, and not we for it.
     since: OnceLock<Instant>,
     known: OnceLock<OwnedSemaphorePermit>,
@@ -48,16 +48,16 @@ struct Answers {
     /// It was asked for something.
     begun: bool,
     /// By what right the latest was asked; `None` until that is known.
-    pass: Option<Pass>,
+    pass: Option<AccessGrant>,
 }
 
 /// A request, until its answer is sent.
-pub(crate) struct Answering(Arc<Place>);
+pub(crate) struct Answering(Arc<ConnectionSlot>);
 
 /// A place that is given back when its connection ends.
-pub(crate) struct Taken {
+pub(crate) struct SlotGuard {
     connections: Arc<Connections>,
-    place: Arc<Place>,
+    place: Arc<ConnectionSlot>,
 }
 
 impl Connections {
@@ -78,11 +78,11 @@ impl Connections {
 
     /// A place for a connection that was just made. Where all are taken, the stranger that has been silent longest leaves once it
     /// had the time to show its token: who never does holds up others by that for each round of places, and many who come at once are all served.
-    pub(crate) async fn admit(self: &Arc<Self>) -> Taken {
+    pub(crate) async fn admit(self: &Arc<Self>) -> SlotGuard {
         loop {
             let freed = self.freed.notified();
             match self.try_admit() {
-                Ok(place) => return Taken { connections: Arc::clone(self), place },
+                Ok(place) => return SlotGuard { connections: Arc::clone(self), place },
                 Err(None) => freed.await,
                 Err(Some(left)) => drop(timeout(left, freed).await),
             }
@@ -90,7 +90,7 @@ impl Connections {
     }
 
     /// A place, or how long the oldest stranger has still; nothing where all of them wait for a place among the known.
-    fn try_admit(&self) -> Result<Arc<Place>, Option<Duration>> {
+    fn try_admit(&self) -> Result<Arc<ConnectionSlot>, Option<Duration>> {
         let mut strangers = self.lock();
         if strangers.len() >= STRANGERS_MAX {
             let oldest = strangers.iter().position(|place| place.waits.get().is_none()).ok_or(None)?;
@@ -101,14 +101,14 @@ impl Connections {
             }
             strangers.remove(oldest).inspect(|place| place.leave.notify_one());
         }
-        let place = Arc::new(Place::new(Arc::clone(&self.wide).try_acquire_owned().ok()));
+        let place = Arc::new(ConnectionSlot::new(Arc::clone(&self.wide).try_acquire_owned().ok()));
         strangers.push_back(Arc::clone(&place));
         Ok(place)
     }
 
     /// Gives a stranger that showed the token its place among the known. Where there is none, the one that has asked for nothing for longest
     /// leaves; while all are asked, it waits.
-    pub(crate) async fn welcome(&self, place: &Arc<Place>) {
+    pub(crate) async fn welcome(&self, place: &Arc<ConnectionSlot>) {
         if place.known.get().is_some() || place.waits.set(()).is_err() {
             return;
         }
@@ -159,18 +159,18 @@ impl Connections {
         CONNECTIONS_WIDE - self.wide.available_permits()
     }
 
-    fn dismiss(&self, place: &Arc<Place>) {
+    fn dismiss(&self, place: &Arc<ConnectionSlot>) {
         self.lock().retain(|other| !Arc::ptr_eq(other, place));
         self.freed.notify_waiters();
     }
 
     /// A connection has ended, or is a socket from now on, which keeps its place by itself.
-    fn forget(&self, place: &Arc<Place>) {
+    fn forget(&self, place: &Arc<ConnectionSlot>) {
         lock(&self.welcomed).retain(|other| !Arc::ptr_eq(other, place));
         self.dismiss(place);
     }
 
-    fn lock(&self) -> MutexGuard<'_, VecDeque<Arc<Place>>> {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Arc<ConnectionSlot>>> {
         lock(&self.strangers)
     }
 }
@@ -179,7 +179,7 @@ fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Place {
+impl ConnectionSlot {
     fn new(wide: Option<OwnedSemaphorePermit>) -> Self {
         let answers = Mutex::new(Answers { open: 0, since: Instant::now(), leaves: false, begun: false, pass: None });
         Self { since: OnceLock::new(), known: OnceLock::new(), wide, waits: OnceLock::new(), answers, leave: Notify::new() }
@@ -200,14 +200,14 @@ impl Place {
     }
 
     /// By what right the latest request is answered.
-    pub(crate) fn show(&self, pass: Pass) {
+    pub(crate) fn show(&self, pass: AccessGrant) {
         lock(&self.answers).pass = Some(pass);
     }
 
     /// Whether it is answering to a token that is none any longer.
     pub(crate) fn is_revoked(&self) -> bool {
         let answers = lock(&self.answers);
-        answers.open > 0 && answers.pass.as_ref().is_some_and(Pass::is_revoked)
+        answers.open > 0 && answers.pass.as_ref().is_some_and(AccessGrant::is_revoked)
     }
 
     /// Since when it has been asked for nothing; `None` while it is, or where it leaves already.
@@ -236,8 +236,8 @@ impl Place {
     }
 }
 
-impl Taken {
-    pub(crate) fn place(&self) -> &Arc<Place> {
+impl SlotGuard {
+    pub(crate) fn place(&self) -> &Arc<ConnectionSlot> {
         &self.place
     }
 
@@ -252,7 +252,7 @@ impl Taken {
     }
 }
 
-impl Drop for Taken {
+impl Drop for SlotGuard {
     fn drop(&mut self) {
         self.connections.forget(&self.place);
     }
@@ -268,20 +268,20 @@ impl Drop for Answering {
 
 #[cfg(test)]
 mod tests {
-    use super::{Connections, Taken};
+    use super::{Connections, SlotGuard};
     use std::sync::Arc;
     use std::time::Duration;
     use tokio::time::{Instant, advance, timeout};
 
     const GRACE: Duration = Duration::from_millis(100);
 
-    async fn known(connections: &Arc<Connections>) -> Taken {
+    async fn known(connections: &Arc<Connections>) -> SlotGuard {
         let taken = connections.admit().await;
         connections.welcome(taken.place()).await;
         taken
     }
 
-    async fn leaves(taken: &Taken) -> bool {
+    async fn leaves(taken: &SlotGuard) -> bool {
         timeout(Duration::ZERO, taken.leave()).await.is_ok()
     }
 

@@ -4,7 +4,7 @@ use crate::error::ApiError;
 use crate::feed::Interruption;
 use crate::limits::{DISCARDS_MAX, UPLOAD_IDLE_MAX};
 use crate::socket;
-use crate::transport::{BodyTransport, End, Tally, Transport};
+use crate::transport::{BodyTransport, TransferEnd, TransferProgress, Transport};
 use crate::upload::interrupted;
 use axum::body::Body;
 use axum::extract::State;
@@ -42,7 +42,7 @@ impl Tests {
 
 async fn discard(State(tests): State<Arc<Tests>>, body: Body) -> Result<Json<Value>, ApiError> {
     let _place = tests.begin()?;
-    Discarded::default().take(&mut BodyTransport::new(body, End::Log)).await.map(Json)
+    Discarded::default().take(&mut BodyTransport::new(body, TransferEnd::Log)).await.map(Json)
 }
 
 /// Bytes that were dropped.
@@ -70,7 +70,7 @@ impl Discarded {
     }
 }
 
-impl Tally for Discarded {
+impl TransferProgress for Discarded {
     fn offset(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }

@@ -1,6 +1,6 @@
 //! The end of a server: nothing new is begun, what runs may end within a limit.
 
-use crate::session::{Session, State};
+use crate::session::{Session, SessionState};
 use crate::sessions::Sessions;
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,7 +40,7 @@ impl Drain {
         let uploads = async {
             for session in sessions.list() {
                 let mut changes = session.changes();
-                while session.state() == State::Receiving && changes.changed().await.is_ok() {}
+                while session.state() == SessionState::Receiving && changes.changed().await.is_ok() {}
                 // One that broke off now has nowhere to come back to, where it is not kept.
                 if last(&session) {
                     session.cancel();

@@ -1,6 +1,6 @@
 //! Errors as clients get them: a code that programs can rely on, and a message for people.
 
-use crate::observe::Failure;
+use crate::observe::AnswerError;
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -77,7 +77,7 @@ impl IntoResponse for ApiError {
         if let Some(seconds) = self.retry_after_seconds {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
-        response.extensions_mut().insert(Failure { code: self.code, message: self.message });
+        response.extensions_mut().insert(AnswerError { code: self.code, message: self.message });
         response
     }
 }

@@ -3,28 +3,28 @@
 //! The memory that it takes is the session's: its rows give way to the file while it runs. It has a thread, and holds the rows but not the
 //! turn of those who ask: a slow reader keeps nobody from looking. When the rows are to go, it ends.
 
-use crate::api::{Asked, Named};
-use crate::body::{self, BodySink, Place, Reader};
+use crate::api::{PathSession, SessionQuery};
+use crate::body::{self, BodySink, BodyWorkPermit, DisconnectStop};
 use crate::error::ApiError;
 use crate::files;
 use crate::limits::{EXPORT_BATCH_BYTES, EXPORT_GROUP_BYTES, EXPORT_GROUP_SHARE, EXPORT_ROWS_BYTES, PAGE_TOP, VIEW_PAGE_BYTES};
-use crate::rows::{self, Held};
-use crate::session::{Session, State as SessionState};
+use crate::rows::{self, RowsGuard};
+use crate::session::{Session, SessionState};
 use crate::sessions::Sessions;
 use crate::twin::Twin;
 use crate::views::{panel_column, span};
 use axum::extract::{Extension, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use rorqual_accesslog::parse::Record;
-use rorqual_accesslog::report::Report;
-use rorqual_columnar::log::{Rows, schema_with_flaws};
+use rorqual_accesslog::parse::LogRecord;
+use rorqual_accesslog::report::LogReport;
+use rorqual_columnar::log::{LogRows, schema_with_flaws};
 use rorqual_columnar::render::Csv;
-use rorqual_columnar::write::{Settings, Target, Writer};
+use rorqual_columnar::write::{BatchWriter, WriteSettings, WriteTarget};
 use rorqual_crossfilter::limits::each_bytes;
-use rorqual_crossfilter::{Lent, Store, Value, Values, View, ViewError, ViewRow};
-use rorqual_pipe::{Control, Error as PipeError, Kind, Sink};
-use rorqual_render::Error;
+use rorqual_crossfilter::{ColumnValues, Reservation, RowStore, ValueCount, View, ViewError, ViewRow};
+use rorqual_pipe::{Control, Error as PipeError, ErrorClass, Sink};
+use rorqual_render::RenderError;
 use serde::Deserialize;
 use std::borrow::Cow;
 use std::future::ready;
@@ -32,13 +32,13 @@ use std::io::Write;
 use std::sync::{Arc, Weak};
 
 /// Makes the page of a view.
-pub type ViewPage = fn(&ShownView, &Control, &mut dyn Sink) -> Result<(), Error>;
+pub type ViewPage = fn(&ShownView, &Control, &mut dyn Sink) -> Result<(), RenderError>;
 
 /// A view as a page shows it.
 #[derive(Debug)]
 pub struct ShownView {
     /// Its numbers; the lines that are not meant are filtered ones.
-    pub report: Report,
+    pub report: LogReport,
     /// Rows by weekday (Monday first) and hour, by the clock of the log.
     pub week: Vec<Vec<u64>>,
     /// The filter, as it is written; empty for all rows.
@@ -52,19 +52,19 @@ pub struct ShownView {
 }
 
 /// An export that has its place, and not yet the rows.
-struct Asking {
+struct PendingExport {
     sessions: Arc<Sessions>,
     session: Arc<Session>,
     twin: Twin,
-    place: Place,
+    place: BodyWorkPermit,
 }
 
 /// One that has rows, and memory of theirs.
 struct Granted {
-    place: Place,
+    place: BodyWorkPermit,
     twin: Twin,
-    held: Held,
-    lent: Lent,
+    held: RowsGuard,
+    lent: Reservation,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
@@ -77,7 +77,7 @@ enum As {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct RowsAsked {
+pub(crate) struct RowsExport {
     format: As,
     from: Option<f64>,
     to: Option<f64>,
@@ -87,21 +87,21 @@ pub(crate) struct RowsAsked {
 
 pub(crate) async fn rows(
     State(sessions): State<Arc<Sessions>>,
-    Named(session): Named,
+    PathSession(session): PathSession,
     Extension(twin): Extension<Twin>,
-    Asked(asked): Asked<RowsAsked>,
+    SessionQuery(asked): SessionQuery<RowsExport>,
 ) -> Result<Response, ApiError> {
     let view = span(&session, asked.from, asked.to, asked.filter)?;
     let format = session.format().ok_or_else(nothing_read)?;
     let schema = schema_with_flaws(&format);
     let (target, media_type, extension) = match asked.format {
-        As::Csv => (Target::Csv, "text/csv; charset=utf-8", "csv"),
-        As::Ndjson => (Target::Ndjson, "application/x-ndjson", "ndjson"),
-        As::Parquet => (Target::Parquet, "application/vnd.apache.parquet", "parquet"),
+        As::Csv => (WriteTarget::Csv, "text/csv; charset=utf-8", "csv"),
+        As::Ndjson => (WriteTarget::Ndjson, "application/x-ndjson", "ndjson"),
+        As::Parquet => (WriteTarget::Parquet, "application/vnd.apache.parquet", "parquet"),
     };
-    let asking = Asking::begin(sessions, session, twin)?;
+    let asking = PendingExport::begin(sessions, session, twin)?;
     let (session, wanted) = (Arc::clone(&asking.session), Arc::clone(&schema));
-    let prepare = move |store: &Store| {
+    let prepare = move |store: &RowStore| {
         store.refresh();
         let fixed = each_bytes(store.threads()) + EXPORT_ROWS_BYTES;
         let tried = settings(target, store.memory_bytes()).into_iter();
@@ -111,17 +111,20 @@ pub(crate) async fn rows(
     };
     let alive = Arc::downgrade(&asking.session);
     let (granted, (settings, name)) = asking.grant(prepare).await?;
-    let job = RowsJob { alive, view, rows: Rows::new(&schema), settings };
+    let job = RowsJob { alive, view, rows: LogRows::new(&schema), settings };
     let body = granted.answer(move |store, control, sink| job.run(store, control, sink)).await?;
     Ok((files::head(media_type, &name), body).into_response())
 }
 
 /// How a file is written in a share of that memory, or in less.
-fn settings(target: Target, memory_bytes: u64) -> Vec<Settings> {
+fn settings(target: WriteTarget, memory_bytes: u64) -> Vec<WriteSettings> {
     let (least, most) = EXPORT_GROUP_BYTES;
     let usual = (memory_bytes / EXPORT_GROUP_SHARE).clamp(least, most);
-    let of =
-        |group: u64| Settings { group_bytes_max: group as usize, footer_bytes_max: 2 * group as usize, ..Settings::new(target) };
+    let of = |group: u64| WriteSettings {
+        group_bytes_max: group as usize,
+        footer_bytes_max: 2 * group as usize,
+        ..WriteSettings::new(target)
+    };
     vec![of(usual), of(least)]
 }
 
@@ -130,15 +133,15 @@ struct RowsJob {
     /// The session is not idle while its rows are taken.
     alive: Weak<Session>,
     view: View,
-    rows: Rows,
-    settings: Settings,
+    rows: LogRows,
+    settings: WriteSettings,
 }
 
 impl RowsJob {
-    fn run(self, store: &Store, control: &Control, sink: BodySink) -> Result<(), Error> {
+    fn run(self, store: &RowStore, control: &Control, sink: BodySink) -> Result<(), RenderError> {
         let Self { alive, view, mut rows, settings } = self;
-        let writer = Writer::new(sink, "the export", rows.schema(), &settings).map_err(Error::Rows)?;
-        let is_csv = settings.target == Target::Csv;
+        let writer = BatchWriter::new(sink, "the export", rows.schema(), &settings).map_err(RenderError::Rows)?;
+        let is_csv = settings.target == WriteTarget::Csv;
         let take = |row: &ViewRow<'_>| {
             if is_csv {
                 push_neutral(&mut rows, row);
@@ -152,13 +155,13 @@ impl RowsJob {
             write(&writer, &mut rows)
         };
         store.each(&view, control, take).map_err(failed)?;
-        write(&writer, &mut rows).and_then(|()| writer.finish()).map_err(Error::Rows)?;
+        write(&writer, &mut rows).and_then(|()| writer.finish()).map_err(RenderError::Rows)?;
         Ok(())
     }
 }
 
-fn write(writer: &Writer, rows: &mut Rows) -> Result<(), PipeError> {
-    let batch = rows.finish().map_err(|error| PipeError::new(Kind::Corrupt, "the export", error.to_string()))?;
+fn write(writer: &BatchWriter, rows: &mut LogRows) -> Result<(), PipeError> {
+    let batch = rows.finish().map_err(|error| PipeError::new(ErrorClass::Corrupt, "the export", error.to_string()))?;
     if let Some(batch) = batch {
         writer.push(writer.prepare(batch)?)?;
         writer.help()?;
@@ -175,7 +178,7 @@ fn neutral(text: &[u8]) -> Cow<'_, [u8]> {
     }
 }
 
-fn push_neutral(rows: &mut Rows, row: &ViewRow<'_>) {
+fn push_neutral(rows: &mut LogRows, row: &ViewRow<'_>) {
     let record = row.record;
     let texts = [
         record.client,
@@ -192,13 +195,13 @@ fn push_neutral(rows: &mut Rows, row: &ViewRow<'_>) {
         row.line,
     ];
     let [client, user, host, method, path, query, protocol, referrer, agent, source, flaw, line] = &texts.map(neutral);
-    let record = Record { client, user, host, method, path, query, protocol, referrer, agent, source, ..record };
+    let record = LogRecord { client, user, host, method, path, query, protocol, referrer, agent, source, ..record };
     rows.push_flawed(&record, flaw, line);
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct PanelAsked {
+pub(crate) struct PanelExport {
     field: String,
     from: Option<f64>,
     to: Option<f64>,
@@ -208,14 +211,14 @@ pub(crate) struct PanelAsked {
 
 pub(crate) async fn panel(
     State(sessions): State<Arc<Sessions>>,
-    Named(session): Named,
+    PathSession(session): PathSession,
     Extension(twin): Extension<Twin>,
-    Asked(asked): Asked<PanelAsked>,
+    SessionQuery(asked): SessionQuery<PanelExport>,
 ) -> Result<Response, ApiError> {
     let column = panel_column(&asked.field)?;
     let view = span(&session, asked.from, asked.to, asked.filter)?;
-    let asking = Asking::begin(sessions, session, twin)?;
-    let ask = move |store: &Store, control: &Control| match column {
+    let asking = PendingExport::begin(sessions, session, twin)?;
+    let ask = move |store: &RowStore, control: &Control| match column {
         Some(column) => store.values(&view, column, control),
         None => store.status_values(&view, control),
     };
@@ -223,23 +226,23 @@ pub(crate) async fn panel(
     let (session, bytes) = (Arc::clone(&asking.session), values.bytes() + EXPORT_ROWS_BYTES);
     let whole = values.is_whole();
     let prepare =
-        move |store: &Store| Some((store.lend(bytes)?, files::name(&session, store.is_whole() && whole, &asked.field, "csv")));
+        move |store: &RowStore| Some((store.lend(bytes)?, files::name(&session, store.is_whole() && whole, &asked.field, "csv")));
     let (granted, name) = asking.grant(prepare).await?;
     let body = granted.answer(move |store, _, sink| write_values(store, &values, sink)).await?;
     Ok((files::head("text/csv; charset=utf-8", &name), body).into_response())
 }
 
-fn write_values(store: &Store, values: &Values, mut sink: BodySink) -> Result<(), Error> {
+fn write_values(store: &RowStore, values: &ColumnValues, mut sink: BodySink) -> Result<(), RenderError> {
     sink.copy(b"value,hits,bytes,share\n")?;
     let mut line = Vec::new();
-    let take = |value: &Value<'_>| {
+    let take = |value: &ValueCount<'_>| {
         line.clear();
         Csv::push_text(&mut line, String::from_utf8_lossy(&neutral(value.text)).as_bytes());
         // Writing to memory does not fail.
         let _ = writeln!(line, ",{},{},{:.6}", value.hits, value.bytes, value.share);
         sink.copy(&line).map_err(|cause| PipeError::io("the export", "cannot write", cause))
     };
-    store.each_value(values, take).map_err(Error::Rows)?;
+    store.each_value(values, take).map_err(RenderError::Rows)?;
     Ok(Sink::flush(&mut sink)?)
 }
 
@@ -254,15 +257,15 @@ pub(crate) struct ReportAsked {
 
 pub(crate) async fn report(
     State(sessions): State<Arc<Sessions>>,
-    Named(session): Named,
+    PathSession(session): PathSession,
     Extension(twin): Extension<Twin>,
-    Asked(asked): Asked<ReportAsked>,
+    SessionQuery(asked): SessionQuery<ReportAsked>,
 ) -> Result<Response, ApiError> {
     let (from, to) = (asked.from, asked.to);
     let view = span(&session, from, to, asked.filter)?;
-    let asking = Asking::begin(sessions, session, twin)?;
+    let asking = PendingExport::begin(sessions, session, twin)?;
     let (filter, session) = (view.filter.to_string(), Arc::clone(&asking.session));
-    let ask = move |store: &Store, control: &Control| {
+    let ask = move |store: &RowStore, control: &Control| {
         store.refresh();
         let complete = session.state() == SessionState::Finished && store.rows_dropped() == 0;
         let mut report = session.view_report(complete);
@@ -272,9 +275,10 @@ pub(crate) async fn report(
     let ((), (report, week)) = asking.session.rows().ask(&asking.twin, None, ready(()), ask).await?;
     let shown = ShownView { report, week, filter, from, to, top: PAGE_TOP };
     let (session, page) = (Arc::clone(&asking.session), asking.sessions.page());
-    let prepare = move |store: &Store| Some((store.lend(VIEW_PAGE_BYTES)?, files::name(&session, store.is_whole(), "", "html")));
+    let prepare =
+        move |store: &RowStore| Some((store.lend(VIEW_PAGE_BYTES)?, files::name(&session, store.is_whole(), "", "html")));
     let (granted, name) = asking.grant(prepare).await?;
-    let render = move |_: &Store, control: &Control, mut sink: BodySink| {
+    let render = move |_: &RowStore, control: &Control, mut sink: BodySink| {
         page(&shown, control, &mut sink)?;
         Ok(Sink::flush(&mut sink)?)
     };
@@ -282,7 +286,7 @@ pub(crate) async fn report(
     Ok((files::head("text/html; charset=utf-8", &name), body).into_response())
 }
 
-impl Asking {
+impl PendingExport {
     fn begin(sessions: Arc<Sessions>, session: Arc<Session>, twin: Twin) -> Result<Self, ApiError> {
         let places = sessions.exports();
         let place = places.take().ok_or_else(|| full(format!("all {} places for exports are taken", places.count())))?;
@@ -292,7 +296,7 @@ impl Asking {
     /// The session's rows, with the memory that `prepare` has them lend, which may take writing others to the file.
     async fn grant<T: Send + 'static>(
         self,
-        prepare: impl FnOnce(&Store) -> Option<(Lent, T)> + Send + 'static,
+        prepare: impl FnOnce(&RowStore) -> Option<(Reservation, T)> + Send + 'static,
     ) -> Result<(Granted, T), ApiError> {
         let Self { session, twin, place, .. } = self;
         let held = session.rows().hold().await?;
@@ -313,12 +317,12 @@ impl Granted {
     /// An answer that leaves while a thread makes it of the rows.
     async fn answer(
         self,
-        make: impl FnOnce(&Store, &Control, BodySink) -> Result<(), Error> + Send + 'static,
+        make: impl FnOnce(&RowStore, &Control, BodySink) -> Result<(), RenderError> + Send + 'static,
     ) -> Result<axum::body::Body, ApiError> {
-        let Self { place, twin, held: Held { store, work }, lent } = self;
+        let Self { place, twin, held: RowsGuard { store, work }, lent } = self;
         let (control, ended) = (work.control.clone(), work.ended.clone());
         let (sink, sender, pieces) = BodySink::new(&place, ended.clone());
-        let reader = Reader { pieces, control, twin };
+        let reader = DisconnectStop { pieces, control, twin };
         tokio::task::spawn_blocking(move || {
             let worked = store.as_ref().map_or(Ok(()), |store| make(store, &work.control, sink));
             // The rows, and what they lent, are free before the reader hears of the end.
@@ -330,10 +334,10 @@ impl Granted {
     }
 }
 
-fn failed(error: ViewError) -> Error {
+fn failed(error: ViewError) -> RenderError {
     match error {
-        ViewError::Cancelled => Error::Rows(PipeError::new(Kind::Stopped, "", "stopped")),
-        ViewError::Io(error) => Error::Rows(error),
+        ViewError::Cancelled => RenderError::Rows(PipeError::new(ErrorClass::Stopped, "", "stopped")),
+        ViewError::Io(error) => RenderError::Rows(error),
     }
 }
 
@@ -346,7 +350,7 @@ fn nothing_read() -> ApiError {
 }
 
 /// Why an answer has no first piece.
-fn refusal(error: &Error) -> ApiError {
+fn refusal(error: &RenderError) -> ApiError {
     if error.is_stop() {
         return ApiError::bad_request("the client closed its sending half, which ends its export");
     }

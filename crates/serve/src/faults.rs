@@ -4,15 +4,15 @@
 use crate::exports::ViewPage;
 use crate::feed::Interruption;
 use crate::limits::{FEED_BUFFERS, PACE_TIME};
-use crate::session::{Announced, Session, Shared, State};
+use crate::session::{Announced, Session, SessionContext, SessionState};
 use crate::sessions::Sessions;
 use crate::shares::Allotment;
 use crate::state::StateDir;
-use crate::transport::{End, Transport};
+use crate::transport::{TransferEnd, Transport};
 use crate::upload::Intake;
-use rorqual_accesslog::aggregate::Span;
-use rorqual_accesslog::analyze::{Formats, Kept, Settings};
-use rorqual_crossfilter::Store;
+use rorqual_accesslog::aggregate::SpanFilter;
+use rorqual_accesslog::analyze::{AnalyzeSettings, Formats, RowStoreShare};
+use rorqual_crossfilter::RowStore;
 use rorqual_crossfilter::limits::{ROWS_BYTES_MIN, STORE_BYTES_MIN, WORK_BYTES_MIN, WORKER_BYTES};
 use serde_json::Value;
 use std::sync::Arc;
@@ -21,56 +21,56 @@ use tokio::sync::Semaphore;
 use tokio::task::yield_now;
 use tokio::time::advance;
 
-fn settings() -> Settings {
-    Settings {
+fn settings() -> AnalyzeSettings {
+    AnalyzeSettings {
         memory_bytes: 128 << 20,
         threads: Some(1),
         line_bytes_max: 64 << 10,
-        span: Span::default(),
+        span: SpanFilter::default(),
         formats: Formats::default(),
         feed_buffers: FEED_BUFFERS,
-        kept: Some(Kept { what: "rows", worker_bytes: WORKER_BYTES, parts: 1, bytes_min: ROWS_BYTES_MIN }),
+        kept: Some(RowStoreShare { what: "rows", worker_bytes: WORKER_BYTES, parts: 1, bytes_min: ROWS_BYTES_MIN }),
         countries: None,
     }
 }
 
 /// A session that nobody else has.
 pub(crate) fn session(size: Option<u64>, rate_limit: Option<u64>) -> Arc<Session> {
-    session_of(size, rate_limit, |rows| Store::new(rows).expect("no file is needed"))
+    session_of(size, rate_limit, |rows| RowStore::new(rows).expect("no file is needed"))
 }
 
 /// One with such a store for its rows.
 pub(crate) fn session_of(
     size: Option<u64>,
     rate_limit: Option<u64>,
-    store: impl FnOnce(rorqual_crossfilter::Settings) -> Arc<Store>,
+    store: impl FnOnce(rorqual_crossfilter::RowStoreSettings) -> Arc<RowStore>,
 ) -> Arc<Session> {
     one_of(&shared(1), size, rate_limit, store)
 }
 
 /// What so many sessions share.
-pub(crate) fn shared(sessions_max: usize) -> Shared {
-    Shared::new(&settings().shares(0, 1).expect("enough memory"), sessions_max)
+pub(crate) fn shared(sessions_max: usize) -> SessionContext {
+    SessionContext::new(&settings().shares(0, 1).expect("enough memory"), sessions_max)
 }
 
 /// One of those that share something, with such a store.
 fn one_of(
-    shared: &Shared,
+    shared: &SessionContext,
     size: Option<u64>,
     rate_limit: Option<u64>,
-    store: impl FnOnce(rorqual_crossfilter::Settings) -> Arc<Store>,
+    store: impl FnOnce(rorqual_crossfilter::RowStoreSettings) -> Arc<RowStore>,
 ) -> Arc<Session> {
     let settings = settings();
     let shares = settings.shares(0, 1).expect("enough memory");
-    let store = store(rorqual_crossfilter::Settings::only(shares.tables_bytes, shares.threads));
+    let store = store(rorqual_crossfilter::RowStoreSettings::only(shares.tables_bytes, shares.threads));
     let announced = Announced::upload("test.log".to_owned(), size).expect("a short name");
     Arc::new(Session::new("id".to_owned(), announced, &settings, shares, (store, None), rate_limit, shared))
 }
 
 /// One whose rows have no memory to lend, nor a file to go to.
-pub(crate) fn full_session(shared: &Shared, size: u64) -> Arc<Session> {
+pub(crate) fn full_session(shared: &SessionContext, size: u64) -> Arc<Session> {
     one_of(shared, Some(size), None, |_| {
-        Store::new(rorqual_crossfilter::Settings::new(STORE_BYTES_MIN, WORK_BYTES_MIN, 1)).expect("no file is needed")
+        RowStore::new(rorqual_crossfilter::RowStoreSettings::new(STORE_BYTES_MIN, WORK_BYTES_MIN, 1)).expect("no file is needed")
     })
 }
 
@@ -107,14 +107,14 @@ pub(crate) async fn report(session: &Arc<Session>) -> Value {
 }
 
 /// Brings `bytes` in pieces, and breaks off when `pieces` of them were brought.
-struct Pieces<'a> {
+struct BrokenBody<'a> {
     bytes: &'a [u8],
     piece_bytes: usize,
     pieces: usize,
     asked: bool,
 }
 
-impl Transport for Pieces<'_> {
+impl Transport for BrokenBody<'_> {
     async fn ready(&mut self) -> Result<usize, Interruption> {
         if self.pieces == 0 {
             return Err(Interruption::Connection("the fault of this test".to_owned()));
@@ -133,8 +133,8 @@ impl Transport for Pieces<'_> {
         self.bytes = rest;
     }
 
-    fn end(&self) -> End {
-        End::Log
+    fn end(&self) -> TransferEnd {
+        TransferEnd::Log
     }
 }
 
@@ -146,7 +146,7 @@ pub(crate) fn runtime() -> tokio::runtime::Runtime {
 pub(crate) async fn send(session: &Arc<Session>, bytes: &[u8], piece_bytes: usize, pieces: usize) -> Result<(), String> {
     let offset = session.offset();
     let intake = Intake::claim(Arc::clone(session), offset, None).map_err(|error| error.message().to_owned())?;
-    let mut transport = Pieces { bytes: &bytes[offset as usize..], piece_bytes, pieces, asked: false };
+    let mut transport = BrokenBody { bytes: &bytes[offset as usize..], piece_bytes, pieces, asked: false };
     intake.take(&mut transport).await.map_err(|error| error.message().to_owned())
 }
 
@@ -168,7 +168,10 @@ fn an_upload_that_breaks_off_at_every_nth_piece_gives_the_same_report() {
             // The end is a piece of its own.
             assert_eq!(sent.is_ok(), nth > pieces, "{nth}: {sent:?}");
             if sent.is_err() {
-                assert_eq!((broken.state(), broken.offset()), (State::Interrupted, log.len().min(nth * piece_bytes) as u64));
+                assert_eq!(
+                    (broken.state(), broken.offset()),
+                    (SessionState::Interrupted, log.len().min(nth * piece_bytes) as u64)
+                );
                 send(&broken, &log, piece_bytes, usize::MAX).await.expect("nothing is in its way now");
             }
             assert_eq!(report(&broken).await, expected, "{nth}");
@@ -198,7 +201,7 @@ fn an_intake_that_is_dropped_leaves_the_session_to_go_on() {
         let log = log(1_000);
         let session = session(None, None);
         drop(Intake::claim(Arc::clone(&session), 0, None).expect("nobody else has it"));
-        assert_eq!(session.state(), State::Interrupted);
+        assert_eq!(session.state(), SessionState::Interrupted);
         send(&session, &log, usize::MAX, usize::MAX).await.expect("nothing is in its way");
         assert_eq!(report(&session).await["lines"]["parsed"], 1_000);
     });
@@ -228,7 +231,7 @@ fn at_the_end_of_a_session_its_rows_are_complete() {
         let log = log(1_000);
         let session = session_of(Some(log.len() as u64), None, |rows| {
             let journal = tempfile::tempfile().expect("a folder for temporary files");
-            Store::with_journal(rows, journal, 1 << 30).expect("an empty file")
+            RowStore::with_journal(rows, journal, 1 << 30).expect("an empty file")
         });
         // Rows that may grow are in the head of what is kept, which has some hundred bytes of its own.
         let head_bytes = || {
@@ -289,8 +292,8 @@ impl Transport for Trickle {
         self.brought += place.len();
     }
 
-    fn end(&self) -> End {
-        End::Log
+    fn end(&self) -> TransferEnd {
+        TransferEnd::Log
     }
 }
 
@@ -320,7 +323,7 @@ async fn an_upload_that_only_holds_its_place_gives_way_where_another_waits_for_i
     let error = upload.await.expect("no panic").expect_err("it gives way");
     assert!(error.message().contains("less than 1024 bytes a second"), "{}", error.message());
     assert!(error.message().contains(&format!("at byte {}", session.offset())), "{}", error.message());
-    assert_eq!(session.state(), State::Interrupted);
+    assert_eq!(session.state(), SessionState::Interrupted);
     // Nothing is lost, and who came back has its minute again.
     drop(sessions.make_room().await);
     send(&session, &log, 1_000, usize::MAX).await.expect("nothing is in its way");

@@ -7,7 +7,7 @@ use crate::limits::{
 };
 use crate::session::{Lapped, Session};
 use crate::transport::Transport;
-use crate::turns::Turn;
+use crate::turns::WorkerGrant;
 use rorqual_accesslog::analyze::Formats;
 use rorqual_accesslog::format::{SAMPLE_LINES_MAX, WINDOW_LINES, detect};
 use rorqual_pipe::decode::is_encoded;
@@ -37,7 +37,7 @@ pub(crate) struct Feed {
 struct Lap {
     sender: Sender<Fed>,
     running: JoinHandle<Lapped>,
-    turn: Arc<Turn>,
+    turn: Arc<WorkerGrant>,
     headroom: usize,
     begun: Instant,
     current: Option<Filling>,
@@ -98,7 +98,7 @@ pub(crate) enum Interruption {
 
 /// Why a lap takes no more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stop {
+enum FeedStop {
     /// The transport came to its end.
     End,
     /// Others want a turn, or nothing came for a while.
@@ -151,7 +151,7 @@ impl Feed {
     /// Takes what a transport brings to its end, or until the session has its size, counting every byte as taken. Also after an interruption
     /// all counted bytes reach the run; those by which no format can be told yet stay here until there are more, or the end.
     pub(crate) async fn take(&mut self, session: &Arc<Session>, transport: &mut impl Transport) -> Result<(), Interruption> {
-        if self.formats.is_some() && self.gather(session, transport).await? == Stop::End {
+        if self.formats.is_some() && self.gather(session, transport).await? == FeedStop::End {
             return Ok(());
         }
         loop {
@@ -167,11 +167,11 @@ impl Feed {
             let debt = std::mem::take(&mut lap.debt);
             let handed = lap.hand_on(session).await;
             // At the end of the log the run goes on to its report.
-            if !(stopped == Ok(Stop::End) && session.whole(transport.end())) {
+            if !(stopped == Ok(FeedStop::End) && session.whole(transport.end())) {
                 self.pause(session).await?;
             }
             handed?;
-            if stopped? == Stop::End {
+            if stopped? == FeedStop::End {
                 return Ok(());
             }
             sleep(debt).await;
@@ -199,7 +199,7 @@ impl Feed {
     }
 
     /// Takes the first bytes, until they tell the format.
-    async fn gather(&mut self, session: &Arc<Session>, transport: &mut impl Transport) -> Result<Stop, Interruption> {
+    async fn gather(&mut self, session: &Arc<Session>, transport: &mut impl Transport) -> Result<FeedStop, Interruption> {
         let begun = Instant::now();
         let mut due = begun + FIRST_PATIENCE;
         let mut last = begun;
@@ -209,7 +209,7 @@ impl Feed {
                 Ok(ready) => {
                     let ready = ready?;
                     if ready == 0 {
-                        return Ok(Stop::End);
+                        return Ok(FeedStop::End);
                     }
                     self.put_head(session, transport, ready)?;
                     last = Instant::now();
@@ -217,7 +217,7 @@ impl Feed {
                 Err(_elapsed) if last.elapsed() >= UPLOAD_IDLE_MAX => return Err(Interruption::Idle),
                 Err(_elapsed) => due = Instant::now() + FIRST_PATIENCE,
             }
-            let Some(formats) = &self.formats else { return Ok(Stop::Pause) };
+            let Some(formats) = &self.formats else { return Ok(FeedStop::Pause) };
             let pressed = self.head.len() > HELD_BYTES_FREE && self.held.is_none();
             let lines = newlines(&self.head);
             // Asked once a window, so that a body of single bytes is not looked through for each.
@@ -226,7 +226,7 @@ impl Feed {
             let long = self.head.len() >= BLOCK_BYTES || lines >= SAMPLE_LINES_MAX || tells;
             let patient = begun.elapsed() < FIRST_PATIENCE && !pressed;
             if long || (!patient && tells_format(&self.head, formats)) {
-                return Ok(Stop::Pause);
+                return Ok(FeedStop::Pause);
             }
             if pressed || (self.held.is_some() && begun.elapsed() > HEAD_HELD_MAX) {
                 self.forget_head(session);
@@ -302,7 +302,7 @@ impl Feed {
 
 impl Lap {
     /// Starts the run of a session on a thread of its own.
-    fn new(session: &Arc<Session>, turn: Turn, headroom: usize) -> Self {
+    fn new(session: &Arc<Session>, turn: WorkerGrant, headroom: usize) -> Self {
         let (sender, receiver) = channel(FEED_QUEUE);
         session.inlet().put(receiver);
         let turn = Arc::new(turn);
@@ -312,7 +312,7 @@ impl Lap {
     }
 
     /// Fills blocks with what a transport brings, until the turn should end.
-    async fn fill(&mut self, session: &Session, transport: &mut impl Transport) -> Result<Stop, Interruption> {
+    async fn fill(&mut self, session: &Session, transport: &mut impl Transport) -> Result<FeedStop, Interruption> {
         let patience = if self.turn.is_own() { UPLOAD_IDLE_MAX } else { FEED_PATIENCE };
         let mut last = Instant::now();
         loop {
@@ -322,15 +322,15 @@ impl Lap {
                 biased;
                 ready = ready(session, transport) => Some(ready?),
                 () = sleep_until(due) => None,
-                () = self.turn.wanted() => return Ok(Stop::Pause),
+                () = self.turn.wanted() => return Ok(FeedStop::Pause),
             };
             match ready {
-                Some(0) => return Ok(Stop::End),
+                Some(0) => return Ok(FeedStop::End),
                 Some(ready) => {
                     self.take(session, transport, ready).await?;
                     last = Instant::now();
                 }
-                None if !self.turn.is_own() => return Ok(Stop::Pause),
+                None if !self.turn.is_own() => return Ok(FeedStop::Pause),
                 None if last.elapsed() >= UPLOAD_IDLE_MAX => return Err(Interruption::Idle),
                 None => self.hand_on(session).await?,
             }
@@ -338,7 +338,7 @@ impl Lap {
             let checkpoint = session.is_kept() && self.begun.elapsed() >= CHECKPOINT_EVERY;
             let long = !self.turn.is_own() && (checkpoint || self.taken >= LAP_BYTES_MAX);
             if owing || long || (self.taken >= TURN_BYTES && self.turn.better_ended()) {
-                return Ok(Stop::Pause);
+                return Ok(FeedStop::Pause);
             }
         }
     }

@@ -10,7 +10,7 @@ const LOGS: [&str; 4] = [".log", ".txt", ".json", ".ndjson"];
 
 /// The name of a file made of a session's rows: `access.csv`, `access-path.csv`. Where it is not `whole`, or not of all of the log, it says so.
 pub(crate) fn name(session: &Session, whole: bool, about: &str, extension: &str) -> String {
-    let whole = whole && session.state() == crate::session::State::Finished;
+    let whole = whole && session.state() == crate::session::SessionState::Finished;
     let mut name = stem(session.name());
     for part in [about, if whole { "" } else { "partial" }].iter().filter(|part| !part.is_empty()) {
         name.push('-');

@@ -1,6 +1,6 @@
 //! Formats that are being written: `POST /api/sessions/{id}/format/try`.
 
-use crate::api::{Named, body_json};
+use crate::api::{PathSession, body_json};
 use crate::error::ApiError;
 use crate::limits::{FORMAT_BYTES_MAX, TRIED_LINES_MAX};
 use crate::reports::capped_json;
@@ -10,17 +10,17 @@ use axum::body::Body;
 use axum::extract::Extension;
 use axum::http::StatusCode;
 use axum::response::Response;
-use rorqual_accesslog::format::{Format, Tried, try_lines};
+use rorqual_accesslog::format::{LogFormat, TriedLine, try_lines};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
 
 /// A format as it was given; the error has the place in that text, in characters from 0.
-pub(crate) fn parse(text: &str) -> Result<Format, ApiError> {
+pub(crate) fn parse(text: &str) -> Result<LogFormat, ApiError> {
     if text.len() > FORMAT_BYTES_MAX {
         let message = format!("the format has {} bytes, and at most {FORMAT_BYTES_MAX} are read", text.len());
         return Err(ApiError::new(StatusCode::BAD_REQUEST, "bad_format", message).with("column", 0));
     }
-    Format::parse(text).map_err(|error| {
+    LogFormat::parse(text).map_err(|error| {
         let before = text.get(..error.at()).map_or(0, |before| before.chars().count());
         ApiError::new(StatusCode::BAD_REQUEST, "bad_format", error.to_string()).with("column", before)
     })
@@ -46,8 +46,8 @@ struct TriedRow {
     flaw: Option<String>,
 }
 
-impl From<Tried> for TriedRow {
-    fn from(tried: Tried) -> Self {
+impl From<TriedLine> for TriedRow {
+    fn from(tried: TriedLine) -> Self {
         let named = |fields: Vec<(rorqual_accesslog::format::Field, String)>| {
             fields.into_iter().map(|(field, text)| (field.name(), text)).collect()
         };
@@ -64,7 +64,7 @@ fn in_order<S: Serializer>(fields: &Option<Vec<(&'static str, String)>>, seriali
 }
 
 pub(crate) async fn try_format(
-    Named(session): Named,
+    PathSession(session): PathSession,
     Extension(holder): Extension<Holder>,
     body: Body,
 ) -> Result<Response, ApiError> {

@@ -2,14 +2,14 @@
 #![allow(clippy::expect_used)]
 
 use crate::access::Access;
-use crate::guard::{Gate, Guard};
-use crate::reception::Reception;
+use crate::guard::{Auth, RequestGate};
+use crate::reception::Acceptor;
 use crate::server::{Config, Server, keep_watch};
 use crate::session::Announced;
 use crate::sessions::Sessions;
 use crate::socket;
-use crate::store::conditions::{Wanted, wanted};
-use crate::token::Token;
+use crate::store::conditions::{RangeRequest, wanted};
+use crate::token::AccessToken;
 use crate::tus::headers::{Metadata, announced, checksum};
 use crate::twin::Twin;
 use axum::body::Body;
@@ -25,7 +25,7 @@ use tokio::sync::Notify;
 use tokio::task::{JoinHandle, yield_now};
 use tokio::time::{advance, sleep, timeout};
 
-pub use crate::socket::fuzzing::{Heard, TEXT_BYTES_MAX, hear};
+pub use crate::socket::fuzzing::{ClientHeard, TEXT_BYTES_MAX, hear};
 pub use axum::http;
 
 /// Bytes that a connection holds each way: more than an input has, or its answers. Of what comes while answers back up hyper has an assertion
@@ -57,9 +57,9 @@ pub enum Then {
 /// A server in this thread, whose connections are in memory and whose clock goes on when nothing happens.
 pub struct Surface {
     runtime: Runtime,
-    reception: Reception,
+    reception: Acceptor,
     sessions: Arc<Sessions>,
-    gate: Arc<Gate>,
+    gate: Arc<RequestGate>,
     authority: String,
     unrestored: Vec<String>,
 }
@@ -117,7 +117,7 @@ impl Surface {
                 taken.place().begin();
                 reception.answer(near, None, Twin::none(), taken).await;
             });
-            let clock = (then == Then::Waits).then(Clock::start);
+            let clock = (then == Then::Waits).then(FuzzClock::start);
             let answer = talk(far, writes, then).await;
             patiently("a connection does not end when its client has left", connection).await.expect("no panic");
             drop(clock);
@@ -149,7 +149,7 @@ impl Surface {
     #[must_use]
     pub fn clear(&self, kept: &str) -> bool {
         self.runtime.block_on(async {
-            let clock = (!self.sessions.list().is_empty()).then(Clock::start);
+            let clock = (!self.sessions.list().is_empty()).then(FuzzClock::start);
             for session in self.sessions.list().iter().filter(|session| session.id() != kept) {
                 // It may be gone by itself.
                 drop(patiently("a session does not end", self.sessions.remove(session.id())).await);
@@ -209,12 +209,12 @@ async fn talk(mut far: DuplexStream, writes: &[&[u8]], then: Then) -> Vec<u8> {
 }
 
 /// Lets the paused clock go on while threads of the server wait for their client, which a runtime's own does not.
-struct Clock {
+struct FuzzClock {
     task: JoinHandle<()>,
     ends: std::sync::mpsc::Sender<()>,
 }
 
-impl Clock {
+impl FuzzClock {
     fn start() -> Self {
         let tick = Arc::new(Notify::new());
         let (ends, ended) = std::sync::mpsc::channel::<()>();
@@ -234,7 +234,7 @@ impl Clock {
     }
 }
 
-impl Drop for Clock {
+impl Drop for FuzzClock {
     fn drop(&mut self) {
         self.task.abort();
         let _ = self.ends.send(());
@@ -242,14 +242,14 @@ impl Drop for Clock {
 }
 
 /// Who may ask, with a token of its own.
-pub struct Door(Guard);
+pub struct Door(Auth);
 
 impl Door {
     /// The guard of a server at this address.
     #[must_use]
     pub fn new(address: std::net::SocketAddr) -> Self {
-        let token = Token::new(None).expect("randomness");
-        Self(Guard::new(token, Access::default().names(address), address.port(), false))
+        let token = AccessToken::new(None).expect("randomness");
+        Self(Auth::new(token, Access::default().names(address), address.port(), false))
     }
 
     /// What it wants to be shown.
@@ -277,22 +277,22 @@ impl Door {
 #[must_use]
 pub fn part(headers: &HeaderMap, etag: &str, size_bytes: u64) -> (u16, Option<Range<u64>>) {
     match wanted(headers, &Method::GET, etag, size_bytes) {
-        Wanted::Whole => (200, Some(0..size_bytes)),
-        Wanted::Part(part) => (206, Some(part)),
-        Wanted::NotModified => (304, None),
-        Wanted::Failed => (412, None),
-        Wanted::OutOfRange => (416, None),
+        RangeRequest::Whole => (200, Some(0..size_bytes)),
+        RangeRequest::Part(part) => (206, Some(part)),
+        RangeRequest::NotModified => (304, None),
+        RangeRequest::Failed => (412, None),
+        RangeRequest::OutOfRange => (416, None),
     }
 }
 
 /// What tus headers say: a size, a name, a checksum's algorithm and bytes; or the status that refuses it.
-pub type Said<T> = Result<Option<T>, u16>;
+pub type TusSaid<T> = Result<Option<T>, u16>;
 
 /// The size that is announced.
 ///
 /// # Errors
 /// The status of the refusal.
-pub fn tus_size(headers: &HeaderMap) -> Said<u64> {
+pub fn tus_size(headers: &HeaderMap) -> TusSaid<u64> {
     announced(headers).map_err(|error| error.status().as_u16())
 }
 
@@ -300,7 +300,7 @@ pub fn tus_size(headers: &HeaderMap) -> Said<u64> {
 ///
 /// # Errors
 /// The status of the refusal.
-pub fn tus_name(headers: &HeaderMap) -> Said<String> {
+pub fn tus_name(headers: &HeaderMap) -> TusSaid<String> {
     Metadata::of(headers).map(|metadata| metadata.filename).map_err(|error| error.status().as_u16())
 }
 
@@ -308,7 +308,7 @@ pub fn tus_name(headers: &HeaderMap) -> Said<String> {
 ///
 /// # Errors
 /// The status of the refusal.
-pub fn tus_checksum(headers: &HeaderMap) -> Said<(&'static str, Vec<u8>)> {
+pub fn tus_checksum(headers: &HeaderMap) -> TusSaid<(&'static str, Vec<u8>)> {
     let digest = checksum(headers).map_err(|error| error.status().as_u16())?;
     Ok(digest.map(|digest| (digest.algorithm().name(), digest.as_bytes().to_vec())))
 }

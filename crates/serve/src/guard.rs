@@ -1,12 +1,12 @@
 //! Who may ask: a token against other users of the machine, Host against DNS rebinding, Origin and Sec-Fetch-Site
 //! against other pages in the same browser.
 
-use crate::access::Names;
-use crate::connections::{Connections, Place};
+use crate::access::HostNames;
+use crate::connections::{ConnectionSlot, Connections};
 use crate::drain::Drain;
 use crate::error::ApiError;
-use crate::tickets::Tickets;
-use crate::token::{Pass, Token};
+use crate::tickets::ResponsePermits;
+use crate::token::{AccessGrant, AccessToken};
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
@@ -15,9 +15,9 @@ use std::sync::Arc;
 
 /// What a request must show.
 #[derive(Debug)]
-pub(crate) struct Guard {
-    pub(crate) token: Token,
-    pub(crate) names: Names,
+pub(crate) struct Auth {
+    pub(crate) token: AccessToken,
+    pub(crate) names: HostNames,
     cookie: String,
     /// Probes need no token.
     open_probes: bool,
@@ -59,16 +59,16 @@ const HEADERS: [(HeaderName, &str); 5] = [
     (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
 ];
 
-impl Guard {
+impl Auth {
     /// A guard of a server on `port` that answers to these names.
-    pub(crate) fn new(token: Token, names: Names, port: u16, open_probes: bool) -> Self {
+    pub(crate) fn new(token: AccessToken, names: HostNames, port: u16, open_probes: bool) -> Self {
         // Browsers take a cookie of this kind by https alone, and from nobody but the host itself.
         let prefix = if names.secure { "__Host-" } else { "" };
         Self { token, cookie: format!("{prefix}rorqual_{port}"), names, open_probes }
     }
 
     /// Lets a request in for as long as its token is the token; `None` is a probe, which has shown none.
-    pub(crate) fn check(&self, request: &Request) -> Result<Option<Pass>, ApiError> {
+    pub(crate) fn check(&self, request: &Request) -> Result<Option<AccessGrant>, ApiError> {
         if self.open_probes && is_probe(request) {
             return Ok(None);
         }
@@ -114,7 +114,7 @@ impl Guard {
         headers.contains_key(header::ORIGIN) || headers.get("sec-fetch-site").is_some_and(|site| site == "same-origin")
     }
 
-    fn shown(&self, request: &Request) -> Option<(Shown, Pass)> {
+    fn shown(&self, request: &Request) -> Option<(Shown, AccessGrant)> {
         let headers = request.headers();
         let bearer = text(headers, header::AUTHORIZATION).and_then(|value| value.split_once(' '));
         let bearer = bearer.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
@@ -134,7 +134,7 @@ impl Guard {
     }
 
     /// `GET /?token=…`
-    fn opens(&self, request: &Request) -> Option<Pass> {
+    fn opens(&self, request: &Request) -> Option<AccessGrant> {
         if request.method() != Method::GET || request.uri().path() != "/" {
             return None;
         }
@@ -179,15 +179,15 @@ fn changes(request: &Request) -> bool {
 }
 
 /// What stands before every request: the guard, and the places of those that it let through.
-pub(crate) struct Gate {
-    pub(crate) guard: Guard,
+pub(crate) struct RequestGate {
+    pub(crate) guard: Auth,
     pub(crate) connections: Arc<Connections>,
     pub(crate) drain: Arc<Drain>,
-    pub(crate) tickets: Tickets,
+    pub(crate) tickets: ResponsePermits,
 }
 
 /// Lets a request through or not, and puts the security headers on every answer.
-pub(crate) async fn guard(State(gate): State<Arc<Gate>>, mut request: Request, next: Next) -> Response {
+pub(crate) async fn guard(State(gate): State<Arc<RequestGate>>, mut request: Request, next: Next) -> Response {
     let strict = gate.guard.is_strict(&request);
     // A proxy may have seen another end of such a body: what comes behind it is not taken for a request.
     let last = request.headers().contains_key(header::TRANSFER_ENCODING);
@@ -212,9 +212,9 @@ pub(crate) async fn guard(State(gate): State<Arc<Gate>>, mut request: Request, n
 }
 
 /// Whether a request may be answered; the answer itself where it is the one that opens the page.
-async fn admit(gate: &Gate, request: &mut Request) -> Result<Option<Response>, ApiError> {
+async fn admit(gate: &RequestGate, request: &mut Request) -> Result<Option<Response>, ApiError> {
     let Some(pass) = gate.guard.check(request)? else { return Ok(None) };
-    if let Some(place) = request.extensions().get::<Arc<Place>>().cloned() {
+    if let Some(place) = request.extensions().get::<Arc<ConnectionSlot>>().cloned() {
         place.show(pass.clone());
         gate.connections.welcome(&place).await;
     }

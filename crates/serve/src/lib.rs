@@ -70,4 +70,4 @@ pub use access::Access;
 pub use exports::{ShownView, ViewPage};
 pub use limits::{CONNECTIONS_MAX_DEFAULT, EXPORTS_MAX, STORE_ASKS_MAX};
 pub use render::Rendering;
-pub use server::{Config, Reload, Server, StartError, Totals};
+pub use server::{Config, Reload, Server, ServerTotals, StartError};

@@ -1,7 +1,7 @@
 //! Server-sent events: the latest state of a session, at a pace that neither side has trouble with.
 
 use crate::limits::LIVE_INTERVAL;
-use crate::session::{Session, State, View};
+use crate::session::{Session, SessionState, SessionView};
 use crate::sessions::Sessions;
 use crate::tickets::Holder;
 use axum::body::Body;
@@ -20,8 +20,8 @@ use tokio::time::{sleep, timeout};
 /// Everything that the page shows of a session. The report is the bytes that all who look at it share: they are sent as
 /// they are, and never copied into an answer.
 #[derive(Debug)]
-pub(crate) struct Live {
-    session: View,
+pub(crate) struct LiveState {
+    session: SessionView,
     report: Option<Bytes>,
     server: ServerView,
 }
@@ -50,7 +50,7 @@ impl ServerView {
     }
 }
 
-impl Live {
+impl LiveState {
     /// What is known now, with a ticket for as long as its client has not taken it.
     pub(crate) async fn new(sessions: &Sessions, session: &Arc<Session>, holder: &Holder) -> Self {
         let ticket = holder.ticket().await;
@@ -73,7 +73,7 @@ impl Live {
     }
 }
 
-impl IntoResponse for Live {
+impl IntoResponse for LiveState {
     fn into_response(self) -> Response {
         let parts = self.into_parts("", "");
         let length: usize = parts.iter().map(Bytes::len).sum();
@@ -98,8 +98,8 @@ impl Drop for Watching {
     }
 }
 
-enum Step {
-    Show(Option<State>),
+enum LiveStep {
+    Show(Option<SessionState>),
     Ended,
 }
 
@@ -114,21 +114,21 @@ pub(crate) fn events(sessions: Arc<Sessions>, session: Arc<Session>, holder: Hol
 fn event_parts(sessions: Arc<Sessions>, session: Arc<Session>, holder: Holder) -> impl Stream<Item = [Bytes; 3]> {
     let changes = session.changes();
     let watching = Watching::new(session);
-    unfold((Step::Show(None), changes), move |(step, mut changes)| {
+    unfold((LiveStep::Show(None), changes), move |(step, mut changes)| {
         let (sessions, session, holder) = (Arc::clone(&sessions), Arc::clone(&watching.0), holder.clone());
         async move {
-            let Step::Show(before) = step else { return None };
+            let LiveStep::Show(before) = step else { return None };
             if let Some(before) = before {
                 if before.ended() {
                     let end = [Bytes::from_static(b"event: end\ndata: {}\n\n"), Bytes::new(), Bytes::new()];
-                    return Some((end, (Step::Ended, changes)));
+                    return Some((end, (LiveStep::Ended, changes)));
                 }
                 pause(&mut changes).await;
             }
             session.touch();
-            let live = Live::new(&sessions, &session, &holder).await;
+            let live = LiveState::new(&sessions, &session, &holder).await;
             let state = live.session.state;
-            Some((live.into_parts("event: live\ndata: ", "\n\n"), (Step::Show(Some(state)), changes)))
+            Some((live.into_parts("event: live\ndata: ", "\n\n"), (LiveStep::Show(Some(state)), changes)))
         }
     })
 }

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 /// What an answer that is an error was, for the log and the counters.
 #[derive(Debug, Clone)]
-pub(crate) struct Failure {
+pub(crate) struct AnswerError {
     pub(crate) code: &'static str,
     pub(crate) message: String,
 }
@@ -25,7 +25,7 @@ pub(crate) async fn observe(request: Request, next: Next) -> Response {
     let response = next.run(request).await;
     let (status, seconds) = (response.status(), started.elapsed());
     let route = route.as_ref().map_or(NO_ROUTE, MatchedPath::as_str).to_owned();
-    let failure = response.extensions().get::<Failure>();
+    let failure = response.extensions().get::<AnswerError>();
     tracing::debug!(
         method,
         route,
@@ -34,7 +34,7 @@ pub(crate) async fn observe(request: Request, next: Next) -> Response {
         code = failure.map(|failure| failure.code),
         "request"
     );
-    if let Some(Failure { code, message }) = failure {
+    if let Some(AnswerError { code, message }) = failure {
         counter!("rorqual_errors_total", "code" => *code).increment(1);
         // Full places are no failure. What a message quotes may be of a client or name a file: it is for who looks for the cause.
         if status.is_server_error() && status != StatusCode::SERVICE_UNAVAILABLE {

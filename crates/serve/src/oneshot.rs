@@ -1,11 +1,11 @@
 //! `PUT /api/upload/NAME`: one request that makes a session and takes its log, for `curl -T` and pipes.
 
-use crate::api::{Asked, Key};
+use crate::api::{PathKey, SessionQuery};
 use crate::error::ApiError;
 use crate::formats;
-use crate::session::{Announced, View};
+use crate::session::{Announced, SessionView};
 use crate::sessions::Sessions;
-use crate::transport::{BodyTransport, End};
+use crate::transport::{BodyTransport, TransferEnd};
 use crate::upload::{Intake, check_encoding, detached};
 use axum::Json;
 use axum::body::{Body, HttpBody};
@@ -29,13 +29,13 @@ struct Uploaded {
     report: String,
     /// The same on the page.
     page: String,
-    session: View,
+    session: SessionView,
 }
 
 pub(crate) async fn named(
     State(sessions): State<Arc<Sessions>>,
-    Key(name): Key,
-    Asked(asked): Asked<UploadAsked>,
+    PathKey(name): PathKey,
+    SessionQuery(asked): SessionQuery<UploadAsked>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, ApiError> {
@@ -44,7 +44,7 @@ pub(crate) async fn named(
 
 pub(crate) async fn unnamed(
     State(sessions): State<Arc<Sessions>>,
-    Asked(asked): Asked<UploadAsked>,
+    SessionQuery(asked): SessionQuery<UploadAsked>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, ApiError> {
@@ -58,7 +58,7 @@ async fn take(sessions: &Arc<Sessions>, asked: UploadAsked, headers: &HeaderMap,
     let announced = Announced::upload(asked.name.unwrap_or_else(|| "upload".to_owned()), length)?;
     let session = sessions.begin(announced, format).await?;
     let intake = Intake::claim(Arc::clone(&session), 0, length)?;
-    let taken = detached(async move { intake.take(&mut BodyTransport::new(body, End::Log)).await }).await;
+    let taken = detached(async move { intake.take(&mut BodyTransport::new(body, TransferEnd::Log)).await }).await;
     let (report, page) = (format!("/api/sessions/{}", session.id()), format!("/#s={}", session.id()));
     // Also what failed has an address: what was analysed stays, and what was interrupted goes on there.
     let location = [(header::LOCATION, report.clone())];

@@ -29,9 +29,9 @@ impl Pace {
     }
 
     /// It waits for its turn until what is given is dropped: that time does not count.
-    pub(crate) fn wait(&self) -> Waiting<'_> {
+    pub(crate) fn wait(&self) -> WaitingUpload<'_> {
         *lock(&self.waiting) = Some(Instant::now());
-        Waiting(self)
+        WaitingUpload(self)
     }
 
     /// Remembers where it is. To be called every few seconds.
@@ -71,9 +71,9 @@ impl Pace {
 }
 
 /// An upload waits for its turn.
-pub(crate) struct Waiting<'a>(&'a Pace);
+pub(crate) struct WaitingUpload<'a>(&'a Pace);
 
-impl Drop for Waiting<'_> {
+impl Drop for WaitingUpload<'_> {
     fn drop(&mut self) {
         let Some(since) = lock(&self.0.waiting).take() else { return };
         lock(&self.0.looks).iter_mut().for_each(|(at, _)| *at += since.elapsed());

@@ -8,7 +8,7 @@ use rust_embed::RustEmbed;
 #[derive(RustEmbed)]
 #[folder = "../../web/dist"]
 #[allow_missing = true]
-struct Files;
+struct PageFiles;
 
 /// A file of the page; `/` is its index.
 pub(crate) async fn page(method: Method, uri: Uri) -> Result<Response, ApiError> {
@@ -16,7 +16,7 @@ pub(crate) async fn page(method: Method, uri: Uri) -> Result<Response, ApiError>
         "" => "index.html",
         path => path,
     };
-    let Some(file) = Files::get(path) else {
+    let Some(file) = PageFiles::get(path) else {
         return missing(path);
     };
     if !matches!(method, Method::GET | Method::HEAD) {

@@ -1,14 +1,14 @@
 //! Connections: each is accepted, encrypted where that is asked for, and answered until it leaves.
 
-use crate::connections::{Answering, Place, Taken};
+use crate::connections::{Answering, ConnectionSlot, SlotGuard};
 use crate::error::ApiError;
-use crate::guard::Gate;
+use crate::guard::RequestGate;
 use crate::limits::{HEAD_TIME_MAX, TLS_SEND_BYTES_MAX, TLS_SEND_NARROW_BYTES_MAX, UNACCEPTED_SAID_EVERY};
 use crate::linger::Lingering;
 use crate::stall::{self, Stalling};
 use crate::tls::Tls;
 use crate::twin::Twin;
-use crate::wire::{Files, Wire};
+use crate::wire::{PromisedFiles, SendfileStream};
 use axum::Router;
 use axum::body::{Body, HttpBody};
 use axum::http::StatusCode;
@@ -34,15 +34,15 @@ use tokio::time::Instant;
 
 /// What every connection needs.
 #[derive(Clone)]
-pub(crate) struct Reception {
-    pub(crate) gate: Arc<Gate>,
+pub(crate) struct Acceptor {
+    pub(crate) gate: Arc<RequestGate>,
     pub(crate) tls: Option<Arc<Tls>>,
     pub(crate) router: Router,
     /// Over which connections are spread; where there is none, all are of the runtime that accepts them.
     pub(crate) carriers: Vec<Handle>,
 }
 
-impl Reception {
+impl Acceptor {
     pub(crate) async fn accept(&self, listener: &TcpListener) {
         let mut refusals = Refusals::default();
         let mut carriers = self.carriers.iter().cycle();
@@ -67,7 +67,7 @@ impl Reception {
         }
     }
 
-    fn hand_to(self, carrier: &Handle, stream: TcpStream, taken: Taken) {
+    fn hand_to(self, carrier: &Handle, stream: TcpStream, taken: SlotGuard) {
         // Each runtime has a reactor of its own.
         let Ok(stream) = stream.into_std() else { return };
         carrier.spawn(async move {
@@ -78,14 +78,14 @@ impl Reception {
         });
     }
 
-    async fn serve(self, stream: TcpStream, taken: Taken) {
+    async fn serve(self, stream: TcpStream, taken: SlotGuard) {
         taken.place().begin();
         // A socket that the runtime does not take is one that is gone.
         let Ok((stream, twin)) = Twin::of(stream) else { return };
         stall::set_up(&stream);
         match &self.tls {
             None => {
-                let (wire, files) = Wire::new(stream);
+                let (wire, files) = SendfileStream::new(stream);
                 self.answer(wire, Some(files), twin, taken).await;
             }
             Some(tls) => {
@@ -109,9 +109,9 @@ impl Reception {
     pub(crate) async fn answer(
         &self,
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-        files: Option<Files>,
+        files: Option<PromisedFiles>,
         twin: Twin,
-        taken: Taken,
+        taken: SlotGuard,
     ) {
         let mut draining = self.gate.drain.join();
         let (place, drain) = (Arc::clone(taken.place()), Arc::clone(&self.gate.drain));
@@ -163,7 +163,7 @@ impl Reception {
 }
 
 /// Comes back when a token is none any longer to which an answer is on its way.
-async fn revoked(mut changes: watch::Receiver<u64>, place: Arc<Place>) {
+async fn revoked(mut changes: watch::Receiver<u64>, place: Arc<ConnectionSlot>) {
     while changes.changed().await.is_ok() {
         if place.is_revoked() {
             return;
@@ -213,17 +213,17 @@ impl Refusals {
 async fn answered(
     answer: impl Future<Output = Result<Response<Body>, Infallible>>,
     asked: Answering,
-) -> Result<Response<Answer>, Infallible> {
-    Ok(answer.await?.map(|body| Answer { body, _asked: asked }))
+) -> Result<Response<AnswerBody>, Infallible> {
+    Ok(answer.await?.map(|body| AnswerBody { body, _asked: asked }))
 }
 
 /// The body of an answer; its end is the end of what was asked.
-struct Answer {
+struct AnswerBody {
     body: Body,
     _asked: Answering,
 }
 
-impl HttpBody for Answer {
+impl HttpBody for AnswerBody {
     type Data = Bytes;
     type Error = axum::Error;
 
@@ -255,13 +255,13 @@ fn broken(ended: hyper::Result<()>) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Reception, Refusals};
+    use super::{Acceptor, Refusals};
     use crate::access::Access;
-    use crate::connections::{Connections, Taken};
+    use crate::connections::{Connections, SlotGuard};
     use crate::drain::Drain;
-    use crate::guard::{Gate, Guard};
+    use crate::guard::{Auth, RequestGate};
     use crate::limits::{STALL_TIME_MAX, UNACCEPTED_SAID_EVERY};
-    use crate::token::Token;
+    use crate::token::AccessToken;
     use crate::twin::Twin;
     use axum::Router;
     use axum::body::Body;
@@ -275,13 +275,15 @@ mod tests {
     use tokio::task::yield_now;
     use tokio::time::{advance, timeout};
 
-    async fn reception(router: Router) -> (Reception, Taken) {
+    async fn reception(router: Router) -> (Acceptor, SlotGuard) {
         let address = ([127, 0, 0, 1], 80).into();
-        let guard = Guard::new(Token::new(None).expect("randomness"), Access::default().names(address), address.port(), false);
+        let guard =
+            Auth::new(AccessToken::new(None).expect("randomness"), Access::default().names(address), address.port(), false);
         let connections = Connections::new(1, Duration::ZERO);
         let taken = connections.admit().await;
-        let gate = Arc::new(Gate { guard, connections, drain: Drain::new(), tickets: crate::tickets::Tickets::new() });
-        (Reception { gate, tls: None, router, carriers: Vec::new() }, taken)
+        let gate =
+            Arc::new(RequestGate { guard, connections, drain: Drain::new(), tickets: crate::tickets::ResponsePermits::new() });
+        (Acceptor { gate, tls: None, router, carriers: Vec::new() }, taken)
     }
 
     #[tokio::test(start_paused = true)]

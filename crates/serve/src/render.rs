@@ -2,8 +2,8 @@
 //!
 //! A rendering has a thread, and a place with a few blocks of its own, see [`crate::body`].
 
-use crate::api::Key;
-use crate::body::{self, BodySink, Piece, Places, Reader};
+use crate::api::PathKey;
+use crate::body::{self, BodyPermits, BodyPiece, BodySink, DisconnectStop};
 use crate::error::ApiError;
 use crate::limits::{GUARD_EVERY, GUARD_MARGIN_SHARE, QUERY_VALUES_MAX, RENDER_BLOCK_BYTES, RENDER_BLOCKS, STOP_PATIENCE};
 use crate::twin::Twin;
@@ -11,8 +11,8 @@ use axum::extract::rejection::QueryRejection;
 use axum::extract::{Extension, Query, State};
 use axum::http::{HeaderName, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use rorqual_pipe::{Control, Kind, Sink, format_size, stats};
-use rorqual_render::{Error, ErrorKind, Page, Source, Templates, Value};
+use rorqual_pipe::{Control, ErrorClass, Sink, format_size, stats};
+use rorqual_render::{ErrorKind, PageInput, RenderError, Source, Templates, Value};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -46,7 +46,7 @@ pub struct Rendering {
 /// What is rendered, and the places for it.
 pub(crate) struct Renders {
     given: Rendering,
-    places: Arc<Places>,
+    places: Arc<BodyPermits>,
     /// What runs, by the number of its place.
     running: Mutex<BTreeMap<u64, (String, Control)>>,
     started: AtomicU64,
@@ -58,20 +58,20 @@ pub(crate) struct Renders {
 impl Renders {
     /// With what is rendered, and the most bytes of rows a second that each rendering reads.
     pub(crate) fn new(given: Rendering, rate_limit: Option<u64>) -> Arc<Self> {
-        let places = Places::new(given.places, RENDER_BLOCK_BYTES, RENDER_BLOCKS);
+        let places = BodyPermits::new(given.places, RENDER_BLOCK_BYTES, RENDER_BLOCKS);
         let (running, started) = (Mutex::default(), AtomicU64::new(0));
         Arc::new(Self { given, places, running, started, rate_limit, stays: watch::Sender::new(()) })
     }
 
-    pub(crate) fn places(&self) -> &Places {
+    pub(crate) fn places(&self) -> &BodyPermits {
         &self.places
     }
 
-    fn place(self: &Arc<Self>, name: &str, control: &Control) -> Option<Place> {
+    fn place(self: &Arc<Self>, name: &str, control: &Control) -> Option<RenderPermit> {
         let place = self.places.take()?;
         let number = self.started.fetch_add(1, Ordering::Relaxed);
         lock(&self.running).insert(number, (name.to_owned(), control.clone()));
-        Some(Place { place, number, renders: Arc::clone(self) })
+        Some(RenderPermit { place, number, renders: Arc::clone(self) })
     }
 
     /// Looks at the resident size as long as the server runs. What a template builds in its variables is in no sum: near the limit all
@@ -106,7 +106,7 @@ impl Renders {
     }
 
     /// Renders one template into a channel, which then ends with an error or without one. Blocks.
-    fn run(self: &Arc<Self>, place: Place, name: &str, page: &Page, mut sink: BodySink, sender: &Sender<Piece>) {
+    fn run(self: &Arc<Self>, place: RenderPermit, name: &str, page: &PageInput, mut sink: BodySink, sender: &Sender<BodyPiece>) {
         let rendered = self.given.templates.render(name, page, &mut sink);
         let ended = rendered.and_then(|_| Ok(sink.flush()?));
         // A name that no template has is the client's mistake, and of it nothing goes into our log.
@@ -123,13 +123,13 @@ impl Renders {
 }
 
 /// A place for one rendering, given back when its thread ends.
-struct Place {
-    place: body::Place,
+struct RenderPermit {
+    place: body::BodyWorkPermit,
     number: u64,
     renders: Arc<Renders>,
 }
 
-impl Drop for Place {
+impl Drop for RenderPermit {
     fn drop(&mut self) {
         lock(&self.renders.running).remove(&self.number);
     }
@@ -143,7 +143,7 @@ fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
 pub(crate) async fn render(
     State(renders): State<Arc<Renders>>,
     Extension(twin): Extension<Twin>,
-    Key(name): Key,
+    PathKey(name): PathKey,
     query: Result<Query<Vec<(String, String)>>, QueryRejection>,
 ) -> Result<Response, ApiError> {
     let Query(query) = query.map_err(|error| ApiError::bad_request(error.body_text()))?;
@@ -154,9 +154,9 @@ pub(crate) async fn render(
     let place = renders.place(&name, &control).ok_or_else(|| full(renders.places().count()))?;
     let mut context = renders.given.context.clone();
     context.insert("query".to_owned(), query.into_iter().collect::<BTreeMap<_, _>>().into());
-    let page = Page { context: context.into(), rows: renders.given.rows.clone(), control: control.clone() };
+    let page = PageInput { context: context.into(), rows: renders.given.rows.clone(), control: control.clone() };
     let (sink, sender, pieces) = BodySink::new(&place.place, renders.stays.subscribe());
-    let reader = Reader { pieces, control, twin };
+    let reader = DisconnectStop { pieces, control, twin };
     let media_type = media_type(&name);
     tokio::task::spawn_blocking(move || renders.run(place, &name, &page, sink, &sender));
     let body = reader.body().await.map_err(|error| refusal(&error))?;
@@ -177,9 +177,9 @@ fn full(places: usize) -> ApiError {
     ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "renders_full", message).retry_after(1)
 }
 
-fn refusal(error: &Error) -> ApiError {
+fn refusal(error: &RenderError) -> ApiError {
     match error.template_kind() {
-        None if matches!(error, Error::Rows(error) if error.kind() == Kind::Limit) => {
+        None if matches!(error, RenderError::Rows(error) if error.kind() == ErrorClass::Limit) => {
             ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "renders_full", error.to_string()).retry_after(1)
         }
         _ if is_missing(error) => ApiError::new(StatusCode::NOT_FOUND, "no_template", error.to_string()),
@@ -192,9 +192,9 @@ fn refusal(error: &Error) -> ApiError {
 }
 
 /// Whether there is no template of the name that was asked for. One that a template includes has a place there.
-fn is_missing(error: &Error) -> bool {
+fn is_missing(error: &RenderError) -> bool {
     matches!(error.template_kind(), Some(ErrorKind::TemplateNotFound))
-        && matches!(error, Error::Template(error) if error.place.is_none())
+        && matches!(error, RenderError::Template(error) if error.place.is_none())
 }
 
 /// By the extension of a template's name; `.j2` and `.jinja` behind it say nothing.

@@ -2,7 +2,7 @@
 
 use crate::limits::{LIVE_INTERVAL, REPORT_BYTES_MAX, REPORTS_KEPT_BYTES, TOP_ROWS};
 use bytes::Bytes;
-use rorqual_accesslog::report::Report;
+use rorqual_accesslog::report::LogReport;
 use serde::Serialize;
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -15,7 +15,7 @@ const QUIET_FACTOR: u32 = 5;
 
 /// The latest reports of all sessions, as many as fit into [`REPORTS_KEPT_BYTES`].
 #[derive(Default)]
-pub(crate) struct Kept {
+pub(crate) struct ReportCache {
     /// By the number of their session, those that were asked for last in front.
     latest: Mutex<VecDeque<(u64, Latest)>>,
     numbers: AtomicU64,
@@ -35,7 +35,7 @@ struct Latest {
     last: bool,
 }
 
-impl Kept {
+impl ReportCache {
     fn get(&self, number: u64) -> Option<Latest> {
         let mut all = self.lock();
         let at = all.iter().position(|(other, _)| *other == number)?;
@@ -67,7 +67,7 @@ impl Kept {
 
 /// The latest report of a session, as JSON.
 pub(crate) struct Reports {
-    kept: Arc<Kept>,
+    kept: Arc<ReportCache>,
     number: u64,
     /// The last one, which stays when it can't be made again.
     last: OnceLock<Bytes>,
@@ -75,7 +75,7 @@ pub(crate) struct Reports {
 }
 
 impl Reports {
-    pub(crate) fn new(kept: &Arc<Kept>) -> Self {
+    pub(crate) fn new(kept: &Arc<ReportCache>) -> Self {
         let number = kept.numbers.fetch_add(1, Ordering::Relaxed);
         Self { kept: Arc::clone(kept), number, last: OnceLock::new(), watchers: AtomicUsize::new(0) }
     }
@@ -101,7 +101,7 @@ impl Reports {
 
     /// Makes one of a session that has taken in `bytes`, and keeps it as the latest; for who has the turn of those who ask. It is the last where
     /// the session had ended before.
-    pub(crate) fn make(&self, bytes: u64, last: bool, report: impl FnOnce() -> Report) -> Option<Bytes> {
+    pub(crate) fn make(&self, bytes: u64, last: bool, report: impl FnOnce() -> LogReport) -> Option<Bytes> {
         let begun = Instant::now();
         let json = to_json(report())?;
         let latest = Latest { json: json.clone(), made: Instant::now(), cost: begun.elapsed(), bytes, last };
@@ -144,8 +144,8 @@ impl Drop for Reports {
 }
 
 /// The report with as many rows a table as fit into [`REPORT_BYTES_MAX`].
-fn to_json(mut report: Report) -> Option<Bytes> {
-    let cut = |report: &mut Report, rows| report.panels.iter_mut().for_each(|panel| panel.rows.truncate(rows));
+fn to_json(mut report: LogReport) -> Option<Bytes> {
+    let cut = |report: &mut LogReport, rows| report.panels.iter_mut().for_each(|panel| panel.rows.truncate(rows));
     capped_json(&mut report, TOP_ROWS, cut)
 }
 
@@ -199,14 +199,14 @@ impl Write for Capped {
 
 #[cfg(test)]
 mod tests {
-    use super::{Kept, Latest};
+    use super::{Latest, ReportCache};
     use crate::limits::{REPORT_BYTES_MAX, REPORTS_KEPT_BYTES};
     use bytes::Bytes;
     use std::time::{Duration, Instant};
 
     #[test]
     fn the_report_that_was_asked_for_longest_ago_goes_first() {
-        let kept = Kept::default();
+        let kept = ReportCache::default();
         let latest = || {
             let json = Bytes::from(vec![b' '; REPORT_BYTES_MAX]);
             Latest { json, made: Instant::now(), cost: Duration::ZERO, bytes: 0, last: false }

@@ -5,7 +5,7 @@ use crate::limits::PAGES_ASKING_MAX;
 use crate::twin::Twin;
 use axum::http::StatusCode;
 use metrics::histogram;
-use rorqual_crossfilter::{Store, ViewError};
+use rorqual_crossfilter::{RowStore, ViewError};
 use rorqual_pipe::Control;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,14 +13,14 @@ use std::time::Instant;
 use tokio::sync::{OwnedMutexGuard, OwnedRwLockReadGuard, RwLock, oneshot, watch};
 
 /// Rows, until their place is needed by another session.
-pub(crate) struct Rows {
-    store: Arc<RwLock<Option<Arc<Store>>>>,
+pub(crate) struct SharedRowStore {
+    store: Arc<RwLock<Option<Arc<RowStore>>>>,
     /// One question of these rows waits for the turn that all sessions share; the others wait for that one. So sessions take turns, however much is
     /// asked of one of them.
     next: tokio::sync::Mutex<()>,
     turn: SharedTurn,
     /// The latest question of each page.
-    asking: Mutex<VecDeque<Asked>>,
+    asking: Mutex<VecDeque<LatestQuestion>>,
     /// All that is done with the rows; `None` once they are to go.
     works: Arc<Mutex<Option<Works>>>,
 }
@@ -30,7 +30,7 @@ pub(crate) struct Rows {
 pub(crate) type SharedTurn = Arc<tokio::sync::Mutex<()>>;
 
 /// The latest question of a page.
-struct Asked {
+struct LatestQuestion {
     page: String,
     turn: u64,
     control: Control,
@@ -76,21 +76,21 @@ impl Drop for Work {
 }
 
 /// Rows that stay for as long as somebody holds them, who must end with his work.
-pub(crate) struct Held {
-    pub(crate) store: OwnedRwLockReadGuard<Option<Arc<Store>>>,
+pub(crate) struct RowsGuard {
+    pub(crate) store: OwnedRwLockReadGuard<Option<Arc<RowStore>>>,
     pub(crate) work: Work,
 }
 
 /// Rows that nobody takes away meanwhile.
-pub(crate) type StoreGuard = OwnedRwLockReadGuard<Option<Arc<Store>>, Arc<Store>>;
+pub(crate) type StoreGuard = OwnedRwLockReadGuard<Option<Arc<RowStore>>, Arc<RowStore>>;
 
 /// The right to ask.
-pub(crate) struct Turn {
+pub(crate) struct QueryPermit {
     _held: OwnedMutexGuard<()>,
 }
 
-impl Rows {
-    pub(crate) fn new(store: Arc<Store>, turn: SharedTurn) -> Self {
+impl SharedRowStore {
+    pub(crate) fn new(store: Arc<RowStore>, turn: SharedTurn) -> Self {
         Self {
             store: Arc::new(RwLock::new(Some(store))),
             next: tokio::sync::Mutex::default(),
@@ -140,10 +140,10 @@ impl Rows {
     }
 
     /// The rows, for an answer that takes as long as its reader likes.
-    pub(crate) async fn hold(&self) -> Result<Held, ApiError> {
+    pub(crate) async fn hold(&self) -> Result<RowsGuard, ApiError> {
         let work = self.work()?;
         let store = Arc::clone(&self.store).read_owned().await;
-        if store.is_some() { Ok(Held { store, work }) } else { Err(gone()) }
+        if store.is_some() { Ok(RowsGuard { store, work }) } else { Err(gone()) }
     }
 
     fn work(&self) -> Result<Work, ApiError> {
@@ -155,12 +155,12 @@ impl Rows {
     }
 
     /// Waits for the turn of those who ask.
-    pub(crate) async fn turn(&self) -> Turn {
-        Turn { _held: Arc::clone(&self.turn).lock_owned().await }
+    pub(crate) async fn turn(&self) -> QueryPermit {
+        QueryPermit { _held: Arc::clone(&self.turn).lock_owned().await }
     }
 
     /// What the rows say, also of those that are to go. `None` when they are gone, or somebody takes them away just now.
-    pub(crate) fn look<T>(&self, _turn: &Turn, look: impl FnOnce(&Store) -> T) -> Option<T> {
+    pub(crate) fn look<T>(&self, _turn: &QueryPermit, look: impl FnOnce(&RowStore) -> T) -> Option<T> {
         self.store.try_read().ok()?.as_ref().map(|store| look(store))
     }
 
@@ -171,7 +171,7 @@ impl Rows {
         twin: &Twin,
         page: Option<(String, u64)>,
         held: impl Future<Output = H>,
-        ask: impl FnOnce(&Store, &Control) -> Result<T, ViewError> + Send + 'static,
+        ask: impl FnOnce(&RowStore, &Control) -> Result<T, ViewError> + Send + 'static,
     ) -> Result<(H, T), ApiError> {
         tokio::select! {
             biased;
@@ -184,7 +184,7 @@ impl Rows {
         &self,
         page: Option<(String, u64)>,
         held: impl Future<Output = H>,
-        ask: impl FnOnce(&Store, &Control) -> Result<T, ViewError> + Send + 'static,
+        ask: impl FnOnce(&RowStore, &Control) -> Result<T, ViewError> + Send + 'static,
     ) -> Result<(H, T), ApiError> {
         let work = self.work()?;
         let control = work.control.clone();
@@ -219,7 +219,7 @@ impl Rows {
     }
 
     /// All that is to be had before the turn, and then the turn.
-    async fn wait<H>(&self, held: impl Future<Output = H>) -> (H, OwnedRwLockReadGuard<Option<Arc<Store>>>, Turn) {
+    async fn wait<H>(&self, held: impl Future<Output = H>) -> (H, OwnedRwLockReadGuard<Option<Arc<RowStore>>>, QueryPermit) {
         let _next = self.next.lock().await;
         let store = Arc::clone(&self.store).read_owned().await;
         let held = held.await;
@@ -243,7 +243,7 @@ impl Rows {
             }
         }
         asking.truncate(PAGES_ASKING_MAX - 1);
-        asking.push_front(Asked { page, turn, control: control.clone(), superseded: told });
+        asking.push_front(LatestQuestion { page, turn, control: control.clone(), superseded: told });
         Ok(superseded)
     }
 }
@@ -263,9 +263,9 @@ pub(crate) fn gone() -> ApiError {
 
 #[cfg(test)]
 mod tests {
-    use super::{ApiError, Rows, SharedTurn, Store};
+    use super::{ApiError, RowStore, SharedRowStore, SharedTurn};
     use futures_util::future::{join, join_all};
-    use rorqual_crossfilter::Settings;
+    use rorqual_crossfilter::RowStoreSettings;
     use rorqual_crossfilter::limits::{STORE_BYTES_MIN, WORK_BYTES_MIN};
     use std::future::{pending, ready};
     use std::pin::Pin;
@@ -273,8 +273,11 @@ mod tests {
     use std::task::{Context, Waker};
     use tokio::runtime::{Builder, Runtime};
 
-    fn rows(turn: &SharedTurn) -> Rows {
-        Rows::new(Store::new(Settings::new(STORE_BYTES_MIN, WORK_BYTES_MIN, 1)).expect("no file is needed"), turn.clone())
+    fn rows(turn: &SharedTurn) -> SharedRowStore {
+        SharedRowStore::new(
+            RowStore::new(RowStoreSettings::new(STORE_BYTES_MIN, WORK_BYTES_MIN, 1)).expect("no file is needed"),
+            turn.clone(),
+        )
     }
 
     fn runtime() -> Runtime {
@@ -284,7 +287,7 @@ mod tests {
     type Answered<'a> = Pin<Box<dyn Future<Output = Result<((), ()), ApiError>> + 'a>>;
 
     /// A question that tells its name when it is answered.
-    fn question<'a>(rows: &'a Rows, told: &Sender<&'static str>, name: &'static str) -> Answered<'a> {
+    fn question<'a>(rows: &'a SharedRowStore, told: &Sender<&'static str>, name: &'static str) -> Answered<'a> {
         let told = told.clone();
         Box::pin(rows.answer(None, ready(()), move |_, _| {
             told.send(name).expect("it is heard");

@@ -5,24 +5,24 @@ use crate::api::{render_router, router};
 use crate::connections::Connections;
 use crate::drain::Drain;
 use crate::exports::ViewPage;
-use crate::guard::{Gate, Guard};
+use crate::guard::{Auth, RequestGate};
 use crate::limits::{
     CHECKPOINT_EVERY, ENDED_SESSIONS_MAX, FEED_BUFFERS, HOUSEKEEPING_EVERY, KEEP_TIME_MAX, STRANGER_GRACE, STRANGER_GRACE_REMOTE,
     STRANGERS_MAX, SYNC_EVERY,
 };
 use crate::measures::recorded;
-use crate::reception::Reception;
+use crate::reception::Acceptor;
 use crate::render::{Rendering, Renders};
 use crate::session::Announced;
 use crate::sessions::Sessions;
 use crate::shares::{allot, connections_max};
 use crate::state::StateDir;
 use crate::store::{self, Shelf};
-use crate::tickets::Tickets;
+use crate::tickets::ResponsePermits;
 use crate::tls::Tls;
-use crate::token::Token;
+use crate::token::AccessToken;
 use crate::{descriptors, vitals};
-use rorqual_accesslog::analyze::Settings;
+use rorqual_accesslog::analyze::AnalyzeSettings;
 use rorqual_pipe::{BudgetError, Input};
 use rorqual_store::Store;
 use std::fmt;
@@ -52,7 +52,7 @@ pub struct Config {
     /// Files that the server reads at a time, each by a run of its own: one where files are opened, and all that are followed.
     pub reading: usize,
     /// Memory, threads, line limit and formats. `feed_buffers` is set by the server.
-    pub settings: Settings,
+    pub settings: AnalyzeSettings,
     /// Where rows go that do not fit the memory: a folder, and how many bytes of it. Without it they are not kept, and views say so.
     pub spill: Option<(PathBuf, u64)>,
     /// A folder in which uploads outlive the server: they are offered again by the next one.
@@ -74,7 +74,7 @@ pub struct Server {
     unrestored: Vec<String>,
     renders: Option<Arc<Renders>>,
     store: Option<Store>,
-    gate: Arc<Gate>,
+    gate: Arc<RequestGate>,
     tls: Option<Arc<Tls>>,
     grace: Duration,
     carriers: Vec<Handle>,
@@ -83,7 +83,7 @@ pub struct Server {
 /// Reads the files again that a running server was started with.
 #[derive(Clone)]
 pub struct Reload {
-    gate: Arc<Gate>,
+    gate: Arc<RequestGate>,
     tls: Option<Arc<Tls>>,
 }
 
@@ -102,7 +102,7 @@ impl Reload {
 
 /// What a server did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Totals {
+pub struct ServerTotals {
     /// Analyses that were made.
     pub sessions: u64,
     /// Bytes they took in, as stored.
@@ -165,11 +165,11 @@ impl Server {
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         // Behind the port: who finds it taken has changed nothing.
-        let token = Token::new(config.access.token_file.clone()).map_err(StartError::Refused)?;
-        let guard = Guard::new(token, config.access.names(address), address.port(), config.access.open_probes);
+        let token = AccessToken::new(config.access.token_file.clone()).map_err(StartError::Refused)?;
+        let guard = Auth::new(token, config.access.names(address), address.port(), config.access.open_probes);
         let patience = if config.access.remote() { STRANGER_GRACE_REMOTE } else { STRANGER_GRACE };
         let connections = Connections::new(connections_max(&config), patience);
-        let gate = Arc::new(Gate { guard, connections, drain: Drain::new(), tickets: Tickets::new() });
+        let gate = Arc::new(RequestGate { guard, connections, drain: Drain::new(), tickets: ResponsePermits::new() });
         let grace = config.access.grace;
         recorded();
         let sessions = Sessions::new(
@@ -247,7 +247,7 @@ impl Server {
     }
 
     /// Answers until `stop` is done; then lets what runs come to its end within the grace, and stops all sessions. `end` ends that wait.
-    pub async fn run(mut self, stop: impl Future<Output = ()>, end: impl Future<Output = ()>) -> Totals {
+    pub async fn run(mut self, stop: impl Future<Output = ()>, end: impl Future<Output = ()>) -> ServerTotals {
         let renders_guard = self.renders.clone().map(|renders| tokio::spawn(renders.guard(self.sessions.memory_bytes())));
         let reception = self.reception(self.tls.is_some());
         let housekeeping = [
@@ -279,28 +279,28 @@ impl Server {
         }
         let (sessions, stored_bytes) = self.sessions.totals();
         tracing::info!(sessions, stored_bytes, whole, "ended");
-        Totals { sessions, stored_bytes, threads: self.sessions.threads(), whole }
+        ServerTotals { sessions, stored_bytes, threads: self.sessions.threads(), whole }
     }
 
     /// What answers on connections; `encrypted` ones read entries of the store through the program.
-    fn reception(&mut self, encrypted: bool) -> Reception {
+    fn reception(&mut self, encrypted: bool) -> Acceptor {
         let vitals = vitals::routes(&self.sessions, self.renders.as_ref(), &self.gate);
         let shelf = self.store.take().map(|store| Shelf::new(store, encrypted));
         let beside = [Some(vitals), self.renders.take().map(render_router), shelf.map(store::router)];
         let router = router(Arc::clone(&self.sessions), beside.into_iter().flatten().collect(), Arc::clone(&self.gate));
         let carriers = std::mem::take(&mut self.carriers);
-        Reception { gate: Arc::clone(&self.gate), tls: self.tls.take(), router, carriers }
+        Acceptor { gate: Arc::clone(&self.gate), tls: self.tls.take(), router, carriers }
     }
 
     /// What answers without a socket of the system, and what it answers from.
     #[cfg(any(fuzzing, test))]
-    pub(crate) fn into_parts(mut self) -> (Reception, Arc<Sessions>, Arc<Gate>) {
+    pub(crate) fn into_parts(mut self) -> (Acceptor, Arc<Sessions>, Arc<RequestGate>) {
         (self.reception(true), self.sessions, self.gate)
     }
 }
 
 /// What has to be looked at again and again; nothing of it waits for anybody, nor for a disk.
-pub(crate) async fn keep_watch(sessions: Arc<Sessions>, gate: Arc<Gate>) {
+pub(crate) async fn keep_watch(sessions: Arc<Sessions>, gate: Arc<RequestGate>) {
     let mut every = every(HOUSEKEEPING_EVERY);
     loop {
         every.tick().await;

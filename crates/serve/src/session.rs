@@ -7,26 +7,26 @@ mod shown;
 mod uploads;
 
 pub(crate) use runs::Lapped;
-pub(crate) use shown::View;
+pub(crate) use shown::SessionView;
 pub(crate) use uploads::too_long;
 
 use crate::answers::Hint;
-use crate::checked::Spare;
+use crate::checked::ChecksumBuffer;
 use crate::error::ApiError;
 use crate::feed::{Feed, Inlet};
 use crate::limits::{FINGERPRINT_BYTES_MAX, INTERRUPTED_GRACE, NAME_BYTES_MAX, WAITING_GRACE};
 use crate::pace::Pace;
-use crate::reports::{Kept, Reports};
-use crate::rows::{Rows, SharedTurn};
+use crate::reports::{ReportCache, Reports};
+use crate::rows::{SharedRowStore, SharedTurn};
 use crate::state::Checkpoints;
-use crate::turns::{Turn as ParseTurn, Turns};
+use crate::turns::{Scheduler, WorkerGrant as ParseTurn};
 use axum::http::StatusCode;
 use rorqual_accesslog::Options;
-use rorqual_accesslog::analyze::{Analyzer, Formats, Reading, Settings, Shares};
+use rorqual_accesslog::analyze::{AnalysisShares, AnalyzeSettings, Analyzer, Formats, LogRun};
 use rorqual_accesslog::filter::Filter;
-use rorqual_accesslog::format::Format;
-use rorqual_accesslog::report::{Guess, RunStats, Source};
-use rorqual_crossfilter::{Recordings, Store};
+use rorqual_accesslog::format::LogFormat;
+use rorqual_accesslog::report::{Guess, InputReport, RunStats};
+use rorqual_crossfilter::{Recordings, RowStore};
 use rorqual_pipe::{Control, Followed, format_size};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -39,7 +39,7 @@ use tokio::sync::{Semaphore, watch};
 /// Where a session stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum State {
+pub(crate) enum SessionState {
     /// Nothing has come yet, or the rest is still to come.
     Waiting,
     /// An upload is running, or a file is being read.
@@ -56,7 +56,7 @@ pub(crate) enum State {
     Failed,
 }
 
-impl State {
+impl SessionState {
     pub(crate) fn ended(self) -> bool {
         matches!(self, Self::Finished | Self::Cancelled | Self::Failed)
     }
@@ -119,17 +119,17 @@ pub(crate) struct Session {
     /// What a filter about the rows may take.
     filter_bytes_max: u64,
     sessions_max: usize,
-    rows: Rows,
-    turns: Arc<Turns>,
-    spare: Spare,
+    rows: SharedRowStore,
+    turns: Arc<Scheduler>,
+    spare: ChecksumBuffer,
     inlet: Inlet,
     /// What it is read by; a lap has it while it lasts.
-    reading: Mutex<Option<Reading>>,
+    reading: Mutex<Option<LogRun>>,
     /// It has workers of its own.
     own: AtomicBool,
     /// Something of it is in no checkpoint.
     unkept: AtomicBool,
-    inner: Mutex<Inner>,
+    inner: Mutex<SessionInner>,
     reports: Reports,
     /// Where it outlives the server.
     checkpoints: Option<Checkpoints>,
@@ -137,10 +137,10 @@ pub(crate) struct Session {
     changed: watch::Sender<u64>,
 }
 
-struct Inner {
-    state: State,
+struct SessionInner {
+    state: SessionState,
     error: Option<Value>,
-    format: Option<Format>,
+    format: Option<LogFormat>,
     /// How it was found, where it was not given.
     guess: Option<Guess>,
     /// The writing end of the run; out while an upload uses it.
@@ -156,38 +156,38 @@ struct Inner {
     /// The file that is followed.
     followed: Option<Followed>,
     /// What the run came to, once it is over; where the session has finished, that is told a little later.
-    ran: Option<Outcome>,
+    ran: Option<RunOutcome>,
 }
 
 /// What a run came to, for the report: it is the same whenever it is made.
 #[derive(Clone)]
-struct Outcome {
-    sources: Vec<Source>,
+struct RunOutcome {
+    sources: Vec<InputReport>,
     stats: RunStats,
 }
 
 /// What all sessions share.
-pub(crate) struct Shared {
+pub(crate) struct SessionContext {
     sessions_max: usize,
     /// The turn of those who ask, or make a report.
     turn: SharedTurn,
     /// Their reports.
-    kept: Arc<Kept>,
+    kept: Arc<ReportCache>,
     /// For a part that no session's rows have room for.
-    spare: Spare,
+    spare: ChecksumBuffer,
     /// What they parse with.
-    pub(crate) turns: Arc<Turns>,
+    pub(crate) turns: Arc<Scheduler>,
 }
 
-impl Shared {
+impl SessionContext {
     /// For so many sessions at a time.
-    pub(crate) fn new(shares: &Shares, sessions_max: usize) -> Self {
+    pub(crate) fn new(shares: &AnalysisShares, sessions_max: usize) -> Self {
         Self {
             sessions_max,
             turn: SharedTurn::default(),
             spare: Arc::new(Semaphore::new(1)),
             kept: Arc::default(),
-            turns: Turns::new(shares, sessions_max),
+            turns: Scheduler::new(shares, sessions_max),
         }
     }
 }
@@ -196,18 +196,18 @@ impl Session {
     pub(crate) fn new(
         id: String,
         Announced { name, size, is_file, metadata, fingerprint }: Announced,
-        settings: &Settings,
-        shares: Shares,
-        (store, checkpoints): (Arc<Store>, Option<Checkpoints>),
+        settings: &AnalyzeSettings,
+        shares: AnalysisShares,
+        (store, checkpoints): (Arc<RowStore>, Option<Checkpoints>),
         rate_limit: Option<u64>,
-        shared: &Shared,
+        shared: &SessionContext,
     ) -> Self {
         let control = Control::with_rate_limit(rate_limit);
         let options = Options { recording: Some(Arc::new(Recordings::in_turns(&store))), untallied: true, only: None };
         let analyzer = Analyzer::new(settings, shares, options);
         let feed = Feed::new(settings.line_bytes_max, Some(settings.formats.clone()));
-        let inner = Inner {
-            state: State::Waiting,
+        let inner = SessionInner {
+            state: SessionState::Waiting,
             error: None,
             format: None,
             guess: None,
@@ -237,7 +237,7 @@ impl Session {
             threads: shares.threads,
             filter_bytes_max: store.filter_bytes_max(),
             sessions_max: shared.sessions_max,
-            rows: Rows::new(store, Arc::clone(&shared.turn)),
+            rows: SharedRowStore::new(store, Arc::clone(&shared.turn)),
             turns: Arc::clone(&shared.turns),
             spare: Arc::clone(&shared.spare),
             inlet: Inlet::default(),
@@ -264,11 +264,11 @@ impl Session {
     }
 
     /// The log's format, once it is known.
-    pub(crate) fn format(&self) -> Option<Format> {
+    pub(crate) fn format(&self) -> Option<LogFormat> {
         self.lock().format.clone()
     }
 
-    pub(crate) fn state(&self) -> State {
+    pub(crate) fn state(&self) -> SessionState {
         self.lock().state
     }
 
@@ -280,7 +280,7 @@ impl Session {
 
     /// Whether an upload into it is running.
     pub(crate) fn uploading(&self) -> bool {
-        !self.is_file && self.state() == State::Receiving
+        !self.is_file && self.state() == SessionState::Receiving
     }
 
     /// Tells of every change of state from now on.
@@ -288,12 +288,12 @@ impl Session {
         self.changed.subscribe()
     }
 
-    pub(crate) fn turns(&self) -> &Arc<Turns> {
+    pub(crate) fn turns(&self) -> &Arc<Scheduler> {
         &self.turns
     }
 
     /// For a part that its rows have no room for.
-    pub(crate) fn spare(&self) -> &Spare {
+    pub(crate) fn spare(&self) -> &ChecksumBuffer {
         &self.spare
     }
 
@@ -341,9 +341,9 @@ impl Session {
         self.idle_of(&self.lock())
     }
 
-    fn idle_of(&self, inner: &Inner) -> Duration {
+    fn idle_of(&self, inner: &SessionInner) -> Duration {
         // A file that waits for its turn is not idle either, nor one that is followed: nobody could open it again.
-        let busy = inner.state == State::Receiving || (self.is_file && !inner.state.ended());
+        let busy = inner.state == SessionState::Receiving || (self.is_file && !inner.state.ended());
         if busy { Duration::ZERO } else { inner.touched.elapsed() }
     }
 
@@ -353,10 +353,10 @@ impl Session {
         (!self.control.stopped() && self.holds_up(&inner)).then_some(inner.since)
     }
 
-    fn holds_up(&self, inner: &Inner) -> bool {
+    fn holds_up(&self, inner: &SessionInner) -> bool {
         match inner.state {
-            State::Interrupted => inner.since.elapsed() >= INTERRUPTED_GRACE,
-            State::Waiting => !self.is_file && inner.since.elapsed() >= WAITING_GRACE,
+            SessionState::Interrupted => inner.since.elapsed() >= INTERRUPTED_GRACE,
+            SessionState::Waiting => !self.is_file && inner.since.elapsed() >= WAITING_GRACE,
             _ => false,
         }
     }
@@ -393,7 +393,7 @@ impl Session {
     }
 
     /// Its rows.
-    pub(crate) fn rows(&self) -> &Rows {
+    pub(crate) fn rows(&self) -> &SharedRowStore {
         &self.rows
     }
 
@@ -408,7 +408,7 @@ impl Session {
         (pool.lent() * pool.buffer_bytes()) as u64
     }
 
-    fn set_state(&self, inner: &mut Inner, state: State) {
+    fn set_state(&self, inner: &mut SessionInner, state: SessionState) {
         inner.state = state;
         let code = inner.error.as_ref().and_then(|error| error["code"].as_str());
         match code {
@@ -421,7 +421,7 @@ impl Session {
     }
 
     // A poisoned lock is taken all the same: one broken session must not take the list of all with it.
-    fn lock(&self) -> MutexGuard<'_, Inner> {
+    fn lock(&self) -> MutexGuard<'_, SessionInner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

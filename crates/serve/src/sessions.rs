@@ -1,18 +1,18 @@
 //! All sessions, and the limits on them.
 
-use crate::body::Places;
+use crate::body::BodyPermits;
 use crate::error::ApiError;
 use crate::exports::ViewPage;
 use crate::limits::{ENDED_SESSIONS_MAX, EXPORTS_MAX, RENDER_BLOCK_BYTES, RENDER_BLOCKS, SYNCS_MAX};
-use crate::session::{Announced, Session, Shared};
+use crate::session::{Announced, Session, SessionContext};
 use crate::shares::Allotment;
-use crate::state::{Checkpoints, Found, SavedFormat, StateDir};
+use crate::state::{Checkpoints, SavedFormat, StateDir, StoredSession};
 use crate::token::random_text;
-use crate::turns::Turns;
+use crate::turns::Scheduler;
 use axum::http::StatusCode;
 use futures_util::stream::{self, StreamExt};
-use rorqual_accesslog::analyze::{Settings, Shares};
-use rorqual_crossfilter::Store;
+use rorqual_accesslog::analyze::{AnalysisShares, AnalyzeSettings};
+use rorqual_crossfilter::RowStore;
 use rorqual_pipe::reason;
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -30,8 +30,8 @@ pub(crate) struct Sessions {
     all: Mutex<Vec<Arc<Session>>>,
     /// Held while room is made and taken: two who come at once must not be given the same.
     room: tokio::sync::Mutex<()>,
-    settings: Settings,
-    shares: Shares,
+    settings: AnalyzeSettings,
+    shares: AnalysisShares,
     /// Rows of a segment.
     segment_rows: usize,
     /// What one question may take beside its threads.
@@ -45,15 +45,15 @@ pub(crate) struct Sessions {
     idle_max: Duration,
     made: AtomicU64,
     /// What forgotten sessions took in.
-    forgotten: Mutex<Taken>,
-    exports: Arc<Places>,
+    forgotten: Mutex<SessionTotals>,
+    exports: Arc<BodyPermits>,
     page: ViewPage,
-    shared: Shared,
+    shared: SessionContext,
 }
 
 impl Sessions {
     pub(crate) fn new(
-        settings: Settings,
+        settings: AnalyzeSettings,
         Allotment { shares, question_bytes, segment_rows }: Allotment,
         (spill, state): (Option<(PathBuf, u64)>, Option<Arc<StateDir>>),
         sessions_max: usize,
@@ -62,7 +62,7 @@ impl Sessions {
         page: ViewPage,
     ) -> Self {
         Self {
-            exports: Places::new(EXPORTS_MAX, RENDER_BLOCK_BYTES, RENDER_BLOCKS),
+            exports: BodyPermits::new(EXPORTS_MAX, RENDER_BLOCK_BYTES, RENDER_BLOCKS),
             page,
             all: Mutex::default(),
             room: tokio::sync::Mutex::default(),
@@ -77,7 +77,7 @@ impl Sessions {
             idle_max,
             made: AtomicU64::new(0),
             forgotten: Mutex::default(),
-            shared: Shared::new(&shares, sessions_max),
+            shared: SessionContext::new(&shares, sessions_max),
         }
     }
 
@@ -145,7 +145,7 @@ impl Sessions {
     pub(crate) async fn begin(
         self: &Arc<Self>,
         announced: Announced,
-        format: Option<rorqual_accesslog::format::Format>,
+        format: Option<rorqual_accesslog::format::LogFormat>,
     ) -> Result<Arc<Session>, ApiError> {
         let _room = self.make_room().await;
         let sessions = Arc::clone(self);
@@ -158,7 +158,7 @@ impl Sessions {
     pub(crate) fn create(
         &self,
         announced: Announced,
-        format: Option<rorqual_accesslog::format::Format>,
+        format: Option<rorqual_accesslog::format::LogFormat>,
     ) -> Result<Arc<Session>, ApiError> {
         self.check_room(&self.lock())?;
         let session = Arc::new(self.made(announced, format)?);
@@ -184,7 +184,7 @@ impl Sessions {
     }
 
     /// One that nobody sees yet, with its files: all others are answered meanwhile, however slow the disk is.
-    fn made(&self, announced: Announced, format: Option<rorqual_accesslog::format::Format>) -> Result<Session, ApiError> {
+    fn made(&self, announced: Announced, format: Option<rorqual_accesslog::format::LogFormat>) -> Result<Session, ApiError> {
         let id = random_text(ID_BYTES)
             .map_err(|error| ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "no_randomness", error.to_string()))?;
         let session = self.session(id, announced, format, |id, settings| self.store(id, settings))?;
@@ -196,8 +196,8 @@ impl Sessions {
         &self,
         id: String,
         announced: Announced,
-        format: Option<rorqual_accesslog::format::Format>,
-        store: impl FnOnce(&str, rorqual_crossfilter::Settings) -> Result<Arc<Store>, E>,
+        format: Option<rorqual_accesslog::format::LogFormat>,
+        store: impl FnOnce(&str, rorqual_crossfilter::RowStoreSettings) -> Result<Arc<RowStore>, E>,
     ) -> Result<Session, E> {
         let mut settings = self.settings.clone();
         if format.is_some() {
@@ -205,10 +205,10 @@ impl Sessions {
         }
         // What the server reads itself it can read again.
         let state = self.state.as_ref().filter(|_| !announced.is_file);
-        let rows = rorqual_crossfilter::Settings {
+        let rows = rorqual_crossfilter::RowStoreSettings {
             countries: self.settings.countries.clone(),
             segment_rows: self.segment_rows,
-            ..rorqual_crossfilter::Settings::new(self.shares.tables_bytes, self.question_bytes, self.shares.threads)
+            ..rorqual_crossfilter::RowStoreSettings::new(self.shares.tables_bytes, self.question_bytes, self.shares.threads)
         };
         let store = match state {
             Some(_) => store(&id, rows),
@@ -219,19 +219,20 @@ impl Sessions {
     }
 
     /// An empty store for the rows of one session, which is kept where it has an id.
-    fn store(&self, id: &str, settings: rorqual_crossfilter::Settings) -> Result<Arc<Store>, ApiError> {
+    fn store(&self, id: &str, settings: rorqual_crossfilter::RowStoreSettings) -> Result<Arc<RowStore>, ApiError> {
         let failed = |flag: &str, folder: String, cause: std::io::Error| {
             let message = format!("{folder}: there can be no file for rows ({flag}): {}", reason(&cause));
             ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "no_temp", message)
         };
         if let Some(state) = self.state.as_ref().filter(|_| !id.is_empty()) {
             let failed = |cause| failed("--state", state.folder(), cause);
-            let store = state.journal(id).and_then(|journal| Store::with_journal(settings, journal, self.rows_bytes_max()));
+            let store = state.journal(id).and_then(|journal| RowStore::with_journal(settings, journal, self.rows_bytes_max()));
             return store.inspect_err(|_| state.forget_journal(id)).map_err(failed);
         }
         let spill = self.spill.as_ref().map(|(folder, _)| (folder.clone(), self.rows_bytes_max()));
         let folder = || self.spill.as_ref().map_or_else(String::new, |(folder, _)| folder.display().to_string());
-        Store::new(rorqual_crossfilter::Settings { spill, ..settings }).map_err(|cause| failed("--temp-dir", folder(), cause))
+        RowStore::new(rorqual_crossfilter::RowStoreSettings { spill, ..settings })
+            .map_err(|cause| failed("--temp-dir", folder(), cause))
     }
 
     /// Bytes of a session's rows in files.
@@ -272,7 +273,7 @@ impl Sessions {
         Ok(wrong)
     }
 
-    fn restored(&self, found: Found) -> io::Result<Session> {
+    fn restored(&self, found: StoredSession) -> io::Result<Session> {
         let (id, saved) = (found.id.clone(), &found.saved);
         let announced = Announced {
             name: saved.name.clone(),
@@ -288,7 +289,7 @@ impl Sessions {
             return Err(lost());
         }
         let journal = found.journal.try_clone()?;
-        let store = |_: &str, settings| Store::restore(settings, journal, self.rows_bytes_max(), &found.head);
+        let store = |_: &str, settings| RowStore::restore(settings, journal, self.rows_bytes_max(), &found.head);
         Ok(self.session(id, announced, format, store)?.restored(found))
     }
 
@@ -374,7 +375,7 @@ impl Sessions {
     }
 
     /// What all sessions have taken in, and hold.
-    pub(crate) fn taken(&self) -> Taken {
+    pub(crate) fn taken(&self) -> SessionTotals {
         let (all, mut taken) = {
             let all = self.lock();
             (all.clone(), lock(&self.forgotten).clone())
@@ -416,7 +417,7 @@ impl Sessions {
     }
 
     /// What sessions analyse with.
-    pub(crate) fn turns(&self) -> &Arc<Turns> {
+    pub(crate) fn turns(&self) -> &Arc<Scheduler> {
         &self.shared.turns
     }
 
@@ -426,7 +427,7 @@ impl Sessions {
     }
 
     /// Places for answers as long as the rows are many.
-    pub(crate) fn exports(&self) -> &Arc<Places> {
+    pub(crate) fn exports(&self) -> &Arc<BodyPermits> {
         &self.exports
     }
 
@@ -458,7 +459,7 @@ impl Sessions {
 
 /// What sessions took in, and hold now.
 #[derive(Debug, Clone, Default, Serialize)]
-pub(crate) struct Taken {
+pub(crate) struct SessionTotals {
     pub(crate) sessions_made: u64,
     /// As stored.
     pub(crate) received_bytes: u64,
@@ -472,7 +473,7 @@ pub(crate) struct Taken {
     pub(crate) pool_lent_bytes: u64,
 }
 
-impl Taken {
+impl SessionTotals {
     fn add_past(&mut self, session: &Session) {
         let lines = session.lines();
         self.received_bytes += session.stored_bytes();

@@ -8,7 +8,7 @@ use crate::limits::{
 };
 use crate::server::{Config, StartError};
 use crate::turns::{held_places, own_places};
-use rorqual_accesslog::analyze::{Kept, Shares};
+use rorqual_accesslog::analyze::{AnalysisShares, RowStoreShare};
 use rorqual_crossfilter::limits::{
     ROWS_BYTES_MIN, SEGMENT_ROWS_MIN, STORE_BYTES_MIN, THREAD_BYTES, recorder_bytes, segment_rows, work_bytes,
 };
@@ -18,7 +18,7 @@ use rorqual_pipe::limits::buffer_bytes;
 /// What is shared out for the sessions.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Allotment {
-    pub(crate) shares: Shares,
+    pub(crate) shares: AnalysisShares,
     /// What one question may take beside its threads.
     pub(crate) question_bytes: u64,
     /// Rows of a segment, which recorders have room for.
@@ -61,7 +61,7 @@ fn allot_by(config: &mut Config, measured_bytes: u64) -> Result<Allotment, Budge
 }
 
 /// With shares that grow with the memory as they are of `measured_bytes`.
-fn shares_by(config: &Config, measured_bytes: u64) -> Result<Shares, BudgetError> {
+fn shares_by(config: &Config, measured_bytes: u64) -> Result<AnalysisShares, BudgetError> {
     let connections = connections_max(config) + STRANGERS_MAX;
     let wide = connections.min(CONNECTIONS_WIDE) as u64;
     let narrow = connections as u64 - wide;
@@ -108,10 +108,10 @@ fn shares_by(config: &Config, measured_bytes: u64) -> Result<Shares, BudgetError
 }
 
 /// The rows of all sessions, in segments of so many, which share what is left: as much in all as a single store has at least.
-fn kept(config: &Config, segment_rows: usize) -> Kept {
+fn kept(config: &Config, segment_rows: usize) -> RowStoreShare {
     let parts = config.sessions_max as u64;
     let bytes_min = STORE_BYTES_MIN.max(ROWS_BYTES_MIN / parts);
-    Kept { what: "rows", worker_bytes: recorder_bytes(segment_rows), parts, bytes_min }
+    RowStoreShare { what: "rows", worker_bytes: recorder_bytes(segment_rows), parts, bytes_min }
 }
 
 /// What one question may take beside its threads.

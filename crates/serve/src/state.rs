@@ -9,11 +9,11 @@ pub(crate) use checkpoints::Checkpoints;
 pub(crate) use dir::StateDir;
 
 use crate::limits::NAME_BYTES_MAX;
-use rorqual_accesslog::aggregate::Counts;
-use rorqual_accesslog::format::Format;
+use rorqual_accesslog::aggregate::AnalysisCounts;
+use rorqual_accesslog::format::LogFormat;
 use rorqual_accesslog::report::Guess;
 use rorqual_digest::{Algorithm, Hasher};
-use rorqual_pipe::Place;
+use rorqual_pipe::ResumePoint;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fs::File;
@@ -51,7 +51,7 @@ pub(crate) struct Saved {
     pub(crate) fingerprint: Option<String>,
     pub(crate) created: SystemTime,
     /// `null` while more is to come.
-    pub(crate) ended: Option<Ended>,
+    pub(crate) ended: Option<SessionEnd>,
     /// The format that came with it.
     pub(crate) given: Option<SavedFormat>,
     /// The one that was found.
@@ -67,13 +67,13 @@ pub(crate) struct Saved {
     pub(crate) lines: u64,
     /// Bytes taken in, after decoding.
     pub(crate) decoded_bytes: u64,
-    pub(crate) counts: Counts,
+    pub(crate) counts: AnalysisCounts,
 }
 
 /// How it ended.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Ended {
-    pub(crate) state: crate::session::State,
+pub(crate) struct SessionEnd {
+    pub(crate) state: crate::session::SessionState,
     pub(crate) error: Option<Value>,
 }
 
@@ -85,14 +85,14 @@ pub(crate) struct SavedFormat {
 }
 
 /// A session that was kept, for the choice among them.
-pub(crate) struct Known {
+pub(crate) struct SessionCandidate {
     pub(crate) id: String,
     pub(crate) created: SystemTime,
     pub(crate) ended: bool,
 }
 
 /// A session as it was kept.
-pub(crate) struct Found {
+pub(crate) struct StoredSession {
     pub(crate) id: String,
     pub(crate) saved: Saved,
     /// The head of its rows.
@@ -101,7 +101,7 @@ pub(crate) struct Found {
 }
 
 impl Saved {
-    pub(crate) fn new(name: &str, created: SystemTime, counts: Counts) -> Self {
+    pub(crate) fn new(name: &str, created: SystemTime, counts: AnalysisCounts) -> Self {
         Self {
             version: VERSION,
             name: name.to_owned(),
@@ -129,19 +129,19 @@ impl Saved {
         counted && named && self.size.is_none_or(|size| self.offset <= size) && !(begun && self.format.is_none())
     }
 
-    pub(crate) fn place(&self) -> Place {
-        Place { offset: self.offset, skipping: self.skipping }
+    pub(crate) fn place(&self) -> ResumePoint {
+        ResumePoint { offset: self.offset, skipping: self.skipping }
     }
 }
 
 impl SavedFormat {
-    pub(crate) fn new(format: &Format) -> Self {
+    pub(crate) fn new(format: &LogFormat) -> Self {
         Self { name: format.name().to_owned(), source: format.source().to_owned() }
     }
 
     /// `None` where this version knows it no longer.
-    pub(crate) fn format(&self) -> Option<Format> {
-        Format::named(&self.name).or_else(|| Format::parse(&self.source).ok())
+    pub(crate) fn format(&self) -> Option<LogFormat> {
+        LogFormat::named(&self.name).or_else(|| LogFormat::parse(&self.source).ok())
     }
 }
 
@@ -154,7 +154,7 @@ pub(crate) fn content(path: &std::path::Path) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rorqual_accesslog::aggregate::{Analysis, Span};
+    use rorqual_accesslog::aggregate::{Analysis, SpanFilter};
     use std::fs;
     use std::io;
     use std::sync::Arc;
@@ -171,7 +171,7 @@ mod tests {
     }
 
     fn try_write(checkpoints: &Checkpoints, lines: u64) -> io::Result<()> {
-        let counts = Analysis::new(1 << 20, Span::default(), None).counts();
+        let counts = Analysis::new(1 << 20, SpanFilter::default(), None).counts();
         let saved = Saved { lines, ..Saved::new("test.log", SystemTime::UNIX_EPOCH, counts) };
         checkpoints.write(&saved, || Ok(b"head".to_vec()))
     }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// The tickets of a server.
-pub(crate) struct Tickets {
+pub(crate) struct ResponsePermits {
     answers: Arc<Semaphore>,
     bodies: Arc<Semaphore>,
 }
@@ -40,7 +40,7 @@ pub(crate) struct BodyTicket {
     _shared: Option<OwnedSemaphorePermit>,
 }
 
-impl Tickets {
+impl ResponsePermits {
     pub(crate) fn new() -> Self {
         Self { answers: Arc::new(Semaphore::new(ANSWERS_MAX)), bodies: Arc::new(Semaphore::new(BODIES_MAX)) }
     }
@@ -73,16 +73,16 @@ impl Holder {
 impl Ticket {
     /// Bytes that hold the ticket until the last of them was handed to the socket; few need none.
     pub(crate) fn on(self, bytes: Bytes) -> Bytes {
-        if bytes.len() <= TICKET_FREE_BYTES { bytes } else { Bytes::from_owner(Held { bytes, _ticket: self }) }
+        if bytes.len() <= TICKET_FREE_BYTES { bytes } else { Bytes::from_owner(HeldPermits { bytes, _ticket: self }) }
     }
 }
 
-struct Held {
+struct HeldPermits {
     bytes: Bytes,
     _ticket: Ticket,
 }
 
-impl AsRef<[u8]> for Held {
+impl AsRef<[u8]> for HeldPermits {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }
@@ -90,7 +90,7 @@ impl AsRef<[u8]> for Held {
 
 #[cfg(test)]
 mod tests {
-    use super::Tickets;
+    use super::ResponsePermits;
     use crate::limits::{ANSWERS_MAX, BODIES_MAX, TICKET_FREE_BYTES};
     use bytes::Bytes;
     use std::pin::pin;
@@ -102,7 +102,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_ticket_goes_with_the_last_of_its_bytes() {
-        let tickets = Tickets::new();
+        let tickets = ResponsePermits::new();
         let holder = tickets.holder();
         let few = holder.ticket().await.on(Bytes::from(vec![7; TICKET_FREE_BYTES]));
         assert_eq!((few.len(), tickets.taken().0), (TICKET_FREE_BYTES, 0));
@@ -118,7 +118,7 @@ mod tests {
 
     #[tokio::test]
     async fn who_waits_for_a_ticket_and_leaves_takes_none() {
-        let tickets = Tickets::new();
+        let tickets = ResponsePermits::new();
         let mut held = Vec::new();
         for _ in 0..ANSWERS_MAX {
             held.push(tickets.holder().ticket().await);
@@ -142,7 +142,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_long_body_has_a_ticket_and_a_short_one_needs_none() {
-        let tickets = Tickets::new();
+        let tickets = ResponsePermits::new();
         let holder = tickets.holder();
         let mut held = Vec::new();
         for length in [None, Some(TICKET_FREE_BYTES as u64 + 1)].into_iter().cycle().take(BODIES_MAX) {

@@ -13,8 +13,8 @@ const KEY_CONTEXT: &str = "rorqual serve 2026 session key of a browser";
 
 /// What a request must show.
 #[derive(Debug)]
-pub(crate) struct Token {
-    current: Mutex<Current>,
+pub(crate) struct AccessToken {
+    current: Mutex<CurrentToken>,
     file: Option<PathBuf>,
     /// How often the token was changed.
     changes: watch::Sender<u64>,
@@ -22,13 +22,13 @@ pub(crate) struct Token {
 
 /// The right to what was asked for, which ends when the token that was shown for it is changed.
 #[derive(Debug, Clone)]
-pub(crate) struct Pass {
+pub(crate) struct AccessGrant {
     change: u64,
     changes: watch::Receiver<u64>,
 }
 
 #[derive(Debug)]
-struct Current {
+struct CurrentToken {
     text: Arc<str>,
     /// The cookie's value. Cookies go to every port of a host: whoever is sent it learns nothing of the token by it. It follows from the
     /// token, so that pages outlive a restart.
@@ -37,7 +37,7 @@ struct Current {
     version: Option<Version>,
 }
 
-impl Token {
+impl AccessToken {
     /// The token of `file`, which is made with a fresh one where there is none; without a file a fresh one.
     ///
     /// # Errors
@@ -45,7 +45,7 @@ impl Token {
     pub(crate) fn new(file: Option<PathBuf>) -> Result<Self, String> {
         let fresh = random_text(TOKEN_BYTES).map_err(|error| error.to_string())?;
         let current = match &file {
-            None => Current::new(&fresh, None),
+            None => CurrentToken::new(&fresh, None),
             Some(path) => {
                 secrets::create(path, &format!("{fresh}\n"))?;
                 read(path)?
@@ -65,20 +65,20 @@ impl Token {
     }
 
     /// The right of who gives the token. Where it is another one, the file may have that by now.
-    pub(crate) fn pass(&self, given: &str) -> Option<Pass> {
+    pub(crate) fn pass(&self, given: &str) -> Option<AccessGrant> {
         self.pass_by(|current| same(given, &current.text))
     }
 
     /// The right of who gives the session key of this token.
-    pub(crate) fn pass_of_key(&self, given: &str) -> Option<Pass> {
+    pub(crate) fn pass_of_key(&self, given: &str) -> Option<AccessGrant> {
         self.pass_by(|current| same(given, &current.key))
     }
 
-    fn pass_by(&self, shown: impl Fn(&Current) -> bool) -> Option<Pass> {
+    fn pass_by(&self, shown: impl Fn(&CurrentToken) -> bool) -> Option<AccessGrant> {
         let pass = || {
             let current = self.lock();
             let change = *self.changes.borrow();
-            shown(&current).then(|| Pass { change, changes: self.changes.subscribe() })
+            shown(&current).then(|| AccessGrant { change, changes: self.changes.subscribe() })
         };
         pass().or_else(|| if self.refresh() { pass() } else { None })
     }
@@ -118,7 +118,7 @@ impl Token {
     }
 
     /// Takes what was read; whether that is another token, which ends all that was asked for with the one before.
-    fn replace(&self, current: &mut Current, read: Current) -> bool {
+    fn replace(&self, current: &mut CurrentToken, read: CurrentToken) -> bool {
         let changed = read.text != current.text;
         *current = read;
         if changed {
@@ -128,19 +128,19 @@ impl Token {
         changed
     }
 
-    fn lock(&self) -> MutexGuard<'_, Current> {
+    fn lock(&self) -> MutexGuard<'_, CurrentToken> {
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Current {
+impl CurrentToken {
     fn new(text: &str, version: Option<Version>) -> Self {
         let key = blake3::Hasher::new_derive_key(KEY_CONTEXT).update(text.as_bytes()).finalize();
         Self { text: text.into(), key: key.to_hex().as_str().into(), version }
     }
 }
 
-impl Pass {
+impl AccessGrant {
     /// Whether the token has been changed since it was shown.
     pub(crate) fn is_revoked(&self) -> bool {
         *self.changes.borrow() != self.change
@@ -156,7 +156,7 @@ impl Pass {
     }
 }
 
-fn read(path: &std::path::Path) -> Result<Current, String> {
+fn read(path: &std::path::Path) -> Result<CurrentToken, String> {
     let (least, most) = TOKEN_CHARS;
     let (text, version) = secrets::private(path, most as u64 + 2)?;
     let text = text.trim_end_matches(['\r', '\n']);
@@ -166,7 +166,7 @@ fn read(path: &std::path::Path) -> Result<Current, String> {
         let fit = format!("{least} to {most} letters, digits and -_.~ on one line");
         return Err(format!("{}: has no token: {fit}", path.display()));
     }
-    Ok(Current::new(text, Some(version)))
+    Ok(CurrentToken::new(text, Some(version)))
 }
 
 fn same(given: &str, token: &str) -> bool {

@@ -27,7 +27,7 @@ pub(crate) trait Transport: Send {
     }
 
     /// What its end means.
-    fn end(&self) -> End;
+    fn end(&self) -> TransferEnd;
 
     /// Whether it may wait for a turn to the end of a log, which may be long: it holds nothing meanwhile that others wait for.
     fn waits(&self) -> bool {
@@ -36,7 +36,7 @@ pub(crate) trait Transport: Send {
 }
 
 /// How far what came was taken, which a transport may tell its client.
-pub(crate) trait Tally: Send + Sync {
+pub(crate) trait TransferProgress: Send + Sync {
     /// Bytes that were taken, those before this connection among them.
     fn offset(&self) -> u64;
 
@@ -46,7 +46,7 @@ pub(crate) trait Tally: Send + Sync {
 
 /// What the end of a transport is, where the size of the log was not announced. Where it was, the log ends there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum TransferEnd {
     /// The end of the log.
     Log,
     /// The end of a part; more is to come.
@@ -57,11 +57,11 @@ pub(crate) enum End {
 pub(crate) struct BodyTransport {
     body: Body,
     data: Bytes,
-    end: End,
+    end: TransferEnd,
 }
 
 impl BodyTransport {
-    pub(crate) fn new(body: Body, end: End) -> Self {
+    pub(crate) fn new(body: Body, end: TransferEnd) -> Self {
         Self { body, data: Bytes::new(), end }
     }
 }
@@ -87,7 +87,7 @@ impl Transport for BodyTransport {
         self.data.advance(count);
     }
 
-    fn end(&self) -> End {
+    fn end(&self) -> TransferEnd {
         self.end
     }
 }

@@ -1,7 +1,7 @@
 //! What sessions share to analyse with: the room of workers and blocks, by turns.
 
 use crate::limits::{HELD_PLACES, MANY_SESSIONS, OWN_PLACES, SYNCS_MAX};
-use rorqual_accesslog::analyze::Shares;
+use rorqual_accesslog::analyze::AnalysisShares;
 use rorqual_pipe::Pool;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,7 +22,7 @@ pub(crate) fn held_places(sessions_max: usize) -> usize {
 }
 
 /// The workers that all uploads share, in the order in which they ask.
-pub(crate) struct Turns {
+pub(crate) struct Scheduler {
     pool: Pool,
     threads: usize,
     /// A place for each worker.
@@ -41,38 +41,38 @@ pub(crate) struct Turns {
 }
 
 /// The right to run workers over a stretch of a log.
-pub(crate) struct Turn {
+pub(crate) struct WorkerGrant {
     pub(crate) threads: usize,
     pub(crate) pool: Pool,
-    kind: Kind,
+    kind: GrantKind,
     _place: OwnedSemaphorePermit,
 }
 
-enum Kind {
+enum GrantKind {
     /// Until others want it.
-    Shared(Arc<Turns>),
+    Shared(Arc<Scheduler>),
     /// To the end of the log.
     Own,
 }
 
 /// Counts somebody who waits.
-struct Waiting<'a>(&'a watch::Sender<usize>);
+struct WaitCount<'a>(&'a watch::Sender<usize>);
 
-impl<'a> Waiting<'a> {
+impl<'a> WaitCount<'a> {
     fn new(count: &'a watch::Sender<usize>) -> Self {
         count.send_modify(|count| *count += 1);
         Self(count)
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for WaitCount<'_> {
     fn drop(&mut self) {
         self.0.send_modify(|count| *count -= 1);
     }
 }
 
-impl Turns {
-    pub(crate) fn new(shares: &Shares, sessions_max: usize) -> Arc<Self> {
+impl Scheduler {
+    pub(crate) fn new(shares: &AnalysisShares, sessions_max: usize) -> Arc<Self> {
         let own_places = own_places(sessions_max);
         Arc::new(Self {
             pool: shares.pool(),
@@ -91,19 +91,19 @@ impl Turns {
     }
 
     /// A turn: with all workers where nobody else has or wants one, else with one.
-    pub(crate) async fn turn(self: &Arc<Self>) -> Option<Turn> {
+    pub(crate) async fn turn(self: &Arc<Self>) -> Option<WorkerGrant> {
         let threads = if self.quiet() { self.threads } else { 1 };
-        let waiting = Waiting::new(&self.waiting);
+        let waiting = WaitCount::new(&self.waiting);
         // Closed by nobody.
         let place = Arc::clone(&self.workers).acquire_many_owned(threads as u32).await.ok()?;
         drop(waiting);
-        Some(Turn { threads, pool: self.pool.clone(), kind: Kind::Shared(Arc::clone(self)), _place: place })
+        Some(WorkerGrant { threads, pool: self.pool.clone(), kind: GrantKind::Shared(Arc::clone(self)), _place: place })
     }
 
     /// A turn to the end of a log, with the blocks of `pool`: what is decoded can't be left in the middle. Who does not wait gets `None` where all are
     /// taken; the shared workers, which a single session has instead, are always waited for, as nobody has them for long.
-    pub(crate) async fn own(self: &Arc<Self>, pool: &Pool, waits: bool) -> Option<Turn> {
-        let waiting = Waiting::new(&self.own_waiting);
+    pub(crate) async fn own(self: &Arc<Self>, pool: &Pool, waits: bool) -> Option<WorkerGrant> {
+        let waiting = WaitCount::new(&self.own_waiting);
         let own = Arc::clone(&self.own);
         let (place, pool) = match self.own_places {
             0 => (Arc::clone(&self.workers).acquire_many_owned(self.threads as u32).await.ok()?, &self.pool),
@@ -111,7 +111,7 @@ impl Turns {
             _ => (own.try_acquire_owned().inspect_err(|_| self.own_wanted.store(true, Ordering::Relaxed)).ok()?, pool),
         };
         drop(waiting);
-        Some(Turn { threads: self.threads, pool: pool.clone(), kind: Kind::Own, _place: place })
+        Some(WorkerGrant { threads: self.threads, pool: pool.clone(), kind: GrantKind::Own, _place: place })
     }
 
     /// The turn to keep a session of which nothing runs.
@@ -166,17 +166,17 @@ impl Turns {
     }
 }
 
-impl Turn {
+impl WorkerGrant {
     /// Whether it lasts to the end of the log.
     pub(crate) fn is_own(&self) -> bool {
-        matches!(self.kind, Kind::Own)
+        matches!(self.kind, GrantKind::Own)
     }
 
     /// Whether another turn would be of more use: to others, or to this one with all workers.
     pub(crate) fn better_ended(&self) -> bool {
         match &self.kind {
-            Kind::Own => false,
-            Kind::Shared(turns) => {
+            GrantKind::Own => false,
+            GrantKind::Shared(turns) => {
                 let others = turns.threads - self.threads;
                 *turns.waiting.borrow() > 0 || (others > 0 && turns.workers.available_permits() == others)
             }
@@ -186,9 +186,9 @@ impl Turn {
     /// Comes back when somebody waits for a turn.
     pub(crate) async fn wanted(&self) {
         match &self.kind {
-            Kind::Own => std::future::pending().await,
+            GrantKind::Own => std::future::pending().await,
             // Its sender lives as long as this turn.
-            Kind::Shared(turns) => drop(turns.waiting.subscribe().wait_for(|waiting| *waiting > 0).await),
+            GrantKind::Shared(turns) => drop(turns.waiting.subscribe().wait_for(|waiting| *waiting > 0).await),
         }
     }
 }

@@ -3,12 +3,12 @@
 pub(crate) mod headers;
 mod patch;
 
-use crate::api::Key;
+use crate::api::PathKey;
 use crate::error::ApiError;
 use crate::limits::TUS_SIZE_MAX;
-use crate::session::{Announced, Session, State as SessionState};
+use crate::session::{Announced, Session, SessionState};
 use crate::sessions::Sessions;
-use crate::transport::{BodyTransport, End};
+use crate::transport::{BodyTransport, TransferEnd};
 use crate::twin::Twin;
 use crate::upload::{Intake, detached};
 use axum::Extension;
@@ -51,7 +51,7 @@ pub(crate) async fn uploads(
 pub(crate) async fn upload(
     State(sessions): State<Arc<Sessions>>,
     Extension(twin): Extension<Twin>,
-    Key(id): Key,
+    PathKey(id): PathKey,
     method: Method,
     headers: HeaderMap,
     body: Body,
@@ -141,7 +141,7 @@ async fn create(sessions: &Arc<Sessions>, headers: &HeaderMap, sent: (Body, Twin
     if size == Some(0) {
         // Nothing will come; what is wrong with a log of nothing is seen where it is looked at.
         let intake = Intake::claim(session, 0, Some(0))?;
-        let _ = detached(async move { intake.take(&mut BodyTransport::new(Body::empty(), End::Log)).await }).await;
+        let _ = detached(async move { intake.take(&mut BodyTransport::new(Body::empty(), TransferEnd::Log)).await }).await;
     }
     Ok((StatusCode::CREATED, location).into_response())
 }

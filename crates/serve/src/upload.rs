@@ -4,7 +4,7 @@
 use crate::error::ApiError;
 use crate::feed::{Feed, Interruption, idle_max};
 use crate::limits::{PACE_BYTES_MIN, PACE_TIME};
-use crate::session::{Session, State, too_long};
+use crate::session::{Session, SessionState, too_long};
 use crate::transport::Transport;
 use axum::http::{HeaderMap, StatusCode, header};
 use std::sync::Arc;
@@ -39,7 +39,7 @@ impl Intake {
         match taken {
             Ok(()) if session.whole(transport.end()) => self.finish(transport.waits()).await,
             Ok(()) => {
-                self.pause(State::Waiting, None);
+                self.pause(SessionState::Waiting, None);
                 Ok(())
             }
             Err(Interruption::TooLong) => {
@@ -59,16 +59,16 @@ impl Intake {
     /// Gives the session back, which goes on at its offset.
     pub(crate) fn interrupt(mut self, interruption: &Interruption) -> ApiError {
         let error = interrupted(interruption, self.session.offset());
-        self.pause(State::Interrupted, Some(&error));
+        self.pause(SessionState::Interrupted, Some(&error));
         error
     }
 
     /// Gives the session back as it was, since nothing was taken for a reason of which the client hears.
     pub(crate) fn give_back(mut self) {
-        self.pause(State::Waiting, None);
+        self.pause(SessionState::Waiting, None);
     }
 
-    fn pause(&mut self, state: State, error: Option<&ApiError>) {
+    fn pause(&mut self, state: SessionState, error: Option<&ApiError>) {
         if let Some(feed) = self.feed.take() {
             self.session.pause_upload(feed, state, error);
         }
@@ -96,7 +96,7 @@ impl Intake {
 impl Drop for Intake {
     fn drop(&mut self) {
         let error = interrupted(&Interruption::Connection("its task ended".to_owned()), self.session.offset());
-        self.pause(State::Interrupted, Some(&error));
+        self.pause(SessionState::Interrupted, Some(&error));
     }
 }
 
@@ -128,8 +128,8 @@ pub(crate) fn check_encoding(headers: &HeaderMap) -> Result<(), ApiError> {
 
 fn outcome(session: &Session) -> Result<(), ApiError> {
     match session.state() {
-        State::Finished => Ok(()),
-        State::Cancelled => Err(ApiError::new(StatusCode::CONFLICT, "cancelled", "the session was cancelled")),
+        SessionState::Finished => Ok(()),
+        SessionState::Cancelled => Err(ApiError::new(StatusCode::CONFLICT, "cancelled", "the session was cancelled")),
         _ => Err(session.error()),
     }
 }

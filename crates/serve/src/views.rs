@@ -1,7 +1,7 @@
 //! Questions about the rows of a session: `POST /api/sessions/{id}/view` and its kin, as `API.md` lists them.
 
 use crate::answers::{CompareAnswer, ExplainAnswer, Hinted, RatesAnswer, Rebuilt, RowsAnswer, ViewAnswer};
-use crate::api::{Asker, Named, body_json};
+use crate::api::{Asker, PathSession, body_json};
 use crate::error::ApiError;
 use crate::limits::{BUCKETS, PAGE_NAME_BYTES_MAX, REPORT_BYTES_MAX, TOP_ROWS, VIEW_ROWS};
 use crate::reports::capped_json;
@@ -12,8 +12,8 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use rorqual_accesslog::filter::{Filter, Flag, NumberColumn, TextColumn};
-use rorqual_accesslog::report::Sample;
-use rorqual_crossfilter::{By, Limit, PanelWanted, Per, RowPage, Stack, Store, View, ViewError, Wanted};
+use rorqual_accesslog::report::NoteSample;
+use rorqual_crossfilter::{By, Limit, PanelWanted, Per, RowPage, RowStore, Stack, View, ViewError, ViewParts};
 use rorqual_pipe::Control;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use std::time::Instant;
 /// Times are Unix seconds.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Span {
+struct SpanQuery {
     from: Option<f64>,
     to: Option<f64>,
     #[serde(default, rename = "where", deserialize_with = "text_or_none")]
@@ -34,7 +34,7 @@ fn text_or_none<'a, D: Deserializer<'a>>(deserializer: D) -> Result<String, D::E
     Option::deserialize(deserializer).map(Option::unwrap_or_default)
 }
 
-impl Span {
+impl SpanQuery {
     fn view(&self, session: &Session) -> Result<View, ApiError> {
         let filter = Filter::parse(&self.filter).map_err(|error| {
             ApiError::new(StatusCode::BAD_REQUEST, "bad_filter", error.message).with("column", error.column as u64 - 1)
@@ -45,11 +45,11 @@ impl Span {
 }
 
 /// A view that waits for its turn, and its filter with it as a text: many may wait, and compiled each would take megabytes.
-struct Question(Span);
+struct QueuedView(SpanQuery);
 
-impl Question {
+impl QueuedView {
     /// What is wrong with it is told at once.
-    fn new(session: &Session, span: Span) -> Result<Self, ApiError> {
+    fn new(session: &Session, span: SpanQuery) -> Result<Self, ApiError> {
         span.view(session).map(|_| Self(span))
     }
 
@@ -61,7 +61,7 @@ impl Question {
 
 /// The view of a question's own span.
 pub(crate) fn span(session: &Session, from: Option<f64>, to: Option<f64>, filter: String) -> Result<View, ApiError> {
-    Span { from, to, filter }.view(session)
+    SpanQuery { from, to, filter }.view(session)
 }
 
 fn micros(seconds: Option<f64>) -> Result<Option<i64>, ApiError> {
@@ -106,7 +106,7 @@ pub(crate) async fn answer(
     session: &Session,
     asker: &Asker,
     page: Option<(String, u64)>,
-    ask: impl FnOnce(&Store, &Control) -> Result<Option<Bytes>, ViewError> + Send + 'static,
+    ask: impl FnOnce(&RowStore, &Control) -> Result<Option<Bytes>, ViewError> + Send + 'static,
 ) -> Result<Response, ApiError> {
     let (ticket, made) = session.rows().ask(&asker.twin, page, asker.holder.ticket(), ask).await?;
     made.map(|made| json(ticket, made)).ok_or_else(too_long)
@@ -137,19 +137,21 @@ struct ViewAsked {
     top: Option<usize>,
 }
 
-pub(crate) async fn view(Named(session): Named, asker: Asker, body: Body) -> Result<Response, ApiError> {
+pub(crate) async fn view(PathSession(session): PathSession, asker: Asker, body: Body) -> Result<Response, ApiError> {
     let (asked, _ticket): (ViewAsked, _) = body_json(&asker.holder, body).await?;
-    let (look, stack) =
-        (Question::new(&session, Span { from: asked.from, to: asked.to, filter: asked.filter })?, stack(asked.stack.as_deref())?);
+    let (look, stack) = (
+        QueuedView::new(&session, SpanQuery { from: asked.from, to: asked.to, filter: asked.filter })?,
+        stack(asked.stack.as_deref())?,
+    );
     let (default, most) = BUCKETS;
     let top = asked.top.unwrap_or(VIEW_ROWS).min(TOP_ROWS);
-    let wanted = Wanted { top, buckets: asked.buckets.unwrap_or(default).clamp(1, most), stack };
+    let wanted = ViewParts { top, buckets: asked.buckets.unwrap_or(default).clamp(1, most), stack };
     // Seen before the rows are: what is shown as complete has all of them.
     let complete = session.state().ended();
     let hint = session.hint();
     let asked_of = Arc::clone(&session);
     let page = asking(asked.page, asked.turn)?;
-    let ask = move |store: &Store, control: &Control| {
+    let ask = move |store: &RowStore, control: &Control| {
         let begun = Instant::now();
         store.refresh();
         let (viewed, hint) = hint.beside(store.view(&look.view(&asked_of)?, &wanted, control)?, store);
@@ -164,7 +166,7 @@ pub(crate) async fn view(Named(session): Named, asker: Asker, body: Body) -> Res
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct PanelAsked {
+struct PanelQuery {
     from: Option<f64>,
     to: Option<f64>,
     #[serde(default, rename = "where", deserialize_with = "text_or_none")]
@@ -176,14 +178,14 @@ struct PanelAsked {
     limit: Option<usize>,
 }
 
-pub(crate) async fn panel(Named(session): Named, asker: Asker, body: Body) -> Result<Response, ApiError> {
-    let (asked, _ticket): (PanelAsked, _) = body_json(&asker.holder, body).await?;
-    let look = Question::new(&session, Span { from: asked.from, to: asked.to, filter: asked.filter })?;
+pub(crate) async fn panel(PathSession(session): PathSession, asker: Asker, body: Body) -> Result<Response, ApiError> {
+    let (asked, _ticket): (PanelQuery, _) = body_json(&asker.holder, body).await?;
+    let look = QueuedView::new(&session, SpanQuery { from: asked.from, to: asked.to, filter: asked.filter })?;
     let column = panel_column(&asked.field)?;
     let limit = asked.limit.unwrap_or(VIEW_ROWS).min(TOP_ROWS);
     let wanted = PanelWanted { search: asked.search, offset: asked.offset, limit };
     let asked_of = Arc::clone(&session);
-    let ask = move |store: &Store, control: &Control| {
+    let ask = move |store: &RowStore, control: &Control| {
         let mut panel = match column {
             Some(column) => store.panel(&look.view(&asked_of)?, column, &wanted, control),
             None => store.statuses(&look.view(&asked_of)?, &wanted, control),
@@ -195,7 +197,7 @@ pub(crate) async fn panel(Named(session): Named, asker: Asker, body: Body) -> Re
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct RowsAsked {
+struct RowsQuery {
     from: Option<f64>,
     to: Option<f64>,
     #[serde(default, rename = "where", deserialize_with = "text_or_none")]
@@ -208,14 +210,14 @@ struct RowsAsked {
     from_end: bool,
 }
 
-pub(crate) async fn rows(Named(session): Named, asker: Asker, body: Body) -> Result<Response, ApiError> {
-    let (asked, _ticket): (RowsAsked, _) = body_json(&asker.holder, body).await?;
-    let look = Question::new(&session, Span { from: asked.from, to: asked.to, filter: asked.filter })?;
+pub(crate) async fn rows(PathSession(session): PathSession, asker: Asker, body: Body) -> Result<Response, ApiError> {
+    let (asked, _ticket): (RowsQuery, _) = body_json(&asker.holder, body).await?;
+    let look = QueuedView::new(&session, SpanQuery { from: asked.from, to: asked.to, filter: asked.filter })?;
     let limit = asked.limit.unwrap_or(TOP_ROWS).min(TOP_ROWS);
     let format = session.format();
     let lines = Rebuilt::new(format.as_ref());
     let asked_of = Arc::clone(&session);
-    let ask = move |store: &Store, control: &Control| {
+    let ask = move |store: &RowStore, control: &Control| {
         let look = look.view(&asked_of)?;
         let (mut offset, mut length) = (asked.offset, limit);
         let page = |offset, length| match &format {
@@ -240,19 +242,19 @@ pub(crate) async fn rows(Named(session): Named, asker: Asker, body: Body) -> Res
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct CompareAsked {
-    a: Span,
-    b: Span,
+    a: SpanQuery,
+    b: SpanQuery,
     top: Option<usize>,
 }
 
-pub(crate) async fn compare(Named(session): Named, asker: Asker, body: Body) -> Result<Response, ApiError> {
+pub(crate) async fn compare(PathSession(session): PathSession, asker: Asker, body: Body) -> Result<Response, ApiError> {
     let (asked, _ticket): (CompareAsked, _) = body_json(&asker.holder, body).await?;
-    let (a, b) = (Question::new(&session, asked.a)?, Question::new(&session, asked.b)?);
+    let (a, b) = (QueuedView::new(&session, asked.a)?, QueuedView::new(&session, asked.b)?);
     let top = asked.top.unwrap_or(VIEW_ROWS).min(TOP_ROWS);
-    let wanted = Wanted { top, buckets: BUCKETS.0, stack: Stack::Class };
+    let wanted = ViewParts { top, buckets: BUCKETS.0, stack: Stack::Class };
     let hint = session.hint();
     let asked_of = Arc::clone(&session);
-    let ask = move |store: &Store, control: &Control| {
+    let ask = move |store: &RowStore, control: &Control| {
         let (a, b) = (a.view(&asked_of)?, b.view(&asked_of)?);
         let (compared, hint) = hint.beside(store.compare(&a, &b, &wanted, control)?, store);
         let cut =
@@ -271,18 +273,18 @@ struct ExplainAsked {
     #[serde(default, rename = "where", deserialize_with = "text_or_none")]
     filter: String,
     /// The rows asked about.
-    select: Span,
+    select: SpanQuery,
     limit: Option<usize>,
 }
 
-pub(crate) async fn explain(Named(session): Named, asker: Asker, body: Body) -> Result<Response, ApiError> {
+pub(crate) async fn explain(PathSession(session): PathSession, asker: Asker, body: Body) -> Result<Response, ApiError> {
     let (asked, _ticket): (ExplainAsked, _) = body_json(&asker.holder, body).await?;
-    let against = Question::new(&session, Span { from: asked.from, to: asked.to, filter: asked.filter })?;
-    let select = Question::new(&session, asked.select)?;
+    let against = QueuedView::new(&session, SpanQuery { from: asked.from, to: asked.to, filter: asked.filter })?;
+    let select = QueuedView::new(&session, asked.select)?;
     let limit = asked.limit.unwrap_or(TOP_ROWS).min(TOP_ROWS);
     let hint = session.hint();
     let asked_of = Arc::clone(&session);
-    let ask = move |store: &Store, control: &Control| {
+    let ask = move |store: &RowStore, control: &Control| {
         let begun = Instant::now();
         let (select, against) = (select.view(&asked_of)?, against.view(&asked_of)?);
         let (explained, hint) = hint.beside(store.explain(&select, &against, control)?, store);
@@ -316,9 +318,9 @@ enum ByAsked {
     Net,
 }
 
-pub(crate) async fn rates(Named(session): Named, asker: Asker, body: Body) -> Result<Response, ApiError> {
+pub(crate) async fn rates(PathSession(session): PathSession, asker: Asker, body: Body) -> Result<Response, ApiError> {
     let (asked, _ticket): (RatesAsked, _) = body_json(&asker.holder, body).await?;
-    let look = Question::new(&session, Span { from: asked.from, to: asked.to, filter: asked.filter })?;
+    let look = QueuedView::new(&session, SpanQuery { from: asked.from, to: asked.to, filter: asked.filter })?;
     let by = match asked.by {
         ByAsked::Client => By::Client,
         ByAsked::Net => By::Net,
@@ -329,7 +331,7 @@ pub(crate) async fn rates(Named(session): Named, asker: Asker, body: Body) -> Re
     let limits: Vec<Limit> = limits.into_iter().flatten().take(1).collect();
     let hint = session.hint();
     let asked_of = Arc::clone(&session);
-    let ask = move |store: &Store, control: &Control| {
+    let ask = move |store: &RowStore, control: &Control| {
         let begun = Instant::now();
         let (rates, hint) = hint.beside(store.rates(&look.view(&asked_of)?, by, top, &limits, control)?, store);
         let mut value = Hinted { answer: RatesAnswer::new(rates, by, begun.elapsed().as_secs_f64()), hint };
@@ -342,24 +344,24 @@ pub(crate) async fn rates(Named(session): Named, asker: Asker, body: Body) -> Re
 struct RejectsAnswer {
     count: u64,
     exact: bool,
-    reasons: Vec<Reason>,
-    samples: Vec<Sample>,
+    reasons: Vec<ViewRefusal>,
+    samples: Vec<NoteSample>,
 }
 
 #[derive(Serialize)]
-struct Reason {
+struct ViewRefusal {
     reason: String,
     hits: u64,
 }
 
-pub(crate) async fn rejects(Named(session): Named, asker: Asker) -> Result<Response, ApiError> {
+pub(crate) async fn rejects(PathSession(session): PathSession, asker: Asker) -> Result<Response, ApiError> {
     let look = View { filter: Filter::Is(Flag::Rejected), ..View::default() };
     let wanted = PanelWanted { search: None, offset: 0, limit: TOP_ROWS };
     let asked_of = Arc::clone(&session);
-    let ask = move |store: &Store, control: &Control| {
+    let ask = move |store: &RowStore, control: &Control| {
         store.refresh();
         let panel = store.panel(&look, TextColumn::Flaw, &wanted, control)?;
-        let reasons = panel.rows.into_iter().map(|row| Reason { reason: row.value, hits: row.hits }).collect();
+        let reasons = panel.rows.into_iter().map(|row| ViewRefusal { reason: row.value, hits: row.hits }).collect();
         let mut value = RejectsAnswer { count: panel.hits, exact: panel.exact, reasons, samples: asked_of.rejects() };
         Ok(capped_json(&mut value, TOP_ROWS, |value, rows| value.samples.truncate(rows)))
     };

@@ -1,13 +1,13 @@
 //! How the server is: for people (`/api/vitals`), for Prometheus (`/metrics`), for who starts and stops servers (`/healthz`, `/readyz`).
 
-use crate::body::Places;
-use crate::connections::Place;
-use crate::guard::Gate;
+use crate::body::BodyPermits;
+use crate::connections::ConnectionSlot;
+use crate::guard::RequestGate;
 use crate::limits::{ANSWERS_MAX, BODIES_MAX};
 use crate::measures::recorded;
 use crate::render::Renders;
-use crate::session::State;
-use crate::sessions::{Sessions, Taken};
+use crate::session::SessionState;
+use crate::sessions::{SessionTotals, Sessions};
 use crate::tickets::Holder;
 use axum::extract::{Extension, State as Shared};
 use axum::http::{StatusCode, header};
@@ -27,7 +27,7 @@ const EXPOSITION: &str = "text/plain; version=0.0.4; charset=utf-8";
 pub(crate) struct Vitals {
     sessions: Arc<Sessions>,
     renders: Option<Arc<Renders>>,
-    gate: Arc<Gate>,
+    gate: Arc<RequestGate>,
     started: (Instant, SystemTime),
 }
 
@@ -44,8 +44,8 @@ struct Signs {
     sessions: BySessionState,
     sessions_max: usize,
     #[serde(flatten)]
-    taken: Taken,
-    connections: Connections,
+    taken: SessionTotals,
+    connections: ConnectionVitals,
     answers: Use,
     bodies: Use,
     exports: Use,
@@ -64,7 +64,7 @@ struct BySessionState {
 }
 
 #[derive(Debug, Serialize)]
-struct Connections {
+struct ConnectionVitals {
     known: usize,
     known_max: usize,
     strangers: usize,
@@ -78,13 +78,13 @@ struct Use {
 }
 
 impl Use {
-    fn of(places: &Places) -> Self {
+    fn of(places: &BodyPermits) -> Self {
         Self { taken: places.taken(), places: places.count() }
     }
 }
 
 /// The addresses that tell.
-pub(crate) fn routes(sessions: &Arc<Sessions>, renders: Option<&Arc<Renders>>, gate: &Arc<Gate>) -> Router {
+pub(crate) fn routes(sessions: &Arc<Sessions>, renders: Option<&Arc<Renders>>, gate: &Arc<RequestGate>) -> Router {
     let started = (Instant::now(), SystemTime::now());
     let vitals = Vitals { sessions: Arc::clone(sessions), renders: renders.cloned(), gate: Arc::clone(gate), started };
     Router::new()
@@ -107,7 +107,7 @@ async fn exposition(Shared(vitals): Shared<Arc<Vitals>>, Extension(holder): Exte
 }
 
 /// Whether a new session would find a place.
-async fn ready(Shared(vitals): Shared<Arc<Vitals>>, place: Option<Extension<Arc<Place>>>) -> (StatusCode, &'static str) {
+async fn ready(Shared(vitals): Shared<Arc<Vitals>>, place: Option<Extension<Arc<ConnectionSlot>>>) -> (StatusCode, &'static str) {
     let (known, known_max, _) = vitals.gate.connections.counts();
     // Who asks with the token has a place himself.
     let others = known - usize::from(place.is_some_and(|Extension(place)| place.is_known()));
@@ -124,13 +124,13 @@ impl Vitals {
         let mut sessions = BySessionState::default();
         for session in self.sessions.list() {
             *match session.state() {
-                State::Waiting => &mut sessions.waiting,
-                State::Receiving => &mut sessions.receiving,
-                State::Following => &mut sessions.following,
-                State::Interrupted => &mut sessions.interrupted,
-                State::Finished => &mut sessions.finished,
-                State::Cancelled => &mut sessions.cancelled,
-                State::Failed => &mut sessions.failed,
+                SessionState::Waiting => &mut sessions.waiting,
+                SessionState::Receiving => &mut sessions.receiving,
+                SessionState::Following => &mut sessions.following,
+                SessionState::Interrupted => &mut sessions.interrupted,
+                SessionState::Finished => &mut sessions.finished,
+                SessionState::Cancelled => &mut sessions.cancelled,
+                SessionState::Failed => &mut sessions.failed,
             } += 1;
         }
         Signs {
@@ -144,7 +144,7 @@ impl Vitals {
             sessions,
             sessions_max: self.sessions.sessions_max(),
             taken: self.sessions.taken(),
-            connections: Connections { known, known_max, strangers, wide: self.gate.connections.wide() },
+            connections: ConnectionVitals { known, known_max, strangers, wide: self.gate.connections.wide() },
             answers: Use { taken: answers, places: ANSWERS_MAX },
             bodies: Use { taken: bodies, places: BODIES_MAX },
             exports: Use::of(self.sessions.exports()),
@@ -199,7 +199,7 @@ fn record_by(name: &'static str, label: &'static str, values: &[(&'static str, u
     }
 }
 
-fn record_taken(taken: &Taken) {
+fn record_taken(taken: &SessionTotals) {
     counter!("rorqual_sessions_made_total").absolute(taken.sessions_made);
     counter!("rorqual_received_bytes_total").absolute(taken.received_bytes);
     for (outcome, lines) in

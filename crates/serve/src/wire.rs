@@ -22,18 +22,18 @@ static STAND_IN: [u8; STAND_IN_BYTES] = [0; STAND_IN_BYTES];
 
 /// The socket, as hyper has it.
 #[derive(Debug)]
-pub(crate) struct Wire {
+pub(crate) struct SendfileStream {
     stream: TcpStream,
-    files: Files,
+    files: PromisedFiles,
 }
 
 /// The files whose bytes were promised to a connection, in the order of the answers.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Files(Arc<Mutex<VecDeque<Stretch>>>);
+pub(crate) struct PromisedFiles(Arc<Mutex<VecDeque<FileRange>>>);
 
 /// What of a file is to be sent.
 #[derive(Debug)]
-pub(crate) struct Stretch {
+pub(crate) struct FileRange {
     pub(crate) file: File,
     pub(crate) at: u64,
     pub(crate) length: u64,
@@ -42,18 +42,18 @@ pub(crate) struct Stretch {
 /// The body of an answer that is a stretch of a file.
 #[derive(Debug)]
 pub(crate) struct FileBody {
-    files: Files,
+    files: PromisedFiles,
     /// Until hyper asks for the body: the answer to a HEAD has none.
-    stretch: Option<Stretch>,
+    stretch: Option<FileRange>,
     left: u64,
 }
 
-impl Files {
-    pub(crate) fn body(&self, stretch: Stretch) -> FileBody {
+impl PromisedFiles {
+    pub(crate) fn body(&self, stretch: FileRange) -> FileBody {
         FileBody { files: self.clone(), left: stretch.length, stretch: Some(stretch) }
     }
 
-    fn lock(&self) -> MutexGuard<'_, VecDeque<Stretch>> {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<FileRange>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -87,9 +87,9 @@ fn stands_in(slice: &[u8]) -> bool {
     STAND_IN.as_ptr_range().contains(&slice.as_ptr())
 }
 
-impl Wire {
-    pub(crate) fn new(stream: TcpStream) -> (Self, Files) {
-        let files = Files::default();
+impl SendfileStream {
+    pub(crate) fn new(stream: TcpStream) -> (Self, PromisedFiles) {
+        let files = PromisedFiles::default();
         (Self { stream, files: files.clone() }, files)
     }
 
@@ -121,13 +121,13 @@ impl Wire {
     }
 }
 
-impl AsyncRead for Wire {
+impl AsyncRead for SendfileStream {
     fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_read(context, buffer)
     }
 }
 
-impl AsyncWrite for Wire {
+impl AsyncWrite for SendfileStream {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         if stands_in(bytes) {
             return self.poll_send(context, bytes.len());

@@ -4,7 +4,7 @@ use rorqual_digest::{Algorithm, Digest};
 
 /// One entry as it is listed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct StoreEntry {
     /// What it is addressed by.
     pub digest: Digest,
     /// Its length.

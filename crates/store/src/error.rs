@@ -1,6 +1,6 @@
 //! The index's failures in the words of the pipe's errors.
 
-use rorqual_pipe::{Error, Kind};
+use rorqual_pipe::{Error, ErrorClass};
 use rusqlite::ErrorCode;
 use std::io;
 use std::path::Path;
@@ -10,14 +10,14 @@ pub(crate) fn of_index(path: &Path, what: &str, cause: rusqlite::Error) -> Error
     let name = path.to_string_lossy();
     match cause.sqlite_error_code() {
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Error::new(
-            Kind::Corrupt,
+            ErrorClass::Corrupt,
             name,
             format!(
                 "the index is damaged ({cause}); `rorqual store gc --rebuild` makes a new one from the files, without names and leases"
             ),
         ),
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
-            Error::new(Kind::Io, name, format!("{what}: another program holds the index for too long"))
+            Error::new(ErrorClass::Io, name, format!("{what}: another program holds the index for too long"))
         }
         Some(ErrorCode::DiskFull) => Error::io(name, what, io::ErrorKind::StorageFull.into()),
         _ => Error::io(name, what, io::Error::other(cause)),

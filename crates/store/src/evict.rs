@@ -3,10 +3,10 @@
 use crate::disk::Lock;
 use crate::index::Index;
 use crate::limits::EVICT_BATCH;
-use crate::store::Turn;
+use crate::store::ExclusiveLock;
 use crate::temp::sweep_reservations;
 use rorqual_digest::Digest;
-use rorqual_pipe::{Error, Kind, Operation, format_size};
+use rorqual_pipe::{Error, ErrorClass, Operation, format_size};
 use rusqlite::params;
 use std::fs::File;
 
@@ -27,7 +27,7 @@ impl Evicted {
 }
 
 /// A row that may go.
-struct Candidate {
+struct EvictionCandidate {
     digest: Digest,
     bytes: u64,
     used: u64,
@@ -35,19 +35,19 @@ struct Candidate {
 
 /// A pass through the entries from the one that was used longest ago.
 #[derive(Default)]
-struct Pass {
+struct EvictionScan {
     /// `used` and digest of the last entry that was looked at.
     after: (u64, Vec<u8>),
     /// Entries that can't go, as they are open, and the sum of their lengths.
     open: Evicted,
 }
 
-impl Turn<'_> {
+impl ExclusiveLock<'_> {
     /// Evicts until `bytes` more fit under the bound. What goes for the file `temp` in `tmp/` leaves its names with it: its bytes may turn
     /// out to be an entry that had to go for them.
     ///
     /// # Errors
-    /// [`Kind::Limit`] when that is impossible; then nothing was evicted, unless a file was opened just then.
+    /// [`ErrorClass::Limit`] when that is impossible; then nothing was evicted, unless a file was opened just then.
     pub(crate) fn make_room(&self, bytes: u64, temp: Option<&str>) -> Result<Evicted, Error> {
         let mut evicted = Evicted::default();
         self.check_room(bytes)?;
@@ -64,7 +64,7 @@ impl Turn<'_> {
     /// Refuses what could have no room, whatever went: what is leased or open stays.
     ///
     /// # Errors
-    /// [`Kind::Limit`] with what is in the way.
+    /// [`ErrorClass::Limit`] with what is in the way.
     pub(crate) fn check_room(&self, bytes: u64) -> Result<(), Error> {
         if self.excess(bytes)? == 0 {
             return Ok(());
@@ -76,7 +76,7 @@ impl Turn<'_> {
         if excess > usage.bytes - usage.leased_bytes {
             return Err(self.full(bytes, Evicted::default())?);
         }
-        let (mut free, mut pass) = (0, Pass::default());
+        let (mut free, mut pass) = (0, EvictionScan::default());
         while free < excess {
             let candidates = candidates(self, &pass.after, self.now_ms)?;
             if candidates.is_empty() {
@@ -94,7 +94,7 @@ impl Turn<'_> {
     }
 
     fn evict(&self, bytes: u64, temp: Option<&str>, evicted: &mut Evicted) -> Result<(), Error> {
-        let mut pass = Pass::default();
+        let mut pass = EvictionScan::default();
         loop {
             let excess = self.excess(bytes)?;
             if excess == 0 {
@@ -109,7 +109,7 @@ impl Turn<'_> {
 
     /// Ends a few entries in one transaction, and unlinks their files once it is committed: a kill in between leaves files without
     /// rows, never the reverse. The files' locks are held until then. `None` at the end of the pass.
-    fn evict_batch(&self, excess: u64, temp: Option<&str>, pass: &mut Pass) -> Result<Option<Evicted>, Error> {
+    fn evict_batch(&self, excess: u64, temp: Option<&str>, pass: &mut EvictionScan) -> Result<Option<Evicted>, Error> {
         let (mut batch, mut held) = (Evicted::default(), Vec::<(Digest, File)>::new());
         let more = self.transaction(true, |index| {
             let candidates = candidates(index, &pass.after, self.now_ms)?;
@@ -160,15 +160,15 @@ impl Turn<'_> {
             open.entries,
             format_size(usage.reserved_bytes),
         );
-        Ok(Error::new(Kind::Limit, self.disk.dir().to_string_lossy(), message))
+        Ok(Error::new(ErrorClass::Limit, self.disk.dir().to_string_lossy(), message))
     }
 }
 
-fn candidates(index: &Index<'_>, after: &(u64, Vec<u8>), now_ms: u64) -> Result<Vec<Candidate>, Error> {
+fn candidates(index: &Index<'_>, after: &(u64, Vec<u8>), now_ms: u64) -> Result<Vec<EvictionCandidate>, Error> {
     let sql = "SELECT digest, bytes, used FROM entry
                WHERE (used, digest) > (?1, ?2) AND NOT EXISTS (SELECT 1 FROM lease WHERE lease.digest = entry.digest AND expires_ms > ?3)
                ORDER BY used, digest LIMIT ?4";
     index.all(sql, params![after.0, after.1, now_ms, EVICT_BATCH], |row| {
-        Ok(Candidate { digest: index.digest(row, 0)?, bytes: row.get(1)?, used: row.get(2)? })
+        Ok(EvictionCandidate { digest: index.digest(row, 0)?, bytes: row.get(1)?, used: row.get(2)? })
     })
 }

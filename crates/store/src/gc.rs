@@ -4,7 +4,7 @@ use crate::disk::Lock;
 use crate::evict::Evicted;
 use crate::lease::forget_expired;
 use crate::limits::PART_AGE_MAX;
-use crate::store::{Store, Turn};
+use crate::store::{ExclusiveLock, Store};
 use crate::temp::sweep_reservations;
 use rorqual_digest::{Algorithm, Digest};
 use rorqual_pipe::Error;
@@ -36,7 +36,7 @@ impl Store {
     /// Others may go on using the store meanwhile. Memory and open files are bounded, whatever there is to remove.
     ///
     /// # Errors
-    /// When a folder can't be read or something can't be removed; what was removed by then stays removed. [`Kind::Limit`](rorqual_pipe::Kind::Limit)
+    /// When a folder can't be read or something can't be removed; what was removed by then stays removed. [`ErrorClass::Limit`](rorqual_pipe::Kind::Limit)
     /// when more than the bound is leased or open.
     pub fn gc(&self) -> Result<Collected, Error> {
         let mut collected = Collected::default();
@@ -100,7 +100,7 @@ impl Store {
     }
 }
 
-fn clear_orphan(turn: &Turn<'_>, file: &DirEntry, digest: &Digest) -> Result<Option<u64>, Error> {
+fn clear_orphan(turn: &ExclusiveLock<'_>, file: &DirEntry, digest: &Digest) -> Result<Option<u64>, Error> {
     if turn.row(digest)?.is_some() {
         return Ok(None);
     }

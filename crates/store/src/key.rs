@@ -4,11 +4,11 @@ use crate::index::Index;
 use crate::limits::{NAME_BYTES_MAX, PREFIX_DIGITS_MIN};
 use crate::store::Store;
 use rorqual_digest::{Algorithm, Digest};
-use rorqual_pipe::{Error, Kind};
+use rorqual_pipe::{Error, ErrorClass};
 
 /// What a key stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Found {
+pub enum KeyMatch {
     /// This entry.
     One(Digest),
     /// Several entries, whose digests start alike.
@@ -23,25 +23,25 @@ impl Store {
     ///
     /// # Errors
     /// When the index can't be read.
-    pub fn find(&self, key: &str) -> Result<Found, Error> {
+    pub fn find(&self, key: &str) -> Result<KeyMatch, Error> {
         let index = self.index();
         if let Some(digest) = Digest::parse(self.algorithm(), key) {
-            return Ok(if index.row(&digest)?.is_some() { Found::One(digest) } else { Found::None });
+            return Ok(if index.row(&digest)?.is_some() { KeyMatch::One(digest) } else { KeyMatch::None });
         }
         match index.named(key)? {
-            Some(digest) => Ok(Found::One(digest)),
+            Some(digest) => Ok(KeyMatch::One(digest)),
             None => prefixed(&index, self.algorithm(), key),
         }
     }
 }
 
-fn prefixed(index: &Index<'_>, algorithm: Algorithm, key: &str) -> Result<Found, Error> {
-    let Some((first, last)) = prefix_range(algorithm, key) else { return Ok(Found::None) };
+fn prefixed(index: &Index<'_>, algorithm: Algorithm, key: &str) -> Result<KeyMatch, Error> {
+    let Some((first, last)) = prefix_range(algorithm, key) else { return Ok(KeyMatch::None) };
     let found = index.between(&first, &last)?;
     Ok(match found.as_slice() {
-        [] => Found::None,
-        [digest] => Found::One(*digest),
-        _ => Found::Many,
+        [] => KeyMatch::None,
+        [digest] => KeyMatch::One(*digest),
+        _ => KeyMatch::Many,
     })
 }
 
@@ -58,7 +58,7 @@ fn prefix_range(algorithm: Algorithm, prefix: &str) -> Option<(Digest, Digest)> 
 /// # Errors
 /// When it is empty, longer than [`NAME_BYTES_MAX`], has control characters, or reads as a digest.
 pub fn check_name(algorithm: Algorithm, name: &str) -> Result<(), Error> {
-    let refuse = |why: String| Err(Error::new(Kind::Limit, format!("the name '{name}'"), why));
+    let refuse = |why: String| Err(Error::new(ErrorClass::Limit, format!("the name '{name}'"), why));
     if name.is_empty() || name.len() > NAME_BYTES_MAX {
         return refuse(format!("a name has 1 to {NAME_BYTES_MAX} bytes"));
     }

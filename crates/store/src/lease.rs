@@ -4,7 +4,7 @@ use crate::index::Index;
 use crate::limits::{HOLDER_BYTES_MAX, LEASE_MAX, PAGE_ROWS};
 use crate::store::Store;
 use rorqual_digest::Digest;
-use rorqual_pipe::{Error, Kind};
+use rorqual_pipe::{Error, ErrorClass};
 use rusqlite::{Row, params};
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ pub struct LeaseTerms<'a> {
 
 /// A promise that an entry stays until it expires.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lease {
+pub struct EntryLease {
     /// What it is renewed and released by.
     pub id: String,
     /// The entry.
@@ -36,9 +36,9 @@ impl LeaseTerms<'_> {
     /// Whether a lease is given on these terms.
     ///
     /// # Errors
-    /// [`Kind::Limit`] when they are longer than allowed, or have control characters.
+    /// [`ErrorClass::Limit`] when they are longer than allowed, or have control characters.
     pub fn check(&self) -> Result<(), Error> {
-        let refuse = |why| Err(Error::new(Kind::Limit, "the lease", why));
+        let refuse = |why| Err(Error::new(ErrorClass::Limit, "the lease", why));
         if self.ttl < Duration::from_millis(1) || self.ttl > LEASE_MAX {
             return refuse(format!(
                 "it runs for more than nothing and at most {} days (--lease, --ttl)",
@@ -57,7 +57,7 @@ impl Store {
     ///
     /// # Errors
     /// As [`LeaseTerms::check`], and when the index can't be written.
-    pub fn take_lease(&self, digest: &Digest, terms: &LeaseTerms<'_>) -> Result<Option<Lease>, Error> {
+    pub fn take_lease(&self, digest: &Digest, terms: &LeaseTerms<'_>) -> Result<Option<EntryLease>, Error> {
         terms.check()?;
         let turn = self.turn()?;
         turn.transaction(true, |index| match index.row(digest)? {
@@ -70,7 +70,7 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::take_lease`].
-    pub fn renew_lease(&self, id: &str, ttl: Duration) -> Result<Option<Lease>, Error> {
+    pub fn renew_lease(&self, id: &str, ttl: Duration) -> Result<Option<EntryLease>, Error> {
         LeaseTerms { ttl, holder: "" }.check()?;
         let turn = self.turn()?;
         let expires_ms = turn.now_ms + ttl.as_millis() as u64;
@@ -95,7 +95,7 @@ impl Store {
     ///
     /// # Errors
     /// When the index can't be read, and the first error of `visit`.
-    pub fn for_each_lease(&self, mut visit: impl FnMut(&Lease) -> Result<(), Error>) -> Result<(), Error> {
+    pub fn for_each_lease(&self, mut visit: impl FnMut(&EntryLease) -> Result<(), Error>) -> Result<(), Error> {
         let mut after = String::new();
         loop {
             let page = self.leases(&after)?;
@@ -112,7 +112,7 @@ impl Store {
     ///
     /// # Errors
     /// When the index can't be read.
-    pub fn leases(&self, after: &str) -> Result<Vec<Lease>, Error> {
+    pub fn leases(&self, after: &str) -> Result<Vec<EntryLease>, Error> {
         let sql =
             "SELECT id, digest, holder, taken_ms, expires_ms FROM lease WHERE id > ?1 AND expires_ms > ?2 ORDER BY id LIMIT ?3";
         let index = self.index();
@@ -121,7 +121,7 @@ impl Store {
 }
 
 /// Writes a lease on an entry that exists.
-pub(crate) fn add_lease(index: &Index<'_>, digest: &Digest, terms: &LeaseTerms<'_>, now_ms: u64) -> Result<Lease, Error> {
+pub(crate) fn add_lease(index: &Index<'_>, digest: &Digest, terms: &LeaseTerms<'_>, now_ms: u64) -> Result<EntryLease, Error> {
     let sql =
         "INSERT INTO lease VALUES (lower(hex(randomblob(8))), ?1, ?2, ?3, ?4) RETURNING id, digest, holder, taken_ms, expires_ms";
     let expires_ms = now_ms + terms.ttl.as_millis() as u64;
@@ -139,7 +139,7 @@ pub(crate) fn forget_expired(index: &Index<'_>, now_ms: u64) -> Result<u64, Erro
     Ok(index.execute("DELETE FROM lease WHERE expires_ms <= ?1", params![now_ms])? as u64)
 }
 
-fn read_lease(index: &Index<'_>, row: &Row<'_>) -> rusqlite::Result<Lease> {
+fn read_lease(index: &Index<'_>, row: &Row<'_>) -> rusqlite::Result<EntryLease> {
     let digest = index.digest(row, 1)?;
-    Ok(Lease { id: row.get(0)?, digest, holder: row.get(2)?, taken_ms: row.get(3)?, expires_ms: row.get(4)? })
+    Ok(EntryLease { id: row.get(0)?, digest, holder: row.get(2)?, taken_ms: row.get(3)?, expires_ms: row.get(4)? })
 }

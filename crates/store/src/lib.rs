@@ -14,7 +14,7 @@
 //! * **A row has its bytes.** A put writes to `tmp/`, syncs, and then in one turn renames the file, syncs the folder and commits the
 //!   row. An eviction commits the row's end first and unlinks after it, in one turn. A kill at any point leaves at worst a file without
 //!   a row, which the next [`Store::gc`] removes.
-//! * **A leased or open entry stays.** Leases are rows, checked in the transaction that ends the entry. A [`Reader`] holds a shared `flock` of
+//! * **A leased or open entry stays.** Leases are rows, checked in the transaction that ends the entry. A [`EntryReader`] holds a shared `flock` of
 //!   the file, in whatever process; who evicts must get the exclusive one first, without waiting. A lease is taken in a turn as
 //!   well, so it comes before the check or finds the entry gone.
 //! * **Temporary files end with their writer.** A file in `tmp/` whose lock is free has lost its writer and is removed, and so is the
@@ -53,14 +53,14 @@ mod temp;
 mod verify;
 
 pub use disk::Hook;
-pub use entry::{Entry, Usage};
+pub use entry::{StoreEntry, Usage};
 pub use evict::Evicted;
 pub use gc::Collected;
-pub use key::{Found, check_name};
-pub use lease::{Lease, LeaseTerms};
-pub use put::{PutOptions, Stored};
-pub use read::Reader;
+pub use key::{KeyMatch, check_name};
+pub use lease::{EntryLease, LeaseTerms};
+pub use put::{PutOptions, PutResult};
+pub use read::EntryReader;
 pub use rebuild::rebuild;
 pub use remove::Removed;
-pub use store::{Clock, Settings, Store};
-pub use verify::{Checked, Verdict};
+pub use store::{Store, StoreClock, StoreSettings};
+pub use verify::{Verdict, VerifyResult};

@@ -4,13 +4,15 @@ use crate::disk::Lock;
 use crate::evict::Evicted;
 use crate::index::{EntryRow, Index};
 use crate::key::check_name;
-use crate::lease::{Lease, LeaseTerms, add_lease};
+use crate::lease::{EntryLease, LeaseTerms, add_lease};
 use crate::limits::{CHECKED_BYTES, RESERVE_STEP_BYTES, UNRESERVED_BYTES_MAX};
-use crate::store::{Store, Turn};
+use crate::store::{ExclusiveLock, Store};
 use crate::temp::Temp;
 use crate::verify::hash;
 use rorqual_digest::{Digest, Hasher};
-use rorqual_pipe::{BlockSource, Chunk, Control, Error, Filled, Framing, Input, Kind, Operation, Plan, Pool, Stage, run};
+use rorqual_pipe::{
+    BlockSource, Chunk, Control, Error, ErrorClass, Filled, Framing, Input, Operation, Pool, RunPlan, Stage, run,
+};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -30,7 +32,7 @@ pub struct PutOptions<'a> {
 
 /// What a put did.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stored {
+pub struct PutResult {
     /// What the entry is addressed by.
     pub digest: Digest,
     /// Its length.
@@ -40,14 +42,14 @@ pub struct Stored {
     /// What had to go for it.
     pub evicted: Evicted,
     /// The lease that was asked for.
-    pub lease: Option<Lease>,
+    pub lease: Option<EntryLease>,
 }
 
 fn check_digest(name: &str, digest: &Digest, options: &PutOptions<'_>) -> Result<(), Error> {
     match options.expected.iter().find(|expected| *expected != digest) {
         Some(expected) => {
             let message = format!("its {} is {digest}, and should be {expected}; nothing was stored", digest.algorithm());
-            Err(Error::new(Kind::Mismatch, name, message))
+            Err(Error::new(ErrorClass::Mismatch, name, message))
         }
         None => Ok(()),
     }
@@ -65,8 +67,8 @@ impl Store {
     /// go for its own bytes, it gets its names back.
     ///
     /// # Errors
-    /// When reading or writing fails; [`Kind::Mismatch`] when it has not the digest expected; [`Kind::Limit`] when it does not fit beside what is leased, open or being written;
-    /// [`Kind::Stopped`] when `control` asked to stop. Nothing is left then.
+    /// When reading or writing fails; [`ErrorClass::Mismatch`] when it has not the digest expected; [`ErrorClass::Limit`] when it does not fit beside what is leased, open or being written;
+    /// [`ErrorClass::Stopped`] when `control` asked to stop. Nothing is left then.
     pub fn put(
         &self,
         input: Input,
@@ -74,7 +76,7 @@ impl Store {
         options: &PutOptions<'_>,
         pool: &Pool,
         control: &Control,
-    ) -> Result<Stored, Error> {
+    ) -> Result<PutResult, Error> {
         self.check(options)?;
         self.putting(|| {
             if let Some(stored) = self.put_again(&input, options, pool, control)? {
@@ -98,11 +100,11 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::put`], when somebody else has a lock on the file, and when another file is at `path` by now.
-    pub fn adopt(&self, path: &Path, file: Arc<File>, digest: &Digest, options: &PutOptions<'_>) -> Result<Stored, Error> {
+    pub fn adopt(&self, path: &Path, file: Arc<File>, digest: &Digest, options: &PutOptions<'_>) -> Result<PutResult, Error> {
         self.check(options)?;
         if digest.algorithm() != self.algorithm() {
             let message = format!("the store is addressed by {}, not {}", self.algorithm(), digest.algorithm());
-            return Err(Error::new(Kind::Limit, path.to_string_lossy(), message));
+            return Err(Error::new(ErrorClass::Limit, path.to_string_lossy(), message));
         }
         check_digest(&path.to_string_lossy(), digest, options)?;
         self.putting(|| {
@@ -124,7 +126,7 @@ impl Store {
         options.lease.as_ref().map_or(Ok(()), LeaseTerms::check)
     }
 
-    fn putting(&self, work: impl FnOnce() -> Result<Stored, Error>) -> Result<Stored, Error> {
+    fn putting(&self, work: impl FnOnce() -> Result<PutResult, Error>) -> Result<PutResult, Error> {
         let _pass = self.inner.gate.enter();
         let operation = Operation::start("store.put");
         let result = work();
@@ -145,7 +147,7 @@ impl Store {
         options: &PutOptions<'_>,
         pool: &Pool,
         control: &Control,
-    ) -> Result<Option<Stored>, Error> {
+    ) -> Result<Option<PutResult>, Error> {
         let Some((file, bytes)) = input.file_again()?.zip(input.size_bytes()) else { return Ok(None) };
         if bytes <= UNRESERVED_BYTES_MAX || !self.index().has_length(bytes)? || self.index().excess(bytes)? == 0 {
             return Ok(None);
@@ -157,7 +159,7 @@ impl Store {
         check_digest(input.name(), &digest, options)?;
         // The entry may be damaged, and what is put takes its place then. Open, it is not evicted meanwhile.
         let reader = match self.open_reader(&digest) {
-            Err(error) if error.kind() == Kind::Corrupt => return Ok(None),
+            Err(error) if error.kind() == ErrorClass::Corrupt => return Ok(None),
             opened => opened?,
         };
         let Some(reader) = reader else { return Ok(None) };
@@ -167,7 +169,7 @@ impl Store {
         let turn = self.turn()?;
         let Some(row) = turn.row(&digest)? else { return Ok(None) };
         let lease = record(&turn, &digest, row.bytes, true, "", options)?;
-        Ok(Some(Stored { digest, bytes: row.bytes, new: false, evicted: Evicted::default(), lease }))
+        Ok(Some(PutResult { digest, bytes: row.bytes, new: false, evicted: Evicted::default(), lease }))
     }
 
     /// Reads all, writes it to `temp` and hashes it.
@@ -184,7 +186,7 @@ impl Store {
         let (sender, receiver) = std::sync::mpsc::channel();
         let name = &input.name().to_owned();
         let is_file = input.file_again()?.is_some();
-        let mut writing = Writing {
+        let mut writing = WriteStage {
             store: self.clone(),
             source: input.into_blocks(pool, control),
             name: name.to_owned(),
@@ -201,15 +203,15 @@ impl Store {
         }
         let input = Input::from_source(name, Box::new(writing)).stored();
         // Nothing is decoded, so that the window means nothing.
-        let plan = Plan { framing: Framing::Bytes, zstd_window_log_max: 0 };
-        let stages = vec![Hashing { hasher: Hasher::new(self.algorithm()), bytes: 0 }];
+        let plan = RunPlan { framing: Framing::Bytes, zstd_window_log_max: 0 };
+        let stages = vec![HashStage { hasher: Hasher::new(self.algorithm()), bytes: 0 }];
         let finish = run(input, &plan, pool, control, |_| Some(stages), Ok);
         receiver.try_iter().for_each(|batch| evicted.add(batch));
         if let Some(error) = finish.error {
             return Err(error);
         }
         let stage = finish.stages.into_iter().next().filter(|_| !control.stopped());
-        let stage = stage.ok_or_else(|| Error::new(Kind::Stopped, name, "stopped before its end; nothing was stored"))?;
+        let stage = stage.ok_or_else(|| Error::new(ErrorClass::Stopped, name, "stopped before its end; nothing was stored"))?;
         Ok((stage.hasher.finish(), stage.bytes))
     }
 
@@ -239,7 +241,7 @@ impl Store {
     /// Whether an entry is there and its bytes have its digest.
     fn is_sound(&self, digest: &Digest) -> Result<bool, Error> {
         let reader = match self.open_reader(digest) {
-            Err(error) if error.kind() == Kind::Corrupt => return Ok(false),
+            Err(error) if error.kind() == ErrorClass::Corrupt => return Ok(false),
             opened => opened?,
         };
         let Some(reader) = reader else { return Ok(false) };
@@ -257,7 +259,7 @@ impl Store {
         bytes: u64,
         options: &PutOptions<'_>,
         mut evicted: Evicted,
-    ) -> Result<Stored, Error> {
+    ) -> Result<PutResult, Error> {
         let disk = &self.inner.disk;
         let failed = |cause| Error::io(temp.path.to_string_lossy(), "cannot finish", cause);
         disk.make_read_only(&temp.file).and_then(|()| disk.sync(&temp.file)).map_err(failed)?;
@@ -273,13 +275,13 @@ impl Store {
         let lease = record(&turn, digest, bytes, row.is_some(), &temp.name, options)?;
         drop(turn);
         temp.done();
-        Ok(Stored { digest: *digest, bytes, new: row.is_none(), evicted, lease })
+        Ok(PutResult { digest: *digest, bytes, new: row.is_none(), evicted, lease })
     }
 }
 
 /// What a file that becomes an entry finds.
 struct Publishing<'a> {
-    turn: Turn<'a>,
+    turn: ExclusiveLock<'a>,
     row: Option<EntryRow>,
     /// The entry's file stays.
     stays: bool,
@@ -289,13 +291,13 @@ struct Publishing<'a> {
 
 /// Writes down that a file is in its place, with all that was asked for beside it. What is `known` becomes the one that was used last.
 fn record(
-    turn: &Turn<'_>,
+    turn: &ExclusiveLock<'_>,
     digest: &Digest,
     bytes: u64,
     known: bool,
     temp: &str,
     options: &PutOptions<'_>,
-) -> Result<Option<Lease>, Error> {
+) -> Result<Option<EntryLease>, Error> {
     turn.transaction(true, |index| {
         if known {
             index.touch(digest, turn.now_ms)?;
@@ -310,7 +312,7 @@ fn record(
 }
 
 /// Renames a file to its place among the blobs, so that it is there after a power cut.
-fn place(turn: &Turn<'_>, from: &Path, blob: &Path) -> io::Result<()> {
+fn place(turn: &ExclusiveLock<'_>, from: &Path, blob: &Path) -> io::Result<()> {
     let disk = turn.disk;
     let Some(folder) = blob.parent() else { return Ok(()) };
     if !folder.exists() {
@@ -324,12 +326,12 @@ fn place(turn: &Turn<'_>, from: &Path, blob: &Path) -> io::Result<()> {
 }
 
 /// Hashes one chunk after the other.
-struct Hashing {
+struct HashStage {
     hasher: Hasher,
     bytes: u64,
 }
 
-impl Stage for Hashing {
+impl Stage for HashStage {
     type Output = ();
 
     fn chunk(&mut self, chunk: &Chunk) -> Result<(), Error> {
@@ -340,7 +342,7 @@ impl Stage for Hashing {
 }
 
 /// Reads blocks, and writes each to the temporary file before it is hashed.
-struct Writing {
+struct WriteStage {
     store: Store,
     source: Box<dyn BlockSource>,
     name: String,
@@ -354,7 +356,7 @@ struct Writing {
     evicted: std::sync::mpsc::Sender<Evicted>,
 }
 
-impl BlockSource for Writing {
+impl BlockSource for WriteStage {
     fn next_block(&mut self) -> Result<Option<Filled>, Error> {
         let Some(filled) = self.source.next_block()? else { return Ok(None) };
         let block = &filled.lease[filled.range.clone()];
@@ -364,7 +366,7 @@ impl BlockSource for Writing {
     }
 }
 
-impl Writing {
+impl WriteStage {
     fn make_room(&mut self, more: u64) -> Result<(), Error> {
         let wanted = self.written + more;
         if wanted <= UNRESERVED_BYTES_MAX.max(self.reserved) {
@@ -374,7 +376,7 @@ impl Writing {
         let step = self.announced.map_or(step, |announced| step.min(announced.max(wanted)));
         // Near the bound a whole step may not fit where the rest of the input would.
         match self.reserve(step) {
-            Err(error) if error.kind() == Kind::Limit => self.reserve(wanted),
+            Err(error) if error.kind() == ErrorClass::Limit => self.reserve(wanted),
             reserved => reserved,
         }
     }
@@ -386,7 +388,7 @@ impl Writing {
         turn.check_room(bytes)
     }
 
-    fn check_bound(&self, turn: &Turn<'_>, bytes: u64) -> Result<(), Error> {
+    fn check_bound(&self, turn: &ExclusiveLock<'_>, bytes: u64) -> Result<(), Error> {
         let bytes_max = turn.bytes_max()?;
         if bytes <= bytes_max {
             return Ok(());
@@ -395,7 +397,7 @@ impl Writing {
             "has at least {bytes} bytes, and the store {} may hold {bytes_max} (`rorqual store init --max-size` moves that)",
             self.store.dir().display()
         );
-        Err(Error::new(Kind::Limit, &self.name, message))
+        Err(Error::new(ErrorClass::Limit, &self.name, message))
     }
 
     /// Reserves `bytes` in all, and evicts for them.

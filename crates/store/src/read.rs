@@ -1,14 +1,14 @@
 //! Reading an entry: an open file that keeps it from being evicted.
 
-use crate::lease::{Lease, LeaseTerms};
+use crate::lease::{EntryLease, LeaseTerms};
 use crate::store::Store;
 use rorqual_digest::Digest;
-use rorqual_pipe::{Error, Kind, Operation};
+use rorqual_pipe::{Error, ErrorClass, Operation};
 use std::fs::File;
 
 /// An open entry. While it exists, in whatever process, the entry stays.
 #[derive(Debug)]
-pub struct Reader {
+pub struct EntryReader {
     /// The file, at its start, with the shared lock that keeps the entry; clones of the handle share it.
     pub file: File,
     /// Its length.
@@ -16,10 +16,10 @@ pub struct Reader {
     /// What it is addressed by.
     pub digest: Digest,
     /// The lease that was asked for.
-    pub lease: Option<Lease>,
+    pub lease: Option<EntryLease>,
 }
 
-impl Reader {
+impl EntryReader {
     /// Makes `target`, an empty file, share the entry's blocks on the disk; `false` where the file system can't, and then nothing was done.
     #[must_use]
     pub fn reflink(&self, target: &File) -> bool {
@@ -32,12 +32,12 @@ impl Reader {
 
 impl Store {
     /// Opens an entry, and takes a lease on it if `lease` has terms for one; `None` when there is no such entry. It counts as a use, but the
-    /// record of the last use is only written when it is older than [`Settings::touch_after`](crate::Settings::touch_after).
+    /// record of the last use is only written when it is older than [`StoreSettings::touch_after`](crate::Settings::touch_after).
     ///
     /// # Errors
-    /// [`Kind::Corrupt`] when the file is missing or has another length than it had; when it or the index can't be read; as
+    /// [`ErrorClass::Corrupt`] when the file is missing or has another length than it had; when it or the index can't be read; as
     /// [`LeaseTerms::check`].
-    pub fn get(&self, digest: &Digest, lease: Option<&LeaseTerms<'_>>) -> Result<Option<Reader>, Error> {
+    pub fn get(&self, digest: &Digest, lease: Option<&LeaseTerms<'_>>) -> Result<Option<EntryReader>, Error> {
         let operation = Operation::start("store.get");
         let result = self.open_entry(digest, lease);
         match &result {
@@ -51,7 +51,7 @@ impl Store {
         result
     }
 
-    fn open_entry(&self, digest: &Digest, terms: Option<&LeaseTerms<'_>>) -> Result<Option<Reader>, Error> {
+    fn open_entry(&self, digest: &Digest, terms: Option<&LeaseTerms<'_>>) -> Result<Option<EntryReader>, Error> {
         let lease = match terms {
             None => None,
             Some(terms) => match self.take_lease(digest, terms)? {
@@ -59,7 +59,7 @@ impl Store {
                 lease => lease,
             },
         };
-        let reader = self.open_reader(digest)?.map(|reader| Reader { lease, ..reader });
+        let reader = self.open_reader(digest)?.map(|reader| EntryReader { lease, ..reader });
         if reader.is_some() {
             self.note_use(digest)?;
         }
@@ -67,7 +67,7 @@ impl Store {
     }
 
     /// Opens an entry without noting that it is used.
-    pub(crate) fn open_reader(&self, digest: &Digest) -> Result<Option<Reader>, Error> {
+    pub(crate) fn open_reader(&self, digest: &Digest) -> Result<Option<EntryReader>, Error> {
         let Some(row) = self.index().row(digest)? else { return Ok(None) };
         let path = self.path(digest);
         let failed = |cause| Error::io(path.to_string_lossy(), "cannot open", cause);
@@ -87,18 +87,18 @@ impl Store {
         }
     }
 
-    fn sized(&self, file: File, digest: &Digest, bytes: u64) -> Result<Reader, Error> {
+    fn sized(&self, file: File, digest: &Digest, bytes: u64) -> Result<EntryReader, Error> {
         let metadata =
             file.metadata().map_err(|cause| Error::io(self.path(digest).to_string_lossy(), "cannot examine", cause))?;
         if metadata.len() != bytes {
             return Err(self.damaged(digest, &format!("its file has {} bytes instead of {bytes}", metadata.len())));
         }
-        Ok(Reader { file, bytes, digest: *digest, lease: None })
+        Ok(EntryReader { file, bytes, digest: *digest, lease: None })
     }
 
     fn damaged(&self, digest: &Digest, what: &str) -> Error {
         let message = format!("the entry is damaged: {what}; `rorqual store verify --repair` removes it");
-        Error::new(Kind::Corrupt, self.path(digest).to_string_lossy(), message)
+        Error::new(ErrorClass::Corrupt, self.path(digest).to_string_lossy(), message)
     }
 
     /// Writes down that an entry is used, if what is written is old, by a clock that may have jumped either way.

@@ -5,9 +5,9 @@ use crate::entry::Usage;
 use crate::gc::each_blob;
 use crate::index::schema;
 use crate::limits::STORE_BYTES_MAX_DEFAULT;
-use crate::store::{Settings, Store};
+use crate::store::{Store, StoreSettings};
 use rorqual_digest::{Algorithm, Digest};
-use rorqual_pipe::{Error, Kind};
+use rorqual_pipe::{Error, ErrorClass};
 use rusqlite::{Connection, params};
 use rustix::fs::FlockOperation;
 use std::fs::DirEntry;
@@ -20,15 +20,15 @@ use std::time::UNIX_EPOCH;
 ///
 /// # Errors
 /// When another process has the store open, or files or folders can't be read or written.
-pub fn rebuild(settings: &Settings, bytes_max: Option<u64>) -> Result<Usage, Error> {
+pub fn rebuild(settings: &StoreSettings, bytes_max: Option<u64>) -> Result<Usage, Error> {
     let disk = settings.disk();
     let name = disk.dir().to_string_lossy().into_owned();
     let failed = |cause| Error::io(&name, "cannot rebuild the index", cause);
-    let algorithm =
-        algorithm_of_blobs(&disk).ok_or_else(|| Error::new(Kind::Io, &name, "there is no store: it has no folder blobs/"))?;
+    let algorithm = algorithm_of_blobs(&disk)
+        .ok_or_else(|| Error::new(ErrorClass::Io, &name, "there is no store: it has no folder blobs/"))?;
     let in_use = disk::open_lock(&disk.in_use(), true).map_err(failed)?;
     if !disk::try_exclusive(&in_use).map_err(failed)? {
-        return Err(Error::new(Kind::Io, &name, "other processes have the store open: end them first"));
+        return Err(Error::new(ErrorClass::Io, &name, "other processes have the store open: end them first"));
     }
     let lock = disk::open_lock(&disk.lock(), true).map_err(failed)?;
     wait_for(&lock, FlockOperation::LockExclusive).map_err(failed)?;

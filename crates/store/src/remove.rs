@@ -2,7 +2,7 @@
 
 use crate::disk::Lock;
 use crate::lease::running;
-use crate::store::{Store, Turn};
+use crate::store::{ExclusiveLock, Store};
 use rorqual_digest::Digest;
 use rorqual_pipe::Error;
 
@@ -29,7 +29,7 @@ impl Store {
     }
 }
 
-impl Turn<'_> {
+impl ExclusiveLock<'_> {
     pub(crate) fn remove(&self, digest: &Digest, force: bool) -> Result<Removed, Error> {
         // Held until the file is unlinked, which comes after the commit.
         let mut held = None;

@@ -1,11 +1,11 @@
 //! A store that is open, and turns at changing it.
 
 use crate::disk::{self, Disk, Hook, wait_for};
-use crate::entry::{Entry, Usage};
+use crate::entry::{StoreEntry, Usage};
 use crate::index::{Index, schema};
 use crate::limits::{OPERATIONS_MAX_DEFAULT, STORE_BYTES_MAX_DEFAULT, TOUCH_AFTER};
 use rorqual_digest::{Algorithm, Digest};
-use rorqual_pipe::{Error, Gate, Kind};
+use rorqual_pipe::{Error, ErrorClass, Semaphore};
 use rusqlite::Connection;
 use rustix::fs::{FlockOperation, flock};
 use std::fs::File;
@@ -16,11 +16,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Gives the milliseconds since 1970.
-pub type Clock = Arc<dyn Fn() -> u64 + Send + Sync>;
+pub type StoreClock = Arc<dyn Fn() -> u64 + Send + Sync>;
 
 /// How a store is used by this process.
 #[derive(Clone)]
-pub struct Settings {
+pub struct StoreSettings {
     /// Where it is.
     pub dir: PathBuf,
     /// Wait until what was put is on the disk. Without it a put is faster, and entries may be gone or damaged after a power cut (never
@@ -31,12 +31,12 @@ pub struct Settings {
     /// How old the last use on record may be before a read writes it anew. Default: a minute.
     pub touch_after: Duration,
     /// The wall clock, for tests.
-    pub clock: Option<Clock>,
+    pub clock: Option<StoreClock>,
     /// Faults, for tests.
     pub hook: Option<Hook>,
 }
 
-impl Settings {
+impl StoreSettings {
     /// The defaults for a store in `dir`.
     #[must_use]
     pub fn new(dir: impl Into<PathBuf>) -> Self {
@@ -52,15 +52,15 @@ impl Settings {
 /// An open store; clones share it. Threads may use it side by side, and processes may open the same one.
 #[derive(Clone)]
 pub struct Store {
-    pub(crate) inner: Arc<Inner>,
+    pub(crate) inner: Arc<StoreInner>,
 }
 
-pub(crate) struct Inner {
+pub(crate) struct StoreInner {
     pub(crate) disk: Disk,
-    pub(crate) gate: Gate,
+    pub(crate) gate: Semaphore,
     pub(crate) touch_after: Duration,
     algorithm: Algorithm,
-    clock: Option<Clock>,
+    clock: Option<StoreClock>,
     index_path: PathBuf,
     connection: Mutex<Connection>,
     /// Threads of this process take turns before they wait for other processes, whose `flock` they would share.
@@ -71,7 +71,7 @@ pub(crate) struct Inner {
     in_use: File,
 }
 
-impl Drop for Inner {
+impl Drop for StoreInner {
     fn drop(&mut self) {
         // A process that is being started at this moment has a copy of the file until it runs its own program, and closing ours ends no lock.
         let _ = flock(&self.in_use, FlockOperation::Unlock);
@@ -79,7 +79,7 @@ impl Drop for Inner {
 }
 
 /// The sole right, among all processes, to change the store; until dropped.
-pub(crate) struct Turn<'a> {
+pub(crate) struct ExclusiveLock<'a> {
     index: Index<'a>,
     lock: &'a File,
     _order: MutexGuard<'a, ()>,
@@ -92,12 +92,14 @@ impl Store {
     ///
     /// # Errors
     /// When there is none, or its index is damaged or of a newer version.
-    pub fn open(settings: &Settings) -> Result<Self, Error> {
+    pub fn open(settings: &StoreSettings) -> Result<Self, Error> {
         let disk = settings.disk();
         let name = disk.dir().to_string_lossy().into_owned();
         let index_path = disk.index();
         let failed = |cause: io::Error| match cause.kind() {
-            ErrorKind::NotFound => Error::new(Kind::Io, &name, "there is no store; `rorqual store init` or a put makes one"),
+            ErrorKind::NotFound => {
+                Error::new(ErrorClass::Io, &name, "there is no store; `rorqual store init` or a put makes one")
+            }
             _ => Error::io(&name, "cannot open the store", cause),
         };
         if !index_path.exists() {
@@ -111,9 +113,9 @@ impl Store {
             Err(error) => return Err(failed(error)),
         };
         let connection = schema::open(&index_path, lock.is_some())?;
-        let inner = Inner {
+        let inner = StoreInner {
             algorithm: algorithm_of(&connection, &index_path)?,
-            gate: Gate::new(settings.operations_max),
+            gate: Semaphore::new(settings.operations_max),
             touch_after: settings.touch_after,
             clock: settings.clock.clone(),
             connection: Mutex::new(connection),
@@ -131,16 +133,16 @@ impl Store {
     ///
     /// # Errors
     /// When it can't be made, or exists with another algorithm.
-    pub fn init(settings: &Settings, algorithm: Option<Algorithm>, bytes_max: Option<u64>) -> Result<Self, Error> {
+    pub fn init(settings: &StoreSettings, algorithm: Option<Algorithm>, bytes_max: Option<u64>) -> Result<Self, Error> {
         let wanted = algorithm.unwrap_or(Algorithm::Sha256);
         if !matches!(wanted, Algorithm::Sha256 | Algorithm::Blake3) {
-            return Err(Error::new(Kind::Limit, wanted.name(), "a store is addressed by sha256 or blake3"));
+            return Err(Error::new(ErrorClass::Limit, wanted.name(), "a store is addressed by sha256 or blake3"));
         }
         make(&settings.disk(), wanted, bytes_max.unwrap_or(STORE_BYTES_MAX_DEFAULT))?;
         let store = Self::open(settings)?;
         if let Some(asked) = algorithm.filter(|asked| *asked != store.algorithm()) {
             let message = format!("is addressed by {}, and can't be by {asked} as well: make another store", store.algorithm());
-            return Err(Error::new(Kind::Limit, store.dir().to_string_lossy(), message));
+            return Err(Error::new(ErrorClass::Limit, store.dir().to_string_lossy(), message));
         }
         if let Some(bytes_max) = bytes_max {
             store.turn()?.transaction(true, |index| index.set_bytes_max(bytes_max))?;
@@ -160,7 +162,7 @@ impl Store {
         self.inner.disk.dir()
     }
 
-    /// The file of an entry. It may be evicted at any time, unless a lease or a [`Reader`](crate::Reader) keeps it.
+    /// The file of an entry. It may be evicted at any time, unless a lease or a [`EntryReader`](crate::Reader) keeps it.
     #[must_use]
     pub fn path(&self, digest: &Digest) -> PathBuf {
         self.inner.disk.blob(digest)
@@ -170,7 +172,7 @@ impl Store {
     ///
     /// # Errors
     /// When the index can't be read.
-    pub fn entry(&self, digest: &Digest) -> Result<Option<Entry>, Error> {
+    pub fn entry(&self, digest: &Digest) -> Result<Option<StoreEntry>, Error> {
         self.index().entry(digest, self.now_ms())
     }
 
@@ -179,7 +181,7 @@ impl Store {
     ///
     /// # Errors
     /// When the index can't be read, and the first error of `visit`.
-    pub fn for_each(&self, mut visit: impl FnMut(&Entry) -> Result<(), Error>) -> Result<(), Error> {
+    pub fn for_each(&self, mut visit: impl FnMut(&StoreEntry) -> Result<(), Error>) -> Result<(), Error> {
         let mut after = None;
         loop {
             let (entries, next) = self.entries(after.as_ref())?;
@@ -196,7 +198,7 @@ impl Store {
     ///
     /// # Errors
     /// When the index can't be read.
-    pub fn entries(&self, after: Option<&Digest>) -> Result<(Vec<Entry>, Option<Digest>), Error> {
+    pub fn entries(&self, after: Option<&Digest>) -> Result<(Vec<StoreEntry>, Option<Digest>), Error> {
         let page = self.index().page(after)?;
         let entries = page.iter().filter_map(|(digest, _)| self.entry(digest).transpose()).collect::<Result<_, Error>>()?;
         Ok((entries, page.last().map(|(last, _)| *last)))
@@ -229,19 +231,19 @@ impl Store {
     }
 
     /// Waits for a turn at changing the store.
-    pub(crate) fn turn(&self) -> Result<Turn<'_>, Error> {
+    pub(crate) fn turn(&self) -> Result<ExclusiveLock<'_>, Error> {
         let inner = &*self.inner;
         let failed = |cause| Error::io(self.dir().to_string_lossy(), "cannot lock the store", cause);
-        let read_only = || Error::new(Kind::Io, self.dir().to_string_lossy(), "the store may not be written here");
+        let read_only = || Error::new(ErrorClass::Io, self.dir().to_string_lossy(), "the store may not be written here");
         let lock = inner.lock.as_ref().ok_or_else(read_only)?;
         inner.disk.step("lock").map_err(failed)?;
         let order = inner.order.lock().unwrap_or_else(PoisonError::into_inner);
         wait_for(lock, FlockOperation::LockExclusive).map_err(failed)?;
-        Ok(Turn { index: self.index(), lock, _order: order, disk: &inner.disk, now_ms: self.now_ms() })
+        Ok(ExclusiveLock { index: self.index(), lock, _order: order, disk: &inner.disk, now_ms: self.now_ms() })
     }
 }
 
-impl Turn<'_> {
+impl ExclusiveLock<'_> {
     /// Does `work` whole or not at all. With `durable` it survives a power cut once this has returned.
     pub(crate) fn transaction<T>(&self, durable: bool, work: impl FnOnce(&Index<'_>) -> Result<T, Error>) -> Result<T, Error> {
         let failed = |cause| self.index.write_failed(cause);
@@ -270,14 +272,14 @@ impl Turn<'_> {
     }
 }
 
-impl<'a> Deref for Turn<'a> {
+impl<'a> Deref for ExclusiveLock<'a> {
     type Target = Index<'a>;
     fn deref(&self) -> &Index<'a> {
         &self.index
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for ExclusiveLock<'_> {
     fn drop(&mut self) {
         // The file stays open for the next turn. Should this fail, which Linux excludes, the process's end unlocks it.
         let _ = wait_for(self.lock, FlockOperation::Unlock);
@@ -302,7 +304,7 @@ fn make(disk: &Disk, algorithm: Algorithm, bytes_max: u64) -> Result<(), Error> 
     }
     if std::fs::read_dir(disk.blobs()).map_err(failed)?.next().is_some() {
         let message = "there are files but no index; `rorqual store gc --rebuild` makes one from them";
-        return Err(Error::new(Kind::Corrupt, &*name, message));
+        return Err(Error::new(ErrorClass::Corrupt, &*name, message));
     }
     disk.step("make index").map_err(failed)?;
     schema::create(&disk.new_index(), algorithm, bytes_max, disk.fsync)?;
@@ -315,7 +317,7 @@ fn algorithm_of(connection: &Connection, path: &Path) -> Result<Algorithm, Error
     let name: String = connection
         .query_row(sql, [], |row| row.get(0))
         .map_err(|cause| crate::error::of_index(path, "cannot read the index", cause))?;
-    let unknown = |_| Error::new(Kind::Corrupt, path.to_string_lossy(), format!("unknown algorithm '{name}'"));
+    let unknown = |_| Error::new(ErrorClass::Corrupt, path.to_string_lossy(), format!("unknown algorithm '{name}'"));
     name.parse().map_err(unknown)
 }
 
@@ -325,13 +327,13 @@ fn system_ms() -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Settings, Store};
+    use super::{Store, StoreSettings};
     use crate::rebuild::rebuild;
 
     #[test]
     fn a_store_that_was_dropped_is_nobodys_although_a_process_that_starts_has_its_files() {
         let dir = tempfile::tempdir().unwrap();
-        let settings = Settings::new(dir.path());
+        let settings = StoreSettings::new(dir.path());
         let store = Store::init(&settings, None, Some(1 << 20)).unwrap();
         assert!(rebuild(&settings, None).is_err(), "it is open");
         let copy = store.inner.in_use.try_clone().unwrap();

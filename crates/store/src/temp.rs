@@ -2,8 +2,8 @@
 
 use crate::disk::{Disk, Lock, same_file, try_exclusive};
 use crate::index::Index;
-use crate::store::{Store, Turn};
-use rorqual_pipe::{Error, Kind};
+use crate::store::{ExclusiveLock, Store};
+use rorqual_pipe::{Error, ErrorClass};
 use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -47,7 +47,7 @@ impl Temp {
         let shown = path.to_string_lossy();
         let failed = |cause| Error::io(&*shown, "cannot open", cause);
         if !try_exclusive(&file).map_err(failed)? {
-            return Err(Error::new(Kind::Io, shown, "somebody else is working on it"));
+            return Err(Error::new(ErrorClass::Io, shown, "somebody else is working on it"));
         }
         if !same_file(&file, path).map_err(failed)? {
             return Err(replaced(path));
@@ -92,7 +92,7 @@ impl Drop for Temp {
 }
 
 fn replaced(path: &Path) -> Error {
-    Error::new(Kind::Io, path.to_string_lossy(), "somebody put another file there meanwhile; fetch it again")
+    Error::new(ErrorClass::Io, path.to_string_lossy(), "somebody put another file there meanwhile; fetch it again")
 }
 
 /// `None` when the name is taken, or a gc was faster than our lock.
@@ -106,7 +106,7 @@ fn create_locked(disk: &Disk, path: &Path) -> io::Result<Option<File>> {
 }
 
 /// Ends the reservations of writers that are gone, and removes their files.
-pub(crate) fn sweep_reservations(turn: &Turn<'_>) -> Result<(), Error> {
+pub(crate) fn sweep_reservations(turn: &ExclusiveLock<'_>) -> Result<(), Error> {
     let mut after = String::new();
     loop {
         let page = turn.reservations(&after)?;
@@ -120,7 +120,7 @@ pub(crate) fn sweep_reservations(turn: &Turn<'_>) -> Result<(), Error> {
     }
 }
 
-fn sweep_reservation(turn: &Turn<'_>, temp: &str) -> Result<(), Error> {
+fn sweep_reservation(turn: &ExclusiveLock<'_>, temp: &str) -> Result<(), Error> {
     let path = turn.disk.tmp().join(temp);
     match turn.disk.try_lock(&path).map_err(|cause| turn.failed("examine tmp/", cause))? {
         Lock::Busy => return Ok(()),

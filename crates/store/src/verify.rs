@@ -1,11 +1,11 @@
 //! Reading everything again.
 
 use crate::disk::identity_at;
-use crate::read::Reader;
+use crate::read::EntryReader;
 use crate::remove::Removed;
 use crate::store::Store;
 use rorqual_digest::{Digest, Hasher};
-use rorqual_pipe::{Control, Error, Kind, Operation, Pool, each, escaped_path};
+use rorqual_pipe::{Control, Error, ErrorClass, Operation, Pool, each, escaped_path};
 use std::fs::File;
 use std::io::ErrorKind;
 use std::os::unix::fs::FileExt;
@@ -23,7 +23,7 @@ pub enum Verdict {
 
 /// An entry that was read again.
 #[derive(Debug)]
-pub struct Checked {
+pub struct VerifyResult {
     /// The entry.
     pub digest: Digest,
     /// How many of its bytes were read.
@@ -41,16 +41,16 @@ impl Store {
     /// `pool` lends a block to each thread.
     ///
     /// # Errors
-    /// When the index can't be read, the first error of `visit`, and [`Kind::Stopped`] when `control` asked to stop.
+    /// When the index can't be read, the first error of `visit`, and [`ErrorClass::Stopped`] when `control` asked to stop.
     pub fn verify(
         &self,
         repair: bool,
         threads: usize,
         pool: &Pool,
         control: &Control,
-        mut visit: impl FnMut(&Checked) -> Result<(), Error> + Send,
+        mut visit: impl FnMut(&VerifyResult) -> Result<(), Error> + Send,
     ) -> Result<(), Error> {
-        let stopped = || Error::new(Kind::Stopped, self.dir().to_string_lossy(), "stopped before its end");
+        let stopped = || Error::new(ErrorClass::Stopped, self.dir().to_string_lossy(), "stopped before its end");
         let mut workers = vec![(); threads.max(1)];
         let check = |(): &mut (), item: Result<Digest, Error>| self.check_entry(&item?, repair, pool, control);
         each(Digests::new(self), &mut workers, check, |checked| match checked? {
@@ -64,8 +64,8 @@ impl Store {
     /// Whether an open entry's bytes have its digest. The file's position does not change.
     ///
     /// # Errors
-    /// When it can't be read, and [`Kind::Stopped`].
-    pub fn verify_reader(&self, reader: &Reader, pool: &Pool, control: &Control) -> Result<bool, Error> {
+    /// When it can't be read, and [`ErrorClass::Stopped`].
+    pub fn verify_reader(&self, reader: &EntryReader, pool: &Pool, control: &Control) -> Result<bool, Error> {
         let path = self.path(&reader.digest);
         let name = path.to_string_lossy();
         let mut block = pool.lease().map_err(|cause| Error::io(&*name, "no memory for a block", cause))?;
@@ -73,7 +73,7 @@ impl Store {
     }
 
     /// `None` when it is gone.
-    fn check_entry(&self, digest: &Digest, repair: bool, pool: &Pool, control: &Control) -> Result<Option<Checked>, Error> {
+    fn check_entry(&self, digest: &Digest, repair: bool, pool: &Pool, control: &Control) -> Result<Option<VerifyResult>, Error> {
         let _pass = self.inner.gate.enter();
         let operation = Operation::start("store.verify");
         let path = self.path(digest);
@@ -86,8 +86,8 @@ impl Store {
         operation.bytes(bytes);
         let verdict = match verdict {
             Ok(verdict) => verdict,
-            Err(error) if error.kind() == Kind::Stopped => return Err(error),
-            Err(error) if error.kind() == Kind::Corrupt => Verdict::Damaged(error.to_string()),
+            Err(error) if error.kind() == ErrorClass::Stopped => return Err(error),
+            Err(error) if error.kind() == ErrorClass::Corrupt => Verdict::Damaged(error.to_string()),
             Err(error) => Verdict::Unreadable(error.to_string()),
         };
         let damaged = matches!(verdict, Verdict::Damaged(_));
@@ -106,10 +106,10 @@ impl Store {
             Verdict::Damaged(_) => operation.failed("corrupt"),
             Verdict::Unreadable(_) => operation.failed("io"),
         }
-        Ok(Some(Checked { digest: *digest, bytes, verdict, removed }))
+        Ok(Some(VerifyResult { digest: *digest, bytes, verdict, removed }))
     }
 
-    fn judge(&self, reader: &Reader, pool: &Pool, control: &Control) -> Result<Verdict, Error> {
+    fn judge(&self, reader: &EntryReader, pool: &Pool, control: &Control) -> Result<Verdict, Error> {
         let sound = self.verify_reader(reader, pool, control)?;
         let differs = || Verdict::Damaged(format!("{}: the bytes have another digest", escaped_path(self.path(&reader.digest))));
         Ok(if sound { Verdict::Sound } else { differs() })
@@ -120,7 +120,7 @@ pub(crate) fn hash(file: &File, name: &str, mut hasher: Hasher, block: &mut [u8]
     let mut offset = 0;
     loop {
         if control.stopped() {
-            return Err(Error::new(Kind::Stopped, name, "stopped before its end"));
+            return Err(Error::new(ErrorClass::Stopped, name, "stopped before its end"));
         }
         match file.read_at(block, offset) {
             Ok(0) => return Ok(hasher.finish()),

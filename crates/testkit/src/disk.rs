@@ -21,9 +21,9 @@ pub fn own_mounts() -> bool {
 
 /// A folder on a file system of its own.
 #[derive(Debug)]
-pub struct Disk(PathBuf);
+pub struct TestDisk(PathBuf);
 
-impl Disk {
+impl TestDisk {
     /// Mounts one of so many bytes at `folder`, which is made; `None` where that is not allowed. Behind [`own_mounts`] only.
     ///
     /// # Panics

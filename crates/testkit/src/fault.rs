@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// When calls fail, and how.
 #[derive(Debug, Clone)]
-pub struct Fault {
+pub struct FaultPlan {
     /// The first call that fails, from 0.
     pub at: u64,
     /// Whether later calls fail as well.
@@ -16,7 +16,7 @@ pub struct Fault {
     calls: Arc<AtomicU64>,
 }
 
-impl Fault {
+impl FaultPlan {
     /// Fails at call `at`, once or `for_ever`, with `kind`.
     #[must_use]
     pub fn new(at: u64, for_ever: bool, kind: ErrorKind) -> Self {
@@ -51,12 +51,12 @@ impl Fault {
 pub struct Faulty<T> {
     inner: T,
     bytes_max: usize,
-    fault: Fault,
+    fault: FaultPlan,
 }
 
 impl<T> Faulty<T> {
     /// `inner` with a fault in it.
-    pub fn new(inner: T, bytes_max: usize, fault: &Fault) -> Self {
+    pub fn new(inner: T, bytes_max: usize, fault: &FaultPlan) -> Self {
         Self { inner, bytes_max, fault: fault.clone() }
     }
 
@@ -106,18 +106,18 @@ mod tests {
 
     #[test]
     fn fails_when_it_says_and_not_before() {
-        let fault = Fault::new(2, false, ErrorKind::Other);
+        let fault = FaultPlan::new(2, false, ErrorKind::Other);
         let failed: Vec<bool> = (0..5).map(|_| fault.call().is_err()).collect();
         assert_eq!(failed, [false, false, true, false, false]);
-        let fault = Fault::new(3, true, ErrorKind::Other);
+        let fault = FaultPlan::new(3, true, ErrorKind::Other);
         let failed: Vec<bool> = (0..5).map(|_| fault.call().is_err()).collect();
         assert_eq!(failed, [false, false, false, true, true]);
-        assert!(fault.reached() && !Fault::never().reached());
+        assert!(fault.reached() && !FaultPlan::never().reached());
     }
 
     #[test]
     fn writes_short_across_slices() {
-        let mut writer = Faulty::new(Vec::new(), 3, &Fault::never());
+        let mut writer = Faulty::new(Vec::new(), 3, &FaultPlan::never());
         let slices = [IoSlice::new(b"ab"), IoSlice::new(b""), IoSlice::new(b"cd")];
         assert!(matches!(writer.write_vectored(&slices), Ok(3)));
         assert_eq!(writer.into_inner(), b"abc");

@@ -6,9 +6,9 @@ use tempfile::TempDir;
 
 /// A folder for the files of one test; gone with it.
 #[derive(Debug)]
-pub struct Folder(TempDir);
+pub struct TestFolder(TempDir);
 
-impl Folder {
+impl TestFolder {
     /// A new one.
     ///
     /// # Panics
@@ -49,7 +49,7 @@ impl Folder {
     }
 }
 
-impl Default for Folder {
+impl Default for TestFolder {
     fn default() -> Self {
         Self::new()
     }

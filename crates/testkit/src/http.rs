@@ -16,7 +16,7 @@ const PERIOD: usize = (1 << 20) + 7;
 
 /// A file of any size that takes a mebibyte.
 #[derive(Debug, Clone)]
-pub struct Content {
+pub struct GeneratedContent {
     /// Its size.
     pub size_bytes: u64,
     /// Its ETag, quotes included; none when empty.
@@ -26,7 +26,7 @@ pub struct Content {
     period: Arc<Vec<u8>>,
 }
 
-impl Content {
+impl GeneratedContent {
     /// `size_bytes` of noise that depends on `seed`, and with it the ETag.
     #[must_use]
     pub fn new(size_bytes: u64, seed: u64) -> Self {
@@ -140,7 +140,7 @@ impl Request {
 
 /// How a reply's body ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
+pub enum ResponseEnd {
     /// The connection stays open for the next request.
     Keep,
     /// The connection is closed.
@@ -159,7 +159,7 @@ pub struct Reply {
     /// Headers beside the length.
     pub headers: Vec<(String, String)>,
     /// What the body is of.
-    pub content: Content,
+    pub content: GeneratedContent,
     /// Which bytes of it.
     pub range: Range<u64>,
     /// The Content-Length that is told; `None` for none.
@@ -169,7 +169,7 @@ pub struct Reply {
     /// At most so many bytes of the body are sent.
     pub bytes_max: u64,
     /// What happens then.
-    pub end: End,
+    pub end: ResponseEnd,
     /// A pause before each 64 KiB.
     pub pause: Duration,
 }
@@ -177,16 +177,16 @@ pub struct Reply {
 impl Reply {
     /// An honest reply.
     #[must_use]
-    pub fn new(status: u16, content: Content, range: Range<u64>) -> Self {
+    pub fn new(status: u16, content: GeneratedContent, range: Range<u64>) -> Self {
         let length = Some(range.end - range.start);
         let (headers, pause) = (Vec::new(), Duration::ZERO);
-        Self { status, headers, content, range, length, chunked: false, bytes_max: u64::MAX, end: End::Keep, pause }
+        Self { status, headers, content, range, length, chunked: false, bytes_max: u64::MAX, end: ResponseEnd::Keep, pause }
     }
 
     /// A reply without a body.
     #[must_use]
     pub fn empty(status: u16) -> Self {
-        Self::new(status, Content::new(0, 0), 0..0)
+        Self::new(status, GeneratedContent::new(0, 0), 0..0)
     }
 
     /// One more header.
@@ -205,7 +205,7 @@ impl Reply {
 
     /// The same, broken off after `bytes_max` bytes of the body.
     #[must_use]
-    pub fn cut(mut self, bytes_max: u64, end: End) -> Self {
+    pub fn cut(mut self, bytes_max: u64, end: ResponseEnd) -> Self {
         self.bytes_max = bytes_max;
         self.end = end;
         self
@@ -223,19 +223,19 @@ impl Reply {
 type Script = dyn Fn(&Request) -> Reply + Send + Sync;
 
 /// A server on a port of its own; ends when dropped.
-pub struct Server {
+pub struct TestServer {
     address: SocketAddr,
-    shared: Arc<Shared>,
+    shared: Arc<HttpShared>,
     listener: Option<JoinHandle<()>>,
 }
 
-struct Shared {
+struct HttpShared {
     script: Box<Script>,
     requests: Mutex<Vec<Request>>,
     ended: AtomicBool,
 }
 
-impl Server {
+impl TestServer {
     /// Listens on 127.0.0.1.
     ///
     /// # Panics
@@ -244,7 +244,7 @@ impl Server {
     pub fn start(script: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let address = listener.local_addr().unwrap();
-        let shared = Arc::new(Shared { script: Box::new(script), requests: Mutex::default(), ended: AtomicBool::new(false) });
+        let shared = Arc::new(HttpShared { script: Box::new(script), requests: Mutex::default(), ended: AtomicBool::new(false) });
         let theirs = Arc::clone(&shared);
         let listener = std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
@@ -260,7 +260,7 @@ impl Server {
 
     /// A server that serves `content` and does nothing wrong.
     #[must_use]
-    pub fn honest(content: &Content) -> Self {
+    pub fn honest(content: &GeneratedContent) -> Self {
         let content = content.clone();
         Self::start(move |request| content.answer(request))
     }
@@ -281,7 +281,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for TestServer {
     fn drop(&mut self) {
         self.shared.ended.store(true, Ordering::Relaxed);
         let _ = TcpStream::connect(self.address);
@@ -289,18 +289,18 @@ impl Drop for Server {
     }
 }
 
-fn serve(shared: &Shared, stream: &TcpStream) {
+fn serve(shared: &HttpShared, stream: &TcpStream) {
     let _ = stream.set_nodelay(true);
     let mut reader = BufReader::new(stream);
     while let Some(request) = read(shared, &mut reader) {
         let reply = (shared.script)(&request);
-        if send(shared, stream, &reply).is_err() || reply.end != End::Keep {
+        if send(shared, stream, &reply).is_err() || reply.end != ResponseEnd::Keep {
             return;
         }
     }
 }
 
-fn read(shared: &Shared, reader: &mut BufReader<&TcpStream>) -> Option<Request> {
+fn read(shared: &HttpShared, reader: &mut BufReader<&TcpStream>) -> Option<Request> {
     let mut line = || {
         let mut line = String::new();
         let read = reader.read_line(&mut line).ok()?;
@@ -321,7 +321,7 @@ fn read(shared: &Shared, reader: &mut BufReader<&TcpStream>) -> Option<Request> 
     Some(request)
 }
 
-fn send(shared: &Shared, mut stream: &TcpStream, reply: &Reply) -> std::io::Result<()> {
+fn send(shared: &HttpShared, mut stream: &TcpStream, reply: &Reply) -> std::io::Result<()> {
     let mut head = format!("HTTP/1.1 {} -\r\n", reply.status);
     for (name, value) in &reply.headers {
         head += &format!("{name}: {value}\r\n");
@@ -343,14 +343,14 @@ fn send(shared: &Shared, mut stream: &TcpStream, reply: &Reply) -> std::io::Resu
         stream.write_all(b"0\r\n\r\n")?;
     }
     match reply.end {
-        End::Keep | End::Close => {}
-        End::Reset => {
+        ResponseEnd::Keep | ResponseEnd::Close => {}
+        ResponseEnd::Reset => {
             let linger = nix::libc::linger { l_onoff: 1, l_linger: 0 };
             // What was sent has to arrive first, or its amount would be anybody's guess.
             std::thread::sleep(Duration::from_millis(20));
             nix::sys::socket::setsockopt(&stream, nix::sys::socket::sockopt::Linger, &linger)?;
         }
-        End::Stall => {
+        ResponseEnd::Stall => {
             while !shared.ended.load(Ordering::Relaxed) {
                 std::thread::sleep(Duration::from_millis(10));
             }

@@ -2,7 +2,7 @@
 //! thread and with several. Promise 4 is that they all give one answer.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that can't write its files has failed")]
 
-use crate::process::{Ran, Run};
+use crate::process::{ProcessEnd, ProcessRun};
 use bzip2::write::BzEncoder;
 use flate2::{Compression, write::GzEncoder};
 use liblzma::stream::{Check, Filters, LzmaOptions, Stream};
@@ -128,14 +128,14 @@ fn skippable_frame() -> Vec<u8> {
 /// `check` with the path's name. `args` come before the input's name.
 ///
 /// # Panics
-/// When a file can't be written; otherwise as `check` and [`Run::run`] do.
-pub fn on_every_path(program: &str, args: &[&str], settings: &[&[&str]], bytes: &[u8], check: impl Fn(&str, Ran)) {
+/// When a file can't be written; otherwise as `check` and [`ProcessRun::run`] do.
+pub fn on_every_path(program: &str, args: &[&str], settings: &[&[&str]], bytes: &[u8], check: impl Fn(&str, ProcessEnd)) {
     let folder = tempfile::tempdir().unwrap();
     for (encoding, stored) in encodings(bytes) {
         let file = folder.path().join("input");
         std::fs::write(&file, &stored).unwrap();
         for setting in settings {
-            let run = || Run::new(program).args(args).args(*setting);
+            let run = || ProcessRun::new(program).args(args).args(*setting);
             let name = |way: &str| format!("{encoding}, {way}, {setting:?}");
             check(&name("file"), run().arg(&file).run());
             check(&name("pipe"), run().arg("-").stdin(stored.clone()).run());

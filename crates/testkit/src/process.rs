@@ -25,7 +25,7 @@ const POLL: Duration = Duration::from_millis(3);
 type Feeder = Box<dyn FnOnce(&mut ChildStdin) -> io::Result<()> + Send>;
 
 /// What to run, and how.
-pub struct Run {
+pub struct ProcessRun {
     command: Command,
     shown: String,
     feeder: Option<Feeder>,
@@ -34,7 +34,7 @@ pub struct Run {
 
 /// How a program ended.
 #[derive(Debug)]
-pub struct Ran {
+pub struct ProcessEnd {
     /// Everything it printed.
     pub stdout: Vec<u8>,
     /// Everything it said.
@@ -46,11 +46,11 @@ pub struct Ran {
 }
 
 /// A program that runs; killed when dropped.
-pub struct Running {
+pub struct RunningProcess {
     child: Option<Child>,
     shown: String,
-    stdout: Gathered,
-    stderr: Gathered,
+    stdout: PipeOutput,
+    stderr: PipeOutput,
     feeder: Option<JoinHandle<()>>,
     started: Instant,
     time_max: Duration,
@@ -59,7 +59,7 @@ pub struct Running {
     peak_seen_bytes: u64,
 }
 
-impl Run {
+impl ProcessRun {
     /// The program at `path`, with nothing on its standard input.
     pub fn new(path: impl AsRef<OsStr>) -> Self {
         let shown = Path::new(path.as_ref()).file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -114,7 +114,7 @@ impl Run {
     /// # Panics
     /// When it can't be started or takes too long; the message has what it printed until then.
     #[must_use]
-    pub fn run(self) -> Ran {
+    pub fn run(self) -> ProcessEnd {
         self.start().wait()
     }
 
@@ -123,7 +123,7 @@ impl Run {
     /// # Panics
     /// When it can't be started.
     #[must_use]
-    pub fn start(mut self) -> Running {
+    pub fn start(mut self) -> RunningProcess {
         let stdin = if self.feeder.is_some() { Stdio::piped() } else { Stdio::null() };
         self.command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
         // Our peak starts again from our present size: a test that needed much before must not blur what comes now.
@@ -134,9 +134,9 @@ impl Run {
         let peak_seen_bytes = status_bytes(&child.id().to_string(), "VmHWM:").unwrap_or(0);
         let stdin = child.stdin.take();
         let feeder = self.feeder.zip(stdin).map(|(feeder, stdin)| std::thread::spawn(move || feed(feeder, stdin)));
-        Running {
-            stdout: Gathered::start(child.stdout.take().unwrap()),
-            stderr: Gathered::start(child.stderr.take().unwrap()),
+        RunningProcess {
+            stdout: PipeOutput::start(child.stdout.take().unwrap()),
+            stderr: PipeOutput::start(child.stderr.take().unwrap()),
             child: Some(child),
             shown: self.shown,
             feeder,
@@ -148,7 +148,7 @@ impl Run {
     }
 }
 
-impl Running {
+impl RunningProcess {
     /// Its process id.
     ///
     /// # Panics
@@ -258,7 +258,7 @@ impl Running {
     /// # Panics
     /// When it takes too long; the message has what it printed until then.
     #[must_use]
-    pub fn wait(mut self) -> Ran {
+    pub fn wait(mut self) -> ProcessEnd {
         loop {
             if let Some(used) = self.ended() {
                 let exact = used.rusage.maxrss > self.parent_peak_bytes;
@@ -267,7 +267,7 @@ impl Running {
                 self.feeder.take().map(JoinHandle::join);
                 let (stdout, stderr) = (self.stdout.finish(), self.stderr.finish());
                 let stderr = String::from_utf8_lossy(&stderr).into_owned();
-                return Ran { stdout, stderr, code: used.status.code(), peak_bytes };
+                return ProcessEnd { stdout, stderr, code: used.status.code(), peak_bytes };
             }
             self.check_time();
             std::thread::sleep(POLL);
@@ -291,7 +291,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningProcess {
     fn drop(&mut self) {
         if let Some(child) = &mut self.child {
             let _ = child.kill();
@@ -300,7 +300,7 @@ impl Drop for Running {
     }
 }
 
-impl Ran {
+impl ProcessEnd {
     /// Its output as text.
     ///
     /// # Panics
@@ -366,12 +366,12 @@ pub fn in_time<T: Send + 'static>(limit: Duration, work: impl FnOnce() -> T + Se
 }
 
 /// What a pipe gave so far; read by a thread, so that the program never waits for us.
-struct Gathered {
+struct PipeOutput {
     bytes: Arc<Mutex<Vec<u8>>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Gathered {
+impl PipeOutput {
     fn start(mut pipe: impl Read + Send + 'static) -> Self {
         let bytes = Arc::new(Mutex::new(Vec::new()));
         let shared = Arc::clone(&bytes);
@@ -415,7 +415,7 @@ mod tests {
 
     #[test]
     fn sees_output_code_and_peak() {
-        let ran = Run::new("sh").args(["-c", "cat; echo oops >&2; sleep 0.1; exit 3"]).stdin("hello").run().exits(3);
+        let ran = ProcessRun::new("sh").args(["-c", "cat; echo oops >&2; sleep 0.1; exit 3"]).stdin("hello").run().exits(3);
         assert_eq!(ran.text(), "hello");
         ran.says(&["oops"]);
         assert!(ran.peak_bytes > 100 << 10);
@@ -425,14 +425,14 @@ mod tests {
     fn a_peak_above_our_own_is_exact() {
         // 64 MiB in one variable, gone before the shell ends; this test is far smaller.
         let script = "x=$(head -c 67108864 /dev/zero | tr '\\0' x); unset x";
-        let peak_bytes = Run::new("bash").args(["-c", script]).run().exits(0).peak_bytes;
+        let peak_bytes = ProcessRun::new("bash").args(["-c", script]).run().exits(0).peak_bytes;
         assert!(peak_bytes > 64 << 20, "{peak_bytes}");
     }
 
     #[test]
     #[should_panic(expected = "has not ended in")]
     fn a_program_that_hangs_is_ended() {
-        let _ = Run::new("sleep").arg("60").time_max(Duration::from_millis(50)).run();
+        let _ = ProcessRun::new("sleep").arg("60").time_max(Duration::from_millis(50)).run();
     }
 
     #[test]

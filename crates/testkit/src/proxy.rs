@@ -1,6 +1,6 @@
 //! A TCP proxy that does to a connection what networks and proxies do: cuts, stalls, trickles, delays, half-closes, and sends it twice.
 //!
-//! Each connection is told its [`Fault`] when it is made, and says afterwards whether the fault has [`struck`](Through::struck).
+//! Each connection is told its [`ConnectionFault`] when it is made, and says afterwards whether the fault has [`struck`](Through::struck).
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test without sockets has failed")]
 
 use nix::sys::socket::{setsockopt, sockopt::Linger};
@@ -32,7 +32,7 @@ pub enum Side {
 /// What befalls a connection.
 #[allow(missing_docs, reason = "the variants name their fields")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fault {
+pub enum ConnectionFault {
     /// Nothing.
     None,
     /// Both ends are closed behind byte `at` of that side; `reset` or in order.
@@ -59,22 +59,22 @@ pub struct Proxy {
 }
 
 /// The client's end of a connection through the proxy. Dropped, all of it is closed.
-pub struct Through {
+pub struct ProxyConnection {
     /// To write to and to read from.
     pub stream: TcpStream,
-    shared: Arc<Shared>,
-    ends: Weak<Ends>,
+    shared: Arc<ProxyShared>,
+    ends: Weak<ProxyEnds>,
     threads: Vec<JoinHandle<()>>,
 }
 
 /// The proxy's own ends, closed with the threads that pass on what comes.
-struct Ends {
+struct ProxyEnds {
     client: TcpStream,
     server: TcpStream,
 }
 
-struct Shared {
-    fault: Fault,
+struct ProxyShared {
+    fault: ConnectionFault,
     upstream: SocketAddr,
     struck: AtomicBool,
     /// Both ends are to be reset.
@@ -110,7 +110,7 @@ impl Proxy {
     ///
     /// # Panics
     /// When the proxy can't be reached.
-    pub fn connect(&self, upstream: SocketAddr, fault: Fault) -> std::io::Result<Through> {
+    pub fn connect(&self, upstream: SocketAddr, fault: ConnectionFault) -> std::io::Result<ProxyConnection> {
         let server = TcpStream::connect(upstream)?;
         let (stream, client) = {
             let listener = self.listener.lock().unwrap();
@@ -120,7 +120,7 @@ impl Proxy {
         for end in [&stream, &client, &server] {
             end.set_nodelay(true)?;
         }
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(ProxyShared {
             fault,
             upstream,
             struck: AtomicBool::new(false),
@@ -130,15 +130,15 @@ impl Proxy {
             recorded: Mutex::default(),
             duplicate: Mutex::default(),
         });
-        let ends = Arc::new(Ends { client, server });
+        let ends = Arc::new(ProxyEnds { client, server });
         let (up, down) = ((Arc::clone(&shared), Arc::clone(&ends)), (Arc::clone(&shared), Arc::clone(&ends)));
         let closed = Arc::downgrade(&ends);
         let threads = vec![std::thread::spawn(move || up.0.up(&up.1)), std::thread::spawn(move || down.0.down(&down.1))];
-        Ok(Through { stream, shared, ends: closed, threads })
+        Ok(ProxyConnection { stream, shared, ends: closed, threads })
     }
 }
 
-impl Through {
+impl ProxyConnection {
     /// Whether the fault has come.
     #[must_use]
     pub fn struck(&self) -> bool {
@@ -157,7 +157,7 @@ impl Through {
     }
 }
 
-impl Drop for Through {
+impl Drop for ProxyConnection {
     fn drop(&mut self) {
         *self.shared.left.lock().unwrap() = true;
         self.shared.leaving.notify_all();
@@ -169,7 +169,7 @@ impl Drop for Through {
     }
 }
 
-impl Ends {
+impl ProxyEnds {
     fn close(&self) {
         for end in [&self.client, &self.server] {
             let _ = end.shutdown(Shutdown::Both);
@@ -185,12 +185,12 @@ impl Ends {
     }
 }
 
-impl Shared {
+impl ProxyShared {
     fn strike(&self) {
         self.struck.store(true, Ordering::SeqCst);
     }
 
-    fn cut(&self, ends: &Ends, reset: bool) {
+    fn cut(&self, ends: &ProxyEnds, reset: bool) {
         self.strike();
         self.reset.store(reset, Ordering::SeqCst);
         if reset { ends.reset() } else { ends.close() }
@@ -202,9 +202,9 @@ impl Shared {
         drop(self.leaving.wait_timeout_while(left, time, |left| !*left));
     }
 
-    fn up(&self, ends: &Ends) {
+    fn up(&self, ends: &ProxyEnds) {
         let twin = match self.fault {
-            Fault::Duplicate { at_once: true } => TcpStream::connect(self.upstream).ok(),
+            ConnectionFault::Duplicate { at_once: true } => TcpStream::connect(self.upstream).ok(),
             _ => None,
         };
         let answer = twin.as_ref().and_then(|twin| twin.try_clone().ok()).map(|twin| std::thread::spawn(|| answer_of(twin)));
@@ -234,9 +234,9 @@ impl Shared {
         }
     }
 
-    fn down(&self, ends: &Ends) {
+    fn down(&self, ends: &ProxyEnds) {
         self.pass(Side::Down, ends, &ends.server, |bytes| (&ends.client).write_all(bytes).is_ok());
-        if self.fault == (Fault::Duplicate { at_once: false }) {
+        if self.fault == (ConnectionFault::Duplicate { at_once: false }) {
             let recorded = std::mem::take(&mut *self.recorded.lock().unwrap());
             if let Ok(mut stream) = TcpStream::connect(self.upstream) {
                 self.strike();
@@ -255,7 +255,7 @@ impl Shared {
     }
 
     fn record(&self, bytes: &[u8]) {
-        if self.fault == (Fault::Duplicate { at_once: false }) {
+        if self.fault == (ConnectionFault::Duplicate { at_once: false }) {
             let mut recorded = self.recorded.lock().unwrap();
             let room = RECORDED_BYTES_MAX - recorded.len();
             recorded.extend_from_slice(&bytes[..bytes.len().min(room)]);
@@ -263,7 +263,7 @@ impl Shared {
     }
 
     /// Passes on what `from` says, with the fault where it is this side's.
-    fn pass(&self, side: Side, ends: &Ends, mut from: &TcpStream, mut to: impl FnMut(&[u8]) -> bool) {
+    fn pass(&self, side: Side, ends: &ProxyEnds, mut from: &TcpStream, mut to: impl FnMut(&[u8]) -> bool) {
         let mut buffer = vec![0; PIECE_BYTES];
         let mut passed = 0;
         while let Ok(read @ 1..) = from.read(&mut buffer) {
@@ -280,17 +280,17 @@ impl Shared {
     }
 
     /// How many of the next bytes are passed on now; `None` when no more are.
-    fn befall(&self, side: Side, ends: &Ends, passed: u64, length: usize) -> Option<usize> {
+    fn befall(&self, side: Side, ends: &ProxyEnds, passed: u64, length: usize) -> Option<usize> {
         let before = |at: u64| length.min(at.saturating_sub(passed) as usize);
         match self.fault {
-            Fault::Cut { side: of, at, reset } if of == side => {
+            ConnectionFault::Cut { side: of, at, reset } if of == side => {
                 if passed < at {
                     return Some(before(at));
                 }
                 self.cut(ends, reset);
                 None
             }
-            Fault::Stall { side: of, at, time } if of == side && !self.struck.load(Ordering::SeqCst) => {
+            ConnectionFault::Stall { side: of, at, time } if of == side && !self.struck.load(Ordering::SeqCst) => {
                 if passed < at {
                     return Some(before(at));
                 }
@@ -298,7 +298,7 @@ impl Shared {
                 self.rest(time);
                 Some(length)
             }
-            Fault::Hang { side: of, at } if of == side => {
+            ConnectionFault::Hang { side: of, at } if of == side => {
                 if passed < at {
                     return Some(before(at));
                 }
@@ -306,19 +306,19 @@ impl Shared {
                 self.rest(Duration::from_secs(3600));
                 None
             }
-            Fault::Trickle { side: of, at, bytes } if of == side && passed < at + bytes => {
+            ConnectionFault::Trickle { side: of, at, bytes } if of == side && passed < at + bytes => {
                 if passed < at {
                     return Some(before(at));
                 }
                 self.strike();
                 Some(1)
             }
-            Fault::Delay { each } if side == Side::Up => {
+            ConnectionFault::Delay { each } if side == Side::Up => {
                 self.strike();
                 self.rest(each);
                 Some(length)
             }
-            Fault::HalfClose { at } if side == Side::Up => {
+            ConnectionFault::HalfClose { at } if side == Side::Up => {
                 if passed < at {
                     return Some(before(at));
                 }
@@ -363,7 +363,7 @@ mod tests {
     }
 
     /// What the server answers to 100 bytes through a fault, and what it has seen at all.
-    fn sent(fault: Fault) -> (String, bool, Option<Vec<u8>>, Vec<usize>) {
+    fn sent(fault: ConnectionFault) -> (String, bool, Option<Vec<u8>>, Vec<usize>) {
         let (address, server) = counting();
         let mut through = Proxy::new().connect(address, fault).unwrap();
         let _ = through.stream.write_all(&[7; 100]);
@@ -378,32 +378,32 @@ mod tests {
 
     #[test]
     fn what_is_not_cut_arrives() {
-        assert_eq!(sent(Fault::None), ("100".to_owned(), false, None, vec![100]));
+        assert_eq!(sent(ConnectionFault::None), ("100".to_owned(), false, None, vec![100]));
         for fault in [
-            Fault::Trickle { side: Side::Up, at: 10, bytes: 50 },
-            Fault::Stall { side: Side::Down, at: 1, time: Duration::from_millis(5) },
-            Fault::Delay { each: Duration::from_millis(5) },
+            ConnectionFault::Trickle { side: Side::Up, at: 10, bytes: 50 },
+            ConnectionFault::Stall { side: Side::Down, at: 1, time: Duration::from_millis(5) },
+            ConnectionFault::Delay { each: Duration::from_millis(5) },
         ] {
             assert_eq!(sent(fault), ("100".to_owned(), true, None, vec![100]), "{fault:?}");
         }
-        let never = Fault::Cut { side: Side::Up, at: 100, reset: true };
+        let never = ConnectionFault::Cut { side: Side::Up, at: 100, reset: true };
         assert_eq!(sent(never), ("100".to_owned(), false, None, vec![100]));
     }
 
     #[test]
     fn a_cut_is_where_it_is_told() {
-        let cut = |reset| sent(Fault::Cut { side: Side::Up, at: 40, reset });
+        let cut = |reset| sent(ConnectionFault::Cut { side: Side::Up, at: 40, reset });
         assert_eq!(cut(false), (String::new(), true, None, vec![40]));
         assert_eq!(cut(true), (String::new(), true, None, vec![0]));
-        let down = sent(Fault::Cut { side: Side::Down, at: 1, reset: false });
+        let down = sent(ConnectionFault::Cut { side: Side::Down, at: 1, reset: false });
         assert_eq!((down.0.as_str(), down.1, down.3), ("1", true, vec![100]));
-        assert_eq!(sent(Fault::HalfClose { at: 40 }), ("40".to_owned(), true, None, vec![40]));
+        assert_eq!(sent(ConnectionFault::HalfClose { at: 40 }), ("40".to_owned(), true, None, vec![40]));
     }
 
     #[test]
     fn a_request_is_sent_twice() {
         for at_once in [false, true] {
-            let (answer, struck, duplicate, seen) = sent(Fault::Duplicate { at_once });
+            let (answer, struck, duplicate, seen) = sent(ConnectionFault::Duplicate { at_once });
             assert_eq!((answer.as_str(), struck, duplicate, seen), ("100", true, Some(b"100".to_vec()), vec![100, 100]));
         }
     }
@@ -411,7 +411,7 @@ mod tests {
     #[test]
     fn a_hanging_connection_ends_with_its_client() {
         let (address, server) = counting();
-        let mut through = Proxy::new().connect(address, Fault::Hang { side: Side::Up, at: 3 }).unwrap();
+        let mut through = Proxy::new().connect(address, ConnectionFault::Hang { side: Side::Up, at: 3 }).unwrap();
         through.stream.write_all(&[7; 100]).unwrap();
         while !through.struck() {
             std::thread::yield_now();

@@ -21,7 +21,7 @@ const MASK: [u8; 4] = [0x11, 0xe4, 0x07, 0x90];
 
 /// What a server says.
 #[derive(Debug, PartialEq)]
-pub enum Heard {
+pub enum ServerFrame {
     /// A message, which is JSON.
     Text(Value),
     /// The answer to a ping.
@@ -61,7 +61,7 @@ pub fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
 ///
 /// # Errors
 /// When a frame is cut, or none that this server sends.
-pub fn hear(stream: &mut impl Read) -> io::Result<Option<Heard>> {
+pub fn hear(stream: &mut impl Read) -> io::Result<Option<ServerFrame>> {
     loop {
         let mut head = [0; 2];
         if stream.read_exact(&mut head).is_err() {
@@ -79,10 +79,10 @@ pub fn hear(stream: &mut impl Read) -> io::Result<Option<Heard>> {
         let mut payload = vec![0; length];
         stream.read_exact(&mut payload)?;
         match head[0] {
-            TEXT => return Ok(Some(Heard::Text(serde_json::from_slice(&payload)?))),
-            CLOSE => return Ok(Some(Heard::Close(payload.first_chunk().map(|code| u16::from_be_bytes(*code))))),
+            TEXT => return Ok(Some(ServerFrame::Text(serde_json::from_slice(&payload)?))),
+            CLOSE => return Ok(Some(ServerFrame::Close(payload.first_chunk().map(|code| u16::from_be_bytes(*code))))),
             0x89 => {}
-            0x8a => return Ok(Some(Heard::Pong(payload))),
+            0x8a => return Ok(Some(ServerFrame::Pong(payload))),
             other => return Err(unknown(format!("a frame that begins with {other:#x}"))),
         }
     }
@@ -139,13 +139,13 @@ impl WebSocket {
     ///
     /// # Panics
     /// When that is no whole frame.
-    pub fn hear(&mut self) -> Option<Heard> {
+    pub fn hear(&mut self) -> Option<ServerFrame> {
         hear(&mut self.stream).expect("a whole frame")
     }
 
     /// All that is still said, up to the end.
     #[must_use]
-    pub fn rest(mut self) -> Vec<Heard> {
+    pub fn rest(mut self) -> Vec<ServerFrame> {
         std::iter::from_fn(|| self.hear()).collect()
     }
 
@@ -156,8 +156,8 @@ impl WebSocket {
     #[must_use]
     pub fn end(self) -> (Value, Option<u16>) {
         let mut rest = self.rest();
-        let Some(Heard::Close(code)) = rest.pop() else { panic!("no close frame behind {rest:?}") };
-        let Some(Heard::Text(last)) = rest.pop() else { panic!("no last words") };
+        let Some(ServerFrame::Close(code)) = rest.pop() else { panic!("no close frame behind {rest:?}") };
+        let Some(ServerFrame::Text(last)) = rest.pop() else { panic!("no last words") };
         (last, code)
     }
 

@@ -5,7 +5,7 @@ use super::{Choices, config, log, pieces};
 use rorqual_digest::Algorithm;
 use rorqual_serve::Config;
 use rorqual_serve::fuzzing::{Surface, Then};
-use rorqual_store::{Settings, Store};
+use rorqual_store::{Store, StoreSettings};
 use serde_json::Value;
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -54,7 +54,7 @@ pub fn http(data: &[u8]) {
 impl Server {
     fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let settings = Settings { fsync: false, ..Settings::new(folder.path()) };
+        let settings = StoreSettings { fsync: false, ..StoreSettings::new(folder.path()) };
         let store = Store::init(&settings, Some(Algorithm::Sha256), Some(1 << 20)).expect("a store");
         let surface = Surface::new(Config { store: Some(store), ..config() }).expect("enough memory");
         let session = upload(&surface);

@@ -13,8 +13,8 @@ pub use requests::requests;
 pub use socket::socket;
 pub use state::state;
 
-use rorqual_accesslog::aggregate::Span;
-use rorqual_accesslog::analyze::{Formats, Settings};
+use rorqual_accesslog::aggregate::SpanFilter;
+use rorqual_accesslog::analyze::{AnalyzeSettings, Formats};
 use rorqual_serve::{Access, Config};
 use std::time::Duration;
 
@@ -34,11 +34,11 @@ fn config() -> Config {
         connections_max: 4,
         idle_max: Duration::from_secs(1 << 20),
         rate_limit: None,
-        settings: Settings {
+        settings: AnalyzeSettings {
             memory_bytes: 512 << 20,
             threads: Some(1),
             line_bytes_max: 64 << 10,
-            span: Span::default(),
+            span: SpanFilter::default(),
             formats: Formats::default(),
             feed_buffers: 0,
             kept: None,

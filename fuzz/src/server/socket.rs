@@ -1,7 +1,7 @@
 //! WebSockets: what is heard is what a naive decoder of RFC 6455 says that has the whole input at once, wherever the reads end.
 
 use super::{Choices, config, log, pieces};
-use rorqual_serve::fuzzing::{Heard, Surface, TEXT_BYTES_MAX, hear};
+use rorqual_serve::fuzzing::{ClientHeard, Surface, TEXT_BYTES_MAX, hear};
 use serde_json::Value;
 
 thread_local!(static SURFACE: Surface = Surface::new(config()).expect("enough memory"));
@@ -23,7 +23,7 @@ pub fn socket(data: &[u8]) {
 }
 
 /// The same frames as an upload: what is taken are the bytes of its messages, and the code at the end is the one for how it ended.
-fn upload(frames: &[u8], cuts: u8, size: Option<u64>, heard: &[Heard]) {
+fn upload(frames: &[u8], cuts: u8, size: Option<u64>, heard: &[ClientHeard]) {
     let reads = pieces(frames, cuts).into_iter().map(<[u8]>::to_vec).collect();
     let (offset, said) = SURFACE.with(|surface| {
         let taken = surface.socket(reads, size);
@@ -44,26 +44,26 @@ fn upload(frames: &[u8], cuts: u8, size: Option<u64>, heard: &[Heard]) {
 }
 
 /// Bytes of messages up to the end, and codes that may tell it.
-fn ending(heard: &[Heard]) -> (u64, Vec<Option<u16>>) {
+fn ending(heard: &[ClientHeard]) -> (u64, Vec<Option<u16>>) {
     let mut offset = 0;
     for said in heard {
         match said {
-            Heard::Binary(bytes) | Heard::Begun(bytes) => offset += bytes.len() as u64,
-            Heard::Text(text) if text == r#"{"type":"end"}"# => return (offset, vec![Some(1000)]),
+            ClientHeard::Binary(bytes) | ClientHeard::Begun(bytes) => offset += bytes.len() as u64,
+            ClientHeard::Text(text) if text == r#"{"type":"end"}"# => return (offset, vec![Some(1000)]),
             // The one thing that a client may say can be written in many ways.
-            Heard::Text(_) => return (offset, vec![Some(1000), Some(4400)]),
-            Heard::Closed(code) => return (offset + begun(heard), vec![*code]),
-            Heard::Failed(code) => return (offset + begun(heard), vec![Some(*code)]),
-            Heard::Ping(_) | Heard::Pong(_) => {}
+            ClientHeard::Text(_) => return (offset, vec![Some(1000), Some(4400)]),
+            ClientHeard::Closed(code) => return (offset + begun(heard), vec![*code]),
+            ClientHeard::Failed(code) => return (offset + begun(heard), vec![Some(*code)]),
+            ClientHeard::Ping(_) | ClientHeard::Pong(_) => {}
         }
     }
     (offset, vec![Some(4400)])
 }
 
 /// Bytes of a message that had no end, which are last in the list.
-fn begun(heard: &[Heard]) -> u64 {
+fn begun(heard: &[ClientHeard]) -> u64 {
     match heard.last() {
-        Some(Heard::Begun(bytes)) => bytes.len() as u64,
+        Some(ClientHeard::Begun(bytes)) => bytes.len() as u64,
         _ => 0,
     }
 }
@@ -152,7 +152,7 @@ struct Message {
 }
 
 /// RFC 6455, section by section, of all that a client sent.
-fn decode(input: &[u8]) -> Vec<Heard> {
+fn decode(input: &[u8]) -> Vec<ClientHeard> {
     let (mut heard, mut message) = (Vec::new(), None);
     let mut rest = input;
     let failed = loop {
@@ -162,14 +162,14 @@ fn decode(input: &[u8]) -> Vec<Heard> {
             Err(code) => break Some(code),
         }
     };
-    heard.extend(failed.map(Heard::Failed));
+    heard.extend(failed.map(ClientHeard::Failed));
     let begun = message.filter(|message| !message.text && !message.bytes.is_empty());
-    heard.extend(begun.map(|message| Heard::Begun(message.bytes)));
+    heard.extend(begun.map(|message| ClientHeard::Begun(message.bytes)));
     heard
 }
 
 /// Takes a frame; whether there may be another behind it.
-fn decode_frame(rest: &mut &[u8], message: &mut Option<Message>, heard: &mut Vec<Heard>) -> Result<bool, u16> {
+fn decode_frame(rest: &mut &[u8], message: &mut Option<Message>, heard: &mut Vec<ClientHeard>) -> Result<bool, u16> {
     let input = *rest;
     let Some(&first) = input.first() else { return Ok(false) };
     let (last, opcode) = (first & 0x80 != 0, first & 0x0f);
@@ -238,18 +238,18 @@ fn check_text(text: &[u8], before: usize) -> Result<(), u16> {
     Ok(())
 }
 
-fn ended(message: Message) -> Result<Heard, u16> {
+fn ended(message: Message) -> Result<ClientHeard, u16> {
     if !message.text {
-        return Ok(Heard::Binary(message.bytes));
+        return Ok(ClientHeard::Binary(message.bytes));
     }
-    String::from_utf8(message.bytes).map(Heard::Text).map_err(|_| 1007)
+    String::from_utf8(message.bytes).map(ClientHeard::Text).map_err(|_| 1007)
 }
 
-fn decode_control(opcode: u8, payload: Vec<u8>, heard: &mut Vec<Heard>) -> Result<bool, u16> {
+fn decode_control(opcode: u8, payload: Vec<u8>, heard: &mut Vec<ClientHeard>) -> Result<bool, u16> {
     heard.push(match (opcode, &payload[..]) {
-        (9, _) => Heard::Ping(payload),
-        (10, _) => Heard::Pong(payload),
-        (_, []) => Heard::Closed(None),
+        (9, _) => ClientHeard::Ping(payload),
+        (10, _) => ClientHeard::Pong(payload),
+        (_, []) => ClientHeard::Closed(None),
         (_, [_]) => return Err(1002),
         (_, [high, low, reason @ ..]) => {
             // 7.4: those that are defined to be sent, by the registry of IANA, and those of programs.
@@ -259,7 +259,7 @@ fn decode_control(opcode: u8, payload: Vec<u8>, heard: &mut Vec<Heard>) -> Resul
                 return Err(1002);
             }
             std::str::from_utf8(reason).map_err(|_| 1007_u16)?;
-            Heard::Closed(Some(code))
+            ClientHeard::Closed(Some(code))
         }
     });
     Ok(opcode != 8)

@@ -2,7 +2,7 @@
 
 use crate::agent::{Agent, UNKNOWN, classify};
 use crate::aggregate::lock;
-use crate::aggregate::tally::Amount;
+use crate::aggregate::tally::HitsAndBytes;
 use std::collections::HashMap;
 use std::sync::Mutex;
 
@@ -12,11 +12,11 @@ const CLASSES_MAX: usize = 4096;
 /// The combinations seen, each with a number.
 #[derive(Debug, Default)]
 pub(crate) struct AgentClasses {
-    numbers: Mutex<Numbers>,
+    numbers: Mutex<AgentNumbers>,
 }
 
 #[derive(Debug, Default)]
-struct Numbers {
+struct AgentNumbers {
     of: HashMap<Agent, u32>,
     agents: Vec<Agent>,
 }
@@ -24,9 +24,9 @@ struct Numbers {
 /// Totals by name.
 #[derive(Debug, Default)]
 pub(crate) struct ClassTotals {
-    pub(crate) browsers: HashMap<String, Amount>,
-    pub(crate) systems: HashMap<String, Amount>,
-    pub(crate) bots: HashMap<String, Amount>,
+    pub(crate) browsers: HashMap<String, HitsAndBytes>,
+    pub(crate) systems: HashMap<String, HitsAndBytes>,
+    pub(crate) bots: HashMap<String, HitsAndBytes>,
 }
 
 impl AgentClasses {
@@ -47,12 +47,12 @@ impl AgentClasses {
     }
 
     /// Sums by browser, by system and by bot.
-    pub(crate) fn totals(&self, classes: &HashMap<u32, Amount>) -> ClassTotals {
+    pub(crate) fn totals(&self, classes: &HashMap<u32, HitsAndBytes>) -> ClassTotals {
         let numbers = lock(&self.numbers);
         let mut totals = ClassTotals::default();
         for (&class, &amount) in classes {
             let Some(agent) = numbers.agents.get(class as usize) else { continue };
-            let add = |sums: &mut HashMap<String, Amount>, name: &str| {
+            let add = |sums: &mut HashMap<String, HitsAndBytes>, name: &str| {
                 sums.entry(name.to_owned()).or_default().add(amount);
             };
             match &agent.bot {

@@ -1,7 +1,7 @@
 //! An analysis: what all workers together know of a log, in a fixed amount of memory.
 //!
-//! Each worker has a [`Worker`] stage with small dictionaries of its own, which stay in its core's cache. When one of
-//! them is full, its sums go to the [`Tally`](tally::Tally) of the field, which all workers share.
+//! Each worker has a [`LogWorker`] stage with small dictionaries of its own, which stay in its core's cache. When one of
+//! them is full, its sums go to the [`FieldTally`](tally::Tally) of the field, which all workers share.
 
 mod agents;
 mod notes;
@@ -10,28 +10,28 @@ mod timeline;
 mod totals;
 mod worker;
 
-pub use notes::{ChunkNotes, Reason, Sample};
+pub use notes::{ChunkNotes, NoteReason, NoteSample};
 pub use tally::HeavyHitters;
 pub use totals::LineCounts;
-pub use worker::Worker;
+pub use worker::LogWorker;
 
 pub(crate) use notes::NoteKeeper;
-pub(crate) use tally::{Amount, KEY_BYTES_SHOWN, Top, TopRow, sort_rows};
+pub(crate) use tally::{HitsAndBytes, KEY_BYTES_SHOWN, Top, TopRow, sort_rows};
 pub use timeline::CLASSES;
 pub(crate) use timeline::{Buckets, class_of};
-pub(crate) use totals::Totals;
+pub(crate) use totals::LineTotals;
 
 use crate::Countries;
 use crate::batch::TEXT_FIELDS;
 use crate::dict::Seed;
 use crate::format::Field;
 use agents::AgentClasses;
-use notes::Samples;
+use notes::NoteSamples;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tally::Tally;
-use timeline::Timeline;
+use tally::FieldTally;
+use timeline::BucketCounts;
 
 /// Parts in a hundred of the tables' memory for each field, by how many distinct values real logs have.
 const SHARES: [(Field, u64); 9] = [
@@ -60,14 +60,14 @@ pub(crate) const TABLES_BYTES_MIN: u64 = 8 << 20;
 
 /// Which lines count.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Span {
+pub struct SpanFilter {
     /// Lines at or after this time, in Unix microseconds.
     pub since_us: Option<i64>,
     /// Lines before this time.
     pub until_us: Option<i64>,
 }
 
-impl Span {
+impl SpanFilter {
     fn bounded(self) -> bool {
         self.since_us.is_some() || self.until_us.is_some()
     }
@@ -83,25 +83,25 @@ impl Span {
 
 /// What an analysis knows beside its tallies, to be kept and gone on with.
 #[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
-pub struct Counts {
+pub struct AnalysisCounts {
     lines: LineCounts,
     zone_seconds: Option<i32>,
-    rejects: Samples,
-    repairs: Samples,
+    rejects: NoteSamples,
+    repairs: NoteSamples,
 }
 
 /// What is known of a log so far.
 pub struct Analysis {
     seed: Seed,
-    span: Span,
-    tallies: Vec<(Field, Tally)>,
-    sites: Tally,
+    span: SpanFilter,
+    tallies: Vec<(Field, FieldTally)>,
+    sites: FieldTally,
     agents: Arc<AgentClasses>,
     countries: Option<Arc<Countries>>,
-    totals: Mutex<Totals>,
-    timeline: Mutex<Timeline>,
-    rejects: Mutex<Samples>,
-    repairs: Mutex<Samples>,
+    totals: Mutex<LineTotals>,
+    timeline: Mutex<BucketCounts>,
+    rejects: Mutex<NoteSamples>,
+    repairs: Mutex<NoteSamples>,
     /// Offset of the first input's clock, by its first line with a time; `i32::MIN` until then.
     zone_seconds: AtomicI32,
     /// Raised when somebody wants to see the sums; workers hand over theirs then.
@@ -112,7 +112,7 @@ impl Analysis {
     /// An empty analysis of the lines in `span` whose tables take at most `tables_bytes`, beside what is
     /// fixed and what each worker takes. With `countries`, those of clients are counted.
     #[must_use]
-    pub fn new(tables_bytes: u64, span: Span, countries: Option<Arc<Countries>>) -> Self {
+    pub fn new(tables_bytes: u64, span: SpanFilter, countries: Option<Arc<Countries>>) -> Self {
         let mut analysis = Self::untallied(span, countries);
         let share = |percent| tables_bytes / 100 * percent;
         let tally = |(field, percent)| {
@@ -124,19 +124,19 @@ impl Analysis {
                     .map(|countries| -> tally::Classify { Arc::new(move |client: &[u8]| country_class(&countries.of(client))) }),
                 _ => None,
             };
-            (field, Tally::new(&analysis.seed, share(percent), classify))
+            (field, FieldTally::new(&analysis.seed, share(percent), classify))
         };
         analysis.tallies = SHARES.into_iter().map(tally).collect();
-        analysis.sites = Tally::new(&analysis.seed, share(SITE_SHARE), None);
+        analysis.sites = FieldTally::new(&analysis.seed, share(SITE_SHARE), None);
         analysis
     }
 
     /// The same that tallies nothing.
-    pub(crate) fn untallied(span: Span, countries: Option<Arc<Countries>>) -> Self {
+    pub(crate) fn untallied(span: SpanFilter, countries: Option<Arc<Countries>>) -> Self {
         let seed = Seed::default();
         Self {
             tallies: Vec::new(),
-            sites: Tally::new(&seed, 0, None),
+            sites: FieldTally::new(&seed, 0, None),
             seed,
             span,
             agents: Arc::default(),
@@ -163,13 +163,18 @@ impl Analysis {
 
     /// What is known beside tallies: all that there is of an analysis that tallies nothing.
     #[must_use]
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> AnalysisCounts {
         let (rejects, repairs) = self.samples();
-        Counts { lines: self.lines(), zone_seconds: self.zone_seconds(), rejects: rejects.clone(), repairs: repairs.clone() }
+        AnalysisCounts {
+            lines: self.lines(),
+            zone_seconds: self.zone_seconds(),
+            rejects: rejects.clone(),
+            repairs: repairs.clone(),
+        }
     }
 
     /// Goes on behind `counts`; for an analysis that knows nothing yet.
-    pub fn go_on(&self, counts: Counts) {
+    pub fn go_on(&self, counts: AnalysisCounts) {
         lock(&self.totals).lines = counts.lines;
         counts.zone_seconds.into_iter().for_each(|zone| self.offer_zone(zone));
         let (mut rejects, mut repairs) = self.samples();
@@ -182,7 +187,7 @@ impl Analysis {
         lock(&self.totals).lines
     }
 
-    pub(crate) fn totals(&self) -> MutexGuard<'_, Totals> {
+    pub(crate) fn totals(&self) -> MutexGuard<'_, LineTotals> {
         lock(&self.totals)
     }
 
@@ -191,17 +196,17 @@ impl Analysis {
     }
 
     /// Samples of rejected and of repaired lines.
-    fn samples(&self) -> (MutexGuard<'_, Samples>, MutexGuard<'_, Samples>) {
+    fn samples(&self) -> (MutexGuard<'_, NoteSamples>, MutexGuard<'_, NoteSamples>) {
         (lock(&self.rejects), lock(&self.repairs))
     }
 
     /// Some rejected lines.
     #[must_use]
-    pub fn rejects(&self) -> Vec<Sample> {
+    pub fn rejects(&self) -> Vec<NoteSample> {
         self.samples().0.list()
     }
 
-    pub(crate) fn sample_lists(&self) -> (Vec<Sample>, Vec<Sample>) {
+    pub(crate) fn sample_lists(&self) -> (Vec<NoteSample>, Vec<NoteSample>) {
         let (rejects, repairs) = self.samples();
         (rejects.list(), repairs.list())
     }
@@ -220,8 +225,8 @@ impl Analysis {
     }
 
     /// Totals of countries.
-    pub(crate) fn countries(&self) -> HashMap<String, tally::Amount> {
-        let classes = self.tally(Field::Client).map_or_else(HashMap::default, Tally::classes);
+    pub(crate) fn countries(&self) -> HashMap<String, tally::HitsAndBytes> {
+        let classes = self.tally(Field::Client).map_or_else(HashMap::default, FieldTally::classes);
         let named = classes.into_iter().filter(|(class, _)| *class > 0);
         named.map(|(class, amount)| (country_of(class), amount)).collect()
     }
@@ -239,7 +244,7 @@ impl Analysis {
         let _ = known.compare_exchange(i32::MIN, zone_seconds, order, order);
     }
 
-    fn tally(&self, field: Field) -> Option<&Tally> {
+    fn tally(&self, field: Field) -> Option<&FieldTally> {
         self.tallies.iter().find(|(tallied, _)| *tallied == field).map(|(_, tally)| tally)
     }
 

@@ -1,9 +1,9 @@
 //! Lines that were rejected or repaired: samples with their place and reason, and the rejected ones whole.
 
-use crate::parse::{Flaw, Record};
+use crate::parse::{LineFlaw, LogRecord};
 use bytes::Bytes;
 use rorqual_pipe::gather::Gather;
-use rorqual_pipe::{Chunk, Error, Line, format_size};
+use rorqual_pipe::{Chunk, ChunkLine, Error, format_size};
 use std::borrow::Cow;
 use std::fmt;
 use std::io::Write;
@@ -20,9 +20,9 @@ const SAMPLE_TEXT_BYTES_MAX: usize = 500;
 
 /// Why a line was rejected or repaired.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reason {
+pub enum NoteReason {
     /// What is wrong with it.
-    Flaw(Flaw),
+    Flaw(LineFlaw),
     /// It is longer than a line may be.
     TooLong {
         /// The limit.
@@ -30,7 +30,7 @@ pub enum Reason {
     },
 }
 
-impl fmt::Display for Reason {
+impl fmt::Display for NoteReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Flaw(flaw) => flaw.fmt(f),
@@ -41,12 +41,12 @@ impl fmt::Display for Reason {
     }
 }
 
-impl Reason {
+impl NoteReason {
     /// The reason without figures that differ from line to line, so that there are few.
     #[must_use]
     pub fn name(&self) -> Cow<'static, str> {
         match self {
-            Self::Flaw(Flaw::NotJson(_)) => "not a JSON object".into(),
+            Self::Flaw(LineFlaw::NotJson(_)) => "not a JSON object".into(),
             Self::TooLong { .. } => "the line is too long".into(),
             Self::Flaw(flaw) => flaw.to_string().into(),
         }
@@ -63,7 +63,7 @@ impl Reason {
 
 /// One line as an example.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Sample {
+pub struct NoteSample {
     /// The input's name.
     pub source: String,
     /// Line number in the input, from 1.
@@ -82,16 +82,16 @@ pub struct ChunkNotes {
     lines: u64,
     /// Of the first line that counts and has a time.
     zone_seconds: Option<i32>,
-    rejects: Vec<Note>,
-    repairs: Vec<Note>,
+    rejects: Vec<LineNote>,
+    repairs: Vec<LineNote>,
     rejected: Vec<Bytes>,
 }
 
 #[derive(Debug)]
-struct Note {
+struct LineNote {
     line: u64,
     offset: u64,
-    reason: Reason,
+    reason: NoteReason,
     text: Vec<u8>,
 }
 
@@ -100,17 +100,17 @@ impl ChunkNotes {
         self.lines += 1;
     }
 
-    pub(crate) fn zone(&mut self, record: &Record<'_>) {
+    pub(crate) fn zone(&mut self, record: &LogRecord<'_>) {
         if self.zone_seconds.is_none() && record.time_us.is_some() {
             self.zone_seconds = Some(record.zone_seconds);
         }
     }
 
-    pub(crate) fn repair(&mut self, chunk: &Chunk, line: &Line<'_>, reason: Reason) {
+    pub(crate) fn repair(&mut self, chunk: &Chunk, line: &ChunkLine<'_>, reason: NoteReason) {
         note(&mut self.repairs, self.lines, chunk, line, reason);
     }
 
-    pub(crate) fn reject(&mut self, chunk: &Chunk, line: &Line<'_>, reason: Reason, keep: bool) {
+    pub(crate) fn reject(&mut self, chunk: &Chunk, line: &ChunkLine<'_>, reason: NoteReason, keep: bool) {
         note(&mut self.rejects, self.lines, chunk, line, reason);
         if !keep {
             return;
@@ -129,32 +129,32 @@ impl ChunkNotes {
     }
 }
 
-fn note(notes: &mut Vec<Note>, line_number: u64, chunk: &Chunk, line: &Line<'_>, reason: Reason) {
+fn note(notes: &mut Vec<LineNote>, line_number: u64, chunk: &Chunk, line: &ChunkLine<'_>, reason: NoteReason) {
     let alike = notes.iter().filter(|note| note.reason.like(&reason)).count();
     if notes.len() < SAMPLES_MAX && alike < SAMPLES_PER_REASON_MAX {
         let text = line.bytes[..line.bytes.len().min(SAMPLE_TEXT_BYTES_MAX)].to_vec();
-        notes.push(Note { line: line_number, offset: chunk.offset + line.start as u64, reason, text });
+        notes.push(LineNote { line: line_number, offset: chunk.offset + line.start as u64, reason, text });
     }
 }
 
 /// The samples of a whole analysis, each with the name of its reason.
 #[derive(Debug, Clone, Default, serde::Serialize, serde::Deserialize)]
-pub(crate) struct Samples {
-    kept: Vec<(String, Sample)>,
+pub(crate) struct NoteSamples {
+    kept: Vec<(String, NoteSample)>,
 }
 
-impl Samples {
-    pub(crate) fn list(&self) -> Vec<Sample> {
+impl NoteSamples {
+    pub(crate) fn list(&self) -> Vec<NoteSample> {
         self.kept.iter().map(|(_, sample)| sample.clone()).collect()
     }
 
-    fn add(&mut self, source: &str, lines_before: u64, note: &Note) {
+    fn add(&mut self, source: &str, lines_before: u64, note: &LineNote) {
         let name = note.reason.name();
         let alike = self.kept.iter().filter(|(reason, _)| *reason == name).count();
         if self.kept.len() >= SAMPLES_MAX || alike >= SAMPLES_PER_REASON_MAX {
             return;
         }
-        let sample = Sample {
+        let sample = NoteSample {
             source: source.to_owned(),
             line: lines_before + note.line,
             offset: note.offset,

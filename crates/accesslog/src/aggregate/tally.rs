@@ -44,20 +44,20 @@ const KEY_PART_MAX: usize = 8;
 pub(crate) type Classify = Arc<dyn Fn(&[u8]) -> u32 + Send + Sync>;
 
 /// One field's values.
-pub(crate) struct Tally {
+pub(crate) struct FieldTally {
     seed: Seed,
-    shards: Vec<Mutex<Shard>>,
+    shards: Vec<Mutex<TallyShard>>,
     classify: Option<Classify>,
 }
 
 /// Hits and bytes of one value or class.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Amount {
+pub(crate) struct HitsAndBytes {
     pub(crate) hits: u64,
     pub(crate) bytes: u64,
 }
 
-impl Amount {
+impl HitsAndBytes {
     pub(crate) fn add(&mut self, other: Self) {
         self.hits += other.hits;
         // Sizes are foreign numbers: a log may claim 2^64 - 1 bytes for every line.
@@ -69,7 +69,7 @@ impl Amount {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TopRow {
     pub(crate) key: Vec<u8>,
-    pub(crate) amount: Amount,
+    pub(crate) amount: HitsAndBytes,
     /// How many hits more than counted it may have.
     pub(crate) missed: u64,
 }
@@ -87,17 +87,17 @@ pub(crate) struct Top {
     pub(crate) floor: u64,
 }
 
-impl Tally {
+impl FieldTally {
     /// A tally that holds at most `share_bytes`.
     pub(crate) fn new(seed: &Seed, share_bytes: u64, classify: Option<Classify>) -> Self {
         let limit = (share_bytes / SHARDS as u64) as f64 * FILL;
-        let shards = (0..SHARDS).map(|_| Mutex::new(Shard::new(limit as usize))).collect();
+        let shards = (0..SHARDS).map(|_| Mutex::new(TallyShard::new(limit as usize))).collect();
         Self { seed: seed.clone(), shards, classify }
     }
 
     /// Adds to the values of one shard: `value` gives hash, key and amount for each of `codes`, and all hashes have the
     /// top bits `shard`.
-    pub(crate) fn add_all<'a>(&self, shard: usize, codes: &[u32], value: impl Fn(u32) -> (u64, &'a [u8], Amount)) {
+    pub(crate) fn add_all<'a>(&self, shard: usize, codes: &[u32], value: impl Fn(u32) -> (u64, &'a [u8], HitsAndBytes)) {
         let mut shard = self.shard(shard);
         for codes in codes.chunks(TOGETHER) {
             shard.touch(codes.iter().map(|&code| value(code).0));
@@ -109,7 +109,7 @@ impl Tally {
     }
 
     /// Adds to one value.
-    pub(crate) fn add(&self, key: &[u8], amount: Amount) {
+    pub(crate) fn add(&self, key: &[u8], amount: HitsAndBytes) {
         let hash = hash(&self.seed, key);
         self.shard(shard_of(hash)).add(&self.seed, self.classify.as_ref(), hash, key, amount);
     }
@@ -139,15 +139,15 @@ impl Tally {
     }
 
     /// The total of each class; exact, also when values were dropped.
-    pub(crate) fn classes(&self) -> HashMap<u32, Amount> {
+    pub(crate) fn classes(&self) -> HashMap<u32, HitsAndBytes> {
         let mut classes = HashMap::new();
         for shard in 0..SHARDS {
             let shard = self.shard(shard);
             for (&class, &amount) in &shard.dropped {
-                classes.entry(class).or_insert_with(Amount::default).add(amount);
+                classes.entry(class).or_insert_with(HitsAndBytes::default).add(amount);
             }
             for (entry, &class) in shard.entries.iter().zip(&shard.classes) {
-                classes.entry(class).or_insert_with(Amount::default).add(entry.amount());
+                classes.entry(class).or_insert_with(HitsAndBytes::default).add(entry.amount());
             }
         }
         classes
@@ -157,11 +157,11 @@ impl Tally {
     pub(crate) fn clear(&self) {
         for shard in 0..SHARDS {
             let mut shard = self.shard(shard);
-            *shard = Shard::new(shard.limit_bytes);
+            *shard = TallyShard::new(shard.limit_bytes);
         }
     }
 
-    fn shard(&self, shard: usize) -> MutexGuard<'_, Shard> {
+    fn shard(&self, shard: usize) -> MutexGuard<'_, TallyShard> {
         self.shards[shard].lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -171,11 +171,11 @@ pub(crate) fn shard_of(hash: u64) -> usize {
     (hash >> (64 - SHARDS.trailing_zeros())) as usize
 }
 
-/// Hits of values in bounded memory, by one thread: a [`Tally`] of one shard, whose bounds can be asked for any value.
+/// Hits of values in bounded memory, by one thread: a [`FieldTally`] of one shard, whose bounds can be asked for any value.
 #[derive(Debug)]
 pub struct HeavyHitters {
     seed: Seed,
-    shard: Shard,
+    shard: TallyShard,
 }
 
 impl HeavyHitters {
@@ -183,13 +183,13 @@ impl HeavyHitters {
     #[must_use]
     pub fn new(bytes_max: u64) -> Self {
         let limit = bytes_max as f64 * FILL;
-        Self { seed: Seed::default(), shard: Shard { sketched: false, ..Shard::new(limit as usize) } }
+        Self { seed: Seed::default(), shard: TallyShard { sketched: false, ..TallyShard::new(limit as usize) } }
     }
 
     /// Adds hits of a value.
     pub fn add(&mut self, key: &[u8], hits: u64) {
         let Self { seed, shard } = self;
-        shard.add(seed, None, hash(seed, key), key, Amount { hits, bytes: 0 });
+        shard.add(seed, None, hash(seed, key), key, HitsAndBytes { hits, bytes: 0 });
     }
 
     /// The least and the most hits that a value can have had.
@@ -202,20 +202,20 @@ impl HeavyHitters {
     /// The most hits that any value can have had.
     #[must_use]
     pub fn hits_max(&self) -> u64 {
-        let listed = self.shard.entries.iter().map(Entry::hits_max).max();
+        let listed = self.shard.entries.iter().map(TallyEntry::hits_max).max();
         listed.unwrap_or(0).max(self.shard.floor + self.shard.turned_away.hits)
     }
 }
 
 #[derive(Debug)]
-struct Shard {
+struct TallyShard {
     limit_bytes: usize,
     /// Whether it counts distinct values by a sketch once some are dropped.
     sketched: bool,
     /// The hash's low half and the entry's index plus one; 0 is free. The place of a hash is its low half scaled
     /// to the number of slots, so the table can grow by any factor up to its limit.
     slots: Vec<u64>,
-    entries: Vec<Entry>,
+    entries: Vec<TallyEntry>,
     /// Classes of the entries; empty where the tally does not classify.
     classes: Vec<u32>,
     /// Keys, each after its length, in the order of the entries.
@@ -223,7 +223,7 @@ struct Shard {
     floor: u64,
     turned_away: TurnedAway,
     sketch: Option<HllSketch>,
-    dropped: HashMap<u32, Amount>,
+    dropped: HashMap<u32, HitsAndBytes>,
 }
 
 /// What is known of the keys that were too long.
@@ -235,7 +235,7 @@ struct TurnedAway {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Entry {
+struct TallyEntry {
     start: u32,
     /// More than 2^32 would take 2^32 lines for each entry the shard has room for.
     missed: u32,
@@ -243,9 +243,9 @@ struct Entry {
     bytes: u64,
 }
 
-impl Entry {
-    fn amount(&self) -> Amount {
-        Amount { hits: self.hits, bytes: self.bytes }
+impl TallyEntry {
+    fn amount(&self) -> HitsAndBytes {
+        HitsAndBytes { hits: self.hits, bytes: self.bytes }
     }
 
     fn hits_max(&self) -> u64 {
@@ -253,7 +253,7 @@ impl Entry {
     }
 }
 
-impl Shard {
+impl TallyShard {
     fn new(limit_bytes: usize) -> Self {
         // Places in the arena are 32 bits wide.
         let limit_bytes = limit_bytes.min(u32::MAX as usize);
@@ -294,7 +294,7 @@ impl Shard {
     }
 
     #[inline]
-    fn add(&mut self, seed: &Seed, classify: Option<&Classify>, hash: u64, key: &[u8], amount: Amount) {
+    fn add(&mut self, seed: &Seed, classify: Option<&Classify>, hash: u64, key: &[u8], amount: HitsAndBytes) {
         let Some(entry) = self.find(hash, key) else { return self.insert(seed, classify, hash, key, amount) };
         let entry = &mut self.entries[entry];
         entry.hits += amount.hits;
@@ -329,7 +329,7 @@ impl Shard {
         self.floor + if key.len() >= self.turned_away.key_bytes_min { self.turned_away.hits } else { 0 }
     }
 
-    fn insert(&mut self, seed: &Seed, classify: Option<&Classify>, hash: u64, key: &[u8], amount: Amount) {
+    fn insert(&mut self, seed: &Seed, classify: Option<&Classify>, hash: u64, key: &[u8], amount: HitsAndBytes) {
         if let Some(sketch) = &mut self.sketch {
             sketch.update(hash);
         }
@@ -351,7 +351,7 @@ impl Shard {
         push_key(&mut self.arena, key);
         // It may be one that was turned away before there was room.
         let missed = u32::try_from(self.missed(key)).unwrap_or(u32::MAX);
-        self.entries.push(Entry { start, missed, hits: amount.hits, bytes: amount.bytes });
+        self.entries.push(TallyEntry { start, missed, hits: amount.hits, bytes: amount.bytes });
         self.classes.extend(class);
         place(&mut self.slots, hash as u32, self.entries.len() as u32);
     }
@@ -448,7 +448,7 @@ impl Shard {
     /// The median of what the entries may have at most, from a sample of them.
     fn median_hits(&self) -> u64 {
         let step = (self.entries.len() / 1024).max(1);
-        let mut sample: Vec<u64> = self.entries.iter().step_by(step).map(Entry::hits_max).collect();
+        let mut sample: Vec<u64> = self.entries.iter().step_by(step).map(TallyEntry::hits_max).collect();
         let middle = sample.len() / 2;
         if sample.is_empty() { 0 } else { *sample.select_nth_unstable(middle).1 }
     }
@@ -471,7 +471,7 @@ impl Shard {
 }
 
 fn entry_bytes(classified: bool) -> usize {
-    size_of::<Entry>() + if classified { size_of::<u32>() } else { 0 }
+    size_of::<TallyEntry>() + if classified { size_of::<u32>() } else { 0 }
 }
 
 /// Candidates for the top rows; at most twice as many as wanted.
@@ -483,7 +483,7 @@ struct Best {
 }
 
 impl Best {
-    fn offer(&mut self, shard: &Shard, entry: &Entry) {
+    fn offer(&mut self, shard: &TallyShard, entry: &TallyEntry) {
         if entry.hits < self.bar {
             return;
         }
@@ -572,10 +572,10 @@ mod tests {
     use super::*;
     use std::collections::HashMap;
 
-    const ONE: Amount = Amount { hits: 1, bytes: 10 };
+    const ONE: HitsAndBytes = HitsAndBytes { hits: 1, bytes: 10 };
 
     /// A skewed stream of keys, longer ones among them: key k comes about `scale / k` times.
-    fn feed(tally: &Tally, keys: u64, scale: u64) -> HashMap<Vec<u8>, u64> {
+    fn feed(tally: &FieldTally, keys: u64, scale: u64) -> HashMap<Vec<u8>, u64> {
         let mut truth: HashMap<Vec<u8>, u64> = HashMap::new();
         for round in 0..scale {
             for k in 1..=keys {
@@ -592,7 +592,7 @@ mod tests {
 
     #[test]
     fn exact_while_it_fits() {
-        let tally = Tally::new(&Seed::default(), 64 << 20, None);
+        let tally = FieldTally::new(&Seed::default(), 64 << 20, None);
         let truth = feed(&tally, 3_000, 50);
         let top = tally.top(100_000);
         assert_eq!((top.floor, top.distinct_error, top.distinct), (0, 0.0, truth.len() as u64));
@@ -609,7 +609,7 @@ mod tests {
 
     #[test]
     fn bounds_hold_beyond_the_share() {
-        let tally = Tally::new(&Seed::default(), 1 << 20, None);
+        let tally = FieldTally::new(&Seed::default(), 1 << 20, None);
         let truth = feed(&tally, 20_000, 40);
         let top = tally.top(100_000);
         assert!(top.floor > 0, "the share was meant to be too small");
@@ -633,7 +633,7 @@ mod tests {
         );
         for shard in &tally.shards {
             let shard = shard.lock().unwrap();
-            let bytes = shard.slots.capacity() * 8 + shard.entries.capacity() * size_of::<Entry>() + shard.arena.capacity();
+            let bytes = shard.slots.capacity() * 8 + shard.entries.capacity() * size_of::<TallyEntry>() + shard.arena.capacity();
             assert!(bytes <= shard.limit_bytes, "{bytes} bytes in a shard of {}", shard.limit_bytes);
         }
     }
@@ -641,16 +641,16 @@ mod tests {
     #[test]
     fn classes_stay_exact_beyond_the_share() {
         let classify: Classify = Arc::new(|key: &[u8]| u32::from(key.len().is_multiple_of(3)));
-        let tally = Tally::new(&Seed::default(), 1 << 20, Some(Arc::clone(&classify)));
+        let tally = FieldTally::new(&Seed::default(), 1 << 20, Some(Arc::clone(&classify)));
         let truth = feed(&tally, 20_000, 10);
         let expected: u64 = truth.iter().filter(|(key, _)| classify(key) == 1).map(|(_, hits)| hits).sum();
         assert!(tally.top(1).floor > 0);
-        assert_eq!(tally.classes()[&1], Amount { hits: expected, bytes: expected * 10 });
+        assert_eq!(tally.classes()[&1], HitsAndBytes { hits: expected, bytes: expected * 10 });
     }
 
     #[test]
     fn a_key_larger_than_the_share_is_bounded_too() {
-        let tally = Tally::new(&Seed::default(), 64 << 10, None);
+        let tally = FieldTally::new(&Seed::default(), 64 << 10, None);
         tally.add(&vec![b'x'; 200 << 10], ONE);
         tally.add(b"small", ONE);
         let top = tally.top(10);
@@ -663,7 +663,7 @@ mod tests {
     #[test]
     fn a_key_that_can_not_fit_costs_the_others_nothing() {
         let classify: Classify = Arc::new(|key: &[u8]| key.len() as u32 / 1_000);
-        let tally = Tally::new(&Seed::default(), 2 << 20, Some(classify));
+        let tally = FieldTally::new(&Seed::default(), 2 << 20, Some(classify));
         let mut truth = HashMap::new();
         for round in 0..3 {
             for n in 0..16_000u32 {

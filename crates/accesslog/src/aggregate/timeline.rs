@@ -29,7 +29,7 @@ const _: () = {
     }
 };
 
-type Counts = [u64; CLASSES.len()];
+type ClassCounts = [u64; CLASSES.len()];
 
 /// Which of [`CLASSES`] a status belongs to.
 #[inline]
@@ -45,12 +45,12 @@ pub(crate) fn class_of(status: u16) -> usize {
 
 /// Counts by bucket and class.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Timeline {
+pub(crate) struct BucketCounts {
     /// Index into [`WIDTHS`].
     level: usize,
-    chunks: BTreeMap<i64, Box<[Counts; CHUNK]>>,
+    chunks: BTreeMap<i64, Box<[ClassCounts; CHUNK]>>,
     /// The chunk that was last added to, out of the map: lines come nearly in order of time.
-    current: Option<(i64, Box<[Counts; CHUNK]>)>,
+    current: Option<(i64, Box<[ClassCounts; CHUNK]>)>,
 }
 
 /// Non-empty buckets of a span.
@@ -58,10 +58,10 @@ pub(crate) struct Timeline {
 pub(crate) struct Buckets {
     pub(crate) width_seconds: i64,
     pub(crate) finest_seconds: i64,
-    pub(crate) rows: Vec<(i64, Counts)>,
+    pub(crate) rows: Vec<(i64, ClassCounts)>,
 }
 
-impl Timeline {
+impl BucketCounts {
     /// Counts `hits` lines of one class at a time in Unix seconds.
     #[inline]
     pub(crate) fn add(&mut self, second: i64, class: usize, hits: u64) {
@@ -80,7 +80,7 @@ impl Timeline {
         self.put_back();
         let bucket = second.div_euclid(WIDTHS[self.level]);
         let chunk = bucket.div_euclid(CHUNK as i64);
-        let mut counts = self.chunks.remove(&chunk).unwrap_or_else(|| Box::new([Counts::default(); CHUNK]));
+        let mut counts = self.chunks.remove(&chunk).unwrap_or_else(|| Box::new([ClassCounts::default(); CHUNK]));
         counts[bucket.rem_euclid(CHUNK as i64) as usize][class] += hits;
         self.current = Some((chunk, counts));
         if self.chunks.len() >= CHUNKS_MAX {
@@ -100,12 +100,13 @@ impl Timeline {
             let factor = WIDTHS[self.level + 1] / WIDTHS[self.level];
             self.level += 1;
             // In ascending order, each chunk is gone before the one it is joined into is complete.
-            let mut joined: BTreeMap<i64, Box<[Counts; CHUNK]>> = BTreeMap::new();
+            let mut joined: BTreeMap<i64, Box<[ClassCounts; CHUNK]>> = BTreeMap::new();
             while let Some((chunk, counts)) = self.chunks.pop_first() {
-                for (index, counts) in counts.iter().enumerate().filter(|(_, counts)| **counts != Counts::default()) {
+                for (index, counts) in counts.iter().enumerate().filter(|(_, counts)| **counts != ClassCounts::default()) {
                     let bucket = (chunk * CHUNK as i64 + index as i64).div_euclid(factor);
-                    let target =
-                        joined.entry(bucket.div_euclid(CHUNK as i64)).or_insert_with(|| Box::new([Counts::default(); CHUNK]));
+                    let target = joined
+                        .entry(bucket.div_euclid(CHUNK as i64))
+                        .or_insert_with(|| Box::new([ClassCounts::default(); CHUNK]));
                     join(&mut target[bucket.rem_euclid(CHUNK as i64) as usize], counts);
                 }
             }
@@ -121,7 +122,7 @@ impl Timeline {
         let to = to.unwrap_or(i64::MAX).min(self.last().map_or(0, |last| last + finest_seconds));
         let span = to.saturating_sub(from).max(1);
         let width_seconds = display_width(finest_seconds, span, count_max as i64);
-        let mut rows: Vec<(i64, Counts)> = Vec::new();
+        let mut rows: Vec<(i64, ClassCounts)> = Vec::new();
         for (start, counts) in self.iter() {
             // A bucket belongs to the span when any of it does.
             if start + finest_seconds <= from || start >= to {
@@ -136,10 +137,10 @@ impl Timeline {
         Buckets { width_seconds, finest_seconds, rows }
     }
 
-    fn iter(&self) -> impl DoubleEndedIterator<Item = (i64, &Counts)> {
+    fn iter(&self) -> impl DoubleEndedIterator<Item = (i64, &ClassCounts)> {
         let width = WIDTHS[self.level];
         self.chunks.iter().flat_map(move |(chunk, counts)| {
-            let used = counts.iter().enumerate().filter(|(_, counts)| **counts != Counts::default());
+            let used = counts.iter().enumerate().filter(|(_, counts)| **counts != ClassCounts::default());
             used.map(move |(index, counts)| ((chunk * CHUNK as i64 + index as i64) * width, counts))
         })
     }
@@ -193,7 +194,7 @@ fn display_width(finest: i64, span: i64, count_max: i64) -> i64 {
     ROUND.into_iter().find(fits).unwrap_or_else(|| wanted.div_euclid(finest).max(0).saturating_add(1).saturating_mul(finest))
 }
 
-fn join(sums: &mut Counts, counts: &Counts) {
+fn join(sums: &mut ClassCounts, counts: &ClassCounts) {
     for (sum, count) in sums.iter_mut().zip(counts) {
         *sum += count;
     }
@@ -209,7 +210,7 @@ mod tests {
 
     #[test]
     fn counts_by_second_while_there_is_room() {
-        let mut timeline = Timeline::default();
+        let mut timeline = BucketCounts::default();
         for (second, status) in [(100, 200), (100, 404), (101, 500), (90, 301), (-1, 0)] {
             timeline.add(second, class_of(status), 1);
         }
@@ -222,7 +223,7 @@ mod tests {
 
     #[test]
     fn ninety_days_are_held_at_two_minutes() {
-        let mut timeline = Timeline::default();
+        let mut timeline = BucketCounts::default();
         let start = 1_735_689_600;
         for minute in 0..90 * 24 * 60 {
             timeline.add(start + minute * 60, 0, 1);
@@ -236,7 +237,7 @@ mod tests {
 
     #[test]
     fn one_wrong_date_does_not_cost_the_resolution() {
-        let mut timeline = Timeline::default();
+        let mut timeline = BucketCounts::default();
         timeline.add(0, 0, 1);
         timeline.add(253_402_300_799, 0, 1);
         for second in 0..3_600 {
@@ -250,8 +251,8 @@ mod tests {
     #[test]
     fn any_order_of_times_gives_the_same_counts() {
         let times: Vec<i64> = (0..200_000i64).map(|n| (n * 7_919_993) % 50_000_000).collect();
-        let mut forward = Timeline::default();
-        let mut backward = Timeline::default();
+        let mut forward = BucketCounts::default();
+        let mut backward = BucketCounts::default();
         times.iter().for_each(|&time| forward.add(time, 2, 1));
         times.iter().rev().for_each(|&time| backward.add(time, 2, 1));
         assert_eq!(forward.buckets(None, None, 300), backward.buckets(None, None, 300));
@@ -260,7 +261,7 @@ mod tests {
 
     #[test]
     fn extreme_times_do_not_overflow() {
-        let mut timeline = Timeline::default();
+        let mut timeline = BucketCounts::default();
         for second in [i64::MIN / 1_000_000, i64::MAX / 1_000_000, 0] {
             timeline.add(second, 0, 1);
         }

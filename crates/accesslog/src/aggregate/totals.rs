@@ -1,7 +1,7 @@
 //! What is counted over all lines: outcomes, sizes, status codes, percentiles.
 
-use crate::aggregate::tally::Amount;
-use crate::spread::Spread;
+use crate::aggregate::tally::HitsAndBytes;
+use crate::spread::LogHistogram;
 
 /// Status codes have three digits.
 pub(crate) const STATUSES: usize = 1000;
@@ -35,19 +35,19 @@ fn is_zero(count: &u64) -> bool {
 
 /// Sums over lines; those of two workers can be merged.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Totals {
+pub(crate) struct LineTotals {
     pub(crate) lines: LineCounts,
     pub(crate) bytes_sent: u64,
     /// Earliest and latest time, in Unix microseconds.
     pub(crate) span_us: Option<(i64, i64)>,
     /// For each code; empty until there is one.
-    pub(crate) status: Vec<Amount>,
-    pub(crate) bytes: Spread,
-    pub(crate) request_time_us: Spread,
-    pub(crate) upstream_time_us: Spread,
+    pub(crate) status: Vec<HitsAndBytes>,
+    pub(crate) bytes: LogHistogram,
+    pub(crate) request_time_us: LogHistogram,
+    pub(crate) upstream_time_us: LogHistogram,
 }
 
-impl Totals {
+impl LineTotals {
     /// Adds the other's sums and empties it.
     pub(crate) fn take(&mut self, other: &mut Self) {
         self.lines.add(other.lines);
@@ -56,7 +56,7 @@ impl Totals {
             self.widen(first);
             self.widen(last);
         }
-        self.status.resize(self.status.len().max(other.status.len()), Amount::default());
+        self.status.resize(self.status.len().max(other.status.len()), HitsAndBytes::default());
         for (sum, amount) in self.status.iter_mut().zip(other.status.iter()) {
             sum.add(*amount);
         }
@@ -69,7 +69,7 @@ impl Totals {
         other.lines = LineCounts::default();
         other.bytes_sent = 0;
         other.span_us = None;
-        other.status.fill(Amount::default());
+        other.status.fill(HitsAndBytes::default());
     }
 
     #[inline]

@@ -1,18 +1,18 @@
 //! The stage that parses a chunk, codes its fields, and counts codes.
 
 use crate::agent::referring_site;
-use crate::aggregate::notes::{ChunkNotes, Reason};
-use crate::aggregate::tally::{Amount, SHARDS, Tally, shard_of};
+use crate::aggregate::notes::{ChunkNotes, NoteReason};
+use crate::aggregate::tally::{FieldTally, HitsAndBytes, SHARDS, shard_of};
 use crate::aggregate::timeline::class_of;
 use crate::aggregate::totals::STATUSES;
-use crate::aggregate::{Analysis, LineCounts, Totals, lock};
-use crate::batch::{ABSENT, Batch, NO_TIME, TEXT_FIELDS, TextColumn};
+use crate::aggregate::{Analysis, LineCounts, LineTotals, lock};
+use crate::batch::{ABSENT, CodedColumn, LogBatch, NO_TIME, TEXT_FIELDS};
 use crate::filter::{Matcher, Subject};
-use crate::format::{Field, Format};
+use crate::format::{Field, LogFormat};
 use crate::parse::relay::ColumnRelay;
-use crate::parse::{Outcome, Parser, Record};
-use crate::recorder::{Gathered, Options, Recorder, Rejected};
-use rorqual_pipe::{Chunk, Error, Line, Stage};
+use crate::parse::{LineOutcome, LogParser, LogRecord};
+use crate::recorder::{Options, RecordedChunk, Recorder, Rejected};
+use rorqual_pipe::{Chunk, ChunkLine, Error, Stage};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -31,15 +31,15 @@ const VALUE_BYTES_CODED_MAX: usize = 64 << 10;
 pub(crate) const WORKER_BYTES: u64 = 12 << 20;
 
 /// Parses, codes and counts the chunks it is given.
-pub struct Worker {
+pub struct LogWorker {
     analysis: Arc<Analysis>,
-    parser: Parser,
+    parser: LogParser,
     /// Tells what a chunk begins with, where a line may say other columns.
     relay: Option<Arc<ColumnRelay>>,
-    batch: Batch,
+    batch: LogBatch,
     /// Hits and bytes for each code, in the order of [`TEXT_FIELDS`].
-    sums: [Vec<Amount>; TEXT_FIELDS.len()],
-    totals: Totals,
+    sums: [Vec<HitsAndBytes>; TEXT_FIELDS.len()],
+    totals: LineTotals,
     line_bytes_max: u64,
     /// The last wish for fresh sums that was granted.
     granted: u64,
@@ -47,39 +47,39 @@ pub struct Worker {
     counted: bool,
     /// Scratch: codes in the order of their shards.
     order: Vec<u32>,
-    beside: Beside,
+    beside: BatchRecorder,
 }
 
 /// What a worker does beside counting, or instead of it.
 #[derive(Default)]
-struct Beside {
+struct BatchRecorder {
     /// Which lines count, where not all do.
     only: Option<Matcher>,
     /// Lines that were rejected are asked, too.
     names_flaws: bool,
     /// What is gathered for who keeps rows.
-    gathered: Option<Gathered>,
+    gathered: Option<RecordedChunk>,
     untallied: bool,
     /// Keep rejected lines whole, for `--rejects`.
     keep_rejects: bool,
 }
 
-impl Worker {
+impl LogWorker {
     /// A worker of `analysis` for lines of `format`. With `keep_rejects` its notes hold rejected lines whole.
     #[must_use]
-    pub fn new(analysis: &Arc<Analysis>, format: &Format, line_bytes_max: u64, keep_rejects: bool) -> Self {
+    pub fn new(analysis: &Arc<Analysis>, format: &LogFormat, line_bytes_max: u64, keep_rejects: bool) -> Self {
         Self {
-            batch: Batch::with_seed(&analysis.tallied_fields(), &analysis.seed),
+            batch: LogBatch::with_seed(&analysis.tallied_fields(), &analysis.seed),
             analysis: Arc::clone(analysis),
-            parser: Parser::new(format).strict(),
+            parser: LogParser::new(format).strict(),
             relay: None,
             sums: std::array::from_fn(|_| Vec::new()),
-            totals: Totals::default(),
+            totals: LineTotals::default(),
             line_bytes_max,
             granted: 0,
             counted: false,
             order: Vec::new(),
-            beside: Beside { keep_rejects, ..Beside::default() },
+            beside: BatchRecorder { keep_rejects, ..BatchRecorder::default() },
         }
     }
 
@@ -91,21 +91,21 @@ impl Worker {
         self.beside.names_flaws = options.only.as_ref().is_some_and(|filter| filter.names_flaws());
         self.beside.untallied = options.untallied;
         if let Some(recorder) = recorder {
-            self.batch = Batch::with_seed(&TEXT_FIELDS, &self.analysis.seed);
-            self.beside.gathered = Some(Gathered::new(recorder));
+            self.batch = LogBatch::with_seed(&TEXT_FIELDS, &self.analysis.seed);
+            self.beside.gathered = Some(RecordedChunk::new(recorder));
         }
         self
     }
 
     /// The same as one of several that share a relay.
     #[must_use]
-    pub(crate) fn relayed(self, format: &Format, relay: Option<&Arc<ColumnRelay>>) -> Self {
+    pub(crate) fn relayed(self, format: &LogFormat, relay: Option<&Arc<ColumnRelay>>) -> Self {
         let Some(relay) = relay else { return self };
-        Self { parser: Parser::new(format), relay: Some(Arc::clone(relay)), ..self }
+        Self { parser: LogParser::new(format), relay: Some(Arc::clone(relay)), ..self }
     }
 
     /// The format of what comes behind the lines so far, where they said another one.
-    pub(crate) fn format_behind(&self) -> Option<Format> {
+    pub(crate) fn format_behind(&self) -> Option<LogFormat> {
         self.relay.as_ref().map(|relay| relay.format())
     }
 
@@ -125,21 +125,21 @@ impl Worker {
             notes.count_line();
             self.totals.lines.total += 1;
             if line.long {
-                let reason = Reason::TooLong { line_bytes_max: self.line_bytes_max };
+                let reason = NoteReason::TooLong { line_bytes_max: self.line_bytes_max };
                 self.beside.reject(reason, chunk, &line, self.batch.len(), &mut self.totals.lines, &mut notes);
                 continue;
             }
             // The record is used where it lies: it is large, and moving it costs as much as parsing a field.
             let mut outcome = self.parser.parse(line.bytes);
             let (record, flaw) = match &mut outcome {
-                Outcome::Parsed(record) => (record, None),
-                Outcome::Repaired(record, flaw) => (record, Some(Reason::Flaw(*flaw))),
-                Outcome::Rejected(flaw) => {
-                    let reason = Reason::Flaw(*flaw);
+                LineOutcome::Parsed(record) => (record, None),
+                LineOutcome::Repaired(record, flaw) => (record, Some(NoteReason::Flaw(*flaw))),
+                LineOutcome::Rejected(flaw) => {
+                    let reason = NoteReason::Flaw(*flaw);
                     self.beside.reject(reason, chunk, &line, self.batch.len(), &mut self.totals.lines, &mut notes);
                     continue;
                 }
-                Outcome::Blank => {
+                LineOutcome::Blank => {
                     self.totals.lines.blank += 1;
                     continue;
                 }
@@ -177,7 +177,7 @@ impl Worker {
         count_times(batch, &mut self.totals, &self.analysis);
         for (column, sums) in batch.texts.iter_mut().zip(&mut self.sums) {
             if let Some(column) = column {
-                sums.resize(column.dict.len(), Amount::default());
+                sums.resize(column.dict.len(), HitsAndBytes::default());
                 count_codes(&column.codes, &batch.bytes, sums);
             }
         }
@@ -187,7 +187,7 @@ impl Worker {
     /// Hands over the fields whose dictionaries are full.
     fn relieve(&mut self) {
         for index in 0..TEXT_FIELDS.len() {
-            let full = |column: &TextColumn| column.dict.len() > CODES_MAX || column.dict.arena_bytes() > ARENA_BYTES_MAX;
+            let full = |column: &CodedColumn| column.dict.len() > CODES_MAX || column.dict.arena_bytes() > ARENA_BYTES_MAX;
             if self.batch.texts[index].as_ref().is_some_and(full) {
                 self.hand_over_field(index);
                 if let Some(column) = &mut self.batch.texts[index] {
@@ -204,7 +204,7 @@ impl Worker {
     fn hand_over(&mut self) {
         for index in 0..TEXT_FIELDS.len() {
             self.hand_over_field(index);
-            self.sums[index].fill(Amount::default());
+            self.sums[index].fill(HitsAndBytes::default());
         }
         self.analysis.totals().take(&mut self.totals);
         self.counted = false;
@@ -221,17 +221,17 @@ impl Worker {
     }
 }
 
-impl Beside {
+impl BatchRecorder {
     /// Whether the line counts.
     #[inline]
-    fn means(&mut self, record: Option<&Record<'_>>, flaw: Option<Reason>) -> bool {
+    fn means(&mut self, record: Option<&LogRecord<'_>>, flaw: Option<NoteReason>) -> bool {
         let Some(matcher) = &mut self.only else { return true };
         let flaw = flaw.map(|reason| reason.name());
         matcher.meets(&Subject { record, flaw: flaw.as_deref().unwrap_or_default() })
     }
 
     #[inline]
-    fn gather(&mut self, record: &Record<'_>, flaw: Option<Reason>, row: usize) {
+    fn gather(&mut self, record: &LogRecord<'_>, flaw: Option<NoteReason>, row: usize) {
         let Some(gathered) = &mut self.gathered else { return };
         gathered.zones_seconds.push(record.zone_seconds);
         if let Some(reason) = flaw {
@@ -242,9 +242,9 @@ impl Beside {
     #[cold]
     fn reject(
         &mut self,
-        reason: Reason,
+        reason: NoteReason,
         chunk: &Chunk,
-        line: &Line<'_>,
+        line: &ChunkLine<'_>,
         before_row: usize,
         lines: &mut LineCounts,
         notes: &mut ChunkNotes,
@@ -264,7 +264,7 @@ impl Beside {
 
     /// Makes the values of a record so short that they may be coded.
     #[cold]
-    fn shorten(&self, analysis: &Analysis, record: &mut Record<'_>) {
+    fn shorten(&self, analysis: &Analysis, record: &mut LogRecord<'_>) {
         if self.gathered.is_none() {
             return count_long_values(analysis, record);
         }
@@ -274,7 +274,7 @@ impl Beside {
     }
 }
 
-impl Stage for Worker {
+impl Stage for LogWorker {
     type Output = ChunkNotes;
 
     fn chunk(&mut self, chunk: &Chunk) -> Result<ChunkNotes, Error> {
@@ -310,8 +310,8 @@ impl Stage for Worker {
 
 /// Counts the long values of a record, and takes them out of it.
 #[cold]
-fn count_long_values(analysis: &Analysis, record: &mut Record<'_>) {
-    let amount = Amount { hits: 1, bytes: record.bytes.unwrap_or(0) };
+fn count_long_values(analysis: &Analysis, record: &mut LogRecord<'_>) {
+    let amount = HitsAndBytes { hits: 1, bytes: record.bytes.unwrap_or(0) };
     let fields = TEXT_FIELDS.into_iter().zip(record.texts_mut());
     for (field, value) in fields.filter(|(_, value)| value.len() > VALUE_BYTES_CODED_MAX) {
         let value = std::mem::take(value);
@@ -324,15 +324,15 @@ fn count_long_values(analysis: &Analysis, record: &mut Record<'_>) {
     }
 }
 
-fn count_site(analysis: &Analysis, referrer: &[u8], amount: Amount) {
+fn count_site(analysis: &Analysis, referrer: &[u8], amount: HitsAndBytes) {
     let site = referring_site(referrer);
     if !site.is_empty() {
         analysis.sites.add(site, amount);
     }
 }
 
-fn count_numbers(batch: &mut Batch, totals: &mut Totals) {
-    totals.status.resize(STATUSES, Amount::default());
+fn count_numbers(batch: &mut LogBatch, totals: &mut LineTotals) {
+    totals.status.resize(STATUSES, HitsAndBytes::default());
     for (&status, bytes) in batch.status.iter().zip(&mut batch.bytes) {
         let amount = &mut totals.status[usize::from(status).min(STATUSES - 1)];
         amount.hits += 1;
@@ -350,7 +350,7 @@ fn count_numbers(batch: &mut Batch, totals: &mut Totals) {
     batch.upstream_time_us.iter().filter(present).for_each(|&time| totals.upstream_time_us.add(time));
 }
 
-fn count_times(batch: &Batch, totals: &mut Totals, analysis: &Analysis) {
+fn count_times(batch: &LogBatch, totals: &mut LineTotals, analysis: &Analysis) {
     let mut timeline = lock(&analysis.timeline);
     for (&time, &status) in batch.time_us.iter().zip(&batch.status) {
         if time != NO_TIME {
@@ -360,7 +360,7 @@ fn count_times(batch: &Batch, totals: &mut Totals, analysis: &Analysis) {
     }
 }
 
-fn count_codes(codes: &[u32], bytes: &[u64], sums: &mut [Amount]) {
+fn count_codes(codes: &[u32], bytes: &[u64], sums: &mut [HitsAndBytes]) {
     for (&code, &bytes) in codes.iter().zip(bytes) {
         let amount = &mut sums[code as usize];
         amount.hits += 1;
@@ -369,12 +369,12 @@ fn count_codes(codes: &[u32], bytes: &[u64], sums: &mut [Amount]) {
 }
 
 /// Codes that were met, the absent value's left out.
-fn counted(sums: &[Amount]) -> impl Iterator<Item = (u32, Amount)> {
+fn counted(sums: &[HitsAndBytes]) -> impl Iterator<Item = (u32, HitsAndBytes)> {
     sums.iter().enumerate().skip(1).filter(|(_, amount)| amount.hits > 0).map(|(code, amount)| (code as u32, *amount))
 }
 
 /// Adds the sums to the tally, shard by shard, so that each shard is locked once.
-fn hand_over_codes(column: &TextColumn, sums: &[Amount], tally: &Tally, order: &mut Vec<u32>) {
+fn hand_over_codes(column: &CodedColumn, sums: &[HitsAndBytes], tally: &FieldTally, order: &mut Vec<u32>) {
     let shard = |code: u32| shard_of(column.dict.hash_of(code));
     let mut ends = [0usize; SHARDS];
     counted(sums).for_each(|(code, _)| ends[shard(code)] += 1);

@@ -4,7 +4,7 @@ use super::parse::FilterError;
 
 /// What a filter is made of.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Token {
+pub(super) enum FilterToken {
     Word(String),
     /// In quotes, as JSON writes it.
     Quoted(String),
@@ -42,7 +42,7 @@ const OPERATORS: [(&str, Operator); 9] = [
 ];
 
 /// A token and where it starts, in bytes.
-pub(super) type Placed = (usize, Token);
+pub(super) type Placed = (usize, FilterToken);
 
 /// All tokens of `text`, the end included.
 pub(super) fn tokens(text: &str) -> Result<Vec<Placed>, FilterError> {
@@ -51,7 +51,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Placed>, FilterError> {
     loop {
         at += text[at..].len() - text[at..].trim_start().len();
         let (token, bytes) = token(text, at)?;
-        let ended = token == Token::End;
+        let ended = token == FilterToken::End;
         tokens.push((at, token));
         if ended {
             return Ok(tokens);
@@ -61,13 +61,13 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Placed>, FilterError> {
 }
 
 /// The token at `at`, and its length.
-fn token(text: &str, at: usize) -> Result<(Token, usize), FilterError> {
+fn token(text: &str, at: usize) -> Result<(FilterToken, usize), FilterError> {
     let rest = &text[at..];
     let single = match rest.bytes().next() {
-        None => return Ok((Token::End, 0)),
-        Some(b'(') => Some(Token::Open),
-        Some(b')') => Some(Token::Close),
-        Some(b',') => Some(Token::Comma),
+        None => return Ok((FilterToken::End, 0)),
+        Some(b'(') => Some(FilterToken::Open),
+        Some(b')') => Some(FilterToken::Close),
+        Some(b',') => Some(FilterToken::Comma),
         Some(b'"') => return quoted(text, at),
         Some(_) => None,
     };
@@ -75,13 +75,13 @@ fn token(text: &str, at: usize) -> Result<(Token, usize), FilterError> {
         return Ok((single, 1));
     }
     if let Some((written, operator)) = OPERATORS.iter().find(|(written, _)| rest.starts_with(written)) {
-        return Ok((Token::Operator(*operator), written.len()));
+        return Ok((FilterToken::Operator(*operator), written.len()));
     }
     let bytes = rest.find(|c: char| !is_word(c)).unwrap_or(rest.len());
     if bytes == 0 {
         return Err(FilterError::new(text, at, "a word, a text in double quotes, a comparison or a parenthesis"));
     }
-    Ok((Token::Word(rest[..bytes].to_owned()), bytes))
+    Ok((FilterToken::Word(rest[..bytes].to_owned()), bytes))
 }
 
 /// Whether a word without quotes may have the character.
@@ -89,11 +89,11 @@ pub(super) fn is_word(c: char) -> bool {
     !c.is_whitespace() && !c.is_control() && !matches!(c, '(' | ')' | ',' | '"' | '=' | '!' | '~' | '<' | '>')
 }
 
-fn quoted(text: &str, at: usize) -> Result<(Token, usize), FilterError> {
+fn quoted(text: &str, at: usize) -> Result<(FilterToken, usize), FilterError> {
     let rest = &text[at..];
     let mut texts = serde_json::Deserializer::from_str(rest).into_iter::<String>();
     match texts.next() {
-        Some(Ok(quoted)) => Ok((Token::Quoted(quoted), texts.byte_offset())),
+        Some(Ok(quoted)) => Ok((FilterToken::Quoted(quoted), texts.byte_offset())),
         _ => Err(FilterError::new(text, at, "a text in double quotes, with \\\" and \\\\ where it has these itself")),
     }
 }

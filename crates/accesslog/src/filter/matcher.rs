@@ -4,7 +4,7 @@ use super::limits::{AGENT_BYTES_MAX, AGENTS_MAX};
 use super::{Filter, Flag, NumberColumn, TextColumn, derive};
 use crate::Countries;
 use crate::agent::{Agent, classify, referring_site};
-use crate::parse::Record;
+use crate::parse::LogRecord;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Copy)]
 pub struct Subject<'a> {
     /// What it says; `None` where it was rejected.
-    pub record: Option<&'a Record<'a>>,
-    /// What is wrong with it, as [`Reason`](crate::aggregate::Reason) names it; empty where nothing is.
+    pub record: Option<&'a LogRecord<'a>>,
+    /// What is wrong with it, as [`NoteReason`](crate::aggregate::Reason) names it; empty where nothing is.
     pub flaw: &'a str,
 }
 
@@ -22,12 +22,12 @@ pub struct Subject<'a> {
 #[derive(Debug, Clone)]
 pub struct Matcher {
     filter: Arc<Filter>,
-    known: Known,
+    known: LineContext,
 }
 
 /// What is known beside the line.
 #[derive(Debug, Clone, Default)]
-struct Known {
+struct LineContext {
     /// Classes of the agents seen: finding out takes microseconds.
     agents: HashMap<Box<[u8]>, Agent>,
     countries: Option<Arc<Countries>>,
@@ -37,7 +37,7 @@ impl Matcher {
     /// A matcher for `filter`.
     #[must_use]
     pub fn new(filter: Arc<Filter>) -> Self {
-        Self { filter, known: Known::default() }
+        Self { filter, known: LineContext::default() }
     }
 
     /// The same, with what it takes to tell countries.
@@ -53,7 +53,7 @@ impl Matcher {
     }
 }
 
-fn meets(filter: &Filter, known: &mut Known, subject: &Subject<'_>) -> bool {
+fn meets(filter: &Filter, known: &mut LineContext, subject: &Subject<'_>) -> bool {
     match filter {
         Filter::All(parts) => parts.iter().all(|part| meets(part, known, subject)),
         Filter::Any(parts) => parts.iter().any(|part| meets(part, known, subject)),
@@ -70,7 +70,7 @@ fn meets(filter: &Filter, known: &mut Known, subject: &Subject<'_>) -> bool {
     }
 }
 
-fn text<'a>(record: &Record<'a>, column: TextColumn, known: &mut Known) -> Cow<'a, [u8]> {
+fn text<'a>(record: &LogRecord<'a>, column: TextColumn, known: &mut LineContext) -> Cow<'a, [u8]> {
     let owned = |text: Cow<'static, str>| Cow::Owned(text.into_owned().into_bytes());
     Cow::Borrowed(match column {
         TextColumn::Client => record.client,
@@ -100,7 +100,7 @@ pub(crate) fn url<'a>(path: &'a [u8], query: &[u8]) -> Cow<'a, [u8]> {
     if query.is_empty() { Cow::Borrowed(path) } else { Cow::Owned([path, b"?", query].concat()) }
 }
 
-fn number(record: &Record<'_>, column: NumberColumn) -> Option<u64> {
+fn number(record: &LogRecord<'_>, column: NumberColumn) -> Option<u64> {
     let clock = |of: fn(i64, i32) -> u64| record.time_us.map(|time_us| of(time_us, record.zone_seconds));
     match column {
         NumberColumn::Status => Some(u64::from(record.status)).filter(|status| *status != 0),
@@ -113,7 +113,7 @@ fn number(record: &Record<'_>, column: NumberColumn) -> Option<u64> {
     }
 }
 
-impl Known {
+impl LineContext {
     fn country(&self, client: &[u8]) -> String {
         self.countries.as_ref().map_or_else(String::new, |countries| countries.of(client))
     }

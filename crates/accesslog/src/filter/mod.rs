@@ -24,7 +24,7 @@ pub use limits::{
 };
 pub use matcher::{Matcher, Subject};
 pub use parse::FilterError;
-pub use test::{Network, NumberTest, Pattern, TextTest, TextValue};
+pub use test::{FilterRegex, Network, NumberTest, TextTest, TextValue};
 
 /// Which rows are meant.
 #[derive(Debug, Clone, PartialEq)]

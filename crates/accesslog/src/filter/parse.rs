@@ -1,10 +1,10 @@
 //! Reads filters.
 
 use super::derive::{in_capitals, is_kind};
-use super::lex::{Operator, Placed, Token, tokens};
+use super::lex::{FilterToken, Operator, Placed, tokens};
 use super::value::{self, is_in_single_quotes, number};
 use super::{CONDITIONS_MAX, FILTER_BYTES_MAX, FILTER_DEPTH_MAX, Filter, Flag, Network, NumberColumn, NumberTest, PATTERNS_MAX};
-use super::{Pattern, TextColumn, TextTest, TextValue};
+use super::{FilterRegex, TextColumn, TextTest, TextValue};
 use std::fmt;
 
 /// Why a text is no filter.
@@ -68,15 +68,15 @@ pub(super) fn parse(text: &str) -> Result<Filter, FilterError> {
         let message = format!("the filter has {} bytes, and at most {FILTER_BYTES_MAX} are read", text.len());
         return Err(FilterError { column: 1, message });
     }
-    let mut parser = Parser { text, tokens: tokens(text)?, next: 0, depth: 0, patterns: 0, conditions: 0 };
-    if parser.peek() == &Token::End {
+    let mut parser = FilterParser { text, tokens: tokens(text)?, next: 0, depth: 0, patterns: 0, conditions: 0 };
+    if parser.peek() == &FilterToken::End {
         return Ok(Filter::default());
     }
     let filter = parser.any()?;
-    if parser.peek() == &Token::End { Ok(filter) } else { Err(parser.expected("'and', 'or' or the end")) }
+    if parser.peek() == &FilterToken::End { Ok(filter) } else { Err(parser.expected("'and', 'or' or the end")) }
 }
 
-struct Parser<'a> {
+struct FilterParser<'a> {
     text: &'a str,
     /// The last one is the end.
     tokens: Vec<Placed>,
@@ -86,8 +86,8 @@ struct Parser<'a> {
     conditions: usize,
 }
 
-impl Parser<'_> {
-    fn peek(&self) -> &Token {
+impl FilterParser<'_> {
+    fn peek(&self) -> &FilterToken {
         &self.tokens[self.next].1
     }
 
@@ -96,7 +96,7 @@ impl Parser<'_> {
     }
 
     /// Goes on to the next token; the end stays.
-    fn step(&mut self) -> Token {
+    fn step(&mut self) -> FilterToken {
         let token = self.peek().clone();
         self.next = (self.next + 1).min(self.tokens.len() - 1);
         token
@@ -107,7 +107,7 @@ impl Parser<'_> {
     }
 
     fn take_word(&mut self, word: &str) -> bool {
-        let is_it = matches!(self.peek(), Token::Word(found) if found.eq_ignore_ascii_case(word));
+        let is_it = matches!(self.peek(), FilterToken::Word(found) if found.eq_ignore_ascii_case(word));
         if is_it {
             self.step();
         }
@@ -139,7 +139,7 @@ impl Parser<'_> {
         }
         let one = if self.take_word("not") {
             Filter::Not(Box::new(self.one()?))
-        } else if self.peek() == &Token::Open {
+        } else if self.peek() == &FilterToken::Open {
             self.step();
             let inner = self.any()?;
             self.close()?;
@@ -152,7 +152,7 @@ impl Parser<'_> {
     }
 
     fn close(&mut self) -> Result<(), FilterError> {
-        if self.peek() != &Token::Close {
+        if self.peek() != &FilterToken::Close {
             return Err(self.expected("')'"));
         }
         self.step();
@@ -160,7 +160,7 @@ impl Parser<'_> {
     }
 
     fn condition(&mut self) -> Result<Filter, FilterError> {
-        let Token::Word(name) = self.peek().clone() else { return Err(self.expected(COLUMNS)) };
+        let FilterToken::Word(name) = self.peek().clone() else { return Err(self.expected(COLUMNS)) };
         self.conditions += 1;
         if self.conditions > CONDITIONS_MAX {
             let message = format!("more than {CONDITIONS_MAX} conditions; one 'in (…)' takes many values of a column");
@@ -189,11 +189,11 @@ impl Parser<'_> {
     fn compares(&self) -> bool {
         let words = ["in", "contains"];
         match self.peek() {
-            Token::Operator(_) => true,
-            Token::Word(word) if word.eq_ignore_ascii_case("not") => {
-                matches!(&self.tokens[self.next + 1].1, Token::Word(word) if word.eq_ignore_ascii_case("in"))
+            FilterToken::Operator(_) => true,
+            FilterToken::Word(word) if word.eq_ignore_ascii_case("not") => {
+                matches!(&self.tokens[self.next + 1].1, FilterToken::Word(word) if word.eq_ignore_ascii_case("in"))
             }
-            Token::Word(word) => words.iter().any(|known| word.eq_ignore_ascii_case(known)),
+            FilterToken::Word(word) => words.iter().any(|known| word.eq_ignore_ascii_case(known)),
             _ => false,
         }
     }
@@ -207,10 +207,10 @@ impl Parser<'_> {
             return Ok(Filter::Text(column, TextTest::Contains(self.literal()?)));
         }
         let negated = match self.peek() {
-            Token::Operator(Operator::Equal) => false,
-            Token::Operator(Operator::Unequal) => true,
-            Token::Operator(Operator::Match) => return self.pattern_condition(column, false),
-            Token::Operator(Operator::NoMatch) => return self.pattern_condition(column, true),
+            FilterToken::Operator(Operator::Equal) => false,
+            FilterToken::Operator(Operator::Unequal) => true,
+            FilterToken::Operator(Operator::Match) => return self.pattern_condition(column, false),
+            FilterToken::Operator(Operator::NoMatch) => return self.pattern_condition(column, true),
             _ => return Err(self.expected("=, !=, ~, !~, contains, in or 'not in'")),
         };
         self.step();
@@ -225,7 +225,7 @@ impl Parser<'_> {
         if self.patterns > PATTERNS_MAX {
             return Err(FilterError::message(self.text, at, format!("more than {PATTERNS_MAX} regular expressions")));
         }
-        let pattern = Pattern::new(&written).map_err(|message| FilterError::message(self.text, at, message))?;
+        let pattern = FilterRegex::new(&written).map_err(|message| FilterError::message(self.text, at, message))?;
         Ok(unless(negated, Filter::Text(column, TextTest::Matches(pattern))))
     }
 
@@ -234,7 +234,7 @@ impl Parser<'_> {
         if in_list {
             return Ok(unless(negated, Filter::Number(column, self.numbers(column)?)));
         }
-        let Token::Operator(operator) = self.peek().clone() else {
+        let FilterToken::Operator(operator) = self.peek().clone() else {
             return Err(self.expected("=, !=, <, <=, >, >=, in or 'not in'"));
         };
         if matches!(operator, Operator::Match | Operator::NoMatch) {
@@ -253,7 +253,7 @@ impl Parser<'_> {
     fn no_unit_apart(&self, column: NumberColumn) -> Result<(), FilterError> {
         let joins = |word: &str| ["and", "or"].iter().any(|known| word.eq_ignore_ascii_case(known));
         match self.peek() {
-            Token::Word(word) if !joins(word) => {
+            FilterToken::Word(word) if !joins(word) => {
                 let expected = value::expected(column);
                 Err(self.expected(&format!("'and', 'or' or the end behind a value, which is one word: {expected}")))
             }
@@ -263,22 +263,22 @@ impl Parser<'_> {
 
     /// Takes `in` or `not in`: whether it is negated, and whether it was there.
     fn membership(&mut self) -> (bool, bool) {
-        let negated = matches!(self.peek(), Token::Word(_)) && self.compares() && self.take_word("not");
+        let negated = matches!(self.peek(), FilterToken::Word(_)) && self.compares() && self.take_word("not");
         (negated, self.take_word("in"))
     }
 
     /// One value, or several in parentheses.
     fn list<T>(&mut self, mut one: impl FnMut(&mut Self) -> Result<T, FilterError>) -> Result<Vec<T>, FilterError> {
-        if self.peek() != &Token::Open {
+        if self.peek() != &FilterToken::Open {
             return Ok(vec![one(self)?]);
         }
         self.step();
         let mut values = vec![one(self)?];
-        while self.peek() == &Token::Comma {
+        while self.peek() == &FilterToken::Comma {
             self.step();
             values.push(one(self)?);
         }
-        if self.peek() != &Token::Close {
+        if self.peek() != &FilterToken::Close {
             return Err(self.expected("',' or ')'"));
         }
         self.step();
@@ -290,7 +290,7 @@ impl Parser<'_> {
     }
 
     fn text_value(&mut self, column: TextColumn) -> Result<TextValue, FilterError> {
-        let (is_word, at) = (matches!(self.peek(), Token::Word(_)), self.at());
+        let (is_word, at) = (matches!(self.peek(), FilterToken::Word(_)), self.at());
         let no_network = self.expected(NETWORKS);
         let no_address = self.expected("an address, or a network such as 10.0.0.0/8");
         let no_kind = self.expected(KINDS);
@@ -324,7 +324,7 @@ impl Parser<'_> {
 
     fn number_value(&mut self, column: NumberColumn) -> Result<NumberTest, FilterError> {
         let found = match self.peek() {
-            Token::Word(text) | Token::Quoted(text) => number(column, text),
+            FilterToken::Word(text) | FilterToken::Quoted(text) => number(column, text),
             _ => None,
         };
         let apart = self.with_unit_apart(column);
@@ -338,7 +338,9 @@ impl Parser<'_> {
 
     /// A number whose unit is the next word: `1 GB`.
     fn with_unit_apart(&self, column: NumberColumn) -> Option<NumberTest> {
-        let (Token::Word(text), Token::Word(unit)) = (self.peek(), &self.tokens.get(self.next + 1)?.1) else { return None };
+        let (FilterToken::Word(text), FilterToken::Word(unit)) = (self.peek(), &self.tokens.get(self.next + 1)?.1) else {
+            return None;
+        };
         let is_number = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
         let is_unit = unit.bytes().all(|byte| byte.is_ascii_alphabetic());
         (is_number && is_unit).then(|| number(column, &format!("{text}{unit}")))?
@@ -346,12 +348,14 @@ impl Parser<'_> {
 
     fn literal(&mut self) -> Result<String, FilterError> {
         match self.peek() {
-            Token::Word(text) if value::is_keyword(text) => Err(self.expected("a value (a word such as this in double quotes)")),
-            Token::Word(text) if is_in_single_quotes(text) => {
+            FilterToken::Word(text) if value::is_keyword(text) => {
+                Err(self.expected("a value (a word such as this in double quotes)"))
+            }
+            FilterToken::Word(text) if is_in_single_quotes(text) => {
                 Err(self.expected("double quotes around a text, as single ones would be a part of it"))
             }
-            Token::Word(_) | Token::Quoted(_) => match self.step() {
-                Token::Word(text) | Token::Quoted(text) => Ok(text),
+            FilterToken::Word(_) | FilterToken::Quoted(_) => match self.step() {
+                FilterToken::Word(text) | FilterToken::Quoted(text) => Ok(text),
                 _ => Ok(String::new()),
             },
             _ => Err(self.expected("a value: a word, or a text in double quotes")),

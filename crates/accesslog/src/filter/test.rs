@@ -11,7 +11,7 @@ pub enum TextTest {
     /// It is one of these.
     OneOf(Vec<TextValue>),
     /// The expression is found in it.
-    Matches(Pattern),
+    Matches(FilterRegex),
     /// It has this in it.
     Contains(String),
 }
@@ -34,7 +34,7 @@ pub struct Network {
 
 /// A regular expression. Two are equal when they are written alike.
 #[derive(Debug, Clone)]
-pub struct Pattern {
+pub struct FilterRegex {
     regex: Regex,
 }
 
@@ -145,7 +145,7 @@ fn mask128(bits: u32) -> u128 {
     u128::MAX.checked_shl(128 - bits).unwrap_or(0)
 }
 
-impl Pattern {
+impl FilterRegex {
     /// Compiles an expression of the `regex` crate.
     ///
     /// # Errors
@@ -170,7 +170,7 @@ impl Pattern {
     }
 }
 
-impl PartialEq for Pattern {
+impl PartialEq for FilterRegex {
     fn eq(&self, other: &Self) -> bool {
         self.text() == other.text()
     }

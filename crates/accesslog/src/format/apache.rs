@@ -1,13 +1,13 @@
 //! Apache's `LogFormat` strings.
 
-use super::compile::{Piece, Slot, unit};
+use super::compile::{FieldSlot, FormatPiece, unit};
 use super::error::FormatError;
-use super::program::{ClockItem, Part};
+use super::program::{ClockItem, FieldPart};
 use super::strftime;
 use crate::parse::number::Unit;
 
 /// Splits a `LogFormat` string into text and directives. `\"`, `\\`, `\t` and `\n` stand for the byte.
-pub(crate) fn pieces(text: &str) -> Result<Vec<Piece>, FormatError> {
+pub(crate) fn pieces(text: &str) -> Result<Vec<FormatPiece>, FormatError> {
     let mut pieces = Vec::new();
     let mut literal = Vec::new();
     let mut rest = text;
@@ -23,7 +23,7 @@ pub(crate) fn pieces(text: &str) -> Result<Vec<Piece>, FormatError> {
             rest = rest.get(length..).unwrap_or_else(|| unescaped_multibyte(rest, &mut literal));
         }
     }
-    pieces.push(Piece::Text(literal));
+    pieces.push(FormatPiece::Text(literal));
     Ok(pieces)
 }
 
@@ -80,7 +80,7 @@ fn directive(text: &str, column: usize) -> Result<(Directive<'_>, &str), FormatE
 }
 
 impl Directive<'_> {
-    fn push_to(&self, pieces: &mut Vec<Piece>, literal: &mut Vec<u8>, column: usize) -> Result<(), FormatError> {
+    fn push_to(&self, pieces: &mut Vec<FormatPiece>, literal: &mut Vec<u8>, column: usize) -> Result<(), FormatError> {
         let bracketed = self.letter == "t" && self.argument.is_none();
         match self.letter {
             "%" => {
@@ -92,9 +92,9 @@ impl Directive<'_> {
             _ => {}
         }
         let (part, rank) = self.part(column)?;
-        pieces.push(Piece::Text(std::mem::take(literal)));
+        pieces.push(FormatPiece::Text(std::mem::take(literal)));
         let list = self.argument.is_some_and(|name| name.eq_ignore_ascii_case("x-forwarded-for"));
-        pieces.push(Piece::Slot(Slot { part, rank, list, is_skipped: false, source: self.source(), column }));
+        pieces.push(FormatPiece::Slot(FieldSlot { part, rank, list, is_skipped: false, source: self.source(), column }));
         if bracketed {
             literal.push(b']');
         }
@@ -109,68 +109,68 @@ impl Directive<'_> {
     }
 
     /// What the directive is, and its rank among those that say the same.
-    fn part(&self, column: usize) -> Result<(Part, u8), FormatError> {
+    fn part(&self, column: usize) -> Result<(FieldPart, u8), FormatError> {
         Ok(match (self.letter, self.argument) {
-            ("h", _) => (Part::Client, 1),
-            ("a", None) => (Part::Client, 0),
-            ("a", Some(_)) => (Part::Client, 2),
-            ("u", _) => (Part::User, 0),
-            ("t", None) => (Part::Clf, 1),
+            ("h", _) => (FieldPart::Client, 1),
+            ("a", None) => (FieldPart::Client, 0),
+            ("a", Some(_)) => (FieldPart::Client, 2),
+            ("u", _) => (FieldPart::User, 0),
+            ("t", None) => (FieldPart::Clf, 1),
             ("t", Some(argument)) => (clock(argument, column)?, 1),
-            ("r", _) => (Part::Request, 0),
-            ("m", _) => (Part::Method, 1),
-            ("U", _) => (Part::Path, 1),
-            ("q", _) => (Part::MarkedQuery, 1),
-            ("H", _) => (Part::Protocol, 1),
-            ("s", _) => (Part::Status, u8::from(self.side != Some('>'))),
-            ("b" | "B", _) => (Part::Bytes, 0),
-            ("O", _) => (Part::Bytes, 1),
-            ("D", _) => (Part::RequestTime(Unit::Micros), 0),
+            ("r", _) => (FieldPart::Request, 0),
+            ("m", _) => (FieldPart::Method, 1),
+            ("U", _) => (FieldPart::Path, 1),
+            ("q", _) => (FieldPart::MarkedQuery, 1),
+            ("H", _) => (FieldPart::Protocol, 1),
+            ("s", _) => (FieldPart::Status, u8::from(self.side != Some('>'))),
+            ("b" | "B", _) => (FieldPart::Bytes, 0),
+            ("O", _) => (FieldPart::Bytes, 1),
+            ("D", _) => (FieldPart::RequestTime(Unit::Micros), 0),
             ("T", argument) => (self.duration(argument, column)?, if argument.is_some() { 1 } else { 2 }),
-            ("v", _) => (Part::Host, 0),
-            ("V", _) => (Part::Host, 1),
+            ("v", _) => (FieldPart::Host, 0),
+            ("V", _) => (FieldPart::Host, 1),
             ("i", Some(header)) => header_part(header),
             (
                 "A" | "C" | "I" | "c" | "x" | "L" | "P" | "R" | "S" | "X" | "e" | "f" | "i" | "k" | "l" | "n" | "o" | "p" | "^FB"
                 | "^ti" | "^to",
                 _,
-            ) => (Part::Skip, 0),
+            ) => (FieldPart::Skip, 0),
             (letter, _) => {
                 return Err(FormatError::new(column, format!("%{letter} is no directive of Apache's LogFormat")));
             }
         })
     }
 
-    fn duration(&self, argument: Option<&str>, column: usize) -> Result<Part, FormatError> {
+    fn duration(&self, argument: Option<&str>, column: usize) -> Result<FieldPart, FormatError> {
         let name = argument.unwrap_or("s");
         match unit(name) {
-            Some(unit) => Ok(Part::RequestTime(unit)),
+            Some(unit) => Ok(FieldPart::RequestTime(unit)),
             None => Err(FormatError::new(column, format!("%{{{name}}}T: the unit is none of s, ms, us"))),
         }
     }
 }
 
-fn header_part(header: &str) -> (Part, u8) {
+fn header_part(header: &str) -> (FieldPart, u8) {
     match header.to_ascii_lowercase().as_str() {
-        "referer" | "referrer" => (Part::Referrer, 0),
-        "user-agent" => (Part::Agent, 0),
-        "host" => (Part::Host, 1),
-        "x-forwarded-for" => (Part::Client, 3),
-        "x-real-ip" | "cf-connecting-ip" | "true-client-ip" => (Part::Client, 3),
-        _ => (Part::Skip, 0),
+        "referer" | "referrer" => (FieldPart::Referrer, 0),
+        "user-agent" => (FieldPart::Agent, 0),
+        "host" => (FieldPart::Host, 1),
+        "x-forwarded-for" => (FieldPart::Client, 3),
+        "x-real-ip" | "cf-connecting-ip" | "true-client-ip" => (FieldPart::Client, 3),
+        _ => (FieldPart::Skip, 0),
     }
 }
 
 /// `%{…}t`: the time by strftime, or one of Apache's own words for it.
-fn clock(argument: &str, column: usize) -> Result<Part, FormatError> {
+fn clock(argument: &str, column: usize) -> Result<FieldPart, FormatError> {
     let format = argument.strip_prefix("begin:").or_else(|| argument.strip_prefix("end:")).unwrap_or(argument);
     Ok(match format {
-        "sec" => Part::Epoch(Unit::Seconds),
-        "msec" => Part::Epoch(Unit::Millis),
-        "usec" => Part::Epoch(Unit::Micros),
-        "msec_frac" => Part::Clock([ClockItem::FractionMillis].into()),
-        "usec_frac" => Part::Clock([ClockItem::FractionMicros].into()),
-        "begin" | "end" => Part::Clf,
-        _ => Part::Clock(strftime::items(format, column)?.into()),
+        "sec" => FieldPart::Epoch(Unit::Seconds),
+        "msec" => FieldPart::Epoch(Unit::Millis),
+        "usec" => FieldPart::Epoch(Unit::Micros),
+        "msec_frac" => FieldPart::Clock([ClockItem::FractionMillis].into()),
+        "usec_frac" => FieldPart::Clock([ClockItem::FractionMicros].into()),
+        "begin" | "end" => FieldPart::Clf,
+        _ => FieldPart::Clock(strftime::items(format, column)?.into()),
     })
 }

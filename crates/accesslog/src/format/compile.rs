@@ -1,20 +1,20 @@
 //! From the pieces of a format string to a [`Program`]: what nginx's and Apache's languages share.
 
 use super::error::FormatError;
-use super::program::{Op, Part, Program, Shape, Stop};
+use super::program::{FastPath, FieldEnd, FieldPart, Op, Program};
 use crate::parse::number::Unit;
 
 /// A piece of a format string.
 #[derive(Debug, Clone)]
-pub(crate) enum Piece {
+pub(crate) enum FormatPiece {
     Text(Vec<u8>),
-    Slot(Slot),
+    Slot(FieldSlot),
 }
 
 /// A field of a format string, before it is known whether another one says the same better.
 #[derive(Debug, Clone)]
-pub(crate) struct Slot {
-    pub(crate) part: Part,
+pub(crate) struct FieldSlot {
+    pub(crate) part: FieldPart,
     /// Where two slots fill one field, the lower rank does and the other is skipped.
     pub(crate) rank: u8,
     /// Whether the value may hold `, ` and ` : `.
@@ -34,25 +34,25 @@ pub(crate) enum Escaping {
 }
 
 /// Compiles the pieces of a format string.
-pub(crate) fn compile(pieces: Vec<Piece>, escaping: Escaping) -> Result<Program, FormatError> {
+pub(crate) fn compile(pieces: Vec<FormatPiece>, escaping: Escaping) -> Result<Program, FormatError> {
     let mut pieces = fuse(pieces);
     skip_doubles(&mut pieces);
     let mut pieces = pieces.into_iter().peekable();
-    let lead = match pieces.next_if(|piece| matches!(piece, Piece::Text(_))) {
-        Some(Piece::Text(text)) => text,
+    let lead = match pieces.next_if(|piece| matches!(piece, FormatPiece::Text(_))) {
+        Some(FormatPiece::Text(text)) => text,
         _ => Vec::new(),
     };
     let mut ops: Vec<Op> = Vec::new();
     let mut before = lead.clone();
-    while let Some(Piece::Slot(slot)) = pieces.next() {
-        let end = match pieces.next_if(|piece| matches!(piece, Piece::Text(_))) {
-            Some(Piece::Text(text)) => text,
+    while let Some(FormatPiece::Slot(slot)) = pieces.next() {
+        let end = match pieces.next_if(|piece| matches!(piece, FormatPiece::Text(_))) {
+            Some(FormatPiece::Text(text)) => text,
             _ => Vec::new(),
         };
         let stop = stop(&slot, &end, pieces.peek())?;
         let is_bare = before.last().is_none_or(|byte| *byte == b' ') && end.first().is_none_or(|byte| *byte == b' ');
-        let next = pieces.peek().and_then(|piece| if let Piece::Slot(next) = piece { Some(&next.part) } else { None });
-        let may_end = slot.part == Part::Bytes && end == b" \"" && next == Some(&Part::Referrer);
+        let next = pieces.peek().and_then(|piece| if let FormatPiece::Slot(next) = piece { Some(&next.part) } else { None });
+        let may_end = slot.part == FieldPart::Bytes && end == b" \"" && next == Some(&FieldPart::Referrer);
         let quoted = before.last().is_some_and(|byte| matches!(byte, b'"' | b'\'')) && before.last() == end.first();
         let escaped = quoted && escaping == Escaping::Backslash;
         before.clone_from(&end);
@@ -71,18 +71,18 @@ pub(crate) fn compile(pieces: Vec<Piece>, escaping: Escaping) -> Result<Program,
 }
 
 /// Where the field of `slot` ends, given the text behind it and the next slot.
-fn stop(slot: &Slot, end: &[u8], next: Option<&Piece>) -> Result<Stop, FormatError> {
-    let Some(Piece::Slot(next)) = next else {
-        return Ok(Stop::LineEnd);
+fn stop(slot: &FieldSlot, end: &[u8], next: Option<&FormatPiece>) -> Result<FieldEnd, FormatError> {
+    let Some(FormatPiece::Slot(next)) = next else {
+        return Ok(FieldEnd::LineEnd);
     };
     if !end.is_empty() {
-        let list = slot.list || (slot.part == Part::Client && end.starts_with(b" ") && !end.starts_with(b" :"));
-        return Ok(if list { Stop::List } else { Stop::Literal });
+        let list = slot.list || (slot.part == FieldPart::Client && end.starts_with(b" ") && !end.starts_with(b" :"));
+        return Ok(if list { FieldEnd::List } else { FieldEnd::Literal });
     }
     match (&slot.part, &next.part) {
-        (Part::Clock(_), _) => Ok(Stop::Literal),
-        (Part::Host, Part::Target | Part::Path) => Ok(Stop::Slash),
-        (part, _) if part.is_number() => Ok(Stop::Number),
+        (FieldPart::Clock(_), _) => Ok(FieldEnd::Literal),
+        (FieldPart::Host, FieldPart::Target | FieldPart::Path) => Ok(FieldEnd::Slash),
+        (part, _) if part.is_number() => Ok(FieldEnd::Number),
         _ => Err(FormatError::new(
             next.column,
             format!("nothing between {} and {} tells where one ends and the other begins", slot.source, next.source),
@@ -91,49 +91,49 @@ fn stop(slot: &Slot, end: &[u8], next: Option<&Piece>) -> Result<Stop, FormatErr
 }
 
 /// Joins neighbours that are one field in two slots: path and query, and fields that are skipped.
-fn fuse(pieces: Vec<Piece>) -> Vec<Piece> {
-    let mut fused: Vec<Piece> = Vec::new();
+fn fuse(pieces: Vec<FormatPiece>) -> Vec<FormatPiece> {
+    let mut fused: Vec<FormatPiece> = Vec::new();
     for piece in pieces {
         match (fused.last_mut(), piece) {
-            (Some(Piece::Text(text)), Piece::Text(more)) => text.extend(more),
-            (Some(Piece::Slot(last)), Piece::Slot(slot)) => match joined(&last.part, &slot.part) {
+            (Some(FormatPiece::Text(text)), FormatPiece::Text(more)) => text.extend(more),
+            (Some(FormatPiece::Slot(last)), FormatPiece::Slot(slot)) => match joined(&last.part, &slot.part) {
                 Some(part) => last.part = part,
-                None => fused.push(Piece::Slot(slot)),
+                None => fused.push(FormatPiece::Slot(slot)),
             },
-            (_, Piece::Text(text)) if text.is_empty() => {}
+            (_, FormatPiece::Text(text)) if text.is_empty() => {}
             (_, piece) => fused.push(piece),
         }
     }
     fused
 }
 
-fn joined(left: &Part, right: &Part) -> Option<Part> {
+fn joined(left: &FieldPart, right: &FieldPart) -> Option<FieldPart> {
     match (left, right) {
-        (Part::Path | Part::Target, Part::MarkedQuery | Part::Query) => Some(Part::Target),
-        (Part::MarkedQuery, Part::Query) => Some(Part::MarkedQuery),
-        (Part::Skip, Part::Skip) => Some(Part::Skip),
+        (FieldPart::Path | FieldPart::Target, FieldPart::MarkedQuery | FieldPart::Query) => Some(FieldPart::Target),
+        (FieldPart::MarkedQuery, FieldPart::Query) => Some(FieldPart::MarkedQuery),
+        (FieldPart::Skip, FieldPart::Skip) => Some(FieldPart::Skip),
         _ => None,
     }
 }
 
 /// Marks a slot as skipped where another fills the same field with a lower rank, or earlier with
 /// the same rank.
-fn skip_doubles(pieces: &mut [Piece]) {
+fn skip_doubles(pieces: &mut [FormatPiece]) {
     let mut by_rank: Vec<(u8, usize)> = Vec::new();
     for (at, piece) in pieces.iter().enumerate() {
-        if let Piece::Slot(slot) = piece {
+        if let FormatPiece::Slot(slot) = piece {
             by_rank.push((slot.rank, at));
         }
     }
     by_rank.sort_unstable();
     let mut taken = 0u16;
     for (_rank, at) in by_rank {
-        let Piece::Slot(slot) = &mut pieces[at] else {
+        let FormatPiece::Slot(slot) = &mut pieces[at] else {
             continue;
         };
         let fields = slot.part.fields();
         // The pieces of a time add up; every other field has one source.
-        let adds_up = matches!(slot.part, Part::Clock(_));
+        let adds_up = matches!(slot.part, FieldPart::Clock(_));
         if fields & taken != 0 && !adds_up {
             slot.is_skipped = true;
         }
@@ -146,27 +146,27 @@ fn finish(lead: Vec<u8>, ops: Vec<Op>) -> Result<Program, FormatError> {
     if fields == 0 {
         return Err(FormatError::new(1, "the format has no field that a report could use"));
     }
-    let has_clock = ops.iter().any(|op| matches!(op.part, Part::Clock(_)));
-    let shape = if is_combined(&lead, &ops) { Shape::Combined } else { Shape::General };
+    let has_clock = ops.iter().any(|op| matches!(op.part, FieldPart::Clock(_)));
+    let shape = if is_combined(&lead, &ops) { FastPath::Combined } else { FastPath::General };
     Ok(Program { lead: lead.into(), ops: ops.into(), fields, has_clock, shape })
 }
 
 fn is_combined(lead: &[u8], ops: &[Op]) -> bool {
-    const COMBINED: [(Part, &[u8]); 9] = [
-        (Part::Client, b" "),
-        (Part::Skip, b" "),
-        (Part::User, b" ["),
-        (Part::Clf, b"] \""),
-        (Part::Request, b"\" "),
-        (Part::Status, b" "),
-        (Part::Bytes, b" \""),
-        (Part::Referrer, b"\" \""),
-        (Part::Agent, b"\""),
+    const COMBINED: [(FieldPart, &[u8]); 9] = [
+        (FieldPart::Client, b" "),
+        (FieldPart::Skip, b" "),
+        (FieldPart::User, b" ["),
+        (FieldPart::Clf, b"] \""),
+        (FieldPart::Request, b"\" "),
+        (FieldPart::Status, b" "),
+        (FieldPart::Bytes, b" \""),
+        (FieldPart::Referrer, b"\" \""),
+        (FieldPart::Agent, b"\""),
     ];
-    let same = |(op, (part, end)): (&Op, &(Part, &[u8]))| {
-        let quoted = matches!(op.part, Part::Request | Part::Referrer | Part::Agent);
-        let list = op.stop == Stop::List;
-        op.part == *part && &*op.end == *end && op.escaped == quoted && list == (op.part == Part::Client) && !op.is_skipped
+    let same = |(op, (part, end)): (&Op, &(FieldPart, &[u8]))| {
+        let quoted = matches!(op.part, FieldPart::Request | FieldPart::Referrer | FieldPart::Agent);
+        let list = op.stop == FieldEnd::List;
+        op.part == *part && &*op.end == *end && op.escaped == quoted && list == (op.part == FieldPart::Client) && !op.is_skipped
     };
     lead.is_empty() && ops.len() == COMBINED.len() && ops.iter().zip(&COMBINED).all(same)
 }

@@ -2,11 +2,11 @@
 
 use super::compile::Escaping;
 use super::error::FormatError;
-use super::{Format, nginx};
+use super::{LogFormat, nginx};
 
 /// All formats that a configuration defines: `log_format name …;` of nginx and `LogFormat "…" name` of
 /// Apache. A definition that cannot be compiled is listed with its error, whose line and column are those of `text`.
-pub fn formats_in_config(text: &str) -> Vec<(String, Result<Format, FormatError>)> {
+pub fn formats_in_config(text: &str) -> Vec<(String, Result<LogFormat, FormatError>)> {
     let mut formats = nginx_formats(text);
     formats.extend(apache_formats(text));
     formats
@@ -38,7 +38,7 @@ impl Word {
     }
 }
 
-fn nginx_formats(text: &str) -> Vec<(String, Result<Format, FormatError>)> {
+fn nginx_formats(text: &str) -> Vec<(String, Result<LogFormat, FormatError>)> {
     let mut formats = Vec::new();
     for words in nginx_statements(text) {
         let [directive, name, rest @ ..] = &*words else {
@@ -52,7 +52,7 @@ fn nginx_formats(text: &str) -> Vec<(String, Result<Format, FormatError>)> {
     formats
 }
 
-fn nginx_format(config: &str, name: &str, words: &[Word]) -> Result<Format, FormatError> {
+fn nginx_format(config: &str, name: &str, words: &[Word]) -> Result<LogFormat, FormatError> {
     let (escaping, words) = match words {
         [first, rest @ ..] if first.text.starts_with("escape=") => (&first.text["escape=".len()..], rest),
         all => ("", all),
@@ -60,7 +60,7 @@ fn nginx_format(config: &str, name: &str, words: &[Word]) -> Result<Format, Form
     let mut source = Word::default();
     words.iter().for_each(|word| source.append(word));
     let escaping = if escaping == "none" { Escaping::None } else { Escaping::Backslash };
-    Format::nginx(name, &source.text, escaping).map_err(|error| source.placed(error, config))
+    LogFormat::nginx(name, &source.text, escaping).map_err(|error| source.placed(error, config))
 }
 
 /// Statements of an nginx configuration as words, quotes and escapes undone. A block's head counts as one.
@@ -142,7 +142,7 @@ fn push_nginx_escape(escaped: Option<char>, word: &mut Word, at: usize) {
     }
 }
 
-fn apache_formats(text: &str) -> Vec<(String, Result<Format, FormatError>)> {
+fn apache_formats(text: &str) -> Vec<(String, Result<LogFormat, FormatError>)> {
     let joined = joined_lines(text);
     let mut start = 0;
     let format = |line: &str| {
@@ -170,7 +170,7 @@ fn joined_lines(text: &str) -> Word {
 }
 
 /// `LogFormat "…" name`; one without a name is Apache's default format. The line begins at `start` of the joined ones.
-fn apache_format(config: &str, joined: &Word, start: usize, line: &str) -> Option<(String, Result<Format, FormatError>)> {
+fn apache_format(config: &str, joined: &Word, start: usize, line: &str) -> Option<(String, Result<LogFormat, FormatError>)> {
     let (directive, rest) = line.trim_start().split_once(char::is_whitespace)?;
     if !directive.eq_ignore_ascii_case("LogFormat") {
         return None;
@@ -182,7 +182,7 @@ fn apache_format(config: &str, joined: &Word, start: usize, line: &str) -> Optio
     let name = if name.is_empty() { "default" } else { name };
     let places = joined.places.get(at..at + source.len()).unwrap_or_default().to_vec();
     let word = Word { text: source.to_owned(), places };
-    Some((name.to_owned(), Format::apache(name, source).map_err(|error| word.placed(error, config))))
+    Some((name.to_owned(), LogFormat::apache(name, source).map_err(|error| word.placed(error, config))))
 }
 
 /// The first word, without its quotes but with its escapes, which mean the same in a format string.
@@ -203,7 +203,7 @@ fn apache_word(text: &str) -> (&str, &str) {
 
 /// A whole definition given where a format string was asked for, if it is one: a directive as it stands in a configuration, with
 /// others around it or none, or what is behind the name of one.
-pub(crate) fn definition(text: &str) -> Option<Result<Format, FormatError>> {
+pub(crate) fn definition(text: &str) -> Option<Result<LogFormat, FormatError>> {
     if text.to_ascii_lowercase().contains("logformat") || text.contains("log_format") {
         let mut formats = formats_in_config(text);
         if formats.len() > 1 {
@@ -224,7 +224,7 @@ pub(crate) fn definition(text: &str) -> Option<Result<Format, FormatError>> {
 }
 
 /// A format string in the double quotes that a configuration has around it, with the name of the format behind it or not.
-fn quoted(text: &str) -> Option<Result<Format, FormatError>> {
+fn quoted(text: &str) -> Option<Result<LogFormat, FormatError>> {
     let (source, rest) = text.starts_with('"').then(|| apache_word(text))?;
     // One field in quotes can be a format too.
     let is_whole = source.contains("\\\"") || source.contains(char::is_whitespace);
@@ -235,5 +235,5 @@ fn quoted(text: &str) -> Option<Result<Format, FormatError>> {
         return nginx_statements(text).first().and_then(|words| words.get(..1)).map(|words| nginx_format(text, "custom", words));
     }
     let word = Word { text: source.to_owned(), places: (1..=source.len()).collect() };
-    source.contains('%').then(|| Format::apache("custom", source).map_err(|error| word.placed(error, text)))
+    source.contains('%').then(|| LogFormat::apache("custom", source).map_err(|error| word.placed(error, text)))
 }

@@ -4,12 +4,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::foreign::Foreign;
-use super::prefix::Prefix;
+use super::prefix::LinePrefix;
 use super::servers::SERVERS;
 use super::w3c::W3cColumns;
-use super::{Field, Format, tail};
-use crate::aggregate::Reason;
-use crate::parse::{Flaw, Outcome, Parser, Record, address, docker, record};
+use super::{Field, LogFormat, tail};
+use crate::aggregate::NoteReason;
+use crate::parse::{LineFlaw, LineOutcome, LogParser, LogRecord, address, docker, record};
 
 /// Lines of a sample that are looked at, at most, where the first do not tell a format.
 pub const SAMPLE_LINES_MAX: usize = 2_000;
@@ -28,7 +28,7 @@ const UNKNOWN_LINE_BYTES_MAX: usize = 200;
 pub struct Detection {
     /// The format that reads most lines of the sample. Of a JSON format it has only the fields that the
     /// sample has.
-    pub format: Format,
+    pub format: LogFormat,
     /// Lines looked at; blank ones do not count.
     pub lines: usize,
     /// Lines among them that the format reads without a flaw, and where what it takes for client, host and user can be that.
@@ -102,7 +102,7 @@ const COMMON: usize = 3;
 /// Finds the format of a log from the whole lines at its beginning, the first 200, or of at most [`SAMPLE_LINES_MAX`] the
 /// first 200 that tell one; a last line without its line end counts only if it is the only one. `extra` formats are tried first,
 /// and win where they read as many lines as a known one.
-pub fn detect(sample: &[u8], extra: &[Format]) -> Result<Detection, Unknown> {
+pub fn detect(sample: &[u8], extra: &[LogFormat]) -> Result<Detection, Unknown> {
     let lines = sample_lines(sample);
     // An archive has the lines of a log in it, and others.
     if let Some(foreign) = Foreign::of_bytes(sample) {
@@ -114,8 +114,8 @@ pub fn detect(sample: &[u8], extra: &[Format]) -> Result<Detection, Unknown> {
     // All that goes on where a common line ends reads common lines as well.
     let (common, combined) = CANDIDATES.split_at(COMMON);
     let known = common.iter().chain(SERVERS).chain(combined).filter_map(|(name, source)| candidate(name, source));
-    let keyed = ["cloudflare", "json", "ltsv"].into_iter().filter_map(Format::named);
-    let formats: Vec<Format> = extra.iter().cloned().chain(keyed).chain(known).collect();
+    let keyed = ["cloudflare", "json", "ltsv"].into_iter().filter_map(LogFormat::named);
+    let formats: Vec<LogFormat> = extra.iter().cloned().chain(keyed).chain(known).collect();
     let Some((sound, seen, format)) = first_sure(&formats, &lines) else {
         return Err(unknown(&lines));
     };
@@ -131,8 +131,8 @@ fn is_sure(sound: usize, lines: usize) -> bool {
 
 /// The format of the first lines; where they are in none for sure, as what a start-up script prints, of the lines after them. With
 /// how many are sound, of how many that were looked at.
-fn first_sure(formats: &[Format], lines: &[&[u8]]) -> Option<(usize, usize, Format)> {
-    let mut first: Option<(usize, usize, Format)> = None;
+fn first_sure(formats: &[LogFormat], lines: &[&[u8]]) -> Option<(usize, usize, LogFormat)> {
+    let mut first: Option<(usize, usize, LogFormat)> = None;
     for (number, window) in lines.chunks(WINDOW_LINES).enumerate() {
         let Some((fit, format)) = best(formats, window, &[]) else { continue };
         let seen = number * WINDOW_LINES + window.len();
@@ -152,13 +152,13 @@ fn first_sure(formats: &[Format], lines: &[&[u8]]) -> Option<(usize, usize, Form
 
 /// Which of the formats reads most lines soundly, as it is or behind prefixes other than those that are taken
 /// off; with how well it does.
-fn best(formats: &[Format], lines: &[&[u8]], before: &[Prefix]) -> Option<(Fit, Format)> {
+fn best(formats: &[LogFormat], lines: &[&[u8]], before: &[LinePrefix]) -> Option<(FormatFit, LogFormat)> {
     let mut best = None;
-    let mut most = Fit::default();
+    let mut most = FormatFit::default();
     let timed = tail::format(lines);
     for format in formats.iter().chain(&timed) {
-        let Tally { fit, fields } = tally(format, lines);
-        let is_extra = best.as_ref().is_some_and(|(_, format): &(Fit, Format)| format.name() == tail::EXTRA);
+        let FormatTally { fit, fields } = tally(format, lines);
+        let is_extra = best.as_ref().is_some_and(|(_, format): &(FormatFit, LogFormat)| format.name() == tail::EXTRA);
         if fit > most || (is_extra && fit == most) {
             most = fit;
             best = Some((fit, if format.is_json() { format.narrowed(fields) } else { format.clone() }));
@@ -167,7 +167,7 @@ fn best(formats: &[Format], lines: &[&[u8]], before: &[Prefix]) -> Option<(Fit, 
     if before.len() >= PREFIXES_MAX || most.sound == lines.len() {
         return best;
     }
-    for prefix in Prefix::ALL.into_iter().filter(|prefix| !before.contains(prefix)) {
+    for prefix in LinePrefix::ALL.into_iter().filter(|prefix| !before.contains(prefix)) {
         let behind: Vec<&[u8]> = lines.iter().filter_map(|line| Some(prefix.split(line)?.1)).collect();
         if behind.len() <= most.sound {
             continue;
@@ -181,24 +181,24 @@ fn best(formats: &[Format], lines: &[&[u8]], before: &[Prefix]) -> Option<(Fit, 
 }
 
 /// The format of that name among those that are recognised.
-pub(super) fn known(name: &str) -> Option<Format> {
+pub(super) fn known(name: &str) -> Option<LogFormat> {
     CANDIDATES.iter().chain(SERVERS).find(|(known, _)| *known == name).and_then(|(name, source)| candidate(name, source))
 }
 
 /// The sound lines' fields with their values, for people to see whether a format is the right one.
 /// Looks at the first `lines` whole lines of the sample; one that is rejected gives an empty row.
-pub fn preview(format: &Format, sample: &[u8], lines: usize) -> Vec<Vec<(Field, String)>> {
-    let mut parser = Parser::new(format);
+pub fn preview(format: &LogFormat, sample: &[u8], lines: usize) -> Vec<Vec<(Field, String)>> {
+    let mut parser = LogParser::new(format);
     let row = |line: &&[u8]| match parser.parse(line) {
-        Outcome::Parsed(record) | Outcome::Repaired(record, _) => fields(&record),
-        Outcome::Rejected(_) | Outcome::Blank => Vec::new(),
+        LineOutcome::Parsed(record) | LineOutcome::Repaired(record, _) => fields(&record),
+        LineOutcome::Rejected(_) | LineOutcome::Blank => Vec::new(),
     };
     sample_lines(sample).iter().take(lines).map(row).collect()
 }
 
 /// What a format makes of one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Tried {
+pub struct TriedLine {
     /// The record's fields with their values for people; `None` where there is no record.
     pub fields: Option<Vec<(Field, String)>>,
     /// What is wrong with the line.
@@ -206,28 +206,28 @@ pub struct Tried {
 }
 
 /// What a format makes of some lines, without their newlines, where at most `line_bytes_max` of one are parsed.
-pub fn try_lines<'a>(format: &Format, line_bytes_max: usize, lines: impl Iterator<Item = &'a [u8]>) -> Vec<Tried> {
-    let mut parser = Parser::new(format);
-    let too_long = Reason::TooLong { line_bytes_max: line_bytes_max as u64 };
+pub fn try_lines<'a>(format: &LogFormat, line_bytes_max: usize, lines: impl Iterator<Item = &'a [u8]>) -> Vec<TriedLine> {
+    let mut parser = LogParser::new(format);
+    let too_long = NoteReason::TooLong { line_bytes_max: line_bytes_max as u64 };
     let tried = |line: &'a [u8]| match parser.parse(line) {
-        _ if line.len() > line_bytes_max => Tried { fields: None, flaw: Some(too_long.to_string()) },
-        Outcome::Parsed(record) => Tried { fields: Some(fields(&record)), flaw: None },
-        Outcome::Repaired(record, flaw) => Tried { fields: Some(fields(&record)), flaw: Some(flaw.to_string()) },
-        Outcome::Rejected(flaw) => Tried { fields: None, flaw: Some(flaw.to_string()) },
-        Outcome::Blank => Tried { fields: None, flaw: Some("a blank line".to_owned()) },
+        _ if line.len() > line_bytes_max => TriedLine { fields: None, flaw: Some(too_long.to_string()) },
+        LineOutcome::Parsed(record) => TriedLine { fields: Some(fields(&record)), flaw: None },
+        LineOutcome::Repaired(record, flaw) => TriedLine { fields: Some(fields(&record)), flaw: Some(flaw.to_string()) },
+        LineOutcome::Rejected(flaw) => TriedLine { fields: None, flaw: Some(flaw.to_string()) },
+        LineOutcome::Blank => TriedLine { fields: None, flaw: Some("a blank line".to_owned()) },
     };
     lines.map(tried).collect()
 }
 
-fn fields(record: &Record<'_>) -> Vec<(Field, String)> {
+fn fields(record: &LogRecord<'_>) -> Vec<(Field, String)> {
     Field::ALL.into_iter().filter_map(|field| Some((field, record::field_text(record, field)?))).collect()
 }
 
-fn candidate(name: &str, source: &str) -> Option<Format> {
+fn candidate(name: &str, source: &str) -> Option<LogFormat> {
     if source.contains('$') {
-        Format::nginx(name, source, super::compile::Escaping::Backslash).ok()
+        LogFormat::nginx(name, source, super::compile::Escaping::Backslash).ok()
     } else {
-        Format::apache(name, source).ok()
+        LogFormat::apache(name, source).ok()
     }
 }
 
@@ -240,29 +240,29 @@ pub(super) fn sample_lines(sample: &[u8]) -> Vec<&[u8]> {
 
 /// How well a format reads a sample.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-struct Fit {
+struct FormatFit {
     sound: usize,
     /// Lines that would be sound if they named a client. Where a server listens on a socket of the file system no line does.
     nameless: usize,
 }
 
 #[derive(Default)]
-struct Tally {
-    fit: Fit,
+struct FormatTally {
+    fit: FormatFit,
     /// Bits of the fields that sound lines have.
     fields: u16,
 }
 
-fn tally(format: &Format, lines: &[&[u8]]) -> Tally {
-    let mut parser = Parser::new(format);
-    let mut tally = Tally::default();
+fn tally(format: &LogFormat, lines: &[&[u8]]) -> FormatTally {
+    let mut parser = LogParser::new(format);
+    let mut tally = FormatTally::default();
     let is_server = SERVERS.iter().any(|(name, _)| *name == format.name());
     let is_timed = matches!(format.name(), "combined_timed" | "combined_upstream_timed");
     let has_port = format.source().starts_with("%v:%p ");
     for line in lines {
         let (record, asks) = match parser.parse(line) {
-            Outcome::Parsed(record) => (record, !record.path.is_empty()),
-            Outcome::Repaired(record, Flaw::NotRequest) => (record, true),
+            LineOutcome::Parsed(record) => (record, !record.path.is_empty()),
+            LineOutcome::Repaired(record, LineFlaw::NotRequest) => (record, true),
             _ => continue,
         };
         if (is_timed && !ends_in_times(line, format.name() == "combined_timed")) || (has_port && !begins_with_port(line)) {
@@ -283,7 +283,7 @@ fn tally(format: &Format, lines: &[&[u8]]) -> Tally {
 
 /// W3C's format, where a line says the columns of others and most of them have these.
 fn in_w3c(lines: &[&[u8]]) -> Option<Detection> {
-    let format = Format::w3c(Arc::new(W3cColumns::of_sample(lines)?));
+    let format = LogFormat::w3c(Arc::new(W3cColumns::of_sample(lines)?));
     let lines = &lines[..lines.len().min(WINDOW_LINES)];
     // A site that nobody visited yet has none.
     let requests = lines.iter().filter(|line| !is_directive(line)).count();
@@ -293,7 +293,7 @@ fn in_w3c(lines: &[&[u8]]) -> Option<Detection> {
 }
 
 /// The format of lines that are in Docker's envelopes, where most of them are.
-fn in_docker(lines: &[&[u8]], extra: &[Format]) -> Option<Detection> {
+fn in_docker(lines: &[&[u8]], extra: &[LogFormat]) -> Option<Detection> {
     let wrapped = lines.iter().filter(|line| docker::enveloped(line).is_some()).count();
     if wrapped * 2 <= lines.len() {
         return None;
@@ -310,7 +310,7 @@ fn is_directive(line: &[u8]) -> bool {
 
 /// Whether client and host can be such, and the user is one word. Any format with fields between blanks reads a line with something
 /// in front of the address, but not as these.
-fn is_plausible(record: &Record<'_>) -> bool {
+fn is_plausible(record: &LogRecord<'_>) -> bool {
     let host = address::client(record.host);
     (record.client.is_empty() || address::is_host(record.client))
         && (host.is_empty() || address::is_host(host))
@@ -318,7 +318,7 @@ fn is_plausible(record: &Record<'_>) -> bool {
 }
 
 /// Whether a line is of an access log: in JSON much else has a path or a status, and between quotes anything may be an agent.
-fn is_access(format: &Format, record: &Record<'_>, asks: bool) -> bool {
+fn is_access(format: &LogFormat, record: &LogRecord<'_>, asks: bool) -> bool {
     // A quote that nothing escapes is the end of a field, and more fields follow.
     let has_quote = |text: &[u8]| memchr::memchr_iter(b'"', text).any(|at| at == 0 || text[at - 1] != b'\\');
     // Nobody else has these names.
@@ -333,7 +333,7 @@ fn is_access(format: &Format, record: &Record<'_>, asks: bool) -> bool {
 }
 
 /// Whether the request took as long as the upstream server; else the times stand the other way round.
-fn is_in_order(record: &Record<'_>) -> bool {
+fn is_in_order(record: &LogRecord<'_>) -> bool {
     let (request, upstream) = (record.request_time_us, record.upstream_time_us);
     request.zip(upstream).is_none_or(|(request, upstream)| tail::covers(request, upstream))
 }

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use super::field::Field;
-use super::program::Part;
+use super::program::FieldPart;
 use crate::parse::number::Unit;
 
 /// Longest key that can mean something.
@@ -24,47 +24,47 @@ pub(crate) struct JsonKeys {
     /// Paths of the objects worth entering; the first is the outermost.
     objects: Vec<Vec<u8>>,
     /// Keys and parts that lines are written with.
-    written: Vec<(String, Part)>,
+    written: Vec<(String, FieldPart)>,
     /// Keys of the outermost object that only one writer has.
-    writers: HashMap<Vec<u8>, Writer>,
+    writers: HashMap<Vec<u8>, JsonWriterKind>,
 }
 
 /// Who writes objects whose `duration` is not in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Writer {
+pub(crate) enum JsonWriterKind {
     /// Envoy, and Istio and Envoy Gateway, which run it.
     Envoy,
     /// Rails by its gem lograge.
     Lograge,
 }
 
-impl Writer {
+impl JsonWriterKind {
     /// The unit of its `duration`.
     pub(crate) fn unit(self) -> Unit {
         match self {
-            Writer::Envoy | Writer::Lograge => Unit::Millis,
+            JsonWriterKind::Envoy | JsonWriterKind::Lograge => Unit::Millis,
         }
     }
 }
 
 /// Keys by which a writer is known, by its documentation.
-const WRITERS: [(&str, Writer); 10] = [
-    ("response_flags", Writer::Envoy),
-    ("response_code_details", Writer::Envoy),
-    ("upstream_cluster", Writer::Envoy),
-    ("upstream_transport_failure_reason", Writer::Envoy),
-    ("downstream_remote_address", Writer::Envoy),
-    ("downstream_local_address", Writer::Envoy),
-    ("requested_server_name", Writer::Envoy),
-    ("x-envoy-upstream-service-time", Writer::Envoy),
-    ("upstream_service_time", Writer::Envoy),
-    ("controller", Writer::Lograge),
+const WRITERS: [(&str, JsonWriterKind); 10] = [
+    ("response_flags", JsonWriterKind::Envoy),
+    ("response_code_details", JsonWriterKind::Envoy),
+    ("upstream_cluster", JsonWriterKind::Envoy),
+    ("upstream_transport_failure_reason", JsonWriterKind::Envoy),
+    ("downstream_remote_address", JsonWriterKind::Envoy),
+    ("downstream_local_address", JsonWriterKind::Envoy),
+    ("requested_server_name", JsonWriterKind::Envoy),
+    ("x-envoy-upstream-service-time", JsonWriterKind::Envoy),
+    ("upstream_service_time", JsonWriterKind::Envoy),
+    ("controller", JsonWriterKind::Lograge),
 ];
 
 /// A field of a JSON format.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct JsonSlot {
-    pub(crate) part: Part,
+    pub(crate) part: FieldPart,
     /// Where a line has two keys for one field, the lower rank is taken.
     pub(crate) rank: u8,
     /// Whether the writer says the unit of the time.
@@ -79,12 +79,12 @@ pub(crate) struct Meaning {
     /// Number of the object to enter, if the value is one.
     pub(crate) object: Option<u8>,
     /// Who writes such a key.
-    pub(crate) writer: Option<Writer>,
+    pub(crate) writer: Option<JsonWriterKind>,
 }
 
 impl JsonKeys {
     /// Keys from dotted paths; the earlier of two for one path counts.
-    pub(crate) fn new<'k>(keys: impl IntoIterator<Item = (&'k str, Part, u8)>) -> JsonKeys {
+    pub(crate) fn new<'k>(keys: impl IntoIterator<Item = (&'k str, FieldPart, u8)>) -> JsonKeys {
         let mut made = JsonKeys {
             by_path: HashMap::new(),
             slots: Vec::new(),
@@ -106,7 +106,7 @@ impl JsonKeys {
     }
 
     /// Of the keys that say the same the one of the lowest rank is written.
-    fn add_written(&mut self, path: &str, part: Part, rank: u8) {
+    fn add_written(&mut self, path: &str, part: FieldPart, rank: u8) {
         let fields = part.fields();
         let ranks = self.slots.iter().filter(|slot| slot.part.fields() == fields).map(|slot| slot.rank);
         if ranks.min().is_some_and(|least| least < rank) {
@@ -124,7 +124,7 @@ impl JsonKeys {
 
     /// The keys that the servers and frameworks known here use.
     pub(crate) fn well_known() -> JsonKeys {
-        let known = |(path, part, rank): &(&'static str, Part, u8)| (*path, part.clone(), *rank);
+        let known = |(path, part, rank): &(&'static str, FieldPart, u8)| (*path, part.clone(), *rank);
         let mut keys = JsonKeys::new(WELL_KNOWN.iter().map(known));
         let written = WRITTEN.iter().filter_map(|name| WELL_KNOWN.iter().find(|(path, ..)| path == name));
         keys.writers = WRITERS.iter().map(|(key, writer)| (plain(key.as_bytes()), *writer)).collect();
@@ -137,7 +137,7 @@ impl JsonKeys {
     }
 
     /// Keys and parts that lines are written with.
-    pub(crate) fn written(&self) -> impl Iterator<Item = (&str, &Part)> {
+    pub(crate) fn written(&self) -> impl Iterator<Item = (&str, &FieldPart)> {
         self.written.iter().map(|(path, part)| (path.as_str(), part))
     }
 
@@ -215,74 +215,74 @@ const WRITTEN: [&str; 13] = [
 
 /// Dotted key paths, what they are, and their rank among keys for the same field.
 #[rustfmt::skip]
-const WELL_KNOWN: &[(&str, Part, u8)] = &[
+const WELL_KNOWN: &[(&str, FieldPart, u8)] = &[
     // Time: the start of the request before its end, the finer before the coarser.
-    ("StartUTC", Part::AnyTime, 0), ("StartLocal", Part::AnyTime, 1), ("ts", Part::AnyTime, 2),
-    ("msec", Part::AnyTime, 2), ("time_iso8601", Part::AnyTime, 3), ("time_local", Part::AnyTime, 4),
-    ("@timestamp", Part::AnyTime, 5), ("time", Part::AnyTime, 6), ("datetime", Part::AnyTime, 7),
-    ("date", Part::AnyTime, 8), ("start_time", Part::AnyTime, 5), ("event.created", Part::AnyTime, 9), ("t", Part::AnyTime, 9),
+    ("StartUTC", FieldPart::AnyTime, 0), ("StartLocal", FieldPart::AnyTime, 1), ("ts", FieldPart::AnyTime, 2),
+    ("msec", FieldPart::AnyTime, 2), ("time_iso8601", FieldPart::AnyTime, 3), ("time_local", FieldPart::AnyTime, 4),
+    ("@timestamp", FieldPart::AnyTime, 5), ("time", FieldPart::AnyTime, 6), ("datetime", FieldPart::AnyTime, 7),
+    ("date", FieldPart::AnyTime, 8), ("start_time", FieldPart::AnyTime, 5), ("event.created", FieldPart::AnyTime, 9), ("t", FieldPart::AnyTime, 9),
     // Client
-    ("request.client_ip", Part::Client, 0), ("ClientHost", Part::Client, 1), ("request.remote_ip", Part::Client, 1),
-    ("remote_addr", Part::Client, 1), ("request.remote_addr", Part::Client, 2), 
-    ("remote_ip", Part::Client, 2), ("ip", Part::Client, 3), ("client.ip", Part::Client, 3), ("client.address", Part::Client, 4),
-    ("client", Part::Client, 3), ("clientip", Part::Client, 2), ("client_addr", Part::Client, 4), ("source.ip", Part::Client, 4),
-    ("source.address", Part::Client, 5), ("remote_host", Part::Client, 4), ("host_ip", Part::Client, 8),
-    ("c_ip", Part::Client, 4), ("httpRequest.remoteIp", Part::Client, 2), ("downstream_remote_address", Part::Client, 4),
-    ("remote", Part::Client, 5), ("peer", Part::Client, 6),
-    ("http_x_forwarded_for", Part::Client, 7), ("x_forwarded_for", Part::Client, 7),
+    ("request.client_ip", FieldPart::Client, 0), ("ClientHost", FieldPart::Client, 1), ("request.remote_ip", FieldPart::Client, 1),
+    ("remote_addr", FieldPart::Client, 1), ("request.remote_addr", FieldPart::Client, 2), 
+    ("remote_ip", FieldPart::Client, 2), ("ip", FieldPart::Client, 3), ("client.ip", FieldPart::Client, 3), ("client.address", FieldPart::Client, 4),
+    ("client", FieldPart::Client, 3), ("clientip", FieldPart::Client, 2), ("client_addr", FieldPart::Client, 4), ("source.ip", FieldPart::Client, 4),
+    ("source.address", FieldPart::Client, 5), ("remote_host", FieldPart::Client, 4), ("host_ip", FieldPart::Client, 8),
+    ("c_ip", FieldPart::Client, 4), ("httpRequest.remoteIp", FieldPart::Client, 2), ("downstream_remote_address", FieldPart::Client, 4),
+    ("remote", FieldPart::Client, 5), ("peer", FieldPart::Client, 6),
+    ("http_x_forwarded_for", FieldPart::Client, 7), ("x_forwarded_for", FieldPart::Client, 7),
     // User
-    ("remote_user", Part::User, 0), ("user_id", Part::User, 1), ("ClientUsername", Part::User, 1), ("user", Part::User, 2),
-    ("user.name", Part::User, 2), ("username", Part::User, 3), ("auth", Part::User, 4),
+    ("remote_user", FieldPart::User, 0), ("user_id", FieldPart::User, 1), ("ClientUsername", FieldPart::User, 1), ("user", FieldPart::User, 2),
+    ("user.name", FieldPart::User, 2), ("username", FieldPart::User, 3), ("auth", FieldPart::User, 4),
     // Host
-    ("request.host", Part::Host, 0), ("RequestHost", Part::Host, 1), ("http_host", Part::Host, 1), ("host", Part::Host, 2),
-    ("url.domain", Part::Host, 3), ("server_name", Part::Host, 3), ("vhost", Part::Host, 3), ("virtual_host", Part::Host, 3),
-    ("authority", Part::Host, 3), ("domain", Part::Host, 4), ("RequestAddr", Part::Host, 4),
+    ("request.host", FieldPart::Host, 0), ("RequestHost", FieldPart::Host, 1), ("http_host", FieldPart::Host, 1), ("host", FieldPart::Host, 2),
+    ("url.domain", FieldPart::Host, 3), ("server_name", FieldPart::Host, 3), ("vhost", FieldPart::Host, 3), ("virtual_host", FieldPart::Host, 3),
+    ("authority", FieldPart::Host, 3), ("domain", FieldPart::Host, 4), ("RequestAddr", FieldPart::Host, 4),
     // Request
-    ("request", Part::Request, 0), ("request_line", Part::Request, 1), ("http_request", Part::Request, 2),
-    ("request.method", Part::Method, 0), ("request_method", Part::Method, 0), ("method", Part::Method, 1),
-    ("verb", Part::Method, 2), ("http_method", Part::Method, 2), ("http.request.method", Part::Method, 2),
-    ("http.method", Part::Method, 3), ("httpRequest.requestMethod", Part::Method, 2),
-    ("request_uri", Part::Target, 0), ("request.uri", Part::Target, 0), ("RequestPath", Part::Target, 1),
-    ("uri", Part::Target, 2), ("url.original", Part::Target, 3), ("url", Part::Target, 4), ("request_url", Part::Target, 4),
-    ("request.url", Part::Target, 4), ("httpRequest.requestUrl", Part::Target, 4), ("target", Part::Target, 5), ("path", Part::Target, 5),
-    ("request.path", Part::Target, 5), ("url.path", Part::Target, 5), ("x-envoy-origin-path", Part::Target, 4), ("http.path", Part::Target, 6), ("resource", Part::Target, 7),
-    ("args", Part::Query, 0), ("query_string", Part::Query, 1), ("query", Part::Query, 2), ("url.query", Part::Query, 2),
-    ("request.query", Part::Query, 2),
-    ("request.proto", Part::Protocol, 0), ("server_protocol", Part::Protocol, 0), ("RequestProtocol", Part::Protocol, 1),
-    ("protocol", Part::Protocol, 2), ("proto", Part::Protocol, 2), ("http_version", Part::Protocol, 3),
-    ("httpRequest.protocol", Part::Protocol, 2), ("http.version", Part::Protocol, 3),
+    ("request", FieldPart::Request, 0), ("request_line", FieldPart::Request, 1), ("http_request", FieldPart::Request, 2),
+    ("request.method", FieldPart::Method, 0), ("request_method", FieldPart::Method, 0), ("method", FieldPart::Method, 1),
+    ("verb", FieldPart::Method, 2), ("http_method", FieldPart::Method, 2), ("http.request.method", FieldPart::Method, 2),
+    ("http.method", FieldPart::Method, 3), ("httpRequest.requestMethod", FieldPart::Method, 2),
+    ("request_uri", FieldPart::Target, 0), ("request.uri", FieldPart::Target, 0), ("RequestPath", FieldPart::Target, 1),
+    ("uri", FieldPart::Target, 2), ("url.original", FieldPart::Target, 3), ("url", FieldPart::Target, 4), ("request_url", FieldPart::Target, 4),
+    ("request.url", FieldPart::Target, 4), ("httpRequest.requestUrl", FieldPart::Target, 4), ("target", FieldPart::Target, 5), ("path", FieldPart::Target, 5),
+    ("request.path", FieldPart::Target, 5), ("url.path", FieldPart::Target, 5), ("x-envoy-origin-path", FieldPart::Target, 4), ("http.path", FieldPart::Target, 6), ("resource", FieldPart::Target, 7),
+    ("args", FieldPart::Query, 0), ("query_string", FieldPart::Query, 1), ("query", FieldPart::Query, 2), ("url.query", FieldPart::Query, 2),
+    ("request.query", FieldPart::Query, 2),
+    ("request.proto", FieldPart::Protocol, 0), ("server_protocol", FieldPart::Protocol, 0), ("RequestProtocol", FieldPart::Protocol, 1),
+    ("protocol", FieldPart::Protocol, 2), ("proto", FieldPart::Protocol, 2), ("http_version", FieldPart::Protocol, 3),
+    ("httpRequest.protocol", FieldPart::Protocol, 2), ("http.version", FieldPart::Protocol, 3),
     // Response
-    ("status", Part::Status, 0), ("DownstreamStatus", Part::Status, 0), ("status_code", Part::Status, 1),
-    ("response_code", Part::Status, 1), ("response.status", Part::Status, 1), ("http.response.status_code", Part::Status, 1),
-    ("http_status", Part::Status, 1), ("http.status_code", Part::Status, 1), ("httpRequest.status", Part::Status, 1),
-    ("response", Part::Status, 2), ("code", Part::Status, 3), ("OriginStatus", Part::Status, 4),
-    ("body_bytes_sent", Part::Bytes, 0), ("size", Part::Bytes, 1), ("DownstreamContentSize", Part::Bytes, 1),
-    ("bytes_sent", Part::Bytes, 2), ("bytes_out", Part::Bytes, 2), ("bytes", Part::Bytes, 3), ("response_size", Part::Bytes, 3),
-    ("response_length", Part::Bytes, 3), ("content_length", Part::Bytes, 5), ("body_size", Part::Bytes, 4),
-    ("http.response.body.bytes", Part::Bytes, 2), ("http.response.bytes", Part::Bytes, 3), ("httpRequest.responseSize", Part::Bytes, 2),
-    ("response.size", Part::Bytes, 3), ("length", Part::Bytes, 6), ("OriginContentSize", Part::Bytes, 7),
+    ("status", FieldPart::Status, 0), ("DownstreamStatus", FieldPart::Status, 0), ("status_code", FieldPart::Status, 1),
+    ("response_code", FieldPart::Status, 1), ("response.status", FieldPart::Status, 1), ("http.response.status_code", FieldPart::Status, 1),
+    ("http_status", FieldPart::Status, 1), ("http.status_code", FieldPart::Status, 1), ("httpRequest.status", FieldPart::Status, 1),
+    ("response", FieldPart::Status, 2), ("code", FieldPart::Status, 3), ("OriginStatus", FieldPart::Status, 4),
+    ("body_bytes_sent", FieldPart::Bytes, 0), ("size", FieldPart::Bytes, 1), ("DownstreamContentSize", FieldPart::Bytes, 1),
+    ("bytes_sent", FieldPart::Bytes, 2), ("bytes_out", FieldPart::Bytes, 2), ("bytes", FieldPart::Bytes, 3), ("response_size", FieldPart::Bytes, 3),
+    ("response_length", FieldPart::Bytes, 3), ("content_length", FieldPart::Bytes, 5), ("body_size", FieldPart::Bytes, 4),
+    ("http.response.body.bytes", FieldPart::Bytes, 2), ("http.response.bytes", FieldPart::Bytes, 3), ("httpRequest.responseSize", FieldPart::Bytes, 2),
+    ("response.size", FieldPart::Bytes, 3), ("length", FieldPart::Bytes, 6), ("OriginContentSize", FieldPart::Bytes, 7),
     // Headers
-    ("http_referer", Part::Referrer, 0), ("http_referrer", Part::Referrer, 0), ("request.headers.Referer", Part::Referrer, 0),
-    ("request_Referer", Part::Referrer, 0), ("referer", Part::Referrer, 1), ("referrer", Part::Referrer, 1),
-    ("http.request.referrer", Part::Referrer, 1), ("httpRequest.referer", Part::Referrer, 1), ("headers.referer", Part::Referrer, 2),
-    ("http_user_agent", Part::Agent, 0), ("request.headers.User-Agent", Part::Agent, 0), ("request_User-Agent", Part::Agent, 0),
-    ("user_agent", Part::Agent, 1), ("user_agent.original", Part::Agent, 1), ("agent", Part::Agent, 2), ("ua", Part::Agent, 3),
-    ("httpRequest.userAgent", Part::Agent, 1), ("headers.user-agent", Part::Agent, 2), ("http.user_agent", Part::Agent, 2),
+    ("http_referer", FieldPart::Referrer, 0), ("http_referrer", FieldPart::Referrer, 0), ("request.headers.Referer", FieldPart::Referrer, 0),
+    ("request_Referer", FieldPart::Referrer, 0), ("referer", FieldPart::Referrer, 1), ("referrer", FieldPart::Referrer, 1),
+    ("http.request.referrer", FieldPart::Referrer, 1), ("httpRequest.referer", FieldPart::Referrer, 1), ("headers.referer", FieldPart::Referrer, 2),
+    ("http_user_agent", FieldPart::Agent, 0), ("request.headers.User-Agent", FieldPart::Agent, 0), ("request_User-Agent", FieldPart::Agent, 0),
+    ("user_agent", FieldPart::Agent, 1), ("user_agent.original", FieldPart::Agent, 1), ("agent", FieldPart::Agent, 2), ("ua", FieldPart::Agent, 3),
+    ("httpRequest.userAgent", FieldPart::Agent, 1), ("headers.user-agent", FieldPart::Agent, 2), ("http.user_agent", FieldPart::Agent, 2),
     // Durations: seconds unless the key, the value or the writer says another unit.
-    ("request_time", Part::RequestTime(SECONDS), 0), ("duration", Part::RequestTime(SECONDS), 1),
-    ("duration_ms", Part::RequestTime(Unit::Millis), 1), ("duration_us", Part::RequestTime(Unit::Micros), 1),
-    ("duration_ns", Part::RequestTime(Unit::Nanos), 1), ("duration_s", Part::RequestTime(SECONDS), 1),
-    ("latency_human", Part::RequestTime(SECONDS), 1), ("latency", Part::RequestTime(SECONDS), 2),
-    ("latency_ms", Part::RequestTime(Unit::Millis), 1), ("latency_us", Part::RequestTime(Unit::Micros), 1),
-    ("latency_ns", Part::RequestTime(Unit::Nanos), 1), ("httpRequest.latency", Part::RequestTime(SECONDS), 1),
-    ("request_time_ms", Part::RequestTime(Unit::Millis), 1), ("request_time_us", Part::RequestTime(Unit::Micros), 1),
-    ("response_time", Part::RequestTime(SECONDS), 3), ("response_time_ms", Part::RequestTime(Unit::Millis), 2),
-    ("response_time_us", Part::RequestTime(Unit::Micros), 2), ("elapsed", Part::RequestTime(SECONDS), 3),
-    ("elapsed_ms", Part::RequestTime(Unit::Millis), 2), ("elapsed_us", Part::RequestTime(Unit::Micros), 2),
-    ("took", Part::RequestTime(SECONDS), 4), ("took_ms", Part::RequestTime(Unit::Millis), 3),
-    ("event.duration", Part::RequestTime(Unit::Nanos), 2),
-    ("upstream_response_time", Part::UpstreamTime(SECONDS), 0), ("OriginDuration", Part::UpstreamTime(Unit::Nanos), 0),
-    ("upstream_time", Part::UpstreamTime(SECONDS), 1), ("upstream_duration", Part::UpstreamTime(SECONDS), 1),
-    ("upstream_service_time", Part::UpstreamTime(Unit::Millis), 2), ("x-envoy-upstream-service-time", Part::UpstreamTime(Unit::Millis), 2),
-    ("upstream_latency", Part::UpstreamTime(SECONDS), 1), ("upstream_response_time_ms", Part::UpstreamTime(Unit::Millis), 1),
+    ("request_time", FieldPart::RequestTime(SECONDS), 0), ("duration", FieldPart::RequestTime(SECONDS), 1),
+    ("duration_ms", FieldPart::RequestTime(Unit::Millis), 1), ("duration_us", FieldPart::RequestTime(Unit::Micros), 1),
+    ("duration_ns", FieldPart::RequestTime(Unit::Nanos), 1), ("duration_s", FieldPart::RequestTime(SECONDS), 1),
+    ("latency_human", FieldPart::RequestTime(SECONDS), 1), ("latency", FieldPart::RequestTime(SECONDS), 2),
+    ("latency_ms", FieldPart::RequestTime(Unit::Millis), 1), ("latency_us", FieldPart::RequestTime(Unit::Micros), 1),
+    ("latency_ns", FieldPart::RequestTime(Unit::Nanos), 1), ("httpRequest.latency", FieldPart::RequestTime(SECONDS), 1),
+    ("request_time_ms", FieldPart::RequestTime(Unit::Millis), 1), ("request_time_us", FieldPart::RequestTime(Unit::Micros), 1),
+    ("response_time", FieldPart::RequestTime(SECONDS), 3), ("response_time_ms", FieldPart::RequestTime(Unit::Millis), 2),
+    ("response_time_us", FieldPart::RequestTime(Unit::Micros), 2), ("elapsed", FieldPart::RequestTime(SECONDS), 3),
+    ("elapsed_ms", FieldPart::RequestTime(Unit::Millis), 2), ("elapsed_us", FieldPart::RequestTime(Unit::Micros), 2),
+    ("took", FieldPart::RequestTime(SECONDS), 4), ("took_ms", FieldPart::RequestTime(Unit::Millis), 3),
+    ("event.duration", FieldPart::RequestTime(Unit::Nanos), 2),
+    ("upstream_response_time", FieldPart::UpstreamTime(SECONDS), 0), ("OriginDuration", FieldPart::UpstreamTime(Unit::Nanos), 0),
+    ("upstream_time", FieldPart::UpstreamTime(SECONDS), 1), ("upstream_duration", FieldPart::UpstreamTime(SECONDS), 1),
+    ("upstream_service_time", FieldPart::UpstreamTime(Unit::Millis), 2), ("x-envoy-upstream-service-time", FieldPart::UpstreamTime(Unit::Millis), 2),
+    ("upstream_latency", FieldPart::UpstreamTime(SECONDS), 1), ("upstream_response_time_ms", FieldPart::UpstreamTime(Unit::Millis), 1),
 ];

@@ -1,7 +1,7 @@
 //! Access-log formats: their names, the languages they are written in, and finding out which one a log has.
 //!
-//! A [`Format`] is made from a name, from an nginx `log_format` string or from an Apache `LogFormat`
-//! string, and is compiled once; a [`crate::parse::Parser`] per thread then reads lines by it.
+//! A [`LogFormat`] is made from a name, from an nginx `log_format` string or from an Apache `LogFormat`
+//! string, and is compiled once; a [`crate::parse::LogParser`] per thread then reads lines by it.
 
 mod apache;
 mod cloudflare;
@@ -25,55 +25,55 @@ mod write;
 use std::sync::Arc;
 
 pub use config::formats_in_config;
-pub use detect::{Detection, SAMPLE_LINES_MAX, Tried, Unknown, WINDOW_LINES, detect, preview, try_lines};
+pub use detect::{Detection, SAMPLE_LINES_MAX, TriedLine, Unknown, WINDOW_LINES, detect, preview, try_lines};
 pub use error::FormatError;
 pub use field::Field;
 pub use foreign::{Archive, Foreign, TextKind};
 
 use compile::Escaping;
 use json::JsonKeys;
-use prefix::Prefix;
+use prefix::LinePrefix;
 use program::Program;
 use servers::SERVERS;
 use w3c::W3cColumns;
 
 /// A compiled access-log format. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Format {
-    inner: Arc<Inner>,
+pub struct LogFormat {
+    inner: Arc<FormatInner>,
 }
 
 #[derive(Clone, Debug)]
-struct Inner {
+struct FormatInner {
     name: String,
     source: String,
     fields: u16,
-    kind: Kind,
+    kind: LineSyntax,
 }
 
 /// How lines of a format are read.
 #[derive(Clone, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum LineSyntax {
     Text(Program),
     Json(JsonKeys),
     /// Lines of another format, each behind something.
-    Prefixed(Prefix, Format),
+    Prefixed(LinePrefix, LogFormat),
     /// `label:value` with tabs between.
     Labels(JsonKeys),
     /// The columns that a line said last.
     W3c(Arc<W3cColumns>),
     /// Lines of another format, each in an envelope of Docker's.
-    Docker(Format),
+    Docker(LogFormat),
 }
 
-impl Format {
+impl LogFormat {
     /// The format of that name: `json`, `w3c`, or one of those that are recognised, such as `combined`.
-    pub fn named(name: &str) -> Option<Format> {
+    pub fn named(name: &str) -> Option<LogFormat> {
         match name {
-            "json" => return Some(Format::json()),
-            "ltsv" => return Some(Format::ltsv()),
-            "cloudflare" => return Some(Format::cloudflare()),
-            "w3c" => return Some(Format::w3c(Arc::new(W3cColumns::unknown()))),
+            "json" => return Some(LogFormat::json()),
+            "ltsv" => return Some(LogFormat::ltsv()),
+            "cloudflare" => return Some(LogFormat::cloudflare()),
+            "w3c" => return Some(LogFormat::w3c(Arc::new(W3cColumns::unknown()))),
             _ => {}
         }
         detect::known(name)
@@ -83,45 +83,45 @@ impl Format {
     /// string (it has a `%`); a whole `log_format name …;` or `LogFormat "…" name` as it stands in a configuration,
     /// over several lines and with others around it, will do as well. An nginx string that makes JSON objects gives a
     /// format that reads keys in any order. The name of a prefix and a `+` may stand before it: `syslog+combined`.
-    pub fn parse(text: &str) -> Result<Format, FormatError> {
+    pub fn parse(text: &str) -> Result<LogFormat, FormatError> {
         let start = text.len() - text.trim_start().len();
-        Format::parse_trimmed(text.trim()).map_err(|error| {
+        LogFormat::parse_trimmed(text.trim()).map_err(|error| {
             let at = start + error.at();
             error.placed(text, at)
         })
     }
 
-    fn parse_trimmed(text: &str) -> Result<Format, FormatError> {
-        if let Some(format) = Format::named(text) {
+    fn parse_trimmed(text: &str) -> Result<LogFormat, FormatError> {
+        if let Some(format) = LogFormat::named(text) {
             return Ok(format);
         }
         if let Some((name, behind)) = text.split_once('+')
-            && let Some(prefix) = Prefix::named(name)
+            && let Some(prefix) = LinePrefix::named(name)
         {
             let at = text.len() - behind.len();
-            return Format::parse_trimmed(behind).map(|format| format.behind(prefix)).map_err(|error| {
+            return LogFormat::parse_trimmed(behind).map(|format| format.behind(prefix)).map_err(|error| {
                 let at = at + error.at();
                 error.placed(text, at)
             });
         }
         // Docker puts no envelope into another.
         if let Some(inner) = text.strip_prefix("docker+").filter(|inner| !inner.contains("docker+")) {
-            return Format::parse_trimmed(inner).map(Format::in_docker).map_err(|error| {
+            return LogFormat::parse_trimmed(inner).map(LogFormat::in_docker).map_err(|error| {
                 let at = "docker+".len() + error.at();
                 error.placed(text, at)
             });
         }
         if let Some(columns) = W3cColumns::of_line(text.as_bytes()) {
-            return Ok(Format::w3c(Arc::new(columns)));
+            return Ok(LogFormat::w3c(Arc::new(columns)));
         }
         if let Some(format) = config::definition(text) {
             return format;
         }
         if nginx::has_variable(text) {
-            return Format::nginx("custom", text, Escaping::Backslash);
+            return LogFormat::nginx("custom", text, Escaping::Backslash);
         }
         if text.contains('%') {
-            return Format::apache("custom", text);
+            return LogFormat::apache("custom", text);
         }
         Err(FormatError::new(
             1,
@@ -154,72 +154,72 @@ impl Format {
         Field::ALL.into_iter().filter(move |field| field.bit() & bits != 0)
     }
 
-    pub(crate) fn kind(&self) -> &Kind {
+    pub(crate) fn kind(&self) -> &LineSyntax {
         &self.inner.kind
     }
 
     /// Whether each value of a line has its name before it, as in JSON: of the fields that the format knows a log has some.
     pub(crate) fn is_json(&self) -> bool {
-        matches!(self.inner.kind, Kind::Json(_) | Kind::Labels(_))
+        matches!(self.inner.kind, LineSyntax::Json(_) | LineSyntax::Labels(_))
     }
 
     /// The format with none but the `fields` given as bits, in what it says; it reads lines as before.
-    pub(crate) fn narrowed(&self, fields: u16) -> Format {
-        let inner = Inner { fields: self.inner.fields & fields, ..(*self.inner).clone() };
-        Format { inner: Arc::new(inner) }
+    pub(crate) fn narrowed(&self, fields: u16) -> LogFormat {
+        let inner = FormatInner { fields: self.inner.fields & fields, ..(*self.inner).clone() };
+        LogFormat { inner: Arc::new(inner) }
     }
 
     /// The format of lines of this one behind a prefix.
-    pub(crate) fn behind(self, prefix: Prefix) -> Format {
+    pub(crate) fn behind(self, prefix: LinePrefix) -> LogFormat {
         let [name, source] = [self.name(), self.source()].map(|text| format!("{}+{text}", prefix.name()));
         let fields = self.inner.fields | if prefix.has_source() { Field::Source.bit() } else { 0 };
-        Format::new(&name, &source, fields, Kind::Prefixed(prefix, self))
+        LogFormat::new(&name, &source, fields, LineSyntax::Prefixed(prefix, self))
     }
 
-    fn apache(name: &str, source: &str) -> Result<Format, FormatError> {
+    fn apache(name: &str, source: &str) -> Result<LogFormat, FormatError> {
         let program = compile::compile(apache::pieces(source)?, Escaping::Backslash)?;
-        Ok(Format::text(name, source, program))
+        Ok(LogFormat::text(name, source, program))
     }
 
-    fn nginx(name: &str, source: &str, escaping: Escaping) -> Result<Format, FormatError> {
+    fn nginx(name: &str, source: &str, escaping: Escaping) -> Result<LogFormat, FormatError> {
         if let Some(keys) = nginx::json_keys(source) {
-            return Ok(Format::new(name, source, keys.fields(), Kind::Json(keys)));
+            return Ok(LogFormat::new(name, source, keys.fields(), LineSyntax::Json(keys)));
         }
         let program = compile::compile(nginx::pieces(source)?, escaping)?;
-        Ok(Format::text(name, source, program))
+        Ok(LogFormat::text(name, source, program))
     }
 
-    fn text(name: &str, source: &str, program: Program) -> Format {
+    fn text(name: &str, source: &str, program: Program) -> LogFormat {
         let fields = program.fields;
-        Format::new(name, source, fields, Kind::Text(program))
+        LogFormat::new(name, source, fields, LineSyntax::Text(program))
     }
 
-    fn json() -> Format {
+    fn json() -> LogFormat {
         let keys = JsonKeys::well_known();
-        Format::new("json", "json", keys.fields(), Kind::Json(keys))
+        LogFormat::new("json", "json", keys.fields(), LineSyntax::Json(keys))
     }
 
-    fn ltsv() -> Format {
+    fn ltsv() -> LogFormat {
         let keys = ltsv::labels();
-        Format::new("ltsv", "ltsv", keys.fields(), Kind::Labels(keys))
+        LogFormat::new("ltsv", "ltsv", keys.fields(), LineSyntax::Labels(keys))
     }
 
-    fn cloudflare() -> Format {
+    fn cloudflare() -> LogFormat {
         let keys = cloudflare::keys();
-        Format::new("cloudflare", "cloudflare", keys.fields(), Kind::Json(keys))
+        LogFormat::new("cloudflare", "cloudflare", keys.fields(), LineSyntax::Json(keys))
     }
 
-    pub(crate) fn w3c(columns: Arc<W3cColumns>) -> Format {
-        Format::new("w3c", &columns.source(), columns.fields(), Kind::W3c(columns))
+    pub(crate) fn w3c(columns: Arc<W3cColumns>) -> LogFormat {
+        LogFormat::new("w3c", &columns.source(), columns.fields(), LineSyntax::W3c(columns))
     }
 
     /// The format of lines of this one in Docker's envelopes.
-    pub(crate) fn in_docker(self) -> Format {
+    pub(crate) fn in_docker(self) -> LogFormat {
         let [name, source] = [self.name(), self.source()].map(|text| format!("docker+{text}"));
-        Format::new(&name, &source, self.inner.fields, Kind::Docker(self))
+        LogFormat::new(&name, &source, self.inner.fields, LineSyntax::Docker(self))
     }
 
-    fn new(name: &str, source: &str, fields: u16, kind: Kind) -> Format {
-        Format { inner: Arc::new(Inner { name: name.to_owned(), source: source.to_owned(), fields, kind }) }
+    fn new(name: &str, source: &str, fields: u16, kind: LineSyntax) -> LogFormat {
+        LogFormat { inner: Arc::new(FormatInner { name: name.to_owned(), source: source.to_owned(), fields, kind }) }
     }
 }

@@ -1,24 +1,24 @@
 //! nginx's `log_format` strings.
 
-use super::compile::{Piece, Slot};
+use super::compile::{FieldSlot, FormatPiece};
 use super::error::FormatError;
 use super::json::JsonKeys;
-use super::program::{ClockItem, Part};
+use super::program::{ClockItem, FieldPart};
 use super::tail;
 use crate::parse::number::Unit;
 
 /// Splits a `log_format` string, quotes already undone, into text and variables.
-pub(crate) fn pieces(text: &str) -> Result<Vec<Piece>, FormatError> {
+pub(crate) fn pieces(text: &str) -> Result<Vec<FormatPiece>, FormatError> {
     let mut pieces = Vec::new();
     let mut rest = text;
     while let Some(dollar) = rest.find('$') {
         let column = text.len() - rest.len() + dollar + 1;
-        pieces.push(Piece::Text(rest.as_bytes()[..dollar].to_vec()));
+        pieces.push(FormatPiece::Text(rest.as_bytes()[..dollar].to_vec()));
         let (name, after) = variable(&rest[dollar + 1..], column)?;
-        pieces.push(Piece::Slot(slot(name, column)));
+        pieces.push(FormatPiece::Slot(slot(name, column)));
         rest = after;
     }
-    pieces.push(Piece::Text(rest.as_bytes().to_vec()));
+    pieces.push(FormatPiece::Text(rest.as_bytes().to_vec()));
     Ok(pieces)
 }
 
@@ -40,47 +40,47 @@ fn variable(text: &str, column: usize) -> Result<(&str, &str), FormatError> {
     }
 }
 
-fn slot(name: &str, column: usize) -> Slot {
+fn slot(name: &str, column: usize) -> FieldSlot {
     let (part, rank) = part(name);
     let list = name.starts_with("upstream_") || name.contains("forwarded_for") || name.starts_with(tail::UNREAD);
-    Slot { part, rank, list, is_skipped: false, source: format!("${name}"), column }
+    FieldSlot { part, rank, list, is_skipped: false, source: format!("${name}"), column }
 }
 
 /// What a variable is, and its rank among those that say the same; one we have no use for is skipped.
-pub(crate) fn part(name: &str) -> (Part, u8) {
+pub(crate) fn part(name: &str) -> (FieldPart, u8) {
     match name {
-        "remote_addr" => (Part::Client, 0),
-        "realip_remote_addr" | "binary_remote_addr" => (Part::Client, 2),
-        "http_x_forwarded_for" | "proxy_add_x_forwarded_for" => (Part::Client, 3),
-        "http_x_real_ip" | "http_cf_connecting_ip" | "http_true_client_ip" => (Part::Client, 3),
-        "remote_user" => (Part::User, 0),
-        "time_iso8601" => (Part::Iso, 1),
+        "remote_addr" => (FieldPart::Client, 0),
+        "realip_remote_addr" | "binary_remote_addr" => (FieldPart::Client, 2),
+        "http_x_forwarded_for" | "proxy_add_x_forwarded_for" => (FieldPart::Client, 3),
+        "http_x_real_ip" | "http_cf_connecting_ip" | "http_true_client_ip" => (FieldPart::Client, 3),
+        "remote_user" => (FieldPart::User, 0),
+        "time_iso8601" => (FieldPart::Iso, 1),
         // HAProxy's: of the machine's own zone, which it does not write, and with milliseconds.
-        "time_local_ms" => (Part::Clock(local_ms().into()), 2),
-        "time_local" => (Part::Clf, 2),
+        "time_local_ms" => (FieldPart::Clock(local_ms().into()), 2),
+        "time_local" => (FieldPart::Clf, 2),
         // Finer than the others, and the same instant.
-        "msec" => (Part::Epoch(Unit::Seconds), 0),
-        "request" => (Part::Request, 0),
-        "request_method" => (Part::Method, 1),
-        "request_uri" => (Part::Target, 1),
-        "uri" | "document_uri" => (Part::Path, 2),
-        "args" | "query_string" => (Part::Query, 2),
-        "is_args" => (Part::MarkedQuery, 3),
-        "server_protocol" => (Part::Protocol, 1),
-        "status" => (Part::Status, 0),
-        "body_bytes_sent" => (Part::Bytes, 0),
-        "bytes_sent" => (Part::Bytes, 1),
-        "http_referer" => (Part::Referrer, 0),
-        "http_user_agent" => (Part::Agent, 0),
-        "request_time" => (Part::RequestTime(Unit::Seconds), 0),
-        "request_time_ms" => (Part::RequestTime(Unit::Millis), 1),
-        "request_time_us" => (Part::RequestTime(Unit::Micros), 1),
-        "upstream_response_time_ms" => (Part::UpstreamTime(Unit::Millis), 1),
-        "upstream_response_time" => (Part::UpstreamTime(Unit::Seconds), 0),
-        "host" => (Part::Host, 0),
-        "http_host" => (Part::Host, 1),
-        "server_name" => (Part::Host, 2),
-        _ => (Part::Skip, 0),
+        "msec" => (FieldPart::Epoch(Unit::Seconds), 0),
+        "request" => (FieldPart::Request, 0),
+        "request_method" => (FieldPart::Method, 1),
+        "request_uri" => (FieldPart::Target, 1),
+        "uri" | "document_uri" => (FieldPart::Path, 2),
+        "args" | "query_string" => (FieldPart::Query, 2),
+        "is_args" => (FieldPart::MarkedQuery, 3),
+        "server_protocol" => (FieldPart::Protocol, 1),
+        "status" => (FieldPart::Status, 0),
+        "body_bytes_sent" => (FieldPart::Bytes, 0),
+        "bytes_sent" => (FieldPart::Bytes, 1),
+        "http_referer" => (FieldPart::Referrer, 0),
+        "http_user_agent" => (FieldPart::Agent, 0),
+        "request_time" => (FieldPart::RequestTime(Unit::Seconds), 0),
+        "request_time_ms" => (FieldPart::RequestTime(Unit::Millis), 1),
+        "request_time_us" => (FieldPart::RequestTime(Unit::Micros), 1),
+        "upstream_response_time_ms" => (FieldPart::UpstreamTime(Unit::Millis), 1),
+        "upstream_response_time" => (FieldPart::UpstreamTime(Unit::Seconds), 0),
+        "host" => (FieldPart::Host, 0),
+        "http_host" => (FieldPart::Host, 1),
+        "server_name" => (FieldPart::Host, 2),
+        _ => (FieldPart::Skip, 0),
     }
 }
 
@@ -131,7 +131,7 @@ fn with_quoted_variables(text: &str) -> String {
     json
 }
 
-fn collect_keys(value: &serde_json::Value, path: &str, keys: &mut Vec<(String, Part, u8)>) {
+fn collect_keys(value: &serde_json::Value, path: &str, keys: &mut Vec<(String, FieldPart, u8)>) {
     match value {
         serde_json::Value::Object(members) => {
             for (key, value) in members {
@@ -147,18 +147,18 @@ fn collect_keys(value: &serde_json::Value, path: &str, keys: &mut Vec<(String, P
 }
 
 /// What a value made of variables is: one variable, a request line, or a path with its query.
-fn value_part(text: &str) -> Option<(Part, u8)> {
+fn value_part(text: &str) -> Option<(FieldPart, u8)> {
     let bare = text.replace(['{', '}'], "");
     match bare.as_str() {
-        "$request_method $request_uri $server_protocol" => return Some((Part::Request, 1)),
+        "$request_method $request_uri $server_protocol" => return Some((FieldPart::Request, 1)),
         "$uri$is_args$args" | "$uri?$args" | "$uri?$query_string" => {
-            return Some((Part::Target, 2));
+            return Some((FieldPart::Target, 2));
         }
         _ => {}
     }
     let name = bare.strip_prefix('$').filter(|name| !name.contains(|char: char| !char.is_ascii_alphanumeric() && char != '_'))?;
     match part(name) {
-        (Part::Skip, _) => None,
+        (FieldPart::Skip, _) => None,
         known => Some(known),
     }
 }

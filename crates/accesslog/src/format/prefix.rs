@@ -3,12 +3,12 @@
 //! A prefix is taken off before the format behind it reads the line. Its host, container or file is the record's source; its own time
 //! is when the line was passed on, which the line itself says better.
 
-use crate::parse::Record;
+use crate::parse::LogRecord;
 use crate::parse::time::{Civil, rfc3339};
 
 /// Something in front of each line. Its name, a `+` and the name of a format are a format: `syslog+combined`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Prefix {
+pub(crate) enum LinePrefix {
     /// RFC 3164, rsyslog with its times in RFC 3339, and journalctl's short forms with a date as text: `Nov 22 10:11:12 web1 nginx[7]: `.
     Syslog,
     /// RFC 5424: `<190>1 2003-10-11T22:14:15.003Z web1 nginx 7 - - `, with the priority or without.
@@ -29,9 +29,9 @@ pub(crate) enum Prefix {
     GrepNumbered,
 }
 
-impl Prefix {
+impl LinePrefix {
     /// All of them, the more particular before the more general.
-    pub(crate) const ALL: [Prefix; 9] = [
+    pub(crate) const ALL: [LinePrefix; 9] = [
         Self::Cri,
         Self::Kubectl,
         Self::Compose,
@@ -63,7 +63,7 @@ impl Prefix {
         self != Self::Timestamps
     }
 
-    pub(crate) fn named(name: &str) -> Option<Prefix> {
+    pub(crate) fn named(name: &str) -> Option<LinePrefix> {
         Self::ALL.into_iter().find(|prefix| prefix.name() == name)
     }
 
@@ -95,7 +95,7 @@ impl Prefix {
 
     /// The prefix of a line that says what the record says. The program that wrote the line, its process and the time at which it was
     /// passed on are not kept.
-    pub(crate) fn text(self, record: &Record<'_>) -> Vec<u8> {
+    pub(crate) fn text(self, record: &LogRecord<'_>) -> Vec<u8> {
         let time_us = record.time_us.unwrap_or_default();
         let civil = Civil::new(time_us, record.zone_seconds);
         let source: &[u8] = match (self, record.source) {
@@ -308,13 +308,13 @@ fn grep_numbered(line: &[u8]) -> Option<(&[u8], &[u8])> {
 mod tests {
     use super::*;
 
-    fn split(prefix: Prefix, line: &str) -> Option<(String, String)> {
+    fn split(prefix: LinePrefix, line: &str) -> Option<(String, String)> {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         prefix.split(line.as_bytes()).map(|(source, rest)| (text(source), text(rest)))
     }
 
     #[track_caller]
-    fn splits(prefix: Prefix, before: &str, source: &str) {
+    fn splits(prefix: LinePrefix, before: &str, source: &str) {
         assert_eq!(
             split(prefix, &format!("{before}1.2.3.4 - a")),
             Some((source.to_owned(), "1.2.3.4 - a".to_owned())),
@@ -324,77 +324,78 @@ mod tests {
 
     #[test]
     fn syslog_as_written_by_servers_and_journalctl() {
-        splits(Prefix::Syslog, "Nov 22 10:11:12 web1 nginx: ", "web1");
-        splits(Prefix::Syslog, "<190>Nov  2 10:11:12 web1 nginx[77]: ", "web1");
-        splits(Prefix::Syslog, "Nov 22 10:11:12 nginx: ", "");
-        splits(Prefix::Syslog, "Nov 22 10:11:12.123456 web1 nginx[77]: ", "web1");
-        splits(Prefix::Syslog, "2024-11-22T10:11:12.123456+01:00 web1 nginx: ", "web1");
-        splits(Prefix::Syslog, "2024-11-22T10:11:12+0100 web1 nginx[7]: ", "web1");
-        assert_eq!(split(Prefix::Syslog, "Nox 22 10:11:12 web1 nginx: a"), None);
-        assert_eq!(split(Prefix::Syslog, "Nov 22 10:11:12 web1 nginx a"), None);
+        splits(LinePrefix::Syslog, "Nov 22 10:11:12 web1 nginx: ", "web1");
+        splits(LinePrefix::Syslog, "<190>Nov  2 10:11:12 web1 nginx[77]: ", "web1");
+        splits(LinePrefix::Syslog, "Nov 22 10:11:12 nginx: ", "");
+        splits(LinePrefix::Syslog, "Nov 22 10:11:12.123456 web1 nginx[77]: ", "web1");
+        splits(LinePrefix::Syslog, "2024-11-22T10:11:12.123456+01:00 web1 nginx: ", "web1");
+        splits(LinePrefix::Syslog, "2024-11-22T10:11:12+0100 web1 nginx[7]: ", "web1");
+        assert_eq!(split(LinePrefix::Syslog, "Nox 22 10:11:12 web1 nginx: a"), None);
+        assert_eq!(split(LinePrefix::Syslog, "Nov 22 10:11:12 web1 nginx a"), None);
     }
 
     /// The second is RFC 5424's own example of structured data.
     #[test]
     fn syslog_of_rfc_5424() {
-        splits(Prefix::Syslog5424, "<165>1 2003-08-24T05:14:15.000003-07:00 192.0.2.1 myproc 8710 - - ", "192.0.2.1");
+        splits(LinePrefix::Syslog5424, "<165>1 2003-08-24T05:14:15.000003-07:00 192.0.2.1 myproc 8710 - - ", "192.0.2.1");
         let data = r#"[exampleSDID@32473 iut="3" eventSource="Appl\"ic]ation"][examplePriority@32473 class="high"]"#;
         splits(
-            Prefix::Syslog5424,
+            LinePrefix::Syslog5424,
             &format!("<165>1 2003-10-11T22:14:15.003Z mymachine.example.com evntslog - ID47 {data} \u{feff}"),
             "mymachine.example.com",
         );
-        splits(Prefix::Syslog5424, "1 - - - - - - ", "");
-        assert_eq!(split(Prefix::Syslog5424, "1 2003-10-11T22:14:15.003Z h p - - [x"), None);
+        splits(LinePrefix::Syslog5424, "1 - - - - - - ", "");
+        assert_eq!(split(LinePrefix::Syslog5424, "1 2003-10-11T22:14:15.003Z h p - - [x"), None);
     }
 
     #[test]
     fn journalctls_other_times() {
-        splits(Prefix::Journald, "Fri 2024-11-22 10:11:12 UTC web1 nginx[7]: ", "web1");
-        splits(Prefix::Journald, "Fri 2024-11-22 10:11:12.123456 CET web1 nginx[7]: ", "web1");
-        splits(Prefix::Journald, "1732270272.123456 web1 nginx[7]: ", "web1");
-        splits(Prefix::Journald, "[ 1234.567890] web1 nginx[7]: ", "web1");
+        splits(LinePrefix::Journald, "Fri 2024-11-22 10:11:12 UTC web1 nginx[7]: ", "web1");
+        splits(LinePrefix::Journald, "Fri 2024-11-22 10:11:12.123456 CET web1 nginx[7]: ", "web1");
+        splits(LinePrefix::Journald, "1732270272.123456 web1 nginx[7]: ", "web1");
+        splits(LinePrefix::Journald, "[ 1234.567890] web1 nginx[7]: ", "web1");
     }
 
     #[test]
     fn containers() {
-        splits(Prefix::Cri, "2016-10-06T00:17:09.669794202Z stdout F ", "stdout");
-        splits(Prefix::Cri, "2016-10-06T00:17:09.669794202+02:00 stderr P:x ", "stderr");
-        assert_eq!(split(Prefix::Cri, "2016-10-06T00:17:09.669794202Z stdout X a"), None);
-        splits(Prefix::Compose, "web-1  | ", "web-1");
-        splits(Prefix::Compose, "\x1b[36mweb_1    |\x1b[0m ", "web_1");
-        splits(Prefix::Compose, "web-1  | 2016-10-06T00:17:09.669794202Z ", "web-1");
-        splits(Prefix::Kubectl, "[pod/web-7d4/nginx] ", "web-7d4/nginx");
-        splits(Prefix::Kubectl, "[pod/web-7d4/nginx] 2016-10-06T00:17:09.669794202Z ", "web-7d4/nginx");
-        splits(Prefix::Timestamps, "2016-10-06T00:17:09.669794202Z ", "");
+        splits(LinePrefix::Cri, "2016-10-06T00:17:09.669794202Z stdout F ", "stdout");
+        splits(LinePrefix::Cri, "2016-10-06T00:17:09.669794202+02:00 stderr P:x ", "stderr");
+        assert_eq!(split(LinePrefix::Cri, "2016-10-06T00:17:09.669794202Z stdout X a"), None);
+        splits(LinePrefix::Compose, "web-1  | ", "web-1");
+        splits(LinePrefix::Compose, "\x1b[36mweb_1    |\x1b[0m ", "web_1");
+        splits(LinePrefix::Compose, "web-1  | 2016-10-06T00:17:09.669794202Z ", "web-1");
+        splits(LinePrefix::Kubectl, "[pod/web-7d4/nginx] ", "web-7d4/nginx");
+        splits(LinePrefix::Kubectl, "[pod/web-7d4/nginx] 2016-10-06T00:17:09.669794202Z ", "web-7d4/nginx");
+        splits(LinePrefix::Timestamps, "2016-10-06T00:17:09.669794202Z ", "");
     }
 
     #[test]
     fn files_that_grep_names() {
-        splits(Prefix::Grep, "access.log:", "access.log");
-        splits(Prefix::GrepNumbered, "/var/log/nginx/access.log.1:1234:", "/var/log/nginx/access.log.1");
-        assert_eq!(split(Prefix::GrepNumbered, "access.log:1.2.3.4 - a"), None);
-        assert_eq!(split(Prefix::Grep, "1.2.3.4 - - [22/Nov/2024:10:11:12 +0000]"), None);
+        splits(LinePrefix::Grep, "access.log:", "access.log");
+        splits(LinePrefix::GrepNumbered, "/var/log/nginx/access.log.1:1234:", "/var/log/nginx/access.log.1");
+        assert_eq!(split(LinePrefix::GrepNumbered, "access.log:1.2.3.4 - a"), None);
+        assert_eq!(split(LinePrefix::Grep, "1.2.3.4 - - [22/Nov/2024:10:11:12 +0000]"), None);
     }
 
     #[test]
     fn names_are_found_again() {
-        for prefix in Prefix::ALL {
-            assert_eq!(Prefix::named(prefix.name()), Some(prefix));
+        for prefix in LinePrefix::ALL {
+            assert_eq!(LinePrefix::named(prefix.name()), Some(prefix));
         }
     }
 
     #[test]
     fn what_is_written_is_read_again() {
-        let record = Record { time_us: Some(1_732_270_272_123_456), zone_seconds: 3_600, source: b"web1/a", ..Record::default() };
-        for prefix in Prefix::ALL {
+        let record =
+            LogRecord { time_us: Some(1_732_270_272_123_456), zone_seconds: 3_600, source: b"web1/a", ..LogRecord::default() };
+        for prefix in LinePrefix::ALL {
             let source = match prefix {
-                Prefix::Timestamps => "",
-                Prefix::Cri => "stderr",
-                Prefix::Compose => "web-1",
+                LinePrefix::Timestamps => "",
+                LinePrefix::Cri => "stderr",
+                LinePrefix::Compose => "web-1",
                 _ => "web1/a",
             };
-            let line = [&prefix.text(&Record { source: source.as_bytes(), ..record })[..], b"x y"].concat();
+            let line = [&prefix.text(&LogRecord { source: source.as_bytes(), ..record })[..], b"x y"].concat();
             assert_eq!(split(prefix, &String::from_utf8_lossy(&line)), Some((source.to_owned(), "x y".to_owned())));
         }
     }

@@ -12,14 +12,14 @@ pub(crate) struct Program {
     pub(crate) ops: Box<[Op]>,
     /// Bits of the fields that the program reads.
     pub(crate) fields: u16,
-    /// Whether the time is put together from pieces ([`Part::Clock`]).
+    /// Whether the time is put together from pieces ([`FieldPart::Clock`]).
     pub(crate) has_clock: bool,
-    pub(crate) shape: Shape,
+    pub(crate) shape: FastPath,
 }
 
 /// Which specialised function, if any, reads lines of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Shape {
+pub(crate) enum FastPath {
     General,
     Combined,
 }
@@ -27,10 +27,10 @@ pub(crate) enum Shape {
 /// Reads one field and the text behind it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Op {
-    pub(crate) part: Part,
+    pub(crate) part: FieldPart,
     /// Literal text behind the field; for the last field, what the line ends with.
     pub(crate) end: Box<[u8]>,
-    pub(crate) stop: Stop,
+    pub(crate) stop: FieldEnd,
     /// Whether another field of the line says the same better, so that this one is only stepped over.
     pub(crate) is_skipped: bool,
     /// Whether a backslash in the field escapes what follows it.
@@ -45,7 +45,7 @@ pub(crate) struct Op {
 
 /// Where a field ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stop {
+pub(crate) enum FieldEnd {
     /// Before the first occurrence of the literal.
     Literal,
     /// Likewise, but a `,` or ` :` before it, or a `: ` after it, goes on: nginx lists several upstreams so.
@@ -60,7 +60,7 @@ pub(crate) enum Stop {
 
 /// What a field is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum FieldPart {
     /// A field that no record has.
     Skip,
     /// An address or a list of them, each with a port or without.
@@ -91,35 +91,35 @@ pub(crate) enum Part {
     UpstreamTime(Unit),
 }
 
-impl Part {
+impl FieldPart {
     /// Bits of the fields that this part fills.
     pub(crate) fn fields(&self) -> u16 {
         let all = |fields: &[Field]| fields.iter().fold(0, |bits, field| bits | field.bit());
         match self {
-            Part::Skip => 0,
-            Part::Client => Field::Client.bit(),
-            Part::User => Field::User.bit(),
-            Part::Host => Field::Host.bit(),
-            Part::Clf | Part::Iso | Part::Epoch(_) | Part::AnyTime | Part::Clock(_) => Field::Time.bit(),
-            Part::Request => all(&[Field::Method, Field::Path, Field::Query, Field::Protocol]),
-            Part::Method => Field::Method.bit(),
-            Part::Target => all(&[Field::Path, Field::Query]),
-            Part::Path => Field::Path.bit(),
-            Part::Query | Part::MarkedQuery => Field::Query.bit(),
-            Part::Protocol => Field::Protocol.bit(),
-            Part::Status => Field::Status.bit(),
-            Part::Bytes => Field::Bytes.bit(),
-            Part::Referrer => Field::Referrer.bit(),
-            Part::Agent => Field::Agent.bit(),
-            Part::RequestTime(_) => Field::RequestTime.bit(),
-            Part::UpstreamTime(_) => Field::UpstreamTime.bit(),
+            FieldPart::Skip => 0,
+            FieldPart::Client => Field::Client.bit(),
+            FieldPart::User => Field::User.bit(),
+            FieldPart::Host => Field::Host.bit(),
+            FieldPart::Clf | FieldPart::Iso | FieldPart::Epoch(_) | FieldPart::AnyTime | FieldPart::Clock(_) => Field::Time.bit(),
+            FieldPart::Request => all(&[Field::Method, Field::Path, Field::Query, Field::Protocol]),
+            FieldPart::Method => Field::Method.bit(),
+            FieldPart::Target => all(&[Field::Path, Field::Query]),
+            FieldPart::Path => Field::Path.bit(),
+            FieldPart::Query | FieldPart::MarkedQuery => Field::Query.bit(),
+            FieldPart::Protocol => Field::Protocol.bit(),
+            FieldPart::Status => Field::Status.bit(),
+            FieldPart::Bytes => Field::Bytes.bit(),
+            FieldPart::Referrer => Field::Referrer.bit(),
+            FieldPart::Agent => Field::Agent.bit(),
+            FieldPart::RequestTime(_) => Field::RequestTime.bit(),
+            FieldPart::UpstreamTime(_) => Field::UpstreamTime.bit(),
         }
     }
 
     /// The part's name in a flaw.
     pub(crate) fn spot(&self) -> Spot {
         match self {
-            Part::Request => Spot::Request,
+            FieldPart::Request => Spot::Request,
             other => {
                 let bits = other.fields();
                 Field::ALL.into_iter().find(|field| field.bit() & bits != 0).map_or(Spot::Other, Spot::Field)
@@ -129,13 +129,17 @@ impl Part {
 
     /// Whether every line has something there, if only a `-`.
     pub(crate) fn is_never_empty(&self) -> bool {
-        let is_time = matches!(self, Part::Clf | Part::Iso | Part::Epoch(_));
-        is_time || matches!(self, Part::Client | Part::Status | Part::Bytes | Part::RequestTime(_) | Part::UpstreamTime(_))
+        let is_time = matches!(self, FieldPart::Clf | FieldPart::Iso | FieldPart::Epoch(_));
+        is_time
+            || matches!(
+                self,
+                FieldPart::Client | FieldPart::Status | FieldPart::Bytes | FieldPart::RequestTime(_) | FieldPart::UpstreamTime(_)
+            )
     }
 
     /// Whether the part's text is digits, so that its end shows without a literal.
     pub(crate) fn is_number(&self) -> bool {
-        matches!(self, Part::Epoch(_) | Part::Status | Part::Bytes | Part::RequestTime(_))
+        matches!(self, FieldPart::Epoch(_) | FieldPart::Status | FieldPart::Bytes | FieldPart::RequestTime(_))
     }
 }
 

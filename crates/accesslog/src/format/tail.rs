@@ -4,7 +4,7 @@
 //! may be bytes as well as any time, and is stepped over.
 
 use super::compile::Escaping;
-use super::{Format, Kind};
+use super::{LineSyntax, LogFormat};
 use crate::parse::number::{Unit, duration_sum_us};
 
 /// The combined format, as nginx names its fields, with any word for the second.
@@ -28,7 +28,7 @@ const FIELDS_MAX: usize = 40;
 
 /// What stands in one place of a tail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum TailSlot {
     /// `0.005`, or nginx's list of them.
     Seconds,
     /// `12ms`, which says its unit.
@@ -65,30 +65,30 @@ fn behind_quoted(text: &[u8]) -> Option<&[u8]> {
 }
 
 /// The combined format with the tail that most of the lines have, read as far as it says what it is; `None` where no time of it is.
-pub(super) fn format(lines: &[&[u8]]) -> Option<Format> {
+pub(super) fn format(lines: &[&[u8]]) -> Option<LogFormat> {
     let tails: Vec<&[u8]> = lines.iter().filter_map(|line| of_line(line)).collect();
-    let mut shapes: Vec<Vec<Piece<'_>>> = tails.iter().filter_map(|tail| shape(tail)).collect();
+    let mut shapes: Vec<Vec<TailPiece<'_>>> = tails.iter().filter_map(|tail| shape(tail)).collect();
     let most = most_common(&shapes)?;
     shapes.retain(|other| same(other, &most));
-    let times = Times::of(&shapes);
+    let times = TailTimes::of(&shapes);
     let mut source = COMBINED.to_owned();
     for (at, piece) in most.iter().enumerate() {
         match piece {
             // It would be a variable.
-            Piece::Literal(text) if text.contains(&b'$') => return None,
-            Piece::Literal(text) => source.push_str(str::from_utf8(text).ok()?),
-            Piece::Value(_) if times.request == Some(at) => source.push_str("${request_time}"),
-            Piece::Value(_) if times.upstream == Some(at) => source.push_str("${upstream_response_time}"),
-            Piece::Value(_) => source.push_str(&format!("${{{UNREAD}{at}}}")),
+            TailPiece::Literal(text) if text.contains(&b'$') => return None,
+            TailPiece::Literal(text) => source.push_str(str::from_utf8(text).ok()?),
+            TailPiece::Value(_) if times.request == Some(at) => source.push_str("${request_time}"),
+            TailPiece::Value(_) if times.upstream == Some(at) => source.push_str("${upstream_response_time}"),
+            TailPiece::Value(_) => source.push_str(&format!("${{{UNREAD}{at}}}")),
         }
     }
     let is_timed = times.request.is_some() || times.upstream.is_some();
-    is_timed.then(|| Format::nginx(NAME, &source, Escaping::Backslash).ok()).flatten()
+    is_timed.then(|| LogFormat::nginx(NAME, &source, Escaping::Backslash).ok()).flatten()
 }
 
 /// What the format does not read of the first tail of the lines; `None` where it reads all of it, or is none with a tail.
-pub(super) fn unread(format: &Format, lines: &[&[u8]]) -> Option<String> {
-    if let Kind::Prefixed(prefix, format) = format.kind() {
+pub(super) fn unread(format: &LogFormat, lines: &[&[u8]]) -> Option<String> {
+    if let LineSyntax::Prefixed(prefix, format) = format.kind() {
         let after: Vec<&[u8]> = lines.iter().filter_map(|line| Some(prefix.split(line)?.1)).collect();
         return unread(format, &after);
     }
@@ -100,10 +100,10 @@ pub(super) fn unread(format: &Format, lines: &[&[u8]]) -> Option<String> {
     let Some(names) = format.source().strip_prefix(COMBINED).filter(|_| format.name() == NAME) else { return Some(whole()) };
     let is_read = names.split("${").skip(1).map(|name| !name.starts_with(UNREAD));
     let Some(pieces) = shape(tail) else { return Some(whole()) };
-    let values = (0..pieces.len()).filter(|at| matches!(pieces[*at], Piece::Value(_)));
+    let values = (0..pieces.len()).filter(|at| matches!(pieces[*at], TailPiece::Value(_)));
     let text = |at: usize| {
         let key = key_at(&pieces, at).map_or(String::new(), |key| format!("{key}="));
-        if let Piece::Value(text) = pieces[at] { key + &String::from_utf8_lossy(text) } else { key }
+        if let TailPiece::Value(text) = pieces[at] { key + &String::from_utf8_lossy(text) } else { key }
     };
     let unread: Vec<String> = values.zip(is_read).filter(|(_, is_read)| !is_read).map(|(at, _)| text(at)).collect();
     (!unread.is_empty()).then(|| unread.join(" "))
@@ -111,14 +111,14 @@ pub(super) fn unread(format: &Format, lines: &[&[u8]]) -> Option<String> {
 
 /// A piece of a tail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Piece<'t> {
+enum TailPiece<'t> {
     /// A blank, a quote, a bracket, `rt=`.
     Literal(&'t [u8]),
     Value(&'t [u8]),
 }
 
 /// Takes a tail apart at blanks, quotes and brackets. `None` where a quote is not closed, or it has too many fields.
-fn shape(tail: &[u8]) -> Option<Vec<Piece<'_>>> {
+fn shape(tail: &[u8]) -> Option<Vec<TailPiece<'_>>> {
     let mut pieces = Vec::new();
     let mut rest = tail;
     while let Some(first) = rest.first() {
@@ -135,17 +135,17 @@ fn shape(tail: &[u8]) -> Option<Vec<Piece<'_>>> {
             Some(close) => (1, rest[1..].iter().position(|byte| *byte == close)?),
             None => key_and_value(rest),
         };
-        pieces.push(Piece::Literal(&rest[..literal]));
+        pieces.push(TailPiece::Literal(&rest[..literal]));
         if *first != b' ' && !(literal < rest.len() && value == 0 && matches!(rest[literal], b'"' | b'[')) {
-            pieces.push(Piece::Value(&rest[literal..literal + value]));
+            pieces.push(TailPiece::Value(&rest[literal..literal + value]));
         }
         rest = &rest[literal + value..];
         if closes.is_some() {
-            pieces.push(Piece::Literal(&rest[..1]));
+            pieces.push(TailPiece::Literal(&rest[..1]));
             rest = &rest[1..];
         }
     }
-    pieces.retain(|piece| *piece != Piece::Literal(b""));
+    pieces.retain(|piece| *piece != TailPiece::Literal(b""));
     Some(pieces)
 }
 
@@ -166,26 +166,26 @@ fn key_and_value(text: &[u8]) -> (usize, usize) {
     (key, end - key)
 }
 
-fn same(left: &[Piece<'_>], right: &[Piece<'_>]) -> bool {
-    let alike = |(left, right): (&Piece<'_>, &Piece<'_>)| match (left, right) {
-        (Piece::Literal(left), Piece::Literal(right)) => left == right,
-        (Piece::Value(_), Piece::Value(_)) => true,
+fn same(left: &[TailPiece<'_>], right: &[TailPiece<'_>]) -> bool {
+    let alike = |(left, right): (&TailPiece<'_>, &TailPiece<'_>)| match (left, right) {
+        (TailPiece::Literal(left), TailPiece::Literal(right)) => left == right,
+        (TailPiece::Value(_), TailPiece::Value(_)) => true,
         _ => false,
     };
     left.len() == right.len() && left.iter().zip(right).all(alike)
 }
 
-fn most_common<'t>(shapes: &[Vec<Piece<'t>>]) -> Option<Vec<Piece<'t>>> {
+fn most_common<'t>(shapes: &[Vec<TailPiece<'t>>]) -> Option<Vec<TailPiece<'t>>> {
     // A log has one or two; a few lines are enough to find them by.
     const TRIED: usize = 8;
-    let count = |shape: &&Vec<Piece<'t>>| shapes.iter().filter(|other| same(other, shape)).count();
+    let count = |shape: &&Vec<TailPiece<'t>>| shapes.iter().filter(|other| same(other, shape)).count();
     shapes.iter().take(TRIED).max_by_key(count).cloned()
 }
 
 /// The key before the value at a place, whether that is in quotes or not: `rt` of `rt="`.
-fn key_at(pieces: &[Piece<'_>], at: usize) -> Option<String> {
+fn key_at(pieces: &[TailPiece<'_>], at: usize) -> Option<String> {
     let literal = |back: usize| match pieces.get(at.checked_sub(back)?) {
-        Some(Piece::Literal(text)) => Some(*text),
+        Some(TailPiece::Literal(text)) => Some(*text),
         _ => None,
     };
     let text = match literal(1)? {
@@ -197,25 +197,25 @@ fn key_at(pieces: &[Piece<'_>], at: usize) -> Option<String> {
 
 /// The places of the times in a tail.
 #[derive(Default)]
-struct Times {
+struct TailTimes {
     request: Option<usize>,
     upstream: Option<usize>,
 }
 
-impl Times {
-    fn of(shapes: &[Vec<Piece<'_>>]) -> Times {
-        let mut times = Times::default();
+impl TailTimes {
+    fn of(shapes: &[Vec<TailPiece<'_>>]) -> TailTimes {
+        let mut times = TailTimes::default();
         let Some(first) = shapes.first() else { return times };
         let mut nameless = Vec::new();
-        for at in (0..first.len()).filter(|at| matches!(first[*at], Piece::Value(_))) {
+        for at in (0..first.len()).filter(|at| matches!(first[*at], TailPiece::Value(_))) {
             let place = place(shapes, at);
             match key_at(first, at).as_deref() {
-                _ if place == Place::Other => {}
+                _ if place == TailSlot::Other => {}
                 Some("rt" | "request_time") => times.request = times.request.or(Some(at)),
                 Some("urt" | "upstream_response_time") => times.upstream = times.upstream.or(Some(at)),
-                None if place == Place::Seconds => nameless.push(at),
+                None if place == TailSlot::Seconds => nameless.push(at),
                 // Traefik's, the only one.
-                None if place == Place::Suffixed => times.request = times.request.or(Some(at)),
+                None if place == TailSlot::Suffixed => times.request = times.request.or(Some(at)),
                 _ => {}
             }
         }
@@ -226,7 +226,7 @@ impl Times {
     }
 
     /// Times without names: a request takes as long as its upstream, or longer.
-    fn guess(&mut self, shapes: &[Vec<Piece<'_>>], places: &[usize]) {
+    fn guess(&mut self, shapes: &[Vec<TailPiece<'_>>], places: &[usize]) {
         let covers = |long: usize, short: usize| shapes.iter().all(|pieces| at_least(pieces.get(long), pieces.get(short)));
         (self.request, self.upstream) = match *places {
             [only] => (Some(only), None),
@@ -239,9 +239,9 @@ impl Times {
 }
 
 /// Whether one time is as long as the other, or one of them is absent. nginx takes them from a clock that it looks at now and then.
-fn at_least(long: Option<&Piece<'_>>, short: Option<&Piece<'_>>) -> bool {
-    let time = |piece: Option<&Piece<'_>>| match piece {
-        Some(Piece::Value(text)) => duration_sum_us(text, Unit::Seconds).ok().flatten(),
+fn at_least(long: Option<&TailPiece<'_>>, short: Option<&TailPiece<'_>>) -> bool {
+    let time = |piece: Option<&TailPiece<'_>>| match piece {
+        Some(TailPiece::Value(text)) => duration_sum_us(text, Unit::Seconds).ok().flatten(),
         _ => None,
     };
     match (time(long), time(short)) {
@@ -256,36 +256,36 @@ pub(super) fn covers(request_us: u64, upstream_us: u64) -> bool {
 }
 
 /// What all lines have in one place.
-fn place(shapes: &[Vec<Piece<'_>>], at: usize) -> Place {
-    let mut found = Place::Absent;
+fn place(shapes: &[Vec<TailPiece<'_>>], at: usize) -> TailSlot {
+    let mut found = TailSlot::Absent;
     for pieces in shapes {
-        let Some(Piece::Value(text)) = pieces.get(at) else { return Place::Other };
+        let Some(TailPiece::Value(text)) = pieces.get(at) else { return TailSlot::Other };
         match (found, kind(text)) {
-            (_, Place::Absent) => {}
-            (Place::Absent, kind) => found = kind,
+            (_, TailSlot::Absent) => {}
+            (TailSlot::Absent, kind) => found = kind,
             (found, kind) if found == kind => {}
-            _ => return Place::Other,
+            _ => return TailSlot::Other,
         }
     }
     found
 }
 
-fn kind(text: &[u8]) -> Place {
+fn kind(text: &[u8]) -> TailSlot {
     // More are a date, not a duration.
     const DIGITS_MAX: usize = 6;
     let words = text.split(|byte| matches!(byte, b' ' | b',' | b':')).filter(|word| !matches!(*word, b"" | b"-"));
-    let mut found = Place::Absent;
+    let mut found = TailSlot::Absent;
     for word in words {
         let digits = word.iter().take_while(|byte| byte.is_ascii_digit()).count();
         let kind = match &word[digits..] {
-            _ if digits == 0 || digits > DIGITS_MAX => return Place::Other,
+            _ if digits == 0 || digits > DIGITS_MAX => return TailSlot::Other,
             // nginx writes milliseconds; with other numbers of digits it is a ratio.
-            [b'.', fraction @ ..] if fraction.len() == 3 && fraction.iter().all(u8::is_ascii_digit) => Place::Seconds,
-            b"ms" => Place::Suffixed,
-            _ => return Place::Other,
+            [b'.', fraction @ ..] if fraction.len() == 3 && fraction.iter().all(u8::is_ascii_digit) => TailSlot::Seconds,
+            b"ms" => TailSlot::Suffixed,
+            _ => return TailSlot::Other,
         };
-        if found != Place::Absent && found != kind {
-            return Place::Other;
+        if found != TailSlot::Absent && found != kind {
+            return TailSlot::Other;
         }
         found = kind;
     }

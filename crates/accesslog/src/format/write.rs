@@ -1,30 +1,30 @@
 //! Lines written by a format: the inverse of reading them.
 
-use super::program::{ClockItem, Op, Part, Program, Stop};
+use super::program::{ClockItem, FieldEnd, FieldPart, Op, Program};
 use super::w3c::{W3cColumn, W3cColumns, W3cWriter};
-use super::{Format, Kind};
-use crate::parse::Record;
+use super::{LineSyntax, LogFormat};
+use crate::parse::LogRecord;
 use crate::parse::number::Unit;
 use crate::parse::time::{Civil, clf, rfc3339};
 use std::io::Write;
 
 const WEEKDAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
 
-impl Format {
+impl LogFormat {
     /// A line of the format that says what the record says. What a record does not keep is `-` there; of a JSON format the line
     /// has the keys of what the record has, in one object. An escape that reading undid is written anew, and may be another one.
     #[must_use]
-    pub fn line(&self, record: &Record<'_>) -> Vec<u8> {
+    pub fn line(&self, record: &LogRecord<'_>) -> Vec<u8> {
         match self.kind() {
-            Kind::Text(program) => text_line(program, record),
-            Kind::Json(keys) => json_line(keys.written(), record),
-            Kind::Prefixed(prefix, format) => {
-                let behind = Record { source: b"", ..*record };
+            LineSyntax::Text(program) => text_line(program, record),
+            LineSyntax::Json(keys) => json_line(keys.written(), record),
+            LineSyntax::Prefixed(prefix, format) => {
+                let behind = LogRecord { source: b"", ..*record };
                 [prefix.text(record), format.line(&behind)].concat()
             }
-            Kind::Labels(keys) => labels_line(keys.written(), record),
-            Kind::W3c(columns) => w3c_line(columns, record),
-            Kind::Docker(inner) => {
+            LineSyntax::Labels(keys) => labels_line(keys.written(), record),
+            LineSyntax::W3c(columns) => w3c_line(columns, record),
+            LineSyntax::Docker(inner) => {
                 let mut line = br#"{"log":"#.to_vec();
                 push_string(&mut line, &[&inner.line(record)[..], b"\n"].concat());
                 line.push(b'}');
@@ -33,15 +33,15 @@ impl Format {
         }
     }
 
-    /// What lines of [`Format::line`] have `-` for, whatever the record, as the format writes it: `$request_id`.
+    /// What lines of [`LogFormat::line`] have `-` for, whatever the record, as the format writes it: `$request_id`.
     #[must_use]
     pub fn unkept(&self) -> Vec<&str> {
         match self.kind() {
-            Kind::Text(program) => program.ops.iter().filter(|op| !is_kept(op)).map(|op| &*op.source).collect(),
-            Kind::Json(_) | Kind::Labels(_) => Vec::new(),
-            Kind::Prefixed(prefix, format) => prefix.unkept().iter().copied().chain(format.unkept()).collect(),
-            Kind::Docker(inner) => inner.unkept().into_iter().chain(["stream", "time"]).collect(),
-            Kind::W3c(columns) => {
+            LineSyntax::Text(program) => program.ops.iter().filter(|op| !is_kept(op)).map(|op| &*op.source).collect(),
+            LineSyntax::Json(_) | LineSyntax::Labels(_) => Vec::new(),
+            LineSyntax::Prefixed(prefix, format) => prefix.unkept().iter().copied().chain(format.unkept()).collect(),
+            LineSyntax::Docker(inner) => inner.unkept().into_iter().chain(["stream", "time"]).collect(),
+            LineSyntax::W3c(columns) => {
                 let named = columns.columns.iter().zip(columns.names());
                 named.filter(|(column, _)| **column == W3cColumn::Skip).map(|(_, name)| name).collect()
             }
@@ -49,12 +49,12 @@ impl Format {
     }
 }
 
-fn text_line(program: &Program, record: &Record<'_>) -> Vec<u8> {
+fn text_line(program: &Program, record: &LogRecord<'_>) -> Vec<u8> {
     let mut line = program.lead.to_vec();
     for op in &program.ops {
         let text = if is_kept(op) { part_text(&op.part, record) } else { Vec::new() };
         // Nothing but digits may stand before what directly follows a number.
-        let bare = op.stop == Stop::Number || matches!(op.part, Part::MarkedQuery | Part::Clock(_));
+        let bare = op.stop == FieldEnd::Number || matches!(op.part, FieldPart::MarkedQuery | FieldPart::Clock(_));
         line.extend_from_slice(if text.is_empty() && !bare { b"-" } else { &text });
         line.extend_from_slice(&op.end);
     }
@@ -64,41 +64,44 @@ fn text_line(program: &Program, record: &Record<'_>) -> Vec<u8> {
 /// Whether a record has what stands there. Where another field of the line says the same better, it may say something else, such as
 /// the address of a proxy; not so the time, nor the parts of the request as it came.
 fn is_kept(op: &Op) -> bool {
-    let always = matches!(op.part, Part::Clf | Part::Iso | Part::Epoch(_) | Part::Method | Part::Target | Part::Protocol);
-    op.part != Part::Skip && (always || !op.is_skipped)
+    let always = matches!(
+        op.part,
+        FieldPart::Clf | FieldPart::Iso | FieldPart::Epoch(_) | FieldPart::Method | FieldPart::Target | FieldPart::Protocol
+    );
+    op.part != FieldPart::Skip && (always || !op.is_skipped)
 }
 
 /// What is read as this part of the record; nothing where the record does not have it.
-fn part_text(part: &Part, record: &Record<'_>) -> Vec<u8> {
+fn part_text(part: &FieldPart, record: &LogRecord<'_>) -> Vec<u8> {
     let time = |write: &dyn Fn(i64) -> String| record.time_us.map(write).unwrap_or_default().into_bytes();
     let number = |number: Option<String>| number.unwrap_or_default().into_bytes();
     match part {
-        Part::Skip => Vec::new(),
-        Part::Client => record.client.to_vec(),
-        Part::User => record.user.to_vec(),
-        Part::Host => record.host.to_vec(),
-        Part::Clf => time(&|time_us| clf(time_us, record.zone_seconds)),
-        Part::Iso | Part::AnyTime => time(&|time_us| rfc3339(time_us, record.zone_seconds)),
-        Part::Epoch(unit) => time(&|time_us| epoch_text(time_us, *unit)),
-        Part::Clock(items) => time(&|time_us| clock_text(items, time_us, record.zone_seconds)),
+        FieldPart::Skip => Vec::new(),
+        FieldPart::Client => record.client.to_vec(),
+        FieldPart::User => record.user.to_vec(),
+        FieldPart::Host => record.host.to_vec(),
+        FieldPart::Clf => time(&|time_us| clf(time_us, record.zone_seconds)),
+        FieldPart::Iso | FieldPart::AnyTime => time(&|time_us| rfc3339(time_us, record.zone_seconds)),
+        FieldPart::Epoch(unit) => time(&|time_us| epoch_text(time_us, *unit)),
+        FieldPart::Clock(items) => time(&|time_us| clock_text(items, time_us, record.zone_seconds)),
         // What came before the protocol was not there, or no request was.
-        Part::Request if record.method.is_empty() && record.path.is_empty() && !record.protocol.is_empty() => {
+        FieldPart::Request if record.method.is_empty() && record.path.is_empty() && !record.protocol.is_empty() => {
             [b"- - ", record.protocol].concat()
         }
-        Part::Request => joined(&[record.method, &target(record), record.protocol]),
-        Part::Method => record.method.to_vec(),
-        Part::Target => target(record),
-        Part::Path => record.path.to_vec(),
-        Part::Query => record.query.to_vec(),
-        Part::MarkedQuery if record.query.is_empty() => Vec::new(),
-        Part::MarkedQuery => [b"?", record.query].concat(),
-        Part::Protocol => record.protocol.to_vec(),
-        Part::Status => number((record.status != 0).then(|| record.status.to_string())),
-        Part::Bytes => number(record.bytes.map(|bytes| bytes.to_string())),
-        Part::Referrer => record.referrer.to_vec(),
-        Part::Agent => record.agent.to_vec(),
-        Part::RequestTime(unit) => number(record.request_time_us.map(|us| duration_text(us, *unit))),
-        Part::UpstreamTime(unit) => number(record.upstream_time_us.map(|us| duration_text(us, *unit))),
+        FieldPart::Request => joined(&[record.method, &target(record), record.protocol]),
+        FieldPart::Method => record.method.to_vec(),
+        FieldPart::Target => target(record),
+        FieldPart::Path => record.path.to_vec(),
+        FieldPart::Query => record.query.to_vec(),
+        FieldPart::MarkedQuery if record.query.is_empty() => Vec::new(),
+        FieldPart::MarkedQuery => [b"?", record.query].concat(),
+        FieldPart::Protocol => record.protocol.to_vec(),
+        FieldPart::Status => number((record.status != 0).then(|| record.status.to_string())),
+        FieldPart::Bytes => number(record.bytes.map(|bytes| bytes.to_string())),
+        FieldPart::Referrer => record.referrer.to_vec(),
+        FieldPart::Agent => record.agent.to_vec(),
+        FieldPart::RequestTime(unit) => number(record.request_time_us.map(|us| duration_text(us, *unit))),
+        FieldPart::UpstreamTime(unit) => number(record.upstream_time_us.map(|us| duration_text(us, *unit))),
     }
 }
 
@@ -107,7 +110,7 @@ fn joined(parts: &[&[u8]]) -> Vec<u8> {
     parts.iter().filter(|part| !part.is_empty()).copied().collect::<Vec<_>>().join(&b' ')
 }
 
-fn target(record: &Record<'_>) -> Vec<u8> {
+fn target(record: &LogRecord<'_>) -> Vec<u8> {
     if record.query.is_empty() { record.path.to_vec() } else { [record.path, b"?", record.query].concat() }
 }
 
@@ -170,17 +173,17 @@ fn clock_item(item: ClockItem, civil: &Civil, time_us: i64, zone_seconds: i32) -
 }
 
 /// `label:value` of what the record has.
-fn labels_line<'k>(labels: impl Iterator<Item = (&'k str, &'k Part)>, record: &Record<'_>) -> Vec<u8> {
-    let member = |(label, part): (&str, &Part)| {
+fn labels_line<'k>(labels: impl Iterator<Item = (&'k str, &'k FieldPart)>, record: &LogRecord<'_>) -> Vec<u8> {
+    let member = |(label, part): (&str, &FieldPart)| {
         let text = part_text(part, record);
         // A line without a status or a request would be none of a log.
-        let text = if text.is_empty() && *part == Part::Status { b"-".to_vec() } else { text };
+        let text = if text.is_empty() && *part == FieldPart::Status { b"-".to_vec() } else { text };
         (!text.is_empty()).then(|| [label.as_bytes(), b":", &text].concat())
     };
     labels.filter_map(member).collect::<Vec<_>>().join(&b'\t')
 }
 
-fn w3c_line(columns: &W3cColumns, record: &Record<'_>) -> Vec<u8> {
+fn w3c_line(columns: &W3cColumns, record: &LogRecord<'_>) -> Vec<u8> {
     let between = if columns.writing == W3cWriter::CloudFront { b'\t' } else { b' ' };
     let text = |column: &W3cColumn| match w3c_text(*column, columns.writing, record) {
         text if text.is_empty() => b"-".to_vec(),
@@ -189,24 +192,24 @@ fn w3c_line(columns: &W3cColumns, record: &Record<'_>) -> Vec<u8> {
     columns.columns.iter().map(text).collect::<Vec<_>>().join(&between)
 }
 
-fn w3c_text(column: W3cColumn, writing: W3cWriter, record: &Record<'_>) -> Vec<u8> {
+fn w3c_text(column: W3cColumn, writing: W3cWriter, record: &LogRecord<'_>) -> Vec<u8> {
     match column {
         W3cColumn::Skip => Vec::new(),
         W3cColumn::Date | W3cColumn::Time => record.time_us.map(|time_us| w3c_time(column, time_us)).unwrap_or_default(),
-        W3cColumn::Client => part_text(&Part::Client, record),
-        W3cColumn::User => part_text(&Part::User, record),
-        W3cColumn::Host => part_text(&Part::Host, record),
-        W3cColumn::Method => part_text(&Part::Method, record),
-        W3cColumn::Target => part_text(&Part::Target, record),
-        W3cColumn::Path => part_text(&Part::Path, record),
-        W3cColumn::Query => part_text(&Part::Query, record),
-        W3cColumn::Protocol => part_text(&Part::Protocol, record),
-        W3cColumn::Status => part_text(&Part::Status, record),
-        W3cColumn::Bytes => part_text(&Part::Bytes, record),
-        W3cColumn::Referrer => part_text(&Part::Referrer, record),
+        W3cColumn::Client => part_text(&FieldPart::Client, record),
+        W3cColumn::User => part_text(&FieldPart::User, record),
+        W3cColumn::Host => part_text(&FieldPart::Host, record),
+        W3cColumn::Method => part_text(&FieldPart::Method, record),
+        W3cColumn::Target => part_text(&FieldPart::Target, record),
+        W3cColumn::Path => part_text(&FieldPart::Path, record),
+        W3cColumn::Query => part_text(&FieldPart::Query, record),
+        W3cColumn::Protocol => part_text(&FieldPart::Protocol, record),
+        W3cColumn::Status => part_text(&FieldPart::Status, record),
+        W3cColumn::Bytes => part_text(&FieldPart::Bytes, record),
+        W3cColumn::Referrer => part_text(&FieldPart::Referrer, record),
         W3cColumn::Agent => w3c_agent(record.agent, writing),
-        W3cColumn::TakenMillis => part_text(&Part::RequestTime(Unit::Millis), record),
-        W3cColumn::TakenSeconds => part_text(&Part::RequestTime(Unit::Seconds), record),
+        W3cColumn::TakenMillis => part_text(&FieldPart::RequestTime(Unit::Millis), record),
+        W3cColumn::TakenSeconds => part_text(&FieldPart::RequestTime(Unit::Seconds), record),
     }
 }
 
@@ -239,12 +242,12 @@ fn w3c_agent(agent: &[u8], writing: W3cWriter) -> Vec<u8> {
     }
 }
 
-fn json_line<'k>(keys: impl Iterator<Item = (&'k str, &'k Part)>, record: &Record<'_>) -> Vec<u8> {
+fn json_line<'k>(keys: impl Iterator<Item = (&'k str, &'k FieldPart)>, record: &LogRecord<'_>) -> Vec<u8> {
     let mut line = b"{".to_vec();
     for (name, part) in keys {
         let text = part_text(part, record);
         // An object without a status or a request would be no line of a log.
-        if text.is_empty() && *part != Part::Status {
+        if text.is_empty() && *part != FieldPart::Status {
             continue;
         }
         if line.len() > 1 {
@@ -253,7 +256,13 @@ fn json_line<'k>(keys: impl Iterator<Item = (&'k str, &'k Part)>, record: &Recor
         push_string(&mut line, name.as_bytes());
         line.push(b':');
         match part {
-            Part::Status | Part::Bytes | Part::RequestTime(_) | Part::UpstreamTime(_) | Part::Epoch(_) if !text.is_empty() => {
+            FieldPart::Status
+            | FieldPart::Bytes
+            | FieldPart::RequestTime(_)
+            | FieldPart::UpstreamTime(_)
+            | FieldPart::Epoch(_)
+                if !text.is_empty() =>
+            {
                 line.extend_from_slice(&text);
             }
             _ => push_string(&mut line, if text.is_empty() { b"-" } else { &text }),

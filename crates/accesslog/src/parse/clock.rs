@@ -1,6 +1,6 @@
 //! Times written by strftime, possibly in several pieces of a line.
 
-use super::record::Flaw;
+use super::record::LineFlaw;
 use super::time::{Instant, day_us, days_from_civil, digits, month_from_name, zone_seconds};
 use crate::format::program::ClockItem;
 
@@ -23,7 +23,7 @@ pub(crate) struct ClockPieces {
 
 impl ClockPieces {
     /// Reads `items` from the start of `text`; gives how many bytes they took.
-    pub(crate) fn read(&mut self, items: &[ClockItem], text: &[u8]) -> Result<usize, Flaw> {
+    pub(crate) fn read(&mut self, items: &[ClockItem], text: &[u8]) -> Result<usize, LineFlaw> {
         let mut rest = text;
         for item in items {
             rest = self.read_item(*item, rest)?;
@@ -31,9 +31,9 @@ impl ClockPieces {
         Ok(text.len() - rest.len())
     }
 
-    fn read_item<'t>(&mut self, item: ClockItem, text: &'t [u8]) -> Result<&'t [u8], Flaw> {
+    fn read_item<'t>(&mut self, item: ClockItem, text: &'t [u8]) -> Result<&'t [u8], LineFlaw> {
         match item {
-            ClockItem::Literal(byte) => text.strip_prefix(&[byte]).ok_or(Flaw::NotTime),
+            ClockItem::Literal(byte) => text.strip_prefix(&[byte]).ok_or(LineFlaw::NotTime),
             ClockItem::Space => Ok(text.trim_ascii_start()),
             ClockItem::MonthName | ClockItem::WeekdayName | ClockItem::ZoneName => self.read_name(item, text),
             ClockItem::AmPm => self.read_half(text),
@@ -42,7 +42,7 @@ impl ClockPieces {
         }
     }
 
-    fn read_digits<'t>(&mut self, item: ClockItem, text: &'t [u8]) -> Result<&'t [u8], Flaw> {
+    fn read_digits<'t>(&mut self, item: ClockItem, text: &'t [u8]) -> Result<&'t [u8], LineFlaw> {
         // %e, %k and %l pad with a space.
         let text = text.trim_ascii_start();
         let length = text.iter().take(digits_max(item)).take_while(|byte| byte.is_ascii_digit()).count();
@@ -68,41 +68,41 @@ impl ClockPieces {
         Ok(&text[length..])
     }
 
-    fn read_name<'t>(&mut self, item: ClockItem, text: &'t [u8]) -> Result<&'t [u8], Flaw> {
+    fn read_name<'t>(&mut self, item: ClockItem, text: &'t [u8]) -> Result<&'t [u8], LineFlaw> {
         let length = text.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
         if item == ClockItem::MonthName {
-            let name = text[..length].first_chunk::<3>().ok_or(Flaw::NotTime)?;
-            self.month = Some(month_from_name(*name).ok_or(Flaw::NotTime)?);
+            let name = text[..length].first_chunk::<3>().ok_or(LineFlaw::NotTime)?;
+            self.month = Some(month_from_name(*name).ok_or(LineFlaw::NotTime)?);
         }
         if item == ClockItem::ZoneName && matches!(&text[..length], b"UTC" | b"GMT") {
             self.zone_seconds = Some(0);
         }
-        if length == 0 { Err(Flaw::NotTime) } else { Ok(&text[length..]) }
+        if length == 0 { Err(LineFlaw::NotTime) } else { Ok(&text[length..]) }
     }
 
-    fn read_half<'t>(&mut self, text: &'t [u8]) -> Result<&'t [u8], Flaw> {
-        let (half, rest) = text.split_first_chunk::<2>().ok_or(Flaw::NotTime)?;
+    fn read_half<'t>(&mut self, text: &'t [u8]) -> Result<&'t [u8], LineFlaw> {
+        let (half, rest) = text.split_first_chunk::<2>().ok_or(LineFlaw::NotTime)?;
         self.is_pm = Some(match half.map(|byte| byte.to_ascii_lowercase()) {
             [b'a', b'm'] => false,
             [b'p', b'm'] => true,
-            _ => return Err(Flaw::NotTime),
+            _ => return Err(LineFlaw::NotTime),
         });
         Ok(rest)
     }
 
-    fn read_zone<'t>(&mut self, text: &'t [u8]) -> Result<&'t [u8], Flaw> {
+    fn read_zone<'t>(&mut self, text: &'t [u8]) -> Result<&'t [u8], LineFlaw> {
         // `+0530` and its relatives: `+05:30`, `Z`, `UTC`.
         let is_zone = |length: &usize| text.get(..*length).is_some_and(|zone| zone_seconds(zone).is_ok());
-        let length = [6, 5, 3, 1].into_iter().find(is_zone).ok_or(Flaw::NotTime)?;
+        let length = [6, 5, 3, 1].into_iter().find(is_zone).ok_or(LineFlaw::NotTime)?;
         self.zone_seconds = Some(zone_seconds(&text[..length])?);
         Ok(&text[length..])
     }
 
     /// Puts the pieces together. `known` is the time that another field of the line gave in whole; pieces
     /// without a date then only add their fraction to it. `None` if no piece says the date.
-    pub(crate) fn finish(&self, known: Option<Instant>) -> Result<Option<Instant>, Flaw> {
+    pub(crate) fn finish(&self, known: Option<Instant>) -> Result<Option<Instant>, LineFlaw> {
         if let Some(seconds) = self.epoch_seconds {
-            let time_us = seconds.checked_mul(1_000_000).ok_or(Flaw::ImpossibleTime)? + self.fraction_us;
+            let time_us = seconds.checked_mul(1_000_000).ok_or(LineFlaw::ImpossibleTime)? + self.fraction_us;
             return Ok(Some(Instant { time_us, zone_seconds: self.zone_seconds.unwrap_or(0) }));
         }
         let Some(days) = self.days()? else {
@@ -114,7 +114,7 @@ impl ClockPieces {
         Ok(Some(Instant { time_us, zone_seconds }))
     }
 
-    fn days(&self) -> Result<Option<i64>, Flaw> {
+    fn days(&self) -> Result<Option<i64>, LineFlaw> {
         let Some(year) = self.year else {
             return Ok(None);
         };
@@ -122,15 +122,15 @@ impl ClockPieces {
         match (self.month, self.day, self.day_of_year) {
             (Some(month), Some(day), _) => days_from_civil(year, month, day).map(Some),
             (_, _, Some(day @ 1..=366)) => Ok(Some(days_from_civil(year, 1, 1)? + day - 1)),
-            (_, _, Some(_)) => Err(Flaw::ImpossibleTime),
+            (_, _, Some(_)) => Err(LineFlaw::ImpossibleTime),
             _ => Ok(None),
         }
     }
 
-    fn hour24(&self) -> Result<i64, Flaw> {
+    fn hour24(&self) -> Result<i64, LineFlaw> {
         match self.is_pm {
             None => Ok(self.hour),
-            Some(_) if !(1..=12).contains(&self.hour) => Err(Flaw::ImpossibleTime),
+            Some(_) if !(1..=12).contains(&self.hour) => Err(LineFlaw::ImpossibleTime),
             Some(is_pm) => Ok(self.hour % 12 + if is_pm { 12 } else { 0 }),
         }
     }

@@ -5,14 +5,14 @@
 
 use super::address;
 use super::general::present;
-use super::record::Record;
+use super::record::LogRecord;
 use super::request;
 use super::time::{CLF_BYTES, ClfClock};
 
 /// Reads `client - user [time] "request" status bytes "referrer" "agent"` into an empty record, which is
 /// worth nothing after a `None`. (A record is 240 bytes: handing it back would copy it.)
 #[inline]
-pub(crate) fn parse<'a>(clock: &mut ClfClock, line: &'a [u8], record: &mut Record<'a>) -> Option<()> {
+pub(crate) fn parse<'a>(clock: &mut ClfClock, line: &'a [u8], record: &mut LogRecord<'a>) -> Option<()> {
     let rest = read_client_and_user(line, record)?;
     let rest = read_time(clock, rest, record)?;
     let (text, rest) = split_quote(rest, b" ")?;
@@ -27,7 +27,7 @@ pub(crate) fn parse<'a>(clock: &mut ClfClock, line: &'a [u8], record: &mut Recor
 
 /// As [`parse`], of the same lines, but only time, status and number of bytes.
 #[inline]
-pub(crate) fn parse_numbers<'a>(clock: &mut ClfClock, line: &'a [u8], record: &mut Record<'a>) -> Option<()> {
+pub(crate) fn parse_numbers<'a>(clock: &mut ClfClock, line: &'a [u8], record: &mut LogRecord<'a>) -> Option<()> {
     let rest = skip_client_and_user(line)?;
     let rest = read_time(clock, rest, record)?;
     let (text, rest) = split_quote(rest, b" ")?;
@@ -53,7 +53,7 @@ fn skip_client_and_user(line: &[u8]) -> Option<&[u8]> {
 
 /// `client - user [`
 #[inline]
-fn read_client_and_user<'a>(line: &'a [u8], record: &mut Record<'a>) -> Option<&'a [u8]> {
+fn read_client_and_user<'a>(line: &'a [u8], record: &mut LogRecord<'a>) -> Option<&'a [u8]> {
     let space = client_bytes(line)?;
     let client = &line[..space];
     record.client = present(if is_plain(line, space) { client } else { address::client(client) });
@@ -85,7 +85,7 @@ fn is_plain(line: &[u8], length: usize) -> bool {
 
 /// `17/May/2015:10:05:03 +0000] "`
 #[inline]
-fn read_time<'a>(clock: &mut ClfClock, text: &'a [u8], record: &mut Record<'a>) -> Option<&'a [u8]> {
+fn read_time<'a>(clock: &mut ClfClock, text: &'a [u8], record: &mut LogRecord<'a>) -> Option<&'a [u8]> {
     let (text, rest) = text.split_first_chunk::<CLF_BYTES>()?;
     let instant = clock.read(text).ok()?;
     record.time_us = Some(instant.time_us);
@@ -107,7 +107,7 @@ fn split_quote<'a>(text: &'a [u8], then: &[u8]) -> Option<(&'a [u8], &'a [u8])> 
 
 /// `200 203023 "`
 #[inline]
-fn read_status_and_bytes<'a>(text: &'a [u8], record: &mut Record<'a>) -> Option<&'a [u8]> {
+fn read_status_and_bytes<'a>(text: &'a [u8], record: &mut LogRecord<'a>) -> Option<&'a [u8]> {
     let (&[a @ b'1'..=b'9', b @ b'0'..=b'9', c @ b'0'..=b'9', b' '], rest) = text.split_first_chunk::<4>()? else {
         return None;
     };

@@ -1,8 +1,8 @@
 //! Lines in the envelope of Docker's json-file driver: `{"log":"…\n","stream":"stdout","time":"…"}`.
 
 use super::escape::undo_escapes;
-use super::{Outcome, Parser};
-use crate::parse::Flaw;
+use super::{LineOutcome, LogParser};
+use crate::parse::LineFlaw;
 
 /// Room for a line that is kept from one to the next.
 const SCRATCH_BYTES_KEPT: usize = 64 << 10;
@@ -10,29 +10,29 @@ const SCRATCH_BYTES_KEPT: usize = 64 << 10;
 /// What a parser keeps for lines in envelopes.
 #[derive(Clone, Debug)]
 pub(crate) struct Unwrapping {
-    parser: Parser,
+    parser: LogParser,
     /// The line of the last envelope.
     line: Vec<u8>,
 }
 
 impl Unwrapping {
-    pub(crate) fn new(parser: Parser) -> Unwrapping {
+    pub(crate) fn new(parser: LogParser) -> Unwrapping {
         Unwrapping { parser, line: Vec::new() }
     }
 
     /// The same whose parser is another.
-    pub(crate) fn map(self, change: impl FnOnce(Parser) -> Parser) -> Unwrapping {
+    pub(crate) fn map(self, change: impl FnOnce(LogParser) -> LogParser) -> Unwrapping {
         Unwrapping { parser: change(self.parser), ..self }
     }
 
     /// Reads the line in an envelope.
-    pub(crate) fn parse(&mut self, envelope: &[u8]) -> Outcome<'_> {
+    pub(crate) fn parse(&mut self, envelope: &[u8]) -> LineOutcome<'_> {
         let envelope = envelope.strip_prefix(b"\xef\xbb\xbf").unwrap_or(envelope);
         if envelope.trim_ascii().is_empty() {
-            return Outcome::Blank;
+            return LineOutcome::Blank;
         }
         let Some(text) = enveloped(envelope) else {
-            return Outcome::Rejected(Flaw::Start);
+            return LineOutcome::Rejected(LineFlaw::Start);
         };
         if self.line.capacity() > SCRATCH_BYTES_KEPT {
             self.line = Vec::new();

@@ -3,11 +3,11 @@
 use super::address;
 use super::clock::ClockPieces;
 use super::number::{self, NumberError, Unit};
-use super::record::{Draft, Flaw, Outcome, Spot};
+use super::record::{Draft, LineFlaw, LineOutcome, Spot};
 use super::request;
 use super::time::{self, CLF_BYTES, ClfClock, Instant};
 use crate::format::Field;
-use crate::format::program::{Op, Part, Program, Stop};
+use crate::format::program::{FieldEnd, FieldPart, Op, Program};
 
 /// Fields without which a line with a flaw is of no use.
 pub(crate) fn needed(fields: u16) -> u16 {
@@ -15,17 +15,17 @@ pub(crate) fn needed(fields: u16) -> u16 {
 }
 
 /// Reads one line, without its line end.
-pub(crate) fn parse<'a>(program: &Program, clock: &mut ClfClock, line: &'a [u8]) -> Outcome<'a> {
+pub(crate) fn parse<'a>(program: &Program, clock: &mut ClfClock, line: &'a [u8]) -> LineOutcome<'a> {
     // A byte order mark may begin the first line of a file.
     let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
     if line.trim_ascii().is_empty() {
-        return Outcome::Blank;
+        return LineOutcome::Blank;
     }
     let (outcome, has_gap) = read(program, clock, line, false);
-    let is_sound = matches!(outcome, Outcome::Parsed(_)) && !has_gap;
+    let is_sound = matches!(outcome, LineOutcome::Parsed(_)) && !has_gap;
     if !is_sound && (line.starts_with(b" ") || memchr::memmem::find(line, b"  ").is_some()) {
         // Only where one blank at a time does not do: a variable may be empty, with a blank on either side.
-        if let (padded @ Outcome::Parsed(_), false) = read(program, clock, line, true) {
+        if let (padded @ LineOutcome::Parsed(_), false) = read(program, clock, line, true) {
             return padded;
         }
     }
@@ -33,12 +33,12 @@ pub(crate) fn parse<'a>(program: &Program, clock: &mut ClfClock, line: &'a [u8])
 }
 
 /// Reads a line whose fields one blank parts, or any number of them where it is `padded`; also whether a field is empty that never is.
-fn read<'a>(program: &Program, clock: &mut ClfClock, line: &'a [u8], padded: bool) -> (Outcome<'a>, bool) {
+fn read<'a>(program: &Program, clock: &mut ClfClock, line: &'a [u8], padded: bool) -> (LineOutcome<'a>, bool) {
     let line = if padded && !program.lead.starts_with(b" ") { without_blanks(line) } else { line };
     let Some(rest) = line.strip_prefix(&*program.lead) else {
-        return (Outcome::Rejected(Flaw::Start), false);
+        return (LineOutcome::Rejected(LineFlaw::Start), false);
     };
-    let mut reader = Reader { clock, pieces: ClockPieces::default(), draft: Draft::default(), padded, has_gap: false };
+    let mut reader = LineReader { clock, pieces: ClockPieces::default(), draft: Draft::default(), padded, has_gap: false };
     reader.read_ops(&program.ops, rest);
     if program.has_clock {
         reader.finish_clock();
@@ -51,7 +51,7 @@ fn without_blanks(text: &[u8]) -> &[u8] {
     &text[blanks..]
 }
 
-struct Reader<'p, 'a> {
+struct LineReader<'p, 'a> {
     clock: &'p mut ClfClock,
     pieces: ClockPieces,
     draft: Draft<'a>,
@@ -62,15 +62,15 @@ struct Reader<'p, 'a> {
 }
 
 /// A field cut out of a line.
-struct Cut<'a> {
+struct FieldCut<'a> {
     text: &'a [u8],
     rest: &'a [u8],
-    flaw: Option<Flaw>,
+    flaw: Option<LineFlaw>,
     /// Whether all of the field is there, even if what should follow is not.
     is_whole: bool,
 }
 
-impl<'a> Reader<'_, 'a> {
+impl<'a> LineReader<'_, 'a> {
     fn read_ops(&mut self, ops: &[Op], line: &'a [u8]) {
         let mut rest = line;
         for (at, op) in ops.iter().enumerate() {
@@ -104,17 +104,19 @@ impl<'a> Reader<'_, 'a> {
         }
     }
 
-    fn cut(&mut self, op: &Op, text: &'a [u8], next: Spot) -> Result<Cut<'a>, Flaw> {
-        if let Part::Clock(items) = &op.part {
+    fn cut(&mut self, op: &Op, text: &'a [u8], next: Spot) -> Result<FieldCut<'a>, LineFlaw> {
+        if let FieldPart::Clock(items) = &op.part {
             let length = self.pieces.read(items, text)?;
             let after = text[length..].strip_prefix(&*op.end).ok_or_else(|| missing_end(op, &text[length..], next))?;
-            return Ok(Cut { text: &text[..length], rest: after, flaw: None, is_whole: true });
+            return Ok(FieldCut { text: &text[..length], rest: after, flaw: None, is_whole: true });
         }
-        if op.stop == Stop::LineEnd {
+        if op.stop == FieldEnd::LineEnd {
             return Ok(cut_last(op, text));
         }
         match field_bytes(op, text) {
-            Some(length) => Ok(Cut { text: &text[..length], rest: &text[length + op.end.len()..], flaw: None, is_whole: true }),
+            Some(length) => {
+                Ok(FieldCut { text: &text[..length], rest: &text[length + op.end.len()..], flaw: None, is_whole: true })
+            }
             None => Ok(cut_short(op, text, next)),
         }
     }
@@ -122,57 +124,57 @@ impl<'a> Reader<'_, 'a> {
     /// Reads a field whose end is flawed. Half a path or half a number would be a wrong value, so only
     /// texts that people read, and a status, which has a known length, are taken from a cut field. That it
     /// cannot be read then is no second flaw.
-    fn read_cut(&mut self, op: &Op, cut: &Cut<'a>) {
-        let is_taken = cut.is_whole || matches!(op.part, Part::Referrer | Part::Agent | Part::Status);
+    fn read_cut(&mut self, op: &Op, cut: &FieldCut<'a>) {
+        let is_taken = cut.is_whole || matches!(op.part, FieldPart::Referrer | FieldPart::Agent | FieldPart::Status);
         if is_taken && self.read_part(op, cut.text).is_ok() {
             self.draft.sound |= op.part.fields();
         }
     }
 
-    fn read_part(&mut self, op: &Op, text: &'a [u8]) -> Result<(), Flaw> {
+    fn read_part(&mut self, op: &Op, text: &'a [u8]) -> Result<(), LineFlaw> {
         if op.is_skipped {
             return Ok(());
         }
         let part = &op.part;
         let record = &mut self.draft.record;
         match part {
-            Part::Skip | Part::Clock(_) => {}
-            Part::Client => record.client = present(address::client(text)),
-            Part::User => record.user = if text == b"\"\"" { b"" } else { present(text) },
-            Part::Host => record.host = present(text),
-            Part::Clf | Part::Iso | Part::Epoch(_) | Part::AnyTime => {
+            FieldPart::Skip | FieldPart::Clock(_) => {}
+            FieldPart::Client => record.client = present(address::client(text)),
+            FieldPart::User => record.user = if text == b"\"\"" { b"" } else { present(text) },
+            FieldPart::Host => record.host = present(text),
+            FieldPart::Clf | FieldPart::Iso | FieldPart::Epoch(_) | FieldPart::AnyTime => {
                 return self.read_time(part, text);
             }
-            Part::Request => return request::read(text, record),
-            Part::Method => record.method = present(text),
-            Part::Target => request::read_target(present(text), record),
-            Part::Path => record.path = present(text),
-            Part::Query | Part::MarkedQuery => {
+            FieldPart::Request => return request::read(text, record),
+            FieldPart::Method => record.method = present(text),
+            FieldPart::Target => request::read_target(present(text), record),
+            FieldPart::Path => record.path = present(text),
+            FieldPart::Query | FieldPart::MarkedQuery => {
                 record.query = present(text.strip_prefix(b"?").unwrap_or(text));
             }
-            Part::Protocol => record.protocol = present(text),
-            Part::Status => record.status = status(text)?,
-            Part::Bytes => record.bytes = bytes(text)?,
-            Part::Referrer => record.referrer = present(text),
-            Part::Agent => record.agent = present(text),
-            Part::RequestTime(unit) => {
+            FieldPart::Protocol => record.protocol = present(text),
+            FieldPart::Status => record.status = status(text)?,
+            FieldPart::Bytes => record.bytes = bytes(text)?,
+            FieldPart::Referrer => record.referrer = present(text),
+            FieldPart::Agent => record.agent = present(text),
+            FieldPart::RequestTime(unit) => {
                 record.request_time_us = duration(text, *unit, Field::RequestTime)?;
             }
-            Part::UpstreamTime(unit) => {
+            FieldPart::UpstreamTime(unit) => {
                 record.upstream_time_us = duration(text, *unit, Field::UpstreamTime)?;
             }
         }
         Ok(())
     }
 
-    fn read_time(&mut self, part: &Part, text: &[u8]) -> Result<(), Flaw> {
+    fn read_time(&mut self, part: &FieldPart, text: &[u8]) -> Result<(), LineFlaw> {
         if present(text).is_empty() {
             return Ok(());
         }
         let instant = match part {
-            Part::Clf => clf(self.clock, text).or_else(|flaw| other_time(self.clock, text, flaw))?,
-            Part::Iso => time::iso(text).or_else(|flaw| other_time(self.clock, text, flaw))?,
-            Part::Epoch(unit) => epoch(text, *unit).or_else(|flaw| other_time(self.clock, text, flaw))?,
+            FieldPart::Clf => clf(self.clock, text).or_else(|flaw| other_time(self.clock, text, flaw))?,
+            FieldPart::Iso => time::iso(text).or_else(|flaw| other_time(self.clock, text, flaw))?,
+            FieldPart::Epoch(unit) => epoch(text, *unit).or_else(|flaw| other_time(self.clock, text, flaw))?,
             _ => return Ok(()),
         };
         self.draft.record.time_us = Some(instant.time_us);
@@ -200,20 +202,20 @@ impl<'a> Reader<'_, 'a> {
 /// Length of the field that `text` begins with; `None` if its end is not there.
 fn field_bytes(op: &Op, text: &[u8]) -> Option<usize> {
     match op.stop {
-        Stop::Literal => match op.part {
+        FieldEnd::Literal => match op.part {
             // A common-log time has a known width, so that it may hold the literal (a space).
-            Part::Clf if text.get(CLF_BYTES..).is_some_and(|rest| begins_with(rest, &op.end)) => Some(CLF_BYTES),
+            FieldPart::Clf if text.get(CLF_BYTES..).is_some_and(|rest| begins_with(rest, &op.end)) => Some(CLF_BYTES),
             // The colons of an IPv6 address in brackets are not the one before the port.
-            Part::Host if text.first() == Some(&b'[') => {
+            FieldPart::Host if text.first() == Some(&b'[') => {
                 let close = memchr::memchr(b']', text)?;
                 find(&text[close..], &op.end, false).map(|at| close + at)
             }
             _ => find(text, &op.end, op.escaped),
         },
-        Stop::List => find_list_end(text, &op.end, op.escaped),
-        Stop::Number => Some(number_bytes(text)),
-        Stop::Slash => memchr::memchr(b'/', text),
-        Stop::LineEnd => Some(text.len()),
+        FieldEnd::List => find_list_end(text, &op.end, op.escaped),
+        FieldEnd::Number => Some(number_bytes(text)),
+        FieldEnd::Slash => memchr::memchr(b'/', text),
+        FieldEnd::LineEnd => Some(text.len()),
     }
 }
 
@@ -271,14 +273,14 @@ fn number_bytes(text: &[u8]) -> usize {
 }
 
 /// The last field of a line: all up to the literal that ends the line.
-fn cut_last<'a>(op: &Op, text: &'a [u8]) -> Cut<'a> {
+fn cut_last<'a>(op: &Op, text: &'a [u8]) -> FieldCut<'a> {
     let text = if op.end.ends_with(b" ") { text } else { text.trim_ascii_end() };
-    let whole = |length: usize| Cut { text: &text[..length], rest: &[], flaw: None, is_whole: true };
+    let whole = |length: usize| FieldCut { text: &text[..length], rest: &[], flaw: None, is_whole: true };
     if op.end.is_empty() {
         return whole(text.len());
     }
     let Some(first) = find(text, &op.end, op.escaped) else {
-        return Cut { text, rest: &[], flaw: Some(missing_end(op, text, Spot::Other)), is_whole: false };
+        return FieldCut { text, rest: &[], flaw: Some(missing_end(op, text, Spot::Other)), is_whole: false };
     };
     let last = text.len() - op.end.len();
     let inner = text.ends_with(&op.end) && !(op.escaped && is_escaped(text, last));
@@ -287,23 +289,23 @@ fn cut_last<'a>(op: &Op, text: &'a [u8]) -> Cut<'a> {
     if first == last || (inner && !more_fields) {
         return whole(last);
     }
-    Cut { text: &text[..first], rest: &[], flaw: Some(Flaw::TextAfter), is_whole: true }
+    FieldCut { text: &text[..first], rest: &[], flaw: Some(LineFlaw::TextAfter), is_whole: true }
 }
 
 /// A field whose end is missing, because the line ends within it or within the literal behind it.
-fn cut_short<'a>(op: &Op, text: &'a [u8], next: Spot) -> Cut<'a> {
+fn cut_short<'a>(op: &Op, text: &'a [u8], next: Spot) -> FieldCut<'a> {
     let begun = (1..op.end.len()).rev().find(|length| text.ends_with(&op.end[..*length]));
     let text_only = &text[..text.len() - begun.unwrap_or(0)];
-    let flaw = if begun.is_some() { Flaw::Missing(next) } else { missing_end(op, text, next) };
-    Cut { text: text_only, rest: &[], flaw: Some(flaw), is_whole: begun.is_some() }
+    let flaw = if begun.is_some() { LineFlaw::Missing(next) } else { missing_end(op, text, next) };
+    FieldCut { text: text_only, rest: &[], flaw: Some(flaw), is_whole: begun.is_some() }
 }
 
 /// The flaw of a field that does not end with its literal.
-fn missing_end(op: &Op, text: &[u8], next: Spot) -> Flaw {
+fn missing_end(op: &Op, text: &[u8], next: Spot) -> LineFlaw {
     match op.end.first() {
-        Some(mark) if mark.is_ascii_punctuation() => Flaw::Unclosed(op.part.spot(), char::from(*mark)),
-        _ if text.is_empty() => Flaw::Missing(op.part.spot()),
-        _ => Flaw::Missing(next),
+        Some(mark) if mark.is_ascii_punctuation() => LineFlaw::Unclosed(op.part.spot(), char::from(*mark)),
+        _ if text.is_empty() => LineFlaw::Missing(op.part.spot()),
+        _ => LineFlaw::Missing(next),
     }
 }
 
@@ -319,19 +321,19 @@ fn is_count(text: &[u8]) -> bool {
 }
 
 /// A status of 100 to 999; 0 for `-`, and for the 000 and 009 that nginx writes where there was none, and the -1 of HAProxy.
-pub(crate) fn status(text: &[u8]) -> Result<u16, Flaw> {
+pub(crate) fn status(text: &[u8]) -> Result<u16, LineFlaw> {
     let text = present(text);
     if text.is_empty() || matches!(text, b"0" | b"000" | b"009" | b"-1") {
         return Ok(0);
     }
     match number::unsigned(text) {
-        Ok(status @ 100..=999) => u16::try_from(status).map_err(|_| Flaw::StatusRange),
-        Ok(_) | Err(NumberError::TooLarge) => Err(Flaw::StatusRange),
-        Err(NumberError::NotDigits) => Err(Flaw::NotNumber(Field::Status)),
+        Ok(status @ 100..=999) => u16::try_from(status).map_err(|_| LineFlaw::StatusRange),
+        Ok(_) | Err(NumberError::TooLarge) => Err(LineFlaw::StatusRange),
+        Err(NumberError::NotDigits) => Err(LineFlaw::NotNumber(Field::Status)),
     }
 }
 
-pub(crate) fn bytes(text: &[u8]) -> Result<Option<u64>, Flaw> {
+pub(crate) fn bytes(text: &[u8]) -> Result<Option<u64>, LineFlaw> {
     let text = present(text);
     // HAProxy puts a plus before what it did not see the end of.
     if text.is_empty() || text.starts_with(b"+") {
@@ -340,7 +342,7 @@ pub(crate) fn bytes(text: &[u8]) -> Result<Option<u64>, Flaw> {
     number::unsigned(text).map(Some).map_err(|error| flaw_of(error, Field::Bytes))
 }
 
-fn duration(text: &[u8], unit: Unit, field: Field) -> Result<Option<u64>, Flaw> {
+fn duration(text: &[u8], unit: Unit, field: Field) -> Result<Option<u64>, LineFlaw> {
     // -1 is what proxies write where there was none; HAProxy puts a plus before what it did not see the end of.
     if text == b"-1" || text.starts_with(b"+") {
         return Ok(None);
@@ -348,32 +350,32 @@ fn duration(text: &[u8], unit: Unit, field: Field) -> Result<Option<u64>, Flaw> 
     number::duration_sum_us(text, unit).map_err(|error| flaw_of(error, field))
 }
 
-pub(crate) fn flaw_of(error: NumberError, field: Field) -> Flaw {
+pub(crate) fn flaw_of(error: NumberError, field: Field) -> LineFlaw {
     match error {
-        NumberError::NotDigits => Flaw::NotNumber(field),
-        NumberError::TooLarge => Flaw::TooLarge(field),
+        NumberError::NotDigits => LineFlaw::NotNumber(field),
+        NumberError::TooLarge => LineFlaw::TooLarge(field),
     }
 }
 
-pub(crate) fn clf(clock: &mut ClfClock, text: &[u8]) -> Result<Instant, Flaw> {
-    <&[u8; CLF_BYTES]>::try_from(text).map_err(|_| Flaw::NotTime).and_then(|text| clock.read(text))
+pub(crate) fn clf(clock: &mut ClfClock, text: &[u8]) -> Result<Instant, LineFlaw> {
+    <&[u8; CLF_BYTES]>::try_from(text).map_err(|_| LineFlaw::NotTime).and_then(|text| clock.read(text))
 }
 
 /// A time that is not written as the format has it, where it is written in another way that is known; otherwise the flaw.
 #[cold]
-fn other_time(clock: &mut ClfClock, text: &[u8], flaw: Flaw) -> Result<Instant, Flaw> {
+fn other_time(clock: &mut ClfClock, text: &[u8], flaw: LineFlaw) -> Result<Instant, LineFlaw> {
     // A shorter number may be anything.
     const EPOCH_DIGITS_MIN: usize = 9;
     let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let is_number = text.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.');
-    if flaw != Flaw::NotTime || (is_number && digits < EPOCH_DIGITS_MIN) {
+    if flaw != LineFlaw::NotTime || (is_number && digits < EPOCH_DIGITS_MIN) {
         return Err(flaw);
     }
     any_time(clock, text)
 }
 
 /// A time in any of the forms that logs have: RFC 3339, common log, or Unix time in any unit.
-pub(crate) fn any_time(clock: &mut ClfClock, text: &[u8]) -> Result<Instant, Flaw> {
+pub(crate) fn any_time(clock: &mut ClfClock, text: &[u8]) -> Result<Instant, LineFlaw> {
     let text = text.strip_prefix(b"[").and_then(|text| text.strip_suffix(b"]")).unwrap_or(text);
     if text.get(2) == Some(&b'/') {
         return clf(clock, text).or_else(|_| time::clf_by_parts(text));
@@ -381,23 +383,23 @@ pub(crate) fn any_time(clock: &mut ClfClock, text: &[u8]) -> Result<Instant, Fla
     if text.get(4).is_some_and(|byte| matches!(byte, b'-' | b'/')) {
         return time::iso(text);
     }
-    let time_us = number::epoch_us(text).map_err(|_| Flaw::NotTime)?;
+    let time_us = number::epoch_us(text).map_err(|_| LineFlaw::NotTime)?;
     instant_from_epoch(time_us)
 }
 
-fn epoch(text: &[u8], unit: Unit) -> Result<Instant, Flaw> {
+fn epoch(text: &[u8], unit: Unit) -> Result<Instant, LineFlaw> {
     let time_us = number::decimal_us(text, unit).map_err(|error| match error {
-        NumberError::NotDigits => Flaw::NotTime,
-        NumberError::TooLarge => Flaw::ImpossibleTime,
+        NumberError::NotDigits => LineFlaw::NotTime,
+        NumberError::TooLarge => LineFlaw::ImpossibleTime,
     })?;
     instant_from_epoch(time_us)
 }
 
 /// An instant up to the year 9999, which is what calendars can show.
-pub(crate) fn instant_from_epoch(time_us: u64) -> Result<Instant, Flaw> {
+pub(crate) fn instant_from_epoch(time_us: u64) -> Result<Instant, LineFlaw> {
     const YEAR_10000_US: i64 = 253_402_300_800_000_000;
     match i64::try_from(time_us) {
         Ok(time_us) if time_us < YEAR_10000_US => Ok(Instant { time_us, zone_seconds: 0 }),
-        _ => Err(Flaw::ImpossibleTime),
+        _ => Err(LineFlaw::ImpossibleTime),
     }
 }

@@ -9,12 +9,12 @@ use super::escape::undo_escapes;
 use super::general::{self, needed, present, status};
 use super::memo::KeyMemo;
 use super::number::{self, Unit};
-use super::record::{Draft, Flaw, Outcome};
+use super::record::{Draft, LineFlaw, LineOutcome};
 use super::request;
 use super::time::ClfClock;
 use crate::format::Field;
-use crate::format::json::{JsonKeys, Meaning, Writer};
-use crate::format::program::Part;
+use crate::format::json::{JsonKeys, JsonWriterKind, Meaning};
+use crate::format::program::FieldPart;
 use std::borrow::Cow;
 
 /// What a parser keeps from line to line.
@@ -44,17 +44,17 @@ const SCRATCH_BYTES_KEPT: usize = 64 << 10;
 
 /// A value as found: in the line itself, or in the scratch from where to where.
 #[derive(Clone, Copy)]
-enum Text<'a> {
+enum JsonText<'a> {
     Line(&'a [u8]),
     Scratch(usize, usize),
 }
 
 /// The best value so far for one kind of part.
 #[derive(Clone, Copy)]
-struct Held<'a> {
+struct BestValue<'a> {
     slot: u16,
     rank: u8,
-    text: Text<'a>,
+    text: JsonText<'a>,
 }
 
 const KINDS: usize = 16;
@@ -67,36 +67,36 @@ const PROTOCOL: usize = 9;
 const STATUS: usize = 10;
 
 /// Parts of one kind compete for one place.
-fn kind(part: &Part) -> Option<usize> {
+fn kind(part: &FieldPart) -> Option<usize> {
     Some(match part {
-        Part::AnyTime | Part::Clf | Part::Iso | Part::Epoch(_) => 0,
-        Part::Client => 1,
-        Part::User => 2,
-        Part::Host => 3,
-        Part::Request => REQUEST,
-        Part::Method => METHOD,
-        Part::Target => TARGET,
-        Part::Path => PATH,
-        Part::Query | Part::MarkedQuery => QUERY,
-        Part::Protocol => PROTOCOL,
-        Part::Status => STATUS,
-        Part::Bytes => 11,
-        Part::Referrer => 12,
-        Part::Agent => 13,
-        Part::RequestTime(_) => 14,
-        Part::UpstreamTime(_) => 15,
-        Part::Skip | Part::Clock(_) => return None,
+        FieldPart::AnyTime | FieldPart::Clf | FieldPart::Iso | FieldPart::Epoch(_) => 0,
+        FieldPart::Client => 1,
+        FieldPart::User => 2,
+        FieldPart::Host => 3,
+        FieldPart::Request => REQUEST,
+        FieldPart::Method => METHOD,
+        FieldPart::Target => TARGET,
+        FieldPart::Path => PATH,
+        FieldPart::Query | FieldPart::MarkedQuery => QUERY,
+        FieldPart::Protocol => PROTOCOL,
+        FieldPart::Status => STATUS,
+        FieldPart::Bytes => 11,
+        FieldPart::Referrer => 12,
+        FieldPart::Agent => 13,
+        FieldPart::RequestTime(_) => 14,
+        FieldPart::UpstreamTime(_) => 15,
+        FieldPart::Skip | FieldPart::Clock(_) => return None,
     })
 }
 
 /// Reads one line, without its line end.
-pub(crate) fn parse<'a>(keys: &JsonKeys, clock: &mut ClfClock, state: &'a mut JsonState, line: &'a [u8]) -> Outcome<'a> {
+pub(crate) fn parse<'a>(keys: &JsonKeys, clock: &mut ClfClock, state: &'a mut JsonState, line: &'a [u8]) -> LineOutcome<'a> {
     let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
     if line.trim_ascii().is_empty() {
-        return Outcome::Blank;
+        return LineOutcome::Blank;
     }
     state.clear();
-    let mut scan = Scan { keys, state, line, at: 0, held: [None; KINDS], writer: None };
+    let mut scan = LineScan { keys, state, line, at: 0, held: [None; KINDS], writer: None };
     let scanned = scan.line();
     let (held, at, writer) = (scan.held, scan.at, scan.writer);
     let scratch = &*state.scratch;
@@ -104,32 +104,37 @@ pub(crate) fn parse<'a>(keys: &JsonKeys, clock: &mut ClfClock, state: &'a mut Js
     fill.all();
     match scanned {
         Ok(()) => {}
-        Err(Stopped::Broken) => fill.draft.note(Flaw::NotJson(u32::try_from(at).unwrap_or(u32::MAX))),
-        Err(Stopped::TextAfter) => fill.draft.note(Flaw::TextAfter),
+        Err(Stopped::Broken) => fill.draft.note(LineFlaw::NotJson(u32::try_from(at).unwrap_or(u32::MAX))),
+        Err(Stopped::TextAfter) => fill.draft.note(LineFlaw::TextAfter),
     }
     // Much else that is logged has a path.
     let telling: &[usize] =
         if keys.is_well_known() { &[STATUS, METHOD, REQUEST] } else { &[STATUS, METHOD, TARGET, PATH, REQUEST] };
     let is_access = telling.iter().any(|kind| held[*kind].is_some());
     if !is_access && scanned.is_ok() {
-        return Outcome::Rejected(Flaw::NoAccess);
+        return LineOutcome::Rejected(LineFlaw::NoAccess);
     }
     fill.draft.outcome(needed(Field::Time.bit() | Field::Status.bit()))
 }
 
 /// Reads one line of `label:value` with tabs between, without its line end.
-pub(crate) fn parse_labels<'a>(keys: &JsonKeys, clock: &mut ClfClock, state: &'a mut JsonState, line: &'a [u8]) -> Outcome<'a> {
+pub(crate) fn parse_labels<'a>(
+    keys: &JsonKeys,
+    clock: &mut ClfClock,
+    state: &'a mut JsonState,
+    line: &'a [u8],
+) -> LineOutcome<'a> {
     let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
     if line.trim_ascii().is_empty() {
-        return Outcome::Blank;
+        return LineOutcome::Blank;
     }
     state.clear();
-    let mut scan = Scan { keys, state, line, at: 0, held: [None; KINDS], writer: None };
+    let mut scan = LineScan { keys, state, line, at: 0, held: [None; KINDS], writer: None };
     scan.labels();
     let held = scan.held;
     let is_access = [STATUS, METHOD, TARGET, PATH, REQUEST].iter().any(|kind| held[*kind].is_some());
     if !is_access || memchr::memchr(b'\t', line).is_none() {
-        return Outcome::Rejected(Flaw::NoLabels);
+        return LineOutcome::Rejected(LineFlaw::NoLabels);
     }
     let mut fill = Fill { keys, clock, held: &held, scratch: &state.scratch, writer: None, draft: Draft::default() };
     fill.all();
@@ -144,14 +149,14 @@ enum Stopped {
 }
 
 /// One pass over a line.
-struct Scan<'s, 'a> {
+struct LineScan<'s, 'a> {
     keys: &'s JsonKeys,
     state: &'s mut JsonState,
     line: &'a [u8],
     at: usize,
-    held: [Option<Held<'a>>; KINDS],
+    held: [Option<BestValue<'a>>; KINDS],
     /// Who wrote the line, where a key says so.
-    writer: Option<Writer>,
+    writer: Option<JsonWriterKind>,
 }
 
 /// A string of a line without its quotes.
@@ -161,7 +166,7 @@ struct Quoted<'a> {
     has_escapes: bool,
 }
 
-impl<'a> Scan<'_, 'a> {
+impl<'a> LineScan<'_, 'a> {
     fn line(&mut self) -> Result<(), Stopped> {
         self.space();
         self.expect(b'{')?;
@@ -176,7 +181,7 @@ impl<'a> Scan<'_, 'a> {
             let Some(colon) = memchr::memchr(b':', member) else { continue };
             let meaning = self.state.memo.meaning(self.keys, 0, &member[..colon]);
             if let Some(slot) = meaning.slot {
-                self.hold(slot, |_scratch| Text::Line(&member[colon + 1..]));
+                self.hold(slot, |_scratch| JsonText::Line(&member[colon + 1..]));
             }
         }
     }
@@ -226,7 +231,7 @@ impl<'a> Scan<'_, 'a> {
             Some(_) => {
                 let text = self.scalar()?;
                 if let Some(slot) = meaning.slot.filter(|_| !matches!(text, b"null" | b"true" | b"false")) {
-                    self.hold(slot, |_scratch| Text::Line(text));
+                    self.hold(slot, |_scratch| JsonText::Line(text));
                 }
             }
             None => return Err(Stopped::Broken),
@@ -253,7 +258,7 @@ impl<'a> Scan<'_, 'a> {
         let line_bytes = self.line.len();
         self.hold(slot, |scratch| {
             if !string.has_escapes {
-                return Text::Line(string.text);
+                return JsonText::Line(string.text);
             }
             let start = scratch.len();
             if string.text.len() > scratch.capacity() - start {
@@ -261,13 +266,13 @@ impl<'a> Scan<'_, 'a> {
                 scratch.reserve_exact(line_bytes.saturating_sub(start).max(1 << 10));
             }
             undo_escapes(string.text, scratch);
-            Text::Scratch(start, scratch.len())
+            JsonText::Scratch(start, scratch.len())
         });
     }
 
     /// Keeps a value unless one of lower rank is there; of equals the later one counts, as JSON has it.
     #[inline]
-    fn hold(&mut self, slot: u16, text: impl FnOnce(&mut Vec<u8>) -> Text<'a>) {
+    fn hold(&mut self, slot: u16, text: impl FnOnce(&mut Vec<u8>) -> JsonText<'a>) {
         let known = self.keys.slot(slot);
         let Some(kind) = kind(&known.part) else {
             return;
@@ -277,10 +282,10 @@ impl<'a> Scan<'_, 'a> {
         }
         let text = text(&mut self.state.scratch);
         // An empty or '-' value must not push aside, or stand before, one that says something.
-        let is_absent = matches!(text, Text::Line(b"" | b"-"));
+        let is_absent = matches!(text, JsonText::Line(b"" | b"-"));
         if !is_absent || self.held[kind].is_none() {
             let rank = if is_absent { u8::MAX } else { known.rank };
-            self.held[kind] = Some(Held { slot, rank, text });
+            self.held[kind] = Some(BestValue { slot, rank, text });
         }
     }
 
@@ -369,9 +374,9 @@ impl<'a> Scan<'_, 'a> {
 struct Fill<'p, 'a> {
     keys: &'p JsonKeys,
     clock: &'p mut ClfClock,
-    held: &'p [Option<Held<'a>>; KINDS],
+    held: &'p [Option<BestValue<'a>>; KINDS],
     scratch: &'a [u8],
-    writer: Option<Writer>,
+    writer: Option<JsonWriterKind>,
     draft: Draft<'a>,
 }
 
@@ -393,10 +398,10 @@ impl<'p, 'a> Fill<'p, 'a> {
     }
 
     /// What a slot is, in this line.
-    fn part_of(&self, slot: u16) -> Cow<'p, Part> {
+    fn part_of(&self, slot: u16) -> Cow<'p, FieldPart> {
         let slot = self.keys.slot(slot);
         match self.writer {
-            Some(writer) if slot.is_unit_of_writer => Cow::Owned(Part::RequestTime(writer.unit())),
+            Some(writer) if slot.is_unit_of_writer => Cow::Owned(FieldPart::RequestTime(writer.unit())),
             _ => Cow::Borrowed(&slot.part),
         }
     }
@@ -420,37 +425,37 @@ impl<'p, 'a> Fill<'p, 'a> {
         }
     }
 
-    fn text(&self, held: Held<'a>) -> &'a [u8] {
+    fn text(&self, held: BestValue<'a>) -> &'a [u8] {
         match held.text {
-            Text::Line(text) => text,
-            Text::Scratch(start, end) => &self.scratch[start..end],
+            JsonText::Line(text) => text,
+            JsonText::Scratch(start, end) => &self.scratch[start..end],
         }
     }
 
-    fn part(&mut self, part: &Part, text: &'a [u8]) -> Result<(), Flaw> {
+    fn part(&mut self, part: &FieldPart, text: &'a [u8]) -> Result<(), LineFlaw> {
         let has_target = self.held[TARGET].is_some();
         let record = &mut self.draft.record;
         let text = present(text);
         match part {
-            Part::AnyTime | Part::Clf | Part::Iso | Part::Epoch(_) => return self.time(text),
-            Part::Client => record.client = address::client(text),
-            Part::User => record.user = text,
-            Part::Host => record.host = text,
-            Part::Method => record.method = text,
-            Part::Target => request::read_target(text, record),
-            Part::Path if !has_target => record.path = text,
-            Part::Query | Part::MarkedQuery if record.query.is_empty() => {
+            FieldPart::AnyTime | FieldPart::Clf | FieldPart::Iso | FieldPart::Epoch(_) => return self.time(text),
+            FieldPart::Client => record.client = address::client(text),
+            FieldPart::User => record.user = text,
+            FieldPart::Host => record.host = text,
+            FieldPart::Method => record.method = text,
+            FieldPart::Target => request::read_target(text, record),
+            FieldPart::Path if !has_target => record.path = text,
+            FieldPart::Query | FieldPart::MarkedQuery if record.query.is_empty() => {
                 record.query = text.strip_prefix(b"?").unwrap_or(text);
             }
-            Part::Protocol => record.protocol = text,
-            Part::Status => record.status = status(text)?,
-            Part::Bytes => record.bytes = general::bytes(text)?,
-            Part::Referrer => record.referrer = text,
-            Part::Agent => record.agent = text,
-            Part::RequestTime(unit) => {
+            FieldPart::Protocol => record.protocol = text,
+            FieldPart::Status => record.status = status(text)?,
+            FieldPart::Bytes => record.bytes = general::bytes(text)?,
+            FieldPart::Referrer => record.referrer = text,
+            FieldPart::Agent => record.agent = text,
+            FieldPart::RequestTime(unit) => {
                 record.request_time_us = duration(text, *unit, Field::RequestTime)?;
             }
-            Part::UpstreamTime(unit) => {
+            FieldPart::UpstreamTime(unit) => {
                 record.upstream_time_us = duration(text, *unit, Field::UpstreamTime)?;
             }
             _ => {}
@@ -458,7 +463,7 @@ impl<'p, 'a> Fill<'p, 'a> {
         Ok(())
     }
 
-    fn time(&mut self, text: &[u8]) -> Result<(), Flaw> {
+    fn time(&mut self, text: &[u8]) -> Result<(), LineFlaw> {
         if text.is_empty() {
             return Ok(());
         }
@@ -469,7 +474,7 @@ impl<'p, 'a> Fill<'p, 'a> {
     }
 }
 
-fn duration(text: &[u8], unit: Unit, field: Field) -> Result<Option<u64>, Flaw> {
+fn duration(text: &[u8], unit: Unit, field: Field) -> Result<Option<u64>, LineFlaw> {
     if text.is_empty() {
         return Ok(None);
     }

@@ -7,7 +7,7 @@ use crate::format::Field;
 /// One access-log line: its fields as slices of the line, or of the parser's scratch where an escape
 /// had to be undone. An empty slice is an absent field (`-` in the log, or not in the format at all).
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct Record<'a> {
+pub struct LogRecord<'a> {
     /// Unix time in microseconds, UTC.
     pub time_us: Option<i64>,
     /// The log's own offset in seconds east of UTC; 0 when the line does not say.
@@ -42,7 +42,7 @@ pub struct Record<'a> {
     pub source: &'a [u8],
 }
 
-impl<'a> Record<'a> {
+impl<'a> LogRecord<'a> {
     /// The texts, in the order of `TEXT_FIELDS`.
     #[inline]
     pub(crate) fn texts(&self) -> [&'a [u8]; 10] {
@@ -58,14 +58,14 @@ impl<'a> Record<'a> {
 
 /// What became of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome<'a> {
+pub enum LineOutcome<'a> {
     /// Every field was sound.
-    Parsed(Record<'a>),
+    Parsed(LogRecord<'a>),
     /// One field was not sound and is absent (or, if it was a text cut short, holds what there was);
     /// time and status are sound.
-    Repaired(Record<'a>, Flaw),
+    Repaired(LogRecord<'a>, LineFlaw),
     /// The line could not be used, for the first flaw found.
-    Rejected(Flaw),
+    Rejected(LineFlaw),
     /// Nothing but white space.
     Blank,
 }
@@ -93,7 +93,7 @@ impl fmt::Display for Spot {
 
 /// Why a line is not sound. `Display` gives the sentence to show to people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Flaw {
+pub enum LineFlaw {
     /// The line does not begin with the text that the format begins with.
     Start,
     /// The mark that closes a field was not found.
@@ -126,26 +126,26 @@ pub enum Flaw {
     OtherColumns,
 }
 
-impl fmt::Display for Flaw {
+impl fmt::Display for LineFlaw {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Flaw::Start => f.write_str("the line does not begin as the format says"),
-            Flaw::Unclosed(spot, mark) => {
+            LineFlaw::Start => f.write_str("the line does not begin as the format says"),
+            LineFlaw::Unclosed(spot, mark) => {
                 write!(f, "no closing {:?} after the {spot}", mark.to_string())
             }
-            Flaw::Missing(spot) => write!(f, "the line ends before the {spot}"),
-            Flaw::NotNumber(field) => write!(f, "{} is not a number", field.title()),
-            Flaw::TooLarge(field) => write!(f, "{} does not fit in 64 bits", field.title()),
-            Flaw::StatusRange => f.write_str("status is not between 100 and 999"),
-            Flaw::NotTime => f.write_str("time is not written as the format says"),
-            Flaw::ImpossibleTime => f.write_str("there is no such date or time"),
-            Flaw::NotRequest => f.write_str("request is not 'METHOD target PROTOCOL'"),
-            Flaw::TextAfter => f.write_str("there is text after the last field"),
-            Flaw::NotJson(at) => write!(f, "not a JSON object at byte {at}"),
-            Flaw::NoLabels => f.write_str("not label:value with tabs between, or neither a status nor a request"),
-            Flaw::NoColumns => f.write_str("no #Fields line before it says what its columns are"),
-            Flaw::OtherColumns => f.write_str("#Fields says other columns from here on"),
-            Flaw::NoAccess => f.write_str("the JSON object has neither a status nor a request"),
+            LineFlaw::Missing(spot) => write!(f, "the line ends before the {spot}"),
+            LineFlaw::NotNumber(field) => write!(f, "{} is not a number", field.title()),
+            LineFlaw::TooLarge(field) => write!(f, "{} does not fit in 64 bits", field.title()),
+            LineFlaw::StatusRange => f.write_str("status is not between 100 and 999"),
+            LineFlaw::NotTime => f.write_str("time is not written as the format says"),
+            LineFlaw::ImpossibleTime => f.write_str("there is no such date or time"),
+            LineFlaw::NotRequest => f.write_str("request is not 'METHOD target PROTOCOL'"),
+            LineFlaw::TextAfter => f.write_str("there is text after the last field"),
+            LineFlaw::NotJson(at) => write!(f, "not a JSON object at byte {at}"),
+            LineFlaw::NoLabels => f.write_str("not label:value with tabs between, or neither a status nor a request"),
+            LineFlaw::NoColumns => f.write_str("no #Fields line before it says what its columns are"),
+            LineFlaw::OtherColumns => f.write_str("#Fields says other columns from here on"),
+            LineFlaw::NoAccess => f.write_str("the JSON object has neither a status nor a request"),
         }
     }
 }
@@ -153,33 +153,33 @@ impl fmt::Display for Flaw {
 /// Collects the fields of one line and the flaws met on the way; decides the outcome.
 #[derive(Default)]
 pub(crate) struct Draft<'a> {
-    pub(crate) record: Record<'a>,
+    pub(crate) record: LogRecord<'a>,
     /// Fields among time and status that were read and sound, as bits of [`Field::bit`].
     pub(crate) sound: u16,
-    flaw: Option<Flaw>,
+    flaw: Option<LineFlaw>,
     flaws: u32,
 }
 
 impl<'a> Draft<'a> {
     /// Notes a flaw; the first is the one reported.
     #[cold]
-    pub(crate) fn note(&mut self, flaw: Flaw) {
+    pub(crate) fn note(&mut self, flaw: LineFlaw) {
         self.flaw.get_or_insert(flaw);
         self.flaws += 1;
     }
 
     /// The outcome, where `needed` are the fields that must be sound for a flawed line to be kept.
-    pub(crate) fn outcome(self, needed: u16) -> Outcome<'a> {
+    pub(crate) fn outcome(self, needed: u16) -> LineOutcome<'a> {
         match self.flaw {
-            None => Outcome::Parsed(self.record),
-            Some(flaw) if self.flaws == 1 && self.sound & needed == needed => Outcome::Repaired(self.record, flaw),
-            Some(flaw) => Outcome::Rejected(flaw),
+            None => LineOutcome::Parsed(self.record),
+            Some(flaw) if self.flaws == 1 && self.sound & needed == needed => LineOutcome::Repaired(self.record, flaw),
+            Some(flaw) => LineOutcome::Rejected(flaw),
         }
     }
 }
 
 /// Bits of the fields that the record has.
-pub(crate) fn field_bits(record: &Record<'_>) -> u16 {
+pub(crate) fn field_bits(record: &LogRecord<'_>) -> u16 {
     let mut bits = 0;
     for field in Field::ALL {
         if has(record, field) {
@@ -189,7 +189,7 @@ pub(crate) fn field_bits(record: &Record<'_>) -> u16 {
     bits
 }
 
-fn has(record: &Record<'_>, field: Field) -> bool {
+fn has(record: &LogRecord<'_>, field: Field) -> bool {
     match field {
         Field::Time => record.time_us.is_some(),
         Field::Status => record.status != 0,
@@ -200,7 +200,7 @@ fn has(record: &Record<'_>, field: Field) -> bool {
     }
 }
 
-fn bytes_of<'a>(record: &Record<'a>, field: Field) -> &'a [u8] {
+fn bytes_of<'a>(record: &LogRecord<'a>, field: Field) -> &'a [u8] {
     match field {
         Field::Client => record.client,
         Field::User => record.user,
@@ -217,7 +217,7 @@ fn bytes_of<'a>(record: &Record<'a>, field: Field) -> &'a [u8] {
 }
 
 /// The field as text for people: the time in RFC 3339, durations in seconds; `None` if it is absent.
-pub(crate) fn field_text(record: &Record<'_>, field: Field) -> Option<String> {
+pub(crate) fn field_text(record: &LogRecord<'_>, field: Field) -> Option<String> {
     if !has(record, field) {
         return None;
     }

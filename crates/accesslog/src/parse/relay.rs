@@ -1,7 +1,7 @@
 //! Which columns a stretch of a log begins with, where workers read many stretches at a time and a line of any of them may say others.
 
 use crate::format::w3c::W3cColumns;
-use crate::format::{Format, Kind};
+use crate::format::{LineSyntax, LogFormat};
 use rorqual_pipe::Chunk;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -28,8 +28,8 @@ struct RelayState {
 
 impl ColumnRelay {
     /// A relay for lines of a format whose columns may change; `None` of any other.
-    pub(crate) fn of(format: &Format) -> Option<Arc<ColumnRelay>> {
-        let Kind::W3c(columns) = format.kind() else { return None };
+    pub(crate) fn of(format: &LogFormat) -> Option<Arc<ColumnRelay>> {
+        let LineSyntax::W3c(columns) = format.kind() else { return None };
         let state = RelayState { next: 0, said: BTreeMap::new(), starts: BTreeMap::new(), columns: Arc::clone(columns) };
         Some(Arc::new(ColumnRelay { state: Mutex::new(state), moved: Condvar::new() }))
     }
@@ -62,8 +62,8 @@ impl ColumnRelay {
     }
 
     /// The format of what comes behind the last stretch.
-    pub(crate) fn format(&self) -> Format {
-        Format::w3c(Arc::clone(&self.lock().columns))
+    pub(crate) fn format(&self) -> LogFormat {
+        LogFormat::w3c(Arc::clone(&self.lock().columns))
     }
 
     fn lock(&self) -> MutexGuard<'_, RelayState> {

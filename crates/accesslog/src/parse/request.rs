@@ -1,6 +1,6 @@
 //! The request line: `METHOD target PROTOCOL`.
 
-use super::record::{Flaw, Record};
+use super::record::{LineFlaw, LogRecord};
 
 /// Longest method taken for one; the longest registered is 17 bytes (`UPDATEREDIRECTREF`).
 const METHOD_BYTES_MAX: usize = 32;
@@ -9,7 +9,7 @@ const METHOD_BYTES_MAX: usize = 32;
 ///
 /// `GET /path` without a protocol (HTTP/0.9, or cut short) keeps what it has, and is a flaw.
 #[inline]
-pub(crate) fn read<'a>(text: &'a [u8], record: &mut Record<'a>) -> Result<(), Flaw> {
+pub(crate) fn read<'a>(text: &'a [u8], record: &mut LogRecord<'a>) -> Result<(), LineFlaw> {
     let Some(space) = method_bytes(text) else {
         return read_unusual(text);
     };
@@ -27,22 +27,22 @@ pub(crate) fn read<'a>(text: &'a [u8], record: &mut Record<'a>) -> Result<(), Fl
 
 /// Whether [`read`] takes it without a flaw.
 #[inline]
-pub(crate) fn check(text: &[u8]) -> Result<(), Flaw> {
+pub(crate) fn check(text: &[u8]) -> Result<(), LineFlaw> {
     let Some(space) = method_bytes(text) else {
         return read_unusual(text);
     };
     if text.starts_with(b"- ") {
-        return read_dashed(text, &mut Record::default());
+        return read_dashed(text, &mut LogRecord::default());
     }
-    protocol_at(text, space).map(|_| ()).ok_or(Flaw::NotRequest)
+    protocol_at(text, space).map(|_| ()).ok_or(LineFlaw::NotRequest)
 }
 
 /// A request without a method: Envoy and load balancers write `-` for each part that there was not.
 #[cold]
-fn read_dashed<'a>(text: &'a [u8], record: &mut Record<'a>) -> Result<(), Flaw> {
+fn read_dashed<'a>(text: &'a [u8], record: &mut LogRecord<'a>) -> Result<(), LineFlaw> {
     let mut parts = text.trim_ascii_end().split(|byte| *byte == b' ').skip(1);
     let (Some(b"-"), Some(protocol), None) = (parts.next(), parts.next(), parts.next()) else {
-        return Err(Flaw::NotRequest);
+        return Err(LineFlaw::NotRequest);
     };
     if protocol != b"-" {
         record.protocol = protocol;
@@ -52,7 +52,7 @@ fn read_dashed<'a>(text: &'a [u8], record: &mut Record<'a>) -> Result<(), Flaw> 
 
 /// Splits a target at its first `?`.
 #[inline]
-pub(crate) fn read_target<'a>(target: &'a [u8], record: &mut Record<'a>) {
+pub(crate) fn read_target<'a>(target: &'a [u8], record: &mut LogRecord<'a>) {
     match memchr::memchr(b'?', target) {
         Some(mark) => (record.path, record.query) = (&target[..mark], &target[mark + 1..]),
         None => record.path = target,
@@ -100,16 +100,16 @@ fn protocol_at_any(text: &[u8], space: usize) -> Option<usize> {
 }
 
 #[cold]
-fn read_unusual(text: &[u8]) -> Result<(), Flaw> {
-    if text.is_empty() || text == b"-" { Ok(()) } else { Err(Flaw::NotRequest) }
+fn read_unusual(text: &[u8]) -> Result<(), LineFlaw> {
+    if text.is_empty() || text == b"-" { Ok(()) } else { Err(LineFlaw::NotRequest) }
 }
 
 #[cold]
-fn read_without_protocol<'a>(text: &'a [u8], space: usize, record: &mut Record<'a>) -> Result<(), Flaw> {
+fn read_without_protocol<'a>(text: &'a [u8], space: usize, record: &mut LogRecord<'a>) -> Result<(), LineFlaw> {
     let target = &text[space + 1..];
     if target.first().is_some_and(|byte| matches!(byte, b'/' | b'*')) || target.windows(3).any(|part| part == b"://") {
         record.method = &text[..space];
         read_target(target, record);
     }
-    Err(Flaw::NotRequest)
+    Err(LineFlaw::NotRequest)
 }

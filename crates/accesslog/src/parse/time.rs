@@ -5,7 +5,7 @@
 //! Every line has a time, and the lines of one day share its date and zone: with those cached, what is
 //! left is `HH:MM:SS`, eight bytes that are checked and counted in one machine word.
 
-use super::record::Flaw;
+use super::record::LineFlaw;
 
 /// A time and the log's own offset, in seconds east of UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub(crate) struct ClfClock {
 impl ClfClock {
     /// Reads `17/May/2015:10:05:03 +0000`.
     #[inline]
-    pub(crate) fn read(&mut self, text: &[u8; CLF_BYTES]) -> Result<Instant, Flaw> {
+    pub(crate) fn read(&mut self, text: &[u8; CLF_BYTES]) -> Result<Instant, LineFlaw> {
         let (date, rest) = split::<DATE_BYTES, 14>(text);
         let (hms, zone) = split::<8, ZONE_BYTES>(&rest);
         if date != self.date || zone != self.zone {
@@ -50,16 +50,16 @@ impl ClfClock {
     /// Works out a date and zone that differ from the last line's.
     #[cold]
     #[inline(never)]
-    fn remember(&mut self, date: [u8; DATE_BYTES], zone: [u8; ZONE_BYTES]) -> Result<(), Flaw> {
+    fn remember(&mut self, date: [u8; DATE_BYTES], zone: [u8; ZONE_BYTES]) -> Result<(), LineFlaw> {
         let [d1, d0, b'/', m1, m2, m3, b'/', y3, y2, y1, y0, b':'] = date else {
-            return Err(Flaw::NotTime);
+            return Err(LineFlaw::NotTime);
         };
         let [b' ', zone_text @ ..] = &zone else {
-            return Err(Flaw::NotTime);
+            return Err(LineFlaw::NotTime);
         };
         let day = digits(&[d1, d0])?;
         let year = digits(&[y3, y2, y1, y0])?;
-        let month = month_from_name([m1, m2, m3]).ok_or(Flaw::NotTime)?;
+        let month = month_from_name([m1, m2, m3]).ok_or(LineFlaw::NotTime)?;
         let zone_seconds = zone_seconds(zone_text)?;
         let days = days_from_civil(year, month, day)?;
         self.midnight_us = (days * 86_400 - i64::from(zone_seconds)) * SECOND_US;
@@ -96,31 +96,31 @@ fn day_us_fast(text: [u8; 8]) -> Option<i64> {
 }
 
 #[cold]
-fn day_us_slow(text: &[u8]) -> Result<i64, Flaw> {
+fn day_us_slow(text: &[u8]) -> Result<i64, LineFlaw> {
     let &[h1, h0, b':', m1, m0, b':', s1, s0] = text else {
-        return Err(Flaw::NotTime);
+        return Err(LineFlaw::NotTime);
     };
     day_us(digits(&[h1, h0])?, digits(&[m1, m0])?, digits(&[s1, s0])?)
 }
 
 /// Microseconds since midnight. A leap second is held at the last microsecond of its minute, since Unix
 /// time has no place for it.
-pub(crate) fn day_us(hour: i64, minute: i64, second: i64) -> Result<i64, Flaw> {
+pub(crate) fn day_us(hour: i64, minute: i64, second: i64) -> Result<i64, LineFlaw> {
     if hour > 23 || minute > 59 || second > 60 {
-        return Err(Flaw::ImpossibleTime);
+        return Err(LineFlaw::ImpossibleTime);
     }
     let second_us = if second == 60 { LEAP_SECOND_US } else { second * SECOND_US };
     Ok((hour * 3600 + minute * 60) * SECOND_US + second_us)
 }
 
 /// Decimal digits only, at most 18 of them.
-pub(crate) fn digits(text: &[u8]) -> Result<i64, Flaw> {
+pub(crate) fn digits(text: &[u8]) -> Result<i64, LineFlaw> {
     if text.is_empty() || text.len() > 18 {
-        return Err(Flaw::NotTime);
+        return Err(LineFlaw::NotTime);
     }
     text.iter().try_fold(0i64, |value, byte| match byte {
         b'0'..=b'9' => Ok(value * 10 + i64::from(byte - b'0')),
-        _ => Err(Flaw::NotTime),
+        _ => Err(LineFlaw::NotTime),
     })
 }
 
@@ -133,28 +133,28 @@ pub(crate) fn month_from_name(name: [u8; 3]) -> Option<i64> {
 }
 
 /// `+0130`, `+01:30`, `-08`, `Z` or `UTC` in seconds east of UTC; at most 23:59 either way.
-pub(crate) fn zone_seconds(text: &[u8]) -> Result<i32, Flaw> {
+pub(crate) fn zone_seconds(text: &[u8]) -> Result<i32, LineFlaw> {
     let (sign, rest) = match text {
         [b'Z' | b'z'] | b"UTC" | b"GMT" => return Ok(0),
         [b'+', rest @ ..] => (1, rest),
         [b'-', rest @ ..] => (-1, rest),
-        _ => return Err(Flaw::NotTime),
+        _ => return Err(LineFlaw::NotTime),
     };
     let (hour, minute) = match *rest {
         [h1, h0] => (digits(&[h1, h0])?, 0),
         [h1, h0, m1, m0] | [h1, h0, b':', m1, m0] => (digits(&[h1, h0])?, digits(&[m1, m0])?),
-        _ => return Err(Flaw::NotTime),
+        _ => return Err(LineFlaw::NotTime),
     };
     if hour > 23 || minute > 59 {
-        return Err(Flaw::ImpossibleTime);
+        return Err(LineFlaw::ImpossibleTime);
     }
-    i32::try_from(hour * 3600 + minute * 60).map(|seconds| sign * seconds).map_err(|_| Flaw::ImpossibleTime)
+    i32::try_from(hour * 3600 + minute * 60).map(|seconds| sign * seconds).map_err(|_| LineFlaw::ImpossibleTime)
 }
 
 /// Days from 1970-01-01 to a date of the proleptic Gregorian calendar, years 0 to 9999.
-pub(crate) fn days_from_civil(year: i64, month: i64, day: i64) -> Result<i64, Flaw> {
+pub(crate) fn days_from_civil(year: i64, month: i64, day: i64) -> Result<i64, LineFlaw> {
     if !(1..=12).contains(&month) || day < 1 || day > days_in_month(year, month) || !(0..=9999).contains(&year) {
-        return Err(Flaw::ImpossibleTime);
+        return Err(LineFlaw::ImpossibleTime);
     }
     // Howard Hinnant's days_from_civil: years begin in March, so that the leap day comes last.
     let shifted = if month <= 2 { year - 1 } else { year };
@@ -177,11 +177,11 @@ fn days_in_month(year: i64, month: i64) -> i64 {
 
 /// RFC 3339 and its everyday relatives: `2024-01-02T03:04:05.678Z`, a space for the `T`, a comma for the
 /// point, a slash for the hyphen, `+0100` for `+01:00`, no zone for UTC. A fraction is cut to microseconds.
-pub(crate) fn iso(text: &[u8]) -> Result<Instant, Flaw> {
+pub(crate) fn iso(text: &[u8]) -> Result<Instant, LineFlaw> {
     let (&[y3, y2, y1, y0, b'-' | b'/', m1, m0, b'-' | b'/', d1, d0, b'T' | b't' | b' ', ref hms @ ..], rest) =
-        text.split_first_chunk::<19>().ok_or(Flaw::NotTime)?
+        text.split_first_chunk::<19>().ok_or(LineFlaw::NotTime)?
     else {
-        return Err(Flaw::NotTime);
+        return Err(LineFlaw::NotTime);
     };
     let days = days_from_civil(digits(&[y3, y2, y1, y0])?, digits(&[m1, m0])?, digits(&[d1, d0])?)?;
     let whole_us = day_us_slow(hms)?;
@@ -190,20 +190,20 @@ pub(crate) fn iso(text: &[u8]) -> Result<Instant, Flaw> {
 }
 
 /// As [`ClfClock::read`], with a fraction of a second, a zone written otherwise, or none: `17/May/2015:10:05:03.678 +05:30`.
-pub(crate) fn clf_by_parts(text: &[u8]) -> Result<Instant, Flaw> {
+pub(crate) fn clf_by_parts(text: &[u8]) -> Result<Instant, LineFlaw> {
     let (&[d1, d0, b'/', m1, m2, m3, b'/', y3, y2, y1, y0, b':' | b' ', ref hms @ ..], rest) =
-        text.split_first_chunk::<20>().ok_or(Flaw::NotTime)?
+        text.split_first_chunk::<20>().ok_or(LineFlaw::NotTime)?
     else {
-        return Err(Flaw::NotTime);
+        return Err(LineFlaw::NotTime);
     };
-    let month = month_from_name([m1, m2, m3]).ok_or(Flaw::NotTime)?;
+    let month = month_from_name([m1, m2, m3]).ok_or(LineFlaw::NotTime)?;
     let days = days_from_civil(digits(&[y3, y2, y1, y0])?, month, digits(&[d1, d0])?)?;
     let (fraction_us, zone) = fraction_us(rest)?;
     instant(days, day_us_slow(hms)?, fraction_us, zone)
 }
 
 /// The instant of a day and a time of day, by the text of a zone, with a blank before it or none.
-fn instant(days: i64, whole_us: i64, fraction_us: i64, zone: &[u8]) -> Result<Instant, Flaw> {
+fn instant(days: i64, whole_us: i64, fraction_us: i64, zone: &[u8]) -> Result<Instant, LineFlaw> {
     let zone = zone.strip_prefix(b" ").unwrap_or(zone);
     let zone_seconds = if zone.is_empty() { 0 } else { zone_seconds(zone)? };
     let leap = whole_us % SECOND_US != 0;
@@ -212,13 +212,13 @@ fn instant(days: i64, whole_us: i64, fraction_us: i64, zone: &[u8]) -> Result<In
 }
 
 /// A leading `.678` in microseconds, and what follows it.
-fn fraction_us(text: &[u8]) -> Result<(i64, &[u8]), Flaw> {
+fn fraction_us(text: &[u8]) -> Result<(i64, &[u8]), LineFlaw> {
     let [b'.' | b',', rest @ ..] = text else {
         return Ok((0, text));
     };
     let count = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
     if count == 0 {
-        return Err(Flaw::NotTime);
+        return Err(LineFlaw::NotTime);
     }
     let six = rest[..count].iter().chain(std::iter::repeat(&b'0')).take(6);
     let value = six.fold(0, |value, digit| value * 10 + i64::from(digit - b'0'));
@@ -299,7 +299,7 @@ fn civil_from_days(days: i64) -> (i64, i64, i64) {
 mod tests {
     use super::*;
 
-    fn clf(text: &str) -> Result<Instant, Flaw> {
+    fn clf(text: &str) -> Result<Instant, LineFlaw> {
         let mut fixed = [0; CLF_BYTES];
         fixed.copy_from_slice(text.as_bytes());
         ClfClock::default().read(&fixed)
@@ -310,10 +310,10 @@ mod tests {
         assert_eq!(clf("10/Oct/2000:13:55:36 -0700"), Ok(Instant { time_us: 971_211_336_000_000, zone_seconds: -25_200 }));
         assert_eq!(clf("01/Jan/1970:00:00:00 +0000").map(|i| i.time_us), Ok(0));
         assert_eq!(clf("31/Dec/2016:23:59:60 +0000").map(|i| i.time_us), Ok(1_483_228_799_999_999));
-        assert_eq!(clf("29/Feb/2023:00:00:00 +0000"), Err(Flaw::ImpossibleTime));
-        assert_eq!(clf("29/Feb/2024:24:00:00 +0000"), Err(Flaw::ImpossibleTime));
-        assert_eq!(clf("29/Feb/2024:2:000:00 +0000"), Err(Flaw::NotTime));
-        assert_eq!(clf("29/Feb/2024:20:00:00 +00:0"), Err(Flaw::NotTime));
+        assert_eq!(clf("29/Feb/2023:00:00:00 +0000"), Err(LineFlaw::ImpossibleTime));
+        assert_eq!(clf("29/Feb/2024:24:00:00 +0000"), Err(LineFlaw::ImpossibleTime));
+        assert_eq!(clf("29/Feb/2024:2:000:00 +0000"), Err(LineFlaw::NotTime));
+        assert_eq!(clf("29/Feb/2024:20:00:00 +00:0"), Err(LineFlaw::NotTime));
     }
 
     #[test]
@@ -339,8 +339,8 @@ mod tests {
         assert_eq!(iso(b"2022-03-09T22:30:01+01:00"), expect(1_646_861_401_000_000, 3600));
         assert_eq!(iso(b"2022-03-09 22:30:01,5 +0100"), expect(1_646_861_401_500_000, 3600));
         assert_eq!(iso(b"2022-03-09T21:30:01"), expect(1_646_861_401_000_000, 0));
-        assert_eq!(iso(b"2022-13-09T21:30:01Z"), Err(Flaw::ImpossibleTime));
-        assert_eq!(iso(b"2022-03-09T21:30:01X"), Err(Flaw::NotTime));
-        assert_eq!(iso(b"2022-03-09T21:30:0"), Err(Flaw::NotTime));
+        assert_eq!(iso(b"2022-13-09T21:30:01Z"), Err(LineFlaw::ImpossibleTime));
+        assert_eq!(iso(b"2022-03-09T21:30:01X"), Err(LineFlaw::NotTime));
+        assert_eq!(iso(b"2022-03-09T21:30:0"), Err(LineFlaw::NotTime));
     }
 }

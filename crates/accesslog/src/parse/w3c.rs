@@ -3,7 +3,7 @@
 use super::address;
 use super::general::{self, present, status};
 use super::number::{self, Unit};
-use super::record::{Draft, Flaw, Outcome, Spot};
+use super::record::{Draft, LineFlaw, LineOutcome, Spot};
 use super::request;
 use super::time::{self, Instant};
 use crate::format::Field;
@@ -38,32 +38,32 @@ impl W3cState {
         self.columns = columns;
     }
 
-    fn directive(&mut self, line: &[u8]) -> Outcome<'static> {
+    fn directive(&mut self, line: &[u8]) -> LineOutcome<'static> {
         match W3cColumns::of_line(line) {
             Some(columns) if columns != *self.columns => {
                 if self.is_strict && !self.columns.columns.is_empty() {
-                    return Outcome::Rejected(Flaw::OtherColumns);
+                    return LineOutcome::Rejected(LineFlaw::OtherColumns);
                 }
                 self.columns = Arc::new(columns);
             }
             _ => {}
         }
-        Outcome::Blank
+        LineOutcome::Blank
     }
 }
 
 /// Reads one line, without its line end.
-pub(crate) fn parse<'a>(state: &'a mut W3cState, line: &'a [u8]) -> Outcome<'a> {
+pub(crate) fn parse<'a>(state: &'a mut W3cState, line: &'a [u8]) -> LineOutcome<'a> {
     let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
     if line.trim_ascii().is_empty() {
-        return Outcome::Blank;
+        return LineOutcome::Blank;
     }
     if line.starts_with(b"#") {
         return state.directive(line);
     }
     let W3cState { columns, scratch, .. } = state;
     if columns.columns.is_empty() {
-        return Outcome::Rejected(Flaw::NoColumns);
+        return LineOutcome::Rejected(LineFlaw::NoColumns);
     }
     let is_tabbed = memchr::memchr(b'\t', line).is_some();
     let agent = columns.columns.iter().position(|column| *column == W3cColumn::Agent);
@@ -73,7 +73,7 @@ pub(crate) fn parse<'a>(state: &'a mut W3cState, line: &'a [u8]) -> Outcome<'a> 
     let mut values = W3cValues { rest: Some(line), is_tabbed };
     for column in &*columns.columns {
         let Some(value) = values.next() else {
-            reader.draft.note(Flaw::Missing(Spot::Other));
+            reader.draft.note(LineFlaw::Missing(Spot::Other));
             return reader.outcome(columns);
         };
         if let Err(flaw) = reader.read(*column, value) {
@@ -82,7 +82,7 @@ pub(crate) fn parse<'a>(state: &'a mut W3cState, line: &'a [u8]) -> Outcome<'a> 
     }
     if values.next().is_some_and(|more| !more.is_empty()) {
         // Which value belongs to which column can't be told.
-        return Outcome::Rejected(Flaw::TextAfter);
+        return LineOutcome::Rejected(LineFlaw::TextAfter);
     }
     reader.outcome(columns)
 }
@@ -123,7 +123,7 @@ struct W3cReader<'s, 'a> {
 }
 
 impl<'a> W3cReader<'a, 'a> {
-    fn read(&mut self, column: W3cColumn, text: &'a [u8]) -> Result<(), Flaw> {
+    fn read(&mut self, column: W3cColumn, text: &'a [u8]) -> Result<(), LineFlaw> {
         let text = present(text);
         let record = &mut self.draft.record;
         match column {
@@ -154,7 +154,7 @@ impl<'a> W3cReader<'a, 'a> {
         Ok(())
     }
 
-    fn outcome(mut self, columns: &W3cColumns) -> Outcome<'a> {
+    fn outcome(mut self, columns: &W3cColumns) -> LineOutcome<'a> {
         match instant(self.date, self.clock) {
             Ok(Some(Instant { time_us, .. })) => {
                 self.draft.record.time_us = Some(time_us);
@@ -168,14 +168,14 @@ impl<'a> W3cReader<'a, 'a> {
 }
 
 /// Date and time of day, in UTC as W3C has it.
-fn instant(date: Option<&[u8]>, clock: Option<&[u8]>) -> Result<Option<Instant>, Flaw> {
+fn instant(date: Option<&[u8]>, clock: Option<&[u8]>) -> Result<Option<Instant>, LineFlaw> {
     let (Some(date), Some(clock)) = (date, clock) else { return Ok(None) };
     if date.is_empty() && clock.is_empty() {
         return Ok(None);
     }
     const FRACTION_DIGITS_MAX: usize = 10;
     if date.len() != 10 || !(8..=8 + FRACTION_DIGITS_MAX).contains(&clock.len()) {
-        return Err(Flaw::NotTime);
+        return Err(LineFlaw::NotTime);
     }
     let mut text = [b' '; 11 + 8 + FRACTION_DIGITS_MAX];
     text[..10].copy_from_slice(date);

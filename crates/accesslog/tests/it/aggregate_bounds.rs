@@ -2,11 +2,11 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use rorqual_accesslog::aggregate::{Analysis, ChunkNotes, Span, Worker};
-use rorqual_accesslog::format::Format;
-use rorqual_accesslog::report::{Panel, Report, RunStats};
+use rorqual_accesslog::aggregate::{Analysis, ChunkNotes, LogWorker, SpanFilter};
+use rorqual_accesslog::format::LogFormat;
+use rorqual_accesslog::report::{LogReport, Panel, RunStats};
 use rorqual_pipe::limits::{buffer_bytes, buffers_needed};
-use rorqual_pipe::{Control, Framing, Input, Plan, Pool, run};
+use rorqual_pipe::{Control, Framing, Input, Pool, RunPlan, run};
 use std::collections::HashMap;
 use std::io::Cursor;
 use std::sync::Arc;
@@ -26,22 +26,22 @@ fn combined(number: u64, path: &str) -> String {
 }
 
 /// The report of `log` with `tables_bytes` for its tables, counted by `threads` workers.
-fn report(log: &str, tables_bytes: u64, threads: usize) -> Report {
-    let analysis = Arc::new(Analysis::new(tables_bytes, Span::default(), None));
+fn report(log: &str, tables_bytes: u64, threads: usize) -> LogReport {
+    let analysis = Arc::new(Analysis::new(tables_bytes, SpanFilter::default(), None));
     let pool = Pool::new(buffer_bytes(LINE_BYTES_MAX), buffers_needed(threads));
-    let plan = Plan { framing: Framing::Lines { line_bytes_max: LINE_BYTES_MAX }, zstd_window_log_max: 20 };
-    let format = Format::parse("combined").expect("a known format");
-    let worker = |_| Worker::new(&analysis, &format, LINE_BYTES_MAX as u64, false);
+    let plan = RunPlan { framing: Framing::Lines { line_bytes_max: LINE_BYTES_MAX }, zstd_window_log_max: 20 };
+    let format = LogFormat::parse("combined").expect("a known format");
+    let worker = |_| LogWorker::new(&analysis, &format, LINE_BYTES_MAX as u64, false);
     let input = Input::from_reader("log", Box::new(Cursor::new(log.to_owned())));
     let stages = |_: &[u8]| Some((0..threads).map(worker).collect());
     let finish = run(input, &plan, &pool, &Control::default(), stages, |_: ChunkNotes| Ok(()));
     assert!(finish.error.is_none());
-    finish.stages.into_iter().for_each(Worker::finish);
+    finish.stages.into_iter().for_each(LogWorker::finish);
     let stats = RunStats { seconds: 0.0, bytes: 0, bytes_per_second: 0.0, threads, memory_max_bytes: 0, peak_bytes: None };
-    Report::new(&analysis, Vec::new(), true, ROWS, stats)
+    LogReport::new(&analysis, Vec::new(), true, ROWS, stats)
 }
 
-fn paths(report: &Report) -> &Panel {
+fn paths(report: &LogReport) -> &Panel {
     report.panels.iter().find(|panel| panel.field == "path").expect("there are paths")
 }
 

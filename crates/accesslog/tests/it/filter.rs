@@ -3,13 +3,13 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use rorqual_accesslog::Options;
-use rorqual_accesslog::aggregate::Span;
-use rorqual_accesslog::analyze::{Analyzer, Formats, Settings};
+use rorqual_accesslog::aggregate::SpanFilter;
+use rorqual_accesslog::analyze::{AnalyzeSettings, Analyzer, Formats};
 use rorqual_accesslog::filter::{
-    FILTER_DEPTH_MAX, Filter, Flag, Matcher, Network, NumberColumn, NumberTest, PATTERNS_MAX, Pattern, Subject, TextColumn,
+    FILTER_DEPTH_MAX, Filter, FilterRegex, Flag, Matcher, Network, NumberColumn, NumberTest, PATTERNS_MAX, Subject, TextColumn,
     TextTest, TextValue,
 };
-use rorqual_accesslog::parse::Record;
+use rorqual_accesslog::parse::LogRecord;
 use rorqual_pipe::{Control, Input};
 use std::sync::Arc;
 
@@ -18,8 +18,8 @@ fn meets(filter: &str, subject: Subject<'_>) -> bool {
     Matcher::new(Arc::new(filter)).meets(&subject)
 }
 
-fn record() -> Record<'static> {
-    Record {
+fn record() -> LogRecord<'static> {
+    LogRecord {
         // Tuesday, 2000-10-10 13:55:36 at -07:00.
         time_us: Some(971_211_336_000_000),
         zone_seconds: -25_200,
@@ -33,7 +33,7 @@ fn record() -> Record<'static> {
         referrer: b"https://www.example.org/from",
         agent: b"curl/8.5.0",
         request_time_us: Some(250_000),
-        ..Record::default()
+        ..LogRecord::default()
     }
 }
 
@@ -111,7 +111,7 @@ fn lines_that_are_not_sound() {
 
 #[test]
 fn bytes_that_are_no_text_are_found_as_they_are_shown() {
-    let record = Record { path: b"/\xff", ..record() };
+    let record = LogRecord { path: b"/\xff", ..record() };
     let subject = Subject { record: Some(&record), flaw: "" };
     assert!(meets("path = \"/\u{fffd}\"", subject));
     assert!(meets("path ~ \"(?-u)\\\\xff\"", subject));
@@ -120,7 +120,7 @@ fn bytes_that_are_no_text_are_found_as_they_are_shown() {
 
 #[test]
 fn what_a_log_has_in_small_letters_is_asked_for_in_quotes() {
-    let record = Record { method: b"get", ..record() };
+    let record = LogRecord { method: b"get", ..record() };
     let subject = Subject { record: Some(&record), flaw: "" };
     assert!(meets("method = \"get\"", subject) && !meets("method = GET", subject) && meets("method ~ get", subject));
     let filter = Filter::parse("method in (\"get\", \"own\", GET, BREW, brew)").expect("a filter");
@@ -206,7 +206,7 @@ fn text_test() -> impl Strategy<Value = TextTest> {
     prop_oneof![
         vec(one, 1..4).prop_map(TextTest::OneOf),
         text().prop_map(TextTest::Contains),
-        text().prop_map(|text| TextTest::Matches(Pattern::new(&regex_escape(&text)).expect("escaped"))),
+        text().prop_map(|text| TextTest::Matches(FilterRegex::new(&regex_escape(&text)).expect("escaped"))),
     ]
 }
 
@@ -308,11 +308,11 @@ fn an_analysis_leaves_out_what_the_filter_does_not_mean() {
     ];
     for (filter, means) in cases {
         for threads in [1, 2] {
-            let settings = Settings {
+            let settings = AnalyzeSettings {
                 memory_bytes: 256 << 20,
                 threads: Some(threads),
                 line_bytes_max: 4096,
-                span: Span::default(),
+                span: SpanFilter::default(),
                 formats: Formats::default(),
                 feed_buffers: 0,
                 kept: None,

@@ -6,21 +6,21 @@
 use std::sync::LazyLock;
 
 use proptest::prelude::*;
-use rorqual_accesslog::format::{Field, Format, detect, formats_in_config, preview};
-use rorqual_accesslog::parse::{Outcome, Parser, Record};
+use rorqual_accesslog::format::{Field, LogFormat, detect, formats_in_config, preview};
+use rorqual_accesslog::parse::{LineOutcome, LogParser, LogRecord};
 
 /// What a combined line of these pieces becomes: `ok`, `repaired: why` or `rejected: why`, and the record.
-fn outcome<'a>(parser: &'a mut Parser, line: &'a str) -> (String, Record<'a>) {
+fn outcome<'a>(parser: &'a mut LogParser, line: &'a str) -> (String, LogRecord<'a>) {
     match parser.parse(line.as_bytes()) {
-        Outcome::Parsed(record) => ("ok".to_owned(), record),
-        Outcome::Repaired(record, flaw) => (format!("repaired: {flaw}"), record),
-        Outcome::Rejected(flaw) => (format!("rejected: {flaw}"), Record::default()),
-        Outcome::Blank => ("blank".to_owned(), Record::default()),
+        LineOutcome::Parsed(record) => ("ok".to_owned(), record),
+        LineOutcome::Repaired(record, flaw) => (format!("repaired: {flaw}"), record),
+        LineOutcome::Rejected(flaw) => (format!("rejected: {flaw}"), LogRecord::default()),
+        LineOutcome::Blank => ("blank".to_owned(), LogRecord::default()),
     }
 }
 
-fn combined() -> Parser {
-    Parser::new(&Format::named("combined").expect("known"))
+fn combined() -> LogParser {
+    LogParser::new(&LogFormat::named("combined").expect("known"))
 }
 
 fn assert_outcome(line: &str, expected: &str) {
@@ -114,7 +114,7 @@ fn requests_of_every_kind() {
 }
 
 /// One of each kind, compiled once.
-static PARSERS: LazyLock<Vec<Parser>> = LazyLock::new(|| {
+static PARSERS: LazyLock<Vec<LogParser>> = LazyLock::new(|| {
     let formats = [
         "common",
         "vhost_combined",
@@ -123,7 +123,7 @@ static PARSERS: LazyLock<Vec<Parser>> = LazyLock::new(|| {
         "$remote_addr $upstream_response_time $request_time$pipe [$time_iso8601] $host$request_uri \"$http_referer\" $status $msec",
         r#"{"a":"$time_local","b":{"c":"$request","d":$status}}"#,
     ];
-    formats.iter().map(|text| Parser::new(&Format::parse(text).expect("sound"))).collect()
+    formats.iter().map(|text| LogParser::new(&LogFormat::parse(text).expect("sound"))).collect()
 });
 
 /// Bytes of which lines of all formats are made, so that random lines get far into the parsers.
@@ -187,8 +187,8 @@ proptest! {
     #[test]
     fn no_text_makes_a_format_panic(text in "[%${}\\\\\"' a-zA-Z0-9_<>!,;:#\n-]{0,40}", line in logish()) {
         let _ = formats_in_config(&format!("log_format x {text}\nLogFormat {text}"));
-        if let Ok(format) = Format::parse(&text) {
-            let _ = Parser::new(&format).parse(&line);
+        if let Ok(format) = LogFormat::parse(&text) {
+            let _ = LogParser::new(&format).parse(&line);
         }
     }
 
@@ -203,11 +203,11 @@ proptest! {
 
 #[test]
 fn nesting_costs_no_stack() {
-    let mut parser = Parser::new(&Format::named("json").expect("known"));
+    let mut parser = LogParser::new(&LogFormat::named("json").expect("known"));
     for open in ["[", "{\"a\":", "{\"request\":", "{\"_\":", "{\"request\":{\"_\":"] {
         for head in ["{\"x\":", "{\"request\":{\"_\":", ""] {
             let line = format!("{head}{}", open.repeat(200_000));
-            assert!(matches!(parser.parse(line.as_bytes()), Outcome::Rejected(_)));
+            assert!(matches!(parser.parse(line.as_bytes()), LineOutcome::Rejected(_)));
         }
     }
 }
@@ -217,5 +217,5 @@ fn agents_of_any_bytes_are_classified() {
     for agent in [&b"\xff\xfe bot"[..], &[b'('; 100_000], b"Windows ", b"Mozilla/5.0 (", b"DoCoMo/", b"KDDI-", b"bot"] {
         let _ = rorqual_accesslog::agent::classify(agent);
     }
-    assert!(!Format::named("common").expect("known").has(Field::Agent));
+    assert!(!LogFormat::named("common").expect("known").has(Field::Agent));
 }

@@ -5,21 +5,21 @@
 
 use proptest::prelude::*;
 use rorqual_accesslog::format::Field;
-use rorqual_accesslog::format::Format;
-use rorqual_accesslog::parse::{Flaw, Outcome, Parser, Record, Spot};
+use rorqual_accesslog::format::LogFormat;
+use rorqual_accesslog::parse::{LineFlaw, LineOutcome, LogParser, LogRecord, Spot};
 
 const SAMPLE: &[u8] = include_bytes!("../../../../samples/apache_combined.log");
 
-fn combined() -> Parser {
-    Parser::new(&Format::named("combined").expect("a known name"))
+fn combined() -> LogParser {
+    LogParser::new(&LogFormat::named("combined").expect("a known name"))
 }
 
 /// The parsers that have to give one answer.
 struct Parsers {
-    fast: Parser,
+    fast: LogParser,
     /// For time, status and bytes only.
-    numbers: Parser,
-    slow: Parser,
+    numbers: LogParser,
+    slow: LogParser,
 }
 
 impl Parsers {
@@ -36,19 +36,19 @@ impl Parsers {
 }
 
 /// An outcome with nothing of its record but the numbers.
-fn numbers_of(outcome: Outcome<'_>) -> Outcome<'static> {
-    let numbers = |record: Record<'_>| Record {
+fn numbers_of(outcome: LineOutcome<'_>) -> LineOutcome<'static> {
+    let numbers = |record: LogRecord<'_>| LogRecord {
         time_us: record.time_us,
         zone_seconds: record.zone_seconds,
         status: record.status,
         bytes: record.bytes,
-        ..Record::default()
+        ..LogRecord::default()
     };
     match outcome {
-        Outcome::Parsed(record) => Outcome::Parsed(numbers(record)),
-        Outcome::Repaired(record, flaw) => Outcome::Repaired(numbers(record), flaw),
-        Outcome::Rejected(flaw) => Outcome::Rejected(flaw),
-        Outcome::Blank => Outcome::Blank,
+        LineOutcome::Parsed(record) => LineOutcome::Parsed(numbers(record)),
+        LineOutcome::Repaired(record, flaw) => LineOutcome::Repaired(numbers(record), flaw),
+        LineOutcome::Rejected(flaw) => LineOutcome::Rejected(flaw),
+        LineOutcome::Blank => LineOutcome::Blank,
     }
 }
 
@@ -59,7 +59,7 @@ fn sample_lines() -> impl Iterator<Item = &'static [u8]> {
 #[test]
 fn first_line_of_the_sample() {
     let line = sample_lines().next().expect("a line");
-    let expected = Record {
+    let expected = LogRecord {
         time_us: Some(1_431_857_103_000_000),
         client: b"83.149.9.216",
         method: b"GET",
@@ -69,9 +69,9 @@ fn first_line_of_the_sample() {
         bytes: Some(203_023),
         referrer: b"http://semicomplete.com/presentations/logstash-monitorama-2013/",
         agent: b"Mozilla/5.0 (Macintosh; Intel Mac OS X 10_9_1) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/32.0.1700.77 Safari/537.36",
-        ..Record::default()
+        ..LogRecord::default()
     };
-    assert_eq!(combined().parse(line), Outcome::Parsed(expected));
+    assert_eq!(combined().parse(line), LineOutcome::Parsed(expected));
 }
 
 /// Checked with `awk -F'" ' '{split($2,a," "); n[a[1]]++} END{for (s in n) print s, n[s]}'`, and the bytes
@@ -83,8 +83,8 @@ fn the_whole_sample() {
     let (mut parsed, mut repaired, mut bytes, mut queries) = (0, Vec::new(), 0u64, 0);
     for (number, line) in (1..).zip(sample_lines()) {
         let record = match parser.parse(line) {
-            Outcome::Parsed(record) => record,
-            Outcome::Repaired(record, flaw) => {
+            LineOutcome::Parsed(record) => record,
+            LineOutcome::Repaired(record, flaw) => {
                 repaired.push((number, flaw));
                 record
             }
@@ -96,7 +96,7 @@ fn the_whole_sample() {
         queries += usize::from(!record.query.is_empty());
     }
     assert_eq!(parsed, 10_000);
-    assert_eq!(repaired, [(8_899, Flaw::Unclosed(Spot::Field(Field::Agent), '"'))]);
+    assert_eq!(repaired, [(8_899, LineFlaw::Unclosed(Spot::Field(Field::Agent), '"'))]);
     let expected = [(200, 9126), (206, 45), (301, 164), (304, 445), (403, 2), (404, 213), (416, 2), (500, 3)];
     assert!(by_status.into_iter().eq(expected));
     assert_eq!(bytes, SAMPLE_BYTES_SENT);
@@ -110,7 +110,7 @@ const SAMPLE_QUERIES: usize = 1_258;
 fn unterminated_agent_keeps_its_text() {
     let line = sample_lines().nth(8_898).expect("line 8899");
     let mut parser = combined();
-    let Outcome::Repaired(record, flaw) = parser.parse(line) else { panic!("not repaired") };
+    let LineOutcome::Repaired(record, flaw) = parser.parse(line) else { panic!("not repaired") };
     assert_eq!(record.agent, b"Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html");
     assert_eq!(flaw.to_string(), "no closing \"\\\"\" after the agent");
     assert_eq!((record.status, record.bytes), (200, Some(235)));

@@ -1,7 +1,7 @@
 //! Finding out which format a log has.
 
-use rorqual_accesslog::format::{Field, Format, detect, preview};
-use rorqual_accesslog::parse::{Flaw, Outcome, Parser};
+use rorqual_accesslog::format::{Field, LogFormat, detect, preview};
+use rorqual_accesslog::parse::{LineFlaw, LineOutcome, LogParser};
 
 const SAMPLE: &[u8] = include_bytes!("../../../../samples/apache_combined.log");
 
@@ -36,9 +36,9 @@ fn relatives_of_the_combined_format() {
 fn read(lines: &[&str]) -> (String, bool, Vec<String>) {
     let sample: String = lines.iter().map(|line| format!("{line}\n")).collect();
     let found = detect(sample.as_bytes(), &[]).expect("a known format");
-    let mut parser = Parser::new(&found.format);
+    let mut parser = LogParser::new(&found.format);
     let clients = lines.iter().map(|line| match parser.parse(line.as_bytes()) {
-        Outcome::Parsed(record) => String::from_utf8_lossy(record.client).into_owned(),
+        LineOutcome::Parsed(record) => String::from_utf8_lossy(record.client).into_owned(),
         other => format!("{other:?}"),
     });
     (found.format.name().to_owned(), found.sure, clients.collect())
@@ -70,9 +70,9 @@ fn times(tails: &[&str]) -> (String, Option<String>, Vec<Times>) {
     let lines: Vec<String> = tails.iter().map(|tail| format!("{COMBINED}{tail}")).collect();
     let found = detect((lines.join("\n") + "\n").as_bytes(), &[]).expect("a known format");
     assert!(found.sure, "{tails:?}");
-    let mut parser = Parser::new(&found.format);
+    let mut parser = LogParser::new(&found.format);
     let times = lines.iter().map(|line| match parser.parse(line.as_bytes()) {
-        Outcome::Parsed(record) => {
+        LineOutcome::Parsed(record) => {
             assert_eq!((record.client, record.agent, record.bytes), (&b"1.2.3.4"[..], &b"x"[..], Some(5)), "{line}");
             (record.request_time_us, record.upstream_time_us)
         }
@@ -161,14 +161,14 @@ fn times_in_other_forms() {
         let line = COMBINED.replace("17/May/2015:10:05:03 +0000", time);
         let found = detect(line.as_bytes(), &[]).expect("known");
         assert_eq!((found.format.name(), found.sure), ("combined", true), "{time}");
-        let mut parser = Parser::new(&found.format);
-        let Outcome::Parsed(record) = parser.parse(line.as_bytes()) else { panic!("{time}") };
+        let mut parser = LogParser::new(&found.format);
+        let LineOutcome::Parsed(record) = parser.parse(line.as_bytes()) else { panic!("{time}") };
         assert_eq!((record.time_us, record.zone_seconds), (Some(time_us), zone_seconds), "{time}");
     }
-    let mut parser = Parser::new(&Format::parse("%{%F %T %z}t %s %{SSL_PROTOCOL}x %{x}c").expect("a format"));
+    let mut parser = LogParser::new(&LogFormat::parse("%{%F %T %z}t %s %{SSL_PROTOCOL}x %{x}c").expect("a format"));
     for zone in ["+05:30", "+0530"] {
         let line = format!("2015-05-17 15:35:03 {zone} 200 TLSv1.3 -");
-        assert!(matches!(parser.parse(line.as_bytes()), Outcome::Parsed(record) if record.time_us == Some(second)), "{zone}");
+        assert!(matches!(parser.parse(line.as_bytes()), LineOutcome::Parsed(record) if record.time_us == Some(second)), "{zone}");
     }
 }
 
@@ -176,7 +176,7 @@ fn times_in_other_forms() {
 #[test]
 fn columns_filled_up_with_blanks() {
     let squid = "$msec $duration_ms $remote_addr $result/$status $bytes_sent $request_method $request_uri $user $peer $type";
-    let mut parser = Parser::new(&Format::parse(squid).expect("a format"));
+    let mut parser = LogParser::new(&LogFormat::parse(squid).expect("a format"));
     for (line, client) in [
         (
             "1286536308.779    180 192.168.0.224 TCP_MISS/200 411 GET http://a.example/b?c=d - DIRECT/10.0.0.1 text/html",
@@ -187,7 +187,7 @@ fn columns_filled_up_with_blanks() {
             "192.168.0.68",
         ),
     ] {
-        let Outcome::Parsed(record) = parser.parse(line.as_bytes()) else { panic!("{line}") };
+        let LineOutcome::Parsed(record) = parser.parse(line.as_bytes()) else { panic!("{line}") };
         assert_eq!((record.client, record.status, record.bytes), (client.as_bytes(), 200, Some(411)));
         assert_eq!((record.path, record.query), (&b"http://a.example/b"[..], &b"c=d"[..]));
     }
@@ -198,8 +198,8 @@ fn behind(before: &str) -> (String, String, String) {
     let sample = format!("{before}{COMBINED}\n{before}{}\n", COMBINED.replace("1.2.3.4 - -", "host.example - frank"));
     let found = detect(sample.as_bytes(), &[]).expect("a known format");
     assert_eq!((found.sound, found.sure), (2, true), "{before}");
-    let mut parser = Parser::new(&found.format);
-    let Outcome::Parsed(record) = parser.parse(sample.lines().next().expect("a line").as_bytes()) else { panic!("{before}") };
+    let mut parser = LogParser::new(&found.format);
+    let LineOutcome::Parsed(record) = parser.parse(sample.lines().next().expect("a line").as_bytes()) else { panic!("{before}") };
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     assert_eq!((record.agent, record.user, record.status, record.bytes), (&b"x"[..], &b""[..], 200, Some(5)), "{before}");
     (found.format.name().to_owned(), text(record.client), text(record.source))
@@ -234,13 +234,13 @@ fn prefixes_before_json_and_given_formats() {
     assert_eq!(found.format.name(), "compose+json");
     assert_eq!(fields, ["time", "client", "method", "path", "protocol", "status", "source"]);
     for name in ["syslog+combined", "grep+syslog+host_combined", "combined_timed"] {
-        assert_eq!(Format::parse(name).expect("a format").name(), name);
+        assert_eq!(LogFormat::parse(name).expect("a format").name(), name);
     }
-    let error = Format::parse("compose+%h %Q").expect_err("no directive");
+    let error = LogFormat::parse("compose+%h %Q").expect_err("no directive");
     assert_eq!(error.column(), 12);
-    let mut parser = Parser::new(&Format::parse("syslog+%h %s").expect("a format"));
-    assert_eq!(parser.parse(b"1.2.3.4 200"), Outcome::Rejected(Flaw::Start));
-    assert_eq!(parser.parse(b" "), Outcome::Blank);
+    let mut parser = LogParser::new(&LogFormat::parse("syslog+%h %s").expect("a format"));
+    assert_eq!(parser.parse(b"1.2.3.4 200"), LineOutcome::Rejected(LineFlaw::Start));
+    assert_eq!(parser.parse(b" "), LineOutcome::Blank);
 }
 
 #[test]
@@ -291,11 +291,12 @@ fn a_scanners_bytes_are_not_the_formats_fault() {
 
 #[test]
 fn the_callers_formats_come_first() {
-    let own = Format::parse(r#"$remote_addr - $remote_user [$time_local] "$request" $status $bytes_sent "$http_referer" "$foo""#);
+    let own =
+        LogFormat::parse(r#"$remote_addr - $remote_user [$time_local] "$request" $status $bytes_sent "$http_referer" "$foo""#);
     let own = own.expect("sound");
     let detection = detect(SAMPLE, &[own]).expect("known");
     assert_eq!(detection.format.name(), "custom");
-    let other = Format::parse("%h %>s").expect("sound");
+    let other = LogFormat::parse("%h %>s").expect("sound");
     assert_eq!(detect(SAMPLE, &[other]).expect("known").format.name(), "combined");
 }
 
@@ -309,7 +310,7 @@ fn unknown_lines_are_shown_cut() {
 
 #[test]
 fn preview_shows_what_lines_have() {
-    let rows = preview(&Format::named("combined").expect("known"), format!("{COMBINED}\n?\n").as_bytes(), 5);
+    let rows = preview(&LogFormat::named("combined").expect("known"), format!("{COMBINED}\n?\n").as_bytes(), 5);
     let expected = [
         (Field::Time, "2015-05-17T10:05:03+00:00"),
         (Field::Client, "1.2.3.4"),

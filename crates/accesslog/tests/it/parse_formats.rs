@@ -3,19 +3,19 @@
 // Helpers are not seen as tests by clippy.toml, and may fail as tests do.
 #![allow(clippy::expect_used)]
 
-use rorqual_accesslog::format::{Field, Format, formats_in_config};
-use rorqual_accesslog::parse::{Flaw, Outcome, Parser, Record, Spot};
+use rorqual_accesslog::format::{Field, LogFormat, formats_in_config};
+use rorqual_accesslog::parse::{LineFlaw, LineOutcome, LogParser, LogRecord, Spot};
 
 /// 10/Oct/2000:13:55:36 -0700, the time of the examples in Apache's documentation: `date -d '2000-10-10 20:55:36Z' +%s`.
 const OCTOBER_US: i64 = 971_211_336_000_000;
 
-fn assert_parsed(format: &str, line: &str, expected: Record<'_>) {
-    let mut parser = Parser::new(&Format::parse(format).expect("a sound format"));
-    assert_eq!(parser.parse(line.as_bytes()), Outcome::Parsed(expected), "{format}\n{line}");
+fn assert_parsed(format: &str, line: &str, expected: LogRecord<'_>) {
+    let mut parser = LogParser::new(&LogFormat::parse(format).expect("a sound format"));
+    assert_eq!(parser.parse(line.as_bytes()), LineOutcome::Parsed(expected), "{format}\n{line}");
 }
 
-fn october() -> Record<'static> {
-    Record {
+fn october() -> LogRecord<'static> {
+    LogRecord {
         time_us: Some(OCTOBER_US),
         zone_seconds: -25_200,
         client: b"127.0.0.1",
@@ -25,7 +25,7 @@ fn october() -> Record<'static> {
         protocol: b"HTTP/1.0",
         status: 200,
         bytes: Some(2326),
-        ..Record::default()
+        ..LogRecord::default()
     }
 }
 
@@ -36,15 +36,19 @@ fn apaches_own_examples() {
     assert_parsed(r#"%h %l %u %t \"%r\" %>s %b"#, common, october());
     let combined = format!(r#"{common} "http://www.example.com/start.html" "Mozilla/4.08 [en] (Win98; I ;Nav)""#);
     let expected =
-        Record { referrer: b"http://www.example.com/start.html", agent: b"Mozilla/4.08 [en] (Win98; I ;Nav)", ..october() };
+        LogRecord { referrer: b"http://www.example.com/start.html", agent: b"Mozilla/4.08 [en] (Win98; I ;Nav)", ..october() };
     assert_parsed("combined", &combined, expected);
-    assert_parsed("vhost_combined", &format!("www.example.com:443 {combined}"), Record { host: b"www.example.com", ..expected });
-    assert_parsed("vhost_combined", &format!("[2001:db8::1]:443 {combined}"), Record { host: b"[2001:db8::1]", ..expected });
+    assert_parsed(
+        "vhost_combined",
+        &format!("www.example.com:443 {combined}"),
+        LogRecord { host: b"www.example.com", ..expected },
+    );
+    assert_parsed("vhost_combined", &format!("[2001:db8::1]:443 {combined}"), LogRecord { host: b"[2001:db8::1]", ..expected });
 }
 
 #[test]
 fn apache_directives() {
-    let expected = Record { query: b"a=1&b=2", host: b"example.com", user: b"", request_time_us: Some(1_234), ..october() };
+    let expected = LogRecord { query: b"a=1&b=2", host: b"example.com", user: b"", request_time_us: Some(1_234), ..october() };
     assert_parsed(
         r#"%V %a %{%d/%b/%Y:%H:%M:%S %z}t %m %U%q %H %s %B %D"#,
         "example.com 127.0.0.1 10/Oct/2000:13:55:36 -0700 GET /apache_pb.gif?a=1&b=2 HTTP/1.0 200 2326 1234",
@@ -53,22 +57,22 @@ fn apache_directives() {
     assert_parsed(
         "%{Host}i\\t%h\\t%{sec}t\\t%m\\t%U%q\\t%H\\t%<s\\t%O\\t%{ms}T",
         "example.com\t127.0.0.1\t971211336\tGET\t/apache_pb.gif?a=1&b=2\tHTTP/1.0\t200\t2326\t1",
-        Record { zone_seconds: 0, request_time_us: Some(1_000), ..expected },
+        LogRecord { zone_seconds: 0, request_time_us: Some(1_000), ..expected },
     );
     assert_parsed(
         r#"%!200,304{Referer}i "%400,501{User-agent}i" %X %k %p %I %% %>s"#,
         r#"- "curl/8" + 0 80 512 % 404"#,
-        Record { agent: b"curl/8", status: 404, ..Record::default() },
+        LogRecord { agent: b"curl/8", status: 404, ..LogRecord::default() },
     );
 }
 
 #[test]
 fn apache_times_by_strftime() {
     let time = |format: &str, text: &str| {
-        let mut parser = Parser::new(&Format::parse(&format!("{format} %>s")).expect("a sound format"));
+        let mut parser = LogParser::new(&LogFormat::parse(&format!("{format} %>s")).expect("a sound format"));
         let line = format!("{text} 200");
         match parser.parse(line.as_bytes()) {
-            Outcome::Parsed(record) => (record.time_us.expect("a time"), record.zone_seconds),
+            LineOutcome::Parsed(record) => (record.time_us.expect("a time"), record.zone_seconds),
             other => panic!("{format} {text}: {other:?}"),
         }
     };
@@ -89,7 +93,7 @@ fn apache_times_by_strftime() {
 fn nginx_formats() {
     let main = r#"$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent" "$http_x_forwarded_for""#;
     let line = r#"172.17.0.1 - - [10/Oct/2000:13:55:36 -0700] "GET /apache_pb.gif?x HTTP/1.1" 304 0 "-" "curl/8.5.0" "203.0.113.9, 10.0.0.1""#;
-    let expected = Record {
+    let expected = LogRecord {
         client: b"172.17.0.1",
         user: b"",
         query: b"x",
@@ -103,7 +107,7 @@ fn nginx_formats() {
     assert_parsed(
         "$time_iso8601|$msec|${host}|$request_method $scheme://$http_host$request_uri $server_protocol|$status|$bytes_sent|$request_time|$upstream_response_time|$upstream_addr|$http_x_forwarded_for",
         "2000-10-10T13:55:36-07:00|971211336.042|example.com|GET https://other.example/apache_pb.gif?x HTTP/1.1|304|0|0.120|0.1, 0.02 : -|10.0.0.1:80, 10.0.0.2:80|203.0.113.9, 10.0.0.1",
-        Record {
+        LogRecord {
             time_us: Some(OCTOBER_US + 42_000),
             zone_seconds: 0,
             client: b"203.0.113.9",
@@ -117,35 +121,35 @@ fn nginx_formats() {
     assert_parsed(
         "$remote_addr $time_local $upstream_response_time $uri$is_args$args $status",
         "172.17.0.1 10/Oct/2000:13:55:36 -0700 0.001, 0.002 /apache_pb.gif?x 304",
-        Record { method: b"", protocol: b"", bytes: None, agent: b"", upstream_time_us: Some(3_000), ..expected },
+        LogRecord { method: b"", protocol: b"", bytes: None, agent: b"", upstream_time_us: Some(3_000), ..expected },
     );
 }
 
 #[test]
 fn quotes_within_fields() {
     let combined = |agent: &str| format!(r#"h - - [10/Oct/2000:13:55:36 -0700] "GET /a\"b HTTP/1.0" 200 1 "-" "{agent}""#);
-    let expected = |agent| Record { client: b"h", user: b"", path: br#"/a\"b"#, bytes: Some(1), agent, ..october() };
+    let expected = |agent| LogRecord { client: b"h", user: b"", path: br#"/a\"b"#, bytes: Some(1), agent, ..october() };
     for agent in [r#"a \"b\" c"#, r#"a "b" c"#, r#"\\"#, r#""x""#, r#"a\x22b"#] {
         assert_parsed("combined", &combined(agent), expected(agent.as_bytes()));
     }
-    let mut parser = Parser::new(&Format::parse("combined").expect("known"));
+    let mut parser = LogParser::new(&LogFormat::parse("combined").expect("known"));
     let more = format!(r#"{} "another""#, combined("a"));
-    assert_eq!(parser.parse(more.as_bytes()), Outcome::Repaired(expected(b"a"), Flaw::TextAfter));
+    assert_eq!(parser.parse(more.as_bytes()), LineOutcome::Repaired(expected(b"a"), LineFlaw::TextAfter));
 }
 
 #[test]
 fn nginx_format_that_makes_json() {
     let format = r#"{"when":"$time_iso8601","rc":$status,"who":{"addr":"$remote_addr"},"line":"$request","secs":$request_time,"env":"prod"}"#;
     let line = r#"{"rc":200, "when":"2000-10-10T13:55:36-07:00","line":"GET /apache_pb.gif?q=\"x\" HTTP/1.0","secs":0.5,"who":{"addr":"127.0.0.1"},"env":"prod"}"#;
-    let expected = Record { user: b"", query: br#"q="x""#, bytes: None, request_time_us: Some(500_000), ..october() };
+    let expected = LogRecord { user: b"", query: br#"q="x""#, bytes: None, request_time_us: Some(500_000), ..october() };
     assert_parsed(format, line, expected);
-    let format = Format::parse(format).expect("a sound format");
+    let format = LogFormat::parse(format).expect("a sound format");
     assert!(format.has(Field::RequestTime) && !format.has(Field::Agent));
 }
 
 #[test]
 fn errors_name_the_column() {
-    let error = |text: &str| Format::parse(text).expect_err(text).to_string();
+    let error = |text: &str| LogFormat::parse(text).expect_err(text).to_string();
     assert!(error("foo").starts_with("column 1: \"foo\" is no format"));
     assert_eq!(error("%h %Q"), "column 4: %Q is no directive of Apache's LogFormat");
     assert_eq!(error("%h %{Referer"), "column 4: no '}' after '%{'");
@@ -159,12 +163,12 @@ fn errors_name_the_column() {
 
 #[test]
 fn formats_know_their_fields() {
-    let fields = |name: &str| Format::parse(name).expect("known").fields().map(Field::name).collect::<Vec<_>>().join(" ");
+    let fields = |name: &str| LogFormat::parse(name).expect("known").fields().map(Field::name).collect::<Vec<_>>().join(" ");
     assert_eq!(fields("common"), "time client user method path query protocol status bytes");
     assert_eq!(fields("combined"), "time client user method path query protocol status bytes referrer agent");
     assert_eq!(fields("vhost_combined"), "time client user host method path query protocol status bytes referrer agent");
-    assert_eq!(Format::parse("common").expect("known").name(), "common");
-    assert_eq!(Format::parse("%h %s").expect("sound").name(), "custom");
+    assert_eq!(LogFormat::parse("common").expect("known").name(), "common");
+    assert_eq!(LogFormat::parse("%h %s").expect("sound").name(), "custom");
 }
 
 #[test]
@@ -203,13 +207,13 @@ fn apache_configuration() {
     let names: Vec<&str> = formats.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["vhost_combined", "common", "bare", "broken"]);
     let vhost = formats[0].1.as_ref().expect("sound");
-    let mut parser = Parser::new(vhost);
+    let mut parser = LogParser::new(vhost);
     let line = br#"a.example:80 ::1 - - [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.0" 200 1 "-" "x""#;
-    assert!(matches!(parser.parse(line), Outcome::Parsed(record) if record.host == b"a.example" && record.agent == b"x"));
+    assert!(matches!(parser.parse(line), LineOutcome::Parsed(record) if record.host == b"a.example" && record.agent == b"x"));
     assert!(formats[1].1.is_ok() && formats[2].1.is_ok() && formats[3].1.is_err());
-    let whole = Format::parse("log_format x '$status' ' $msec';").expect("a whole definition");
+    let whole = LogFormat::parse("log_format x '$status' ' $msec';").expect("a whole definition");
     assert_eq!((whole.name(), whole.source()), ("x", "$status $msec"));
-    let pieces = Format::parse("'$status'\n  ' $msec'").expect("its quoted pieces");
+    let pieces = LogFormat::parse("'$status'\n  ' $msec'").expect("its quoted pieces");
     assert_eq!((pieces.name(), pieces.source()), ("custom", "$status $msec"));
 }
 
@@ -217,14 +221,14 @@ fn apache_configuration() {
 fn escape_none_takes_backslashes_as_they_are() {
     let config = r#"log_format raw escape=none '"$http_user_agent" $status';"#;
     let formats = formats_in_config(config);
-    let mut parser = Parser::new(formats[0].1.as_ref().expect("sound"));
-    let Outcome::Parsed(record) = parser.parse(br#""C:\" 200"#) else { panic!("not parsed") };
+    let mut parser = LogParser::new(formats[0].1.as_ref().expect("sound"));
+    let LineOutcome::Parsed(record) = parser.parse(br#""C:\" 200"#) else { panic!("not parsed") };
     assert_eq!((record.agent, record.status), (&br"C:\"[..], 200));
 }
 
 #[test]
 fn literals_that_are_missing() {
-    let mut parser = Parser::new(&Format::parse("<%h> %>s").expect("sound"));
-    assert_eq!(parser.parse(b"h> 200"), Outcome::Rejected(Flaw::Start));
-    assert_eq!(parser.parse(b"<h 200"), Outcome::Rejected(Flaw::Unclosed(Spot::Field(Field::Client), '>')));
+    let mut parser = LogParser::new(&LogFormat::parse("<%h> %>s").expect("sound"));
+    assert_eq!(parser.parse(b"h> 200"), LineOutcome::Rejected(LineFlaw::Start));
+    assert_eq!(parser.parse(b"<h 200"), LineOutcome::Rejected(LineFlaw::Unclosed(Spot::Field(Field::Client), '>')));
 }

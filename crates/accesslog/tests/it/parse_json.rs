@@ -5,8 +5,8 @@
 
 use std::path::{Path, PathBuf};
 
-use rorqual_accesslog::format::{Field, Format, detect};
-use rorqual_accesslog::parse::{Flaw, Outcome, Parser, Record};
+use rorqual_accesslog::format::{Field, LogFormat, detect};
+use rorqual_accesslog::parse::{LineFlaw, LineOutcome, LogParser, LogRecord};
 use serde_json::{Map, Value, json};
 
 fn samples() -> PathBuf {
@@ -14,7 +14,7 @@ fn samples() -> PathBuf {
 }
 
 /// The record's fields that are there, by the names the expected files use.
-fn as_json(record: &Record<'_>, flaw: Option<Flaw>) -> Value {
+fn as_json(record: &LogRecord<'_>, flaw: Option<LineFlaw>) -> Value {
     let mut members = Map::new();
     let mut put = |name: &str, value: Value| drop(members.insert(name.to_owned(), value));
     for (name, text) in [
@@ -58,13 +58,13 @@ fn assert_golden(log: &str, expected: &str, format: &str) {
         serde_json::from_slice(&std::fs::read(samples().join(expected)).expect("its expected records")).expect("JSON");
     let found = detect(&sample, &[]).expect("a known format");
     assert_eq!((found.format.name(), found.sure), (format, true), "{log}");
-    let mut parser = Parser::new(&found.format);
+    let mut parser = LogParser::new(&found.format);
     let lines = sample.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
     let read: Vec<Value> = lines
         .filter_map(|line| match parser.parse(line) {
-            Outcome::Parsed(record) => Some(as_json(&record, None)),
-            Outcome::Repaired(record, flaw) => Some(as_json(&record, Some(flaw))),
-            Outcome::Blank if line.starts_with(b"#") => None,
+            LineOutcome::Parsed(record) => Some(as_json(&record, None)),
+            LineOutcome::Repaired(record, flaw) => Some(as_json(&record, Some(flaw))),
+            LineOutcome::Blank if line.starts_with(b"#") => None,
             other => panic!("{log}: {other:?}"),
         })
         .collect();
@@ -107,16 +107,16 @@ fn golden_samples() {
     }
 }
 
-fn json_parser() -> Parser {
-    Parser::new(&Format::named("json").expect("known"))
+fn json_parser() -> LogParser {
+    LogParser::new(&LogFormat::named("json").expect("known"))
 }
 
 fn said(line: &str) -> String {
     match json_parser().parse(line.as_bytes()) {
-        Outcome::Parsed(record) => as_json(&record, None).to_string(),
-        Outcome::Repaired(_, flaw) => format!("repaired: {flaw}"),
-        Outcome::Rejected(flaw) => format!("rejected: {flaw}"),
-        Outcome::Blank => "blank".to_owned(),
+        LineOutcome::Parsed(record) => as_json(&record, None).to_string(),
+        LineOutcome::Repaired(_, flaw) => format!("repaired: {flaw}"),
+        LineOutcome::Rejected(flaw) => format!("rejected: {flaw}"),
+        LineOutcome::Blank => "blank".to_owned(),
     }
 }
 
@@ -161,7 +161,7 @@ fn times_and_durations_in_every_unit() {
     let record = |members: &str| {
         let line = format!(r#"{{{members},"status":200}}"#);
         match json_parser().parse(line.as_bytes()) {
-            Outcome::Parsed(record) => (record.time_us, record.request_time_us, record.upstream_time_us),
+            LineOutcome::Parsed(record) => (record.time_us, record.request_time_us, record.upstream_time_us),
             other => panic!("{line}: {other:?}"),
         }
     };
@@ -194,9 +194,9 @@ fn times_and_durations_in_every_unit() {
 fn a_parser_forgets_the_last_line() {
     let mut parser = json_parser();
     let first = br#"{"ts":1,"status":200,"uri":"/\u0061","user_agent":"\"x\"","size":3}"#;
-    assert!(matches!(parser.parse(first), Outcome::Parsed(record) if record.path == b"/a" && record.agent == b"\"x\""));
-    let Outcome::Parsed(record) = parser.parse(br#"{"ts":2,"status":201}"#) else { panic!("not parsed") };
-    assert_eq!(record, Record { time_us: Some(2_000_000), status: 201, ..Record::default() });
+    assert!(matches!(parser.parse(first), LineOutcome::Parsed(record) if record.path == b"/a" && record.agent == b"\"x\""));
+    let LineOutcome::Parsed(record) = parser.parse(br#"{"ts":2,"status":201}"#) else { panic!("not parsed") };
+    assert_eq!(record, LogRecord { time_us: Some(2_000_000), status: 201, ..LogRecord::default() });
 }
 
 #[test]
@@ -205,7 +205,7 @@ fn more_keys_than_the_memo_holds() {
     for round in 0..3 {
         for key in 0..2_000 {
             let line = format!(r#"{{"ts":1,"key{key}":{round},"status":200,"request":{{"uri":"/{key}","k{key}":1}}}}"#);
-            let Outcome::Parsed(record) = parser.parse(line.as_bytes()) else { panic!("{line}") };
+            let LineOutcome::Parsed(record) = parser.parse(line.as_bytes()) else { panic!("{line}") };
             assert_eq!(record.path, format!("/{key}").as_bytes());
         }
     }
@@ -272,7 +272,7 @@ fn the_unit_of_a_duration_is_its_writers() {
         ),
     ] {
         let mut parser = json_parser();
-        let Outcome::Parsed(record) = parser.parse(line.as_bytes()) else { panic!("{line}") };
+        let LineOutcome::Parsed(record) = parser.parse(line.as_bytes()) else { panic!("{line}") };
         assert_eq!((record.request_time_us, record.upstream_time_us), (Some(request_us), upstream_us), "{line}");
     }
 }

@@ -9,8 +9,8 @@ use std::sync::LazyLock;
 use jiff::tz::Offset;
 use jiff::{Timestamp, fmt::strtime};
 use proptest::prelude::*;
-use rorqual_accesslog::format::Format;
-use rorqual_accesslog::parse::{Outcome, Parser};
+use rorqual_accesslog::format::LogFormat;
+use rorqual_accesslog::parse::{LineOutcome, LogParser};
 
 /// From the year 0001 to the end of 9998, so that every zone's local year has four digits.
 const SECONDS: std::ops::Range<i64> = -62_135_596_800..253_370_764_800;
@@ -20,13 +20,13 @@ const ISO: &str = "$time_iso8601 $status";
 const PIECES: &str = "%{%y %j %I:%M:%S %p %z}t %s";
 
 /// The formats, compiled once.
-static FORMATS: LazyLock<HashMap<&str, Format>> =
-    LazyLock::new(|| [CLF, ISO, PIECES, "json"].into_iter().map(|text| (text, Format::parse(text).expect("sound"))).collect());
+static FORMATS: LazyLock<HashMap<&str, LogFormat>> =
+    LazyLock::new(|| [CLF, ISO, PIECES, "json"].into_iter().map(|text| (text, LogFormat::parse(text).expect("sound"))).collect());
 
 fn time_of(format: &str, line: &str) -> Option<(i64, i32)> {
-    let mut parser = Parser::new(&FORMATS[format]);
+    let mut parser = LogParser::new(&FORMATS[format]);
     match parser.parse(line.as_bytes()) {
-        Outcome::Parsed(record) => record.time_us.map(|time_us| (time_us, record.zone_seconds)),
+        LineOutcome::Parsed(record) => record.time_us.map(|time_us| (time_us, record.zone_seconds)),
         _ => None,
     }
 }
@@ -56,11 +56,11 @@ proptest! {
 
     #[test]
     fn remembered_dates_change_nothing(seconds in prop::collection::vec((0i64..400_000, 0i32..3), 1..20)) {
-        let mut parser = Parser::new(&FORMATS[CLF]);
+        let mut parser = LogParser::new(&FORMATS[CLF]);
         for (second, zone_hours) in seconds {
             let local = Timestamp::from_second(second).expect("in range").to_zoned(Offset::constant(zone_hours as i8).to_time_zone());
             let line = strtime::format("[%d/%b/%Y:%H:%M:%S %z] 200", &local).expect("known directives");
-            let Outcome::Parsed(record) = parser.parse(line.as_bytes()) else { panic!("{line}") };
+            let LineOutcome::Parsed(record) = parser.parse(line.as_bytes()) else { panic!("{line}") };
             prop_assert_eq!(record.time_us, Some(second * 1_000_000));
         }
     }
@@ -68,22 +68,22 @@ proptest! {
 
 #[test]
 fn a_flawed_date_is_not_remembered() {
-    let mut parser = Parser::new(&FORMATS[CLF]);
+    let mut parser = LogParser::new(&FORMATS[CLF]);
     for _ in 0..2 {
-        assert!(matches!(parser.parse(b"[31/Feb/2015:10:05:03 +0000] 200"), Outcome::Rejected(_)));
-        assert!(matches!(parser.parse(b"[28/Feb/2015:10:05:03 +0000] 200"), Outcome::Parsed(_)));
-        assert!(matches!(parser.parse(b"[28/Feb/2015:10:05:03 +9900] 200"), Outcome::Rejected(_)));
+        assert!(matches!(parser.parse(b"[31/Feb/2015:10:05:03 +0000] 200"), LineOutcome::Rejected(_)));
+        assert!(matches!(parser.parse(b"[28/Feb/2015:10:05:03 +0000] 200"), LineOutcome::Parsed(_)));
+        assert!(matches!(parser.parse(b"[28/Feb/2015:10:05:03 +9900] 200"), LineOutcome::Rejected(_)));
     }
 }
 
 #[test]
 fn every_day_of_eight_hundred_years() {
-    let mut parser = Parser::new(&FORMATS[CLF]);
+    let mut parser = LogParser::new(&FORMATS[CLF]);
     let mut date = jiff::civil::date(1600, 1, 1);
     let mut days = Timestamp::from_second(-11_676_096_000).expect("in range").as_second() / 86_400;
     while date.year() < 2400 {
         let line = format!("[{} 200", date.strftime("%d/%b/%Y:00:00:00 +0000]"));
-        let Outcome::Parsed(record) = parser.parse(line.as_bytes()) else { panic!("{line}") };
+        let LineOutcome::Parsed(record) = parser.parse(line.as_bytes()) else { panic!("{line}") };
         assert_eq!(record.time_us, Some(days * 86_400_000_000), "{line}");
         date = date.tomorrow().expect("in range");
         days += 1;

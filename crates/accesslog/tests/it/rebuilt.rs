@@ -1,7 +1,7 @@
 //! Lines written by their format: read again they say the same.
 
-use rorqual_accesslog::format::{Format, detect};
-use rorqual_accesslog::parse::{Outcome, Parser, Record};
+use rorqual_accesslog::format::{LogFormat, detect};
+use rorqual_accesslog::parse::{LineOutcome, LogParser, LogRecord};
 
 fn samples() -> impl Iterator<Item = (String, Vec<u8>)> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../samples");
@@ -11,16 +11,16 @@ fn samples() -> impl Iterator<Item = (String, Vec<u8>)> {
 }
 
 /// Writes the line anew, and checks that it says the same; what it is then, where nothing was wrong with it.
-fn rebuilt(format: &Format, line: &[u8]) -> Option<Vec<u8>> {
-    let mut parser = Parser::new(format);
+fn rebuilt(format: &LogFormat, line: &[u8]) -> Option<Vec<u8>> {
+    let mut parser = LogParser::new(format);
     let (record, sound) = match parser.parse(line) {
-        Outcome::Parsed(record) => (record, true),
-        Outcome::Repaired(record, _) => (record, false),
-        Outcome::Rejected(_) | Outcome::Blank => return None,
+        LineOutcome::Parsed(record) => (record, true),
+        LineOutcome::Repaired(record, _) => (record, false),
+        LineOutcome::Rejected(_) | LineOutcome::Blank => return None,
     };
     let written = format.line(&record);
-    let mut again = Parser::new(format);
-    let (Outcome::Parsed(read) | Outcome::Repaired(read, _)) = again.parse(&written) else {
+    let mut again = LogParser::new(format);
+    let (LineOutcome::Parsed(read) | LineOutcome::Repaired(read, _)) = again.parse(&written) else {
         panic!("{} of {}", String::from_utf8_lossy(&written), String::from_utf8_lossy(line));
     };
     assert_eq!(read, record, "{}", String::from_utf8_lossy(&written));
@@ -43,7 +43,7 @@ fn lines_of_every_sample_say_the_same() {
 
 #[test]
 fn combined_lines_are_as_they_were() {
-    let format = Format::named("combined").expect("a known format");
+    let format = LogFormat::named("combined").expect("a known format");
     let (_, log) = samples().find(|(name, _)| name.ends_with("apache_combined.log")).expect("the sample");
     let (mut same, mut lines) = (0, 0);
     for line in log.split(|byte| *byte == b'\n') {
@@ -57,7 +57,7 @@ fn combined_lines_are_as_they_were() {
     assert_eq!((lines, lines - same), (9_999, 1));
 }
 
-const RECORD: Record<'static> = Record {
+const RECORD: LogRecord<'static> = LogRecord {
     time_us: Some(971_211_336_250_000),
     zone_seconds: -25_200,
     client: b"127.0.0.1",
@@ -104,7 +104,7 @@ fn each_language_writes_as_its_server_does() {
             r#"{"time_iso8601":"2000-10-10T13:55:36.250000-07:00","remote_addr":"127.0.0.1","remote_user":"frank","host":"example.com","request_method":"GET","request_uri":"/a?b=c","server_protocol":"HTTP/1.1","status":404,"body_bytes_sent":153,"http_user_agent":"x \\ y","request_time":0.001500,"upstream_response_time":0.000020}"#,
         ),
     ] {
-        let format = Format::parse(format).expect("a format");
+        let format = LogFormat::parse(format).expect("a format");
         assert_eq!(String::from_utf8_lossy(&format.line(&RECORD)), line);
         assert!(rebuilt(&format, line.as_bytes()).is_some_and(|again| again == line.as_bytes()), "{line}");
     }
@@ -112,7 +112,7 @@ fn each_language_writes_as_its_server_does() {
 
 #[test]
 fn what_is_not_kept_is_named() {
-    let unkept = |format: &str| Format::parse(format).map(|format| format.unkept().join(" ")).expect("a format");
+    let unkept = |format: &str| LogFormat::parse(format).map(|format| format.unkept().join(" ")).expect("a format");
     assert_eq!(unkept("combined"), "%l");
     assert_eq!(unkept("vhost_combined"), "%p %l");
     assert_eq!(

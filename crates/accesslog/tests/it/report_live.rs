@@ -1,8 +1,8 @@
 //! A report while the run is on its way: never more than was parsed, and everything after a silence.
 
 use rorqual_accesslog::Options;
-use rorqual_accesslog::aggregate::Span;
-use rorqual_accesslog::analyze::{Analyzer, Formats, Settings};
+use rorqual_accesslog::aggregate::SpanFilter;
+use rorqual_accesslog::analyze::{AnalyzeSettings, Analyzer, Formats};
 use rorqual_pipe::{BlockSource, Control, Error, Filled, Input, Pool};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
@@ -29,11 +29,11 @@ impl BlockSource for Trickle {
 }
 
 fn analyzer(threads: usize) -> Analyzer {
-    let settings = Settings {
+    let settings = AnalyzeSettings {
         memory_bytes: 256 << 20,
         threads: Some(threads),
         line_bytes_max: LINE_BYTES_MAX,
-        span: Span::default(),
+        span: SpanFilter::default(),
         formats: Formats::default(),
         feed_buffers: 0,
         kept: None,

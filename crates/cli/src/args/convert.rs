@@ -34,7 +34,7 @@ pub(crate) struct ConvertArgs {
     pub(crate) schema: Option<PathBuf>,
     /// What becomes of a record that is none, or is longer than --record-max [default: error; for access logs: skip]
     #[arg(long, value_name = "WHAT")]
-    pub(crate) bad: Option<Bad>,
+    pub(crate) bad: Option<BadRecordPolicy>,
     /// Leave bad records out, and write them to this file, as they are and in order
     #[arg(long, value_name = "FILE")]
     pub(crate) rejects: Option<PathBuf>,
@@ -60,7 +60,7 @@ pub(crate) struct ConvertArgs {
 pub(crate) struct FromArgs {
     /// What the input is [default: recognised by its first bytes]
     #[arg(long, value_name = "FORMAT")]
-    pub(crate) from: Option<From>,
+    pub(crate) from: Option<SourceFormat>,
     /// The array in a JSON document whose elements are the records: `$.data.items`, `$["a.b"].items`. Of a key that is there twice on the
     /// way the first counts: what follows is not known yet when the rows are read
     #[arg(long, value_name = "PATH")]
@@ -90,12 +90,12 @@ pub(crate) struct FromArgs {
     pub(crate) record_max: Option<u64>,
     /// What to do where a field has values of several types: widen (integer, number, text; containers to JSON text), or error
     #[arg(long, value_name = "WHAT", default_value = "widen")]
-    pub(crate) conflicts: Conflicts,
+    pub(crate) conflicts: ConvertConflicts,
 }
 
 /// Formats that can be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum From {
+pub(crate) enum SourceFormat {
     Json,
     Ndjson,
     Csv,
@@ -113,13 +113,13 @@ pub(crate) enum To {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Bad {
+pub(crate) enum BadRecordPolicy {
     Error,
     Skip,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Conflicts {
+pub(crate) enum ConvertConflicts {
     Widen,
     Error,
 }

@@ -39,7 +39,7 @@ pub(crate) struct CountArgs {
     pub(crate) files0_from: Option<PathBuf>,
     /// When to print the sum of all files: where there are several, always, nothing else, or never
     #[arg(long, value_name = "WHEN", default_value = "auto")]
-    pub(crate) total: Totals,
+    pub(crate) total: TotalWhen,
     /// Print JSON: one object with every file and the total
     #[arg(long)]
     pub(crate) json: bool,
@@ -50,7 +50,7 @@ pub(crate) struct CountArgs {
 
 /// When the sum of all files is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Totals {
+pub(crate) enum TotalWhen {
     Auto,
     Always,
     Only,

@@ -1,7 +1,7 @@
 //! What `rorqual hash` takes.
 
 use clap::{Args, ValueEnum};
-use rorqual_digest::{Algorithm, Encoding};
+use rorqual_digest::{Algorithm, DigestForm};
 use std::path::PathBuf;
 
 /// Print or check checksums
@@ -97,7 +97,7 @@ pub(crate) enum DigestEncoding {
     Base64,
 }
 
-impl From<DigestEncoding> for Encoding {
+impl From<DigestEncoding> for DigestForm {
     fn from(encoding: DigestEncoding) -> Self {
         match encoding {
             DigestEncoding::Hex => Self::Hex,

@@ -17,8 +17,8 @@ mod store;
 mod temp;
 mod typed;
 
-pub(crate) use convert::{Bad, Conflicts, ConvertArgs, From, FromArgs, SchemaArgs, To};
-pub(crate) use count::{CountArgs, Totals};
+pub(crate) use convert::{BadRecordPolicy, ConvertArgs, ConvertConflicts, FromArgs, SchemaArgs, SourceFormat, To};
+pub(crate) use count::{CountArgs, TotalWhen};
 pub(crate) use explore::{ExploreArgs, Who};
 pub(crate) use fetch::FetchArgs;
 pub(crate) use grep::{GrepArgs, Sort};
@@ -26,10 +26,10 @@ pub(crate) use hash::HashArgs;
 pub(crate) use logs::{CountryArgs, FormatArgs, LogsArgs};
 pub(crate) use name_globs::{NameGlob, NameGlobs};
 pub(crate) use query::QueryArgs;
-pub(crate) use render::{RenderArgs, RowsArgs, Split};
-pub(crate) use rows::{Form, GetArgs, HeadArgs, SampleArgs, ShownArgs};
+pub(crate) use render::{RenderArgs, RowsArgs, SplitBy};
+pub(crate) use rows::{GetArgs, HeadArgs, RowForm, SampleArgs, ShownArgs};
 pub(crate) use serve::ServeArgs;
-pub(crate) use service::{LogFormat, LogLevel, ServiceArgs};
+pub(crate) use service::{LogLevel, LogStyle, ServiceArgs};
 pub(crate) use store::{Addressing, LeaseArgs, LeaseCommand, StoreArgs, StoreCommand};
 pub(crate) use typed::typed;
 

@@ -1,6 +1,6 @@
 //! What `rorqual render` takes.
 
-use super::{From, size};
+use super::{SourceFormat, size};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -41,8 +41,8 @@ pub(crate) struct RenderArgs {
     #[arg(long)]
     pub(crate) force: bool,
     /// Write a file for so many rows (50000), or for rows until it has so many bytes (100MB); `{}` in -o becomes its number
-    #[arg(long, value_name = "N|SIZE", value_parser = Split::parse, requires = "output")]
-    pub(crate) split: Option<Split>,
+    #[arg(long, value_name = "N|SIZE", value_parser = SplitBy::parse, requires = "output")]
+    pub(crate) split: Option<SplitBy>,
     /// A name without a value is empty, and no error
     #[arg(long)]
     pub(crate) lenient: bool,
@@ -65,7 +65,7 @@ pub(crate) struct RowsArgs {
     pub(crate) rows_path: Option<String>,
     /// What --rows is [default: recognised by its first bytes]
     #[arg(long, value_name = "FORMAT", requires = "rows")]
-    pub(crate) from: Option<From>,
+    pub(crate) from: Option<SourceFormat>,
     /// The format of an access log: a name, an nginx `log_format` or an Apache `LogFormat` string
     #[arg(long, value_name = "FORMAT", requires = "rows")]
     pub(crate) format: Option<String>,
@@ -79,12 +79,12 @@ pub(crate) struct RowsArgs {
 
 /// Where an output is cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Split {
+pub(crate) enum SplitBy {
     Rows(u64),
     Bytes(u64),
 }
 
-impl Split {
+impl SplitBy {
     fn parse(text: &str) -> Result<Self, String> {
         let split = match text.parse() {
             Ok(rows) => Self::Rows(rows),

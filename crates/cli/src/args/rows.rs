@@ -84,7 +84,7 @@ pub(crate) struct ShownArgs {
     pub(crate) columns: Option<Vec<String>>,
     /// How rows are printed [default: table on a terminal, ndjson elsewhere]
     #[arg(long, value_name = "FORM", overrides_with = "json")]
-    pub(crate) to: Option<Form>,
+    pub(crate) to: Option<RowForm>,
     /// Print JSON: an object a line, as --to ndjson
     #[arg(long, overrides_with = "to")]
     pub(crate) json: bool,
@@ -92,7 +92,7 @@ pub(crate) struct ShownArgs {
 
 /// How rows are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Form {
+pub(crate) enum RowForm {
     /// A JSON object a line
     Ndjson,
     /// Comma-separated, with a header

@@ -33,7 +33,7 @@ pub(crate) struct ServiceArgs {
     pub(crate) grace: u32,
     /// How the server's own log is written to stderr
     #[arg(long, value_name = "FORMAT", default_value = "text")]
-    pub(crate) log_format: LogFormat,
+    pub(crate) log_format: LogStyle,
     /// What is in it: of `info` on beginnings and ends, of `debug` on every request; never a token, a path or a line of a log
     #[arg(long, value_name = "LEVEL", default_value = "warn")]
     pub(crate) log_level: LogLevel,
@@ -59,7 +59,7 @@ impl ServiceArgs {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum LogFormat {
+pub(crate) enum LogStyle {
     Text,
     Json,
 }

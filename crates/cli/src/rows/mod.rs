@@ -4,11 +4,11 @@ mod printer;
 pub(crate) mod records;
 
 use crate::args::{Common, ShownArgs};
-use crate::exit::Exit;
-use crate::guard::Guard;
+use crate::exit::ExitStatus;
+use crate::guard::MemoryWatchdog;
 use crate::{fitting, message};
-pub(crate) use printer::Printer;
-use rorqual_columnar::read::{Batches, Table};
+pub(crate) use printer::BatchPrinter;
+use rorqual_columnar::read::{ReadBatches, TableFile};
 use rorqual_pipe::limits::PROGRAM_BYTES;
 use rorqual_pipe::{Budget, Control, Error, stats};
 use serde_json::json;
@@ -21,17 +21,17 @@ pub(crate) const MEMORY_BYTES_DEFAULT: u64 = 256 << 20;
 pub(crate) fn print(
     common: &Common,
     args: &ShownArgs,
-    table: &Table,
-    choose: impl FnOnce(Option<&[String]>) -> Result<Batches, Error>,
-) -> Result<u64, Exit> {
+    table: &TableFile,
+    choose: impl FnOnce(Option<&[String]>) -> Result<ReadBatches, Error>,
+) -> Result<u64, ExitStatus> {
     let start = Instant::now();
     let columns = args.columns.as_deref();
     let memory_bytes = common.memory.unwrap_or(MEMORY_BYTES_DEFAULT);
     fits(table, memory_bytes)?;
-    let _guard = Guard::reading(table.name(), memory_bytes);
+    let _guard = MemoryWatchdog::reading(table.name(), memory_bytes);
     let batches = choose(columns).map_err(|error| message::error(&error))?;
     // Nothing here hears Ctrl-C: it ends the process at once.
-    let mut printer = Printer::new(args, &Control::default()).map_err(|error| message::print_error(&error))?;
+    let mut printer = BatchPrinter::new(args, &Control::default()).map_err(|error| message::print_error(&error))?;
     let (mut rows, mut failed) = (0, None);
     for batch in batches {
         let batch = match batch {
@@ -56,21 +56,21 @@ pub(crate) fn print(
 }
 
 /// Refuses a file for whose footer, pages and rows there is no memory.
-fn fits(table: &Table, memory_bytes: u64) -> Result<(), Exit> {
+fn fits(table: &TableFile, memory_bytes: u64) -> Result<(), ExitStatus> {
     let sum = |bytes| {
         let mut budget = Budget::new(memory_bytes);
         budget.reserve("program", PROGRAM_BYTES);
         budget.reserve("footer of the file", table.footer_bytes());
         budget.reserve(
             "pages and rows that are read (an 8th of --memory each)",
-            Table::reading_bytes(bytes, table.large_page_bytes()),
+            TableFile::reading_bytes(bytes, table.large_page_bytes()),
         );
         budget
     };
     fitting::least(memory_bytes, sum).check().map_err(|error| message::error(&error))
 }
 
-fn print_stats(start: Instant, memory_max_bytes: u64, rows: u64, table: &Table) {
+fn print_stats(start: Instant, memory_max_bytes: u64, rows: u64, table: &TableFile) {
     let object = json!({
         "stored_bytes": table.bytes_read(),
         "file_bytes": table.file_bytes(),

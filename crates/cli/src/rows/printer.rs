@@ -1,11 +1,11 @@
 //! Rows on stdout.
 
 use super::unprintable;
-use crate::args::{Form, ShownArgs};
+use crate::args::{RowForm, ShownArgs};
 use arrow_array::RecordBatch;
-use rorqual_columnar::render::{Csv, Json, Table};
+use rorqual_columnar::render::{Csv, JsonRows, TextTable};
 use rorqual_pipe::Control;
-use rorqual_pipe::gather::Output;
+use rorqual_pipe::gather::OutputFd;
 use std::io::{self, BufWriter, IsTerminal, Write};
 
 /// How wide a table is where there is no terminal.
@@ -20,33 +20,36 @@ fn room() -> usize {
 }
 
 /// Prints batches.
-pub(crate) struct Printer {
-    form: Form,
-    out: BufWriter<Output>,
+pub(crate) struct BatchPrinter {
+    form: RowForm,
+    out: BufWriter<OutputFd>,
     /// What waits for its table to be full.
-    rows: Option<Table>,
+    rows: Option<TextTable>,
     header: bool,
 }
 
-impl Printer {
+impl BatchPrinter {
     pub(crate) fn new(args: &ShownArgs, control: &Control) -> io::Result<Self> {
-        let usual = if io::stdout().is_terminal() { Form::Table } else { Form::Ndjson };
-        let form = if args.json { Form::Ndjson } else { args.to.unwrap_or(usual) };
-        Ok(Self { form, out: BufWriter::new(Output::stdout(control)?), rows: None, header: false })
+        let usual = if io::stdout().is_terminal() { RowForm::Table } else { RowForm::Ndjson };
+        let form = if args.json { RowForm::Ndjson } else { args.to.unwrap_or(usual) };
+        Ok(Self { form, out: BufWriter::new(OutputFd::stdout(control)?), rows: None, header: false })
     }
 
     pub(crate) fn batch(&mut self, batch: &RecordBatch) -> io::Result<()> {
         let mut text = Vec::new();
         match self.form {
-            Form::Ndjson => Json::new(batch).map_err(unprintable)?.lines(&mut text),
-            Form::Csv => {
+            RowForm::Ndjson => JsonRows::new(batch).map_err(unprintable)?.lines(&mut text),
+            RowForm::Csv => {
                 if !std::mem::replace(&mut self.header, true) {
                     text = Csv::header(batch.schema_ref());
                 }
                 Csv::new(batch).map_err(unprintable)?.lines(&mut text);
             }
-            Form::Table => {
-                return self.rows.get_or_insert_with(|| Table::new(batch.schema_ref(), room(), ADVICE)).add(batch, &mut self.out);
+            RowForm::Table => {
+                return self
+                    .rows
+                    .get_or_insert_with(|| TextTable::new(batch.schema_ref(), room(), ADVICE))
+                    .add(batch, &mut self.out);
             }
         }
         self.out.write_all(&text)

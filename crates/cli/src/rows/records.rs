@@ -1,46 +1,46 @@
 //! Rows that are decoded: JSON, CSV, access logs.
 
-use super::{Printer, unprintable};
+use super::{BatchPrinter, unprintable};
 use crate::args::{Common, FromArgs, ShownArgs};
-use crate::exit::Exit;
-use crate::verbs::convert::{Content, MEMORY_BYTES_DEFAULT, Source, columns_of, given, scan};
+use crate::exit::ExitStatus;
+use crate::verbs::convert::{InputContent, KnownInput, MEMORY_BYTES_DEFAULT, columns_of, given, scan};
 use crate::{interrupt, message};
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
-use rorqual_columnar::read::Table;
-use rorqual_columnar::{Bad, BadRecords, Decode, Decoded, Format, Scan, Unplaced, long_offset};
-use rorqual_pipe::{Chunk, Control, Error, Kind, Stage, escaped_line, escaped_path};
+use rorqual_columnar::read::TableFile;
+use rorqual_columnar::{BadRecord, BadRecords, Decode, DecodedRecords, RecordFormat, ScanSettings, Unplaced, long_offset};
+use rorqual_pipe::{Chunk, Control, Error, ErrorClass, Stage, escaped_line, escaped_path};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
 /// A file that rows are taken of.
-pub(crate) enum Opened {
+pub(crate) enum OpenedRows {
     /// A file of columns.
-    Table(Table),
+    Table(TableFile),
     /// Records.
-    Records(Box<Records>),
+    Records(Box<RecordRows>),
 }
 
 /// An input of records, and the columns that its start has.
-pub(crate) struct Records {
-    scan: Scan,
+pub(crate) struct RecordRows {
+    scan: ScanSettings,
     threads: usize,
     memory_bytes: u64,
-    source: Source,
+    source: KnownInput,
     schema: SchemaRef,
     unplaced: Unplaced,
     start: Instant,
 }
 
 /// Opens a file of any format.
-pub(crate) fn open(common: &Common, from: &FromArgs, shown: &ShownArgs, path: &Path) -> Result<Opened, String> {
+pub(crate) fn open(common: &Common, from: &FromArgs, shown: &ShownArgs, path: &Path) -> Result<OpenedRows, String> {
     let start = Instant::now();
     let memory_bytes = common.memory.unwrap_or(MEMORY_BYTES_DEFAULT);
     let (threads, scan) = scan(common, from, std::slice::from_ref(&path), memory_bytes, |_, _| 0)?;
-    let mut source = Source::open(path, &given(from)?, &scan, memory_bytes)?;
-    if let Content::Table(table) = source.content {
-        return Ok(Opened::Table(table));
+    let mut source = KnownInput::open(path, &given(from)?, &scan, memory_bytes)?;
+    if let InputContent::Table(table) = source.content {
+        return Ok(OpenedRows::Table(table));
     }
     interrupt::stop_on_interrupt(&scan.control);
     let schema = columns_of(&mut source, &scan, threads)?;
@@ -48,7 +48,7 @@ pub(crate) fn open(common: &Common, from: &FromArgs, shown: &ShownArgs, path: &P
         Some(columns) => (chosen(&schema, columns, path)?, Unplaced::Ignore),
         None => (schema, Unplaced::Keep),
     };
-    Ok(Opened::Records(Box::new(Records { scan, threads, memory_bytes, source, schema, unplaced, start })))
+    Ok(OpenedRows::Records(Box::new(RecordRows { scan, threads, memory_bytes, source, schema, unplaced, start })))
 }
 
 /// The columns that are named, by their paths.
@@ -81,7 +81,7 @@ fn below(fields: &Fields, path: &str, columns: &[String]) -> Fields {
     fields.iter().filter_map(kept).collect()
 }
 
-impl Records {
+impl RecordRows {
     /// By which Ctrl-C stops it.
     pub(crate) fn control(&self) -> &Control {
         &self.scan.control
@@ -92,15 +92,18 @@ impl Records {
     }
 
     /// Hands batches on until `take` has enough. Bad records before that are left out, and that is said.
-    pub(crate) fn each(&mut self, mut take: impl FnMut(&RecordBatch) -> Result<Took, Error> + Send) -> Result<Exit, String> {
+    pub(crate) fn each(
+        &mut self,
+        mut take: impl FnMut(&RecordBatch) -> Result<Took, Error> + Send,
+    ) -> Result<ExitStatus, String> {
         let input = self.source.input()?;
-        let Content::Records(format, _) = &self.source.content else { return Ok(Exit::Done) };
+        let InputContent::Records(format, _) = &self.source.content else { return Ok(ExitStatus::Done) };
         let decoder = || format.decoder(&self.schema, self.unplaced, self.scan.record_bytes_max);
-        let stages = (0..self.threads).map(|_| Decoder(decoder())).collect();
+        let stages = (0..self.threads).map(|_| RecordDecoder(decoder())).collect();
         let mut own = decoder();
         let name = input.name().to_owned();
         let mut bad = BadRecords::default();
-        let error = self.scan.run(input, format, stages, |(mut decoded, chunk): (Decoded, Chunk)| {
+        let error = self.scan.run(input, format, stages, |(mut decoded, chunk): (DecodedRecords, Chunk)| {
             let mut part = chunk.clone();
             loop {
                 let mut rows = 0;
@@ -110,7 +113,7 @@ impl Records {
                         let rows = rows - batch.num_rows() as u64 + of_batch;
                         let met = bad_before(rows, &decoded.bad, &part, own.as_mut())?;
                         decoded.bad[..met].iter().for_each(|record| bad.add(&name, record));
-                        return Err(Error::new(Kind::Stopped, "", "enough was seen"));
+                        return Err(Error::new(ErrorClass::Stopped, "", "enough was seen"));
                     }
                 }
                 decoded.bad.iter().for_each(|record| bad.add(&name, record));
@@ -125,7 +128,7 @@ impl Records {
         });
         let exit = said_bad(&bad, format);
         match error {
-            Some(error) if error.kind() != Kind::Stopped => Ok(message::error(&error)),
+            Some(error) if error.kind() != ErrorClass::Stopped => Ok(message::error(&error)),
             _ => Ok(interrupt::exit_of(&self.scan.control, exit)),
         }
     }
@@ -147,7 +150,7 @@ pub(crate) enum Took {
 }
 
 /// How many of the bad records of a chunk are before the last of its first `rows` rows: what is behind them is not looked at.
-fn bad_before(rows: u64, bad: &[Bad], chunk: &Chunk, decoder: &mut dyn Decode) -> Result<usize, Error> {
+fn bad_before(rows: u64, bad: &[BadRecord], chunk: &Chunk, decoder: &mut dyn Decode) -> Result<usize, Error> {
     let (mut met, mut end) = (0, bad.len());
     while met < end {
         let middle = met.midpoint(end);
@@ -159,17 +162,17 @@ fn bad_before(rows: u64, bad: &[Bad], chunk: &Chunk, decoder: &mut dyn Decode) -
 }
 
 /// Says what was left out. A line of a log that is none is usual; any other bad record is a bad input.
-pub(crate) fn said_bad(bad: &BadRecords, format: &Format) -> Exit {
-    let Some(said) = bad.left_out("") else { return Exit::Done };
+pub(crate) fn said_bad(bad: &BadRecords, format: &RecordFormat) -> ExitStatus {
+    let Some(said) = bad.left_out("") else { return ExitStatus::Done };
     message::note(&said);
-    if matches!(format, Format::Log(_)) { Exit::Done } else { Exit::Bad }
+    if matches!(format, RecordFormat::Log(_)) { ExitStatus::Done } else { ExitStatus::Bad }
 }
 
 /// Decodes, as far as that can be done at once.
-struct Decoder(Box<dyn Decode>);
+struct RecordDecoder(Box<dyn Decode>);
 
-impl Stage for Decoder {
-    type Output = (Decoded, Chunk);
+impl Stage for RecordDecoder {
+    type Output = (DecodedRecords, Chunk);
 
     fn chunk(&mut self, chunk: &Chunk) -> Result<Self::Output, Error> {
         Ok((self.0.decode(chunk)?, chunk.clone()))
@@ -177,9 +180,9 @@ impl Stage for Decoder {
 }
 
 /// Prints the first rows.
-pub(crate) fn print_head(common: &Common, shown: &ShownArgs, records: &mut Records, rows: u64) -> Result<Exit, String> {
+pub(crate) fn print_head(common: &Common, shown: &ShownArgs, records: &mut RecordRows, rows: u64) -> Result<ExitStatus, String> {
     let out = |error| Error::io("standard output", "cannot write", error);
-    let mut printer = Printer::new(shown, records.control()).map_err(|error| out(error).to_string())?;
+    let mut printer = BatchPrinter::new(shown, records.control()).map_err(|error| out(error).to_string())?;
     let mut left = rows;
     let exit = records.each(|batch| {
         let batch = batch.slice(0, batch.num_rows().min(usize::try_from(left).unwrap_or(usize::MAX)));
@@ -194,11 +197,11 @@ pub(crate) fn print_head(common: &Common, shown: &ShownArgs, records: &mut Recor
 pub(crate) fn print_batches(
     common: &Common,
     shown: &ShownArgs,
-    records: &Records,
+    records: &RecordRows,
     batches: &[RecordBatch],
-    exit: Exit,
-) -> Result<Exit, String> {
-    let mut printer = match Printer::new(shown, records.control()) {
+    exit: ExitStatus,
+) -> Result<ExitStatus, String> {
+    let mut printer = match BatchPrinter::new(shown, records.control()) {
         Ok(printer) => printer,
         Err(error) => return Ok(message::print_error(&error)),
     };
@@ -208,7 +211,7 @@ pub(crate) fn print_batches(
     finish(printer, exit, common, records)
 }
 
-fn finish(printer: Printer, exit: Exit, common: &Common, records: &Records) -> Result<Exit, String> {
+fn finish(printer: BatchPrinter, exit: ExitStatus, common: &Common, records: &RecordRows) -> Result<ExitStatus, String> {
     let printed = printer.finish();
     records.say_stats(common);
     Ok(printed.map_or_else(|error| message::print_error(&error), |()| exit))
@@ -222,7 +225,7 @@ pub(crate) fn too_much(bytes: usize, memory_bytes: u64) -> Result<(), Error> {
     let message = format!(
         "the rows chosen take more than a {SAMPLE_SHARE}th of --memory: fewer rows (-n), fewer --columns or more --memory"
     );
-    Err(Error::new(Kind::Limit, "-n", message))
+    Err(Error::new(ErrorClass::Limit, "-n", message))
 }
 
 /// Chosen rows may take this share of the memory.

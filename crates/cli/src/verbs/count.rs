@@ -1,15 +1,15 @@
 //! `rorqual count`
 
-use crate::args::{Common, CountArgs, Totals, When};
-use crate::exit::Exit;
+use crate::args::{Common, CountArgs, TotalWhen, When};
+use crate::exit::ExitStatus;
 use crate::message;
 use crate::progress::Progress;
 use crate::{fitting, input, interrupt};
-use rorqual_pipe::count::{Count, Counter};
+use rorqual_pipe::count::{ByteCounts, Counter};
 use rorqual_pipe::decode::{decoder_bytes, zstd_window_log_max};
-use rorqual_pipe::gather::Output;
+use rorqual_pipe::gather::OutputFd;
 use rorqual_pipe::limits::{self, BLOCK_BYTES, buffers_needed};
-use rorqual_pipe::{Budget, BudgetError, Control, Error, Framing, Operation, Plan, Pool, escaped_path, reason};
+use rorqual_pipe::{Budget, BudgetError, Control, Error, Framing, Operation, Pool, RunPlan, escaped_path, reason};
 use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::fs::File;
@@ -25,7 +25,7 @@ const NAME_BYTES_MAX: u64 = 4096;
 
 /// What is counted, in `wc`'s column order.
 #[derive(Clone, Copy)]
-struct Columns {
+struct CountColumns {
     lines: bool,
     words: bool,
     characters: bool,
@@ -33,7 +33,7 @@ struct Columns {
     longest: bool,
 }
 
-impl Columns {
+impl CountColumns {
     fn of(args: &CountArgs) -> Self {
         let Self { lines, words, characters, bytes, longest } =
             Self { lines: args.lines, words: args.words, characters: args.chars, bytes: args.bytes, longest: args.longest };
@@ -41,7 +41,7 @@ impl Columns {
         Self { lines: lines || usual, words, characters, bytes: bytes || usual, longest: longest || usual }
     }
 
-    fn values(self, count: &Count) -> Vec<u64> {
+    fn values(self, count: &ByteCounts) -> Vec<u64> {
         let all = [
             (self.lines, count.newlines),
             (self.words, count.words()),
@@ -52,7 +52,7 @@ impl Columns {
         all.into_iter().filter(|(wanted, _)| *wanted).map(|(_, value)| value).collect()
     }
 
-    fn object(self, count: &Count) -> Value {
+    fn object(self, count: &ByteCounts) -> Value {
         let mut object = json!({"lines": count.newlines, "bytes": count.bytes, "longest_bytes": count.longest_bytes()});
         if self.words {
             object["words"] = count.words().into();
@@ -64,8 +64,8 @@ impl Columns {
     }
 }
 
-pub(crate) fn run(common: &Common, args: &CountArgs) -> Exit {
-    let counting = match Counting::new(common, Columns::of(args), args.json) {
+pub(crate) fn run(common: &Common, args: &CountArgs) -> ExitStatus {
+    let counting = match Counting::new(common, CountColumns::of(args), args.json) {
         Ok(counting) => counting,
         Err(error) => return message::error(&error),
     };
@@ -73,7 +73,7 @@ pub(crate) fn run(common: &Common, args: &CountArgs) -> Exit {
     if args.files0_from.is_none() {
         interrupt::stop_on_interrupt(&counting.control);
     }
-    let counted = Names::of(args).map_err(|said| message::error(&said)).and_then(|names| counting.all(names, args));
+    let counted = NameSource::of(args).map_err(|said| message::error(&said)).and_then(|names| counting.all(names, args));
     if common.stats {
         crate::stats::print(start, counting.memory_bytes, counting.threads, &counting.control, &counting.pool);
     }
@@ -86,7 +86,7 @@ pub(crate) fn or_stdin(files: &[PathBuf]) -> Vec<PathBuf> {
 }
 
 /// The names of the files that are counted, and those that can't be had.
-enum Names {
+enum NameSource {
     Given(std::vec::IntoIter<PathBuf>),
     /// Ended by NULs, and so many that they are not held.
     Listed {
@@ -97,7 +97,7 @@ enum Names {
     },
 }
 
-impl Names {
+impl NameSource {
     fn of(args: &CountArgs) -> Result<Self, String> {
         let Some(path) = &args.files0_from else { return Ok(Self::Given(or_stdin(&args.files).into_iter())) };
         let name = escaped_path(path);
@@ -111,7 +111,7 @@ impl Names {
     }
 }
 
-impl Iterator for Names {
+impl Iterator for NameSource {
     type Item = Result<PathBuf, String>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -147,18 +147,18 @@ impl Iterator for Names {
 
 /// What all files of one run share.
 struct Counting {
-    columns: Columns,
+    columns: CountColumns,
     counter: Counter,
     memory_bytes: u64,
     threads: usize,
     progress: When,
-    plan: Plan,
+    plan: RunPlan,
     pool: Pool,
     control: Control,
 }
 
 impl Counting {
-    fn new(common: &Common, columns: Columns, json: bool) -> Result<Self, BudgetError> {
+    fn new(common: &Common, columns: CountColumns, json: bool) -> Result<Self, BudgetError> {
         let memory_bytes = common.memory.unwrap_or(MEMORY_BYTES_DEFAULT);
         let threads = fitting::threads(common, |threads| budget(threads, memory_bytes))?;
         let buffers = buffers_needed(threads);
@@ -169,17 +169,17 @@ impl Counting {
             memory_bytes,
             threads,
             progress: common.progress,
-            plan: Plan { framing: Framing::Bytes, zstd_window_log_max: zstd_window_log_max(memory_bytes) },
+            plan: RunPlan { framing: Framing::Bytes, zstd_window_log_max: zstd_window_log_max(memory_bytes) },
             pool: Pool::new(BLOCK_BYTES, buffers),
             control: Control::with_rate_limit(common.limit_rate),
         })
     }
 
     /// Counts all files, and prints what came of it.
-    fn all(&self, names: Names, args: &CountArgs) -> Result<Exit, Exit> {
+    fn all(&self, names: NameSource, args: &CountArgs) -> Result<ExitStatus, ExitStatus> {
         let print_error = |error: io::Error| message::print_error(&error);
-        let mut printer = Printer::new(self, args).map_err(print_error)?;
-        let mut exit = Exit::Done;
+        let mut printer = CountPrinter::new(self, args).map_err(print_error)?;
+        let mut exit = ExitStatus::Done;
         for name in names {
             if self.control.stopped() {
                 break;
@@ -194,7 +194,7 @@ impl Counting {
                     continue;
                 }
             };
-            exit = exit.max(error.map_or(Exit::Done, |error| message::error(&error)));
+            exit = exit.max(error.map_or(ExitStatus::Done, |error| message::error(&error)));
             printer.file(&path, count).map_err(print_error)?;
         }
         exit = interrupt::exit_of(&self.control, exit);
@@ -203,7 +203,7 @@ impl Counting {
     }
 
     /// The count of one file, and what went wrong; both when something was counted before it.
-    fn file(&self, path: &Path) -> (Option<Count>, Option<Error>) {
+    fn file(&self, path: &Path) -> (Option<ByteCounts>, Option<Error>) {
         let operation = Operation::start("count");
         let input = match input::open(path) {
             Ok(input) => input,
@@ -212,7 +212,7 @@ impl Counting {
         let expected_bytes = input.size_bytes().map(|size| size + self.control.stored_bytes());
         let _progress = Progress::start(self.progress, &self.control, expected_bytes);
         let stages = vec![self.counter; self.threads];
-        let mut total = Count::default();
+        let mut total = ByteCounts::default();
         let add = |count| {
             total = total.then(count);
             Ok(())
@@ -235,11 +235,11 @@ fn budget(threads: usize, memory_bytes: u64) -> Budget {
 }
 
 /// Prints counts as `wc` does, or as JSON.
-struct Printer {
-    out: BufWriter<Output>,
-    columns: Columns,
+struct CountPrinter {
+    out: BufWriter<OutputFd>,
+    columns: CountColumns,
     json: bool,
-    totals: Totals,
+    totals: TotalWhen,
     /// Names are printed: some were given.
     named: bool,
     /// Rows of files that were named in the arguments wait for the widest number; a list may have any number of them.
@@ -247,13 +247,13 @@ struct Printer {
     /// Files so far, those that could not be counted too.
     files: u64,
     printed: u64,
-    total: Count,
+    total: ByteCounts,
 }
 
-impl Printer {
+impl CountPrinter {
     fn new(counting: &Counting, args: &CountArgs) -> io::Result<Self> {
         let mut printer = Self {
-            out: BufWriter::new(Output::stdout(&counting.control)?),
+            out: BufWriter::new(OutputFd::stdout(&counting.control)?),
             columns: counting.columns,
             json: args.json,
             totals: args.total,
@@ -261,7 +261,7 @@ impl Printer {
             waiting: args.files0_from.is_none().then(Vec::new),
             files: 0,
             printed: 0,
-            total: Count::default(),
+            total: ByteCounts::default(),
         };
         if printer.json {
             write!(printer.out, "{{\"schema\":\"rorqual.count/1\",\"files\":[")?;
@@ -269,7 +269,7 @@ impl Printer {
         Ok(printer)
     }
 
-    fn file(&mut self, path: &Path, count: Option<Count>) -> io::Result<()> {
+    fn file(&mut self, path: &Path, count: Option<ByteCounts>) -> io::Result<()> {
         self.files += 1;
         let Some(count) = count else { return Ok(()) };
         self.total = self.total.beside(count);
@@ -280,7 +280,7 @@ impl Printer {
             self.printed += 1;
             return write!(self.out, "{separator}{file}");
         }
-        if self.totals == Totals::Only {
+        if self.totals == TotalWhen::Only {
             return Ok(());
         }
         let name = if self.named { escaped_path(path) } else { String::new() };
@@ -305,10 +305,10 @@ impl Printer {
         }
         let values = self.columns.values(&self.total);
         match self.totals {
-            Totals::Auto if self.files > 1 => self.row("total".to_owned(), values)?,
-            Totals::Always => self.row("total".to_owned(), values)?,
-            Totals::Only => self.row(String::new(), values)?,
-            Totals::Auto | Totals::Never => {}
+            TotalWhen::Auto if self.files > 1 => self.row("total".to_owned(), values)?,
+            TotalWhen::Always => self.row("total".to_owned(), values)?,
+            TotalWhen::Only => self.row(String::new(), values)?,
+            TotalWhen::Auto | TotalWhen::Never => {}
         }
         let rows = self.waiting.take().unwrap_or_default();
         let numbers = || rows.iter().flat_map(|(_, values)| values);

@@ -1,7 +1,7 @@
 //! `rorqual query`
 
 use crate::args::{Common, QueryArgs, When};
-use crate::exit::Exit;
+use crate::exit::ExitStatus;
 use crate::message;
 use rorqual_pipe::reason;
 use std::ffi::OsString;
@@ -14,7 +14,7 @@ use std::process::Command;
 const PROGRAM: &str = "rorqual-query";
 
 /// Becomes the program beside this one, or the one that the shell would find.
-pub(crate) fn run(common: &Common, args: &QueryArgs) -> Exit {
+pub(crate) fn run(common: &Common, args: &QueryArgs) -> ExitStatus {
     if common.limit_rate.is_some() {
         return message::error(&"query has no --limit-rate");
     }

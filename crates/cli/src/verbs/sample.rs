@@ -1,39 +1,39 @@
 //! `rorqual sample`
 
 use crate::args::{Common, SampleArgs};
-use crate::exit::Exit;
-use crate::guard::Guard;
-use crate::rows::records::{Opened, Records, Took, open, print_batches, row_of, too_much};
+use crate::exit::ExitStatus;
+use crate::guard::MemoryWatchdog;
+use crate::rows::records::{OpenedRows, RecordRows, Took, open, print_batches, row_of, too_much};
 use crate::{message, rows};
 use arrow_array::RecordBatch;
-use rorqual_columnar::read::{Rows, Table};
+use rorqual_columnar::read::{RowChoice, TableFile};
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher, RandomState};
 
-pub(crate) fn run(common: &Common, args: &SampleArgs) -> Exit {
+pub(crate) fn run(common: &Common, args: &SampleArgs) -> ExitStatus {
     let sampled = match open(common, &args.from, &args.shown, &args.file) {
-        Ok(Opened::Table(table)) => of_table(common, args, &table),
-        Ok(Opened::Records(mut records)) => of_records(common, args, &mut records),
+        Ok(OpenedRows::Table(table)) => of_table(common, args, &table),
+        Ok(OpenedRows::Records(mut records)) => of_records(common, args, &mut records),
         Err(error) => Err(error),
     };
     sampled.unwrap_or_else(|error| message::error(&error))
 }
 
 /// Rows of a file that says how many it has: only these are read.
-fn of_table(common: &Common, args: &SampleArgs, table: &Table) -> Result<Exit, String> {
-    let _guard = Guard::reading(table.name(), common.memory.unwrap_or(rows::MEMORY_BYTES_DEFAULT));
+fn of_table(common: &Common, args: &SampleArgs, table: &TableFile) -> Result<ExitStatus, String> {
+    let _guard = MemoryWatchdog::reading(table.name(), common.memory.unwrap_or(rows::MEMORY_BYTES_DEFAULT));
     let all = table.rows().map_err(|error| error.to_string())?;
-    let chosen = Rows::These(choose(all, args.rows, seed(args)));
+    let chosen = RowChoice::These(choose(all, args.rows, seed(args)));
     let printed = rows::print(common, &args.shown, table, |columns| table.batches(columns, &chosen));
-    Ok(printed.map_or_else(|exit| exit, |_| Exit::Done))
+    Ok(printed.map_or_else(|exit| exit, |_| ExitStatus::Done))
 }
 
 /// Rows of an input that is read once: each row takes the place of an earlier one with the chance that makes all as likely (Vitter's
 /// algorithm R).
-fn of_records(common: &Common, args: &SampleArgs, records: &mut Records) -> Result<Exit, String> {
+fn of_records(common: &Common, args: &SampleArgs, records: &mut RecordRows) -> Result<ExitStatus, String> {
     let wanted = usize::try_from(args.rows).unwrap_or(usize::MAX);
     let memory_bytes = records.memory_bytes();
-    let mut random = Random(seed(args));
+    let mut random = SampleRng(seed(args));
     let mut chosen: Vec<(u64, RecordBatch)> = Vec::new();
     let (mut seen, mut bytes) = (0, 0);
     let exit = records.each(|batch| {
@@ -63,7 +63,7 @@ fn seed(args: &SampleArgs) -> u64 {
 
 /// `number` of `all` numbers from 0, ascending, each set as likely as any other (Floyd's algorithm).
 fn choose(all: u64, number: u64, seed: u64) -> Vec<u64> {
-    let mut random = Random(seed);
+    let mut random = SampleRng(seed);
     let mut chosen = BTreeSet::new();
     for last in all.saturating_sub(number)..all {
         let one = random.below(last + 1);
@@ -75,9 +75,9 @@ fn choose(all: u64, number: u64, seed: u64) -> Vec<u64> {
 }
 
 /// SplitMix64.
-struct Random(u64);
+struct SampleRng(u64);
 
-impl Random {
+impl SampleRng {
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -7,11 +7,11 @@ use crate::op::{Body, Call, Op};
 use crate::plan::{Event, Step, Trouble};
 use crate::process::Held;
 use crate::upload;
-use rorqual_testkit::disk::Disk;
+use rorqual_testkit::disk::TestDisk;
 use rorqual_testkit::folder::names_in;
-use rorqual_testkit::generate::Random;
-use rorqual_testkit::process::Running;
-use rorqual_testkit::proxy::Fault;
+use rorqual_testkit::generate::Rng;
+use rorqual_testkit::process::RunningProcess;
+use rorqual_testkit::proxy::ConnectionFault;
 use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::Command;
@@ -28,9 +28,9 @@ const LARGE_CLIENT: u64 = 1 << 16;
 
 /// The disks that can be filled.
 pub(crate) struct Disks {
-    pub(crate) temp: Option<Disk>,
-    pub(crate) store: Option<Disk>,
-    pub(crate) state: Option<Disk>,
+    pub(crate) temp: Option<TestDisk>,
+    pub(crate) store: Option<TestDisk>,
+    pub(crate) state: Option<TestDisk>,
 }
 
 /// The server while nobody wants anything of it.
@@ -52,7 +52,7 @@ pub(crate) struct Director<'a> {
     pub(crate) temp: PathBuf,
     pub(crate) state: Option<PathBuf>,
     pub(crate) started: Instant,
-    random: Random,
+    random: Rng,
     larges: u64,
     /// Connections that are held on purpose.
     leaked: Vec<TcpStream>,
@@ -100,9 +100,9 @@ impl<'a> Director<'a> {
         self.kit.tallies.begin(trouble.name());
         match trouble {
             Trouble::Pause => {
-                self.kit.lives.with_running(Running::pause);
+                self.kit.lives.with_running(RunningProcess::pause);
                 std::thread::sleep(time);
-                self.kit.lives.with_running(Running::go_on);
+                self.kit.lives.with_running(RunningProcess::go_on);
             }
             Trouble::FullTemp => self.full_temp(time),
             Trouble::FullStore => fill(self.disks.store.as_ref(), time),
@@ -150,7 +150,7 @@ impl<'a> Director<'a> {
         let _all = self.kit.gate.write().unwrap();
         let life = self.kit.lives.current();
         let mut op = Op::new(self.kit, u64::MAX, 1);
-        let mut ask = |target: &str| op.once(&Call::new("GET", target, Body::NONE), Fault::None);
+        let mut ask = |target: &str| op.once(&Call::new("GET", target, Body::NONE), ConnectionFault::None);
         let (Some(vitals), Some(list)) = (ask("/api/vitals"), ask("/api/sessions")) else { return };
         if self.kit.leak && !self.rests.is_empty() {
             self.leaked.push(leak::connection(self.kit));
@@ -168,7 +168,7 @@ impl<'a> Director<'a> {
     }
 }
 
-fn fill(disk: Option<&Disk>, time: Duration) {
+fn fill(disk: Option<&TestDisk>, time: Duration) {
     let Some(disk) = disk else { return };
     disk.fill();
     std::thread::sleep(time);

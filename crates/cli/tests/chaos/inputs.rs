@@ -1,8 +1,8 @@
 //! What is uploaded: logs of random sizes, some lines of which are none, with the totals that `rorqual logs --json` gives of them.
 
 use crate::common::rorqual;
-use rorqual_digest::{Algorithm, Encoding, Hasher};
-use rorqual_testkit::generate::{AccessLog, DistinctLog, Lines, Random, SiteLog, write_lines};
+use rorqual_digest::{Algorithm, DigestForm, Hasher};
+use rorqual_testkit::generate::{AccessLog, DistinctLog, GeneratedLines, Rng, SiteLog, write_lines};
 use rorqual_testkit::paths::{gzip, zstd_frame};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -32,7 +32,7 @@ pub(crate) struct Input {
 }
 
 /// The small ones, and the large one behind them.
-pub(crate) fn make(random: &mut Random, folder: &Path, fast: bool) -> Vec<Input> {
+pub(crate) fn make(random: &mut Rng, folder: &Path, fast: bool) -> Vec<Input> {
     let (least, most) = if fast { BYTES_LOG_FAST } else { BYTES_LOG };
     let mut inputs: Vec<Input> = (0..INPUTS)
         .map(|number| {
@@ -51,7 +51,7 @@ pub(crate) fn make(random: &mut Random, folder: &Path, fast: bool) -> Vec<Input>
 }
 
 impl Input {
-    fn make(mut lines: impl Lines, size: u64, folder: &Path) -> Self {
+    fn make(mut lines: impl GeneratedLines, size: u64, folder: &Path) -> Self {
         let mut written = Vec::new();
         write_lines(&mut lines, size, &mut written).expect("a Vec takes everything");
         let plain = spoilt(&written);
@@ -62,7 +62,7 @@ impl Input {
         let totals = totals(&ran.exits(0).json());
         let mut hasher = Hasher::new(Algorithm::Sha256);
         hasher.update(&plain);
-        let digest = hasher.finish().encode(Encoding::Hex);
+        let digest = hasher.finish().encode(DigestForm::Hex);
         Self { gzip: gzip(&plain), zstd: zstd_frame(&plain), digest, totals, plain }
     }
 }

@@ -4,7 +4,7 @@ use crate::documented::Documented;
 use crate::inputs::Input;
 use crate::lives::Lives;
 use crate::tallies::Tallies;
-use rorqual_testkit::generate::Random;
+use rorqual_testkit::generate::Rng;
 use rorqual_testkit::proxy::Proxy;
 use std::sync::{Arc, RwLock};
 
@@ -27,7 +27,7 @@ pub(crate) struct Kit {
 
 impl Kit {
     /// Random numbers of one operation of a client: the same whatever became of those before.
-    pub(crate) fn random(&self, client: u64, operation: u64) -> Random {
-        Random::new(Random::new(self.seed ^ client.rotate_left(32) ^ operation).next())
+    pub(crate) fn random(&self, client: u64, operation: u64) -> Rng {
+        Rng::new(Rng::new(self.seed ^ client.rotate_left(32) ^ operation).next())
     }
 }

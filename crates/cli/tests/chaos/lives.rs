@@ -1,8 +1,8 @@
 //! The server, from one life to the next.
 
-use crate::common::{Folder, rorqual};
+use crate::common::{TestFolder, rorqual};
 use crate::tallies::Tallies;
-use rorqual_testkit::process::{Ran, Running};
+use rorqual_testkit::process::{ProcessEnd, RunningProcess};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex};
@@ -22,7 +22,7 @@ const CLOCK: &str = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1";
 
 /// What a server is started with, whatever its life.
 pub(crate) struct Settings {
-    pub(crate) folder: Folder,
+    pub(crate) folder: TestFolder,
     /// Flags beside those of all.
     pub(crate) flags: Vec<String>,
     /// A server that lives longer has hung.
@@ -55,7 +55,7 @@ pub(crate) struct Lives {
 #[derive(Default)]
 struct Now {
     life: Option<Life>,
-    running: Option<Running>,
+    running: Option<RunningProcess>,
     /// How each life has ended, by number.
     ends: Vec<End>,
     peak_bytes: u64,
@@ -121,7 +121,7 @@ impl Lives {
     }
 
     /// What the process of this life does to itself.
-    pub(crate) fn with_running(&self, act: impl FnOnce(&Running)) {
+    pub(crate) fn with_running(&self, act: impl FnOnce(&RunningProcess)) {
         if let Some(running) = &self.now.lock().unwrap().running {
             act(running);
         }
@@ -132,7 +132,7 @@ impl Lives {
     }
 
     /// Ends this life, of which nobody expects an answer from then on.
-    pub(crate) fn end(&self, how: End, tallies: &Tallies) -> Ran {
+    pub(crate) fn end(&self, how: End, tallies: &Tallies) -> ProcessEnd {
         let (running, life) = {
             let mut now = self.now.lock().unwrap();
             let running = now.running.take().expect("it runs");

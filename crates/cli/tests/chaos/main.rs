@@ -42,7 +42,7 @@ mod tallies;
 mod upload;
 
 use check::Check;
-use common::{Folder, MIB};
+use common::{MIB, TestFolder};
 use director::{Director, Disks};
 use kit::Kit;
 use lives::{End, Lives, MEMORY_BYTES, SESSIONS};
@@ -50,8 +50,8 @@ use op::Op;
 use options::Options;
 use plan::{Step, Trouble};
 use process::Sampler;
-use rorqual_testkit::disk::{Disk, own_mounts};
-use rorqual_testkit::generate::Random;
+use rorqual_testkit::disk::{TestDisk, own_mounts};
+use rorqual_testkit::generate::Rng;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::RwLock;
@@ -89,9 +89,9 @@ fn main() -> ExitCode {
 
 fn chaos(options: &Options, mounts: bool) -> bool {
     println!("chaos: {} s, seed {} (--seconds, --minutes, --seed)", options.time.as_secs_f64(), options.seed);
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let (temp, store, state) = (folder.at("temp"), folder.at("store"), folder.at("state"));
-    let disk = |folder, bytes| mounts.then(|| Disk::mount(folder, bytes)).flatten();
+    let disk = |folder, bytes| mounts.then(|| TestDisk::mount(folder, bytes)).flatten();
     let has_state = state::supported();
     let disks = Disks {
         temp: disk(&temp, TEMP_BYTES),
@@ -128,7 +128,7 @@ fn able(disks: &Disks, has_state: bool) -> (Vec<Trouble>, Vec<String>) {
     (able, notes)
 }
 
-fn kit(options: &Options, folder: Folder, disks: &Disks, has_state: bool) -> Kit {
+fn kit(options: &Options, folder: TestFolder, disks: &Disks, has_state: bool) -> Kit {
     let store = folder.text("store/entries");
     let _ = common::rorqual(&["store", "--store", &store, "init", "--max-size", STORE_MAX]).run().exits(0);
     let mut flags =
@@ -141,7 +141,7 @@ fn kit(options: &Options, folder: Folder, disks: &Disks, has_state: bool) -> Kit
     if has_state {
         flags.extend(["--state".to_owned(), folder.text("state")]);
     }
-    let inputs = inputs::make(&mut Random::new(options.seed), folder.path(), options.fast);
+    let inputs = inputs::make(&mut Rng::new(options.seed), folder.path(), options.fast);
     let time_max = 2 * options.time + Duration::from_secs(300);
     Kit {
         seed: options.seed,

@@ -3,8 +3,8 @@
 use crate::answer::Answer;
 use crate::kit::Kit;
 use crate::lives::Life;
-use rorqual_testkit::generate::Random;
-use rorqual_testkit::proxy::{Fault, PIECE_BYTES, Side, Through};
+use rorqual_testkit::generate::Rng;
+use rorqual_testkit::proxy::{ConnectionFault, PIECE_BYTES, ProxyConnection, Side};
 use std::collections::BTreeSet;
 use std::io::{ErrorKind, Read, Write};
 use std::net::Shutdown;
@@ -83,7 +83,7 @@ impl<'a> Call<'a> {
 
 pub(crate) struct Op<'a> {
     pub(crate) kit: &'a Kit,
-    pub(crate) random: Random,
+    pub(crate) random: Rng,
     /// Unlike any other operation's.
     pub(crate) name: String,
     /// Faults that it met.
@@ -112,9 +112,9 @@ impl<'a> Op<'a> {
     }
 
     /// A fault for a request of so many bytes in all, once in `times`.
-    pub(crate) fn fault(&mut self, bytes: usize, times: usize) -> Fault {
+    pub(crate) fn fault(&mut self, bytes: usize, times: usize) -> ConnectionFault {
         if self.faults_left == 0 || !self.one_in(times) {
-            return Fault::None;
+            return ConnectionFault::None;
         }
         self.faults_left -= 1;
         let at = self.random.below(bytes) as u64;
@@ -122,32 +122,36 @@ impl<'a> Op<'a> {
         let down = self.random.below(300) as u64;
         let time = Duration::from_millis(100 + self.random.below(900) as u64);
         match self.random.below(12) {
-            0 | 1 => Fault::Cut { side: Side::Up, at, reset: false },
-            2 => Fault::Cut { side: Side::Up, at, reset: true },
-            3 => Fault::Cut { side: Side::Down, at: down, reset: self.one_in(2) },
-            4 => Fault::Stall { side: Side::Up, at, time },
-            5 => Fault::Stall { side: Side::Down, at: down, time },
-            6 => Fault::Hang { side: Side::Up, at },
-            7 => Fault::Hang { side: Side::Down, at: down },
-            8 => Fault::Trickle { side: if self.one_in(2) { Side::Up } else { Side::Down }, at: down, bytes: 300 },
-            9 => Fault::Delay { each: (DELAY_MAX / (bytes / PIECE_BYTES + 1) as u32).min(Duration::from_millis(8)) },
-            10 => Fault::HalfClose { at },
-            _ => Fault::Duplicate { at_once: self.one_in(2) },
+            0 | 1 => ConnectionFault::Cut { side: Side::Up, at, reset: false },
+            2 => ConnectionFault::Cut { side: Side::Up, at, reset: true },
+            3 => ConnectionFault::Cut { side: Side::Down, at: down, reset: self.one_in(2) },
+            4 => ConnectionFault::Stall { side: Side::Up, at, time },
+            5 => ConnectionFault::Stall { side: Side::Down, at: down, time },
+            6 => ConnectionFault::Hang { side: Side::Up, at },
+            7 => ConnectionFault::Hang { side: Side::Down, at: down },
+            8 => ConnectionFault::Trickle { side: if self.one_in(2) { Side::Up } else { Side::Down }, at: down, bytes: 300 },
+            9 => ConnectionFault::Delay { each: (DELAY_MAX / (bytes / PIECE_BYTES + 1) as u32).min(Duration::from_millis(8)) },
+            10 => ConnectionFault::HalfClose { at },
+            _ => ConnectionFault::Duplicate { at_once: self.one_in(2) },
         }
     }
 
     /// The same for a request that moves an upload on, with a body of so many bytes.
-    pub(crate) fn fault_of_upload(&mut self, body_bytes: usize) -> Fault {
+    pub(crate) fn fault_of_upload(&mut self, body_bytes: usize) -> ConnectionFault {
         if self.stalls_long && body_bytes > 0 {
             self.stalls_long = false;
             // Behind the head, which has less time.
-            return Fault::Stall { side: Side::Up, at: HEAD_BYTES_MAX + self.random.below(body_bytes) as u64, time: STALL_LONG };
+            return ConnectionFault::Stall {
+                side: Side::Up,
+                at: HEAD_BYTES_MAX + self.random.below(body_bytes) as u64,
+                time: STALL_LONG,
+            };
         }
         self.fault(body_bytes + 250, 2)
     }
 
     /// Notes a fault that has come.
-    pub(crate) fn note(&mut self, fault: Fault, struck: bool) {
+    pub(crate) fn note(&mut self, fault: ConnectionFault, struck: bool) {
         if struck {
             self.kit.tallies.came(name(fault));
             self.met.insert(name(fault));
@@ -155,10 +159,10 @@ impl<'a> Op<'a> {
     }
 
     /// Opens a connection; `None` when that life has ended.
-    pub(crate) fn connect(&self, life: &Life, fault: Fault) -> Option<Through> {
+    pub(crate) fn connect(&self, life: &Life, fault: ConnectionFault) -> Option<ProxyConnection> {
         match self.kit.proxy.connect(life.address, fault) {
             Ok(through) => {
-                let time = if matches!(fault, Fault::Hang { .. }) { PATIENCE } else { ANSWER_TIME_MAX };
+                let time = if matches!(fault, ConnectionFault::Hang { .. }) { PATIENCE } else { ANSWER_TIME_MAX };
                 through.stream.set_read_timeout(Some(time)).expect("a valid time");
                 through.stream.set_write_timeout(Some(time)).expect("a valid time");
                 Some(through)
@@ -173,7 +177,7 @@ impl<'a> Op<'a> {
     }
 
     /// Asks once over a connection with that fault. `None` where no whole answer came, and that has its reason.
-    pub(crate) fn once(&mut self, call: &Call<'_>, fault: Fault) -> Option<Answer> {
+    pub(crate) fn once(&mut self, call: &Call<'_>, fault: ConnectionFault) -> Option<Answer> {
         let life = self.kit.lives.current();
         let head = call.head(&life);
         let mut through = self.connect(&life, fault)?;
@@ -182,7 +186,8 @@ impl<'a> Op<'a> {
         let (bytes, silent) = read_all(&mut through);
         let answer = Answer::parse(&bytes, call.method);
         let struck = through.struck();
-        let duplicate = if matches!(fault, Fault::Duplicate { .. }) && answer.is_some() { through.duplicate() } else { None };
+        let duplicate =
+            if matches!(fault, ConnectionFault::Duplicate { .. }) && answer.is_some() { through.duplicate() } else { None };
         let struck = struck || duplicate.is_some();
         self.note(fault, struck);
         let fault_name = if struck { name(fault) } else { NONE };
@@ -190,10 +195,10 @@ impl<'a> Op<'a> {
         match &answer {
             Some(answer) => self.documented(call, answer),
             None => {
-                let within_head = matches!(fault, Fault::HalfClose { at } if at < head.len() as u64);
-                let half_closed = matches!(fault, Fault::HalfClose { .. }) && struck && (within_head || call.may_break);
+                let within_head = matches!(fault, ConnectionFault::HalfClose { at } if at < head.len() as u64);
+                let half_closed = matches!(fault, ConnectionFault::HalfClose { .. }) && struck && (within_head || call.may_break);
                 // Of a client that leaves soon, the server may not have been as quick.
-                let left = matches!(fault, Fault::Hang { .. }) && silent;
+                let left = matches!(fault, ConnectionFault::Hang { .. }) && silent;
                 let excused = (excuses(fault) && struck) || left || half_closed || call.may_break;
                 let excused = excused || !self.kit.lives.holds(life.number);
                 if !excused {
@@ -209,7 +214,7 @@ impl<'a> Op<'a> {
     }
 
     /// Of two sendings of one request that moves an upload on, one is taken, and the other is refused with its reason.
-    fn judge_duplicate(&mut self, call: &Call<'_>, fault: Fault, first: Option<&Answer>, second: &[u8], life: &Life) {
+    fn judge_duplicate(&mut self, call: &Call<'_>, fault: ConnectionFault, first: Option<&Answer>, second: &[u8], life: &Life) {
         let Some(second) = Answer::parse(second, call.method) else {
             // A reset may come before the answer was read, where all was sent into a refusal.
             if self.kit.lives.holds(life.number) && !call.may_break {
@@ -280,22 +285,22 @@ pub(crate) const STALLS_LONG: &str = "request stalls for 70 s";
 /// A connection without a fault.
 pub(crate) const NONE: &str = "none";
 
-pub(crate) const fn name(fault: Fault) -> &'static str {
+pub(crate) const fn name(fault: ConnectionFault) -> &'static str {
     match fault {
-        Fault::None => NONE,
-        Fault::Cut { side: Side::Up, reset: false, .. } => "request cut",
-        Fault::Cut { side: Side::Up, reset: true, .. } => "request reset",
-        Fault::Cut { side: Side::Down, .. } => "answer cut",
-        Fault::Stall { time, .. } if time.as_secs() >= STALL_LONG.as_secs() => STALLS_LONG,
-        Fault::Stall { side: Side::Up, .. } => "request stalls",
-        Fault::Stall { side: Side::Down, .. } => "answer stalls",
-        Fault::Hang { side: Side::Up, .. } => "request hangs",
-        Fault::Hang { side: Side::Down, .. } => "answer hangs",
-        Fault::Trickle { .. } => "one byte at a time",
-        Fault::Delay { .. } => "delays",
-        Fault::HalfClose { .. } => "half-closed",
-        Fault::Duplicate { at_once: true } => "sent twice at once",
-        Fault::Duplicate { at_once: false } => "sent again",
+        ConnectionFault::None => NONE,
+        ConnectionFault::Cut { side: Side::Up, reset: false, .. } => "request cut",
+        ConnectionFault::Cut { side: Side::Up, reset: true, .. } => "request reset",
+        ConnectionFault::Cut { side: Side::Down, .. } => "answer cut",
+        ConnectionFault::Stall { time, .. } if time.as_secs() >= STALL_LONG.as_secs() => STALLS_LONG,
+        ConnectionFault::Stall { side: Side::Up, .. } => "request stalls",
+        ConnectionFault::Stall { side: Side::Down, .. } => "answer stalls",
+        ConnectionFault::Hang { side: Side::Up, .. } => "request hangs",
+        ConnectionFault::Hang { side: Side::Down, .. } => "answer hangs",
+        ConnectionFault::Trickle { .. } => "one byte at a time",
+        ConnectionFault::Delay { .. } => "delays",
+        ConnectionFault::HalfClose { .. } => "half-closed",
+        ConnectionFault::Duplicate { at_once: true } => "sent twice at once",
+        ConnectionFault::Duplicate { at_once: false } => "sent again",
     }
 }
 
@@ -316,11 +321,11 @@ pub(crate) const ALL: [&str; 12] = [
 ];
 
 /// Whether there may be no answer.
-pub(crate) const fn excuses(fault: Fault) -> bool {
-    matches!(fault, Fault::Cut { .. } | Fault::Hang { .. })
+pub(crate) const fn excuses(fault: ConnectionFault) -> bool {
+    matches!(fault, ConnectionFault::Cut { .. } | ConnectionFault::Hang { .. })
 }
 
-fn write_body(through: &mut Through, body: Body<'_>) -> std::io::Result<()> {
+fn write_body(through: &mut ProxyConnection, body: Body<'_>) -> std::io::Result<()> {
     match body {
         Body::Known(bytes) => through.stream.write_all(bytes),
         Body::Chunked(bytes) => {
@@ -336,7 +341,7 @@ fn write_body(through: &mut Through, body: Body<'_>) -> std::io::Result<()> {
 }
 
 /// Everything that comes, and whether it ended in silence.
-fn read_all(through: &mut Through) -> (Vec<u8>, bool) {
+fn read_all(through: &mut ProxyConnection) -> (Vec<u8>, bool) {
     let mut bytes = Vec::new();
     // A reset behind a whole answer is the end of it.
     let silent = match through.stream.read_to_end(&mut bytes) {

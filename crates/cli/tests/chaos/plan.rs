@@ -1,6 +1,6 @@
 //! What befalls the server itself, and when: the same for the same seed.
 
-use rorqual_testkit::generate::Random;
+use rorqual_testkit::generate::Rng;
 use std::time::Duration;
 
 /// Of the time, what the first life gets: it is the one whose memory is watched.
@@ -63,7 +63,7 @@ impl Step {
 
 /// All steps for so long, of what can be done here.
 pub(crate) fn plan(seed: u64, time: Duration, able: &[Trouble], fast: bool) -> Vec<Step> {
-    let mut random = Random::new(seed.rotate_left(17));
+    let mut random = Rng::new(seed.rotate_left(17));
     let first_life = time.as_secs_f64() * FIRST_LIFE_SHARE;
     let mut steps = first(&mut random, first_life, able, fast);
     steps.extend(later(&mut random, first_life, time.as_secs_f64(), able, fast));
@@ -71,7 +71,7 @@ pub(crate) fn plan(seed: u64, time: Duration, able: &[Trouble], fast: bool) -> V
 }
 
 /// A life without an end, with looks at it.
-fn first(random: &mut Random, until: f64, able: &[Trouble], fast: bool) -> Vec<Step> {
+fn first(random: &mut Rng, until: f64, able: &[Trouble], fast: bool) -> Vec<Step> {
     let able: Vec<Trouble> = able.iter().copied().filter(|trouble| *trouble != Trouble::Jump).collect();
     let (mut at, mut steps) = ((until * WARM_UP_SHARE).min(WARM_UP_MAX.as_secs_f64()), Vec::new());
     let every = if fast { REST_EVERY.0 } else { REST_EVERY.1 };
@@ -88,7 +88,7 @@ fn first(random: &mut Random, until: f64, able: &[Trouble], fast: bool) -> Vec<S
 }
 
 /// Short lives, two of three of which end by a kill; every other one can see the clock jump.
-fn later(random: &mut Random, from: f64, until: f64, able: &[Trouble], fast: bool) -> Vec<Step> {
+fn later(random: &mut Rng, from: f64, until: f64, able: &[Trouble], fast: bool) -> Vec<Step> {
     let longest = if fast { 3.0 } else { 15.0 };
     let (mut at, mut steps, mut jumping) = (from, Vec::new(), false);
     while at < until {
@@ -106,7 +106,7 @@ fn later(random: &mut Random, from: f64, until: f64, able: &[Trouble], fast: boo
     steps
 }
 
-fn lasting(random: &mut Random, fast: bool) -> f64 {
+fn lasting(random: &mut Rng, fast: bool) -> f64 {
     (if fast { 0.3 } else { 0.5 }) + random.fraction() * if fast { 0.7 } else { 3.0 }
 }
 

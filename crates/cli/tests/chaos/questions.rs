@@ -76,7 +76,7 @@ pub(crate) fn about(op: &mut Op<'_>, id: &str, totals: &Value) {
 fn view(op: &mut Op<'_>, id: &str, totals: &Value) {
     let mut call = Call::new("POST", format!("/api/sessions/{id}/view"), Body::Known(b"{}"));
     call.may_break = true;
-    let Some(answer) = op.once(&call, rorqual_testkit::proxy::Fault::None) else { return };
+    let Some(answer) = op.once(&call, rorqual_testkit::proxy::ConnectionFault::None) else { return };
     let view = answer.json();
     if answer.status != 200 || view["kept"]["all"] != true {
         return;

@@ -2,8 +2,8 @@
 
 use crate::answer::Answer;
 use crate::op::{Body, Call, NONE, Op, excuses, name};
-use rorqual_testkit::proxy::Fault;
-use rorqual_testkit::websocket::{BINARY, CLOSE, Heard, TEXT, UPGRADE, frame, hear};
+use rorqual_testkit::proxy::ConnectionFault;
+use rorqual_testkit::websocket::{BINARY, CLOSE, ServerFrame, TEXT, UPGRADE, frame, hear};
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -48,7 +48,7 @@ pub(crate) struct Brought {
 }
 
 /// Sends `bytes` from `offset` on.
-pub(crate) fn send(op: &mut Op<'_>, target: &str, offset: u64, bytes: &[u8], ending: Ending, fault: Fault) -> Brought {
+pub(crate) fn send(op: &mut Op<'_>, target: &str, offset: u64, bytes: &[u8], ending: Ending, fault: ConnectionFault) -> Brought {
     let life = op.kit.lives.current();
     let call = UPGRADE[1..].iter().fold(Call::new("GET", target, Body::NONE), |call, header| call.header(*header));
     let head = String::from_utf8(call.head(&life)).expect("text").replace("Connection: close", "Connection: Upgrade");
@@ -72,7 +72,7 @@ pub(crate) fn send(op: &mut Op<'_>, target: &str, offset: u64, bytes: &[u8], end
         Said::Broken => "broken".to_owned(),
     };
     op.kit.tallies.answered(if struck { name(fault) } else { NONE }, &label);
-    let half_closed = matches!(fault, Fault::HalfClose { .. }) && struck;
+    let half_closed = matches!(fault, ConnectionFault::HalfClose { .. }) && struck;
     if matches!(brought.said, Said::Broken) && !half_closed && !(excuses(fault) && struck) && op.kit.lives.holds(life.number) {
         op.wrong(&format!("{target}: a WebSocket that ended without a word ({fault:?}, struck: {struck})"));
     }
@@ -107,7 +107,7 @@ fn talk(op: &mut Op<'_>, stream: &mut TcpStream, reader: TcpStream, offset: u64,
     let listener = std::thread::spawn(move || {
         let mut reader = reader;
         while let Ok(Some(word)) = hear(&mut reader) {
-            let last = matches!(word, Heard::Close(_));
+            let last = matches!(word, ServerFrame::Close(_));
             if sender.send(word).is_err() || last {
                 return;
             }
@@ -142,7 +142,7 @@ fn talk(op: &mut Op<'_>, stream: &mut TcpStream, reader: TcpStream, offset: u64,
 
 /// What was heard.
 struct Talk {
-    words: Receiver<Heard>,
+    words: Receiver<ServerFrame>,
     taken: u64,
     window: u64,
     last: Option<Value>,
@@ -175,11 +175,11 @@ impl Talk {
         }
     }
 
-    fn take(&mut self, word: Heard) {
+    fn take(&mut self, word: ServerFrame) {
         match word {
-            Heard::Close(_) => self.closed = true,
-            Heard::Pong(_) => {}
-            Heard::Text(text) => match text["type"].as_str() {
+            ServerFrame::Close(_) => self.closed = true,
+            ServerFrame::Pong(_) => {}
+            ServerFrame::Text(text) => match text["type"].as_str() {
                 Some("ready") => self.window = text["window_bytes"].as_u64().unwrap_or(self.window),
                 Some("taken") => self.taken = text["offset"].as_u64().unwrap_or(self.taken),
                 _ => self.last = Some(text),

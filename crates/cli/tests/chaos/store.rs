@@ -5,7 +5,7 @@ use crate::check::Check;
 use crate::common::rorqual;
 use crate::inputs::Input;
 use crate::op::{Body, Call, Op};
-use rorqual_testkit::proxy::Fault;
+use rorqual_testkit::proxy::ConnectionFault;
 
 pub(crate) fn once(op: &mut Op<'_>) {
     let inputs = &op.kit.inputs;
@@ -28,7 +28,9 @@ fn put(op: &mut Op<'_>, input: &Input) -> &'static str {
     match answer {
         None => return get(op, input),
         // A half of a body has another digest.
-        Some(answer) if matches!(fault, Fault::HalfClose { .. }) && matches!(answer.status, 400 | 422) => return "refused",
+        Some(answer) if matches!(fault, ConnectionFault::HalfClose { .. }) && matches!(answer.status, 400 | 422) => {
+            return "refused";
+        }
         Some(answer) if matches!(answer.status, 200 | 201) => {}
         Some(answer) => return refused(op, &answer),
     }
@@ -61,7 +63,7 @@ fn get(op: &mut Op<'_>, input: &Input) -> &'static str {
 fn lie(op: &mut Op<'_>, input: &Input) -> &'static str {
     let digest: String = input.digest.chars().rev().collect();
     let body = &input.plain[..input.plain.len().min(1 << 20)];
-    match op.once(&Call::new("PUT", format!("/store/{digest}"), Body::Known(body)), Fault::None) {
+    match op.once(&Call::new("PUT", format!("/store/{digest}"), Body::Known(body)), ConnectionFault::None) {
         Some(answer) if matches!(answer.status, 200 | 201) => {
             op.wrong("a body was stored under another digest");
             "WRONG"
@@ -73,7 +75,9 @@ fn lie(op: &mut Op<'_>, input: &Input) -> &'static str {
 
 fn lease(op: &mut Op<'_>, input: &Input) -> &'static str {
     let call = Call::new("PUT", format!("/store/{}", input.digest), Body::Known(&input.plain));
-    let Some(answer) = op.once(&call.header("Lease-Seconds: 5").header("Lease-Holder: chaos"), Fault::None) else { return "cut" };
+    let Some(answer) = op.once(&call.header("Lease-Seconds: 5").header("Lease-Holder: chaos"), ConnectionFault::None) else {
+        return "cut";
+    };
     let Some(lease) = answer.header("lease-id").map(str::to_owned) else { return refused(op, &answer) };
     match op.ask(&Call::new("DELETE", format!("/leases/{lease}"), Body::NONE)) {
         Some(answer) if answer.status == 204 => "done",

@@ -8,8 +8,8 @@ use crate::questions;
 use crate::socket::{self, Ending, Said};
 use crate::state::{self, Fate, Known};
 use data_encoding::BASE64;
-use rorqual_digest::{Algorithm, Encoding, Hasher};
-use rorqual_testkit::proxy::Fault;
+use rorqual_digest::{Algorithm, DigestForm, Hasher};
+use rorqual_testkit::proxy::ConnectionFault;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
@@ -368,7 +368,7 @@ impl Job<'_> {
         }
     }
 
-    fn part_checked(&mut self, op: &mut Op<'_>, id: &str, part: &[u8], offset: u64, fault: Fault) -> Step {
+    fn part_checked(&mut self, op: &mut Op<'_>, id: &str, part: &[u8], offset: u64, fault: ConnectionFault) -> Step {
         let mut hasher = Hasher::new(Algorithm::Sha256);
         hasher.update(part);
         let wrong = op.one_in(8);
@@ -377,7 +377,7 @@ impl Job<'_> {
             op.kit.tallies.came("damaged part");
             op.met.insert("damaged part");
         }
-        let header = format!("Upload-Checksum: sha256 {}", hasher.finish().encode(Encoding::Base64));
+        let header = format!("Upload-Checksum: sha256 {}", hasher.finish().encode(DigestForm::Base64));
         self.answered(op, id, part, Body::Known(part), offset, vec![header], fault)
     }
 
@@ -403,7 +403,7 @@ impl Job<'_> {
         body: Body<'_>,
         offset: u64,
         headers: Vec<String>,
-        fault: Fault,
+        fault: ConnectionFault,
     ) -> Step {
         let call = self.request(id, body, offset, headers);
         let begun = Instant::now();
@@ -468,7 +468,7 @@ impl Job<'_> {
         let body = &self.bytes[wrong as usize..(wrong + 1_000).min(size) as usize];
         let life = op.kit.lives.current().number;
         let call = self.request(id, Body::Known(body), wrong, Vec::new());
-        let Some(answer) = op.once(&call, Fault::None) else { return };
+        let Some(answer) = op.once(&call, ConnectionFault::None) else { return };
         op.kit.tallies.came("out of order");
         op.kit.tallies.answered("out of order", &answer.label());
         op.met.insert("out of order");

@@ -1,7 +1,7 @@
 //! `rorqual serve` at the least memory that it advises, and at its own examples: what is small there still works.
 
 use crate::client::Server;
-use crate::common::{Folder, MIB, log, rorqual};
+use crate::common::{MIB, TestFolder, log, rorqual};
 use serde_json::{Value, json};
 
 fn view(server: &Server, id: &str, question: &Value) -> Value {
@@ -69,7 +69,7 @@ fn what_is_piped_in_is_a_log() {
 /// What a client asked for is no line of ours, whatever is in it.
 #[test]
 fn what_is_asked_of_templates_begins_no_line_of_the_log() {
-    let templates = Folder::new();
+    let templates = TestFolder::new();
     templates.file("bad.txt", "{{ 1 + 'a' }}");
     templates.file("odd\nFAKE.txt", "{{ 1 + 'a' }}");
     for format in ["text", "json"] {

@@ -1,6 +1,6 @@
 //! Bad records: the first is named by every verb that leaves them out, with its file, place and reason.
 
-use crate::common::{Folder, rorqual};
+use crate::common::{TestFolder, rorqual};
 use serde_json::json;
 
 /// `{"a":}` at byte 8 and `[1` at byte 23 are none; the first lacks its value at byte 13.
@@ -9,7 +9,7 @@ const FIRST: &str = "a value should be here (in the record that starts at byte 8
 
 #[test]
 fn head_and_sample_name_the_first_and_end_with_2() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let file = folder.file("bad.ndjson", TEXT);
     let said = format!("2 bad records were left out; the first: {file}: {FIRST}");
     let ran = rorqual(&["head", &file]).run().exits(2);
@@ -20,7 +20,7 @@ fn head_and_sample_name_the_first_and_end_with_2() {
 
 #[test]
 fn head_tells_of_what_is_before_its_last_row() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let file = folder.file("bad.ndjson", TEXT);
     let none = rorqual(&["head", "-n", "1", &file]).run().exits(0);
     assert_eq!((none.text(), none.stderr.as_str()), ("{\"a\":1}\n", ""));
@@ -30,7 +30,7 @@ fn head_tells_of_what_is_before_its_last_row() {
 
 #[test]
 fn a_template_that_loops_twice_counts_them_once() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let file = folder.file("bad.ndjson", TEXT);
     let once = "{% for row in rows %}{{ row.a }} {% endfor %}";
     for template in [once.to_owned(), once.repeat(2), format!("{{% macro m() %}}{{% endmacro %}}{once}")] {
@@ -43,7 +43,7 @@ fn a_template_that_loops_twice_counts_them_once() {
 
 #[test]
 fn one_that_is_too_long_is_told_too() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let long = format!("{{\"a\":1}}\n{{\"b\":\"{}\"}}\n{{\"a\":2}}\n", "x".repeat(2 << 20));
     let file = folder.file("long.ndjson", long);
     let said = format!("{file}: a record of more than --record-max 256 KiB starts at byte 8");
@@ -58,14 +58,14 @@ fn one_that_is_too_long_is_told_too() {
 
 #[test]
 fn lines_that_are_no_log_are_no_failure() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let file = folder.file("access.log", format!("{}\nno log line\n", crate::common::line(1)));
     rorqual(&["head", &file]).run().exits(0).says(&["1 bad record was left out: ", &file]);
 }
 
 #[test]
 fn lines_that_end_in_cr_alone_are_refused() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let text = "a,b\r1,2\r3,4\r";
     let file = folder.file("old.csv", text);
     let said = "its lines end in CR alone; convert them: tr '\\r' '\\n'";
@@ -77,7 +77,7 @@ fn lines_that_end_in_cr_alone_are_refused() {
 
 #[test]
 fn places_are_said_in_order() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let quotes = folder.file("q.csv", "a,b\n1,\"x\n");
     rorqual(&["convert", &quotes, "-o", "-", "--to", "ndjson"]).run().exits(2).says(&[
         "the quotes that opened at byte 6 are not closed when the input ends",
@@ -94,7 +94,7 @@ fn places_are_said_in_order() {
 
 #[test]
 fn all_bad_and_kept_is_an_empty_file_and_a_note() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let file = folder.file("bad.ndjson", "{\"a\":}\n{\"b\":}\n");
     let rejects = folder.text("rejects");
     let ran = rorqual(&["convert", &file, "--to", "ndjson", "-o", "-", "--rejects", &rejects]).run().exits(0);
@@ -104,7 +104,7 @@ fn all_bad_and_kept_is_an_empty_file_and_a_note() {
 
 #[test]
 fn a_conversion_that_fails_keeps_no_rejects_and_says_so() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let file = folder.file("cut.json", "[{\"a\":1},{\"a\":2},{\"a\":3");
     let (rejects, target) = (folder.text("rejects"), folder.text("out.parquet"));
     for flags in [["--rejects", rejects.as_str()], ["--bad", "skip"]] {

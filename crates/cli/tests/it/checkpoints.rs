@@ -1,8 +1,8 @@
 //! `rorqual serve --state` where checkpoints can't be made: the disk is full, or the log is compressed.
 
 use crate::client::Server;
-use crate::common::{Folder, MIB, Truth, eventually, log};
-use rorqual_testkit::disk::{Disk, own_mounts};
+use crate::common::{MIB, TestFolder, Truth, eventually, log};
+use rorqual_testkit::disk::{TestDisk, own_mounts};
 use rorqual_testkit::paths::gzip;
 use std::path::Path;
 
@@ -24,9 +24,9 @@ fn thirds(body: &[u8]) -> [usize; 3] {
 
 #[allow(clippy::print_stderr, reason = "who reads the output is to know that this was not tried")]
 fn a_full_disk() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let state = folder.at("state");
-    let disk = own_mounts().then(|| Disk::mount(&state, 8 * MIB)).flatten();
+    let disk = own_mounts().then(|| TestDisk::mount(&state, 8 * MIB)).flatten();
     let Some(disk) = disk else {
         eprintln!("not tried: there may be no mounts here");
         return;
@@ -66,7 +66,7 @@ fn a_checkpoint_that_fails_is_made_later_and_the_upload_goes_on() {
 
 #[test]
 fn a_compressed_log_in_a_hundred_parts_holds_up_nobody() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let server = Server::start(&["--state", &folder.text("")]);
     let body = log(60_000);
     let other = server.session_of(body.len());

@@ -1,7 +1,7 @@
 //! A server under test, and a client of it that can do what no good client does.
 
 use crate::common::{MIB, advised, eventually, rorqual};
-use rorqual_testkit::process::{Run, Running};
+use rorqual_testkit::process::{ProcessRun, RunningProcess};
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
 use serde_json::{Value, json};
 use std::io::{BufRead, Read, Write};
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 /// `rorqual serve` on a free port, until dropped.
 pub(crate) struct Server {
-    pub(crate) running: Running,
+    pub(crate) running: RunningProcess,
     pub(crate) port: u16,
     pub(crate) token: String,
     /// What its clients trust, where it speaks TLS.
@@ -62,12 +62,12 @@ impl Server {
     }
 
     /// The same, of a program that was told more than arguments.
-    pub(crate) fn start_as(run: Run) -> Self {
+    pub(crate) fn start_as(run: ProcessRun) -> Self {
         Self::trusted_by(run, None)
     }
 
     /// The same behind TLS, for clients that trust it.
-    pub(crate) fn trusted_by(run: Run, trust: Option<Arc<ClientConfig>>) -> Self {
+    pub(crate) fn trusted_by(run: ProcessRun, trust: Option<Arc<ClientConfig>>) -> Self {
         let scheme = if trust.is_some() { "https" } else { "http" };
         let mut running = run.start();
         let url = running.stdout_when(|text| text.contains('\n'));

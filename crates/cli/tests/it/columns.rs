@@ -1,13 +1,13 @@
 //! Files of columns and wide or large inputs within the memory that is given, and what `convert` makes of odd values.
 
-use crate::common::{Folder, MIB, rorqual};
+use crate::common::{MIB, TestFolder, rorqual};
 use crate::tables;
 use arrow_array::types::Int32Type;
 use arrow_array::{ArrayRef, DictionaryArray, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray};
 use arrow_ipc::writer::FileWriter;
 use arrow_schema::{DataType, Field, Schema};
-use rorqual_columnar::write::{Settings, Target, Writer};
-use rorqual_testkit::process::{Ran, Run};
+use rorqual_columnar::write::{BatchWriter, WriteSettings, WriteTarget};
+use rorqual_testkit::process::{ProcessEnd, ProcessRun};
 use serde_json::json;
 use std::fs::File;
 use std::io::Write;
@@ -18,9 +18,9 @@ use std::time::Duration;
 
 const TIME_MAX: Duration = Duration::from_secs(300);
 
-fn write(path: &Path, target: Target, batches: &[RecordBatch]) {
+fn write(path: &Path, target: WriteTarget, batches: &[RecordBatch]) {
     let file = File::create(path).expect("a new file");
-    let writer = Writer::new(file, "table", &batches[0].schema(), &Settings::new(target)).expect("a writer");
+    let writer = BatchWriter::new(file, "table", &batches[0].schema(), &WriteSettings::new(target)).expect("a writer");
     for batch in batches {
         writer.push(writer.prepare(batch.clone()).expect("a batch")).expect("it is written");
     }
@@ -39,15 +39,15 @@ fn repeated(rows: i64, bytes: usize) -> RecordBatch {
 /// The program's own peak; its output goes nowhere.
 fn peak_of(script: &str) -> u64 {
     let script = format!("'{}' {script} --stats > /dev/null", crate::common::PROGRAM);
-    let ran = Run::new("bash").args(["-c", &script]).time_max(TIME_MAX).run().exits(0);
+    let ran = ProcessRun::new("bash").args(["-c", &script]).time_max(TIME_MAX).run().exits(0);
     tables::peak_bytes(&ran)
 }
 
 #[test]
 fn a_small_file_of_columns_that_grows_when_it_is_read() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let path = folder.at("small.parquet");
-    write(&path, Target::Parquet, &[repeated(600, 900_000)]);
+    write(&path, WriteTarget::Parquet, &[repeated(600, 900_000)]);
     assert!(std::fs::metadata(&path).expect("it is there").len() < MIB);
     let (path, target) = (path.to_string_lossy(), folder.text("out.parquet"));
     for work in ["head -n 600".to_owned(), "sample -n 300".to_owned(), format!("convert -o '{target}'")] {
@@ -61,10 +61,10 @@ fn a_small_file_of_columns_that_grows_when_it_is_read() {
 
 #[test]
 fn files_of_columns_far_above_the_memory() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let (parquet, arrow) = (folder.at("t.parquet"), folder.at("t.arrow"));
-    tables::write(&parquet, Target::Parquet, 2_000_000);
-    tables::write(&arrow, Target::Arrow, 2_000_000);
+    tables::write(&parquet, WriteTarget::Parquet, 2_000_000);
+    tables::write(&arrow, WriteTarget::Arrow, 2_000_000);
     assert!(std::fs::metadata(&arrow).expect("it is there").len() > 200 * MIB);
     for path in [parquet, arrow] {
         let path = path.to_string_lossy();
@@ -82,7 +82,7 @@ fn files_of_columns_far_above_the_memory() {
 }
 
 /// Runs on 512 MiB of a block over and over, within 192 MiB.
-fn far_above(args: &[&str], block: Vec<u8>) -> Ran {
+fn far_above(args: &[&str], block: Vec<u8>) -> ProcessEnd {
     let times = 512 * MIB / block.len() as u64;
     let feed = move |stdin: &mut ChildStdin| (0..times).try_for_each(|_| stdin.write_all(&block));
     let ran = rorqual(args).args(["--memory", "192MiB"]).feed(feed).time_max(TIME_MAX).run().exits(0);
@@ -92,7 +92,7 @@ fn far_above(args: &[&str], block: Vec<u8>) -> Ran {
 
 #[test]
 fn csv_far_above_the_memory() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let target = folder.text("out.parquet");
     let lines: String = (0..20_000).map(|row| format!("{row},\"a text, of {row}\",{}\n", row * 7919)).collect();
     far_above(&["convert", "-", "--from", "csv", "--header", "false", "-o", &target], lines.clone().into_bytes());
@@ -105,7 +105,7 @@ fn the_first_and_some_records_far_above_the_memory() {
     let lines: String = (0..20_000).map(|row| format!("{{\"id\":{row},\"text\":\"text of {row}\"}}\n")).collect();
     let sampled = far_above(&["sample", "-", "-n", "5"], lines.clone().into_bytes());
     assert_eq!(sampled.text().lines().count(), 5);
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let path = folder.text("large.ndjson");
     let mut file = File::create(&path).expect("a new file");
     (0..400).for_each(|_| file.write_all(lines.as_bytes()).expect("room"));
@@ -115,7 +115,7 @@ fn the_first_and_some_records_far_above_the_memory() {
 
 #[test]
 fn ten_thousand_columns_take_a_thread_and_not_more_memory() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let row = |offset: usize| {
         let fields: Vec<String> = (0..10_000).map(|column| format!("\"c{column}\":{}", column + offset)).collect();
         format!("{{{}}}\n", fields.join(","))
@@ -132,17 +132,17 @@ fn ten_thousand_columns_take_a_thread_and_not_more_memory() {
 
 #[test]
 fn each_stream_is_a_term_of_the_sum() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let target = folder.text("out.parquet");
     let inputs = vec!["<(echo '{}')"; 40].join(" ");
     let script = format!("'{}' convert {inputs} --from ndjson -o '{target}' --memory 256MiB", crate::common::PROGRAM);
-    let ran = Run::new("bash").args(["-c", &script]).run().exits(2);
+    let ran = ProcessRun::new("bash").args(["-c", &script]).run().exits(2);
     ran.says(&["--memory 256 MiB is too little", "starts of 40 streams"]);
 }
 
 #[test]
 fn more_memory_has_room_for_more_threads() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let (file, target) = (folder.file("a.ndjson", "{\"a\":1}\n"), folder.text("a.parquet"));
     for (memory, threads) in [("1GiB", "4"), ("4GiB", "16"), ("16GiB", "64")] {
         let _ = rorqual(&["convert", &file, "--memory", memory, "--threads", threads, "--force", "-o", &target]).run().exits(0);
@@ -151,10 +151,10 @@ fn more_memory_has_room_for_more_threads() {
 
 #[test]
 fn numbers_that_json_has_not_are_said() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let path = folder.at("t.parquet");
     let numbers: ArrayRef = Arc::new(Float64Array::from(vec![Some(1.5), Some(f64::NAN), None, Some(f64::INFINITY)]));
-    write(&path, Target::Parquet, &[RecordBatch::try_from_iter([("n", numbers)]).expect("a column")]);
+    write(&path, WriteTarget::Parquet, &[RecordBatch::try_from_iter([("n", numbers)]).expect("a column")]);
     let ran = rorqual(&["convert", &path.to_string_lossy(), "--to", "ndjson", "-o", "-"]).run().exits(0);
     assert_eq!(ran.text(), "{\"n\":1.5}\n{\"n\":null}\n{}\n{\"n\":null}\n");
     ran.says(&["2 x NaN or infinity"]);
@@ -169,7 +169,7 @@ fn what_is_true_and_what_is_a_text_differ() {
 
 #[test]
 fn a_rest_of_the_input_is_there_once() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let schema = folder.file("schema.json", r#"{"a":"int64","_rest":"json"}"#);
     let input = r#"{"a":"x","_rest":{"a":1},"b":{"c":2}}"#;
     let ran = rorqual(&["convert", "-", "--schema", &schema, "--to", "ndjson", "-o", "-"]).stdin(input).run().exits(0);
@@ -192,7 +192,7 @@ fn json_is_no_lines_where_only_its_start_looks_so() {
 
 #[test]
 fn a_schema_of_bad_records_says_so() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let file = folder.file("bad.ndjson", "{\"a\":1}\n{\"b\":\n{\"a\":2}\n");
     let ran = rorqual(&["schema", &file]).run().exits(2);
     assert_eq!(ran.json(), json!({"a": "int64"}));
@@ -201,8 +201,8 @@ fn a_schema_of_bad_records_says_so() {
 
 #[test]
 fn a_broken_footer_is_one_line_that_names_the_file() {
-    let folder = Folder::new();
-    for (name, target) in [("t.arrow", Target::Arrow), ("t.parquet", Target::Parquet)] {
+    let folder = TestFolder::new();
+    for (name, target) in [("t.arrow", WriteTarget::Arrow), ("t.parquet", WriteTarget::Parquet)] {
         let path = folder.at(name);
         tables::write(&path, target, 10);
         let whole = std::fs::read(&path).expect("it is there");
@@ -219,7 +219,7 @@ fn a_broken_footer_is_one_line_that_names_the_file() {
 
 #[test]
 fn files_of_columns_that_differ_have_types_for_both() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let (first, second) = (folder.at("1.parquet"), folder.at("2.arrow"));
     let floats: ArrayRef = Arc::new(Float64Array::from(vec![0.5]));
     let small: ArrayRef = Arc::new(Int32Array::from(vec![7]));
@@ -227,8 +227,8 @@ fn files_of_columns_that_differ_have_types_for_both() {
     let texts: ArrayRef = Arc::new(StringArray::from(vec!["x"]));
     let batch = |columns: Vec<(&str, ArrayRef)>| [RecordBatch::try_from_iter(columns).expect("columns of one length")];
     let columns = vec![("int", small.clone()), ("number", small.clone()), ("large", large.clone()), ("own", texts)];
-    write(&first, Target::Parquet, &batch(columns));
-    write(&second, Target::Arrow, &batch(vec![("int", large), ("number", floats.clone()), ("large", floats)]));
+    write(&first, WriteTarget::Parquet, &batch(columns));
+    write(&second, WriteTarget::Arrow, &batch(vec![("int", large), ("number", floats.clone()), ("large", floats)]));
     let (first, second) = (first.to_string_lossy(), second.to_string_lossy());
     let ran = rorqual(&["convert", &first, &second, "--to", "ndjson", "-o", "-"]).run().exits(0);
     let expected = "{\"int\":7,\"number\":7.0,\"large\":\"9223372036854775807\",\"own\":\"x\"}\n\
@@ -249,7 +249,7 @@ fn files_of_columns_that_differ_have_types_for_both() {
 
 #[test]
 fn an_element_that_is_too_long_is_kept_without_its_separator() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let rejects = folder.text("rejects");
     let long = format!("{{\"a\":\"{}\"}}", "x".repeat(1 << 20));
     let input = format!("[{{\"a\":1}}\n , {long}, {{\"a\":2}}]");

@@ -1,8 +1,8 @@
 //! What the tests share: the program, logs with a known content, a reference that reads them by hand, and waiting.
 
 #[allow(unused_imports, reason = "the soak has no folders")]
-pub(crate) use rorqual_testkit::folder::Folder;
-use rorqual_testkit::process::{Run, Running};
+pub(crate) use rorqual_testkit::folder::TestFolder;
+use rorqual_testkit::process::{ProcessRun, RunningProcess};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -16,8 +16,8 @@ pub(crate) const GIB: u64 = 1 << 30;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The program with these arguments.
-pub(crate) fn rorqual(args: &[&str]) -> Run {
-    Run::new(PROGRAM).args(args)
+pub(crate) fn rorqual(args: &[&str]) -> ProcessRun {
+    ProcessRun::new(PROGRAM).args(args)
 }
 
 /// The `--memory` that a refusal names as enough.
@@ -40,7 +40,7 @@ pub(crate) fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> 
 
 /// Waits until the program has a handler for Ctrl-C.
 #[allow(dead_code, reason = "the soak interrupts nothing")]
-pub(crate) fn listens(running: &Running) {
+pub(crate) fn listens(running: &RunningProcess) {
     eventually("a handler for Ctrl-C", || {
         let status = std::fs::read_to_string(format!("/proc/{}/status", running.id())).ok()?;
         let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"))?;

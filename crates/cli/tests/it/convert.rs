@@ -1,8 +1,8 @@
 //! `rorqual convert` and `rorqual schema`: what comes out is what went in, on every path, and bad input is told.
 
-use crate::common::{Folder, advised, line, listens, rorqual};
-use rorqual_testkit::generate::{Events, Lines, write_array};
-use rorqual_testkit::process::{Ran, Run};
+use crate::common::{TestFolder, advised, line, listens, rorqual};
+use rorqual_testkit::generate::{EventLines, GeneratedLines, write_array};
+use rorqual_testkit::process::{ProcessEnd, ProcessRun};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::os::fd::AsFd;
@@ -11,7 +11,7 @@ const MIB: u64 = 1 << 20;
 
 /// So many events, a line each.
 fn events(count: usize) -> Vec<u8> {
-    let mut events = Events::new(7);
+    let mut events = EventLines::new(7);
     let mut lines = Vec::new();
     (0..count).for_each(|_| events.line(&mut lines));
     lines
@@ -53,14 +53,14 @@ fn all_plain(ndjson: &[u8]) -> Vec<Value> {
 }
 
 /// The rows of `input` as NDJSON, by way of Parquet.
-fn through_parquet(folder: &Folder, input: &str, flags: &[&str]) -> Vec<u8> {
+fn through_parquet(folder: &TestFolder, input: &str, flags: &[&str]) -> Vec<u8> {
     let parquet = folder.text("through.parquet");
     let _ = rorqual(&["convert", input, "--force", "-o", &parquet]).args(flags).run().exits(0);
     rorqual(&["convert", &parquet, "--to", "ndjson", "-o", "-"]).run().exits(0).stdout
 }
 
 /// The rows of a text as NDJSON.
-fn converted(text: impl Into<Vec<u8>>, flags: &[&str]) -> Ran {
+fn converted(text: impl Into<Vec<u8>>, flags: &[&str]) -> ProcessEnd {
     rorqual(&["convert", "-", "--to", "ndjson", "-o", "-"]).args(flags).stdin(text).run()
 }
 
@@ -70,7 +70,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
 
 #[test]
 fn every_layout_and_path_gives_the_same_rows() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let lines = events(2_000);
     let expected = all_plain(&lines);
     let documents = lines.iter().map(|byte| if *byte == b'\n' { b' ' } else { *byte }).collect::<Vec<_>>();
@@ -94,7 +94,7 @@ fn every_layout_and_path_gives_the_same_rows() {
 
 #[test]
 fn columns_are_those_of_the_whole_input() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     // What the first 8 MiB say is not true of the last lines.
     let mut text: Vec<u8> =
         (0..400_000).flat_map(|number| format!("{{\"n\":{number},\"s\":{{\"a\":true}},\"l\":[1]}}\n").into_bytes()).collect();
@@ -118,7 +118,7 @@ fn of_a_stream_what_comes_too_late_for_a_column_is_in_the_rest() {
     let mut text: Vec<u8> =
         (0..600_000).flat_map(|number| format!("{{\"n\":{number},\"t\":\"{}\"}}\n", "x".repeat(10)).into_bytes()).collect();
     text.extend(b"{\"n\":\"late\",\"new\":{\"a\":[1,null]}}\n");
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let parquet = folder.text("piped.parquet");
     let ran = rorqual(&["convert", "-", "-o", &parquet]).stdin(text).run().exits(0);
     ran.says(&["a value without a column, which is in _rest"]);
@@ -130,7 +130,7 @@ fn of_a_stream_what_comes_too_late_for_a_column_is_in_the_rest() {
 
 #[test]
 fn what_is_bad_is_told_with_its_place_and_nothing_is_written() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let good = "{\"a\":1}\n{\"a\":2}\n";
     let cases: [(&str, &str, Vec<u8>, &[&str]); 9] = [
         ("garbage.ndjson", "", format!("{good}nonsense\n").into_bytes(), &["at byte 16"]),
@@ -155,7 +155,7 @@ fn what_is_bad_is_told_with_its_place_and_nothing_is_written() {
 
 #[test]
 fn bad_records_are_left_out_kept_or_end_it_as_asked() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let text = "{\"a\":1}\n{\"a\":}\n{\"a\":2}\n[1\n{\"a\":3}\n";
     let file = folder.file("bad.ndjson", text);
     let rejects = folder.text("rejects");
@@ -175,7 +175,7 @@ fn bad_records_are_left_out_kept_or_end_it_as_asked() {
 
 #[test]
 fn a_record_that_is_too_long_is_told_with_its_size() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let long = format!("{{\"a\":\"{}\"}}", "x".repeat(3 << 20));
     let rejects = folder.text("rejects");
     for (name, text, separator) in [
@@ -227,7 +227,7 @@ fn odd_documents() {
 
 #[test]
 fn ten_thousand_columns_and_memory() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let row = |offset: usize| {
         let fields: Vec<String> = (0..10_000).map(|column| format!("\"c{column}\":{}", column + offset)).collect();
         format!("{{{}}}\n", fields.join(","))
@@ -248,10 +248,11 @@ fn ten_thousand_columns_and_memory() {
 
 #[test]
 fn memory_is_kept_for_a_gibibyte_of_each_layout() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     for path in ["", "a.b.items"] {
         let target = folder.text(&format!("large{path}.parquet"));
-        let feed = move |stdin: &mut std::process::ChildStdin| write_array(&mut Events::new(3), 1 << 30, path, stdin).map(drop);
+        let feed =
+            move |stdin: &mut std::process::ChildStdin| write_array(&mut EventLines::new(3), 1 << 30, path, stdin).map(drop);
         let rows = if path.is_empty() { "$" } else { "$.a.b.items" };
         let ran = rorqual(&["convert", "-", "-o", &target, "--memory", "256MiB", "--rows", rows]).feed(feed).run().exits(0);
         ran.within(256 * MIB);
@@ -260,7 +261,7 @@ fn memory_is_kept_for_a_gibibyte_of_each_layout() {
 
 #[test]
 fn a_document_is_one_row_whatever_its_size() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     for count in [3, 400, 1_500] {
         let document = array(count, "a.b.items");
         let indented = [b"{\n ".as_slice(), &document[1..]].concat();
@@ -285,7 +286,7 @@ fn a_document_is_one_row_whatever_its_size() {
 
 #[test]
 fn null_among_objects_stays_null() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let lines = "{\"a\":1}\nnull\n{\"a\":2,\"l\":[{\"b\":1},null]}\n{}\n";
     for (name, text) in [("n.ndjson", lines.to_owned()), ("n.json", format!("[{}]", lines.trim_end().replace('\n', ",")))] {
         let file = folder.file(name, &text);
@@ -317,7 +318,7 @@ fn a_double_is_the_one_that_was_written() {
 
 #[test]
 fn moments_and_dates_are_the_same_of_every_format() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let moments = ["2025-01-31T08:00:00+05:30", "2025-01-31 02:30:00", "2025-01-31t02:30:00.5z", "NA"];
     let days = ["2024-02-29", "NA", "1969-12-31", "0001-01-01"];
     let line = |(moment, day): (&&str, &&str)| format!("{{\"at\":\"{moment}\",\"day\":\"{day}\",\"n\":\"-\"}}\n");
@@ -345,7 +346,7 @@ fn moments_and_dates_are_the_same_of_every_format() {
 
 #[test]
 fn a_file_without_a_header_keeps_its_first_row() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     for (text, first) in [
         ("2024-01-01,alice\n2024-01-02,bob\n2024-01-03,carol\n", json!({"column1": "2024-01-01", "column2": "alice"})),
         ("alice,10.0.0.1\nbob,10.0.0.2\ncarol,10.0.0.3\n", json!({"column1": "alice", "column2": "10.0.0.1"})),
@@ -384,7 +385,7 @@ fn a_table_without_quotes_has_a_row_a_line() {
 
 #[test]
 fn utf_16_is_read_as_text() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let encoded = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
     let expected = [json!({"id": 1, "name": "Größe 🚀"}), json!({"id": 2, "name": "日本"})];
     let csv = encoded("\u{feff}id\tname\r\n1\tGröße 🚀\r\n2\t日本\r\n");
@@ -399,7 +400,7 @@ fn utf_16_is_read_as_text() {
 
 #[test]
 fn an_object_used_as_a_map_is_one_column() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let users: Vec<String> = (0..5_000).map(|user| format!("\"u{user}\":{{\"age\":{user},\"tags\":[\"x\"]}}")).collect();
     let text = format!("{{\"users\":{{{}}},\"n\":1}}", users.join(","));
     let file = folder.file("map.json", &text);
@@ -416,7 +417,7 @@ fn a_string_of_3_gib_is_told_in_bounded_memory() {
         (0..3 << 10).try_for_each(|_| stdin.write_all(&piece))?;
         stdin.write_all(b"\"}\n{\"a\":2}\n")
     };
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let target = folder.text("out.ndjson");
     let ran = rorqual(&["convert", "-", "--bad", "skip", "-o", &target]).feed(feed).run().exits(0);
     ran.within(256 * MIB).says(&["1 bad record"]);
@@ -425,7 +426,7 @@ fn a_string_of_3_gib_is_told_in_bounded_memory() {
 
 #[test]
 fn a_log_becomes_the_rows_that_its_report_counts() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let text: String =
         (0..20_000).map(|number| if number % 100 == 7 { "no log line\n".to_owned() } else { line(number) + "\n" }).collect();
     let file = folder.file("access.log", &text);
@@ -459,7 +460,7 @@ fn csv_is_typed_where_nothing_is_lost() {
 
 #[test]
 fn a_schema_that_was_printed_is_read() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let file = folder.file("events.ndjson", events(500));
     let schema = folder.file("schema.json", rorqual(&["schema", &file]).run().exits(0).stdout);
     let [with, without] = [&["--schema", &schema][..], &[]].map(|flags| through_parquet(&folder, &file, flags));
@@ -474,13 +475,14 @@ fn a_schema_that_was_printed_is_read() {
 
 #[test]
 fn nothing_is_half_written() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let file = folder.file("events.ndjson", events(20_000));
     let before = folder.names();
     // Files of more than 64 KiB are refused to it, as a full disk refuses.
     for target in ["full.parquet", "full.arrow", "full.ndjson", "full.csv"] {
         let script = "trap '' XFSZ; ulimit -f 64; exec \"$0\" convert \"$1\" -o \"$2\"";
-        let ran = Run::new("bash").args(["-c", script, crate::common::PROGRAM, &file, &folder.text(target)]).run().exits(2);
+        let ran =
+            ProcessRun::new("bash").args(["-c", script, crate::common::PROGRAM, &file, &folder.text(target)]).run().exits(2);
         ran.says(&["File too large", target]);
         assert_eq!(folder.names(), before);
     }
@@ -495,7 +497,7 @@ fn nothing_is_half_written() {
 
 #[test]
 fn the_least_memory_that_is_named_is_enough_and_kept() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let file = folder.file("events.ndjson", events(60_000));
     let refused = rorqual(&["convert", &file, "--threads", "1", "--memory", "30MiB", "-o", &folder.text("a.parquet")])
         .run()
@@ -522,7 +524,7 @@ fn with_late(line: &str, late: &str) -> String {
 
 #[test]
 fn a_column_that_begins_with_nulls_has_the_type_of_its_values() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let file = folder.file(
         "nulls.ndjson",
         with_late("{\"n\":null,\"l\":[],\"s\":{},\"t\":\"x\"}", "{\"n\":7,\"l\":[1],\"s\":{\"a\":2},\"t\":\"y\"}"),
@@ -541,26 +543,28 @@ fn a_column_that_begins_with_nulls_has_the_type_of_its_values() {
 
 #[test]
 fn standard_output_has_each_row_once() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let file = folder.file("late.ndjson", with_late("{\"n\":1}", "{\"n\":\"x\"}"));
     let lines = std::fs::read_to_string(&file).expect("the file").lines().count();
     let ran = rorqual(&["convert", &file, "--to", "csv", "-o", "-"]).run().exits(0);
     assert_eq!(ran.text().lines().count(), 1 + lines);
     let script = "set -o pipefail; \"$0\" convert \"$1\" --to ndjson -o - | head -1";
-    let ran = Run::new("bash").args(["-c", script, crate::common::PROGRAM, &file]).run().exits(0);
+    let ran = ProcessRun::new("bash").args(["-c", script, crate::common::PROGRAM, &file]).run().exits(0);
     assert_eq!((ran.text(), ran.stderr.as_str()), ("{\"n\":\"1\"}\n", ""));
 }
 
 #[test]
 fn what_is_redirected_is_read_whole() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let lines = events(1_000);
     let expected = all_plain(&lines);
     for (name, bytes) in [("plain", lines.clone()), ("gzip", gzip(&lines))] {
         let file = folder.file(name, bytes);
         for verb in ["convert - --to ndjson -o -", "head -n 1000 -", "sample -n 1000 -"] {
-            let ran =
-                Run::new("bash").args(["-c", &format!("\"$0\" {verb} < \"$1\""), crate::common::PROGRAM, &file]).run().exits(0);
+            let ran = ProcessRun::new("bash")
+                .args(["-c", &format!("\"$0\" {verb} < \"$1\""), crate::common::PROGRAM, &file])
+                .run()
+                .exits(0);
             assert!(all_plain(&ran.stdout) == expected, "{verb} of {name}");
         }
     }
@@ -574,7 +578,7 @@ fn what_is_redirected_is_read_whole() {
 
 #[test]
 fn conflicts_are_refused_where_that_is_asked_for() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let file = folder.file("late.ndjson", with_late("{\"n\":{\"m\":1}}", "{\"n\":{\"m\":\"x\"}}"));
     let ran = rorqual(&["convert", &file, "--conflicts", "error", "-o", &folder.text("x.parquet")]).run().exits(2);
     ran.says(&["n.m is a number at byte", "a text at byte", "--conflicts widen"]);
@@ -583,7 +587,7 @@ fn conflicts_are_refused_where_that_is_asked_for() {
 
 #[test]
 fn a_schema_keeps_what_it_has_no_column_for() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let schema = folder.file("schema.json", "{\"a\": \"int64\"}");
     for (name, text) in [("x.ndjson", "{\"a\":1,\"b\":2}\n"), ("x.csv", "a,b\n1,2\n")] {
         let file = folder.file(name, text);
@@ -600,7 +604,7 @@ fn a_schema_keeps_what_it_has_no_column_for() {
 
 #[test]
 fn the_first_rows_and_some_of_any_format() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let lines = events(3_000);
     let expected = all_plain(&lines);
     let table: String = std::iter::once("n,t\n".to_owned()).chain((0..3_000).map(|n| format!("{n},\"t {n}\"\n"))).collect();
@@ -630,7 +634,7 @@ fn the_first_rows_and_some_of_any_format() {
 
 #[test]
 fn short_records_of_many_columns_take_no_more_memory() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     // 16 bytes of text are 5,000 columns, most of them null: 300 KB would be more than a gigabyte of arrays.
     let text: String = (0..20_000).map(|number| format!("{{\"k{}\":{number}}}\n", number % 5_000)).collect();
     let file = folder.file("sparse.ndjson", text);
@@ -649,7 +653,7 @@ fn short_records_of_many_columns_take_no_more_memory() {
 
 #[test]
 fn ctrl_c_says_that_nothing_is_written() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let target = folder.text("out.ndjson");
     let rows = "{\"a\":1}\n".repeat(10_000);
     let (sender, taken) = std::sync::mpsc::channel();
@@ -672,7 +676,7 @@ fn ctrl_c_says_that_nothing_is_written() {
 /// Nothing came yet, or not even a whole record: there is no format to tell, and that is not what the run ended by.
 #[test]
 fn ctrl_c_before_the_first_record_is_no_fault_of_the_input() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let target = folder.text("out.ndjson");
     let kept = format!("rorqual: {target} is not written (--keep-partial keeps what came before)\n");
     let convert: &[&str] = &["convert", "-", "-o", &target];

@@ -1,8 +1,8 @@
 //! `rorqual count`'s words, characters, lists of names and totals, beside `wc`'s.
 
-use crate::common::{Folder, PROGRAM, log, rorqual};
+use crate::common::{PROGRAM, TestFolder, log, rorqual};
 use rorqual_testkit::paths::on_every_path;
-use rorqual_testkit::process::{Ran, Run};
+use rorqual_testkit::process::{ProcessEnd, ProcessRun};
 use serde_json::json;
 use std::path::Path;
 
@@ -10,15 +10,15 @@ use std::path::Path;
 const TEXT: &str = "one  two\tthree\u{b}four\u{c}five\rsix\n\n  é€😀 ß\nlast";
 
 /// `wc` in `folder`, in a locale of UTF-8 or none.
-fn wc(folder: &Path, locale: &str, args: &[&str]) -> Ran {
+fn wc(folder: &Path, locale: &str, args: &[&str]) -> ProcessEnd {
     let folder = folder.to_owned();
     let set = |command: &mut std::process::Command| {
         command.current_dir(folder).env("LC_ALL", locale);
     };
-    Run::new("wc").with(set).args(args).run()
+    ProcessRun::new("wc").with(set).args(args).run()
 }
 
-fn ours(folder: &Path, args: &[&str]) -> Ran {
+fn ours(folder: &Path, args: &[&str]) -> ProcessEnd {
     let folder = folder.to_owned();
     let set = |command: &mut std::process::Command| {
         command.current_dir(folder);
@@ -32,7 +32,7 @@ fn squeezed(text: &str) -> Vec<Vec<&str>> {
 
 #[test]
 fn words_and_characters_are_those_of_wc() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     folder.file("text", TEXT);
     folder.file("log", log(5_000));
     folder.file("empty", "");
@@ -65,7 +65,7 @@ fn words_and_characters_are_the_same_on_every_path() {
 
 #[test]
 fn a_hole_is_one_word_of_nuls() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let path = folder.file("sparse", "ab ");
     let file = std::fs::File::options().append(true).open(&path).expect("it is there");
     file.set_len(3 + (64 << 20)).expect("a hole");
@@ -79,7 +79,7 @@ fn a_hole_is_one_word_of_nuls() {
 
 #[test]
 fn names_come_from_a_list() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     folder.file("a", "1\n2\n");
     folder.file("b c", "3\n");
     folder.file("list", "a\0b c\0");
@@ -115,7 +115,7 @@ fn names_come_from_a_list() {
 /// As `wc --total` of coreutils 9.2 and later documents it.
 #[test]
 fn the_total_is_printed_when_it_is_asked_for() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     folder.file("a", "1\n2\n");
     folder.file("b", "3\n");
     for (when, files, printed) in [

@@ -1,7 +1,7 @@
 //! Countries of clients: `--geoip`.
 
 use crate::client::Server;
-use crate::common::{Folder, hits_of, panel, rorqual};
+use crate::common::{TestFolder, hits_of, panel, rorqual};
 use serde_json::json;
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ fn log() -> Vec<u8> {
 
 #[test]
 fn the_report_has_them_and_filters_ask_for_them() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let file = folder.file("access.log", log());
     let report = |filter: &str| rorqual(&["logs", "--json", "--geoip", DATABASE, "--where", filter, &file]).run().exits(0).json();
     let expected =

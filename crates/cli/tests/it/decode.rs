@@ -1,11 +1,11 @@
 //! Decoders stay within their share of the memory, and say so where the input wants more.
 
-use crate::common::{Folder, MIB, log, rorqual};
+use crate::common::{MIB, TestFolder, log, rorqual};
 use rorqual_testkit::paths::greedy_encodings;
 
 #[test]
 fn the_greediest_that_are_allowed_stay_within_the_promise() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     // More than any dictionary, so that all of it is used.
     let bytes = log(120_000);
     assert!(bytes.len() as u64 > 10 * MIB);

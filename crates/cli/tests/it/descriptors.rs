@@ -2,19 +2,19 @@
 
 use crate::client::Server;
 use crate::common::{PROGRAM, eventually};
-use rorqual_testkit::process::{Run, Running};
+use rorqual_testkit::process::{ProcessRun, RunningProcess};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::process::Command;
 
 /// The server behind what a shell says of its limits.
-fn limited(limits: &str, args: &[&str]) -> Run {
+fn limited(limits: &str, args: &[&str]) -> ProcessRun {
     let script = format!("{limits}; exec \"$0\" serve --port 0 \"$@\"");
-    Run::new("bash").args(["-c", &script, PROGRAM]).args(args)
+    ProcessRun::new("bash").args(["-c", &script, PROGRAM]).args(args)
 }
 
 /// Sets the soft limit of a running program.
-fn allow(running: &Running, files: u32) {
+fn allow(running: &RunningProcess, files: u32) {
     let (id, files) = (running.id().to_string(), format!("--nofile={files}:"));
     assert!(Command::new("prlimit").args(["--pid", &id, &files]).status().expect("prlimit").success());
 }

@@ -1,7 +1,7 @@
 //! `rorqual serve` behind TLS: what many connections hold in their worst states, and uploads above the memory.
 
 use crate::client::{Encrypted, Server, least_memory, read_answer};
-use crate::common::{Folder, MIB, eventually, rorqual};
+use crate::common::{MIB, TestFolder, eventually, rorqual};
 use crate::crowd::REPORTS_EACH;
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 use rorqual_testkit::generate::{DistinctLog, write_lines};
@@ -27,7 +27,7 @@ const WIDE: usize = 28;
 
 /// A server behind TLS, in the least memory that it starts with, and that memory.
 pub(crate) fn tight(args: &[&str]) -> (Server, u64) {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let CertifiedKey { cert, signing_key } = generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).expect("a certificate");
     let (certificate, key) = (folder.file("cert.pem", cert.pem()), folder.file("key.pem", signing_key.serialize_pem()));
     std::fs::set_permissions(&key, Permissions::from_mode(0o600)).expect("our file");

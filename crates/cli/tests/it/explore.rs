@@ -1,6 +1,6 @@
 //! `rorqual logs --explain`, `--compare` and `--rates`: answers against counts of the lines that were written.
 
-use crate::common::{Folder, PROGRAM, eventually, rorqual};
+use crate::common::{PROGRAM, TestFolder, eventually, rorqual};
 use crate::input::waiting_for;
 use rorqual_testkit::paths::on_every_path;
 use serde_json::{Value, json};
@@ -90,7 +90,7 @@ fn asked(args: &[&str], file: &str) -> Value {
 
 #[test]
 fn explain_finds_a_scanner_with_numbers_that_are_true() {
-    let (folder, lines) = (Folder::new(), lines());
+    let (folder, lines) = (TestFolder::new(), lines());
     let file = folder.file("access.log", [text(&lines), GARBAGE.to_vec()].concat());
     let document = asked(&["--explain", "2025-01-31T03:00..2025-01-31T03:20"], &file);
     assert_eq!((&document["schema"], &document["complete"]), (&json!("rorqual.explain/1"), &json!(true)));
@@ -118,7 +118,7 @@ fn explain_finds_a_scanner_with_numbers_that_are_true() {
 
 #[test]
 fn explain_says_when_nothing_stands_out() {
-    let (folder, lines) = (Folder::new(), lines());
+    let (folder, lines) = (TestFolder::new(), lines());
     let file = folder.file("access.log", text(&lines));
     let clean = folder.file("clean.log", text(lines.iter().filter(|line| !line.is_scan())));
     for (span, file) in
@@ -155,7 +155,7 @@ fn both(lines: &[Line], spans: &[std::ops::Range<i64>; 2], field: Field) -> BTre
 
 #[test]
 fn compare_shows_shares_of_both_and_the_largest_change_first() {
-    let (folder, lines) = (Folder::new(), lines());
+    let (folder, lines) = (TestFolder::new(), lines());
     let file = folder.file("access.log", text(&lines));
     let spans = [SCAN, SCAN.end..21_600];
     let args = ["--compare", "2025-01-31T03:00..2025-01-31T03:20", "2025-01-31T03:20.."];
@@ -208,7 +208,7 @@ fn net(line: &Line) -> String {
 
 #[test]
 fn rates_are_those_of_a_count() {
-    let (folder, lines) = (Folder::new(), lines());
+    let (folder, lines) = (TestFolder::new(), lines());
     let file = folder.file("access.log", [text(&lines), GARBAGE.to_vec()].concat());
     let clients: [(&str, Field); 2] = [("client", |line| line.client.clone()), ("net", net)];
     for (by, of) in clients {
@@ -261,7 +261,7 @@ fn same(answer: &Value) -> Value {
 #[test]
 fn answers_are_the_same_on_every_path() {
     let lines = text(&lines());
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let file = folder.file("access.log", &lines);
     let questions: [&[&str]; 3] = [
         &["--explain", "2025-01-31T03:00..2025-01-31T03:20"],
@@ -283,7 +283,7 @@ fn answers_are_the_same_on_every_path() {
 
 #[test]
 fn what_can_not_be_asked_is_told() {
-    let (folder, lines) = (Folder::new(), lines());
+    let (folder, lines) = (TestFolder::new(), lines());
     let file = folder.file("access.log", text(&lines));
     for (args, said) in [
         (&["--explain", "2025-01-31"][..], &["--explain 2025-01-31", "FROM..TO"][..]),

@@ -1,8 +1,8 @@
 //! Questions about logs far above the memory: rows go to a temporary file, and what has no room is told.
 
-use crate::common::{Folder, MIB, advised, rorqual};
-use rorqual_testkit::generate::{AccessLog, Lines, write_lines};
-use rorqual_testkit::process::Ran;
+use crate::common::{MIB, TestFolder, advised, rorqual};
+use rorqual_testkit::generate::{AccessLog, GeneratedLines, write_lines};
+use rorqual_testkit::process::ProcessEnd;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
@@ -22,14 +22,14 @@ const QUESTIONS: [&[&str]; 3] = [
 /// A log of `bytes` whose lines `line` makes of their number.
 struct Made<F>(F, u64);
 
-impl<F: FnMut(u64, &mut Vec<u8>)> Lines for Made<F> {
+impl<F: FnMut(u64, &mut Vec<u8>)> GeneratedLines for Made<F> {
     fn line(&mut self, out: &mut Vec<u8>) {
         (self.0)(self.1, out);
         self.1 += 1;
     }
 }
 
-fn asked(args: &[&str], bytes: u64, mut lines: impl Lines + Send + 'static) -> (Ran, u64) {
+fn asked(args: &[&str], bytes: u64, mut lines: impl GeneratedLines + Send + 'static) -> (ProcessEnd, u64) {
     let (sender, written) = channel();
     let feed = move |stdin: &mut std::process::ChildStdin| {
         sender.send(write_lines(&mut lines, bytes, stdin)?.lines).expect("the test waits");
@@ -43,7 +43,7 @@ fn asked(args: &[&str], bytes: u64, mut lines: impl Lines + Send + 'static) -> (
 
 #[test]
 fn rows_that_do_not_fit_go_to_a_file_without_a_name() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let temp = folder.path().to_string_lossy().into_owned();
     for question in QUESTIONS {
         let (ran, lines) = asked(&[question, &["--temp-dir", &temp]].concat(), LOG_BYTES, AccessLog::of_bytes(LOG_BYTES));
@@ -107,7 +107,7 @@ fn push(out: &mut Vec<u8>, client: &str, number: u64, path: &str, agent: &str) {
 /// Regular expressions as large as they may be, asked of lines that make them remember most, in the memory that is named for them.
 #[test]
 fn regular_expressions_are_in_the_sum() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let line = |number: u64| {
         let path: String =
             (0..200).map(|place| char::from(b'a' + ((number * 31 + place * place * (number % 97)) >> 2 & 15) as u8)).collect();

@@ -1,7 +1,7 @@
 //! `rorqual serve`: what of a view is taken away is what `convert` makes of the lines that are meant, whoever reads it and how slowly.
 
 use crate::client::{Server, read_answer};
-use crate::common::{Folder, MIB, Truth, eventually, line, log, rorqual};
+use crate::common::{MIB, TestFolder, Truth, eventually, line, log, rorqual};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -82,7 +82,7 @@ fn session(server: &Server, body: &[u8]) -> String {
 
 /// What `convert` makes of these lines.
 fn converted(lines: Vec<u8>, extension: &str) -> String {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let (from, to) = (folder.file("rows.log", lines), folder.text(&format!("rows.{extension}")));
     drop(rorqual(&["convert", &from, "-o", &to]).run().exits(0));
     std::fs::read_to_string(to).expect("it was written")
@@ -126,7 +126,7 @@ fn rows_are_those_that_convert_makes_of_the_lines_that_are_meant() {
         let (header, rows) = csv.split_once('\n').expect("a header");
         assert!(header.ends_with(",agent,flaw,line"), "{header}");
         assert_eq!(rows.lines().count(), meant.len());
-        let folder = Folder::new();
+        let folder = TestFolder::new();
         let parquet = folder.file("rows.parquet", get("parquet").body());
         let again = folder.text("rows.ndjson");
         drop(rorqual(&["convert", &parquet, "-o", &again]).run().exits(0));
@@ -147,7 +147,7 @@ fn rows_are_those_that_convert_makes_of_the_lines_that_are_meant() {
         assert!(head.contains(part), "{part} is missing in {head}");
     }
     let schema = |format: &str| {
-        let folder = Folder::new();
+        let folder = TestFolder::new();
         let file = folder.file("rows.parquet", Download::begin(&server, &target(&id, "export", &[("format", format)])).body());
         rorqual(&["schema", &file]).run().exits(0).text().to_owned()
     };
@@ -312,7 +312,7 @@ fn a_page_of_a_view_names_its_filter() {
     // Without a filter it is the page of the command line, but for when it was made and what it took.
     let all = Download::begin(&server, &target(&id, "report.html", &[])).text();
     assert!(!all.contains("A part of the log") && !all.contains("Not the whole log"));
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let (file, html) = (folder.file("site access.log", body), folder.text("page.html"));
     drop(rorqual(&["logs", "--html", &html, "--top", "25", &file]).run().exits(0));
     let printed = std::fs::read_to_string(html).expect("it was written");
@@ -442,7 +442,7 @@ fn a_log_far_above_the_memory_is_exported_in_it() {
     }
     assert_eq!(lines, 9_000 * times + 1);
     drop(slow);
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     // There is room for this one when the server has seen that the slow reader left.
     let whole = eventually("the room of the reader that left", || {
         let download = Download::begin(&server, &target(&id, "export", &[("format", "parquet")]));
@@ -464,7 +464,7 @@ fn times_have_one_unit_wherever_they_are_asked_for() {
     };
     let body: String = times.iter().map(line).collect();
     let format = "$remote_addr [$time_local] \"$request\" $status $request_time $upstream_response_time";
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let log = folder.file("access.log", &body);
     let counted = |filter: &str| {
         let report = rorqual(&["logs", "--json", "--format", format, "--where", filter, &log]).run().exits(0).json();
@@ -495,7 +495,7 @@ fn the_host_before_a_line_is_a_column_everywhere() {
         format!("Nov 22 10:11:12 {host} nginx: 10.0.0.1 - - [22/Nov/2024:10:11:12 +0000] \"GET / HTTP/1.1\" 200 5 \"-\" \"a\"\n")
     };
     let body = [line("web1"), line("web2"), line("web2")].concat();
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let log = folder.file("access.log", &body);
     let report = rorqual(&["logs", "--json", &log]).run().exits(0).json();
     assert_eq!(report["sources"][0]["format"], "syslog+combined");

@@ -1,15 +1,15 @@
 //! `rorqual fetch`: exit codes, kills, memory, the environment.
 
-use crate::common::{Folder, MIB, PROGRAM, eventually, rorqual};
-use rorqual_testkit::http::{Content, End, Reply, Server};
-use rorqual_testkit::process::Run;
+use crate::common::{MIB, PROGRAM, TestFolder, eventually, rorqual};
+use rorqual_testkit::http::{GeneratedContent, Reply, ResponseEnd, TestServer};
+use rorqual_testkit::process::ProcessRun;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 const MEMORY_BYTES_MAX: u64 = 32 * MIB;
 
-fn fetch(url: &str, folder: &Folder, args: &[&str]) -> Run {
+fn fetch(url: &str, folder: &TestFolder, args: &[&str]) -> ProcessRun {
     let none = ["http_proxy", "https_proxy", "all_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"];
     let run = rorqual(&["fetch", url, "--retry-delay", "0.01"]).args(args);
     run.with(|command| {
@@ -20,7 +20,7 @@ fn fetch(url: &str, folder: &Folder, args: &[&str]) -> Run {
     })
 }
 
-fn has(folder: &Folder, content: &Content) {
+fn has(folder: &TestFolder, content: &GeneratedContent) {
     assert!(std::fs::read(folder.at("file.bin")).expect("it is there") == content.all(), "other bytes");
     assert_eq!(folder.names(), ["file.bin"]);
 }
@@ -32,8 +32,8 @@ fn sha256(path: &Path) -> String {
 
 #[test]
 fn it_is_named_by_the_url_verified_and_described() {
-    let (content, folder) = (Content::new(40 * MIB + 5, 1), Folder::new());
-    let server = Server::honest(&content);
+    let (content, folder) = (GeneratedContent::new(40 * MIB + 5, 1), TestFolder::new());
+    let server = TestServer::honest(&content);
     let digest = sha256(Path::new(&folder.file("truth", content.all())));
     std::fs::remove_file(folder.at("truth")).expect("it was there");
     let args = ["--sha256", &digest.to_uppercase(), "--json", "--stats"];
@@ -45,20 +45,20 @@ fn it_is_named_by_the_url_verified_and_described() {
     assert_eq!((&object["etag"], &object["http_version"]), (&content.etag.clone().into(), &"HTTP/1.1".into()));
     ran.says(&["\"stored_bytes\":41943045", "\"peak_bytes\":"]);
     fetch(&server.url("/file.bin"), &folder, &[]).run().exits(2).says(&["exists; --force replaces it"]);
-    let newer = Content::new(10, 2);
-    let server = Server::honest(&newer);
+    let newer = GeneratedContent::new(10, 2);
+    let server = TestServer::honest(&newer);
     let _ = fetch(&server.url("/file.bin"), &folder, &["--force"]).run().exits(0);
     has(&folder, &newer);
 }
 
 #[test]
 fn each_failure_has_its_code() {
-    let (content, folder) = (Content::new(MIB, 1), Folder::new());
+    let (content, folder) = (GeneratedContent::new(MIB, 1), TestFolder::new());
     let served = content.clone();
-    let server = Server::start(move |request| match request.target.as_str() {
+    let server = TestServer::start(move |request| match request.target.as_str() {
         "/gone" => Reply::empty(410),
-        "/broken" => served.answer(request).cut(MIB / 2, End::Close),
-        "/stalled" => served.answer(request).cut(MIB / 4, End::Stall),
+        "/broken" => served.answer(request).cut(MIB / 2, ResponseEnd::Close),
+        "/stalled" => served.answer(request).cut(MIB / 4, ResponseEnd::Stall),
         _ => served.answer(request),
     });
     let at = |path: &str| server.url(path);
@@ -86,10 +86,10 @@ fn each_failure_has_its_code() {
 
 #[test]
 fn ctrl_c_keeps_the_part() {
-    let (content, folder) = (Content::new(MIB, 1), Folder::new());
+    let (content, folder) = (GeneratedContent::new(MIB, 1), TestFolder::new());
     let served = content.clone();
-    let server = Server::start(move |request| match request.number {
-        0 => served.answer(request).cut(MIB / 2, End::Stall),
+    let server = TestServer::start(move |request| match request.number {
+        0 => served.answer(request).cut(MIB / 2, ResponseEnd::Stall),
         _ => served.answer(request),
     });
     let running = fetch(&server.url("/file.bin"), &folder, &[]).start();
@@ -102,9 +102,9 @@ fn ctrl_c_keeps_the_part() {
 
 #[test]
 fn killed_at_twenty_moments_it_is_the_same_file() {
-    let (content, folder) = (Content::new(48 * MIB + 11, 1), Folder::new());
+    let (content, folder) = (GeneratedContent::new(48 * MIB + 11, 1), TestFolder::new());
     let served = content.clone();
-    let server = Server::start(move |request| Reply { pause: Duration::from_millis(8), ..served.answer(request) });
+    let server = TestServer::start(move |request| Reply { pause: Duration::from_millis(8), ..served.answer(request) });
     let (url, mut state, mut resumed) = (server.url("/file.bin"), 20_260_101_u64, 0);
     // Twenty, and on a slow machine as many more as it takes until something was kept.
     let mut rounds = 0..200;
@@ -131,7 +131,7 @@ fn killed_at_twenty_moments_it_is_the_same_file() {
 }
 
 /// Every byte that the sidecar claims is right; how many there are.
-fn check_claims(folder: &Folder, content: &Content) -> u64 {
+fn check_claims(folder: &TestFolder, content: &GeneratedContent) -> u64 {
     let Ok(text) = std::fs::read(folder.at("file.bin.part.json")) else { return 0 };
     let record: serde_json::Value = serde_json::from_slice(&text).expect("it is replaced whole");
     let part = std::fs::read(folder.at("file.bin.part")).expect("the part is there");
@@ -147,25 +147,25 @@ fn check_claims(folder: &Folder, content: &Content) -> u64 {
 
 #[test]
 fn memory_is_constant() {
-    let (content, folder) = (Content::new(512 * MIB, 1), Folder::new());
-    let server = Server::honest(&content);
+    let (content, folder) = (GeneratedContent::new(512 * MIB, 1), TestFolder::new());
+    let server = TestServer::honest(&content);
     let none = "0".repeat(64);
     fetch(&server.url("/file.bin"), &folder, &["--sha256", &none]).run().exits(6).within(MEMORY_BYTES_MAX);
 }
 
 #[test]
 fn standard_output_is_in_order_and_may_be_closed() {
-    let (content, folder) = (Content::new(3 * MIB, 1), Folder::new());
+    let (content, folder) = (GeneratedContent::new(3 * MIB, 1), TestFolder::new());
     let served = content.clone();
-    let server = Server::start(move |request| {
+    let server = TestServer::start(move |request| {
         let reply = served.answer(request);
-        if request.number == 0 { reply.cut(MIB + 1, End::Reset) } else { reply }
+        if request.number == 0 { reply.cut(MIB + 1, ResponseEnd::Reset) } else { reply }
     });
     let ran = fetch(&server.url("/x"), &folder, &["-o", "-", "--json"]).run().exits(0);
     assert!(ran.stdout == content.all(), "other bytes");
     ran.says(&["going on from what is there", "\"size_bytes\":3145728"]);
     let script = "\"$0\" fetch \"$1\" -o - | head -c 5 | wc -c; echo ${PIPESTATUS[0]}";
-    let ran = Run::new("bash")
+    let ran = ProcessRun::new("bash")
         .args(["-c", script, PROGRAM, &server.url("/x")])
         .with(|command| {
             command.env("no_proxy", "*");
@@ -177,8 +177,8 @@ fn standard_output_is_in_order_and_may_be_closed() {
 
 #[test]
 fn proxies_come_from_the_environment() {
-    let (content, folder) = (Content::new(MIB, 1), Folder::new());
-    let server = Server::honest(&content);
+    let (content, folder) = (GeneratedContent::new(MIB, 1), TestFolder::new());
+    let server = TestServer::honest(&content);
     let with = |proxy: &str, none: &str| {
         let (proxy, none) = (proxy.to_owned(), none.to_owned());
         let run = fetch("http://files.invalid/file.bin", &folder, &["--retries", "0", "--force"]);
@@ -197,8 +197,8 @@ fn proxies_come_from_the_environment() {
 /// Of addresses too that are numbers.
 #[test]
 fn no_proxy_of_everything_is_everything() {
-    let (content, folder) = (Content::new(MIB, 1), Folder::new());
-    let server = Server::honest(&content);
+    let (content, folder) = (GeneratedContent::new(MIB, 1), TestFolder::new());
+    let server = TestServer::honest(&content);
     for none in ["*", "files.invalid, *"] {
         let run = fetch(&server.url("/file.bin"), &folder, &["--retries", "0", "--force"]);
         // Nobody listens there.
@@ -212,8 +212,8 @@ fn no_proxy_of_everything_is_everything() {
 
 #[test]
 fn the_rate_is_limited() {
-    let (content, folder) = (Content::new(MIB, 1), Folder::new());
-    let server = Server::honest(&content);
+    let (content, folder) = (GeneratedContent::new(MIB, 1), TestFolder::new());
+    let server = TestServer::honest(&content);
     let ran =
         fetch(&server.url("/file.bin"), &folder, &["--limit-rate", "2MiB", "--json", "--idle-timeout", "0.1"]).run().exits(0);
     assert!(ran.json()["seconds"].as_f64().expect("a number") > 0.4);
@@ -222,8 +222,8 @@ fn the_rate_is_limited() {
 
 #[test]
 fn into_the_store_by_a_rename() {
-    let (content, folder) = (Content::new(3 * MIB + 1, 1), Folder::new());
-    let server = Server::honest(&content);
+    let (content, folder) = (GeneratedContent::new(3 * MIB + 1, 1), TestFolder::new());
+    let server = TestServer::honest(&content);
     let digest = sha256(Path::new(&folder.file("truth", content.all())));
     let store = format!("--store={}", folder.text("store"));
     let ran = fetch(&server.url("/file.bin"), &folder, &[&store, "--name", "it"]).run().exits(0);
@@ -237,7 +237,7 @@ fn into_the_store_by_a_rename() {
     assert!(folder.at("usual/index.sqlite").exists());
     // A wrong digest leaves no entry.
     let wrong = "0".repeat(64);
-    let server = Server::honest(&Content::new(MIB, 2));
+    let server = TestServer::honest(&GeneratedContent::new(MIB, 2));
     let _ = fetch(&server.url("/other.bin"), &folder, &[&store, "--sha256", &wrong]).run().exits(6);
     let listed = rorqual(&["store", &store, "ls"]).run().exits(0);
     assert_eq!(String::from_utf8_lossy(&listed.stdout).lines().count(), 1);
@@ -246,10 +246,10 @@ fn into_the_store_by_a_rename() {
 
 #[test]
 fn secrets_are_not_taken_to_another_host() {
-    let (content, folder) = (Content::new(10, 1), Folder::new());
-    let other = Server::honest(&content);
+    let (content, folder) = (GeneratedContent::new(10, 1), TestFolder::new());
+    let other = TestServer::honest(&content);
     let there = other.url("/file.bin");
-    let first = Server::start(move |_| Reply::empty(302).header("Location", &there));
+    let first = TestServer::start(move |_| Reply::empty(302).header("Location", &there));
     let url = first.url("/file.bin");
     fetch(&url, &folder, &["-H", "PRIVATE-TOKEN: secret"]).run().exits(4).says(&["would take --header private-token along"]);
     let _ = fetch(&url, &folder, &["-H", "Authorization: secret", "-H", "Accept: */*"]).run().exits(0);

@@ -1,6 +1,6 @@
 //! `rorqual logs --where`: the report of the lines that are meant is that of a log of these lines.
 
-use crate::common::{Folder, Truth, line, log, rorqual};
+use crate::common::{TestFolder, Truth, line, log, rorqual};
 use rorqual_testkit::paths::on_every_path;
 
 const LINES: u64 = 21_000;
@@ -15,7 +15,7 @@ fn lines(keep: impl Fn(u64) -> bool) -> Vec<u8> {
 
 #[test]
 fn the_lines_that_are_meant_are_counted_and_no_others() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let file = folder.file("access.log", log(LINES));
     let cases: [(&str, Keep); 7] = [
         ("status = 404", |number| number % 3 == 2),
@@ -54,7 +54,7 @@ fn a_filter_says_the_same_on_every_path() {
 
 #[test]
 fn what_is_no_filter_is_told_with_its_column() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let file = folder.file("access.log", log(10));
     for (filter, said) in [
         ("status >= ", "column 11"),

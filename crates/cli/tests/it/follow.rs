@@ -1,7 +1,7 @@
 //! `rorqual serve --follow`: files that grow, are cut and are rotated while they are read.
 
 use crate::client::Server;
-use crate::common::{Folder, MIB, eventually, line, log, rorqual};
+use crate::common::{MIB, TestFolder, eventually, line, log, rorqual};
 use rorqual_testkit::generate::{DistinctLog, write_lines};
 use rorqual_testkit::paths::gzip;
 use serde_json::{Value, json};
@@ -50,7 +50,7 @@ fn ends_in_time(server: Server) {
 
 #[test]
 fn more_files_than_sessions_leave_no_place_and_that_is_said() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let paths = ["a.log", "b.log", "c.log"].map(|name| folder.file(name, log(10)));
     for (sessions, is_said) in [("2", true), ("3", false)] {
         let server = Server::start(&["--sessions", sessions, "--follow", &paths[0], &paths[1], &paths[2]]);
@@ -63,7 +63,7 @@ fn more_files_than_sessions_leave_no_place_and_that_is_said() {
 
 #[test]
 fn what_is_appended_is_seen() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let path = folder.file("access.log", log(30_000));
     let (server, id) = follow(&path, &[]);
     assert_eq!(when_lines(&server, &id, 30_000, 0), state(0, 0, false));
@@ -80,7 +80,7 @@ fn what_is_appended_is_seen() {
 
 #[test]
 fn a_file_that_is_cut_is_begun_anew() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let path = folder.file("access.log", log(1_000));
     append(&path, &line(1_000)[..30]);
     let (server, id) = follow(&path, &[]);
@@ -95,7 +95,7 @@ fn a_file_that_is_cut_is_begun_anew() {
 
 #[test]
 fn a_file_that_is_renamed_is_read_to_its_end_before_the_new_one() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let path = folder.file("access.log", log(100));
     let (server, id) = follow(&path, &[]);
     when_lines(&server, &id, 100, 0);
@@ -119,7 +119,7 @@ fn a_file_that_is_renamed_is_read_to_its_end_before_the_new_one() {
 
 #[test]
 fn the_format_is_told_when_there_is_a_line_that_tells_it() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let path = folder.file("access.log", "");
     let (server, id) = follow(&path, &[]);
     let live = server.when_state(&id, "following");
@@ -135,7 +135,7 @@ fn the_format_is_told_when_there_is_a_line_that_tells_it() {
 
 #[test]
 fn followed_files_keep_their_places_until_they_are_cancelled() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let (first, second) = (folder.file("a.log", log(10)), folder.file("b.log", log(20)));
     let (server, newest) = follow(&first, &[&second, "--sessions", "2"]);
     when_lines(&server, &newest, 20, 0);
@@ -150,7 +150,7 @@ fn followed_files_keep_their_places_until_they_are_cancelled() {
 
 #[test]
 fn what_cannot_be_followed_is_told() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let packed = folder.file("access.log.gz", gzip(&log(10)));
     let missing = folder.text("missing.log");
     for (path, said) in [(&packed, "--follow"), (&missing, "cannot open"), (&folder.text(""), "is a directory")] {
@@ -162,7 +162,7 @@ fn what_cannot_be_followed_is_told() {
 
 #[test]
 fn a_fifo_is_read_to_its_end() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let fifo = folder.text("fifo");
     let made = std::process::Command::new("mkfifo").arg(&fifo).status().expect("mkfifo");
     assert!(made.success());
@@ -179,7 +179,7 @@ fn a_fifo_is_read_to_its_end() {
 #[test]
 fn a_file_that_grows_far_above_the_memory_is_read_within_it_while_it_is_looked_at() {
     const TIMES: u64 = 18;
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let path = folder.file("access.log", log(10));
     let (server, memory) = Server::tight(&["--sessions", "1", "--threads", "1", "--follow", &path]);
     let id = server.get("/api/sessions").json()["sessions"][0]["id"].as_str().expect("a session").to_owned();
@@ -210,7 +210,7 @@ fn a_file_that_grows_far_above_the_memory_is_read_within_it_while_it_is_looked_a
 #[test]
 fn many_files_are_followed_and_all_of_them_are_read() {
     const FILES: u64 = 120;
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let paths: Vec<String> = (0..FILES).map(|number| folder.file(&format!("{number}.log"), log(10 + number))).collect();
     let args: Vec<&str> = ["--threads", "1", "--follow"].into_iter().chain(paths.iter().map(String::as_str)).collect();
     let (server, memory) = Server::tight(&args);

@@ -1,7 +1,7 @@
 //! Inputs that are no plain logs: archives and other files are refused by what they are, and UTF-16 is read.
 
 use crate::client::Server;
-use crate::common::{Folder, Truth, comparable, log, rorqual};
+use crate::common::{TestFolder, Truth, comparable, log, rorqual};
 use rorqual_testkit::paths::gzip;
 use serde_json::json;
 
@@ -20,7 +20,7 @@ fn tar(name: &str, content: &[u8]) -> Vec<u8> {
 
 #[test]
 fn an_archive_is_no_log_for_any_verb() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let archive = tar("logs/access.log", &log(20_000));
     for (name, stored) in [("x.tar", archive.clone()), ("x.tar.gz", gzip(&archive))] {
         let file = folder.file(name, &stored);
@@ -56,7 +56,7 @@ fn an_archive_is_no_log_for_any_verb() {
 
 #[test]
 fn binary_data_is_said_before_it_is_shown_and_not_shown() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let noise: Vec<u8> = (0u32..40_000).flat_map(|n| n.wrapping_mul(0x9e37_79b9).to_le_bytes()).collect();
     let file = folder.file("core", [b"\x7fELF".to_vec(), noise.clone()].concat());
     let ran = rorqual(&["logs", &file]).run().exits(2);
@@ -70,7 +70,7 @@ fn binary_data_is_said_before_it_is_shown_and_not_shown() {
 
 #[test]
 fn other_logs_are_named_with_the_way_on() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let errors =
         folder.file("error.log", "2024/11/22 10:11:12 [error] 31#31: *5 open() \"/x\" failed, client: 203.0.113.9\n".repeat(9));
     rorqual(&["logs", &errors]).run().exits(2).says(&["this is an error log of nginx, and no access log", "access_log"]);
@@ -85,7 +85,7 @@ fn utf16(text: &[u8], mark: &str, unit: fn(u16) -> [u8; 2]) -> Vec<u8> {
 
 #[test]
 fn utf16_is_read_as_the_same_text_in_utf8() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let text = log(5_000);
     let plain = folder.file("plain.log", &text);
     let expected = comparable(rorqual(&["logs", "--json", &plain]).run().exits(0).json());
@@ -118,7 +118,7 @@ fn utf16_is_read_as_the_same_text_in_utf8() {
 
 #[test]
 fn utf16_tables_are_read() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let csv = folder.file("a.csv", utf16(b"name,n\nJ\xc3\xbcrgen,1\nb,2\n", "\u{feff}", u16::to_le_bytes));
     assert_eq!(rorqual(&["head", &csv]).run().exits(0).text(), "{\"name\":\"Jürgen\",\"n\":1}\n{\"name\":\"b\",\"n\":2}\n");
     let json = folder.file("a.json", utf16(b"[{\"a\":1},{\"a\":2}]", "", u16::to_be_bytes));

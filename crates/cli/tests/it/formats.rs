@@ -1,7 +1,7 @@
 //! Formats as they are pasted: on the command line, and tried on the first lines of a log by the explorer.
 
 use crate::client::Server;
-use crate::common::{Folder, rorqual};
+use crate::common::{TestFolder, rorqual};
 use serde_json::{Value, json};
 
 /// As it stands in a configuration of nginx.
@@ -42,7 +42,7 @@ fn a_pasted_directive_reads_lines_here_and_there() {
     assert_eq!(answer["rows"][0], json!({"fields": fields, "flaw": null}));
     let flawed = &answer["rows"][1];
     assert!(flawed["flaw"].as_str().is_some_and(|flaw| flaw.contains("status")), "{flawed}");
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let log = folder.file("access.log", LINES[0].to_owned() + "\n");
     let report = rorqual(&["logs", "--json", "--format", DIRECTIVE, &log]).run().exits(0).json();
     assert_eq!((&report["sources"][0]["format"], &report["lines"]["parsed"]), (&"timed".into(), &1.into()));

@@ -1,15 +1,15 @@
 //! `rorqual get`
 
-use crate::common::{Folder, MIB, rorqual};
+use crate::common::{MIB, TestFolder, rorqual};
 use crate::tables;
-use rorqual_columnar::write::Target;
+use rorqual_columnar::write::WriteTarget;
 use serde_json::{Value, json};
 
 #[test]
 fn finds_rows_and_reads_little() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let path = folder.at("t.parquet");
-    tables::write(&path, Target::Parquet, 200_000);
+    tables::write(&path, WriteTarget::Parquet, 200_000);
     let file_bytes = std::fs::metadata(&path).expect("a file").len();
     let condition = format!("random={}", tables::random(121_000));
     let ran =
@@ -26,8 +26,8 @@ fn finds_rows_and_reads_little() {
 
 #[test]
 fn nothing_is_found_and_nothing_is_wrong() {
-    let folder = Folder::new();
-    for (name, target) in [("t.parquet", Target::Parquet), ("t.arrow", Target::Arrow)] {
+    let folder = TestFolder::new();
+    for (name, target) in [("t.parquet", WriteTarget::Parquet), ("t.arrow", WriteTarget::Arrow)] {
         let path = folder.at(name);
         tables::write(&path, target, 10_000);
         let path = path.to_string_lossy();
@@ -40,9 +40,9 @@ fn nothing_is_found_and_nothing_is_wrong() {
 
 #[test]
 fn says_what_it_can_not_find() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let path = folder.at("t.parquet");
-    tables::write(&path, Target::Parquet, 10);
+    tables::write(&path, WriteTarget::Parquet, 10);
     let path = path.to_string_lossy();
     rorqual(&["get", &path, "id=x"]).run().exits(2).says(&["'x' is no value of the column 'id'", "Int64"]);
     rorqual(&["get", &path, "actor.logn=x"]).run().exits(2).says(&["no column 'actor.logn'", "actor.login"]);

@@ -1,8 +1,8 @@
 //! `rorqual grep` beside GNU grep in the C locale, whose answers with `-a` are right for whatever fits its memory.
 
-use crate::common::{Folder, GIB, MIB, PROGRAM, advised, eventually, rorqual};
+use crate::common::{GIB, MIB, PROGRAM, TestFolder, advised, eventually, rorqual};
 use rorqual_testkit::paths::on_every_path;
-use rorqual_testkit::process::{Ran, Run};
+use rorqual_testkit::process::{ProcessEnd, ProcessRun};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -56,7 +56,7 @@ fn awkward() -> Vec<u8> {
 #[test]
 fn counts_are_the_same_on_every_path() {
     let bytes = awkward();
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let file = folder.file("awkward", &bytes);
     let settings: [&[&str]; 3] =
         [&["--threads", "1"], &["--threads", "3", "--line-max", "1"], &["--memory", "48MiB", "--line-max", "1MiB"]];
@@ -70,7 +70,7 @@ fn counts_are_the_same_on_every_path() {
 
 #[test]
 fn lines_are_the_same_with_every_flag() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let file = folder.file("awkward", awkward());
     let settings: [&[&str]; 3] =
         [&["--threads", "1"], &["--threads", "4", "--line-max", "1"], &["--threads", "2", "--line-max", "1MiB"]];
@@ -115,7 +115,7 @@ impl Random {
 
 #[test]
 fn random_texts_and_patterns_give_the_same() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let mut random = Random(20_261_121);
     for _ in 0..60 {
         let mut text = Vec::new();
@@ -166,7 +166,7 @@ fn more_lines_than_fit_32_bits_are_numbered() {
 }
 
 /// A file with a hole of `hole` bytes in the middle of a line that ends in a match, and lines around it.
-fn with_hole(folder: &Folder, hole: u64) -> String {
+fn with_hole(folder: &TestFolder, hole: u64) -> String {
     let path = folder.file("hole", b"first\nsecond\nhead");
     let file = File::options().write(true).open(&path).expect("it was just made");
     file.write_all_at(b" behind\nlast\n", 17 + hole).expect("room on the disk");
@@ -175,7 +175,7 @@ fn with_hole(folder: &Folder, hole: u64) -> String {
 
 #[test]
 fn one_match_behind_twenty_gibibytes_in_one_line() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let file = with_hole(&folder, 20 * GIB);
     for (args, expected) in [
         (&["-c", "behind"][..], "1\n".to_owned()),
@@ -192,7 +192,7 @@ fn one_match_behind_twenty_gibibytes_in_one_line() {
 
 #[test]
 fn the_places_of_matches_in_a_line_of_a_gibibyte() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let file = with_hole(&folder, GIB);
     let ran = rorqual(&["grep", "--memory", "64MiB", "-nob", "head|behind|last", &file]).run().exits(0);
     let expected = format!("3:13:head\n3:{}:behind\n4:{}:last\n", 18 + GIB, 17 + GIB + 8);
@@ -215,7 +215,7 @@ fn a_long_line_of_a_pipe_is_searched_in_constant_memory() {
 
 #[test]
 fn a_long_line_is_printed_whole_where_that_can_be() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let line = [b"start".as_slice(), &b"-".repeat(3 << 20), b"end"].concat();
     let file = folder.file("long", [b"one\n", &line[..], b"\nthree\n"].concat());
     for args in [&["end"][..], &["start"], &["-v", "^[ot]"], &["-A1", "-B1", "end"], &["-C1", "three"]] {
@@ -242,7 +242,7 @@ fn settings_of_threads(check: impl Fn(&[&str])) {
 
 #[test]
 fn folders_and_many_small_files_are_searched_in_order() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     std::fs::create_dir(folder.at("sub")).expect("a folder");
     for number in 0..300 {
         folder.file(&format!("sub/{number:03}"), format!("a {number}\nb {number}\n"));
@@ -271,7 +271,7 @@ fn folders_and_many_small_files_are_searched_in_order() {
 
 #[test]
 fn what_goes_wrong_is_said_and_the_rest_is_done() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let file = folder.file("file", "foo\n");
     let missing = folder.text("missing");
     let ran = rorqual(&["grep", "foo", &missing, &file]).run().exits(2);
@@ -292,16 +292,16 @@ fn what_goes_wrong_is_said_and_the_rest_is_done() {
 
 #[test]
 fn a_reader_that_has_enough_is_no_error() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let file = folder.file("file", b"foo\n".repeat(1_000_000));
     let shell = format!("{PROGRAM} grep foo {file} | head -n 1; echo ${{PIPESTATUS[0]}}");
-    let ran = Run::new("bash").args(["-c", &shell]).run().exits(0);
+    let ran = ProcessRun::new("bash").args(["-c", &shell]).run().exits(0);
     assert_eq!(String::from_utf8_lossy(&ran.stdout), "foo\n0\n");
 }
 
 #[test]
 fn a_full_disk_is_said() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let file = folder.file("file", b"foo\n".repeat(100_000));
     let full = || File::options().write(true).open("/dev/full").expect("a device of every Linux");
     for args in [&["grep", "foo"][..], &["grep", "-n", "foo"], &["grep", "-c", "foo"], &["grep", "--json", "foo"]] {
@@ -313,12 +313,12 @@ fn a_full_disk_is_said() {
 
 #[test]
 fn only_a_terminal_is_spared_control_characters() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let file = folder.file("file", b"foo \x1b[31mred\tblue\xff\n");
     let piped = rorqual(&["grep", "foo", &file]).run().exits(0);
     assert_eq!(piped.stdout, b"foo \x1b[31mred\tblue\xff\n");
     let shell = format!("{PROGRAM} grep --color never foo {file}");
-    let shown = Run::new("script").args(["-qec", &shell, "/dev/null"]).run().exits(0);
+    let shown = ProcessRun::new("script").args(["-qec", &shell, "/dev/null"]).run().exits(0);
     assert_eq!(String::from_utf8_lossy(&shown.stdout), "foo \\u{1b}[31mred\tblue\\xff\r\n");
     let coloured = rorqual(&["grep", "--color", "always", "-n", "foo", &file]).run().exits(0);
     let text = String::from_utf8_lossy(&coloured.stdout).into_owned();
@@ -327,7 +327,7 @@ fn only_a_terminal_is_spared_control_characters() {
 
 #[test]
 fn json_has_the_events_of_ripgrep() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let file = folder.file("file", b"one foo\nfoo and foo\n\xff foo\nlast\n");
     let ran = rorqual(&["grep", "--json", "-A1", "foo", &file]).run().exits(0);
     let events: Vec<Value> = ran
@@ -351,7 +351,7 @@ fn json_has_the_events_of_ripgrep() {
 /// Inputs and patterns that want much memory.
 #[test]
 fn memory_is_kept_whatever_is_looked_for() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let short = folder.file("short", b"a\nb\n".repeat(4 << 20));
     let wide = folder.file("wide", [b"a".repeat(500_000), b"\n".to_vec()].concat().repeat(60));
     let words: String = (0..20_000).map(|number| format!("word{}\n", number * 7_919 % 1_000_003)).collect();
@@ -366,7 +366,7 @@ fn memory_is_kept_whatever_is_looked_for() {
         ("lines before", vec!["-B", "1000000", "-n", "b", &short]),
     ]);
     for (what, args) in cases {
-        let ran: Ran = rorqual(&["grep", "--memory", "96MiB"]).args(args).run();
+        let ran: ProcessEnd = rorqual(&["grep", "--memory", "96MiB"]).args(args).run();
         // Of lines that are not held whole, JSON says that something is missing.
         let code = if what == "every match as JSON" { matches!(ran.code, Some(2)) } else { matches!(ran.code, Some(0 | 1)) };
         assert!(code, "{what}: {:?} {}", ran.code, ran.stderr);
@@ -376,7 +376,7 @@ fn memory_is_kept_whatever_is_looked_for() {
 
 #[test]
 fn patterns_have_a_holder_too() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let file = folder.file("file", "word1x\nother\n");
     let words: String = (0..400_000).map(|number| format!("word{number}x\n")).collect();
     let words = folder.file("words", words);
@@ -403,7 +403,7 @@ fn patterns_have_a_holder_too() {
 
 #[test]
 fn names_are_bytes_outside_of_a_terminal() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let name = std::ffi::OsStr::from_bytes(b"tab\tand\xff");
     std::fs::write(folder.path().join(name), "foo\n").expect("room on the disk");
     for (flags, rest) in [(&["-l"][..], &b"\n"[..]), (&["-c", "-H"], b":1\n"), (&["-H"], b":foo\n"), (&["-rnH"], b":1:foo\n")] {
@@ -438,7 +438,7 @@ fn what_was_not_searched_to_its_end_is_not_counted() {
 
 #[test]
 fn matches_of_an_over_long_line_as_json() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let line = [&b"b".repeat(65_535)[..], b"a", &b"b".repeat(3 << 20), b"a"].concat();
     let file = folder.file("long", [&line[..], b"\n"].concat());
     let ran = rorqual(&["grep", "--json", "a$", &file]).run().exits(2);
@@ -453,12 +453,12 @@ fn matches_of_an_over_long_line_as_json() {
 
 #[test]
 fn a_match_that_is_longer_than_what_is_held_is_one_match() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let line = [b"- ", &b"A".repeat(2_000_000)[..], b" AA\n"].concat();
     let file = folder.file("long", &line);
     // Of the first its beginning, with its place.
     let printed = format!("2:{}\n2000003:AA\n", "A".repeat(256 << 10));
-    let says = |ran: &Ran, name: &str| {
+    let says = |ran: &ProcessEnd, name: &str| {
         let said = format!("{name}: the line at byte 0 has a match that is longer than 256 KiB");
         assert!(
             ran.stderr.contains(&said) && ran.stderr.contains("--line-max") && !ran.stderr.contains("file itself"),
@@ -481,16 +481,16 @@ fn a_match_that_is_longer_than_what_is_held_is_one_match() {
 
 #[test]
 fn a_reader_that_leaves_at_an_over_long_last_line_is_no_error() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let file = folder.file("long", [&b"a".repeat(8 << 20)[..], b"end"].concat());
     let shell = format!("{PROGRAM} grep end {file} | head -c 1; echo ${{PIPESTATUS[0]}}");
-    let ran = Run::new("bash").args(["-c", &shell]).run().exits(0);
+    let ran = ProcessRun::new("bash").args(["-c", &shell]).run().exits(0);
     assert_eq!((String::from_utf8_lossy(&ran.stdout).as_ref(), ran.stderr.as_str()), ("a0\n", ""));
 }
 
 #[test]
 fn what_a_refusal_advises_is_enough_for_lines_as_they_are_printed() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let file = folder.file("file", [vec![0; 12 << 20], b"needle\n".to_vec()].concat().repeat(3));
     for flags in [&["--json"][..], &["-n"], &["-o"], &["-C1"]] {
         let grep = |memory: &str| {

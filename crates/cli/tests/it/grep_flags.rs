@@ -1,6 +1,6 @@
 //! Flags of `rorqual grep`, as they are typed by habit.
 
-use crate::common::{Folder, MIB, rorqual};
+use crate::common::{MIB, TestFolder, rorqual};
 use crate::grep::same;
 use serde_json::Value;
 use std::ffi::OsStr;
@@ -18,7 +18,7 @@ fn refused(args: &[&str]) -> String {
 
 #[test]
 fn after_the_last_wanted_line_none_is_selected() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let wide = "x".repeat(600_000);
     let file = folder.file("wide", format!("x1\n{wide}\nx3\nno\nx5\n"));
     for settings in [&["--threads", "1"][..], &["--threads", "3", "--line-max", "1"]] {
@@ -32,7 +32,7 @@ fn after_the_last_wanted_line_none_is_selected() {
 
 #[test]
 fn groups_of_lines_are_told_apart_across_files() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let (one, two) = (folder.file("one", "a\nx\nb\nc\nx\n"), folder.file("two", "x\n"));
     for (flag, expected) in [("-A0", "x\n--\nx\n--\nx\n"), ("-A1", "x\nb\n--\nx\n--\nx\n"), ("-C2", "a\nx\nb\nc\nx\n--\nx\n")] {
         assert_eq!(printed(&["-h", flag, "x", &one, &two]), expected, "{flag}");
@@ -43,7 +43,7 @@ fn groups_of_lines_are_told_apart_across_files() {
 
 #[test]
 fn each_pattern_is_sound_by_itself() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let file = folder.file("file", "a\nb\n) (\n");
     for pattern in ["a)|(b", ")(", "a)(?:b", "a\\"] {
         let said = refused(&[pattern, &file]);
@@ -63,7 +63,7 @@ fn each_pattern_is_sound_by_itself() {
 
 #[test]
 fn patterns_and_names_may_begin_with_a_hyphen() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let file = folder.file("file", "a-foo\nbar\n");
     folder.file("-x", "bar\n");
     assert_eq!(printed(&["-e", "-foo", &file]), "a-foo\n");
@@ -81,7 +81,7 @@ fn patterns_and_names_may_begin_with_a_hyphen() {
 
 #[test]
 fn patterns_need_not_be_utf_8() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let file = folder.file("file", b"a\xffb\n\xc3\xa9\xff\na\nb\xff\xff\n");
     let list = folder.file("list", b"b\xff\n");
     let ran = |flags: &[&str], pattern: &[u8]| {
@@ -98,7 +98,7 @@ fn patterns_need_not_be_utf_8() {
 
 #[test]
 fn of_flags_that_exclude_each_other_the_last_wins() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let (one, two) = (folder.file("one", "a\nA\n"), folder.file("two", "b\n"));
     for (args, expected) in [
         (&["-i", "-S", "-c", "A"][..], "1\n".to_owned()),
@@ -122,7 +122,7 @@ fn of_flags_that_exclude_each_other_the_last_wins() {
 
 #[test]
 fn lines_around_by_a_number_alone() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let file = folder.file("file", "1\n2\n3\n4\n5\n6\n");
     assert_eq!(printed(&["-1", "4", &file]), "3\n4\n5\n");
     assert_eq!(printed(&["-n2", "4", &file]), "2-2\n3-3\n4:4\n5-5\n6-6\n");
@@ -132,7 +132,7 @@ fn lines_around_by_a_number_alone() {
 
 #[test]
 fn lines_that_end_with_a_nul() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let wide = [b"w\n".repeat(300_000), b"end\0".to_vec()].concat();
     let file = folder.file("nul", [&b"a\nb\0c\0\0\nb\0"[..], &wide, b"last b"].concat());
     for args in [
@@ -168,7 +168,7 @@ fn lines_that_end_with_a_nul() {
 
 #[test]
 fn a_carriage_return_may_belong_to_the_end_of_a_line() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let file = folder.file("file", format!("foo\r\nbar\nfoo bar\r\n{}foo\r\n", "x".repeat(400_000)));
     for (args, expected) in [(&["-c", "foo$"][..], "0\n"), (&["--crlf", "-c", "foo$"], "2\n"), (&["--crlf", "-cx", "foo"], "1\n")]
     {
@@ -182,7 +182,7 @@ fn a_carriage_return_may_belong_to_the_end_of_a_line() {
 
 #[test]
 fn columns_and_names_with_nuls() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let (one, two) = (folder.file("one", "xxab ab\nno\n"), folder.file("two", "ab\n"));
     assert_eq!(printed(&["--column", "ab", &one]), "1:3:xxab ab\n");
     assert_eq!(printed(&["--column", "-o", "ab", &one]), "1:3:ab\n1:6:ab\n");
@@ -194,7 +194,7 @@ fn columns_and_names_with_nuls() {
 
 #[test]
 fn matches_are_replaced() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let file = folder.file("file", "key=value x\nno\nk=v, a=b\n");
     for (args, expected) in [
         (&["--replace", "$2:$1", r"(\w+)=(\w+)"][..], "value:key x\nv:k, b:a\n"),
@@ -218,7 +218,7 @@ fn matches_are_replaced() {
 
 #[test]
 fn a_bare_colour_and_its_values() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let file = folder.file("file", "foo\n");
     assert_eq!(printed(&["--color", "foo", &file]), "foo\n");
     assert_eq!(printed(&["--colour", "foo", &file]), "foo\n");
@@ -237,7 +237,7 @@ fn what_is_not_here_is_said_with_the_way_on() {
 
 #[test]
 fn events_have_the_bytes_of_names_that_are_no_text() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     for (name, expected) in
         [(&b"new\nline"[..], serde_json::json!({"text": "new\nline"})), (b"a\xff", serde_json::json!({"bytes": "Yf8="}))]
     {

@@ -1,12 +1,12 @@
 //! Which inputs `rorqual grep` takes, and where it leaves them.
 
-use crate::common::{Folder, MIB, PROGRAM, rorqual};
-use rorqual_testkit::process::Run;
+use crate::common::{MIB, PROGRAM, TestFolder, rorqual};
+use rorqual_testkit::process::ProcessRun;
 use std::os::unix::fs::symlink;
 
 /// What a shell prints, with `$GREP` as the program.
-fn shell(folder: &Folder, script: &str) -> String {
-    Run::new("bash")
+fn shell(folder: &TestFolder, script: &str) -> String {
+    ProcessRun::new("bash")
         .args(["-c", &script.replace("GREP", &format!("{PROGRAM} grep"))])
         .with(|run| {
             run.current_dir(folder.path());
@@ -19,7 +19,7 @@ fn shell(folder: &Folder, script: &str) -> String {
 
 #[test]
 fn standard_input_is_left_after_the_last_selected_line() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     folder.file("small", "1\nx2\n3\nx4\n5\n");
     let wide = format!("1\nx2\n3\n{}\n5\n", "x".repeat(900_000));
     folder.file("wide", &wide);
@@ -44,11 +44,11 @@ fn standard_input_is_left_after_the_last_selected_line() {
 
 #[test]
 fn the_file_that_is_printed_to_is_not_searched() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     folder.file("other", "x other\n");
     for script in ["GREP x f >> f", "GREP x < f >> f", "GREP -rh --exclude other x . >> f", "GREP --json x f 1<> f"] {
         folder.file("f", "x\ny\n");
-        let ran = Run::new("bash")
+        let ran = ProcessRun::new("bash")
             .args(["-c", &script.replace("GREP", &format!("{PROGRAM} grep"))])
             .with(|run| {
                 run.current_dir(folder.path());
@@ -75,8 +75,8 @@ fn files_of_the_kernel_are_streams() {
     }
 }
 
-fn tree() -> Folder {
-    let folder = Folder::new();
+fn tree() -> TestFolder {
+    let folder = TestFolder::new();
     for at in ["src/deep", "target", ".git"] {
         std::fs::create_dir_all(folder.path().join(at)).expect("a folder");
     }
@@ -173,7 +173,7 @@ fn links_are_followed_where_that_is_asked_for() {
 
 #[test]
 fn binary_files_and_missing_ones_are_passed_over_when_asked() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let (text, binary) = (folder.file("text", "x\n"), folder.file("binary", b"x\n\0x\n"));
     for threads in ["1", "3"] {
         let ran = rorqual(&["grep", "--threads", threads, "-Ic", "x", &text, &binary]).run().exits(0);
@@ -193,7 +193,7 @@ fn binary_files_and_missing_ones_are_passed_over_when_asked() {
 
 #[test]
 fn a_folder_that_is_too_large_to_sort_is_said_and_memory_is_kept() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     std::fs::create_dir(folder.path().join("many")).expect("a folder");
     for number in 0..9_000 {
         folder.file(&format!("many/{number:05}-with-a-name-of-some-length-as-names-are"), "x\n");
@@ -215,7 +215,7 @@ fn a_folder_that_is_too_large_to_sort_is_said_and_memory_is_kept() {
 
 #[test]
 fn lines_are_printed_at_once_when_asked() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     folder.file("file", "x1\nx2\n");
     // Both files are read before the pipe that follows gives anything.
     let script = "(echo x0; sleep 0.3; echo x3) | GREP --line-buffered -h x file - | cat";
@@ -224,7 +224,7 @@ fn lines_are_printed_at_once_when_asked() {
 
 #[test]
 fn utf_16_is_text_and_a_mark_is_in_no_line() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let utf16 = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
     let file = folder.file("utf16", [b"\xff\xfe".to_vec(), utf16("één\r\nfoo é\nlast\n")].concat());
     assert_eq!(rorqual(&["grep", "-n", "é", &file]).run().exits(0).text(), "1:één\r\n2:foo é\n");

@@ -1,9 +1,9 @@
 //! `rorqual hash`, against what coreutils prints for the same files.
 
-use crate::common::{Folder, GIB, MIB, advised, rorqual};
+use crate::common::{GIB, MIB, TestFolder, advised, rorqual};
 use rorqual_testkit::generate::write_sparse_log;
 use rorqual_testkit::paths::fifo;
-use rorqual_testkit::process::{Ran, Run};
+use rorqual_testkit::process::{ProcessEnd, ProcessRun};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::Write;
@@ -17,7 +17,7 @@ pub(crate) const HASH: u64 = 24 * MIB;
 const BLOCK: usize = 256 << 10;
 
 /// Runs a program in `folder`.
-pub(crate) fn at(folder: &Path, run: Run) -> Ran {
+pub(crate) fn at(folder: &Path, run: ProcessRun) -> ProcessEnd {
     let folder = folder.to_owned();
     run.with(move |command| {
         command.current_dir(folder).env("LC_ALL", "C");
@@ -26,7 +26,7 @@ pub(crate) fn at(folder: &Path, run: Run) -> Ran {
 }
 
 /// Files of every awkward kind, in a folder; their names.
-fn awkward(folder: &Folder) -> Vec<OsString> {
+fn awkward(folder: &TestFolder) -> Vec<OsString> {
     let text: Vec<u8> =
         (0..40_000_u32).flat_map(|number| format!("{number} {}\n", number.wrapping_mul(97)).into_bytes()).collect();
     let files: [(&[u8], &[u8]); 15] = [
@@ -59,11 +59,11 @@ fn awkward(folder: &Folder) -> Vec<OsString> {
 
 #[test]
 fn prints_what_coreutils_prints() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let names = awkward(&folder);
     for (algorithm, peer) in [("sha256", "sha256sum"), ("sha512", "sha512sum"), ("sha1", "sha1sum"), ("md5", "md5sum")] {
         for flags in [&[][..], &["--tag"], &["--zero"], &["--tag", "--zero"]] {
-            let expected = at(folder.path(), Run::new(peer).args(flags).args(&names)).exits(0);
+            let expected = at(folder.path(), ProcessRun::new(peer).args(flags).args(&names)).exits(0);
             for threads in ["1", "2", "5"] {
                 let ran = at(folder.path(), rorqual(&["hash", "-a", algorithm, "--threads", threads]).args(flags).args(&names))
                     .exits(0);
@@ -71,7 +71,7 @@ fn prints_what_coreutils_prints() {
             }
         }
         // One by one: a single file is read and hashed in another way.
-        let expected = at(folder.path(), Run::new(peer).args(&names)).exits(0).stdout;
+        let expected = at(folder.path(), ProcessRun::new(peer).args(&names)).exits(0).stdout;
         let each = names.iter().map(|name| at(folder.path(), rorqual(&["hash", "-a", algorithm]).arg(name)).exits(0).stdout);
         assert_eq!(each.collect::<Vec<_>>().concat(), expected, "{algorithm}, one by one");
     }
@@ -79,7 +79,7 @@ fn prints_what_coreutils_prints() {
 
 #[test]
 fn prints_what_its_other_peers_print() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let names = awkward(&folder);
     for (algorithm, peer, own) in [
         (&["-a", "sha224"][..], "sha224sum", &[][..]),
@@ -90,26 +90,28 @@ fn prints_what_its_other_peers_print() {
         (&["-a", "blake2b", "-l", "0"], "b2sum", &["-l", "0"]),
     ] {
         for flags in [&[][..], &["--tag"], &["-b"], &["-t"], &["-t", "-b"], &["-b", "-t"], &["--zero"]] {
-            let expected = at(folder.path(), Run::new(peer).args(own).args(flags).args(&names)).exits(0);
+            let expected = at(folder.path(), ProcessRun::new(peer).args(own).args(flags).args(&names)).exits(0);
             let ran = at(folder.path(), rorqual(&["hash"]).args(algorithm).args(flags).args(&names)).exits(0);
             assert_eq!(ran.stdout, expected.stdout, "{algorithm:?}, {flags:?}");
         }
     }
     // OpenSSL's lists are read, whatever the length of the digests says.
     for algorithm in ["sha224", "sha384", "sha512-256", "sha512", "sha256", "blake2b512"] {
-        let list = at(folder.path(), Run::new("openssl").args(["dgst", &format!("-{algorithm}"), "large", "empty"])).exits(0);
+        let list =
+            at(folder.path(), ProcessRun::new("openssl").args(["dgst", &format!("-{algorithm}"), "large", "empty"])).exits(0);
         let ran = at(folder.path(), rorqual(&["hash", "--check"]).stdin(list.stdout)).exits(0);
         assert_eq!(ran.text(), "large: OK\nempty: OK\n", "{algorithm}");
     }
     let digest = |args: &[&str]| at(folder.path(), rorqual(&["hash"]).args(args).arg("large")).exits(0).text().to_owned();
-    let openssl = at(folder.path(), Run::new("openssl").args(["dgst", "-sha512-256", "-r", "large"])).exits(0).text().to_owned();
+    let openssl =
+        at(folder.path(), ProcessRun::new("openssl").args(["dgst", "-sha512-256", "-r", "large"])).exits(0).text().to_owned();
     assert_eq!(digest(&["-a", "sha512-256", "-b"]), openssl);
     assert!(digest(&["-a", "sha512/256", "--tag"]).starts_with("SHA512/256 (large) = "));
 }
 
 #[test]
 fn the_algorithm_is_asked_for_where_a_guess_fails() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     folder.file("a", "abc");
     let check = |list: Vec<u8>, flags: &[&str]| at(folder.path(), rorqual(&["hash", "--check"]).args(flags).stdin(list));
     for (algorithm, length) in [("blake3", ""), ("sha512-256", ""), ("blake2b", "256"), ("blake2b", "512")] {
@@ -129,7 +131,7 @@ fn the_algorithm_is_asked_for_where_a_guess_fails() {
 
 #[test]
 fn blake3_of_awkward_files_is_the_same_on_every_path() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let names = awkward(&folder);
     let expected: Vec<u8> = names
         .iter()
@@ -152,7 +154,7 @@ fn blake3_of_awkward_files_is_the_same_on_every_path() {
 
 #[test]
 fn standard_input_and_a_fifo() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
     for args in [&["hash"][..], &["hash", "-"], &["hash", "-a", "SHA2-256", "-", "--threads", "1"]] {
         assert_eq!(rorqual(args).stdin("abc").run().exits(0).text(), format!("{abc}  -\n"));
@@ -180,10 +182,10 @@ fn encodings_of_the_digest() {
 
 #[test]
 fn a_bad_file_does_not_end_the_run() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     folder.file("a", "abc");
     folder.file("b", "");
-    let expected = at(folder.path(), Run::new("sha256sum").args(["a", "missing", ".", "b"])).exits(1).stdout;
+    let expected = at(folder.path(), ProcessRun::new("sha256sum").args(["a", "missing", ".", "b"])).exits(1).stdout;
     for threads in ["1", "3"] {
         let ran = at(folder.path(), rorqual(&["hash", "--threads", threads, "a", "missing", ".", "b"])).exits(2);
         ran.says(&["missing: cannot open: No such file", ".: is a directory"]);
@@ -227,7 +229,7 @@ fn wrong_usage() {
 
 #[test]
 fn the_least_memory_that_is_named_is_enough_and_kept() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let file = folder.file("a", vec![7; 40 << 20]);
     for algorithm in ["sha256", "blake3"] {
         let args = ["hash", "-a", algorithm, "--threads", "3", "--memory"];
@@ -240,10 +242,10 @@ fn the_least_memory_that_is_named_is_enough_and_kept() {
 
 #[test]
 fn a_large_input_takes_no_more_memory() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let file = folder.text("sparse");
     write_sparse_log(MIB, GIB, &mut File::create(&file).expect("a file")).expect("sparse");
-    let expected = Run::new("sha256sum").arg(&file).run().exits(0).stdout;
+    let expected = ProcessRun::new("sha256sum").arg(&file).run().exits(0).stdout;
     let ran = rorqual(&["hash", "--stats", &file]).run().exits(0);
     ran.within(HASH);
     assert_eq!(ran.stdout, expected);
@@ -258,7 +260,7 @@ fn a_large_input_takes_no_more_memory() {
 
 #[test]
 fn many_large_files_share_the_threads() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let names: Vec<String> =
         (0..6).map(|index| folder.file(&format!("{index}"), vec![index; (index as usize % 3) * (17 << 20) + 5])).collect();
     let one_by_one: Vec<u8> =

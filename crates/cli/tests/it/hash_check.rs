@@ -1,14 +1,14 @@
 //! `rorqual hash --check`, against `sha256sum --check` on the same lists: what is printed, and how it ends.
 
-use crate::common::{Folder, rorqual};
+use crate::common::{TestFolder, rorqual};
 use crate::hash::at;
-use rorqual_testkit::process::Run;
+use rorqual_testkit::process::ProcessRun;
 
 const ABC: &str = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
 const WRONG: &str = "0a7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
 
-fn files() -> Folder {
-    let folder = Folder::new();
+fn files() -> TestFolder {
+    let folder = TestFolder::new();
     for name in ["a", "b c", "back\\slash", "new\nline", "tail ) x"] {
         folder.file(name, "abc");
     }
@@ -91,7 +91,7 @@ fn answers_as_sha256sum_does() {
         turn += 1;
         let flags = if list.len() == mixed { &all_flags[..] } else { &all_flags[turn % 6..=turn % 6] };
         for flags in flags.iter().chain([&&[][..]]).copied() {
-            let peer = at(folder.path(), Run::new("sha256sum").arg("--check").args(flags).arg("list"));
+            let peer = at(folder.path(), ProcessRun::new("sha256sum").arg("--check").args(flags).arg("list"));
             let ours = at(folder.path(), rorqual(&["hash", "--check", "-a", "sha256", "--threads", "2"]).args(flags).arg("list"));
             let shown = format!("{flags:?}, {list:?}\n{}\n{}", peer.stderr, ours.stderr);
             assert_eq!(String::from_utf8_lossy(&ours.stdout), String::from_utf8_lossy(&peer.stdout), "{shown}");
@@ -108,7 +108,7 @@ fn several_lists_standard_input_and_one_that_is_missing() {
     folder.file("good", &good);
     folder.file("bad", format!("{WRONG}  a\n"));
     for lists in [&["good", "good"][..], &["good", "bad"], &["bad", "good"], &["missing", "good"], &["."], &["-", "good"]] {
-        let peer = at(folder.path(), Run::new("sha256sum").arg("--check").args(lists).stdin(good.clone()));
+        let peer = at(folder.path(), ProcessRun::new("sha256sum").arg("--check").args(lists).stdin(good.clone()));
         let ours = at(folder.path(), rorqual(&["hash", "--check"]).args(lists).stdin(good.clone()));
         assert_eq!((ours.text(), ours.code), (peer.text(), peer.code), "{lists:?}: {}", ours.stderr);
     }

@@ -1,13 +1,13 @@
 //! `rorqual head`
 
-use crate::common::{Folder, MIB, rorqual};
+use crate::common::{MIB, TestFolder, rorqual};
 use crate::tables;
-use rorqual_columnar::write::Target;
+use rorqual_columnar::write::WriteTarget;
 
 #[test]
 fn the_first_rows_of_either_format() {
-    let folder = Folder::new();
-    for (name, target) in [("t.parquet", Target::Parquet), ("t.arrow", Target::Arrow)] {
+    let folder = TestFolder::new();
+    for (name, target) in [("t.parquet", WriteTarget::Parquet), ("t.arrow", WriteTarget::Arrow)] {
         let path = folder.at(name);
         tables::write(&path, target, 300_000);
         let path = path.to_string_lossy();
@@ -22,9 +22,9 @@ fn the_first_rows_of_either_format() {
 
 #[test]
 fn a_table_has_nothing_that_steers_the_terminal() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let path = folder.at("t.parquet");
-    tables::write(&path, Target::Parquet, 10);
+    tables::write(&path, WriteTarget::Parquet, 10);
     let ran = rorqual(&["head", "-n", "2", &path.to_string_lossy(), "--to", "table", "--columns", "id,text,actor,random"])
         .run()
         .exits(0);
@@ -38,10 +38,10 @@ id  text             actor              random
 
 #[test]
 fn a_reader_that_has_enough_is_no_failure() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let path = folder.at("t.parquet");
-    tables::write(&path, Target::Parquet, 200_000);
+    tables::write(&path, WriteTarget::Parquet, 200_000);
     let script = format!("'{}' head -n 200000 '{}' | head -n 1", crate::common::PROGRAM, path.display());
-    let ran = rorqual_testkit::process::Run::new("bash").args(["-o", "pipefail", "-c", &script]).run().exits(0);
+    let ran = rorqual_testkit::process::ProcessRun::new("bash").args(["-o", "pipefail", "-c", &script]).run().exits(0);
     assert!(ran.stderr.is_empty(), "{}", ran.stderr);
 }

@@ -1,7 +1,7 @@
 //! Requests that no good client sends: smuggled, cut off, random; and names that lead elsewhere.
 
 use crate::client::Server;
-use crate::common::{Folder, eventually, log};
+use crate::common::{TestFolder, eventually, log};
 use rorqual_testkit::paths::zstd_frame;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -151,7 +151,7 @@ fn heads_have_a_limit() {
 
 #[test]
 fn no_name_leads_out_of_its_folder() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let secret = folder.file("secret.txt", "the secret");
     std::fs::create_dir(folder.at("templates")).expect("our folder");
     std::fs::write(folder.at("templates/page.txt"), "a page").expect("our folder");
@@ -190,7 +190,7 @@ fn addresses_and_statements_are_names_and_nothing_else() {
     listener.set_nonblocking(true).expect("a listener");
     let url = format!("http://{}/x.log", listener.local_addr().expect("it listens"));
     let coded = url.replace('/', "%2F").replace(':', "%3A");
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let server = Server::start(&["--store", &folder.text("store")]);
     let id = server.session(&serde_json::json!({"name": url}));
     assert_eq!(server.put(&id, 0, &log(10)).status, 200);
@@ -362,7 +362,7 @@ fn held(server: &Server) -> (u64, u64) {
 fn whatever_is_sent_nothing_breaks_and_nothing_stays() {
     const SEED: u64 = 7;
     const ROUNDS: usize = 3_000;
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let server = Server::start(&["--sessions", "2", "--log-level", "warn", "--store", &folder.text("store")]);
     let mut random = Random(SEED);
     let body = log(500);

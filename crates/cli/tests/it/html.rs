@@ -1,8 +1,8 @@
 //! `rorqual logs --html`: one page, whatever the log says, with the numbers of the report; and templates of one's own.
 
-use crate::common::{Folder, MIB, PROGRAM, line, log, panel, rorqual};
+use crate::common::{MIB, PROGRAM, TestFolder, line, log, panel, rorqual};
 use rorqual_testkit::generate::{DistinctLog, write_lines};
-use rorqual_testkit::process::{Ran, Run};
+use rorqual_testkit::process::{ProcessEnd, ProcessRun};
 use serde_json::Value;
 use std::io::Write;
 use std::process::ChildStdin;
@@ -19,7 +19,7 @@ fn hit(path: &str, referrer: &str, agent: &str, second: usize) -> String {
 }
 
 /// The page of a log, and the report as JSON, from one run.
-fn page_and_report(folder: &Folder, log: &str, args: &[&str]) -> (String, Value) {
+fn page_and_report(folder: &TestFolder, log: &str, args: &[&str]) -> (String, Value) {
     let page = folder.text("page.html");
     let report = rorqual(&[&["logs", "--json", "--force", "--html", &page, log], args].concat()).run().exits(0).json();
     (std::fs::read_to_string(page).expect("it was made"), report)
@@ -78,7 +78,7 @@ fn rows_in(rows: &Value) -> Vec<(String, u64, u64)> {
 
 #[test]
 fn the_page_has_the_numbers_of_the_report() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let text = [log(30_000), b"no line at all\n\n".repeat(1_500)].concat();
     let (page, report) = page_and_report(&folder, &folder.file("access.log", text), &["--top", "20"]);
     for field in ["path", "client", "method", "protocol", "browser", "os", "agent"] {
@@ -109,7 +109,7 @@ fn the_page_has_the_numbers_of_the_report() {
 
 #[test]
 fn hours_and_weekdays_are_those_of_the_log() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     // 5 January 2025 was a Sunday; half past eleven at night in UTC is the Monday in UTC+01:00.
     let at = |time: &str, offset: &str| format!("1.1.1.1 - - [{time} {offset}] \"GET / HTTP/1.1\" 200 1 \"-\" \"-\"\n");
     let text = at("06/Jan/2025:00:30:00", "+0100").repeat(3) + &at("08/Jan/2025:13:59:59", "+0100").repeat(2);
@@ -133,7 +133,7 @@ const HOSTILE: [&str; 8] = [
 
 #[test]
 fn what_a_log_says_is_only_ever_text() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let log_of = |values: &dyn Fn(usize) -> String| {
         let mut text = String::new();
         for index in 0..HOSTILE.len() {
@@ -175,7 +175,7 @@ fn a_page_has_a_bounded_size() {
         (0..4)
             .try_for_each(|number| stdin.write_all(hit("/", "-", &format!("{number}{}", "<".repeat(MIB as usize)), 1).as_bytes()))
     };
-    let page_of = |args: &[&str]| -> Ran {
+    let page_of = |args: &[&str]| -> ProcessEnd {
         let ran = rorqual(&[&["logs", "--html", "-", "--line-max", "2MiB"], args].concat()).feed(feed).run().exits(0);
         assert!(ran.text().ends_with("</html>") && !ran.text().contains(&"&lt;".repeat(600)));
         ran
@@ -191,7 +191,7 @@ fn a_page_has_a_bounded_size() {
 #[test]
 fn what_is_not_exact_is_marked_with_its_bounds() {
     let feed = |stdin: &mut ChildStdin| write_lines(&mut DistinctLog::new(128 * MIB, 1), 128 * MIB, stdin).map(drop);
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let path = folder.text("page.html");
     let ran = rorqual(&["logs", "--json", "--html", &path, "--memory", "112MiB", "--top", "1000"]).feed(feed).run().exits(0);
     ran.within(112 * MIB);
@@ -217,7 +217,7 @@ fn grouped(number: &Value) -> String {
 
 #[test]
 fn a_page_appears_whole_or_not_at_all() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let log = folder.file("access.log", log(100));
     let page = folder.file("page.html", "before");
     let wrong = folder.file("wrong.html", "{% for row in report.panels %}{{ row.title }}\n{{ row.nothing.more }}{% endfor %}");
@@ -245,16 +245,16 @@ fn a_page_appears_whole_or_not_at_all() {
 
 #[test]
 fn standard_output_may_close_or_be_full() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let log = folder.file("access.log", log(100));
-    let script = |script: &str| Run::new("bash").args(["-c", &format!("set -o pipefail; {script}"), PROGRAM, &log]).run();
+    let script = |script: &str| ProcessRun::new("bash").args(["-c", &format!("set -o pipefail; {script}"), PROGRAM, &log]).run();
     assert_eq!(script("\"$0\" logs --html - \"$1\" | true").exits(0).stderr, "");
     script("\"$0\" logs --html - \"$1\" > /dev/full").exits(2).says(&["cannot write", "No space left"]);
 }
 
 #[test]
 fn part_of_a_log_is_called_so() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let log = folder.file("access.log", log(100));
     let (page, missing) = (folder.text("page.html"), folder.text("<b>missing.log"));
     rorqual(&["logs", "--html", &page, &log, &missing]).run().exits(2).says(&["No such file"]);
@@ -264,7 +264,7 @@ fn part_of_a_log_is_called_so() {
 
 #[test]
 fn a_template_gets_what_json_prints() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let text = [log(5_000), hit("/</script>&'\u{202e}", "-", "\"", 1).into_bytes(), b"nothing\n".to_vec()].concat();
     let log = folder.file("access.log", text);
     let template = folder.file("mine.html", "{{ report | tojson }}");
@@ -275,7 +275,7 @@ fn a_template_gets_what_json_prints() {
 
 #[test]
 fn a_template_extends_ours_and_includes_its_neighbours() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let log = folder.file("access.log", [hit("/<b>", "-", "-", 1), line(1), line(2)].join("\n"));
     folder.file("words.txt", "of my own");
     let template = folder.file(
@@ -291,7 +291,7 @@ fn a_template_extends_ours_and_includes_its_neighbours() {
 
 #[test]
 fn a_wrong_template_is_said_before_the_log_is_read() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let none = folder.text("none.log");
     let page = folder.text("page.html");
     for (name, text, says) in [

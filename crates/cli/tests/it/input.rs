@@ -1,9 +1,9 @@
 //! Bad input: an answer for what can be read, a message that names file and place for what can not, the exit code.
 
 use crate::client::Server;
-use crate::common::{Folder, GIB, MIB, PROGRAM, Truth, eventually, hits_of, line, log, panel, rorqual};
+use crate::common::{GIB, MIB, PROGRAM, TestFolder, Truth, eventually, hits_of, line, log, panel, rorqual};
 use rorqual_testkit::paths::{gzip, zstd_frame};
-use rorqual_testkit::process::{Run, Running};
+use rorqual_testkit::process::{ProcessRun, RunningProcess};
 use rustix::fs::OFlags;
 use rustix::pty::OpenptFlags;
 use std::fs::{File, Permissions};
@@ -16,7 +16,7 @@ use std::sync::mpsc::channel;
 
 #[test]
 fn an_empty_file_is_no_error() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let file = folder.file("empty", b"");
     let report = rorqual(&["logs", "--json", &file]).run().exits(0).json();
     assert_eq!((&report["lines"]["total"], &report["complete"]), (&0.into(), &true.into()));
@@ -28,7 +28,7 @@ fn an_empty_file_is_no_error() {
 
 #[test]
 fn line_ends_of_any_kind() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let truth = Truth::of(&log(100));
     let text = String::from_utf8(log(100)).expect("text");
     for (name, bytes) in [("none at the end", text.trim_end().to_owned()), ("CRLF", text.replace('\n', "\r\n"))] {
@@ -41,7 +41,7 @@ fn line_ends_of_any_kind() {
 
 #[test]
 fn invalid_utf8_is_shown_replaced() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let file = folder.file("log", b"10.0.0.1 - - [02/Jan/2025:00:00:00 +0000] \"GET /\xff\xfe/x HTTP/1.1\" 200 5 \"-\" \"a\"\n");
     let report = rorqual(&["logs", "--json", &file]).run().exits(0).json();
     assert_eq!(hits_of(&panel(&report, "path")["rows"])["/\u{fffd}\u{fffd}/x"], 1);
@@ -51,7 +51,7 @@ fn invalid_utf8_is_shown_replaced() {
 
 #[test]
 fn a_line_of_3_gib_is_rejected_with_a_sample() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let path = folder.text("log");
     let mut file = File::create(&path).expect("a file");
     file.write_all(&log(10)).expect("room");
@@ -70,7 +70,7 @@ fn a_line_of_3_gib_is_rejected_with_a_sample() {
 
 #[test]
 fn cut_compression_gives_what_came_before() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let bytes = log(40_000);
     for (name, stored) in [("gzip", gzip(&bytes)), ("zstd", zstd_frame(&bytes))] {
         let file = folder.file(name, &stored[..stored.len() - 9]);
@@ -88,7 +88,7 @@ fn cut_compression_gives_what_came_before() {
 
 #[test]
 fn damaged_compression_is_told() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let bytes = log(40_000);
     for (name, mut stored) in [("gzip", gzip(&bytes)), ("zstd", zstd_with_checksum(&bytes))] {
         let middle = stored.len() / 2;
@@ -111,7 +111,7 @@ fn zstd_with_checksum(bytes: &[u8]) -> Vec<u8> {
 
 #[test]
 fn garbage_behind_gzip_is_told_and_costs_nothing_before_it() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let bytes = log(1_000);
     for garbage in [&b"garbage that is no member of any gzip file"[..], &[7; 3]] {
         let file = folder.file("log.gz", [&gzip(&bytes)[..], garbage].concat());
@@ -123,7 +123,7 @@ fn garbage_behind_gzip_is_told_and_costs_nothing_before_it() {
 
 #[test]
 fn a_zstd_window_beyond_the_budget_names_the_flag_and_more_memory_opens_it() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let mut encoder = zstd::Encoder::new(Vec::new(), 1).expect("a level that exists");
     encoder.window_log(27).expect("before the first byte");
     let bytes = log(1_000);
@@ -138,7 +138,7 @@ fn a_zstd_window_beyond_the_budget_names_the_flag_and_more_memory_opens_it() {
 
 #[test]
 fn what_can_not_be_opened_is_named() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     std::fs::create_dir(folder.at("folder")).expect("a folder");
     for (name, reason) in [("folder", "is a directory"), ("missing", "No such file")] {
         for verb in ["count", "logs"] {
@@ -150,7 +150,7 @@ fn what_can_not_be_opened_is_named() {
 
 #[test]
 fn a_file_without_permission_is_named() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let file = folder.file("secret", log(3));
     std::fs::set_permissions(&file, Permissions::from_mode(0o000)).expect("it is ours");
     // Root may read everything, so the program is run as nobody; a copy of it that nobody can reach.
@@ -158,7 +158,7 @@ fn a_file_without_permission_is_named() {
     std::fs::copy(PROGRAM, &copy).expect("room");
     std::fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).expect("it is ours");
     let is_root = File::open(&file).is_ok();
-    let ran = Run::new(copy)
+    let ran = ProcessRun::new(copy)
         .args(["count", &file])
         .with(|command| {
             if is_root {
@@ -170,7 +170,7 @@ fn a_file_without_permission_is_named() {
 }
 
 /// The program reading `file` so slowly that something can happen to it, and being in its middle.
-fn reading_slowly(verb: &str, file: &str) -> Running {
+fn reading_slowly(verb: &str, file: &str) -> RunningProcess {
     let running = rorqual(&[verb, "--json", "--limit-rate", "4MiB", "--threads", "2", file]).start();
     let io = format!("/proc/{}/io", running.id());
     eventually("a block was read", || {
@@ -184,7 +184,7 @@ fn reading_slowly(verb: &str, file: &str) -> Running {
 
 #[test]
 fn a_file_that_shrinks_is_told_with_its_place() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let bytes = log(80_000);
     assert!(bytes.len() as u64 > 6 * MIB);
     for (verb, size) in [("count", 3 * MIB + 12_345), ("count", 3 * MIB), ("logs", 3 * MIB + 12_345)] {
@@ -206,7 +206,7 @@ fn a_file_that_shrinks_is_told_with_its_place() {
 
 #[test]
 fn a_file_that_grows_is_read_as_it_was() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let bytes = log(20_000);
     let file = folder.file("log", &bytes);
     let running = reading_slowly("logs", &file);
@@ -216,7 +216,7 @@ fn a_file_that_grows_is_read_as_it_was() {
 
 #[test]
 fn a_file_that_vanishes_is_read_to_its_end() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let bytes = log(20_000);
     let file = folder.file("log", &bytes);
     let running = reading_slowly("logs", &file);
@@ -226,7 +226,7 @@ fn a_file_that_vanishes_is_read_to_its_end() {
 
 #[test]
 fn time_may_go_backwards() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let forward: Vec<String> = (0..50_000).map(line).collect();
     let backward: Vec<String> = forward.iter().rev().cloned().collect();
     let report = |name: &str, lines: &[String]| {
@@ -241,7 +241,7 @@ fn time_may_go_backwards() {
 
 #[test]
 fn an_unknown_format_shows_its_first_lines_and_what_to_do() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let file = folder.file("poem", b"Call me Ishmael.\nSome years ago\n\x1b[31mnever mind\n");
     let ran = rorqual(&["logs", &file]).run().exits(2);
     ran.says(&[&file, "none of the known log formats", "  Call me Ishmael.", "  Some years ago", "--format '", "--format-file"]);
@@ -250,7 +250,7 @@ fn an_unknown_format_shows_its_first_lines_and_what_to_do() {
 
 #[test]
 fn a_wrong_format_string_is_refused_with_its_place() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let file = folder.file("log", log(3));
     for (format, part) in
         [("", "is no format"), ("combind", "combind"), ("$remote_addr $no_such_variable_$", "column"), ("%h %!", "column")]
@@ -267,7 +267,7 @@ fn a_wrong_format_string_is_refused_with_its_place() {
 
 #[test]
 fn one_bad_file_does_not_end_the_run() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let good = folder.file("good", log(1_000));
     let bad = [
         folder.text("missing"),
@@ -288,7 +288,7 @@ fn one_bad_file_does_not_end_the_run() {
 
 #[test]
 fn since_and_until_cut_a_span() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     // A line a second from midnight on.
     let file = folder.file("log", log(7_200));
     let run = |flags: &[&str]| rorqual(&["logs", "--json", &file]).args(flags).run().exits(0).json();
@@ -310,7 +310,10 @@ fn since_and_until_cut_a_span() {
 }
 
 /// The program waiting for `input`, which it has opened, or at least tried to.
-pub(crate) fn waiting_for(args: &[&str], input: impl FnOnce(&mut ChildStdin) -> io::Result<()> + Send + 'static) -> Running {
+pub(crate) fn waiting_for(
+    args: &[&str],
+    input: impl FnOnce(&mut ChildStdin) -> io::Result<()> + Send + 'static,
+) -> RunningProcess {
     let running = rorqual(args).feed(input).start();
     let state = format!("/proc/{}/status", running.id());
     // Bit 1 of the caught signals: the handler of Ctrl-C is there.
@@ -324,8 +327,8 @@ pub(crate) fn waiting_for(args: &[&str], input: impl FnOnce(&mut ChildStdin) -> 
 
 #[test]
 fn ctrl_c_ends_the_wait_for_a_fifo_that_nobody_writes_to() {
-    let folder = Folder::new();
-    assert!(Run::new("mkfifo").arg(folder.at("fifo")).run().code == Some(0));
+    let folder = TestFolder::new();
+    assert!(ProcessRun::new("mkfifo").arg(folder.at("fifo")).run().code == Some(0));
     for verb in ["count", "logs"] {
         let running = waiting_for(&[verb, "--json", &folder.text("fifo")], |_| Ok(()));
         running.interrupt();
@@ -380,7 +383,7 @@ fn a_terminal_as_input_is_told() {
     let _slave =
         File::options().read(true).write(true).custom_flags(OFlags::NOCTTY.bits() as i32).open(&name).expect("a terminal");
     File::from(master.try_clone().expect("a terminal")).write_all(b"one\ntwo\n\x04").expect("it is typed");
-    let ran = Run::new("bash").args(["-c", "exec \"$0\" count < \"$1\"", PROGRAM, &name]).run().exits(0);
+    let ran = ProcessRun::new("bash").args(["-c", "exec \"$0\" count < \"$1\"", PROGRAM, &name]).run().exits(0);
     ran.says(&["reading standard input, which is this terminal", "Ctrl-D"]);
     assert_eq!(ran.text(), "2 8 3\n");
     assert_eq!(rorqual(&["count"]).stdin("one\n").run().exits(0).stderr, "", "a pipe is no terminal");
@@ -388,7 +391,7 @@ fn a_terminal_as_input_is_told() {
 
 #[test]
 fn a_log_of_which_nothing_can_be_read_is_an_error() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let (file, empty) = (folder.file("log", log(30)), folder.file("empty", b"\n\n"));
     let ran = rorqual(&["logs", "--json", "--format", "$status", &file]).run().exits(2);
     ran.says(&["not one of 30 lines could be read as", &format!("{file}:1: status is not a number"), "--format"]);
@@ -409,7 +412,7 @@ fn log_in(zone: &str, count: u64) -> String {
 
 #[test]
 fn the_zone_is_the_first_file_s_whatever_is_cut_out_of_it() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let (east, west) = (folder.file("east", log_in("+0530", 9_000)), folder.file("west", log_in("-0300", 9_000)));
     // The first lines, a whole block of them, are outside the span.
     let since = ["--since", "2025-01-01T20:30:00"];
@@ -428,7 +431,7 @@ fn the_zone_is_the_first_file_s_whatever_is_cut_out_of_it() {
 
 #[test]
 fn sizes_of_any_number_are_right_or_marked() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let sizes = ["18446744073709551615", "18446744073709551615", "9000000000000000", "-"];
     let lines =
         sizes.map(|size| format!("10.0.0.1 - - [02/Jan/2025:00:00:00 +0000] \"GET / HTTP/1.1\" 200 {size} \"-\" \"a\"\n"));
@@ -448,7 +451,7 @@ fn sizes_of_any_number_are_right_or_marked() {
 
 #[test]
 fn values_of_70_kib_are_counted_as_any_other() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let long = "x".repeat(70 << 10);
     let long_line = format!(
         "10.0.0.1 - - [02/Jan/2025:00:00:00 +0000] \"GET /{long} HTTP/1.1\" 200 7 \"http://example.com/{long}\" \"curl/8.0 {long}\"\n"
@@ -480,7 +483,7 @@ fn proc_files_and_devices_are_streams() {
 
 #[test]
 fn a_first_line_longer_than_a_block_hides_no_format() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     for long in [300 << 10, 3 << 20] {
         let mut bytes = vec![b'x'; long];
         bytes.push(b'\n');

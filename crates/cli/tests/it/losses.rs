@@ -1,12 +1,12 @@
 //! No output costs a file: one rule for every verb that writes one.
 
-use crate::common::{Folder, PROGRAM, listens, log, rorqual};
-use rorqual_testkit::process::Run;
+use crate::common::{PROGRAM, TestFolder, listens, log, rorqual};
+use rorqual_testkit::process::ProcessRun;
 use std::os::fd::AsFd;
 use std::os::unix::fs::symlink;
 
 /// A folder with inputs of every verb; what each holds.
-fn inputs(folder: &Folder) -> Vec<(String, Vec<u8>)> {
+fn inputs(folder: &TestFolder) -> Vec<(String, Vec<u8>)> {
     let rows = "{\"a\":1}\n{\"a\":}\n{\"a\":2}\n";
     let files = [
         ("access.log", log(20)),
@@ -41,7 +41,7 @@ fn commands<'a>(output: &'a str, at: impl Fn(&str) -> String + 'a) -> Vec<Vec<St
 
 #[test]
 fn a_file_that_is_there_is_replaced_by_force_alone() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let files = inputs(&folder);
     let there = folder.text("there");
     for args in commands(&there, |name| folder.text(name)) {
@@ -62,7 +62,7 @@ fn a_file_that_is_there_is_replaced_by_force_alone() {
 
 #[test]
 fn an_input_is_not_even_replaced_by_force() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let files = inputs(&folder);
     symlink(folder.at("access.log"), folder.at("link")).expect("a link");
     std::fs::hard_link(folder.at("rows.ndjson"), folder.at("hard")).expect("one file system");
@@ -88,7 +88,7 @@ fn an_input_is_not_even_replaced_by_force() {
 /// `rorqual logs --html access.log`: the report's name was forgotten, and the log would be taken for it.
 #[test]
 fn an_output_that_looks_like_the_only_input_is_refused() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let files = inputs(&folder);
     let access = folder.text("access.log");
     for (flag, wanted) in
@@ -106,7 +106,7 @@ fn an_output_that_looks_like_the_only_input_is_refused() {
 
 #[test]
 fn two_outputs_are_two_files_however_they_are_spelled() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let _ = inputs(&folder);
     let (new, dotted) = (folder.text("new"), format!("{}/./new", folder.path().display()));
     rorqual(&["logs", "--html", &new, "--rejects", &dotted, &folder.text("access.log")]).run().exits(2).says(&["are both"]);
@@ -117,7 +117,7 @@ fn two_outputs_are_two_files_however_they_are_spelled() {
 
 #[test]
 fn a_link_stays_one_and_a_device_is_written() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let _ = inputs(&folder);
     symlink(folder.at("there"), folder.at("link.csv")).expect("a link");
     let rows = folder.text("rows.ndjson");
@@ -127,7 +127,7 @@ fn a_link_stays_one_and_a_device_is_written() {
     assert_eq!(std::fs::read_to_string(folder.at("there")).expect("it is there"), "a\n1\n2\n");
     let _ = convert("/dev/null").run().exits(0);
     assert_eq!(convert("/dev/stdout").run().exits(0).text(), "a\n1\n2\n");
-    assert!(Run::new("test").args(["-c", "/dev/null"]).run().code == Some(0));
+    assert!(ProcessRun::new("test").args(["-c", "/dev/null"]).run().code == Some(0));
     let _ = rorqual(&["logs", "--rejects", "/dev/null", &folder.text("access.log")]).run().exits(0);
     assert_eq!(
         rorqual(&["convert", &rows, "--to", "csv", "-o", "/dev/null", "--rejects", "-"]).run().exits(0).text(),
@@ -138,7 +138,7 @@ fn a_link_stays_one_and_a_device_is_written() {
 
 #[test]
 fn a_dash_is_standard_input_or_output_wherever_a_file_is_named() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let _ = inputs(&folder);
     let (access, rows) = (folder.text("access.log"), folder.text("rows.ndjson"));
     let page = rorqual(&["logs", "--html", "-", &access]).run().exits(0);
@@ -161,7 +161,7 @@ fn a_dash_is_standard_input_or_output_wherever_a_file_is_named() {
 
 #[test]
 fn nothing_is_written_after_ctrl_c_when_nothing_was_read() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let (page, rejects) = (folder.text("page.html"), folder.text("rejects"));
     for args in [&["logs", "--html", &page, "--rejects", &rejects][..], &["logs", "--json"], &["logs"]] {
         let (sender, sent) = std::sync::mpsc::channel();
@@ -182,7 +182,7 @@ fn nothing_is_written_after_ctrl_c_when_nothing_was_read() {
 
 #[test]
 fn an_entry_of_the_store_replaces_by_force_alone() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let (file, out, store) = (folder.file("file", "kept\n"), folder.file("out", "there\n"), folder.text("store"));
     let get = |flags: &[&str]| rorqual(&["store", "--store", &store, "get", "it", "-o", &out]).args(flags).run();
     let _ = rorqual(&["store", "--store", &store, "put", &file, "--name", "it"]).run().exits(0);
@@ -190,5 +190,8 @@ fn an_entry_of_the_store_replaces_by_force_alone() {
     assert_eq!(std::fs::read_to_string(&out).expect("it is there"), "there\n");
     let _ = get(&["--force"]).exits(0);
     assert_eq!(std::fs::read_to_string(&out).expect("it is there"), "kept\n");
-    assert_eq!(Run::new(PROGRAM).args(["store", "--store", &store, "get", "it", "-o", "-"]).run().exits(0).text(), "kept\n");
+    assert_eq!(
+        ProcessRun::new(PROGRAM).args(["store", "--store", &store, "get", "it", "-o", "-"]).run().exits(0).text(),
+        "kept\n"
+    );
 }

@@ -2,12 +2,12 @@
 
 use crate::client::Server;
 use crate::common::MIB;
-use rorqual_testkit::many::{Outcome, Plan, run};
+use rorqual_testkit::many::{LoadOutcome, LoadPlan, run};
 use std::time::Duration;
 
 /// Uploads of a second or two, every other one by a WebSocket.
-fn plan(server: &Server, uploads: usize, viewers: usize) -> Plan {
-    Plan {
+fn plan(server: &Server, uploads: usize, viewers: usize) -> LoadPlan {
+    LoadPlan {
         address: format!("127.0.0.1:{}", server.port),
         token: server.token.clone(),
         uploads,
@@ -19,12 +19,12 @@ fn plan(server: &Server, uploads: usize, viewers: usize) -> Plan {
     }
 }
 
-fn many(server: &Server, uploads: usize, viewers: usize) -> Outcome {
+fn many(server: &Server, uploads: usize, viewers: usize) -> LoadOutcome {
     run(&plan(server, uploads, viewers)).expect("threads can be started")
 }
 
 /// All came to their lines' totals, and all views were answered.
-fn check(outcome: &Outcome) {
+fn check(outcome: &LoadOutcome) {
     let said = format!("lost {:?}, wrong {:?}, errors {:?}", outcome.lost, outcome.wrong, outcome.errors);
     assert_eq!(outcome.finished, outcome.uploads, "{said}");
     assert!(outcome.views > 0 && outcome.live_events > 0, "nobody looked on");
@@ -44,7 +44,7 @@ fn sixty_uploads_with_twenty_viewers_come_to_their_totals() {
 fn a_thousand_uploads_at_once_come_to_their_totals_in_512_mib() {
     let args = ["--sessions", "1000", "--connections", "1100", "--memory", "512MiB"];
     let server = Server::start(&args);
-    let plan = Plan { bytes_per_second: 10_000, bytes: 40_000, ramp: Duration::from_secs(3), ..plan(&server, 1_000, 4) };
+    let plan = LoadPlan { bytes_per_second: 10_000, bytes: 40_000, ramp: Duration::from_secs(3), ..plan(&server, 1_000, 4) };
     let outcome = run(&plan).expect("threads can be started");
     check(&outcome);
     assert_eq!((outcome.retries, outcome.errors.len()), (0, 0), "{:?}", outcome.errors);

@@ -1,7 +1,7 @@
 //! What is said of names and arguments that would steer a terminal, or forge a line.
 
-use crate::common::{Folder, PROGRAM, rorqual};
-use rorqual_testkit::process::Run;
+use crate::common::{PROGRAM, TestFolder, rorqual};
+use rorqual_testkit::process::ProcessRun;
 
 /// Clears the screen, begins lines of its own, returns to the start of one, and turns the rest around.
 const NAME: &str = "a\u{1b}[2J\u{1b}]0;x\u{7}\nrorqual: forged\rb\u{202e}c\u{9b}31m";
@@ -15,7 +15,7 @@ fn is_harmless(stderr: &str, about: &str) {
 
 #[test]
 fn no_name_reaches_the_terminal_as_it_is() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let missing = folder.text(NAME);
     let there = folder.file(&format!("b{NAME}"), "{\"a\":1}\n{\"a\":}\n");
     let rows = folder.file("rows.ndjson", "{\"a\":1}\n{\"a\":}\n");
@@ -81,7 +81,7 @@ fn what_the_parser_of_arguments_says_is_harmless_too() {
 
 #[test]
 fn a_file_where_a_verb_is_expected_is_told_the_verbs() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let log = folder.file("access", "x");
     for name in [&*log, "access.log", "logs/access"] {
         let (report, explorer) = (format!("`rorqual logs {name}`"), format!("`rorqual serve {name}`"));
@@ -92,7 +92,7 @@ fn a_file_where_a_verb_is_expected_is_told_the_verbs() {
 
 #[test]
 fn the_last_of_two_wins_in_all_verbs() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let file = folder.file("file", "abc\n");
     let rows = folder.file("rows.ndjson", "{\"a\":1}\n{\"a\":2}\n{\"a\":3}\n");
     let same = |twice: &[&str], once: &[&str]| {
@@ -117,14 +117,15 @@ fn the_last_of_two_wins_in_all_verbs() {
     assert_eq!(rorqual(&["render", &page, "-D", "a=1", "-D", "b=2"]).run().exits(0).text(), "12");
     // Of a check, too: the last says what is said.
     folder.file("SUMS", rorqual(&["hash", &file]).run().exits(0).stdout);
-    let check = |flags: &[&str]| Run::new(PROGRAM).args(["hash", "--check"]).args(flags).arg(folder.at("SUMS")).run().exits(0);
+    let check =
+        |flags: &[&str]| ProcessRun::new(PROGRAM).args(["hash", "--check"]).args(flags).arg(folder.at("SUMS")).run().exits(0);
     assert_eq!(check(&["--status", "--warn"]).text(), format!("{file}: OK\n"));
     assert_eq!(check(&["--warn", "--status"]).text(), "");
 }
 
 #[test]
 fn sizes_may_have_a_blank_and_fields_a_slip() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let line = |bytes: u64| format!("10.0.0.1 - - [02/Jan/2025:00:00:00 +0000] \"GET / HTTP/1.1\" 200 {bytes} \"-\" \"x\"\n");
     let log = folder.file("access.log", [line(500), line(5_000), line(2_000_000)].concat());
     let lines =

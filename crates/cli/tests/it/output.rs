@@ -1,19 +1,19 @@
 //! Where the answers go: closed pipes, full disks, the file of `--rejects`, terminals.
 
-use crate::common::{Folder, eventually, line, log, rorqual};
-use rorqual_testkit::process::{Run, Running};
+use crate::common::{TestFolder, eventually, line, log, rorqual};
+use rorqual_testkit::process::{ProcessRun, RunningProcess};
 use std::io::Write;
 use std::os::unix::fs::FileTypeExt;
 
 /// The program in a pipe whose reader takes one line.
-fn into_head(args: &str) -> Run {
+fn into_head(args: &str) -> ProcessRun {
     let script = format!("set -o pipefail; \"$0\" {args} | head -1 >/dev/null");
-    Run::new("bash").args(["-c", &script, crate::common::PROGRAM])
+    ProcessRun::new("bash").args(["-c", &script, crate::common::PROGRAM])
 }
 
 #[test]
 fn a_reader_that_has_enough_is_success_and_silence() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let file = folder.file("log", log(2_000));
     let many = vec![file.clone(); 3_000].join(" ");
     for args in [
@@ -35,7 +35,7 @@ fn a_closed_output_is_success_and_silence() {
     for args in ["man", "completions bash", "count /dev/null", "logs /dev/null"] {
         // The reader is gone before anything is written.
         let script = format!("set -o pipefail; (sleep 0.2; exec \"$0\" {args}) | true");
-        let ran = Run::new("bash").args(["-c", &script, crate::common::PROGRAM]).run().exits(0);
+        let ran = ProcessRun::new("bash").args(["-c", &script, crate::common::PROGRAM]).run().exits(0);
         assert_eq!(ran.stderr, "", "{args}");
     }
 }
@@ -43,7 +43,8 @@ fn a_closed_output_is_success_and_silence() {
 #[test]
 fn a_full_disk_is_an_error() {
     for args in ["count /dev/null", "logs /dev/null", "logs --json /dev/null", "man"] {
-        let ran = Run::new("bash").args(["-c", &format!("\"$0\" {args} > /dev/full"), crate::common::PROGRAM]).run().exits(2);
+        let ran =
+            ProcessRun::new("bash").args(["-c", &format!("\"$0\" {args} > /dev/full"), crate::common::PROGRAM]).run().exits(2);
         ran.says(&["cannot write", "No space left"]);
     }
 }
@@ -67,7 +68,7 @@ fn with_rejects(count: u64) -> (Vec<u8>, Vec<u8>) {
 
 #[test]
 fn rejects_are_whole_and_in_order() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let (all, bad) = with_rejects(40_000);
     let file = folder.file("log", all);
     let rejects = folder.text("rejects");
@@ -82,7 +83,7 @@ fn rejects_are_whole_and_in_order() {
 
 #[test]
 fn rejects_of_several_files_follow_each_other() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let (all, bad) = with_rejects(1_000);
     // The second one ends without a newline, which is put in so that no two lines become one.
     let (one, two) = (folder.file("one", &all), folder.file("two", [&all[..], b"cut"].concat()));
@@ -94,7 +95,7 @@ fn rejects_of_several_files_follow_each_other() {
 
 #[test]
 fn a_rejects_file_that_can_not_be_made_is_told_before_the_work() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let file = folder.file("log", log(10));
     let missing = folder.text("no/such/folder");
     let ran = rorqual(&["logs", "--rejects", &missing, &file]).run().exits(2);
@@ -104,17 +105,17 @@ fn a_rejects_file_that_can_not_be_made_is_told_before_the_work() {
 
 #[test]
 fn a_rejects_target_that_is_a_folder_is_refused_and_a_pipe_is_written() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let file = folder.file("log", log(10));
     std::fs::create_dir(folder.at("folder")).expect("a folder");
     let target = folder.text("folder");
     let ran = rorqual(&["logs", "--rejects", &target, &file]).run().exits(2);
     ran.says(&["--rejects", &target]);
     assert!(ran.stdout.is_empty(), "told before the work");
-    assert!(Run::new("mkfifo").arg(folder.at("fifo")).run().code == Some(0));
+    assert!(ProcessRun::new("mkfifo").arg(folder.at("fifo")).run().code == Some(0));
     let target = folder.text("fifo");
     let bad = folder.file("bad", [log(10), b"no line of a log\n".to_vec()].concat());
-    let reader = Run::new("cat").arg(&target).start();
+    let reader = ProcessRun::new("cat").arg(&target).start();
     let _ = rorqual(&["logs", "--rejects", &target, &bad]).run().exits(0);
     assert_eq!(reader.wait().exits(0).text(), "no line of a log\n");
     let kind = std::fs::symlink_metadata(&target).expect("it is still there").file_type();
@@ -122,7 +123,7 @@ fn a_rejects_target_that_is_a_folder_is_refused_and_a_pipe_is_written() {
 }
 
 /// A run over an endless log that has begun to write rejected lines.
-fn endless(folder: &Folder) -> Running {
+fn endless(folder: &TestFolder) -> RunningProcess {
     let (all, _) = with_rejects(2_000);
     let running = rorqual(&["logs", "--json", "--format", "combined", "--force", "--rejects", &folder.text("rejects"), "-"])
         .feed(move |stdin| {
@@ -144,7 +145,7 @@ fn endless(folder: &Folder) -> Running {
 
 #[test]
 fn a_killed_run_leaves_the_last_rejects_alone() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let rejects = folder.file("rejects", b"of the last run");
     drop(endless(&folder));
     assert_eq!(std::fs::read(&rejects).expect("it is there"), b"of the last run");
@@ -153,7 +154,7 @@ fn a_killed_run_leaves_the_last_rejects_alone() {
 
 #[test]
 fn a_second_ctrl_c_ends_it_and_leaves_nothing_behind() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let running = endless(&folder);
     // Two signals may arrive as one; then the report of the first may win, and the file is there.
     running.interrupt();
@@ -165,7 +166,7 @@ fn a_second_ctrl_c_ends_it_and_leaves_nothing_behind() {
 
 #[test]
 fn rejects_onto_an_input_are_refused_however_it_is_spelled() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let bytes = log(10);
     let file = folder.file("log", &bytes);
     let other = folder.file("other", log(5));
@@ -177,7 +178,7 @@ fn rejects_onto_an_input_are_refused_however_it_is_spelled() {
         ran.says(&["--rejects", target, "is one of the inputs"]);
         assert!(ran.stdout.is_empty(), "told before the work");
         let script = "exec \"$0\" logs --rejects \"$1\" < \"$2\"";
-        let redirected = Run::new("bash").args(["-c", script, crate::common::PROGRAM, target, &file]).run().exits(2);
+        let redirected = ProcessRun::new("bash").args(["-c", script, crate::common::PROGRAM, target, &file]).run().exits(2);
         redirected.says(&["--rejects", target, "no log is named, and", "the name of the file of rejected lines may be missing"]);
     }
     assert_eq!(std::fs::read(&file).expect("it is there"), bytes);
@@ -186,7 +187,7 @@ fn rejects_onto_an_input_are_refused_however_it_is_spelled() {
 
 #[test]
 fn an_interrupted_run_keeps_what_it_has_and_says_so() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let running = endless(&folder);
     running.interrupt();
     let ran = running.wait().exits(130);
@@ -202,12 +203,12 @@ fn an_interrupted_run_keeps_what_it_has_and_says_so() {
 
 #[test]
 fn rejects_that_do_not_fit_the_disk_leave_nothing_behind() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let (all, _) = with_rejects(5_000);
     let (file, rejects) = (folder.file("log", all), folder.text("rejects"));
     // Files of more than 64 KiB are refused to it, as a full disk refuses; two inputs, so that there are writes after that.
     let script = "trap '' XFSZ; ulimit -f 64; exec \"$0\" logs --json --rejects \"$1\" \"$2\" \"$2\"";
-    let ran = Run::new("bash").args(["-c", script, crate::common::PROGRAM, &rejects, &file]).run().exits(2);
+    let ran = ProcessRun::new("bash").args(["-c", script, crate::common::PROGRAM, &rejects, &file]).run().exits(2);
     ran.says(&["--rejects: cannot write: File too large", &format!("--rejects {rejects}: cannot write: ")]);
     ran.says(&["an earlier write failed: File too large"]);
     assert!(!ran.stderr.contains("os error"), "{}", ran.stderr);
@@ -225,7 +226,7 @@ fn shown_in(columns: u16, args: &[&str]) -> String {
 
 #[test]
 fn a_report_fits_its_terminal_and_its_columns_stay_apart() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let big = line(0).replace(" 200 0 ", " 200 18446744073709551615 ") + "\n";
     let samples = concat!(env!("CARGO_MANIFEST_DIR"), "/../../samples");
     let logs = [
@@ -261,7 +262,7 @@ fn a_report_fits_its_terminal_and_its_columns_stay_apart() {
 
 #[test]
 fn log_lines_can_not_steer_the_terminal() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let mut bytes = log(20);
     bytes.extend(b"10.0.0.1 - - [02/Jan/2025:00:00:00 +0000] \"GET /\x1b[2J\x1b]0;pwned\x07\xc2\x9b31m HTTP/1.1\" 200 5 \"-\" \"\x1b[31mred\"\n");
     bytes.extend(b"rejected \x1b[2J\x08\x08\n");

@@ -1,6 +1,6 @@
 //! One answer on every path: file, pipe, FIFO; plain, gzip, zstd; one thread or several; any line limit.
 
-use crate::common::{Folder, PROGRAM, Truth, comparable, line, log, rorqual};
+use crate::common::{PROGRAM, TestFolder, Truth, comparable, line, log, rorqual};
 use rorqual_testkit::paths::on_every_path;
 use serde_json::Value;
 use std::cell::RefCell;
@@ -91,7 +91,7 @@ fn logs_of_mixed_lines_are_the_same() {
 #[test]
 fn rejected_lines_are_the_same_and_over_long_ones_are_cut() {
     let bytes = mixed_log();
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let rejects = folder.text("rejects");
     let settings: [&[&str]; 2] = [&["--threads", "1"], &["--threads", "4"]];
     for (line_max, kept) in [("256KiB", 256 << 10), ("1KiB", 1 << 10), ("1MiB", 300_000)] {
@@ -107,7 +107,7 @@ fn rejected_lines_are_the_same_and_over_long_ones_are_cut() {
 
 #[test]
 fn ten_files_are_ten_times_one() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let bytes = log(5_000);
     let file = folder.file("log", &bytes);
     let report = rorqual(&["logs", "--json"]).args(vec![&file; 10]).run().exits(0).json();

@@ -1,10 +1,10 @@
 //! Promise 1: the memory you give is the memory it takes, whatever the input. Measured from outside.
 
-use crate::common::{Folder, GIB, MIB, Truth, advised, hits_of, log, panel, rorqual};
+use crate::common::{GIB, MIB, TestFolder, Truth, advised, hits_of, log, panel, rorqual};
 use rorqual_testkit::generate::{
-    AccessLog, DistinctLog, Lines, Truth as DistinctTruth, TruthOf, write_gzip_bomb, write_lines, write_sparse_log,
+    AccessLog, DistinctLog, GeneratedLines, Truth as DistinctTruth, TruthOf, write_gzip_bomb, write_lines, write_sparse_log,
 };
-use rorqual_testkit::process::{Ran, Run};
+use rorqual_testkit::process::{ProcessEnd, ProcessRun};
 use serde_json::Value;
 use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};
@@ -21,7 +21,7 @@ const COUNT: u64 = 24 * MIB;
 const TIME_MAX: Duration = Duration::from_secs(300);
 
 /// Feeds `block` over and over.
-fn repeat(run: Run, block: Vec<u8>, times: u64) -> Ran {
+fn repeat(run: ProcessRun, block: Vec<u8>, times: u64) -> ProcessEnd {
     let feed = move |stdin: &mut ChildStdin| (0..times).try_for_each(|_| stdin.write_all(&block));
     run.feed(feed).time_max(TIME_MAX).run()
 }
@@ -56,7 +56,7 @@ fn count_of_4_gib_from_a_pipe() {
 
 #[test]
 fn a_line_of_4_gib_of_nuls() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let path = folder.text("log");
     let mut file = File::create(&path).expect("a file");
     file.seek(SeekFrom::Start(4 * GIB)).expect("sparse");
@@ -104,7 +104,7 @@ fn a_pipe_of_2_gib_without_a_newline() {
 
 #[test]
 fn a_hole_of_20_gib() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let path = folder.text("log");
     let written = write_sparse_log(MIB, 20 * GIB, &mut File::create(&path).expect("a file")).expect("sparse");
     let ran = rorqual(&["count", "--json", &path]).run().exits(0);
@@ -116,7 +116,7 @@ fn a_hole_of_20_gib() {
 
 #[test]
 fn a_gzip_bomb_of_4_gib() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let path = folder.text("bomb.gz");
     let mut member = Vec::new();
     // Members are one stream: 16 of them are one line of 4 GiB.
@@ -181,7 +181,7 @@ fn check_bounds(panel: &Value, truth: &TruthOf, lines: u64) {
 /// A log of `bytes` whose lines `line` makes.
 struct Made<F>(F, u64);
 
-impl<F: FnMut(u64, &mut Vec<u8>)> Lines for Made<F> {
+impl<F: FnMut(u64, &mut Vec<u8>)> GeneratedLines for Made<F> {
     fn line(&mut self, out: &mut Vec<u8>) {
         (self.0)(self.1, out);
         self.1 += 1;
@@ -210,7 +210,7 @@ fn least_memory(args: &[&str]) -> String {
 fn long_values(format: &str, line: fn(u64, &str) -> String) {
     let flags = ["logs", "--json", "--line-max", "64MiB", "--threads", "1", "--format", format];
     let memory = least_memory(&flags);
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let path = folder.text("log");
     let mut file = File::create(&path).expect("a file");
     let long = "long\\u0041".repeat(6 * MIB as usize);
@@ -257,7 +257,7 @@ const TIME: &str = "02/Jan/2025:00:00:00 +0000";
 
 #[test]
 fn lines_of_one_byte_all_rejected_and_kept() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let rejects = folder.text("rejects");
     // Every line is rejected, and none touches the next: the most pieces that a block can have.
     let report = hostile_to(2, &["--format", "combined", "--force", "--rejects", &rejects], |_, out| out.extend(b"x\n\n"));
@@ -332,7 +332,7 @@ fn too_little_memory_is_refused_with_the_sum() {
 
 #[test]
 fn a_refusal_advises_only_what_helps() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let file = folder.file("log", log(10));
     let logs = |flags: &[&str], code: i32| rorqual(&["logs"]).args(flags).arg(&file).run().exits(code).stderr.clone();
     let advice = |flags: &[&str]| logs(flags, 2).lines().last().expect("a line").trim().to_owned();
@@ -369,7 +369,7 @@ fn the_refusal_in_the_readme_is_what_is_said() {
 
 #[test]
 fn more_memory_is_never_refused_where_less_is_not() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let file = folder.file("log", log(10));
     for (args, from, to, step) in [
         (&["count"][..], 10, 40, 1),
@@ -385,7 +385,7 @@ fn more_memory_is_never_refused_where_less_is_not() {
 
 #[test]
 fn the_least_memory_that_is_named_is_enough_and_kept() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let file = folder.file("log", log(100_000));
     for args in [&["count"][..], &["logs"], &["logs", "--line-max", "20MiB"], &["logs", "--threads", "5"]] {
         let advised = least_memory(args);

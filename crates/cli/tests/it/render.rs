@@ -1,9 +1,9 @@
 //! `rorqual render`: any size, in the memory given, whole or not at all.
 
-use crate::common::{Folder, MIB, PROGRAM, line, rorqual};
+use crate::common::{MIB, PROGRAM, TestFolder, line, rorqual};
 use crate::tables;
-use rorqual_columnar::write::Target;
-use rorqual_testkit::process::{Ran, Run};
+use rorqual_columnar::write::WriteTarget;
+use rorqual_testkit::process::{ProcessEnd, ProcessRun};
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -15,11 +15,11 @@ fn doom(twin: bool) -> String {
     format!("{{% for i in range(n) %}}{half}{empty}{half}{{% endfor %}}")
 }
 
-fn shell(script: &str) -> Run {
-    Run::new("bash").args(["-c", script])
+fn shell(script: &str) -> ProcessRun {
+    ProcessRun::new("bash").args(["-c", script])
 }
 
-fn stats(ran: &Ran) -> serde_json::Value {
+fn stats(ran: &ProcessEnd) -> serde_json::Value {
     let last = ran.stderr.lines().last().expect("a closing line");
     serde_json::from_str(last).expect("one JSON object")
 }
@@ -40,7 +40,7 @@ const ROWS: &str = "{% for row in rows %}<tr><td>{{ row.time|safe }}<td>{{ row.p
 
 #[test]
 fn doom_in_little_memory_and_its_twin_too() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     for twin in [false, true] {
         let template = folder.file("doom.txt", doom(twin));
         let ran = shell(&format!("'{PROGRAM}' render '{template}' -D n:=4000000 --stats | wc -c"))
@@ -57,7 +57,7 @@ fn doom_in_little_memory_and_its_twin_too() {
 
 #[test]
 fn rows_of_a_log_by_every_way() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let (log, expected) = log(40_000);
     let path = folder.file("access.log", &log);
     let template = folder.file("page.html", format!("<table>{ROWS}</table>"));
@@ -80,7 +80,7 @@ fn rows_of_a_log_by_every_way() {
 
 #[test]
 fn rows_of_json_keep_their_kinds_however_late_they_come() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let mut rows = String::new();
     for number in 0..200_000 {
         writeln!(rows, r#"{{"id":{number},"name":"<{number}>","tags":["a",{number}]}}"#).expect("a string");
@@ -99,9 +99,9 @@ fn rows_of_json_keep_their_kinds_however_late_they_come() {
 
 #[test]
 fn rows_of_columns_and_of_csv() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let path = folder.at("table.parquet");
-    tables::write(&path, Target::Parquet, 10_000);
+    tables::write(&path, WriteTarget::Parquet, 10_000);
     let template = folder.file("page.txt", "{% for row in rows %}{{ row.id }} {{ row.actor.login }}\n{% endfor %}");
     let expected: String = (0..10_000).map(|row| format!("{row} user{}\n", row % 7)).collect();
     let ran = rorqual(&["render", &template, "--rows", &folder.text("table.parquet")]).run().exits(0);
@@ -113,7 +113,7 @@ fn rows_of_columns_and_of_csv() {
 
 #[test]
 fn a_stream_is_looped_over_once_and_a_file_again() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let rows = "{\"id\":1}\n{\"id\":2}\n";
     let path = folder.file("rows.ndjson", rows);
     let template =
@@ -125,7 +125,7 @@ fn a_stream_is_looped_over_once_and_a_file_again() {
 
 #[test]
 fn data_of_every_format_and_definitions_over_it() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let template = folder.file("page.html", "{{ title }}|{{ site.name }}|{{ list[1] }}|{{ when }}|{{ n + 1 }}");
     let files = [
         folder.file("a.json", r#"{"title":"<t>","site":{"name":"S"},"list":[1,2],"when":"2025-01-02","n":1}"#),
@@ -149,7 +149,7 @@ fn data_of_every_format_and_definitions_over_it() {
 
 #[test]
 fn data_of_standard_input_and_behind_a_byte_order_mark() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let template = folder.file("page.txt", "{{ title }}|{{ n + 1 }}");
     for text in ["{\"title\":\"t\",\"n\":1}", "title: t\nn: 1\n", "title = 't'\nn = 1\n"] {
         for mark in ["", "\u{feff}"] {
@@ -170,7 +170,7 @@ fn data_of_standard_input_and_behind_a_byte_order_mark() {
 
 #[test]
 fn names_that_no_template_can_use_are_refused() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let template = folder.file("page.txt", "{{ _a1 }}");
     for define in ["=1", ":=1", "a b=1", "a:b=1", "1a=1", "not=1", "none:=1", "ä=1"] {
         rorqual(&["render", &template, "-D", define]).run().exits(2).says(&[define, "no template can use the name"]);
@@ -180,7 +180,7 @@ fn names_that_no_template_can_use_are_refused() {
 
 #[test]
 fn an_error_leaves_no_file_and_what_was_there() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let template = folder.file("page.html", "{% for i in range(100000) %}{{ i }}\n{% endfor %}\n  {{ missing }}");
     let out = folder.file("out.html", "what was there");
     rorqual(&["render", &template, "-o", &out]).run().exits(2).says(&["is there already; --force replaces it"]);
@@ -198,7 +198,7 @@ fn an_error_leaves_no_file_and_what_was_there() {
 
 #[test]
 fn files_of_so_many_rows_have_heads_and_feet_of_their_own() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let rows: String = (0..25).map(|number| format!("{{\"loc\":\"/{number}\"}}\n")).collect();
     let path = folder.file("rows.ndjson", rows);
     let text = "<urlset n=\"{{ shard.index }}\">{% for row in rows %}<loc>{{ row.loc|safe }}</loc>{% endfor %}</urlset>";
@@ -250,7 +250,7 @@ fn files_of_so_many_rows_have_heads_and_feet_of_their_own() {
 
 #[test]
 fn a_template_that_builds_too_much_is_ended_below_its_memory() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let templates = [
         "{% set a = 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa' * 100000 %}{{ a|replace('a', a)|length }}",
         "{{ range(1000000000000)|list|length }}",
@@ -267,7 +267,7 @@ fn a_template_that_builds_too_much_is_ended_below_its_memory() {
 
 #[test]
 fn who_has_read_enough_is_no_error() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let template = folder.file("endless.txt", "{% for i in range(1000000000000) %}{{ i }}\n{% endfor %}");
     let ran = shell(&format!("'{PROGRAM}' render '{template}' --stats | head -n 3; echo ${{PIPESTATUS[0]}}")).run();
     assert_eq!(ran.text(), "0\n1\n2\n0\n");
@@ -276,7 +276,7 @@ fn who_has_read_enough_is_no_error() {
 
 #[test]
 fn ctrl_c_ends_what_never_ends() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let template =
         folder.file("endless.txt", "{% for i in range(1000000000000) %}{% if i == 1000 %}begun{% endif %}{% endfor %}");
     let out = folder.text("out.txt");

@@ -1,8 +1,8 @@
 //! `rorqual sample`
 
-use crate::common::{Folder, MIB, rorqual};
+use crate::common::{MIB, TestFolder, rorqual};
 use crate::tables;
-use rorqual_columnar::write::Target;
+use rorqual_columnar::write::WriteTarget;
 use std::path::Path;
 
 fn sample(path: &Path, arguments: &[&str]) -> Vec<i64> {
@@ -16,10 +16,10 @@ fn sample(path: &Path, arguments: &[&str]) -> Vec<i64> {
 
 #[test]
 fn the_seed_chooses_and_the_format_does_not() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let (parquet, arrow) = (folder.at("t.parquet"), folder.at("t.arrow"));
-    tables::write(&parquet, Target::Parquet, 100_000);
-    tables::write(&arrow, Target::Arrow, 100_000);
+    tables::write(&parquet, WriteTarget::Parquet, 100_000);
+    tables::write(&arrow, WriteTarget::Arrow, 100_000);
     let chosen = sample(&parquet, &["-n", "50", "--seed", "7"]);
     assert_eq!(chosen.len(), 50);
     assert!(chosen.is_sorted_by(|one, next| one < next));
@@ -30,8 +30,8 @@ fn the_seed_chooses_and_the_format_does_not() {
 
 #[test]
 fn more_rows_than_there_are_is_all_of_them() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let path = folder.at("t.parquet");
-    tables::write(&path, Target::Parquet, 20);
+    tables::write(&path, WriteTarget::Parquet, 20);
     assert_eq!(sample(&path, &["-n", "1000"]), (0..20).collect::<Vec<_>>());
 }

@@ -1,7 +1,7 @@
 //! `rorqual serve --templates … --template-rows …`: the same page as `rorqual render` makes, in the memory that was given.
 
 use crate::client::{Answer, Server};
-use crate::common::{Folder, GIB, MIB, log, rorqual};
+use crate::common::{GIB, MIB, TestFolder, log, rorqual};
 use std::thread;
 
 const TEMPLATE: &str =
@@ -15,9 +15,9 @@ fn page(server: &Server, target: &str) -> Answer {
 
 #[test]
 fn a_served_page_is_the_rendered_one_for_all_who_ask() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let rows = folder.file("access.log", log(200_000));
-    let templates = Folder::new();
+    let templates = TestFolder::new();
     let template = templates.file("page.html", TEMPLATE);
     let expected = rorqual(&["render", &template, "--rows", &rows]).run().exits(0).text().to_owned();
     let server = Server::start(&["--templates", &templates.text(""), "--template-rows", &rows]);
@@ -37,9 +37,9 @@ fn a_served_page_is_the_rendered_one_for_all_who_ask() {
 
 #[test]
 fn rows_in_rows_and_rows_that_are_gone() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let rows = folder.file("rows.csv", "id\n1\n2\n3\n");
-    let templates = Folder::new();
+    let templates = TestFolder::new();
     templates.file("nested.txt", "{% for a in rows %}{% for b in rows %}{{ a.id }}{{ b.id }} {% endfor %}{% endfor %}");
     templates.file("page.txt", "{% for row in rows %}{{ row.id }}{% endfor %}");
     let server = Server::start(&["--templates", &templates.text(""), "--template-rows", &rows]);

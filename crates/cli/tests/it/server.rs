@@ -1,7 +1,7 @@
 //! `rorqual serve`: who may ask, and what an upload can meet.
 
 use crate::client::{Answer, Server, chunks, read_answer};
-use crate::common::{Folder, Truth, advised, comparable, eventually, line, log, panel, rorqual};
+use crate::common::{TestFolder, Truth, advised, comparable, eventually, line, log, panel, rorqual};
 use rorqual_testkit::paths::{gzip, zstd_frame};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
@@ -528,7 +528,7 @@ fn line_of(reader: &mut impl BufRead) -> String {
 
 #[test]
 fn files_of_the_command_line_are_sessions() {
-    let folder = crate::common::Folder::new();
+    let folder = crate::common::TestFolder::new();
     let (one, two) = (folder.file("one", log(3_000)), folder.file("two", gzip(&log(2_000))));
     let server = Server::start(&[&one, &two]);
     let sessions = server.get("/api/sessions").json()["sessions"].clone();
@@ -585,7 +585,7 @@ fn a_taken_port_and_bad_files_are_told() {
     let port = server.port.to_string();
     let ran = rorqual(&["serve", "--port", &port]).run().exits(2);
     ran.says(&["cannot listen", &port, "--port"]);
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let (missing, fifo) = (folder.text("missing"), folder.text("fifo"));
     assert!(Command::new("mkfifo").arg(&fifo).status().expect("mkfifo").success());
     // Nothing is left to show.
@@ -623,7 +623,7 @@ fn flags_that_do_nothing_here_are_refused_and_stats_are_told() {
 
 #[test]
 fn the_token_is_in_no_argument_of_the_browser() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let browser = folder.file(
         "xdg-open",
         "#!/bin/sh\ncp -p \"$1\" \"$SAW/page\"\necho \"$@\" > \"$SAW/new\"\nmv \"$SAW/new\" \"$SAW/arguments\"\n",

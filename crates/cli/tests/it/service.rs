@@ -1,8 +1,8 @@
 //! `rorqual serve` as a service: how it begins and ends, what it says of itself, what it keeps.
 
 use crate::client::{Server, read_answer};
-use crate::common::{Folder, PROGRAM, Truth, eventually, log, rorqual};
-use rorqual_testkit::process::Run;
+use crate::common::{PROGRAM, TestFolder, Truth, eventually, log, rorqual};
+use rorqual_testkit::process::ProcessRun;
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -25,7 +25,7 @@ fn flags_that_would_show_the_token_to_others_are_refused() {
 
 #[test]
 fn the_token_file_is_read_again_at_a_hangup_and_outlives_the_server() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let file = folder.text("token");
     let server = Server::start(&["--token-file", &file, "--log-level", "info"]);
     assert_eq!(std::fs::read_to_string(&file).expect("it was made"), format!("{}\n", server.token));
@@ -142,7 +142,7 @@ fn is_settled(server: &Server) -> bool {
 
 /// A server that a shell becomes by this script, whose `$0` is the program.
 fn by_a_shell(script: &str, program: &str) -> Server {
-    Server::start_as(Run::new("sh").args(["-c", script, program, "serve", "--port", "0"]))
+    Server::start_as(ProcessRun::new("sh").args(["-c", script, program, "serve", "--port", "0"]))
 }
 
 #[test]
@@ -156,9 +156,9 @@ fn it_starts_itself_again_for_settings_of_the_allocator_but_once() {
 
 #[test]
 fn a_program_that_cannot_start_itself_again_goes_on() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let copy = folder.text("rorqual");
-    assert_eq!(Run::new("cp").args([PROGRAM, &copy]).run().code, Some(0));
+    assert_eq!(ProcessRun::new("cp").args([PROGRAM, &copy]).run().code, Some(0));
     let server = by_a_shell("exec 3< \"$0\"; rm \"$0\"; exec /proc/self/fd/3 \"$@\"", &copy);
     assert!(!is_settled(&server));
     eventually("it says so", || server.running.stderr_so_far().contains("cannot start this program again").then_some(()));
@@ -167,9 +167,9 @@ fn a_program_that_cannot_start_itself_again_goes_on() {
 
 #[test]
 fn the_browser_has_settings_of_the_allocator_of_its_own() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let script = "printf '#!/bin/sh\n/usr/bin/env > \"$0.new\"; /bin/mv \"$0.new\" \"$0.env\"\n' > \"$0\"; chmod +x \"$0\"";
-    assert_eq!(Run::new("sh").args(["-c", script, &folder.text("xdg-open")]).run().code, Some(0));
+    assert_eq!(ProcessRun::new("sh").args(["-c", script, &folder.text("xdg-open")]).run().code, Some(0));
     let set = |command: &mut Command| {
         command.env("PATH", folder.text("")).env("MALLOC_TRIM_THRESHOLD_", "123456");
     };

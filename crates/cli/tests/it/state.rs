@@ -1,20 +1,20 @@
 //! `rorqual serve --state`: uploads that outlive their server.
 
 use crate::client::Server;
-use crate::common::{Folder, MIB, Truth, eventually, log, rorqual};
+use crate::common::{MIB, TestFolder, Truth, eventually, log, rorqual};
 use rorqual_testkit::paths::gzip;
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 /// What is kept of a session now.
-fn kept(folder: &Folder, id: &str) -> Option<Value> {
+fn kept(folder: &TestFolder, id: &str) -> Option<Value> {
     let bytes = std::fs::read(folder.at(&format!("{id}.session"))).ok()?;
     let line = bytes.split(|byte| *byte == b'\n').nth(1)?;
     serde_json::from_slice(line).ok()
 }
 
-fn when_kept(folder: &Folder, id: &str, what: &str, ready: impl Fn(&Value) -> bool) -> Value {
+fn when_kept(folder: &TestFolder, id: &str, what: &str, ready: impl Fn(&Value) -> bool) -> Value {
     eventually(what, || kept(folder, id).filter(|kept| ready(kept)))
 }
 
@@ -37,7 +37,7 @@ fn whole(body: &[u8]) -> Value {
 
 #[test]
 fn an_upload_goes_on_where_it_was_kept_after_its_server_was_killed() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let state = folder.text("");
     let mut body = log(60_000);
     body.splice(1_000_000..1_000_000, b"no line of a log\n".iter().copied());
@@ -83,7 +83,7 @@ fn an_upload_goes_on_where_it_was_kept_after_its_server_was_killed() {
 
 #[test]
 fn a_server_that_is_asked_to_end_keeps_what_is_open() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let state = folder.text("");
     let server = Server::start(&["--state", &state, "--grace", "1"]);
     let body = log(20_000);
@@ -105,7 +105,7 @@ fn a_server_that_is_asked_to_end_keeps_what_is_open() {
 
 #[test]
 fn a_compressed_log_begins_anew_and_what_a_client_said_of_it_stays() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let state = folder.text("");
     let body = log(20_000);
     let packed = gzip(&body);
@@ -123,7 +123,7 @@ fn a_compressed_log_begins_anew_and_what_a_client_said_of_it_stays() {
 
 #[test]
 fn one_server_has_the_folder_and_what_is_damaged_is_told_and_left() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let state = folder.text("");
     let server = Server::start(&["--state", &state]);
     let body = log(1_000);
@@ -172,7 +172,7 @@ fn one_server_has_the_folder_and_what_is_damaged_is_told_and_left() {
 
 #[test]
 fn what_may_go_on_comes_before_what_has_ended() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let state = folder.text("");
     let server = Server::start(&["--state", &state, "--sessions", "2"]);
     let body = log(1_000);
@@ -194,7 +194,7 @@ fn what_may_go_on_comes_before_what_has_ended() {
 
 #[test]
 fn a_format_that_was_given_is_kept_before_anything_came() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let state = folder.text("");
     let server = Server::start(&["--state", &state]);
     let body = "10.0.0.1|404|/a\n10.0.0.2|200|/b\n";
@@ -208,7 +208,7 @@ fn a_format_that_was_given_is_kept_before_anything_came() {
 
 #[test]
 fn a_steady_upload_is_kept_while_it_goes_on_and_a_compressed_one_ends_with_its_server() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let state = folder.text("");
     let server = Server::start(&["--state", &state, "--grace", "1"]);
     let packed = gzip(&log(20_000));
@@ -242,7 +242,7 @@ fn line_start(sent: &[u8]) -> usize {
 
 #[test]
 fn what_is_on_the_disk_for_sure_survives_a_power_cut() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let state = folder.text("");
     let body = log(20_000);
     let (first, second) = (body.len() / 3, body.len() / 2);
@@ -277,7 +277,7 @@ fn what_is_on_the_disk_for_sure_survives_a_power_cut() {
 
 #[test]
 fn what_has_no_room_in_less_memory_is_there_again_with_more() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let state = folder.text("");
     let memory = ["--memory", "512MiB", "--sessions"];
     let start = |sessions| Server::start(&[&["--state", &state], &memory[..], &[sessions]].concat());
@@ -313,7 +313,7 @@ fn what_has_no_room_in_less_memory_is_there_again_with_more() {
 
 #[test]
 fn a_folder_that_can_not_be_written_is_told() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let file = folder.file("file", "");
     rorqual(&["serve", "--port", "0", "--state", &format!("{file}/state")]).run().exits(2).says(&["--state", "file/state"]);
     let none = ["serve", "--port", "0", "--state", &folder.text("state"), "--temp-max", "0"];
@@ -322,7 +322,7 @@ fn a_folder_that_can_not_be_written_is_told() {
 
 #[test]
 fn a_log_far_above_the_memory_is_kept_within_it() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let state = folder.text("");
     let memory = ["--memory", "256MiB", "--sessions", "1"];
     let block = log(9_000);

@@ -1,7 +1,7 @@
 //! Ctrl-C and SIGTERM while the reader of our output takes nothing.
 
-use crate::common::{Folder, PROGRAM, eventually, line};
-use rorqual_testkit::process::Run;
+use crate::common::{PROGRAM, TestFolder, eventually, line};
+use rorqual_testkit::process::ProcessRun;
 use std::io::PipeReader;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -27,7 +27,7 @@ fn unread(args: &[String]) -> (Child, PipeReader) {
 }
 
 fn ended(mut child: Child, signal: &str) -> ExitStatus {
-    let _ = Run::new("kill").args(["-s", signal, &child.id().to_string()]).run().exits(0);
+    let _ = ProcessRun::new("kill").args(["-s", signal, &child.id().to_string()]).run().exits(0);
     let since = Instant::now();
     loop {
         if let Some(status) = child.try_wait().expect("our child") {
@@ -44,7 +44,7 @@ fn ended(mut child: Child, signal: &str) -> ExitStatus {
 
 #[test]
 fn a_reader_that_takes_nothing_does_not_keep_it() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let rows = folder.file("rows.ndjson", "{\"a\":\"a text of some length\"}\n".repeat(400_000));
     let lines: String = (0..3_000)
         .map(|number| {

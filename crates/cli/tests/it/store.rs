@@ -1,8 +1,8 @@
 //! `rorqual store` as a program: what it prints, how it ends, what it takes, and that it may be killed.
 
-use crate::common::{Folder, GIB, MIB, PROGRAM, eventually, rorqual};
+use crate::common::{GIB, MIB, PROGRAM, TestFolder, eventually, rorqual};
 use rorqual_digest::{Algorithm, Hasher};
-use rorqual_testkit::process::{Ran, Run};
+use rorqual_testkit::process::{ProcessEnd, ProcessRun};
 use serde_json::Value;
 use std::fs::{Permissions, set_permissions};
 use std::io::Write;
@@ -13,17 +13,17 @@ use std::time::Duration;
 
 const PEAK_BYTES_MAX: u64 = 24 * MIB;
 
-fn store(folder: &Folder, args: &[&str]) -> Run {
+fn store(folder: &TestFolder, args: &[&str]) -> ProcessRun {
     rorqual(&["store", "--no-fsync"]).args(args).with(|command| {
         command.env("RORQUAL_STORE", folder.at("store"));
     })
 }
 
-fn text(ran: &Ran) -> String {
+fn text(ran: &ProcessEnd) -> String {
     ran.text().trim_end().to_owned()
 }
 
-fn json(folder: &Folder, args: &[&str]) -> Value {
+fn json(folder: &TestFolder, args: &[&str]) -> Value {
     serde_json::from_slice(&store(folder, args).arg("--json").run().exits(0).stdout).expect("JSON")
 }
 
@@ -34,7 +34,7 @@ fn sha256(bytes: &[u8]) -> String {
 }
 
 /// Nothing is damaged, and a gc leaves nothing but the entries' files.
-fn check_clean(folder: &Folder) {
+fn check_clean(folder: &TestFolder) {
     let _ = store(folder, &["verify"]).run().exits(0);
     json(folder, &["gc"]);
     let again = json(folder, &["gc"]);
@@ -47,7 +47,7 @@ fn check_clean(folder: &Folder) {
 
 #[test]
 fn a_file_goes_in_and_comes_out_as_sha256sum_names_it() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let bytes: Vec<u8> = (0..3_000_000_u64).map(|index| ((index * index) >> 9) as u8).collect();
     let file = folder.file("file", &bytes);
     let peer = Command::new("sha256sum").arg(&file).output().expect("sha256sum");
@@ -73,7 +73,7 @@ fn a_file_goes_in_and_comes_out_as_sha256sum_names_it() {
 
 #[test]
 fn leases_names_and_refusals_have_their_exit_codes() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let file = folder.file("file", "abc");
     let put = text(&store(&folder, &["put", &file, "--name", "letters", "--lease", "1h", "--holder", "test"]).run().exits(0));
     let (digest, lease) = put.split_once('\t').expect("digest and lease");
@@ -97,7 +97,7 @@ fn leases_names_and_refusals_have_their_exit_codes() {
 
 #[test]
 fn wrong_usage_is_told_from_not_there() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     store(&folder, &["ls"]).run().exits(2).says(&["there is no store", "rorqual store init"]);
     let file = folder.file("file", vec![1; 5_000]);
     store(&folder, &["put", folder.path().to_str().expect("text")]).run().exits(2).says(&["is a directory"]);
@@ -124,7 +124,7 @@ fn wrong_usage_is_told_from_not_there() {
 
 #[test]
 fn the_default_folder_is_the_cache_of_the_user() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let put = rorqual(&["store", "--no-fsync", "put", "-"]).with(|command| {
         command.env_remove("RORQUAL_STORE").env("XDG_CACHE_HOME", folder.path()).env("HOME", "/nowhere");
     });
@@ -134,7 +134,7 @@ fn the_default_folder_is_the_cache_of_the_user() {
 
 #[test]
 fn damage_is_found_and_never_handed_out_as_verified() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let digest = text(&store(&folder, &["put", "-"]).stdin("precious").run().exits(0));
     let blob = text(&store(&folder, &["path", &digest]).run().exits(0));
     set_permissions(&blob, Permissions::from_mode(0o644)).expect("ours");
@@ -154,11 +154,11 @@ fn damage_is_found_and_never_handed_out_as_verified() {
 
 #[test]
 fn a_reader_who_has_enough_is_no_failure() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let digest = text(&store(&folder, &["put", "-"]).stdin(vec![7; 5_000_000]).run().exits(0));
     for args in [&["get", &digest][..], &["ls"], &["stat", "--json"]] {
         let command = format!("{PROGRAM} store {} | head -c 1 >/dev/null; echo ${{PIPESTATUS[0]}}", args.join(" "));
-        let ran = Run::new("bash")
+        let ran = ProcessRun::new("bash")
             .args(["-c", &command])
             .with(|command| {
                 command.env("RORQUAL_STORE", folder.at("store"));
@@ -171,7 +171,7 @@ fn a_reader_who_has_enough_is_no_failure() {
 /// A process that reads slowly keeps the entry from all others.
 #[test]
 fn what_another_process_reads_stays() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let digest = text(&store(&folder, &["put", "-"]).stdin(vec![7; 5_000_000]).run().exits(0));
     let mut slow = Command::new(PROGRAM);
     slow.args(["store", "get", &digest]).env("RORQUAL_STORE", folder.at("store")).stdout(std::process::Stdio::piped());
@@ -192,7 +192,7 @@ fn what_another_process_reads_stays() {
 
 #[test]
 fn ctrl_c_leaves_nothing_of_a_put() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let put = store(&folder, &["put", "-"]).feed(|stdin| {
         loop {
             stdin.write_all(&[1; 100_000])?;
@@ -209,12 +209,12 @@ fn ctrl_c_leaves_nothing_of_a_put() {
 
 #[test]
 fn ctrl_c_is_heard_by_a_put_that_nobody_gives_anything() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let fifo = folder.text("fifo");
     assert!(Command::new("mkfifo").arg(&fifo).status().expect("mkfifo").success());
     // As standard input and by its name; with a writer who is silent, and without one.
     for from in [format!("put - <>{fifo}"), format!("put {fifo} <>{fifo}"), format!("put {fifo}")] {
-        let put = Run::new("bash").args(["-c", &format!("exec {PROGRAM} store --no-fsync {from}")]).with(|command| {
+        let put = ProcessRun::new("bash").args(["-c", &format!("exec {PROGRAM} store --no-fsync {from}")]).with(|command| {
             command.env("RORQUAL_STORE", folder.at("store"));
         });
         let running = put.start();
@@ -228,7 +228,7 @@ fn ctrl_c_is_heard_by_a_put_that_nobody_gives_anything() {
 
 #[test]
 fn a_file_that_is_put_again_keeps_its_name() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let big = folder.file("big", vec![3; 6 * MIB as usize]);
     let _ = store(&folder, &["init", "--max-size", "10MiB"]).run().exits(0);
     let _ = store(&folder, &["put", &big, "--name", "a"]).run().exits(0);
@@ -242,7 +242,7 @@ fn a_file_that_is_put_again_keeps_its_name() {
 /// However it ends: SIGKILL is the one that nobody hears.
 #[test]
 fn a_get_that_is_killed_leaves_no_file() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let digest = text(&store(&folder, &["put", "-"]).stdin(vec![7; 9 * MIB as usize]).run().exits(0));
     let out = folder.at("out");
     std::fs::create_dir(&out).expect("room");
@@ -263,7 +263,7 @@ fn a_get_that_is_killed_leaves_no_file() {
 /// As another user, who may read and not write.
 #[test]
 fn a_store_that_may_not_be_written_can_be_read() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let digest = text(&store(&folder, &["put", "-"]).stdin("abc").run().exits(0));
     let root = std::fs::metadata(folder.path()).expect("ours").uid() == 0;
     let mode = |mode: u32| {
@@ -296,7 +296,7 @@ fn a_store_that_may_not_be_written_can_be_read() {
 
 #[test]
 fn memory_does_not_grow_with_entries_or_bytes() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let entries = 20_000_u32;
     let _ = store(&folder, &["init", "--max-size", "8GiB"]).run().exits(0);
     for number in 0..entries {
@@ -321,7 +321,7 @@ fn memory_does_not_grow_with_entries_or_bytes() {
     std::fs::File::options().write(true).open(&sparse).and_then(|file| file.set_len(2 * GIB)).expect("a sparse file");
     let digest = text(&run(&["put", &sparse]));
     let get = format!("exec {PROGRAM} store get {digest} --verify > /dev/null");
-    let ran = Run::new("bash")
+    let ran = ProcessRun::new("bash")
         .args(["-c", &get])
         .with(|command| {
             command.env("RORQUAL_STORE", folder.at("store"));
@@ -344,7 +344,7 @@ fn random(state: &mut u64) -> u64 {
 
 #[test]
 fn killed_at_fifty_random_moments_nothing_is_torn() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let _ = store(&folder, &["init", "--max-size", "9MB"]).run().exits(0);
     let leased = text(&store(&folder, &["put", "-", "--lease", "1h"]).stdin("leased").run().exits(0));
     let mut state = 7;

@@ -1,7 +1,7 @@
 //! The store over HTTP, with objects far above the memory: puts side by side, and readers who do not read.
 
 use crate::client::{Server, Stream, read_answer};
-use crate::common::{Folder, MIB};
+use crate::common::{MIB, TestFolder};
 use crate::encrypted;
 use std::io::{Read, Write};
 use std::thread;
@@ -73,7 +73,7 @@ fn args(store: &str) -> [&str; 8] {
 
 #[test]
 fn objects_above_the_memory_are_put_and_read_by_many() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let (server, memory) = Server::tight(&args(&folder.text("store")));
     assert!(OBJECTS * OBJECT_BYTES > 3 * memory);
     each(|object| put(&server, object));
@@ -86,7 +86,7 @@ fn objects_above_the_memory_are_put_and_read_by_many() {
 
 #[test]
 fn objects_that_are_encrypted_on_their_way_are_too() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let (server, memory) = encrypted::tight(&args(&folder.text("store")));
     assert!(OBJECTS * OBJECT_BYTES > 2 * memory && ENCRYPTED_READERS * OBJECT_BYTES > 9 * memory);
     each(|object| put(&server, object));

@@ -1,13 +1,13 @@
 //! Arrow IPC streams, from files and pipes.
 
-use crate::common::{Folder, MIB, rorqual};
+use crate::common::{MIB, TestFolder, rorqual};
 use crate::tables;
-use rorqual_columnar::write::Target;
+use rorqual_columnar::write::WriteTarget;
 
 /// A stream: a file is one after its magic and zeros, and goes on with its footer.
-fn stream(folder: &Folder, rows: i64) -> Vec<u8> {
+fn stream(folder: &TestFolder, rows: i64) -> Vec<u8> {
     let path = folder.at("t.arrow");
-    tables::write(&path, Target::Arrow, rows);
+    tables::write(&path, WriteTarget::Arrow, rows);
     let file = std::fs::read(path).expect("it was written");
     let start = file.iter().position(|byte| *byte == 0xff).expect("the first message's mark");
     file[start..].to_vec()
@@ -15,7 +15,7 @@ fn stream(folder: &Folder, rows: i64) -> Vec<u8> {
 
 #[test]
 fn a_stream_is_read_from_a_file_and_from_a_pipe() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let bytes = stream(&folder, 100_000);
     let path = folder.file("t.arrows", &bytes);
     let first = "{\"id\":0}\n{\"id\":1}\n";
@@ -36,7 +36,7 @@ fn a_stream_is_read_from_a_file_and_from_a_pipe() {
 
 #[test]
 fn a_stream_that_is_cut_or_compressed_is_told() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let bytes = stream(&folder, 20_000);
     let ran = rorqual(&["convert", "-", "--to", "ndjson", "-o", "-"]).stdin(&bytes[..bytes.len() / 2]).run().exits(2);
     ran.says(&["standard input: not a sound Arrow", "cut short"]);

@@ -2,18 +2,18 @@
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray, StructArray};
 use arrow_schema::{DataType, Field};
-use rorqual_columnar::write::{Settings, Target, Writer};
-use rorqual_testkit::process::Ran;
+use rorqual_columnar::write::{BatchWriter, WriteSettings, WriteTarget};
+use rorqual_testkit::process::ProcessEnd;
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
 /// Writes a table of `rows` rows: `id` from 0, `text` with a control character, `actor.login` of seven values, and `random`, which is
 /// indexed, has each value once and no order, and `noise`, which no codec makes much smaller.
-pub(crate) fn write(path: &Path, target: Target, rows: i64) {
-    let settings = Settings { index: vec!["random".to_owned()], group_bytes_max: 4 << 20, ..Settings::new(target) };
+pub(crate) fn write(path: &Path, target: WriteTarget, rows: i64) {
+    let settings = WriteSettings { index: vec!["random".to_owned()], group_bytes_max: 4 << 20, ..WriteSettings::new(target) };
     let file = File::create(path).expect("a new file");
-    let writer = Writer::new(file, "table", &batch(0..0).schema(), &settings).expect("a writer");
+    let writer = BatchWriter::new(file, "table", &batch(0..0).schema(), &settings).expect("a writer");
     for start in (0..rows).step_by(4096) {
         let prepared = writer.prepare(batch(start..rows.min(start + 4096))).expect("a batch");
         writer.push(prepared).expect("it is written");
@@ -22,7 +22,7 @@ pub(crate) fn write(path: &Path, target: Target, rows: i64) {
 }
 
 /// The peak that the program says of itself with `--stats`: it may end before it is seen from outside.
-pub(crate) fn peak_bytes(ran: &Ran) -> u64 {
+pub(crate) fn peak_bytes(ran: &ProcessEnd) -> u64 {
     let stats: serde_json::Value = serde_json::from_str(ran.stderr.trim()).expect("one JSON object");
     stats["peak_bytes"].as_u64().expect("a number")
 }

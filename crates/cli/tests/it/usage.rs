@@ -1,7 +1,7 @@
 //! What the program says of itself, and what it prints where other programs have set the form.
 
-use crate::common::{Folder, log, rorqual};
-use rorqual_testkit::process::Run;
+use crate::common::{TestFolder, log, rorqual};
+use rorqual_testkit::process::ProcessRun;
 
 #[test]
 fn help_names_every_verb_and_the_flags_of_all() {
@@ -40,7 +40,7 @@ fn wrong_usage_is_told_and_is_exit_2() {
 #[test]
 fn bash_reads_the_completions() {
     let script = rorqual(&["completions", "bash"]).run().exits(0).stdout;
-    let ran = Run::new("bash").args(["-c", "source /dev/stdin && complete -p rorqual"]).stdin(script).run().exits(0);
+    let ran = ProcessRun::new("bash").args(["-c", "source /dev/stdin && complete -p rorqual"]).stdin(script).run().exits(0);
     assert!(ran.text().contains("_rorqual"), "{}", ran.text());
     assert_eq!(ran.stderr, "");
 }
@@ -68,7 +68,7 @@ fn the_manual_page_is_one() {
 
 #[test]
 fn counts_are_printed_as_wc_prints_them() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let files = [
         folder.file("small", b"one\ntwo\nthree"),
         folder.file("empty", b""),
@@ -82,7 +82,7 @@ fn counts_are_printed_as_wc_prints_them() {
                 continue;
             }
             let ours = rorqual(&["count"]).args(flags).args(names).run().exits(0);
-            let theirs = Run::new("wc")
+            let theirs = ProcessRun::new("wc")
                 .with(|wc| {
                     wc.env("LC_ALL", "C");
                 })
@@ -102,21 +102,21 @@ fn squeezed(text: &str) -> Vec<Vec<&str>> {
 
 #[test]
 fn counts_of_one_number_or_of_stdin_are_those_of_wc_byte_for_byte() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let file = folder.file("log", log(9_000));
     for flag in ["-l", "-c"] {
         let ours = rorqual(&["count", flag, &file]).run().exits(0);
-        let theirs = Run::new("wc").args([flag, &file]).run().exits(0);
+        let theirs = ProcessRun::new("wc").args([flag, &file]).run().exits(0);
         assert_eq!(ours.text(), theirs.text());
         let ours = rorqual(&["count", flag]).stdin("a\nb").run().exits(0);
-        let theirs = Run::new("wc").arg(flag).stdin("a\nb").run().exits(0);
+        let theirs = ProcessRun::new("wc").arg(flag).stdin("a\nb").run().exits(0);
         assert_eq!(ours.text(), theirs.text());
     }
 }
 
 #[test]
 fn stats_are_one_json_object_on_stderr() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let file = folder.file("log", log(9_000));
     for verb in ["count", "logs"] {
         let ran = rorqual(&[verb, "--stats", "--threads", "1", &file]).run().exits(0);

@@ -1,7 +1,7 @@
 //! `rorqual serve`: who asks the rows, and what ends a question: a newer one, an asker who leaves, rows that have to go.
 
 use crate::client::{Server, read_answer};
-use crate::common::{Folder, MIB, eventually, log, panel};
+use crate::common::{MIB, TestFolder, eventually, log, panel};
 use rorqual_testkit::generate::{SiteLog, write_lines};
 use serde_json::{Value, json};
 use std::io::Write;
@@ -120,7 +120,7 @@ fn an_export_that_meets_no_row_ends_with_its_session() {
 
 #[test]
 fn ended_sessions_keep_their_rows_for_as_long_as_the_memory_has_room() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let state = folder.text("state");
     let given = ["--memory", "1GiB", "--sessions", "2", "--threads", "2", "--state", &state];
     let counts = [1_000_u64, 2_000, 3_000, 4_000];

@@ -1,7 +1,7 @@
 //! W3C's format, whose columns a line may change in the middle: one answer, whoever reads which part of it.
 
 use crate::client::Server;
-use crate::common::{Folder, Truth, comparable, panel, rorqual};
+use crate::common::{TestFolder, Truth, comparable, panel, rorqual};
 use rorqual_testkit::paths::gzip;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -41,7 +41,7 @@ fn methods(report: &Value) -> BTreeMap<String, u64> {
 
 #[test]
 fn columns_that_change_in_the_middle_are_those_of_every_worker() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let (text, truth) = log(40_000);
     assert!(text.len() > 6 * (256 << 10));
     let plain = folder.file("iis.log", &text);
@@ -77,7 +77,7 @@ fn an_upload_in_pieces_knows_the_last_columns() {
 
 #[test]
 fn rows_have_one_kind_of_columns_and_say_so() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let (text, _) = log(40_000);
     let file = folder.file("iis.log", &text);
     for threads in ["1", "2"] {
@@ -91,7 +91,7 @@ fn rows_have_one_kind_of_columns_and_say_so() {
 
 #[test]
 fn a_log_without_a_request_is_one() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let file = folder.file("empty.log", HEADS[0]);
     let report = rorqual(&["logs", "--json", &file]).run().exits(0).json();
     assert_eq!((&report["sources"][0]["format"], &report["lines"]["parsed"]), (&"w3c".into(), &0.into()));

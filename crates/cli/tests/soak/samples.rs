@@ -1,6 +1,6 @@
 //! The inputs: logs of random sizes in every encoding, with truths that other programs have found.
 
-use rorqual_testkit::generate::{AccessLog, Random, write_lines};
+use rorqual_testkit::generate::{AccessLog, Rng, write_lines};
 use rorqual_testkit::paths::{gzip, zstd_frame};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -30,13 +30,13 @@ pub(crate) struct Sample {
     pub(crate) digests: [String; 4],
 }
 
-pub(crate) fn make(random: &mut Random, folder: &Path, fast: bool) -> Vec<Sample> {
+pub(crate) fn make(random: &mut Rng, folder: &Path, fast: bool) -> Vec<Sample> {
     let log_max = if fast { BYTES_LOG_MAX_FAST } else { BYTES_LOG_MAX };
     (0..SAMPLES).map(|number| Sample::make(random, folder, number, log_max)).collect()
 }
 
 impl Sample {
-    fn make(random: &mut Random, folder: &Path, number: usize, log_max: f64) -> Self {
+    fn make(random: &mut Rng, folder: &Path, number: usize, log_max: f64) -> Self {
         // The first is empty.
         let size = if number == 0 { 0 } else { random.fraction().mul_add(log_max - 6.0, 6.0).exp2() as u64 };
         let mut bytes = Vec::new();

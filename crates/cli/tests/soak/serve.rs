@@ -5,7 +5,7 @@ use crate::common::eventually;
 use crate::process::Held;
 use crate::samples::Sample;
 use crate::work::{Kit, Outcome};
-use rorqual_testkit::generate::Random;
+use rorqual_testkit::generate::Rng;
 use serde_json::json;
 use std::io::Write;
 use std::net::Shutdown;
@@ -42,7 +42,7 @@ impl Serve {
         }
     }
 
-    fn upload(&self, sample: &Sample, random: &mut Random) -> Outcome {
+    fn upload(&self, sample: &Sample, random: &mut Rng) -> Outcome {
         let id = self.server.session(&json!({"name": "soak.log", "size": sample.bytes.len(), "format": "combined"}));
         let cut = random.below(sample.bytes.len() + 1);
         let outcome = match random.below(4) {

@@ -10,10 +10,10 @@ pub(crate) mod store;
 use crate::check::Check;
 use crate::samples::{self, Sample};
 use rorqual_pipe::limits::{buffer_bytes, buffers_needed};
-use rorqual_pipe::{Control, Error, Gate, Input, Kind, Pool};
+use rorqual_pipe::{Control, Error, ErrorClass, Input, Pool, Semaphore};
 use rorqual_store::Store;
-use rorqual_testkit::fault::{Fault, Faulty};
-use rorqual_testkit::generate::Random;
+use rorqual_testkit::fault::{FaultPlan, Faulty};
+use rorqual_testkit::generate::Rng;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Cursor, ErrorKind, Read};
 use std::path::{Path, PathBuf};
@@ -80,7 +80,7 @@ pub(crate) enum Mishap {
     Close,
 }
 
-type Operation = fn(&Kit, &mut Random) -> Outcome;
+type Operation = fn(&Kit, &mut Rng) -> Outcome;
 
 /// **A new operation is added here**, with a file in `work/`.
 const OPERATIONS: [(&str, Operation); 6] = [
@@ -134,7 +134,7 @@ pub(crate) struct Kit {
     seed: u64,
     folder: PathBuf,
     samples: Vec<Sample>,
-    pub(crate) gate: Gate,
+    pub(crate) gate: Semaphore,
     pub(crate) pool: Pool,
     pub(crate) store: Store,
     pub(crate) tallies: Tallies,
@@ -143,13 +143,13 @@ pub(crate) struct Kit {
 impl Kit {
     pub(crate) fn new(seed: u64, folder: &Path, fast: bool) -> Self {
         std::fs::create_dir(folder.join("fetched")).expect("a folder of ours");
-        let samples = samples::make(&mut Random::new(seed), folder, fast);
+        let samples = samples::make(&mut Rng::new(seed), folder, fast);
         Self {
             seed,
             folder: folder.to_owned(),
             store: store::open(folder, &samples),
             samples,
-            gate: Gate::new(OPERATIONS_MAX),
+            gate: Semaphore::new(OPERATIONS_MAX),
             pool: Pool::new(buffer_bytes(LINE_BYTES_MAX), OPERATIONS_MAX * buffers_needed(THREADS)),
             tallies: Tallies::default(),
         }
@@ -160,11 +160,11 @@ impl Kit {
     }
 
     /// One stream of random numbers for each worker.
-    pub(crate) fn random(&self, worker: u64) -> Random {
-        Random::new(Random::new(self.seed ^ worker).next())
+    pub(crate) fn random(&self, worker: u64) -> Rng {
+        Rng::new(Rng::new(self.seed ^ worker).next())
     }
 
-    pub(crate) fn sample(&self, random: &mut Random) -> &Sample {
+    pub(crate) fn sample(&self, random: &mut Rng) -> &Sample {
         &self.samples[random.below(self.samples.len())]
     }
 
@@ -190,7 +190,7 @@ impl Kit {
     }
 
     /// One in three goes wrong somehow.
-    fn mishap(random: &mut Random) -> Mishap {
+    fn mishap(random: &mut Rng) -> Mishap {
         match random.below(9) {
             0 => Mishap::Cut,
             1 => Mishap::Cancel,
@@ -201,7 +201,7 @@ impl Kit {
 }
 
 /// An input of the sample's bytes in some encoding, the file or a stream.
-fn input(sample: &Sample, mishap: Mishap, control: &Control, random: &mut Random) -> Input {
+fn input(sample: &Sample, mishap: Mishap, control: &Control, random: &mut Rng) -> Input {
     let stored = [&sample.bytes, &sample.gzip, &sample.zstd][random.below(3)];
     let file = if random.below(2) == 0 { &sample.path } else { &sample.gzip_path };
     let stream = stream(stored, mishap, control, random);
@@ -209,7 +209,7 @@ fn input(sample: &Sample, mishap: Mishap, control: &Control, random: &mut Random
 }
 
 /// The same without encodings.
-fn stored(sample: &Sample, mishap: Mishap, control: &Control, random: &mut Random) -> Input {
+fn stored(sample: &Sample, mishap: Mishap, control: &Control, random: &mut Rng) -> Input {
     let stream = stream(&sample.bytes, mishap, control, random);
     if mishap_of_input(mishap) || random.below(2) == 0 { stream } else { Input::open_stored(&sample.path).expect("it is there") }
 }
@@ -218,18 +218,18 @@ fn mishap_of_input(mishap: Mishap) -> bool {
     matches!(mishap, Mishap::Cut | Mishap::Cancel)
 }
 
-fn stream(stored: &Arc<[u8]>, mishap: Mishap, control: &Control, random: &mut Random) -> Input {
+fn stream(stored: &Arc<[u8]>, mishap: Mishap, control: &Control, random: &mut Rng) -> Input {
     Input::from_reader("soak", reader(stored, mishap, control, random))
 }
 
 /// Comes in small pieces; with a mishap, one of its reads fails or stops the run.
-fn reader(stored: &Arc<[u8]>, mishap: Mishap, control: &Control, random: &mut Random) -> Box<dyn Read + Send> {
+fn reader(stored: &Arc<[u8]>, mishap: Mishap, control: &Control, random: &mut Rng) -> Box<dyn Read + Send> {
     let read_bytes_max = 1 + random.below(64 << 10);
     // A read that is never asked for can't fail.
     let reads = stored.len() / read_bytes_max + 1;
     let fault = match mishap {
-        Mishap::Cut => Fault::new(random.below(reads) as u64, true, ErrorKind::ConnectionReset),
-        _ => Fault::never(),
+        Mishap::Cut => FaultPlan::new(random.below(reads) as u64, true, ErrorKind::ConnectionReset),
+        _ => FaultPlan::never(),
     };
     let left = if mishap == Mishap::Cancel { random.below(reads) } else { usize::MAX };
     let stopping = Stopping { inner: Cursor::new(Arc::clone(stored)), left, control: control.clone() };
@@ -262,11 +262,11 @@ fn closed_pipe() -> std::io::PipeWriter {
 fn judge(mishap: Mishap, error: Option<&Error>, stopped: bool, right: bool, sample: &Sample) -> Outcome {
     match (mishap, error.map(Error::kind)) {
         (Mishap::None, None) if right => Outcome::Done,
-        (Mishap::Cut, Some(Kind::Io)) => Outcome::Cut,
-        (Mishap::Close, Some(Kind::Stopped)) => Outcome::Closed,
+        (Mishap::Cut, Some(ErrorClass::Io)) => Outcome::Cut,
+        (Mishap::Close, Some(ErrorClass::Stopped)) => Outcome::Closed,
         // Nothing was written that could have met the closed pipe.
         (Mishap::Close, None) if right => Outcome::Done,
-        (Mishap::Cancel, None | Some(Kind::Stopped)) if stopped => Outcome::Cancelled,
+        (Mishap::Cancel, None | Some(ErrorClass::Stopped)) if stopped => Outcome::Cancelled,
         (Mishap::Cancel, None) if right => Outcome::Done,
         _ => {
             Outcome::wrong(format!("{mishap:?} gives {error:?}, the answer is {}", if right { "right" } else { "wrong" }), sample)

@@ -2,11 +2,11 @@
 
 use super::{Conversion, Converted};
 use crate::bad::long_offset;
-use crate::decode::{Bad, Decode, Decoded, Inferred, Notes};
-use crate::write::{Prepared, Writer};
+use crate::decode::{BadRecord, Decode, DecodedRecords, Inferred, Notes};
+use crate::write::{BatchWriter, Prepared};
 use bytes::Bytes;
 use rorqual_pipe::gather::Gather;
-use rorqual_pipe::{Chunk, Error, Kind};
+use rorqual_pipe::{Chunk, Error, ErrorClass};
 use std::fs::File;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -23,7 +23,7 @@ pub enum OnBad {
 
 impl OnBad {
     /// The rows of a chunk; where a bad record is an error, those before the first.
-    pub(super) fn decode(self, decoder: &mut dyn Decode, chunk: &Chunk) -> Result<Decoded, Error> {
+    pub(super) fn decode(self, decoder: &mut dyn Decode, chunk: &Chunk) -> Result<DecodedRecords, Error> {
         let decoded = decoder.decode(chunk)?;
         match decoded.bad.first().cloned() {
             Some(first) if self == Self::Error => {
@@ -40,21 +40,21 @@ impl OnBad {
 pub type Rejects = Gather<File>;
 
 /// What a worker made of a chunk.
-pub(super) struct Made {
-    outcome: Outcome,
+pub(super) struct WorkerOutput {
+    outcome: CollectOutcome,
     chunk: Chunk,
 }
 
-pub(super) enum Outcome {
-    Rows { prepared: Vec<Prepared>, bad: Vec<Bad>, notes: Notes, rest: Option<usize> },
+pub(super) enum CollectOutcome {
+    Rows { prepared: Vec<Prepared>, bad: Vec<BadRecord>, notes: Notes, rest: Option<usize> },
     Misfit(Inferred),
 }
 
-impl Made {
+impl WorkerOutput {
     /// What of the chunk is needed later is kept; its buffer only with it.
-    pub(super) fn new(chunk: &Chunk, outcome: Outcome) -> Self {
-        let (Outcome::Rows { bad, .. } | Outcome::Misfit(Inferred { bad, .. })) = &outcome;
-        let more = matches!(outcome, Outcome::Rows { rest: Some(_), .. });
+    pub(super) fn new(chunk: &Chunk, outcome: CollectOutcome) -> Self {
+        let (CollectOutcome::Rows { bad, .. } | CollectOutcome::Misfit(Inferred { bad, .. })) = &outcome;
+        let more = matches!(outcome, CollectOutcome::Rows { rest: Some(_), .. });
         let mut chunk = chunk.clone();
         if bad.is_empty() && chunk.long_start().is_none() && !more {
             chunk.bytes = Bytes::new();
@@ -66,7 +66,7 @@ impl Made {
 /// Takes what was made, in order.
 pub(super) struct Collector<'a> {
     name: String,
-    writer: &'a Writer,
+    writer: &'a BatchWriter,
     on_bad: OnBad,
     record_bytes_max: usize,
     /// What may be before a record and is none of it.
@@ -78,11 +78,11 @@ pub(super) struct Collector<'a> {
     rejects: Option<&'a mut Rejects>,
     converted: Converted,
     /// The over-long record that goes on.
-    long: Option<Long>,
+    long: Option<LongRecord>,
 }
 
 /// An over-long record, as far as it was seen.
-struct Long {
+struct LongRecord {
     offset: u64,
     bytes: u64,
     /// Its last byte is a newline.
@@ -111,11 +111,11 @@ impl<'a> Collector<'a> {
         }
     }
 
-    pub(super) fn take(&mut self, made: Made) -> Result<(), Error> {
-        let Made { outcome, chunk } = made;
+    pub(super) fn take(&mut self, made: WorkerOutput) -> Result<(), Error> {
+        let WorkerOutput { outcome, chunk } = made;
         self.long_goes_on(&chunk)?;
         match outcome {
-            Outcome::Rows { prepared, bad, notes, rest } => {
+            CollectOutcome::Rows { prepared, bad, notes, rest } => {
                 self.converted.notes.merge(&notes);
                 if self.converted.misfit.is_none() {
                     prepared.into_iter().try_for_each(|prepared| self.writer.push(prepared))?;
@@ -123,7 +123,7 @@ impl<'a> Collector<'a> {
                 self.bad(&chunk, &bad)?;
                 self.rest(&chunk, rest)?;
             }
-            Outcome::Misfit(inferred) => {
+            CollectOutcome::Misfit(inferred) => {
                 self.converted.notes.merge(&inferred.notes);
                 self.converted.misfit.get_or_insert_default().merge(inferred.shape);
                 self.bad(&chunk, &inferred.bad)?;
@@ -160,7 +160,7 @@ impl<'a> Collector<'a> {
         (self.converted, ended.err())
     }
 
-    fn bad(&mut self, chunk: &Chunk, bad: &[Bad]) -> Result<(), Error> {
+    fn bad(&mut self, chunk: &Chunk, bad: &[BadRecord]) -> Result<(), Error> {
         if let (OnBad::Error, Some(first)) = (self.on_bad, bad.first()) {
             return Err(first.error(&self.name));
         }
@@ -186,7 +186,7 @@ impl<'a> Collector<'a> {
     fn long_starts(&mut self, chunk: &Chunk) -> Result<(), Error> {
         let Some(offset) = long_offset(chunk, self.separators) else { return Ok(()) };
         let head = chunk.bytes.slice((offset - chunk.offset) as usize..);
-        self.long = Some(Long { offset, bytes: head.len() as u64, newline: false });
+        self.long = Some(LongRecord { offset, bytes: head.len() as u64, newline: false });
         self.keep(head)
     }
 
@@ -215,11 +215,11 @@ impl<'a> Collector<'a> {
 
     /// The over-long record is over.
     fn long_ends(&mut self) -> Result<(), Error> {
-        let Some(Long { offset, bytes, newline }) = self.long.take() else { return Ok(()) };
+        let Some(LongRecord { offset, bytes, newline }) = self.long.take() else { return Ok(()) };
         if self.on_bad == OnBad::Error {
             let max = rorqual_pipe::format_size(self.record_bytes_max as u64);
             let message = format!("a record of {bytes} bytes, more than --record-max {max}, starts");
-            return Err(Error::new(Kind::Limit, &self.name, message).at(offset));
+            return Err(Error::new(ErrorClass::Limit, &self.name, message).at(offset));
         }
         self.converted.bad.add_long(&self.name, offset, self.record_bytes_max);
         if newline { Ok(()) } else { self.keep(Bytes::from_static(b"\n")) }

@@ -9,29 +9,29 @@ mod collect;
 mod infer;
 
 pub use collect::{OnBad, Rejects};
-pub use infer::{Columns, Extent};
+pub use infer::{InferredColumns, SampleExtent};
 
 use crate::bad::BadRecords;
 use crate::decode::{Decode, Infer, Inferred, Notes, Unplaced};
-use crate::format::Format;
-use crate::scan::Scan;
+use crate::format::RecordFormat;
+use crate::scan::ScanSettings;
 use crate::shape::Shape;
-use crate::write::{Prepared, Writer};
+use crate::write::{BatchWriter, Prepared};
 use arrow_schema::SchemaRef;
-use collect::{Collector, Made, Outcome};
+use collect::{CollectOutcome, Collector, WorkerOutput};
 use rorqual_pipe::{Chunk, Error, Input, Operation, Stage};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What converts inputs to one file.
 pub struct Conversion<'a> {
     /// With what inputs are read.
-    pub scan: &'a Scan,
+    pub scan: &'a ScanSettings,
     /// Worker threads.
     pub threads: usize,
     /// What becomes of records that are no rows.
     pub on_bad: OnBad,
     /// The file.
-    pub writer: &'a Writer,
+    pub writer: &'a BatchWriter,
     /// Its columns.
     pub schema: SchemaRef,
 }
@@ -52,12 +52,12 @@ impl Conversion<'_> {
     ///
     /// # Errors
     /// What ended it early, with what was converted until then.
-    pub fn input(&self, input: Input, format: &Format, rejects: Option<&mut Rejects>) -> (Converted, Option<Error>) {
+    pub fn input(&self, input: Input, format: &RecordFormat, rejects: Option<&mut Rejects>) -> (Converted, Option<Error>) {
         let operation = Operation::start("convert");
         let before = self.scan.control.decoded_bytes();
         let misfit = AtomicBool::new(false);
         let decoder = || format.decoder(&self.schema, Unplaced::Keep, self.scan.record_bytes_max);
-        let stages = (0..self.threads).map(|_| Worker {
+        let stages = (0..self.threads).map(|_| ConvertWorker {
             decoder: decoder(),
             infer: format.infer(),
             writer: self.writer,
@@ -75,39 +75,39 @@ impl Conversion<'_> {
 }
 
 /// One worker: decodes, and helps to write.
-struct Worker<'a> {
+struct ConvertWorker<'a> {
     decoder: Box<dyn Decode>,
     infer: Option<Box<dyn Infer>>,
-    writer: &'a Writer,
+    writer: &'a BatchWriter,
     on_bad: OnBad,
     /// Some worker met a value without a place.
     misfit: &'a AtomicBool,
 }
 
-impl Worker<'_> {
-    fn rows(&mut self, chunk: &Chunk) -> Result<Outcome, Error> {
+impl ConvertWorker<'_> {
+    fn rows(&mut self, chunk: &Chunk) -> Result<CollectOutcome, Error> {
         let decoded = self.on_bad.decode(&mut *self.decoder, chunk)?;
         if let Some(shape) = decoded.misfit {
             self.misfit.store(true, Ordering::Relaxed);
-            return Ok(Outcome::Misfit(Inferred { shape, bad: decoded.bad, notes: decoded.notes }));
+            return Ok(CollectOutcome::Misfit(Inferred { shape, bad: decoded.bad, notes: decoded.notes }));
         }
         let prepared: Result<Vec<Prepared>, Error> =
             decoded.batches.into_iter().map(|batch| self.writer.prepare(batch)).collect();
-        Ok(Outcome::Rows { prepared: prepared?, bad: decoded.bad, notes: decoded.notes, rest: decoded.rest })
+        Ok(CollectOutcome::Rows { prepared: prepared?, bad: decoded.bad, notes: decoded.notes, rest: decoded.rest })
     }
 }
 
-impl Stage for Worker<'_> {
-    type Output = Made;
+impl Stage for ConvertWorker<'_> {
+    type Output = WorkerOutput;
 
-    fn chunk(&mut self, chunk: &Chunk) -> Result<Made, Error> {
+    fn chunk(&mut self, chunk: &Chunk) -> Result<WorkerOutput, Error> {
         let outcome = match &mut self.infer {
-            Some(infer) if self.misfit.load(Ordering::Relaxed) => Outcome::Misfit(infer.infer(chunk)?),
+            Some(infer) if self.misfit.load(Ordering::Relaxed) => CollectOutcome::Misfit(infer.infer(chunk)?),
             _ => {
                 self.writer.help()?;
                 self.rows(chunk)?
             }
         };
-        Ok(Made::new(chunk, outcome))
+        Ok(WorkerOutput::new(chunk, outcome))
     }
 }

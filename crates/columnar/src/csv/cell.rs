@@ -1,6 +1,6 @@
 //! What a field holds: what is not exactly a value of another type is a text.
 
-use super::scan::Field;
+use super::scan::CsvField;
 use crate::json::number::{self, Number};
 use crate::json::time::{Moment, date};
 use crate::rules::ValueRules;
@@ -8,7 +8,7 @@ use crate::shape::Kinds;
 
 /// A field's value.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Cell {
+pub(super) enum CsvCell {
     /// An empty field without quotes.
     Null,
     Bool(bool),
@@ -19,10 +19,10 @@ pub(super) enum Cell {
     Text,
 }
 
-impl Cell {
+impl CsvCell {
     /// `007` and `+1` are no numbers of JSON, and so they are texts: nothing of a field is lost.
     #[inline]
-    pub(super) fn of(field: &Field<'_>, rules: &ValueRules) -> Self {
+    pub(super) fn of(field: &CsvField<'_>, rules: &ValueRules) -> Self {
         match field.text.first() {
             _ if rules.is_null(&field.text) => Self::Null,
             None if field.quoted => Self::Text,

@@ -1,19 +1,19 @@
 //! Fields as columns.
 
 use super::Dialect;
-use super::cell::Cell;
-use super::scan::{Fields, Records};
-use crate::decode::{Bad, Decode, Decoded, Infer, Inferred, Note, Notes, Unplaced};
+use super::cell::CsvCell;
+use super::scan::{CsvFields, CsvRecords};
+use crate::decode::{BadRecord, Decode, DecodeNote, DecodedRecords, Infer, Inferred, Notes, Unplaced};
 use crate::limits::{BATCH_BYTES_MAX, DECODED_BYTES_MAX};
 use crate::shape::{Kinds, Shape, is_json, is_open, is_rest};
-use crate::text::Texts;
+use crate::text::UncheckedTexts;
 use arrow_array::builder::{BooleanBuilder, PrimitiveBuilder};
 use arrow_array::types::{
     Date32Type, Float64Type, Int64Type, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, UInt64Type,
 };
 use arrow_array::{ArrayRef, ArrowPrimitiveType, RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Field as ArrowField, SchemaRef, TimeUnit};
-use rorqual_pipe::{Chunk, Error, Kind};
+use rorqual_pipe::{Chunk, Error, ErrorClass};
 use std::sync::Arc;
 
 const MARK: &[u8] = b"\xef\xbb\xbf";
@@ -25,7 +25,7 @@ const NO_UTF8: &str = "a field that is no UTF-8";
 fn records<'a>(dialect: &Dialect, chunk: &Chunk, bytes: &'a [u8]) -> impl Iterator<Item = (usize, &'a [u8], usize)> {
     let first = chunk.offset == 0;
     let at = if first && bytes.starts_with(MARK) { MARK.len() } else { 0 };
-    let records = Records { bytes, at, marks: dialect.marks() }.filter(|(_, record, _)| !record.is_empty());
+    let records = CsvRecords { bytes, at, marks: dialect.marks() }.filter(|(_, record, _)| !record.is_empty());
     records.skip(usize::from(first && dialect.header))
 }
 
@@ -35,15 +35,15 @@ fn whole(chunk: &Chunk) -> &[u8] {
 }
 
 /// Finds out the types of the columns, whose names the dialect has.
-pub(crate) struct Inferrer(Dialect);
+pub(crate) struct CsvInferrer(Dialect);
 
-impl Inferrer {
+impl CsvInferrer {
     pub(crate) fn new(dialect: &Dialect) -> Self {
         Self(dialect.clone())
     }
 }
 
-impl Infer for Inferrer {
+impl Infer for CsvInferrer {
     fn infer(&mut self, chunk: &Chunk) -> Result<Inferred, Error> {
         let mut inferred = Inferred::default();
         let Shape { record, count } = &mut inferred.shape;
@@ -51,15 +51,15 @@ impl Infer for Inferrer {
         let places: Vec<_> = self.0.names.iter().map(|name| record.fields().find_or_add(name, None, count)).collect();
         for (start, bytes, length) in records(&self.0, chunk, whole(chunk)) {
             let offset = chunk.offset + start as u64;
-            let fields = Fields::new(bytes, self.0.marks());
+            let fields = CsvFields::new(bytes, self.0.marks());
             if let Some(reason) = unfit(fields.clone(), places.len()) {
-                inferred.bad.push(Bad { offset, length: length as u64, at: offset, reason });
+                inferred.bad.push(BadRecord { offset, length: length as u64, at: offset, reason });
                 continue;
             }
             for (field, place) in fields.zip(&places) {
-                let kinds = Cell::of(&field, &self.0.rules).kinds();
+                let kinds = CsvCell::of(&field, &self.0.rules).kinds();
                 if kinds.has(Kinds::CHANGED) {
-                    inferred.notes.add(Note::NumberAsText, offset);
+                    inferred.notes.add(DecodeNote::NumberAsText, offset);
                 }
                 if let Some(place) = place {
                     record.fields().node(*place).meet(kinds, offset);
@@ -71,7 +71,7 @@ impl Infer for Inferrer {
 }
 
 /// Why these fields are no row of so many columns.
-fn unfit(fields: Fields<'_>, columns: usize) -> Option<&'static str> {
+fn unfit(fields: CsvFields<'_>, columns: usize) -> Option<&'static str> {
     let mut count = 0;
     for field in fields {
         if std::str::from_utf8(&field.text).is_err() {
@@ -87,12 +87,12 @@ fn unfit(fields: Fields<'_>, columns: usize) -> Option<&'static str> {
 }
 
 /// Decodes records.
-pub(crate) struct Decoder {
+pub(crate) struct CsvDecoder {
     dialect: Dialect,
     schema: SchemaRef,
     /// For each field of a record its column, where it has one.
     places: Vec<Option<usize>>,
-    columns: Vec<Column>,
+    columns: Vec<CsvColumn>,
     rest: Option<usize>,
     /// Fields without a column are kept.
     keep: bool,
@@ -100,7 +100,7 @@ pub(crate) struct Decoder {
     bytes: usize,
 }
 
-impl Decoder {
+impl CsvDecoder {
     /// A decoder to the columns of `schema`.
     pub(crate) fn new(dialect: &Dialect, schema: &SchemaRef, unplaced: Unplaced) -> Self {
         let place = |name: &String| schema.fields().iter().position(|field| field.name() == name && !is_rest(field));
@@ -108,7 +108,7 @@ impl Decoder {
             dialect: dialect.clone(),
             schema: Arc::clone(schema),
             places: dialect.names.iter().map(place).collect(),
-            columns: schema.fields().iter().map(|field| Column::of(field)).collect(),
+            columns: schema.fields().iter().map(|field| CsvColumn::of(field)).collect(),
             rest: schema.fields().iter().position(|field| is_rest(field)),
             keep: unplaced == Unplaced::Keep,
             rows: 0,
@@ -119,17 +119,17 @@ impl Decoder {
     /// Adds a row; `false` when a field does not fit its column and there is no `_rest`.
     fn row(&mut self, record: &[u8], offset: u64, notes: &mut Notes) -> bool {
         let mut unplaced = serde_json::Map::new();
-        for (index, field) in Fields::new(record, self.dialect.marks()).enumerate() {
+        for (index, field) in CsvFields::new(record, self.dialect.marks()).enumerate() {
             self.bytes += field.text.len() + size_of::<u64>();
-            let cell = Cell::of(&field, &self.dialect.rules);
+            let cell = CsvCell::of(&field, &self.dialect.rules);
             let place = self.places.get(index).copied().flatten();
             let fits =
-                place.map_or(!self.keep || matches!(cell, Cell::Null), |place| self.columns[place].push(&cell, &field.text));
+                place.map_or(!self.keep || matches!(cell, CsvCell::Null), |place| self.columns[place].push(&cell, &field.text));
             if fits && cell.is_changed() {
-                notes.add(Note::NumberAsText, offset);
+                notes.add(DecodeNote::NumberAsText, offset);
             }
-            if fits && cell.is_rounded() && place.is_some_and(|place| matches!(self.columns[place], Column::Float(_))) {
-                notes.add(Note::RoundedNumber, offset);
+            if fits && cell.is_rounded() && place.is_some_and(|place| matches!(self.columns[place], CsvColumn::Float(_))) {
+                notes.add(DecodeNote::RoundedNumber, offset);
             }
             if !fits {
                 unplaced.insert(self.dialect.names[index].clone(), String::from_utf8_lossy(&field.text).into());
@@ -141,46 +141,46 @@ impl Decoder {
         // Columns that this input does not have, or has no fitting value for.
         for (place, column) in self.columns.iter_mut().enumerate() {
             if Some(place) != self.rest && column.rows() < self.rows {
-                column.push(&Cell::Null, &[]);
+                column.push(&CsvCell::Null, &[]);
             }
         }
         let Some(rest) = self.rest else { return unplaced.is_empty() };
         if unplaced.is_empty() {
-            self.columns[rest].push(&Cell::Null, &[]);
+            self.columns[rest].push(&CsvCell::Null, &[]);
         } else {
-            notes.add(Note::Rest, offset);
+            notes.add(DecodeNote::Rest, offset);
             self.columns[rest].push_json(&serde_json::Value::Object(unplaced));
         }
         true
     }
 
-    fn finish(&mut self, decoded: &mut Decoded, offset: u64) -> Result<(), Error> {
+    fn finish(&mut self, decoded: &mut DecodedRecords, offset: u64) -> Result<(), Error> {
         let rows = std::mem::take(&mut self.rows);
         self.bytes = 0;
-        let columns: Vec<ArrayRef> = self.columns.iter_mut().map(Column::finish).collect();
+        let columns: Vec<ArrayRef> = self.columns.iter_mut().map(CsvColumn::finish).collect();
         if rows > 0 {
             let options = RecordBatchOptions::new().with_row_count(Some(rows));
             let batch = RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options);
-            decoded.batches.push(batch.map_err(|error| Error::new(Kind::Corrupt, "", error.to_string()).at(offset))?);
+            decoded.batches.push(batch.map_err(|error| Error::new(ErrorClass::Corrupt, "", error.to_string()).at(offset))?);
         }
         Ok(())
     }
 }
 
-impl Decode for Decoder {
-    fn decode(&mut self, chunk: &Chunk) -> Result<Decoded, Error> {
-        let (mut decoded, mut taken) = (Decoded::default(), 0);
+impl Decode for CsvDecoder {
+    fn decode(&mut self, chunk: &Chunk) -> Result<DecodedRecords, Error> {
+        let (mut decoded, mut taken) = (DecodedRecords::default(), 0);
         let dialect = self.dialect.clone();
         for (start, record, length) in records(&dialect, chunk, whole(chunk)) {
             let offset = chunk.offset + start as u64;
-            if let Some(reason) = unfit(Fields::new(record, dialect.marks()), dialect.names.len()) {
-                decoded.bad.push(Bad { offset, length: length as u64, at: offset, reason });
+            if let Some(reason) = unfit(CsvFields::new(record, dialect.marks()), dialect.names.len()) {
+                decoded.bad.push(BadRecord { offset, length: length as u64, at: offset, reason });
                 continue;
             }
             if !self.row(record, offset, &mut decoded.notes) {
-                self.finish(&mut Decoded::default(), offset)?;
-                let Inferred { shape, bad, notes } = Inferrer::new(&dialect).infer(chunk)?;
-                return Ok(Decoded { bad, notes, misfit: Some(shape), ..Decoded::default() });
+                self.finish(&mut DecodedRecords::default(), offset)?;
+                let Inferred { shape, bad, notes } = CsvInferrer::new(&dialect).infer(chunk)?;
+                return Ok(DecodedRecords { bad, notes, misfit: Some(shape), ..DecodedRecords::default() });
             }
             if self.bytes >= BATCH_BYTES_MAX {
                 taken += self.bytes;
@@ -197,7 +197,7 @@ impl Decode for Decoder {
 }
 
 /// A column that grows.
-enum Column {
+enum CsvColumn {
     Bool(BooleanBuilder),
     Int(PrimitiveBuilder<Int64Type>),
     UInt(PrimitiveBuilder<UInt64Type>),
@@ -206,14 +206,14 @@ enum Column {
     Microseconds(PrimitiveBuilder<TimestampMicrosecondType>),
     Nanoseconds(PrimitiveBuilder<TimestampNanosecondType>),
     Date(PrimitiveBuilder<Date32Type>),
-    Text(Texts),
+    Text(UncheckedTexts),
     /// JSON text; fields are texts in it.
-    Json(Texts),
+    Json(UncheckedTexts),
     /// Nulls.
-    Open(Texts),
+    Open(UncheckedTexts),
 }
 
-impl Column {
+impl CsvColumn {
     /// A column of the field's type; what CSV has no values of stays null.
     fn of(field: &ArrowField) -> Self {
         match field.data_type() {
@@ -225,28 +225,28 @@ impl Column {
             DataType::Timestamp(TimeUnit::Nanosecond, _) => Self::Nanoseconds(moments()),
             DataType::Timestamp(..) => Self::Milliseconds(moments()),
             DataType::Date32 => Self::Date(PrimitiveBuilder::new()),
-            _ if is_open(field) => Self::Open(Texts::default()),
-            _ if is_json(field) => Self::Json(Texts::default()),
-            _ => Self::Text(Texts::default()),
+            _ if is_open(field) => Self::Open(UncheckedTexts::default()),
+            _ if is_json(field) => Self::Json(UncheckedTexts::default()),
+            _ => Self::Text(UncheckedTexts::default()),
         }
     }
 
     /// Adds a value; `false`, and nothing is added, when the column has no place for it.
-    fn push(&mut self, cell: &Cell, text: &[u8]) -> bool {
+    fn push(&mut self, cell: &CsvCell, text: &[u8]) -> bool {
         match self {
             Self::Bool(values) => match cell {
-                Cell::Null => values.append_null(),
-                Cell::Bool(value) => values.append_value(*value),
+                CsvCell::Null => values.append_null(),
+                CsvCell::Bool(value) => values.append_value(*value),
                 _ => return false,
             },
-            Self::Int(values) => return push(values, cell, Cell::to_int),
-            Self::UInt(values) => return push(values, cell, Cell::to_uint),
-            Self::Float(values) => return push(values, cell, Cell::to_float),
+            Self::Int(values) => return push(values, cell, CsvCell::to_int),
+            Self::UInt(values) => return push(values, cell, CsvCell::to_uint),
+            Self::Float(values) => return push(values, cell, CsvCell::to_float),
             Self::Milliseconds(values) => return push(values, cell, |cell| cell.to_moment(3)),
             Self::Microseconds(values) => return push(values, cell, |cell| cell.to_moment(6)),
             Self::Nanoseconds(values) => return push(values, cell, |cell| cell.to_moment(9)),
-            Self::Date(values) => return push(values, cell, Cell::to_date),
-            Self::Text(texts) | Self::Json(texts) | Self::Open(texts) if matches!(cell, Cell::Null) => texts.push_null(),
+            Self::Date(values) => return push(values, cell, CsvCell::to_date),
+            Self::Text(texts) | Self::Json(texts) | Self::Open(texts) if matches!(cell, CsvCell::Null) => texts.push_null(),
             Self::Open(_) => return false,
             Self::Text(texts) => texts.push(text),
             Self::Json(_) => self.push_json(&String::from_utf8_lossy(text).into()),
@@ -294,9 +294,13 @@ fn moments<T: arrow_array::types::ArrowTimestampType>() -> PrimitiveBuilder<T> {
     PrimitiveBuilder::new().with_data_type(DataType::Timestamp(T::UNIT, Some("UTC".into())))
 }
 
-fn push<T: ArrowPrimitiveType>(values: &mut PrimitiveBuilder<T>, cell: &Cell, to: impl Fn(Cell) -> Option<T::Native>) -> bool {
+fn push<T: ArrowPrimitiveType>(
+    values: &mut PrimitiveBuilder<T>,
+    cell: &CsvCell,
+    to: impl Fn(CsvCell) -> Option<T::Native>,
+) -> bool {
     let value = to(*cell);
-    let fits = value.is_some() || matches!(cell, Cell::Null);
+    let fits = value.is_some() || matches!(cell, CsvCell::Null);
     if fits {
         values.append_option(value);
     }

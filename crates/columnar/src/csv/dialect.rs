@@ -1,8 +1,8 @@
 //! Which separator an input has, and what its columns are called.
 
-use super::RecordSplitter;
+use super::CsvSplitter;
 use super::header::{self, HeaderGuess};
-use super::scan::{Fields, Marks, Records, is_odd};
+use super::scan::{CsvFields, CsvRecords, Marks, is_odd};
 use crate::rules::ValueRules;
 use memchr::memchr;
 use rorqual_pipe::Splitter;
@@ -139,16 +139,16 @@ fn is_unquoted(head: &[u8], whole: bool, marks: Marks) -> bool {
 }
 
 fn are_odd(head: &[u8], whole: bool, marks: Marks, fields: usize) -> bool {
-    let mut splitter = RecordSplitter::new(&Dialect { delimiter: marks.delimiter, quote: marks.quote, ..Dialect::default() });
+    let mut splitter = CsvSplitter::new(&Dialect { delimiter: marks.delimiter, quote: marks.quote, ..Dialect::default() });
     // With other separators that is what a file has that was cut off.
     let has_tabs = marks.delimiter == b'\t';
     if has_tabs && whole && splitter.split(head).is_ok() && splitter.finish().is_err() {
         return true;
     }
-    Records { bytes: head, at: 0, marks }.filter(|(_, record, _)| !record.is_empty()).any(|(start, record, length)| {
+    CsvRecords { bytes: head, at: 0, marks }.filter(|(_, record, _)| !record.is_empty()).any(|(start, record, length)| {
         let is_cut = !whole && start + length == head.len();
         let spans_lines = memchr(b'\n', record).is_some();
-        if is_cut { has_tabs && spans_lines } else { Fields::new(record, marks).count() != fields || is_odd(record, marks) }
+        if is_cut { has_tabs && spans_lines } else { CsvFields::new(record, marks).count() != fields || is_odd(record, marks) }
     })
 }
 
@@ -168,7 +168,7 @@ impl Quote {
 
 /// The head is one record without an end, and has carriage returns outside of quotes. (One at its very end may have its newline behind it.)
 fn has_bare_returns(head: &[u8], marks: Marks) -> bool {
-    let first = Records { bytes: head, at: 0, marks }.next().filter(|(_, _, length)| *length == head.len());
+    let first = CsvRecords { bytes: head, at: 0, marks }.next().filter(|(_, _, length)| *length == head.len());
     let Some((_, record, _)) = first.filter(|_| !head.ends_with(b"\n") && !head.contains(&0)) else { return false };
     let mut in_quotes = false;
     record.iter().any(|byte| {
@@ -186,10 +186,10 @@ fn agreement(records: impl Iterator<Item = Vec<String>>) -> usize {
 
 /// The fields of the records of the head, of which the last may be cut off where it is not the whole.
 fn records(head: &[u8], whole: bool, marks: Marks) -> impl Iterator<Item = Vec<String>> {
-    let records = Records { bytes: head, at: 0, marks }
+    let records = CsvRecords { bytes: head, at: 0, marks }
         .filter(move |(start, record, length)| !record.is_empty() && (whole || start + length < head.len()));
     records.map(move |(_, record, _)| {
-        Fields::new(record, marks).map(|field| String::from_utf8_lossy(&field.text).into_owned()).collect()
+        CsvFields::new(record, marks).map(|field| String::from_utf8_lossy(&field.text).into_owned()).collect()
     })
 }
 

@@ -11,6 +11,6 @@ mod header;
 mod scan;
 mod split;
 
-pub(crate) use columns::{Decoder, Inferrer};
+pub(crate) use columns::{CsvDecoder, CsvInferrer};
 pub use dialect::{Dialect, DialectError, DialectHints, Quote};
-pub use split::RecordSplitter;
+pub use split::CsvSplitter;

@@ -21,41 +21,41 @@ impl Marks {
 
 /// The fields of a record, in order. A record without a byte has none.
 #[derive(Clone)]
-pub(super) struct Fields<'a> {
+pub(super) struct CsvFields<'a> {
     rest: Option<&'a [u8]>,
     marks: Marks,
 }
 
 /// One field.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Field<'a> {
+pub(super) struct CsvField<'a> {
     /// Its text, quotes undone.
     pub(super) text: Cow<'a, [u8]>,
     /// It was in quotes, and so is a text even where it is empty.
     pub(super) quoted: bool,
 }
 
-impl<'a> Fields<'a> {
+impl<'a> CsvFields<'a> {
     /// Of a record without its newline.
     pub(super) fn new(record: &'a [u8], marks: Marks) -> Self {
         Self { rest: (!record.is_empty()).then_some(record), marks }
     }
 }
 
-impl<'a> Iterator for Fields<'a> {
-    type Item = Field<'a>;
+impl<'a> Iterator for CsvFields<'a> {
+    type Item = CsvField<'a>;
 
     #[inline]
-    fn next(&mut self) -> Option<Field<'a>> {
+    fn next(&mut self) -> Option<CsvField<'a>> {
         let rest = self.rest?;
         if let Some(quote) = self.marks.opening(rest) {
             let (text, length) = unquoted(rest, self.marks.delimiter, quote);
             self.rest = rest.get(length + 1..);
-            return Some(Field { text, quoted: true });
+            return Some(CsvField { text, quoted: true });
         }
         let end = memchr(self.marks.delimiter, rest).unwrap_or(rest.len());
         self.rest = rest.get(end + 1..);
-        Some(Field { text: Cow::Borrowed(&rest[..end]), quoted: false })
+        Some(CsvField { text: Cow::Borrowed(&rest[..end]), quoted: false })
     }
 }
 
@@ -85,13 +85,13 @@ fn unquoted(rest: &[u8], delimiter: u8, mark: u8) -> (Cow<'_, [u8]>, usize) {
 }
 
 /// The records of a stretch that starts at one's start, each with where it starts, without newline and carriage return.
-pub(super) struct Records<'a> {
+pub(super) struct CsvRecords<'a> {
     pub(super) bytes: &'a [u8],
     pub(super) at: usize,
     pub(super) marks: Marks,
 }
 
-impl<'a> Iterator for Records<'a> {
+impl<'a> Iterator for CsvRecords<'a> {
     /// Where it starts, and its bytes; and how many bytes it has with its newline.
     type Item = (usize, &'a [u8], usize);
 
@@ -189,7 +189,7 @@ mod tests {
         ];
         for (record, expected) in cases {
             let fields: Vec<String> =
-                Fields::new(record.as_bytes(), MARKS).map(|field| String::from_utf8_lossy(&field.text).into_owned()).collect();
+                CsvFields::new(record.as_bytes(), MARKS).map(|field| String::from_utf8_lossy(&field.text).into_owned()).collect();
             assert_eq!(fields, expected, "{record}");
         }
     }
@@ -197,7 +197,7 @@ mod tests {
     #[test]
     fn records_are_without_their_newlines() {
         let text = b"a,\"b\nc\"\r\n\nd\"\ne,\"\"\"\n\"\nf";
-        let records: Vec<_> = Records { bytes: text, at: 0, marks: MARKS }.collect();
+        let records: Vec<_> = CsvRecords { bytes: text, at: 0, marks: MARKS }.collect();
         let expected: [(usize, &[u8], usize); 5] =
             [(0, b"a,\"b\nc\"", 9), (9, b"", 1), (10, b"d\"", 3), (13, b"e,\"\"\"\n\"", 8), (21, b"f", 1)];
         assert_eq!(records, expected);
@@ -207,9 +207,9 @@ mod tests {
     fn without_quotes_each_line_is_a_record() {
         let marks = Marks { delimiter: b'\t', quote: None };
         let text = b"1\t\"a\n2\tb\"\n";
-        let records: Vec<_> = Records { bytes: text, at: 0, marks }.map(|(_, record, _)| record).collect();
+        let records: Vec<_> = CsvRecords { bytes: text, at: 0, marks }.map(|(_, record, _)| record).collect();
         assert_eq!(records, [&b"1\t\"a"[..], b"2\tb\""]);
-        let fields: Vec<_> = Fields::new(records[0], marks).map(|field| (field.text.into_owned(), field.quoted)).collect();
+        let fields: Vec<_> = CsvFields::new(records[0], marks).map(|field| (field.text.into_owned(), field.quoted)).collect();
         assert_eq!(fields, [(b"1".to_vec(), false), (b"\"a".to_vec(), false)]);
     }
 }

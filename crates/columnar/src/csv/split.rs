@@ -3,13 +3,13 @@
 use super::Dialect;
 use super::scan::Marks;
 use memchr::{memchr, memchr2};
-use rorqual_pipe::{Fault, Split, Splitter};
+use rorqual_pipe::{RecordEnds, SplitError, Splitter};
 
 /// Finds records in a stream.
 #[derive(Debug, Clone)]
-pub struct RecordSplitter {
+pub struct CsvSplitter {
     marks: Marks,
-    place: Place,
+    place: QuoteState,
     taken: u64,
     /// Where the quote is that was opened last.
     opened: u64,
@@ -22,7 +22,7 @@ pub struct RecordSplitter {
 const MARK: &[u8] = b"\xef\xbb\xbf";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum QuoteState {
     FieldStart,
     Plain,
     Quoted,
@@ -30,11 +30,11 @@ enum Place {
     Quote,
 }
 
-impl RecordSplitter {
+impl CsvSplitter {
     /// A splitter for that dialect.
     #[must_use]
     pub fn new(dialect: &Dialect) -> Self {
-        Self { marks: dialect.marks(), place: Place::FieldStart, taken: 0, opened: 0, begun: false, marked: 0 }
+        Self { marks: dialect.marks(), place: QuoteState::FieldStart, taken: 0, opened: 0, begun: false, marked: 0 }
     }
 
     /// Where the first record goes on that is not empty. What is before it is its own, so that the block which begins the input has the
@@ -47,10 +47,10 @@ impl RecordSplitter {
             match (byte, self.place) {
                 _ if is_mark => {
                     self.marked += 1;
-                    self.place = if self.marked == MARK.len() as u64 { Place::FieldStart } else { Place::Plain };
+                    self.place = if self.marked == MARK.len() as u64 { QuoteState::FieldStart } else { QuoteState::Plain };
                 }
-                (b'\n', _) if !in_mark => self.place = Place::FieldStart,
-                (b'\r', Place::FieldStart) => self.place = Place::Plain,
+                (b'\n', _) if !in_mark => self.place = QuoteState::FieldStart,
+                (b'\r', QuoteState::FieldStart) => self.place = QuoteState::Plain,
                 _ => {
                     self.begun = true;
                     return Some(at);
@@ -65,22 +65,22 @@ impl RecordSplitter {
         while at < bytes.len() {
             let rest = &bytes[at..];
             match self.place {
-                Place::FieldStart | Place::Quote if self.marks.opening(rest).is_some() => {
-                    if self.place == Place::FieldStart {
+                QuoteState::FieldStart | QuoteState::Quote if self.marks.opening(rest).is_some() => {
+                    if self.place == QuoteState::FieldStart {
                         self.opened = self.taken + at as u64;
                     }
-                    self.place = Place::Quoted;
+                    self.place = QuoteState::Quoted;
                     at += 1;
                 }
-                Place::Quoted => {
+                QuoteState::Quoted => {
                     at += memchr(self.marks.quote?, rest)? + 1;
-                    self.place = Place::Quote;
+                    self.place = QuoteState::Quote;
                 }
                 _ => {
-                    self.place = Place::Plain;
+                    self.place = QuoteState::Plain;
                     let found = memchr2(self.marks.delimiter, b'\n', rest)?;
                     at += found + 1;
-                    self.place = Place::FieldStart;
+                    self.place = QuoteState::FieldStart;
                     if rest[found] == b'\n' {
                         return Some(at);
                     }
@@ -91,8 +91,8 @@ impl RecordSplitter {
     }
 }
 
-impl Splitter for RecordSplitter {
-    fn split(&mut self, bytes: &[u8]) -> Result<Split, Fault> {
+impl Splitter for CsvSplitter {
+    fn split(&mut self, bytes: &[u8]) -> Result<RecordEnds, SplitError> {
         let start = if self.begun { Some(0) } else { self.lead(bytes) };
         let first_end = start.and_then(|start| self.next_end(bytes, start));
         let mut last_end = first_end;
@@ -100,18 +100,18 @@ impl Splitter for RecordSplitter {
             last_end = Some(end);
         }
         self.taken += bytes.len() as u64;
-        Ok(Split { records: 0..bytes.len(), first_end, last_end })
+        Ok(RecordEnds { records: 0..bytes.len(), first_end, last_end })
     }
 
-    fn finish(&mut self) -> Result<(), Fault> {
-        if self.place != Place::Quoted {
+    fn finish(&mut self) -> Result<(), SplitError> {
+        if self.place != QuoteState::Quoted {
             return Ok(());
         }
         let message = format!(
             "the quotes that opened at byte {} are not closed when the input ends; --quote none reads them as text",
             self.opened
         );
-        Err(Fault { offset: self.taken, message, truncated: true })
+        Err(SplitError { offset: self.taken, message, truncated: true })
     }
 }
 
@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     fn ends(text: &[u8], block_bytes: usize) -> Vec<u64> {
-        let mut splitter = RecordSplitter::new(&Dialect { delimiter: b',', quote: Some(b'"'), ..Dialect::default() });
+        let mut splitter = CsvSplitter::new(&Dialect { delimiter: b',', quote: Some(b'"'), ..Dialect::default() });
         let mut ends = Vec::new();
         for (index, block) in text.chunks(block_bytes).enumerate() {
             let split = splitter.split(block).expect("no fault");
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn an_open_quote_at_the_end_is_told_with_its_place() {
-        let mut splitter = RecordSplitter::new(&Dialect { delimiter: b',', quote: Some(b'"'), ..Dialect::default() });
+        let mut splitter = CsvSplitter::new(&Dialect { delimiter: b',', quote: Some(b'"'), ..Dialect::default() });
         splitter.split(b"a,b\nc,\"d\n").expect("no fault");
         let fault = splitter.finish().expect_err("it is open");
         assert_eq!((fault.offset, fault.truncated), (9, true));

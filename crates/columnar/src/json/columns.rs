@@ -2,7 +2,7 @@
 //!
 //! So a field that a record does not have costs nothing until then, and [`Struct::width`] is how that memory is foreseen.
 
-use super::records::Stop;
+use super::records::RecordStop;
 use crate::limits::NESTING_MAX;
 use crate::shape::{Order, is_json, is_open};
 use arrow_array::builder::{ArrayBuilder, StringBuilder};
@@ -15,28 +15,28 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 /// A column.
-pub(super) enum Column {
-    Bool(Cells<bool>),
-    Int(Cells<i64>),
-    UInt(Cells<u64>),
-    Float(Cells<f64>),
+pub(super) enum JsonColumn {
+    Bool(CellBuilder<bool>),
+    Int(CellBuilder<i64>),
+    UInt(CellBuilder<u64>),
+    Float(CellBuilder<f64>),
     /// Moments, in units of which a second has ten to the power of the second.
-    Moment(Cells<i64>, u32),
+    Moment(CellBuilder<i64>, u32),
     /// Days since 1970.
-    Date(Cells<i32>),
-    Text(Texts),
-    Json(Texts),
+    Date(CellBuilder<i32>),
+    Text(TextBuilder),
+    Json(TextBuilder),
     /// Nulls, empty lists and empty objects, as JSON.
-    Open(Texts),
+    Open(TextBuilder),
     List(Box<List>),
     Struct(Box<Struct>),
 }
 
 /// Why a value can't be pushed at a row: it has one already, since a key came twice.
-pub(super) struct Taken;
+pub(super) struct CellTaken;
 
 /// Values of one size.
-pub(super) struct Cells<T> {
+pub(super) struct CellBuilder<T> {
     values: Vec<T>,
     valid: NullBufferBuilder,
     /// Values in the batch before: what the next will likely have.
@@ -44,7 +44,7 @@ pub(super) struct Cells<T> {
 }
 
 /// Texts.
-pub(super) struct Texts {
+pub(super) struct TextBuilder {
     builder: StringBuilder,
     /// The batch has a text.
     begun: bool,
@@ -54,7 +54,7 @@ pub(super) struct Texts {
 
 /// Lists.
 pub(super) struct List {
-    pub(super) item: Column,
+    pub(super) item: JsonColumn,
     field: FieldRef,
     ends: Vec<i32>,
     valid: NullBufferBuilder,
@@ -77,20 +77,20 @@ pub(super) struct Struct {
 
 /// A column and its key.
 pub(super) struct Keyed {
-    key: Key,
-    pub(super) column: Column,
+    key: QuotedKey,
+    pub(super) column: JsonColumn,
 }
 
 /// A key as it is most likely written, with its quotes.
 #[derive(Default)]
-struct Key {
+struct QuotedKey {
     quoted: Box<[u8]>,
     /// Its first bytes, to be compared at once, and where they are in 16 bytes.
     head: u128,
     mask: u128,
 }
 
-impl Key {
+impl QuotedKey {
     fn new(name: &str) -> Self {
         let quoted = serde_json::Value::from(name).to_string().into_bytes();
         let mut head = [0; 16];
@@ -106,7 +106,7 @@ impl Keyed {
     /// How long the key is, if `bytes` start with it.
     #[inline]
     pub(super) fn matches(&self, bytes: &[u8]) -> Option<usize> {
-        let Key { quoted, head, mask } = &self.key;
+        let QuotedKey { quoted, head, mask } = &self.key;
         let length = quoted.len();
         let same = match bytes.first_chunk::<16>() {
             Some(first) if length <= 16 => u128::from_le_bytes(*first) & mask == *head,
@@ -116,17 +116,17 @@ impl Keyed {
     }
 }
 
-impl<T: Copy + Default> Cells<T> {
+impl<T: Copy + Default> CellBuilder<T> {
     fn new() -> Self {
         Self { values: Vec::new(), valid: NullBufferBuilder::new(0), expected: 0 }
     }
 
     /// Makes `row` the next.
     #[inline]
-    pub(super) fn begin(&mut self, row: usize) -> Result<(), Taken> {
+    pub(super) fn begin(&mut self, row: usize) -> Result<(), CellTaken> {
         if self.values.len() != row {
             if self.values.len() > row {
-                return Err(Taken);
+                return Err(CellTaken);
             }
             self.pad(row);
         }
@@ -161,23 +161,23 @@ impl<T: Copy + Default> Cells<T> {
     }
 }
 
-impl<T: ArrowNativeType> Cells<T> {
+impl<T: ArrowNativeType> CellBuilder<T> {
     fn finish<P: ArrowPrimitiveType<Native = T>>(&mut self, rows: usize) -> PrimitiveArray<P> {
         let (values, valid) = self.take(rows);
         PrimitiveArray::new(ScalarBuffer::from(values), valid)
     }
 }
 
-impl Texts {
+impl TextBuilder {
     fn new() -> Self {
         Self { builder: StringBuilder::with_capacity(0, 0), begun: false, expected: (0, 0) }
     }
 
     #[inline]
-    pub(super) fn begin(&mut self, row: usize) -> Result<(), Taken> {
+    pub(super) fn begin(&mut self, row: usize) -> Result<(), CellTaken> {
         if self.builder.len() != row {
             if self.builder.len() > row {
-                return Err(Taken);
+                return Err(CellTaken);
             }
             self.pad(row);
         }
@@ -226,10 +226,10 @@ impl Texts {
 
 impl List {
     #[inline]
-    pub(super) fn begin(&mut self, row: usize) -> Result<(), Taken> {
+    pub(super) fn begin(&mut self, row: usize) -> Result<(), CellTaken> {
         if self.ends.len() != row {
             if self.ends.len() > row {
-                return Err(Taken);
+                return Err(CellTaken);
             }
             self.pad(row);
         }
@@ -269,7 +269,7 @@ impl Struct {
         let mut columns = Vec::new();
         let mut index = HashMap::default();
         for (number, field) in fields.iter().enumerate() {
-            columns.push(Keyed { key: Key::new(field.name()), column: Column::new(field, level + 1)? });
+            columns.push(Keyed { key: QuotedKey::new(field.name()), column: JsonColumn::new(field, level + 1)? });
             index.insert(field.name().as_str().into(), number as u32);
         }
         Ok(Self { columns, schema: fields.clone(), index, order: Order::default(), valid: NullBufferBuilder::new(0), rows: 0 })
@@ -278,7 +278,7 @@ impl Struct {
     /// Leaves the column out of what keys can name, and says which it is.
     pub(super) fn hide(&mut self, key: &str) -> Option<usize> {
         let hidden = self.index.remove(key)? as usize;
-        self.columns[hidden].key = Key::default();
+        self.columns[hidden].key = QuotedKey::default();
         Some(hidden)
     }
 
@@ -293,10 +293,10 @@ impl Struct {
     }
 
     #[inline]
-    pub(super) fn begin(&mut self, row: usize) -> Result<(), Taken> {
+    pub(super) fn begin(&mut self, row: usize) -> Result<(), CellTaken> {
         if self.rows != row {
             if self.rows > row {
-                return Err(Taken);
+                return Err(CellTaken);
             }
             self.pad(row);
         }
@@ -327,21 +327,21 @@ impl Struct {
     }
 }
 
-impl Column {
+impl JsonColumn {
     /// A column for a field.
     pub(super) fn new(field: &Field, level: usize) -> Result<Self, String> {
         Ok(match field.data_type() {
-            DataType::Boolean => Self::Bool(Cells::new()),
-            DataType::Int64 => Self::Int(Cells::new()),
-            DataType::UInt64 => Self::UInt(Cells::new()),
-            DataType::Float64 => Self::Float(Cells::new()),
-            DataType::Timestamp(TimeUnit::Millisecond, Some(_)) => Self::Moment(Cells::new(), 3),
-            DataType::Timestamp(TimeUnit::Microsecond, Some(_)) => Self::Moment(Cells::new(), 6),
-            DataType::Timestamp(TimeUnit::Nanosecond, Some(_)) => Self::Moment(Cells::new(), 9),
-            DataType::Date32 => Self::Date(Cells::new()),
-            DataType::Utf8 if is_open(field) => Self::Open(Texts::new()),
-            DataType::Utf8 if is_json(field) => Self::Json(Texts::new()),
-            DataType::Utf8 => Self::Text(Texts::new()),
+            DataType::Boolean => Self::Bool(CellBuilder::new()),
+            DataType::Int64 => Self::Int(CellBuilder::new()),
+            DataType::UInt64 => Self::UInt(CellBuilder::new()),
+            DataType::Float64 => Self::Float(CellBuilder::new()),
+            DataType::Timestamp(TimeUnit::Millisecond, Some(_)) => Self::Moment(CellBuilder::new(), 3),
+            DataType::Timestamp(TimeUnit::Microsecond, Some(_)) => Self::Moment(CellBuilder::new(), 6),
+            DataType::Timestamp(TimeUnit::Nanosecond, Some(_)) => Self::Moment(CellBuilder::new(), 9),
+            DataType::Date32 => Self::Date(CellBuilder::new()),
+            DataType::Utf8 if is_open(field) => Self::Open(TextBuilder::new()),
+            DataType::Utf8 if is_json(field) => Self::Json(TextBuilder::new()),
+            DataType::Utf8 => Self::Text(TextBuilder::new()),
             DataType::List(item) if level <= NESTING_MAX => Self::List(Box::new(Self::list(item, level)?)),
             DataType::Struct(fields) if level <= NESTING_MAX => Self::Struct(Box::new(Struct::new(fields, level)?)),
             other => return Err(format!("the column {:?} is of the type {other}, which is not decoded from JSON", field.name())),
@@ -364,7 +364,7 @@ impl Column {
     }
 
     /// A null at `row`.
-    pub(super) fn push_null(&mut self, row: usize) -> Result<(), Taken> {
+    pub(super) fn push_null(&mut self, row: usize) -> Result<(), CellTaken> {
         match self {
             Self::Bool(cells) => cells.begin(row).map(|()| cells.push(None)),
             Self::Int(cells) | Self::Moment(cells, _) => cells.begin(row).map(|()| cells.push(None)),
@@ -396,13 +396,13 @@ impl Column {
     }
 }
 
-impl From<Taken> for Stop {
-    fn from(_: Taken) -> Self {
+impl From<CellTaken> for RecordStop {
+    fn from(_: CellTaken) -> Self {
         Self::Duplicate
     }
 }
 
-fn moments(cells: &mut Cells<i64>, digits: u32, rows: usize) -> ArrayRef {
+fn moments(cells: &mut CellBuilder<i64>, digits: u32, rows: usize) -> ArrayRef {
     use arrow_array::types::{TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType};
     match digits {
         3 => Arc::new(cells.finish::<TimestampMillisecondType>(rows).with_timezone("UTC")),

@@ -6,7 +6,7 @@ use crate::limits::DEPTH_MAX;
 
 /// What is wrong with a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Flaw {
+pub(crate) struct RecordFlaw {
     /// Where in the text.
     pub(crate) at: usize,
     /// What.
@@ -82,14 +82,14 @@ impl<'a> Cursor<'a> {
 
     /// The next byte.
     #[inline]
-    pub(crate) fn peek(&self) -> Result<u8, Flaw> {
-        self.text.as_bytes().get(self.at).copied().ok_or(Flaw { at: self.at, reason: ENDS })
+    pub(crate) fn peek(&self) -> Result<u8, RecordFlaw> {
+        self.text.as_bytes().get(self.at).copied().ok_or(RecordFlaw { at: self.at, reason: ENDS })
     }
 
     /// A flaw at the next byte; at the end of the text, that it ends.
     #[cold]
-    pub(crate) fn flaw(&self, reason: &'static str) -> Flaw {
-        Flaw { at: self.at, reason: if self.at >= self.text.len() { ENDS } else { reason } }
+    pub(crate) fn flaw(&self, reason: &'static str) -> RecordFlaw {
+        RecordFlaw { at: self.at, reason: if self.at >= self.text.len() { ENDS } else { reason } }
     }
 
     /// Skips white space.
@@ -109,7 +109,7 @@ impl<'a> Cursor<'a> {
 
     /// Takes `byte`, with white space before and behind it.
     #[inline]
-    pub(crate) fn expect(&mut self, byte: u8, reason: &'static str) -> Result<(), Flaw> {
+    pub(crate) fn expect(&mut self, byte: u8, reason: &'static str) -> Result<(), RecordFlaw> {
         self.space();
         if self.text.as_bytes().get(self.at) != Some(&byte) {
             return Err(self.flaw(reason));
@@ -121,7 +121,7 @@ impl<'a> Cursor<'a> {
 
     /// Takes the bracket at the cursor, and white space; whether `close` follows, which is taken too.
     #[inline]
-    pub(crate) fn enter(&mut self, close: u8) -> Result<bool, Flaw> {
+    pub(crate) fn enter(&mut self, close: u8) -> Result<bool, RecordFlaw> {
         self.depth += 1;
         if self.depth > DEPTH_MAX {
             return Err(self.flaw(TOO_DEEP));
@@ -138,7 +138,7 @@ impl<'a> Cursor<'a> {
 
     /// Behind a value: takes a comma, and white space, or the closing bracket. Whether it goes on.
     #[inline]
-    pub(crate) fn goes_on(&mut self, close: u8) -> Result<bool, Flaw> {
+    pub(crate) fn goes_on(&mut self, close: u8) -> Result<bool, RecordFlaw> {
         self.space();
         match self.text.as_bytes().get(self.at) {
             Some(b',') => {
@@ -157,7 +157,7 @@ impl<'a> Cursor<'a> {
 
     /// Takes a key.
     #[inline]
-    pub(crate) fn key(&mut self) -> Result<Raw<'a>, Flaw> {
+    pub(crate) fn key(&mut self) -> Result<Raw<'a>, RecordFlaw> {
         if self.text.as_bytes().get(self.at) != Some(&b'"') {
             return Err(self.flaw("a key in quotes should be here"));
         }
@@ -166,13 +166,13 @@ impl<'a> Cursor<'a> {
 
     /// Takes the colon behind a key, and white space.
     #[inline]
-    pub(crate) fn colon(&mut self) -> Result<(), Flaw> {
+    pub(crate) fn colon(&mut self) -> Result<(), RecordFlaw> {
         self.expect(b':', "a colon should be here")
     }
 
     /// Takes a word: `null`, `true`, `false`.
     #[inline]
-    pub(crate) fn word(&mut self, word: &'static str) -> Result<(), Flaw> {
+    pub(crate) fn word(&mut self, word: &'static str) -> Result<(), RecordFlaw> {
         if !self.rest().starts_with(word.as_bytes()) {
             return Err(self.flaw("a value should be here"));
         }
@@ -182,7 +182,7 @@ impl<'a> Cursor<'a> {
 
     /// Takes the string at the cursor. Its escapes are not looked at.
     #[inline]
-    pub(crate) fn string(&mut self) -> Result<Raw<'a>, Flaw> {
+    pub(crate) fn string(&mut self) -> Result<Raw<'a>, RecordFlaw> {
         let start = self.at + 1;
         let (end, escaped) = string::end(self.text.as_bytes(), start)?;
         self.at = end + 1;
@@ -195,16 +195,16 @@ impl<'a> Cursor<'a> {
     }
 
     /// Takes the number at the cursor.
-    pub(crate) fn number(&mut self) -> Result<&'a str, Flaw> {
+    pub(crate) fn number(&mut self) -> Result<&'a str, RecordFlaw> {
         let length =
-            number::length(self.rest()).map_err(|at| Flaw { at: self.at + at, ..self.flaw("a digit should be here") })?;
+            number::length(self.rest()).map_err(|at| RecordFlaw { at: self.at + at, ..self.flaw("a digit should be here") })?;
         let literal = &self.text[self.at..self.at + length];
         self.at += length;
         Ok(literal)
     }
 
     /// Takes a value of any kind, and checks it. It does not recurse.
-    pub(crate) fn skip(&mut self) -> Result<&'a str, Flaw> {
+    pub(crate) fn skip(&mut self) -> Result<&'a str, RecordFlaw> {
         let start = self.at;
         self.opened.clear();
         loop {
@@ -221,7 +221,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// A scalar, an empty object or array, or the opening of one with something in it; whether it is the last.
-    fn skip_start(&mut self) -> Result<bool, Flaw> {
+    fn skip_start(&mut self) -> Result<bool, RecordFlaw> {
         let close = match self.peek()? {
             b'{' => b'}',
             b'[' => b']',
@@ -235,7 +235,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// The brackets behind a value, and the comma; whether another value follows.
-    fn skip_closing(&mut self) -> Result<bool, Flaw> {
+    fn skip_closing(&mut self) -> Result<bool, RecordFlaw> {
         while let Some(close) = self.opened.last() {
             if self.goes_on(*close)? {
                 return Ok(true);
@@ -245,7 +245,7 @@ impl<'a> Cursor<'a> {
         Ok(false)
     }
 
-    fn skip_scalar(&mut self) -> Result<(), Flaw> {
+    fn skip_scalar(&mut self) -> Result<(), RecordFlaw> {
         match self.peek()? {
             b'"' => self.string()?.check(),
             b'n' => self.word("null"),
@@ -258,7 +258,7 @@ impl<'a> Cursor<'a> {
 
     /// No value starts here.
     #[cold]
-    pub(crate) fn no_value(&self) -> Flaw {
+    pub(crate) fn no_value(&self) -> RecordFlaw {
         let starts = |words: &[&str]| words.iter().any(|word| self.rest().starts_with(word.as_bytes()));
         if starts(&["NaN", "nan", "Infinity", "inf"]) {
             self.flaw("NaN and Infinity are no JSON")

@@ -1,23 +1,23 @@
 //! Records to batches: one pass over the bytes, straight into columns.
 
 use super::Layout;
-use super::columns::{Cells, Column, List, Struct, Texts};
-use super::cursor::{Cursor, Flaw, compact};
-use super::infer::Inferrer;
+use super::columns::{CellBuilder, JsonColumn, List, Struct, TextBuilder};
+use super::cursor::{Cursor, RecordFlaw, compact};
+use super::infer::JsonInferrer;
 use super::number::{Number, short_integer};
-use super::records::{Between, Stop};
-use super::rest::{Path, Rest, Step};
+use super::records::{Between, RecordStop};
+use super::rest::{PathStep, RestColumn, RestPath};
 use super::string::{Raw, unescape};
 use super::time::{Moment, date};
 use super::unique::{unique, unique_fields};
-use crate::decode::{Decode, Decoded, Infer, Note, Unplaced};
+use crate::decode::{Decode, DecodeNote, DecodedRecords, Infer, Unplaced};
 use crate::limits::{BATCH_BYTES_MAX, DECODED_BYTES_MAX, ROW_FACTOR};
 use crate::rules::ValueRules;
 use crate::shape::{is_rest, is_whole};
 use arrow_array::{BooleanArray, RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
 use arrow_select::filter::filter_record_batch;
-use rorqual_pipe::{Chunk, Error, Kind};
+use rorqual_pipe::{Chunk, Error, ErrorClass};
 use std::borrow::Cow;
 
 /// Decodes JSON records.
@@ -28,17 +28,17 @@ use std::borrow::Cow;
 /// * Null and a field that is not there are the same; a record that is null goes to `_rest` as what it is.
 /// * Of a key that an object has twice, the last value counts.
 /// * A text with a lone surrogate, which no UTF-8 can hold, goes to `_rest` as it is written.
-pub struct Decoder {
+pub struct JsonDecoder {
     layout: Layout,
     between: Between,
     schema: SchemaRef,
-    table: Result<Table, String>,
+    table: Result<DecodedTable, String>,
     unplaced: Unplaced,
     rules: ValueRules,
 }
 
 /// The columns of the batch that is being filled, and what is needed to fill them.
-struct Table {
+struct DecodedTable {
     columns: Struct,
     rest_column: Option<usize>,
     whole_column: Option<usize>,
@@ -47,8 +47,8 @@ struct Table {
     /// What the batch takes, at most.
     bytes: usize,
     width: usize,
-    rest: Rest,
-    notes: Vec<(Note, u64)>,
+    rest: RestColumn,
+    notes: Vec<(DecodeNote, u64)>,
     scratch: String,
     rules: ValueRules,
 }
@@ -56,7 +56,7 @@ struct Table {
 const TOO_LARGE: &str = "the record takes more than 5 times --record-max as columns";
 const _: () = assert!(ROW_FACTOR == 5, "the message names the limit");
 
-impl Decoder {
+impl JsonDecoder {
     /// Decodes records in that layout to batches of `schema`. A record that takes more than `row_bytes_max` as columns is bad.
     #[must_use]
     pub fn new(layout: &Layout, schema: &SchemaRef, unplaced: Unplaced, row_bytes_max: usize) -> Self {
@@ -64,7 +64,7 @@ impl Decoder {
             layout: layout.clone(),
             between: Between::of(layout),
             schema: schema.clone(),
-            table: Table::new(schema, row_bytes_max),
+            table: DecodedTable::new(schema, row_bytes_max),
             unplaced,
             rules: ValueRules::default(),
         }
@@ -81,7 +81,7 @@ impl Decoder {
     }
 }
 
-impl Table {
+impl DecodedTable {
     fn new(schema: &SchemaRef, row_bytes_max: usize) -> Result<Self, String> {
         let fields = schema.fields();
         let mut columns = Struct::new(fields, 0)?;
@@ -95,7 +95,7 @@ impl Table {
             dead: Vec::new(),
             bytes: 0,
             width,
-            rest: Rest::new(row_bytes_max),
+            rest: RestColumn::new(row_bytes_max),
             notes: Vec::new(),
             scratch: String::new(),
             rules: ValueRules::default(),
@@ -103,11 +103,12 @@ impl Table {
     }
 
     /// The batch so far, if it has rows.
-    fn finish(&mut self, schema: &SchemaRef, decoded: &mut Decoded) -> Result<(), Error> {
+    fn finish(&mut self, schema: &SchemaRef, decoded: &mut DecodedRecords) -> Result<(), Error> {
         let rows = self.columns.rows;
         let dead = std::mem::take(&mut self.dead);
         self.bytes = 0;
-        let failed = |cause: arrow_schema::ArrowError| Error::new(Kind::Corrupt, String::new(), format!("no batch: {cause}"));
+        let failed =
+            |cause: arrow_schema::ArrowError| Error::new(ErrorClass::Corrupt, String::new(), format!("no batch: {cause}"));
         let columns = self.columns.finish_columns().map_err(failed)?;
         if rows == dead.len() {
             return Ok(());
@@ -124,10 +125,10 @@ impl Table {
     }
 }
 
-impl Decode for Decoder {
-    fn decode(&mut self, chunk: &Chunk) -> Result<Decoded, Error> {
-        let table = self.table.as_mut().map_err(|message| Error::new(Kind::Corrupt, String::new(), message.clone()))?;
-        let mut decoded = Decoded::default();
+impl Decode for JsonDecoder {
+    fn decode(&mut self, chunk: &Chunk) -> Result<DecodedRecords, Error> {
+        let table = self.table.as_mut().map_err(|message| Error::new(ErrorClass::Corrupt, String::new(), message.clone()))?;
+        let mut decoded = DecodedRecords::default();
         let (schema, between, unplaced) = (&self.schema, self.between, self.unplaced);
         let (mut bad, mut taken, mut rest) = (Vec::new(), 0, None);
         let walked = between.each(chunk, &mut bad, |cursor, offset| {
@@ -140,7 +141,7 @@ impl Decode for Decoder {
             }
             if taken >= DECODED_BYTES_MAX && read.is_ok() {
                 rest = Some((offset - chunk.offset) as usize + cursor.at());
-                return Err(Stop::Full);
+                return Err(RecordStop::Full);
             }
             read
         });
@@ -148,11 +149,11 @@ impl Decode for Decoder {
         decoded.rest = rest;
         table.finish(schema, &mut decoded)?;
         match walked {
-            Err(Stop::Run(error)) => Err(error),
-            Err(Stop::Full) => Ok(decoded),
+            Err(RecordStop::Run(error)) => Err(error),
+            Err(RecordStop::Full) => Ok(decoded),
             Err(_) => {
-                let inferred = Inferrer::new(&self.layout).with_rules(&self.rules).infer(chunk)?;
-                Ok(Decoded { misfit: Some(inferred.shape), ..Decoded::default() })
+                let inferred = JsonInferrer::new(&self.layout).with_rules(&self.rules).infer(chunk)?;
+                Ok(DecodedRecords { misfit: Some(inferred.shape), ..DecodedRecords::default() })
             }
             Ok(()) => Ok(decoded),
         }
@@ -163,40 +164,40 @@ impl Decode for Decoder {
 fn record(
     cursor: &mut Cursor<'_>,
     offset: u64,
-    table: &mut Table,
+    table: &mut DecodedTable,
     between: Between,
     unplaced: Unplaced,
-    decoded: &mut Decoded,
-) -> Result<(), Stop> {
+    decoded: &mut DecodedRecords,
+) -> Result<(), RecordStop> {
     let start = cursor.at();
     let stop = match table.row(cursor, offset, between, unplaced) {
         Ok(()) => {
             table.close_row(offset + start as u64, decoded);
             return Ok(());
         }
-        Err(Stop::Flaw(flaw)) => return Err(flaw.into()),
+        Err(RecordStop::Flaw(flaw)) => return Err(flaw.into()),
         Err(stop) => stop,
     };
     // A record that is bad further on is no reason to look at it again.
     cursor.move_to(start);
     let record = cursor.skip()?;
     between.behind(cursor)?;
-    let Stop::Duplicate = stop else { return Err(stop) };
-    decoded.notes.add(Note::DuplicateKey, offset + start as u64);
+    let RecordStop::Duplicate = stop else { return Err(stop) };
+    decoded.notes.add(DecodeNote::DuplicateKey, offset + start as u64);
     let text = table.unique(record)?;
     match table.row(&mut Cursor::new(&text, false), offset + start as u64, between, unplaced) {
         Ok(()) => {
             table.close_row(offset + start as u64, decoded);
             Ok(())
         }
-        Err(Stop::Flaw(flaw)) => Err(Flaw { at: start, ..flaw }.into()),
+        Err(RecordStop::Flaw(flaw)) => Err(RecordFlaw { at: start, ..flaw }.into()),
         Err(stop) => Err(stop),
     }
 }
 
-impl Table {
+impl DecodedTable {
     /// A record with each key once.
-    fn unique(&self, record: &str) -> Result<String, Flaw> {
+    fn unique(&self, record: &str) -> Result<String, RecordFlaw> {
         let (mut cursor, mut text) = (Cursor::new(record, false), String::with_capacity(record.len()));
         match self.whole_column {
             Some(whole) => unique(&mut cursor, &self.columns.columns[whole].column, &mut text)?,
@@ -206,11 +207,11 @@ impl Table {
     }
 
     /// Makes a row of the record at the cursor; one that fails is marked as dead.
-    fn row(&mut self, cursor: &mut Cursor<'_>, offset: u64, between: Between, unplaced: Unplaced) -> Result<(), Stop> {
+    fn row(&mut self, cursor: &mut Cursor<'_>, offset: u64, between: Between, unplaced: Unplaced) -> Result<(), RecordStop> {
         let row = self.columns.rows;
         self.rest.clear();
         self.notes.clear();
-        let mut reader = Reader {
+        let mut reader = RecordReader {
             cursor,
             offset,
             unplaced,
@@ -223,7 +224,7 @@ impl Table {
         };
         let mut read = reader.record(&mut self.columns, self.whole_column, row);
         if read.is_ok() {
-            read = between.behind(reader.cursor).map_err(Stop::Flaw);
+            read = between.behind(reader.cursor).map_err(RecordStop::Flaw);
         }
         self.bytes += reader.bytes;
         self.columns.rows = row + 1;
@@ -234,21 +235,21 @@ impl Table {
     }
 
     /// What of the last row, which is sound, is not in its columns yet.
-    fn close_row(&mut self, offset: u64, decoded: &mut Decoded) {
+    fn close_row(&mut self, offset: u64, decoded: &mut DecodedRecords) {
         for (note, offset) in &self.notes {
             decoded.notes.add(*note, *offset);
         }
         if self.rest.len() == 0 {
             return;
         }
-        let Some(Column::Json(texts)) = self.rest_column.map(|index| &mut self.columns.columns[index].column) else {
+        let Some(JsonColumn::Json(texts)) = self.rest_column.map(|index| &mut self.columns.columns[index].column) else {
             return;
         };
         self.scratch.clear();
         if self.rest.object(&mut self.scratch) {
-            decoded.notes.add(Note::DuplicateKey, offset);
+            decoded.notes.add(DecodeNote::DuplicateKey, offset);
         }
-        decoded.notes.add(Note::Rest, offset);
+        decoded.notes.add(DecodeNote::Rest, offset);
         self.bytes += self.scratch.len();
         if texts.begin(self.columns.rows - 1).is_ok() {
             texts.push(&self.scratch);
@@ -257,22 +258,22 @@ impl Table {
 }
 
 /// Reads one record.
-struct Reader<'a, 't> {
+struct RecordReader<'a, 't> {
     cursor: &'a mut Cursor<'t>,
     /// Of the cursor's text.
     offset: u64,
     unplaced: Unplaced,
     rules: &'a ValueRules,
     rest_column: Option<usize>,
-    rest: &'a mut Rest,
-    notes: &'a mut Vec<(Note, u64)>,
+    rest: &'a mut RestColumn,
+    notes: &'a mut Vec<(DecodeNote, u64)>,
     scratch: &'a mut String,
     /// What the items of lists take, beside their texts.
     bytes: usize,
 }
 
 /// A value that is in no column yet.
-enum Value<'t> {
+enum JsonValue<'t> {
     Null,
     Bool(bool),
     Number(&'t str),
@@ -280,7 +281,7 @@ enum Value<'t> {
     Nested,
 }
 
-impl<'t> Value<'t> {
+impl<'t> JsonValue<'t> {
     /// A text that UTF-8 can hold.
     #[inline]
     fn text(&self) -> Option<Cow<'t, str>> {
@@ -296,9 +297,9 @@ impl<'t> Value<'t> {
     }
 }
 
-impl<'t> Reader<'_, 't> {
-    fn record(&mut self, columns: &mut Struct, whole: Option<usize>, row: usize) -> Result<(), Stop> {
-        let path = Path { above: None, step: Step::Record };
+impl<'t> RecordReader<'_, 't> {
+    fn record(&mut self, columns: &mut Struct, whole: Option<usize>, row: usize) -> Result<(), RecordStop> {
+        let path = RestPath { above: None, step: PathStep::Record };
         if let Some(whole) = whole {
             return self.value(&mut columns.columns[whole].column, row, &path);
         }
@@ -312,13 +313,13 @@ impl<'t> Reader<'_, 't> {
         }
     }
 
-    fn value(&mut self, column: &mut Column, row: usize, path: &Path<'_>) -> Result<(), Stop> {
+    fn value(&mut self, column: &mut JsonColumn, row: usize, path: &RestPath<'_>) -> Result<(), RecordStop> {
         if !self.rules.nulls.is_empty() && self.null_text()? {
             return Ok(column.push_null(row)?);
         }
         match column {
-            Column::Text(texts) => self.text(texts, row, path),
-            Column::Int(cells) => {
+            JsonColumn::Text(texts) => self.text(texts, row, path),
+            JsonColumn::Int(cells) => {
                 cells.begin(row)?;
                 if let Some((value, length)) = short_integer(self.cursor.rest()) {
                     self.cursor.advance(length);
@@ -326,7 +327,7 @@ impl<'t> Reader<'_, 't> {
                     return Ok(());
                 }
                 self.cell(cells, path, |value| match value {
-                    Value::Number(literal) => {
+                    JsonValue::Number(literal) => {
                         if let Number::Int(value) = Number::of(literal) {
                             Some(value)
                         } else {
@@ -336,57 +337,57 @@ impl<'t> Reader<'_, 't> {
                     _ => None,
                 })
             }
-            Column::Bool(cells) => {
+            JsonColumn::Bool(cells) => {
                 cells.begin(row)?;
-                self.cell(cells, path, |value| if let Value::Bool(value) = value { Some(*value) } else { None })
+                self.cell(cells, path, |value| if let JsonValue::Bool(value) = value { Some(*value) } else { None })
             }
-            Column::Struct(columns) => self.object(columns, row, path),
-            Column::List(list) => self.list(list, row, path),
-            Column::Moment(cells, digits) => {
+            JsonColumn::Struct(columns) => self.object(columns, row, path),
+            JsonColumn::List(list) => self.list(list, row, path),
+            JsonColumn::Moment(cells, digits) => {
                 cells.begin(row)?;
                 self.cell(cells, path, |value| Moment::parse(&value.text()?)?.in_units(*digits))
             }
-            Column::Date(cells) => {
+            JsonColumn::Date(cells) => {
                 cells.begin(row)?;
                 self.cell(cells, path, |value| date(&value.text()?))
             }
-            Column::Float(cells) => {
+            JsonColumn::Float(cells) => {
                 cells.begin(row)?;
                 self.float(cells, path)
             }
-            Column::UInt(cells) => {
+            JsonColumn::UInt(cells) => {
                 cells.begin(row)?;
                 self.cell(cells, path, |value| match value {
-                    Value::Number(literal) => Number::of(literal).to_unsigned(),
+                    JsonValue::Number(literal) => Number::of(literal).to_unsigned(),
                     _ => None,
                 })
             }
-            Column::Json(texts) => self.json(texts, row),
-            Column::Open(texts) => self.open(texts, row),
+            JsonColumn::Json(texts) => self.json(texts, row),
+            JsonColumn::Open(texts) => self.open(texts, row),
         }
     }
 
-    fn float(&mut self, cells: &mut Cells<f64>, path: &Path<'_>) -> Result<(), Stop> {
+    fn float(&mut self, cells: &mut CellBuilder<f64>, path: &RestPath<'_>) -> Result<(), RecordStop> {
         let (start, rules, mut rounded) = (self.cursor.at(), self.rules, false);
         self.cell(cells, path, |value| {
-            let Value::Number(literal) = value else { return None };
+            let JsonValue::Number(literal) = value else { return None };
             let number = rules.number(literal);
             rounded = matches!(number, Number::Rounded(_));
             number.to_float()
         })?;
         if rounded {
-            self.notes.push((Note::RoundedNumber, self.offset + start as u64));
+            self.notes.push((DecodeNote::RoundedNumber, self.offset + start as u64));
         }
         Ok(())
     }
 
     /// Takes a text that stands for null, if one is here.
-    fn null_text(&mut self) -> Result<bool, Flaw> {
+    fn null_text(&mut self) -> Result<bool, RecordFlaw> {
         if self.cursor.peek()? != b'"' {
             return Ok(false);
         }
         let raw = self.cursor.string()?;
-        let text = Value::Text(raw).text();
+        let text = JsonValue::Text(raw).text();
         let is_null = text.is_some_and(|text| self.rules.is_null(text.as_bytes()));
         if !is_null {
             self.cursor.step_back(raw);
@@ -398,39 +399,39 @@ impl<'t> Reader<'_, 't> {
     #[inline]
     fn cell<T: Copy + Default>(
         &mut self,
-        cells: &mut Cells<T>,
-        path: &Path<'_>,
-        fit: impl FnOnce(&Value<'t>) -> Option<T>,
-    ) -> Result<(), Stop> {
+        cells: &mut CellBuilder<T>,
+        path: &RestPath<'_>,
+        fit: impl FnOnce(&JsonValue<'t>) -> Option<T>,
+    ) -> Result<(), RecordStop> {
         let start = self.cursor.at();
         let value = self.take()?;
         let fitting = fit(&value);
         cells.push(fitting);
-        if fitting.is_none() && !matches!(value, Value::Null) { self.misfit(start, path) } else { Ok(()) }
+        if fitting.is_none() && !matches!(value, JsonValue::Null) { self.misfit(start, path) } else { Ok(()) }
     }
 
     /// Takes any value, and checks it.
     #[inline]
-    fn take(&mut self) -> Result<Value<'t>, Flaw> {
+    fn take(&mut self) -> Result<JsonValue<'t>, RecordFlaw> {
         self.cursor.spaced = false;
         Ok(match self.cursor.peek()? {
-            b'n' => self.cursor.word("null").map(|()| Value::Null)?,
-            b't' => self.cursor.word("true").map(|()| Value::Bool(true))?,
-            b'f' => self.cursor.word("false").map(|()| Value::Bool(false))?,
-            b'-' | b'0'..=b'9' => Value::Number(self.cursor.number()?),
+            b'n' => self.cursor.word("null").map(|()| JsonValue::Null)?,
+            b't' => self.cursor.word("true").map(|()| JsonValue::Bool(true))?,
+            b'f' => self.cursor.word("false").map(|()| JsonValue::Bool(false))?,
+            b'-' | b'0'..=b'9' => JsonValue::Number(self.cursor.number()?),
             b'"' => {
                 let raw = self.cursor.string()?;
                 raw.check()?;
-                Value::Text(raw)
+                JsonValue::Text(raw)
             }
             _ => {
                 self.cursor.skip()?;
-                Value::Nested
+                JsonValue::Nested
             }
         })
     }
 
-    fn text(&mut self, texts: &mut Texts, row: usize, path: &Path<'_>) -> Result<(), Stop> {
+    fn text(&mut self, texts: &mut TextBuilder, row: usize, path: &RestPath<'_>) -> Result<(), RecordStop> {
         texts.begin(row)?;
         let start = self.cursor.at();
         if self.cursor.peek()? == b'"' {
@@ -442,15 +443,15 @@ impl<'t> Reader<'_, 't> {
             return self.escaped_text(texts, raw, path);
         }
         match self.take()? {
-            Value::Number(literal) => {
+            JsonValue::Number(literal) => {
                 if self.rules.number(literal) == Number::Changed {
-                    self.notes.push((Note::NumberAsText, self.offset + start as u64));
+                    self.notes.push((DecodeNote::NumberAsText, self.offset + start as u64));
                 }
                 texts.push(literal);
             }
-            Value::Null | Value::Text(_) => texts.push_null(),
+            JsonValue::Null | JsonValue::Text(_) => texts.push_null(),
             // As a text it would be the same as "true".
-            Value::Nested | Value::Bool(_) => {
+            JsonValue::Nested | JsonValue::Bool(_) => {
                 texts.push_null();
                 return self.misfit(start, path);
             }
@@ -458,12 +459,12 @@ impl<'t> Reader<'_, 't> {
         Ok(())
     }
 
-    fn escaped_text(&mut self, texts: &mut Texts, raw: Raw<'_>, path: &Path<'_>) -> Result<(), Stop> {
+    fn escaped_text(&mut self, texts: &mut TextBuilder, raw: Raw<'_>, path: &RestPath<'_>) -> Result<(), RecordStop> {
         self.scratch.clear();
         let lone = unescape(raw.body, raw.start, self.scratch)?;
         if lone {
             let is_kept = self.rest_column.is_some() || self.unplaced == Unplaced::Keep;
-            let note = if is_kept { Note::LoneSurrogate } else { Note::ReplacedSurrogate };
+            let note = if is_kept { DecodeNote::LoneSurrogate } else { DecodeNote::ReplacedSurrogate };
             self.notes.push((note, self.offset + raw.start as u64 - 1));
             if is_kept {
                 texts.push_null();
@@ -474,7 +475,7 @@ impl<'t> Reader<'_, 't> {
         Ok(())
     }
 
-    fn json(&mut self, texts: &mut Texts, row: usize) -> Result<(), Stop> {
+    fn json(&mut self, texts: &mut TextBuilder, row: usize) -> Result<(), RecordStop> {
         texts.begin(row)?;
         if self.cursor.peek()? == b'n' {
             self.cursor.word("null")?;
@@ -494,7 +495,7 @@ impl<'t> Reader<'_, 't> {
     }
 
     /// A column of which nothing is known gets its type by its first value, where that can still be changed.
-    fn open(&mut self, texts: &mut Texts, row: usize) -> Result<(), Stop> {
+    fn open(&mut self, texts: &mut TextBuilder, row: usize) -> Result<(), RecordStop> {
         let start = self.cursor.at();
         self.json(texts, row)?;
         let text = &self.cursor.text()[start..self.cursor.at()];
@@ -505,10 +506,10 @@ impl<'t> Reader<'_, 't> {
                 .is_some_and(|rest| rest.trim_ascii().is_empty())
         };
         let known = self.rest_column.is_some() || self.unplaced == Unplaced::Ignore;
-        if known || text.trim_ascii() == "null" || empty('[', ']') || empty('{', '}') { Ok(()) } else { Err(Stop::Misfit) }
+        if known || text.trim_ascii() == "null" || empty('[', ']') || empty('{', '}') { Ok(()) } else { Err(RecordStop::Misfit) }
     }
 
-    fn list(&mut self, list: &mut List, row: usize, path: &Path<'_>) -> Result<(), Stop> {
+    fn list(&mut self, list: &mut List, row: usize, path: &RestPath<'_>) -> Result<(), RecordStop> {
         list.begin(row)?;
         if self.cursor.peek()? != b'[' {
             list.push(false);
@@ -520,7 +521,7 @@ impl<'t> Reader<'_, 't> {
         read
     }
 
-    fn items(&mut self, list: &mut List, path: &Path<'_>) -> Result<(), Stop> {
+    fn items(&mut self, list: &mut List, path: &RestPath<'_>) -> Result<(), RecordStop> {
         let start = list.items;
         let mut goes_on = !self.cursor.enter(b']')?;
         while goes_on {
@@ -530,14 +531,14 @@ impl<'t> Reader<'_, 't> {
             }
             let item = list.items;
             list.items += 1;
-            let below = Path { above: Some(path), step: Step::Item(item - start) };
+            let below = RestPath { above: Some(path), step: PathStep::Item(item - start) };
             self.value(&mut list.item, item, &below)?;
             goes_on = self.cursor.goes_on(b']')?;
         }
         Ok(())
     }
 
-    fn object(&mut self, columns: &mut Struct, row: usize, path: &Path<'_>) -> Result<(), Stop> {
+    fn object(&mut self, columns: &mut Struct, row: usize, path: &RestPath<'_>) -> Result<(), RecordStop> {
         columns.begin(row)?;
         let is_object = self.cursor.peek()? == b'{';
         columns.push(is_object);
@@ -545,21 +546,21 @@ impl<'t> Reader<'_, 't> {
     }
 
     /// A value where an object or an array has its place.
-    fn no_container(&mut self, path: &Path<'_>) -> Result<(), Stop> {
+    fn no_container(&mut self, path: &RestPath<'_>) -> Result<(), RecordStop> {
         let start = self.cursor.at();
         match self.take()? {
-            Value::Null => Ok(()),
+            JsonValue::Null => Ok(()),
             _ => self.misfit(start, path),
         }
     }
 
-    fn fields(&mut self, columns: &mut Struct, row: usize, path: &Path<'_>) -> Result<(), Stop> {
+    fn fields(&mut self, columns: &mut Struct, row: usize, path: &RestPath<'_>) -> Result<(), RecordStop> {
         let mut previous = None;
         let mut goes_on = !self.cursor.enter(b'}')?;
         while goes_on {
             let (start, end, column) = self.field(columns, previous)?;
             let text = self.cursor.text();
-            let below = Path { above: Some(path), step: Step::Key(&text[start..end]) };
+            let below = RestPath { above: Some(path), step: PathStep::Key(&text[start..end]) };
             match column {
                 Some(index) => {
                     self.value(&mut columns.columns[index].column, row, &below)?;
@@ -574,7 +575,7 @@ impl<'t> Reader<'_, 't> {
 
     /// Takes a key and its colon: where the key starts and ends, and the column it names.
     #[inline]
-    fn field(&mut self, columns: &mut Struct, previous: Option<usize>) -> Result<(usize, usize, Option<usize>), Stop> {
+    fn field(&mut self, columns: &mut Struct, previous: Option<usize>) -> Result<(usize, usize, Option<usize>), RecordStop> {
         let start = self.cursor.at();
         let guess = columns.order.guess(previous);
         if let Some(length) = columns.columns.get(guess).and_then(|keyed| keyed.matches(self.cursor.rest())) {
@@ -593,7 +594,7 @@ impl<'t> Reader<'_, 't> {
         Ok((start, end, column))
     }
 
-    fn find(&mut self, columns: &Struct, raw: Raw<'_>) -> Result<Option<usize>, Flaw> {
+    fn find(&mut self, columns: &Struct, raw: Raw<'_>) -> Result<Option<usize>, RecordFlaw> {
         if !raw.escaped {
             return Ok(columns.find(raw.body));
         }
@@ -603,22 +604,22 @@ impl<'t> Reader<'_, 't> {
     }
 
     /// Takes a value whose key has no column.
-    fn unknown(&mut self, path: &Path<'_>) -> Result<(), Stop> {
+    fn unknown(&mut self, path: &RestPath<'_>) -> Result<(), RecordStop> {
         let start = self.cursor.at();
         self.cursor.spaced = false;
         self.cursor.skip()?;
         self.unplaced(start, path)
     }
 
-    fn unplaced(&mut self, start: usize, path: &Path<'_>) -> Result<(), Stop> {
+    fn unplaced(&mut self, start: usize, path: &RestPath<'_>) -> Result<(), RecordStop> {
         if self.unplaced == Unplaced::Ignore { Ok(()) } else { self.misfit(start, path) }
     }
 
     /// The value that was just taken from `start` on has no place.
     #[cold]
-    fn misfit(&mut self, start: usize, path: &Path<'_>) -> Result<(), Stop> {
+    fn misfit(&mut self, start: usize, path: &RestPath<'_>) -> Result<(), RecordStop> {
         if self.rest_column.is_none() {
-            return Err(Stop::Misfit);
+            return Err(RecordStop::Misfit);
         }
         let value = &self.cursor.text()[start..self.cursor.at()];
         if self.rest.add(path, value, self.cursor.spaced) { Ok(()) } else { Err(self.cursor.flaw(TOO_LARGE).into()) }

@@ -25,10 +25,10 @@ pub fn detect(head: &[u8], whole: bool) -> Option<Layout> {
         _ => return None,
     };
     match (first_lines(text, whole), array) {
-        (Lines::Documents { alone: true }, true) => Some(Layout::Array),
-        (Lines::Documents { .. }, _) => Some(Layout::Lines),
-        (Lines::Other, true) => Some(Layout::Array),
-        (Lines::Other, false) => Some(Layout::Documents),
+        (LineSample::Documents { alone: true }, true) => Some(Layout::Array),
+        (LineSample::Documents { .. }, _) => Some(Layout::Lines),
+        (LineSample::Other, true) => Some(Layout::Array),
+        (LineSample::Other, false) => Some(Layout::Documents),
     }
 }
 
@@ -43,7 +43,7 @@ pub fn rows_within(head: &[u8], whole: bool) -> Option<Vec<String>> {
 /// Lines that are looked at.
 const LINES: usize = 20;
 
-enum Lines {
+enum LineSample {
     /// The first line is a document, and so are half of the next, or there is only one.
     Documents {
         alone: bool,
@@ -59,16 +59,16 @@ fn valid(head: &[u8]) -> &str {
 }
 
 /// A line or two that are damaged do not make it something else.
-fn first_lines(text: &str, whole: bool) -> Lines {
+fn first_lines(text: &str, whole: bool) -> LineSample {
     let complete = |line: &&str| whole || line.ends_with('\n');
     let lines: Vec<&str> = text.split_inclusive('\n').filter(|line| !line.trim_ascii().is_empty()).take(LINES).collect();
     let (first, rest) = lines.split_first().map_or(("", &[][..]), |(first, rest)| (*first, rest));
     let rest: Vec<&str> = rest.iter().copied().filter(complete).collect();
     let documents = rest.iter().filter(|line| is_document(line)).count();
     if is_document(first) && 2 * documents + 1 >= rest.len() {
-        Lines::Documents { alone: lines.len() == 1 }
+        LineSample::Documents { alone: lines.len() == 1 }
     } else {
-        Lines::Other
+        LineSample::Other
     }
 }
 

@@ -1,25 +1,25 @@
 //! Which columns records have.
 
 use super::Layout;
-use super::cursor::{Cursor, Flaw};
-use super::records::{Between, Stop};
+use super::cursor::{Cursor, RecordFlaw};
+use super::records::{Between, RecordStop};
 use super::string::{Raw, unescape};
-use crate::decode::{Infer, Inferred, Note, Notes};
+use crate::decode::{DecodeNote, Infer, Inferred, Notes};
 use crate::limits::NESTING_MAX;
 use crate::rules::ValueRules;
-use crate::shape::{Count, Kinds, Node};
+use crate::shape::{Kinds, NodeCount, ShapeNode};
 use rorqual_pipe::{Chunk, Error};
 use std::collections::HashSet;
 
 /// Finds out the columns of JSON records.
 #[derive(Debug)]
-pub struct Inferrer {
+pub struct JsonInferrer {
     between: Between,
     rules: ValueRules,
     scratch: String,
 }
 
-impl Inferrer {
+impl JsonInferrer {
     /// For records in that layout.
     #[must_use]
     pub fn new(layout: &Layout) -> Self {
@@ -33,7 +33,7 @@ impl Inferrer {
     }
 }
 
-impl Infer for Inferrer {
+impl Infer for JsonInferrer {
     fn infer(&mut self, chunk: &Chunk) -> Result<Inferred, Error> {
         let inferred = self.infer_but(chunk, &HashSet::new())?;
         if inferred.bad.is_empty() {
@@ -45,7 +45,7 @@ impl Infer for Inferrer {
     }
 }
 
-impl Inferrer {
+impl JsonInferrer {
     /// Infers from all records but those at the offsets `bad`.
     fn infer_but(&mut self, chunk: &Chunk, bad: &HashSet<u64>) -> Result<Inferred, Error> {
         let mut inferred = Inferred::default();
@@ -57,30 +57,30 @@ impl Inferrer {
                 return Ok(between.behind(cursor)?);
             }
             let mut reader =
-                Reader { cursor, offset, rules: &self.rules, count: &mut shape.count, notes, scratch: &mut self.scratch };
+                RecordInferrer { cursor, offset, rules: &self.rules, count: &mut shape.count, notes, scratch: &mut self.scratch };
             reader.value(&mut shape.record, 0)?;
             Ok(between.behind(cursor)?)
         });
         match walked {
-            Err(Stop::Run(error)) => Err(error),
+            Err(RecordStop::Run(error)) => Err(error),
             _ => Ok(inferred),
         }
     }
 }
 
 /// Reads one record.
-struct Reader<'a, 't> {
+struct RecordInferrer<'a, 't> {
     cursor: &'a mut Cursor<'t>,
     /// Of the cursor's text.
     offset: u64,
     rules: &'a ValueRules,
-    count: &'a mut Count,
+    count: &'a mut NodeCount,
     notes: &'a mut Notes,
     scratch: &'a mut String,
 }
 
-impl Reader<'_, '_> {
-    fn value(&mut self, node: &mut Node, level: usize) -> Result<(), Flaw> {
+impl RecordInferrer<'_, '_> {
+    fn value(&mut self, node: &mut ShapeNode, level: usize) -> Result<(), RecordFlaw> {
         let offset = self.offset + self.cursor.at() as u64;
         let kinds = match self.cursor.peek()? {
             b'"' => {
@@ -105,12 +105,12 @@ impl Reader<'_, '_> {
     fn number(&mut self, literal: &str, offset: u64) -> Kinds {
         let kinds = Kinds::of_number(self.rules.number(literal));
         if kinds.has(Kinds::CHANGED) {
-            self.notes.add(Note::NumberAsText, offset);
+            self.notes.add(DecodeNote::NumberAsText, offset);
         }
         kinds
     }
 
-    fn text(&mut self, raw: Raw<'_>) -> Result<Kinds, Flaw> {
+    fn text(&mut self, raw: Raw<'_>) -> Result<Kinds, RecordFlaw> {
         if !raw.escaped {
             return Ok(self.text_kind(raw.body));
         }
@@ -127,7 +127,7 @@ impl Reader<'_, '_> {
         if self.rules.is_null(text.as_bytes()) { Kinds::NULL } else { Kinds::of_text(text) }
     }
 
-    fn object(&mut self, node: &mut Node, level: usize, offset: u64) -> Result<(), Flaw> {
+    fn object(&mut self, node: &mut ShapeNode, level: usize, offset: u64) -> Result<(), RecordFlaw> {
         node.meet(if level >= NESTING_MAX { Kinds::JSON | Kinds::OBJECT } else { Kinds::OBJECT }, offset);
         if node.is_json() {
             return self.cursor.skip().map(drop);
@@ -158,7 +158,7 @@ impl Reader<'_, '_> {
 
     /// The field of that key; `None` when it can have no column.
     #[inline]
-    fn field(&mut self, node: &mut Node, key: Raw<'_>, previous: Option<usize>) -> Result<Option<usize>, Flaw> {
+    fn field(&mut self, node: &mut ShapeNode, key: Raw<'_>, previous: Option<usize>) -> Result<Option<usize>, RecordFlaw> {
         if !key.escaped {
             return Ok(node.fields().find_or_add(key.body, previous, self.count));
         }
@@ -170,7 +170,7 @@ impl Reader<'_, '_> {
         Ok(node.fields().find_or_add(&name, previous, self.count))
     }
 
-    fn list(&mut self, node: &mut Node, level: usize, offset: u64) -> Result<(), Flaw> {
+    fn list(&mut self, node: &mut ShapeNode, level: usize, offset: u64) -> Result<(), RecordFlaw> {
         node.meet(if level >= NESTING_MAX { Kinds::JSON | Kinds::LIST } else { Kinds::LIST }, offset);
         if node.is_json() {
             return self.cursor.skip().map(drop);

@@ -17,11 +17,11 @@ pub(crate) mod string;
 pub(crate) mod time;
 mod unique;
 
-pub use decode::Decoder;
+pub use decode::JsonDecoder;
 pub use detect::{detect, rows_within};
-pub use infer::Inferrer;
+pub use infer::JsonInferrer;
 pub use path::{format as format_path, parse as parse_path};
-pub use split::RecordSplitter;
+pub use split::JsonSplitter;
 
 /// Where the records are in an input.
 #[derive(Debug, Clone, PartialEq, Eq)]

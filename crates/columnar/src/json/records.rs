@@ -1,13 +1,13 @@
 //! The records of a chunk: where each starts, what may be between them, and where to go on behind a bad one.
 
 use super::Layout;
-use super::cursor::{Cursor, Flaw};
+use super::cursor::{Cursor, RecordFlaw};
 use super::head::{foreign_encoding, mark_bytes};
-use super::split::RecordSplitter;
-use crate::decode::Bad;
+use super::split::JsonSplitter;
+use crate::decode::BadRecord;
 use crate::limits::TEXT_BYTES_MAX;
 use memchr::memchr;
-use rorqual_pipe::{Chunk, Error, Kind};
+use rorqual_pipe::{Chunk, Error, ErrorClass};
 
 /// How records lie in chunks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,9 +21,9 @@ pub(super) enum Between {
 }
 
 /// What stops the reading of records.
-pub(super) enum Stop {
+pub(super) enum RecordStop {
     /// This record is bad.
-    Flaw(Flaw),
+    Flaw(RecordFlaw),
     /// A key came twice in an object of this record, which is not known to be sound.
     Duplicate,
     /// A value of this record has no place. It ends [`Between::each`], once the record is known to be sound.
@@ -34,13 +34,13 @@ pub(super) enum Stop {
     Run(Error),
 }
 
-impl From<Flaw> for Stop {
-    fn from(flaw: Flaw) -> Self {
+impl From<RecordFlaw> for RecordStop {
+    fn from(flaw: RecordFlaw) -> Self {
         Self::Flaw(flaw)
     }
 }
 
-impl From<Error> for Stop {
+impl From<Error> for RecordStop {
     fn from(error: Error) -> Self {
         Self::Run(error)
     }
@@ -66,7 +66,7 @@ impl Between {
 
     /// Checks what follows the value that was just taken.
     #[inline]
-    pub(super) fn behind(self, cursor: &mut Cursor<'_>) -> Result<(), Flaw> {
+    pub(super) fn behind(self, cursor: &mut Cursor<'_>) -> Result<(), RecordFlaw> {
         let closed = self != Self::Newlines && matches!(cursor.last(), b'}' | b']' | b'"');
         if closed {
             return Ok(());
@@ -86,19 +86,19 @@ impl Between {
 
     /// Hands each record to `record`, which takes one value at the cursor and checks what is [`behind`](Self::behind) it; the second
     /// argument is the offset of the cursor's text. Bad records are added to `bad`.
-    pub(super) fn each<F>(self, chunk: &Chunk, bad: &mut Vec<Bad>, record: F) -> Result<(), Stop>
+    pub(super) fn each<F>(self, chunk: &Chunk, bad: &mut Vec<BadRecord>, record: F) -> Result<(), RecordStop>
     where
-        F: FnMut(&mut Cursor<'_>, u64) -> Result<(), Stop>,
+        F: FnMut(&mut Cursor<'_>, u64) -> Result<(), RecordStop>,
     {
         let bytes = &chunk.bytes[..chunk.long_start().unwrap_or(chunk.bytes.len())];
         let mut start = 0;
         if chunk.offset == 0 {
             if let Some(message) = foreign_encoding(&bytes[..bytes.len().min(4)]) {
-                return Err(Error::new(Kind::Corrupt, String::new(), message).at(0).into());
+                return Err(Error::new(ErrorClass::Corrupt, String::new(), message).at(0).into());
             }
             start = mark_bytes(bytes);
         }
-        let mut walk = Walk { between: self, bytes, offset: chunk.offset, bad, record };
+        let mut walk = RecordWalk { between: self, bytes, offset: chunk.offset, bad, record };
         while start < bytes.len() {
             start = walk.stretch(start)?;
         }
@@ -106,17 +106,17 @@ impl Between {
     }
 }
 
-struct Walk<'a, F> {
+struct RecordWalk<'a, F> {
     between: Between,
     bytes: &'a [u8],
     offset: u64,
-    bad: &'a mut Vec<Bad>,
+    bad: &'a mut Vec<BadRecord>,
     record: F,
 }
 
-impl<F: FnMut(&mut Cursor<'_>, u64) -> Result<(), Stop>> Walk<'_, F> {
+impl<F: FnMut(&mut Cursor<'_>, u64) -> Result<(), RecordStop>> RecordWalk<'_, F> {
     /// Takes the records from `start` on that are UTF-8, and the bad one behind them; says where to go on.
-    fn stretch(&mut self, start: usize) -> Result<usize, Stop> {
+    fn stretch(&mut self, start: usize) -> Result<usize, RecordStop> {
         let bytes = &self.bytes[start..];
         let text = valid_text(bytes);
         let mut cursor = Cursor::of_records(text, self.between == Between::Newlines, text.len() < bytes.len());
@@ -129,7 +129,7 @@ impl<F: FnMut(&mut Cursor<'_>, u64) -> Result<(), Stop>> Walk<'_, F> {
             }
             match self.one(&mut cursor, bytes, start) {
                 Ok(()) => {}
-                Err(Stop::Flaw(flaw)) => {
+                Err(RecordStop::Flaw(flaw)) => {
                     let end = at + self.note_bad(bytes, at, start, text.len(), flaw);
                     if end > text.len() {
                         return Ok(start + end);
@@ -142,21 +142,21 @@ impl<F: FnMut(&mut Cursor<'_>, u64) -> Result<(), Stop>> Walk<'_, F> {
         }
     }
 
-    fn one(&mut self, cursor: &mut Cursor<'_>, bytes: &[u8], start: usize) -> Result<(), Stop> {
+    fn one(&mut self, cursor: &mut Cursor<'_>, bytes: &[u8], start: usize) -> Result<(), RecordStop> {
         let at = cursor.at();
         if bytes.len() - at > TEXT_BYTES_MAX && self.length(&bytes[at..]) > TEXT_BYTES_MAX {
-            return Err(Flaw { at, reason: TOO_LONG }.into());
+            return Err(RecordFlaw { at, reason: TOO_LONG }.into());
         }
         (self.record)(cursor, self.offset + start as u64)
     }
 
     /// Keeps the bad record that starts at `at`; its length.
-    fn note_bad(&mut self, bytes: &[u8], at: usize, start: usize, text_bytes: usize, flaw: Flaw) -> usize {
+    fn note_bad(&mut self, bytes: &[u8], at: usize, start: usize, text_bytes: usize, flaw: RecordFlaw) -> usize {
         let length = self.length(&bytes[at..]);
         let invalid = flaw.at >= text_bytes && text_bytes < bytes.len();
         let reason = if invalid { INVALID } else { flaw.reason };
         let offset = self.offset + start as u64;
-        self.bad.push(Bad { offset: offset + at as u64, length: length as u64, at: offset + flaw.at as u64, reason });
+        self.bad.push(BadRecord { offset: offset + at as u64, length: length as u64, at: offset + flaw.at as u64, reason });
         length
     }
 
@@ -164,7 +164,7 @@ impl<F: FnMut(&mut Cursor<'_>, u64) -> Result<(), Stop>> Walk<'_, F> {
     fn length(&self, bytes: &[u8]) -> usize {
         let end = match self.between {
             Between::Newlines => memchr(b'\n', bytes).map(|end| end + 1),
-            between => RecordSplitter::record_end(bytes, between == Between::Commas),
+            between => JsonSplitter::record_end(bytes, between == Between::Commas),
         };
         end.unwrap_or(bytes.len())
     }

@@ -11,7 +11,7 @@ use std::ops::Range;
 
 /// A step of a path, as it is written.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Step<'a> {
+pub(super) enum PathStep<'a> {
     /// The whole record.
     Record,
     /// A key with its quotes.
@@ -22,29 +22,29 @@ pub(super) enum Step<'a> {
 
 /// A path from a value up to its record.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Path<'a> {
-    pub(super) above: Option<&'a Path<'a>>,
-    pub(super) step: Step<'a>,
+pub(super) struct RestPath<'a> {
+    pub(super) above: Option<&'a RestPath<'a>>,
+    pub(super) step: PathStep<'a>,
 }
 
 /// What of one record has no column.
 #[derive(Debug)]
-pub(super) struct Rest {
+pub(super) struct RestColumn {
     /// Most bytes that it may have, and the columns of the record.
     pub(super) bytes_max: usize,
     /// `"path":value`, one behind the other.
     text: String,
-    entries: Vec<Entry>,
+    entries: Vec<RestEntry>,
     path: String,
 }
 
 #[derive(Debug)]
-struct Entry {
+struct RestEntry {
     all: Range<usize>,
     path_bytes: usize,
 }
 
-impl Rest {
+impl RestColumn {
     pub(super) fn new(bytes_max: usize) -> Self {
         Self { bytes_max, text: String::new(), entries: Vec::new(), path: String::new() }
     }
@@ -59,7 +59,7 @@ impl Rest {
     }
 
     /// Adds a value. `false` when it is too much.
-    pub(super) fn add(&mut self, path: &Path<'_>, value: &str, spaced: bool) -> bool {
+    pub(super) fn add(&mut self, path: &RestPath<'_>, value: &str, spaced: bool) -> bool {
         self.path.clear();
         path.write(&mut self.path);
         let start = self.text.len();
@@ -80,13 +80,13 @@ impl Rest {
         } else {
             self.text.push_str(value);
         }
-        self.entries.push(Entry { all: start..self.text.len(), path_bytes });
+        self.entries.push(RestEntry { all: start..self.text.len(), path_bytes });
         self.text.len() <= self.bytes_max
     }
 
     /// The object, and whether a path came twice; its last value counts.
     pub(super) fn object(&self, out: &mut String) -> bool {
-        let path = |entry: &Entry| &self.text[entry.all.start..entry.all.start + entry.path_bytes];
+        let path = |entry: &RestEntry| &self.text[entry.all.start..entry.all.start + entry.path_bytes];
         let last: HashMap<&str, usize> = self.entries.iter().enumerate().map(|(index, entry)| (path(entry), index)).collect();
         out.push('{');
         for (index, entry) in self.entries.iter().enumerate() {
@@ -100,7 +100,7 @@ impl Rest {
     }
 }
 
-impl Path<'_> {
+impl RestPath<'_> {
     fn write(&self, out: &mut String) {
         match (self.above, self.step) {
             (None, _) => out.push('$'),
@@ -114,7 +114,7 @@ impl Path<'_> {
     }
 }
 
-impl Step<'_> {
+impl PathStep<'_> {
     fn write(self, out: &mut String) {
         match self {
             Self::Record => {}

@@ -4,7 +4,7 @@ use super::mask::Nest;
 use super::path;
 use super::split::text_end;
 use super::string::unescape;
-use rorqual_pipe::Fault;
+use rorqual_pipe::SplitError;
 
 /// A walk through the objects on the path; everything else is skipped.
 #[derive(Debug)]
@@ -53,7 +53,7 @@ pub(super) enum Sought {
     /// The array; behind its bracket.
     Array(usize),
     /// There is no array.
-    Fault(Fault),
+    Fault(SplitError),
 }
 
 impl Seek {
@@ -89,7 +89,7 @@ impl Seek {
                 _ => match self.mark(bytes[at]) {
                     Ok(true) => return Sought::Array(at + 1),
                     Ok(false) => at + 1,
-                    Err(message) => return Sought::Fault(Fault { offset: taken + at as u64, message, truncated: false }),
+                    Err(message) => return Sought::Fault(SplitError { offset: taken + at as u64, message, truncated: false }),
                 },
             };
         }

@@ -5,28 +5,28 @@ use super::head::{HEAD_BYTES, MARK, foreign_encoding};
 use super::mask::Nest;
 use super::path;
 use super::seek::{Seek, Sought};
-use rorqual_pipe::{Fault, Split, Splitter};
+use rorqual_pipe::{RecordEnds, SplitError, Splitter};
 
 /// Finds where records end: strings, escapes and depth are tracked over the borders of blocks, whatever their size.
 ///
 /// It looks at brackets and strings, and at the commas between the elements of an array; all else is the decoder's. An element of an array
 /// or a document that is no object or array ends where white space, a comma or a bracket follows it.
 #[derive(Debug)]
-pub struct RecordSplitter {
+pub struct JsonSplitter {
     /// The records are elements of an array under this path.
     elements: Option<String>,
     /// How many objects are open around the array.
     around: u64,
-    state: State,
+    state: SplitState,
     /// Bytes taken before this stretch.
     taken: u64,
     head: Vec<u8>,
     mark: usize,
-    fault: Option<Fault>,
+    fault: Option<SplitError>,
 }
 
 #[derive(Debug)]
-enum State {
+enum SplitState {
     /// On the way to the array.
     Seek(Seek),
     /// At the level of records, outside of all.
@@ -56,14 +56,14 @@ enum Comma {
 
 /// What was found in a stretch.
 #[derive(Default)]
-struct Found {
+struct SplitFound {
     start: usize,
     end: Option<usize>,
     first_end: Option<usize>,
     last_end: Option<usize>,
 }
 
-impl Found {
+impl SplitFound {
     fn record_ends(&mut self, index: usize) {
         self.first_end = self.first_end.or(Some(index));
         self.last_end = Some(index);
@@ -74,14 +74,14 @@ impl Found {
         self.end = self.end.or(Some(index));
     }
 
-    fn into_split(self, length: usize) -> Split {
+    fn into_split(self, length: usize) -> RecordEnds {
         let end = self.end.unwrap_or(length).max(self.start);
         let over = self.end.map(|_| end);
-        Split { records: self.start..end, first_end: self.first_end.or(over), last_end: over.or(self.last_end) }
+        RecordEnds { records: self.start..end, first_end: self.first_end.or(over), last_end: over.or(self.last_end) }
     }
 }
 
-impl RecordSplitter {
+impl JsonSplitter {
     /// A splitter for an input of that layout.
     #[must_use]
     pub fn new(layout: &Layout) -> Self {
@@ -93,7 +93,7 @@ impl RecordSplitter {
         Self {
             elements: keys.map(path::format),
             around: keys.map_or(0, |keys| keys.len() as u64),
-            state: keys.map_or(State::Between(Comma::No), |keys| State::Seek(Seek::new(keys))),
+            state: keys.map_or(SplitState::Between(Comma::No), |keys| SplitState::Seek(Seek::new(keys))),
             taken: 0,
             head: Vec::new(),
             mark: 0,
@@ -104,8 +104,8 @@ impl RecordSplitter {
     /// Behind the first record in `bytes`, which starts at its start and at the level of records.
     pub(super) fn record_end(bytes: &[u8], elements: bool) -> Option<usize> {
         let layout = if elements { Layout::Array } else { Layout::Documents };
-        let mut splitter = Self { state: State::Between(Comma::No), ..Self::new(&layout) };
-        let mut found = Found::default();
+        let mut splitter = Self { state: SplitState::Between(Comma::No), ..Self::new(&layout) };
+        let mut found = SplitFound::default();
         let mut at = 0;
         while at < bytes.len() && found.first_end.is_none() {
             at = splitter.advance(bytes, at, &mut found);
@@ -114,7 +114,7 @@ impl RecordSplitter {
     }
 
     /// How much of the stretch is a byte order mark, or an error when it tells an encoding that is not UTF-8.
-    fn take_head(&mut self, bytes: &[u8]) -> Result<usize, Fault> {
+    fn take_head(&mut self, bytes: &[u8]) -> Result<usize, SplitError> {
         if self.head.len() == HEAD_BYTES {
             return Ok(0);
         }
@@ -133,55 +133,56 @@ impl RecordSplitter {
     }
 
     /// A byte order mark is there whole or not at all.
-    fn check_mark(&self) -> Result<(), Fault> {
+    fn check_mark(&self) -> Result<(), SplitError> {
         let cut = self.mark > 0 && self.mark < MARK.len();
-        let fault = || Fault { offset: 0, message: "is not UTF-8: it has a part of a byte order mark".into(), truncated: false };
+        let fault =
+            || SplitError { offset: 0, message: "is not UTF-8: it has a part of a byte order mark".into(), truncated: false };
         if cut { Err(fault()) } else { Ok(()) }
     }
 
-    fn check_head(&self) -> Result<(), Fault> {
+    fn check_head(&self) -> Result<(), SplitError> {
         match foreign_encoding(&self.head) {
-            Some(message) => Err(Fault { offset: 0, message: message.into(), truncated: false }),
+            Some(message) => Err(SplitError { offset: 0, message: message.into(), truncated: false }),
             None => Ok(()),
         }
     }
 
     /// Takes bytes from `at` on up to where the state changes, and says up to where.
-    fn advance(&mut self, bytes: &[u8], at: usize, found: &mut Found) -> usize {
+    fn advance(&mut self, bytes: &[u8], at: usize, found: &mut SplitFound) -> usize {
         let rest = &bytes[at..];
         match &mut self.state {
-            State::Inside(nest) => match nest.close(rest) {
+            SplitState::Inside(nest) => match nest.close(rest) {
                 Some(end) => self.record_ended(at + end, found),
                 None => bytes.len(),
             },
-            State::Between(comma) => {
+            SplitState::Between(comma) => {
                 let comma = *comma;
                 self.between(comma, bytes, at, found)
             }
-            State::Word => match rest.iter().position(|byte| is_delimiter(*byte, self.elements.is_some())) {
+            SplitState::Word => match rest.iter().position(|byte| is_delimiter(*byte, self.elements.is_some())) {
                 Some(end) => self.record_ended(at + end, found),
                 None => bytes.len(),
             },
-            State::Text { escaped } => match text_end(rest, escaped) {
+            SplitState::Text { escaped } => match text_end(rest, escaped) {
                 Some(end) => self.record_ended(at + end, found),
                 None => bytes.len(),
             },
-            State::Seek(seek) => {
+            SplitState::Seek(seek) => {
                 let sought = seek.advance(bytes, at, self.taken);
                 self.sought(sought, bytes.len(), found)
             }
-            State::Around(nest) => {
+            SplitState::Around(nest) => {
                 let end = nest.close(rest);
                 if end.is_some() {
-                    self.state = State::Ended;
+                    self.state = SplitState::Ended;
                 }
                 end.map_or(bytes.len(), |end| at + end)
             }
-            State::Ended => self.ended(bytes, at),
+            SplitState::Ended => self.ended(bytes, at),
         }
     }
 
-    fn sought(&mut self, sought: Sought, length: usize, found: &mut Found) -> usize {
+    fn sought(&mut self, sought: Sought, length: usize, found: &mut SplitFound) -> usize {
         match sought {
             Sought::Not => {
                 found.start = length;
@@ -189,7 +190,7 @@ impl RecordSplitter {
             }
             Sought::Array(index) => {
                 found.start = index;
-                self.state = State::Between(Comma::No);
+                self.state = SplitState::Between(Comma::No);
                 index
             }
             Sought::Fault(fault) => {
@@ -200,14 +201,14 @@ impl RecordSplitter {
         }
     }
 
-    fn record_ended(&mut self, index: usize, found: &mut Found) -> usize {
+    fn record_ended(&mut self, index: usize, found: &mut SplitFound) -> usize {
         found.record_ends(index);
-        self.state = State::Between(if self.elements.is_some() { Comma::Wanted } else { Comma::No });
+        self.state = SplitState::Between(if self.elements.is_some() { Comma::Wanted } else { Comma::No });
         index
     }
 
     /// White space, commas, the array's end, or the start of a record.
-    fn between(&mut self, mut comma: Comma, bytes: &[u8], start: usize, found: &mut Found) -> usize {
+    fn between(&mut self, mut comma: Comma, bytes: &[u8], start: usize, found: &mut SplitFound) -> usize {
         for (at, byte) in bytes.iter().enumerate().skip(start) {
             let state = match byte {
                 b' ' | b'\n' | b'\r' | b'\t' => continue,
@@ -220,20 +221,20 @@ impl RecordSplitter {
                 _ if comma == Comma::Wanted => {
                     return self.fail(at, bytes.len(), "a comma or a closing bracket should be here", found);
                 }
-                b'{' | b'[' => State::Inside(Nest::open(1)),
-                b'"' => State::Text { escaped: false },
-                _ => State::Word,
+                b'{' | b'[' => SplitState::Inside(Nest::open(1)),
+                b'"' => SplitState::Text { escaped: false },
+                _ => SplitState::Word,
             };
             self.state = state;
             return at + 1;
         }
-        self.state = State::Between(comma);
+        self.state = SplitState::Between(comma);
         bytes.len()
     }
 
-    fn array_ends(&mut self, at: usize, found: &mut Found) -> usize {
+    fn array_ends(&mut self, at: usize, found: &mut SplitFound) -> usize {
         found.over(at);
-        self.state = if self.around == 0 { State::Ended } else { State::Around(Nest::open(self.around)) };
+        self.state = if self.around == 0 { SplitState::Ended } else { SplitState::Around(Nest::open(self.around)) };
         at + 1
     }
 
@@ -247,26 +248,26 @@ impl RecordSplitter {
         bytes.len()
     }
 
-    fn fail(&mut self, at: usize, length: usize, message: &str, found: &mut Found) -> usize {
+    fn fail(&mut self, at: usize, length: usize, message: &str, found: &mut SplitFound) -> usize {
         found.over(at);
         self.fault = Some(self.fault_at(at, format!("between records: {message}"), false));
         length
     }
 
-    fn fault_at(&self, index: usize, message: String, truncated: bool) -> Fault {
-        Fault { offset: self.taken + index as u64, message, truncated }
+    fn fault_at(&self, index: usize, message: String, truncated: bool) -> SplitError {
+        SplitError { offset: self.taken + index as u64, message, truncated }
     }
 }
 
-impl Splitter for RecordSplitter {
-    fn split(&mut self, bytes: &[u8]) -> Result<Split, Fault> {
+impl Splitter for JsonSplitter {
+    fn split(&mut self, bytes: &[u8]) -> Result<RecordEnds, SplitError> {
         if let Some(fault) = self.fault.take() {
-            self.state = State::Ended;
+            self.state = SplitState::Ended;
             return Err(fault);
         }
         let mark = self.take_head(bytes)?;
-        let mut found = Found { start: mark, ..Found::default() };
-        if matches!(self.state, State::Around(_) | State::Ended) {
+        let mut found = SplitFound { start: mark, ..SplitFound::default() };
+        if matches!(self.state, SplitState::Around(_) | SplitState::Ended) {
             found.over(0);
         }
         let mut at = mark;
@@ -277,17 +278,19 @@ impl Splitter for RecordSplitter {
         Ok(found.into_split(bytes.len()))
     }
 
-    fn finish(&mut self) -> Result<(), Fault> {
+    fn finish(&mut self) -> Result<(), SplitError> {
         if let Some(fault) = self.fault.take() {
             return Err(fault);
         }
         self.check_head()?;
         self.check_mark()?;
         let message = match (&self.state, &self.elements) {
-            (State::Ended | State::Word, None) | (State::Between(_), None) | (State::Ended, _) => return Ok(()),
-            (State::Seek(_), Some(path)) => format!("the document ends before the rows {path}"),
-            (State::Around(_), Some(path)) => format!("the document ends early, behind the rows {path}"),
-            (State::Between(_), Some(path)) => format!("the document ends inside the rows {path}"),
+            (SplitState::Ended | SplitState::Word, None) | (SplitState::Between(_), None) | (SplitState::Ended, _) => {
+                return Ok(());
+            }
+            (SplitState::Seek(_), Some(path)) => format!("the document ends before the rows {path}"),
+            (SplitState::Around(_), Some(path)) => format!("the document ends early, behind the rows {path}"),
+            (SplitState::Between(_), Some(path)) => format!("the document ends inside the rows {path}"),
             _ => "the document ends inside a record".into(),
         };
         Err(self.fault_at(0, message, true))

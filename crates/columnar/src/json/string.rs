@@ -1,6 +1,6 @@
 //! Strings: where they end, 16 bytes at a time, and their escapes.
 
-use super::cursor::{ENDS, Flaw};
+use super::cursor::{ENDS, RecordFlaw};
 use memchr::memchr;
 use wide::u8x16;
 
@@ -20,7 +20,7 @@ const CONTROL: &str = "a control character in a string";
 impl Raw<'_> {
     /// Checks the escapes.
     #[inline]
-    pub(crate) fn check(&self) -> Result<(), Flaw> {
+    pub(crate) fn check(&self) -> Result<(), RecordFlaw> {
         if self.escaped { unescape(self.body, self.start, &mut Nowhere).map(drop) } else { Ok(()) }
     }
 
@@ -31,19 +31,19 @@ impl Raw<'_> {
 }
 
 /// Where unescaped text goes.
-pub(crate) trait Sink {
+pub(crate) trait StringSink {
     fn push_str(&mut self, text: &str);
     fn push(&mut self, character: char);
 }
 
 struct Nowhere;
 
-impl Sink for Nowhere {
+impl StringSink for Nowhere {
     fn push_str(&mut self, _text: &str) {}
     fn push(&mut self, _character: char) {}
 }
 
-impl Sink for String {
+impl StringSink for String {
     fn push_str(&mut self, text: &str) {
         Self::push_str(self, text);
     }
@@ -55,7 +55,7 @@ impl Sink for String {
 
 /// Where the string whose body starts at `at` ends, and whether it has escapes.
 #[inline]
-pub(super) fn end(bytes: &[u8], mut at: usize) -> Result<(usize, bool), Flaw> {
+pub(super) fn end(bytes: &[u8], mut at: usize) -> Result<(usize, bool), RecordFlaw> {
     let mut escaped = false;
     loop {
         at = find_special(bytes, at);
@@ -65,8 +65,8 @@ pub(super) fn end(bytes: &[u8], mut at: usize) -> Result<(usize, bool), Flaw> {
                 escaped = true;
                 at += 2;
             }
-            Some(_) => return Err(Flaw { at, reason: CONTROL }),
-            None => return Err(Flaw { at: bytes.len(), reason: ENDS }),
+            Some(_) => return Err(RecordFlaw { at, reason: CONTROL }),
+            None => return Err(RecordFlaw { at: bytes.len(), reason: ENDS }),
         }
     }
 }
@@ -90,12 +90,12 @@ fn find_special(bytes: &[u8], mut at: usize) -> usize {
 }
 
 /// Writes what an escaped body stands for; whether it has a lone surrogate, which becomes U+FFFD. `start` is where the body is, for flaws.
-pub(crate) fn unescape(body: &str, start: usize, out: &mut impl Sink) -> Result<bool, Flaw> {
+pub(crate) fn unescape(body: &str, start: usize, out: &mut impl StringSink) -> Result<bool, RecordFlaw> {
     let (mut at, mut lone) = (0, false);
     while let Some(plain) = memchr(b'\\', &body.as_bytes()[at..]) {
         out.push_str(&body[at..at + plain]);
         at += plain;
-        let (character, length) = escape(&body.as_bytes()[at..]).map_err(|reason| Flaw { at: start + at, reason })?;
+        let (character, length) = escape(&body.as_bytes()[at..]).map_err(|reason| RecordFlaw { at: start + at, reason })?;
         lone |= character.is_none();
         out.push(character.unwrap_or(char::REPLACEMENT_CHARACTER));
         at += length;

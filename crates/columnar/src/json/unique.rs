@@ -1,13 +1,13 @@
 //! A record without the values that a later one of the same key replaces.
 
-use super::columns::{Column, Struct};
-use super::cursor::{Cursor, Flaw};
+use super::columns::{JsonColumn, Struct};
+use super::cursor::{Cursor, RecordFlaw};
 use super::string::unescape;
 use std::collections::HashMap;
 
 /// The object at the cursor, which is sound, with each key once wherever its fields are columns; the last value counts. What is kept as JSON
 /// text stays as it is.
-pub(super) fn unique_fields(cursor: &mut Cursor<'_>, columns: &Struct, out: &mut String) -> Result<(), Flaw> {
+pub(super) fn unique_fields(cursor: &mut Cursor<'_>, columns: &Struct, out: &mut String) -> Result<(), RecordFlaw> {
     let text = cursor.text();
     let mut entries = Vec::new();
     let mut last = HashMap::new();
@@ -42,10 +42,10 @@ pub(super) fn unique_fields(cursor: &mut Cursor<'_>, columns: &Struct, out: &mut
 }
 
 /// As [`unique_fields`], for the value at the cursor.
-pub(super) fn unique(cursor: &mut Cursor<'_>, column: &Column, out: &mut String) -> Result<(), Flaw> {
+pub(super) fn unique(cursor: &mut Cursor<'_>, column: &JsonColumn, out: &mut String) -> Result<(), RecordFlaw> {
     match (column, cursor.peek()?) {
-        (Column::Struct(columns), b'{') => unique_fields(cursor, columns, out),
-        (Column::List(list), b'[') => unique_items(cursor, &list.item, out),
+        (JsonColumn::Struct(columns), b'{') => unique_fields(cursor, columns, out),
+        (JsonColumn::List(list), b'[') => unique_items(cursor, &list.item, out),
         _ => {
             out.push_str(cursor.skip()?);
             Ok(())
@@ -53,7 +53,7 @@ pub(super) fn unique(cursor: &mut Cursor<'_>, column: &Column, out: &mut String)
     }
 }
 
-fn unique_items(cursor: &mut Cursor<'_>, column: &Column, out: &mut String) -> Result<(), Flaw> {
+fn unique_items(cursor: &mut Cursor<'_>, column: &JsonColumn, out: &mut String) -> Result<(), RecordFlaw> {
     out.push('[');
     let mut goes_on = !cursor.enter(b']')?;
     while goes_on {

@@ -3,7 +3,7 @@
 use super::chunks::Chunks;
 use super::cut::Cutter;
 use super::plain::{check, plain_schema};
-use super::{Batches, Rows, is_below, no_column};
+use super::{ReadBatches, RowChoice, is_below, no_column};
 use crate::limits::{READ_FOOTER_SHARE, READ_SHARE, STORED_ROWS_MAX, share};
 use arrow_array::RecordBatch;
 use arrow_buffer::Buffer;
@@ -12,7 +12,7 @@ use arrow_ipc::reader::{FileDecoder, read_footer_length};
 use arrow_ipc::{Block, Endianness, KeyValue, root_as_footer, root_as_message};
 use arrow_schema::{ArrowError, SchemaRef};
 use arrow_select::take::take_record_batch;
-use rorqual_pipe::{Error, Kind, format_size};
+use rorqual_pipe::{Error, ErrorClass, format_size};
 use std::fmt::Display;
 use std::io;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use std::sync::Arc;
 const TRAILER_BYTES: usize = 10;
 
 /// What a file says of itself.
-pub(super) struct Footer {
+pub(super) struct ArrowFooter {
     /// As it is stored, and as its rows are given.
     schema: SchemaRef,
     plain: SchemaRef,
@@ -39,9 +39,9 @@ const FIELD_BYTES: usize = 512;
 /// What a name or a text of metadata takes beside its bytes.
 const TEXT_BYTES: usize = 64;
 
-impl Footer {
+impl ArrowFooter {
     pub(super) fn read(chunks: &Chunks, name: &str, memory_bytes: u64) -> Result<Self, Error> {
-        let sound = |text: &str| Error::new(Kind::Corrupt, name, format!("not a sound Arrow file: {text}"));
+        let sound = |text: &str| Error::new(ErrorClass::Corrupt, name, format!("not a sound Arrow file: {text}"));
         let io = |error| failed(name, error);
         let end = chunks.size_bytes().checked_sub(TRAILER_BYTES as u64).ok_or_else(|| sound("it is too short"))?;
         let trailer: [u8; TRAILER_BYTES] = chunks.bytes(end, TRAILER_BYTES).map_err(io)?.try_into().unwrap_or_default();
@@ -51,13 +51,13 @@ impl Footer {
         let footer = root_as_footer(&bytes).map_err(|error| sound(&error.to_string()))?;
         let schema = footer.schema().ok_or_else(|| sound("it has no schema"))?;
         if schema.endianness() == Endianness::Big {
-            return Err(Error::new(Kind::Limit, name, super::BIG_ENDIAN));
+            return Err(Error::new(ErrorClass::Limit, name, super::BIG_ENDIAN));
         }
         let bytes_max = share(memory_bytes, READ_FOOTER_SHARE);
         let mut held = length + size_of::<Block>() * footer.recordBatches().map_or(0, |blocks| blocks.len());
         if !schema_fits(&schema, &mut held, bytes_max) {
             let text = format!("its footer takes more than {}: more --memory would take it", format_size(bytes_max as u64));
-            return Err(Error::new(Kind::Limit, name, text));
+            return Err(Error::new(ErrorClass::Limit, name, text));
         }
         let schema: SchemaRef = Arc::new(fb_to_schema(schema));
         check(name, &schema)?;
@@ -87,7 +87,7 @@ impl Footer {
         let mut most = 0;
         for (number, block) in self.blocks.iter().enumerate() {
             let what = format!("batch {number}");
-            let sound = |text: &str| Error::new(Kind::Corrupt, name, format!("not a sound Arrow file: {what}: {text}"));
+            let sound = |text: &str| Error::new(ErrorClass::Corrupt, name, format!("not a sound Arrow file: {what}: {text}"));
             let (start, head, body) = place(block).ok_or_else(|| sound("a negative length or place"))?;
             let bytes = chunks.bytes(start, head).map_err(|error| failed(name, error))?;
             let prefix = |at: usize| {
@@ -112,13 +112,19 @@ impl Footer {
         Ok(rows)
     }
 
-    pub(super) fn batches(&self, chunks: &Chunks, name: &str, columns: Option<&[String]>, rows: Rows) -> Result<Batches, Error> {
+    pub(super) fn batches(
+        &self,
+        chunks: &Chunks,
+        name: &str,
+        columns: Option<&[String]>,
+        rows: RowChoice,
+    ) -> Result<ReadBatches, Error> {
         let columns = projection(&self.schema, name, columns)?;
         cut(self.stored(chunks, name), name, (&self.plain, columns), rows, self.bytes_max)
     }
 
-    fn stored(&self, chunks: &Chunks, name: &str) -> Stored {
-        Stored {
+    fn stored(&self, chunks: &Chunks, name: &str) -> ArrowBatches {
+        ArrowBatches {
             decoder: Arc::clone(&self.decoder),
             chunks: chunks.clone(),
             name: name.to_owned(),
@@ -134,9 +140,9 @@ pub(super) fn cut(
     mut stored: impl Iterator<Item = Result<RecordBatch, Error>> + 'static,
     name: &str,
     (schema, columns): (&SchemaRef, Option<Vec<usize>>),
-    rows: Rows,
+    rows: RowChoice,
     bytes_max: usize,
-) -> Result<Batches, Error> {
+) -> Result<ReadBatches, Error> {
     let schema = match &columns {
         Some(columns) => Arc::new(schema.project(columns).map_err(|error| unsound(name, error))?),
         None => Arc::clone(schema),
@@ -145,9 +151,9 @@ pub(super) fn cut(
     let name = name.to_owned();
     let mut start = 0;
     let end = match &rows {
-        Rows::All => u64::MAX,
-        Rows::Range(range) => range.end,
-        Rows::These(rows) => rows.last().map_or(0, |last| last + 1),
+        RowChoice::All => u64::MAX,
+        RowChoice::Range(range) => range.end,
+        RowChoice::These(rows) => rows.last().map_or(0, |last| last + 1),
     };
     let mut next = move || -> Result<Option<RecordBatch>, Error> {
         loop {
@@ -203,7 +209,7 @@ fn texts_fit<'a>(mut texts: impl Iterator<Item = KeyValue<'a>>, bytes: &mut usiz
 }
 
 /// Batches as they are stored.
-struct Stored {
+struct ArrowBatches {
     decoder: Arc<FileDecoder>,
     chunks: Chunks,
     name: String,
@@ -212,7 +218,7 @@ struct Stored {
     bytes_max: usize,
 }
 
-impl Iterator for Stored {
+impl Iterator for ArrowBatches {
     type Item = Result<RecordBatch, Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -220,7 +226,7 @@ impl Iterator for Stored {
     }
 }
 
-impl Stored {
+impl ArrowBatches {
     fn step(&mut self) -> Result<Option<RecordBatch>, Error> {
         while let Some(block) = self.blocks.get(self.next) {
             let what = format!("batch {}", self.next);
@@ -236,16 +242,16 @@ impl Stored {
 }
 
 /// Of a batch that starts with row `start`, what was asked for.
-fn part(batch: &RecordBatch, start: u64, rows: &Rows, columns: Option<&[usize]>) -> Result<RecordBatch, ArrowError> {
+fn part(batch: &RecordBatch, start: u64, rows: &RowChoice, columns: Option<&[usize]>) -> Result<RecordBatch, ArrowError> {
     let projected = columns.map_or(Ok(batch.clone()), |columns| batch.project(columns))?;
     let end = start + batch.num_rows() as u64;
     match rows {
-        Rows::All => Ok(projected),
-        Rows::Range(range) => {
+        RowChoice::All => Ok(projected),
+        RowChoice::Range(range) => {
             let (from, to) = (range.start.clamp(start, end), range.end.clamp(start, end));
             Ok(projected.slice((from - start) as usize, to.saturating_sub(from) as usize))
         }
-        Rows::These(rows) => {
+        RowChoice::These(rows) => {
             let here = &rows[rows.partition_point(|row| *row < start)..rows.partition_point(|row| *row < end)];
             let places = here.iter().map(|row| row - start).collect::<Vec<_>>();
             take_record_batch(&projected, &arrow_array::UInt64Array::from(places))
@@ -255,7 +261,7 @@ fn part(batch: &RecordBatch, start: u64, rows: &Rows, columns: Option<&[usize]>)
 
 /// A message with its buffers, and what these take before compression, which is `bytes_max` at most.
 fn read_block(chunks: &Chunks, block: &Block, name: &str, what: &str, bytes_max: usize) -> Result<(Buffer, usize), Error> {
-    let sound = |text: &str| Error::new(Kind::Corrupt, name, format!("not a sound Arrow file: {what}: {text}"));
+    let sound = |text: &str| Error::new(ErrorClass::Corrupt, name, format!("not a sound Arrow file: {what}: {text}"));
     let (start, head, body) = place(block).ok_or_else(|| sound("a negative length or place"))?;
     let fits = |bytes: usize| {
         if bytes <= bytes_max {
@@ -263,7 +269,7 @@ fn read_block(chunks: &Chunks, block: &Block, name: &str, what: &str, bytes_max:
         }
         let [bytes, max] = [bytes, bytes_max].map(|bytes| format_size(bytes as u64));
         let text = format!("{what} takes {bytes}, more than {max} of memory: more --memory would take it, or smaller batches");
-        Err(Error::new(Kind::Limit, name, text))
+        Err(Error::new(ErrorClass::Limit, name, text))
     };
     let stored_bytes = fits(head.saturating_add(body))?;
     let bytes = chunks.bytes(start, stored_bytes).map_err(|error| failed(name, error))?;
@@ -285,7 +291,7 @@ fn place(block: &Block) -> Option<(u64, usize, usize)> {
 
 fn too_many_rows(name: &str, what: &str, rows: u64) -> Error {
     let text = format!("{what} has {rows} rows, more than {STORED_ROWS_MAX}: smaller batches would be read");
-    Error::new(Kind::Limit, name, text)
+    Error::new(ErrorClass::Limit, name, text)
 }
 
 /// What a message says that it has: rows, and bytes of compressed buffers before compression, which the first eight bytes of each tell.
@@ -309,12 +315,12 @@ pub(super) fn stated(bytes: &[u8], prefix: impl Fn(usize) -> Option<[u8; 8]>) ->
 }
 
 pub(super) fn unsound(name: &str, error: impl Display) -> Error {
-    Error::new(Kind::Corrupt, name, format!("not a sound Arrow file: {error}"))
+    Error::new(ErrorClass::Corrupt, name, format!("not a sound Arrow file: {error}"))
 }
 
 pub(super) fn failed(name: &str, error: io::Error) -> Error {
     match error.raw_os_error() {
         Some(_) => Error::io(name, "cannot read", error),
-        None => Error::new(Kind::Corrupt, name, format!("not a sound Arrow file: {error}")),
+        None => Error::new(ErrorClass::Corrupt, name, format!("not a sound Arrow file: {error}")),
     }
 }

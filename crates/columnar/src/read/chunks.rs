@@ -68,8 +68,8 @@ impl Chunks {
     }
 
     /// What follows a place.
-    pub(super) fn reader(&self, place: u64) -> From {
-        From { chunks: self.clone(), place }
+    pub(super) fn reader(&self, place: u64) -> ChunksFrom {
+        ChunksFrom { chunks: self.clone(), place }
     }
 
     /// As much of a stretch as is there.
@@ -93,7 +93,7 @@ impl Length for Chunks {
 }
 
 impl ChunkReader for Chunks {
-    type T = BufReader<From>;
+    type T = BufReader<ChunksFrom>;
 
     fn get_read(&self, start: u64) -> Result<Self::T> {
         if let Some(pages) = &self.pages {
@@ -115,12 +115,12 @@ impl ChunkReader for Chunks {
 
 /// What follows a place in a file.
 #[derive(Debug)]
-pub(super) struct From {
+pub(super) struct ChunksFrom {
     chunks: Chunks,
     place: u64,
 }
 
-impl Read for From {
+impl Read for ChunksFrom {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         let read = self.chunks.file.read_at(bytes, self.place)?;
         self.place += read as u64;

@@ -8,7 +8,7 @@ use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, UInt64Array,
 use arrow_cast::cast;
 use arrow_schema::{ArrowError, DataType, SchemaRef};
 use arrow_select::take::take;
-use rorqual_pipe::{Error, Kind, format_size};
+use rorqual_pipe::{Error, ErrorClass, format_size};
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
@@ -58,7 +58,7 @@ impl Cutter {
         if let Some(large) = bytes.iter().find(|bytes| **bytes > self.row_bytes_max) {
             let (size, max) = (format_size(*large as u64), format_size(self.row_bytes_max as u64));
             let message = format!("a row takes {size}, more than {max}: more --memory, or fewer columns, would take it");
-            return Err(Error::new(Kind::Limit, &self.name, message));
+            return Err(Error::new(ErrorClass::Limit, &self.name, message));
         }
         self.ranges = ranges(&bytes, start);
         self.measured += rows;
@@ -67,7 +67,7 @@ impl Cutter {
     }
 
     fn failed(&self, error: &ArrowError) -> Error {
-        Error::new(Kind::Corrupt, &self.name, error.to_string())
+        Error::new(ErrorClass::Corrupt, &self.name, error.to_string())
     }
 }
 

@@ -2,10 +2,10 @@
 
 use super::arrow::projection;
 use super::chunks::Chunks;
-use super::groups::{Groups, MakeFilter, Part};
-use super::parquet::{Builder, Footer, failed, paths};
-use super::value::{Bound, Value};
-use super::{Batches, no_column};
+use super::groups::{GroupRows, Groups, MakeFilter};
+use super::parquet::{ParquetFooter, ReaderBuilder, failed, paths};
+use super::value::{Scalar, ValueBound};
+use super::{ReadBatches, no_column};
 use arrow_array::cast::AsArray;
 use arrow_array::{ArrayRef, BooleanArray, RecordBatch};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, SchemaRef};
@@ -17,31 +17,34 @@ use parquet::data_type::ByteArray;
 use parquet::file::metadata::RowGroupMetaData;
 use parquet::file::page_index::column_index::ColumnIndexMetaData;
 use parquet::file::statistics::Statistics;
-use rorqual_pipe::{Error, Kind};
+use rorqual_pipe::{Error, ErrorClass};
 use std::ops::Range;
 use std::sync::Arc;
 
 /// The rows of a Parquet file where a column has a value.
 pub(super) fn in_parquet(
-    footer: &Footer,
+    footer: &ParquetFooter,
     chunks: &Chunks,
     name: &str,
     (column, text): (&str, &str),
     columns: Option<&[String]>,
-) -> Result<Batches, Error> {
+) -> Result<ReadBatches, Error> {
     let schema = footer.metadata.parquet_schema();
     let paths = paths(schema);
     let data_type = type_at(name, footer.schema().fields(), column)?;
     let value = parse(name, column, text, &data_type)?;
     let leaf = paths.iter().position(|path| path == column);
     let leaf = leaf.ok_or_else(|| no_column(name, column, paths.iter().map(String::as_str)))?;
-    let builder = Builder::new_with_metadata(chunks.clone(), footer.metadata.clone());
+    let builder = ReaderBuilder::new_with_metadata(chunks.clone(), footer.metadata.clone());
     let mut parts = Vec::new();
     for (number, group) in footer.parquet().row_groups().iter().enumerate() {
         let rows = usize::try_from(group.num_rows()).unwrap_or(0);
         if in_group(&builder, number, group, leaf, &value).map_err(|error| failed(name, &error))? {
             let pages = pages(footer, number, leaf, &value, rows);
-            parts.push(Part { group: number, selection: Some(RowSelection::from_consecutive_ranges(pages.into_iter(), rows)) });
+            parts.push(GroupRows {
+                group: number,
+                selection: Some(RowSelection::from_consecutive_ranges(pages.into_iter(), rows)),
+            });
         }
     }
     let (mask, schema) = footer.columns(name, columns)?;
@@ -51,11 +54,11 @@ pub(super) fn in_parquet(
 
 /// Of all rows of Arrow data those where a column has a value.
 pub(super) fn in_arrow(
-    (schema, all): (&SchemaRef, Batches),
+    (schema, all): (&SchemaRef, ReadBatches),
     name: &str,
     (column, text): (&str, &str),
     columns: Option<&[String]>,
-) -> Result<Batches, Error> {
+) -> Result<ReadBatches, Error> {
     let value = parse(name, column, text, &type_at(name, schema.fields(), column)?)?;
     let columns = projection(schema, name, columns)?;
     let (steps, failed_name) = (column.to_owned(), name.to_owned());
@@ -63,23 +66,23 @@ pub(super) fn in_arrow(
         let batch = batch?;
         let found = value.equal(&array_at(&batch, &steps)).and_then(|equal| filter_record_batch(&batch, &equal));
         let found = found.and_then(|found| columns.as_ref().map_or(Ok(found.clone()), |columns| found.project(columns)));
-        found.map_err(|error| Error::new(Kind::Corrupt, failed_name.clone(), error.to_string()))
+        found.map_err(|error| Error::new(ErrorClass::Corrupt, failed_name.clone(), error.to_string()))
     });
     Ok(Box::new(found.filter(|batch| !batch.as_ref().is_ok_and(|batch| batch.num_rows() == 0))))
 }
 
-fn parse(name: &str, column: &str, text: &str, data_type: &DataType) -> Result<Value, Error> {
+fn parse(name: &str, column: &str, text: &str, data_type: &DataType) -> Result<Scalar, Error> {
     let message = || format!("'{text}' is no value of the column '{column}', which is {data_type}");
-    Value::parse(text, data_type).ok_or_else(|| Error::new(Kind::Limit, name, message()))
+    Scalar::parse(text, data_type).ok_or_else(|| Error::new(ErrorClass::Limit, name, message()))
 }
 
 /// Whether a row group may have the value.
 fn in_group(
-    builder: &Builder,
+    builder: &ReaderBuilder,
     number: usize,
     group: &RowGroupMetaData,
     leaf: usize,
-    value: &Value,
+    value: &Scalar,
 ) -> parquet::errors::Result<bool> {
     let statistics = group.column(leaf).statistics();
     if statistics.is_some_and(|statistics| !in_statistics(statistics, value)) {
@@ -90,48 +93,52 @@ fn in_group(
     Ok(bloom.is_none_or(|bloom| in_bloom(&bloom, physical, value)))
 }
 
-fn in_statistics(statistics: &Statistics, value: &Value) -> bool {
+fn in_statistics(statistics: &Statistics, value: &Scalar) -> bool {
     let (min, max) = match statistics {
         // Those of old writers are ordered in ways of their own.
         _ if statistics.is_min_max_deprecated() => return true,
-        Statistics::Boolean(of) => (of.min_opt().map(|min| Bound::Bool(*min)), of.max_opt().map(|max| Bound::Bool(*max))),
-        Statistics::Int32(of) => (int(of.min_opt(), value), int(of.max_opt(), value)),
-        Statistics::Int64(of) => (of.min_opt().map(|min| Bound::Int(*min)), of.max_opt().map(|max| Bound::Int(*max))),
-        Statistics::Float(of) => {
-            (of.min_opt().map(|min| Bound::Float((*min).into())), of.max_opt().map(|max| Bound::Float((*max).into())))
+        Statistics::Boolean(of) => {
+            (of.min_opt().map(|min| ValueBound::Bool(*min)), of.max_opt().map(|max| ValueBound::Bool(*max)))
         }
-        Statistics::Double(of) => (of.min_opt().map(|min| Bound::Float(*min)), of.max_opt().map(|max| Bound::Float(*max))),
+        Statistics::Int32(of) => (int(of.min_opt(), value), int(of.max_opt(), value)),
+        Statistics::Int64(of) => (of.min_opt().map(|min| ValueBound::Int(*min)), of.max_opt().map(|max| ValueBound::Int(*max))),
+        Statistics::Float(of) => {
+            (of.min_opt().map(|min| ValueBound::Float((*min).into())), of.max_opt().map(|max| ValueBound::Float((*max).into())))
+        }
+        Statistics::Double(of) => {
+            (of.min_opt().map(|min| ValueBound::Float(*min)), of.max_opt().map(|max| ValueBound::Float(*max)))
+        }
         Statistics::ByteArray(of) => (bytes(of.min_opt()), bytes(of.max_opt())),
         _ => (None, None),
     };
     value.may_be_within(min, max)
 }
 
-fn bytes(value: Option<&ByteArray>) -> Option<Bound<'_>> {
-    value.map(|value| Bound::Bytes(value.data()))
+fn bytes(value: Option<&ByteArray>) -> Option<ValueBound<'_>> {
+    value.map(|value| ValueBound::Bytes(value.data()))
 }
 
 /// Numbers of 32 bits; unsigned ones are stored as signed ones.
-fn int<'a>(bound: Option<&i32>, value: &Value) -> Option<Bound<'a>> {
-    let unsigned = matches!(value, Value::UInt(_));
-    bound.map(|bound| Bound::Int(if unsigned { bound.cast_unsigned().into() } else { (*bound).into() }))
+fn int<'a>(bound: Option<&i32>, value: &Scalar) -> Option<ValueBound<'a>> {
+    let unsigned = matches!(value, Scalar::UInt(_));
+    bound.map(|bound| ValueBound::Int(if unsigned { bound.cast_unsigned().into() } else { (*bound).into() }))
 }
 
-fn in_bloom(bloom: &Sbbf, physical: parquet::basic::Type, value: &Value) -> bool {
+fn in_bloom(bloom: &Sbbf, physical: parquet::basic::Type, value: &Scalar) -> bool {
     use parquet::basic::Type;
     match (value, physical) {
-        (Value::Int(value), Type::INT64) => bloom.check(value),
-        (Value::UInt(value), Type::INT64) => bloom.check(&value.cast_signed()),
-        (Value::Int(value), Type::INT32) => i32::try_from(*value).is_ok_and(|value| bloom.check(&value)),
+        (Scalar::Int(value), Type::INT64) => bloom.check(value),
+        (Scalar::UInt(value), Type::INT64) => bloom.check(&value.cast_signed()),
+        (Scalar::Int(value), Type::INT32) => i32::try_from(*value).is_ok_and(|value| bloom.check(&value)),
         // Two zeros are equal and have different bits.
-        (Value::Float(value), Type::DOUBLE) => *value == 0.0 || bloom.check(value),
-        (Value::Text(value), Type::BYTE_ARRAY) => bloom.check(value.as_str()),
+        (Scalar::Float(value), Type::DOUBLE) => *value == 0.0 || bloom.check(value),
+        (Scalar::Text(value), Type::BYTE_ARRAY) => bloom.check(value.as_str()),
         _ => true,
     }
 }
 
 /// The rows of a group, from its first, in pages that may have the value.
-fn pages(footer: &Footer, group: usize, leaf: usize, value: &Value, rows: usize) -> Vec<Range<usize>> {
+fn pages(footer: &ParquetFooter, group: usize, leaf: usize, value: &Scalar, rows: usize) -> Vec<Range<usize>> {
     let parquet = footer.parquet();
     let index = parquet.column_index().and_then(|index| index.get(group)?.get(leaf));
     let places = parquet.offset_index().and_then(|index| index.get(group)?.get(leaf));
@@ -146,33 +153,36 @@ fn pages(footer: &Footer, group: usize, leaf: usize, value: &Value, rows: usize)
         .collect()
 }
 
-fn in_page(index: &ColumnIndexMetaData, page: usize, value: &Value) -> bool {
+fn in_page(index: &ColumnIndexMetaData, page: usize, value: &Scalar) -> bool {
     if page >= usize::try_from(index.num_pages()).unwrap_or(0) {
         return true;
     }
     let (min, max) = match index {
         _ if index.is_null_page(page) => return false,
         ColumnIndexMetaData::BOOLEAN(of) => {
-            (of.min_value(page).map(|min| Bound::Bool(*min)), of.max_value(page).map(|max| Bound::Bool(*max)))
+            (of.min_value(page).map(|min| ValueBound::Bool(*min)), of.max_value(page).map(|max| ValueBound::Bool(*max)))
         }
         ColumnIndexMetaData::INT32(of) => (int(of.min_value(page), value), int(of.max_value(page), value)),
         ColumnIndexMetaData::INT64(of) => {
-            (of.min_value(page).map(|min| Bound::Int(*min)), of.max_value(page).map(|max| Bound::Int(*max)))
+            (of.min_value(page).map(|min| ValueBound::Int(*min)), of.max_value(page).map(|max| ValueBound::Int(*max)))
         }
-        ColumnIndexMetaData::FLOAT(of) => {
-            (of.min_value(page).map(|min| Bound::Float((*min).into())), of.max_value(page).map(|max| Bound::Float((*max).into())))
-        }
+        ColumnIndexMetaData::FLOAT(of) => (
+            of.min_value(page).map(|min| ValueBound::Float((*min).into())),
+            of.max_value(page).map(|max| ValueBound::Float((*max).into())),
+        ),
         ColumnIndexMetaData::DOUBLE(of) => {
-            (of.min_value(page).map(|min| Bound::Float(*min)), of.max_value(page).map(|max| Bound::Float(*max)))
+            (of.min_value(page).map(|min| ValueBound::Float(*min)), of.max_value(page).map(|max| ValueBound::Float(*max)))
         }
-        ColumnIndexMetaData::BYTE_ARRAY(of) => (of.min_value(page).map(Bound::Bytes), of.max_value(page).map(Bound::Bytes)),
+        ColumnIndexMetaData::BYTE_ARRAY(of) => {
+            (of.min_value(page).map(ValueBound::Bytes), of.max_value(page).map(ValueBound::Bytes))
+        }
         _ => (None, None),
     };
     value.may_be_within(min, max)
 }
 
 /// Compares the values of the column that are left.
-fn filter(mask: ProjectionMask, value: Value) -> MakeFilter {
+fn filter(mask: ProjectionMask, value: Scalar) -> MakeFilter {
     Box::new(move |pages| {
         let (value, pages) = (value.clone(), Arc::clone(pages));
         let predicate = ArrowPredicateFn::new(mask.clone(), move |batch: RecordBatch| -> Result<BooleanArray, ArrowError> {
@@ -239,7 +249,7 @@ mod tests {
 
     #[test]
     fn statistics_rule_out_what_is_not_within() {
-        let value = |text: &str| Value::parse(text, &DataType::Float32).unwrap();
+        let value = |text: &str| Scalar::parse(text, &DataType::Float32).unwrap();
         let floats = Statistics::float(Some(0.1), Some(0.3), None, None, false);
         for (text, expected) in [("0.1", true), ("0.2", true), ("0.3", true), ("0.09", false), ("0.31", false)] {
             assert_eq!(in_statistics(&floats, &value(text)), expected, "{text}");

@@ -7,7 +7,7 @@
 use super::chunks::Chunks;
 use super::cut::Cutter;
 use super::pages::Pages;
-use super::parquet::{Builder, Footer, failed};
+use super::parquet::{ParquetFooter, ReaderBuilder, failed};
 use crate::limits::{BATCH_BYTES_MAX, BATCH_ROWS_MAX};
 use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, SchemaRef};
@@ -15,11 +15,11 @@ use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ParquetRecordBatchReader, RowFilter, RowSelection};
 use parquet::basic::{Encoding, Type};
 use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
-use rorqual_pipe::{Error, Kind};
+use rorqual_pipe::{Error, ErrorClass};
 use std::sync::Arc;
 
 /// Rows of one row group.
-pub(super) struct Part {
+pub(super) struct GroupRows {
     pub(super) group: usize,
     /// Which of them; `None` is all.
     pub(super) selection: Option<RowSelection>,
@@ -37,14 +37,14 @@ pub(super) struct Groups {
     mask: ProjectionMask,
     filter: Option<MakeFilter>,
     bytes_max: usize,
-    parts: std::vec::IntoIter<Part>,
-    current: Option<Current>,
+    parts: std::vec::IntoIter<GroupRows>,
+    current: Option<CurrentGroup>,
     cutter: Cutter,
 }
 
 /// The part that is read.
-struct Current {
-    part: Part,
+struct CurrentGroup {
+    part: GroupRows,
     pages: Arc<Pages>,
     reader: ParquetRecordBatchReader,
     /// Rows that were taken, of those that are selected and not filtered out.
@@ -57,11 +57,11 @@ struct Current {
 impl Groups {
     /// `schema` is that of the rows, with the columns of the mask.
     pub(super) fn new(
-        footer: &Footer,
+        footer: &ParquetFooter,
         chunks: &Chunks,
         name: &str,
         (mask, schema): (ProjectionMask, &SchemaRef),
-        parts: Vec<Part>,
+        parts: Vec<GroupRows>,
         filter: Option<MakeFilter>,
     ) -> Self {
         Self {
@@ -96,7 +96,7 @@ impl Groups {
         }
     }
 
-    fn start(&mut self, part: Part) -> Result<(), Error> {
+    fn start(&mut self, part: GroupRows) -> Result<(), Error> {
         let group = self.metadata.metadata().row_group(part.group);
         let estimated = batch_rows(group, &self.mask);
         let first = if by_prefix(group, &self.mask) { 1 } else { estimated };
@@ -105,13 +105,18 @@ impl Groups {
     }
 
     /// A reader of what is left of a part. Filters read their columns here.
-    fn open(&self, part: Part, done: usize, (mut batch_rows, mut batch_rows_max): (usize, usize)) -> Result<Current, Error> {
+    fn open(
+        &self,
+        part: GroupRows,
+        done: usize,
+        (mut batch_rows, mut batch_rows_max): (usize, usize),
+    ) -> Result<CurrentGroup, Error> {
         loop {
             let group = self.metadata.metadata().row_group(part.group);
             let pages = Pages::new(part.group, group, self.bytes_max).map(Arc::new);
             let pages = pages.ok_or_else(|| self.corrupt(&format!("row group {}: its columns overlap", part.group)))?;
             match self.builder(&part, done, batch_rows, &pages).build() {
-                Ok(reader) => return Ok(Current { part, pages, reader, done, batch_rows, batch_rows_max }),
+                Ok(reader) => return Ok(CurrentGroup { part, pages, reader, done, batch_rows, batch_rows_max }),
                 Err(error) => {
                     let Some(refused) = pages.refused() else { return Err(failed(&self.name, &error)) };
                     if !refused.full || batch_rows == 1 {
@@ -125,8 +130,8 @@ impl Groups {
         }
     }
 
-    fn builder(&self, part: &Part, done: usize, batch_rows: usize, pages: &Arc<Pages>) -> Builder {
-        let builder = Builder::new_with_metadata(self.chunks.with_pages(pages), self.metadata.clone())
+    fn builder(&self, part: &GroupRows, done: usize, batch_rows: usize, pages: &Arc<Pages>) -> ReaderBuilder {
+        let builder = ReaderBuilder::new_with_metadata(self.chunks.with_pages(pages), self.metadata.clone())
             .with_projection(self.mask.clone())
             .with_row_groups(vec![part.group])
             .with_batch_size(batch_rows)
@@ -171,11 +176,11 @@ impl Groups {
     }
 
     fn refused(&self, full: bool, text: &str) -> Error {
-        if full { Error::new(Kind::Limit, &self.name, text) } else { self.corrupt(text) }
+        if full { Error::new(ErrorClass::Limit, &self.name, text) } else { self.corrupt(text) }
     }
 
     fn corrupt(&self, text: &str) -> Error {
-        Error::new(Kind::Corrupt, &self.name, format!("not a sound Parquet file: {text}"))
+        Error::new(ErrorClass::Corrupt, &self.name, format!("not a sound Parquet file: {text}"))
     }
 }
 

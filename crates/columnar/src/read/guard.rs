@@ -1,8 +1,8 @@
 //! Broken files on which the libraries that read them panic.
 
-use super::Batches;
+use super::ReadBatches;
 use arrow_array::RecordBatch;
-use rorqual_pipe::{Error, Kind};
+use rorqual_pipe::{Error, ErrorClass};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::sync::Once;
@@ -15,7 +15,7 @@ thread_local! {
 /// Does `work`; a panic is the file's fault. Nothing of what has panicked is used again.
 pub(super) fn guarded<T>(name: &str, work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     quieten();
-    let broken = || Error::new(Kind::Corrupt, name, "the file contradicts itself");
+    let broken = || Error::new(ErrorClass::Corrupt, name, "the file contradicts itself");
     let before = IS_GUARDED.replace(true);
     let done = catch_unwind(AssertUnwindSafe(work));
     IS_GUARDED.set(before);
@@ -38,11 +38,11 @@ fn quieten() {
 /// Batches up to the first error.
 pub(super) struct Guarded {
     name: String,
-    batches: Option<Batches>,
+    batches: Option<ReadBatches>,
 }
 
 impl Guarded {
-    pub(super) fn new(name: &str, batches: Batches) -> Self {
+    pub(super) fn new(name: &str, batches: ReadBatches) -> Self {
         Self { name: name.to_owned(), batches: Some(batches) }
     }
 }

@@ -8,7 +8,7 @@ use arrow_array::{
 use arrow_buffer::OffsetBuffer;
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, Schema, SchemaRef, TimeUnit};
-use rorqual_pipe::{Error, Kind};
+use rorqual_pipe::{Error, ErrorClass};
 use std::sync::Arc;
 
 /// The columns that any of these files has, in the order in which they come first. Where they differ in a column's type it has one that
@@ -19,7 +19,7 @@ use std::sync::Arc;
 pub fn merge<'a>(schemas: impl IntoIterator<Item = (&'a str, SchemaRef)>) -> Result<SchemaRef, Error> {
     let mut merged: Vec<FieldRef> = Vec::new();
     for (name, schema) in schemas {
-        let failed = |text: String| Error::new(Kind::Limit, name, text);
+        let failed = |text: String| Error::new(ErrorClass::Limit, name, text);
         if let Some(twice) = twice(schema.fields()) {
             return Err(failed(format!("has two columns '{twice}', and columns of several files are joined by their names")));
         }
@@ -43,7 +43,7 @@ pub fn fit(batch: &RecordBatch, schema: &SchemaRef, name: &str) -> Result<Record
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
     let columns = schema.fields().iter().map(column).collect::<Result<Vec<_>, ArrowError>>();
     let fit = columns.and_then(|columns| RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options));
-    fit.map_err(|error| Error::new(Kind::Corrupt, name, error.to_string()))
+    fit.map_err(|error| Error::new(ErrorClass::Corrupt, name, error.to_string()))
 }
 
 fn union(ours: &[FieldRef], theirs: &Fields) -> Result<Vec<FieldRef>, String> {
@@ -173,7 +173,7 @@ mod tests {
             let schema = merge([("one", one.schema()), ("other", other.schema())]).unwrap();
             let text = |batch: &RecordBatch| {
                 let mut lines = Vec::new();
-                crate::render::Json::new(&fit(batch, &schema, "file").unwrap()).unwrap().lines(&mut lines);
+                crate::render::JsonRows::new(&fit(batch, &schema, "file").unwrap()).unwrap().lines(&mut lines);
                 String::from_utf8(lines).unwrap()
             };
             assert_eq!(text(&one), "{\"lists\":[{\"a\":2},{\"a\":3}]}\n{}\n{\"lists\":[{\"a\":4}]}\n");

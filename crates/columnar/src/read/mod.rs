@@ -1,6 +1,6 @@
 //! Files of columns as batches: Parquet and Arrow IPC, whose streams may come from a pipe.
 //!
-//! A [`Table`] is an open file of either; what it gives are batches of at most about [`BATCH_BYTES_MAX`](crate::limits::BATCH_BYTES_MAX)
+//! A [`TableFile`] is an open file of either; what it gives are batches of at most about [`BATCH_BYTES_MAX`](crate::limits::BATCH_BYTES_MAX)
 //! of the columns and rows asked for, with nothing shared between rows but dictionaries. Only what is needed for them is read, and counted.
 //!
 //! A file may be foreign, and hostile: what it says of itself is looked at before anything is allocated for it.
@@ -27,14 +27,14 @@ pub(crate) use self::plain::{is_plain, plain, twice};
 use crate::limits::{BATCH_BYTES_MAX, READ_FOOTER_SHARE, READ_SHARE, share};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use rorqual_pipe::{Error, Kind};
+use rorqual_pipe::{Error, ErrorClass};
 use std::fs::File;
 use std::io::{Cursor, Read};
 use std::ops::Range;
 
 /// Which rows, by their number from 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Rows {
+pub enum RowChoice {
     /// All.
     All,
     /// Those from one to before another.
@@ -44,18 +44,18 @@ pub enum Rows {
 }
 
 /// Batches, or what is wrong with the file.
-pub type Batches = Box<dyn Iterator<Item = Result<RecordBatch, Error>>>;
+pub type ReadBatches = Box<dyn Iterator<Item = Result<RecordBatch, Error>>>;
 
 /// A file of columns, or a stream of them.
-pub struct Table {
+pub struct TableFile {
     name: String,
-    form: Form,
+    form: StoredForm,
 }
 
-enum Form {
-    Parquet(parquet::Footer, Chunks),
-    Arrow(arrow::Footer, Chunks),
-    Stream(stream::Stream, Option<Chunks>),
+enum StoredForm {
+    Parquet(parquet::ParquetFooter, Chunks),
+    Arrow(arrow::ArrowFooter, Chunks),
+    Stream(stream::ArrowStream, Option<Chunks>),
 }
 
 /// The refusal of numbers in the order of other machines.
@@ -88,22 +88,22 @@ pub fn is_stream(head: &[u8]) -> bool {
 /// When it is encrypted, or Arrow with columns or numbers that are not read.
 pub fn check_head(name: &str, head: &[u8]) -> Result<(), Error> {
     if head.starts_with(PARQUET_ENCRYPTED) {
-        return Err(Error::new(Kind::Limit, name, ENCRYPTED));
+        return Err(Error::new(ErrorClass::Limit, name, ENCRYPTED));
     }
     // After its magic and the zeros up to the writer's alignment (8 or 64 bytes), a file begins as a stream does.
     let messages = head.strip_prefix(ARROW).map_or(head, |rest| &rest[rest.iter().take_while(|byte| **byte == 0).count()..]);
     if !is_stream(messages) {
         return Ok(());
     }
-    let opened = guarded(name, || stream::Stream::once(Box::new(Cursor::new(messages.to_vec())), name, u64::MAX));
-    opened.map(drop).or_else(|error| if error.kind() == Kind::Limit { Err(error) } else { Ok(()) })
+    let opened = guarded(name, || stream::ArrowStream::once(Box::new(Cursor::new(messages.to_vec())), name, u64::MAX));
+    opened.map(drop).or_else(|error| if error.kind() == ErrorClass::Limit { Err(error) } else { Ok(()) })
 }
 
 const PARQUET: &[u8] = b"PAR1";
 const PARQUET_ENCRYPTED: &[u8] = b"PARE";
 const ARROW: &[u8] = b"ARROW1";
 
-impl Table {
+impl TableFile {
     /// Opens a file of columns, to be read within shares of `memory_bytes` (see [`crate::limits::READ_SHARE`]); `None` when it is something
     /// else.
     ///
@@ -119,16 +119,16 @@ impl Table {
         let mut chunks = Chunks::new(file, metadata.len(), share(memory_bytes, READ_FOOTER_SHARE));
         read_at(&chunks, &mut head, 0).map_err(|error| Error::io(name, "cannot read", error))?;
         let form = if head.starts_with(PARQUET_ENCRYPTED) {
-            return Err(Error::new(Kind::Limit, name, ENCRYPTED));
+            return Err(Error::new(ErrorClass::Limit, name, ENCRYPTED));
         } else if head.starts_with(PARQUET) {
-            let footer = guarded(name, || parquet::Footer::read(&mut chunks, name, memory_bytes))?;
-            Form::Parquet(footer, chunks)
+            let footer = guarded(name, || parquet::ParquetFooter::read(&mut chunks, name, memory_bytes))?;
+            StoredForm::Parquet(footer, chunks)
         } else if head.starts_with(ARROW) {
-            let footer = guarded(name, || arrow::Footer::read(&chunks, name, memory_bytes))?;
-            Form::Arrow(footer, chunks)
+            let footer = guarded(name, || arrow::ArrowFooter::read(&chunks, name, memory_bytes))?;
+            StoredForm::Arrow(footer, chunks)
         } else if is_stream(&head) {
-            let stream = guarded(name, || stream::Stream::of_file(&chunks, name, memory_bytes))?;
-            Form::Stream(stream, Some(chunks))
+            let stream = guarded(name, || stream::ArrowStream::of_file(&chunks, name, memory_bytes))?;
+            StoredForm::Stream(stream, Some(chunks))
         } else {
             return Ok(None);
         };
@@ -138,16 +138,16 @@ impl Table {
     /// A stream of Arrow IPC that can be read once, by one call that gives rows.
     ///
     /// # Errors
-    /// As [`Table::open`].
+    /// As [`TableFile::open`].
     pub fn stream(reader: Box<dyn Read + Send>, name: &str, memory_bytes: u64) -> Result<Self, Error> {
-        let stream = guarded(name, || stream::Stream::once(reader, name, memory_bytes))?;
-        Ok(Self { name: name.to_owned(), form: Form::Stream(stream, None) })
+        let stream = guarded(name, || stream::ArrowStream::once(reader, name, memory_bytes))?;
+        Ok(Self { name: name.to_owned(), form: StoredForm::Stream(stream, None) })
     }
 
     fn chunks(&self) -> Option<&Chunks> {
         match &self.form {
-            Form::Parquet(_, chunks) | Form::Arrow(_, chunks) => Some(chunks),
-            Form::Stream(_, chunks) => chunks.as_ref(),
+            StoredForm::Parquet(_, chunks) | StoredForm::Arrow(_, chunks) => Some(chunks),
+            StoredForm::Stream(_, chunks) => chunks.as_ref(),
         }
     }
 
@@ -161,9 +161,9 @@ impl Table {
     #[must_use]
     pub fn schema(&self) -> &SchemaRef {
         match &self.form {
-            Form::Parquet(footer, _) => footer.schema(),
-            Form::Arrow(footer, _) => footer.plain(),
-            Form::Stream(stream, _) => stream.plain(),
+            StoredForm::Parquet(footer, _) => footer.schema(),
+            StoredForm::Arrow(footer, _) => footer.plain(),
+            StoredForm::Stream(stream, _) => stream.plain(),
         }
     }
 
@@ -173,9 +173,9 @@ impl Table {
     /// When it can't be read.
     pub fn rows(&self) -> Result<u64, Error> {
         match &self.form {
-            Form::Parquet(footer, _) => Ok(footer.rows()),
-            Form::Arrow(footer, chunks) => guarded(&self.name, || footer.rows(chunks, &self.name)),
-            Form::Stream(stream, _) => guarded(&self.name, || stream.rows(&self.name)),
+            StoredForm::Parquet(footer, _) => Ok(footer.rows()),
+            StoredForm::Arrow(footer, chunks) => guarded(&self.name, || footer.rows(chunks, &self.name)),
+            StoredForm::Stream(stream, _) => guarded(&self.name, || stream.rows(&self.name)),
         }
     }
 
@@ -183,11 +183,11 @@ impl Table {
     ///
     /// # Errors
     /// When there is no such column.
-    pub fn batches(&self, columns: Option<&[String]>, rows: &Rows) -> Result<Batches, Error> {
+    pub fn batches(&self, columns: Option<&[String]>, rows: &RowChoice) -> Result<ReadBatches, Error> {
         self.guarded(|| match &self.form {
-            Form::Parquet(footer, chunks) => footer.batches(chunks, &self.name, columns, rows),
-            Form::Arrow(footer, chunks) => footer.batches(chunks, &self.name, columns, rows.clone()),
-            Form::Stream(stream, _) => stream.batches(&self.name, columns, rows.clone()),
+            StoredForm::Parquet(footer, chunks) => footer.batches(chunks, &self.name, columns, rows),
+            StoredForm::Arrow(footer, chunks) => footer.batches(chunks, &self.name, columns, rows.clone()),
+            StoredForm::Stream(stream, _) => stream.batches(&self.name, columns, rows.clone()),
         })
     }
 
@@ -196,21 +196,21 @@ impl Table {
     ///
     /// # Errors
     /// When there is no such column, or the value is none of its type.
-    pub fn find(&self, column: &str, value: &str, columns: Option<&[String]>) -> Result<Batches, Error> {
+    pub fn find(&self, column: &str, value: &str, columns: Option<&[String]>) -> Result<ReadBatches, Error> {
         self.guarded(|| match &self.form {
-            Form::Parquet(footer, chunks) => find::in_parquet(footer, chunks, &self.name, (column, value), columns),
-            Form::Arrow(footer, chunks) => {
-                let all = footer.batches(chunks, &self.name, None, Rows::All)?;
+            StoredForm::Parquet(footer, chunks) => find::in_parquet(footer, chunks, &self.name, (column, value), columns),
+            StoredForm::Arrow(footer, chunks) => {
+                let all = footer.batches(chunks, &self.name, None, RowChoice::All)?;
                 find::in_arrow((footer.plain(), all), &self.name, (column, value), columns)
             }
-            Form::Stream(stream, _) => {
-                let all = stream.batches(&self.name, None, Rows::All)?;
+            StoredForm::Stream(stream, _) => {
+                let all = stream.batches(&self.name, None, RowChoice::All)?;
                 find::in_arrow((stream.plain(), all), &self.name, (column, value), columns)
             }
         })
     }
 
-    fn guarded(&self, batches: impl FnOnce() -> Result<Batches, Error>) -> Result<Batches, Error> {
+    fn guarded(&self, batches: impl FnOnce() -> Result<ReadBatches, Error>) -> Result<ReadBatches, Error> {
         Ok(Box::new(Guarded::new(&self.name, guarded(&self.name, batches)?)))
     }
 
@@ -218,9 +218,9 @@ impl Table {
     #[must_use]
     pub fn footer_bytes(&self) -> u64 {
         let bytes = match &self.form {
-            Form::Parquet(footer, _) => footer.bytes(),
-            Form::Arrow(footer, _) => footer.bytes(),
-            Form::Stream(stream, _) => stream.bytes(),
+            StoredForm::Parquet(footer, _) => footer.bytes(),
+            StoredForm::Arrow(footer, _) => footer.bytes(),
+            StoredForm::Stream(stream, _) => stream.bytes(),
         };
         bytes as u64
     }
@@ -236,7 +236,7 @@ impl Table {
     /// What its pages take that are held at once, where that is more than their usual share.
     #[must_use]
     pub fn large_page_bytes(&self) -> u64 {
-        if let Form::Parquet(footer, _) = &self.form { footer.large_bytes() as u64 } else { 0 }
+        if let StoredForm::Parquet(footer, _) = &self.form { footer.large_bytes() as u64 } else { 0 }
     }
 
     /// What the largest batch of an Arrow file takes, compressed or not, or may take in a stream; 0 of other files.
@@ -245,9 +245,9 @@ impl Table {
     /// When a batch contradicts itself, or has too many rows.
     pub fn batch_bytes_max(&self) -> Result<u64, Error> {
         match &self.form {
-            Form::Parquet(..) => Ok(0),
-            Form::Arrow(footer, chunks) => footer.batch_bytes_max(chunks, &self.name),
-            Form::Stream(stream, _) => Ok(stream.batch_bytes_max()),
+            StoredForm::Parquet(..) => Ok(0),
+            StoredForm::Arrow(footer, chunks) => footer.batch_bytes_max(chunks, &self.name),
+            StoredForm::Stream(stream, _) => Ok(stream.batch_bytes_max()),
         }
     }
 
@@ -267,7 +267,7 @@ impl Table {
 /// There is no column of that name.
 fn no_column<'a>(name: &str, wanted: &str, paths: impl Iterator<Item = &'a str>) -> Error {
     let near = crate::near::nearest(wanted, paths);
-    Error::new(Kind::Limit, name, format!("there is no column '{wanted}'; there is: {}", near.join(", ")))
+    Error::new(ErrorClass::Limit, name, format!("there is no column '{wanted}'; there is: {}", near.join(", ")))
 }
 
 /// Whether the column at `path` is `wanted` or below it.

@@ -1,6 +1,6 @@
 //! What the pages of a row group take while its rows are read.
 
-use crate::thrift::{Fault, PageHeader, page_header};
+use crate::thrift::{PageHeader, ThriftError, page_header};
 use parquet::basic::Encoding;
 use parquet::file::metadata::RowGroupMetaData;
 use rorqual_pipe::format_size;
@@ -16,12 +16,12 @@ const DELTA_BYTE_ARRAY: usize = 7;
 pub(super) struct Pages {
     group: usize,
     bytes_max: usize,
-    state: Mutex<State>,
+    state: Mutex<PageState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    columns: Vec<Column>,
+struct PageState {
+    columns: Vec<ColumnChunk>,
     /// What was held when the batch began, and what has come since.
     held_bytes: usize,
     since_bytes: usize,
@@ -39,7 +39,7 @@ pub(super) struct Refusal {
 
 /// What is known of a column's chunk.
 #[derive(Debug)]
-struct Column {
+struct ColumnChunk {
     path: String,
     range: Range<u64>,
     /// Values may be made of those before them.
@@ -53,12 +53,12 @@ struct Column {
 impl Pages {
     /// Those of a row group, of which together `bytes_max` may be held. `None` when its columns are in each other's places.
     pub(super) fn new(number: usize, group: &RowGroupMetaData, bytes_max: usize) -> Option<Self> {
-        let mut columns: Vec<Column> = group
+        let mut columns: Vec<ColumnChunk> = group
             .columns()
             .iter()
             .map(|chunk| {
                 let (start, length) = chunk.byte_range();
-                Column {
+                ColumnChunk {
                     path: chunk.column_path().string(),
                     range: start..start.saturating_add(length),
                     by_prefix: chunk.encodings().any(|encoding| encoding == Encoding::DELTA_BYTE_ARRAY),
@@ -70,7 +70,7 @@ impl Pages {
             .collect();
         columns.sort_by_key(|column| (column.range.start, column.range.end));
         let apart = columns.windows(2).all(|pair| pair[0].range.end <= pair[1].range.start);
-        apart.then(|| Self { group: number, bytes_max, state: Mutex::new(State { columns, ..State::default() }) })
+        apart.then(|| Self { group: number, bytes_max, state: Mutex::new(PageState { columns, ..PageState::default() }) })
     }
 
     /// What the pages before the last of each column held is free.
@@ -104,12 +104,12 @@ impl Pages {
         state.check(self.group, seen)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, PageState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl PageState {
     fn stream_at(&mut self, start: u64, peek: impl Fn(usize) -> io::Result<Vec<u8>>) -> Result<(), Refusal> {
         let column = self.column(start)?;
         if column.next.is_some_and(|(place, _)| place == start) {
@@ -141,7 +141,7 @@ impl State {
         if sum <= bytes_max { Ok(()) } else { Err(too_much(&path, &header, sum, bytes_max)) }
     }
 
-    fn column(&mut self, place: u64) -> Result<&mut Column, Refusal> {
+    fn column(&mut self, place: u64) -> Result<&mut ColumnChunk, Refusal> {
         let after = self.columns.partition_point(|column| column.range.start <= place);
         let column = self.columns[..after].last_mut().filter(|column| column.range.contains(&place));
         column.ok_or_else(|| Refusal { full: false, text: format!("a page at byte {place}, outside its column") })
@@ -178,7 +178,7 @@ pub(super) fn peeked(peek: impl Fn(usize) -> io::Result<Vec<u8>>) -> Result<Page
     const PEEKED_BYTES: [usize; 3] = [128, 4 << 10, 1 << 20];
     for length in PEEKED_BYTES {
         match page_header(&peek(length).map_err(|_| "a page header that can't be read")?) {
-            Err(Fault::Cut) => {}
+            Err(ThriftError::Cut) => {}
             header => return header.map_err(|_| BROKEN),
         }
     }

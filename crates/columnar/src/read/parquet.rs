@@ -1,11 +1,11 @@
 //! Parquet files.
 
 use super::chunks::Chunks;
-use super::groups::{Groups, Part};
+use super::groups::{GroupRows, Groups};
 use super::plain::{check, plain_schema};
-use super::{Batches, Rows, is_below, no_column};
+use super::{ReadBatches, RowChoice, is_below, no_column};
 use crate::limits::{READ_FOOTER_SHARE, READ_LARGE_EIGHTHS, READ_SHARE, share};
-use crate::thrift::{Fault, PageHeader, footer_bytes};
+use crate::thrift::{PageHeader, ThriftError, footer_bytes};
 use arrow_schema::{DataType, FieldRef, Fields, Schema, SchemaRef, TimeUnit};
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection, RowSelector,
@@ -17,19 +17,19 @@ use parquet::file::metadata::{
     ColumnChunkMetaData, FooterTail, PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData,
 };
 use parquet::schema::types::SchemaDescriptor;
-use rorqual_pipe::{Error, Kind, format_size};
+use rorqual_pipe::{Error, ErrorClass, format_size};
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
 /// A reader of some rows, before it reads.
-pub(super) type Builder = ParquetRecordBatchReaderBuilder<Chunks>;
+pub(super) type ReaderBuilder = ParquetRecordBatchReaderBuilder<Chunks>;
 
 /// Behind the footer: its length, and the magic.
 const TAIL_BYTES: usize = 8;
 
 /// What a file says of itself.
-pub(super) struct Footer {
+pub(super) struct ParquetFooter {
     pub(super) metadata: ArrowReaderMetadata,
     /// The same, with texts read as views.
     pub(super) views: ArrowReaderMetadata,
@@ -43,7 +43,7 @@ pub(super) struct Footer {
     bytes: usize,
 }
 
-impl Footer {
+impl ParquetFooter {
     pub(super) fn read(chunks: &mut Chunks, name: &str, memory_bytes: u64) -> Result<Self, Error> {
         let footer_bytes_max = share(memory_bytes, READ_FOOTER_SHARE);
         let (metadata, bytes) = metadata(chunks, name, footer_bytes_max)?;
@@ -96,24 +96,30 @@ impl Footer {
         self.large_bytes
     }
 
-    pub(super) fn batches(&self, chunks: &Chunks, name: &str, columns: Option<&[String]>, rows: &Rows) -> Result<Batches, Error> {
+    pub(super) fn batches(
+        &self,
+        chunks: &Chunks,
+        name: &str,
+        columns: Option<&[String]>,
+        rows: &RowChoice,
+    ) -> Result<ReadBatches, Error> {
         let (mut parts, mut start) = (Vec::new(), 0);
         for (group, metadata) in self.parquet().row_groups().iter().enumerate() {
             let end = start + u64::try_from(metadata.num_rows()).unwrap_or(0);
             match rows {
-                Rows::All => parts.push(Part { group, selection: None }),
-                Rows::Range(range) => {
+                RowChoice::All => parts.push(GroupRows { group, selection: None }),
+                RowChoice::Range(range) => {
                     let (from, to) = (range.start.clamp(start, end), range.end.clamp(start, end));
                     if from < to {
                         let range = std::iter::once(whole(from - start)..whole(to - start));
                         let selection = RowSelection::from_consecutive_ranges(range, whole(end - start));
-                        parts.push(Part { group, selection: Some(selection) });
+                        parts.push(GroupRows { group, selection: Some(selection) });
                     }
                 }
-                Rows::These(rows) => {
+                RowChoice::These(rows) => {
                     let here = &rows[rows.partition_point(|row| *row < start)..rows.partition_point(|row| *row < end)];
                     if !here.is_empty() {
-                        parts.push(Part { group, selection: Some(selection(here, start)) });
+                        parts.push(GroupRows { group, selection: Some(selection(here, start)) });
                     }
                 }
             }
@@ -147,12 +153,12 @@ impl Footer {
 
 /// The footer, and about what it takes; nothing is made of one that would take more than `bytes_max`.
 fn metadata(chunks: &Chunks, name: &str, bytes_max: usize) -> Result<(ParquetMetaData, usize), Error> {
-    let sound = |text: &str| Error::new(Kind::Corrupt, name, format!("not a sound Parquet file: {text}"));
+    let sound = |text: &str| Error::new(ErrorClass::Corrupt, name, format!("not a sound Parquet file: {text}"));
     let io = |error: io::Error| failed(name, &error.into());
     let end = chunks.size_bytes().checked_sub(TAIL_BYTES as u64).ok_or_else(|| sound("it is too short"))?;
     let tail: [u8; TAIL_BYTES] = chunks.bytes(end, TAIL_BYTES).map_err(io)?.try_into().unwrap_or_default();
     let tail = FooterTail::try_new(&tail).map_err(|error| failed(name, &error))?;
-    let encrypted = || Error::new(Kind::Limit, name, super::ENCRYPTED);
+    let encrypted = || Error::new(ErrorClass::Limit, name, super::ENCRYPTED);
     if tail.is_encrypted_footer() {
         return Err(encrypted());
     }
@@ -160,7 +166,7 @@ fn metadata(chunks: &Chunks, name: &str, bytes_max: usize) -> Result<(ParquetMet
     let too_large = |bytes: usize| {
         let [bytes, max] = [bytes, bytes_max].map(|bytes| format_size(bytes as u64));
         let text = format!("its footer takes about {bytes}, more than {max}: more --memory would take it");
-        Error::new(Kind::Limit, name, text)
+        Error::new(ErrorClass::Limit, name, text)
     };
     if 4 * length > bytes_max {
         return Err(too_large(4 * length));
@@ -168,8 +174,8 @@ fn metadata(chunks: &Chunks, name: &str, bytes_max: usize) -> Result<(ParquetMet
     let start = end.checked_sub(length as u64).ok_or_else(|| sound("its footer is longer than itself"))?;
     let bytes = chunks.bytes(start, length).map_err(io)?;
     let taken = footer_bytes(&bytes).map_err(|fault| match fault {
-        Fault::Encrypted => encrypted(),
-        Fault::Cut | Fault::Unsound => sound("its footer is broken"),
+        ThriftError::Encrypted => encrypted(),
+        ThriftError::Cut | ThriftError::Unsound => sound("its footer is broken"),
     })?;
     if taken > bytes_max {
         return Err(too_large(taken));
@@ -183,7 +189,7 @@ fn metadata(chunks: &Chunks, name: &str, bytes_max: usize) -> Result<(ParquetMet
 /// # Errors
 /// When it does, with what is wrong.
 pub fn check_footer(name: &str, footer: &ParquetMetaData) -> Result<(), Error> {
-    let unsound = |text: String| Err(Error::new(Kind::Corrupt, name, format!("not a sound Parquet file: {text}")));
+    let unsound = |text: String| Err(Error::new(ErrorClass::Corrupt, name, format!("not a sound Parquet file: {text}")));
     let mut sum = 0_i64;
     for (number, group) in footer.row_groups().iter().enumerate() {
         let rows = group.num_rows();
@@ -206,7 +212,7 @@ pub fn check_footer(name: &str, footer: &ParquetMetaData) -> Result<(), Error> {
         Some(column) => {
             let path = column.path().string();
             let text = format!("the column '{path}' is an INTERVAL of months, days and milliseconds, which is not read");
-            Err(Error::new(Kind::Limit, name, text))
+            Err(Error::new(ErrorClass::Limit, name, text))
         }
         None => Ok(()),
     }
@@ -338,7 +344,7 @@ pub(super) fn failed(name: &str, error: &ParquetError) -> Error {
         Some(cause) if cause.raw_os_error().is_some() => {
             Error::io(name, "cannot read", io::Error::from_raw_os_error(cause.raw_os_error().unwrap_or(0)))
         }
-        _ => Error::new(Kind::Corrupt, name, format!("not a sound Parquet file: {error}")),
+        _ => Error::new(ErrorClass::Corrupt, name, format!("not a sound Parquet file: {error}")),
     }
 }
 

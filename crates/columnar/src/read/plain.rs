@@ -8,12 +8,12 @@ use arrow_buffer::OffsetBuffer;
 use arrow_cast::cast;
 use arrow_schema::{ArrowError, DataType, FieldRef, Fields, Schema, SchemaRef};
 use arrow_select::take::take;
-use rorqual_pipe::{Error, Kind};
+use rorqual_pipe::{Error, ErrorClass};
 use std::sync::Arc;
 
 /// Refuses columns that would be read wrong: unions, names that come twice, runs within lists.
 pub(super) fn check(name: &str, schema: &Schema) -> Result<(), Error> {
-    let refused = |text: String| Err(Error::new(Kind::Limit, name, text));
+    let refused = |text: String| Err(Error::new(ErrorClass::Limit, name, text));
     if let Some(twice) = twice(schema.fields()) {
         return refused(format!("it has two columns '{twice}', and columns are told apart by their names"));
     }

@@ -3,7 +3,7 @@
 use super::arrow::{cut, failed, projection, schema_fits, stated, unsound};
 use super::chunks::Chunks;
 use super::plain::{check, plain_schema};
-use super::{Batches, Rows};
+use super::{ReadBatches, RowChoice};
 use crate::limits::{READ_FOOTER_SHARE, READ_SHARE, STORED_ROWS_MAX, share};
 use arrow_array::RecordBatch;
 use arrow_buffer::Buffer;
@@ -11,7 +11,7 @@ use arrow_ipc::convert::fb_to_schema;
 use arrow_ipc::reader::FileDecoder;
 use arrow_ipc::{Block, Endianness, MetadataVersion, root_as_message};
 use arrow_schema::SchemaRef;
-use rorqual_pipe::{Error, Kind, format_size};
+use rorqual_pipe::{Error, ErrorClass, format_size};
 use std::collections::HashMap;
 use std::io::{self, BufReader, Read};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,20 +23,20 @@ const CONTINUATION: [u8; 4] = [0xff; 4];
 const PREFIX_BYTES: usize = 8;
 
 /// An open stream.
-pub(super) struct Stream {
+pub(super) struct ArrowStream {
     schema: SchemaRef,
     plain: SchemaRef,
     version: MetadataVersion,
     bytes: usize,
-    limits: Limits,
-    source: Source,
+    limits: StreamLimits,
+    source: MessageSource,
     /// Where the messages after the schema begin.
     start: u64,
 }
 
 /// Shares of the memory.
 #[derive(Debug, Clone, Copy)]
-struct Limits {
+struct StreamLimits {
     /// For the schema and the dictionaries.
     held_bytes_max: usize,
     /// For a batch as it is stored, and as much again before compression.
@@ -44,7 +44,7 @@ struct Limits {
 }
 
 /// Where the messages after the schema come from.
-enum Source {
+enum MessageSource {
     /// A file.
     File(Chunks),
     /// Something that can be read once.
@@ -58,21 +58,21 @@ pub(super) fn is_stream(head: &[u8]) -> bool {
     head.starts_with(&CONTINUATION) && length.is_some_and(|length| length > 0 && length % 8 == 0 && length < 1 << 28)
 }
 
-impl Stream {
+impl ArrowStream {
     /// The stream in a file.
     pub(super) fn of_file(chunks: &Chunks, name: &str, memory_bytes: u64) -> Result<Self, Error> {
         let mut messages = Messages { name, reader: &mut BufReader::new(chunks.reader(0)), read: 0 };
-        let opened = Opened::read(&mut messages, memory_bytes)?;
+        let opened = OpenedStream::read(&mut messages, memory_bytes)?;
         let start = messages.read;
-        Ok(opened.with(Source::File(chunks.clone()), start))
+        Ok(opened.with(MessageSource::File(chunks.clone()), start))
     }
 
     /// A stream that can be read once.
     pub(super) fn once(mut reader: Box<dyn Read + Send>, name: &str, memory_bytes: u64) -> Result<Self, Error> {
         let mut messages = Messages { name, reader: &mut reader, read: 0 };
-        let opened = Opened::read(&mut messages, memory_bytes)?;
+        let opened = OpenedStream::read(&mut messages, memory_bytes)?;
         let start = messages.read;
-        Ok(opened.with(Source::Once(Mutex::new(Some(reader))), start))
+        Ok(opened.with(MessageSource::Once(Mutex::new(Some(reader))), start))
     }
 
     pub(super) fn plain(&self) -> &SchemaRef {
@@ -94,20 +94,20 @@ impl Stream {
         self.stored(name)?.try_fold(0, |rows, batch| Ok(rows + batch?.num_rows() as u64))
     }
 
-    pub(super) fn batches(&self, name: &str, columns: Option<&[String]>, rows: Rows) -> Result<Batches, Error> {
+    pub(super) fn batches(&self, name: &str, columns: Option<&[String]>, rows: RowChoice) -> Result<ReadBatches, Error> {
         let columns = projection(&self.schema, name, columns)?;
         cut(self.stored(name)?, name, (&self.plain, columns), rows, self.limits.batch_bytes_max)
     }
 
-    fn stored(&self, name: &str) -> Result<Stored, Error> {
+    fn stored(&self, name: &str) -> Result<StreamBatches, Error> {
         let reader: Box<dyn Read + Send> = match &self.source {
-            Source::File(chunks) => Box::new(BufReader::new(chunks.reader(self.start))),
-            Source::Once(reader) => {
+            MessageSource::File(chunks) => Box::new(BufReader::new(chunks.reader(self.start))),
+            MessageSource::Once(reader) => {
                 let reader = reader.lock().unwrap_or_else(PoisonError::into_inner).take();
-                reader.ok_or_else(|| Error::new(Kind::Io, name, "can be read only once; put it into a file first"))?
+                reader.ok_or_else(|| Error::new(ErrorClass::Io, name, "can be read only once; put it into a file first"))?
             }
         };
-        Ok(Stored {
+        Ok(StreamBatches {
             name: name.to_owned(),
             reader,
             decoder: FileDecoder::new(Arc::clone(&self.schema), self.version),
@@ -121,37 +121,43 @@ impl Stream {
 }
 
 /// What the first message says.
-struct Opened {
+struct OpenedStream {
     schema: SchemaRef,
     version: MetadataVersion,
     bytes: usize,
-    limits: Limits,
+    limits: StreamLimits,
 }
 
-impl Opened {
+impl OpenedStream {
     fn read(messages: &mut Messages<'_>, memory_bytes: u64) -> Result<Self, Error> {
-        let limits =
-            Limits { held_bytes_max: share(memory_bytes, READ_FOOTER_SHARE), batch_bytes_max: share(memory_bytes, READ_SHARE) };
+        let limits = StreamLimits {
+            held_bytes_max: share(memory_bytes, READ_FOOTER_SHARE),
+            batch_bytes_max: share(memory_bytes, READ_SHARE),
+        };
         let name = messages.name;
         let sound = |text: &str| unsound(name, text);
         let Some(message) = messages.head(limits.held_bytes_max)? else { return Err(sound("it has no schema")) };
         let (root, mut bytes) = (root(&message).ok_or_else(|| sound("a broken message"))?, message.len());
         let schema = root.header_as_schema().ok_or_else(|| sound("it does not begin with a schema"))?;
         if schema.endianness() == Endianness::Big {
-            return Err(Error::new(Kind::Limit, name, super::BIG_ENDIAN));
+            return Err(Error::new(ErrorClass::Limit, name, super::BIG_ENDIAN));
         }
         if !schema_fits(&schema, &mut bytes, limits.held_bytes_max) {
             let max = format_size(limits.held_bytes_max as u64);
-            return Err(Error::new(Kind::Limit, name, format!("its schema takes more than {max}: more --memory would take it")));
+            return Err(Error::new(
+                ErrorClass::Limit,
+                name,
+                format!("its schema takes more than {max}: more --memory would take it"),
+            ));
         }
         let schema: SchemaRef = Arc::new(fb_to_schema(schema));
         check(name, &schema)?;
         Ok(Self { schema, version: root.version(), bytes, limits })
     }
 
-    fn with(self, source: Source, start: u64) -> Stream {
+    fn with(self, source: MessageSource, start: u64) -> ArrowStream {
         let Self { schema, version, bytes, limits } = self;
-        Stream { plain: plain_schema(&schema), schema, version, bytes, limits, source, start }
+        ArrowStream { plain: plain_schema(&schema), schema, version, bytes, limits, source, start }
     }
 }
 
@@ -196,7 +202,7 @@ impl Messages<'_> {
         }
         let [bytes, max] = [bytes, bytes_max].map(|bytes| format_size(bytes as u64));
         let text = format!("{what} takes {bytes}, more than {max} of memory: more --memory would take it, or smaller batches");
-        Err(Error::new(Kind::Limit, self.name, text).at(self.read))
+        Err(Error::new(ErrorClass::Limit, self.name, text).at(self.read))
     }
 
     /// Appends so many bytes, or those that are there; room is made as they come.
@@ -217,20 +223,20 @@ impl Messages<'_> {
 }
 
 /// Batches as they are stored.
-struct Stored {
+struct StreamBatches {
     name: String,
     reader: Box<dyn Read + Send>,
     decoder: FileDecoder,
     /// What each dictionary takes: one may be replaced, and one may grow.
     dictionaries: HashMap<i64, usize>,
     held_bytes: usize,
-    limits: Limits,
+    limits: StreamLimits,
     /// Bytes of the stream that were read.
     read: u64,
     number: usize,
 }
 
-impl Stored {
+impl StreamBatches {
     fn step(&mut self) -> Result<Option<RecordBatch>, Error> {
         loop {
             let Self { name, reader, limits, read, .. } = self;
@@ -251,7 +257,7 @@ impl Stored {
             let (rows, plain_bytes) = stated(message, prefix).ok_or_else(|| sound("it is broken"))?;
             if rows > STORED_ROWS_MAX {
                 let text = format!("{what} has {rows} rows, more than {STORED_ROWS_MAX}: smaller batches would be read");
-                return Err(Error::new(Kind::Limit, name.as_str(), text));
+                return Err(Error::new(ErrorClass::Limit, name.as_str(), text));
             }
             messages.fits(&what, plain_bytes, limits.batch_bytes_max)?;
             let lengths = i32::try_from(head).ok().zip(i64::try_from(body).ok());
@@ -279,13 +285,13 @@ impl Stored {
         if self.held_bytes > self.limits.held_bytes_max {
             let [held, max] = [self.held_bytes, self.limits.held_bytes_max].map(|bytes| format_size(bytes as u64));
             let text = format!("its dictionaries take {held}, more than {max}: more --memory would take them");
-            return Err(Error::new(Kind::Limit, self.name.as_str(), text));
+            return Err(Error::new(ErrorClass::Limit, self.name.as_str(), text));
         }
         self.decoder.read_dictionary(block, buffer).map_err(|error| unsound(&self.name, error))
     }
 }
 
-impl Iterator for Stored {
+impl Iterator for StreamBatches {
     type Item = Result<RecordBatch, Error>;
 
     fn next(&mut self) -> Option<Self::Item> {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 /// A value of a column's type.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Value {
+pub(super) enum Scalar {
     Bool(bool),
     Int(i64),
     UInt(u64),
@@ -24,14 +24,14 @@ pub(super) enum Value {
 
 /// An end of the range that some values are in.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Bound<'a> {
+pub(super) enum ValueBound<'a> {
     Bool(bool),
     Int(i64),
     Float(f64),
     Bytes(&'a [u8]),
 }
 
-impl Value {
+impl Scalar {
     /// Reads `text` as a value of that type; `None` when it is none.
     pub(super) fn parse(text: &str, data_type: &DataType) -> Option<Self> {
         match data_type {
@@ -55,21 +55,21 @@ impl Value {
     }
 
     /// Whether the value may be between two bounds. Bounds of another type say nothing.
-    pub(super) fn may_be_within(&self, min: Option<Bound<'_>>, max: Option<Bound<'_>>) -> bool {
+    pub(super) fn may_be_within(&self, min: Option<ValueBound<'_>>, max: Option<ValueBound<'_>>) -> bool {
         let below = min.and_then(|min| self.compare(min)) == Some(Ordering::Less);
         let above = max.and_then(|max| self.compare(max)) == Some(Ordering::Greater);
         !below && !above
     }
 
-    fn compare(&self, bound: Bound<'_>) -> Option<Ordering> {
+    fn compare(&self, bound: ValueBound<'_>) -> Option<Ordering> {
         match (self, bound) {
-            (Self::Bool(value), Bound::Bool(bound)) => Some(value.cmp(&bound)),
-            (Self::Int(value), Bound::Int(bound)) => Some(value.cmp(&bound)),
+            (Self::Bool(value), ValueBound::Bool(bound)) => Some(value.cmp(&bound)),
+            (Self::Int(value), ValueBound::Int(bound)) => Some(value.cmp(&bound)),
             // Unsigned numbers of 64 bits are stored as signed ones.
-            (Self::Decimal(value, _), Bound::Int(bound)) => Some(value.cmp(&i128::from(bound))),
-            (Self::UInt(value), Bound::Int(bound)) => Some(value.cmp(&bound.cast_unsigned())),
-            (Self::Float(value), Bound::Float(bound)) => value.partial_cmp(&bound),
-            (Self::Text(value), Bound::Bytes(bound)) => Some(value.as_bytes().cmp(bound)),
+            (Self::Decimal(value, _), ValueBound::Int(bound)) => Some(value.cmp(&i128::from(bound))),
+            (Self::UInt(value), ValueBound::Int(bound)) => Some(value.cmp(&bound.cast_unsigned())),
+            (Self::Float(value), ValueBound::Float(bound)) => value.partial_cmp(&bound),
+            (Self::Text(value), ValueBound::Bytes(bound)) => Some(value.as_bytes().cmp(bound)),
             _ => None,
         }
     }
@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn dates_and_decimals_are_found() {
         let found = |text: &str, array: ArrayRef| {
-            let value = Value::parse(text, array.data_type()).unwrap();
+            let value = Scalar::parse(text, array.data_type()).unwrap();
             value.equal(&array).unwrap().iter().collect::<Vec<_>>()
         };
         // 2024-02-29 is 19,782 days after 1970-01-01.
@@ -193,6 +193,6 @@ mod tests {
         assert_eq!(found("2024-02-29", days), [Some(false), Some(true), None]);
         let prices = Decimal128Array::from(vec![Some(1999), None, Some(2000)]).with_precision_and_scale(10, 2).unwrap();
         assert_eq!(found("19.99", Arc::new(prices)), [Some(true), None, Some(false)]);
-        assert_eq!(Value::parse("19.999", &DataType::Decimal128(10, 2)), None);
+        assert_eq!(Scalar::parse("19.999", &DataType::Decimal128(10, 2)), None);
     }
 }

@@ -19,13 +19,13 @@ use arrow_schema::{ArrowError, DataType, Field, TimeUnit};
 const JSON_EXTENSION: &str = "arrow.json";
 
 /// The values of a column.
-pub(super) struct Cells {
+pub(super) struct CellTexts {
     nulls: Option<NullBuffer>,
-    pub(super) values: Values,
+    pub(super) values: CellValues,
 }
 
 /// Values by how they are written.
-pub(super) enum Values {
+pub(super) enum CellValues {
     Null,
     Bool(BooleanArray),
     Int(Int64Array),
@@ -40,14 +40,14 @@ pub(super) enum Values {
     Raw(LargeStringArray),
     Time(ScalarBuffer<i64>, TimeUnit, bool),
     /// Numbers of values.
-    Coded(Vec<usize>, Box<Cells>),
+    Coded(Vec<usize>, Box<CellTexts>),
     /// Keys as JSON has them, with the colon.
-    Struct(Vec<(Vec<u8>, Cells)>),
-    List(Vec<usize>, Box<Cells>),
-    Map(Vec<usize>, Box<Cells>, Box<Cells>),
+    Struct(Vec<(Vec<u8>, CellTexts)>),
+    List(Vec<usize>, Box<CellTexts>),
+    Map(Vec<usize>, Box<CellTexts>, Box<CellTexts>),
 }
 
-impl Cells {
+impl CellTexts {
     /// The values of `array`.
     ///
     /// # Errors
@@ -66,20 +66,20 @@ impl Cells {
             return out.extend_from_slice(b"null");
         }
         match &self.values {
-            Values::Null => out.extend_from_slice(b"null"),
-            Values::Text(texts) => push_text(out, texts.value(row)),
-            Values::LargeText(texts) => push_text(out, texts.value(row)),
-            Values::Time(values, unit, utc) => {
+            CellValues::Null => out.extend_from_slice(b"null"),
+            CellValues::Text(texts) => push_text(out, texts.value(row)),
+            CellValues::LargeText(texts) => push_text(out, texts.value(row)),
+            CellValues::Time(values, unit, utc) => {
                 out.push(b'"');
                 time::push(out, values[row], *unit, *utc);
                 out.push(b'"');
             }
-            Values::Float(values) if !values.value(row).is_finite() => out.extend_from_slice(b"null"),
-            Values::Float32(values) if !values.value(row).is_finite() => out.extend_from_slice(b"null"),
-            Values::Coded(codes, values) => values.push_json(codes[row], out),
-            Values::Struct(fields) => push_object(out, fields, row),
-            Values::List(offsets, items) => push_list(out, offsets[row]..offsets[row + 1], items),
-            Values::Map(offsets, keys, values) => push_map(out, offsets[row]..offsets[row + 1], keys, values),
+            CellValues::Float(values) if !values.value(row).is_finite() => out.extend_from_slice(b"null"),
+            CellValues::Float32(values) if !values.value(row).is_finite() => out.extend_from_slice(b"null"),
+            CellValues::Coded(codes, values) => values.push_json(codes[row], out),
+            CellValues::Struct(fields) => push_object(out, fields, row),
+            CellValues::List(offsets, items) => push_list(out, offsets[row]..offsets[row + 1], items),
+            CellValues::Map(offsets, keys, values) => push_map(out, offsets[row]..offsets[row + 1], keys, values),
             _ => self.push_plain(row, out),
         }
     }
@@ -87,21 +87,21 @@ impl Cells {
     /// Appends a value that has the same text in every format, without quotes; of others nothing.
     pub(super) fn push_plain(&self, row: usize, out: &mut Vec<u8>) {
         match &self.values {
-            Values::Bool(values) => out.extend_from_slice(if values.value(row) { b"true" } else { b"false" }),
-            Values::Int(values) => push_number(out, values.value(row)),
-            Values::UInt(values) => push_number(out, values.value(row)),
-            Values::Float(values) => push_float(out, values.value(row)),
-            Values::Float32(values) => push_float(out, values.value(row)),
-            Values::Number(texts) => out.extend_from_slice(texts.value(row).as_bytes()),
-            Values::Raw(texts) => push_raw(out, texts.value(row)),
-            Values::Time(values, unit, utc) => time::push(out, values[row], *unit, *utc),
+            CellValues::Bool(values) => out.extend_from_slice(if values.value(row) { b"true" } else { b"false" }),
+            CellValues::Int(values) => push_number(out, values.value(row)),
+            CellValues::UInt(values) => push_number(out, values.value(row)),
+            CellValues::Float(values) => push_float(out, values.value(row)),
+            CellValues::Float32(values) => push_float(out, values.value(row)),
+            CellValues::Number(texts) => out.extend_from_slice(texts.value(row).as_bytes()),
+            CellValues::Raw(texts) => push_raw(out, texts.value(row)),
+            CellValues::Time(values, unit, utc) => time::push(out, values[row], *unit, *utc),
             _ => {}
         }
     }
 }
 
 /// Appends an object without the fields that are null.
-pub(super) fn push_object(out: &mut Vec<u8>, fields: &[(Vec<u8>, Cells)], row: usize) {
+pub(super) fn push_object(out: &mut Vec<u8>, fields: &[(Vec<u8>, CellTexts)], row: usize) {
     let mut before = b'{';
     for (key, cells) in fields.iter().filter(|(_, cells)| !cells.is_null(row)) {
         out.push(before);
@@ -115,7 +115,7 @@ pub(super) fn push_object(out: &mut Vec<u8>, fields: &[(Vec<u8>, Cells)], row: u
     out.push(b'}');
 }
 
-fn push_list(out: &mut Vec<u8>, places: std::ops::Range<usize>, items: &Cells) {
+fn push_list(out: &mut Vec<u8>, places: std::ops::Range<usize>, items: &CellTexts) {
     out.push(b'[');
     for place in places.clone() {
         if place > places.start {
@@ -126,7 +126,7 @@ fn push_list(out: &mut Vec<u8>, places: std::ops::Range<usize>, items: &Cells) {
     out.push(b']');
 }
 
-fn push_map(out: &mut Vec<u8>, places: std::ops::Range<usize>, keys: &Cells, values: &Cells) {
+fn push_map(out: &mut Vec<u8>, places: std::ops::Range<usize>, keys: &CellTexts, values: &CellTexts) {
     out.push(b'{');
     for place in places.clone() {
         if place > places.start {
@@ -212,32 +212,32 @@ pub(super) fn is_json(field: &Field) -> bool {
     field.metadata().get(EXTENSION_TYPE_NAME_KEY).is_some_and(|name| name == JSON_EXTENSION)
 }
 
-fn values(field: &Field, array: &ArrayRef) -> Result<Values, ArrowError> {
+fn values(field: &Field, array: &ArrayRef) -> Result<CellValues, ArrowError> {
     Ok(match array.data_type() {
-        DataType::Null => Values::Null,
-        DataType::Boolean => Values::Bool(array.as_boolean().clone()),
-        DataType::Float64 => Values::Float(array.as_primitive::<Float64Type>().clone()),
-        DataType::Float32 => Values::Float32(array.as_primitive::<Float32Type>().clone()),
-        DataType::Float16 => Values::Float32(cast(array, &DataType::Float32)?.as_primitive::<Float32Type>().clone()),
+        DataType::Null => CellValues::Null,
+        DataType::Boolean => CellValues::Bool(array.as_boolean().clone()),
+        DataType::Float64 => CellValues::Float(array.as_primitive::<Float64Type>().clone()),
+        DataType::Float32 => CellValues::Float32(array.as_primitive::<Float32Type>().clone()),
+        DataType::Float16 => CellValues::Float32(cast(array, &DataType::Float32)?.as_primitive::<Float32Type>().clone()),
         data_type if data_type.is_signed_integer() => {
-            Values::Int(cast(array, &DataType::Int64)?.as_primitive::<Int64Type>().clone())
+            CellValues::Int(cast(array, &DataType::Int64)?.as_primitive::<Int64Type>().clone())
         }
         data_type if data_type.is_unsigned_integer() => {
-            Values::UInt(cast(array, &DataType::UInt64)?.as_primitive::<UInt64Type>().clone())
+            CellValues::UInt(cast(array, &DataType::UInt64)?.as_primitive::<UInt64Type>().clone())
         }
-        data_type if data_type.is_decimal() => Values::Number(decimals(array)?),
-        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View if is_json(field) => Values::Raw(texts(array)?),
-        DataType::Utf8 => Values::Text(array.as_string::<i32>().clone()),
-        DataType::Timestamp(unit, zone) => Values::Time(instants(array, *unit), *unit, zone.is_some()),
+        data_type if data_type.is_decimal() => CellValues::Number(decimals(array)?),
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View if is_json(field) => CellValues::Raw(texts(array)?),
+        DataType::Utf8 => CellValues::Text(array.as_string::<i32>().clone()),
+        DataType::Timestamp(unit, zone) => CellValues::Time(instants(array, *unit), *unit, zone.is_some()),
         DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => {
-            Values::Text(hex(array)?)
+            CellValues::Text(hex(array)?)
         }
         other if !is_plain(other) => return values(field, &plain(ArrayRef::clone(array))?),
         _ => return nested(array),
     })
 }
 
-fn nested(array: &ArrayRef) -> Result<Values, ArrowError> {
+fn nested(array: &ArrayRef) -> Result<CellValues, ArrowError> {
     Ok(match array.data_type() {
         DataType::Dictionary(..) => {
             let dictionary = array.as_any_dictionary();
@@ -245,15 +245,15 @@ fn nested(array: &ArrayRef) -> Result<Values, ArrowError> {
             // Codes of nulls may be anything.
             let codes = if values.is_empty() { vec![0; array.len()] } else { dictionary.normalized_keys() };
             let field = Field::new("", values.data_type().clone(), true);
-            Values::Coded(codes, Box::new(Cells::new(&field, values)?))
+            CellValues::Coded(codes, Box::new(CellTexts::new(&field, values)?))
         }
-        DataType::Struct(fields) => Values::Struct(members(fields.iter().map(AsRef::as_ref), array.as_struct().columns())?),
+        DataType::Struct(fields) => CellValues::Struct(members(fields.iter().map(AsRef::as_ref), array.as_struct().columns())?),
         DataType::List(item) => list::<i32>(item, array)?,
         DataType::LargeList(item) => list::<i64>(item, array)?,
         DataType::FixedSizeList(item, length) => {
             let length = usize::try_from(*length).unwrap_or(0);
             let offsets = (0..=array.len()).map(|row| row * length).collect();
-            Values::List(offsets, Box::new(Cells::new(item, array.as_fixed_size_list().values())?))
+            CellValues::List(offsets, Box::new(CellTexts::new(item, array.as_fixed_size_list().values())?))
         }
         DataType::Map(..) => {
             let map = array.as_map();
@@ -261,9 +261,9 @@ fn nested(array: &ArrayRef) -> Result<Values, ArrowError> {
             let key_field = Field::new("", keys.data_type().clone(), false);
             let value_field = Field::new("", values.data_type().clone(), true);
             let offsets = map.offsets().iter().map(|offset| *offset as usize).collect();
-            Values::Map(offsets, Box::new(Cells::new(&key_field, keys)?), Box::new(Cells::new(&value_field, values)?))
+            CellValues::Map(offsets, Box::new(CellTexts::new(&key_field, keys)?), Box::new(CellTexts::new(&value_field, values)?))
         }
-        _ => Values::LargeText(texts(array)?),
+        _ => CellValues::LargeText(texts(array)?),
     })
 }
 
@@ -271,20 +271,20 @@ fn nested(array: &ArrayRef) -> Result<Values, ArrowError> {
 pub(super) fn members<'a>(
     fields: impl Iterator<Item = &'a Field>,
     arrays: &[ArrayRef],
-) -> Result<Vec<(Vec<u8>, Cells)>, ArrowError> {
+) -> Result<Vec<(Vec<u8>, CellTexts)>, ArrowError> {
     let member = |(field, array): (&Field, &ArrayRef)| {
         let mut key = Vec::new();
         push_text(&mut key, field.name());
         key.push(b':');
-        Ok((key, Cells::new(field, array)?))
+        Ok((key, CellTexts::new(field, array)?))
     };
     fields.zip(arrays).map(member).collect()
 }
 
-fn list<O: OffsetSizeTrait>(item: &Field, array: &ArrayRef) -> Result<Values, ArrowError> {
+fn list<O: OffsetSizeTrait>(item: &Field, array: &ArrayRef) -> Result<CellValues, ArrowError> {
     let list = array.as_list::<O>();
     let offsets = list.offsets().iter().map(|offset| offset.as_usize()).collect();
-    Ok(Values::List(offsets, Box::new(Cells::new(item, list.values())?)))
+    Ok(CellValues::List(offsets, Box::new(CellTexts::new(item, list.values())?)))
 }
 
 fn texts(array: &ArrayRef) -> Result<LargeStringArray, ArrowError> {

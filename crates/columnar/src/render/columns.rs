@@ -1,6 +1,6 @@
 //! The values of a batch one by one, as a template asks for them.
 
-use super::cells::{Cells, Values};
+use super::cells::{CellTexts, CellValues};
 use super::{json, rest, time};
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, RecordBatch, StringArray};
@@ -8,18 +8,18 @@ use arrow_schema::ArrowError;
 use std::sync::OnceLock;
 
 /// The columns of a batch without `_rest`, whose members are found by name.
-pub struct Columns {
+pub struct RenderColumns {
     rows: usize,
     names: Vec<String>,
-    cells: Vec<Cells>,
+    cells: Vec<CellTexts>,
     /// Of columns of instants, when one is first asked for.
-    texts: Vec<OnceLock<Texts>>,
+    texts: Vec<OnceLock<ColumnTexts>>,
     rest: Option<StringArray>,
 }
 
 /// One value.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Cell<'a> {
+pub enum RenderCell<'a> {
     /// Nothing.
     Null,
     /// True or false.
@@ -36,7 +36,7 @@ pub enum Cell<'a> {
     Json(Vec<u8>),
 }
 
-impl Columns {
+impl RenderColumns {
     /// The values of `batch`.
     ///
     /// # Errors
@@ -50,7 +50,7 @@ impl Columns {
                 continue;
             }
             columns.names.push(field.name().clone());
-            columns.cells.push(Cells::new(field, array)?);
+            columns.cells.push(CellTexts::new(field, array)?);
             columns.texts.push(OnceLock::new());
         }
         Ok(columns)
@@ -71,16 +71,16 @@ impl Columns {
     /// What a row has in a column. A value that was no value of its column's type is in `_rest`, and comes from there.
     #[must_use]
     #[inline]
-    pub fn cell(&self, row: usize, column: usize) -> Cell<'_> {
+    pub fn cell(&self, row: usize, column: usize) -> RenderCell<'_> {
         let cells = &self.cells[column];
         if cells.is_null(row) {
-            return self.other(row, &self.names[column]).map_or(Cell::Null, Cell::Json);
+            return self.other(row, &self.names[column]).map_or(RenderCell::Null, RenderCell::Json);
         }
         match &cells.values {
-            Values::Time(values, unit, utc) => {
+            CellValues::Time(values, unit, utc) => {
                 let texts = self.texts[column]
-                    .get_or_init(|| Texts::new(cells, values, |out, value| time::push(out, value, *unit, *utc)));
-                Cell::Text(texts.get(row))
+                    .get_or_init(|| ColumnTexts::new(cells, values, |out, value| time::push(out, value, *unit, *utc)));
+                RenderCell::Text(texts.get(row))
             }
             _ => cell(cells, row),
         }
@@ -94,38 +94,38 @@ impl Columns {
     }
 }
 
-fn cell(cells: &Cells, row: usize) -> Cell<'_> {
+fn cell(cells: &CellTexts, row: usize) -> RenderCell<'_> {
     if cells.is_null(row) {
-        return Cell::Null;
+        return RenderCell::Null;
     }
     match &cells.values {
-        Values::Null => Cell::Null,
-        Values::Bool(values) => Cell::Bool(values.value(row)),
-        Values::Int(values) => Cell::Int(values.value(row)),
-        Values::UInt(values) => Cell::UInt(values.value(row)),
-        Values::Float(values) => Cell::Float(values.value(row)),
+        CellValues::Null => RenderCell::Null,
+        CellValues::Bool(values) => RenderCell::Bool(values.value(row)),
+        CellValues::Int(values) => RenderCell::Int(values.value(row)),
+        CellValues::UInt(values) => RenderCell::UInt(values.value(row)),
+        CellValues::Float(values) => RenderCell::Float(values.value(row)),
         // By its shortest text: 0.1 stays 0.1.
-        Values::Float32(values) => Cell::Float(values.value(row).to_string().parse().unwrap_or(f64::NAN)),
-        Values::Number(texts) => Cell::Text(texts.value(row)),
-        Values::Text(texts) => Cell::Text(texts.value(row)),
-        Values::LargeText(texts) => Cell::Text(texts.value(row)),
-        Values::Coded(codes, values) => cell(values, codes[row]),
+        CellValues::Float32(values) => RenderCell::Float(values.value(row).to_string().parse().unwrap_or(f64::NAN)),
+        CellValues::Number(texts) => RenderCell::Text(texts.value(row)),
+        CellValues::Text(texts) => RenderCell::Text(texts.value(row)),
+        CellValues::LargeText(texts) => RenderCell::Text(texts.value(row)),
+        CellValues::Coded(codes, values) => cell(values, codes[row]),
         _ => {
             let mut json = Vec::new();
             cells.push_json(row, &mut json);
-            Cell::Json(json)
+            RenderCell::Json(json)
         }
     }
 }
 
 /// The texts of a column, one behind the other.
-struct Texts {
+struct ColumnTexts {
     text: String,
     ends: Vec<usize>,
 }
 
-impl Texts {
-    fn new(cells: &Cells, values: &[i64], push: impl Fn(&mut Vec<u8>, i64)) -> Self {
+impl ColumnTexts {
+    fn new(cells: &CellTexts, values: &[i64], push: impl Fn(&mut Vec<u8>, i64)) -> Self {
         let mut text = Vec::new();
         let ends = values.iter().enumerate().map(|(row, value)| {
             if !cells.is_null(row) {
@@ -154,11 +154,11 @@ mod tests {
         let times: TimestampSecondArray = [Some(0), None, Some(86_399)].into_iter().collect();
         let numbers: Int64Array = [Some(1), None, Some(-3)].into_iter().collect();
         let columns: [(&str, ArrayRef); 2] = [("time", Arc::new(times.with_timezone("UTC"))), ("n", Arc::new(numbers))];
-        let columns = Columns::new(&RecordBatch::try_from_iter(columns).unwrap()).unwrap();
+        let columns = RenderColumns::new(&RecordBatch::try_from_iter(columns).unwrap()).unwrap();
         assert_eq!(columns.names(), ["time", "n"]);
-        assert_eq!(columns.cell(0, 0), Cell::Text("1970-01-01T00:00:00Z"));
-        assert_eq!(columns.cell(1, 0), Cell::Null);
-        assert_eq!(columns.cell(2, 0), Cell::Text("1970-01-01T23:59:59Z"));
-        assert_eq!((columns.cell(1, 1), columns.cell(2, 1)), (Cell::Null, Cell::Int(-3)));
+        assert_eq!(columns.cell(0, 0), RenderCell::Text("1970-01-01T00:00:00Z"));
+        assert_eq!(columns.cell(1, 0), RenderCell::Null);
+        assert_eq!(columns.cell(2, 0), RenderCell::Text("1970-01-01T23:59:59Z"));
+        assert_eq!((columns.cell(1, 1), columns.cell(2, 1)), (RenderCell::Null, RenderCell::Int(-3)));
     }
 }

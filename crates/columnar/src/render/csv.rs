@@ -1,6 +1,6 @@
 //! Rows as fields between commas.
 
-use super::cells::{Cells, Values, members};
+use super::cells::{CellTexts, CellValues, members};
 use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, Schema};
 
@@ -8,7 +8,7 @@ use arrow_schema::{ArrowError, Schema};
 /// is nested is JSON. Where there is one column a null is `""` too: nothing would be no row.
 pub struct Csv {
     rows: usize,
-    cells: Vec<Cells>,
+    cells: Vec<CellTexts>,
 }
 
 impl Csv {
@@ -68,12 +68,12 @@ fn push_comma(out: &mut Vec<u8>, place: usize) {
     }
 }
 
-fn push_field(out: &mut Vec<u8>, cells: &Cells, row: usize) {
+fn push_field(out: &mut Vec<u8>, cells: &CellTexts, row: usize) {
     match &cells.values {
-        Values::Text(texts) => push_text(out, texts.value(row).as_bytes()),
-        Values::LargeText(texts) => push_text(out, texts.value(row).as_bytes()),
-        Values::Coded(codes, values) if !values.is_null(codes[row]) => push_field(out, values, codes[row]),
-        Values::Struct(_) | Values::List(..) | Values::Map(..) | Values::Raw(_) => {
+        CellValues::Text(texts) => push_text(out, texts.value(row).as_bytes()),
+        CellValues::LargeText(texts) => push_text(out, texts.value(row).as_bytes()),
+        CellValues::Coded(codes, values) if !values.is_null(codes[row]) => push_field(out, values, codes[row]),
+        CellValues::Struct(_) | CellValues::List(..) | CellValues::Map(..) | CellValues::Raw(_) => {
             let mut json = Vec::new();
             cells.push_json(row, &mut json);
             push_text(out, &json);
@@ -82,12 +82,12 @@ fn push_field(out: &mut Vec<u8>, cells: &Cells, row: usize) {
     }
 }
 
-fn push_bare(out: &mut Vec<u8>, cells: &Cells, row: usize) {
+fn push_bare(out: &mut Vec<u8>, cells: &CellTexts, row: usize) {
     match &cells.values {
-        Values::Text(texts) => out.extend_from_slice(texts.value(row).as_bytes()),
-        Values::LargeText(texts) => out.extend_from_slice(texts.value(row).as_bytes()),
-        Values::Coded(codes, values) if !values.is_null(codes[row]) => push_bare(out, values, codes[row]),
-        Values::Struct(_) | Values::List(..) | Values::Map(..) => cells.push_json(row, out),
+        CellValues::Text(texts) => out.extend_from_slice(texts.value(row).as_bytes()),
+        CellValues::LargeText(texts) => out.extend_from_slice(texts.value(row).as_bytes()),
+        CellValues::Coded(codes, values) if !values.is_null(codes[row]) => push_bare(out, values, codes[row]),
+        CellValues::Struct(_) | CellValues::List(..) | CellValues::Map(..) => cells.push_json(row, out),
         _ => cells.push_plain(row, out),
     }
 }

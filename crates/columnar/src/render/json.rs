@@ -1,6 +1,6 @@
 //! Rows as JSON objects.
 
-use super::cells::{Cells, is_json, members, push_object, push_raw};
+use super::cells::{CellTexts, is_json, members, push_object, push_raw};
 use super::rest;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, RecordBatch, StringArray};
@@ -12,15 +12,15 @@ const RECORD_KEY: &str = "rorqual:record";
 /// The rows of a batch as JSON objects. A null is left out of its object, since an absent key reads as one; in lists it is kept. Texts that
 /// are JSON (`arrow.json`) are written as what they are, instants in RFC 3339, bytes in hexadecimal, NaN and infinity as null. What
 /// `_rest` has of a row is a member of the row again, as far as it is a member of the record itself.
-pub struct Json {
+pub struct JsonRows {
     rows: usize,
-    fields: Vec<(Vec<u8>, Cells)>,
+    fields: Vec<(Vec<u8>, CellTexts)>,
     rest: Option<StringArray>,
     /// The one field is the whole record.
     record: bool,
 }
 
-impl Json {
+impl JsonRows {
     /// The rows of `batch`.
     ///
     /// # Errors

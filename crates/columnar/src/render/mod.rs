@@ -9,8 +9,8 @@ mod rest;
 mod table;
 mod time;
 
-pub use columns::{Cell, Columns};
+pub use columns::{RenderCell, RenderColumns};
 pub use csv::Csv;
 pub use finite::not_finite;
-pub use json::Json;
-pub use table::Table;
+pub use json::JsonRows;
+pub use table::TextTable;

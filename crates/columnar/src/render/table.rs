@@ -20,7 +20,7 @@ const WIDTH_MIN: usize = 6;
 const GAP: &str = "  ";
 
 /// Rows that wait for being printed.
-pub struct Table {
+pub struct TextTable {
     /// The names of the columns, and then rows.
     lines: Vec<Vec<String>>,
     /// Which columns are numbers, which are aligned to the right.
@@ -30,7 +30,7 @@ pub struct Table {
     advice: &'static str,
 }
 
-impl Table {
+impl TextTable {
     /// A table of these columns, which has room for so many characters beside each other. `advice` says how to see those that have
     /// none.
     #[must_use]

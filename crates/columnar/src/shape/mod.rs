@@ -7,7 +7,7 @@ mod node;
 mod schema;
 mod text;
 
-pub(crate) use node::{Count, Fields, Kinds, Node, Order, Type};
+pub(crate) use node::{Kinds, NodeCount, ObjectFields, Order, ShapeNode, Type};
 pub(crate) use schema::{is_json, is_open, is_rest, is_whole};
 pub use text::{format_schema, parse_schema};
 
@@ -18,8 +18,8 @@ use std::fmt;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Shape {
     /// What the records are: an object, whose fields are the columns, or anything else, which is one column.
-    pub(crate) record: Node,
-    pub(crate) count: Count,
+    pub(crate) record: ShapeNode,
+    pub(crate) count: NodeCount,
 }
 
 /// Two values under one path that have no common type but text.

@@ -111,27 +111,27 @@ const NOWHERE: u64 = u64::MAX;
 
 /// What values under one path are.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Node {
+pub(crate) struct ShapeNode {
     kinds: Kinds,
     /// Where a kind of each group came first.
     first: [u64; Kinds::GROUPS.len()],
     /// Of arrays.
-    item: Option<Box<Node>>,
+    item: Option<Box<ShapeNode>>,
     /// Of objects.
-    fields: Option<Box<Fields>>,
+    fields: Option<Box<ObjectFields>>,
 }
 
 /// The fields of an object, in the order in which they came first.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Fields {
-    entries: Vec<(Box<str>, Node)>,
+pub(crate) struct ObjectFields {
+    entries: Vec<(Box<str>, ShapeNode)>,
     index: HashMap<Box<str>, u32, RandomState>,
     order: Order,
 }
 
 /// How many nodes a shape has, and whether that is too few.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Count {
+pub(crate) struct NodeCount {
     /// Those that were ever made: one that became JSON text keeps its fields' places.
     nodes: usize,
     pub(crate) overflows: bool,
@@ -154,17 +154,17 @@ pub(crate) enum Type<'a> {
     Date,
     Text,
     Json,
-    List(&'a Node),
-    Struct(&'a Fields),
+    List(&'a ShapeNode),
+    Struct(&'a ObjectFields),
 }
 
-impl Default for Node {
+impl Default for ShapeNode {
     fn default() -> Self {
         Self { kinds: Kinds::default(), first: [NOWHERE; Kinds::GROUPS.len()], item: None, fields: None }
     }
 }
 
-impl Node {
+impl ShapeNode {
     /// A node that a schema says.
     pub(crate) fn of(kinds: Kinds) -> Self {
         Self { kinds, ..Self::default() }
@@ -218,7 +218,7 @@ impl Node {
     pub(crate) fn fold_map(&mut self) {
         let Some(fields) = &self.fields else { return };
         let keys = fields.entries.len();
-        let is_nested = |node: &Node| node.kinds.has(Kinds::OBJECT | Kinds::LIST);
+        let is_nested = |node: &ShapeNode| node.kinds.has(Kinds::OBJECT | Kinds::LIST);
         let nested = || fields.entries.iter().filter(|(_, node)| is_nested(node)).count();
         if keys > OBJECT_KEYS_MAX || (keys > NESTED_KEYS_MAX && nested() > NESTED_KEYS_MAX) {
             self.meet(Kinds::JSON, NOWHERE);
@@ -232,19 +232,19 @@ impl Node {
     }
 
     /// The items of arrays; `None` when there is no room for another node.
-    pub(crate) fn item(&mut self, count: &mut Count) -> Option<&mut Node> {
+    pub(crate) fn item(&mut self, count: &mut NodeCount) -> Option<&mut ShapeNode> {
         if self.item.is_none() {
             self.item = Some(count.node()?);
         }
         self.item.as_deref_mut()
     }
 
-    pub(crate) fn fields(&mut self) -> &mut Fields {
+    pub(crate) fn fields(&mut self) -> &mut ObjectFields {
         self.fields.get_or_insert_default()
     }
 
     /// What both need.
-    pub(crate) fn merge(&mut self, other: Node, count: &mut Count) {
+    pub(crate) fn merge(&mut self, other: ShapeNode, count: &mut NodeCount) {
         self.add(other.kinds, &other.first);
         if self.is_json() {
             return;
@@ -344,8 +344,8 @@ fn moment(kinds: Kinds) -> Option<TimeUnit> {
     }
 }
 
-impl Count {
-    fn node(&mut self) -> Option<Box<Node>> {
+impl NodeCount {
+    fn node(&mut self) -> Option<Box<ShapeNode>> {
         if self.nodes >= COLUMNS_MAX {
             self.overflows = true;
             return None;
@@ -355,10 +355,10 @@ impl Count {
     }
 }
 
-impl Fields {
+impl ObjectFields {
     /// The field of that key, which comes behind the field `previous`; `None` when there is no room for another.
     #[inline]
-    pub(crate) fn find_or_add(&mut self, key: &str, previous: Option<usize>, count: &mut Count) -> Option<usize> {
+    pub(crate) fn find_or_add(&mut self, key: &str, previous: Option<usize>, count: &mut NodeCount) -> Option<usize> {
         let guess = self.order.guess(previous);
         if self.entries.get(guess).is_some_and(|(known, _)| **known == *key) {
             return Some(guess);
@@ -371,7 +371,7 @@ impl Fields {
         Some(found)
     }
 
-    fn add(&mut self, key: &str, count: &mut Count) -> Option<usize> {
+    fn add(&mut self, key: &str, count: &mut NodeCount) -> Option<usize> {
         if key.len() > COLUMN_NAME_BYTES_MAX {
             count.overflows = true;
             return None;
@@ -383,23 +383,23 @@ impl Fields {
         Some(index)
     }
 
-    pub(crate) fn node(&mut self, index: usize) -> &mut Node {
+    pub(crate) fn node(&mut self, index: usize) -> &mut ShapeNode {
         &mut self.entries[index].1
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &Node)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &ShapeNode)> {
         self.entries.iter().map(|(key, node)| (&**key, node))
     }
 }
 
 /// What was made on the way does not tell shapes apart.
-impl PartialEq for Count {
+impl PartialEq for NodeCount {
     fn eq(&self, other: &Self) -> bool {
         self.overflows == other.overflows
     }
 }
 
-impl PartialEq for Fields {
+impl PartialEq for ObjectFields {
     fn eq(&self, other: &Self) -> bool {
         self.entries == other.entries
     }

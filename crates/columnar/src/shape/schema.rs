@@ -1,6 +1,6 @@
 //! Shapes and Arrow's schemas.
 
-use super::{Count, Fields, Kinds, Node, Shape, Type};
+use super::{Kinds, NodeCount, ObjectFields, Shape, ShapeNode, Type};
 use crate::limits::NESTING_MAX;
 use arrow_schema::extension::{EXTENSION_TYPE_METADATA_KEY, EXTENSION_TYPE_NAME_KEY};
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
@@ -107,7 +107,7 @@ pub(super) fn timestamp(unit: TimeUnit) -> DataType {
     DataType::Timestamp(unit, Some("UTC".into()))
 }
 
-fn field(name: &str, node: &Node) -> Field {
+fn field(name: &str, node: &ShapeNode) -> Field {
     let data_type = match node.to_type() {
         Type::Bool => DataType::Boolean,
         Type::Int64 => DataType::Int64,
@@ -124,25 +124,25 @@ fn field(name: &str, node: &Node) -> Field {
     Field::new(name, data_type, true)
 }
 
-fn node(field: &Field, level: usize, count: &mut Count) -> Node {
+fn node(field: &Field, level: usize, count: &mut NodeCount) -> ShapeNode {
     if is_open(field) {
-        return Node::of(Kinds::NULL);
+        return ShapeNode::of(Kinds::NULL);
     }
     if is_json(field) || level > NESTING_MAX {
-        return Node::of(Kinds::JSON);
+        return ShapeNode::of(Kinds::JSON);
     }
     match field.data_type() {
-        DataType::Boolean => Node::of(Kinds::BOOL),
-        DataType::Int64 => Node::of(Kinds::INT),
-        DataType::UInt64 => Node::of(Kinds::INT | Kinds::UINT),
-        DataType::Float64 => Node::of(Kinds::FLOAT),
-        DataType::Utf8 => Node::of(Kinds::TEXT),
-        DataType::Timestamp(TimeUnit::Millisecond, Some(_)) => Node::of(Kinds::TIME_3),
-        DataType::Timestamp(TimeUnit::Microsecond, Some(_)) => Node::of(Kinds::TIME_6),
-        DataType::Timestamp(TimeUnit::Nanosecond, Some(_)) => Node::of(Kinds::TIME_9),
-        DataType::Date32 => Node::of(Kinds::DATE),
+        DataType::Boolean => ShapeNode::of(Kinds::BOOL),
+        DataType::Int64 => ShapeNode::of(Kinds::INT),
+        DataType::UInt64 => ShapeNode::of(Kinds::INT | Kinds::UINT),
+        DataType::Float64 => ShapeNode::of(Kinds::FLOAT),
+        DataType::Utf8 => ShapeNode::of(Kinds::TEXT),
+        DataType::Timestamp(TimeUnit::Millisecond, Some(_)) => ShapeNode::of(Kinds::TIME_3),
+        DataType::Timestamp(TimeUnit::Microsecond, Some(_)) => ShapeNode::of(Kinds::TIME_6),
+        DataType::Timestamp(TimeUnit::Nanosecond, Some(_)) => ShapeNode::of(Kinds::TIME_9),
+        DataType::Date32 => ShapeNode::of(Kinds::DATE),
         DataType::List(item) => {
-            let mut list = Node::of(Kinds::LIST);
+            let mut list = ShapeNode::of(Kinds::LIST);
             let item = node(item, level + 1, count);
             if let Some(slot) = list.item(count) {
                 *slot = item;
@@ -150,18 +150,18 @@ fn node(field: &Field, level: usize, count: &mut Count) -> Node {
             list
         }
         DataType::Struct(children) => {
-            let mut object = Node::of(Kinds::OBJECT);
+            let mut object = ShapeNode::of(Kinds::OBJECT);
             for child in children {
                 let node = node(child, level + 1, count);
                 add(object.fields(), child.name(), node, count);
             }
             object
         }
-        _ => Node::of(Kinds::JSON),
+        _ => ShapeNode::of(Kinds::JSON),
     }
 }
 
-fn add(fields: &mut Fields, key: &str, node: Node, count: &mut Count) {
+fn add(fields: &mut ObjectFields, key: &str, node: ShapeNode, count: &mut NodeCount) {
     if let Some(index) = fields.find_or_add(key, None, count) {
         *fields.node(index) = node;
     }

@@ -17,7 +17,7 @@
 //! type: `"int64"`, `["text"]`; or, with a `_rest`, `{ "$": "int64", "_rest": "json" }`.
 
 use super::schema::{REST, VALUE, is_json, is_rest, is_whole, json, timestamp, whole};
-use crate::json::cursor::{Cursor, Flaw};
+use crate::json::cursor::{Cursor, RecordFlaw};
 use crate::json::string::{Raw, unescape};
 use crate::limits::{COLUMNS_MAX, NESTING_MAX};
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
@@ -91,10 +91,10 @@ fn format_type(field: &Field, level: usize, text: &mut String) {
 /// # Errors
 /// What is wrong with it, and at which byte.
 pub fn parse_schema(text: &str) -> Result<SchemaRef, String> {
-    let mut parser = Parser { cursor: Cursor::new(text, false), columns: 0 };
+    let mut parser = SchemaParser { cursor: Cursor::new(text, false), columns: 0 };
     let field = parser.document().map_err(|fault| match fault {
-        Fault::Json(flaw) => format!("{} at byte {}", flaw.reason, flaw.at),
-        Fault::Schema(at, what) => format!("{what} at byte {at}"),
+        SchemaTextError::Json(flaw) => format!("{} at byte {}", flaw.reason, flaw.at),
+        SchemaTextError::Schema(at, what) => format!("{what} at byte {at}"),
     })?;
     Ok(Arc::new(match field.data_type() {
         DataType::Struct(fields) => match &fields[..] {
@@ -110,31 +110,31 @@ pub fn parse_schema(text: &str) -> Result<SchemaRef, String> {
 /// The place of the whole record's type, beside `_rest`.
 const RECORD: &str = "$";
 
-struct Parser<'a> {
+struct SchemaParser<'a> {
     cursor: Cursor<'a>,
     columns: usize,
 }
 
-enum Fault {
-    Json(Flaw),
+enum SchemaTextError {
+    Json(RecordFlaw),
     Schema(usize, String),
 }
 
-impl From<Flaw> for Fault {
-    fn from(flaw: Flaw) -> Self {
+impl From<RecordFlaw> for SchemaTextError {
+    fn from(flaw: RecordFlaw) -> Self {
         Self::Json(flaw)
     }
 }
 
-impl Parser<'_> {
-    fn document(&mut self) -> Result<Field, Fault> {
+impl SchemaParser<'_> {
+    fn document(&mut self) -> Result<Field, SchemaTextError> {
         self.cursor.space();
         let field = self.column(VALUE, 0)?;
         self.cursor.space();
         if self.cursor.at() < self.cursor.text().len() { Err(self.fault("something follows the schema")) } else { Ok(field) }
     }
 
-    fn column(&mut self, name: &str, level: usize) -> Result<Field, Fault> {
+    fn column(&mut self, name: &str, level: usize) -> Result<Field, SchemaTextError> {
         self.columns += 1;
         if self.columns > COLUMNS_MAX || level > NESTING_MAX {
             return Err(self.fault(&format!("more than {COLUMNS_MAX} columns, or nested deeper than {NESTING_MAX}")));
@@ -150,7 +150,7 @@ impl Parser<'_> {
         }
     }
 
-    fn fields(&mut self, level: usize) -> Result<Vec<Field>, Fault> {
+    fn fields(&mut self, level: usize) -> Result<Vec<Field>, SchemaTextError> {
         let mut fields = Vec::new();
         let mut names = HashSet::new();
         let mut goes_on = !self.cursor.enter(b'}')?;
@@ -161,7 +161,7 @@ impl Parser<'_> {
             self.cursor.colon()?;
             let field = self.column(&name, level + 1)?;
             if !names.insert(name) {
-                return Err(Fault::Schema(at, "a second column of this name".into()));
+                return Err(SchemaTextError::Schema(at, "a second column of this name".into()));
             }
             fields.push(field);
             goes_on = self.cursor.goes_on(b'}')?;
@@ -169,7 +169,7 @@ impl Parser<'_> {
         if fields.is_empty() { Err(self.fault("a struct needs a column (or is \"json\")")) } else { Ok(fields) }
     }
 
-    fn item(&mut self, level: usize) -> Result<Field, Fault> {
+    fn item(&mut self, level: usize) -> Result<Field, SchemaTextError> {
         if self.cursor.enter(b']')? {
             return Err(self.fault("a list needs the type of its items"));
         }
@@ -177,7 +177,7 @@ impl Parser<'_> {
         if self.cursor.goes_on(b']')? { Err(self.fault("a list has items of one type")) } else { Ok(item) }
     }
 
-    fn scalar(&mut self, name: &str) -> Result<Field, Fault> {
+    fn scalar(&mut self, name: &str) -> Result<Field, SchemaTextError> {
         let at = self.cursor.at();
         let kind = plain(self.cursor.string()?)?;
         if kind == "json" {
@@ -185,17 +185,18 @@ impl Parser<'_> {
         }
         let known = scalars().into_iter().find(|(scalar, _)| *scalar == kind);
         let names = scalars().map(|(name, _)| name).join(", ");
-        let (_, data_type) = known.ok_or_else(|| Fault::Schema(at, format!("the type {kind:?} is none of {names}, json")))?;
+        let (_, data_type) =
+            known.ok_or_else(|| SchemaTextError::Schema(at, format!("the type {kind:?} is none of {names}, json")))?;
         Ok(Field::new(name, data_type, true))
     }
 
-    fn fault(&self, what: &str) -> Fault {
-        Fault::Schema(self.cursor.at(), what.into())
+    fn fault(&self, what: &str) -> SchemaTextError {
+        SchemaTextError::Schema(self.cursor.at(), what.into())
     }
 }
 
-fn plain(raw: Raw<'_>) -> Result<String, Fault> {
+fn plain(raw: Raw<'_>) -> Result<String, SchemaTextError> {
     let mut text = String::new();
     let lone = unescape(raw.body, raw.start, &mut text)?;
-    if lone { Err(Fault::Schema(raw.start, "a lone surrogate".into())) } else { Ok(text) }
+    if lone { Err(SchemaTextError::Schema(raw.start, "a lone surrogate".into())) } else { Ok(text) }
 }

@@ -1,8 +1,8 @@
 //! Arrow IPC, the file format.
 
-use super::counted::Counted;
-use super::failure::Failure;
-use super::{Codec, Written};
+use super::counted::CountedWriter;
+use super::failure::WriteFailure;
+use super::{Codec, WriteSummary};
 use crate::limits::BATCH_BYTES_MAX;
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_cast::cast;
@@ -19,27 +19,27 @@ pub(super) const BYTES: u64 = 4 * 2 * BATCH_BYTES_MAX as u64;
 
 /// Writes batches. Values of dictionaries are written as they are: the file format has one dictionary for a whole column, which would
 /// have to be known before the first row.
-pub(super) struct Batches {
+pub(super) struct ArrowWriter {
     name: String,
     schema: SchemaRef,
-    file: Mutex<File>,
+    file: Mutex<ArrowFile>,
 }
 
-struct File {
-    writer: FileWriter<Counted>,
-    written: Written,
+struct ArrowFile {
+    writer: FileWriter<CountedWriter>,
+    written: WriteSummary,
     waiting: Vec<RecordBatch>,
     waiting_bytes: usize,
 }
 
-impl Batches {
+impl ArrowWriter {
     pub(super) fn new(file: Box<dyn Write + Send>, name: &str, schema: &SchemaRef, codec: Codec) -> Result<Self, Error> {
         let schema = Arc::new(Schema::new_with_metadata(
             schema.fields().iter().map(plain_field).collect::<Vec<_>>(),
             schema.metadata().clone(),
         ));
-        let writer = writer(file, &schema, codec).map_err(|error| Failure::from(error).error(name))?;
-        let file = Mutex::new(File { writer, written: Written::default(), waiting: Vec::new(), waiting_bytes: 0 });
+        let writer = writer(file, &schema, codec).map_err(|error| WriteFailure::from(error).error(name))?;
+        let file = Mutex::new(ArrowFile { writer, written: WriteSummary::default(), waiting: Vec::new(), waiting_bytes: 0 });
         Ok(Self { name: name.to_owned(), schema, file })
     }
 
@@ -48,27 +48,27 @@ impl Batches {
         let columns = batch.columns().iter().zip(self.schema.fields()).map(|(array, field)| plain_array(array, field));
         let columns = columns.collect::<Result<Vec<_>, _>>();
         let batch = columns.and_then(|columns| RecordBatch::try_new(Arc::clone(&self.schema), columns));
-        batch.map_err(|error| Failure::from(error).error(&self.name))
+        batch.map_err(|error| WriteFailure::from(error).error(&self.name))
     }
 
     pub(super) fn push(&self, batch: RecordBatch) -> Result<(), Error> {
-        self.file().push(batch, &self.schema).map_err(|error| Failure::from(error).error(&self.name))
+        self.file().push(batch, &self.schema).map_err(|error| WriteFailure::from(error).error(&self.name))
     }
 
-    pub(super) fn finish(self) -> Result<Written, Error> {
+    pub(super) fn finish(self) -> Result<WriteSummary, Error> {
         let mut file = self.file();
         let finished = file.write(&self.schema).and_then(|()| file.writer.finish());
         let finished = finished.and_then(|()| Ok(file.writer.get_mut().flush()?));
-        finished.map_err(|error| Failure::from(error).error(&self.name))?;
-        Ok(Written { bytes: file.writer.get_ref().bytes, ..file.written })
+        finished.map_err(|error| WriteFailure::from(error).error(&self.name))?;
+        Ok(WriteSummary { bytes: file.writer.get_ref().bytes, ..file.written })
     }
 
-    fn file(&self) -> MutexGuard<'_, File> {
+    fn file(&self) -> MutexGuard<'_, ArrowFile> {
         self.file.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl File {
+impl ArrowFile {
     fn push(&mut self, batch: RecordBatch, schema: &SchemaRef) -> Result<(), ArrowError> {
         self.waiting_bytes += batch.get_array_memory_size();
         self.waiting.push(batch);
@@ -92,7 +92,7 @@ impl File {
     }
 }
 
-fn writer(file: Box<dyn Write + Send>, schema: &Schema, codec: Codec) -> Result<FileWriter<Counted>, ArrowError> {
+fn writer(file: Box<dyn Write + Send>, schema: &Schema, codec: Codec) -> Result<FileWriter<CountedWriter>, ArrowError> {
     let compression = match codec {
         Codec::None => None,
         Codec::Lz4 => Some(CompressionType::LZ4_FRAME),
@@ -102,7 +102,7 @@ fn writer(file: Box<dyn Write + Send>, schema: &Schema, codec: Codec) -> Result<
     if let Codec::Zstd(level) = codec {
         options = options.try_with_compression_level(Some(level.clamp(1, 22)))?;
     }
-    FileWriter::try_new_with_options(Counted::new(file), schema, options)
+    FileWriter::try_new_with_options(CountedWriter::new(file), schema, options)
 }
 
 fn plain_array(array: &ArrayRef, field: &Field) -> Result<ArrayRef, ArrowError> {

@@ -6,18 +6,18 @@ use std::io::{self, BufWriter, Write};
 const BUFFER_BYTES: usize = 256 << 10;
 
 /// Counts what is written.
-pub(super) struct Counted {
+pub(super) struct CountedWriter {
     inner: BufWriter<Box<dyn Write + Send>>,
     pub(super) bytes: u64,
 }
 
-impl Counted {
+impl CountedWriter {
     pub(super) fn new(file: Box<dyn Write + Send>) -> Self {
         Self { inner: BufWriter::with_capacity(BUFFER_BYTES, file), bytes: 0 }
     }
 }
 
-impl Write for Counted {
+impl Write for CountedWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.inner.write(bytes)?;
         self.bytes += written as u64;

@@ -2,22 +2,22 @@
 
 use arrow_schema::ArrowError;
 use parquet::errors::ParquetError;
-use rorqual_pipe::{Error, Kind};
+use rorqual_pipe::{Error, ErrorClass};
 use std::io;
 
 /// Why a file can't be written.
 #[derive(Debug, Clone)]
-pub(super) enum Failure {
+pub(super) enum WriteFailure {
     /// The system refused.
     Io { kind: io::ErrorKind, code: Option<i32>, text: String },
     /// The format has no place for it.
-    Format { kind: Kind, text: String },
+    Format { kind: ErrorClass, text: String },
 }
 
-impl Failure {
+impl WriteFailure {
     /// A limit of the format or of ours was met.
     pub(super) fn limit(text: impl Into<String>) -> Self {
-        Self::Format { kind: Kind::Limit, text: text.into() }
+        Self::Format { kind: ErrorClass::Limit, text: text.into() }
     }
 
     /// The error for the file `name`.
@@ -30,29 +30,29 @@ impl Failure {
     }
 }
 
-impl From<&io::Error> for Failure {
+impl From<&io::Error> for WriteFailure {
     fn from(error: &io::Error) -> Self {
         Self::Io { kind: error.kind(), code: error.raw_os_error(), text: error.to_string() }
     }
 }
 
-impl From<ParquetError> for Failure {
+impl From<ParquetError> for WriteFailure {
     fn from(error: ParquetError) -> Self {
         match &error {
             ParquetError::External(cause) => {
-                let text = || Self::Format { kind: Kind::Corrupt, text: error.to_string() };
+                let text = || Self::Format { kind: ErrorClass::Corrupt, text: error.to_string() };
                 cause.downcast_ref::<io::Error>().map_or_else(text, Self::from)
             }
-            _ => Self::Format { kind: Kind::Corrupt, text: error.to_string() },
+            _ => Self::Format { kind: ErrorClass::Corrupt, text: error.to_string() },
         }
     }
 }
 
-impl From<ArrowError> for Failure {
+impl From<ArrowError> for WriteFailure {
     fn from(error: ArrowError) -> Self {
         match &error {
             ArrowError::IoError(_, cause) => Self::from(cause),
-            _ => Self::Format { kind: Kind::Corrupt, text: error.to_string() },
+            _ => Self::Format { kind: ErrorClass::Corrupt, text: error.to_string() },
         }
     }
 }

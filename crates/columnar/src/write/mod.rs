@@ -10,12 +10,12 @@ use crate::limits::{FOOTER_BYTES_MAX_DEFAULT, GROUP_BYTES_MAX_DEFAULT};
 use crate::read::twice;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use rorqual_pipe::{Error, Kind};
+use rorqual_pipe::{Error, ErrorClass};
 use std::io::Write;
 
 /// What a file is written as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Target {
+pub enum WriteTarget {
     /// Parquet.
     Parquet,
     /// Arrow IPC, the file format.
@@ -39,14 +39,14 @@ pub enum Codec {
 
 /// How it is written.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct WriteSettings {
     /// As what.
-    pub target: Target,
+    pub target: WriteTarget,
     /// How columns are compressed.
     pub codec: Codec,
     /// Columns that get a Bloom filter (Parquet), by their paths (`actor.login`).
     pub index: Vec<String>,
-    /// Most bytes of rows, as arrays, in a row group. Up to two groups are held, see [`Settings::bytes`].
+    /// Most bytes of rows, as arrays, in a row group. Up to two groups are held, see [`WriteSettings::bytes`].
     pub group_bytes_max: usize,
     /// Most bytes that what is known of row groups may take until it is written as the footer (Parquet).
     pub footer_bytes_max: usize,
@@ -54,12 +54,12 @@ pub struct Settings {
 
 /// Writes batches, with the help of all workers. `prepare` and `help` are called by any worker at any time; `push` is called in the
 /// order of the rows, by one at a time.
-pub struct Writer(Form);
+pub struct BatchWriter(WriteForm);
 
-enum Form {
+enum WriteForm {
     Parquet(Box<parquet::Groups>),
-    Arrow(Box<arrow::Batches>),
-    Text(text::Text),
+    Arrow(Box<arrow::ArrowWriter>),
+    Text(text::TextWriter),
 }
 
 /// A batch that is ready to be pushed.
@@ -73,7 +73,7 @@ enum Ready {
 
 /// What was written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Written {
+pub struct WriteSummary {
     /// Rows.
     pub rows: u64,
     /// Bytes of the file.
@@ -82,11 +82,11 @@ pub struct Written {
     pub groups: u64,
 }
 
-impl Settings {
+impl WriteSettings {
     /// The usual way to write a `target`: zstd of level 1 for Parquet, nothing compressed in Arrow files, nothing indexed.
     #[must_use]
-    pub fn new(target: Target) -> Self {
-        let codec = if target == Target::Parquet { Codec::Zstd(1) } else { Codec::None };
+    pub fn new(target: WriteTarget) -> Self {
+        let codec = if target == WriteTarget::Parquet { Codec::Zstd(1) } else { Codec::None };
         Self {
             target,
             codec,
@@ -100,31 +100,36 @@ impl Settings {
     #[must_use]
     pub fn bytes(&self, schema: &SchemaRef, threads: usize) -> u64 {
         match self.target {
-            Target::Parquet => parquet::bytes(self, schema, threads),
-            Target::Arrow => arrow::BYTES,
-            Target::Ndjson | Target::Csv => 0,
+            WriteTarget::Parquet => parquet::bytes(self, schema, threads),
+            WriteTarget::Arrow => arrow::BYTES,
+            WriteTarget::Ndjson | WriteTarget::Csv => 0,
         }
     }
 }
 
-impl Writer {
+impl BatchWriter {
     /// Writes rows of `schema` to `file`. `name` is the file's in messages.
     ///
     /// # Errors
     /// When a column that is to be indexed does not exist, or the format has no place for a type.
-    pub fn new(file: impl Write + Send + 'static, name: &str, schema: &SchemaRef, settings: &Settings) -> Result<Self, Error> {
-        if settings.target != Target::Csv
+    pub fn new(
+        file: impl Write + Send + 'static,
+        name: &str,
+        schema: &SchemaRef,
+        settings: &WriteSettings,
+    ) -> Result<Self, Error> {
+        if settings.target != WriteTarget::Csv
             && let Some(twice) = twice(schema.fields())
         {
             let text = format!("two columns are named '{twice}', which no reader would tell apart: name one anew");
-            return Err(Error::new(Kind::Limit, name, text));
+            return Err(Error::new(ErrorClass::Limit, name, text));
         }
         let file = Box::new(file);
         Ok(Self(match settings.target {
-            Target::Parquet => Form::Parquet(Box::new(parquet::Groups::new(file, name, schema, settings)?)),
-            Target::Arrow => Form::Arrow(Box::new(arrow::Batches::new(file, name, schema, settings.codec)?)),
-            Target::Ndjson => Form::Text(text::Text::new(file, name, text::Style::Ndjson, schema)?),
-            Target::Csv => Form::Text(text::Text::new(file, name, text::Style::Csv, schema)?),
+            WriteTarget::Parquet => WriteForm::Parquet(Box::new(parquet::Groups::new(file, name, schema, settings)?)),
+            WriteTarget::Arrow => WriteForm::Arrow(Box::new(arrow::ArrowWriter::new(file, name, schema, settings.codec)?)),
+            WriteTarget::Ndjson => WriteForm::Text(text::TextWriter::new(file, name, text::TextStyle::Ndjson, schema)?),
+            WriteTarget::Csv => WriteForm::Text(text::TextWriter::new(file, name, text::TextStyle::Csv, schema)?),
         }))
     }
 
@@ -135,9 +140,9 @@ impl Writer {
     #[allow(clippy::needless_pass_by_value, reason = "the batch's memory goes where it is needed")]
     pub fn prepare(&self, batch: RecordBatch) -> Result<Prepared, Error> {
         Ok(Prepared(match &self.0 {
-            Form::Parquet(groups) => Ready::Columns(groups.split(&batch)),
-            Form::Arrow(batches) => Ready::Batch(batches.plain(&batch)?),
-            Form::Text(text) => Ready::Text { rows: batch.num_rows() as u64, bytes: text.render(&batch)? },
+            WriteForm::Parquet(groups) => Ready::Columns(groups.split(&batch)),
+            WriteForm::Arrow(batches) => Ready::Batch(batches.plain(&batch)?),
+            WriteForm::Text(text) => Ready::Text { rows: batch.num_rows() as u64, bytes: text.render(&batch)? },
         }))
     }
 
@@ -147,9 +152,9 @@ impl Writer {
     /// When the file can't be written.
     pub fn push(&self, prepared: Prepared) -> Result<(), Error> {
         match (&self.0, prepared.0) {
-            (Form::Parquet(groups), Ready::Columns(split)) => groups.push(split),
-            (Form::Arrow(batches), Ready::Batch(batch)) => batches.push(batch),
-            (Form::Text(text), Ready::Text { rows, bytes }) => text.push(rows, &bytes),
+            (WriteForm::Parquet(groups), Ready::Columns(split)) => groups.push(split),
+            (WriteForm::Arrow(batches), Ready::Batch(batch)) => batches.push(batch),
+            (WriteForm::Text(text), Ready::Text { rows, bytes }) => text.push(rows, &bytes),
             _ => unreachable!("a batch that another writer has prepared"),
         }
     }
@@ -160,8 +165,8 @@ impl Writer {
     /// When the file can't be written.
     pub fn help(&self) -> Result<(), Error> {
         match &self.0 {
-            Form::Parquet(groups) => groups.help(),
-            Form::Arrow(_) | Form::Text(_) => Ok(()),
+            WriteForm::Parquet(groups) => groups.help(),
+            WriteForm::Arrow(_) | WriteForm::Text(_) => Ok(()),
         }
     }
 
@@ -172,8 +177,8 @@ impl Writer {
     /// When the file can't be written.
     pub fn end(&self) -> Result<(), Error> {
         match &self.0 {
-            Form::Parquet(groups) => groups.seal(),
-            Form::Arrow(_) | Form::Text(_) => Ok(()),
+            WriteForm::Parquet(groups) => groups.seal(),
+            WriteForm::Arrow(_) | WriteForm::Text(_) => Ok(()),
         }
     }
 
@@ -181,11 +186,11 @@ impl Writer {
     ///
     /// # Errors
     /// When the file can't be written.
-    pub fn finish(self) -> Result<Written, Error> {
+    pub fn finish(self) -> Result<WriteSummary, Error> {
         match self.0 {
-            Form::Parquet(groups) => groups.finish(),
-            Form::Arrow(batches) => batches.finish(),
-            Form::Text(text) => text.finish(),
+            WriteForm::Parquet(groups) => groups.finish(),
+            WriteForm::Arrow(batches) => batches.finish(),
+            WriteForm::Text(text) => text.finish(),
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Formats of text: rows are rendered by any worker, and written in order.
 
-use super::Written;
-use super::counted::Counted;
-use super::failure::Failure;
-use crate::render::{Csv, Json};
+use super::WriteSummary;
+use super::counted::CountedWriter;
+use super::failure::WriteFailure;
+use crate::render::{Csv, JsonRows};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use rorqual_pipe::Error;
@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 
 /// Which format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Style {
+pub(super) enum TextStyle {
     /// A JSON object a line.
     Ndjson,
     /// Comma-separated values with a header (RFC 4180).
@@ -20,16 +20,16 @@ pub(super) enum Style {
 }
 
 /// Writes lines.
-pub(super) struct Text {
+pub(super) struct TextWriter {
     name: String,
-    style: Style,
-    file: Mutex<(Counted, Written)>,
+    style: TextStyle,
+    file: Mutex<(CountedWriter, WriteSummary)>,
 }
 
-impl Text {
-    pub(super) fn new(file: Box<dyn Write + Send>, name: &str, style: Style, schema: &SchemaRef) -> Result<Self, Error> {
-        let text = Self { name: name.to_owned(), style, file: Mutex::new((Counted::new(file), Written::default())) };
-        if style == Style::Csv {
+impl TextWriter {
+    pub(super) fn new(file: Box<dyn Write + Send>, name: &str, style: TextStyle, schema: &SchemaRef) -> Result<Self, Error> {
+        let text = Self { name: name.to_owned(), style, file: Mutex::new((CountedWriter::new(file), WriteSummary::default())) };
+        if style == TextStyle::Csv {
             text.push(0, &Csv::header(schema))?;
         }
         Ok(text)
@@ -38,21 +38,21 @@ impl Text {
     pub(super) fn render(&self, batch: &RecordBatch) -> Result<Vec<u8>, Error> {
         let mut out = Vec::new();
         let rendered = match self.style {
-            Style::Ndjson => Json::new(batch).map(|json| json.lines(&mut out)),
-            Style::Csv => Csv::new(batch).map(|csv| csv.lines(&mut out)),
+            TextStyle::Ndjson => JsonRows::new(batch).map(|json| json.lines(&mut out)),
+            TextStyle::Csv => Csv::new(batch).map(|csv| csv.lines(&mut out)),
         };
-        rendered.map(|()| out).map_err(|error| Failure::from(error).error(&self.name))
+        rendered.map(|()| out).map_err(|error| WriteFailure::from(error).error(&self.name))
     }
 
     pub(super) fn push(&self, rows: u64, bytes: &[u8]) -> Result<(), Error> {
         let (file, written) = &mut *self.file.lock().unwrap_or_else(PoisonError::into_inner);
         written.rows += rows;
-        file.write_all(bytes).map_err(|error| Failure::from(&error).error(&self.name))
+        file.write_all(bytes).map_err(|error| WriteFailure::from(&error).error(&self.name))
     }
 
-    pub(super) fn finish(self) -> Result<Written, Error> {
+    pub(super) fn finish(self) -> Result<WriteSummary, Error> {
         let (mut file, written) = self.file.into_inner().unwrap_or_else(PoisonError::into_inner);
-        file.flush().map_err(|error| Failure::from(&error).error(&self.name))?;
-        Ok(Written { bytes: file.bytes, ..written })
+        file.flush().map_err(|error| WriteFailure::from(&error).error(&self.name))?;
+        Ok(WriteSummary { bytes: file.bytes, ..written })
     }
 }

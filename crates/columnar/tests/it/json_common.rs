@@ -10,9 +10,9 @@ use bytes::Bytes;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
-use rorqual_columnar::json::{Decoder, Inferrer, Layout, RecordSplitter};
-use rorqual_columnar::{Bad, Decode, Decoded, Infer, Note, Notes, Shape, Unplaced};
-use rorqual_pipe::{Chunk, Fault, Splitter};
+use rorqual_columnar::json::{JsonDecoder, JsonInferrer, JsonSplitter, Layout};
+use rorqual_columnar::{BadRecord, Decode, DecodeNote, DecodedRecords, Infer, Notes, Shape, Unplaced};
+use rorqual_pipe::{Chunk, SplitError, Splitter};
 
 /// A document, with its numbers as they are written.
 #[derive(Debug, Clone, PartialEq)]
@@ -149,11 +149,11 @@ pub(crate) fn render(records: &[Tree], layout: &Layout, space: &str) -> String {
 }
 
 /// The chunks that an input is cut into.
-pub(crate) fn chunks(input: &[u8], layout: &Layout, block_bytes: usize) -> (Vec<Chunk>, Result<(), Fault>) {
+pub(crate) fn chunks(input: &[u8], layout: &Layout, block_bytes: usize) -> (Vec<Chunk>, Result<(), SplitError>) {
     let bytes = Bytes::copy_from_slice(input);
     let mut chunks = Vec::new();
     let mut splitter: Box<dyn Splitter> =
-        if *layout == Layout::Lines { Box::new(Newlines) } else { Box::new(RecordSplitter::new(layout)) };
+        if *layout == Layout::Lines { Box::new(Newlines) } else { Box::new(JsonSplitter::new(layout)) };
     let (mut carried, mut outcome) = (0..0, Ok(()));
     for start in (0..input.len()).step_by(block_bytes) {
         let block = &input[start..(start + block_bytes).min(input.len())];
@@ -195,19 +195,19 @@ fn chunk(bytes: &Bytes, range: std::ops::Range<usize>) -> Chunk {
 struct Newlines;
 
 impl Splitter for Newlines {
-    fn split(&mut self, bytes: &[u8]) -> Result<rorqual_pipe::Split, Fault> {
+    fn split(&mut self, bytes: &[u8]) -> Result<rorqual_pipe::RecordEnds, SplitError> {
         let ends: Vec<usize> = (0..bytes.len()).filter(|index| bytes[*index] == b'\n').map(|index| index + 1).collect();
-        Ok(rorqual_pipe::Split { records: 0..bytes.len(), first_end: ends.first().copied(), last_end: ends.last().copied() })
+        Ok(rorqual_pipe::RecordEnds { records: 0..bytes.len(), first_end: ends.first().copied(), last_end: ends.last().copied() })
     }
 
-    fn finish(&mut self) -> Result<(), Fault> {
+    fn finish(&mut self) -> Result<(), SplitError> {
         Ok(())
     }
 }
 
 /// The shape of an input, and its bad records.
-pub(crate) fn infer(input: &[u8], layout: &Layout, block_bytes: usize) -> (Shape, Vec<Bad>) {
-    let mut inferrer = Inferrer::new(layout);
+pub(crate) fn infer(input: &[u8], layout: &Layout, block_bytes: usize) -> (Shape, Vec<BadRecord>) {
+    let mut inferrer = JsonInferrer::new(layout);
     let (mut shape, mut bad) = (Shape::default(), Vec::new());
     for chunk in chunks(input, layout, block_bytes).0 {
         let inferred = inferrer.infer(&chunk).unwrap();
@@ -218,9 +218,9 @@ pub(crate) fn infer(input: &[u8], layout: &Layout, block_bytes: usize) -> (Shape
 }
 
 /// All rows of an input under a schema.
-pub(crate) fn decode(input: &[u8], layout: &Layout, schema: &Schema, unplaced: Unplaced, block_bytes: usize) -> Decoded {
-    let mut decoder = Decoder::new(layout, &schema.clone().into(), unplaced, 32 << 20);
-    let mut all = Decoded::default();
+pub(crate) fn decode(input: &[u8], layout: &Layout, schema: &Schema, unplaced: Unplaced, block_bytes: usize) -> DecodedRecords {
+    let mut decoder = JsonDecoder::new(layout, &schema.clone().into(), unplaced, 32 << 20);
+    let mut all = DecodedRecords::default();
     for chunk in chunks(input, layout, block_bytes).0 {
         let mut start = Some(0);
         while let Some(from) = start {
@@ -238,7 +238,7 @@ pub(crate) fn decode(input: &[u8], layout: &Layout, schema: &Schema, unplaced: U
 }
 
 /// Infers and decodes, with a column `_rest` or none.
-pub(crate) fn convert(input: &[u8], layout: &Layout, rest: bool) -> Decoded {
+pub(crate) fn convert(input: &[u8], layout: &Layout, rest: bool) -> DecodedRecords {
     let schema = infer(input, layout, 64).0.to_schema(rest);
     decode(input, layout, &schema, Unplaced::Keep, 50)
 }
@@ -254,8 +254,8 @@ pub(crate) fn column(batches: &[RecordBatch], name: &str) -> Vec<String> {
     batches.iter().flat_map(cells).collect()
 }
 
-pub(crate) fn notes(notes: &Notes) -> Vec<(rorqual_columnar::Note, u64)> {
-    Note::ALL.into_iter().filter_map(|note| Some((note, notes.get(note)?.times))).collect()
+pub(crate) fn notes(notes: &Notes) -> Vec<(rorqual_columnar::DecodeNote, u64)> {
+    DecodeNote::ALL.into_iter().filter_map(|note| Some((note, notes.get(note)?.times))).collect()
 }
 
 /// Checks that the rows are these records.

@@ -2,8 +2,8 @@
 
 use crate::json_common::{Tree, check_rows, column, convert, decode, infer, layouts, notes, records, render};
 use proptest::prelude::*;
-use rorqual_columnar::json::{Decoder, Layout};
-use rorqual_columnar::{Decode, Note, Shape, Unplaced, parse_schema};
+use rorqual_columnar::json::{JsonDecoder, Layout};
+use rorqual_columnar::{Decode, DecodeNote, Shape, Unplaced, parse_schema};
 use rorqual_pipe::Chunk;
 
 proptest! {
@@ -68,7 +68,7 @@ proptest! {
     }
 }
 
-fn rest(schema: &str, record: &str) -> (Vec<String>, Vec<(Note, u64)>) {
+fn rest(schema: &str, record: &str) -> (Vec<String>, Vec<(DecodeNote, u64)>) {
     let schema = parse_schema(schema).unwrap();
     let decoded = decode(record.as_bytes(), &Layout::Lines, &schema, Unplaced::Keep, 1000);
     assert_eq!((decoded.bad, decoded.misfit), (vec![], None));
@@ -84,7 +84,7 @@ fn the_rest_says_paths_and_values() {
     let expected =
         [r#"{"a":"1","new":[1,{"k":"a b"}],"s.x":1.5,"s[\"c d\"]":null,"l[1].z":2,"l[2]":3,"_rest":7,"[\"e\\u0022\"]":1}"#];
     assert_eq!(rest, expected);
-    assert_eq!(notes, [(Note::Rest, 1)]);
+    assert_eq!(notes, [(DecodeNote::Rest, 1)]);
 }
 
 #[test]
@@ -101,10 +101,10 @@ fn the_last_value_of_a_key_counts() {
     assert_eq!(column(&decoded.batches, "a"), ["∅"]);
     assert_eq!(column(&decoded.batches, "s"), ["{x: 2, y: 3}"]);
     assert_eq!(column(&decoded.batches, "l"), ["[{q: []}, {q: [2]}]"]);
-    assert_eq!(notes(&decoded.notes), [(Note::DuplicateKey, 1)]);
+    assert_eq!(notes(&decoded.notes), [(DecodeNote::DuplicateKey, 1)]);
     let (rest, notes) = rest(r#"{"a":"int64","_rest":"json"}"#, r#"{"a":"x","b":1,"b":2,"a":5}"#);
     assert_eq!(rest, [r#"{"b":2}"#]);
-    assert_eq!(notes.iter().map(|(note, _)| *note).collect::<Vec<_>>(), [Note::DuplicateKey, Note::Rest]);
+    assert_eq!(notes.iter().map(|(note, _)| *note).collect::<Vec<_>>(), [DecodeNote::DuplicateKey, DecodeNote::Rest]);
 }
 
 #[test]
@@ -113,13 +113,13 @@ fn a_lone_surrogate_is_kept_as_written() {
     let decoded = convert(input.as_bytes(), &Layout::Lines, false);
     assert_eq!(column(&decoded.batches, "a"), ["x", "∅", "😀"]);
     assert_eq!(column(&decoded.batches, "_rest"), ["∅", r#"{"a":"\ud800y","[\"\\udc00\"]":1}"#, "∅"]);
-    assert_eq!(notes(&decoded.notes), [(Note::Rest, 1), (Note::LoneSurrogate, 1)]);
+    assert_eq!(notes(&decoded.notes), [(DecodeNote::Rest, 1), (DecodeNote::LoneSurrogate, 1)]);
     // Without a place to keep it, the note says what became of it.
     let schema = parse_schema(r#"{"a":"text"}"#).unwrap();
     let decoded = decode(input.as_bytes(), &Layout::Lines, &schema, Unplaced::Ignore, input.len());
     assert_eq!(column(&decoded.batches, "a"), ["x", "\u{fffd}y", "😀"]);
-    assert_eq!(notes(&decoded.notes), [(Note::ReplacedSurrogate, 1)]);
-    assert!(Note::LoneSurrogate.to_string().contains("_rest") && !Note::LoneSurrogate.to_string().contains("FFFD"));
+    assert_eq!(notes(&decoded.notes), [(DecodeNote::ReplacedSurrogate, 1)]);
+    assert!(DecodeNote::LoneSurrogate.to_string().contains("_rest") && !DecodeNote::LoneSurrogate.to_string().contains("FFFD"));
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn batches_are_bounded() {
 fn a_small_batch_behind_a_large_one_is_small() {
     let large: String = (0..20_000).map(|index| format!("{{\"a\":{index},\"b\":\"{index}\"}}\n")).collect();
     let schema = parse_schema(r#"{"a":"int64","b":"text"}"#).unwrap();
-    let mut decoder = Decoder::new(&Layout::Lines, &schema, Unplaced::Keep, 32 << 20);
+    let mut decoder = JsonDecoder::new(&Layout::Lines, &schema, Unplaced::Keep, 32 << 20);
     let sizes = [large.as_str(), "{\"a\":1,\"b\":\"x\"}\n"].map(|text| {
         let mut chunk = Chunk::empty(0, usize::MAX);
         chunk.bytes = text.to_owned().into();
@@ -156,7 +156,7 @@ fn a_small_batch_behind_a_large_one_is_small() {
 #[test]
 fn a_schema_of_other_types_is_refused() {
     let schema = arrow_schema::Schema::new(vec![arrow_schema::Field::new("a", arrow_schema::DataType::Int32, true)]);
-    let mut decoder = Decoder::new(&Layout::Lines, &schema.clone().into(), Unplaced::Keep, 32 << 20);
+    let mut decoder = JsonDecoder::new(&Layout::Lines, &schema.clone().into(), Unplaced::Keep, 32 << 20);
     let error = decoder.decode(&Chunk::empty(0, 1)).unwrap_err();
     assert!(error.to_string().contains("\"a\" is of the type Int32"), "{error}");
     assert_eq!(Shape::from_schema(&schema).to_schema(false).fields().len(), 1);

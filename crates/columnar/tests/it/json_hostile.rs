@@ -5,7 +5,7 @@ use crate::json_common::{chunks, column, convert, decode, infer, layouts, record
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
-use rorqual_columnar::json::{Decoder, Layout};
+use rorqual_columnar::json::{JsonDecoder, Layout};
 use rorqual_columnar::{Decode, Unplaced, limits, parse_schema};
 
 proptest! {
@@ -115,7 +115,7 @@ fn a_mark_is_skipped_and_other_encodings_are_named() {
     assert_eq!(column(&convert(b"\xEF\xBB\xBF{\"a\":1}\n", &Layout::Lines, false).batches, "a"), ["1"]);
     let schema = parse_schema("{\"a\":\"text\"}").unwrap();
     let (chunks, _) = chunks(b"\xFF\xFE{\0}\0\n", &Layout::Lines, 100);
-    let error = Decoder::new(&Layout::Lines, &schema, Unplaced::Keep, 32 << 20).decode(&chunks[0]).unwrap_err();
+    let error = JsonDecoder::new(&Layout::Lines, &schema, Unplaced::Keep, 32 << 20).decode(&chunks[0]).unwrap_err();
     assert!(error.to_string().contains("is UTF-16 (iconv -f"), "{error}");
 }
 

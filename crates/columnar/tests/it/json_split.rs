@@ -4,7 +4,7 @@ use crate::json_common::{chunks, layouts, records, render};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
-use rorqual_columnar::json::{Layout, RecordSplitter, detect, parse_path};
+use rorqual_columnar::json::{JsonSplitter, Layout, detect, parse_path};
 use rorqual_pipe::Splitter;
 
 /// Ends of documents, each with the byte that tells it, found one byte after the other; and whether the last is open.
@@ -57,7 +57,7 @@ proptest! {
     #[test]
     fn documents_end_where_the_reference_says(bytes in noise(), block_bytes in 1_usize..200) {
         let (ends, open) = reference(&bytes);
-        let mut splitter = RecordSplitter::new(&Layout::Documents);
+        let mut splitter = JsonSplitter::new(&Layout::Documents);
         let mut before = 0;
         for block in bytes.chunks(block_bytes) {
             let told = ends.iter().filter(|(_, told)| (before..before + block.len()).contains(told));

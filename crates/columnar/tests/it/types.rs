@@ -14,10 +14,10 @@ use parquet::data_type::{FixedLenByteArray, FixedLenByteArrayType, Int96, Int96T
 use parquet::file::properties::{WriterProperties, WriterVersion};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
-use rorqual_columnar::read::{Rows, Table, is_stream, is_table};
-use rorqual_columnar::render::Json;
-use rorqual_columnar::write::{Settings, Target, Writer};
-use rorqual_pipe::{Error, Kind};
+use rorqual_columnar::read::{RowChoice, TableFile, is_stream, is_table};
+use rorqual_columnar::render::JsonRows;
+use rorqual_columnar::write::{BatchWriter, WriteSettings, WriteTarget};
+use rorqual_pipe::{Error, ErrorClass};
 use std::fs::File;
 use std::io::{Cursor, Write};
 use std::sync::Arc;
@@ -31,8 +31,8 @@ fn file(bytes: &[u8]) -> File {
     file
 }
 
-fn open(bytes: &[u8]) -> Result<Table, Error> {
-    Table::open(file(bytes), "in", MEMORY_BYTES).map(Option::unwrap)
+fn open(bytes: &[u8]) -> Result<TableFile, Error> {
+    TableFile::open(file(bytes), "in", MEMORY_BYTES).map(Option::unwrap)
 }
 
 /// Why it can't be opened.
@@ -41,18 +41,18 @@ fn refusal(bytes: &[u8]) -> String {
 }
 
 /// The rows as JSON, a line each, and what ended them.
-fn lines(table: &Table) -> (String, Option<Error>) {
+fn lines(table: &TableFile) -> (String, Option<Error>) {
     let mut lines = Vec::new();
-    for batch in table.batches(None, &Rows::All).unwrap() {
+    for batch in table.batches(None, &RowChoice::All).unwrap() {
         match batch {
-            Ok(batch) => Json::new(&batch).unwrap().lines(&mut lines),
+            Ok(batch) => JsonRows::new(&batch).unwrap().lines(&mut lines),
             Err(error) => return (String::from_utf8(lines).unwrap(), Some(error)),
         }
     }
     (String::from_utf8(lines).unwrap(), None)
 }
 
-fn all_lines(table: &Table) -> String {
+fn all_lines(table: &TableFile) -> String {
     let (lines, error) = lines(table);
     assert!(error.is_none(), "{error:?}");
     lines
@@ -111,9 +111,9 @@ fn moments_of_96_bits_reach_beyond_2262() {
     let table = open(&bytes).unwrap();
     assert_eq!(all_lines(&table), expected);
     // The same of some columns.
-    let some = table.batches(Some(&["s.u".to_owned()]), &Rows::Range(0..1)).unwrap().next().unwrap().unwrap();
+    let some = table.batches(Some(&["s.u".to_owned()]), &RowChoice::Range(0..1)).unwrap().next().unwrap().unwrap();
     let mut line = Vec::new();
-    Json::new(&some).unwrap().lines(&mut line);
+    JsonRows::new(&some).unwrap().lines(&mut line);
     assert_eq!(line, b"{\"s\":{\"u\":\"9999-12-31T00:00:00\"}}\n");
 }
 
@@ -186,7 +186,7 @@ fn a_page_as_large_as_a_row_group_is_read_where_it_has_room() {
     let table = open(&texts(800)).unwrap();
     assert!(table.large_page_bytes() > 8_000_000, "{}", table.large_page_bytes());
     let mut rows = 0;
-    for batch in table.batches(None, &Rows::All).unwrap() {
+    for batch in table.batches(None, &RowChoice::All).unwrap() {
         let batch = batch.unwrap();
         assert!(batch.get_array_memory_size() < 3 * MIB);
         for text in batch.column(0).as_string::<i32>().iter() {
@@ -197,7 +197,7 @@ fn a_page_as_large_as_a_row_group_is_read_where_it_has_room() {
     assert_eq!(rows, 800);
     let (_, error) = lines(&open(&texts(1_200)).unwrap());
     let error = error.expect("more than there is room for");
-    assert_eq!(error.kind(), Kind::Limit);
+    assert_eq!(error.kind(), ErrorClass::Limit);
     assert!(error.to_string().contains("more --memory"), "{error}");
 }
 
@@ -228,7 +228,7 @@ fn unions_and_names_that_come_twice_are_refused() {
     for bytes in [arrow_file(&batch), arrow_stream(std::slice::from_ref(&batch))] {
         assert_eq!(refusal(&bytes), "in: the column 'u' is a union, which is not read");
     }
-    let written = Writer::new(Vec::new(), "out", &batch.schema(), &Settings::new(Target::Parquet)).map(|_| ());
+    let written = BatchWriter::new(Vec::new(), "out", &batch.schema(), &WriteSettings::new(WriteTarget::Parquet)).map(|_| ());
     assert_eq!(written.unwrap_err().to_string(), "out: Parquet has no place for the column 'u': it is a union");
 
     let field = || Field::new("a", DataType::Int32, true);
@@ -239,8 +239,8 @@ fn unions_and_names_that_come_twice_are_refused() {
     for bytes in [arrow_file(&twice), arrow_stream(std::slice::from_ref(&twice)), parquet(&twice)] {
         assert_eq!(refusal(&bytes), said);
     }
-    for target in [Target::Parquet, Target::Arrow, Target::Ndjson] {
-        let written = Writer::new(Vec::new(), "out", &schema, &Settings::new(target)).map(|_| ());
+    for target in [WriteTarget::Parquet, WriteTarget::Arrow, WriteTarget::Ndjson] {
+        let written = BatchWriter::new(Vec::new(), "out", &schema, &WriteSettings::new(target)).map(|_| ());
         assert!(written.unwrap_err().to_string().starts_with("out: two columns are named 'a'"));
     }
 }
@@ -252,7 +252,7 @@ fn intervals_with_months_stay_whole_as_text_and_are_none_of_parquet() {
     let batch = RecordBatch::try_from_iter([("i", intervals)]).unwrap();
     let line = all_lines(&open(&arrow_file(&batch)).unwrap());
     assert!(line.contains("14 mons 3 days 5"), "{line}");
-    let written = Writer::new(Vec::new(), "out", &batch.schema(), &Settings::new(Target::Parquet)).map(|_| ());
+    let written = BatchWriter::new(Vec::new(), "out", &batch.schema(), &WriteSettings::new(WriteTarget::Parquet)).map(|_| ());
     let said = "out: Parquet has no place for the column 'i': it has intervals with nanoseconds";
     assert_eq!(written.unwrap_err().to_string(), said);
 }
@@ -295,11 +295,11 @@ fn a_stream_is_read_from_a_file_and_from_a_pipe() {
     let expected = "{\"n\":0}\n{\"n\":1}\n{\"n\":2}\n{\"n\":3}\n{\"n\":4}\n";
     let table = open(&bytes).unwrap();
     assert_eq!((all_lines(&table).as_str(), table.rows().unwrap()), (expected, 5));
-    let some = table.batches(None, &Rows::These(vec![1, 4])).unwrap().map(|batch| batch.unwrap().num_rows()).sum::<usize>();
+    let some = table.batches(None, &RowChoice::These(vec![1, 4])).unwrap().map(|batch| batch.unwrap().num_rows()).sum::<usize>();
     assert_eq!(some, 2);
-    let piped = Table::stream(Box::new(Cursor::new(bytes.clone())), "pipe", MEMORY_BYTES).unwrap();
+    let piped = TableFile::stream(Box::new(Cursor::new(bytes.clone())), "pipe", MEMORY_BYTES).unwrap();
     assert_eq!(all_lines(&piped), expected);
-    assert!(piped.batches(None, &Rows::All).map(|_| ()).unwrap_err().to_string().contains("can be read only once"));
+    assert!(piped.batches(None, &RowChoice::All).map(|_| ()).unwrap_err().to_string().contains("can be read only once"));
     // The mark of the end may be missing; anything else is told.
     let whole = bytes.len() - 8;
     for end in 8..=whole {
@@ -308,7 +308,7 @@ fn a_stream_is_read_from_a_file_and_from_a_pipe() {
                 (_, Some(_)) => {}
                 (read, None) => assert!(expected.starts_with(&read) && (end == whole) == (read == expected), "cut at {end}"),
             },
-            Err(error) => assert_eq!(error.kind(), Kind::Corrupt, "cut at {end}: {error}"),
+            Err(error) => assert_eq!(error.kind(), ErrorClass::Corrupt, "cut at {end}: {error}"),
         }
     }
 }
@@ -330,7 +330,7 @@ fn a_stream_whose_batches_have_no_room_is_refused() {
     let (read, error) = lines(&open(&bytes).unwrap());
     assert_eq!(read.lines().count(), 10);
     let error = error.expect("4 MiB in a share of 2");
-    assert_eq!(error.kind(), Kind::Limit);
+    assert_eq!(error.kind(), ErrorClass::Limit);
     assert!(error.to_string().contains("or smaller batches at byte "), "{error}");
     // A length that is not there takes nothing.
     let huge = [&[0xff; 4][..], &0x0fff_fff8_u32.to_le_bytes(), b"x"].concat();

@@ -9,10 +9,10 @@ use arrow_array::{
 };
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use arrow_select::concat::concat_batches;
-use rorqual_columnar::read::{Rows, Table};
-use rorqual_columnar::write::{Codec, Settings, Target, Writer, Written};
-use rorqual_pipe::{Error, Kind};
-use rorqual_testkit::fault::{Fault, Faulty};
+use rorqual_columnar::read::{RowChoice, TableFile};
+use rorqual_columnar::write::{BatchWriter, Codec, WriteSettings, WriteSummary, WriteTarget};
+use rorqual_pipe::{Error, ErrorClass};
+use rorqual_testkit::fault::{FaultPlan, Faulty};
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, Write};
 use std::sync::{Arc, Mutex};
@@ -95,18 +95,18 @@ fn batches() -> Vec<RecordBatch> {
     sizes.scan(0, |first, rows| Some(batch(std::mem::replace(first, *first + rows), rows))).collect()
 }
 
-fn settings(target: Target) -> Settings {
-    Settings { group_bytes_max: 512 << 10, ..Settings::new(target) }
+fn settings(target: WriteTarget) -> WriteSettings {
+    WriteSettings { group_bytes_max: 512 << 10, ..WriteSettings::new(target) }
 }
 
 /// Writes with so many threads: each prepares and pushes in order, and helps.
 fn write(
     file: impl Write + Send + 'static,
-    settings: &Settings,
+    settings: &WriteSettings,
     batches: &[RecordBatch],
     threads: usize,
-) -> Result<Written, Error> {
-    let writer = Writer::new(file, "out", &batches[0].schema(), settings)?;
+) -> Result<WriteSummary, Error> {
+    let writer = BatchWriter::new(file, "out", &batches[0].schema(), settings)?;
     let next = Mutex::new(batches.iter());
     let work = || -> Result<(), Error> {
         loop {
@@ -127,7 +127,7 @@ fn write(
     writer.finish()
 }
 
-fn written(settings: &Settings, batches: &[RecordBatch], threads: usize) -> (File, Written) {
+fn written(settings: &WriteSettings, batches: &[RecordBatch], threads: usize) -> (File, WriteSummary) {
     let file = tempfile::tempfile().unwrap();
     let written = write(file.try_clone().unwrap(), settings, batches, threads).unwrap();
     assert_eq!(written.bytes, file.metadata().unwrap().len());
@@ -141,11 +141,11 @@ fn bytes(mut file: File) -> Vec<u8> {
     bytes
 }
 
-fn table(file: File) -> Table {
-    Table::open(file, "in", MEMORY_BYTES).unwrap().unwrap()
+fn table(file: File) -> TableFile {
+    TableFile::open(file, "in", MEMORY_BYTES).unwrap().unwrap()
 }
 
-fn read(table: &Table, columns: Option<&[String]>, rows: &Rows) -> RecordBatch {
+fn read(table: &TableFile, columns: Option<&[String]>, rows: &RowChoice) -> RecordBatch {
     let batches: Vec<RecordBatch> = table.batches(columns, rows).unwrap().map(Result::unwrap).collect();
     let schema: SchemaRef = batches.first().map_or_else(|| Arc::new(Schema::empty()), RecordBatch::schema);
     concat_batches(&schema, &batches).unwrap()
@@ -158,7 +158,7 @@ fn all(batches: &[RecordBatch]) -> RecordBatch {
 /// As JSON: dictionaries and what they stand for look the same.
 fn lines(batch: &RecordBatch) -> String {
     let mut out = Vec::new();
-    rorqual_columnar::render::Json::new(batch).unwrap().lines(&mut out);
+    rorqual_columnar::render::JsonRows::new(batch).unwrap().lines(&mut out);
     String::from_utf8(out).unwrap()
 }
 
@@ -166,12 +166,12 @@ fn lines(batch: &RecordBatch) -> String {
 fn parquet_gives_back_what_was_written() {
     for codec in [Codec::None, Codec::Lz4, Codec::Zstd(1)] {
         let batches = batches();
-        let (file, written) = written(&Settings { codec, ..settings(Target::Parquet) }, &batches, 1);
+        let (file, written) = written(&WriteSettings { codec, ..settings(WriteTarget::Parquet) }, &batches, 1);
         assert!(written.groups > 1, "{written:?}");
         assert_eq!(written.rows, 7921);
         let table = table(file);
         assert_eq!(table.schema(), &batches[0].schema());
-        assert_eq!(lines(&read(&table, None, &Rows::All)), lines(&all(&batches)));
+        assert_eq!(lines(&read(&table, None, &RowChoice::All)), lines(&all(&batches)));
     }
 }
 
@@ -179,9 +179,9 @@ fn parquet_gives_back_what_was_written() {
 fn arrow_gives_back_what_was_written() {
     for codec in [Codec::None, Codec::Lz4, Codec::Zstd(3)] {
         let batches = batches();
-        let (file, written) = written(&Settings { codec, ..settings(Target::Arrow) }, &batches, 1);
+        let (file, written) = written(&WriteSettings { codec, ..settings(WriteTarget::Arrow) }, &batches, 1);
         assert_eq!(written.rows, 7921);
-        assert_eq!(lines(&read(&table(file), None, &Rows::All)), lines(&all(&batches)));
+        assert_eq!(lines(&read(&table(file), None, &RowChoice::All)), lines(&all(&batches)));
     }
 }
 
@@ -189,14 +189,14 @@ fn arrow_gives_back_what_was_written() {
 fn rows_and_columns_are_chosen() {
     let batches = batches();
     let whole = all(&batches);
-    for target in [Target::Parquet, Target::Arrow] {
+    for target in [WriteTarget::Parquet, WriteTarget::Arrow] {
         let table = table(written(&settings(target), &batches, 1).0);
         assert_eq!(table.rows().unwrap(), 7921);
         let text = ["text".to_owned()];
-        let range = read(&table, Some(&text), &Rows::Range(600..5000));
+        let range = read(&table, Some(&text), &RowChoice::Range(600..5000));
         let expected = whole.project(&[5]).unwrap();
         assert_eq!(lines(&range), lines(&expected.slice(600, 4400)));
-        let these = read(&table, Some(&text), &Rows::These(vec![1, 702, 703, 7920]));
+        let these = read(&table, Some(&text), &RowChoice::These(vec![1, 702, 703, 7920]));
         let expected: Vec<RecordBatch> = [1, 702, 703, 7920].map(|row| expected.slice(row, 1)).to_vec();
         assert_eq!(lines(&these), lines(&all(&expected)));
     }
@@ -204,7 +204,7 @@ fn rows_and_columns_are_chosen() {
 
 #[test]
 fn the_file_does_not_depend_on_who_helped() {
-    let settings = settings(Target::Parquet);
+    let settings = settings(WriteTarget::Parquet);
     let (alone, _) = written(&settings, &batches(), 1);
     let alone = bytes(alone);
     for threads in [2, 5] {
@@ -216,9 +216,9 @@ fn the_file_does_not_depend_on_who_helped() {
 fn a_value_is_found_in_every_type() {
     let batches = batches();
     let whole = all(&batches);
-    for target in [Target::Parquet, Target::Arrow] {
+    for target in [WriteTarget::Parquet, WriteTarget::Arrow] {
         for index in [vec![], ["int", "unsigned", "float", "text", "deep.id", "coded"].map(str::to_owned).to_vec()] {
-            let table = table(written(&Settings { index, ..settings(target) }, &batches, 1).0);
+            let table = table(written(&WriteSettings { index, ..settings(target) }, &batches, 1).0);
             // Row 5000: 5000 * 1,000,003 - 2^40; 2^64 - 1 - 5003; 5001 / 7 - 1e300 is -1e300 for all rows.
             for (column, value, row) in [
                 ("int", "-1094511612776", 5000),
@@ -243,7 +243,7 @@ fn a_value_is_found_in_every_type() {
 fn what_can_not_have_the_value_is_not_read() {
     let batches: Vec<RecordBatch> = (0..40).map(|part| batch(part * 1000, 1000)).collect();
     let index = vec!["text".to_owned()];
-    let (file, written) = written(&Settings { index, ..settings(Target::Parquet) }, &batches, 1);
+    let (file, written) = written(&WriteSettings { index, ..settings(WriteTarget::Parquet) }, &batches, 1);
     let table = table(file);
     let columns = ["int".to_owned()];
     assert_eq!(table.find("text", "tëxt \"20001\"\n", Some(&columns)).unwrap().count(), 1);
@@ -253,9 +253,10 @@ fn what_can_not_have_the_value_is_not_read() {
 #[test]
 fn names_that_are_not_there_are_answered_with_near_ones() {
     let index = vec!["deep.ID".to_owned()];
-    let error = write(Vec::new(), &Settings { index, ..settings(Target::Parquet) }, &batches(), 1).unwrap_err().to_string();
+    let error =
+        write(Vec::new(), &WriteSettings { index, ..settings(WriteTarget::Parquet) }, &batches(), 1).unwrap_err().to_string();
     assert!(error.contains("no column 'deep.ID'") && error.contains("deep.id"), "{error}");
-    let table = table(written(&settings(Target::Parquet), &batches(), 1).0);
+    let table = table(written(&settings(WriteTarget::Parquet), &batches(), 1).0);
     let error = table.find("txt", "x", None).err().unwrap().to_string();
     assert!(error.contains("no column 'txt'") && error.contains("text"), "{error}");
     let error = table.find("int", "x", None).err().unwrap().to_string();
@@ -265,11 +266,11 @@ fn names_that_are_not_there_are_answered_with_near_ones() {
 #[test]
 fn a_failure_at_any_write_is_told_once_and_hangs_nobody() {
     let batches = &batches()[..6];
-    for target in [Target::Parquet, Target::Arrow, Target::Ndjson, Target::Csv] {
+    for target in [WriteTarget::Parquet, WriteTarget::Arrow, WriteTarget::Ndjson, WriteTarget::Csv] {
         for threads in [1, 3] {
             let mut at = 0;
             loop {
-                let fault = Fault::new(at, true, ErrorKind::StorageFull);
+                let fault = FaultPlan::new(at, true, ErrorKind::StorageFull);
                 let sink = Faulty::new(Vec::new(), 64 << 10, &fault);
                 let result = write(sink, &settings(target), batches, threads);
                 if !fault.reached() {
@@ -277,7 +278,7 @@ fn a_failure_at_any_write_is_told_once_and_hangs_nobody() {
                     break;
                 }
                 let error = result.unwrap_err();
-                assert_eq!(error.kind(), Kind::Io, "{error}");
+                assert_eq!(error.kind(), ErrorClass::Io, "{error}");
                 assert!(error.to_string().contains("out: cannot write"), "{error}");
                 at += 1;
             }
@@ -288,9 +289,9 @@ fn a_failure_at_any_write_is_told_once_and_hangs_nobody() {
 
 #[test]
 fn a_reader_that_has_gone_stops_the_writing() {
-    let fault = Fault::new(0, true, ErrorKind::BrokenPipe);
-    let error = write(Faulty::new(Vec::new(), 1 << 20, &fault), &settings(Target::Ndjson), &batches(), 1).unwrap_err();
-    assert_eq!(error.kind(), Kind::Stopped);
+    let fault = FaultPlan::new(0, true, ErrorKind::BrokenPipe);
+    let error = write(Faulty::new(Vec::new(), 1 << 20, &fault), &settings(WriteTarget::Ndjson), &batches(), 1).unwrap_err();
+    assert_eq!(error.kind(), ErrorClass::Stopped);
 }
 
 #[test]
@@ -348,18 +349,18 @@ fn csv_is_as_rfc_4180_has_it() {
         None,
     ]));
     let batch = RecordBatch::try_from_iter([("t", texts), ("f,", floats), ("l", lists)]).unwrap();
-    let (file, _) = written(&settings(Target::Csv), &[batch], 1);
+    let (file, _) = written(&settings(WriteTarget::Csv), &[batch], 1);
     let expected = "t,\"f,\",l\n\"a,b\",0.1,\"[1,null]\"\n\"say \"\"x\"\"\",1e+300,[]\n\"\",NaN,\n,-0.0,\n\"two\nlines\",5.0,\n";
     assert_eq!(String::from_utf8(bytes(file)).unwrap().replace("1e300", "1e+300"), expected);
 }
 
 #[test]
 fn a_file_without_rows_has_its_columns() {
-    for target in [Target::Parquet, Target::Arrow] {
+    for target in [WriteTarget::Parquet, WriteTarget::Arrow] {
         let empty = batch(0, 0);
         let table = table(written(&settings(target), &[empty], 1).0);
         assert_eq!((table.rows().unwrap(), table.schema().fields().len()), (0, 10));
-        assert_eq!(table.batches(None, &Rows::All).unwrap().count(), 0);
+        assert_eq!(table.batches(None, &RowChoice::All).unwrap().count(), 0);
     }
 }
 
@@ -369,7 +370,7 @@ fn ten_thousand_columns_are_bounded_groups() {
     let values: ArrayRef = Arc::new(Int64Array::from(vec![1]));
     let batch = RecordBatch::try_from_iter(names.iter().map(|name| (name.as_str(), Arc::clone(&values)))).unwrap();
     let batches = vec![batch; 40];
-    let (file, written) = written(&Settings::new(Target::Parquet), &batches, 2);
+    let (file, written) = written(&WriteSettings::new(WriteTarget::Parquet), &batches, 2);
     assert_eq!((written.rows, written.groups), (40, 1));
     assert_eq!(table(file).schema().fields().len(), 10_000);
 }
@@ -391,23 +392,28 @@ fn a_footer_of_many_row_groups_takes_little_while_it_is_written() {
     };
     let batches: Vec<RecordBatch> = (0..300).map(batch).collect();
     let index = vec!["column 1".to_owned()];
-    let settings = Settings { group_bytes_max: 1, footer_bytes_max: (32 << 20) / 10, index, ..Settings::new(Target::Parquet) };
+    let settings = WriteSettings {
+        group_bytes_max: 1,
+        footer_bytes_max: (32 << 20) / 10,
+        index,
+        ..WriteSettings::new(WriteTarget::Parquet)
+    };
     let (file, written) = written(&settings, &batches, 1);
     assert_eq!((written.groups, written.rows), (300, 12_000));
     let table = table(file);
     assert_eq!(table.rows().unwrap(), 12_000);
-    assert_eq!(lines(&read(&table, None, &Rows::Range(11_980..12_000))), lines(&batches[299].slice(20, 20)));
+    assert_eq!(lines(&read(&table, None, &RowChoice::Range(11_980..12_000))), lines(&batches[299].slice(20, 20)));
     let text = "a text of group 250, row 7, column 1";
     let found: Vec<RecordBatch> = table.find("column 1", text, None).unwrap().map(Result::unwrap).collect();
     assert_eq!(lines(&all(&found)), lines(&batches[250].slice(7, 1)));
-    let small = Settings { footer_bytes_max: 100 << 10, ..settings };
+    let small = WriteSettings { footer_bytes_max: 100 << 10, ..settings };
     let error = write(Vec::new(), &small, &batches, 1).unwrap_err().to_string();
     assert!(error.contains("footer") && error.contains("--memory"), "{error}");
 }
 
 #[test]
 fn broken_files_are_told_and_never_panic() {
-    for target in [Target::Parquet, Target::Arrow] {
+    for target in [WriteTarget::Parquet, WriteTarget::Arrow] {
         let whole = bytes(written(&settings(target), &[batch(0, 50)], 1).0);
         for place in (0..whole.len()).step_by(7).chain(whole.len().saturating_sub(600)..whole.len()) {
             let mut broken = whole.clone();
@@ -415,14 +421,14 @@ fn broken_files_are_told_and_never_panic() {
             let mut file = tempfile::tempfile().unwrap();
             file.write_all(&broken).unwrap();
             // Whatever it is, it ends.
-            if let Ok(Some(table)) = Table::open(file, "in", MEMORY_BYTES) {
-                let _ = table.batches(None, &Rows::All).map(|batches| batches.take_while(Result::is_ok).count());
+            if let Ok(Some(table)) = TableFile::open(file, "in", MEMORY_BYTES) {
+                let _ = table.batches(None, &RowChoice::All).map(|batches| batches.take_while(Result::is_ok).count());
             }
         }
         for end in [9, 100, whole.len() - 1] {
             let mut file = tempfile::tempfile().unwrap();
             file.write_all(&whole[..end]).unwrap();
-            assert!(Table::open(file, "in", MEMORY_BYTES).is_err(), "cut at {end}");
+            assert!(TableFile::open(file, "in", MEMORY_BYTES).is_err(), "cut at {end}");
         }
     }
 }

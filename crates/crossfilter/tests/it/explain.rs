@@ -1,7 +1,7 @@
 //! Explain finds what was planted, and nothing where nothing was.
 
 use crate::log::{Plain, Random, Setup, State, format, text_of};
-use rorqual_crossfilter::{Finding, Store, View};
+use rorqual_crossfilter::{Finding, RowStore, View};
 use rorqual_pipe::Control;
 use std::sync::Arc;
 
@@ -178,7 +178,7 @@ fn span(from: i64, to: i64) -> View {
     View { from_us: Some(unix(from)), to_us: Some(unix(to)), ..View::default() }
 }
 
-fn findings(store: &Store, from: i64, to: i64) -> Vec<Finding> {
+fn findings(store: &RowStore, from: i64, to: i64) -> Vec<Finding> {
     store.explain(&span(from, to), &View::default(), &Control::default()).expect("nobody cancels").findings
 }
 
@@ -212,7 +212,7 @@ fn nothing_is_found_where_nothing_is() {
     }
 }
 
-fn recorded(rows: &[Plain]) -> Arc<Store> {
+fn recorded(rows: &[Plain]) -> Arc<RowStore> {
     Setup { threads: 2, segment_rows: 8_192, ..Setup::default() }.record(text_of(rows))
 }
 
@@ -334,7 +334,7 @@ fn a_long_value_is_offered_by_its_beginning() {
     let finding = explained.findings.first().expect("something stands out");
     assert!(finding.filter.starts_with("query ~ \"^q") && finding.filter.len() < 1_000, "{}", finding.filter);
     let filter = rorqual_accesslog::filter::Filter::parse(&finding.filter).expect("a filter");
-    let viewed = store.view(&View { filter, ..View::default() }, &rorqual_crossfilter::Wanted::default(), &Control::default());
+    let viewed = store.view(&View { filter, ..View::default() }, &rorqual_crossfilter::ViewParts::default(), &Control::default());
     assert_eq!(viewed.expect("nobody cancels").lines.total, rows.iter().filter(|row| row.query == long).count() as u64);
 }
 

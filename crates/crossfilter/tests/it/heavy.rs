@@ -3,7 +3,7 @@
 use crate::log::{Plain, Setup, State, text_of};
 use rorqual_accesslog::filter::{Filter, TextColumn};
 use rorqual_crossfilter::limits::BASE_BYTES_MIN;
-use rorqual_crossfilter::{By, PanelWanted, Store, View, Viewed, Wanted};
+use rorqual_crossfilter::{By, PanelWanted, RowStore, View, ViewParts, Viewed};
 use rorqual_pipe::Control;
 
 /// Distinct clients that come first, each once, and the requests of the one that comes then.
@@ -46,7 +46,7 @@ fn rows() -> Vec<Plain> {
 }
 
 /// A store with room for some of the clients.
-fn store(threads: usize) -> std::sync::Arc<Store> {
+fn store(threads: usize) -> std::sync::Arc<RowStore> {
     let setup = Setup { threads, segment_rows: 4_096, memory_bytes: 8 << 20, spill_bytes: Some(1 << 30) };
     assert!(setup.memory_bytes > BASE_BYTES_MIN);
     setup.record(text_of(&rows()))
@@ -56,8 +56,8 @@ fn view_of(filter: &str) -> View {
     View { filter: Filter::parse(filter).expect("a filter"), ..View::default() }
 }
 
-fn viewed(store: &Store, view: &View) -> Viewed {
-    store.view(view, &Wanted::default(), &Control::default()).expect("nobody cancels")
+fn viewed(store: &RowStore, view: &View) -> Viewed {
+    store.view(view, &ViewParts::default(), &Control::default()).expect("nobody cancels")
 }
 
 fn attack_hour() -> View {

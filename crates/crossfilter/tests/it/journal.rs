@@ -4,7 +4,7 @@ use crate::log::{Plain, Random, Setup, State, text_of};
 use crate::turns::{answers, rows, take, turns};
 use proptest::prelude::*;
 use rorqual_crossfilter::limits::WORK_BYTES_MIN;
-use rorqual_crossfilter::{Settings, Store};
+use rorqual_crossfilter::{RowStore, RowStoreSettings};
 use std::fs::File;
 use std::io::Write;
 use std::os::unix::fs::FileExt;
@@ -12,8 +12,11 @@ use std::sync::Arc;
 
 const JOURNAL_BYTES_MAX: u64 = 1 << 30;
 
-fn settings(setup: &Setup) -> Settings {
-    Settings { segment_rows: setup.segment_rows, ..Settings::new(setup.memory_bytes, WORK_BYTES_MIN, setup.threads) }
+fn settings(setup: &Setup) -> RowStoreSettings {
+    RowStoreSettings {
+        segment_rows: setup.segment_rows,
+        ..RowStoreSettings::new(setup.memory_bytes, WORK_BYTES_MIN, setup.threads)
+    }
 }
 
 fn journal() -> File {
@@ -24,8 +27,8 @@ fn handle(file: &File) -> File {
     file.try_clone().expect("a handle")
 }
 
-fn restore(setup: &Setup, file: &File, head: &[u8]) -> std::io::Result<Arc<Store>> {
-    Store::restore(settings(setup), handle(file), JOURNAL_BYTES_MAX, head)
+fn restore(setup: &Setup, file: &File, head: &[u8]) -> std::io::Result<Arc<RowStore>> {
+    RowStore::restore(settings(setup), handle(file), JOURNAL_BYTES_MAX, head)
 }
 
 fn content(file: &File) -> Vec<u8> {
@@ -51,7 +54,7 @@ proptest! {
         let setup = Setup { threads, segment_rows, memory_bytes, spill_bytes: None };
         let whole = Setup { memory_bytes: 64 << 20, ..setup.clone() }.record(text_of(&rows));
         let file = journal();
-        let mut store = Store::with_journal(settings(&setup), handle(&file), JOURNAL_BYTES_MAX).expect("a journal");
+        let mut store = RowStore::with_journal(settings(&setup), handle(&file), JOURNAL_BYTES_MAX).expect("a journal");
         let mut random = Random(seed | 1);
         let (mut taken, mut saved, mut head) = (0, 0, store.checkpoint().expect("there is room"));
         while taken < count {
@@ -86,7 +89,7 @@ proptest! {
 fn small_one() -> (Setup, File, Vec<u8>) {
     let setup = Setup { threads: 1, segment_rows: 30, memory_bytes: 1 << 20, spill_bytes: None };
     let file = journal();
-    let store = Store::with_journal(settings(&setup), handle(&file), JOURNAL_BYTES_MAX).expect("a journal");
+    let store = RowStore::with_journal(settings(&setup), handle(&file), JOURNAL_BYTES_MAX).expect("a journal");
     for part in rows(3, 70).chunks(20) {
         take(&turns(&setup, &store), part);
     }
@@ -126,7 +129,7 @@ fn no_damage_is_overlooked() {
 fn values_without_room_are_not_restored() {
     let setup = Setup { threads: 1, segment_rows: 512, memory_bytes: 4 << 20, spill_bytes: None };
     let file = journal();
-    let store = Store::with_journal(settings(&setup), handle(&file), JOURNAL_BYTES_MAX).expect("a journal");
+    let store = RowStore::with_journal(settings(&setup), handle(&file), JOURNAL_BYTES_MAX).expect("a journal");
     let many: Vec<Plain> =
         (0..).zip(rows(1, 6_000)).map(|(index, row): (usize, Plain)| Plain { path: format!("/a/path/{index}"), ..row }).collect();
     take(&turns(&setup, &store), &many);
@@ -151,7 +154,7 @@ fn what_came_after_the_checkpoint_is_cut_off() {
 #[test]
 fn a_journal_has_its_limit() {
     let setup = Setup { threads: 1, segment_rows: 100, memory_bytes: 1 << 20, spill_bytes: None };
-    let store = Store::with_journal(settings(&setup), journal(), 4_000).expect("a journal");
+    let store = RowStore::with_journal(settings(&setup), journal(), 4_000).expect("a journal");
     take(&turns(&setup, &store), &rows(1, 2_000));
     let error = store.checkpoint().expect_err("there is no room");
     assert_eq!(error.kind(), std::io::ErrorKind::StorageFull);
@@ -163,7 +166,7 @@ fn a_journal_has_its_limit() {
 fn shortages_are_remembered() {
     let setup = Setup { threads: 1, segment_rows: 512, memory_bytes: 128 << 10, spill_bytes: None };
     let file = journal();
-    let store = Store::with_journal(settings(&setup), handle(&file), JOURNAL_BYTES_MAX).expect("a journal");
+    let store = RowStore::with_journal(settings(&setup), handle(&file), JOURNAL_BYTES_MAX).expect("a journal");
     let many: Vec<Plain> = (0..)
         .zip(rows(1, 4_000))
         .map(|(index, row): (usize, Plain)| Plain { state: State::Sound, path: format!("/a/path/{index}"), ..row })

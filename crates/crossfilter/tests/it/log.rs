@@ -1,11 +1,11 @@
 //! Rows as plain structs, the log that they are, and a store of it.
 
 use rorqual_accesslog::Options;
-use rorqual_accesslog::aggregate::Span;
-use rorqual_accesslog::analyze::{Analyzer, Formats, Settings as AnalyzerSettings};
-use rorqual_accesslog::format::Format;
+use rorqual_accesslog::aggregate::SpanFilter;
+use rorqual_accesslog::analyze::{AnalyzeSettings as AnalyzerSettings, Analyzer, Formats};
+use rorqual_accesslog::format::LogFormat;
 use rorqual_crossfilter::limits::{SEGMENT_ROWS_MAX, WORK_BYTES_MIN};
-use rorqual_crossfilter::{Recordings, Settings, Store};
+use rorqual_crossfilter::{Recordings, RowStore, RowStoreSettings};
 use rorqual_pipe::{Control, Input};
 use std::io::Cursor;
 use std::path::PathBuf;
@@ -97,8 +97,8 @@ impl Plain {
 }
 
 /// The format of the lines.
-pub(crate) fn format() -> Format {
-    Format::parse(FORMAT).expect("a format")
+pub(crate) fn format() -> LogFormat {
+    LogFormat::parse(FORMAT).expect("a format")
 }
 
 pub(crate) fn text_of(rows: &[Plain]) -> Vec<u8> {
@@ -121,14 +121,17 @@ impl Default for Setup {
 }
 
 impl Setup {
-    pub(crate) fn store(&self) -> Arc<Store> {
+    pub(crate) fn store(&self) -> Arc<RowStore> {
         let spill = self.spill_bytes.map(|bytes_max| (std::env::temp_dir(), bytes_max) as (PathBuf, u64));
-        let settings =
-            Settings { spill, segment_rows: self.segment_rows, ..Settings::new(self.memory_bytes, WORK_BYTES_MIN, self.threads) };
-        Store::new(settings).expect("there is a folder for temporary files")
+        let settings = RowStoreSettings {
+            spill,
+            segment_rows: self.segment_rows,
+            ..RowStoreSettings::new(self.memory_bytes, WORK_BYTES_MIN, self.threads)
+        };
+        RowStore::new(settings).expect("there is a folder for temporary files")
     }
 
-    pub(crate) fn analyzer(&self, store: &Arc<Store>) -> Analyzer {
+    pub(crate) fn analyzer(&self, store: &Arc<RowStore>) -> Analyzer {
         self.recorded_by(Arc::new(Recordings::new(store)))
     }
 
@@ -138,7 +141,7 @@ impl Setup {
             memory_bytes: 256 << 20,
             threads: Some(self.threads),
             line_bytes_max: 4096,
-            span: Span::default(),
+            span: SpanFilter::default(),
             formats,
             feed_buffers: 0,
             kept: None,
@@ -149,7 +152,7 @@ impl Setup {
     }
 
     /// A store of the log.
-    pub(crate) fn record(&self, text: Vec<u8>) -> Arc<Store> {
+    pub(crate) fn record(&self, text: Vec<u8>) -> Arc<RowStore> {
         let store = self.store();
         let input = Input::from_reader("log", Box::new(Cursor::new(text)));
         let ran = self.analyzer(&store).run::<std::io::Sink>(input, &Control::default(), |_, _| {}, None);
@@ -159,7 +162,7 @@ impl Setup {
     }
 
     /// Has complete rows written to the file, where there is one: all but what is less than a part in 256 of the memory.
-    pub(crate) fn spill(&self, store: &Store) {
+    pub(crate) fn spill(&self, store: &RowStore) {
         if self.spill_bytes.is_some() {
             let memory = store.memory_bytes();
             let lent = (0..256).rev().find_map(|parts| store.lend(memory / 256 * parts));

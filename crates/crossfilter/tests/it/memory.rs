@@ -1,7 +1,7 @@
 //! What a store holds is what it says, and within what it was given.
 
 use crate::log::{Plain, Random, Setup, State, text_of};
-use rorqual_crossfilter::{Stack, View, Wanted};
+use rorqual_crossfilter::{Stack, View, ViewParts};
 use rorqual_pipe::Control;
 
 fn rows(count: usize) -> Vec<Plain> {
@@ -36,7 +36,7 @@ fn a_store_keeps_within_its_memory() {
     for memory_bytes in [32 << 20, 40 << 20] {
         let setup = Setup { threads: 1, segment_rows: 4_096, memory_bytes, spill_bytes: Some(1 << 30) };
         let store = setup.record(text_of(&rows));
-        let viewed = store.view(&View::default(), &Wanted::default(), &Control::default()).expect("nobody cancels");
+        let viewed = store.view(&View::default(), &ViewParts::default(), &Control::default()).expect("nobody cancels");
         let held: u64 = store.holders().iter().map(|(_, bytes)| bytes).sum();
         assert!(held <= memory_bytes, "{held} bytes are held of {memory_bytes}");
         assert_eq!((viewed.rows.total, viewed.rows.dropped), (rows.len() as u64, 0));
@@ -92,7 +92,7 @@ fn agents_without_room_are_unknown() {
     }
     let setup = Setup { threads: 1, segment_rows: 4_096, memory_bytes: 32 << 20, spill_bytes: Some(1 << 30) };
     let store = setup.record(text_of(&rows));
-    let wanted = Wanted { stack: Stack::Bot, ..Wanted::default() };
+    let wanted = ViewParts { stack: Stack::Bot, ..ViewParts::default() };
     let viewed = store.view(&View::default(), &wanted, &Control::default()).expect("nobody cancels");
     assert!(!viewed.exact && viewed.bots.hits > 0 && viewed.unknown.hits > 0, "{:?} {:?}", viewed.bots, viewed.unknown);
     assert_eq!(viewed.bots.hits + viewed.people.hits + viewed.unknown.hits, rows.len() as u64);

@@ -3,7 +3,7 @@
 use crate::log::{Plain, Random, Setup, State, format, text_of};
 use rorqual_accesslog::analyze::Analyzer;
 use rorqual_accesslog::filter::Filter;
-use rorqual_crossfilter::{Recordings, Stack, Store, View, Wanted};
+use rorqual_crossfilter::{Recordings, RowStore, Stack, View, ViewParts};
 use rorqual_pipe::{Control, Input};
 use std::io::Cursor;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ pub(crate) fn rows(seed: u64, count: usize) -> Vec<Plain> {
 }
 
 /// What takes rows into `store`, turn by turn.
-pub(crate) fn turns(setup: &Setup, store: &Arc<Store>) -> Analyzer {
+pub(crate) fn turns(setup: &Setup, store: &Arc<RowStore>) -> Analyzer {
     setup.recorded_by(Arc::new(Recordings::in_turns(store)))
 }
 
@@ -47,13 +47,13 @@ pub(crate) fn take(analyzer: &Analyzer, rows: &[Plain]) {
 }
 
 /// All that a store says of its rows.
-pub(crate) fn answers(store: &Store) -> Vec<String> {
+pub(crate) fn answers(store: &RowStore) -> Vec<String> {
     let control = Control::default();
     let view = |filter: &str| View { filter: Filter::parse(filter).expect("a filter"), ..View::default() };
     let mut answers = Vec::new();
     for filter in ["", "status = 404", "not path = /0", "rejected", "client contains \".1\" and bytes > 1000"] {
         let view = view(filter);
-        let viewed = store.view(&view, &Wanted { top: 50, buckets: 60, stack: Stack::Class }, &control);
+        let viewed = store.view(&view, &ViewParts { top: 50, buckets: 60, stack: Stack::Class }, &control);
         answers.push(serde_json::to_string(&viewed.expect("nobody cancels")).expect("JSON"));
         for offset in [0, 700] {
             let page = store.page(&view, offset, 200, &format(), &control).expect("nobody cancels");

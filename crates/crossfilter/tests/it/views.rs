@@ -4,7 +4,7 @@ use crate::log::{Plain, Random, START, Setup, State, text_of};
 use crate::naive::{Naive, class, clock, naive, panel, value};
 use proptest::prelude::*;
 use rorqual_accesslog::filter::{Filter, TextColumn};
-use rorqual_crossfilter::{PanelWanted, Stack, Store, View, ViewError, Viewed, Wanted};
+use rorqual_crossfilter::{PanelWanted, RowStore, Stack, View, ViewError, ViewParts, Viewed};
 use rorqual_pipe::{BlockSource, Control, Error, Filled, Input, Pool};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ const AGENTS: [&str; 5] = [
     "",
 ];
 const PATHS: [&str; 6] = ["/", "/a.css", "/b.js", "/img/c.png", "/api/d.json", "/what.ever"];
-const ALL: Wanted = Wanted { top: 10_000, buckets: 400, stack: Stack::Class };
+const ALL: ViewParts = ViewParts { top: 10_000, buckets: 400, stack: Stack::Class };
 
 fn rows(seed: u64, count: usize) -> Vec<Plain> {
     let mut random = Random(seed | 1);
@@ -115,8 +115,8 @@ fn filter() -> impl Strategy<Value = Naive> {
     prop_oneof![1 => Just(naive("", |_| true)), 12 => tree]
 }
 
-fn look(store: &Store, view: &View, stack: Stack) -> Viewed {
-    store.view(view, &Wanted { stack, ..ALL }, &Control::default()).expect("nobody cancels")
+fn look(store: &RowStore, view: &View, stack: Stack) -> Viewed {
+    store.view(view, &ViewParts { stack, ..ALL }, &Control::default()).expect("nobody cancels")
 }
 
 /// Compares all that a view says with the rows it should mean.

@@ -2,17 +2,17 @@
 
 use proptest::prelude::*;
 use rorqual_digest::limits::LIST_LINE_BYTES_MAX;
-use rorqual_digest::list::{Line, Lines, Parser, escape};
-use rorqual_digest::{Algorithm, Digest, Encoding};
+use rorqual_digest::list::{ListLine, ListLines, ListParser, escape};
+use rorqual_digest::{Algorithm, Digest, DigestForm};
 
 const ABC: &str = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
 
-fn entry(algorithm: Algorithm, digest: &str, name: &[u8]) -> Line {
-    Line::Entry { digest: Digest::parse(algorithm, digest).expect("a digest"), name: name.to_vec() }
+fn entry(algorithm: Algorithm, digest: &str, name: &[u8]) -> ListLine {
+    ListLine::Entry { digest: Digest::parse(algorithm, digest).expect("a digest"), name: name.to_vec() }
 }
 
-fn one(line: &str) -> Line {
-    Parser::new(None).line(line.as_bytes())
+fn one(line: &str) -> ListLine {
+    ListParser::new(None).line(line.as_bytes())
 }
 
 #[test]
@@ -33,10 +33,10 @@ fn every_form() {
     ] {
         assert_eq!(one(&format!("{tag}(a)= {ABC}")), entry(algorithm, ABC, b"a"), "{tag}");
     }
-    assert_eq!(one(&format!("BLAKE2b-257 (a) = {ABC}")), Line::Improper);
+    assert_eq!(one(&format!("BLAKE2b-257 (a) = {ABC}")), ListLine::Improper);
     assert_eq!(one(&format!("\\{ABC}  a\\nb\\\\c\\rd")), entry(Algorithm::Sha256, ABC, b"a\nb\\c\rd"));
-    assert_eq!(one("# text"), Line::Nothing);
-    assert_eq!(one(""), Line::Nothing);
+    assert_eq!(one("# text"), ListLine::Nothing);
+    assert_eq!(one(""), ListLine::Nothing);
     for line in [
         "{}",
         "{} ",
@@ -49,15 +49,15 @@ fn every_form() {
         "\\{}  a\\",
         "{}  a\0b",
     ] {
-        assert_eq!(one(&line.replace("{}", ABC)), Line::Improper, "{line}");
+        assert_eq!(one(&line.replace("{}", ABC)), ListLine::Improper, "{line}");
     }
 }
 
 #[test]
 fn a_length_that_several_have_is_a_guess() {
     let has_guessed = |text: String, algorithm| {
-        let mut lines = Lines::new(text.as_bytes(), Parser::new(algorithm));
-        assert!(lines.by_ref().all(|line| matches!(line, Ok((_, Line::Entry { .. })))), "{text}");
+        let mut lines = ListLines::new(text.as_bytes(), ListParser::new(algorithm));
+        assert!(lines.by_ref().all(|line| matches!(line, Ok((_, ListLine::Entry { .. })))), "{text}");
         lines.has_guessed()
     };
     assert!(has_guessed(format!("{ABC}  a\n"), None));
@@ -72,7 +72,7 @@ fn a_length_that_several_have_is_a_guess() {
 
 #[test]
 fn the_lengths_of_blake2b_are_those_of_the_digests() {
-    let mut parser = Parser::new(Some(Algorithm::Blake2b(64)));
+    let mut parser = ListParser::new(Some(Algorithm::Blake2b(64)));
     assert_eq!(parser.line(format!("{ABC}  a").as_bytes()), entry(Algorithm::Blake2b(32), ABC, b"a"));
     assert_eq!(parser.line(format!("{}  a", &ABC[..16]).as_bytes()), entry(Algorithm::Blake2b(8), &ABC[..16], b"a"));
 }
@@ -80,10 +80,10 @@ fn the_lengths_of_blake2b_are_those_of_the_digests() {
 #[test]
 fn the_blanks_of_the_first_line_hold_for_all() {
     let (one, two, name) = (format!("{ABC} a"), format!("{ABC}  a"), |name: &[u8]| entry(Algorithm::Sha256, ABC, name));
-    let mut parser = Parser::new(None);
+    let mut parser = ListParser::new(None);
     assert_eq!([one.as_bytes(), two.as_bytes()].map(|line| parser.line(line)), [name(b"a"), name(b" a")]);
-    let mut parser = Parser::new(None);
-    assert_eq!([two.as_bytes(), one.as_bytes()].map(|line| parser.line(line)), [name(b"a"), Line::Improper]);
+    let mut parser = ListParser::new(None);
+    assert_eq!([two.as_bytes(), one.as_bytes()].map(|line| parser.line(line)), [name(b"a"), ListLine::Improper]);
 }
 
 #[test]
@@ -98,9 +98,10 @@ fn hexadecimal_comes_before_base32_of_the_same_length() {
 fn a_line_that_is_too_long_is_improper_and_the_next_is_read() {
     let longest = format!("{ABC}  {}", "x".repeat(LIST_LINE_BYTES_MAX - ABC.len() - 2));
     let text = format!("{longest}\n{longest}y\n{ABC}  a");
-    let lines: Vec<(u64, Line)> = Lines::new(text.as_bytes(), Parser::new(None)).map(|line| line.expect("a slice")).collect();
+    let lines: Vec<(u64, ListLine)> =
+        ListLines::new(text.as_bytes(), ListParser::new(None)).map(|line| line.expect("a slice")).collect();
     let name = &longest.as_bytes()[ABC.len() + 2..];
-    let expected = [entry(Algorithm::Sha256, ABC, name), Line::Improper, entry(Algorithm::Sha256, ABC, b"a")];
+    let expected = [entry(Algorithm::Sha256, ABC, name), ListLine::Improper, entry(Algorithm::Sha256, ABC, b"a")];
     assert!(lines.into_iter().eq((1..).zip(expected)));
 }
 
@@ -111,18 +112,18 @@ proptest! {
             let digest = Digest::from_bytes(algorithm, &bytes[..algorithm.digest_bytes()]).expect("its length");
             let (escaped, marked) = escape(&name);
             let mark = if marked { "\\" } else { "" };
-            let expected = Line::Entry { digest, name: name.clone() };
-            for encoding in Encoding::ALL {
+            let expected = ListLine::Entry { digest, name: name.clone() };
+            for encoding in DigestForm::ALL {
                 let gnu = [format!("{mark}{}  ", digest.encode(encoding)).as_bytes(), &escaped].concat();
-                prop_assert_eq!(&Parser::new(Some(algorithm)).line(&gnu), &expected);
+                prop_assert_eq!(&ListParser::new(Some(algorithm)).line(&gnu), &expected);
                 let bsd = [format!("{mark}{} (", algorithm.tag()).as_bytes(), &escaped, format!(") = {}", digest.encode(encoding)).as_bytes()].concat();
-                prop_assert_eq!(&Parser::new(None).line(&bsd), &expected);
+                prop_assert_eq!(&ListParser::new(None).line(&bsd), &expected);
             }
         }
     }
 
     #[test]
     fn no_bytes_are_too_foreign(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        let _ = Parser::new(None).line(&bytes);
+        let _ = ListParser::new(None).line(&bytes);
     }
 }

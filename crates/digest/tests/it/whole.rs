@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use rorqual_digest::{Algorithm, Hasher, digest};
 use rorqual_pipe::limits::{BLOCK_BYTES, buffers_needed};
-use rorqual_pipe::{Control, Error, Input, Kind, Pool};
-use rorqual_testkit::fault::{Fault, Faulty};
+use rorqual_pipe::{Control, Error, ErrorClass, Input, Pool};
+use rorqual_testkit::fault::{FaultPlan, Faulty};
 use rorqual_testkit::process::in_time;
 use std::fs::File;
 use std::io::{Cursor, ErrorKind, Seek, SeekFrom, Write};
@@ -50,7 +50,7 @@ fn check_everywhere(bytes: &[u8], algorithm: Algorithm) {
         assert_eq!(from_file, expected, "{algorithm} of a file of {} bytes, {threads} threads", bytes.len());
     }
     for bytes_max in [BLOCK, 65_536, 1_000] {
-        let reader = Faulty::new(Cursor::new(bytes.to_vec()), bytes_max, &Fault::never());
+        let reader = Faulty::new(Cursor::new(bytes.to_vec()), bytes_max, &FaultPlan::never());
         let from_stream = digest_of(Input::from_reader("stream", Box::new(reader)), algorithm, 2).unwrap();
         assert_eq!(from_stream, expected, "{algorithm} of a stream of {} bytes in {bytes_max}", bytes.len());
     }
@@ -125,7 +125,7 @@ fn compressed_bytes_are_hashed_as_they_are_stored() {
 fn a_failing_read_gives_no_digest_at_any_call() {
     let all = bytes(3 * BLOCK, 5);
     for at in 0.. {
-        let fault = Fault::new(at, false, ErrorKind::ConnectionReset);
+        let fault = FaultPlan::new(at, false, ErrorKind::ConnectionReset);
         let reader = Faulty::new(Cursor::new(all.clone()), 50_000, &fault);
         let input = Input::from_reader("flaky", Box::new(reader));
         let result = in_time(Duration::from_secs(60), move || digest_of(input, Algorithm::Sha256, 2));
@@ -135,7 +135,7 @@ fn a_failing_read_gives_no_digest_at_any_call() {
             break;
         }
         let error = result.expect_err("a digest of a part");
-        assert_eq!((error.kind(), error.name()), (Kind::Io, "flaky"));
+        assert_eq!((error.kind(), error.name()), (ErrorClass::Io, "flaky"));
     }
 }
 
@@ -147,7 +147,7 @@ fn a_file_that_shrank_gives_no_digest() {
         let input = Input::open(file.path()).unwrap();
         File::options().write(true).open(file.path()).unwrap().set_len(5 * BLOCK as u64 + 7).unwrap();
         let error = digest_of(input, Algorithm::Blake3, threads).expect_err("a digest of a part");
-        assert_eq!((error.kind(), error.offset()), (Kind::Truncated, Some(5 * BLOCK as u64 + 7)));
+        assert_eq!((error.kind(), error.offset()), (ErrorClass::Truncated, Some(5 * BLOCK as u64 + 7)));
     }
 }
 
@@ -169,7 +169,7 @@ fn a_stop_gives_no_digest() {
         });
         let error = in_time(Duration::from_secs(60), run).expect_err("a digest of a part");
         stop.join().unwrap();
-        assert_eq!(error.kind(), Kind::Stopped, "{error}");
+        assert_eq!(error.kind(), ErrorClass::Stopped, "{error}");
         assert_eq!(home.lent(), 0);
     }
 }

@@ -1,6 +1,6 @@
 //! Names and written forms.
 
-use rorqual_digest::{Algorithm, Digest, Encoding, Hasher};
+use rorqual_digest::{Algorithm, Digest, DigestForm, Hasher};
 
 fn abc() -> Digest {
     let mut hasher = Hasher::new(Algorithm::Sha256);
@@ -15,7 +15,7 @@ const BASE64: &str = "ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0=";
 
 #[test]
 fn three_encodings_there_and_back() {
-    for (encoding, text) in [(Encoding::Hex, HEX), (Encoding::Base32, BASE32), (Encoding::Base64, BASE64)] {
+    for (encoding, text) in [(DigestForm::Hex, HEX), (DigestForm::Base32, BASE32), (DigestForm::Base64, BASE64)] {
         assert_eq!(abc().encode(encoding), text);
         assert_eq!(Digest::parse(Algorithm::Sha256, text), Some(abc()));
     }
@@ -33,7 +33,7 @@ fn three_encodings_there_and_back() {
 fn every_algorithm_reads_what_it_writes() {
     for algorithm in Algorithm::ALL {
         let digest = Hasher::new(algorithm).finish();
-        for encoding in Encoding::ALL {
+        for encoding in DigestForm::ALL {
             assert_eq!(Digest::parse(algorithm, &digest.encode(encoding)), Some(digest));
         }
         assert_eq!(Digest::from_bytes(algorithm, digest.as_bytes()), Some(digest));

@@ -1,9 +1,9 @@
 //! What the tests share: settings with small limits, and what has to be true afterwards.
 
 use rorqual_digest::{Algorithm, Digest};
-use rorqual_fetch::{Error, Event, Fetch, Fetched, Kind, Target, Wanted};
-use rorqual_pipe::{Control, Gate};
-use rorqual_testkit::http::Content;
+use rorqual_fetch::{ExpectedDigest, Fetch, FetchError, FetchErrorKind, FetchEvent, FetchTarget, Fetched};
+use rorqual_pipe::{Control, Semaphore};
+use rorqual_testkit::http::GeneratedContent;
 use rorqual_testkit::process::in_time;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -37,13 +37,13 @@ impl Folder {
     }
 
     /// The target is there, right, and alone.
-    pub(crate) fn has_only(&self, content: &Content) {
+    pub(crate) fn has_only(&self, content: &GeneratedContent) {
         assert!(std::fs::read(self.target()).unwrap() == content.all(), "other bytes");
         assert_eq!(self.names(), ["file"]);
     }
 
     /// The target is not there; the part is, and every byte that is claimed is right. How many there are.
-    pub(crate) fn has_part_of(&self, content: &Content) -> u64 {
+    pub(crate) fn has_part_of(&self, content: &GeneratedContent) -> u64 {
         assert_eq!(self.names(), ["file.part", "file.part.json"]);
         let part = std::fs::read(self.at("file.part")).unwrap();
         let record: serde_json::Value = serde_json::from_slice(&std::fs::read(self.at("file.part.json")).unwrap()).unwrap();
@@ -63,7 +63,7 @@ impl Folder {
 pub(crate) fn settings(url: &str, target: &Path, parallel: usize) -> Fetch {
     Fetch {
         url: url.to_owned(),
-        target: Target::File { path: target.to_owned(), replace: false },
+        target: FetchTarget::File { path: target.to_owned(), replace: false },
         digests: Vec::new(),
         headers: Vec::new(),
         parallel,
@@ -81,20 +81,20 @@ pub(crate) fn settings(url: &str, target: &Path, parallel: usize) -> Fetch {
     }
 }
 
-pub(crate) fn sha256(bytes: &[u8]) -> Wanted {
+pub(crate) fn sha256(bytes: &[u8]) -> ExpectedDigest {
     let mut hasher = rorqual_digest::Hasher::new(Algorithm::Sha256);
     hasher.update(bytes);
-    Wanted { algorithm: Algorithm::Sha256, expected: Some(hasher.finish()) }
+    ExpectedDigest { algorithm: Algorithm::Sha256, expected: Some(hasher.finish()) }
 }
 
-pub(crate) fn wrong_digest() -> Wanted {
-    Wanted { algorithm: Algorithm::Sha256, expected: Digest::from_bytes(Algorithm::Sha256, &[7; 32]) }
+pub(crate) fn wrong_digest() -> ExpectedDigest {
+    ExpectedDigest { algorithm: Algorithm::Sha256, expected: Digest::from_bytes(Algorithm::Sha256, &[7; 32]) }
 }
 
 /// A run, and the reasons that were told on the way.
 #[derive(Debug)]
 pub(crate) struct Ran {
-    pub(crate) result: Result<Fetched, Error>,
+    pub(crate) result: Result<Fetched, FetchError>,
     pub(crate) retries: Vec<String>,
     pub(crate) start_overs: Vec<String>,
 }
@@ -108,11 +108,11 @@ pub(crate) fn run_with(fetch: Fetch, control: &Control) -> Ran {
     in_time(Duration::from_secs(60), move || {
         let (mut retries, mut start_overs) = (Vec::new(), Vec::new());
         let mut observe = |event| match event {
-            Event::Retry { why, .. } => retries.push(why),
-            Event::StartOver { why } => start_overs.push(why),
-            Event::Started { .. } => {}
+            FetchEvent::Retry { why, .. } => retries.push(why),
+            FetchEvent::StartOver { why } => start_overs.push(why),
+            FetchEvent::Started { .. } => {}
         };
-        let result = fetch.run(&Gate::new(1), &control, &mut observe);
+        let result = fetch.run(&Semaphore::new(1), &control, &mut observe);
         Ran { result, retries, start_overs }
     })
 }
@@ -122,7 +122,7 @@ impl Ran {
         self.result.as_ref().unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
-    pub(crate) fn failed(&self, kind: Kind) -> &Error {
+    pub(crate) fn failed(&self, kind: FetchErrorKind) -> &FetchError {
         let error = self.result.as_ref().expect_err("it should have failed");
         assert_eq!(error.kind, kind, "{error}");
         error

@@ -1,8 +1,8 @@
 //! Transfers that break off, at every place.
 
 use crate::common::{Folder, PIECE, run, settings, sha256};
-use rorqual_fetch::Kind;
-use rorqual_testkit::http::{Content, End, Reply, Server};
+use rorqual_fetch::FetchErrorKind;
+use rorqual_testkit::http::{GeneratedContent, Reply, ResponseEnd, TestServer};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -11,8 +11,8 @@ use std::time::Duration;
 fn every_size_whole_and_in_pieces() {
     for size in [0, 1, PIECE - 1, PIECE, PIECE + 1, 3 * PIECE, 10 * PIECE + 5] {
         for parallel in [1, 3] {
-            let (content, folder) = (Content::new(size, size + 1), Folder::new());
-            let server = Server::honest(&content);
+            let (content, folder) = (GeneratedContent::new(size, size + 1), Folder::new());
+            let server = TestServer::honest(&content);
             let mut fetch = settings(&server.url("/file"), &folder.target(), parallel);
             fetch.digests = vec![sha256(&content.all())];
             let ran = run(fetch);
@@ -29,14 +29,14 @@ fn every_size_whole_and_in_pieces() {
 
 #[test]
 fn a_cut_at_any_byte_of_any_request_is_mended() {
-    let content = Content::new(5 * PIECE + 77, 1);
-    for (parallel, end) in [(1, End::Close), (1, End::Reset), (3, End::Close), (3, End::Reset)] {
+    let content = GeneratedContent::new(5 * PIECE + 77, 1);
+    for (parallel, end) in [(1, ResponseEnd::Close), (1, ResponseEnd::Reset), (3, ResponseEnd::Close), (3, ResponseEnd::Reset)] {
         for nth in 0..4 {
             for bytes in [0, 1, 100, PIECE / 2, PIECE - 1] {
                 let folder = Folder::new();
                 let (served, reached) = (content.clone(), Arc::new(AtomicBool::new(false)));
                 let cut = Arc::clone(&reached);
-                let server = Server::start(move |request| {
+                let server = TestServer::start(move |request| {
                     let reply = served.answer(request);
                     // The last piece is short, and may come at any place in the order.
                     if request.number != nth || reply.range.end - reply.range.start <= bytes {
@@ -50,7 +50,10 @@ fn a_cut_at_any_byte_of_any_request_is_mended() {
                 let ran = run(fetch);
                 assert_eq!(ran.done().failures, u32::from(reached.load(Ordering::Relaxed)), "{parallel} {nth} {bytes}: {ran:?}");
                 assert_eq!(ran.start_overs.len(), 0);
-                assert!(end == End::Reset || ran.done().received_bytes == content.size_bytes, "what was there came again");
+                assert!(
+                    end == ResponseEnd::Reset || ran.done().received_bytes == content.size_bytes,
+                    "what was there came again"
+                );
                 folder.has_only(&content);
             }
         }
@@ -59,21 +62,21 @@ fn a_cut_at_any_byte_of_any_request_is_mended() {
 
 #[test]
 fn a_failed_fetch_keeps_what_came_and_the_next_goes_on() {
-    let content = Content::new(8 * PIECE, 2);
+    let content = GeneratedContent::new(8 * PIECE, 2);
     for parallel in [1, 3] {
         for cut in 1..8 {
             let folder = Folder::new();
             let served = content.clone();
             // Everything behind some byte is out of reach.
-            let broken = Server::start(move |request| {
+            let broken = TestServer::start(move |request| {
                 let reply = served.answer(request);
                 let left = (cut * PIECE + 123).saturating_sub(reply.range.start);
-                if reply.range.end - reply.range.start > left { reply.cut(left, End::Close) } else { reply }
+                if reply.range.end - reply.range.start > left { reply.cut(left, ResponseEnd::Close) } else { reply }
             });
             let mut fetch = settings(&broken.url("/file"), &folder.target(), parallel);
             fetch.retries = 1;
             let ran = run(fetch);
-            let error = ran.failed(Kind::Broken);
+            let error = ran.failed(FetchErrorKind::Broken);
             let claimed = folder.has_part_of(&content);
             assert_eq!(error.kept, Some((folder.at("file.part"), claimed)));
             assert!(claimed > 0 && claimed <= cut * PIECE + 123);
@@ -82,7 +85,7 @@ fn a_failed_fetch_keeps_what_came_and_the_next_goes_on() {
             }
             drop(broken);
             // The same URL needs the same port; the sidecar is told of the other one instead.
-            let server = Server::honest(&content);
+            let server = TestServer::honest(&content);
             redirect_part(&folder, &server.url("/file"));
             let mut fetch = settings(&server.url("/file"), &folder.target(), parallel);
             fetch.digests = vec![sha256(&content.all())];
@@ -104,11 +107,15 @@ fn redirect_part(folder: &Folder, url: &str) {
 #[test]
 fn a_stall_is_ended_and_mended() {
     for parallel in [1, 3] {
-        let (content, folder) = (Content::new(4 * PIECE, 3), Folder::new());
+        let (content, folder) = (GeneratedContent::new(4 * PIECE, 3), Folder::new());
         let served = content.clone();
-        let server = Server::start(move |request| {
+        let server = TestServer::start(move |request| {
             let reply = served.answer(request);
-            if request.number == 1 || (parallel == 1 && request.number == 0) { reply.cut(PIECE / 2, End::Stall) } else { reply }
+            if request.number == 1 || (parallel == 1 && request.number == 0) {
+                reply.cut(PIECE / 2, ResponseEnd::Stall)
+            } else {
+                reply
+            }
         });
         let mut fetch = settings(&server.url("/file"), &folder.target(), parallel);
         fetch.idle_timeout = Duration::from_secs(1);
@@ -121,31 +128,31 @@ fn a_stall_is_ended_and_mended() {
 
 #[test]
 fn a_server_that_only_stalls_is_a_timeout_with_a_part() {
-    let (content, folder) = (Content::new(4 * PIECE, 3), Folder::new());
+    let (content, folder) = (GeneratedContent::new(4 * PIECE, 3), Folder::new());
     let served = content.clone();
-    let server = Server::start(move |request| served.answer(request).cut(PIECE / 2, End::Stall));
+    let server = TestServer::start(move |request| served.answer(request).cut(PIECE / 2, ResponseEnd::Stall));
     let mut fetch = settings(&server.url("/file"), &folder.target(), 1);
     fetch.idle_timeout = Duration::from_secs(1);
     fetch.retries = 1;
-    run(fetch).failed(Kind::Timeout);
+    run(fetch).failed(FetchErrorKind::Timeout);
     assert_eq!(folder.has_part_of(&content), PIECE);
 
     let mut fetch = settings(&server.url("/file"), &folder.target(), 1);
     fetch.time_max = Some(Duration::from_secs(2));
     let ran = run(fetch);
-    assert!(ran.failed(Kind::Timeout).message.contains("(--max-time)"));
+    assert!(ran.failed(FetchErrorKind::Timeout).message.contains("(--max-time)"));
     assert_eq!(folder.has_part_of(&content), 3 * PIECE / 2);
 }
 
 #[test]
 fn without_a_validator_it_starts_over() {
     for etag in ["", "W/\"weak\""] {
-        let (mut content, folder) = (Content::new(4 * PIECE, 4), Folder::new());
+        let (mut content, folder) = (GeneratedContent::new(4 * PIECE, 4), Folder::new());
         content.etag = etag.to_owned();
         let served = content.clone();
-        let server = Server::start(move |request| {
+        let server = TestServer::start(move |request| {
             let reply = served.answer(request);
-            if request.number == 1 { reply.cut(PIECE + 5, End::Close) } else { reply }
+            if request.number == 1 { reply.cut(PIECE + 5, ResponseEnd::Close) } else { reply }
         });
         let ran = run(settings(&server.url("/file"), &folder.target(), 3));
         ran.done();
@@ -157,13 +164,13 @@ fn without_a_validator_it_starts_over() {
 
 #[test]
 fn last_modified_is_a_validator_too() {
-    let (mut content, folder) = (Content::new(4 * PIECE, 4), Folder::new());
+    let (mut content, folder) = (GeneratedContent::new(4 * PIECE, 4), Folder::new());
     content.etag = String::new();
     content.last_modified = "Sun, 06 Nov 1994 12:00:00 GMT".to_owned();
     let served = content.clone();
-    let server = Server::start(move |request| {
+    let server = TestServer::start(move |request| {
         let reply = served.answer(request);
-        if request.number == 1 { reply.cut(5, End::Close) } else { reply }
+        if request.number == 1 { reply.cut(5, ResponseEnd::Close) } else { reply }
     });
     let ran = run(settings(&server.url("/file"), &folder.target(), 2));
     assert_eq!((ran.done().received_bytes, ran.start_overs.len()), (content.size_bytes, 0));
@@ -173,15 +180,15 @@ fn last_modified_is_a_validator_too() {
 
 #[test]
 fn chunked_bodies_have_no_length_and_are_resumed_too() {
-    let content = Content::new(4 * PIECE, 5);
+    let content = GeneratedContent::new(4 * PIECE, 5);
     for cut in [None, Some(0), Some(PIECE + 5)] {
         let folder = Folder::new();
         let served = content.clone();
-        let server = Server::start(move |request| {
+        let server = TestServer::start(move |request| {
             let reply = served.answer(request);
             let reply = if reply.status == 200 { reply.chunked() } else { reply };
             match cut {
-                Some(bytes) if request.number == 0 => reply.cut(bytes, End::Close),
+                Some(bytes) if request.number == 0 => reply.cut(bytes, ResponseEnd::Close),
                 _ => reply,
             }
         });
@@ -194,9 +201,10 @@ fn chunked_bodies_have_no_length_and_are_resumed_too() {
 
 #[test]
 fn a_body_that_ends_with_the_connection_is_marked() {
-    let (content, folder) = (Content::new(4 * PIECE, 5), Folder::new());
+    let (content, folder) = (GeneratedContent::new(4 * PIECE, 5), Folder::new());
     let served = content.clone();
-    let server = Server::start(move |request| Reply { length: None, ..served.answer(request).cut(u64::MAX, End::Close) });
+    let server =
+        TestServer::start(move |request| Reply { length: None, ..served.answer(request).cut(u64::MAX, ResponseEnd::Close) });
     let ran = run(settings(&server.url("/file"), &folder.target(), 1));
     assert!(!ran.done().length_told);
     folder.has_only(&content);

@@ -1,21 +1,22 @@
 //! Servers that do not mean what they say.
 
 use crate::common::{Folder, PIECE, run, settings, sha256, wrong_digest};
-use rorqual_fetch::Kind;
-use rorqual_testkit::http::{Content, End, Reply, Server};
+use rorqual_fetch::FetchErrorKind;
+use rorqual_testkit::http::{GeneratedContent, Reply, ResponseEnd, TestServer};
 use std::time::{Duration, Instant};
 
 #[test]
 fn a_file_that_changes_between_ranges_is_fetched_anew() {
     for parallel in [1, 3] {
         for change in 1..5 {
-            let (old, new, folder) = (Content::new(6 * PIECE, 1), Content::new(6 * PIECE + 9, 2), Folder::new());
+            let (old, new, folder) =
+                (GeneratedContent::new(6 * PIECE, 1), GeneratedContent::new(6 * PIECE + 9, 2), Folder::new());
             let (first, second) = (old.clone(), new.clone());
-            let server = Server::start(move |request| {
+            let server = TestServer::start(move |request| {
                 let content = if request.number < change { &first } else { &second };
                 let reply = content.answer(request);
                 // One stream sees no change unless it breaks.
-                if parallel == 1 && request.number < change { reply.cut(PIECE / 3, End::Close) } else { reply }
+                if parallel == 1 && request.number < change { reply.cut(PIECE / 3, ResponseEnd::Close) } else { reply }
             });
             let ran = run(settings(&server.url("/file"), &folder.target(), parallel));
             ran.done();
@@ -29,18 +30,18 @@ fn a_file_that_changes_between_ranges_is_fetched_anew() {
 #[test]
 fn one_that_changes_with_every_request_is_given_up() {
     let folder = Folder::new();
-    let server = Server::start(|request| Content::new(6 * PIECE, request.number as u64).answer(request));
+    let server = TestServer::start(|request| GeneratedContent::new(6 * PIECE, request.number as u64).answer(request));
     let ran = run(settings(&server.url("/file"), &folder.target(), 2));
-    assert!(ran.failed(Kind::Broken).message.contains("changed"), "{ran:?}");
+    assert!(ran.failed(FetchErrorKind::Broken).message.contains("changed"), "{ran:?}");
     assert_eq!(ran.start_overs.len(), 3);
     assert!(!folder.target().exists());
 }
 
 #[test]
 fn a_206_of_a_changed_file_that_ignores_if_range_is_seen() {
-    let (old, new, folder) = (Content::new(6 * PIECE, 1), Content::new(6 * PIECE, 2), Folder::new());
+    let (old, new, folder) = (GeneratedContent::new(6 * PIECE, 1), GeneratedContent::new(6 * PIECE, 2), Folder::new());
     let served = new.clone();
-    let server = Server::start(move |request| {
+    let server = TestServer::start(move |request| {
         let content = if request.number == 0 { &old } else { &served };
         let mut blunt = request.clone();
         blunt.headers.retain(|(name, _)| name != "if-range");
@@ -55,13 +56,13 @@ fn a_206_of_a_changed_file_that_ignores_if_range_is_seen() {
 #[test]
 fn a_server_without_ranges_gives_the_whole() {
     for cut in [None, Some(PIECE)] {
-        let (content, folder) = (Content::new(6 * PIECE, 1), Folder::new());
+        let (content, folder) = (GeneratedContent::new(6 * PIECE, 1), Folder::new());
         let served = content.clone();
-        let server = Server::start(move |request| {
+        let server = TestServer::start(move |request| {
             let mut deaf = request.clone();
             deaf.headers.retain(|(name, _)| name != "range");
             let reply = served.answer(&deaf);
-            if let Some(bytes) = cut.filter(|_| request.number == 0) { reply.cut(bytes, End::Close) } else { reply }
+            if let Some(bytes) = cut.filter(|_| request.number == 0) { reply.cut(bytes, ResponseEnd::Close) } else { reply }
         });
         let ran = run(settings(&server.url("/file"), &folder.target(), 3));
         assert!(!ran.done().ranges);
@@ -93,9 +94,9 @@ fn wrong_ranges_are_never_written() {
     ];
     for (name, spoil) in spoils {
         for nth in [0, 1, 2] {
-            let (content, folder) = (Content::new(6 * PIECE, 1), Folder::new());
+            let (content, folder) = (GeneratedContent::new(6 * PIECE, 1), Folder::new());
             let served = content.clone();
-            let server = Server::start(move |request| {
+            let server = TestServer::start(move |request| {
                 let reply = served.answer(request);
                 if request.number >= nth && reply.status == 206 && reply.range.start > 0 || nth == 0 && reply.status == 206 {
                     spoil(reply)
@@ -106,7 +107,7 @@ fn wrong_ranges_are_never_written() {
             let ran = run(settings(&server.url("/file"), &folder.target(), 2));
             if name == "416" && nth > 0 {
                 // Which says that the file became shorter, again and again.
-                ran.failed(Kind::Broken);
+                ran.failed(FetchErrorKind::Broken);
                 continue;
             }
             assert!(!ran.done().ranges, "{name}: {ran:?}");
@@ -117,9 +118,9 @@ fn wrong_ranges_are_never_written() {
 
 #[test]
 fn a_server_may_give_less_than_was_asked_for() {
-    let (content, folder) = (Content::new(6 * PIECE, 1), Folder::new());
+    let (content, folder) = (GeneratedContent::new(6 * PIECE, 1), Folder::new());
     let served = content.clone();
-    let server = Server::start(move |request| {
+    let server = TestServer::start(move |request| {
         let mut less = request.clone();
         if let Some((first, Some(last))) = request.range() {
             less.headers.retain(|(name, _)| name != "range");
@@ -135,11 +136,11 @@ fn a_server_may_give_less_than_was_asked_for() {
 
 #[test]
 fn lengths_that_are_too_long_break_and_too_short_ones_end() {
-    let (content, folder) = (Content::new(6 * PIECE, 1), Folder::new());
+    let (content, folder) = (GeneratedContent::new(6 * PIECE, 1), Folder::new());
     let served = content.clone();
-    let server = Server::start(move |request| {
+    let server = TestServer::start(move |request| {
         let reply = served.answer(request);
-        Reply { length: reply.length.map(|length| length + 100), end: End::Close, ..reply }
+        Reply { length: reply.length.map(|length| length + 100), end: ResponseEnd::Close, ..reply }
     });
     let mut fetch = settings(&server.url("/file"), &folder.target(), 1);
     fetch.retries = 1;
@@ -149,33 +150,33 @@ fn lengths_that_are_too_long_break_and_too_short_ones_end() {
 
     let folder = Folder::new();
     let served = content.clone();
-    let server = Server::start(move |request| {
+    let server = TestServer::start(move |request| {
         let reply = served.answer(request);
-        Reply { length: reply.length.map(|length| length - 100), end: End::Close, ..reply }
+        Reply { length: reply.length.map(|length| length - 100), end: ResponseEnd::Close, ..reply }
     });
     let ran = run(settings(&server.url("/file"), &folder.target(), 1));
     assert_eq!(ran.done().size_bytes, 6 * PIECE - 100);
     let mut fetch = settings(&server.url("/file"), &folder.at("other"), 1);
     fetch.digests = vec![sha256(&content.all())];
-    run(fetch).failed(Kind::Digest);
+    run(fetch).failed(FetchErrorKind::Digest);
 }
 
 #[test]
 fn an_absurd_length_is_refused_before_it_fills_the_disk() {
-    let (content, folder) = (Content::new(6 * PIECE, 1), Folder::new());
-    let server = Server::start(move |request| Reply { length: Some(1 << 60), ..content.answer(request) });
+    let (content, folder) = (GeneratedContent::new(6 * PIECE, 1), Folder::new());
+    let server = TestServer::start(move |request| Reply { length: Some(1 << 60), ..content.answer(request) });
     let ran = run(settings(&server.url("/file"), &folder.target(), 1));
-    assert!(ran.failed(Kind::Local).message.contains("no room for the 1152921504606846976 bytes"), "{ran:?}");
+    assert!(ran.failed(FetchErrorKind::Local).message.contains("no room for the 1152921504606846976 bytes"), "{ran:?}");
     assert!(folder.names().is_empty());
 }
 
 #[test]
 fn an_encoding_is_refused_unless_wanted() {
-    let (content, folder) = (Content::new(6 * PIECE, 1), Folder::new());
+    let (content, folder) = (GeneratedContent::new(6 * PIECE, 1), Folder::new());
     let served = content.clone();
-    let server = Server::start(move |request| served.answer(request).header("Content-Encoding", "gzip"));
+    let server = TestServer::start(move |request| served.answer(request).header("Content-Encoding", "gzip"));
     let ran = run(settings(&server.url("/file"), &folder.target(), 2));
-    assert!(ran.failed(Kind::Answer).message.contains("encoded as gzip"));
+    assert!(ran.failed(FetchErrorKind::Answer).message.contains("encoded as gzip"));
     assert!(folder.names().is_empty());
     let mut fetch = settings(&server.url("/file"), &folder.target(), 2);
     fetch.keep_encoding = true;
@@ -187,15 +188,15 @@ fn an_encoding_is_refused_unless_wanted() {
 #[test]
 fn a_coding_of_the_transfer_is_refused() {
     for coding in ["gzip", "gzip, chunked", "deflate"] {
-        let (content, folder) = (Content::new(6 * PIECE, 1), Folder::new());
+        let (content, folder) = (GeneratedContent::new(6 * PIECE, 1), Folder::new());
         let served = content.clone();
-        let server = Server::start(move |request| {
+        let server = TestServer::start(move |request| {
             let mut deaf = request.clone();
             deaf.headers.retain(|(name, _)| name != "range");
-            Reply { length: None, end: End::Close, ..served.answer(&deaf) }.header("Transfer-Encoding", coding)
+            Reply { length: None, end: ResponseEnd::Close, ..served.answer(&deaf) }.header("Transfer-Encoding", coding)
         });
         let ran = run(settings(&server.url("/file"), &folder.target(), 1));
-        let error = ran.failed(Kind::Answer);
+        let error = ran.failed(FetchErrorKind::Answer);
         assert!(error.message.contains("(Transfer-Encoding)"), "{coding}: {ran:?}");
         assert!(folder.names().is_empty());
     }
@@ -205,9 +206,9 @@ fn a_coding_of_the_transfer_is_refused() {
 fn a_redirect_to_another_scheme_is_an_answer_that_names_it() {
     for (to, named) in [("ftp://files.example/a", "ftp://files.example"), ("file:///etc/passwd", "file://")] {
         let folder = Folder::new();
-        let server = Server::start(move |_| Reply::empty(302).header("Location", to));
+        let server = TestServer::start(move |_| Reply::empty(302).header("Location", to));
         let ran = run(settings(&server.url("/file"), &folder.target(), 1));
-        let error = ran.failed(Kind::Answer);
+        let error = ran.failed(FetchErrorKind::Answer);
         assert!(error.message.contains(named) && error.message.contains("only http and https"), "{ran:?}");
         assert_eq!(server.requests().len(), 1);
     }
@@ -217,9 +218,9 @@ fn a_redirect_to_another_scheme_is_an_answer_that_names_it() {
 fn statuses() {
     for (status, tries) in [(404, 1), (403, 1), (500, 5), (503, 5), (429, 5), (204, 1), (304, 1)] {
         let folder = Folder::new();
-        let server = Server::start(move |_| Reply::empty(status));
+        let server = TestServer::start(move |_| Reply::empty(status));
         let ran = run(settings(&server.url("/file"), &folder.target(), 3));
-        assert!(ran.failed(Kind::Answer).message.contains(&status.to_string()));
+        assert!(ran.failed(FetchErrorKind::Answer).message.contains(&status.to_string()));
         assert_eq!(server.requests().len(), tries, "{status}");
         assert!(folder.names().is_empty());
     }
@@ -227,14 +228,11 @@ fn statuses() {
 
 #[test]
 fn retry_after_is_waited_for() {
-    let (content, folder) = (Content::new(PIECE, 1), Folder::new());
+    let (content, folder) = (GeneratedContent::new(PIECE, 1), Folder::new());
     let served = content.clone();
-    let server =
-        Server::start(
-            move |request| {
-                if request.number == 0 { Reply::empty(503).header("Retry-After", "1") } else { served.answer(request) }
-            },
-        );
+    let server = TestServer::start(move |request| {
+        if request.number == 0 { Reply::empty(503).header("Retry-After", "1") } else { served.answer(request) }
+    });
     let start = Instant::now();
     let ran = run(settings(&server.url("/file"), &folder.target(), 3));
     ran.done();
@@ -245,19 +243,19 @@ fn retry_after_is_waited_for() {
 
 #[test]
 fn a_wrong_digest_makes_no_file_and_keeps_the_part() {
-    let (content, folder) = (Content::new(6 * PIECE, 1), Folder::new());
-    let server = Server::honest(&content);
+    let (content, folder) = (GeneratedContent::new(6 * PIECE, 1), Folder::new());
+    let server = TestServer::honest(&content);
     let fetch = |digest| {
         let mut fetch = settings(&server.url("/file"), &folder.target(), 3);
         fetch.digests = vec![digest];
         fetch
     };
     let ran = run(fetch(wrong_digest()));
-    assert_eq!(ran.failed(Kind::Digest).kept.as_ref().map(|(_, bytes)| *bytes), Some(content.size_bytes));
+    assert_eq!(ran.failed(FetchErrorKind::Digest).kept.as_ref().map(|(_, bytes)| *bytes), Some(content.size_bytes));
     assert_eq!(folder.has_part_of(&content), content.size_bytes);
     // A part of another time is not trusted against the digest: once more from nothing.
     let ran = run(fetch(wrong_digest()));
-    ran.failed(Kind::Digest);
+    ran.failed(FetchErrorKind::Digest);
     assert_eq!(ran.start_overs.len(), 1);
     assert!(ran.start_overs[0].contains("sha256"));
     // With the right digest, all that is asked is whether it is still the same file.
@@ -268,10 +266,10 @@ fn a_wrong_digest_makes_no_file_and_keeps_the_part() {
 
 #[test]
 fn redirects_are_followed_so_far_and_credentials_stay() {
-    let (content, folder) = (Content::new(6 * PIECE, 1), Folder::new());
-    let other = Server::honest(&content);
+    let (content, folder) = (GeneratedContent::new(6 * PIECE, 1), Folder::new());
+    let other = TestServer::honest(&content);
     let away = other.url("/deep/file");
-    let server = Server::start(move |request| match request.target.as_str() {
+    let server = TestServer::start(move |request| match request.target.as_str() {
         "/file" => Reply::empty(302).header("Location", "second?x=1"),
         "/second?x=1" => Reply::empty(307).header("Location", away.clone()),
         _ => Reply::empty(301).header("Location", "/loop"),
@@ -284,6 +282,6 @@ fn redirects_are_followed_so_far_and_credentials_stay() {
     assert!(other.requests().iter().all(|request| request.header("authorization").is_none()));
     assert!(server.requests().iter().all(|request| request.header("authorization").is_some()));
     let ran = run(settings(&server.url("/loop"), &folder.at("other"), 2));
-    assert!(ran.failed(Kind::Answer).message.contains("more than 3 redirects"), "{ran:?}");
+    assert!(ran.failed(FetchErrorKind::Answer).message.contains("more than 3 redirects"), "{ran:?}");
     assert_eq!(folder.names(), ["file"]);
 }

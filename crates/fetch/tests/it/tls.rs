@@ -3,8 +3,8 @@
 use crate::common::{Folder, PIECE, run, settings, sha256};
 use bytes::Bytes;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
-use rorqual_fetch::{Fetch, Kind};
-use rorqual_testkit::http::{Content, End, Reply, Request, Server};
+use rorqual_fetch::{Fetch, FetchErrorKind};
+use rorqual_testkit::http::{GeneratedContent, Reply, Request, ResponseEnd, TestServer};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use std::net::SocketAddr;
@@ -102,7 +102,7 @@ async fn send(reply: Reply, mut respond: h2::server::SendResponse<Bytes>) {
 
 #[test]
 fn http_2_by_an_authority_of_our_own() {
-    let (content, folder) = (Content::new(40 * PIECE, 1), Folder::new());
+    let (content, folder) = (GeneratedContent::new(40 * PIECE, 1), Folder::new());
     let served = content.clone();
     let server = Secure::start(move |request| served.answer(request));
     let mut fetch = server.fetch(&folder);
@@ -114,11 +114,11 @@ fn http_2_by_an_authority_of_our_own() {
 
 #[test]
 fn a_stream_that_ends_early_is_resumed() {
-    let (content, folder) = (Content::new(6 * PIECE, 1), Folder::new());
+    let (content, folder) = (GeneratedContent::new(6 * PIECE, 1), Folder::new());
     let (served, first) = (content.clone(), AtomicBool::new(true));
     let server = Secure::start(move |request| {
         let reply = served.answer(request);
-        if first.swap(false, Ordering::Relaxed) { reply.cut(3 * PIECE + 1, End::Keep) } else { reply }
+        if first.swap(false, Ordering::Relaxed) { reply.cut(3 * PIECE + 1, ResponseEnd::Keep) } else { reply }
     });
     let mut fetch = server.fetch(&folder);
     fetch.parallel = 1;
@@ -134,13 +134,13 @@ fn strangers_are_not_trusted_and_not_asked_again() {
     let mut fetch = server.fetch(&folder);
     fetch.ca_certs.clear();
     let ran = run(fetch);
-    assert!(ran.failed(Kind::Connect).message.contains("certificate"), "{ran:?}");
+    assert!(ran.failed(FetchErrorKind::Connect).message.contains("certificate"), "{ran:?}");
     assert!(ran.retries.is_empty());
     assert!(folder.names().is_empty());
 }
 
 /// A server whose certificate is its own authority, of this name.
-fn self_signed(names: &[&str], content: &Content) -> Secure {
+fn self_signed(names: &[&str], content: &GeneratedContent) -> Secure {
     let mut params = CertificateParams::new(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let key = KeyPair::generate().unwrap();
@@ -152,7 +152,7 @@ fn self_signed(names: &[&str], content: &Content) -> Secure {
 
 #[test]
 fn a_certificate_that_is_its_own_authority_is_trusted_where_it_is_the_one_that_was_given() {
-    let (content, folder) = (Content::new(2 * PIECE, 1), Folder::new());
+    let (content, folder) = (GeneratedContent::new(2 * PIECE, 1), Folder::new());
     let server = self_signed(&["127.0.0.1"], &content);
     run(server.fetch(&folder)).done();
     folder.has_only(&content);
@@ -161,21 +161,21 @@ fn a_certificate_that_is_its_own_authority_is_trusted_where_it_is_the_one_that_w
     let mut fetch = server.fetch(&folder);
     let other = self_signed(&["127.0.0.1"], &content);
     fetch.ca_certs = other.fetch(&folder).ca_certs;
-    run(fetch).failed(Kind::Connect);
+    run(fetch).failed(FetchErrorKind::Connect);
     // Neither is it trusted under a name that it has not.
     let elsewhere = self_signed(&["files.example"], &content);
     let ran = run(elsewhere.fetch(&folder));
-    assert!(ran.failed(Kind::Connect).message.contains("not valid for name"), "{ran:?}");
+    assert!(ran.failed(FetchErrorKind::Connect).message.contains("not valid for name"), "{ran:?}");
     let nameless = self_signed(&[], &content);
     let ran = run(nameless.fetch(&folder));
-    assert!(ran.failed(Kind::Connect).message.contains("-addext subjectAltName"), "{ran:?}");
+    assert!(ran.failed(FetchErrorKind::Connect).message.contains("-addext subjectAltName"), "{ran:?}");
     assert!(folder.names().is_empty());
 }
 
 /// What `openssl req -x509` makes, and what it makes with `CA:FALSE`.
 #[test]
 fn certificates_as_openssl_makes_them_are_taken() {
-    let content = Content::new(2 * PIECE, 1);
+    let content = GeneratedContent::new(2 * PIECE, 1);
     for (extension, works) in [("subjectAltName=IP:127.0.0.1", true), ("basicConstraints=critical,CA:FALSE", false)] {
         let folder = Folder::new();
         let (key, certificate) = (folder.at("key.pem"), folder.at("cert.pem"));
@@ -214,19 +214,19 @@ fn certificates_as_openssl_makes_them_are_taken() {
             ran.done();
             target.has_only(&content);
         } else {
-            assert!(ran.failed(Kind::Connect).message.contains("-addext subjectAltName"), "{ran:?}");
+            assert!(ran.failed(FetchErrorKind::Connect).message.contains("-addext subjectAltName"), "{ran:?}");
         }
     }
 }
 
 #[test]
 fn a_redirect_to_http_is_followed_only_when_allowed() {
-    let (content, folder) = (Content::new(6 * PIECE, 1), Folder::new());
-    let plain = Server::honest(&content);
+    let (content, folder) = (GeneratedContent::new(6 * PIECE, 1), Folder::new());
+    let plain = TestServer::honest(&content);
     let away = plain.url("/file");
     let server = Secure::start(move |_| Reply::empty(302).header("location", away.clone()));
     let ran = run(server.fetch(&folder));
-    assert!(ran.failed(Kind::Answer).message.contains("from https to http"), "{ran:?}");
+    assert!(ran.failed(FetchErrorKind::Answer).message.contains("from https to http"), "{ran:?}");
     assert_eq!(plain.requests().len(), 0);
     let mut fetch = server.fetch(&folder);
     fetch.allow_downgrade = true;

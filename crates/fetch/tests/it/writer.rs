@@ -1,9 +1,9 @@
 //! Bytes in order to somebody who takes them.
 
 use crate::common::{Folder, PIECE, Ran, run, run_with, settings, sha256, wrong_digest};
-use rorqual_fetch::{Fetch, Kind, Target};
+use rorqual_fetch::{Fetch, FetchErrorKind, FetchTarget};
 use rorqual_pipe::Control;
-use rorqual_testkit::http::{Content, End, Server};
+use rorqual_testkit::http::{GeneratedContent, ResponseEnd, TestServer};
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 
@@ -23,7 +23,7 @@ impl Write for Taken {
 fn given(url: &str, change: impl FnOnce(&mut Fetch)) -> (Ran, Vec<u8>) {
     let (taken, folder) = (Taken::default(), Folder::new());
     let mut fetch = settings(url, &folder.target(), 4);
-    fetch.target = Target::Writer(Box::new(taken.clone()));
+    fetch.target = FetchTarget::Writer(Box::new(taken.clone()));
     change(&mut fetch);
     let ran = run(fetch);
     assert!(folder.names().is_empty());
@@ -33,12 +33,12 @@ fn given(url: &str, change: impl FnOnce(&mut Fetch)) -> (Ran, Vec<u8>) {
 
 #[test]
 fn it_is_in_order_and_resumed() {
-    let content = Content::new(6 * PIECE, 1);
+    let content = GeneratedContent::new(6 * PIECE, 1);
     for cut in [0, 1, PIECE, 5 * PIECE] {
         let served = content.clone();
-        let server = Server::start(move |request| {
+        let server = TestServer::start(move |request| {
             let reply = served.answer(request);
-            if request.number == 0 { reply.cut(cut, End::Close) } else { reply }
+            if request.number == 0 { reply.cut(cut, ResponseEnd::Close) } else { reply }
         });
         let (ran, bytes) = given(&server.url("/file"), |fetch| fetch.digests = vec![sha256(&content.all())]);
         assert_eq!(ran.done().received_bytes, content.size_bytes);
@@ -48,36 +48,36 @@ fn it_is_in_order_and_resumed() {
 
 #[test]
 fn what_was_given_can_not_be_taken_back() {
-    let server = Server::start(|request| {
-        let reply = Content::new(6 * PIECE, request.number as u64).answer(request);
-        if request.number == 0 { reply.cut(PIECE, End::Close) } else { reply }
+    let server = TestServer::start(|request| {
+        let reply = GeneratedContent::new(6 * PIECE, request.number as u64).answer(request);
+        if request.number == 0 { reply.cut(PIECE, ResponseEnd::Close) } else { reply }
     });
     let (ran, bytes) = given(&server.url("/file"), |_| {});
-    assert!(ran.failed(Kind::Broken).message.contains("can't be taken back"), "{ran:?}");
+    assert!(ran.failed(FetchErrorKind::Broken).message.contains("can't be taken back"), "{ran:?}");
     assert_eq!(bytes.len() as u64, PIECE);
 }
 
 #[test]
 fn a_wrong_digest_is_told_at_the_end() {
-    let content = Content::new(6 * PIECE, 1);
-    let server = Server::honest(&content);
+    let content = GeneratedContent::new(6 * PIECE, 1);
+    let server = TestServer::honest(&content);
     let (ran, bytes) = given(&server.url("/file"), |fetch| fetch.digests = vec![wrong_digest()]);
-    ran.failed(Kind::Digest);
+    ran.failed(FetchErrorKind::Digest);
     assert!(bytes == content.all());
 }
 
 #[test]
 fn a_stop_keeps_what_came() {
-    let (content, folder) = (Content::new(6 * PIECE, 1), Folder::new());
+    let (content, folder) = (GeneratedContent::new(6 * PIECE, 1), Folder::new());
     let (served, control) = (content.clone(), Control::default());
     let theirs = control.clone();
-    let server = Server::start(move |request| {
+    let server = TestServer::start(move |request| {
         if request.number == 1 {
             theirs.stop();
         }
-        let end = if request.number == 0 { End::Close } else { End::Stall };
+        let end = if request.number == 0 { ResponseEnd::Close } else { ResponseEnd::Stall };
         served.answer(request).cut(PIECE * (1 - request.number as u64), end)
     });
-    run_with(settings(&server.url("/file"), &folder.target(), 1), &control).failed(Kind::Stopped);
+    run_with(settings(&server.url("/file"), &folder.target(), 1), &control).failed(FetchErrorKind::Stopped);
     assert_eq!(folder.has_part_of(&content), PIECE);
 }

@@ -1,13 +1,13 @@
 //! What is wrong with compressed data, in our words.
 
 use super::Encoding;
-use crate::error::{Error, Kind};
+use crate::error::{Error, ErrorClass};
 use std::fmt;
 use std::io::{self, ErrorKind};
 
 /// What our own decoders find; others have errors of their own.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Fault {
+pub(super) enum DecodeError {
     /// Bytes behind the end that are neither padding nor another member.
     Trailing,
     /// Against the format, or a checksum that does not match.
@@ -20,7 +20,7 @@ pub(super) enum Fault {
     OddByte(u64),
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for DecodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Trailing => "something else follows",
@@ -31,10 +31,10 @@ impl fmt::Display for Fault {
     }
 }
 
-impl std::error::Error for Fault {}
+impl std::error::Error for DecodeError {}
 
-impl From<Fault> for io::Error {
-    fn from(fault: Fault) -> Self {
+impl From<DecodeError> for io::Error {
+    fn from(fault: DecodeError) -> Self {
         Self::new(ErrorKind::InvalidData, fault)
     }
 }
@@ -47,47 +47,47 @@ pub(crate) fn describe(name: &str, encoding: Encoding, stored: u64, cause: io::E
         Err(cause) => cause,
     };
     let (data, text) = (encoding.name(), cause.to_string());
-    let fault = cause.get_ref().and_then(|inner| inner.downcast_ref::<Fault>());
+    let fault = cause.get_ref().and_then(|inner| inner.downcast_ref::<DecodeError>());
     match fault {
-        Some(Fault::HalfPair(at)) => {
+        Some(DecodeError::HalfPair(at)) => {
             let message = format!(
                 "the UTF-16 text has half a surrogate pair, which is no character, at byte {at} of it; of the text as UTF-8"
             );
-            return Error::new(Kind::Corrupt, name, message);
+            return Error::new(ErrorClass::Corrupt, name, message);
         }
-        Some(Fault::OddByte(at)) => {
+        Some(DecodeError::OddByte(at)) => {
             let message = format!(
                 "the UTF-16 text ends in half a character (the file is cut short), at byte {at} of it; of the text as UTF-8"
             );
-            return Error::new(Kind::Truncated, name, message);
+            return Error::new(ErrorClass::Truncated, name, message);
         }
         _ => {}
     }
     let place = format!("byte {stored} of the file; of the decoded data");
-    if let Some(Fault::Trailing) = fault {
-        return Error::new(Kind::Corrupt, name, format!("the {data} data is followed by something else, near {place}"));
+    if let Some(DecodeError::Trailing) = fault {
+        return Error::new(ErrorClass::Corrupt, name, format!("the {data} data is followed by something else, near {place}"));
     }
     if let Some(what) = memory(&cause, &text) {
         let message = format!(
             "this {data} data needs {what} than a 32nd of the memory given (a larger --memory moves the limit), near {place}"
         );
-        return Error::new(Kind::Limit, name, message);
+        return Error::new(ErrorClass::Limit, name, message);
     }
     // zstd says the latter.
     if cause.kind() == ErrorKind::UnexpectedEof || text.contains("incomplete frame") {
         return Error::new(
-            Kind::Truncated,
+            ErrorClass::Truncated,
             name,
             format!("the {data} data ends too early (the file is cut short), after {place}"),
         );
     }
-    Error::new(Kind::Corrupt, name, format!("the {data} data is damaged ({text}), near {place}"))
+    Error::new(ErrorClass::Corrupt, name, format!("the {data} data is damaged ({text}), near {place}"))
 }
 
 /// What is larger than the memory allows, where that is the matter.
 fn memory(cause: &io::Error, text: &str) -> Option<&'static str> {
     let inner = cause.get_ref();
-    if let Some(Fault::Memory(what)) = inner.and_then(|inner| inner.downcast_ref::<Fault>()) {
+    if let Some(DecodeError::Memory(what)) = inner.and_then(|inner| inner.downcast_ref::<DecodeError>()) {
         return Some(what);
     }
     if let Some(liblzma::stream::Error::MemLimit) = inner.and_then(|inner| inner.downcast_ref()) {

@@ -4,7 +4,7 @@
 //! It takes a file that is cut between two blocks for a whole one, and sets no limit to its memory. Its decoder of blocks is what
 //! is used here.
 
-use super::fault::Fault;
+use super::fault::DecodeError;
 use lz4_flex::block::decompress_into_with_dict;
 use std::hash::Hasher;
 use std::io::{self, BufRead, ErrorKind, Read};
@@ -25,7 +25,7 @@ const STORED: u32 = 1 << 31;
 pub(super) struct Lz4Decoder<R> {
     input: R,
     memory_bytes_max: u64,
-    frame: Option<Frame>,
+    frame: Option<Lz4Frame>,
     stored: Vec<u8>,
     block: Vec<u8>,
     window: Vec<u8>,
@@ -35,7 +35,7 @@ pub(super) struct Lz4Decoder<R> {
 }
 
 /// What a frame's header says, and what came of it so far.
-struct Frame {
+struct Lz4Frame {
     block_bytes_max: usize,
     linked: bool,
     block_checksums: bool,
@@ -67,35 +67,35 @@ impl<R: BufRead> Lz4Decoder<R> {
                         return Err(ErrorKind::UnexpectedEof.into());
                     }
                 }
-                _ => return Err(Fault::Trailing.into()),
+                _ => return Err(DecodeError::Trailing.into()),
             }
         }
     }
 
-    fn header(&mut self) -> io::Result<Frame> {
+    fn header(&mut self) -> io::Result<Lz4Frame> {
         // Flags, block size, content size.
         let mut bytes = [0; 10];
         self.input.read_exact(&mut bytes[..2])?;
         let [flags, sizes, ..] = bytes;
         if flags & 0xc2 != 0x40 || sizes & 0x8f != 0 || sizes >> 4 < 4 {
-            return Err(Fault::Damaged("a frame's header is not of version 1").into());
+            return Err(DecodeError::Damaged("a frame's header is not of version 1").into());
         }
         if flags & 1 != 0 {
-            return Err(Fault::Damaged("it needs a dictionary, which is not in the file").into());
+            return Err(DecodeError::Damaged("it needs a dictionary, which is not in the file").into());
         }
         let sized = flags & 8 != 0;
         let length = if sized { 10 } else { 2 };
         self.input.read_exact(&mut bytes[2..length])?;
         let [checksum] = self.bytes()?;
         if checksum != (XxHash32::oneshot(0, &bytes[..length]) >> 8) as u8 {
-            return Err(Fault::Damaged("the checksum of a frame's header does not match").into());
+            return Err(DecodeError::Damaged("the checksum of a frame's header does not match").into());
         }
         let block_bytes_max = 1 << (8 + 2 * (sizes >> 4));
         if (2 * block_bytes_max + WINDOW_BYTES) as u64 > self.memory_bytes_max {
-            return Err(Fault::Memory("larger blocks").into());
+            return Err(DecodeError::Memory("larger blocks").into());
         }
         self.window.clear();
-        Ok(Frame {
+        Ok(Lz4Frame {
             block_bytes_max,
             linked: flags & 0x20 == 0,
             block_checksums: flags & 0x10 != 0,
@@ -106,7 +106,7 @@ impl<R: BufRead> Lz4Decoder<R> {
     }
 
     /// Decodes the next block of `frame`; `false` at the frame's end.
-    fn next_block(&mut self, frame: &mut Frame) -> io::Result<bool> {
+    fn next_block(&mut self, frame: &mut Lz4Frame) -> io::Result<bool> {
         let size = self.number()?;
         if size == 0 {
             self.end(frame)?;
@@ -114,12 +114,12 @@ impl<R: BufRead> Lz4Decoder<R> {
         }
         let (is_stored, length) = (size & STORED != 0, (size & !STORED) as usize);
         if length > frame.block_bytes_max {
-            return Err(Fault::Damaged("a block is larger than its frame says").into());
+            return Err(DecodeError::Damaged("a block is larger than its frame says").into());
         }
         self.stored.resize(length, 0);
         self.input.read_exact(&mut self.stored)?;
         if frame.block_checksums && self.number()? != XxHash32::oneshot(0, &self.stored) {
-            return Err(Fault::Damaged("a block's checksum does not match").into());
+            return Err(DecodeError::Damaged("a block's checksum does not match").into());
         }
         self.from = 0;
         if is_stored {
@@ -128,7 +128,7 @@ impl<R: BufRead> Lz4Decoder<R> {
         } else {
             self.block.resize(frame.block_bytes_max, 0);
             let decoded = decompress_into_with_dict(&self.stored, &mut self.block, &self.window);
-            self.to = decoded.map_err(|_| Fault::Damaged("a block can't be decoded"))?;
+            self.to = decoded.map_err(|_| DecodeError::Damaged("a block can't be decoded"))?;
         }
         let block = &self.block[..self.to];
         frame.decoded_bytes += block.len() as u64;
@@ -139,14 +139,14 @@ impl<R: BufRead> Lz4Decoder<R> {
         Ok(true)
     }
 
-    fn end(&mut self, frame: &Frame) -> io::Result<()> {
+    fn end(&mut self, frame: &Lz4Frame) -> io::Result<()> {
         if let Some(checksum) = &frame.checksum
             && self.number()? != checksum.finish_32()
         {
-            return Err(Fault::Damaged("the checksum of the content does not match").into());
+            return Err(DecodeError::Damaged("the checksum of the content does not match").into());
         }
         if frame.content_bytes.is_some_and(|expected| expected != frame.decoded_bytes) {
-            return Err(Fault::Damaged("the content is not as long as its frame says").into());
+            return Err(DecodeError::Damaged("the content is not as long as its frame says").into());
         }
         Ok(())
     }

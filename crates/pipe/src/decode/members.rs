@@ -3,7 +3,7 @@
 //! The decoders of flate2 and bzip2 have a mode for this, but take whatever follows a member for another one: zeros, which tapes
 //! and some devices leave behind a file, and junk, which they call cut short.
 
-use super::fault::Fault;
+use super::fault::DecodeError;
 use bzip2::bufread::BzDecoder;
 use flate2::bufread::GzDecoder;
 use std::io::{self, BufRead, ErrorKind, Read};
@@ -13,42 +13,42 @@ pub(super) trait Member<R>: Read {
     /// What every member starts with.
     const MAGIC: &'static [u8];
 
-    fn start(input: Again<R>) -> Self;
+    fn start(input: Unread<R>) -> Self;
 
     /// Gives the input back, behind the member.
-    fn end(self) -> Again<R>;
+    fn end(self) -> Unread<R>;
 }
 
-impl<R: BufRead> Member<R> for GzDecoder<Again<R>> {
+impl<R: BufRead> Member<R> for GzDecoder<Unread<R>> {
     const MAGIC: &'static [u8] = &[0x1f, 0x8b];
 
-    fn start(input: Again<R>) -> Self {
+    fn start(input: Unread<R>) -> Self {
         Self::new(input)
     }
 
-    fn end(self) -> Again<R> {
+    fn end(self) -> Unread<R> {
         self.into_inner()
     }
 }
 
-impl<R: BufRead> Member<R> for BzDecoder<Again<R>> {
+impl<R: BufRead> Member<R> for BzDecoder<Unread<R>> {
     const MAGIC: &'static [u8] = b"BZh";
 
-    fn start(input: Again<R>) -> Self {
+    fn start(input: Unread<R>) -> Self {
         Self::new(input)
     }
 
-    fn end(self) -> Again<R> {
+    fn end(self) -> Unread<R> {
         self.into_inner()
     }
 }
 
 /// Decodes all members of `input`.
 pub(super) struct Members<R, D> {
-    state: State<R, D>,
+    state: MemberState<R, D>,
 }
 
-enum State<R, D> {
+enum MemberState<R, D> {
     Between(R),
     Inside(D),
     Failed,
@@ -56,28 +56,28 @@ enum State<R, D> {
 
 impl<R: BufRead, D: Member<R>> Members<R, D> {
     pub(super) fn new(input: R) -> Self {
-        Self { state: State::Between(input) }
+        Self { state: MemberState::Between(input) }
     }
 }
 
 impl<R: BufRead, D: Member<R>> Read for Members<R, D> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
-            if let State::Inside(decoder) = &mut self.state {
+            if let MemberState::Inside(decoder) = &mut self.state {
                 let read = decoder.read(buffer)?;
                 if read > 0 || buffer.is_empty() {
                     return Ok(read);
                 }
             }
-            self.state = match std::mem::replace(&mut self.state, State::Failed) {
-                State::Inside(decoder) => State::Between(decoder.end().input),
-                State::Failed => return Err(Fault::Damaged("it was damaged before").into()),
-                State::Between(mut input) => {
+            self.state = match std::mem::replace(&mut self.state, MemberState::Failed) {
+                MemberState::Inside(decoder) => MemberState::Between(decoder.end().input),
+                MemberState::Failed => return Err(DecodeError::Damaged("it was damaged before").into()),
+                MemberState::Between(mut input) => {
                     if !at_magic(&mut input, D::MAGIC)? {
-                        self.state = State::Between(input);
+                        self.state = MemberState::Between(input);
                         return Ok(0);
                     }
-                    State::Inside(D::start(Again { prefix: D::MAGIC, input }))
+                    MemberState::Inside(D::start(Unread { prefix: D::MAGIC, input }))
                 }
             };
         }
@@ -101,7 +101,7 @@ fn at_magic(input: &mut impl BufRead, magic: &[u8]) -> io::Result<bool> {
     for expected in magic {
         match fill(input)?.first() {
             Some(byte) if byte == expected => input.consume(1),
-            Some(_) => return Err(Fault::Trailing.into()),
+            Some(_) => return Err(DecodeError::Trailing.into()),
             None => return Err(ErrorKind::UnexpectedEof.into()),
         }
     }
@@ -114,12 +114,12 @@ fn fill(input: &mut impl BufRead) -> io::Result<&[u8]> {
 }
 
 /// An input with bytes that were taken from it before it.
-pub(super) struct Again<R> {
+pub(super) struct Unread<R> {
     prefix: &'static [u8],
     input: R,
 }
 
-impl<R: BufRead> BufRead for Again<R> {
+impl<R: BufRead> BufRead for Unread<R> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         if self.prefix.is_empty() { self.input.fill_buf() } else { Ok(self.prefix) }
     }
@@ -133,7 +133,7 @@ impl<R: BufRead> BufRead for Again<R> {
     }
 }
 
-impl<R: BufRead> Read for Again<R> {
+impl<R: BufRead> Read for Unread<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let available = self.fill_buf()?;
         let amount = available.len().min(buffer.len());

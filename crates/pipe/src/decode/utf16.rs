@@ -1,6 +1,6 @@
 //! UTF-16, as IIS and PowerShell's `>` write it, to UTF-8.
 
-use super::fault::Fault;
+use super::fault::DecodeError;
 use crate::limits::UTF16_BYTES;
 use std::io::{self, ErrorKind, Read};
 
@@ -65,7 +65,7 @@ pub(super) struct Utf8Reader<R> {
     /// A character for which there was too little room.
     pending: [u8; 4],
     pending_from: usize,
-    failed: Option<Fault>,
+    failed: Option<DecodeError>,
 }
 
 impl<R: Read> Utf8Reader<R> {
@@ -145,12 +145,12 @@ impl<R: Read> Utf8Reader<R> {
     }
 
     /// The next character that is there, or nothing where more must be read for it.
-    fn character(&mut self, unit_of: fn([u8; 2]) -> u16) -> Result<Option<char>, Fault> {
+    fn character(&mut self, unit_of: fn([u8; 2]) -> u16) -> Result<Option<char>, DecodeError> {
         let available = &self.stored[self.from..self.to];
         let unit = |at: usize| available.get(at..at + 2).map(|bytes| unit_of([bytes[0], bytes[1]]));
         let Some(first) = unit(0) else {
             let cut = self.ended && self.cause.is_none() && !available.is_empty();
-            return if cut { Err(Fault::OddByte(self.taken)) } else { Ok(None) };
+            return if cut { Err(DecodeError::OddByte(self.taken)) } else { Ok(None) };
         };
         let (character, bytes) = match (first, unit(2)) {
             (0xd800..=0xdbff, Some(second @ 0xdc00..=0xdfff)) => {
@@ -159,7 +159,7 @@ impl<R: Read> Utf8Reader<R> {
             (0xd800..=0xdbff, None) if !self.ended || self.cause.is_some() => return Ok(None),
             _ => (char::from_u32(u32::from(first)), 2),
         };
-        let character = character.ok_or(Fault::HalfPair(self.taken))?;
+        let character = character.ok_or(DecodeError::HalfPair(self.taken))?;
         self.step(bytes);
         Ok(Some(character))
     }

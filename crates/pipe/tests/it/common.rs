@@ -1,7 +1,7 @@
 //! What the tests share: sources of any block size, stages that keep what they see, and a reference that splits by hand.
 
 use rorqual_pipe::limits::{BLOCK_BYTES, buffer_bytes, buffers_needed};
-use rorqual_pipe::{BlockSource, Chunk, Control, Error, Filled, Finish, Framing, Input, Plan, Pool, Stage, run};
+use rorqual_pipe::{BlockSource, Chunk, Control, Error, Filled, Finish, Framing, Input, Pool, RunPlan, Stage, run};
 use rorqual_testkit::process::in_time;
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -105,8 +105,8 @@ impl Setup {
         }
     }
 
-    pub(crate) fn plan(self) -> Plan {
-        Plan { framing: self.framing, zstd_window_log_max: 23 }
+    pub(crate) fn plan(self) -> RunPlan {
+        RunPlan { framing: self.framing, zstd_window_log_max: 23 }
     }
 
     pub(crate) fn pool(self) -> Pool {

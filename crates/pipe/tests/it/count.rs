@@ -3,7 +3,7 @@
 use crate::common::{BUFFERS_MIN, Pieces, Setup};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use rorqual_pipe::count::{Count, Counter};
+use rorqual_pipe::count::{ByteCounts, Counter};
 use rorqual_pipe::limits::BLOCK_BYTES;
 
 /// Words and characters, by the standard library.
@@ -31,7 +31,7 @@ fn by_hand(bytes: &[u8]) -> (u64, u64, u64) {
 fn counted(bytes: &[u8], piece_bytes: usize, setup: Setup) -> (u64, u64, u64) {
     let outcome = setup.run(Pieces::input(bytes, piece_bytes, setup), || ALL);
     assert!(outcome.error.is_none());
-    let total = outcome.outputs.into_iter().fold(Count::default(), Count::then);
+    let total = outcome.outputs.into_iter().fold(ByteCounts::default(), ByteCounts::then);
     assert_eq!((total.words(), total.characters()), words_and_characters(bytes), "in pieces of {piece_bytes}: {bytes:?}");
     (total.newlines, total.bytes, total.longest_bytes())
 }

@@ -2,7 +2,7 @@
 
 use crate::common::{KeepLines, Seen, Setup, split};
 use proptest::prelude::*;
-use rorqual_pipe::{BlockSource, Control, Course, Error, Filled, Input, Place, Pool};
+use rorqual_pipe::{BlockSource, Control, Error, Filled, Input, Pool, ResumableRun, ResumePoint};
 
 /// Brings bytes in pieces; behind each that says so it pauses.
 struct Pausing {
@@ -32,14 +32,14 @@ impl BlockSource for Pausing {
 
 const LINE_BYTES_MAX: usize = 12;
 
-fn course(pool: &Pool, setup: Setup, pieces: Vec<(Vec<u8>, bool)>) -> Course {
+fn course(pool: &Pool, setup: Setup, pieces: Vec<(Vec<u8>, bool)>) -> ResumableRun {
     let source = Pausing { pool: pool.clone(), headroom: setup.headroom(), pieces, next: 0, pauses: false, paused: false };
     let input = Input::from_source("pieces", Box::new(source)).stored();
-    Course::new(input, &setup.plan(), pool, &Control::default())
+    ResumableRun::new(input, &setup.plan(), pool, &Control::default())
 }
 
 /// Runs one stretch.
-fn stretch(course: &mut Course, threads: usize) -> Vec<Seen> {
+fn stretch(course: &mut ResumableRun, threads: usize) -> Vec<Seen> {
     let mut seen = Vec::new();
     let stages = |_: &[u8]| Some((0..threads).map(|_| KeepLines).collect());
     let finish = course.run(&Control::default(), stages, |lines: Vec<Seen>| {
@@ -51,7 +51,7 @@ fn stretch(course: &mut Course, threads: usize) -> Vec<Seen> {
 }
 
 /// The pieces from `place` on.
-fn from(pieces: &[(Vec<u8>, bool)], place: Place) -> Vec<(Vec<u8>, bool)> {
+fn from(pieces: &[(Vec<u8>, bool)], place: ResumePoint) -> Vec<(Vec<u8>, bool)> {
     let mut skip = place.offset as usize;
     let mut rest = Vec::new();
     for (piece, pauses) in pieces {

@@ -4,7 +4,7 @@ use crate::common::{BUFFERS_MIN, KeepBytes, Pieces, Setup, split};
 use liblzma::write::XzEncoder;
 use lz4_flex::frame::{BlockSize, FrameEncoder, FrameInfo};
 use rorqual_pipe::limits::BLOCK_BYTES;
-use rorqual_pipe::{Control, Error, Framing, Input, Kind, Plan, run};
+use rorqual_pipe::{Control, Error, ErrorClass, Framing, Input, RunPlan, run};
 use rorqual_testkit::paths::{bzip2, encodings, gzip, lz4, lzma, xz};
 use std::io::Cursor;
 
@@ -53,7 +53,7 @@ fn a_cut_stream_gives_what_came_before_and_says_so() {
             let (got, error) = decoded(stored[..length].to_vec(), 2);
             assert!(bytes.starts_with(&got), "{name} cut at {length}");
             let error = error.unwrap_or_else(|| panic!("{name}: a cut at {length} went unnoticed"));
-            assert_eq!(error.kind(), Kind::Truncated, "{name} cut at {length}: {error}");
+            assert_eq!(error.kind(), ErrorClass::Truncated, "{name} cut at {length}: {error}");
             assert_eq!((error.name(), error.offset()), ("input", Some(got.len() as u64)), "{error}");
             assert!(error.to_string().contains(&format!("the {name} data ends too early")), "{error}");
             assert!(
@@ -88,7 +88,7 @@ fn a_flipped_bit_is_never_missed() {
             let mut damaged = stored.clone();
             damaged[index] ^= 0x10;
             let error = decoded(damaged, 1).1.unwrap_or_else(|| panic!("{name}: byte {index} went unnoticed"));
-            assert!(matches!(error.kind(), Kind::Corrupt | Kind::Truncated), "{name}, byte {index}: {error}");
+            assert!(matches!(error.kind(), ErrorClass::Corrupt | ErrorClass::Truncated), "{name}, byte {index}: {error}");
         }
     }
 }
@@ -102,7 +102,7 @@ fn what_follows_is_either_padding_or_an_error_that_says_so() {
             let error = error.unwrap_or_else(|| panic!("{name}: {} went unnoticed", junk.escape_ascii()));
             // These two cut nothing short, whatever follows; the others' libraries can't tell a short word from a cut header.
             if matches!(name, "gzip" | "bzip2") || (name == "lz4" && junk.len() >= 4) {
-                assert_eq!(error.kind(), Kind::Corrupt, "{name}: {error}");
+                assert_eq!(error.kind(), ErrorClass::Corrupt, "{name}: {error}");
                 assert!(error.to_string().contains("is followed by something else"), "{name}: {error}");
                 let end = stored.len();
                 let near = (end..end + 9).any(|byte| error.to_string().contains(&format!("near byte {byte} of the file")));
@@ -137,14 +137,14 @@ fn memory_is_asked_for_within_the_budget() {
         assert!(error.is_none() && got == text(), "{name}: {error:?}");
     }
     let error = decoded(xz_of(9), 1).1.expect("64 MiB");
-    assert_eq!(error.kind(), Kind::Limit, "{error}");
+    assert_eq!(error.kind(), ErrorClass::Limit, "{error}");
     assert!(error.to_string().contains("a larger dictionary") && error.to_string().contains("--memory"), "{error}");
-    let small = Plan { framing: Framing::Bytes, zstd_window_log_max: 20 };
+    let small = RunPlan { framing: Framing::Bytes, zstd_window_log_max: 20 };
     let pool = Setup::bytes(1).pool();
     let input = Input::from_reader("input", Box::new(Cursor::new(lz4_of_4_mib)));
     let finish = run(input, &small, &pool, &Control::default(), |_| Some(vec![KeepBytes]), |_| Ok(()));
     let error = finish.error.expect("8 MiB");
-    assert_eq!(error.kind(), Kind::Limit, "{error}");
+    assert_eq!(error.kind(), ErrorClass::Limit, "{error}");
     assert!(error.to_string().contains("larger blocks") && error.to_string().contains("--memory"), "{error}");
 }
 
@@ -237,7 +237,7 @@ fn a_cut_gzip_of_utf16_gives_what_came_before() {
 
 #[test]
 fn utf8_stays_a_file_and_its_mark_stays() {
-    let folder = rorqual_testkit::folder::Folder::new();
+    let folder = rorqual_testkit::folder::TestFolder::new();
     let path = folder.file("marked.txt", "\u{feff}line\n");
     let input = Input::open(std::path::Path::new(&path)).map(Input::into_utf8).expect("a file");
     assert!(input.is_file());

@@ -3,8 +3,8 @@
 
 use crate::common::{KeepBytes, KeepLines, Outcome, Pieces, Seen, Setup, TIME_MAX, split};
 use rorqual_pipe::limits::{BLOCK_BYTES, buffers_needed};
-use rorqual_pipe::{BlockSource, Chunk, Control, Error, Filled, Framing, Input, Kind, Pool, Stage, run};
-use rorqual_testkit::fault::{Fault, Faulty};
+use rorqual_pipe::{BlockSource, Chunk, Control, Error, ErrorClass, Filled, Framing, Input, Pool, Stage, run};
+use rorqual_testkit::fault::{FaultPlan, Faulty};
 use rorqual_testkit::paths::{gzip, zstd_frame};
 use rorqual_testkit::process::in_time;
 use std::fs::File;
@@ -29,7 +29,7 @@ fn a_reader_that_fails_at_every_call() {
     let bytes = text(2_000);
     for for_ever in [false, true] {
         for at in 0.. {
-            let fault = Fault::new(at, for_ever, ErrorKind::ConnectionReset);
+            let fault = FaultPlan::new(at, for_ever, ErrorKind::ConnectionReset);
             let reader = Faulty::new(Cursor::new(bytes.clone()), 37, &fault);
             let outcome = Setup::lines(50, 2).run(|_| Input::from_reader("the name", Box::new(reader)), || KeepLines);
             if !fault.reached() {
@@ -39,7 +39,7 @@ fn a_reader_that_fails_at_every_call() {
             let before = (at as usize * 37).min(bytes.len());
             assert_eq!(lines_of(&outcome), split(&bytes[..before], 50), "call {at}");
             let error = outcome.error.expect("the fault was reached");
-            assert_eq!((error.kind(), error.name(), error.offset()), (Kind::Io, "the name", Some(before as u64)));
+            assert_eq!((error.kind(), error.name(), error.offset()), (ErrorClass::Io, "the name", Some(before as u64)));
             assert!(error.to_string().contains("the name: cannot read"), "{error}");
         }
     }
@@ -49,7 +49,7 @@ fn a_reader_that_fails_at_every_call() {
 fn an_interrupted_read_is_read_again() {
     let bytes = text(2_000);
     for at in 0.. {
-        let fault = Fault::new(at, false, ErrorKind::Interrupted);
+        let fault = FaultPlan::new(at, false, ErrorKind::Interrupted);
         let reader = Faulty::new(Cursor::new(bytes.clone()), 37, &fault);
         let seen = Setup::lines(50, 2).lines_of(|_| Input::from_reader("the name", Box::new(reader)));
         assert_eq!(seen, split(&bytes, 50), "call {at}");
@@ -64,7 +64,7 @@ fn a_reader_under_a_decoder_that_fails_at_every_call() {
     let bytes = text(60_000);
     for stored in [gzip(&bytes), zstd_frame(&bytes)] {
         for at in 0.. {
-            let fault = Fault::new(at, true, ErrorKind::ConnectionReset);
+            let fault = FaultPlan::new(at, true, ErrorKind::ConnectionReset);
             let reader = Faulty::new(Cursor::new(stored.clone()), 500, &fault);
             let outcome = Setup::bytes(2).run(|_| Input::from_reader("the name", Box::new(reader)), || KeepBytes);
             let got: Vec<u8> = outcome.outputs.into_iter().flat_map(|(_, bytes)| bytes).collect();
@@ -87,7 +87,7 @@ fn a_source_that_fails_at_every_block() {
             let setup = Setup::lines(20, 2).with_buffers(3);
             let given = bytes.clone();
             let input = move |pool: &Pool| {
-                let error = Error::new(Kind::Io, "the name", "the fault of this test");
+                let error = Error::new(ErrorClass::Io, "the name", "the fault of this test");
                 let source = Pieces::new(&given, piece_bytes, setup.headroom(), pool).failing_after(at, error);
                 Input::from_source("the name", Box::new(source))
             };
@@ -104,7 +104,7 @@ fn a_source_that_fails_at_every_block() {
 fn run_into_failing_sink(
     input: impl FnOnce(&Pool) -> Input + Send + 'static,
     threads: usize,
-    fault: &Fault,
+    fault: &FaultPlan,
 ) -> (Vec<u64>, Option<Error>) {
     let fault = fault.clone();
     in_time(TIME_MAX, move || {
@@ -136,7 +136,7 @@ fn a_sink_that_fails_at_every_output() {
                     true => Input::open(&path).expect("it is there"),
                     false => Input::from_reader("stream", Box::new(Cursor::new(copy))),
                 };
-                let fault = Fault::new(at, true, ErrorKind::StorageFull);
+                let fault = FaultPlan::new(at, true, ErrorKind::StorageFull);
                 let (taken, error) = run_into_failing_sink(input, threads, &fault);
                 assert_eq!(taken, offsets[..taken.len()], "in order, nothing missing");
                 if !fault.reached() {
@@ -157,7 +157,7 @@ fn stored(bytes: &[u8]) -> tempfile::NamedTempFile {
 
 /// Fails or panics at one chunk.
 struct Frail {
-    fault: Fault,
+    fault: FaultPlan,
     panics: bool,
 }
 
@@ -174,7 +174,7 @@ impl Stage for Frail {
 }
 
 /// Runs `bytes` through frail stages with the fewest buffers that work.
-fn run_frail(bytes: &[u8], is_file: bool, threads: usize, fault: &Fault, panics: bool) -> std::thread::Result<Option<Error>> {
+fn run_frail(bytes: &[u8], is_file: bool, threads: usize, fault: &FaultPlan, panics: bool) -> std::thread::Result<Option<Error>> {
     let (file, copy, fault) = (stored(bytes), bytes.to_vec(), fault.clone());
     in_time(TIME_MAX, move || {
         let input = match is_file {
@@ -196,7 +196,7 @@ fn a_stage_that_fails_at_every_chunk() {
     let bytes = text(6 * BLOCK_BYTES);
     for (threads, is_file) in [(1, true), (1, false), (4, true), (4, false)] {
         for at in 0.. {
-            let fault = Fault::new(at, false, ErrorKind::Other);
+            let fault = FaultPlan::new(at, false, ErrorKind::Other);
             let error = run_frail(&bytes, is_file, threads, &fault, false).expect("no panic");
             assert_eq!(error.is_some(), fault.reached());
             if !fault.reached() {
@@ -211,7 +211,7 @@ fn a_stage_that_panics_at_every_chunk_ends_the_run_with_its_panic() {
     let bytes = text(6 * BLOCK_BYTES);
     for (threads, is_file) in [(1, true), (1, false), (4, true), (4, false)] {
         for at in 0.. {
-            let fault = Fault::new(at, false, ErrorKind::Other);
+            let fault = FaultPlan::new(at, false, ErrorKind::Other);
             let result = run_frail(&bytes, is_file, threads, &fault, true);
             assert_eq!(result.is_err(), fault.reached(), "chunk {at}, {threads} threads, file: {is_file}");
             if !fault.reached() {
@@ -261,7 +261,7 @@ fn everything_before_the_end_of_a_shrunken_file_is_handed_over_and_nothing_more(
         let stage = move || Slow { held_offset: 3 * BLOCK_BYTES as u64, seen: Arc::clone(&seen) };
         let outcome = Setup::bytes(threads).run(shrunken, stage);
         let error = outcome.error.expect("it shrank");
-        assert_eq!((error.kind(), error.offset()), (Kind::Truncated, Some(size as u64)), "{threads} threads: {error}");
+        assert_eq!((error.kind(), error.offset()), (ErrorClass::Truncated, Some(size as u64)), "{threads} threads: {error}");
         assert!(error.to_string().contains("shrank"), "{error}");
         let bytes: u64 = outcome.outputs.iter().map(|(_, length)| length).sum();
         assert_eq!(bytes, size as u64, "{threads} threads: {:?}", outcome.outputs);

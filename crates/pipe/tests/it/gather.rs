@@ -4,9 +4,9 @@ use bytes::Bytes;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use rorqual_pipe::Pool;
-use rorqual_pipe::gather::{COPY_BYTES_MAX, Gather, Output, Settings};
+use rorqual_pipe::gather::{COPY_BYTES_MAX, Gather, GatherSettings, OutputFd};
 use rorqual_pipe::{Control, Sink};
-use rorqual_testkit::fault::{Fault, Faulty};
+use rorqual_testkit::fault::{FaultPlan, Faulty};
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::OwnedFd;
@@ -24,7 +24,7 @@ proptest! {
     #[test]
     fn writes_what_it_was_given(pieces in vec(piece(), 0..60), write_bytes in prop_oneof![Just(1usize), Just(100), 1usize..100_000], interrupted_at in 0u64..50) {
         let pool = Pool::new(SMALL_BYTES, 1);
-        let fault = Fault::new(interrupted_at, false, ErrorKind::Interrupted);
+        let fault = FaultPlan::new(interrupted_at, false, ErrorKind::Interrupted);
         let mut gather = Gather::new(Faulty::new(Vec::new(), write_bytes, &fault), &pool).unwrap();
         for piece in &pieces {
             gather.push(Bytes::from(piece.clone())).unwrap();
@@ -87,7 +87,7 @@ fn a_failing_writer_at_every_call() {
     for kind in [ErrorKind::BrokenPipe, ErrorKind::StorageFull, ErrorKind::WriteZero] {
         for at in 0.. {
             let pool = Pool::new(SMALL_BYTES, 4);
-            let fault = Fault::new(at, true, kind);
+            let fault = FaultPlan::new(at, true, kind);
             let mut written = Vec::new();
             let result = push_all(Faulty::new(&mut written, 5_000, &fault), &pool);
             assert_eq!(pool.lent(), 0, "every buffer comes home");
@@ -142,8 +142,8 @@ proptest! {
         shared_bytes_max in 1usize..30_000,
     ) {
         let pool = Pool::new(SMALL_BYTES, 1);
-        let settings = Settings { copy_bytes_max, write_bytes: buffer_bytes, shared_bytes_max };
-        let writer = Faulty::new(Vec::new(), write_bytes, &Fault::never());
+        let settings = GatherSettings { copy_bytes_max, write_bytes: buffer_bytes, shared_bytes_max };
+        let writer = Faulty::new(Vec::new(), write_bytes, &FaultPlan::never());
         let mut gather = Gather::with_settings(writer, &pool, settings).unwrap();
         let (mut expected, mut copied, mut waiting) = (Vec::new(), 0, Vec::new());
         for one in given {
@@ -182,7 +182,7 @@ fn an_output_that_does_not_block_is_waited_for() {
         read.read_to_end(&mut bytes).unwrap();
         bytes
     });
-    let output = Output::new(File::from(OwnedFd::from(write)), &Control::default());
+    let output = OutputFd::new(File::from(OwnedFd::from(write)), &Control::default());
     let mut gather = Gather::new(output, &Pool::new(SMALL_BYTES, 1)).unwrap();
     expected.chunks(777).for_each(|piece| gather.copy(piece).unwrap());
     drop(gather.finish().unwrap());
@@ -195,7 +195,7 @@ fn a_stop_ends_the_wait_for_a_reader_that_takes_nothing() {
     write.set_nonblocking(true).unwrap();
     let control = Control::default();
     control.stop();
-    let output = Output::new(File::from(OwnedFd::from(write)), &control);
+    let output = OutputFd::new(File::from(OwnedFd::from(write)), &control);
     let mut gather = Gather::new(output, &Pool::new(SMALL_BYTES, 1)).unwrap();
     let error = gather.copy(&vec![0; 8 << 20]).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::BrokenPipe);
@@ -206,7 +206,7 @@ fn a_stop_ends_the_wait_for_a_pipe_that_blocks() {
     let (_read, write) = std::io::pipe().unwrap();
     let control = Control::default();
     control.stop();
-    let output = Output::new(File::from(OwnedFd::from(write)), &control);
+    let output = OutputFd::new(File::from(OwnedFd::from(write)), &control);
     let mut gather = Gather::new(output, &Pool::new(SMALL_BYTES, 1)).unwrap();
     let error = gather.copy(&vec![0; 8 << 20]).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::BrokenPipe);

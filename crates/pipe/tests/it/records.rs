@@ -4,7 +4,9 @@ use crate::common::{BUFFERS_MIN, Pieces, TIME_MAX};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use rorqual_pipe::limits::{buffer_bytes, buffers_needed};
-use rorqual_pipe::{Chunk, Control, Error, Fault, Framing, Input, Kind, Plan, Pool, Split, Splitter, Stage, run_records};
+use rorqual_pipe::{
+    Chunk, Control, Error, ErrorClass, Framing, Input, Pool, RecordEnds, RunPlan, SplitError, Splitter, Stage, run_records,
+};
 use rorqual_testkit::process::in_time;
 
 /// Records end behind `;`; what is before `[` and from `]` on belongs to none, and nothing may follow `!`.
@@ -13,11 +15,11 @@ struct Semicolons {
     taken: u64,
     begun: bool,
     ended: bool,
-    fault: Option<Fault>,
+    fault: Option<SplitError>,
 }
 
 impl Splitter for Semicolons {
-    fn split(&mut self, bytes: &[u8]) -> Result<Split, Fault> {
+    fn split(&mut self, bytes: &[u8]) -> Result<RecordEnds, SplitError> {
         if let Some(fault) = self.fault.take() {
             return Err(fault);
         }
@@ -29,7 +31,7 @@ impl Splitter for Semicolons {
             let fault = find(start, b'!');
             let bracket = find(start, b']').filter(|bracket| fault.is_none_or(|fault| *bracket < fault));
             self.ended = bracket.is_some();
-            self.fault = fault.filter(|_| bracket.is_none()).map(|fault| Fault {
+            self.fault = fault.filter(|_| bracket.is_none()).map(|fault| SplitError {
                 offset: self.taken + fault as u64,
                 message: "an exclamation".into(),
                 truncated: false,
@@ -39,10 +41,10 @@ impl Splitter for Semicolons {
         self.taken += bytes.len() as u64;
         let ends: Vec<usize> = records.clone().filter(|&index| bytes[index] == b';').map(|index| index + 1).collect();
         let end = if self.ended || self.fault.is_some() { Some(records.end) } else { ends.last().copied() };
-        Ok(Split { first_end: ends.first().copied().or(end), last_end: end, records })
+        Ok(RecordEnds { first_end: ends.first().copied().or(end), last_end: end, records })
     }
 
-    fn finish(&mut self) -> Result<(), Fault> {
+    fn finish(&mut self) -> Result<(), SplitError> {
         self.fault.take().map_or(Ok(()), Err)
     }
 }
@@ -73,7 +75,7 @@ fn run(bytes: &[u8], piece_bytes: usize, record_bytes_max: usize, threads: usize
     in_time(TIME_MAX, move || {
         let pool = Pool::new(buffer_bytes(record_bytes_max), buffers);
         let input = Input::from_source("pieces", Box::new(Pieces::new(&bytes, piece_bytes, record_bytes_max, &pool)));
-        let plan = Plan { framing: Framing::Records { record_bytes_max }, zstd_window_log_max: 20 };
+        let plan = RunPlan { framing: Framing::Records { record_bytes_max }, zstd_window_log_max: 20 };
         let mut outputs = Vec::new();
         let keep = |output| {
             outputs.push(output);
@@ -137,7 +139,7 @@ fn records_before_a_fault_come_first() {
     for piece_bytes in [1, 3, 100] {
         let (outputs, error) = run(b"x[a;b;!c;]", piece_bytes, 10, 1, 8);
         let error = error.expect("the fault");
-        assert_eq!((error.kind(), error.offset()), (Kind::Corrupt, Some(6)));
+        assert_eq!((error.kind(), error.offset()), (ErrorClass::Corrupt, Some(6)));
         let records: Vec<Vec<u8>> = outputs.into_iter().flat_map(|(records, _)| records).map(|record| record.1).collect();
         assert_eq!(records, [b"a;".to_vec(), b"b;".to_vec()]);
     }

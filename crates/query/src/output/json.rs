@@ -2,7 +2,7 @@
 
 use super::{Out, unprintable};
 use datafusion::arrow::array::RecordBatch;
-use rorqual_columnar::render::Json;
+use rorqual_columnar::render::JsonRows;
 use std::io::{self, Write};
 
 /// Rows as the elements of an array, each on its line.
@@ -18,7 +18,7 @@ impl Array {
 
     pub(super) fn add(&mut self, batch: &RecordBatch) -> io::Result<()> {
         let mut lines = Vec::new();
-        Json::new(batch).map_err(unprintable)?.lines(&mut lines);
+        JsonRows::new(batch).map_err(unprintable)?.lines(&mut lines);
         for row in lines.split_inclusive(|byte| *byte == b'\n') {
             self.out.write_all(if std::mem::replace(&mut self.begun, true) { b",\n" } else { b"[\n" })?;
             self.out.write_all(row.trim_ascii_end())?;

@@ -10,37 +10,37 @@ use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::Result;
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
-use rorqual_columnar::write::{Settings, Target, Writer};
-use rorqual_pipe::whole_file::{Output, Place};
-use rorqual_pipe::{Error, Kind, escaped_path};
+use rorqual_columnar::write::{BatchWriter, WriteSettings, WriteTarget};
+use rorqual_pipe::whole_file::{OutputPath, PendingFile};
+use rorqual_pipe::{Error, ErrorClass, escaped_path};
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
 
 type Out = BufWriter<Box<dyn Write + Send>>;
 
 /// Takes the rows of one query.
-pub(crate) struct Sink {
+pub(crate) struct QuerySink {
     format: OutputFormat,
     name: String,
     memory_bytes: u64,
     rows_max: usize,
     is_plan: bool,
     /// Where a file is to appear.
-    place: Option<(File, Place)>,
+    place: Option<(File, PendingFile)>,
     out: Option<Box<dyn Write + Send>>,
     schema: Option<SchemaRef>,
-    writing: Option<Writing>,
+    writing: Option<WriteState>,
     rows: u64,
 }
 
-enum Writing {
+enum WriteState {
     Plan(Out),
     Table(table::First),
     Json(json::Array),
-    Rows(Box<Writer>),
+    Rows(Box<BatchWriter>),
 }
 
-impl Sink {
+impl QuerySink {
     /// A sink for the rows of `plan`.
     ///
     /// # Errors
@@ -80,16 +80,16 @@ impl Sink {
     }
 
     /// How the formats of `columnar` are written.
-    fn settings(&self) -> Option<Settings> {
+    fn settings(&self) -> Option<WriteSettings> {
         let target = match self.format {
             OutputFormat::Table | OutputFormat::Json => return None,
-            OutputFormat::Csv => Target::Csv,
-            OutputFormat::Ndjson => Target::Ndjson,
-            OutputFormat::Parquet => Target::Parquet,
-            OutputFormat::Arrow => Target::Arrow,
+            OutputFormat::Csv => WriteTarget::Csv,
+            OutputFormat::Ndjson => WriteTarget::Ndjson,
+            OutputFormat::Parquet => WriteTarget::Parquet,
+            OutputFormat::Arrow => WriteTarget::Arrow,
         };
         let share = writer_share(self.memory_bytes);
-        Some(Settings { group_bytes_max: share, footer_bytes_max: share, ..Settings::new(target) })
+        Some(WriteSettings { group_bytes_max: share, footer_bytes_max: share, ..WriteSettings::new(target) })
     }
 
     /// The columns that rows will have; again where a query starts again.
@@ -102,10 +102,12 @@ impl Sink {
         let Some(schema) = &self.schema else { return Ok(()) };
         let Some(out) = self.out.take() else { return Ok(()) };
         self.writing = Some(match self.settings() {
-            _ if self.is_plan => Writing::Plan(BufWriter::new(out)),
-            Some(settings) => Writing::Rows(Box::new(Writer::new(out, &self.name, schema, &settings).map_err(unwritten)?)),
-            None if self.format == OutputFormat::Json => Writing::Json(json::Array::new(BufWriter::new(out))),
-            None => Writing::Table(table::First::new(BufWriter::new(out), schema, self.rows_max)),
+            _ if self.is_plan => WriteState::Plan(BufWriter::new(out)),
+            Some(settings) => {
+                WriteState::Rows(Box::new(BatchWriter::new(out, &self.name, schema, &settings).map_err(unwritten)?))
+            }
+            None if self.format == OutputFormat::Json => WriteState::Json(json::Array::new(BufWriter::new(out))),
+            None => WriteState::Table(table::First::new(BufWriter::new(out), schema, self.rows_max)),
         });
         Ok(())
     }
@@ -119,10 +121,10 @@ impl Sink {
         self.rows += batch.num_rows() as u64;
         let Some(writing) = &mut self.writing else { return Ok(()) };
         slices::of(batch).try_for_each(|slice| match writing {
-            Writing::Plan(out) => table::print_plan(&slice, out),
-            Writing::Table(table) => table.add(&slice),
-            Writing::Json(array) => array.add(&slice),
-            Writing::Rows(writer) => {
+            WriteState::Plan(out) => table::print_plan(&slice, out),
+            WriteState::Table(table) => table.add(&slice),
+            WriteState::Json(array) => array.add(&slice),
+            WriteState::Rows(writer) => {
                 let pushed = writer.prepare(slice).and_then(|prepared| writer.push(prepared));
                 pushed.and_then(|()| writer.help()).map_err(unwritten)
             }
@@ -137,10 +139,10 @@ impl Sink {
         self.begin()?;
         match self.writing {
             None => return Ok(()),
-            Some(Writing::Plan(mut out)) => out.flush()?,
-            Some(Writing::Table(table)) => table.finish()?,
-            Some(Writing::Json(array)) => array.finish()?,
-            Some(Writing::Rows(writer)) => writer.finish().map(drop).map_err(unwritten)?,
+            Some(WriteState::Plan(mut out)) => out.flush()?,
+            Some(WriteState::Table(table)) => table.finish()?,
+            Some(WriteState::Json(array)) => array.finish()?,
+            Some(WriteState::Rows(writer)) => writer.finish().map(drop).map_err(unwritten)?,
         }
         match self.place {
             Some((file, place)) => place.put_for_good(&file),
@@ -150,9 +152,9 @@ impl Sink {
 }
 
 /// The output that is named, where it is not standard output.
-pub(crate) fn output(args: &Args) -> Option<Output<'_>> {
+pub(crate) fn output(args: &Args) -> Option<OutputPath<'_>> {
     let path = args.output.as_deref().filter(|path| path.as_os_str() != "-")?;
-    Some(Output { flag: "-o", path, force: args.force })
+    Some(OutputPath { flag: "-o", path, force: args.force })
 }
 
 /// # Errors
@@ -187,7 +189,7 @@ fn format(args: &Args, is_plan: bool) -> io::Result<OutputFormat> {
 
 /// The system's kind of error where there is one below, so that a closed pipe is seen as such.
 fn unwritten(error: Error) -> io::Error {
-    if error.kind() == Kind::Stopped { io::ErrorKind::BrokenPipe.into() } else { io::Error::other(error) }
+    if error.kind() == ErrorClass::Stopped { io::ErrorKind::BrokenPipe.into() } else { io::Error::other(error) }
 }
 
 /// A type that has no text.

@@ -4,7 +4,7 @@ use super::{Out, unprintable};
 use crate::message;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
-use rorqual_columnar::render::{Csv, Table};
+use rorqual_columnar::render::{Csv, TextTable};
 use rorqual_pipe::escaped;
 use std::io::{self, Write};
 
@@ -17,7 +17,7 @@ const ADVICE: &str = "SELECT chooses, --to ndjson has all";
 /// The first rows, and whether there are more.
 pub(super) struct First {
     out: Out,
-    table: Table,
+    table: TextTable,
     rows_max: usize,
     rows: usize,
     has_more: bool,
@@ -26,7 +26,7 @@ pub(super) struct First {
 impl First {
     pub(super) fn new(out: Out, schema: &SchemaRef, rows_max: usize) -> Self {
         let room = terminal_size::terminal_size().map_or(WIDTH_DEFAULT, |(width, _)| usize::from(width.0));
-        Self { out, table: Table::new(schema, room, ADVICE), rows_max, rows: 0, has_more: false }
+        Self { out, table: TextTable::new(schema, room, ADVICE), rows_max, rows: 0, has_more: false }
     }
 
     pub(super) fn add(&mut self, batch: &RecordBatch) -> io::Result<()> {

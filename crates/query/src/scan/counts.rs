@@ -4,7 +4,7 @@ use datafusion::physical_plan::metrics::{Count, ExecutionPlanMetricsSet, MetricB
 
 /// Counts of one partition of a scan.
 #[derive(Debug, Clone)]
-pub(crate) struct Counts {
+pub(crate) struct ScanCounts {
     /// Rows that were decoded.
     pub(crate) rows_decoded: Count,
     /// Lines of a log that were not decoded further, since their time is outside of the span.
@@ -13,7 +13,7 @@ pub(crate) struct Counts {
     pub(crate) chunks_skipped: Count,
 }
 
-impl Counts {
+impl ScanCounts {
     pub(crate) fn new(metrics: &ExecutionPlanMetricsSet, partition: usize) -> Self {
         let count = |name: &'static str| MetricBuilder::new(metrics).counter(name, partition);
         Self { rows_decoded: count("rows_decoded"), rows_outside: count("rows_outside"), chunks_skipped: count("chunks_skipped") }

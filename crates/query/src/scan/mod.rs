@@ -17,13 +17,13 @@ mod stretches;
 mod table;
 mod tally;
 
-pub(crate) use table::{OnceInput, Place, RecordFile, RecordTable};
+pub(crate) use table::{OnceInput, OpenMode, RecordFile, RecordTable};
 pub(crate) use tally::Tallies;
 
-use crate::args::Bad;
-use crate::budget::Shares;
+use crate::args::BadRecordFlag;
+use crate::budget::QueryShares;
 use datafusion::error::DataFusionError;
-use rorqual_columnar::Scan;
+use rorqual_columnar::ScanSettings;
 use rorqual_pipe::limits::{buffer_bytes, buffers_needed};
 use rorqual_pipe::{Control, Error, Pool};
 use std::sync::Arc;
@@ -31,27 +31,27 @@ use std::sync::Arc;
 /// What all scans of a process share.
 #[derive(Debug)]
 pub(crate) struct ScanContext {
-    pub(crate) shares: Shares,
+    pub(crate) shares: QueryShares,
     /// Blocks for stretches: one is held by a thread while it works, and by nobody who waits.
     pub(crate) blocks: Pool,
     /// Counts bytes; nobody is stopped by it.
     pub(crate) control: Control,
     pub(crate) tallies: Tallies,
     /// The fate of records that are no rows, where it was said.
-    pub(crate) bad: Option<Bad>,
+    pub(crate) bad: Option<BadRecordFlag>,
 }
 
 impl ScanContext {
-    pub(crate) fn new(shares: Shares, bad: Option<Bad>) -> Arc<Self> {
+    pub(crate) fn new(shares: QueryShares, bad: Option<BadRecordFlag>) -> Arc<Self> {
         let blocks = Pool::new(buffer_bytes(shares.record_bytes_max), shares.threads + 1);
         Arc::new(Self { shares, blocks, control: Control::default(), tallies: Tallies::default(), bad })
     }
 
     /// With what one input is read by so many threads, with blocks of its own.
-    pub(crate) fn scan(&self, threads: usize) -> Scan {
-        let Shares { record_bytes_max, zstd_window_log_max, .. } = self.shares;
+    pub(crate) fn scan(&self, threads: usize) -> ScanSettings {
+        let QueryShares { record_bytes_max, zstd_window_log_max, .. } = self.shares;
         let pool = Pool::new(buffer_bytes(record_bytes_max), buffers_needed(threads));
-        Scan { pool, control: Control::default(), record_bytes_max, zstd_window_log_max }
+        ScanSettings { pool, control: Control::default(), record_bytes_max, zstd_window_log_max }
     }
 }
 

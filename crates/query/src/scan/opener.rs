@@ -1,12 +1,12 @@
 //! Opens what a scan reads.
 
-use super::counts::Counts;
+use super::counts::ScanCounts;
 use super::object::ObjectReader;
-use super::skip::{Skip, Tried};
-use super::table::Place;
-use super::tally::Tally;
+use super::skip::{Skip, SkipStats};
+use super::table::OpenMode;
+use super::tally::ScanNotes;
 use super::{ScanContext, external, stream, stretches};
-use crate::args::Bad;
+use crate::args::BadRecordFlag;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::internal_datafusion_err;
@@ -17,8 +17,8 @@ use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::utils::{collect_columns, reassign_expr_columns};
 use futures::FutureExt;
 use futures::stream::BoxStream;
-use rorqual_columnar::{Decode, Decoded, Format, Unplaced, log, long_offset};
-use rorqual_pipe::{Chunk, Error, Input, Kind, format_size};
+use rorqual_columnar::{Decode, DecodedRecords, RecordFormat, Unplaced, log, long_offset};
+use rorqual_pipe::{Chunk, Error, ErrorClass, Input, format_size};
 use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ const REST: &str = "_rest";
 /// Opens files of one scan.
 #[derive(Clone)]
 pub(crate) struct RecordOpener {
-    pub(crate) format: Format,
+    pub(crate) format: RecordFormat,
     /// The columns that are asked for.
     pub(crate) schema: SchemaRef,
     /// All columns.
@@ -38,20 +38,20 @@ pub(crate) struct RecordOpener {
     /// What is asked of the rows, by the columns of `table`.
     pub(crate) filter: Option<Arc<dyn PhysicalExpr>>,
     /// Whether looking at chunks before decoding them pays.
-    pub(crate) tried: Arc<Tried>,
+    pub(crate) tried: Arc<SkipStats>,
     pub(crate) batch_rows: usize,
     /// Threads that decode one stream.
     pub(crate) stream_threads: usize,
     pub(crate) store: Arc<dyn ObjectStore>,
     pub(crate) context: Arc<ScanContext>,
-    pub(crate) tally: Arc<Tally>,
-    pub(crate) counts: Counts,
+    pub(crate) tally: Arc<ScanNotes>,
+    pub(crate) counts: ScanCounts,
 }
 
 impl RecordOpener {
     pub(crate) fn decoder(&self) -> Box<dyn Decode> {
         match &self.format {
-            Format::Log(format) => Box::new(log::Decoder::new(format, &self.schema).within(self.span_us.clone())),
+            RecordFormat::Log(format) => Box::new(log::LogDecoder::new(format, &self.schema).within(self.span_us.clone())),
             // What has no column can only be told by who knows all columns.
             format if self.schema.index_of(REST).is_ok() => {
                 let columns = self.schema.fields().iter().filter_map(|field| self.table.index_of(field.name()).ok()).collect();
@@ -67,7 +67,7 @@ impl RecordOpener {
     /// What tells of a chunk whether the filter leaves anything of it, where that is cheaper than decoding it. A line of a log is taken
     /// apart as a whole.
     pub(crate) fn skip(&self) -> Option<Skip> {
-        let filter = self.filter.as_ref().filter(|_| !matches!(self.format, Format::Log(_)))?;
+        let filter = self.filter.as_ref().filter(|_| !matches!(self.format, RecordFormat::Log(_)))?;
         let mut needed: Vec<usize> = collect_columns(filter).iter().map(|column| column.index()).collect();
         needed.sort_unstable();
         let schema = Arc::new(self.table.project(&needed).ok()?);
@@ -85,10 +85,10 @@ impl RecordOpener {
     ///
     /// # Errors
     /// When a record in it is no row, unless such are left out: an answer without them would look whole.
-    pub(crate) fn count(&self, name: &str, chunk: &Chunk, decoded: &Decoded) -> Result<(), Error> {
+    pub(crate) fn count(&self, name: &str, chunk: &Chunk, decoded: &DecodedRecords) -> Result<(), Error> {
         self.counts.rows_decoded.add(decoded.batches.iter().map(RecordBatch::num_rows).sum());
         self.counts.rows_outside.add(decoded.outside);
-        let skips = self.context.bad.map_or(matches!(self.format, Format::Log(_)), |bad| bad == Bad::Skip);
+        let skips = self.context.bad.map_or(matches!(self.format, RecordFormat::Log(_)), |bad| bad == BadRecordFlag::Skip);
         if !skips && let Some(error) = self.bad(name, chunk, decoded) {
             return Err(error);
         }
@@ -97,17 +97,17 @@ impl RecordOpener {
     }
 
     /// The first record of a chunk that is no row.
-    fn bad(&self, name: &str, chunk: &Chunk, decoded: &Decoded) -> Option<Error> {
+    fn bad(&self, name: &str, chunk: &Chunk, decoded: &DecodedRecords) -> Option<Error> {
         const ADVICE: &str = "--bad skip leaves such records out, and says how many";
         if let Some(bad) = decoded.bad.first() {
             let text = format!("{} (in the record that starts at byte {}; {ADVICE})", bad.reason, bad.offset);
-            return Some(Error::new(Kind::Corrupt, name, text).at(bad.at));
+            return Some(Error::new(ErrorClass::Corrupt, name, text).at(bad.at));
         }
         // With the last part comes what follows it.
         let start = long_offset(chunk, self.format.separators()).filter(|_| decoded.rest.is_none())?;
         let max = format_size(self.context.shares.record_bytes_max as u64);
         let text = format!("a record of more than --record-max {max} (a larger one would take it; {ADVICE}) starts");
-        Some(Error::new(Kind::Limit, name, text).at(start))
+        Some(Error::new(ErrorClass::Limit, name, text).at(start))
     }
 
     fn local(
@@ -134,11 +134,11 @@ struct Narrowed {
 }
 
 impl Decode for Narrowed {
-    fn decode(&mut self, chunk: &Chunk) -> Result<Decoded, Error> {
+    fn decode(&mut self, chunk: &Chunk) -> Result<DecodedRecords, Error> {
         let mut decoded = self.decoder.decode(chunk)?;
         for batch in &mut decoded.batches {
             let narrowed = batch.project(&self.columns);
-            *batch = narrowed.map_err(|error| Error::new(Kind::Corrupt, "", error.to_string()).at(chunk.offset))?;
+            *batch = narrowed.map_err(|error| Error::new(ErrorClass::Corrupt, "", error.to_string()).at(chunk.offset))?;
         }
         Ok(decoded)
     }
@@ -149,10 +149,10 @@ impl FileOpener for RecordOpener {
         let range = file.range.as_ref().map(|range| (range.start.cast_unsigned(), range.end.cast_unsigned()));
         let opener = self.clone();
         Ok(async move {
-            match file.extension::<Place>() {
-                Some(Place::Local { path, .. }) => opener.local(path, range),
-                Some(Place::Once(once)) => Ok(stream::read(&opener, once.take()?)),
-                Some(Place::Object { name }) => {
+            match file.extension::<OpenMode>() {
+                Some(OpenMode::Local { path, .. }) => opener.local(path, range),
+                Some(OpenMode::Once(once)) => Ok(stream::read(&opener, once.take()?)),
+                Some(OpenMode::Object { name }) => {
                     let name = name.clone();
                     let reader = ObjectReader::new(Arc::clone(&opener.store), file.object_meta);
                     Ok(stream::read(&opener, Input::from_reader(name, Box::new(reader))))

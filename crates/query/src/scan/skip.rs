@@ -19,12 +19,12 @@ const CHUNKS_FOR_ONE: u64 = 4;
 
 /// What looking at chunks came to so far, in all stretches of a scan.
 #[derive(Debug, Default)]
-pub(crate) struct Tried {
+pub(crate) struct SkipStats {
     chunks: AtomicU64,
     skipped: AtomicU64,
 }
 
-impl Tried {
+impl SkipStats {
     /// Whether it is worth going on.
     fn pays(&self) -> bool {
         let chunks = self.chunks.load(Ordering::Relaxed);
@@ -37,12 +37,12 @@ pub(super) struct Skip {
     /// To the columns that the filter needs.
     decoder: Box<dyn Decode>,
     filter: Arc<dyn PhysicalExpr>,
-    tried: Arc<Tried>,
+    tried: Arc<SkipStats>,
 }
 
 impl Skip {
     /// A filter on the columns that `decoder` gives.
-    pub(super) fn new(decoder: Box<dyn Decode>, filter: Arc<dyn PhysicalExpr>, tried: Arc<Tried>) -> Self {
+    pub(super) fn new(decoder: Box<dyn Decode>, filter: Arc<dyn PhysicalExpr>, tried: Arc<SkipStats>) -> Self {
         Self { decoder, filter, tried }
     }
 

@@ -1,9 +1,9 @@
 //! A scan of records in a plan.
 
 use super::ScanContext;
-use super::counts::Counts;
+use super::counts::ScanCounts;
 use super::opener::RecordOpener;
-use super::tally::Tally;
+use super::tally::ScanNotes;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::TreeNodeRecursion;
@@ -20,7 +20,7 @@ use datafusion::physical_expr::{PhysicalExpr, conjunction_opt};
 use datafusion::physical_plan::filter_pushdown::{FilterPushdownPropagation, PushedDown};
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion::physical_plan::{DisplayFormatType, apply_expression_roots};
-use rorqual_columnar::Format;
+use rorqual_columnar::RecordFormat;
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ use std::sync::Arc;
 /// Scans files of records: format, columns, span of time, filters.
 #[derive(Clone)]
 pub(crate) struct RecordSource {
-    format: Format,
+    format: RecordFormat,
     table: TableSchema,
     projection: SplitProjection,
     /// Lines of a log outside of it are left out before they are taken apart.
@@ -38,11 +38,11 @@ pub(crate) struct RecordSource {
     batch_rows: usize,
     metrics: ExecutionPlanMetricsSet,
     context: Arc<ScanContext>,
-    tally: Arc<Tally>,
+    tally: Arc<ScanNotes>,
 }
 
 impl RecordSource {
-    pub(crate) fn new(format: Format, schema: &SchemaRef, context: &Arc<ScanContext>) -> Self {
+    pub(crate) fn new(format: RecordFormat, schema: &SchemaRef, context: &Arc<ScanContext>) -> Self {
         let table = TableSchema::from(Arc::clone(schema));
         Self {
             format,
@@ -59,7 +59,7 @@ impl RecordSource {
 
     /// With what `filters`, all of which hold, say of a log's time.
     pub(crate) fn within(mut self, filters: &[Expr]) -> Self {
-        if !matches!(self.format, Format::Log(_)) {
+        if !matches!(self.format, RecordFormat::Log(_)) {
             return self;
         }
         let (mut since, mut until) = (i64::MIN, i64::MAX);
@@ -128,7 +128,7 @@ impl FileSource for RecordSource {
             store,
             context: Arc::clone(&self.context),
             tally: Arc::clone(&self.tally),
-            counts: Counts::new(&self.metrics, partition),
+            counts: ScanCounts::new(&self.metrics, partition),
         };
         ProjectionOpener::try_new(self.projection.clone(), Arc::new(opener), self.table.file_schema())
     }
@@ -171,9 +171,9 @@ impl FileSource for RecordSource {
 
     fn file_type(&self) -> &str {
         match self.format {
-            Format::Json(..) => "json",
-            Format::Csv(_) => "csv",
-            Format::Log(_) => "log",
+            RecordFormat::Json(..) => "json",
+            RecordFormat::Csv(_) => "csv",
+            RecordFormat::Log(_) => "log",
         }
     }
 

@@ -8,8 +8,8 @@ use crate::limits::STREAM_BATCHES;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::{DataFusionError, Result, exec_datafusion_err};
 use futures::stream::{BoxStream, StreamExt, unfold};
-use rorqual_columnar::{Decode, Decoded, Scan};
-use rorqual_pipe::{Chunk, Control, Error, Input, Kind, Stage};
+use rorqual_columnar::{Decode, DecodedRecords, ScanSettings};
+use rorqual_pipe::{Chunk, Control, Error, ErrorClass, Input, Stage};
 use tokio::sync::mpsc::{Sender, channel};
 use tokio::task::JoinHandle;
 
@@ -18,7 +18,7 @@ pub(super) fn read(opener: &RecordOpener, input: Input) -> BoxStream<'static, Re
     let (sender, receiver) = channel(STREAM_BATCHES);
     let scan = opener.context.scan(opener.stream_threads);
     let stop = StopOnDrop(scan.control.clone());
-    let running = Running { opener: opener.clone(), scan, sender };
+    let running = RunningScan { opener: opener.clone(), scan, sender };
     let thread = Some(tokio::task::spawn_blocking(move || running.run(input)));
     unfold((receiver, stop, thread), |(mut receiver, stop, mut thread)| async move {
         let batch = match receiver.recv().await {
@@ -44,13 +44,13 @@ impl Drop for StopOnDrop {
     }
 }
 
-struct Running {
+struct RunningScan {
     opener: RecordOpener,
-    scan: Scan,
+    scan: ScanSettings,
     sender: Sender<Result<RecordBatch>>,
 }
 
-impl Running {
+impl RunningScan {
     fn run(self, input: Input) {
         let name = input.name().to_owned();
         let stage = || Decoding { decoder: self.opener.decoder(), skip: self.opener.skip(), opener: self.opener.clone() };
@@ -59,14 +59,14 @@ impl Running {
         let error =
             self.scan.run(input, &self.opener.format, stages, |(decoded, chunk)| self.send(decoded, &chunk, &mut *own, &name));
         self.opener.context.control.decoded(self.scan.control.decoded_bytes());
-        let error = error.filter(|error| error.kind() != Kind::Stopped);
+        let error = error.filter(|error| error.kind() != ErrorClass::Stopped);
         error.map(|error| self.sender.blocking_send(Err(external(error))));
     }
 
     /// Hands rows to the operators, waiting until they have room for them. What of a chunk is too much to be decoded at once is decoded in
     /// its turn.
-    fn send(&self, mut decoded: Decoded, chunk: &Chunk, own: &mut dyn Decode, name: &str) -> Result<(), Error> {
-        let gone = || Error::new(Kind::Stopped, name, "nobody wants more rows");
+    fn send(&self, mut decoded: DecodedRecords, chunk: &Chunk, own: &mut dyn Decode, name: &str) -> Result<(), Error> {
+        let gone = || Error::new(ErrorClass::Stopped, name, "nobody wants more rows");
         let mut start = 0;
         loop {
             self.opener.count(name, chunk, &decoded)?;
@@ -90,14 +90,14 @@ struct Decoding {
 }
 
 impl Stage for Decoding {
-    type Output = (Decoded, Chunk);
+    type Output = (DecodedRecords, Chunk);
 
     fn chunk(&mut self, chunk: &Chunk) -> Result<Self::Output, Error> {
         if let Some(skip) = &mut self.skip
             && skip.skips(chunk)?
         {
             self.opener.counts.chunks_skipped.add(1);
-            return Ok((Decoded::default(), chunk.clone()));
+            return Ok((DecodedRecords::default(), chunk.clone()));
         }
         Ok((self.decoder.decode(chunk)?, chunk.clone()))
     }

@@ -9,19 +9,19 @@ use datafusion::arrow::compute::concat_batches;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::{Result, exec_datafusion_err};
 use futures::stream::{BoxStream, StreamExt, try_unfold};
-use rorqual_columnar::{Decode, Decoded};
+use rorqual_columnar::{Decode, DecodedRecords};
 use rorqual_pipe::limits::BLOCK_BYTES;
-use rorqual_pipe::{Chunk, Error, Lease, Stretches};
+use rorqual_pipe::{Chunk, Error, FileRanges, Lease};
 use std::path::Path;
 
 /// The rows of the lines that start in `range`.
 pub(super) fn read(
     opener: &RecordOpener,
     path: &Path,
-    file: Stretches,
+    file: FileRanges,
     (start, end): (u64, u64),
 ) -> BoxStream<'static, Result<RecordBatch>> {
-    let reader = Reader {
+    let reader = RangeReader {
         name: path.display().to_string(),
         opener: opener.clone(),
         decoder: opener.decoder(),
@@ -35,12 +35,12 @@ pub(super) fn read(
     try_unfold(reader, |mut reader| async move { Ok(reader.batch().await?.map(|batch| (batch, reader))) }).boxed()
 }
 
-struct Reader {
+struct RangeReader {
     name: String,
     opener: RecordOpener,
     decoder: Box<dyn Decode>,
     skip: Option<Skip>,
-    file: Stretches,
+    file: FileRanges,
     next: u64,
     end: u64,
     /// What of the last block was too much to be decoded at once, in memory of its own: nobody holds a block while others work.
@@ -49,7 +49,7 @@ struct Reader {
     failed: Option<Error>,
 }
 
-impl Reader {
+impl RangeReader {
     /// Rows of as many blocks as a batch has room for.
     async fn batch(&mut self) -> Result<Option<RecordBatch>> {
         let mut parts = Vec::new();
@@ -84,7 +84,7 @@ impl Reader {
         self.rest.is_some() || (self.failed.is_none() && self.next < self.end)
     }
 
-    fn block(&mut self, lease: Lease) -> Result<Decoded> {
+    fn block(&mut self, lease: Lease) -> Result<DecodedRecords> {
         let length = (self.end - self.next).min(BLOCK_BYTES as u64) as usize;
         let (chunk, failed) = self.file.chunk(self.next, length, lease);
         self.next += length as u64;
@@ -93,12 +93,12 @@ impl Reader {
             && skip.skips(&chunk).map_err(external)?
         {
             self.opener.counts.chunks_skipped.add(1);
-            return Ok(Decoded::default());
+            return Ok(DecodedRecords::default());
         }
         self.decode(&chunk)
     }
 
-    fn decode(&mut self, chunk: &Chunk) -> Result<Decoded> {
+    fn decode(&mut self, chunk: &Chunk) -> Result<DecodedRecords> {
         let decoded = self.decoder.decode(chunk).map_err(external)?;
         self.opener.count(&self.name, chunk, &decoded).map_err(external)?;
         fits(&self.name, &decoded)?;
@@ -112,7 +112,7 @@ impl Reader {
 }
 
 /// A value that the columns have no place for ends the query: a wrong answer would be worse.
-pub(super) fn fits(name: &str, decoded: &Decoded) -> Result<()> {
+pub(super) fn fits(name: &str, decoded: &DecodedRecords) -> Result<()> {
     match decoded.misfit {
         None => Ok(()),
         Some(_) => Err(exec_datafusion_err!(

@@ -15,9 +15,9 @@ use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
 use datafusion::object_store::ObjectMeta;
 use datafusion::physical_plan::ExecutionPlan;
-use rorqual_columnar::Format;
+use rorqual_columnar::RecordFormat;
 use rorqual_pipe::limits::BLOCK_BYTES;
-use rorqual_pipe::{Error, Framing, Input, Kind};
+use rorqual_pipe::{Error, ErrorClass, Framing, Input};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -26,12 +26,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub(crate) struct RecordFile {
     /// Where the engine's object store has it.
     pub(crate) meta: ObjectMeta,
-    pub(crate) place: Place,
+    pub(crate) place: OpenMode,
 }
 
 /// How a file is opened.
 #[derive(Debug, Clone)]
-pub(crate) enum Place {
+pub(crate) enum OpenMode {
     /// A file of this machine. A plain one is read by all workers side by side.
     Local { path: PathBuf, is_plain: bool },
     /// A stream that can be read once: standard input, a pipe.
@@ -54,7 +54,7 @@ impl OnceInput {
     /// The input, the first time.
     pub(crate) fn take(&self) -> Result<Input> {
         let input = self.input.lock().unwrap_or_else(PoisonError::into_inner).take();
-        input.ok_or_else(|| external(Error::new(Kind::Io, &self.name, "can be read only once; put it into a file first")))
+        input.ok_or_else(|| external(Error::new(ErrorClass::Io, &self.name, "can be read only once; put it into a file first")))
     }
 }
 
@@ -67,7 +67,7 @@ impl std::fmt::Debug for OnceInput {
 /// Files of one format.
 #[derive(Debug)]
 pub(crate) struct RecordTable {
-    format: Format,
+    format: RecordFormat,
     schema: SchemaRef,
     store: ObjectStoreUrl,
     files: Vec<RecordFile>,
@@ -76,7 +76,7 @@ pub(crate) struct RecordTable {
 
 impl RecordTable {
     pub(crate) fn new(
-        format: Format,
+        format: RecordFormat,
         schema: SchemaRef,
         store: ObjectStoreUrl,
         files: Vec<RecordFile>,
@@ -87,7 +87,7 @@ impl RecordTable {
 
     /// Whether a file of it has to be read in order, by blocks of its own.
     pub(crate) fn has_streams(&self) -> bool {
-        !self.is_lines() || self.files.iter().any(|file| !matches!(file.place, Place::Local { is_plain: true, .. }))
+        !self.is_lines() || self.files.iter().any(|file| !matches!(file.place, OpenMode::Local { is_plain: true, .. }))
     }
 
     fn is_lines(&self) -> bool {
@@ -111,7 +111,7 @@ impl RecordTable {
 fn pieces(file: &RecordFile, is_lines: bool) -> Vec<PartitionedFile> {
     let whole = || PartitionedFile::new_from_meta(file.meta.clone()).with_extension(file.place.clone());
     let size = file.meta.size;
-    if !is_lines || !matches!(file.place, Place::Local { is_plain: true, .. }) {
+    if !is_lines || !matches!(file.place, OpenMode::Local { is_plain: true, .. }) {
         return vec![whole()];
     }
     let block = BLOCK_BYTES as u64;

@@ -1,6 +1,6 @@
 //! Records that are no rows, and what is worth telling of others: counted, and told at the end.
 
-use rorqual_columnar::{Bad, Decoded, Note, Notes};
+use rorqual_columnar::{BadRecord, DecodeNote, DecodedRecords, Notes};
 use rorqual_pipe::Chunk;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -12,38 +12,38 @@ const TOO_LONG: &str = "longer than --record-max";
 /// What the scans of a query met. A query that scans a file twice meets the same records twice, so each scan counts for itself.
 #[derive(Debug, Default)]
 pub(crate) struct Tallies {
-    scans: Mutex<Vec<Arc<Tally>>>,
+    scans: Mutex<Vec<Arc<ScanNotes>>>,
 }
 
 /// What one scan met, by file.
 #[derive(Debug, Default)]
-pub(crate) struct Tally {
-    files: Mutex<BTreeMap<String, Met>>,
+pub(crate) struct ScanNotes {
+    files: Mutex<BTreeMap<String, NoteCount>>,
 }
 
 #[derive(Debug, Clone, Default)]
-struct Met {
-    left: Option<Left>,
+struct NoteCount {
+    left: Option<SkippedRecords>,
     notes: Notes,
 }
 
 /// Records that were left out.
 #[derive(Debug, Clone, Copy)]
-struct Left {
+struct SkippedRecords {
     records: u64,
-    first: Place,
+    first: FirstSeen,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct FirstSeen {
     at: u64,
     reason: &'static str,
 }
 
 impl Tallies {
     /// The tally of one more scan.
-    pub(crate) fn add(&self) -> Arc<Tally> {
-        let tally = Arc::<Tally>::default();
+    pub(crate) fn add(&self) -> Arc<ScanNotes> {
+        let tally = Arc::<ScanNotes>::default();
         self.scans.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&tally));
         tally
     }
@@ -51,7 +51,7 @@ impl Tallies {
     /// What is to be told, a sentence each; then everything starts again.
     pub(crate) fn take(&self) -> Vec<String> {
         let scans = std::mem::take(&mut *self.scans.lock().unwrap_or_else(PoisonError::into_inner));
-        let mut most: BTreeMap<String, Met> = BTreeMap::new();
+        let mut most: BTreeMap<String, NoteCount> = BTreeMap::new();
         for scan in scans {
             for (name, met) in scan.files.lock().unwrap_or_else(PoisonError::into_inner).iter() {
                 let known = most.entry(name.clone()).or_default();
@@ -64,23 +64,23 @@ impl Tallies {
     }
 }
 
-impl Met {
+impl NoteCount {
     fn times(&self) -> u64 {
-        let notes: u64 = Note::ALL.into_iter().filter_map(|note| self.notes.get(note)).map(|met| met.times).sum();
+        let notes: u64 = DecodeNote::ALL.into_iter().filter_map(|note| self.notes.get(note)).map(|met| met.times).sum();
         notes + self.left.map_or(0, |left| left.records)
     }
 
     fn sentences(&self, name: &str) -> Vec<String> {
         let noted = |note| self.notes.get(note).map(|met| (note, met));
-        let note = |(note, met): (Note, rorqual_columnar::Met)| {
+        let note = |(note, met): (DecodeNote, rorqual_columnar::Occurrences)| {
             format!("{} x {note}; the first in {name} at byte {}", met.times, met.first_offset)
         };
-        let notes = Note::ALL.into_iter().filter_map(noted).map(note);
+        let notes = DecodeNote::ALL.into_iter().filter_map(noted).map(note);
         notes.chain(self.left.map(|left| sentence(name, &left))).collect()
     }
 }
 
-fn sentence(name: &str, left: &Left) -> String {
+fn sentence(name: &str, left: &SkippedRecords) -> String {
     let records = if left.records == 1 { "1 record was" } else { &format!("{} records were", left.records) };
     let mut text = format!("{name}: {records} left out; ");
     let first = if left.records == 1 { "it" } else { "the first" };
@@ -88,13 +88,13 @@ fn sentence(name: &str, left: &Left) -> String {
     text
 }
 
-impl Tally {
+impl ScanNotes {
     /// Counts what a chunk, or the part of it that was decoded, came to.
-    pub(crate) fn count(&self, name: &str, chunk: &Chunk, decoded: &Decoded) {
+    pub(crate) fn count(&self, name: &str, chunk: &Chunk, decoded: &DecodedRecords) {
         // With the last part comes what follows it.
         let long = chunk.long_start().filter(|_| decoded.rest.is_none());
-        let long = long.map(|start| Place { at: chunk.offset + start as u64, reason: TOO_LONG });
-        let first = decoded.bad.first().map(|bad: &Bad| Place { at: bad.at, reason: bad.reason }).or(long);
+        let long = long.map(|start| FirstSeen { at: chunk.offset + start as u64, reason: TOO_LONG });
+        let first = decoded.bad.first().map(|bad: &BadRecord| FirstSeen { at: bad.at, reason: bad.reason }).or(long);
         if first.is_none() && decoded.notes == Notes::default() {
             return;
         }
@@ -103,8 +103,8 @@ impl Tally {
         let met = files.entry(name.to_owned()).or_default();
         met.notes.merge(&decoded.notes);
         let Some(first) = first else { return };
-        let known = met.left.unwrap_or(Left { records: 0, first });
+        let known = met.left.unwrap_or(SkippedRecords { records: 0, first });
         let first = if first.at < known.first.at { first } else { known.first };
-        met.left = Some(Left { records: known.records + records, first });
+        met.left = Some(SkippedRecords { records: known.records + records, first });
     }
 }

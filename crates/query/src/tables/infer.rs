@@ -1,11 +1,11 @@
 //! What columns records have, by the first of them or by all.
 
-use super::kind::Known;
+use super::kind::TableOptions;
 use crate::scan::{ScanContext, external};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::{Result, plan_err};
-use rorqual_columnar::convert::{Columns, Extent};
-use rorqual_columnar::{Format, Shape, log};
+use rorqual_columnar::convert::{InferredColumns, SampleExtent};
+use rorqual_columnar::{RecordFormat, Shape, log};
 use rorqual_pipe::{Error, Input};
 use std::path::PathBuf;
 
@@ -23,13 +23,13 @@ pub(super) enum Looked {
 ///
 /// # Errors
 /// When no record can be read, or a field has values of several types and that is to be an error.
-pub(super) fn schema(format: &Format, looked: Looked, context: &ScanContext, known: &Known) -> Result<SchemaRef> {
-    if let Format::Log(format) = format {
+pub(super) fn schema(format: &RecordFormat, looked: Looked, context: &ScanContext, known: &TableOptions) -> Result<SchemaRef> {
+    if let RecordFormat::Log(format) = format {
         return Ok(log::schema(format));
     }
     let (scan, threads) = (context.scan(context.shares.threads), context.shares.threads);
-    let mut found = Found { shape: Shape::default(), complete: true };
-    let extent = if known.infer_all { Extent::Whole } else { Extent::Prefix };
+    let mut found = InferredTable { shape: Shape::default(), complete: true };
+    let extent = if known.infer_all { SampleExtent::Whole } else { SampleExtent::Prefix };
     match looked {
         Looked::Ahead(input) if known.infer_all => {
             let name = input.name();
@@ -62,14 +62,14 @@ pub(super) fn schema(format: &Format, looked: Looked, context: &ScanContext, kno
     }
 }
 
-struct Found {
+struct InferredTable {
     shape: Shape,
     complete: bool,
 }
 
-impl Found {
+impl InferredTable {
     /// An error behind some records will be met again, by the query.
-    fn add(&mut self, name: &str, (columns, error): (Columns, Option<Error>)) -> Result<()> {
+    fn add(&mut self, name: &str, (columns, error): (InferredColumns, Option<Error>)) -> Result<()> {
         if columns.shape == Shape::default() {
             return match error {
                 Some(error) => Err(external(error)),

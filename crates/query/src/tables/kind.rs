@@ -1,14 +1,14 @@
 //! What a file is, by what was said, its name and its first bytes.
 
-use crate::args::{Args, Conflicts, InputFormat};
+use crate::args::{Args, InputFormat, QueryConflicts};
 use crate::message;
 use datafusion::common::{Result, plan_err};
-use rorqual_accesslog::format::Format as LogFormat;
+use rorqual_accesslog::format::LogFormat;
 use rorqual_columnar::csv::Quote;
 use rorqual_columnar::read::{is_parquet, is_table};
-use rorqual_columnar::{Format, FormatKind, Given, Head, ValueRules, json};
+use rorqual_columnar::{FormatHints, FormatKind, RecordFormat, ScanHead, ValueRules, json};
 use rorqual_pipe::escaped_path;
-use rorqual_pipe::whole_file::Output;
+use rorqual_pipe::whole_file::OutputPath;
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
@@ -19,10 +19,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 const INPUTS_NAMED: usize = 3;
 
 /// What the flags say of the files.
-pub(crate) struct Known {
+pub(crate) struct TableOptions {
     /// Files of columns, where the flags say so.
     columns: Option<InputFormat>,
-    records: Given,
+    records: FormatHints,
     rows: Vec<RowsOf>,
     /// Files that were named so far, by device and inode.
     inputs: Mutex<BTreeMap<(u64, u64), PathBuf>>,
@@ -41,7 +41,7 @@ struct RowsOf {
     met: AtomicBool,
 }
 
-impl Known {
+impl TableOptions {
     /// # Errors
     /// When `--format`, `--delimiter` or `--rows` are none.
     pub(crate) fn of(args: &Args) -> Result<Self, String> {
@@ -58,7 +58,7 @@ impl Known {
         let delimiter = args.delimiter.map(delimiter).transpose()?;
         let quote = args.quote.as_deref().map(Quote::parse).transpose().map_err(|error| format!("--quote {error}"))?;
         let rules = ValueRules { exact_numbers: args.exact_numbers, nulls: args.null.clone() };
-        let mut records = Given { kind, rows: None, log, delimiter, quote, header: args.header, rules };
+        let mut records = FormatHints { kind, rows: None, log, delimiter, quote, header: args.header, rules };
         let mut rows = Vec::new();
         for text in &args.rows {
             // A path begins with $, whatever the table's name has.
@@ -70,15 +70,15 @@ impl Known {
             }
         }
         let inputs = Mutex::default();
-        let widen = args.conflicts == Conflicts::Widen;
+        let widen = args.conflicts == QueryConflicts::Widen;
         Ok(Self { columns, records, rows, inputs, infer_all: args.infer_all, widen, guess_said: AtomicBool::new(false) })
     }
 
     /// What is known of the table of that name.
-    fn of_table(&self, table: &str) -> Given {
+    fn of_table(&self, table: &str) -> FormatHints {
         let own = self.rows.iter().find(|rows| rows.table == table);
         let own = own.inspect(|rows| rows.met.store(true, Ordering::Relaxed)).map(|rows| rows.path.clone());
-        Given { rows: own.or_else(|| self.records.rows.clone()), ..self.records.clone() }
+        FormatHints { rows: own.or_else(|| self.records.rows.clone()), ..self.records.clone() }
     }
 
     /// Remembers the files of a table.
@@ -91,7 +91,7 @@ impl Known {
     }
 
     /// Refuses an output that would cost a file that the query reads, or one that is there.
-    pub(crate) fn refuse_loss(&self, output: &Output<'_>) -> Result<()> {
+    pub(crate) fn refuse_loss(&self, output: &OutputPath<'_>) -> Result<()> {
         output.check(self.inputs().values().map(PathBuf::as_path)).or_else(|said| plan_err!("{}", said))
     }
 
@@ -122,28 +122,28 @@ fn delimiter(character: char) -> Result<u8, String> {
 
 /// What can stand behind FROM.
 #[derive(Debug)]
-pub(super) enum Kind {
+pub(super) enum TableKind {
     Parquet,
     Arrow,
-    Records(Format),
+    Records(RecordFormat),
 }
 
 /// What a file is, of the table of that name.
-pub(super) fn of(table: &str, name: &str, head: &Head, known: &Known) -> Result<Kind> {
+pub(super) fn of(table: &str, name: &str, head: &ScanHead, known: &TableOptions) -> Result<TableKind> {
     let given = known.of_table(table);
     let said = given.kind.is_some() || given.log.is_some();
     match known.columns.or_else(|| by_magic(&head.bytes).filter(|_| !said)) {
-        Some(InputFormat::Parquet) => return Ok(Kind::Parquet),
-        Some(_) => return Ok(Kind::Arrow),
+        Some(InputFormat::Parquet) => return Ok(TableKind::Parquet),
+        Some(_) => return Ok(TableKind::Arrow),
         None => {}
     }
-    match Format::detect(name, head, &given) {
+    match RecordFormat::detect(name, head, &given) {
         Ok(recognised) => {
             // Of many files of one table the first says it for all.
             if let Some(note) = recognised.notes.first().filter(|_| !known.guess_said.swap(true, Ordering::Relaxed)) {
                 message::note(&format!("{name}: {note}"));
             }
-            Ok(Kind::Records(recognised.format))
+            Ok(TableKind::Records(recognised.format))
         }
         Err(error) => plan_err!("{name}: {error}"),
     }

@@ -1,16 +1,16 @@
 //! Files of this machine, and standard input.
 
-use super::Tables;
+use super::TableFactory;
 use super::infer::Looked;
-use super::kind::{self, Kind};
+use super::kind::{self, TableKind};
 use crate::message;
-use crate::scan::{OnceInput, Place, RecordFile, external};
+use crate::scan::{OnceInput, OpenMode, RecordFile, external};
 use datafusion::catalog::TableProvider;
 use datafusion::common::{Result, exec_datafusion_err, plan_datafusion_err, plan_err};
 use datafusion::datasource::listing::ListingTableUrl;
 use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::object_store::{ObjectMeta, path::Path as ObjectPath};
-use rorqual_columnar::Format;
+use rorqual_columnar::RecordFormat;
 use rorqual_columnar::limits::PREFIX_BYTES;
 use rorqual_columnar::read::is_stream;
 use rorqual_pipe::{Control, Input, reason};
@@ -18,7 +18,7 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-impl Tables {
+impl TableFactory {
     /// The table behind a path.
     pub(super) async fn local(&self, name: &str) -> Result<Arc<dyn TableProvider>> {
         if name == "-" {
@@ -36,7 +36,7 @@ impl Tables {
             paths.iter().filter(|path| path.metadata().is_ok_and(|metadata| metadata.len() > 0)).collect();
         let Some(first) = filled.first() else { return plan_err!("{name}: there is nothing in it to tell its columns by") };
         match self.kind_of(name, first)? {
-            Kind::Records(format) => {
+            TableKind::Records(format) => {
                 self.same_format(name, &filled, &format)?;
                 let files = paths.iter().map(|path| file(path)).collect::<Result<_>>()?;
                 self.records(
@@ -46,7 +46,7 @@ impl Tables {
                     Looked::Files(filled.into_iter().cloned().collect()),
                 )
             }
-            Kind::Arrow => self.arrow_files(&filled.into_iter().cloned().collect::<Vec<_>>()),
+            TableKind::Arrow => self.arrow_files(&filled.into_iter().cloned().collect::<Vec<_>>()),
             columns => self.columns(&columns, paths.iter().map(|path| url(path)).collect::<Result<_>>()?).await,
         }
     }
@@ -61,7 +61,7 @@ impl Tables {
         let kind = kind::of(name, input.name(), &head, &self.known)?;
         // Of a compressed one the bytes are others.
         let stored = input.read_ahead(PREFIX_BYTES, &Control::default()).map_err(external)?;
-        if matches!(kind, Kind::Arrow) && is_stream(&head.bytes) && (stored.is_empty() || is_stream(stored)) {
+        if matches!(kind, TableKind::Arrow) && is_stream(&head.bytes) && (stored.is_empty() || is_stream(stored)) {
             return self.arrow_stream(input);
         }
         let format = self.not_columns(input.name(), kind)?;
@@ -74,21 +74,21 @@ impl Tables {
                 Looked::Ahead(input.copy_of(ahead))
             }
         };
-        let file = RecordFile { meta: meta(ObjectPath::from("-"), 0), place: Place::Once(OnceInput::new(input)) };
+        let file = RecordFile { meta: meta(ObjectPath::from("-"), 0), place: OpenMode::Once(OnceInput::new(input)) };
         self.records(format, ObjectStoreUrl::local_filesystem(), vec![file], looked)
     }
 
-    fn kind_of(&self, name: &str, path: &Path) -> Result<Kind> {
+    fn kind_of(&self, name: &str, path: &Path) -> Result<TableKind> {
         let mut input = Input::open(path).map(Input::into_utf8).map_err(external)?;
         let head = self.context.scan(1).head(&mut input, PREFIX_BYTES).map_err(external)?;
         kind::of(name, &path.to_string_lossy(), &head, &self.known)
     }
 
     /// Refuses files that are not of the format of the first, by which all are decoded.
-    fn same_format(&self, name: &str, paths: &[&PathBuf], format: &Format) -> Result<()> {
+    fn same_format(&self, name: &str, paths: &[&PathBuf], format: &RecordFormat) -> Result<()> {
         let expected = format!("{format:?}");
         for path in paths.iter().skip(1) {
-            let same = matches!(self.kind_of(name, path)?, Kind::Records(other) if format!("{other:?}") == expected);
+            let same = matches!(self.kind_of(name, path)?, TableKind::Records(other) if format!("{other:?}") == expected);
             if !same {
                 return plan_err!(
                     "{} has another format than {}, or other columns: name them in tables of their own",
@@ -145,7 +145,7 @@ fn file(path: &Path) -> Result<RecordFile> {
     // A name in plans: the file is opened by its path, which may have characters that no object's has.
     let location = ObjectPath::from_absolute_path(absolute(path)?);
     let location = location.unwrap_or_else(|_| ObjectPath::from(path.to_string_lossy().as_ref()));
-    let place = Place::Local { path: path.to_owned(), is_plain: input.is_file() };
+    let place = OpenMode::Local { path: path.to_owned(), is_plain: input.is_file() };
     Ok(RecordFile { meta: meta(location, input.size_bytes().unwrap_or(0)), place })
 }
 

@@ -9,7 +9,7 @@ mod remote;
 mod widths;
 
 pub(crate) use columns::ColumnsTable;
-pub(crate) use kind::Known;
+pub(crate) use kind::TableOptions;
 
 use crate::scan::{RecordFile, RecordTable, ScanContext, external};
 use async_trait::async_trait;
@@ -22,9 +22,9 @@ use datafusion::datasource::listing::{ListingOptions, ListingTable, ListingTable
 use datafusion::execution::SessionState;
 use datafusion::execution::object_store::ObjectStoreUrl;
 use infer::Looked;
-use kind::Kind;
-use rorqual_columnar::Format;
-use rorqual_columnar::read::Table;
+use kind::TableKind;
+use rorqual_columnar::RecordFormat;
+use rorqual_columnar::read::TableFile;
 use rorqual_pipe::Input;
 use std::fmt;
 use std::path::Path;
@@ -32,22 +32,22 @@ use std::sync::Arc;
 use widths::Widths;
 
 /// Makes a table of whatever the query names.
-pub(crate) struct Tables {
+pub(crate) struct TableFactory {
     /// The session's settings and stores, as they were before it knew this.
     state: SessionState,
     context: Arc<ScanContext>,
-    known: Arc<Known>,
+    known: Arc<TableOptions>,
 }
 
-impl Tables {
-    pub(crate) fn new(state: SessionState, context: &Arc<ScanContext>, known: Arc<Known>) -> Self {
+impl TableFactory {
+    pub(crate) fn new(state: SessionState, context: &Arc<ScanContext>, known: Arc<TableOptions>) -> Self {
         Self { state, context: Arc::clone(context), known }
     }
 
     /// A table over `files`, whose columns are told by what is `looked` at.
     fn records(
         &self,
-        format: Format,
+        format: RecordFormat,
         store: ObjectStoreUrl,
         files: Vec<RecordFile>,
         looked: Looked,
@@ -57,10 +57,10 @@ impl Tables {
     }
 
     /// The format of a stream, which files of columns can't be.
-    fn not_columns(&self, name: &str, kind: Kind) -> Result<Format> {
+    fn not_columns(&self, name: &str, kind: TableKind) -> Result<RecordFormat> {
         match kind {
-            Kind::Records(format) => Ok(format),
-            Kind::Parquet | Kind::Arrow => {
+            TableKind::Records(format) => Ok(format),
+            TableKind::Parquet | TableKind::Arrow => {
                 plan_err!(
                     "{name}: Parquet and Arrow files can't be read as a stream or compressed as a whole; put it into a file first"
                 )
@@ -69,9 +69,9 @@ impl Tables {
     }
 
     /// A table over files of columns, which the engine reads itself: Parquet, and Arrow elsewhere.
-    async fn columns(&self, kind: &Kind, urls: Vec<ListingTableUrl>) -> Result<Arc<dyn TableProvider>> {
+    async fn columns(&self, kind: &TableKind, urls: Vec<ListingTableUrl>) -> Result<Arc<dyn TableProvider>> {
         let format: Arc<dyn FileFormat> = match kind {
-            Kind::Arrow => Arc::new(ArrowFormat),
+            TableKind::Arrow => Arc::new(ArrowFormat),
             // The session's option is not asked where a table is made by hand.
             _ => Arc::new(ParquetFormat::default().with_coerce_int96(Some("us".to_owned()))),
         };
@@ -82,7 +82,7 @@ impl Tables {
         let config = config.infer_schema(&self.state).await?;
         let table = ListingTable::try_new(config)?;
         let widths = match kind {
-            Kind::Arrow => Widths::default(),
+            TableKind::Arrow => Widths::default(),
             _ => Widths::of_parquet(&self.state, &urls, &table.schema()).await?,
         };
         Ok(Arc::new(ColumnsTable::new(Arc::new(table), widths)))
@@ -93,7 +93,7 @@ impl Tables {
         let Ok(path) = url.get_url().to_file_path() else { return Ok(()) };
         let Some(file) = Input::open(&path).and_then(|input| input.file_again()).map_err(external)? else { return Ok(()) };
         // Nothing else is held yet, and the table goes again: its footer may take twice the share that it has where rows are read.
-        Table::open(file, &name(url), 2 * self.context.shares.memory_bytes).map(drop).map_err(external)
+        TableFile::open(file, &name(url), 2 * self.context.shares.memory_bytes).map(drop).map_err(external)
     }
 }
 
@@ -103,14 +103,14 @@ fn name(url: &ListingTableUrl) -> String {
     path.map_or_else(|()| url.get_url().to_string(), |path| path.display().to_string())
 }
 
-impl fmt::Debug for Tables {
+impl fmt::Debug for TableFactory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Tables").finish_non_exhaustive()
     }
 }
 
 #[async_trait]
-impl UrlTableFactory for Tables {
+impl UrlTableFactory for TableFactory {
     async fn try_new(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
         if let Some((scheme, _)) = name.split_once("://") {
             return match scheme {

@@ -1,10 +1,10 @@
 //! Files by their address: s3://, gs://, http://, https://.
 
-use super::Tables;
+use super::TableFactory;
 use super::infer::Looked;
-use super::kind::{self, Kind};
+use super::kind::{self, TableKind};
 use crate::limits::{OBJECTS_MAX, RETRIES_MAX, RETRY_FOR};
-use crate::scan::{Place, RecordFile, external};
+use crate::scan::{OpenMode, RecordFile, external};
 use datafusion::catalog::TableProvider;
 use datafusion::common::{Result, plan_datafusion_err, plan_err};
 use datafusion::datasource::listing::ListingTableUrl;
@@ -23,7 +23,7 @@ use std::io::Cursor;
 use std::sync::Arc;
 use url::{Position, Url};
 
-impl Tables {
+impl TableFactory {
     /// The table behind an address.
     pub(super) async fn remote(&self, name: &str) -> Result<Arc<dyn TableProvider>> {
         let url = Url::parse(name).map_err(|error| plan_datafusion_err!("'{name}': {error}"))?;
@@ -40,8 +40,8 @@ impl Tables {
         let mut ahead = Input::from_reader(address(first).to_string(), Box::new(Cursor::new(stored)));
         let head = self.context.scan(1).head(&mut ahead, PREFIX_BYTES).map_err(external)?;
         match kind::of(name, first.location.as_ref(), &head, &self.known)? {
-            Kind::Records(format) => {
-                let place = |meta: &ObjectMeta| Place::Object { name: address(meta).to_string() };
+            TableKind::Records(format) => {
+                let place = |meta: &ObjectMeta| OpenMode::Object { name: address(meta).to_string() };
                 let files = found.iter().map(|meta| RecordFile { meta: meta.clone(), place: place(meta) }).collect();
                 self.records(format, store_url, files, Looked::Ahead(ahead))
             }

@@ -1,11 +1,11 @@
 //! The same answer on every path, and the right one.
 
-use crate::common::{Folder, SAMPLE, answer, csv, hours_by_hand, hours_of, query};
+use crate::common::{SAMPLE, TestFolder, answer, csv, hours_by_hand, hours_of, query};
 use std::io::Write;
 
 #[test]
 fn hours_and_statuses_of_the_sample() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let path = folder.file("access.log", SAMPLE);
     assert_eq!(csv(&hours_of(&path)), hours_by_hand(SAMPLE));
 }
@@ -17,7 +17,7 @@ fn long_log() -> Vec<u8> {
 
 #[test]
 fn any_number_of_threads_any_encoding_file_or_pipe() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let log = long_log();
     let expected = hours_by_hand(&log);
     let plain = folder.file("access.log", &log);
@@ -44,7 +44,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
 
 #[test]
 fn several_files_by_wildcards_and_by_folder() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let half = SAMPLE[..SAMPLE.len() / 2].iter().rposition(|byte| *byte == b'\n').unwrap() + 1;
     folder.file("a.log", &SAMPLE[..half]);
     folder.file("b.log", gzip(&SAMPLE[half..]));
@@ -57,7 +57,7 @@ fn several_files_by_wildcards_and_by_folder() {
 
 #[test]
 fn every_column_of_a_line() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let line = r#"10.1.2.3 - ann [17/May/2015:10:05:03 +0200] "GET /a%20b?c=d HTTP/1.1" 404 1234 "http://r/" "agent/1.0 (x)""#;
     let path = folder.file("one.log", format!("{line}\n"));
     let expected = "time,client,user,method,path,query,protocol,status,bytes,referrer,agent\n\
@@ -69,7 +69,7 @@ fn every_column_of_a_line() {
 
 #[test]
 fn a_span_of_time_leaves_out_only_what_is_outside() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     // Not in order, and one line in another zone.
     let times =
         ["02/Jan/2025:00:00:00 +0000", "01/Jan/2025:23:59:59 +0000", "02/Jan/2025:01:00:00 +0100", "03/Jan/2025:00:00:00 +0000"];
@@ -98,7 +98,7 @@ fn a_span_of_time_leaves_out_only_what_is_outside() {
 
 #[test]
 fn lines_that_are_none_are_counted_and_told() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let good = "h - - [02/Jan/2025:00:00:00 +0000] \"GET / HTTP/1.1\" 200 1 \"-\" \"-\"\n";
     let long = format!("h - - [02/Jan/2025:00:00:00 +0000] \"GET /{} HTTP/1.1\" 200 1 \"-\" \"-\"\n", "x".repeat(2 << 20));
     let path = folder.file("access.log", format!("{good}what is this\n{good}{long}{good}\n"));
@@ -115,7 +115,7 @@ fn lines_that_are_none_are_counted_and_told() {
 
 #[test]
 fn a_join_of_a_log_with_itself() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let path = folder.file("access.log", SAMPLE);
     let sql = format!(
         "SELECT count(*) AS n FROM (SELECT client, count(*) AS c FROM '{path}' GROUP BY 1) a JOIN '{path}' b ON a.client = b.client"
@@ -125,7 +125,7 @@ fn a_join_of_a_log_with_itself() {
 
 #[test]
 fn parquet_and_what_it_was_made_of() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let (log, parquet) = (folder.file("access.log", SAMPLE), folder.text("access.parquet"));
     let _ = query(&["-o", &parquet, &format!("SELECT * FROM '{log}'")]).run().exits(0);
     assert_eq!(csv(&hours_of(&parquet)), hours_by_hand(SAMPLE));
@@ -137,7 +137,7 @@ fn parquet_and_what_it_was_made_of() {
 
 #[test]
 fn views_and_tables_in_memory() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let path = folder.file("access.log", SAMPLE);
     let text = format!(
         "CREATE VIEW logs AS SELECT * FROM '{path}';\n\
@@ -151,7 +151,7 @@ fn views_and_tables_in_memory() {
 
 #[test]
 fn json_as_lines_as_an_array_and_inside_a_document() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let rows: Vec<String> = (0..5_000)
         .map(|n| format!("{{\"n\":{n},\"kind\":\"k{}\",\"in\":{{\"x\":{}.5}},\"pad\":\"{:60}\"}}", n % 3, n % 10, ""))
         .collect();
@@ -171,7 +171,7 @@ fn json_as_lines_as_an_array_and_inside_a_document() {
 
 #[test]
 fn rows_of_each_table_and_a_delimiter() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let one = folder.file("one.json", r#"{"a":{"items":[{"n":1},{"n":2}]},"b":[{"n":10}]}"#);
     let two = folder.file("two.json", r#"{"list":[{"n":3}]}"#);
     let sql = format!("SELECT sum(n) AS n FROM (SELECT n FROM '{one}' UNION ALL SELECT n FROM '{two}')");
@@ -188,7 +188,7 @@ fn rows_of_each_table_and_a_delimiter() {
 
 #[test]
 fn what_is_odd_is_told_once() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let records =
         "{\"id\":1,\"id\":2,\"big\":123456789012345678901234567890}\n{\"id\":3,\"big\":5}\n{\"id\":4,\"id\":5,\"big\":6}\n";
     let path = folder.file("odd.ndjson", records);
@@ -204,7 +204,7 @@ fn what_is_odd_is_told_once() {
 /// The second file has a field that the first has not; the third another type.
 #[test]
 fn all_files_are_looked_at_where_that_is_asked_for() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     for (name, record) in [("1", "{\"a\":1}"), ("2", "{\"a\":2,\"b\":\"x\"}"), ("3", "{\"a\":2.5}")] {
         folder.file(&format!("{name}.ndjson"), record);
     }

@@ -1,7 +1,7 @@
 //! What the tests share: the program, folders, a log whose answers are worked out by hand.
 
-pub(crate) use rorqual_testkit::folder::{Folder, names_in};
-use rorqual_testkit::process::{Ran, Run};
+pub(crate) use rorqual_testkit::folder::{TestFolder, names_in};
+use rorqual_testkit::process::{ProcessEnd, ProcessRun};
 use std::collections::BTreeMap;
 
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_rorqual-query");
@@ -11,8 +11,8 @@ pub(crate) const MIB: u64 = 1 << 20;
 pub(crate) const SAMPLE: &[u8] = include_bytes!("../../../../samples/apache_combined.log");
 
 /// The program with these arguments.
-pub(crate) fn query(args: &[&str]) -> Run {
-    Run::new(PROGRAM).args(args)
+pub(crate) fn query(args: &[&str]) -> ProcessRun {
+    ProcessRun::new(PROGRAM).args(args)
 }
 
 /// What the program answers to `sql` as CSV.
@@ -21,14 +21,14 @@ pub(crate) fn csv(sql: &str) -> String {
 }
 
 /// What a run prints that must go well and say nothing.
-pub(crate) fn answer(run: Run) -> String {
-    let ran: Ran = run.run().exits(0);
+pub(crate) fn answer(run: ProcessRun) -> String {
+    let ran: ProcessEnd = run.run().exits(0);
     assert_eq!(said(&ran), "");
     ran.text().to_owned()
 }
 
 /// What was said, but of the one line of the sample whose size is none.
-pub(crate) fn said(ran: &Ran) -> String {
+pub(crate) fn said(ran: &ProcessEnd) -> String {
     ran.stderr.lines().filter(|line| !line.contains("a line with a field that could not be read, which is null")).collect()
 }
 

@@ -1,6 +1,6 @@
 //! Errors that say what to do, and end with the right code.
 
-use crate::common::{Folder, SAMPLE, answer, query};
+use crate::common::{SAMPLE, TestFolder, answer, query};
 
 fn fails(sql: &str, says: &[&str]) {
     let ran = query(&["--to", "csv", sql]).run().exits(2);
@@ -10,7 +10,7 @@ fn fails(sql: &str, says: &[&str]) {
 
 #[test]
 fn what_is_wrong_is_named() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let log = folder.file("access.log", SAMPLE);
     let empty = folder.file("empty.log", "");
     let noise = folder.file("noise.bin", [0xfe, 0xff, 0, 1, 2, 3].repeat(100));
@@ -31,7 +31,7 @@ fn what_is_wrong_is_named() {
 
 #[test]
 fn nothing_is_written_by_statements() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let log = folder.file("access.log", SAMPLE);
     let target = folder.text("copy.csv");
     for sql in [
@@ -47,7 +47,7 @@ fn nothing_is_written_by_statements() {
 
 #[test]
 fn a_compressed_file_that_is_cut_gives_no_answer() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let whole = zstd::encode_all(&SAMPLE.repeat(3)[..], 3).unwrap();
     let path = folder.file("cut.log.zst", &whole[..whole.len() / 2]);
     fails(&format!("SELECT count(*) FROM '{path}'"), &["cut.log.zst"]);
@@ -67,7 +67,7 @@ fn too_little_memory_is_refused_with_its_sum() {
 
 #[test]
 fn an_output_that_is_an_input_is_none() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let path = folder.file("c.ndjson", "{\"a\":1}\n");
     let all = format!("SELECT 99 AS z FROM '{}'", folder.text("*.ndjson"));
     for sql in [format!("SELECT 99 AS z FROM '{path}'"), all] {
@@ -85,7 +85,7 @@ fn long_statements_are_refused_before_they_overflow_the_stack() {
         format!("{}SELECT 1", "SELECT 1 UNION ALL ".repeat(100_000)),
     ];
     for sql in chains {
-        let folder = Folder::new();
+        let folder = TestFolder::new();
         let file = folder.file("q.sql", &sql);
         query(&["-f", &file]).run().exits(2).says(&["100000 operators", "1000"]);
     }
@@ -98,7 +98,7 @@ fn long_statements_are_refused_before_they_overflow_the_stack() {
     assert_eq!(answer(query(&["--to", "csv", &flat])), "n\n1501\n");
     // At the limit, of constants and of what is different in each row.
     assert_eq!(answer(query(&["--to", "csv", &format!("SELECT {}1 AS n", "1+".repeat(1_000))])), "n\n1001\n");
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let rows = folder.file("rows.csv", "v\n1\n2\n");
     let sum = format!("SELECT {}v AS n FROM '{rows}' WHERE v > 1", "v+".repeat(999));
     assert_eq!(answer(query(&["--to", "csv", &sum])), "n\n2000\n");
@@ -106,7 +106,7 @@ fn long_statements_are_refused_before_they_overflow_the_stack() {
 
 #[test]
 fn an_arrow_file_that_lies_about_its_buffers_is_refused() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let path = folder.text("lies.arrow");
     let rows: String = (0..5_000).map(|n| format!("a,{n}\n")).collect();
     let csv = folder.file("rows.csv", format!("s,n\n{rows}"));

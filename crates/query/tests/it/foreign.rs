@@ -1,6 +1,6 @@
 //! Files of others: paths, records that are no rows, and columns that are easily read wrong.
 
-use crate::common::{Folder, answer, query};
+use crate::common::{TestFolder, answer, query};
 use datafusion::arrow::array::{ArrayRef, Int32Array, RecordBatch, StringArray, UnionArray};
 use datafusion::arrow::datatypes::{DataType, Field, UnionFields};
 use datafusion::arrow::ipc::writer::{FileWriter, StreamWriter};
@@ -37,7 +37,7 @@ fn stream(batches: &[RecordBatch]) -> Vec<u8> {
 
 #[test]
 fn a_path_may_go_up_and_by_a_link() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let below = folder.at("below/deep");
     std::fs::create_dir_all(&below).unwrap();
     std::os::unix::fs::symlink(&below, folder.at("link")).unwrap();
@@ -66,7 +66,7 @@ fn a_path_may_go_up_and_by_a_link() {
 
 #[test]
 fn records_that_are_no_rows_end_a_query_unless_they_are_skipped() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let long = format!("{{\"n\":3,\"s\":\"{}\"}}", "x".repeat(1_500_000));
     for (name, text, says, rest) in [
         ("bad.ndjson", "{\"n\":1}\n{\"n\":\n{\"n\":3}\n".to_owned(), ["bad.ndjson", "(in the record that starts at byte 8"], 4),
@@ -91,7 +91,7 @@ fn records_that_are_no_rows_end_a_query_unless_they_are_skipped() {
 
 #[test]
 fn moments_of_96_bits_reach_beyond_2262() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let schema = Arc::new(parse_message_type("message m { required int96 t; }").unwrap());
     let mut bytes = Vec::new();
     let mut writer = SerializedFileWriter::new(&mut bytes, schema, Arc::default()).unwrap();
@@ -110,7 +110,7 @@ fn moments_of_96_bits_reach_beyond_2262() {
 
 #[test]
 fn files_that_would_be_read_wrong_are_refused() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let whole = parquet(&batch(&[1, 2, 3, 4, 5, 6]));
     // The footer's third field, six in zigzag, and the list that follows.
     let place = (0..whole.len()).find(|at| whole[*at..].starts_with(&[0x16, 12, 0x19])).unwrap();
@@ -138,7 +138,7 @@ fn files_that_would_be_read_wrong_are_refused() {
 
 #[test]
 fn a_stream_of_arrow_is_a_table_from_a_file_and_from_a_pipe() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let bytes = stream(&[batch(&[1, 2]), batch(&[3])]);
     let path = folder.file("s.arrows", &bytes);
     assert_eq!(answer(query(&["--to", "csv", &format!("SELECT sum(n) AS n FROM '{path}' WHERE n > 1")])), "n\n5\n");
@@ -150,7 +150,7 @@ fn a_stream_of_arrow_is_a_table_from_a_file_and_from_a_pipe() {
 
 #[test]
 fn two_columns_of_one_name_are_no_file() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let path = folder.file("x.csv", "n,m\n1,2\n");
     let sql = format!("SELECT * FROM '{path}' a JOIN '{path}' b ON a.n = b.n");
     let target = folder.text("out.parquet");

@@ -1,6 +1,6 @@
 //! Files of a few bytes that take gigabytes when they are read as they ask for it.
 
-use crate::common::{Folder, MIB, query};
+use crate::common::{MIB, TestFolder, query};
 use datafusion::arrow::array::{ArrayRef, DictionaryArray, Int32Array, Int64Array, ListArray, RecordBatch, StringArray};
 use datafusion::arrow::buffer::OffsetBuffer;
 use datafusion::arrow::datatypes::{DataType, Field};
@@ -8,7 +8,7 @@ use datafusion::parquet::arrow::ArrowWriter;
 use datafusion::parquet::arrow::arrow_writer::ArrowWriterOptions;
 use datafusion::parquet::basic::{Compression, ZstdLevel};
 use datafusion::parquet::file::properties::WriterProperties;
-use rorqual_testkit::process::Ran;
+use rorqual_testkit::process::ProcessEnd;
 use std::fs::File;
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ const ROWS: usize = 1_000_000;
 const VALUE_BYTES: usize = 200_000;
 
 /// A Parquet file of a million rows with one value, which it holds once; without the writer's own note of the type.
-fn repeated(folder: &Folder, name: &str, column: impl Fn(ArrayRef) -> ArrayRef) -> String {
+fn repeated(folder: &TestFolder, name: &str, column: impl Fn(ArrayRef) -> ArrayRef) -> String {
     let path = folder.text(name);
     let value: ArrayRef = Arc::new(StringArray::from(vec!["x".repeat(VALUE_BYTES)]));
     let rows = 1_000;
@@ -36,7 +36,7 @@ fn repeated(folder: &Folder, name: &str, column: impl Fn(ArrayRef) -> ArrayRef) 
     path
 }
 
-fn ran(sql: &str) -> Ran {
+fn ran(sql: &str) -> ProcessEnd {
     let ran = query(&["--memory", "256MiB", "--to", "csv", sql]).run();
     ran.within(MEMORY);
     ran
@@ -50,7 +50,7 @@ fn answers_or_refuses(sql: &str) {
 
 #[test]
 fn a_value_that_a_million_rows_share_is_held_once() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let path = repeated(&folder, "repeated.parquet", |column| column);
     assert_eq!(ran(&format!("SELECT count(*) AS n, max(length(s)) AS l FROM '{path}'")).exits(0).text(), "n,l\n1000000,200000\n");
     let groups = format!("SELECT count(*) AS n FROM (SELECT s FROM '{path}' GROUP BY s)");
@@ -62,7 +62,7 @@ fn a_value_that_a_million_rows_share_is_held_once() {
 
 #[test]
 fn what_is_made_of_such_a_value_ends_before_the_memory_does() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let path = repeated(&folder, "repeated.parquet", |column| column);
     for expression in ["max(upper(s))", "count(DISTINCT s || '!')", "length(string_agg(s, ','))"] {
         answers_or_refuses(&format!("SELECT length(arrow_cast({expression}, 'Utf8')) FROM '{path}'"));
@@ -73,7 +73,7 @@ fn what_is_made_of_such_a_value_ends_before_the_memory_does() {
 
 #[test]
 fn such_values_in_lists_end_before_the_memory_does() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let in_list = |values: ArrayRef| -> ArrayRef {
         let field = Arc::new(Field::new("item", values.data_type().clone(), true));
         Arc::new(ListArray::new(field, OffsetBuffer::from_lengths(vec![1; values.len()]), values, None))
@@ -85,7 +85,7 @@ fn such_values_in_lists_end_before_the_memory_does() {
 
 #[test]
 fn a_batch_of_an_arrow_file_that_has_no_room_is_refused() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let path = folder.text("zeros.arrow");
     let column: ArrayRef = Arc::new(Int64Array::from(vec![0; 40 << 20]));
     let batch = RecordBatch::try_from_iter([("n", column)]).unwrap();
@@ -98,7 +98,7 @@ fn a_batch_of_an_arrow_file_that_has_no_room_is_refused() {
 
 #[test]
 fn short_records_with_many_columns_come_in_parts() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let keys: Vec<String> = (0..2_000).map(|key| format!("\"k{key}\":{key}")).collect();
     let records = format!("{{{}}}\n{}", keys.join(","), "{}\n".repeat(20_000));
     let lines = folder.file("wide.ndjson", &records);
@@ -116,7 +116,7 @@ fn short_records_with_many_columns_come_in_parts() {
 /// Many compressed tables in one query: each has blocks and a decoder of its own.
 #[test]
 fn many_streams_at_once_are_refused_with_their_sum() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let rows: String = (0..1_000).map(|n| format!("{{\"n\":{n}}}\n")).collect();
     let path = folder.file("n.ndjson.zst", zstd::encode_all(rows.as_bytes(), 1).unwrap());
     let sum = |tables: usize| {

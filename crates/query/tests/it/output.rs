@@ -1,7 +1,7 @@
 //! Results as files and texts.
 
-use crate::common::{Folder, SAMPLE, answer, csv, query};
-use rorqual_testkit::process::Run;
+use crate::common::{SAMPLE, TestFolder, answer, csv, query};
+use rorqual_testkit::process::ProcessRun;
 
 const ROWS: &str =
     "SELECT * FROM (VALUES (1, 'a\tb', NULL), (20, '\u{1b}[2J\u{202e}x', 0.5)) AS t (number, text, share) ORDER BY number";
@@ -43,7 +43,7 @@ fn a_table_is_cut_and_says_so() {
 
 #[test]
 fn a_file_appears_whole_or_not_at_all() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let log = folder.file("access.log", SAMPLE);
     for name in ["out.csv", "out.json", "out.ndjson", "out.parquet", "out.arrow"] {
         let target = folder.text(name);
@@ -69,9 +69,9 @@ fn a_file_appears_whole_or_not_at_all() {
 
 #[test]
 fn a_reader_that_has_enough_is_no_error() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let log = folder.file("access.log", SAMPLE.repeat(5));
     let script = format!("{} --to csv \"SELECT * FROM '{log}'\" | head -n 2", crate::common::PROGRAM);
-    let ran = Run::new("bash").args(["-o", "pipefail", "-c", &script]).run().exits(0);
+    let ran = ProcessRun::new("bash").args(["-o", "pipefail", "-c", &script]).run().exits(0);
     assert_eq!((ran.text().lines().count(), crate::common::said(&ran)), (2, String::new()));
 }

@@ -1,8 +1,8 @@
 //! The memory given is the memory taken, and nothing is left behind.
 
-use crate::common::{Folder, MIB, csv, names_in, query};
+use crate::common::{MIB, TestFolder, csv, names_in, query};
 use rorqual_testkit::generate::write_addresses_log;
-use rorqual_testkit::process::Run;
+use rorqual_testkit::process::ProcessRun;
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path;
@@ -10,20 +10,20 @@ use std::path::Path;
 const MEMORY: u64 = 256 * MIB;
 
 /// A log of so many lines, each with a client of its own.
-fn addresses(folder: &Folder, lines: u32) -> String {
+fn addresses(folder: &TestFolder, lines: u32) -> String {
     let path = folder.text("addresses.log");
     write_addresses_log(lines, &mut BufWriter::new(File::create(&path).unwrap())).unwrap();
     path
 }
 
-fn bounded(folder: &Folder, sql: &str) -> Run {
+fn bounded(folder: &TestFolder, sql: &str) -> ProcessRun {
     query(&["--memory", "256MiB", "--to", "csv", "--temp-dir", &folder.text("temp"), sql])
 }
 
 /// Grouping by a value that never comes back, far beyond the memory: 5 million addresses are 400 MiB of a hash table.
 #[test]
 fn groups_beyond_the_memory() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     std::fs::create_dir(folder.at("temp")).unwrap();
     let path = addresses(&folder, 5_000_000);
     let sql =
@@ -37,7 +37,7 @@ fn groups_beyond_the_memory() {
 /// Sorting 3 million lines with their texts.
 #[test]
 fn sorts_beyond_the_memory() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     std::fs::create_dir(folder.at("temp")).unwrap();
     let path = addresses(&folder, 3_000_000);
     let sorted = folder.text("sorted.csv");
@@ -53,7 +53,7 @@ fn sorts_beyond_the_memory() {
 /// Joining 2 million lines with themselves: a hash table of one side has no room, so both are sorted.
 #[test]
 fn joins_beyond_the_memory() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     std::fs::create_dir(folder.at("temp")).unwrap();
     let path = addresses(&folder, 2_000_000);
     let sql = format!(
@@ -68,7 +68,7 @@ fn joins_beyond_the_memory() {
 /// What nobody spills: one value of all texts.
 #[test]
 fn what_can_not_be_moved_to_disk_ends_the_query() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     std::fs::create_dir(folder.at("temp")).unwrap();
     let path = addresses(&folder, 5_000_000);
     for sql in [
@@ -85,7 +85,7 @@ fn what_can_not_be_moved_to_disk_ends_the_query() {
 /// One value that is made in one step, which nothing can stop but the end of the process.
 #[test]
 fn what_does_not_yield_ends_with_the_process() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     std::fs::create_dir(folder.at("temp")).unwrap();
     let ran = bounded(&folder, "SELECT length(repeat('x', 2000000000))").args(["-o", &folder.text("out.csv")]).run().exits(2);
     ran.says(&["--memory 256 MiB", "can't be moved to the temp folder"]).within(MEMORY);
@@ -94,7 +94,7 @@ fn what_does_not_yield_ends_with_the_process() {
 
 #[test]
 fn a_full_temp_folder_is_an_error() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     std::fs::create_dir(folder.at("temp")).unwrap();
     let path = addresses(&folder, 3_000_000);
     let sql = format!("SELECT client, path, protocol FROM '{path}' ORDER BY client");
@@ -108,7 +108,7 @@ fn a_full_temp_folder_is_an_error() {
 #[test]
 fn a_signal_leaves_nothing() {
     for signal in ["INT", "TERM"] {
-        let folder = Folder::new();
+        let folder = TestFolder::new();
         std::fs::create_dir(folder.at("temp")).unwrap();
         let path = addresses(&folder, 5_000_000);
         let sql = format!("SELECT client, path, protocol FROM '{path}' ORDER BY client");
@@ -118,7 +118,7 @@ fn a_signal_leaves_nothing() {
             assert!(running.peak_bytes() > 0);
             std::thread::sleep(std::time::Duration::from_millis(5));
         }
-        let _ = Run::new("kill").args(["-s", signal, &running.id().to_string()]).run().exits(0);
+        let _ = ProcessRun::new("kill").args(["-s", signal, &running.id().to_string()]).run().exits(0);
         let ran = running.wait().exits(130);
         ran.says(&["stopped by"]);
         assert_eq!(folder.names(), ["addresses.log", "temp"]);
@@ -137,7 +137,7 @@ fn has_spilled(folder: &Path) -> bool {
 /// A folder of a process that was killed goes with the next query; one in use stays.
 #[test]
 fn what_a_kill_left_is_removed() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let temp = folder.at("temp");
     std::fs::create_dir_all(temp.join("rorqual-query-left")).unwrap();
     std::fs::write(temp.join("rorqual-query-left/lock"), "").unwrap();

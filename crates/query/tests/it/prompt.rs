@@ -1,19 +1,19 @@
 //! The prompt, on a terminal.
 
-use crate::common::{Folder, PROGRAM};
-use rorqual_testkit::process::{Run, Running};
+use crate::common::{PROGRAM, TestFolder};
+use rorqual_testkit::process::{ProcessRun, RunningProcess};
 use std::io::Write;
 use std::path::Path;
 use std::sync::mpsc::{Sender, channel};
 
 /// The program at a terminal, and what types.
-fn terminal(home: &Path) -> (Running, Sender<&'static str>) {
+fn terminal(home: &Path) -> (RunningProcess, Sender<&'static str>) {
     let (keys, typed) = channel::<&'static str>();
     let feed = move |terminal: &mut std::process::ChildStdin| {
         typed.into_iter().try_for_each(|text| terminal.write_all(text.as_bytes()).and_then(|()| terminal.flush()))
     };
     // In place of the shell: one that waits would die of the Ctrl-C that is meant for the program.
-    let run = Run::new("script").args(["-qec", &format!("exec {PROGRAM}"), "/dev/null"]).feed(feed);
+    let run = ProcessRun::new("script").args(["-qec", &format!("exec {PROGRAM}"), "/dev/null"]).feed(feed);
     let run = run.with(|command| {
         command.env("XDG_STATE_HOME", home).env("TERM", "xterm").env("COLUMNS", "200");
     });
@@ -22,7 +22,7 @@ fn terminal(home: &Path) -> (Running, Sender<&'static str>) {
 
 /// Types, and waits until the last of `shows`, which is not in what is typed, is behind and the prompt is there again: what is typed
 /// while no line is edited is lost.
-fn ask(running: &mut Running, keys: &Sender<&'static str>, typed: &'static str, shows: &[&str]) {
+fn ask(running: &mut RunningProcess, keys: &Sender<&'static str>, typed: &'static str, shows: &[&str]) {
     keys.send(typed).unwrap();
     let asked = |text: &str| {
         let last = shows.last().and_then(|last| text.rfind(last));
@@ -33,7 +33,7 @@ fn ask(running: &mut Running, keys: &Sender<&'static str>, typed: &'static str, 
 
 #[test]
 fn several_lines_help_history_and_ctrl_c() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let (mut running, keys) = terminal(&folder.at(""));
     running.stdout_when(|text| text.contains("sql> "));
     keys.send("SELECT 40 +\r").unwrap();

@@ -1,6 +1,6 @@
 //! What is not decoded, by the counts that EXPLAIN ANALYZE shows.
 
-use crate::common::{Folder, answer, csv, query};
+use crate::common::{TestFolder, answer, csv, query};
 
 /// The sum of a count over all partitions, as the plan has it.
 fn count(plan: &str, name: &str) -> u64 {
@@ -18,7 +18,7 @@ fn analyzed(sql: &str) -> String {
 const ROWS: u64 = 60_000;
 
 /// Rows in the order of time, a second each.
-fn ordered(folder: &Folder) -> String {
+fn ordered(folder: &TestFolder) -> String {
     let row = |n: u64| {
         let (day, hour, minute, second) = (1 + n / 86_400, n / 3_600 % 24, n / 60 % 60, n % 60);
         format!("{{\"time\":\"2025-01-{day:02}T{hour:02}:{minute:02}:{second:02}Z\",\"n\":{n},\"text\":\"{n:0>60}\"}}\n")
@@ -28,7 +28,7 @@ fn ordered(folder: &Folder) -> String {
 
 #[test]
 fn chunks_of_json_outside_of_a_span_are_not_decoded_further() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let path = ordered(&folder);
     let compressed = folder.file("rows.ndjson.zst", zstd::encode_all(&std::fs::read(&path).unwrap()[..], 1).unwrap());
     for path in [&path, &compressed] {
@@ -46,7 +46,7 @@ fn chunks_of_json_outside_of_a_span_are_not_decoded_further() {
 
 #[test]
 fn lines_of_a_log_outside_of_a_span_are_not_decoded_further() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let line = |n: u64| {
         let (hour, minute, second) = (n / 3_600 % 24, n / 60 % 60, n % 60);
         format!("h - - [02/Jan/2025:{hour:02}:{minute:02}:{second:02} +0000] \"GET /{n} HTTP/1.1\" 200 1 \"-\" \"-\"\n")
@@ -58,7 +58,7 @@ fn lines_of_a_log_outside_of_a_span_are_not_decoded_further() {
 
 #[test]
 fn row_groups_and_pages_of_parquet_are_left_out() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let (path, parquet) = (ordered(&folder), folder.text("rows.parquet"));
     let sql = format!("SELECT time, n, text || text AS text FROM '{path}' ORDER BY n");
     let _ = query(&["--memory", "256MiB", "-o", &parquet, &sql]).run().exits(0);

@@ -1,15 +1,15 @@
 //! Files by their address.
 
-use crate::common::{Folder, SAMPLE, answer, csv, hours_by_hand, hours_of, query};
-use rorqual_testkit::http::{Content, End, Reply, Request, Server};
-use rorqual_testkit::process::Run;
+use crate::common::{SAMPLE, TestFolder, answer, csv, hours_by_hand, hours_of, query};
+use rorqual_testkit::http::{GeneratedContent, Reply, Request, ResponseEnd, TestServer};
+use rorqual_testkit::process::ProcessRun;
 
 /// A server of one file that answers HEAD too.
-fn server(bytes: Vec<u8>) -> Server {
-    let content = Content::of(bytes).with_last_modified("Thu, 01 Jan 2026 00:00:00 GMT");
-    Server::start(move |request: &Request| {
+fn server(bytes: Vec<u8>) -> TestServer {
+    let content = GeneratedContent::of(bytes).with_last_modified("Thu, 01 Jan 2026 00:00:00 GMT");
+    TestServer::start(move |request: &Request| {
         let reply = content.answer(request);
-        if request.method == "HEAD" { reply.cut(0, End::Keep) } else { reply }
+        if request.method == "HEAD" { reply.cut(0, ResponseEnd::Keep) } else { reply }
     })
 }
 
@@ -28,7 +28,7 @@ fn a_log_over_http() {
 
 #[test]
 fn parquet_over_http_by_ranges() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let (log, parquet) = (folder.file("access.log", some_lines()), folder.text("access.parquet"));
     let _ = query(&["-o", &parquet, &format!("SELECT * FROM '{log}'")]).run().exits(0);
     let bytes = std::fs::read(&parquet).unwrap();
@@ -48,7 +48,7 @@ fn parquet_over_http_by_ranges() {
 }
 
 /// What a query is to know of a server that is asked as S3 is.
-fn s3(server: &Server, sql: &str) -> Run {
+fn s3(server: &TestServer, sql: &str) -> ProcessRun {
     query(&["--to", "csv", sql]).with(|command| {
         command
             .env("AWS_ENDPOINT_URL", server.url(""))
@@ -67,7 +67,7 @@ fn a_log_and_parquet_in_a_bucket() {
     assert!(paths.iter().all(|path| path.starts_with("/logs/2015/access.log")), "{paths:?}");
     assert!(log.requests().iter().all(|request| request.method == "HEAD" || request.range().is_some()));
     assert!(log.requests().iter().all(|request| request.header("authorization").is_some_and(|key| key.contains("key/"))));
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let (local, parquet) = (folder.file("access.log", some_lines()), folder.text("access.parquet"));
     let _ = query(&["-o", &parquet, &format!("SELECT * FROM '{local}'")]).run().exits(0);
     let served = server(std::fs::read(&parquet).unwrap());
@@ -84,12 +84,12 @@ const LISTED: &str = r#"<?xml version="1.0"?><ListBucketResult><IsTruncated>fals
 
 #[test]
 fn a_wildcard_in_a_bucket() {
-    let log = Content::of(some_lines().to_vec()).with_last_modified("Thu, 01 Jan 2026 00:00:00 GMT");
-    let list = Content::of(LISTED.replace("SIZE", &log.size_bytes.to_string()).into_bytes());
-    let served = Server::start(move |request: &Request| {
+    let log = GeneratedContent::of(some_lines().to_vec()).with_last_modified("Thu, 01 Jan 2026 00:00:00 GMT");
+    let list = GeneratedContent::of(LISTED.replace("SIZE", &log.size_bytes.to_string()).into_bytes());
+    let served = TestServer::start(move |request: &Request| {
         let content = if request.target.contains("list-type=2") { &list } else { &log };
         let reply = content.answer(request);
-        if request.method == "HEAD" { reply.cut(0, End::Keep) } else { reply }
+        if request.method == "HEAD" { reply.cut(0, ResponseEnd::Keep) } else { reply }
     });
     let lines = some_lines().split(|byte| *byte == b'\n').count() - 1;
     let count = |table: &str| answer(s3(&served, &format!("SELECT count(*) AS n FROM '{table}'")));
@@ -118,7 +118,7 @@ fn an_address_that_would_be_changed_is_refused() {
 
 #[test]
 fn what_a_server_says_is_told() {
-    let nothing = Server::start(|_| Reply::empty(404));
+    let nothing = TestServer::start(|_| Reply::empty(404));
     let ran = query(&[&format!("SELECT * FROM '{}'", nothing.url("/gone.log"))]).run().exits(2);
     ran.says(&["/gone.log", "404"]);
 }

@@ -1,6 +1,6 @@
 //! The everyday binary stays small: it links no engine.
 
-use rorqual_testkit::process::Run;
+use rorqual_testkit::process::ProcessRun;
 
 #[test]
 fn the_everyday_binary_links_no_engine() {
@@ -20,7 +20,7 @@ fn the_everyday_binary_links_no_engine() {
             "--prefix",
             "none",
         ];
-        Run::new(&cargo).args(args).run().exits(0).text().to_owned()
+        ProcessRun::new(&cargo).args(args).run().exits(0).text().to_owned()
     };
     assert!(tree("rorqual-query").contains("datafusion"), "the check sees what it looks for");
     let everyday = tree("rorqual");

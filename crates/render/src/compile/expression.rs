@@ -1,27 +1,27 @@
 //! Expressions: paths and comparisons by the short way, anything by MiniJinja.
 
-use super::{Compiler, No, Result};
-use crate::plan::{Code, Comparison, Condition, Mode, Operand, Path, Test, Variable};
+use super::{No, Result, TemplateCompiler};
+use crate::plan::{Comparison, Condition, DelegatedCode, EscapeMode, Operand, TemplateTest, VarPath, Variable};
 use minijinja::AutoEscape;
 use minijinja::machinery::ast::{BinOpKind, Call, CallArg, CompareOpKind, Expr, Stmt, UnaryOpKind};
 use minijinja::machinery::{CodeGenerator, Instruction, Span};
 
-impl<'a> Compiler<'a> {
+impl<'a> TemplateCompiler<'a> {
     /// The short way to write an expression, if it has one.
-    pub(super) fn short(&mut self, expr: &Expr<'a>) -> Result<Option<(Path<'a>, Mode)>> {
+    pub(super) fn short(&mut self, expr: &Expr<'a>) -> Result<Option<(VarPath<'a>, EscapeMode)>> {
         let mode = match &self.escape {
-            AutoEscape::None => Mode::Plain,
-            AutoEscape::Html => Mode::Html,
-            AutoEscape::Json => Mode::Json,
+            AutoEscape::None => EscapeMode::Plain,
+            AutoEscape::Html => EscapeMode::Html,
+            AutoEscape::Json => EscapeMode::Json,
             _ => return Err(No::Unknown),
         };
         let Expr::Filter(filter) = expr else { return Ok(self.path(expr).map(|path| (path, mode))) };
         let Some(inner) = filter.expr.as_ref().filter(|_| filter.args.is_empty()) else { return Ok(None) };
         let mode = match filter.name {
-            "safe" => Mode::Safe,
+            "safe" => EscapeMode::Safe,
             "escape" | "e" => match (mode, (self.escape_of)(self.template.name)) {
-                (Mode::Plain, AutoEscape::Json) | (Mode::Json, _) => Mode::Json,
-                _ => Mode::Html,
+                (EscapeMode::Plain, AutoEscape::Json) | (EscapeMode::Json, _) => EscapeMode::Json,
+                _ => EscapeMode::Html,
             },
             _ => return Ok(None),
         };
@@ -29,7 +29,7 @@ impl<'a> Compiler<'a> {
     }
 
     /// A variable with attributes.
-    fn path(&mut self, expr: &Expr<'a>) -> Option<Path<'a>> {
+    fn path(&mut self, expr: &Expr<'a>) -> Option<VarPath<'a>> {
         let mut attributes = Vec::new();
         let mut inner = expr;
         while let Expr::GetAttr(get) = inner {
@@ -43,12 +43,12 @@ impl<'a> Compiler<'a> {
             self.scopes.uses_last();
         }
         let key = attributes.first().and_then(|first| self.scopes.key(&variable, first));
-        Some(Path { variable, attributes, key })
+        Some(VarPath { variable, attributes, key })
     }
 
     /// A condition.
     pub(super) fn condition(&mut self, expr: &Expr<'a>) -> Result<Condition<'a>> {
-        let exact = self.code(&Names::of(expr)?, |generator| {
+        let exact = self.code(&VarNames::of(expr)?, |generator| {
             generator.push_span(expr.span());
             generator.compile_expr(expr);
             // Twice: what is left is true or false, or an error where a name has no value.
@@ -59,22 +59,22 @@ impl<'a> Compiler<'a> {
         Ok(Condition { short: self.test(expr), exact })
     }
 
-    fn test(&mut self, expr: &Expr<'a>) -> Option<Test<'a>> {
+    fn test(&mut self, expr: &Expr<'a>) -> Option<TemplateTest<'a>> {
         Some(match expr {
-            Expr::UnaryOp(unary) if matches!(unary.op, UnaryOpKind::Not) => Test::Not(Box::new(self.test(&unary.expr)?)),
+            Expr::UnaryOp(unary) if matches!(unary.op, UnaryOpKind::Not) => TemplateTest::Not(Box::new(self.test(&unary.expr)?)),
             Expr::BinOp(binary) => {
                 let (left, right) = (&binary.left, &binary.right);
                 match binary.op {
-                    BinOpKind::ScAnd => Test::And(Box::new(self.test(left)?), Box::new(self.test(right)?)),
-                    BinOpKind::ScOr => Test::Or(Box::new(self.test(left)?), Box::new(self.test(right)?)),
-                    op => Test::Compare(self.operand(left)?, binary_comparison(op)?, self.operand(right)?),
+                    BinOpKind::ScAnd => TemplateTest::And(Box::new(self.test(left)?), Box::new(self.test(right)?)),
+                    BinOpKind::ScOr => TemplateTest::Or(Box::new(self.test(left)?), Box::new(self.test(right)?)),
+                    op => TemplateTest::Compare(self.operand(left)?, binary_comparison(op)?, self.operand(right)?),
                 }
             }
             Expr::Compare(compare) => {
                 let [only] = &compare.ops[..] else { return None };
-                Test::Compare(self.operand(&compare.expr)?, comparison(only.op)?, self.operand(&only.expr)?)
+                TemplateTest::Compare(self.operand(&compare.expr)?, comparison(only.op)?, self.operand(&only.expr)?)
             }
-            _ => Test::Truth(self.path(expr)?),
+            _ => TemplateTest::Truth(self.path(expr)?),
         })
     }
 
@@ -86,8 +86,8 @@ impl<'a> Compiler<'a> {
     }
 
     /// The value of an expression.
-    pub(super) fn value(&mut self, expr: &Expr<'a>) -> Result<Box<Code<'a>>> {
-        Ok(self.code(&Names::of(expr)?, |generator| {
+    pub(super) fn value(&mut self, expr: &Expr<'a>) -> Result<Box<DelegatedCode<'a>>> {
+        Ok(self.code(&VarNames::of(expr)?, |generator| {
             generator.push_span(expr.span());
             generator.compile_expr(expr);
             generator.pop_span();
@@ -95,8 +95,8 @@ impl<'a> Compiler<'a> {
     }
 
     /// A loop over an expression that never runs: it fails where the loop would. `span` is the place that it names then.
-    pub(super) fn check(&mut self, expr: &Expr<'a>, span: Span) -> Result<Box<Code<'a>>> {
-        Ok(self.code(&Names::of(expr)?, |generator| {
+    pub(super) fn check(&mut self, expr: &Expr<'a>, span: Span) -> Result<Box<DelegatedCode<'a>>> {
+        Ok(self.code(&VarNames::of(expr)?, |generator| {
             generator.push_span(span);
             generator.compile_expr(expr);
             generator.add(Instruction::PushLoop(0));
@@ -105,11 +105,11 @@ impl<'a> Compiler<'a> {
     }
 
     /// A whole statement.
-    pub(super) fn statement(&mut self, expr: &Expr<'a>, statement: &Stmt<'a>) -> Result<Box<Code<'a>>> {
-        Ok(self.code(&Names::of(expr)?, |generator| generator.compile_stmt(statement)))
+    pub(super) fn statement(&mut self, expr: &Expr<'a>, statement: &Stmt<'a>) -> Result<Box<DelegatedCode<'a>>> {
+        Ok(self.code(&VarNames::of(expr)?, |generator| generator.compile_stmt(statement)))
     }
 
-    pub(super) fn code(&mut self, names: &Names<'a>, compile: impl FnOnce(&mut CodeGenerator<'a>)) -> Box<Code<'a>> {
+    pub(super) fn code(&mut self, names: &VarNames<'a>, compile: impl FnOnce(&mut CodeGenerator<'a>)) -> Box<DelegatedCode<'a>> {
         let mut generator = CodeGenerator::new(self.template.name, self.template.source);
         compile(&mut generator);
         let (instructions, _) = generator.finish();
@@ -118,7 +118,7 @@ impl<'a> Compiler<'a> {
         }
         let variables: Vec<Variable<'a>> = names.names.iter().map(|name| self.scopes.variable(name)).collect();
         let names = variables.iter().map(|variable| Box::from(variable.name)).collect();
-        Box::new(Code { instructions, names, variables, escape: self.escape.clone() })
+        Box::new(DelegatedCode { instructions, names, variables, escape: self.escape.clone() })
     }
 }
 
@@ -148,20 +148,20 @@ fn binary_comparison(op: BinOpKind) -> Option<Comparison> {
 
 /// The names in an expression, each once.
 #[derive(Default)]
-pub(super) struct Names<'a> {
+pub(super) struct VarNames<'a> {
     names: Vec<&'a str>,
     /// `loop.last` is among them.
     last: bool,
 }
 
-impl<'a> Names<'a> {
+impl<'a> VarNames<'a> {
     /// # Errors
     /// When one has a meaning that only MiniJinja can give it.
     pub(super) fn of(expr: &Expr<'a>) -> Result<Self> {
         Self::default().with(expr)
     }
 
-    /// As [`Names::of`], of a call.
+    /// As [`VarNames::of`], of a call.
     pub(super) fn of_call(call: &Call<'a>) -> Result<Self> {
         let mut names = Self::default();
         names.call(call)?;

@@ -4,9 +4,9 @@ mod expression;
 mod scope;
 mod statement;
 
-use crate::error::Error;
+use crate::error::RenderError;
 use crate::limits::PLAN_TEXT_BYTES_MAX;
-use crate::plan::{Node, Plan};
+use crate::plan::{TemplateNode, TemplatePlan};
 use minijinja::machinery::ast::{self, Stmt};
 use minijinja::machinery::{get_compiled_template, parse};
 use minijinja::{AutoEscape, Environment};
@@ -21,7 +21,7 @@ pub(crate) enum No {
     /// MiniJinja does it.
     Unknown,
     /// Nobody does it.
-    Failed(Error),
+    Failed(RenderError),
 }
 
 impl From<minijinja::Error> for No {
@@ -36,10 +36,10 @@ type Result<T> = std::result::Result<T, No>;
 pub(crate) type Escape = fn(&str) -> AutoEscape;
 
 /// The plan of a template; `rows`: there are rows.
-pub(crate) fn plan<'a>(env: &'a Environment<'a>, escape_of: Escape, name: &str, rows: bool) -> Result<Plan<'a>> {
-    let template = Text::find(env, name)?;
+pub(crate) fn plan<'a>(env: &'a Environment<'a>, escape_of: Escape, name: &str, rows: bool) -> Result<TemplatePlan<'a>> {
+    let template = TemplateText::find(env, name)?;
     let escape = escape_of(template.name);
-    let mut compiler = Compiler {
+    let mut compiler = TemplateCompiler {
         env,
         rows,
         scopes: Scopes::default(),
@@ -55,17 +55,17 @@ pub(crate) fn plan<'a>(env: &'a Environment<'a>, escape_of: Escape, name: &str, 
     };
     let nodes = compiler.template(&BTreeMap::new())?;
     let (slots, loops) = compiler.scopes.numbers();
-    Ok(Plan { env, nodes, slots, loops, no_blocks: BTreeMap::new() })
+    Ok(TemplatePlan { env, nodes, slots, loops, no_blocks: BTreeMap::new() })
 }
 
 /// A template's name and text.
 #[derive(Debug, Clone, Copy)]
-struct Text<'a> {
+struct TemplateText<'a> {
     name: &'a str,
     source: &'a str,
 }
 
-impl<'a> Text<'a> {
+impl<'a> TemplateText<'a> {
     fn find(env: &'a Environment<'a>, name: &str) -> std::result::Result<Self, minijinja::Error> {
         let template = env.get_template(name)?;
         let instructions = &get_compiled_template(&template).instructions;
@@ -74,15 +74,15 @@ impl<'a> Text<'a> {
 }
 
 /// The bodies of blocks by name, with the template that each is in.
-type Blocks<'b, 'a> = BTreeMap<&'a str, (&'b ast::Block<'a>, Text<'a>)>;
+type TemplateBlocks<'b, 'a> = BTreeMap<&'a str, (&'b ast::Block<'a>, TemplateText<'a>)>;
 
-struct Compiler<'a> {
+struct TemplateCompiler<'a> {
     env: &'a Environment<'a>,
     rows: bool,
     scopes: Scopes<'a>,
     /// Text that was met and is not a node yet.
     raw: Vec<u8>,
-    template: Text<'a>,
+    template: TemplateText<'a>,
     escape_of: Escape,
     escape: AutoEscape,
     /// What `{% autoescape true %}` goes back to.
@@ -94,10 +94,10 @@ struct Compiler<'a> {
     text_bytes: usize,
 }
 
-impl<'a> Compiler<'a> {
+impl<'a> TemplateCompiler<'a> {
     /// The nodes of the current template. What extends another is that one, with its blocks replaced.
-    fn template(&mut self, replaced: &Blocks<'_, 'a>) -> Result<Vec<Node<'a>>> {
-        let Text { name, source } = self.template;
+    fn template(&mut self, replaced: &TemplateBlocks<'_, 'a>) -> Result<Vec<TemplateNode<'a>>> {
+        let TemplateText { name, source } = self.template;
         self.text_bytes += source.len();
         if self.text_bytes > PLAN_TEXT_BYTES_MAX {
             return Err(No::Unknown);
@@ -126,10 +126,10 @@ impl<'a> Compiler<'a> {
     }
 
     /// Another template, named by a constant.
-    fn other(&self, name: &ast::Expr<'a>) -> Result<Text<'a>> {
+    fn other(&self, name: &ast::Expr<'a>) -> Result<TemplateText<'a>> {
         let name = name.as_const().ok_or(No::Unknown)?;
         // Whether it is there matters when it is used, which MiniJinja finds out.
-        Text::find(self.env, name.as_str().ok_or(No::Unknown)?).map_err(|_| No::Unknown)
+        TemplateText::find(self.env, name.as_str().ok_or(No::Unknown)?).map_err(|_| No::Unknown)
     }
 
     fn deeper<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
@@ -144,7 +144,7 @@ impl<'a> Compiler<'a> {
 }
 
 /// All blocks of a template, those in others too; what is there already comes from a template that extends this one.
-fn collect_blocks<'b, 'a>(nodes: &'b [Stmt<'a>], template: Text<'a>, blocks: &mut Blocks<'b, 'a>) {
+fn collect_blocks<'b, 'a>(nodes: &'b [Stmt<'a>], template: TemplateText<'a>, blocks: &mut TemplateBlocks<'b, 'a>) {
     for node in nodes {
         match node {
             Stmt::Block(block) => {

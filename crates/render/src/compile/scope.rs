@@ -1,6 +1,6 @@
 //! Which names are where: the scopes of a template, as MiniJinja has them.
 
-use crate::plan::{Place, Uses, Variable};
+use crate::plan::{Uses, VarSlot, Variable};
 use std::ops::Range;
 
 /// The scopes around a place in a template. The outermost is the template's.
@@ -14,11 +14,11 @@ pub(super) struct Scopes<'a> {
 struct Scope<'a> {
     names: Vec<(&'a str, usize)>,
     first: usize,
-    looped: Option<Looped<'a>>,
+    looped: Option<LoopScope<'a>>,
 }
 
 /// A loop whose body is being compiled.
-struct Looped<'a> {
+struct LoopScope<'a> {
     number: usize,
     /// The slot of the row, in a loop over rows.
     row: Option<usize>,
@@ -47,7 +47,7 @@ impl<'a> Scopes<'a> {
         self.open();
         let number = self.loops;
         self.loops += 1;
-        self.top().looped = Some(Looped { number, row: None, keys: Vec::new(), uses: Uses::default() });
+        self.top().looped = Some(LoopScope { number, row: None, keys: Vec::new(), uses: Uses::default() });
         number
     }
 
@@ -87,12 +87,12 @@ impl<'a> Scopes<'a> {
         let mut places = Vec::new();
         for scope in self.open.iter_mut().rev() {
             let slot = scope.names.iter().find(|(known, _)| *known == name).map(|(_, slot)| *slot);
-            places.extend(slot.map(Place::Slot));
+            places.extend(slot.map(VarSlot::Slot));
             let Some(looped) = &mut scope.looped else { continue };
             looped.uses.target |= slot.is_some();
             if name == "loop" {
                 looped.uses.number = true;
-                places.push(Place::Loop(looped.number));
+                places.push(VarSlot::Loop(looped.number));
             }
         }
         Variable { name, places }
@@ -100,7 +100,7 @@ impl<'a> Scopes<'a> {
 
     /// Among the keys of a loop over rows, the one that `attribute` of its row gets; `None` where `variable` is no such row.
     pub(super) fn key(&mut self, variable: &Variable<'a>, attribute: &'a str) -> Option<usize> {
-        let Some(Place::Slot(slot)) = variable.places.first() else { return None };
+        let Some(VarSlot::Slot(slot)) = variable.places.first() else { return None };
         let looped = self.open.iter_mut().filter_map(|scope| scope.looped.as_mut()).find(|looped| looped.row == Some(*slot))?;
         let known = looped.keys.iter().position(|key| *key == attribute);
         Some(known.unwrap_or_else(|| {

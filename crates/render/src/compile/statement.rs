@@ -1,18 +1,18 @@
 //! Statements.
 
-use super::expression::Names;
-use super::{Blocks, Compiler, No, Result, Text};
+use super::expression::VarNames;
+use super::{No, Result, TemplateBlocks, TemplateCompiler, TemplateText};
 use crate::limits::PLAN_NODES_MAX;
 use crate::objects::ROWS;
-use crate::plan::{At, Emit, For, If, Items, Node, Target};
+use crate::plan::{AssignTarget, Emit, For, If, Items, SourcePosition, TemplateNode};
 use bytes::Bytes;
 use minijinja::machinery::ast::{self, Expr, Spanned, Stmt};
 use minijinja::machinery::{Instructions, eval, make_string_output};
 use minijinja::{AutoEscape, Value};
 use std::collections::BTreeMap;
 
-impl<'a> Compiler<'a> {
-    pub(super) fn nodes(&mut self, statements: &[Stmt<'a>], blocks: &Blocks<'_, 'a>) -> Result<Vec<Node<'a>>> {
+impl<'a> TemplateCompiler<'a> {
+    pub(super) fn nodes(&mut self, statements: &[Stmt<'a>], blocks: &TemplateBlocks<'_, 'a>) -> Result<Vec<TemplateNode<'a>>> {
         let mut nodes = Vec::new();
         for statement in statements {
             self.node(statement, blocks, &mut nodes)?;
@@ -21,7 +21,7 @@ impl<'a> Compiler<'a> {
         Ok(nodes)
     }
 
-    fn node(&mut self, statement: &Stmt<'a>, blocks: &Blocks<'_, 'a>, nodes: &mut Vec<Node<'a>>) -> Result<()> {
+    fn node(&mut self, statement: &Stmt<'a>, blocks: &TemplateBlocks<'_, 'a>, nodes: &mut Vec<TemplateNode<'a>>) -> Result<()> {
         if let Stmt::EmitRaw(raw) = statement {
             self.raw.extend_from_slice(raw.raw.as_bytes());
             return Ok(());
@@ -35,22 +35,22 @@ impl<'a> Compiler<'a> {
         }
         self.end_raw(nodes);
         match statement {
-            Stmt::ForLoop(each) => nodes.push(Node::For(Box::new(self.each(each, blocks)?))),
+            Stmt::ForLoop(each) => nodes.push(TemplateNode::For(Box::new(self.each(each, blocks)?))),
             Stmt::IfCond(choice) => {
                 let condition = self.condition(&choice.expr)?;
                 let yes = self.nodes(&choice.true_body, blocks)?;
                 let no = self.nodes(&choice.false_body, blocks)?;
-                nodes.push(Node::If(Box::new(If { condition, yes, no })));
+                nodes.push(TemplateNode::If(Box::new(If { condition, yes, no })));
             }
             Stmt::WithBlock(with) => {
                 self.scopes.open();
                 let mut inner = Vec::new();
                 for (target, value) in &with.assignments {
                     let value = self.value(value)?;
-                    inner.push(Node::Set(self.target(target)?, value));
+                    inner.push(TemplateNode::Set(self.target(target)?, value));
                 }
                 inner.extend(self.nodes(&with.body, blocks)?);
-                nodes.push(Node::Scope(self.scopes.close(), inner));
+                nodes.push(TemplateNode::Scope(self.scopes.close(), inner));
             }
             Stmt::Set(set) => {
                 self.scopes.carries();
@@ -64,12 +64,12 @@ impl<'a> Compiler<'a> {
                 }
                 let body = self.nodes(&set.body, blocks)?;
                 let safe = !matches!(self.escape, AutoEscape::None);
-                nodes.push(Node::Capture(self.scopes.assign(target.id), safe, body));
+                nodes.push(TemplateNode::Capture(self.scopes.assign(target.id), safe, body));
             }
             Stmt::Do(action) => {
                 self.scopes.carries();
-                let names = Names::of_call(&action.call)?;
-                nodes.push(Node::Run(self.code(&names, |generator| generator.compile_stmt(statement))));
+                let names = VarNames::of_call(&action.call)?;
+                nodes.push(TemplateNode::Run(self.code(&names, |generator| generator.compile_stmt(statement))));
             }
             Stmt::AutoEscape(inner) => {
                 let escape = derived(&inner.enabled, &self.initial)?;
@@ -81,28 +81,28 @@ impl<'a> Compiler<'a> {
             Stmt::Include(include) => nodes.extend(self.include(include)?),
             Stmt::Break(_) if self.in_loop => {
                 self.scopes.carries();
-                nodes.push(Node::Break);
+                nodes.push(TemplateNode::Break);
             }
-            Stmt::Continue(_) if self.in_loop => nodes.push(Node::Continue),
+            Stmt::Continue(_) if self.in_loop => nodes.push(TemplateNode::Continue),
             _ => return Err(No::Unknown),
         }
         Ok(())
     }
 
-    fn end_raw(&mut self, nodes: &mut Vec<Node<'a>>) {
+    fn end_raw(&mut self, nodes: &mut Vec<TemplateNode<'a>>) {
         if !self.raw.is_empty() {
-            nodes.push(Node::Raw(Bytes::from(std::mem::take(&mut self.raw))));
+            nodes.push(TemplateNode::Raw(Bytes::from(std::mem::take(&mut self.raw))));
         }
     }
 
-    fn emit(&mut self, expr: &Expr<'a>, statement: &Stmt<'a>, nodes: &mut Vec<Node<'a>>) -> Result<()> {
+    fn emit(&mut self, expr: &Expr<'a>, statement: &Stmt<'a>, nodes: &mut Vec<TemplateNode<'a>>) -> Result<()> {
         let exact = self.statement(expr, statement)?;
         if expr.as_const().is_some() && self.constant(&exact.instructions) {
             return Ok(());
         }
         self.end_raw(nodes);
         let path = self.short(expr)?;
-        nodes.push(Node::Emit(Emit { path, exact }));
+        nodes.push(TemplateNode::Emit(Emit { path, exact }));
         Ok(())
     }
 
@@ -118,29 +118,29 @@ impl<'a> Compiler<'a> {
         written
     }
 
-    fn set(&mut self, set: &Spanned<ast::Set<'a>>, statement: &Stmt<'a>) -> Result<Node<'a>> {
+    fn set(&mut self, set: &Spanned<ast::Set<'a>>, statement: &Stmt<'a>) -> Result<TemplateNode<'a>> {
         if let Expr::GetAttr(namespace) = &set.target {
             // It changes a namespace, which is shared.
-            let names = Names::of(&set.expr)?.with(&namespace.expr)?;
-            return Ok(Node::Run(self.code(&names, |generator| generator.compile_stmt(statement))));
+            let names = VarNames::of(&set.expr)?.with(&namespace.expr)?;
+            return Ok(TemplateNode::Run(self.code(&names, |generator| generator.compile_stmt(statement))));
         }
         let value = self.value(&set.expr)?;
-        Ok(Node::Set(self.target(&set.target)?, value))
+        Ok(TemplateNode::Set(self.target(&set.target)?, value))
     }
 
-    fn target(&mut self, target: &Expr<'a>) -> Result<Target<'a>> {
+    fn target(&mut self, target: &Expr<'a>) -> Result<AssignTarget<'a>> {
         match target {
-            Expr::Var(variable) => Ok(Target::Slot(self.scopes.assign(variable.id))),
+            Expr::Var(variable) => Ok(AssignTarget::Slot(self.scopes.assign(variable.id))),
             Expr::List(list) => {
                 let items = list.items.iter().map(|item| self.target(item)).collect::<Result<_>>()?;
-                let Text { name, source } = self.template;
-                Ok(Target::List(items, At { name, source, span: list.span() }))
+                let TemplateText { name, source } = self.template;
+                Ok(AssignTarget::List(items, SourcePosition { name, source, span: list.span() }))
             }
             _ => Err(No::Unknown),
         }
     }
 
-    fn each(&mut self, each: &Spanned<ast::ForLoop<'a>>, blocks: &Blocks<'_, 'a>) -> Result<For<'a>> {
+    fn each(&mut self, each: &Spanned<ast::ForLoop<'a>>, blocks: &TemplateBlocks<'_, 'a>) -> Result<For<'a>> {
         if each.recursive {
             return Err(No::Unknown);
         }
@@ -167,8 +167,8 @@ impl<'a> Compiler<'a> {
         let number = self.scopes.open_loop();
         let target = self.target(&each.target)?;
         match (&target, over_rows) {
-            (Target::Slot(slot), true) => self.scopes.row_is(*slot),
-            (Target::List(..), true) => return Err(No::Unknown),
+            (AssignTarget::Slot(slot), true) => self.scopes.row_is(*slot),
+            (AssignTarget::List(..), true) => return Err(No::Unknown),
             _ => {}
         }
         let outer = std::mem::replace(&mut self.in_loop, true);
@@ -188,7 +188,7 @@ impl<'a> Compiler<'a> {
         matches!(expr, Expr::Var(variable) if variable.id == ROWS && self.rows && self.scopes.variable(ROWS).places.is_empty())
     }
 
-    fn block(&mut self, block: &ast::Block<'a>, blocks: &Blocks<'_, 'a>) -> Result<Node<'a>> {
+    fn block(&mut self, block: &ast::Block<'a>, blocks: &TemplateBlocks<'_, 'a>) -> Result<TemplateNode<'a>> {
         let (block, template) = blocks.get(block.name).copied().unwrap_or((block, self.template));
         if block.required {
             return Err(No::Unknown);
@@ -203,10 +203,10 @@ impl<'a> Compiler<'a> {
         let inner = self.deeper(|compiler| compiler.nodes(&block.body, blocks))?;
         let slots = self.scopes.close();
         (self.template, self.initial, self.in_loop) = outer;
-        Ok(Node::Scope(slots, inner))
+        Ok(TemplateNode::Scope(slots, inner))
     }
 
-    fn include(&mut self, include: &ast::Include<'a>) -> Result<Vec<Node<'a>>> {
+    fn include(&mut self, include: &ast::Include<'a>) -> Result<Vec<TemplateNode<'a>>> {
         let included = self.other(&include.name)?;
         let escape = (self.escape_of)(included.name);
         let outer = (
@@ -215,7 +215,7 @@ impl<'a> Compiler<'a> {
             std::mem::replace(&mut self.initial, escape),
             std::mem::replace(&mut self.in_loop, false),
         );
-        let nodes = self.deeper(|compiler| compiler.template(&Blocks::new()))?;
+        let nodes = self.deeper(|compiler| compiler.template(&TemplateBlocks::new()))?;
         (self.template, self.escape, self.initial, self.in_loop) = outer;
         Ok(nodes)
     }

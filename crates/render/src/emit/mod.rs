@@ -4,13 +4,13 @@ mod frame;
 mod rows;
 mod value;
 
-use crate::error::Error;
+use crate::error::RenderError;
 use crate::limits::{REPEATED_BYTES_MAX, STOP_CHECK_ITERATIONS, TEXT_BYTES_MAX};
 use crate::objects::Range;
-use crate::plan::{At, For, Items, Node, Plan, Target};
+use crate::plan::{AssignTarget, For, Items, SourcePosition, TemplateNode, TemplatePlan};
 use crate::rows::Source;
 use bytes::Bytes;
-use frame::{Frame, Looped, Slot};
+use frame::{LoopPosition, LoopSlot, RenderFrame};
 use minijinja::machinery::{Instruction, Instructions, eval, make_string_output};
 use minijinja::value::ValueKind;
 use minijinja::{AutoEscape, ErrorKind, Value};
@@ -19,7 +19,7 @@ use std::io::Write as _;
 use std::sync::Arc;
 
 /// What a plan is rendered with.
-pub(crate) struct Given<'p> {
+pub(crate) struct RenderInput<'p> {
     pub(crate) source: Option<&'p Arc<dyn Source>>,
     pub(crate) control: &'p Control,
     /// What MiniJinja looks names up in: the context, and the rows as an object.
@@ -27,15 +27,15 @@ pub(crate) struct Given<'p> {
 }
 
 /// Renders a plan into a sink.
-pub(crate) fn render<S: Sink>(plan: &Plan<'_>, given: &Given<'_>, sink: &mut S) -> Result<(), Error> {
-    Emitter { plan, given, frame: Frame::new(plan), iterations: 0 }.nodes(&plan.nodes, sink).map(drop)
+pub(crate) fn render<S: Sink>(plan: &TemplatePlan<'_>, given: &RenderInput<'_>, sink: &mut S) -> Result<(), RenderError> {
+    Emitter { plan, given, frame: RenderFrame::new(plan), iterations: 0 }.nodes(&plan.nodes, sink).map(drop)
 }
 
 /// One rendering, or a part of one.
 struct Emitter<'p, 'a> {
-    plan: &'p Plan<'a>,
-    given: &'p Given<'p>,
-    frame: Frame,
+    plan: &'p TemplatePlan<'a>,
+    given: &'p RenderInput<'p>,
+    frame: RenderFrame,
     /// Since somebody looked whether to stop.
     iterations: u32,
 }
@@ -49,11 +49,11 @@ enum Flow {
 }
 
 impl<'p, 'a> Emitter<'p, 'a> {
-    fn nodes<S: Sink + ?Sized>(&mut self, nodes: &'p [Node<'a>], sink: &mut S) -> Result<Flow, Error> {
+    fn nodes<S: Sink + ?Sized>(&mut self, nodes: &'p [TemplateNode<'a>], sink: &mut S) -> Result<Flow, RenderError> {
         for node in nodes {
             match node {
-                Node::Raw(text) => sink.point(text)?,
-                Node::Emit(emit) => self.emit(emit, sink)?,
+                TemplateNode::Raw(text) => sink.point(text)?,
+                TemplateNode::Emit(emit) => self.emit(emit, sink)?,
                 other => {
                     let flow = self.control(other, sink)?;
                     if flow != Flow::Next {
@@ -66,53 +66,53 @@ impl<'p, 'a> Emitter<'p, 'a> {
     }
 
     /// What is not just written.
-    fn control<S: Sink + ?Sized>(&mut self, node: &'p Node<'a>, sink: &mut S) -> Result<Flow, Error> {
+    fn control<S: Sink + ?Sized>(&mut self, node: &'p TemplateNode<'a>, sink: &mut S) -> Result<Flow, RenderError> {
         match node {
-            Node::Raw(_) | Node::Emit(_) => {}
-            Node::If(choice) => {
+            TemplateNode::Raw(_) | TemplateNode::Emit(_) => {}
+            TemplateNode::If(choice) => {
                 let nodes = if self.condition(&choice.condition)? { &choice.yes } else { &choice.no };
                 return self.nodes(nodes, sink);
             }
-            Node::For(each) => self.each(each, sink)?,
-            Node::Set(target, value) => {
+            TemplateNode::For(each) => self.each(each, sink)?,
+            TemplateNode::Set(target, value) => {
                 let value = self.value(value)?;
                 self.assign(target, value)?;
             }
-            Node::Capture(slot, safe, nodes) => return self.capture(*slot, *safe, nodes),
-            Node::Scope(slots, nodes) => {
+            TemplateNode::Capture(slot, safe, nodes) => return self.capture(*slot, *safe, nodes),
+            TemplateNode::Scope(slots, nodes) => {
                 self.frame.clear(slots);
                 return self.nodes(nodes, sink);
             }
-            Node::Run(code) => sink.copy(self.run(code)?.0.as_bytes())?,
-            Node::Break => return Ok(Flow::Break),
-            Node::Continue => return Ok(Flow::Continue),
+            TemplateNode::Run(code) => sink.copy(self.run(code)?.0.as_bytes())?,
+            TemplateNode::Break => return Ok(Flow::Break),
+            TemplateNode::Continue => return Ok(Flow::Continue),
         }
         Ok(Flow::Next)
     }
 
-    fn capture(&mut self, slot: usize, safe: bool, nodes: &'p [Node<'a>]) -> Result<Flow, Error> {
+    fn capture(&mut self, slot: usize, safe: bool, nodes: &'p [TemplateNode<'a>]) -> Result<Flow, RenderError> {
         let mut captured = Captured(Vec::new());
         let flow = match self.nodes(nodes, &mut captured) {
-            Err(Error::Write(_)) => return Err(too_long(captured.0.len())),
+            Err(RenderError::Write(_)) => return Err(too_long(captured.0.len())),
             result => result?,
         };
         let text = String::from_utf8_lossy(&captured.0).into_owned();
         let value = if safe { Value::from_safe_string(text) } else { Value::from(text) };
         // After a break nothing is captured.
         if flow == Flow::Next {
-            self.frame.slots[slot] = Slot::Value(value);
+            self.frame.slots[slot] = LoopSlot::Value(value);
         }
         Ok(flow)
     }
 
-    fn assign(&mut self, target: &Target<'a>, value: Value) -> Result<(), Error> {
+    fn assign(&mut self, target: &AssignTarget<'a>, value: Value) -> Result<(), RenderError> {
         let length = value.as_bytes().map_or(0, <[u8]>::len);
         if length > TEXT_BYTES_MAX {
             return Err(too_long(length));
         }
         match target {
-            Target::Slot(slot) => self.frame.slots[*slot] = Slot::Value(value),
-            Target::List(targets, at) => {
+            AssignTarget::Slot(slot) => self.frame.slots[*slot] = LoopSlot::Value(value),
+            AssignTarget::List(targets, at) => {
                 let items: Option<Vec<Value>> =
                     value.as_object().and_then(|_| Some(value.try_iter().ok()?.take(targets.len() + 1).collect()));
                 let Some(items) = items.filter(|items| items.len() == targets.len()) else {
@@ -127,7 +127,7 @@ impl<'p, 'a> Emitter<'p, 'a> {
     }
 
     /// What MiniJinja says is wrong with an instruction that fails on a value.
-    fn failure(&self, at: Option<At<'a>>, value: &Value, instruction: Instruction<'a>) -> Error {
+    fn failure(&self, at: Option<SourcePosition<'a>>, value: &Value, instruction: Instruction<'a>) -> RenderError {
         let mut instructions = Instructions::new(at.map_or("", |at| at.name), at.map_or("", |at| at.source));
         instructions.add(Instruction::LoadConst(value.clone()));
         match at {
@@ -138,11 +138,11 @@ impl<'p, 'a> Emitter<'p, 'a> {
         let mut out = make_string_output(&mut text);
         match eval(self.plan.env, &instructions, Value::UNDEFINED, &self.plan.no_blocks, &mut out, AutoEscape::None) {
             Err(error) => error.into(),
-            Ok(_) => Error::template(ErrorKind::CannotUnpack, "value is not iterable"),
+            Ok(_) => RenderError::template(ErrorKind::CannotUnpack, "value is not iterable"),
         }
     }
 
-    fn each<S: Sink + ?Sized>(&mut self, each: &'p For<'a>, sink: &mut S) -> Result<(), Error> {
+    fn each<S: Sink + ?Sized>(&mut self, each: &'p For<'a>, sink: &mut S) -> Result<(), RenderError> {
         let none = match &each.items {
             Items::Rows => self.each_row(each, sink)?,
             Items::Value { value, check } => {
@@ -151,7 +151,9 @@ impl<'p, 'a> Emitter<'p, 'a> {
                     let range = range.clone();
                     match &each.body[..] {
                         // A list of names has to be met by each number, which it is not.
-                        [Node::Raw(text)] if matches!(each.target, Target::Slot(_)) => self.repeat(text, range.left(), sink)?,
+                        [TemplateNode::Raw(text)] if matches!(each.target, AssignTarget::Slot(_)) => {
+                            self.repeat(text, range.left(), sink)?
+                        }
                         _ => self.each_item(each, range, sink)?,
                     }
                 } else {
@@ -174,7 +176,7 @@ impl<'p, 'a> Emitter<'p, 'a> {
         each: &'p For<'a>,
         items: impl Iterator<Item = Value>,
         sink: &mut S,
-    ) -> Result<bool, Error> {
+    ) -> Result<bool, RenderError> {
         let length = match items.size_hint() {
             (least, Some(most)) if least == most && each.filter.is_none() => Some(least as u64),
             _ => None,
@@ -191,12 +193,12 @@ impl<'p, 'a> Emitter<'p, 'a> {
             }
             if each.uses.number {
                 let last = length == Some(index0 + 1);
-                self.frame.loops[each.number] = Looped { index0, length, last, bound: None };
+                self.frame.loops[each.number] = LoopPosition { index0, length, last, bound: None };
             }
             if each.uses.carries {
                 self.frame.clear(&each.slots);
             }
-            if each.uses.target || matches!(each.target, Target::List(..)) || item.kind() == ValueKind::Invalid {
+            if each.uses.target || matches!(each.target, AssignTarget::List(..)) || item.kind() == ValueKind::Invalid {
                 self.assign_item(&each.target, item)?;
             }
             if self.nodes(&each.body, sink)? == Flow::Break {
@@ -209,7 +211,7 @@ impl<'p, 'a> Emitter<'p, 'a> {
     }
 
     /// A loop whose body is the same text each time: as many of them as make a piece that is worth pointing at.
-    fn repeat<S: Sink + ?Sized>(&mut self, text: &Bytes, times: u64, sink: &mut S) -> Result<bool, Error> {
+    fn repeat<S: Sink + ?Sized>(&mut self, text: &Bytes, times: u64, sink: &mut S) -> Result<bool, RenderError> {
         let at_once = (REPEATED_BYTES_MAX / text.len()) as u64;
         let mut left = times;
         if at_once > 1 && times > at_once {
@@ -227,22 +229,22 @@ impl<'p, 'a> Emitter<'p, 'a> {
         Ok(times == 0)
     }
 
-    fn assign_item(&mut self, target: &Target<'a>, item: Value) -> Result<(), Error> {
+    fn assign_item(&mut self, target: &AssignTarget<'a>, item: Value) -> Result<(), RenderError> {
         if item.kind() == ValueKind::Invalid {
             return Err(self.failure(None, &item, Instruction::GetAttr("")));
         }
         match target {
-            Target::Slot(slot) => {
-                self.frame.slots[*slot] = Slot::Value(item);
+            AssignTarget::Slot(slot) => {
+                self.frame.slots[*slot] = LoopSlot::Value(item);
                 Ok(())
             }
-            Target::List(..) => self.assign(target, item),
+            AssignTarget::List(..) => self.assign(target, item),
         }
     }
 
     /// After an iteration: looks now and then whether to stop.
     #[inline]
-    fn iterated(&mut self) -> Result<(), Error> {
+    fn iterated(&mut self) -> Result<(), RenderError> {
         self.iterations += 1;
         if self.iterations < STOP_CHECK_ITERATIONS {
             return Ok(());
@@ -251,14 +253,14 @@ impl<'p, 'a> Emitter<'p, 'a> {
         self.stop_check()
     }
 
-    fn stop_check(&self) -> Result<(), Error> {
-        if self.given.control.stopped() { Err(Error::stopped()) } else { Ok(()) }
+    fn stop_check(&self) -> Result<(), RenderError> {
+        if self.given.control.stopped() { Err(RenderError::stopped()) } else { Ok(()) }
     }
 }
 
-fn too_long(bytes: usize) -> Error {
+fn too_long(bytes: usize) -> RenderError {
     let (length, most) = (format_size(bytes as u64), format_size(TEXT_BYTES_MAX as u64));
-    Error::template(ErrorKind::InvalidOperation, format!("a variable's text has {length}: {most} is the most"))
+    RenderError::template(ErrorKind::InvalidOperation, format!("a variable's text has {length}: {most} is the most"))
 }
 
 /// Text that becomes a variable, of bounded length.

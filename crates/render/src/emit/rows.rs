@@ -1,10 +1,10 @@
 //! Loops over rows.
 
-use super::frame::{Bound, Frame, Looped, Slot};
-use super::{Emitter, Flow, Given};
-use crate::error::Error;
-use crate::plan::{For, Plan, Target};
-use crate::rows::{Batch, Body, Rows};
+use super::frame::{BoundBatch, LoopPosition, LoopSlot, RenderFrame};
+use super::{Emitter, Flow, RenderInput};
+use crate::error::RenderError;
+use crate::plan::{AssignTarget, For, TemplatePlan};
+use crate::rows::{LoopBody, RowBatch, RowSequence};
 use bytes::Bytes;
 use rorqual_pipe::Sink;
 use std::io;
@@ -13,20 +13,25 @@ use std::sync::Arc;
 
 impl<'p, 'a> Emitter<'p, 'a> {
     /// A loop over rows; says whether there was none.
-    pub(super) fn each_row<S: Sink + ?Sized>(&mut self, each: &'p For<'a>, sink: &mut S) -> Result<bool, Error> {
+    pub(super) fn each_row<S: Sink + ?Sized>(&mut self, each: &'p For<'a>, sink: &mut S) -> Result<bool, RenderError> {
         let Some(source) = self.given.source else { return Ok(true) };
         // Whoever reads what is written need not wait for the first row.
         sink.flush()?;
         let mut rows = source.open(self.given.control)?;
         if !each.uses.number && !each.uses.carries && each.filter.is_none() {
             let body = RowBody { plan: self.plan, given: self.given, frame: self.frame.clone(), each };
-            return Ok(rows.render(&body, &mut Through(sink))? == 0);
+            return Ok(rows.render(&body, &mut SizedSink(sink))? == 0);
         }
         self.each_in_turn(each, rows.as_mut(), sink)
     }
 
     /// One row after another, on this thread.
-    fn each_in_turn<S: Sink + ?Sized>(&mut self, each: &'p For<'a>, rows: &mut dyn Rows, sink: &mut S) -> Result<bool, Error> {
+    fn each_in_turn<S: Sink + ?Sized>(
+        &mut self,
+        each: &'p For<'a>,
+        rows: &mut dyn RowSequence,
+        sink: &mut S,
+    ) -> Result<bool, RenderError> {
         let mut index0 = 0;
         let mut next = rows.next()?;
         while let Some(batch) = next {
@@ -40,7 +45,7 @@ impl<'p, 'a> Emitter<'p, 'a> {
                 next = rows.next()?;
             }
         }
-        self.frame.loops[each.number] = Looped::default();
+        self.frame.loops[each.number] = LoopPosition::default();
         Ok(index0 == 0)
     }
 
@@ -48,14 +53,14 @@ impl<'p, 'a> Emitter<'p, 'a> {
     fn batch<S: Sink + ?Sized>(
         &mut self,
         each: &'p For<'a>,
-        batch: &Arc<dyn Batch>,
+        batch: &Arc<dyn RowBatch>,
         rows: Range<usize>,
         ends: bool,
         index0: &mut u64,
         sink: &mut S,
-    ) -> Result<ControlFlow<()>, Error> {
-        let bound = Some(Bound::new(batch, &each.keys));
-        self.frame.loops[each.number] = Looped { index0: *index0, length: None, last: false, bound };
+    ) -> Result<ControlFlow<()>, RenderError> {
+        let bound = Some(BoundBatch::new(batch, &each.keys));
+        self.frame.loops[each.number] = LoopPosition { index0: *index0, length: None, last: false, bound };
         let end = batch.rows();
         for row in rows {
             let looped = &mut self.frame.loops[each.number];
@@ -80,38 +85,38 @@ impl<'p, 'a> Emitter<'p, 'a> {
         Ok(ControlFlow::Continue(()))
     }
 
-    fn row_meets(&mut self, each: &'p For<'a>) -> Result<bool, Error> {
+    fn row_meets(&mut self, each: &'p For<'a>) -> Result<bool, RenderError> {
         let Some((slots, target, condition)) = &each.filter else { return Ok(true) };
         self.frame.clear(slots);
         self.assign_row(target, each.number);
         self.condition(condition)
     }
 
-    fn assign_row(&mut self, target: &Target<'a>, number: usize) {
-        if let Target::Slot(slot) = target {
-            self.frame.slots[*slot] = Slot::Row(number);
+    fn assign_row(&mut self, target: &AssignTarget<'a>, number: usize) {
+        if let AssignTarget::Slot(slot) = target {
+            self.frame.slots[*slot] = LoopSlot::Row(number);
         }
     }
 }
 
 /// The body of a loop over rows whose iterations do not know of one another.
 struct RowBody<'p, 'a> {
-    plan: &'p Plan<'a>,
-    given: &'p Given<'p>,
-    frame: Frame,
+    plan: &'p TemplatePlan<'a>,
+    given: &'p RenderInput<'p>,
+    frame: RenderFrame,
     each: &'p For<'a>,
 }
 
 impl<'p, 'a> RowBody<'p, 'a> {
     /// One for each batch: so often somebody looks whether to stop, however few rows it has.
-    fn emitter(&self) -> Result<Emitter<'p, 'a>, Error> {
+    fn emitter(&self) -> Result<Emitter<'p, 'a>, RenderError> {
         if self.given.control.stopped() {
-            return Err(Error::stopped());
+            return Err(RenderError::stopped());
         }
         Ok(Emitter { plan: self.plan, given: self.given, frame: self.frame.clone(), iterations: 0 })
     }
 
-    fn rows<S: Sink + ?Sized>(&self, batch: &Arc<dyn Batch>, rows: Range<usize>, sink: &mut S) -> Result<(), Error> {
+    fn rows<S: Sink + ?Sized>(&self, batch: &Arc<dyn RowBatch>, rows: Range<usize>, sink: &mut S) -> Result<(), RenderError> {
         self.emitter()?.batch(self.each, batch, rows, false, &mut 0, sink).map(drop)
     }
 }
@@ -119,19 +124,25 @@ impl<'p, 'a> RowBody<'p, 'a> {
 /// Rows that are rendered before somebody looks how much that is.
 const ROWS_AT_ONCE: usize = 16;
 
-impl Body for RowBody<'_, '_> {
-    fn render(&self, batch: &Arc<dyn Batch>, rows: Range<usize>, sink: &mut dyn Sink) -> Result<(), Error> {
+impl LoopBody for RowBody<'_, '_> {
+    fn render(&self, batch: &Arc<dyn RowBatch>, rows: Range<usize>, sink: &mut dyn Sink) -> Result<(), RenderError> {
         self.rows(batch, rows, sink)
     }
 
-    fn render_some(&self, batch: &Arc<dyn Batch>, from: usize, sink: &mut Vec<u8>, bytes_max: usize) -> Result<usize, Error> {
+    fn render_some(
+        &self,
+        batch: &Arc<dyn RowBatch>,
+        from: usize,
+        sink: &mut Vec<u8>,
+        bytes_max: usize,
+    ) -> Result<usize, RenderError> {
         let mut emitter = self.emitter()?;
         let (mut next, mut rows_at_once) = (from, ROWS_AT_ONCE);
         while next < batch.rows() && sink.len() < bytes_max {
             let start = sink.len();
             let end = batch.rows().min(next + rows_at_once);
             match emitter.batch(self.each, batch, next..end, false, &mut 0, &mut Bounded { text: sink, bytes_max }) {
-                Err(Error::Write(_)) => {
+                Err(RenderError::Write(_)) => {
                     sink.truncate(start);
                     if rows_at_once == 1 {
                         break;
@@ -167,9 +178,9 @@ impl Sink for Bounded<'_> {
 }
 
 /// Any sink as one of known size.
-struct Through<'s, S: ?Sized>(&'s mut S);
+struct SizedSink<'s, S: ?Sized>(&'s mut S);
 
-impl<S: Sink + ?Sized> Sink for Through<'_, S> {
+impl<S: Sink + ?Sized> Sink for SizedSink<'_, S> {
     fn copy(&mut self, piece: &[u8]) -> io::Result<()> {
         self.0.copy(piece)
     }

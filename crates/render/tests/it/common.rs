@@ -1,7 +1,7 @@
 //! Rows in memory, and templates rendered both ways.
 
 use rorqual_pipe::Control;
-use rorqual_render::{Batch, Cell, Error, Page, Rows, Source, Templates, Value, value_of};
+use rorqual_render::{PageInput, RenderError, RowBatch, RowCell, RowSequence, Source, Templates, Value, value_of};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -25,7 +25,7 @@ impl Table {
 }
 
 impl Source for Table {
-    fn open(&self, _: &Control) -> Result<Box<dyn Rows>, Error> {
+    fn open(&self, _: &Control) -> Result<Box<dyn RowSequence>, RenderError> {
         let part = |rows: &[Vec<Value>]| Arc::new(Part { columns: self.columns.clone(), rows: rows.to_vec() });
         let batches: Vec<_> = self.rows.chunks(self.batch_rows).map(part).collect();
         Ok(Box::new(Reading(batches.into_iter(), Arc::clone(&self.batches))))
@@ -34,10 +34,10 @@ impl Source for Table {
 
 struct Reading(std::vec::IntoIter<Arc<Part>>, Arc<AtomicU64>);
 
-impl Rows for Reading {
-    fn next(&mut self) -> Result<Option<Arc<dyn Batch>>, Error> {
+impl RowSequence for Reading {
+    fn next(&mut self) -> Result<Option<Arc<dyn RowBatch>>, RenderError> {
         self.1.fetch_add(1, Ordering::Relaxed);
-        Ok(self.0.next().map(|part| part as Arc<dyn Batch>))
+        Ok(self.0.next().map(|part| part as Arc<dyn RowBatch>))
     }
 }
 
@@ -47,7 +47,7 @@ struct Part {
     rows: Vec<Vec<Value>>,
 }
 
-impl Batch for Part {
+impl RowBatch for Part {
     fn rows(&self) -> usize {
         self.rows.len()
     }
@@ -56,12 +56,12 @@ impl Batch for Part {
         &self.columns
     }
 
-    fn cell(&self, row: usize, column: usize) -> Cell<'_> {
+    fn cell(&self, row: usize, column: usize) -> RowCell<'_> {
         let value = &self.rows[row][column];
         match value.as_str() {
-            Some(text) => Cell::Text(text),
-            None if value.is_integer() => value.as_i64().map_or(Cell::Value(value.clone()), Cell::Integer),
-            None => Cell::Value(value.clone()),
+            Some(text) => RowCell::Text(text),
+            None if value.is_integer() => value.as_i64().map_or(RowCell::Value(value.clone()), RowCell::Integer),
+            None => RowCell::Value(value.clone()),
         }
     }
 }
@@ -73,12 +73,12 @@ pub(crate) struct Rendered {
     pub(crate) error: Option<String>,
 }
 
-pub(crate) fn rendered(out: Vec<u8>, result: Result<(), Error>) -> Rendered {
+pub(crate) fn rendered(out: Vec<u8>, result: Result<(), RenderError>) -> Rendered {
     Rendered { text: String::from_utf8(out).unwrap(), error: result.err().map(|error| error.to_string()) }
 }
 
 /// Templates, the first of which is rendered by the emitter and by MiniJinja.
-pub(crate) fn both(files: &[(&str, &str)], page: &Page, lenient: bool) -> (Rendered, Rendered) {
+pub(crate) fn both(files: &[(&str, &str)], page: &PageInput, lenient: bool) -> (Rendered, Rendered) {
     let mut templates = Templates::new(lenient);
     for (name, text) in files {
         templates.add(name, text).unwrap();
@@ -113,6 +113,6 @@ pub(crate) fn rows() -> Vec<serde_json::Value> {
     (0..7).map(row).collect()
 }
 
-pub(crate) fn page(batch_rows: usize) -> Page {
-    Page { context: context(), rows: Some(Arc::new(Table::new(&rows(), batch_rows))), ..Page::default() }
+pub(crate) fn page(batch_rows: usize) -> PageInput {
+    PageInput { context: context(), rows: Some(Arc::new(Table::new(&rows(), batch_rows))), ..PageInput::default() }
 }

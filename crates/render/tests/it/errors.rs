@@ -3,7 +3,7 @@
 use crate::common::{context, page, rendered};
 use rorqual_pipe::Sink;
 use rorqual_render::limits::CHAIN_MAX;
-use rorqual_render::{ErrorKind, Page, Templates};
+use rorqual_render::{ErrorKind, PageInput, Templates};
 use std::io;
 
 fn error(text: &str) -> (String, String) {
@@ -44,16 +44,16 @@ fn a_variable_that_doubles_is_stopped() {
     let mut templates = Templates::new(false);
     templates.add("a.txt", doubling).unwrap();
     let mut out = Vec::new();
-    templates.render("a.txt", &Page::default(), &mut out).unwrap();
+    templates.render("a.txt", &PageInput::default(), &mut out).unwrap();
     assert_eq!(out, b"xxx");
     // A loop's variables are new in each iteration; a capture and a namespace are what can grow.
     let grows = "{% set x = '0123456789' * 1000000 %}{{ x|length }}";
     templates.add("b.txt", grows).unwrap();
-    let error = templates.render("b.txt", &Page::default(), &mut Vec::new()).unwrap_err();
+    let error = templates.render("b.txt", &PageInput::default(), &mut Vec::new()).unwrap_err();
     assert_eq!(error.template_kind(), Some(ErrorKind::InvalidOperation));
     assert!(error.to_string().contains("8.00 MiB is the most"), "{error}");
     templates.add("c.txt", "{% set x %}{% for i in range(100000000) %}0123456789{% endfor %}{% endset %}").unwrap();
-    let error = templates.render("c.txt", &Page::default(), &mut Vec::new()).unwrap_err();
+    let error = templates.render("c.txt", &PageInput::default(), &mut Vec::new()).unwrap_err();
     assert!(error.to_string().contains("8.00 MiB is the most"), "{error}");
 }
 
@@ -76,8 +76,9 @@ fn a_sink_that_fails_ends_it_and_is_not_the_template_s_fault() {
         .unwrap();
     for name in ["fast.html", "slow.html"] {
         for pieces in [0, 1, 7, 100] {
-            let error =
-                templates.render(name, &Page { context: context(), ..Page::default() }, &mut Failing(pieces)).unwrap_err();
+            let error = templates
+                .render(name, &PageInput { context: context(), ..PageInput::default() }, &mut Failing(pieces))
+                .unwrap_err();
             assert!(error.is_stop(), "{error}");
         }
     }
@@ -86,7 +87,7 @@ fn a_sink_that_fails_ends_it_and_is_not_the_template_s_fault() {
 #[test]
 fn a_stop_ends_a_loop_that_writes_nothing() {
     let mut templates = Templates::new(false);
-    let page = Page::default();
+    let page = PageInput::default();
     page.control.stop();
     for text in [
         "{% for i in range(1000000000000) %}{% endfor %}",
@@ -118,7 +119,7 @@ fn long_expressions_are_refused_and_those_at_the_limit_fit_the_stack() {
     let render = |text: &str| {
         let mut templates = Templates::new(true);
         templates.add("chain.txt", text)?;
-        templates.render("chain.txt", &Page::default(), &mut Vec::new()).map(drop)
+        templates.render("chain.txt", &PageInput::default(), &mut Vec::new()).map(drop)
     };
     // Along one path, each if within the last branch of another.
     let nested = format!("{}{}", format!("{{% if 0 %}}{}", "{% elif 0 %}".repeat(100)).repeat(20), "{% endif %}".repeat(20));

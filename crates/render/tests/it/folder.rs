@@ -1,6 +1,6 @@
 //! Templates come from one folder, and from nowhere else.
 
-use rorqual_render::{Page, Templates};
+use rorqual_render::{PageInput, Templates};
 use std::fs::{create_dir, write};
 use std::os::unix::fs::symlink;
 
@@ -21,7 +21,7 @@ fn rendered(template: &str) -> Result<String, String> {
     let mut templates = Templates::in_folder(&inside, false).map_err(|error| error.to_string())?;
     templates.add("page.txt", template).map_err(|error| error.to_string())?;
     let mut out = Vec::new();
-    let result = templates.render("page.txt", &Page::default(), &mut out);
+    let result = templates.render("page.txt", &PageInput::default(), &mut out);
     result.map(|_| String::from_utf8(out).unwrap()).map_err(|error| error.to_string())
 }
 

@@ -4,12 +4,12 @@ use crate::common::{Table, context, page, rows};
 use rorqual_pipe::gather::Gather;
 use rorqual_pipe::{Pool, Sink};
 use rorqual_render::limits::REPEATED_BYTES_MAX;
-use rorqual_render::{Page, Templates, Value, Way};
+use rorqual_render::{PageInput, RenderedBy, Templates, Value};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-fn way(template: &str) -> Way {
+fn way(template: &str) -> RenderedBy {
     let mut templates = Templates::new(true);
     templates.add("base.html", "{% block body %}{% endblock %}").unwrap();
     templates.add("page.html", template).unwrap();
@@ -25,9 +25,9 @@ fn the_common_shapes_are_ours() {
         "{% for i in range(3) %}{% if i is odd %}{% continue %}{% endif %}{{ loop.cycle(1, 2) }}{% else %}x{% endfor %}",
     ];
     for template in ours {
-        assert_eq!(way(template), Way::Emitter, "{template}");
+        assert_eq!(way(template), RenderedBy::Emitter, "{template}");
     }
-    assert_eq!(way("{% macro m() %}{% endmacro %}{{ m() }}"), Way::MiniJinja);
+    assert_eq!(way("{% macro m() %}{% endmacro %}{{ m() }}"), RenderedBy::MiniJinja);
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn what_is_before_the_rows_leaves_before_they_are_read() {
     let mut sink = Watching { batches: Arc::clone(&table.batches), flushed_at: None, bytes_before: 0 };
     let mut templates = Templates::new(false);
     templates.add("page.html", "<html>{% for row in rows %}{{ row.id }}{% endfor %}").unwrap();
-    let page = Page { context: context(), rows: Some(Arc::new(table)), ..Page::default() };
+    let page = PageInput { context: context(), rows: Some(Arc::new(table)), ..PageInput::default() };
     templates.render("page.html", &page, &mut sink).unwrap();
     assert_eq!((sink.flushed_at, sink.bytes_before), (Some(0), 6));
 }
@@ -81,7 +81,7 @@ fn a_range_has_no_limit_and_no_list() {
         .add("a.txt", "{% for i in range(1000000000000) %}{{ i }}{% if i == 200000 %}{% break %}{% endif %}{% endfor %}")
         .unwrap();
     let mut out = Vec::new();
-    templates.render("a.txt", &Page::default(), &mut out).unwrap();
+    templates.render("a.txt", &PageInput::default(), &mut out).unwrap();
     let expected: String = (0..=200_000).map(|number| number.to_string()).collect();
     assert!(out == expected.as_bytes());
 }
@@ -95,7 +95,7 @@ fn a_text_that_repeats_is_the_same_however_often() {
         let text = format!("{{% for i in range({times}) %}}{line}{{{{ '' }}}}{{% else %}}none{{% endfor %}}");
         templates.add("doom.txt", &text).unwrap();
         let mut out = Vec::new();
-        templates.render("doom.txt", &Page::default(), &mut out).unwrap();
+        templates.render("doom.txt", &PageInput::default(), &mut out).unwrap();
         let expected = if times == 0 { "none".to_owned() } else { line.repeat(times) };
         assert!(out == expected.as_bytes(), "{times} times");
     }
@@ -107,7 +107,7 @@ fn a_text_that_repeats_is_pointed_at() {
     let mut templates = Templates::new(false);
     templates.add("doom.txt", &format!("{{% for i in range({times}) %}}DOOM\n{{% endfor %}}")).unwrap();
     let mut sink = Gather::new(std::io::sink(), &Pool::new(256 << 10, 1)).unwrap();
-    templates.render("doom.txt", &Page::default(), &mut sink).unwrap();
+    templates.render("doom.txt", &PageInput::default(), &mut sink).unwrap();
     Sink::flush(&mut sink).unwrap();
     let stats = sink.stats();
     assert_eq!(stats.copied_bytes + stats.shared_bytes, 5 * times);
@@ -118,7 +118,7 @@ fn a_text_that_repeats_is_pointed_at() {
 fn rows_on_a_page_are_a_word_and_svg_is_escaped() {
     let mut templates = Templates::new(false);
     templates.add("a.svg.j2", "<svg>{{ rows }}{{ x }}</svg>").unwrap();
-    let page = Page { context: Value::from_pairs([("x", "<script>")]), ..page(3) };
+    let page = PageInput { context: Value::from_pairs([("x", "<script>")]), ..page(3) };
     let mut out = Vec::new();
     templates.render("a.svg.j2", &page, &mut out).unwrap();
     assert_eq!(String::from_utf8(out).unwrap(), "<svg>rows&lt;script&gt;</svg>");

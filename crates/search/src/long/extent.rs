@@ -9,14 +9,14 @@ use regex_syntax::hir::Hir;
 const PIECE_BYTES: usize = 1 << 10;
 
 /// Follows one match after another from its start, however far it goes.
-pub(crate) struct Extent {
+pub(crate) struct MatchFollower {
     automaton: Automaton,
     /// Bytes that it was given since the start of the match.
     given: u64,
     end: Option<u64>,
 }
 
-impl Extent {
+impl MatchFollower {
     pub(crate) fn new(hir: &Hir, size_max: usize) -> Result<Self, String> {
         Ok(Self { automaton: Automaton::new(hir, size_max)?, given: 0, end: None })
     }
@@ -119,7 +119,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use crate::long::LOOK_BYTES;
-    use crate::{Case, Expression, LineEnd, Pattern};
+    use crate::{Case, Expression, LineEnd, SearchPattern};
     use grep_matcher::Matcher;
     use proptest::prelude::*;
 
@@ -138,7 +138,7 @@ mod tests {
         ) {
             let line = pieces.concat().into_bytes();
             for pattern in PATTERNS {
-                let pattern = Pattern {
+                let pattern = SearchPattern {
                     patterns: vec![pattern.as_bytes().to_vec()], fixed: false, case: Case::Sensitive, word, whole_line: false,
                     line_end: LineEnd::Newline, bytes_max: 1 << 20,
                 };

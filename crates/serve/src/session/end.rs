@@ -1,26 +1,26 @@
 //! How a session ends: by its log, by its user, or because others need its place.
 
-use super::{Inner, Outcome, Session, State, lock};
+use super::{RunOutcome, Session, SessionInner, SessionState, lock};
 use crate::error::ApiError;
 use crate::limits::{SETTLED_LENT_BYTES, SETTLED_LENT_SHARE, UNPACKED_BYTES_FREE, UNPACKED_RATIO_MAX};
-use crate::state::Ended;
+use crate::state::SessionEnd;
 use axum::http::StatusCode;
 use rorqual_accesslog::analyze::AnalyzeError;
-use rorqual_accesslog::report::Source;
+use rorqual_accesslog::report::InputReport;
 use serde_json::Value;
 use std::sync::Arc;
 
 impl Session {
     /// The end of what was analysed, to its end or to an error.
     pub(super) fn end_by(self: &Arc<Self>, error: Option<&rorqual_pipe::Error>) {
-        let source = Source { error: error.map(ToString::to_string), ..self.source_so_far() };
+        let source = InputReport { error: error.map(ToString::to_string), ..self.source_so_far() };
         let (state, error) = if self.control.stopped() {
             let stopped_by = self.lock().stopped_by.take();
-            (if stopped_by.is_some() { State::Failed } else { State::Cancelled }, stopped_by)
+            (if stopped_by.is_some() { SessionState::Failed } else { SessionState::Cancelled }, stopped_by)
         } else {
             match error {
-                None => (State::Finished, None),
-                Some(error) => (State::Failed, Some(failure("bad_input", &error.to_string()))),
+                None => (SessionState::Finished, None),
+                Some(error) => (SessionState::Failed, Some(failure("bad_input", &error.to_string()))),
             }
         };
         self.end(state, error, vec![source]);
@@ -29,20 +29,20 @@ impl Session {
     pub(super) fn end_unknown(self: &Arc<Self>, error: &AnalyzeError) {
         let AnalyzeError::UnknownFormat { unknown, .. } = error;
         let object = unknown_format(error).with("lines", unknown.lines.clone()).object();
-        self.end(State::Failed, Some(object), Vec::new());
+        self.end(SessionState::Failed, Some(object), Vec::new());
     }
 
     /// The end; before it the memory is given back that the next session may be waiting for.
-    fn end(self: &Arc<Self>, state: State, error: Option<Value>, sources: Vec<Source>) {
+    fn end(self: &Arc<Self>, state: SessionState, error: Option<Value>, sources: Vec<InputReport>) {
         let stats = self.analyzer.stats(&sources);
-        self.keep(None, Some(Ended { state, error: error.clone() }));
+        self.keep(None, Some(SessionEnd { state, error: error.clone() }));
         self.complete_rows();
         self.analyzer.release();
         let mut inner = self.lock();
-        inner.ran = Some(Outcome { sources, stats });
+        inner.ran = Some(RunOutcome { sources, stats });
         inner.feed = None;
         inner.error = error;
-        if state == State::Finished && self.is_kept() {
+        if state == SessionState::Finished && self.is_kept() {
             // Its turn is for others: they need not wait for the disk.
             tokio::spawn(Arc::clone(self).finish());
         } else {
@@ -51,10 +51,10 @@ impl Session {
     }
 
     /// Says that it has finished, once that outlasts an end of the whole machine, as its sender may have no other copy of the log from then on; or once
-    /// the disk failed, which the log and [`View::kept`](super::View) say.
+    /// the disk failed, which the log and [`SessionView::kept`](super::View) say.
     async fn finish(self: Arc<Self>) {
         Arc::clone(&self).sync_later().await;
-        self.set_state(&mut self.lock(), State::Finished);
+        self.set_state(&mut self.lock(), SessionState::Finished);
     }
 
     /// No more rows come: views count all that there are once, and other sessions get the memory that they leave.
@@ -66,7 +66,7 @@ impl Session {
         let mut inner = self.lock();
         inner.feed = None;
         inner.error = Some(failure(code, message));
-        self.set_state(&mut inner, State::Failed);
+        self.set_state(&mut inner, SessionState::Failed);
     }
 
     /// What went wrong, as an answer.
@@ -115,7 +115,7 @@ impl Session {
         self.stop(&mut inner);
     }
 
-    fn stop(self: &Arc<Self>, inner: &mut Inner) {
+    fn stop(self: &Arc<Self>, inner: &mut SessionInner) {
         self.control.stop();
         if inner.state.ended() {
             return;
@@ -159,9 +159,9 @@ impl Session {
         let _ = tokio::task::spawn_blocking(conclude).await;
     }
 
-    fn end_unbegun(&self, inner: &mut Inner) {
+    fn end_unbegun(&self, inner: &mut SessionInner) {
         inner.error = inner.stopped_by.take();
-        let state = if inner.error.is_some() { State::Failed } else { State::Cancelled };
+        let state = if inner.error.is_some() { SessionState::Failed } else { SessionState::Cancelled };
         self.set_state(inner, state);
     }
 

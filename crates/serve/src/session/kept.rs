@@ -1,9 +1,9 @@
 //! What of a session outlives the server (`--state`).
 
-use super::{Session, State, lock, try_lock};
+use super::{Session, SessionState, lock, try_lock};
 use crate::feed::Feed;
-use crate::state::{Checkpoints, Ended, Found, Saved, SavedFormat};
-use rorqual_accesslog::analyze::{Left, Reading};
+use crate::state::{Checkpoints, Saved, SavedFormat, SessionEnd, StoredSession};
+use rorqual_accesslog::analyze::{LogRun, SuspendedInput};
 use rorqual_pipe::Input;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -11,7 +11,7 @@ use std::time::Instant;
 
 impl Session {
     /// The same as it was kept, which goes on where it was.
-    pub(crate) fn restored(self, Found { saved, .. }: Found) -> Self {
+    pub(crate) fn restored(self, StoredSession { saved, .. }: StoredSession) -> Self {
         let place = saved.place();
         self.took(place.offset);
         let _ = self.control.take_stored(place.offset);
@@ -21,16 +21,16 @@ impl Session {
             let input = Input::from_source(saved.name, Box::new(self.inlet.source(&self.control)));
             // From its start on it may be what only a whole stream tells.
             let input = if place.offset == 0 { input.into_utf8() } else { input };
-            let left = Left { place, lines: saved.lines, format: format.clone() };
+            let left = SuspendedInput { place, lines: saved.lines, format: format.clone() };
             *lock(&self.reading) = Some(self.analyzer.open(input, self.turns.pool(), &self.control, Some(left)));
         }
         self.analyzer.analysis().go_on(saved.counts);
         let mut inner = self.lock();
         inner.begun = true;
         (inner.state, inner.error) = match saved.ended {
-            Some(Ended { state, error }) => (state, error),
-            None if place.offset == 0 => (State::Waiting, None),
-            None => (State::Interrupted, None),
+            Some(SessionEnd { state, error }) => (state, error),
+            None if place.offset == 0 => (SessionState::Waiting, None),
+            None => (SessionState::Interrupted, None),
         };
         inner.feed = (!inner.state.ended()).then(|| {
             let formats = format.is_none().then(|| self.formats.clone());
@@ -46,7 +46,7 @@ impl Session {
     }
 
     /// Keeps what is known of it, where the server has a place for that, and how it ended. Blocks. Nothing of it may run.
-    pub(super) fn keep(&self, reading: Option<&Reading>, ended: Option<Ended>) {
+    pub(super) fn keep(&self, reading: Option<&LogRun>, ended: Option<SessionEnd>) {
         let (Some(checkpoints), Some(store)) = (&self.checkpoints, self.rows.store()) else { return };
         // What is decoded can't be left in the middle: it comes again from its start.
         if checkpoints.removed() || (self.own.load(Ordering::Relaxed) && ended.is_none()) {
@@ -65,7 +65,7 @@ impl Session {
         }
     }
 
-    fn saved(&self, reading: Option<&Reading>, ended: Option<Ended>) -> Saved {
+    fn saved(&self, reading: Option<&LogRun>, ended: Option<SessionEnd>) -> Saved {
         let mut saved = Saved::new(&self.name, self.created, self.analyzer.analysis().counts());
         saved.size = self.size();
         saved.metadata.clone_from(&self.metadata);
@@ -75,7 +75,7 @@ impl Session {
         saved.guess = self.lock().guess.clone();
         if ended.is_some() {
             (saved.offset, saved.decoded_bytes) = (self.offset(), self.control.decoded_bytes());
-        } else if let Some(Left { place, lines, .. }) = reading.map(Reading::left) {
+        } else if let Some(SuspendedInput { place, lines, .. }) = reading.map(LogRun::left) {
             (saved.offset, saved.skipping, saved.lines) = (place.offset, place.skipping, lines);
             saved.decoded_bytes = place.offset;
         }
@@ -113,7 +113,7 @@ impl Session {
         };
         match (state.ended(), over) {
             (false, false) => self.keep(reading.as_ref(), None),
-            (true, true) => self.keep(None, Some(Ended { state, error })),
+            (true, true) => self.keep(None, Some(SessionEnd { state, error })),
             // It is told at once that it has finished, or nobody knows where it failed.
             _ => {}
         }
@@ -219,7 +219,7 @@ mod tests {
                 yield_now().await;
             }
             assert!(session.turns().turn().await.is_some(), "others have their turn");
-            assert_eq!(session.state(), State::Receiving);
+            assert_eq!(session.state(), SessionState::Receiving);
             // Neither is it kept anew as if it went on, nor ended twice.
             Arc::clone(&session).keep_later(true).await;
             session.cancel();
@@ -228,7 +228,7 @@ mod tests {
             places.clear();
             drop(upload.await.expect("no panic"));
             session.ended().await;
-            assert_eq!((session.state(), is_kept(&session)), (State::Finished, Value::Bool(true)));
+            assert_eq!((session.state(), is_kept(&session)), (SessionState::Finished, Value::Bool(true)));
             assert_eq!(saved(&synced), saved(&latest));
         });
     }
@@ -271,7 +271,7 @@ mod tests {
             std::fs::create_dir(&latest).expect("there is none");
             send(&session, &log, usize::MAX, usize::MAX).await.expect("its rows are there");
             // It can't wait for the disk for ever, but it says so.
-            assert_eq!((session.state(), is_kept(&session)), (State::Finished, Value::Bool(false)));
+            assert_eq!((session.state(), is_kept(&session)), (SessionState::Finished, Value::Bool(false)));
             std::fs::remove_dir(&latest).expect("it is empty");
             Arc::clone(&session).keep_later(true).await;
             let saved = saved(&latest);
@@ -290,7 +290,7 @@ mod tests {
             for taken in [vec!["rows"], vec!["session", "synced"], vec!["session", "synced", "rows"]] {
                 let (folder, session, _) = kept(log.len());
                 send(&session, &log, usize::MAX, usize::MAX).await.expect("its rows are there");
-                assert_eq!((session.state(), is_kept(&session)), (State::Finished, Value::Bool(true)));
+                assert_eq!((session.state(), is_kept(&session)), (SessionState::Finished, Value::Bool(true)));
                 for extension in &taken {
                     std::fs::remove_file(folder.path().join(session.id()).with_extension(extension)).expect("it is there");
                 }

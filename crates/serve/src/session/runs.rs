@@ -1,10 +1,10 @@
 //! The runs of a session: over a file to its end, or over an upload a turn at a time.
 
-use super::{Session, State, lock};
+use super::{Session, SessionState, lock};
 use crate::feed::is_enough;
 use crate::state::Checkpoints;
-use crate::turns::Turn as ParseTurn;
-use rorqual_accesslog::analyze::{Reading, Turned};
+use crate::turns::WorkerGrant as ParseTurn;
+use rorqual_accesslog::analyze::{LogRun, Turned};
 use rorqual_accesslog::report::Guess;
 use rorqual_pipe::Input;
 use std::fs::File;
@@ -48,7 +48,7 @@ impl Session {
             }
             (inner.feed, inner.begun) = (None, true);
             inner.followed = input.followed();
-            let state = if inner.followed.is_some() { State::Following } else { State::Receiving };
+            let state = if inner.followed.is_some() { SessionState::Following } else { SessionState::Receiving };
             self.set_state(&mut inner, state);
         }
         self.run(input);
@@ -92,7 +92,7 @@ impl Session {
         }
         let lapped = match turned {
             Ok(Turned::Paused) => {
-                let held_bytes = guarded.as_ref().map_or(0, Reading::held_bytes);
+                let held_bytes = guarded.as_ref().map_or(0, LogRun::held_bytes);
                 if self.checkpoints.as_ref().is_some_and(Checkpoints::due) {
                     self.keep(guarded.as_ref(), None);
                 }

@@ -1,13 +1,13 @@
 //! What of a session is shown: how far it is, and its report.
 
-use super::{Inner, Outcome, Session, State};
+use super::{RunOutcome, Session, SessionInner, SessionState};
 use crate::limits::{REPORT_PATIENCE, TOP_ROWS};
 use crate::reports::Reports;
-use crate::rows::Turn;
+use crate::rows::QueryPermit;
 use bytes::Bytes;
 use rorqual_accesslog::aggregate::LineCounts;
-use rorqual_accesslog::report::{Report, Sample, Source};
-use rorqual_crossfilter::Store;
+use rorqual_accesslog::report::{InputReport, LogReport, NoteSample};
+use rorqual_crossfilter::RowStore;
 use rorqual_pipe::{Control, Followed};
 use serde::Serialize;
 use serde_json::Value;
@@ -17,11 +17,11 @@ use tokio::time::timeout;
 
 /// A session as clients see it.
 #[derive(Debug, Serialize)]
-pub(crate) struct View {
+pub(crate) struct SessionView {
     id: String,
     name: String,
     size: Option<u64>,
-    pub(crate) state: State,
+    pub(crate) state: SessionState,
     offset: u64,
     rate: f64,
     eta_seconds: Option<f64>,
@@ -42,19 +42,19 @@ struct FollowView {
 }
 
 impl Session {
-    pub(crate) fn view(&self, expires_after: Duration) -> View {
+    pub(crate) fn view(&self, expires_after: Duration) -> SessionView {
         let offset = self.offset();
         let mut inner = self.lock();
         let rate = inner.rate(offset);
         let left = self.size().map(|size| size.saturating_sub(offset));
-        View {
+        SessionView {
             id: self.id.clone(),
             name: self.name.clone(),
             size: self.size(),
             state: inner.state,
             offset,
             rate,
-            eta_seconds: left.filter(|_| rate > 0.0 && inner.state == State::Receiving).map(|left| left as f64 / rate),
+            eta_seconds: left.filter(|_| rate > 0.0 && inner.state == SessionState::Receiving).map(|left| left as f64 / rate),
             error: inner.error.clone(),
             follow: inner.followed.as_ref().map(FollowView::new),
             fingerprint: self.fingerprint.clone(),
@@ -89,17 +89,17 @@ impl Session {
         tokio::task::spawn_blocking(move || session.make_report(&turn)).await.ok().flatten()
     }
 
-    fn make_report(&self, turn: &Turn) -> Option<Bytes> {
+    fn make_report(&self, turn: &QueryPermit) -> Option<Bytes> {
         let bytes = self.control.decoded_bytes();
         let (ran, state) = {
             let inner = self.lock();
             (inner.ran.clone(), inner.state)
         };
         let last = state.ended();
-        let made = self.reports.make(bytes, last, || self.report_of(turn, ran, state == State::Finished));
+        let made = self.reports.make(bytes, last, || self.report_of(turn, ran, state == SessionState::Finished));
         if !last {
             self.analyzer.analysis().refresh();
-            self.rows.look(turn, Store::refresh);
+            self.rows.look(turn, RowStore::refresh);
         }
         made
     }
@@ -121,9 +121,9 @@ impl Session {
     }
 
     /// What is known, with what the rows say. Blocks.
-    fn report_of(&self, turn: &Turn, ran: Option<Outcome>, complete: bool) -> Report {
+    fn report_of(&self, turn: &QueryPermit, ran: Option<RunOutcome>, complete: bool) -> LogReport {
         let (sources, stats) = match ran {
-            Some(Outcome { sources, stats }) => (sources, Some(stats)),
+            Some(RunOutcome { sources, stats }) => (sources, Some(stats)),
             None => (vec![self.source_so_far()], None),
         };
         let mut report = self.analyzer.report(sources, complete, 0);
@@ -146,17 +146,17 @@ impl Session {
     }
 
     /// Some rejected lines.
-    pub(crate) fn rejects(&self) -> Vec<Sample> {
+    pub(crate) fn rejects(&self) -> Vec<NoteSample> {
         self.analyzer.analysis().rejects()
     }
 
     /// What is known of the lines of a view. Blocks.
-    pub(crate) fn view_report(&self, complete: bool) -> Report {
+    pub(crate) fn view_report(&self, complete: bool) -> LogReport {
         self.analyzer.report(vec![self.source_so_far()], complete, 0)
     }
 
-    pub(super) fn source_so_far(&self) -> Source {
-        Source {
+    pub(super) fn source_so_far(&self) -> InputReport {
+        InputReport {
             name: self.name.clone(),
             format: self.format().map(|format| format.name().to_owned()),
             guess: self.lock().guess.clone(),
@@ -173,7 +173,7 @@ impl FollowView {
     }
 }
 
-impl Inner {
+impl SessionInner {
     /// Bytes a second over the last second or so.
     fn rate(&mut self, offset: u64) -> f64 {
         let now = Instant::now();

@@ -1,10 +1,10 @@
 //! A session as uploads have it: who has its feed, and where it goes on.
 
-use super::{Inner, Session, State, lock};
+use super::{Session, SessionInner, SessionState, lock};
 use crate::error::ApiError;
 use crate::feed::Feed;
 use crate::limits::INTERRUPTED_GRACE;
-use crate::transport::{End, Tally};
+use crate::transport::{TransferEnd, TransferProgress};
 use axum::http::StatusCode;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -63,8 +63,8 @@ impl Session {
     }
 
     /// Whether the announced size has come; where there is none, what its transport's end means says so.
-    pub(crate) fn whole(&self, end: End) -> bool {
-        self.size().map_or(end == End::Log, |size| self.offset() >= size)
+    pub(crate) fn whole(&self, end: TransferEnd) -> bool {
+        self.size().map_or(end == TransferEnd::Log, |size| self.offset() >= size)
     }
 
     /// Takes the feed for an upload that goes on at `offset` with a body of `length`, where that is known.
@@ -92,14 +92,14 @@ impl Session {
         inner.begun = true;
         inner.error = None;
         self.pace.begin(expected);
-        self.set_state(&mut inner, State::Receiving);
+        self.set_state(&mut inner, SessionState::Receiving);
         Ok(feed)
     }
 
     /// Gives its place for the start of a line to others, where its sender has been away for a while. On a thread that may block.
     pub(crate) fn leave_held(self: &Arc<Self>) {
-        let away = |inner: &Inner| {
-            matches!(inner.state, State::Interrupted | State::Waiting) && inner.since.elapsed() >= INTERRUPTED_GRACE
+        let away = |inner: &SessionInner| {
+            matches!(inner.state, SessionState::Interrupted | SessionState::Waiting) && inner.since.elapsed() >= INTERRUPTED_GRACE
         };
         let feed = {
             let mut inner = self.lock();
@@ -117,7 +117,7 @@ impl Session {
     }
 
     /// Gives the feed back when more is to come.
-    pub(crate) fn pause_upload(self: &Arc<Self>, feed: Feed, state: State, error: Option<&ApiError>) {
+    pub(crate) fn pause_upload(self: &Arc<Self>, feed: Feed, state: SessionState, error: Option<&ApiError>) {
         let mut inner = self.lock();
         // A cancelled run waits for the end of its source, which comes with the end of the feed.
         if inner.state.ended() || self.control.stopped() {
@@ -129,7 +129,7 @@ impl Session {
     }
 }
 
-impl Tally for Session {
+impl TransferProgress for Session {
     fn offset(&self) -> u64 {
         Self::offset(self)
     }

@@ -2,7 +2,7 @@
 //! byte, to a peer that echoes messages, and says what comes back.
 
 use super::frame::{INVALID_DATA, PROTOCOL_ERROR, TOO_BIG, Violation};
-use super::message::{Event, Receiver};
+use super::message::{Receiver, SocketEvent};
 
 /// What the peer did.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,19 +80,19 @@ fn echo<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<Did> {
     for mut input in pieces {
         loop {
             match receiver.next(&mut input) {
-                Ok(Event::More) => break,
-                Ok(Event::Binary(bytes)) => {
+                Ok(SocketEvent::More) => break,
+                Ok(SocketEvent::Binary(bytes)) => {
                     // Not all at once: a block may be full.
                     let bytes = bytes.min(1_000);
                     let at = message.len();
                     message.resize(at + bytes, 0);
                     receiver.take(&mut input, &mut message[at..]);
                 }
-                Ok(Event::BinaryEnd) => done.push(Binary(std::mem::take(&mut message))),
-                Ok(Event::Text(text)) => done.push(Text(text)),
-                Ok(Event::Ping) => done.push(Pong(receiver.control().to_vec())),
-                Ok(Event::Pong) => {}
-                Ok(Event::Close(code)) => done.push(Closed(code)),
+                Ok(SocketEvent::BinaryEnd) => done.push(Binary(std::mem::take(&mut message))),
+                Ok(SocketEvent::Text(text)) => done.push(Text(text)),
+                Ok(SocketEvent::Ping) => done.push(Pong(receiver.control().to_vec())),
+                Ok(SocketEvent::Pong) => {}
+                Ok(SocketEvent::Close(code)) => done.push(Closed(code)),
                 Err(Violation { code, .. }) => {
                     done.push(Failed(code));
                     return done;
@@ -367,9 +367,9 @@ fn a_text_is_no_longer_than_one_that_is_understood() {
 }
 
 /// Numbers that are the same each time (xorshift).
-struct Random(u64);
+struct CaseRng(u64);
 
-impl Random {
+impl CaseRng {
     fn below(&mut self, end: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -380,7 +380,7 @@ impl Random {
 
 #[test]
 fn any_bytes_mean_the_same_however_they_are_cut() {
-    let mut random = Random(0x2545_f491_4f6c_dd1d);
+    let mut random = CaseRng(0x2545_f491_4f6c_dd1d);
     let mut failed = 0;
     for _ in 0..20_000 {
         // Frames that are right, mostly, and then a byte or two that is not.

@@ -25,14 +25,14 @@ fn protocol(what: &'static str) -> Violation {
 
 /// Of which kind a message is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum MessageKind {
     Text,
     Binary,
 }
 
 /// A frame that may stand between the fragments of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Control {
+pub(super) enum ControlFrame {
     Close,
     Ping,
     Pong,
@@ -40,15 +40,15 @@ pub(super) enum Control {
 
 /// What lies at the front of the input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum FrameStep {
     /// Nothing more: it is used up.
     More,
     /// So many bytes of a message, which wait to be taken.
-    Payload(Kind, usize),
+    Payload(MessageKind, usize),
     /// The end of a message.
-    End(Kind),
+    End(MessageKind),
     /// A control frame, whose payload the decoder has.
-    Control(Control),
+    Control(ControlFrame),
 }
 
 /// The longest head: two bytes, a length of eight, a key of four.
@@ -59,19 +59,19 @@ pub(super) const CONTROL_BYTES_MAX: usize = 125;
 
 /// What is known of the frames so far.
 #[derive(Debug)]
-pub(super) struct Decoder {
+pub(super) struct FrameDecoder {
     head: [u8; HEAD_BYTES_MAX],
     head_bytes: usize,
-    frame: Option<Frame>,
+    frame: Option<WebSocketFrame>,
     /// A message whose last fragment has not come.
-    message: Option<Kind>,
+    message: Option<MessageKind>,
     control: [u8; CONTROL_BYTES_MAX],
     control_bytes: usize,
 }
 
 /// The frame whose payload is next.
 #[derive(Debug, Clone, Copy)]
-struct Frame {
+struct WebSocketFrame {
     holds: Holds,
     last: bool,
     left: u64,
@@ -81,11 +81,11 @@ struct Frame {
 
 #[derive(Debug, Clone, Copy)]
 enum Holds {
-    Message(Kind),
-    Control(Control),
+    Message(MessageKind),
+    Control(ControlFrame),
 }
 
-impl Frame {
+impl WebSocketFrame {
     fn move_payload(&mut self, input: &mut &[u8], place: &mut [u8]) {
         let (payload, rest) = input.split_at(place.len());
         self.key = copy_unmasked(payload, place, self.key);
@@ -94,7 +94,7 @@ impl Frame {
     }
 }
 
-impl Decoder {
+impl FrameDecoder {
     pub(super) fn new() -> Self {
         let (head, control) = ([0; HEAD_BYTES_MAX], [0; CONTROL_BYTES_MAX]);
         Self { head, head_bytes: 0, frame: None, message: None, control, control_bytes: 0 }
@@ -111,26 +111,26 @@ impl Decoder {
     }
 
     /// Goes on to what is next, and takes heads and control frames out of the input.
-    pub(super) fn step(&mut self, input: &mut &[u8]) -> Result<Step, Violation> {
+    pub(super) fn step(&mut self, input: &mut &[u8]) -> Result<FrameStep, Violation> {
         loop {
             let frame = match self.frame {
                 Some(frame) => frame,
                 None => match self.begin(input)? {
                     Some(frame) => *self.frame.insert(frame),
-                    None => return Ok(Step::More),
+                    None => return Ok(FrameStep::More),
                 },
             };
             match frame.holds {
                 Holds::Control(control) => return Ok(self.take_control(frame, control, input)),
                 Holds::Message(kind) if frame.left > 0 => {
                     let here = usize::try_from(frame.left).unwrap_or(usize::MAX).min(input.len());
-                    return Ok(if here == 0 { Step::More } else { Step::Payload(kind, here) });
+                    return Ok(if here == 0 { FrameStep::More } else { FrameStep::Payload(kind, here) });
                 }
                 Holds::Message(kind) => {
                     self.frame = None;
                     if frame.last {
                         self.message = None;
-                        return Ok(Step::End(kind));
+                        return Ok(FrameStep::End(kind));
                     }
                 }
             }
@@ -144,20 +144,20 @@ impl Decoder {
         }
     }
 
-    fn take_control(&mut self, mut frame: Frame, control: Control, input: &mut &[u8]) -> Step {
+    fn take_control(&mut self, mut frame: WebSocketFrame, control: ControlFrame, input: &mut &[u8]) -> FrameStep {
         let here = (frame.left as usize).min(input.len());
         frame.move_payload(input, &mut self.control[self.control_bytes..self.control_bytes + here]);
         self.control_bytes += here;
         if frame.left > 0 {
             self.frame = Some(frame);
-            return Step::More;
+            return FrameStep::More;
         }
         self.frame = None;
-        Step::Control(control)
+        FrameStep::Control(control)
     }
 
     /// Reads a head, as far as it has come. What is wrong in it is told by the first byte that shows it.
-    fn begin(&mut self, input: &mut &[u8]) -> Result<Option<Frame>, Violation> {
+    fn begin(&mut self, input: &mut &[u8]) -> Result<Option<WebSocketFrame>, Violation> {
         loop {
             if self.head_bytes >= 1 {
                 self.check_first()?;
@@ -205,7 +205,7 @@ impl Decoder {
     }
 
     /// The frame of a whole head.
-    fn opened(&mut self) -> Result<Frame, Violation> {
+    fn opened(&mut self) -> Result<WebSocketFrame, Violation> {
         self.head_bytes = 0;
         let length = self.head[1] & 0x7f;
         let (long, key) = self.head[2..].split_at(length_bytes(length));
@@ -219,18 +219,18 @@ impl Decoder {
         }
         let key = [key[0], key[1], key[2], key[3]];
         let holds = match self.head[0] & 0x0f {
-            8 => Holds::Control(Control::Close),
-            9 => Holds::Control(Control::Ping),
-            10 => Holds::Control(Control::Pong),
+            8 => Holds::Control(ControlFrame::Close),
+            9 => Holds::Control(ControlFrame::Ping),
+            10 => Holds::Control(ControlFrame::Pong),
             opcode => {
-                let begun = if opcode == 1 { Kind::Text } else { Kind::Binary };
+                let begun = if opcode == 1 { MessageKind::Text } else { MessageKind::Binary };
                 Holds::Message(*self.message.get_or_insert(begun))
             }
         };
         if matches!(holds, Holds::Control(_)) {
             self.control_bytes = 0;
         }
-        Ok(Frame { holds, last: self.head[0] & 0x80 != 0, left, key })
+        Ok(WebSocketFrame { holds, last: self.head[0] & 0x80 != 0, left, key })
     }
 }
 

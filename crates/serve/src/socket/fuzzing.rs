@@ -2,7 +2,7 @@
 #![allow(clippy::expect_used)]
 
 use super::mask::copied;
-use super::message::{Event, Receiver};
+use super::message::{Receiver, SocketEvent};
 use super::serve;
 use super::stream::Socket;
 use crate::limits::{CONNECTION_BUFFER_BYTES, SOCKET_TEXT_BYTES_MAX};
@@ -20,7 +20,7 @@ pub const TEXT_BYTES_MAX: usize = SOCKET_TEXT_BYTES_MAX;
 
 /// What a client was heard to say.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Heard {
+pub enum ClientHeard {
     /// A text.
     Text(String),
     /// A binary message.
@@ -38,7 +38,7 @@ pub enum Heard {
 }
 
 /// What these reads say, binary payloads taken in pieces of at most `piece_bytes`; and the bytes that were copied.
-pub fn hear<'a>(reads: impl IntoIterator<Item = &'a [u8]>, piece_bytes: usize) -> (Vec<Heard>, u64) {
+pub fn hear<'a>(reads: impl IntoIterator<Item = &'a [u8]>, piece_bytes: usize) -> (Vec<ClientHeard>, u64) {
     copied::take();
     let mut receiver = Receiver::new(TEXT_BYTES_MAX);
     let (mut heard, mut message) = (Vec::new(), Vec::new());
@@ -49,7 +49,7 @@ pub fn hear<'a>(reads: impl IntoIterator<Item = &'a [u8]>, piece_bytes: usize) -
         assert!(input.is_empty(), "all of a read is used up");
     }
     if !message.is_empty() {
-        heard.push(Heard::Begun(message));
+        heard.push(ClientHeard::Begun(message));
     }
     (heard, copied::take())
 }
@@ -59,25 +59,25 @@ fn go_through(
     receiver: &mut Receiver,
     input: &mut &[u8],
     piece_bytes: usize,
-    heard: &mut Vec<Heard>,
+    heard: &mut Vec<ClientHeard>,
     message: &mut Vec<u8>,
 ) -> bool {
     loop {
         let said = match receiver.next(input) {
-            Ok(Event::More) => return true,
-            Ok(Event::Binary(bytes)) => {
+            Ok(SocketEvent::More) => return true,
+            Ok(SocketEvent::Binary(bytes)) => {
                 let at = message.len();
                 message.resize(at + bytes.min(piece_bytes), 0);
                 receiver.take(input, &mut message[at..]);
                 continue;
             }
-            Ok(Event::BinaryEnd) => Heard::Binary(std::mem::take(message)),
-            Ok(Event::Text(text)) => Heard::Text(text),
-            Ok(Event::Ping) => Heard::Ping(receiver.control().to_vec()),
-            Ok(Event::Pong) => Heard::Pong(receiver.control().to_vec()),
-            Ok(Event::Close(code)) => Heard::Closed(code),
+            Ok(SocketEvent::BinaryEnd) => ClientHeard::Binary(std::mem::take(message)),
+            Ok(SocketEvent::Text(text)) => ClientHeard::Text(text),
+            Ok(SocketEvent::Ping) => ClientHeard::Ping(receiver.control().to_vec()),
+            Ok(SocketEvent::Pong) => ClientHeard::Pong(receiver.control().to_vec()),
+            Ok(SocketEvent::Close(code)) => ClientHeard::Closed(code),
             Err(violation) => {
-                heard.push(Heard::Failed(violation.code));
+                heard.push(ClientHeard::Failed(violation.code));
                 return false;
             }
         };
@@ -88,7 +88,7 @@ fn go_through(
 /// Takes these reads as the frames of an upload, behind which the connection ends; what the server said.
 pub(crate) async fn upload(sessions: &Sessions, session: Arc<Session>, reads: Vec<Vec<u8>>) -> Vec<u8> {
     let said = Arc::new(Mutex::new(Vec::new()));
-    let client = Client { reads: reads.into(), said: Arc::clone(&said) };
+    let client = FuzzClient { reads: reads.into(), said: Arc::clone(&said) };
     let offset = session.offset();
     let socket = Socket::new(client, Arc::clone(&session), CONNECTION_BUFFER_BYTES);
     serve(sessions, session, offset, socket).await;
@@ -96,19 +96,19 @@ pub(crate) async fn upload(sessions: &Sessions, session: Arc<Session>, reads: Ve
 }
 
 /// Says what it has, and listens.
-struct Client {
+struct FuzzClient {
     reads: VecDeque<Vec<u8>>,
     said: Arc<Mutex<Vec<u8>>>,
 }
 
-impl AsyncRead for Client {
+impl AsyncRead for FuzzClient {
     fn poll_read(mut self: Pin<&mut Self>, _: &mut Context<'_>, place: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         place.put_slice(&self.reads.pop_front().unwrap_or_default());
         Poll::Ready(Ok(()))
     }
 }
 
-impl AsyncWrite for Client {
+impl AsyncWrite for FuzzClient {
     fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         self.said.lock().expect("no panic").extend_from_slice(bytes);
         Poll::Ready(Ok(bytes.len()))

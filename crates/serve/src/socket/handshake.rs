@@ -5,7 +5,7 @@ use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderName, StatusCode, Version, header};
 use axum::response::{IntoResponse, Response};
 use data_encoding::BASE64;
-use rorqual_digest::{Algorithm, Encoding, Hasher};
+use rorqual_digest::{Algorithm, DigestForm, Hasher};
 
 const VERSION: &str = "13";
 const GUID: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
@@ -32,7 +32,7 @@ pub(super) fn accept(request: &Request) -> Result<String, Response> {
         let mut hasher = Hasher::new(Algorithm::Sha1);
         hasher.update(key);
         hasher.update(GUID);
-        return Ok(hasher.finish().encode(Encoding::Base64));
+        return Ok(hasher.finish().encode(DigestForm::Base64));
     }
     Err(ApiError::bad_request("Sec-WebSocket-Key has to be 16 bytes in base64").into_response())
 }

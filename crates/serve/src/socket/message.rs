@@ -1,11 +1,13 @@
 //! Messages, made of frames: binary ones are handed on as they come, short texts are put together and have to be UTF-8.
 
-use super::frame::{CONTROL_BYTES_MAX, Control, Decoder, INVALID_DATA, Kind, PROTOCOL_ERROR, Step, TOO_BIG, Violation};
+use super::frame::{
+    CONTROL_BYTES_MAX, ControlFrame, FrameDecoder, FrameStep, INVALID_DATA, MessageKind, PROTOCOL_ERROR, TOO_BIG, Violation,
+};
 use std::str::from_utf8;
 
 /// What a client said.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Event {
+pub(super) enum SocketEvent {
     /// Nothing more: the input is used up.
     More,
     /// So many bytes of a binary message lie at the front of the input.
@@ -24,7 +26,7 @@ pub(super) enum Event {
 
 /// What a client sends, as messages.
 pub(super) struct Receiver {
-    decoder: Decoder,
+    decoder: FrameDecoder,
     text: Vec<u8>,
     /// Bytes at the start of the text that are whole characters.
     checked: usize,
@@ -35,30 +37,30 @@ pub(super) struct Receiver {
 impl Receiver {
     /// A receiver of texts up to that length.
     pub(super) fn new(text_bytes_max: usize) -> Self {
-        Self { decoder: Decoder::new(), text: Vec::new(), checked: 0, text_bytes_max, closed: false }
+        Self { decoder: FrameDecoder::new(), text: Vec::new(), checked: 0, text_bytes_max, closed: false }
     }
 
     /// Goes on to what is next, and takes all but binary payloads out of the input.
-    pub(super) fn next(&mut self, input: &mut &[u8]) -> Result<Event, Violation> {
+    pub(super) fn next(&mut self, input: &mut &[u8]) -> Result<SocketEvent, Violation> {
         loop {
             if self.closed {
                 *input = &[];
-                return Ok(Event::More);
+                return Ok(SocketEvent::More);
             }
             return Ok(match self.decoder.step(input)? {
-                Step::More => Event::More,
-                Step::Payload(Kind::Binary, bytes) => Event::Binary(bytes),
-                Step::Payload(Kind::Text, bytes) => {
+                FrameStep::More => SocketEvent::More,
+                FrameStep::Payload(MessageKind::Binary, bytes) => SocketEvent::Binary(bytes),
+                FrameStep::Payload(MessageKind::Text, bytes) => {
                     self.push_text(input, bytes)?;
                     continue;
                 }
-                Step::End(Kind::Binary) => Event::BinaryEnd,
-                Step::End(Kind::Text) => Event::Text(self.end_text()?),
-                Step::Control(Control::Ping) => Event::Ping,
-                Step::Control(Control::Pong) => Event::Pong,
-                Step::Control(Control::Close) => {
+                FrameStep::End(MessageKind::Binary) => SocketEvent::BinaryEnd,
+                FrameStep::End(MessageKind::Text) => SocketEvent::Text(self.end_text()?),
+                FrameStep::Control(ControlFrame::Ping) => SocketEvent::Ping,
+                FrameStep::Control(ControlFrame::Pong) => SocketEvent::Pong,
+                FrameStep::Control(ControlFrame::Close) => {
                     self.closed = true;
-                    Event::Close(close_code(self.decoder.control())?)
+                    SocketEvent::Close(close_code(self.decoder.control())?)
                 }
             });
         }

@@ -18,15 +18,15 @@ pub(crate) mod fuzzing;
 #[cfg(test)]
 mod wire;
 
-use crate::api::{Asked, At, Named};
-use crate::connections::Place;
+use crate::api::{PathSession, SessionQuery, UploadOffset};
+use crate::connections::ConnectionSlot;
 use crate::discard::{Discarded, Tests};
 use crate::drain::Drain;
 use crate::error::ApiError;
 use crate::limits::SOCKET_WINDOW_BYTES;
 use crate::session::Session;
 use crate::sessions::Sessions;
-use crate::token::Pass;
+use crate::token::AccessGrant;
 use crate::upload::Intake;
 use axum::extract::{Extension, Request, State};
 use axum::http::{StatusCode, header};
@@ -41,11 +41,11 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 pub(crate) async fn socket(
     State(sessions): State<Arc<Sessions>>,
-    Named(session): Named,
-    Asked(at): Asked<At>,
-    Extension(place): Extension<Arc<Place>>,
+    PathSession(session): PathSession,
+    SessionQuery(at): SessionQuery<UploadOffset>,
+    Extension(place): Extension<Arc<ConnectionSlot>>,
     Extension(drain): Extension<Arc<Drain>>,
-    Extension(pass): Extension<Pass>,
+    Extension(pass): Extension<AccessGrant>,
     request: Request,
 ) -> Response {
     upgrade(request, (place, pass), &drain, move |stream, bytes| async move {
@@ -57,9 +57,9 @@ pub(crate) async fn socket(
 /// `GET /api/discard/socket`: as an upload, but that nothing is kept of it.
 pub(crate) async fn discard(
     State(tests): State<Arc<Tests>>,
-    Extension(place): Extension<Arc<Place>>,
+    Extension(place): Extension<Arc<ConnectionSlot>>,
     Extension(drain): Extension<Arc<Drain>>,
-    Extension(pass): Extension<Pass>,
+    Extension(pass): Extension<AccessGrant>,
     request: Request,
 ) -> Response {
     upgrade(request, (place, pass), &drain, move |stream, bytes| async move {
@@ -70,7 +70,7 @@ pub(crate) async fn discard(
 /// Agrees on a WebSocket, which `work` has until it is done.
 fn upgrade<F>(
     mut request: Request,
-    (place, pass): (Arc<Place>, Pass),
+    (place, pass): (Arc<ConnectionSlot>, AccessGrant),
     drain: &Arc<Drain>,
     work: impl FnOnce(Revocable<TokioIo<Upgraded>>, usize) -> F + Send + 'static,
 ) -> Response

@@ -1,6 +1,6 @@
 //! A connection after its upgrade, which is read no longer than the token stays that was shown for it.
 
-use crate::token::Pass;
+use crate::token::AccessGrant;
 use std::io::{Error, ErrorKind, Result};
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -13,7 +13,7 @@ pub(super) struct Revocable<S> {
 }
 
 impl<S> Revocable<S> {
-    pub(super) fn new(inner: S, mut pass: Pass) -> Self {
+    pub(super) fn new(inner: S, mut pass: AccessGrant) -> Self {
         Self { inner, revoked: Box::pin(async move { pass.revoked().await }) }
     }
 }

@@ -1,10 +1,10 @@
 //! A WebSocket as a transport: large reads, payloads copied once, acknowledgements of what was taken.
 
-use super::message::{Event, Receiver};
+use super::message::{Receiver, SocketEvent};
 use super::outgoing::Outgoing;
 use crate::feed::Interruption;
 use crate::limits::{LINGER_BYTES_MAX, LINGER_TIME_MAX, SOCKET_ACK_BYTES, SOCKET_PING_EVERY, SOCKET_TEXT_BYTES_MAX};
-use crate::transport::{End, Tally, Transport};
+use crate::transport::{TransferEnd, TransferProgress, Transport};
 use serde::Deserialize;
 use std::future::poll_fn;
 use std::io;
@@ -23,13 +23,13 @@ pub(super) struct Socket<T> {
     end: usize,
     receiver: Receiver,
     outgoing: Outgoing,
-    tally: Arc<dyn Tally>,
+    tally: Arc<dyn TransferProgress>,
     /// What the client last heard of how far its bytes were taken.
     acknowledged: u64,
     /// A message ended since.
     message_ended: bool,
     next_ping: Instant,
-    ended: End,
+    ended: TransferEnd,
     /// Why the client is to leave.
     close_code: Option<u16>,
     /// It said that it leaves.
@@ -39,13 +39,13 @@ pub(super) struct Socket<T> {
 /// What a client may say.
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase", deny_unknown_fields)]
-enum Said {
+enum ClientMessage {
     /// There is no more: as the end of a body.
     End {},
 }
 
 impl<T: AsyncRead + AsyncWrite + Unpin + Send> Socket<T> {
-    pub(super) fn new(stream: T, tally: Arc<impl Tally + 'static>, buffer_bytes: usize) -> Self {
+    pub(super) fn new(stream: T, tally: Arc<impl TransferProgress + 'static>, buffer_bytes: usize) -> Self {
         Self {
             stream,
             buffer: vec![0; buffer_bytes].into(),
@@ -57,7 +57,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin + Send> Socket<T> {
             tally,
             message_ended: false,
             next_ping: Instant::now() + SOCKET_PING_EVERY,
-            ended: End::Part,
+            ended: TransferEnd::Part,
             close_code: None,
             left: false,
         }
@@ -98,18 +98,18 @@ impl<T: AsyncRead + AsyncWrite + Unpin + Send> Socket<T> {
                 return Ok(Some(0));
             }
             match self.next()? {
-                Event::Binary(bytes) => return Ok(Some(bytes)),
-                Event::BinaryEnd => self.message_ended = true,
-                Event::Pong => {}
-                Event::Ping => self.outgoing.pong(self.receiver.control()),
-                Event::Text(text) => return self.heard(&text).map(Some),
-                Event::Close(code) => return self.leave(code).map(Some),
-                Event::More => return Ok(None),
+                SocketEvent::Binary(bytes) => return Ok(Some(bytes)),
+                SocketEvent::BinaryEnd => self.message_ended = true,
+                SocketEvent::Pong => {}
+                SocketEvent::Ping => self.outgoing.pong(self.receiver.control()),
+                SocketEvent::Text(text) => return self.heard(&text).map(Some),
+                SocketEvent::Close(code) => return self.leave(code).map(Some),
+                SocketEvent::More => return Ok(None),
             }
         }
     }
 
-    fn next(&mut self) -> Result<Event, Interruption> {
+    fn next(&mut self) -> Result<SocketEvent, Interruption> {
         let mut input = &self.buffer[self.start..self.end];
         let event = self.receiver.next(&mut input);
         self.start = self.end - input.len();
@@ -117,10 +117,10 @@ impl<T: AsyncRead + AsyncWrite + Unpin + Send> Socket<T> {
     }
 
     fn heard(&mut self, text: &str) -> Result<usize, Interruption> {
-        let Ok(Said::End {}) = serde_json::from_str(text) else {
+        let Ok(ClientMessage::End {}) = serde_json::from_str(text) else {
             return Err(self.refuse(UNKNOWN_TEXT, "a text that is not {\"type\":\"end\"}"));
         };
-        self.ended = End::Log;
+        self.ended = TransferEnd::Log;
         Ok(0)
     }
 
@@ -221,7 +221,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin + Send> Transport for Socket<T> {
         self.start = self.end - input.len();
     }
 
-    fn end(&self) -> End {
+    fn end(&self) -> TransferEnd {
         self.ended
     }
 }

@@ -4,7 +4,7 @@ use super::mask::copied;
 use super::stream::Socket;
 use crate::faults::{log, report, session};
 use crate::limits::CONNECTION_BUFFER_BYTES;
-use crate::session::{Session, State};
+use crate::session::{Session, SessionState};
 use crate::upload::Intake;
 use std::io;
 use std::pin::Pin;
@@ -19,7 +19,7 @@ const PACKET_BYTES: usize = 1_460;
 const KEY: [u8; 4] = [0xa5, 0x01, 0xfe, 0x6b];
 
 /// A client that sends a log over and over, in frames of that many bytes, a packet a read.
-struct Client<'a> {
+struct SocketClient<'a> {
     log: &'a [u8],
     /// Where in all that is sent it is, and where that ends.
     at: u64,
@@ -35,7 +35,7 @@ struct Client<'a> {
     heard: Vec<u8>,
 }
 
-impl<'a> Client<'a> {
+impl<'a> SocketClient<'a> {
     fn new(log: &'a [u8], at: u64, size: u64, frame_bytes: u64, reads: u64) -> Self {
         Self { log, at, size, frame_bytes, head: Vec::new(), key_at: 0, frame_left: 0, reads, heard: Vec::new() }
     }
@@ -72,7 +72,7 @@ impl<'a> Client<'a> {
     }
 }
 
-impl AsyncRead for Client<'_> {
+impl AsyncRead for SocketClient<'_> {
     fn poll_read(mut self: Pin<&mut Self>, _: &mut Context<'_>, place: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         if self.reads == 0 {
             return Poll::Ready(Err(io::Error::new(io::ErrorKind::ConnectionReset, "the fault of this test")));
@@ -84,7 +84,7 @@ impl AsyncRead for Client<'_> {
     }
 }
 
-impl AsyncWrite for Client<'_> {
+impl AsyncWrite for SocketClient<'_> {
     fn poll_write(mut self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         self.heard.extend_from_slice(bytes);
         Poll::Ready(Ok(bytes.len()))
@@ -100,7 +100,7 @@ impl AsyncWrite for Client<'_> {
 }
 
 /// Sends from the session's offset on.
-async fn send<'a>(session: &Arc<Session>, client: impl FnOnce(u64) -> Client<'a>) -> Result<(), String> {
+async fn send<'a>(session: &Arc<Session>, client: impl FnOnce(u64) -> SocketClient<'a>) -> Result<(), String> {
     let offset = session.offset();
     let intake = Intake::claim(Arc::clone(session), offset, None).map_err(|error| error.message().to_owned())?;
     let mut socket = Socket::new(client(offset), Arc::clone(session), CONNECTION_BUFFER_BYTES);
@@ -117,7 +117,7 @@ fn a_frame_of_64_mib_in_small_reads_is_copied_once() {
     runtime.block_on(async {
         let session = session(Some(SIZE), None);
         copied::take();
-        send(&session, |_| Client::new(line.as_bytes(), 0, SIZE, SIZE, u64::MAX)).await.expect("nothing is in its way");
+        send(&session, |_| SocketClient::new(line.as_bytes(), 0, SIZE, SIZE, u64::MAX)).await.expect("nothing is in its way");
         let copied = copied::take();
         assert!((SIZE..=SIZE + SIZE / 10).contains(&copied), "{copied} bytes were copied for {SIZE}");
         assert_eq!(report(&session).await["lines"]["total"], SIZE.div_ceil(line.len() as u64));
@@ -151,7 +151,7 @@ impl AsyncWrite for InTwo<'_> {
 
 /// All frames of a client that sends so many bytes in frames of that many.
 fn frames(log: &[u8], frame_bytes: usize) -> Vec<u8> {
-    let mut client = Client::new(log, 0, log.len() as u64, frame_bytes as u64, 0);
+    let mut client = SocketClient::new(log, 0, log.len() as u64, frame_bytes as u64, 0);
     std::iter::from_fn(|| client.next_byte()).collect()
 }
 
@@ -170,7 +170,7 @@ fn what_comes_behind_the_announced_size_means_the_same_wherever_packets_end() {
                 let mut socket = Socket::new(InTwo(parts), Arc::clone(&session), CONNECTION_BUFFER_BYTES);
                 let taken = intake.take(&mut socket).await.map_err(|error| error.code());
                 assert_eq!(taken, if is_taken { Ok(()) } else { Err("too_long") }, "{split}");
-                assert_eq!((session.offset(), session.state()), (log.len() as u64, State::Finished), "{split}");
+                assert_eq!((session.offset(), session.state()), (log.len() as u64, SessionState::Finished), "{split}");
             }
         }
     });
@@ -186,7 +186,7 @@ fn a_connection_that_is_dropped_at_every_nth_read_loses_nothing() {
         let frame_bytes = 7_001;
         let client = |reads| {
             let log = &log;
-            move |offset| Client::new(log, offset, size, frame_bytes, reads)
+            move |offset| SocketClient::new(log, offset, size, frame_bytes, reads)
         };
         let whole = session(Some(size), None);
         send(&whole, client(u64::MAX)).await.expect("nothing is in its way");
@@ -197,7 +197,7 @@ fn a_connection_that_is_dropped_at_every_nth_read_loses_nothing() {
             let broken = session(Some(size), None);
             let sent = send(&broken, client(nth)).await;
             if sent.is_err() {
-                assert_eq!(broken.state(), State::Interrupted, "{nth}: {sent:?}");
+                assert_eq!(broken.state(), SessionState::Interrupted, "{nth}: {sent:?}");
                 send(&broken, client(u64::MAX)).await.expect("nothing is in its way now");
             }
             assert_eq!(report(&broken).await, expected, "{nth}");

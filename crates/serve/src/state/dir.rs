@@ -1,6 +1,6 @@
 //! The folder with the files of all sessions that are kept: which there are, and what is read back of them.
 
-use super::{COPY, Found, Known, LOCK, ROWS, SESSION, SYNCED, Saved, TMP, UNFINISHED, VERSION, checksum};
+use super::{COPY, LOCK, ROWS, SESSION, SYNCED, Saved, SessionCandidate, StoredSession, TMP, UNFINISHED, VERSION, checksum};
 use crate::limits::STATE_FILE_BYTES_MAX;
 use crate::sessions::ID_BYTES;
 use rorqual_pipe::reason;
@@ -55,7 +55,7 @@ impl StateDir {
 
     /// The sessions that were kept, and what is wrong with others. What a server left that was ended in the middle of a checkpoint
     /// is removed.
-    pub(crate) fn sessions(&self) -> io::Result<(Vec<Known>, Vec<String>)> {
+    pub(crate) fn sessions(&self) -> io::Result<(Vec<SessionCandidate>, Vec<String>)> {
         let (mut ids, mut journals) = (BTreeSet::new(), Vec::new());
         for entry in fs::read_dir(&self.folder)? {
             let path = entry?.path();
@@ -77,7 +77,9 @@ impl StateDir {
         let (mut known, mut wrong) = (Vec::new(), Vec::new());
         for id in ids {
             match self.latest(&id, Ok) {
-                Ok((Found { saved, .. }, _)) => known.push(Known { id, created: saved.created, ended: saved.ended.is_some() }),
+                Ok((StoredSession { saved, .. }, _)) => {
+                    known.push(SessionCandidate { id, created: saved.created, ended: saved.ended.is_some() })
+                }
                 Err(why) => wrong.push(why),
             }
         }
@@ -88,7 +90,7 @@ impl StateDir {
     ///
     /// # Errors
     /// Why there is none, for people; then all is left as it is.
-    pub(crate) fn take<T>(&self, id: &str, make: impl Fn(Found) -> io::Result<T>) -> Result<T, String> {
+    pub(crate) fn take<T>(&self, id: &str, make: impl Fn(StoredSession) -> io::Result<T>) -> Result<T, String> {
         let (made, damage) = self.latest(id, make)?;
         if let Some(damage) = damage {
             tracing::warn!(session = id, damage, "it goes on from an earlier checkpoint (--state)");
@@ -99,7 +101,7 @@ impl StateDir {
     }
 
     /// And what is wrong with the latest, where it is not made of that.
-    fn latest<T>(&self, id: &str, make: impl Fn(Found) -> io::Result<T>) -> Result<(T, Option<String>), String> {
+    fn latest<T>(&self, id: &str, make: impl Fn(StoredSession) -> io::Result<T>) -> Result<(T, Option<String>), String> {
         let made = |extension| {
             let path = self.path(id, extension);
             let made = self.read(id, &path).and_then(&make);
@@ -134,7 +136,7 @@ impl StateDir {
         File::open(&self.folder)?.sync_all()
     }
 
-    pub(super) fn read(&self, id: &str, path: &Path) -> io::Result<Found> {
+    pub(super) fn read(&self, id: &str, path: &Path) -> io::Result<StoredSession> {
         let damaged = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_owned());
         let foreign = |what: &str| io::Error::new(io::ErrorKind::Unsupported, what.to_owned());
         // Opening a FIFO waits for its writer.
@@ -159,7 +161,7 @@ impl StateDir {
             return Err(no_session());
         }
         let journal = OpenOptions::new().read(true).write(true).open(self.path(id, ROWS))?;
-        Ok(Found { id: id.to_owned(), saved, head: content.split_off(end + 1), journal })
+        Ok(StoredSession { id: id.to_owned(), saved, head: content.split_off(end + 1), journal })
     }
 
     pub(super) fn path(&self, id: &str, extension: &str) -> PathBuf {

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 /// What is to be answered to a GET or HEAD.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Wanted {
+pub(crate) enum RangeRequest {
     /// All bytes.
     Whole,
     /// These.
@@ -19,18 +19,18 @@ pub(crate) enum Wanted {
 }
 
 /// What `headers` ask for of an entry of `size_bytes` with `etag`, its digest in quotes.
-pub(crate) fn wanted(headers: &HeaderMap, method: &Method, etag: &str, size_bytes: u64) -> Wanted {
+pub(crate) fn wanted(headers: &HeaderMap, method: &Method, etag: &str, size_bytes: u64) -> RangeRequest {
     if fails(headers, etag) {
-        return Wanted::Failed;
+        return RangeRequest::Failed;
     }
     if matches(headers, header::IF_NONE_MATCH, etag, true) == Some(true) {
-        return Wanted::NotModified;
+        return RangeRequest::NotModified;
     }
     let ranged = *method == Method::GET && text(headers, header::IF_RANGE).is_none_or(|validator| validator == etag);
     match text(headers, header::RANGE).filter(|_| ranged).and_then(|range| part(range, size_bytes)) {
-        None => Wanted::Whole,
-        Some(part) if part.is_empty() => Wanted::OutOfRange,
-        Some(part) => Wanted::Part(part),
+        None => RangeRequest::Whole,
+        Some(part) if part.is_empty() => RangeRequest::OutOfRange,
+        Some(part) => RangeRequest::Part(part),
     }
 }
 
@@ -83,7 +83,7 @@ mod tests {
 
     const ETAG: &str = "\"abc\"";
 
-    fn ask(pairs: &[(header::HeaderName, &'static str)], size_bytes: u64) -> Wanted {
+    fn ask(pairs: &[(header::HeaderName, &'static str)], size_bytes: u64) -> RangeRequest {
         let headers = pairs.iter().map(|(name, value)| (name.clone(), HeaderValue::from_static(value))).collect();
         wanted(&headers, &Method::GET, ETAG, size_bytes)
     }
@@ -91,42 +91,42 @@ mod tests {
     #[test]
     fn ranges_are_those_of_rfc_9110() {
         let cases = [
-            ("bytes=0-0", Wanted::Part(0..1)),
-            ("bytes=0-499", Wanted::Part(0..500)),
-            ("bytes=500-", Wanted::Part(500..1000)),
-            ("bytes=-300", Wanted::Part(700..1000)),
-            ("bytes=-3000", Wanted::Part(0..1000)),
-            ("bytes=999-99999999999999999999999", Wanted::Part(999..1000)),
-            ("bytes=1000-", Wanted::OutOfRange),
-            ("bytes=1000-1001", Wanted::OutOfRange),
-            ("bytes=-0", Wanted::OutOfRange),
+            ("bytes=0-0", RangeRequest::Part(0..1)),
+            ("bytes=0-499", RangeRequest::Part(0..500)),
+            ("bytes=500-", RangeRequest::Part(500..1000)),
+            ("bytes=-300", RangeRequest::Part(700..1000)),
+            ("bytes=-3000", RangeRequest::Part(0..1000)),
+            ("bytes=999-99999999999999999999999", RangeRequest::Part(999..1000)),
+            ("bytes=1000-", RangeRequest::OutOfRange),
+            ("bytes=1000-1001", RangeRequest::OutOfRange),
+            ("bytes=-0", RangeRequest::OutOfRange),
             // No range, several, or none of bytes: ignored.
-            ("bytes=5-4", Wanted::Whole),
-            ("bytes=0-1,3-4", Wanted::Whole),
-            ("bytes=-", Wanted::Whole),
-            ("bytes=+1-2", Wanted::Whole),
-            ("bytes", Wanted::Whole),
-            ("lines=0-1", Wanted::Whole),
+            ("bytes=5-4", RangeRequest::Whole),
+            ("bytes=0-1,3-4", RangeRequest::Whole),
+            ("bytes=-", RangeRequest::Whole),
+            ("bytes=+1-2", RangeRequest::Whole),
+            ("bytes", RangeRequest::Whole),
+            ("lines=0-1", RangeRequest::Whole),
         ];
         for (range, expected) in cases {
             assert_eq!(ask(&[(header::RANGE, range)], 1000), expected, "{range}");
         }
-        assert_eq!(ask(&[(header::RANGE, "bytes=0-0")], 0), Wanted::OutOfRange);
-        assert_eq!(ask(&[(header::RANGE, "bytes=-5")], 0), Wanted::OutOfRange);
+        assert_eq!(ask(&[(header::RANGE, "bytes=0-0")], 0), RangeRequest::OutOfRange);
+        assert_eq!(ask(&[(header::RANGE, "bytes=-5")], 0), RangeRequest::OutOfRange);
     }
 
     #[test]
     fn preconditions_come_in_their_order() {
         let range = (header::RANGE, "bytes=1-2");
-        assert_eq!(ask(&[(header::IF_MATCH, "\"x\", \"abc\"")], 9), Wanted::Whole);
-        assert_eq!(ask(&[(header::IF_MATCH, "\"x\"")], 9), Wanted::Failed);
+        assert_eq!(ask(&[(header::IF_MATCH, "\"x\", \"abc\"")], 9), RangeRequest::Whole);
+        assert_eq!(ask(&[(header::IF_MATCH, "\"x\"")], 9), RangeRequest::Failed);
         // A weak tag says too little for If-Match and for If-Range.
-        assert_eq!(ask(&[(header::IF_MATCH, "W/\"abc\"")], 9), Wanted::Failed);
-        assert_eq!(ask(&[(header::IF_NONE_MATCH, "W/\"abc\""), range.clone()], 9), Wanted::NotModified);
-        assert_eq!(ask(&[(header::IF_NONE_MATCH, "*")], 9), Wanted::NotModified);
-        assert_eq!(ask(&[(header::IF_NONE_MATCH, "\"x\""), range.clone()], 9), Wanted::Part(1..3));
-        assert_eq!(ask(&[(header::IF_RANGE, ETAG), range.clone()], 9), Wanted::Part(1..3));
-        assert_eq!(ask(&[(header::IF_RANGE, "W/\"abc\""), range.clone()], 9), Wanted::Whole);
-        assert_eq!(ask(&[(header::IF_RANGE, "Sat, 29 Oct 1994 19:43:31 GMT"), range], 9), Wanted::Whole);
+        assert_eq!(ask(&[(header::IF_MATCH, "W/\"abc\"")], 9), RangeRequest::Failed);
+        assert_eq!(ask(&[(header::IF_NONE_MATCH, "W/\"abc\""), range.clone()], 9), RangeRequest::NotModified);
+        assert_eq!(ask(&[(header::IF_NONE_MATCH, "*")], 9), RangeRequest::NotModified);
+        assert_eq!(ask(&[(header::IF_NONE_MATCH, "\"x\""), range.clone()], 9), RangeRequest::Part(1..3));
+        assert_eq!(ask(&[(header::IF_RANGE, ETAG), range.clone()], 9), RangeRequest::Part(1..3));
+        assert_eq!(ask(&[(header::IF_RANGE, "W/\"abc\""), range.clone()], 9), RangeRequest::Whole);
+        assert_eq!(ask(&[(header::IF_RANGE, "Sat, 29 Oct 1994 19:43:31 GMT"), range], 9), RangeRequest::Whole);
     }
 }

@@ -1,20 +1,20 @@
 //! `GET` and `HEAD /store/{key}`
 
-use super::conditions::{Wanted, wanted};
-use super::{LeaseAsked, Shared, etag, failed, find, full, no_entry, not_meant, put_lease};
-use crate::api::Key;
-use crate::body::Place;
+use super::conditions::{RangeRequest, wanted};
+use super::{LeaseAsked, StoreState, etag, failed, find, full, no_entry, not_meant, put_lease};
+use crate::api::PathKey;
+use crate::body::BodyWorkPermit;
 use crate::error::ApiError;
-use crate::wire::{Files, Stretch};
+use crate::wire::{FileRange, PromisedFiles};
 use axum::body::Body;
 use axum::extract::{Extension, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::stream::unfold;
-use rorqual_digest::{Algorithm, Digest, Encoding};
+use rorqual_digest::{Algorithm, Digest, DigestForm};
 use rorqual_pipe::Pool;
-use rorqual_store::Reader;
+use rorqual_store::EntryReader;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
@@ -24,9 +24,9 @@ use tokio::task::spawn_blocking;
 
 /// The bytes of an entry, sent by the kernel from its file, or read and encrypted; it stays for as long as it is sent.
 pub(super) async fn get(
-    State(shelf): Shared,
-    files: Option<Extension<Files>>,
-    Key(key): Key,
+    State(shelf): StoreState,
+    files: Option<Extension<PromisedFiles>>,
+    PathKey(key): PathKey,
     method: Method,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
@@ -37,11 +37,11 @@ pub(super) async fn get(
     });
     let mut reader = reader.await?;
     let (status, part) = match wanted(&headers, &method, &etag(&reader.digest), reader.bytes) {
-        Wanted::Failed => return Err(not_meant()),
-        Wanted::NotModified => (StatusCode::NOT_MODIFIED, None),
-        Wanted::OutOfRange => (StatusCode::RANGE_NOT_SATISFIABLE, None),
-        Wanted::Whole => (StatusCode::OK, Some(0..reader.bytes)),
-        Wanted::Part(part) => (StatusCode::PARTIAL_CONTENT, Some(part)),
+        RangeRequest::Failed => return Err(not_meant()),
+        RangeRequest::NotModified => (StatusCode::NOT_MODIFIED, None),
+        RangeRequest::OutOfRange => (StatusCode::RANGE_NOT_SATISFIABLE, None),
+        RangeRequest::Whole => (StatusCode::OK, Some(0..reader.bytes)),
+        RangeRequest::Part(part) => (StatusCode::PARTIAL_CONTENT, Some(part)),
     };
     let sent = part.clone().filter(|part| method == Method::GET && !part.is_empty());
     let place = match &sent {
@@ -56,7 +56,7 @@ pub(super) async fn get(
     let mut response = status.into_response();
     describe(response.headers_mut(), &reader, status, part.as_ref());
     if let Some(part) = sent {
-        let stretch = Stretch { file: reader.file, at: part.start, length: part.end - part.start };
+        let stretch = FileRange { file: reader.file, at: part.start, length: part.end - part.start };
         *response.body_mut() = match (files, place) {
             (Some(Extension(files)), _) => Body::new(files.body(stretch)),
             (None, Some(place)) => read(stretch, place),
@@ -66,7 +66,7 @@ pub(super) async fn get(
     Ok(response)
 }
 
-fn describe(headers: &mut HeaderMap, reader: &Reader, status: StatusCode, part: Option<&Range<u64>>) {
+fn describe(headers: &mut HeaderMap, reader: &EntryReader, status: StatusCode, part: Option<&Range<u64>>) {
     let mut put = |name: HeaderName, value: String| {
         // Digits and the alphabets of digests.
         if let Ok(value) = HeaderValue::try_from(value) {
@@ -95,11 +95,11 @@ fn describe(headers: &mut HeaderMap, reader: &Reader, status: StatusCode, part: 
 
 /// The digest of the whole entry as RFC 9530 has it, whose list of algorithms knows no BLAKE3.
 fn repr_digest(digest: &Digest) -> Option<String> {
-    (digest.algorithm() == Algorithm::Sha256).then(|| format!("sha-256=:{}:", digest.encode(Encoding::Base64)))
+    (digest.algorithm() == Algorithm::Sha256).then(|| format!("sha-256=:{}:", digest.encode(DigestForm::Base64)))
 }
 
 /// The bytes of a stretch, read block by block as they are taken.
-fn read(stretch: Stretch, place: Place) -> Body {
+fn read(stretch: FileRange, place: BodyWorkPermit) -> Body {
     let file = Arc::new(stretch.file);
     Body::from_stream(unfold((stretch.at, stretch.length), move |(at, left)| {
         let (file, pool) = (Arc::clone(&file), place.pool.clone());

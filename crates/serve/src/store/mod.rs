@@ -5,8 +5,8 @@ mod get;
 mod leases;
 mod put;
 
-use crate::api::Key;
-use crate::body::Places;
+use crate::api::PathKey;
+use crate::body::BodyPermits;
 use crate::error::ApiError;
 use crate::limits::{PUT_BLOCKS, PUTS_MAX, READ_BLOCKS, READS_MAX, STORE_ASKS_MAX};
 use axum::extract::{FromRequestParts, Query, State};
@@ -16,8 +16,8 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use rorqual_digest::Digest;
 use rorqual_pipe::limits::BLOCK_BYTES;
-use rorqual_pipe::{Error, Kind};
-use rorqual_store::{Entry, Found, Lease, LeaseTerms, Removed, Store};
+use rorqual_pipe::{Error, ErrorClass};
+use rorqual_store::{EntryLease, KeyMatch, LeaseTerms, Removed, Store, StoreEntry};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -28,17 +28,17 @@ use tokio::sync::Semaphore;
 /// A store, and places for those who put into it, or read it through TLS.
 pub(crate) struct Shelf {
     store: Store,
-    puts: Arc<Places>,
-    reads: Arc<Places>,
+    puts: Arc<BodyPermits>,
+    reads: Arc<BodyPermits>,
     asks: Semaphore,
 }
 
-type Shared = State<Arc<Shelf>>;
+type StoreState = State<Arc<Shelf>>;
 
 impl Shelf {
     pub(crate) fn new(store: Store, encrypted: bool) -> Arc<Self> {
         let reads = if encrypted { READS_MAX } else { 0 };
-        let places = |count, blocks| Places::new(count, BLOCK_BYTES, blocks);
+        let places = |count, blocks| BodyPermits::new(count, BLOCK_BYTES, blocks);
         Arc::new(Self {
             store,
             puts: places(PUTS_MAX, PUT_BLOCKS),
@@ -71,9 +71,9 @@ pub(crate) fn router(shelf: Arc<Shelf>) -> Router {
 }
 
 /// What the query asks for.
-struct Asked<T>(T);
+struct StoreQuery<T>(T);
 
-impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Asked<T> {
+impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for StoreQuery<T> {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
@@ -84,12 +84,12 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Asked<T> {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct From {
+struct ListQuery {
     after: Option<String>,
 }
 
 /// A page of the entries by digest, and what the store holds.
-async fn list(State(shelf): Shared, Asked(from): Asked<From>) -> Result<Json<Value>, ApiError> {
+async fn list(State(shelf): StoreState, StoreQuery(from): StoreQuery<ListQuery>) -> Result<Json<Value>, ApiError> {
     let answer = shelf.ask(move |store| {
         let after = from.after.map(|text| {
             Digest::parse(store.algorithm(), &text).ok_or_else(|| ApiError::bad_request(format!("after={text} is no digest")))
@@ -109,7 +109,7 @@ async fn list(State(shelf): Shared, Asked(from): Asked<From>) -> Result<Json<Val
     answer.await.map(Json)
 }
 
-fn entry_json(entry: &Entry) -> Value {
+fn entry_json(entry: &StoreEntry) -> Value {
     json!({
         "digest": entry.digest.to_string(),
         "bytes": entry.bytes,
@@ -132,9 +132,9 @@ struct Removal {
 }
 
 async fn remove(
-    State(shelf): Shared,
-    Key(key): Key,
-    Asked(removal): Asked<Removal>,
+    State(shelf): StoreState,
+    PathKey(key): PathKey,
+    StoreQuery(removal): StoreQuery<Removal>,
     headers: HeaderMap,
 ) -> Result<StatusCode, ApiError> {
     let held = |why: String| Err(ApiError::new(StatusCode::CONFLICT, "held", why));
@@ -158,9 +158,11 @@ async fn remove(
 /// The entry that `key` stands for.
 fn find(store: &Store, key: &str) -> Result<Digest, ApiError> {
     match store.find(key).map_err(failed)? {
-        Found::One(digest) => Ok(digest),
-        Found::Many => Err(ApiError::new(StatusCode::CONFLICT, "ambiguous", "several digests start like that; give more digits")),
-        Found::None => Err(no_entry(key)),
+        KeyMatch::One(digest) => Ok(digest),
+        KeyMatch::Many => {
+            Err(ApiError::new(StatusCode::CONFLICT, "ambiguous", "several digests start like that; give more digits"))
+        }
+        KeyMatch::None => Err(no_entry(key)),
     }
 }
 
@@ -191,7 +193,7 @@ impl LeaseAsked {
     }
 }
 
-fn full(what: &str, places: &Places) -> ApiError {
+fn full(what: &str, places: &BodyPermits) -> ApiError {
     let message = format!("{} {what} are going on, which is the limit; try again later", places.count());
     ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "store_busy", message).retry_after(1)
 }
@@ -208,17 +210,17 @@ fn not_meant() -> ApiError {
 #[expect(clippy::needless_pass_by_value, reason = "map_err gives it")]
 fn failed(error: Error) -> ApiError {
     let (status, code) = match error.kind() {
-        Kind::Limit => (StatusCode::INSUFFICIENT_STORAGE, "store_full"),
-        Kind::Mismatch => (StatusCode::UNPROCESSABLE_ENTITY, "digest_mismatch"),
-        Kind::Corrupt => (StatusCode::INTERNAL_SERVER_ERROR, "damaged"),
-        Kind::Stopped | Kind::Truncated => (StatusCode::BAD_REQUEST, "interrupted"),
-        Kind::Io => (StatusCode::INTERNAL_SERVER_ERROR, "store_failed"),
+        ErrorClass::Limit => (StatusCode::INSUFFICIENT_STORAGE, "store_full"),
+        ErrorClass::Mismatch => (StatusCode::UNPROCESSABLE_ENTITY, "digest_mismatch"),
+        ErrorClass::Corrupt => (StatusCode::INTERNAL_SERVER_ERROR, "damaged"),
+        ErrorClass::Stopped | ErrorClass::Truncated => (StatusCode::BAD_REQUEST, "interrupted"),
+        ErrorClass::Io => (StatusCode::INTERNAL_SERVER_ERROR, "store_failed"),
     };
     ApiError::new(status, code, error.to_string())
 }
 
 /// Names the lease that was taken.
-fn put_lease(headers: &mut HeaderMap, lease: Option<&Lease>) {
+fn put_lease(headers: &mut HeaderMap, lease: Option<&EntryLease>) {
     let Some(lease) = lease else { return };
     let expires = format!("{:.3}", seconds(lease.expires_ms));
     for (name, value) in [("lease-id", &lease.id), ("lease-expires", &expires)] {

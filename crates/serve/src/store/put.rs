@@ -1,8 +1,8 @@
 //! `PUT /store/{key}` and `POST /store`
 
-use super::{LeaseAsked, Shared, Shelf, failed, full, put_lease};
-use crate::api::Key;
-use crate::body::Place;
+use super::{LeaseAsked, Shelf, StoreState, failed, full, put_lease};
+use crate::api::PathKey;
+use crate::body::BodyWorkPermit;
 use crate::error::ApiError;
 use crate::feed::idle_max;
 use axum::Json;
@@ -14,7 +14,7 @@ use bytes::{Buf, Bytes};
 use http_body_util::BodyExt;
 use rorqual_digest::{Algorithm, Digest};
 use rorqual_pipe::{Control, Input};
-use rorqual_store::{PutOptions, Store, Stored, check_name};
+use rorqual_store::{PutOptions, PutResult, Store, check_name};
 use serde_json::json;
 use std::io::{self, ErrorKind, Read};
 use std::sync::Arc;
@@ -22,14 +22,19 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::time::timeout;
 
 /// A body that is put under a name, or has to have a digest.
-pub(super) async fn keyed(State(shelf): Shared, Key(key): Key, headers: HeaderMap, body: Body) -> Result<Response, ApiError> {
+pub(super) async fn keyed(
+    State(shelf): StoreState,
+    PathKey(key): PathKey,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, ApiError> {
     let expected = Digest::parse(shelf.store.algorithm(), &key);
     let name = if expected.is_some() { None } else { Some(key) };
     put(shelf, name, expected, &headers, body).await
 }
 
 /// A body that is put under its digest only.
-pub(super) async fn nameless(State(shelf): Shared, headers: HeaderMap, body: Body) -> Result<Response, ApiError> {
+pub(super) async fn nameless(State(shelf): StoreState, headers: HeaderMap, body: Body) -> Result<Response, ApiError> {
     put(shelf, None, None, &headers, body).await
 }
 
@@ -80,7 +85,13 @@ struct PutAsked {
 }
 
 impl PutAsked {
-    fn put(&self, store: &Store, reader: BodyReader, size_bytes: Option<u64>, place: &Place) -> Result<Stored, ApiError> {
+    fn put(
+        &self,
+        store: &Store,
+        reader: BodyReader,
+        size_bytes: Option<u64>,
+        place: &BodyWorkPermit,
+    ) -> Result<PutResult, ApiError> {
         let expected: Vec<Digest> = self.expected.into_iter().flatten().collect();
         let options =
             PutOptions { name: self.name.as_deref(), lease: self.lease.as_ref().map(LeaseAsked::terms), expected: &expected };
@@ -89,7 +100,7 @@ impl PutAsked {
     }
 }
 
-fn stored_json(stored: &Stored) -> serde_json::Value {
+fn stored_json(stored: &PutResult) -> serde_json::Value {
     json!({
         "digest": stored.digest.to_string(),
         "bytes": stored.bytes,

@@ -2,11 +2,11 @@
 
 use super::headers::{PART, checksum, length, number};
 use super::{OFFSET, gone};
-use crate::checked::{Checked, Failed};
+use crate::checked::{ChecksummedPart, Failed};
 use crate::error::ApiError;
 use crate::feed::Interruption;
 use crate::session::Session;
-use crate::transport::{BodyTransport, End};
+use crate::transport::{BodyTransport, TransferEnd};
 use crate::twin::Twin;
 use crate::upload::{Intake, detached};
 use axum::body::{Body, HttpBody};
@@ -42,7 +42,7 @@ pub(super) async fn take(
         intake.give_back();
         return Err(error);
     }
-    let mut body = BodyTransport::new(body, End::Part);
+    let mut body = BodyTransport::new(body, TransferEnd::Part);
     detached(async move {
         match checksum {
             None => intake.take(&mut body).await,
@@ -88,10 +88,10 @@ async fn hold(
     expected: Digest,
     body: &mut BodyTransport,
     twin: &Twin,
-) -> Result<Checked, Failed> {
+) -> Result<ChecksummedPart, Failed> {
     let left = || Failed::Interrupted(Interruption::Connection("the client left".to_owned()));
     let mut checked = tokio::select! {
-        room = Checked::new(session, length) => room.map_err(Failed::Refused)?,
+        room = ChecksummedPart::new(session, length) => room.map_err(Failed::Refused)?,
         () = twin.left() => return Err(left()),
     };
     checked.take(body, Hasher::new(expected.algorithm()), expected).await?;
@@ -110,14 +110,14 @@ fn mismatch(offset: u64) -> ApiError {
 mod tests {
     use super::*;
     use crate::faults::{full_session, shared};
-    use crate::session::State;
+    use crate::session::SessionState;
     use rorqual_digest::Algorithm;
     use std::time::Duration;
     use tokio::net::{TcpListener, TcpStream};
     use tokio::time::{Instant, sleep};
 
     /// How an upload ends to which this happens while it waits for the memory that another part has, and how long that took.
-    async fn waits(what: impl FnOnce(&Arc<Session>, TcpStream) -> Option<TcpStream>) -> (ApiError, Duration, State) {
+    async fn waits(what: impl FnOnce(&Arc<Session>, TcpStream) -> Option<TcpStream>) -> (ApiError, Duration, SessionState) {
         let session = full_session(&shared(1), 1_000);
         let _place = session.spare().acquire().await.expect("it stays open");
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
@@ -141,18 +141,18 @@ mod tests {
             Some(client)
         })
         .await;
-        assert_eq!((error.code(), state), ("cancelled", State::Cancelled));
+        assert_eq!((error.code(), state), ("cancelled", SessionState::Cancelled));
         assert!(took < at_once, "{took:?}");
         let (error, took, state) = waits(|session, client| {
             session.pace().want_place();
             Some(client)
         })
         .await;
-        assert_eq!((error.status(), state), (StatusCode::REQUEST_TIMEOUT, State::Interrupted));
+        assert_eq!((error.status(), state), (StatusCode::REQUEST_TIMEOUT, SessionState::Interrupted));
         assert!(took < at_once, "{took:?}");
         let (error, took, state) = waits(|_session, _client| None).await;
         assert!(error.message().contains("the client left"), "{}", error.message());
-        assert_eq!(state, State::Interrupted);
+        assert_eq!(state, SessionState::Interrupted);
         assert!(took < at_once, "{took:?}");
     }
 }

@@ -1,7 +1,7 @@
 //! What the tests share: a server in this process, and asking it.
 
-use rorqual_accesslog::aggregate::Span;
-use rorqual_accesslog::analyze::{Formats, Settings};
+use rorqual_accesslog::aggregate::SpanFilter;
+use rorqual_accesslog::analyze::{AnalyzeSettings, Formats};
 use rorqual_serve::{Access, Config, Reload, Rendering, Server};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -20,11 +20,11 @@ pub(crate) fn config(idle_max: Duration) -> Config {
         connections_max: 32,
         idle_max,
         rate_limit: None,
-        settings: Settings {
+        settings: AnalyzeSettings {
             memory_bytes: 256 << 20,
             threads: Some(1),
             line_bytes_max: 64 << 10,
-            span: Span::default(),
+            span: SpanFilter::default(),
             formats: Formats::default(),
             feed_buffers: 0,
             kept: None,
@@ -80,7 +80,7 @@ pub(crate) struct Running {
     pub(crate) url: String,
     runtime: Runtime,
     stop: Option<oneshot::Sender<()>>,
-    running: Option<JoinHandle<rorqual_serve::Totals>>,
+    running: Option<JoinHandle<rorqual_serve::ServerTotals>>,
 }
 
 impl Running {

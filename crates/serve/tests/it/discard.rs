@@ -1,7 +1,7 @@
 //! Tests of a connection: as uploads, of which nothing stays; and what a page knows its file by.
 
 use crate::wire::{Server, read_answer};
-use rorqual_testkit::websocket::{Heard, UPGRADE, WebSocket};
+use rorqual_testkit::websocket::{ServerFrame, UPGRADE, WebSocket};
 use serde_json::json;
 use std::io::Write;
 
@@ -9,7 +9,7 @@ const BYTES: usize = 3 * (1 << 20) + 17;
 
 fn heard(socket: &mut WebSocket, kind: &str) -> serde_json::Value {
     match socket.hear() {
-        Some(Heard::Text(text)) if text["type"] == kind => text,
+        Some(ServerFrame::Text(text)) if text["type"] == kind => text,
         other => panic!("{other:?} instead of {kind}"),
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::common::{Running, ask, send};
 use rorqual_pipe::Control;
-use rorqual_render::{Batch, Cell, Error, Rows, Source, Templates, Value};
+use rorqual_render::{RenderError, RowBatch, RowCell, RowSequence, Source, Templates, Value};
 use rorqual_serve::Rendering;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read};
@@ -130,13 +130,13 @@ impl Gated {
 struct Handle(Arc<Gated>);
 
 impl Source for Handle {
-    fn open(&self, _: &Control) -> Result<Box<dyn Rows>, Error> {
+    fn open(&self, _: &Control) -> Result<Box<dyn RowSequence>, RenderError> {
         Ok(Box::new(GatedRows(Arc::clone(&self.0), 0)))
     }
 }
 
-impl Rows for GatedRows {
-    fn next(&mut self) -> Result<Option<Arc<dyn Batch>>, Error> {
+impl RowSequence for GatedRows {
+    fn next(&mut self) -> Result<Option<Arc<dyn RowBatch>>, RenderError> {
         if self.1 == self.0.rows {
             return Ok(None);
         }
@@ -150,7 +150,7 @@ impl Rows for GatedRows {
     }
 }
 
-impl Batch for One {
+impl RowBatch for One {
     fn rows(&self) -> usize {
         1
     }
@@ -159,8 +159,8 @@ impl Batch for One {
         &self.columns
     }
 
-    fn cell(&self, _row: usize, _column: usize) -> Cell<'_> {
-        Cell::Integer(i64::try_from(self.number).expect("few"))
+    fn cell(&self, _row: usize, _column: usize) -> RowCell<'_> {
+        RowCell::Integer(i64::try_from(self.number).expect("few"))
     }
 }
 

@@ -2,9 +2,9 @@
 
 use crate::common::config;
 use crate::wire::{Server, log, read_answer};
-use rorqual_accesslog::analyze::Settings;
+use rorqual_accesslog::analyze::AnalyzeSettings;
 use rorqual_serve::Config;
-use rorqual_testkit::websocket::{Heard, UPGRADE, WebSocket, frame};
+use rorqual_testkit::websocket::{ServerFrame, UPGRADE, WebSocket, frame};
 use serde_json::json;
 use std::io::{Read, Write};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use std::time::Duration;
 /// The next text, which is of that type.
 fn text(socket: &mut WebSocket, kind: &str) -> serde_json::Value {
     match socket.hear() {
-        Some(Heard::Text(text)) if text["type"] == kind => text,
+        Some(ServerFrame::Text(text)) if text["type"] == kind => text,
         other => panic!("{other:?} instead of {kind}"),
     }
 }
@@ -33,7 +33,7 @@ fn an_upload_is_acknowledged_as_far_as_it_was_taken() {
     // A fragment is none.
     socket.send(&frame(0x02, &rest[..1_000]));
     socket.send(&frame(0x89, b"are you there?"));
-    assert_eq!(socket.hear(), Some(Heard::Pong(b"are you there?".to_vec())));
+    assert_eq!(socket.hear(), Some(ServerFrame::Pong(b"are you there?".to_vec())));
     socket.send(&frame(0x80, &rest[1_000..2_000]));
     assert_eq!(text(&mut socket, "taken")["offset"], start.len() + 2_000);
     socket.send(&frame(0x8a, b"nobody asked"));
@@ -65,13 +65,13 @@ fn the_log_ends_with_its_size_or_where_the_client_says_so() {
     let mut socket = server.socket(&id, 50);
     socket.binary(&log[50..60]);
     socket.send(&frame(0x88, &[]));
-    assert_eq!(socket.rest().last(), Some(&Heard::Close(None)));
+    assert_eq!(socket.rest().last(), Some(&ServerFrame::Close(None)));
     assert_eq!(server.when_state(&id, "waiting")["session"]["offset"], 60);
     // One that does not was interrupted, and may come back as well.
     let mut socket = server.socket(&id, 60);
     socket.binary(&log[60..70]);
     socket.send(&frame(0x88, &1001_u16.to_be_bytes()));
-    assert_eq!(socket.rest().last(), Some(&Heard::Close(Some(1001))));
+    assert_eq!(socket.rest().last(), Some(&ServerFrame::Close(Some(1001))));
     let live = server.when_state(&id, "interrupted");
     assert_eq!((&live["session"]["offset"], &live["session"]["error"]["code"]), (&70.into(), &"interrupted".into()));
     let mut socket = server.socket(&id, 70);
@@ -194,7 +194,7 @@ fn one_upload_at_a_time_and_what_ends_it() {
 fn a_socket_keeps_its_place_among_connections() {
     // Room for as many sessions as connections; what they would hold is never touched.
     let config = config(Duration::from_secs(600));
-    let settings = Settings { memory_bytes: 8 << 30, ..config.settings.clone() };
+    let settings = AnalyzeSettings { memory_bytes: 8 << 30, ..config.settings.clone() };
     let server = Server::with(Config { sessions_max: 32, settings, ..config });
     let mut sockets: Vec<_> = (0..32)
         .map(|_| {

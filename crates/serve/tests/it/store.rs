@@ -3,7 +3,7 @@
 use crate::common::{Running, config, exchange, send_head};
 use rorqual_digest::{Algorithm, Hasher};
 use rorqual_serve::Config;
-use rorqual_store::{Settings, Store};
+use rorqual_store::{Store, StoreSettings};
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::Shutdown;
@@ -28,7 +28,7 @@ impl Served {
 
     fn bounded(bytes_max: u64) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let store = Store::init(&Settings::new(folder.path()), None, Some(bytes_max)).unwrap();
+        let store = Store::init(&StoreSettings::new(folder.path()), None, Some(bytes_max)).unwrap();
         let config = Config { store: Some(store.clone()), ..config(Duration::from_secs(60)) };
         Self { running: Running::of(config), store, folder }
     }

@@ -5,7 +5,7 @@ use crate::common::{Reached, config};
 use crate::render::{all_places_are_free_by, endless, eventually};
 use rcgen::{CertifiedKey, KeyPair, generate_simple_self_signed};
 use rorqual_serve::{Access, Config};
-use rorqual_store::{Settings, Store};
+use rorqual_store::{Store, StoreSettings};
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use std::fs;
@@ -87,7 +87,7 @@ fn head(server: &Reached, line: &str, headers: &str) -> String {
 #[test]
 fn over_tls_an_entry_of_the_store_is_read_and_encrypted() {
     let files = Files::new();
-    let store = Store::init(&Settings::new(files.path("store")), None, None).expect("a store");
+    let store = Store::init(&StoreSettings::new(files.path("store")), None, None).expect("a store");
     let config = Config { access: files.access(), store: Some(store), ..config(Duration::from_secs(60)) };
     let server = Reached::with(config);
     // Longer than the blocks of a reader.

@@ -1,7 +1,7 @@
 //! tus 1.0: what a client that knows it may ask, and what it is told.
 
 use crate::wire::{Server, log};
-use rorqual_digest::{Algorithm, Encoding, Hasher};
+use rorqual_digest::{Algorithm, DigestForm, Hasher};
 use std::io::Write;
 
 const TUS: &str = "Tus-Resumable: 1.0.0";
@@ -11,7 +11,7 @@ const PART: &str = "Content-Type: application/offset+octet-stream";
 pub(crate) fn checksum(name: &str, part: &[u8]) -> String {
     let mut hasher = Hasher::new(if name == "sha1" { Algorithm::Sha1 } else { Algorithm::Sha256 });
     hasher.update(part);
-    format!("Upload-Checksum: {name} {}", hasher.finish().encode(Encoding::Base64))
+    format!("Upload-Checksum: {name} {}", hasher.finish().encode(DigestForm::Base64))
 }
 
 /// A new upload's id.

@@ -2,7 +2,7 @@
 
 use crate::wire::{Answer, Server, log};
 use rorqual_testkit::paths::encodings;
-use rorqual_testkit::websocket::{Heard, frame};
+use rorqual_testkit::websocket::{ServerFrame, frame};
 use serde_json::{Value, json};
 use std::io::Write;
 
@@ -127,7 +127,7 @@ fn socket_again_and_again(server: &Server, bytes: &[u8]) -> String {
             socket.send(&frame(0x88, &1000_u16.to_be_bytes()));
         }
         let rest = socket.rest();
-        assert_eq!(rest.last(), Some(&Heard::Close(Some(1000))));
+        assert_eq!(rest.last(), Some(&ServerFrame::Close(Some(1000))));
         assert_eq!(server.live(&id)["session"]["offset"], offset);
     }
     id

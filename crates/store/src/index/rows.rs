@@ -1,6 +1,6 @@
 //! Entries and names.
 
-use crate::entry::{Entry, Usage};
+use crate::entry::{StoreEntry, Usage};
 use crate::index::Index;
 use crate::limits::{NAMES_SHOWN_MAX, PAGE_ROWS};
 use rorqual_digest::Digest;
@@ -39,18 +39,18 @@ impl Index<'_> {
     }
 
     /// All about an entry.
-    pub(crate) fn entry(&self, digest: &Digest, now_ms: u64) -> Result<Option<Entry>, Error> {
+    pub(crate) fn entry(&self, digest: &Digest, now_ms: u64) -> Result<Option<StoreEntry>, Error> {
         let sql = "SELECT bytes, stored_ms, accessed_ms,
                        (SELECT count(*) FROM lease WHERE lease.digest = entry.digest AND expires_ms > ?2)
                    FROM entry WHERE digest = ?1";
         let found = self.first(sql, params![digest.as_bytes(), now_ms], |row| {
             let (bytes, stored_ms, accessed_ms, leases) = (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?);
-            Ok(Entry { digest: *digest, bytes, stored_ms, accessed_ms, names: Vec::new(), leases })
+            Ok(StoreEntry { digest: *digest, bytes, stored_ms, accessed_ms, names: Vec::new(), leases })
         })?;
         let Some(entry) = found else { return Ok(None) };
         let sql = "SELECT name FROM name WHERE digest = ?1 ORDER BY name LIMIT ?2";
         let names = self.all(sql, params![digest.as_bytes(), NAMES_SHOWN_MAX], |row| row.get(0))?;
-        Ok(Some(Entry { names, ..entry }))
+        Ok(Some(StoreEntry { names, ..entry }))
     }
 
     pub(crate) fn add_entry(&self, digest: &Digest, bytes: u64, now_ms: u64) -> Result<(), Error> {

@@ -3,7 +3,7 @@
 use crate::error::of_index;
 use crate::limits::{BUSY_TIMEOUT, INDEX_CACHE_KIB, JOURNAL_BYTES_MAX};
 use rorqual_digest::Algorithm;
-use rorqual_pipe::{Error, Kind};
+use rorqual_pipe::{Error, ErrorClass};
 use rusqlite::{Connection, ErrorCode, OpenFlags, params};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -79,9 +79,9 @@ pub(crate) fn open(path: &Path, writable: bool) -> Result<Connection, Error> {
     let connection = if writable { open_writable(path) } else { open_read_only(path) }.map_err(failed)?;
     match version(&connection).map_err(failed)? {
         VERSION => Ok(connection),
-        0 => Err(Error::new(Kind::Corrupt, path.to_string_lossy(), "this is no index of a store")),
+        0 => Err(Error::new(ErrorClass::Corrupt, path.to_string_lossy(), "this is no index of a store")),
         newer => Err(Error::new(
-            Kind::Corrupt,
+            ErrorClass::Corrupt,
             path.to_string_lossy(),
             format!("the index has version {newer}, and this program knows {VERSION}: use a newer one"),
         )),

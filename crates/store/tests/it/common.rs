@@ -3,7 +3,7 @@
 use rorqual_digest::{Algorithm, Digest, Hasher};
 use rorqual_pipe::limits::{BLOCK_BYTES, buffers_needed};
 use rorqual_pipe::{Control, Error, Input, Pool};
-use rorqual_store::{Found, PutOptions, Settings, Store, Stored, Verdict};
+use rorqual_store::{KeyMatch, PutOptions, PutResult, Store, StoreSettings, Verdict};
 use std::collections::BTreeSet;
 use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};
@@ -16,8 +16,8 @@ pub(crate) fn folder() -> TempDir {
 }
 
 /// Settings without waits for the disk, and with exact times of use.
-pub(crate) fn settings(dir: &Path) -> Settings {
-    Settings { fsync: false, touch_after: std::time::Duration::ZERO, ..Settings::new(dir) }
+pub(crate) fn settings(dir: &Path) -> StoreSettings {
+    StoreSettings { fsync: false, touch_after: std::time::Duration::ZERO, ..StoreSettings::new(dir) }
 }
 
 pub(crate) fn store(dir: &Path, bytes_max: u64) -> Store {
@@ -28,12 +28,12 @@ pub(crate) fn pool() -> Pool {
     Pool::new(BLOCK_BYTES, buffers_needed(1))
 }
 
-pub(crate) fn put(store: &Store, bytes: &[u8]) -> Stored {
+pub(crate) fn put(store: &Store, bytes: &[u8]) -> PutResult {
     put_with(store, bytes, &PutOptions::default()).unwrap()
 }
 
 /// Puts, and sees that every block has come home.
-pub(crate) fn put_with(store: &Store, bytes: &[u8], options: &PutOptions<'_>) -> Result<Stored, Error> {
+pub(crate) fn put_with(store: &Store, bytes: &[u8], options: &PutOptions<'_>) -> Result<PutResult, Error> {
     let pool = pool();
     let reader = Box::new(Cursor::new(bytes.to_vec()));
     let stored = store.put(Input::from_reader("test", reader), Some(bytes.len() as u64), options, &pool, &Control::default());
@@ -58,9 +58,9 @@ pub(crate) fn digest(bytes: &[u8]) -> Digest {
 
 pub(crate) fn found(store: &Store, key: &str) -> Option<Digest> {
     match store.find(key).unwrap() {
-        Found::One(digest) => Some(digest),
-        Found::Many => panic!("{key} is ambiguous"),
-        Found::None => None,
+        KeyMatch::One(digest) => Some(digest),
+        KeyMatch::Many => panic!("{key} is ambiguous"),
+        KeyMatch::None => None,
     }
 }
 
@@ -89,7 +89,7 @@ pub(crate) fn files(dir: &Path) -> Vec<PathBuf> {
 pub(crate) fn check_clean(store: &Store) {
     let mut sum = 0;
     let pool = Pool::new(BLOCK_BYTES, 2);
-    let look = |checked: &rorqual_store::Checked| {
+    let look = |checked: &rorqual_store::VerifyResult| {
         sum += checked.bytes;
         assert!(matches!(checked.verdict, Verdict::Sound), "{checked:?}");
         Ok(())

@@ -3,7 +3,7 @@
 use crate::child::Child;
 use crate::common::{check_clean, digests, folder, get, put, put_with, settings, store};
 use rorqual_pipe::Error;
-use rorqual_store::{Hook, LeaseTerms, PutOptions, Settings, Store};
+use rorqual_store::{Hook, LeaseTerms, PutOptions, Store, StoreSettings};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -26,7 +26,7 @@ fn prepare(dir: &Path) {
     std::fs::write(dir.join("blobs/sha256/ba").join(orphan), b"abc").unwrap();
 }
 
-fn task(settings: &Settings, name: &str) -> Result<(), Error> {
+fn task(settings: &StoreSettings, name: &str) -> Result<(), Error> {
     if name == "init" {
         return Store::init(settings, None, Some(3 << 20)).map(drop);
     }
@@ -60,7 +60,7 @@ fn hook(at: u64, then: fn() -> std::io::Result<()>) -> (Hook, Arc<OnceLock<&'sta
 
 pub(crate) fn work(dir: &Path, name: &str, at: u64) {
     let (hook, _) = hook(at, || std::process::abort());
-    task(&Settings { hook: Some(hook), ..settings(dir) }, name).unwrap();
+    task(&StoreSettings { hook: Some(hook), ..settings(dir) }, name).unwrap();
 }
 
 fn check_after(dir: &Path, name: &str, place: &str) {
@@ -104,7 +104,7 @@ fn failing_at_any_step_nothing_is_lost_and_it_is_said() {
             prepare(dir.path());
         }
         let (hook, reached) = hook(at, || Err(std::io::ErrorKind::StorageFull.into()));
-        let result = task(&Settings { hook: Some(hook), ..settings(dir.path()) }, name);
+        let result = task(&StoreSettings { hook: Some(hook), ..settings(dir.path()) }, name);
         (dir, reached, result)
     };
     for name in TASKS {

@@ -1,8 +1,8 @@
 //! Files and indexes that are not what they were.
 
 use crate::common::{MIB, check_clean, digests, folder, get, pool, put, put_with, settings, store};
-use rorqual_pipe::{Control, Input, Kind};
-use rorqual_store::{Checked, PutOptions, Removed, Store, Verdict, rebuild};
+use rorqual_pipe::{Control, ErrorClass, Input};
+use rorqual_store::{PutOptions, Removed, Store, Verdict, VerifyResult, rebuild};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
@@ -14,7 +14,7 @@ fn overwrite(path: &Path, bytes: &[u8]) {
 
 fn verdicts(store: &Store, repair: bool) -> Vec<(String, Option<Removed>)> {
     let mut damaged = Vec::new();
-    let note = |checked: &Checked| {
+    let note = |checked: &VerifyResult| {
         if let Verdict::Damaged(why) = &checked.verdict {
             damaged.push((why.clone(), checked.removed));
         }
@@ -34,7 +34,7 @@ fn verify_finds_each_kind_of_damage_and_repairs_it() {
     overwrite(&store.path(&cut), b"cut");
     std::fs::remove_file(store.path(&missing)).unwrap();
     for digest in [&cut, &missing] {
-        assert_eq!(store.get(digest, None).unwrap_err().kind(), Kind::Corrupt);
+        assert_eq!(store.get(digest, None).unwrap_err().kind(), ErrorClass::Corrupt);
     }
     let found = verdicts(&store, false);
     let mut whys: Vec<&str> = found.iter().map(|(why, _)| why.as_str()).collect();
@@ -58,7 +58,7 @@ fn what_can_not_be_read_is_reported_and_not_removed() {
     std::fs::remove_file(&path).unwrap();
     std::os::unix::fs::symlink(&path, &path).unwrap();
     let mut seen = Vec::new();
-    let note = |checked: &Checked| {
+    let note = |checked: &VerifyResult| {
         seen.push((matches!(checked.verdict, Verdict::Unreadable(_)), checked.removed));
         Ok(())
     };
@@ -97,7 +97,7 @@ fn a_put_mends_an_entry_that_is_damaged() {
         assert_eq!(read, damage);
         check_clean(&store);
     }
-    assert_eq!(store.find("n").unwrap(), rorqual_store::Found::One(digest), "its names stay");
+    assert_eq!(store.find("n").unwrap(), rorqual_store::KeyMatch::One(digest), "its names stay");
 }
 
 /// Where a file would not fit beside all others it is looked for before it is written.
@@ -138,7 +138,7 @@ fn a_damaged_index_is_named_and_made_anew() {
     for bytes in [vec![7; 50_000], Vec::new(), b"SQLite format 3\0".to_vec()] {
         std::fs::write(&index, &bytes).unwrap();
         let error = Store::open(&settings(dir.path())).err().unwrap();
-        assert_eq!(error.kind(), Kind::Corrupt, "{error}");
+        assert_eq!(error.kind(), ErrorClass::Corrupt, "{error}");
         assert_eq!(rebuild(&settings(dir.path()), Some(MIB)).unwrap().entries, 2);
         let new = Store::open(&settings(dir.path())).unwrap();
         assert_eq!((get(&new, &one).unwrap(), get(&new, &two).unwrap()), (b"one".to_vec(), b"two".to_vec()));

@@ -2,9 +2,9 @@
 
 use crate::common::{MIB, check_clean, digest, files, folder, found, get, pool, put, put_with, settings, store};
 use rorqual_digest::{Algorithm, Digest};
-use rorqual_pipe::{Control, Input, Kind};
-use rorqual_store::{Found, PutOptions, Removed, Settings, Store, check_name};
-use rorqual_testkit::fault::{Fault, Faulty};
+use rorqual_pipe::{Control, ErrorClass, Input};
+use rorqual_store::{KeyMatch, PutOptions, Removed, Store, StoreSettings, check_name};
+use rorqual_testkit::fault::{FaultPlan, Faulty};
 use std::fs::File;
 use std::io::{Cursor, ErrorKind, Read};
 use std::os::unix::fs::MetadataExt;
@@ -61,7 +61,7 @@ fn an_entry_is_found_by_digest_prefix_and_name() {
     let store = store(dir.path(), MIB);
     let abc = put_with(&store, b"abc", &PutOptions { name: Some("first"), lease: None, ..PutOptions::default() }).unwrap().digest;
     for key in
-        [ABC, &ABC.to_uppercase(), &ABC[..4], &ABC[..5], &ABC[..63], "first", &abc.encode(rorqual_digest::Encoding::Base64)]
+        [ABC, &ABC.to_uppercase(), &ABC[..4], &ABC[..5], &ABC[..63], "first", &abc.encode(rorqual_digest::DigestForm::Base64)]
     {
         assert_eq!(found(&store, key), Some(abc), "{key}");
     }
@@ -79,7 +79,7 @@ fn a_prefix_of_several_is_ambiguous_and_a_name_goes_before_it() {
     let mut prefixes: Vec<&str> = all.iter().map(|digest| &digest[..4]).collect();
     prefixes.sort_unstable();
     let shared = prefixes.windows(2).find(|pair| pair[0] == pair[1]).unwrap()[0];
-    assert_eq!(store.find(shared).unwrap(), Found::Many);
+    assert_eq!(store.find(shared).unwrap(), KeyMatch::Many);
     let named = put_with(&store, b"named", &PutOptions { name: Some(shared), lease: None, ..PutOptions::default() }).unwrap();
     assert_eq!(found(&store, shared), Some(named.digest));
 }
@@ -129,13 +129,13 @@ fn a_put_that_fails_leaves_nothing() {
     let dir = folder();
     let store = store(dir.path(), 100 * MIB);
     for at in [0, 1, 5, 40] {
-        let fault = Fault::new(at, true, ErrorKind::ConnectionReset);
+        let fault = FaultPlan::new(at, true, ErrorKind::ConnectionReset);
         let reader = Faulty::new(std::io::repeat(7).take(5 * MIB), 100_000, &fault);
         let pool = pool();
         let error = store
             .put(Input::from_reader("upload", Box::new(reader)), None, &PutOptions::default(), &pool, &Control::default())
             .unwrap_err();
-        assert_eq!((error.kind(), error.name(), pool.lent()), (Kind::Io, "upload", 0));
+        assert_eq!((error.kind(), error.name(), pool.lent()), (ErrorClass::Io, "upload", 0));
         assert_eq!(store.usage().unwrap().reserved_bytes, 0);
         assert_eq!(files(&dir.path().join("tmp")).len(), 0);
     }
@@ -143,7 +143,7 @@ fn a_put_that_fails_leaves_nothing() {
     control.stop();
     let reader = Box::new(Cursor::new(b"abc"));
     let error = store.put(Input::from_reader("x", reader), None, &PutOptions::default(), &pool(), &control).unwrap_err();
-    assert_eq!(error.kind(), Kind::Stopped);
+    assert_eq!(error.kind(), ErrorClass::Stopped);
     check_clean(&store);
 }
 
@@ -180,7 +180,7 @@ fn a_part_that_was_replaced_is_not_adopted() {
         let armed = Arc::new(AtomicBool::new(false));
         let (shared, swapping) = (Arc::clone(&armed), swap.clone());
         let hook = move |step| if step == at && shared.swap(false, Ordering::Relaxed) { swapping() } else { Ok(()) };
-        let store = Store::init(&Settings { hook: Some(Arc::new(hook)), ..settings(dir.path()) }, None, None).unwrap();
+        let store = Store::init(&StoreSettings { hook: Some(Arc::new(hook)), ..settings(dir.path()) }, None, None).unwrap();
         std::fs::write(&part, b"abc").unwrap();
         let file = Arc::new(File::open(&part).unwrap());
         if at == "before" {
@@ -198,15 +198,15 @@ fn a_part_that_was_replaced_is_not_adopted() {
 #[test]
 fn without_a_store_there_is_a_clear_error() {
     let dir = folder();
-    let error = Store::open(&Settings::new(dir.path().join("none"))).err().unwrap().to_string();
+    let error = Store::open(&StoreSettings::new(dir.path().join("none"))).err().unwrap().to_string();
     assert!(error.contains("there is no store; `rorqual store init`"), "{error}");
 }
 
 #[test]
 fn waits_for_the_disk_by_default() {
     let dir = folder();
-    assert!(Settings::new(dir.path()).fsync);
-    let store = Store::init(&Settings::new(dir.path()), None, None).unwrap();
+    assert!(StoreSettings::new(dir.path()).fsync);
+    let store = Store::init(&StoreSettings::new(dir.path()), None, None).unwrap();
     assert_eq!(get(&store, &put(&store, b"durable").digest).unwrap(), b"durable");
     check_clean(&store);
 }

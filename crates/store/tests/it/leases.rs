@@ -2,8 +2,8 @@
 
 use crate::child::Child;
 use crate::common::{MIB, check_clean, folder, get, put, put_with, settings, store};
-use rorqual_pipe::Kind;
-use rorqual_store::{Lease, LeaseTerms, PutOptions, Removed, Settings, Store};
+use rorqual_pipe::ErrorClass;
+use rorqual_store::{EntryLease, LeaseTerms, PutOptions, Removed, Store, StoreSettings};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,11 +16,11 @@ const TERMS: LeaseTerms<'_> = LeaseTerms { ttl: MINUTE, holder: "test" };
 fn clocked(dir: &Path, bytes_max: u64) -> (Store, Arc<AtomicU64>) {
     let clock = Arc::new(AtomicU64::new(1_000_000_000));
     let shared = Arc::clone(&clock);
-    let settings = Settings { clock: Some(Arc::new(move || shared.load(Ordering::Relaxed))), ..settings(dir) };
+    let settings = StoreSettings { clock: Some(Arc::new(move || shared.load(Ordering::Relaxed))), ..settings(dir) };
     (Store::init(&settings, None, Some(bytes_max)).unwrap(), clock)
 }
 
-fn leases(store: &Store) -> Vec<Lease> {
+fn leases(store: &Store) -> Vec<EntryLease> {
     let mut all = Vec::new();
     store
         .for_each_lease(|lease| {
@@ -54,7 +54,7 @@ fn a_store_that_is_all_leased_refuses_with_numbers_and_evicts_nothing() {
         put_with(&store, &[byte; 4_000], &PutOptions { name: None, lease: Some(TERMS), ..PutOptions::default() }).unwrap();
     }
     let error = put_with(&store, &[3; 4_000], &PutOptions::default()).unwrap_err();
-    assert_eq!(error.kind(), Kind::Limit);
+    assert_eq!(error.kind(), ErrorClass::Limit);
     for part in ["no room for 3.91 KiB", "may hold 9.77 KiB", "--max-size", "7.81 KiB are leased (2 entries", "lease ls"] {
         assert!(error.to_string().contains(part), "{part} is missing in: {error}");
     }
@@ -113,8 +113,12 @@ fn reads_write_only_when_the_last_use_is_old() {
         Ok(())
     };
     let clock_now = move || clock.load(Ordering::Relaxed);
-    let settings =
-        Settings { touch_after: MINUTE, clock: Some(Arc::new(clock_now)), hook: Some(Arc::new(hook)), ..settings(dir.path()) };
+    let settings = StoreSettings {
+        touch_after: MINUTE,
+        clock: Some(Arc::new(clock_now)),
+        hook: Some(Arc::new(hook)),
+        ..settings(dir.path())
+    };
     let store = Store::init(&settings, None, None).unwrap();
     let digest = put(&store, b"abc").digest;
     let commits = |advance_ms| {
@@ -138,7 +142,7 @@ fn terms_that_make_no_sense_are_refused() {
         LeaseTerms { holder: &long, ..TERMS },
         LeaseTerms { holder: "a\u{1b}b", ..TERMS },
     ] {
-        assert_eq!(store.take_lease(&digest, &terms).unwrap_err().kind(), Kind::Limit);
+        assert_eq!(store.take_lease(&digest, &terms).unwrap_err().kind(), ErrorClass::Limit);
     }
     assert!(leases(&store).is_empty());
 }

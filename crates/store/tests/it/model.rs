@@ -3,7 +3,7 @@
 use crate::common::{check_clean, digest, digests, folder, found, get, put_with, settings};
 use proptest::prelude::*;
 use rorqual_digest::Digest;
-use rorqual_store::{LeaseTerms, PutOptions, Removed, Settings, Store};
+use rorqual_store::{LeaseTerms, PutOptions, Removed, Store, StoreSettings};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -111,7 +111,7 @@ impl Both {
         (!self.model.ids.is_empty()).then(|| self.model.ids[number % self.model.ids.len()].clone())
     }
 
-    fn note_lease(&mut self, content: u8, lease: rorqual_store::Lease) {
+    fn note_lease(&mut self, content: u8, lease: rorqual_store::EntryLease) {
         self.model.ids.push(lease.id.clone());
         self.model.leases.insert(lease.id, (content, lease.expires_ms));
     }
@@ -208,7 +208,7 @@ proptest! {
         let dir = folder();
         let clock = Arc::new(AtomicU64::new(1_000_000));
         let shared = Arc::clone(&clock);
-        let settings = Settings { clock: Some(Arc::new(move || shared.load(Ordering::Relaxed))), ..settings(dir.path()) };
+        let settings = StoreSettings { clock: Some(Arc::new(move || shared.load(Ordering::Relaxed))), ..settings(dir.path()) };
         let store = Store::init(&settings, None, Some(BYTES_MAX)).unwrap();
         let mut both = Both { model: Model::default(), store, clock };
         for step in &steps {

@@ -2,7 +2,7 @@
 
 use crate::child::Child;
 use crate::common::{MIB, check_clean, digest, files, folder, found, get, pool, put, put_with, settings, store};
-use rorqual_pipe::{Control, Input, Kind};
+use rorqual_pipe::{Control, ErrorClass, Input};
 use rorqual_store::{LeaseTerms, PutOptions, Store};
 use std::io::{Cursor, Read};
 use std::time::Duration;
@@ -16,7 +16,7 @@ fn a_file_above_the_bound_is_refused_before_it_is_read_or_as_soon_as_it_shows() 
         let control = Control::default();
         let reader = Box::new(std::io::repeat(1).take(9 * MIB));
         let error = store.put(Input::from_reader("big", reader), size, &PutOptions::default(), &pool(), &control).unwrap_err();
-        assert_eq!(error.kind(), Kind::Limit);
+        assert_eq!(error.kind(), ErrorClass::Limit);
         assert!(error.to_string().contains("--max-size"), "{error}");
         assert_eq!(control.stored_bytes() == 0, size.is_some());
     }
@@ -187,12 +187,12 @@ fn nothing_goes_for_a_stream_that_is_refused_or_only_announced() {
         store.put(input, Some(announced), &PutOptions::default(), &pool(), &Control::default())
     };
     let are_there = || all.iter().filter(|digest| store.entry(digest).unwrap().is_some()).count();
-    assert_eq!(put_stream(b"x", 20 * MIB).unwrap_err().kind(), Kind::Io);
+    assert_eq!(put_stream(b"x", 20 * MIB).unwrap_err().kind(), ErrorClass::Io);
     assert_eq!(are_there(), 3, "one byte of 20 MB came");
     let reading = store.get(&all[0], None).unwrap();
     assert!(reading.is_some());
     let error = put_stream(&vec![9; 26 * MIB as usize], 26 * MIB).unwrap_err();
-    assert_eq!((error.kind(), are_there()), (Kind::Limit, 3), "{error}");
+    assert_eq!((error.kind(), are_there()), (ErrorClass::Limit, 3), "{error}");
     assert!(error.to_string().contains("9.00 MiB are being read (1 entries)"), "{error}");
     // A file is there whole, and yet can't be stored.
     let file = dir.path().join("file");

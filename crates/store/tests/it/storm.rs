@@ -3,7 +3,7 @@
 use crate::child::Child;
 use crate::common::{check_clean, digest, folder, get, put, put_with, settings, store};
 use rorqual_digest::Digest;
-use rorqual_store::{LeaseTerms, PutOptions, Reader, Store};
+use rorqual_store::{EntryReader, LeaseTerms, PutOptions, Store};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::Duration;
@@ -53,7 +53,7 @@ impl Random {
 #[derive(Default)]
 struct Kept {
     leases: Vec<(u64, String)>,
-    readers: Vec<(u64, Reader)>,
+    readers: Vec<(u64, EntryReader)>,
 }
 
 pub(crate) fn work(dir: &Path, seed: u64) {

@@ -1,7 +1,7 @@
 //! `gen`: makes the files of the tests and the benchmark.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a development tool; printing is its interface")]
 
-use rorqual_testkit::generate::{self, AccessLog, DistinctLog, Events, IncidentLog, SiteLog, Written};
+use rorqual_testkit::generate::{self, AccessLog, DistinctLog, EventLines, GeneratedSummary, IncidentLog, SiteLog};
 use std::error::Error;
 use std::fs::File;
 use std::io::{self, Write};
@@ -30,7 +30,7 @@ Logs are whole lines, so they may be one line longer than BYTES.
 At the end stderr has the truth: lines=NEWLINES bytes=BYTES (before compression).
 ";
 
-type Outcome = Result<Written, Box<dyn Error>>;
+type GenResult = Result<GeneratedSummary, Box<dyn Error>>;
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -39,7 +39,7 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     match run(&args) {
-        Ok(Written { lines, bytes }) => {
+        Ok(GeneratedSummary { lines, bytes }) => {
             eprintln!("lines={lines} bytes={bytes}");
             ExitCode::SUCCESS
         }
@@ -50,7 +50,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(args: &[String]) -> Outcome {
+fn run(args: &[String]) -> GenResult {
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     match words[..] {
         ["access", out, bytes] => access(out, size(bytes)?, generate::SEED_DEFAULT),
@@ -77,11 +77,11 @@ fn run(args: &[String]) -> Outcome {
     }
 }
 
-fn access(out: &str, bytes: u64, seed: u64) -> Outcome {
+fn access(out: &str, bytes: u64, seed: u64) -> GenResult {
     Ok(generate::write_lines(&mut AccessLog::new(bytes, seed), bytes, &mut open(out)?)?)
 }
 
-fn distinct(out: &str, bytes: u64, seed: u64, truth: Option<&str>) -> Outcome {
+fn distinct(out: &str, bytes: u64, seed: u64, truth: Option<&str>) -> GenResult {
     let mut log = DistinctLog::new(bytes, seed);
     let written = generate::write_lines(&mut log, bytes, &mut open(out)?)?;
     if let Some(path) = truth {
@@ -90,23 +90,23 @@ fn distinct(out: &str, bytes: u64, seed: u64, truth: Option<&str>) -> Outcome {
     Ok(written)
 }
 
-fn site(out: &str, lines: u64, seed: u64) -> Outcome {
+fn site(out: &str, lines: u64, seed: u64) -> GenResult {
     Ok(generate::write_count(&mut SiteLog::new(lines, seed), lines, &mut open(out)?)?)
 }
 
-fn incidents(out: &str, lines: u64, seed: u64, truth: &str) -> Outcome {
+fn incidents(out: &str, lines: u64, seed: u64, truth: &str) -> GenResult {
     let mut log = IncidentLog::new(lines, seed);
     let written = generate::write_count(&mut log, lines, &mut open(out)?)?;
     serde_json::to_writer_pretty(File::create(truth)?, &log.truth())?;
     Ok(written)
 }
 
-fn events(out: &str, bytes: u64, seed: u64) -> Outcome {
-    Ok(generate::write_lines(&mut Events::new(seed), bytes, &mut open(out)?)?)
+fn events(out: &str, bytes: u64, seed: u64) -> GenResult {
+    Ok(generate::write_lines(&mut EventLines::new(seed), bytes, &mut open(out)?)?)
 }
 
-fn array(out: &str, bytes: u64, path: &str) -> Outcome {
-    Ok(generate::write_array(&mut Events::new(generate::SEED_DEFAULT), bytes, path, &mut open(out)?)?)
+fn array(out: &str, bytes: u64, path: &str) -> GenResult {
+    Ok(generate::write_array(&mut EventLines::new(generate::SEED_DEFAULT), bytes, path, &mut open(out)?)?)
 }
 
 fn open(out: &str) -> io::Result<Box<dyn Write>> {

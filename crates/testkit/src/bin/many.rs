@@ -2,7 +2,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a development tool; printing is its interface")]
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
-use rorqual_testkit::many::{Outcome, Plan, run};
+use rorqual_testkit::many::{LoadOutcome, LoadPlan, run};
 use std::error::Error;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -28,14 +28,14 @@ fn main() -> ExitCode {
     }
 }
 
-fn outcome(args: &[String]) -> Result<Outcome, Box<dyn Error>> {
+fn outcome(args: &[String]) -> Result<LoadOutcome, Box<dyn Error>> {
     let [url, uploads, bytes_per_second, seconds, viewers] = args else {
         return Err("these are not the five arguments".into());
     };
     let (address, token) =
         url.strip_prefix("http://").and_then(|rest| rest.split_once("/?token=")).ok_or("the URL is none that `serve` prints")?;
     let bytes_per_second = bytes_per_second.parse()?;
-    let plan = Plan {
+    let plan = LoadPlan {
         address: address.to_owned(),
         token: token.to_owned(),
         uploads: uploads.parse()?,

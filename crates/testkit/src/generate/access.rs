@@ -1,9 +1,9 @@
 //! An access log of any size out of 10,000 real lines.
 
-use super::clock::Clock;
-use super::random::Random;
-use super::sample::{Record, records};
-use super::{Lines, SEED_DEFAULT};
+use super::clock::LogClock;
+use super::random::Rng;
+use super::sample::{SampleLine, records};
+use super::{GeneratedLines, SEED_DEFAULT};
 use memchr::memmem;
 
 /// A directory that no real line has, for searches with few hits.
@@ -18,11 +18,11 @@ const VARYING_BYTES: f64 = 2.6 + 26.0 + 5.2;
 /// The sample's lines in order, over and over. The time advances over 90 days from 2025-01-01, the last octet of
 /// the address and the size of the response vary; request, status, referrer and agent stay those of the real line.
 pub struct AccessLog {
-    records: Vec<Record>,
+    records: Vec<SampleLine>,
     next: usize,
     lines: u64,
-    clock: Clock,
-    random: Random,
+    clock: LogClock,
+    random: Rng,
     digits: itoa::Buffer,
 }
 
@@ -36,8 +36,8 @@ impl AccessLog {
             records,
             next: 0,
             lines: 0,
-            clock: Clock::new(lines_expected),
-            random: Random::new(seed),
+            clock: LogClock::new(lines_expected),
+            random: Rng::new(seed),
             digits: itoa::Buffer::new(),
         }
     }
@@ -49,7 +49,7 @@ impl AccessLog {
     }
 }
 
-impl Lines for AccessLog {
+impl GeneratedLines for AccessLog {
     fn line(&mut self, out: &mut Vec<u8>) {
         let record = &self.records[self.next];
         self.next = (self.next + 1) % self.records.len();
@@ -88,17 +88,17 @@ fn push_with_needle(request: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(&request[path_at..]);
 }
 
-fn mean_bytes(records: &[Record]) -> f64 {
+fn mean_bytes(records: &[SampleLine]) -> f64 {
     let fixed: usize = records.iter().map(|r| r.network.len() + r.user.len() + r.request.len() + r.tail.len()).sum();
     fixed as f64 / records.len() as f64 + VARYING_BYTES
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Written, write_lines};
+    use super::super::{GeneratedSummary, write_lines};
     use super::*;
 
-    fn text(bytes: u64, seed: u64) -> (Vec<u8>, Written) {
+    fn text(bytes: u64, seed: u64) -> (Vec<u8>, GeneratedSummary) {
         let mut out = Vec::new();
         let written = write_lines(&mut AccessLog::new(bytes, seed), bytes, &mut out).expect("a Vec takes everything");
         (out, written)

@@ -1,6 +1,6 @@
 //! An access log in which no client comes back.
 
-use super::{Lines, Written};
+use super::{GeneratedLines, GeneratedSummary};
 use std::io::{self, Write};
 
 /// Odd, so that multiplying by it is a permutation of 32 bits: addresses in no order, none of them twice.
@@ -18,7 +18,7 @@ struct AddressLog {
 ///
 /// # Errors
 /// Whatever `out` answers.
-pub fn write_addresses_log(lines: u32, out: &mut impl Write) -> io::Result<Written> {
+pub fn write_addresses_log(lines: u32, out: &mut impl Write) -> io::Result<GeneratedSummary> {
     let mut log = AddressLog { digits: itoa::Buffer::new(), number: 0 };
     let (mut buffer, mut bytes) = (Vec::with_capacity(super::WRITE_BYTES * 2), 0);
     while log.number < lines {
@@ -29,10 +29,10 @@ pub fn write_addresses_log(lines: u32, out: &mut impl Write) -> io::Result<Writt
             buffer.clear();
         }
     }
-    Ok(Written { lines: lines.into(), bytes })
+    Ok(GeneratedSummary { lines: lines.into(), bytes })
 }
 
-impl Lines for AddressLog {
+impl GeneratedLines for AddressLog {
     fn line(&mut self, out: &mut Vec<u8>) {
         for (at, octet) in self.number.wrapping_mul(STEP).to_be_bytes().into_iter().enumerate() {
             if at > 0 {

@@ -9,7 +9,7 @@ const SPAN_SECONDS: f64 = 90.0 * DAY_SECONDS as f64;
 pub(super) const START_SECONDS: i64 = 1_735_689_600;
 
 /// The time of the nth of about `lines_expected` lines, as an access log writes it.
-pub(super) struct Clock {
+pub(super) struct LogClock {
     lines_expected: f64,
     lines: u64,
     /// The day that `stamp` shows; -1 before the first line.
@@ -17,7 +17,7 @@ pub(super) struct Clock {
     stamp: Vec<u8>,
 }
 
-impl Clock {
+impl LogClock {
     pub(super) fn new(lines_expected: f64) -> Self {
         Self { lines_expected, lines: 0, day: -1, stamp: Vec::new() }
     }
@@ -57,14 +57,14 @@ pub(super) struct Rhythm {
     hour: i64,
     /// Parts of all hours before this one.
     before: f64,
-    clock: Clock,
+    clock: LogClock,
 }
 
 impl Rhythm {
     /// `lines` over so many days; those beyond go on behind them.
     pub(super) fn new(lines: u64, days: u32) -> Self {
         let parts = f64::from(DAY_PARTS.iter().sum::<u32>() * days);
-        Self { lines_expected: lines as f64, parts, lines: 0, hour: 0, before: 0.0, clock: Clock::new(1.0) }
+        Self { lines_expected: lines as f64, parts, lines: 0, hour: 0, before: 0.0, clock: LogClock::new(1.0) }
     }
 
     /// Seconds of the next line.
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn covers_ninety_days_evenly() {
-        let mut clock = Clock::new(4.0);
+        let mut clock = LogClock::new(4.0);
         let stamps: Vec<_> = (0..5).map(|_| String::from_utf8_lossy(clock.tick()).into_owned()).collect();
         assert_eq!(
             stamps,
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn shows_every_digit_of_the_time_of_day() {
-        let mut clock = Clock::new(1.0);
+        let mut clock = LogClock::new(1.0);
         clock.show(START_SECONDS + DAY_SECONDS - 1);
         assert_eq!(clock.stamp, b"01/Jan/2025:23:59:59 +0000");
     }

@@ -4,10 +4,10 @@
 //! most of which is seen once. At 1.5 GiB that is over 5 million paths and over 2 million clients: more than a
 //! counter for each has room in a small budget, which is what this log is for.
 
-use super::Lines;
-use super::clock::Clock;
-use super::random::Random;
-use super::sample::{Record, records};
+use super::GeneratedLines;
+use super::clock::LogClock;
+use super::random::Rng;
+use super::sample::{SampleLine, records};
 use serde::Serialize;
 use std::collections::HashMap;
 
@@ -39,8 +39,8 @@ pub struct DistinctLog {
     paths: Population,
     clients: Population,
     agents: Vec<&'static [u8]>,
-    clock: Clock,
-    random: Random,
+    clock: LogClock,
+    random: Rng,
     digits: itoa::Buffer,
     lines: u64,
 }
@@ -79,13 +79,13 @@ impl DistinctLog {
     #[must_use]
     pub fn new(bytes: u64, seed: u64) -> Self {
         let records = records();
-        let agents = records.iter().filter_map(Record::agent).filter(|agent| agent.len() <= AGENT_BYTES_MAX).collect();
+        let agents = records.iter().filter_map(SampleLine::agent).filter(|agent| agent.len() <= AGENT_BYTES_MAX).collect();
         Self {
             paths: Population::new(hot_paths(&records), tail_path, PATH_NEW_SHARE),
             clients: Population::new(hot_clients(&records), tail_client, CLIENT_NEW_SHARE),
             agents,
-            clock: Clock::new(bytes as f64 / LINE_BYTES_MEAN),
-            random: Random::new(seed),
+            clock: LogClock::new(bytes as f64 / LINE_BYTES_MEAN),
+            random: Rng::new(seed),
             digits: itoa::Buffer::new(),
             lines: 0,
         }
@@ -98,7 +98,7 @@ impl DistinctLog {
     }
 }
 
-impl Lines for DistinctLog {
+impl GeneratedLines for DistinctLog {
     fn line(&mut self, out: &mut Vec<u8>) {
         self.lines += 1;
         self.clients.push(&mut self.random, out);
@@ -131,7 +131,7 @@ impl Population {
         Self { hot, tail_text, new_share, hot_hits, tail_hits: Vec::new() }
     }
 
-    fn push(&mut self, random: &mut Random, out: &mut Vec<u8>) {
+    fn push(&mut self, random: &mut Rng, out: &mut Vec<u8>) {
         if random.below(HOT_ONE_IN) == 0 {
             let index = random.below(self.hot.len());
             self.hot_hits[index] += 1;
@@ -145,7 +145,7 @@ impl Population {
 
     /// A new value, or one that was there before. The eighth power keeps to the early ones, so that most of the
     /// tail is seen once and a few of it often.
-    fn draw_tail(&mut self, random: &mut Random) -> usize {
+    fn draw_tail(&mut self, random: &mut Rng) -> usize {
         let seen = self.tail_hits.len();
         if seen == 0 || random.fraction() < self.new_share {
             self.tail_hits.push(0);
@@ -183,13 +183,13 @@ impl Population {
     }
 }
 
-fn hot_paths(records: &[Record]) -> Vec<String> {
-    let paths = records.iter().filter_map(Record::path);
+fn hot_paths(records: &[SampleLine]) -> Vec<String> {
+    let paths = records.iter().filter_map(SampleLine::path);
     paths.map(|path| String::from_utf8_lossy(path).into_owned()).collect()
 }
 
-fn hot_clients(records: &[Record]) -> Vec<String> {
-    let text = |record: &Record| [record.network, record.octet].concat();
+fn hot_clients(records: &[SampleLine]) -> Vec<String> {
+    let text = |record: &SampleLine| [record.network, record.octet].concat();
     records.iter().map(|record| String::from_utf8_lossy(&text(record)).into_owned()).collect()
 }
 

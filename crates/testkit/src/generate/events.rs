@@ -1,6 +1,6 @@
 //! Records like those of a code hosting service's public events: nested, of five kinds, in many scripts, with escapes.
 
-use super::{Lines, Random, Written};
+use super::{GeneratedLines, GeneratedSummary, Rng};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 
@@ -13,19 +13,19 @@ const REPOS: usize = 8_000;
 const DAYS: u64 = 28;
 
 /// An endless list of events, a line each.
-pub struct Events {
-    random: Random,
+pub struct EventLines {
+    random: Rng,
     words: Vec<&'static str>,
     users: Vec<(u64, String)>,
     repos: Vec<(u64, String)>,
     number: u64,
 }
 
-impl Events {
+impl EventLines {
     /// The events of `seed`.
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        let mut random = Random::new(seed);
+        let mut random = Rng::new(seed);
         let mut user = || {
             let name = format!("user{:x}-{}", random.next() >> 36, ["dev", "bot", "lab", "io"][random.below(4)]);
             (1_000 + random.below(9_000_000) as u64, name)
@@ -138,7 +138,7 @@ impl Events {
     }
 }
 
-impl Lines for Events {
+impl GeneratedLines for EventLines {
     fn line(&mut self, out: &mut Vec<u8>) {
         out.extend(self.event().to_string().bytes());
         out.push(b'\n');
@@ -150,10 +150,15 @@ impl Lines for Events {
 ///
 /// # Errors
 /// Whatever `out` answers.
-pub fn write_array(lines: &mut impl Lines, bytes_min: u64, path: &str, out: &mut impl Write) -> io::Result<Written> {
+pub fn write_array(
+    lines: &mut impl GeneratedLines,
+    bytes_min: u64,
+    path: &str,
+    out: &mut impl Write,
+) -> io::Result<GeneratedSummary> {
     let keys: Vec<&str> = path.split('.').filter(|key| !key.is_empty()).collect();
     let mut out = io::BufWriter::with_capacity(super::WRITE_BYTES, out);
-    let mut written = Written::default();
+    let mut written = GeneratedSummary::default();
     let mut buffer = Vec::new();
     for key in &keys {
         buffer.extend(format!("{{\"before\":[1,{{\"{key}\":[]}}],\"{key}\":").bytes());

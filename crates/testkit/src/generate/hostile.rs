@@ -1,6 +1,6 @@
 //! Files that other programs choke on.
 
-use super::{AccessLog, SEED_DEFAULT, Written, write_lines};
+use super::{AccessLog, GeneratedSummary, SEED_DEFAULT, write_lines};
 use flate2::{Compression, write::GzEncoder};
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
@@ -12,7 +12,7 @@ static ZEROS: [u8; CHUNK_BYTES] = [0; CHUNK_BYTES];
 ///
 /// # Errors
 /// Whatever `out` answers.
-pub fn write_nul_log(log_bytes: u64, nul_bytes: u64, out: &mut impl Write) -> io::Result<Written> {
+pub fn write_nul_log(log_bytes: u64, nul_bytes: u64, out: &mut impl Write) -> io::Result<GeneratedSummary> {
     write_log_around(log_bytes, out, |out| {
         write_zeros(nul_bytes, out)?;
         Ok(nul_bytes)
@@ -23,7 +23,7 @@ pub fn write_nul_log(log_bytes: u64, nul_bytes: u64, out: &mut impl Write) -> io
 ///
 /// # Errors
 /// Whatever the file system answers, among it that the file is too large for it.
-pub fn write_sparse_log(log_bytes: u64, hole_bytes: u64, out: &mut File) -> io::Result<Written> {
+pub fn write_sparse_log(log_bytes: u64, hole_bytes: u64, out: &mut File) -> io::Result<GeneratedSummary> {
     write_log_around(log_bytes, out, |out| {
         seek_over(hole_bytes, out)?;
         Ok(hole_bytes)
@@ -37,7 +37,7 @@ pub const BEHIND: &str = "zq9behind";
 ///
 /// # Errors
 /// Whatever `out` answers.
-pub fn write_behind_log(log_bytes: u64, nul_bytes: u64, out: &mut impl Write) -> io::Result<Written> {
+pub fn write_behind_log(log_bytes: u64, nul_bytes: u64, out: &mut impl Write) -> io::Result<GeneratedSummary> {
     write_log_around(log_bytes, out, |out| {
         write_zeros(nul_bytes, out)?;
         behind(nul_bytes, out)
@@ -48,7 +48,7 @@ pub fn write_behind_log(log_bytes: u64, nul_bytes: u64, out: &mut impl Write) ->
 ///
 /// # Errors
 /// As [`write_sparse_log`].
-pub fn write_sparse_behind_log(log_bytes: u64, hole_bytes: u64, out: &mut File) -> io::Result<Written> {
+pub fn write_sparse_behind_log(log_bytes: u64, hole_bytes: u64, out: &mut File) -> io::Result<GeneratedSummary> {
     write_log_around(log_bytes, out, |out| {
         seek_over(hole_bytes, out)?;
         behind(hole_bytes, out)
@@ -69,11 +69,11 @@ fn seek_over(hole_bytes: u64, out: &mut File) -> io::Result<()> {
 ///
 /// # Errors
 /// Whatever `out` answers.
-pub fn write_gzip_bomb(bytes: u64, out: &mut impl Write) -> io::Result<Written> {
+pub fn write_gzip_bomb(bytes: u64, out: &mut impl Write) -> io::Result<GeneratedSummary> {
     let mut encoder = GzEncoder::new(out, Compression::best());
     write_zeros(bytes, &mut encoder)?;
     encoder.finish()?;
-    Ok(Written { lines: 0, bytes })
+    Ok(GeneratedSummary { lines: 0, bytes })
 }
 
 /// Half a log, what `middle` writes and a newline, the other half. `middle` answers how many bytes that was.
@@ -81,13 +81,13 @@ fn write_log_around<W: Write>(
     log_bytes: u64,
     out: &mut W,
     middle: impl FnOnce(&mut W) -> io::Result<u64>,
-) -> io::Result<Written> {
+) -> io::Result<GeneratedSummary> {
     let mut log = AccessLog::new(log_bytes, SEED_DEFAULT);
     let before = write_lines(&mut log, log_bytes / 2, out)?;
     let middle_bytes = middle(out)?;
     out.write_all(b"\n")?;
     let after = write_lines(&mut log, log_bytes.saturating_sub(before.bytes), out)?;
-    Ok(Written { lines: before.lines + 1 + after.lines, bytes: before.bytes + middle_bytes + 1 + after.bytes })
+    Ok(GeneratedSummary { lines: before.lines + 1 + after.lines, bytes: before.bytes + middle_bytes + 1 + after.bytes })
 }
 
 fn write_zeros(bytes: u64, out: &mut impl Write) -> io::Result<()> {

@@ -1,9 +1,9 @@
 //! A week of the site in which twenty things go wrong, each in a span of its own, and the truth about them.
 
-use super::Lines;
+use super::GeneratedLines;
 use super::clock::{Rhythm, START_SECONDS};
-use super::random::Random;
-use super::site::{Hit, Site, push};
+use super::random::Rng;
+use super::site::{Site, SiteHit, push};
 use serde::Serialize;
 
 /// nginx's way to say what a line has.
@@ -19,10 +19,10 @@ const SLOT_SECONDS: i64 = 4 * 3_600;
 const QUIET_MINUTES: [i64; 6] = [10, 15, 30, 60, 120, 180];
 
 /// Changes a request, or leaves it and says so.
-type Change = fn(&mut Hit, &mut Random) -> bool;
+type Change = fn(&mut SiteHit, &mut Rng) -> bool;
 
 /// What goes wrong.
-struct Kind {
+struct IncidentKind {
     name: &'static str,
     minutes: i64,
     /// Any of these conditions, all of its fields, is the cause.
@@ -34,9 +34,9 @@ struct Kind {
 pub struct IncidentLog {
     site: Site,
     rhythm: Rhythm,
-    hit: Hit,
+    hit: SiteHit,
     digits: itoa::Buffer,
-    random: Random,
+    random: Rng,
     lines: u64,
     seed: u64,
     incidents: Vec<Incident>,
@@ -54,12 +54,12 @@ pub struct IncidentTruth<'a> {
     /// What was planted.
     pub incidents: &'a [Incident],
     /// Spans in which nothing was.
-    pub quiet: Vec<Span>,
+    pub quiet: Vec<IncidentSpan>,
 }
 
 /// From one second until before another.
 #[derive(Debug, Clone, Copy, Serialize)]
-pub struct Span {
+pub struct IncidentSpan {
     /// Unix seconds.
     pub from: i64,
     /// Unix seconds.
@@ -73,7 +73,7 @@ pub struct Incident {
     pub name: &'static str,
     /// When.
     #[serde(flatten)]
-    pub span: Span,
+    pub span: IncidentSpan,
     /// Names and values of fields; all of any one list name it.
     pub causes: &'static [&'static [(&'static str, &'static str)]],
     /// Lines that it changed or brought.
@@ -84,24 +84,24 @@ impl IncidentLog {
     /// A log whose week is over after `lines`.
     #[must_use]
     pub fn new(lines: u64, seed: u64) -> Self {
-        let mut random = Random::new(seed ^ 0x5eed);
-        let mut place = |(number, kind): (u32, &Kind)| {
+        let mut random = Rng::new(seed ^ 0x5eed);
+        let mut place = |(number, kind): (u32, &IncidentKind)| {
             let from = slot(2 * number + 1) + minutes(20, 60, &mut random);
-            let span = Span { from, to: from + kind.minutes * MINUTE_SECONDS };
+            let span = IncidentSpan { from, to: from + kind.minutes * MINUTE_SECONDS };
             Incident { name: kind.name, span, causes: kind.causes, lines: 0 }
         };
         let incidents = (0..).zip(&KINDS).map(&mut place).collect();
         let (site, rhythm) = (Site::new(seed), Rhythm::new(lines, DAYS));
-        Self { site, rhythm, hit: Hit::default(), digits: itoa::Buffer::new(), random, lines: 0, seed, incidents, next: 0 }
+        Self { site, rhythm, hit: SiteHit::default(), digits: itoa::Buffer::new(), random, lines: 0, seed, incidents, next: 0 }
     }
 
     /// What is in the lines made so far.
     #[must_use]
     pub fn truth(&self) -> IncidentTruth<'_> {
-        let mut random = Random::new(self.seed ^ 0xca1f);
+        let mut random = Rng::new(self.seed ^ 0xca1f);
         let mut quiet = |(number, length): (u32, &i64)| {
             let from = slot(2 * number) + minutes(10, 40, &mut random);
-            Span { from, to: from + length * MINUTE_SECONDS }
+            IncidentSpan { from, to: from + length * MINUTE_SECONDS }
         };
         let quiet = (0..).zip(QUIET_MINUTES.iter().cycle()).take(KINDS.len()).map(&mut quiet).collect();
         IncidentTruth { format: FORMAT, lines: self.lines, incidents: &self.incidents, quiet }
@@ -119,7 +119,7 @@ impl IncidentLog {
     }
 }
 
-impl Lines for IncidentLog {
+impl GeneratedLines for IncidentLog {
     fn line(&mut self, out: &mut Vec<u8>) {
         self.lines += 1;
         self.hit.seconds = self.rhythm.tick();
@@ -143,7 +143,7 @@ fn slot(number: u32) -> i64 {
 }
 
 /// Seconds of `least` minutes, and less than `more` beyond.
-fn minutes(least: u32, more: u32, random: &mut Random) -> i64 {
+fn minutes(least: u32, more: u32, random: &mut Rng) -> i64 {
     i64::from(least + random.below(more as usize) as u32) * MINUTE_SECONDS
 }
 
@@ -153,12 +153,12 @@ fn push_seconds(micros: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(format!(" {}.{:03}", millis / 1_000, millis % 1_000).as_bytes());
 }
 
-fn chance(random: &mut Random, of: f64) -> bool {
+fn chance(random: &mut Rng, of: f64) -> bool {
     random.fraction() < of
 }
 
 /// Another request of this kind instead of the one that came.
-fn replaced(hit: &mut Hit, method: &'static str, path: &str, status: u16) -> bool {
+fn replaced(hit: &mut SiteHit, method: &'static str, path: &str, status: u16) -> bool {
     hit.method = method;
     hit.path.clear();
     hit.path.extend_from_slice(path.as_bytes());
@@ -167,7 +167,7 @@ fn replaced(hit: &mut Hit, method: &'static str, path: &str, status: u16) -> boo
     true
 }
 
-fn failed(hit: &mut Hit, status: u16) -> bool {
+fn failed(hit: &mut SiteHit, status: u16) -> bool {
     hit.status = status;
     hit.sent = 162;
     true
@@ -179,33 +179,33 @@ const CHROME: &str =
 const PROBES: [&str; 6] = ["/wp-login.php", "/.env", "/.git/config", "/phpmyadmin/", "/admin.php", "/backup.zip"];
 
 #[rustfmt::skip]
-const KINDS: [Kind; 20] = [
-    Kind { name: "a scanner from one client", minutes: 20, causes: &[&[("client", "203.0.113.66")]], change: |hit, random| {
+const KINDS: [IncidentKind; 20] = [
+    IncidentKind { name: "a scanner from one client", minutes: 20, causes: &[&[("client", "203.0.113.66")]], change: |hit, random| {
         if !chance(random, 0.06) { return false }
         hit.client = [203, 0, 113, 66];
         replaced(hit, "GET", &format!("{}?{}", PROBES[random.below(6)], random.below(1_000)), 404)
     } },
-    Kind { name: "a broken deploy on one path", minutes: 25, causes: &[&[("path", "/checkout"), ("status", "500")], &[("path", "/checkout"), ("class", "5xx")]], change: |hit, random| {
+    IncidentKind { name: "a broken deploy on one path", minutes: 25, causes: &[&[("path", "/checkout"), ("status", "500")], &[("path", "/checkout"), ("class", "5xx")]], change: |hit, random| {
         hit.path == b"/checkout" && chance(random, 0.9) && failed(hit, 500)
     } },
-    Kind { name: "a bad bot from one /24", minutes: 40, causes: &[&[("net", "198.51.100.0/24")]], change: |hit, random| {
+    IncidentKind { name: "a bad bot from one /24", minutes: 40, causes: &[&[("net", "198.51.100.0/24")]], change: |hit, random| {
         if !chance(random, 0.05) { return false }
         // With the programs of others, so that only the network tells.
         hit.client = [198, 51, 100, random.below(254) as u8 + 1];
         true
     } },
-    Kind { name: "a slow upstream on one path", minutes: 30, causes: &[&[("path", "/search")]], change: |hit, random| {
+    IncidentKind { name: "a slow upstream on one path", minutes: 30, causes: &[&[("path", "/search")]], change: |hit, random| {
         if !hit.path.starts_with(b"/search") || !chance(random, 0.8) { return false }
         hit.micros = 2_000_000 + random.below(6_000_000) as u64;
         true
     } },
-    Kind { name: "images hotlinked by one site", minutes: 45, causes: &[&[("site", "forum.hotlink.example")]], change: |hit, random| {
+    IncidentKind { name: "images hotlinked by one site", minutes: 45, causes: &[&[("site", "forum.hotlink.example")]], change: |hit, random| {
         if !chance(random, 0.05) { return false }
         replaced(hit, "GET", ["/images/googledotcom.png", "/images/jordan-80.png", "/favicon.ico"][random.below(3)], 200);
         hit.referrer = ["http://forum.hotlink.example/t/1", "http://forum.hotlink.example/t/2"][random.below(2)];
         true
     } },
-    Kind { name: "big downloads by one client", minutes: 30, causes: &[&[("client", "203.0.113.90")]], change: |hit, random| {
+    IncidentKind { name: "big downloads by one client", minutes: 30, causes: &[&[("client", "203.0.113.90")]], change: |hit, random| {
         if !chance(random, 0.025) { return false }
         hit.client = [203, 0, 113, 90];
         replaced(hit, "GET", "/files/dump.tar.gz", 200);
@@ -213,65 +213,65 @@ const KINDS: [Kind; 20] = [
         hit.micros = 9_000_000 + random.below(9_000_000) as u64;
         true
     } },
-    Kind { name: "a bad link of one site", minutes: 30, causes: &[&[("site", "news.example")], &[("path", "/2013/gone.html")]], change: |hit, random| {
+    IncidentKind { name: "a bad link of one site", minutes: 30, causes: &[&[("site", "news.example")], &[("path", "/2013/gone.html")]], change: |hit, random| {
         if !chance(random, 0.08) { return false }
         replaced(hit, "GET", "/2013/gone.html", 404);
         hit.referrer = "https://news.example/top";
         true
     } },
-    Kind { name: "brute force on the login", minutes: 35, causes: &[&[("path", "/login")]], change: |hit, random| {
+    IncidentKind { name: "brute force on the login", minutes: 35, causes: &[&[("path", "/login")]], change: |hit, random| {
         if !chance(random, 0.06) { return false }
         hit.client = [random.below(200) as u8 + 1, random.below(256) as u8, random.below(256) as u8, random.below(256) as u8];
         replaced(hit, "POST", "/login", 401)
     } },
-    Kind { name: "one browser in a loop on one path", minutes: 40, causes: &[&[("path", "/cart"), ("browser", "Firefox")]], change: |hit, random| {
+    IncidentKind { name: "one browser in a loop on one path", minutes: 40, causes: &[&[("path", "/cart"), ("browser", "Firefox")]], change: |hit, random| {
         hit.agent.contains("Firefox/") && chance(random, 0.3) && replaced(hit, "GET", "/cart", 200)
     } },
-    Kind { name: "health checks gone wild", minutes: 20, causes: &[&[("path", "/healthz")], &[("bot", "kube-probe")], &[("client", "10.0.0.7")]], change: |hit, random| {
+    IncidentKind { name: "health checks gone wild", minutes: 20, causes: &[&[("path", "/healthz")], &[("bot", "kube-probe")], &[("client", "10.0.0.7")]], change: |hit, random| {
         if !chance(random, 0.2) { return false }
         (hit.client, hit.agent) = ([10, 0, 0, 7], "kube-probe/1.31");
         replaced(hit, "GET", "/healthz", 200)
     } },
-    Kind { name: "one virtual host down", minutes: 15, causes: &[&[("host", "shop.example.com"), ("status", "502")], &[("host", "shop.example.com"), ("class", "5xx")]], change: |hit, random| {
+    IncidentKind { name: "one virtual host down", minutes: 15, causes: &[&[("host", "shop.example.com"), ("status", "502")], &[("host", "shop.example.com"), ("class", "5xx")]], change: |hit, random| {
         hit.host == "shop.example.com" && chance(random, 0.7) && failed(hit, 502)
     } },
-    Kind { name: "one version of the API refuses", minutes: 30, causes: &[&[("status", "429")]], change: |hit, random| {
+    IncidentKind { name: "one version of the API refuses", minutes: 30, causes: &[&[("status", "429")]], change: |hit, random| {
         hit.path.starts_with(b"/api/v1/") && chance(random, 0.5) && failed(hit, 429)
     } },
-    Kind { name: "errors on one operating system", minutes: 30, causes: &[&[("os", "Mac OSX"), ("status", "500")], &[("os", "Mac OSX"), ("class", "5xx")]], change: |hit, random| {
+    IncidentKind { name: "errors on one operating system", minutes: 30, causes: &[&[("os", "Mac OSX"), ("status", "500")], &[("os", "Mac OSX"), ("class", "5xx")]], change: |hit, random| {
         hit.agent.contains("Macintosh") && chance(random, 0.3) && failed(hit, 500)
     } },
-    Kind { name: "a flood of HEAD", minutes: 20, causes: &[&[("method", "HEAD")]], change: |hit, random| {
+    IncidentKind { name: "a flood of HEAD", minutes: 20, causes: &[&[("method", "HEAD")]], change: |hit, random| {
         if !chance(random, 0.04) { return false }
         hit.method = "HEAD";
         hit.sent = 0;
         true
     } },
-    Kind { name: "a load test with an old protocol", minutes: 15, causes: &[&[("agent", "ApacheBench/2.3")], &[("bot", "ApacheBench")]], change: |hit, random| {
+    IncidentKind { name: "a load test with an old protocol", minutes: 15, causes: &[&[("agent", "ApacheBench/2.3")], &[("bot", "ApacheBench")]], change: |hit, random| {
         if !chance(random, 0.1) { return false }
         (hit.agent, hit.protocol) = ("ApacheBench/2.3", "HTTP/1.0");
         replaced(hit, "GET", "/", 200)
     } },
-    Kind { name: "one user's sync", minutes: 45, causes: &[&[("user", "backup")]], change: |hit, random| {
+    IncidentKind { name: "one user's sync", minutes: 45, causes: &[&[("user", "backup")]], change: |hit, random| {
         if !chance(random, 0.03) { return false }
         hit.user = "backup";
         true
     } },
-    Kind { name: "injection into the search", minutes: 25, causes: &[&[("path", "/search"), ("status", "400")], &[("path", "/search"), ("class", "4xx")]], change: |hit, random| {
+    IncidentKind { name: "injection into the search", minutes: 25, causes: &[&[("path", "/search"), ("status", "400")], &[("path", "/search"), ("class", "4xx")]], change: |hit, random| {
         if !chance(random, 0.04) { return false }
         hit.agent = CHROME;
         replaced(hit, "GET", &format!("/search?q=%27+or+1%3D{}", random.below(9_999)), 400)
     } },
-    Kind { name: "a cache that forgets one file", minutes: 60, causes: &[&[("path", "/static/app.js"), ("status", "200")], &[("path", "/static/app.js"), ("class", "2xx")]], change: |hit, _| {
+    IncidentKind { name: "a cache that forgets one file", minutes: 60, causes: &[&[("path", "/static/app.js"), ("status", "200")], &[("path", "/static/app.js"), ("class", "2xx")]], change: |hit, _| {
         if hit.path != b"/static/app.js" || hit.status != 304 { return false }
         hit.status = 200;
         hit.sent = 181_000;
         true
     } },
-    Kind { name: "a loop of redirects", minutes: 30, causes: &[&[("path", "/account")]], change: |hit, random| {
+    IncidentKind { name: "a loop of redirects", minutes: 30, causes: &[&[("path", "/account")]], change: |hit, random| {
         chance(random, 0.06) && replaced(hit, "GET", "/account", 302)
     } },
-    Kind { name: "a new crawler from everywhere", minutes: 60, causes: &[&[("bot", "ByteScraper")], &[("agent", "ByteScraper/2.0 (+http://bytescraper.example/bot)")]], change: |hit, random| {
+    IncidentKind { name: "a new crawler from everywhere", minutes: 60, causes: &[&[("bot", "ByteScraper")], &[("agent", "ByteScraper/2.0 (+http://bytescraper.example/bot)")]], change: |hit, random| {
         if !chance(random, 0.05) { return false }
         hit.client = [random.below(200) as u8 + 1, random.below(256) as u8, random.below(256) as u8, random.below(256) as u8];
         hit.agent = "ByteScraper/2.0 (+http://bytescraper.example/bot)";
@@ -291,7 +291,8 @@ mod tests {
         write_count(&mut log, 100_000, &mut out).expect("a Vec takes everything");
         let truth = log.truth();
         assert!(truth.incidents.iter().all(|incident| incident.lines > 0), "{:?}", truth.incidents);
-        let apart = |quiet: &Span| truth.incidents.iter().all(|one| quiet.to <= one.span.from || one.span.to <= quiet.from);
+        let apart =
+            |quiet: &IncidentSpan| truth.incidents.iter().all(|one| quiet.to <= one.span.from || one.span.to <= quiet.from);
         assert!(truth.quiet.iter().all(apart));
         let end = START_SECONDS + i64::from(DAYS) * 86_400;
         assert!(truth.quiet.iter().chain(truth.incidents.iter().map(|one| &one.span)).all(|span| span.to < end));

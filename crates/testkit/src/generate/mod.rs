@@ -1,6 +1,6 @@
 //! Test data of any size, made from a seed, streamed, in constant memory.
 //!
-//! A [`Lines`] makes one line after the other without end; [`write_lines`] pours it into anything that is
+//! A [`GeneratedLines`] makes one line after the other without end; [`write_lines`] pours it into anything that is
 //! [`Write`]: a file, a pipe, a socket. The same seed and size give the same bytes on every machine.
 
 mod access;
@@ -19,10 +19,10 @@ use std::io::{self, Write};
 pub use access::{AccessLog, NEEDLE, NEEDLE_EVERY_LINES};
 pub use addresses::write_addresses_log;
 pub use distinct::{DistinctLog, Ranked, Truth, TruthOf};
-pub use events::{Events, write_array};
+pub use events::{EventLines, write_array};
 pub use hostile::{BEHIND, write_behind_log, write_gzip_bomb, write_nul_log, write_sparse_behind_log, write_sparse_log};
-pub use incidents::{Incident, IncidentLog, IncidentTruth, Span};
-pub use random::Random;
+pub use incidents::{Incident, IncidentLog, IncidentSpan, IncidentTruth};
+pub use random::Rng;
 pub use site::SiteLog;
 
 /// The seed of every generator unless another is asked for.
@@ -32,14 +32,14 @@ pub const SEED_DEFAULT: u64 = 20_251_121;
 const WRITE_BYTES: usize = 256 << 10;
 
 /// An endless log.
-pub trait Lines {
+pub trait GeneratedLines {
     /// Appends the next line, with its newline, to `out`.
     fn line(&mut self, out: &mut Vec<u8>);
 }
 
 /// What was written, so that a test knows the answer without counting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Written {
+pub struct GeneratedSummary {
     /// Newlines.
     pub lines: u64,
     /// Bytes, before compression if there is one.
@@ -50,8 +50,8 @@ pub struct Written {
 ///
 /// # Errors
 /// Whatever `out` answers; what was written until then is in `out`.
-pub fn write_lines(lines: &mut impl Lines, bytes_min: u64, out: &mut impl Write) -> io::Result<Written> {
-    let mut written = Written::default();
+pub fn write_lines(lines: &mut impl GeneratedLines, bytes_min: u64, out: &mut impl Write) -> io::Result<GeneratedSummary> {
+    let mut written = GeneratedSummary::default();
     let mut buffer = Vec::with_capacity(2 * WRITE_BYTES);
     while written.bytes < bytes_min {
         let room = bytes_min - written.bytes;
@@ -67,8 +67,8 @@ pub fn write_lines(lines: &mut impl Lines, bytes_min: u64, out: &mut impl Write)
 ///
 /// # Errors
 /// Whatever `out` answers; what was written until then is in `out`.
-pub fn write_count(lines: &mut impl Lines, count: u64, out: &mut impl Write) -> io::Result<Written> {
-    let mut written = Written::default();
+pub fn write_count(lines: &mut impl GeneratedLines, count: u64, out: &mut impl Write) -> io::Result<GeneratedSummary> {
+    let mut written = GeneratedSummary::default();
     let mut buffer = Vec::with_capacity(2 * WRITE_BYTES);
     while written.lines < count {
         while written.lines < count && buffer.len() < WRITE_BYTES {
@@ -83,7 +83,7 @@ pub fn write_count(lines: &mut impl Lines, count: u64, out: &mut impl Write) -> 
 }
 
 /// Fills `buffer` with lines up to `room_bytes` or a write's worth, whichever is less; returns how many.
-fn fill(lines: &mut impl Lines, room_bytes: u64, buffer: &mut Vec<u8>) -> u64 {
+fn fill(lines: &mut impl GeneratedLines, room_bytes: u64, buffer: &mut Vec<u8>) -> u64 {
     let enough = usize::try_from(room_bytes).unwrap_or(usize::MAX).min(WRITE_BYTES);
     let mut count = 0;
     while buffer.len() < enough {

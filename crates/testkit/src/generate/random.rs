@@ -2,11 +2,11 @@
 
 /// `SplitMix64` (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014;
 /// the constants are those of Vigna's public-domain `splitmix64.c`).
-pub struct Random {
+pub struct Rng {
     state: u64,
 }
 
-impl Random {
+impl Rng {
     /// The sequence of `seed`.
     #[must_use]
     pub fn new(seed: u64) -> Self {
@@ -41,7 +41,7 @@ mod tests {
 
     #[test]
     fn gives_the_published_sequence() {
-        let mut random = Random::new(1_234_567);
+        let mut random = Rng::new(1_234_567);
         let first = [random.next(), random.next(), random.next()];
         assert_eq!(first, [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423]);
     }

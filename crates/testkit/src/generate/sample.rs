@@ -6,7 +6,7 @@ use memchr::memmem;
 static SAMPLE: &[u8] = include_bytes!("../../../../samples/apache_combined.log");
 
 /// A line cut where something is put in: the address's last octet, the time, the size of the response.
-pub(super) struct Record {
+pub(super) struct SampleLine {
     /// `83.149.9.`
     pub(super) network: &'static [u8],
     /// The last octet's digits.
@@ -22,11 +22,11 @@ pub(super) struct Record {
 }
 
 /// Every line of the sample, in order.
-pub(super) fn records() -> Vec<Record> {
-    SAMPLE.split_inclusive(|&byte| byte == b'\n').filter_map(Record::parse).collect()
+pub(super) fn records() -> Vec<SampleLine> {
+    SAMPLE.split_inclusive(|&byte| byte == b'\n').filter_map(SampleLine::parse).collect()
 }
 
-impl Record {
+impl SampleLine {
     fn parse(line: &'static [u8]) -> Option<Self> {
         let (client, rest) = cut(line, b" ", 0)?;
         let dot = memchr::memrchr(b'.', client)?;

@@ -1,8 +1,8 @@
 //! The log of a busy site: visitors who come, ask for several things and go; a shop and an API beside the sample's pages.
 
-use super::Lines;
+use super::GeneratedLines;
 use super::clock::Rhythm;
-use super::random::Random;
+use super::random::Rng;
 use super::sample::records;
 
 /// Visitors at a time.
@@ -44,7 +44,7 @@ const DAYS: u32 = 90;
 
 /// One request before it is written down.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Hit {
+pub(super) struct SiteHit {
     pub(super) seconds: i64,
     pub(super) host: &'static str,
     pub(super) client: [u8; 4],
@@ -60,7 +60,7 @@ pub(super) struct Hit {
 }
 
 /// What the sample says of one request.
-struct Page {
+struct SitePage {
     method: &'static str,
     path: &'static str,
     protocol: &'static str,
@@ -80,16 +80,16 @@ struct Visitor {
 
 /// The requests of the site, one after the other, without end.
 pub(super) struct Site {
-    pages: Vec<Page>,
+    pages: Vec<SitePage>,
     visitors: Vec<Visitor>,
-    pub(super) random: Random,
+    pub(super) random: Rng,
 }
 
 /// A log in the combined format: what [`Site`] is asked for in 90 days, by day more than by night.
 pub struct SiteLog {
     site: Site,
     rhythm: Rhythm,
-    hit: Hit,
+    hit: SiteHit,
     digits: itoa::Buffer,
 }
 
@@ -97,11 +97,11 @@ impl SiteLog {
     /// A log whose 90 days are over after `lines`.
     #[must_use]
     pub fn new(lines: u64, seed: u64) -> Self {
-        Self { site: Site::new(seed), rhythm: Rhythm::new(lines, DAYS), hit: Hit::default(), digits: itoa::Buffer::new() }
+        Self { site: Site::new(seed), rhythm: Rhythm::new(lines, DAYS), hit: SiteHit::default(), digits: itoa::Buffer::new() }
     }
 }
 
-impl Lines for SiteLog {
+impl GeneratedLines for SiteLog {
     fn line(&mut self, out: &mut Vec<u8>) {
         self.hit.seconds = self.rhythm.tick();
         self.site.ask(&mut self.hit);
@@ -112,8 +112,8 @@ impl Lines for SiteLog {
 
 impl Site {
     pub(super) fn new(seed: u64) -> Self {
-        let pages = records().iter().filter_map(|record| Page::parse(record.request, record.sent, record.tail)).collect();
-        let mut site = Self { pages, visitors: Vec::with_capacity(VISITORS), random: Random::new(seed) };
+        let pages = records().iter().filter_map(|record| SitePage::parse(record.request, record.sent, record.tail)).collect();
+        let mut site = Self { pages, visitors: Vec::with_capacity(VISITORS), random: Rng::new(seed) };
         for _ in 0..VISITORS {
             let visitor = site.arrive();
             site.visitors.push(visitor);
@@ -122,7 +122,7 @@ impl Site {
     }
 
     /// Fills in everything but the time.
-    pub(super) fn ask(&mut self, hit: &mut Hit) {
+    pub(super) fn ask(&mut self, hit: &mut SiteHit) {
         let place = self.random.below(VISITORS);
         if self.visitors[place].requests_left == 0 {
             self.visitors[place] = self.arrive();
@@ -140,14 +140,14 @@ impl Site {
         let times = if crawler { 10 } else { 1 };
         let client = address(skewed(&mut self.random, CLIENTS));
         // Who comes back comes with the same program.
-        let agent = self.pages[Random::new(u32::from_be_bytes(client).into()).below(self.pages.len())].agent;
+        let agent = self.pages[Rng::new(u32::from_be_bytes(client).into()).below(self.pages.len())].agent;
         let host = if self.random.below(3) == 0 { "shop.example.com" } else { "www.example.com" };
         let user = if self.random.below(50) == 0 { ["ann", "bob", "eve", "joe"][self.random.below(4)] } else { "-" };
         Visitor { client, agent, host, user, requests_left: times * (1 + self.random.below(2 * REQUESTS - 1)) }
     }
 
     /// A page of the sample, with its status, size and referrer.
-    fn page(&mut self, hit: &mut Hit) {
+    fn page(&mut self, hit: &mut SiteHit) {
         let page = &self.pages[self.random.below(self.pages.len())];
         (hit.method, hit.protocol, hit.status, hit.referrer) = (page.method, page.protocol, page.status, page.referrer);
         hit.sent = page.sent / 2 + self.random.below(page.sent as usize + 1) as u64;
@@ -156,7 +156,7 @@ impl Site {
     }
 
     /// Instead of it, often, an item or what a program answers.
-    fn target(&mut self, hit: &mut Hit) {
+    fn target(&mut self, hit: &mut SiteHit) {
         let mut roll = self.random.below(1000);
         if roll < ITEM_PARTS {
             return self.item(hit);
@@ -170,7 +170,7 @@ impl Site {
         }
     }
 
-    fn item(&mut self, hit: &mut Hit) {
+    fn item(&mut self, hit: &mut SiteHit) {
         let number = skewed(&mut self.random, ITEMS);
         let word = WORDS[number as usize % WORDS.len()];
         hit.path.clear();
@@ -180,7 +180,7 @@ impl Site {
         }
     }
 
-    fn route(&mut self, method: &'static str, path: &str, hit: &mut Hit) {
+    fn route(&mut self, method: &'static str, path: &str, hit: &mut SiteHit) {
         hit.method = method;
         hit.path.clear();
         hit.path.extend_from_slice(path.as_bytes());
@@ -210,13 +210,13 @@ impl Site {
     }
 
     /// Most answers take some ten milliseconds, few a second.
-    fn time(&mut self, hit: &mut Hit) {
+    fn time(&mut self, hit: &mut SiteHit) {
         let base = 2_000 << self.random.below(9).min(self.random.below(9));
         hit.micros = base + self.random.below(2_000) as u64 * base / 1_000;
     }
 }
 
-impl Page {
+impl SitePage {
     /// `None` where the request or the tail has another shape.
     fn parse(request: &'static [u8], sent: Option<u64>, tail: &'static [u8]) -> Option<Self> {
         let request = std::str::from_utf8(request).ok()?.strip_prefix("] \"")?;
@@ -231,7 +231,7 @@ impl Page {
     }
 }
 
-impl Hit {
+impl SiteHit {
     /// `1.2.3.4 - - [01/Jan/2025:00:00:00 +0000] "GET /a HTTP/1.1" 200 17 "-" "agent"`
     pub(super) fn push_combined(&self, stamp: &[u8], digits: &mut itoa::Buffer, out: &mut Vec<u8>) {
         for (place, octet) in self.client.into_iter().enumerate() {
@@ -252,7 +252,7 @@ pub(super) fn push(out: &mut Vec<u8>, parts: &[&[u8]]) {
 }
 
 /// A number below `bound`; half of them are in its first eighth.
-fn skewed(random: &mut Random, bound: f64) -> u32 {
+fn skewed(random: &mut Rng, bound: f64) -> u32 {
     let fraction = random.fraction();
     (fraction * fraction * fraction * bound) as u32
 }

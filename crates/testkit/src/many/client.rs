@@ -11,7 +11,7 @@ const ANSWER_TIME_MAX: Duration = Duration::from_secs(60);
 const HEAD_BYTES_MAX: usize = 16 << 10;
 
 /// One connection.
-pub(super) struct Client<'a> {
+pub(super) struct HttpClient<'a> {
     stream: TcpStream,
     address: &'a str,
     token: &'a str,
@@ -21,14 +21,14 @@ pub(super) struct Client<'a> {
 
 /// The head of an answer, and its body where it has a length.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct HttpAnswer {
     pub(super) status: u16,
     /// Names in lower case.
     head: String,
     pub(super) body: Vec<u8>,
 }
 
-impl Answer {
+impl HttpAnswer {
     pub(super) fn json(&self) -> serde_json::Value {
         serde_json::from_slice(&self.body).unwrap_or_default()
     }
@@ -48,7 +48,7 @@ impl Answer {
     }
 }
 
-impl<'a> Client<'a> {
+impl<'a> HttpClient<'a> {
     pub(super) fn connect(address: &'a str, token: &'a str) -> io::Result<Self> {
         let stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
@@ -57,7 +57,7 @@ impl<'a> Client<'a> {
     }
 
     /// Sends a request with a body of JSON, or none, and reads the answer.
-    pub(super) fn ask(&mut self, method: &str, target: &str, body: &str) -> io::Result<Answer> {
+    pub(super) fn ask(&mut self, method: &str, target: &str, body: &str) -> io::Result<HttpAnswer> {
         self.begin(method, target, &format!("Content-Type: application/json\r\nContent-Length: {}\r\n", body.len()))?;
         self.stream.write_all(body.as_bytes())?;
         self.answer()
@@ -99,7 +99,7 @@ impl<'a> Client<'a> {
     }
 
     /// The answer to the request that was sent.
-    pub(super) fn answer(&mut self) -> io::Result<Answer> {
+    pub(super) fn answer(&mut self) -> io::Result<HttpAnswer> {
         let mut answer = self.head()?;
         let length: usize = answer.header("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
         answer.body = vec![0; length];
@@ -113,8 +113,8 @@ impl<'a> Client<'a> {
         Ok(answer)
     }
 
-    /// Its head alone: what follows comes by [`Client::read`].
-    pub(super) fn head(&mut self) -> io::Result<Answer> {
+    /// Its head alone: what follows comes by [`HttpClient::read`].
+    pub(super) fn head(&mut self) -> io::Result<HttpAnswer> {
         self.stream.set_read_timeout(Some(ANSWER_TIME_MAX))?;
         let mut bytes = std::mem::take(&mut self.rest);
         let end = loop {
@@ -131,6 +131,6 @@ impl<'a> Client<'a> {
         self.rest = bytes.split_off(end);
         let head = String::from_utf8_lossy(&bytes).to_ascii_lowercase();
         let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).ok_or(ErrorKind::InvalidData)?;
-        Ok(Answer { status, head, body: Vec::new() })
+        Ok(HttpAnswer { status, head, body: Vec::new() })
     }
 }

@@ -1,6 +1,6 @@
 //! What became of uploads and of views.
 
-use super::{Crowd, Outcome, Times};
+use super::{Crowd, LoadOutcome, MeasuredTimes};
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
@@ -36,7 +36,7 @@ impl Errors {
     }
 }
 
-pub(super) fn outcome(crowd: &Crowd<'_>, fates: Vec<Fate>, seen: Vec<Seen>) -> Outcome {
+pub(super) fn outcome(crowd: &Crowd<'_>, fates: Vec<Fate>, seen: Vec<Seen>) -> LoadOutcome {
     let (mut lost, mut wrong, mut bytes, mut seconds) = (BTreeMap::new(), Vec::new(), 0, Vec::new());
     for fate in fates {
         match fate {
@@ -48,7 +48,7 @@ pub(super) fn outcome(crowd: &Crowd<'_>, fates: Vec<Fate>, seen: Vec<Seen>) -> O
             Fate::Wrong(what) => wrong.push(what),
         }
     }
-    Outcome {
+    LoadOutcome {
         uploads: crowd.plan.uploads,
         finished: seconds.len(),
         lost,
@@ -57,10 +57,10 @@ pub(super) fn outcome(crowd: &Crowd<'_>, fates: Vec<Fate>, seen: Vec<Seen>) -> O
         refused: crowd.refused.load(Ordering::Relaxed),
         bytes,
         seconds: crowd.start.elapsed().as_secs_f64(),
-        upload_seconds: Times::of(seconds),
+        upload_seconds: MeasuredTimes::of(seconds),
         views: seen.iter().map(|seen| seen.asked).sum(),
         live_events: seen.iter().map(|seen| seen.live_events).sum(),
-        view_seconds: Times::of(seen.into_iter().flat_map(|seen| seen.seconds).collect()),
+        view_seconds: MeasuredTimes::of(seen.into_iter().flat_map(|seen| seen.seconds).collect()),
         errors: crowd.errors.0.lock().unwrap_or_else(PoisonError::into_inner).clone(),
     }
 }

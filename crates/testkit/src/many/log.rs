@@ -1,6 +1,6 @@
 //! The lines that are sent, and what is true of each stretch of them.
 
-use crate::generate::{Lines, SEED_DEFAULT, SiteLog};
+use crate::generate::{GeneratedLines, SEED_DEFAULT, SiteLog};
 use std::ops::Range;
 
 /// Lines at which stretches begin are so far apart that neighbours differ, and a prime, so that they do not meet soon.
@@ -10,7 +10,7 @@ const STRIDE_LINES: usize = 7_919;
 const MASK: [u8; 4] = [0x5a, 0xc3, 0x99, 0x3c];
 
 /// Lines of a busy site, twice as many bytes as an upload has.
-pub(super) struct Log {
+pub(super) struct LoadLog {
     bytes: Vec<u8>,
     masked: Vec<u8>,
     /// Where each line ends, and how many bytes its answer and all before it had.
@@ -19,14 +19,14 @@ pub(super) struct Log {
 
 /// What one upload sends.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Stretch {
+pub(super) struct LogSlice {
     pub(super) range: Range<usize>,
     pub(super) lines: u64,
     /// Sum of the answers' sizes, as the lines have them.
     pub(super) bytes_sent: u64,
 }
 
-impl Log {
+impl LoadLog {
     pub(super) fn new(upload_bytes: u64) -> Self {
         let upload_bytes = usize::try_from(upload_bytes).unwrap_or(usize::MAX / 4);
         // Lines of a site have some 230 bytes; how many there are only spreads them over its days.
@@ -43,14 +43,14 @@ impl Log {
     }
 
     /// Whole lines, at least `bytes` bytes of them, another stretch for each number.
-    pub(super) fn stretch(&self, number: usize, bytes: u64) -> Stretch {
+    pub(super) fn stretch(&self, number: usize, bytes: u64) -> LogSlice {
         let length = usize::try_from(bytes).unwrap_or(usize::MAX).min(self.bytes.len() / 2);
         let starts = self.lines.partition_point(|(end, _)| end + length <= self.bytes.len());
         let first = number * STRIDE_LINES % starts.max(1);
         let (start, before) = if first == 0 { (0, 0) } else { self.lines[first - 1] };
         let last = self.lines.partition_point(|(end, _)| *end < start + length.max(1));
         let (end, sum) = self.lines[last];
-        Stretch { range: start..end, lines: (last + 1 - first) as u64, bytes_sent: sum - before }
+        LogSlice { range: start..end, lines: (last + 1 - first) as u64, bytes_sent: sum - before }
     }
 
     pub(super) fn plain(&self, range: Range<usize>) -> &[u8] {
@@ -78,8 +78,8 @@ mod tests {
 
     #[test]
     fn a_stretch_is_whole_lines_and_knows_them() {
-        let log = Log::new(10_000);
-        let stretches: Vec<Stretch> = (0..50).map(|number| log.stretch(number, 10_000)).collect();
+        let log = LoadLog::new(10_000);
+        let stretches: Vec<LogSlice> = (0..50).map(|number| log.stretch(number, 10_000)).collect();
         for stretch in &stretches {
             let bytes = log.plain(stretch.range.clone());
             let lines: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn a_mask_taken_off_leaves_the_line() {
-        let log = Log::new(1_000);
+        let log = LoadLog::new(1_000);
         for start in 0..8 {
             let (mask, masked) = log.masked(start..start + 99);
             let plain: Vec<u8> = masked.iter().zip(mask.iter().cycle()).map(|(byte, mask)| byte ^ mask).collect();

@@ -11,7 +11,7 @@ mod upload;
 mod view;
 
 use fate::Errors;
-use log::Log;
+use log::LoadLog;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io;
@@ -28,7 +28,7 @@ pub const PATIENCE: Duration = Duration::from_secs(120);
 
 /// What is asked of a server.
 #[derive(Debug, Clone)]
-pub struct Plan {
+pub struct LoadPlan {
     /// `127.0.0.1:8631`
     pub address: String,
     /// Its token.
@@ -49,7 +49,7 @@ pub struct Plan {
 
 /// What came of it.
 #[derive(Debug, Serialize)]
-pub struct Outcome {
+pub struct LoadOutcome {
     /// As planned.
     pub uploads: usize,
     /// Uploads whose totals are those of their lines.
@@ -67,11 +67,11 @@ pub struct Outcome {
     /// From the first connection to the last total.
     pub seconds: f64,
     /// Of uploads that finished, from their first connection to their total.
-    pub upload_seconds: Times,
+    pub upload_seconds: MeasuredTimes,
     /// Views that were asked for.
     pub views: usize,
     /// Of those that were answered with a view.
-    pub view_seconds: Times,
+    pub view_seconds: MeasuredTimes,
     /// Live events that came to viewers.
     pub live_events: u64,
     /// What failed and was seen, by status and code.
@@ -80,7 +80,7 @@ pub struct Outcome {
 
 /// Of many measured times.
 #[derive(Debug, Default, Serialize)]
-pub struct Times {
+pub struct MeasuredTimes {
     /// How many.
     pub count: usize,
     /// The median.
@@ -93,7 +93,7 @@ pub struct Times {
     pub all: Vec<f64>,
 }
 
-impl Times {
+impl MeasuredTimes {
     fn of(all: Vec<f64>) -> Self {
         let mut sorted = all.clone();
         sorted.sort_unstable_by(f64::total_cmp);
@@ -105,8 +105,8 @@ impl Times {
 
 /// What all threads share.
 struct Crowd<'a> {
-    plan: &'a Plan,
-    log: Log,
+    plan: &'a LoadPlan,
+    log: LoadLog,
     start: Instant,
     /// The sessions that bytes are on their way to, for viewers to choose from.
     running: Mutex<Vec<String>>,
@@ -130,10 +130,10 @@ impl Crowd<'_> {
 ///
 /// # Errors
 /// When a thread can't be started.
-pub fn run(plan: &Plan) -> io::Result<Outcome> {
+pub fn run(plan: &LoadPlan) -> io::Result<LoadOutcome> {
     let crowd = Crowd {
         plan,
-        log: Log::new(plan.bytes),
+        log: LoadLog::new(plan.bytes),
         start: Instant::now(),
         running: Mutex::default(),
         over: AtomicBool::new(false),

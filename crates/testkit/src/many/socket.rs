@@ -1,12 +1,12 @@
 //! What a sender of a log hears on a WebSocket, without waiting for it.
 
-use super::client::Client;
+use super::client::HttpClient;
 use serde_json::Value;
 use std::io::{self, ErrorKind};
 use std::time::Duration;
 
 /// What the server said.
-pub(super) enum Said {
+pub(super) enum ServerMessage {
     /// A text, as JSON.
     Text(Value),
     /// That it closes.
@@ -21,7 +21,7 @@ pub(super) struct Incoming {
 
 impl Incoming {
     /// What the server says next, if it does so within `time`; its pings are answered.
-    pub(super) fn next(&mut self, client: &mut Client<'_>, time: Duration) -> io::Result<Option<Said>> {
+    pub(super) fn next(&mut self, client: &mut HttpClient<'_>, time: Duration) -> io::Result<Option<ServerMessage>> {
         loop {
             let Some((opcode, payload)) = self.frame()? else {
                 if !client.listen(time)? {
@@ -31,15 +31,15 @@ impl Incoming {
                 continue;
             };
             match opcode {
-                0x1 => return Ok(Some(Said::Text(serde_json::from_slice(&payload).unwrap_or_default()))),
-                0x8 => return Ok(Some(Said::Close)),
+                0x1 => return Ok(Some(ServerMessage::Text(serde_json::from_slice(&payload).unwrap_or_default()))),
+                0x8 => return Ok(Some(ServerMessage::Close)),
                 0x9 => client.send(&pong(&payload))?,
                 _ => {}
             }
         }
     }
 
-    fn read(&mut self, client: &mut Client<'_>) -> io::Result<()> {
+    fn read(&mut self, client: &mut HttpClient<'_>) -> io::Result<()> {
         let mut buffer = [0; 4096];
         match client.read(&mut buffer)? {
             0 => Err(ErrorKind::UnexpectedEof.into()),

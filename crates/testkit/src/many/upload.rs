@@ -1,9 +1,9 @@
 //! One upload: a session of its own, its bytes at the pace of somebody's line, again from where the server is when something breaks.
 
-use super::client::{Answer, Client};
+use super::client::{HttpAnswer, HttpClient};
 use super::fate::Fate;
-use super::log::Stretch;
-use super::socket::{Incoming, Said};
+use super::log::LogSlice;
+use super::socket::{Incoming, ServerMessage};
 use super::{Crowd, PATIENCE};
 use crate::websocket::{BINARY, UPGRADE, head};
 use serde_json::{Value, json};
@@ -38,7 +38,7 @@ impl From<io::Error> for Trouble {
 }
 
 impl Trouble {
-    fn of(answer: &Answer) -> Self {
+    fn of(answer: &HttpAnswer) -> Self {
         Self::named(answer.code(), answer.retry_after())
     }
 
@@ -52,7 +52,7 @@ impl Trouble {
 struct Upload<'a> {
     crowd: &'a Crowd<'a>,
     number: usize,
-    stretch: Stretch,
+    stretch: LogSlice,
 }
 
 pub(super) fn upload(crowd: &Crowd<'_>, number: usize) -> Fate {
@@ -69,7 +69,7 @@ pub(super) fn upload(crowd: &Crowd<'_>, number: usize) -> Fate {
     }
 }
 
-impl Stretch {
+impl LogSlice {
     /// What of a report is not what the lines say.
     fn problem(&self, report: &Value) -> Option<String> {
         let checks = [
@@ -133,11 +133,11 @@ impl<'u> Upload<'u> {
         }
     }
 
-    fn connect(&self) -> Result<Client<'u>, Trouble> {
-        Ok(Client::connect(&self.crowd.plan.address, &self.crowd.plan.token)?)
+    fn connect(&self) -> Result<HttpClient<'u>, Trouble> {
+        Ok(HttpClient::connect(&self.crowd.plan.address, &self.crowd.plan.token)?)
     }
 
-    fn begin(&self, client: &mut Client<'_>) -> Result<String, Trouble> {
+    fn begin(&self, client: &mut HttpClient<'_>) -> Result<String, Trouble> {
         let wanted = json!({"name": format!("many-{}.log", self.number), "size": self.length()}).to_string();
         let answer = client.ask("POST", "/api/sessions", &wanted)?;
         match answer.json()["id"].as_str() {
@@ -146,13 +146,13 @@ impl<'u> Upload<'u> {
         }
     }
 
-    fn live(&self, client: &mut Client<'_>, id: &str) -> Result<Value, Trouble> {
+    fn live(&self, client: &mut HttpClient<'_>, id: &str) -> Result<Value, Trouble> {
         let answer = client.ask("GET", &format!("/api/sessions/{id}"), "")?;
         if answer.status == 200 { Ok(answer.json()) } else { Err(Trouble::of(&answer)) }
     }
 
     /// Where it goes on.
-    fn offset(&self, client: &mut Client<'_>, id: &str) -> Result<u64, Trouble> {
+    fn offset(&self, client: &mut HttpClient<'_>, id: &str) -> Result<u64, Trouble> {
         let session = &self.live(client, id)?["session"];
         if session["state"] == "failed" {
             return Err(Trouble::Never(session["error"]["code"].to_string()));
@@ -161,7 +161,7 @@ impl<'u> Upload<'u> {
     }
 
     /// The connection it may go on with is the same, or another one behind a WebSocket.
-    fn send(&self, mut client: Client<'u>, id: &str, offset: u64) -> Result<Client<'u>, Trouble> {
+    fn send(&self, mut client: HttpClient<'u>, id: &str, offset: u64) -> Result<HttpClient<'u>, Trouble> {
         if self.number.is_multiple_of(2) {
             self.put(&mut client, id, offset)?;
             return Ok(client);
@@ -171,7 +171,7 @@ impl<'u> Upload<'u> {
         self.connect()
     }
 
-    fn put(&self, client: &mut Client<'_>, id: &str, offset: u64) -> Result<(), Trouble> {
+    fn put(&self, client: &mut HttpClient<'_>, id: &str, offset: u64) -> Result<(), Trouble> {
         let headers = format!("Content-Type: application/octet-stream\r\nContent-Length: {}\r\n", self.length() - offset);
         client.begin("PUT", &format!("/api/sessions/{id}/data?offset={offset}"), &headers)?;
         for (due, piece) in self.pieces(offset) {
@@ -185,7 +185,7 @@ impl<'u> Upload<'u> {
         if answer.status == 200 { Ok(()) } else { Err(Trouble::of(&answer)) }
     }
 
-    fn socket(&self, client: &mut Client<'_>, id: &str, offset: u64) -> Result<(), Trouble> {
+    fn socket(&self, client: &mut HttpClient<'_>, id: &str, offset: u64) -> Result<(), Trouble> {
         client.begin("GET", &format!("/api/sessions/{id}/socket?offset={offset}"), &(UPGRADE.join("\r\n") + "\r\n"))?;
         let answer = client.answer()?;
         if answer.status != 101 {
@@ -222,7 +222,7 @@ impl<'u> Upload<'u> {
 
 /// The server's side of a WebSocket, as far as it was heard.
 struct Talk<'c, 'a> {
-    client: &'c mut Client<'a>,
+    client: &'c mut HttpClient<'a>,
     incoming: Incoming,
     taken: u64,
     window_bytes: u64,
@@ -248,7 +248,7 @@ impl Talk<'_, '_> {
     /// Whether something was said within that time.
     fn heard(&mut self, time: Duration) -> Result<bool, Trouble> {
         let Some(said) = self.incoming.next(self.client, time)? else { return Ok(false) };
-        let Said::Text(text) = said else { return Err(io::Error::from(ErrorKind::ConnectionAborted).into()) };
+        let ServerMessage::Text(text) = said else { return Err(io::Error::from(ErrorKind::ConnectionAborted).into()) };
         match text["type"].as_str() {
             Some("ready") => self.window_bytes = text["window_bytes"].as_u64().unwrap_or(0),
             Some("taken") => self.taken = text["offset"].as_u64().unwrap_or(self.taken),

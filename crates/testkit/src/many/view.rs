@@ -1,9 +1,9 @@
 //! Who looks on: at the live events of one upload, and at views of others.
 
 use super::Crowd;
-use super::client::Client;
+use super::client::HttpClient;
 use super::fate::Seen;
-use crate::generate::Random;
+use crate::generate::Rng;
 use std::io::{self, ErrorKind};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -21,7 +21,7 @@ const EVENT_END: &[u8] = b"event: end";
 const READ_BYTES: usize = 64 << 10;
 
 pub(super) fn viewer(crowd: &Crowd<'_>, number: usize) -> Seen {
-    let mut viewer = Viewer { crowd, random: Random::new(number as u64), seen: Seen::default() };
+    let mut viewer = Viewer { crowd, random: Rng::new(number as u64), seen: Seen::default() };
     // Not all at the same moment.
     thread::sleep(crowd.plan.view_every.mul_f64(number as f64 / crowd.plan.viewers as f64));
     let (mut live, mut asking) = (None, None);
@@ -34,15 +34,15 @@ pub(super) fn viewer(crowd: &Crowd<'_>, number: usize) -> Seen {
 }
 
 /// What was read of the live events of a session, of which the last bytes may be the first of a line.
-struct Live<'a> {
-    client: Client<'a>,
+struct LiveReader<'a> {
+    client: HttpClient<'a>,
     tail: Vec<u8>,
     ended: bool,
 }
 
 struct Viewer<'a> {
     crowd: &'a Crowd<'a>,
-    random: Random,
+    random: Rng,
     seen: Seen,
 }
 
@@ -60,12 +60,12 @@ impl<'a> Viewer<'a> {
         (!running.is_empty()).then(|| running[self.random.below(running.len())].clone())
     }
 
-    fn connect(&self) -> io::Result<Client<'a>> {
-        Client::connect(&self.crowd.plan.address, &self.crowd.plan.token)
+    fn connect(&self) -> io::Result<HttpClient<'a>> {
+        HttpClient::connect(&self.crowd.plan.address, &self.crowd.plan.token)
     }
 
     /// Reads events until it is time for a view.
-    fn follow(&mut self, live: Option<Live<'a>>, until: Instant) -> io::Result<Option<Live<'a>>> {
+    fn follow(&mut self, live: Option<LiveReader<'a>>, until: Instant) -> io::Result<Option<LiveReader<'a>>> {
         let mut live = match live {
             Some(live) => live,
             None => match self.subscribe()? {
@@ -91,7 +91,7 @@ impl<'a> Viewer<'a> {
         Ok((!live.ended).then_some(live))
     }
 
-    fn subscribe(&mut self) -> io::Result<Option<Live<'a>>> {
+    fn subscribe(&mut self) -> io::Result<Option<LiveReader<'a>>> {
         let Some(id) = self.session() else { return Ok(None) };
         let mut client = self.connect()?;
         client.begin("GET", &format!("/api/sessions/{id}/live"), "")?;
@@ -100,11 +100,11 @@ impl<'a> Viewer<'a> {
             self.crowd.errors.note(&format!("live: {}", head.status));
             return Ok(None);
         }
-        Ok(Some(Live { client, tail: Vec::new(), ended: false }))
+        Ok(Some(LiveReader { client, tail: Vec::new(), ended: false }))
     }
 
     /// Asks for a view of a session that bytes come to.
-    fn ask(&mut self, client: Option<Client<'a>>) -> io::Result<Option<Client<'a>>> {
+    fn ask(&mut self, client: Option<HttpClient<'a>>) -> io::Result<Option<HttpClient<'a>>> {
         let Some(id) = self.session() else { return Ok(client) };
         self.seen.asked += 1;
         let begun = Instant::now();
@@ -119,7 +119,7 @@ impl<'a> Viewer<'a> {
     }
 }
 
-impl Live<'_> {
+impl LiveReader<'_> {
     /// Events that begin in what came.
     fn count(&mut self, bytes: &[u8]) -> u64 {
         self.tail.extend_from_slice(bytes);

@@ -5,23 +5,23 @@ mod pass;
 mod schema;
 mod source;
 
-use crate::args::{Common, Conflicts, ConvertArgs, FromArgs, When};
-use crate::exit::Exit;
+use crate::args::{Common, ConvertArgs, ConvertConflicts, FromArgs, When};
+use crate::exit::ExitStatus;
 use crate::message;
 use crate::progress::Progress;
 use crate::{fitting, interrupt};
 use arrow_schema::{Schema, SchemaRef};
-use output::Output;
-use pass::{Ended, Pass};
-use rorqual_columnar::convert::{Columns as Found, Extent};
+use output::ConvertOutput;
+use pass::{ConvertPass, PassEnd};
+use rorqual_columnar::convert::{InferredColumns as Found, SampleExtent};
 use rorqual_columnar::limits::{PREFIX_BYTES, worker_bytes};
-use rorqual_columnar::read::{Table, merge};
-use rorqual_columnar::{Given, Scan, Shape};
+use rorqual_columnar::read::{TableFile, merge};
+use rorqual_columnar::{FormatHints, ScanSettings, Shape};
 use rorqual_pipe::decode::{decoder_bytes, zstd_window_log_max};
 use rorqual_pipe::limits::{self, buffer_bytes, buffers_needed};
 use rorqual_pipe::{Budget, Control, Pool, escaped_path};
 pub(crate) use schema::run as run_schema;
-pub(crate) use source::{Content, Source, given};
+pub(crate) use source::{InputContent, KnownInput, given};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
@@ -34,7 +34,7 @@ const BUFFERS_BESIDE: usize = 1;
 /// What is said of an output that is given up.
 const KEEPS_PARTIAL: &str = " (--keep-partial keeps what came before)";
 
-pub(crate) fn run(common: &Common, args: &ConvertArgs) -> Exit {
+pub(crate) fn run(common: &Common, args: &ConvertArgs) -> ExitStatus {
     let start = Instant::now();
     let mut convert = match Convert::new(common, args) {
         Ok(convert) => convert,
@@ -51,20 +51,20 @@ pub(crate) fn run(common: &Common, args: &ConvertArgs) -> Exit {
 /// What was typed, as what is meant, and what all inputs of one run share.
 struct Convert<'a> {
     args: &'a ConvertArgs,
-    output: Output,
-    given: Given,
+    output: ConvertOutput,
+    given: FormatHints,
     schema: Option<SchemaRef>,
     progress: When,
     memory_bytes: u64,
     threads: usize,
     are_threads_given: bool,
-    scan: Scan,
+    scan: ScanSettings,
 }
 
 impl<'a> Convert<'a> {
     fn new(common: &Common, args: &'a ConvertArgs) -> Result<Self, String> {
         let memory_bytes = common.memory.unwrap_or(MEMORY_BYTES_DEFAULT);
-        let output = Output::new(args)?;
+        let output = ConvertOutput::new(args)?;
         if args.schema.iter().chain(&args.files).filter(|path| path.as_os_str() == "-").count() > 1 {
             return Err("standard input is read once: '-' stands for one input, or for --schema".to_owned());
         }
@@ -78,7 +78,7 @@ impl<'a> Convert<'a> {
     }
 
     /// One pass, mostly; another for each time that some value has no column in the one before.
-    fn all(&mut self) -> Result<Exit, String> {
+    fn all(&mut self) -> Result<ExitStatus, String> {
         let (mut sources, mut columns) = match self.sources() {
             // What a stop cut off tells no format, which is no fault of the input's.
             Err(_) if self.scan.control.stopped() => return Ok(self.stopped_early()),
@@ -89,15 +89,15 @@ impl<'a> Convert<'a> {
             let schema = columns.schema()?;
             self.fit(&schema, &sources)?;
             match self.pass(&mut sources, &schema)? {
-                Ended::Written(exit) => return Ok(exit),
-                Ended::Misfit(later) => columns = columns.widened(later)?,
+                PassEnd::Written(exit) => return Ok(exit),
+                PassEnd::Misfit(later) => columns = columns.widened(later)?,
             }
         }
     }
 
     /// Ends a run that was stopped before its columns were known.
-    fn stopped_early(&self) -> Exit {
-        let exit = interrupt::exit_of_nothing(&self.scan.control, Exit::Done);
+    fn stopped_early(&self) -> ExitStatus {
+        let exit = interrupt::exit_of_nothing(&self.scan.control, ExitStatus::Done);
         self.say_not_written(if self.args.keep_partial { ": nothing came before" } else { KEEPS_PARTIAL });
         exit
     }
@@ -107,8 +107,8 @@ impl<'a> Convert<'a> {
     }
 
     /// Gives up threads for which there is no memory, now that the columns are known.
-    fn fit(&mut self, schema: &SchemaRef, sources: &[Source]) -> Result<(), String> {
-        let held = Held::of(sources);
+    fn fit(&mut self, schema: &SchemaRef, sources: &[KnownInput]) -> Result<(), String> {
+        let held = HeldInputs::of(sources);
         let sum = |threads| self.budget(schema, &held, threads);
         let fitting = || (1..=self.threads).rev().find(|threads| sum(*threads).check().is_ok()).unwrap_or(1);
         let threads = if self.are_threads_given { self.threads } else { fitting() };
@@ -120,8 +120,8 @@ impl<'a> Convert<'a> {
         Ok(())
     }
 
-    fn pass(&self, sources: &mut [Source], schema: &SchemaRef) -> Result<Ended, String> {
-        let mut pass = Pass::start(self, schema)?;
+    fn pass(&self, sources: &mut [KnownInput], schema: &SchemaRef) -> Result<PassEnd, String> {
+        let mut pass = ConvertPass::start(self, schema)?;
         for source in sources {
             if pass.goes_on() {
                 pass.source(source)?;
@@ -131,10 +131,10 @@ impl<'a> Convert<'a> {
     }
 
     /// The inputs, and the columns to begin with.
-    fn sources(&self) -> Result<(Vec<Source>, Columns), String> {
+    fn sources(&self) -> Result<(Vec<KnownInput>, PassColumns), String> {
         let mut sources = Vec::new();
         for path in &self.args.files {
-            sources.push(Source::open(path, &self.given, &self.scan, self.memory_bytes)?);
+            sources.push(KnownInput::open(path, &self.given, &self.scan, self.memory_bytes)?);
             // The footers of all inputs are held.
             self.footers_fit(&sources)?;
         }
@@ -142,14 +142,14 @@ impl<'a> Convert<'a> {
             if let Some(log) = sources.iter().find(|source| source.schema().is_some()) {
                 return Err(format!("--schema: {} says its columns itself", escaped_path(&log.path)));
             }
-            return Ok((sources, Columns::Given(Shape::from_schema(schema).to_schema(true))));
+            return Ok((sources, PassColumns::Given(Shape::from_schema(schema).to_schema(true))));
         }
         if let Some(schema) = said_schema(&sources, self.args.from.conflicts)? {
-            return Ok((sources, Columns::Given(schema)));
+            return Ok((sources, PassColumns::Given(schema)));
         }
         // What is written to standard output is gone, an index is of a column that is there, and a conflict may come late.
-        let whole = self.output.is_stream() || !self.args.index.is_empty() || self.args.from.conflicts == Conflicts::Error;
-        let extent = if whole { Extent::Whole } else { Extent::Prefix };
+        let whole = self.output.is_stream() || !self.args.index.is_empty() || self.args.from.conflicts == ConvertConflicts::Error;
+        let extent = if whole { SampleExtent::Whole } else { SampleExtent::Prefix };
         let mut shape = Shape::default();
         let mut complete = true;
         for source in &mut sources {
@@ -158,12 +158,12 @@ impl<'a> Convert<'a> {
             complete &= !stream || (columns.complete && self.args.files.len() == 1);
             shape.merge(columns.shape);
         }
-        let widen = self.args.from.conflicts == Conflicts::Widen;
-        Ok((sources, Columns::Found { shape, rest: !complete, widen }))
+        let widen = self.args.from.conflicts == ConvertConflicts::Widen;
+        Ok((sources, PassColumns::Found { shape, rest: !complete, widen }))
     }
 
     /// The sum of what is held, for columns of that schema.
-    fn budget(&self, schema: &SchemaRef, held: &Held, threads: usize) -> Budget {
+    fn budget(&self, schema: &SchemaRef, held: &HeldInputs, threads: usize) -> Budget {
         let columns = schema.flattened_fields().len();
         fitting::least(self.memory_bytes, |memory_bytes| {
             let writer_bytes = self.output.settings(memory_bytes).bytes(schema, threads);
@@ -172,8 +172,8 @@ impl<'a> Convert<'a> {
         })
     }
 
-    fn footers_fit(&self, sources: &[Source]) -> Result<(), String> {
-        let held = Held::of(sources);
+    fn footers_fit(&self, sources: &[KnownInput]) -> Result<(), String> {
+        let held = HeldInputs::of(sources);
         let sum = |bytes| terms(&self.args.from, &held, (self.memory_bytes, bytes), 1, (String::new(), 0));
         if held.tables == 0 {
             return Ok(());
@@ -184,7 +184,7 @@ impl<'a> Convert<'a> {
 
 /// What inputs there are, as far as they hold memory.
 #[derive(Default)]
-pub(crate) struct Held {
+pub(crate) struct HeldInputs {
     records: usize,
     /// Those of the records that can't be opened again, whose start is read ahead.
     streams: usize,
@@ -194,7 +194,7 @@ pub(crate) struct Held {
     footer_bytes: u64,
 }
 
-impl Held {
+impl HeldInputs {
     /// Before they are opened, as far as their names tell.
     fn expected(files: &[impl AsRef<Path>]) -> Self {
         let is_stored = |path: &Path| path.as_os_str() != "-" && path.is_file();
@@ -202,15 +202,15 @@ impl Held {
         Self { records: files.len(), streams, ..Self::default() }
     }
 
-    fn of(sources: &[Source]) -> Self {
+    fn of(sources: &[KnownInput]) -> Self {
         let mut held = Self::default();
         for source in sources {
             match &source.content {
-                Content::Records(_, stream) => {
+                InputContent::Records(_, stream) => {
                     held.records += 1;
                     held.streams += usize::from(stream.is_some());
                 }
-                Content::Table(table) => {
+                InputContent::Table(table) => {
                     held.tables += 1;
                     held.footer_bytes += table.footer_bytes();
                     held.large_page_bytes = held.large_page_bytes.max(table.large_page_bytes());
@@ -222,27 +222,27 @@ impl Held {
 }
 
 /// The columns that an input has, or its start, and whether it is a stream. An error in it will be met again, behind the rows before it.
-fn look(source: &mut Source, scan: &Scan, threads: usize, extent: Extent) -> Result<(Found, bool), String> {
+fn look(source: &mut KnownInput, scan: &ScanSettings, threads: usize, extent: SampleExtent) -> Result<(Found, bool), String> {
     Ok(match &mut source.content {
-        Content::Records(format, Some(stream)) => (scan.infer_ahead(stream, format, threads).0, true),
-        Content::Records(format, None) => {
+        InputContent::Records(format, Some(stream)) => (scan.infer_ahead(stream, format, threads).0, true),
+        InputContent::Records(format, None) => {
             let format = format.clone();
             (scan.infer(source.input()?, &format, threads, extent).0, false)
         }
-        Content::Table(_) => (Found::default(), false),
+        InputContent::Table(_) => (Found::default(), false),
     })
 }
 
 /// The columns that the start of an input has, with `_rest` for what comes later and has none.
-pub(crate) fn columns_of(source: &mut Source, scan: &Scan, threads: usize) -> Result<SchemaRef, String> {
+pub(crate) fn columns_of(source: &mut KnownInput, scan: &ScanSettings, threads: usize) -> Result<SchemaRef, String> {
     match source.schema() {
         Some(schema) => Ok(schema),
-        None => look(source, scan, threads, Extent::Prefix).map(|(found, _)| found.shape.to_schema(!found.complete)),
+        None => look(source, scan, threads, SampleExtent::Prefix).map(|(found, _)| found.shape.to_schema(!found.complete)),
     }
 }
 
 /// The columns of a pass.
-enum Columns {
+enum PassColumns {
     /// By a schema, or by the formats.
     Given(SchemaRef),
     /// By what was seen.
@@ -254,7 +254,7 @@ enum Columns {
     },
 }
 
-impl Columns {
+impl PassColumns {
     fn schema(&self) -> Result<SchemaRef, String> {
         match self {
             Self::Given(schema) => Ok(SchemaRef::clone(schema)),
@@ -275,13 +275,13 @@ impl Columns {
 }
 
 /// The columns, where the formats of all inputs say them: those that any has.
-fn said_schema(sources: &[Source], conflicts: Conflicts) -> Result<Option<SchemaRef>, String> {
+fn said_schema(sources: &[KnownInput], conflicts: ConvertConflicts) -> Result<Option<SchemaRef>, String> {
     let said: Vec<_> = sources.iter().filter_map(|source| Some((source.path.to_string_lossy(), source.schema()?))).collect();
     match said.len() {
         0 => Ok(None),
         1 if sources.len() == 1 => Ok(said.into_iter().next().map(|(_, schema)| schema)),
         all if all == sources.len() => {
-            if conflicts == Conflicts::Error {
+            if conflicts == ConvertConflicts::Error {
                 let schemas = said.iter().map(|(_, schema)| Schema::clone(schema));
                 Schema::try_merge(schemas).map_err(|error| format!("{error}; --conflicts widen takes a type that has both"))?;
             }
@@ -299,9 +299,9 @@ pub(crate) fn scan(
     files: &[impl AsRef<Path>],
     memory_bytes: u64,
     writer: impl Fn(u64, usize) -> u64,
-) -> Result<(usize, Scan), String> {
+) -> Result<(usize, ScanSettings), String> {
     let record_bytes_max = source::record_bytes_max(args, memory_bytes)?;
-    let held = Held::expected(files);
+    let held = HeldInputs::expected(files);
     let sum = |threads| {
         fitting::least(memory_bytes, |bytes| {
             let writer = ("writer (--row-group)".to_owned(), writer(bytes, threads));
@@ -311,7 +311,7 @@ pub(crate) fn scan(
     let threads = fitting::threads(common, sum).map_err(|error| error.to_string())?;
     let pool = pool(record_bytes_max, threads);
     let control = Control::with_rate_limit(common.limit_rate);
-    Ok((threads, Scan { pool, control, record_bytes_max, zstd_window_log_max: zstd_window_log_max(memory_bytes) }))
+    Ok((threads, ScanSettings { pool, control, record_bytes_max, zstd_window_log_max: zstd_window_log_max(memory_bytes) }))
 }
 
 fn pool(record_bytes_max: usize, threads: usize) -> Pool {
@@ -321,7 +321,7 @@ fn pool(record_bytes_max: usize, threads: usize) -> Pool {
 /// The sum of what is held, in a memory of which `given_bytes` is what was given and `memory_bytes` what is shared out.
 fn terms(
     args: &FromArgs,
-    held: &Held,
+    held: &HeldInputs,
     (given_bytes, memory_bytes): (u64, u64),
     threads: usize,
     (writer, writer_bytes): (String, u64),
@@ -336,7 +336,7 @@ fn terms(
         budget.reserve(format!("footers of {} files of columns", held.tables), held.footer_bytes);
         budget.reserve(
             "pages and rows that are read of one (an 8th of --memory each)",
-            Table::reading_bytes(memory_bytes, held.large_page_bytes),
+            TableFile::reading_bytes(memory_bytes, held.large_page_bytes),
         );
     }
     if writer_bytes > 0 {
@@ -345,7 +345,7 @@ fn terms(
     budget
 }
 
-fn reserve_records(budget: &mut Budget, args: &FromArgs, held: &Held, memory_bytes: u64, threads: usize) {
+fn reserve_records(budget: &mut Budget, args: &FromArgs, held: &HeldInputs, memory_bytes: u64, threads: usize) {
     let record_bytes_max = source::record_bytes_max(args, memory_bytes).unwrap_or_default();
     let buffers = buffers_needed(threads) + BUFFERS_BESIDE;
     budget.reserve(

@@ -1,27 +1,27 @@
 //! One pass over all inputs.
 
-use super::output::OutputFile;
-use super::source::{Content, Source};
+use super::output::ConvertFile;
+use super::source::{InputContent, KnownInput};
 use super::{Convert, KEEPS_PARTIAL};
-use crate::args::Bad;
-use crate::exit::Exit;
-use crate::guard::Guard;
+use crate::args::BadRecordPolicy;
+use crate::exit::ExitStatus;
+use crate::guard::MemoryWatchdog;
 use crate::rejects::RejectFile;
 use crate::{interrupt, message};
 use arrow_schema::SchemaRef;
-use rorqual_columnar::convert::{Conversion, Extent, OnBad};
-use rorqual_columnar::read::{Rows, Table, fit};
+use rorqual_columnar::convert::{Conversion, OnBad, SampleExtent};
+use rorqual_columnar::read::{RowChoice, TableFile, fit};
 use rorqual_columnar::render::not_finite;
-use rorqual_columnar::write::Writer;
-use rorqual_columnar::{BadRecords, Format, Note, Notes, Shape};
-use rorqual_pipe::{Error, Input, Kind, escaped_path};
+use rorqual_columnar::write::BatchWriter;
+use rorqual_columnar::{BadRecords, DecodeNote, Notes, RecordFormat, Shape};
+use rorqual_pipe::{Error, ErrorClass, Input, escaped_path};
 
 /// Inputs on their way into one file.
-pub(super) struct Pass<'a> {
+pub(super) struct ConvertPass<'a> {
     convert: &'a Convert<'a>,
     schema: SchemaRef,
-    file: OutputFile,
-    writer: Writer,
+    file: ConvertFile,
+    writer: BatchWriter,
     rejects: Option<RejectFile>,
     /// What columns everything needs that came since a value had none.
     misfit: Option<Shape>,
@@ -37,17 +37,17 @@ pub(super) struct Pass<'a> {
 }
 
 /// How a pass ended.
-pub(super) enum Ended {
+pub(super) enum PassEnd {
     /// With the file, or without it after an error that was said.
-    Written(Exit),
+    Written(ExitStatus),
     /// Without it: it needs other columns.
     Misfit(Shape),
 }
 
-impl<'a> Pass<'a> {
+impl<'a> ConvertPass<'a> {
     pub(super) fn start(convert: &'a Convert<'a>, schema: &SchemaRef) -> Result<Self, String> {
         let file = convert.output.create()?;
-        let writer = Writer::new(
+        let writer = BatchWriter::new(
             file.writer(&convert.scan.control)?,
             &convert.output.name(),
             schema,
@@ -74,19 +74,19 @@ impl<'a> Pass<'a> {
     }
 
     /// Takes one input whole: its rows, or from a value without a column on what columns it needs.
-    pub(super) fn source(&mut self, source: &mut Source) -> Result<(), String> {
+    pub(super) fn source(&mut self, source: &mut KnownInput) -> Result<(), String> {
         let format = match &source.content {
-            Content::Table(table) => {
+            InputContent::Table(table) => {
                 let copied = self.table(table);
                 self.say(copied.err());
                 return Ok(());
             }
-            Content::Records(format, _) => format.clone(),
+            InputContent::Records(format, _) => format.clone(),
         };
         let input = source.input()?;
         let name = input.name().to_owned();
         let (notes, bad, later, error) = if self.misfit.is_some() {
-            let (columns, error) = self.convert.scan.infer(input, &format, self.convert.threads, Extent::Whole);
+            let (columns, error) = self.convert.scan.infer(input, &format, self.convert.threads, SampleExtent::Whole);
             (columns.notes, columns.bad, Some(columns.shape), error)
         } else {
             self.rows(input, &format)
@@ -104,7 +104,7 @@ impl<'a> Pass<'a> {
         match error {
             None => {}
             // Who reads the output has enough.
-            Some(error) if error.kind() == Kind::Stopped => self.enough = true,
+            Some(error) if error.kind() == ErrorClass::Stopped => self.enough = true,
             Some(error) => {
                 self.failed = true;
                 message::error(&error);
@@ -113,9 +113,9 @@ impl<'a> Pass<'a> {
     }
 
     /// The rows of a file of columns, with nulls for the columns that it does not have.
-    fn table(&mut self, table: &Table) -> Result<(), Error> {
-        let _guard = Guard::reading(table.name(), self.convert.memory_bytes);
-        for batch in table.batches(None, &Rows::All)? {
+    fn table(&mut self, table: &TableFile) -> Result<(), Error> {
+        let _guard = MemoryWatchdog::reading(table.name(), self.convert.memory_bytes);
+        for batch in table.batches(None, &RowChoice::All)? {
             if self.convert.scan.control.stopped() {
                 return Ok(());
             }
@@ -129,7 +129,7 @@ impl<'a> Pass<'a> {
         Ok(())
     }
 
-    fn rows(&mut self, input: Input, format: &Format) -> (Notes, BadRecords, Option<Shape>, Option<Error>) {
+    fn rows(&mut self, input: Input, format: &RecordFormat) -> (Notes, BadRecords, Option<Shape>, Option<Error>) {
         let conversion = Conversion {
             scan: &self.convert.scan,
             threads: self.convert.threads,
@@ -142,30 +142,30 @@ impl<'a> Pass<'a> {
         (converted.notes, converted.bad, converted.misfit, error)
     }
 
-    fn on_bad(&self, format: &Format) -> OnBad {
+    fn on_bad(&self, format: &RecordFormat) -> OnBad {
         match (self.convert.args.bad, format) {
             _ if self.rejects.is_some() => OnBad::Reject,
-            (Some(Bad::Skip), _) | (None, Format::Log(_)) => OnBad::Skip,
-            (Some(Bad::Error) | None, _) => OnBad::Error,
+            (Some(BadRecordPolicy::Skip), _) | (None, RecordFormat::Log(_)) => OnBad::Skip,
+            (Some(BadRecordPolicy::Error) | None, _) => OnBad::Error,
         }
     }
 
-    pub(super) fn finish(self) -> Result<Ended, String> {
+    pub(super) fn finish(self) -> Result<PassEnd, String> {
         let control = &self.convert.scan.control;
         if let (Some(shape), true) = (&self.misfit, self.goes_on()) {
-            return Ok(Ended::Misfit(shape.clone()));
+            return Ok(PassEnd::Misfit(shape.clone()));
         }
         if self.enough {
-            return Ok(Ended::Written(interrupt::exit_of_closed()));
+            return Ok(PassEnd::Written(interrupt::exit_of_closed()));
         }
         let whole = !self.failed && !control.stopped();
         let is_kept = whole || (self.convert.args.keep_partial && self.misfit.is_none());
         self.say_notes(is_kept);
         let exit_of = if is_kept { interrupt::exit_of } else { interrupt::exit_of_nothing };
-        let exit = exit_of(control, if self.failed { Exit::Bad } else { Exit::Done });
+        let exit = exit_of(control, if self.failed { ExitStatus::Bad } else { ExitStatus::Done });
         if !is_kept {
             self.convert.say_not_written(self.advice());
-            return Ok(Ended::Written(exit));
+            return Ok(PassEnd::Written(exit));
         }
         self.write_rest().map_err(|error| error.to_string())?;
         let written = self.writer.finish().map_err(|error| error.to_string())?;
@@ -174,7 +174,7 @@ impl<'a> Pass<'a> {
         if !whole {
             message::note(&format!("{} has the {} rows before that", self.convert.output.name(), written.rows));
         }
-        Ok(Ended::Written(exit))
+        Ok(PassEnd::Written(exit))
     }
 
     /// What waits to be written, by all threads.
@@ -195,12 +195,12 @@ impl<'a> Pass<'a> {
 
     /// It was no bad record that ended it.
     fn is_lenient(&self) -> bool {
-        self.rejects.is_some() || self.convert.args.bad == Some(Bad::Skip) || !self.failed
+        self.rejects.is_some() || self.convert.args.bad == Some(BadRecordPolicy::Skip) || !self.failed
     }
 
     /// What was met; bad records are kept where the output is.
     fn say_notes(&self, is_kept: bool) {
-        for note in Note::ALL {
+        for note in DecodeNote::ALL {
             let met: Vec<_> = self.notes.iter().filter_map(|(name, notes)| Some((name, notes.get(note)?))).collect();
             if let Some((name, first)) = met.first() {
                 let times: u64 = met.iter().map(|(_, met)| met.times).sum();

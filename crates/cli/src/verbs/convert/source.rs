@@ -1,15 +1,15 @@
 //! Inputs whose format is known.
 
-use crate::args::{From, FromArgs};
-use crate::guard::Guard;
+use crate::args::{FromArgs, SourceFormat};
+use crate::guard::MemoryWatchdog;
 use crate::{input, message};
 use arrow_schema::SchemaRef;
-use rorqual_accesslog::format::{Foreign, Format as LogFormat};
+use rorqual_accesslog::format::{Foreign, LogFormat};
 use rorqual_columnar::csv::Quote;
 use rorqual_columnar::json;
 use rorqual_columnar::limits::{PREFIX_BYTES, RECORD_BYTES_MAX_DEFAULT, RECORD_SHARE};
-use rorqual_columnar::read::{Table, is_stream, is_table};
-use rorqual_columnar::{Format, FormatKind, Given, Scan, ValueRules};
+use rorqual_columnar::read::{TableFile, is_stream, is_table};
+use rorqual_columnar::{FormatHints, FormatKind, RecordFormat, ScanSettings, ValueRules};
 use rorqual_pipe::limits::BLOCK_BYTES;
 use rorqual_pipe::{Input, escaped_path, reason};
 use std::fs::File;
@@ -20,58 +20,58 @@ const RECORD_BYTES_MIN: u64 = BLOCK_BYTES as u64;
 const RECORD_BYTES_MAX: u64 = 1 << 30;
 
 /// An input whose format is known.
-pub(crate) struct Source {
+pub(crate) struct KnownInput {
     pub(crate) path: PathBuf,
-    pub(crate) content: Content,
+    pub(crate) content: InputContent,
 }
 
 /// What is in an input.
-pub(crate) enum Content {
+pub(crate) enum InputContent {
     /// Records that are decoded; and the input itself where it is a stream, which can't be opened again.
-    Records(Format, Option<Input>),
+    Records(RecordFormat, Option<Input>),
     /// Columns.
-    Table(Table),
+    Table(TableFile),
 }
 
-impl Source {
+impl KnownInput {
     /// Looks at an input.
-    pub(crate) fn open(path: &Path, given: &Given, scan: &Scan, memory_bytes: u64) -> Result<Self, String> {
+    pub(crate) fn open(path: &Path, given: &FormatHints, scan: &ScanSettings, memory_bytes: u64) -> Result<Self, String> {
         let content = match table(path, given, memory_bytes)? {
-            Some(table) => Content::Table(table),
+            Some(table) => InputContent::Table(table),
             None => Self::records(path, given, scan, memory_bytes)?,
         };
         Ok(Self { path: path.to_owned(), content })
     }
 
-    fn records(path: &Path, given: &Given, scan: &Scan, memory_bytes: u64) -> Result<Content, String> {
+    fn records(path: &Path, given: &FormatHints, scan: &ScanSettings, memory_bytes: u64) -> Result<InputContent, String> {
         let mut input = open_text(path)?;
         let head = scan.head(&mut input, PREFIX_BYTES).map_err(|error| error.to_string())?;
         let name = input.name().to_owned();
         if is_table(&head.bytes) {
-            return stream(input, &head.bytes, scan, memory_bytes).map(Content::Table);
+            return stream(input, &head.bytes, scan, memory_bytes).map(InputContent::Table);
         }
         if let Some(foreign) = Foreign::of_bytes(&head.bytes) {
             return Err(format!("{name}: this is {foreign}, and no table. {}", foreign.way_on(&name, "convert")));
         }
-        let recognised = Format::detect(&name, &head, given).map_err(|error| format!("{name}: {error}"))?;
+        let recognised = RecordFormat::detect(&name, &head, given).map_err(|error| format!("{name}: {error}"))?;
         recognised.notes.iter().for_each(|note| message::note(&format!("{name}: {note}")));
         let format = recognised.format;
         let stream = if input.is_stored() { None } else { Some(input) };
-        Ok(Content::Records(format, stream))
+        Ok(InputContent::Records(format, stream))
     }
 
     /// The columns, where the format says them.
     pub(crate) fn schema(&self) -> Option<SchemaRef> {
         match &self.content {
-            Content::Records(format, _) => format.schema(),
-            Content::Table(table) => Some(SchemaRef::clone(table.schema())),
+            InputContent::Records(format, _) => format.schema(),
+            InputContent::Table(table) => Some(SchemaRef::clone(table.schema())),
         }
     }
 
     /// The input, from its start; a stream once.
     pub(crate) fn input(&mut self) -> Result<Input, String> {
         match &mut self.content {
-            Content::Records(_, stream) if stream.is_some() => {
+            InputContent::Records(_, stream) if stream.is_some() => {
                 stream.take().ok_or_else(|| "a stream can be read once".to_owned())
             }
             _ => open_text(&self.path),
@@ -85,7 +85,7 @@ fn open_text(path: &Path) -> Result<Input, String> {
 }
 
 /// A stream of Arrow IPC. Other files of columns are none.
-fn stream(mut input: Input, head: &[u8], scan: &Scan, memory_bytes: u64) -> Result<Table, String> {
+fn stream(mut input: Input, head: &[u8], scan: &ScanSettings, memory_bytes: u64) -> Result<TableFile, String> {
     let name = input.name().to_owned();
     let stored = input.read_ahead(head.len().min(HEAD_BYTES), &scan.control).map_err(|error| error.to_string())?;
     let is_plain = stored.is_empty() || is_stream(stored);
@@ -96,25 +96,25 @@ fn stream(mut input: Input, head: &[u8], scan: &Scan, memory_bytes: u64) -> Resu
         ));
     }
     let reader = input.into_reader(&scan.control).map_err(|error| error.to_string())?;
-    Table::stream(reader, &name, memory_bytes).map_err(|error| error.to_string())
+    TableFile::stream(reader, &name, memory_bytes).map_err(|error| error.to_string())
 }
 
 /// By so many bytes a stream is told.
 const HEAD_BYTES: usize = 8;
 
 /// A file of columns, where it is one.
-fn table(path: &Path, given: &Given, memory_bytes: u64) -> Result<Option<Table>, String> {
+fn table(path: &Path, given: &FormatHints, memory_bytes: u64) -> Result<Option<TableFile>, String> {
     if given.kind.is_some() || given.rows.is_some() || given.log.is_some() || !path.is_file() {
         return Ok(None);
     }
     let name = escaped_path(path);
     let file = File::open(path).map_err(|error| format!("{name}: cannot open: {}", reason(&error)))?;
-    let _guard = Guard::reading(&name, memory_bytes);
-    Table::open(file, &name, memory_bytes).map_err(|error| error.to_string())
+    let _guard = MemoryWatchdog::reading(&name, memory_bytes);
+    TableFile::open(file, &name, memory_bytes).map_err(|error| error.to_string())
 }
 
 /// What was typed of the format, as what is meant.
-pub(crate) fn given(args: &FromArgs) -> Result<Given, String> {
+pub(crate) fn given(args: &FromArgs) -> Result<FormatHints, String> {
     let rows = args.rows.as_deref().map(json::parse_path).transpose().map_err(|error| format!("--rows: {error}"))?;
     let log = args.format.as_deref().map(LogFormat::parse).transpose().map_err(|error| format!("--format: {error}"))?;
     let delimiter = match args.delimiter {
@@ -125,15 +125,15 @@ pub(crate) fn given(args: &FromArgs) -> Result<Given, String> {
         }
     };
     let kind = args.from.map(|from| match from {
-        From::Json => FormatKind::Json,
-        From::Ndjson => FormatKind::Ndjson,
-        From::Csv => FormatKind::Csv,
-        From::Tsv => FormatKind::Tsv,
-        From::Log => FormatKind::Log,
+        SourceFormat::Json => FormatKind::Json,
+        SourceFormat::Ndjson => FormatKind::Ndjson,
+        SourceFormat::Csv => FormatKind::Csv,
+        SourceFormat::Tsv => FormatKind::Tsv,
+        SourceFormat::Log => FormatKind::Log,
     });
     let quote = args.quote.as_deref().map(Quote::parse).transpose().map_err(|error| format!("--quote {error}"))?;
     let rules = ValueRules { exact_numbers: args.exact_numbers, nulls: args.null.clone() };
-    Ok(Given { kind, rows, log, delimiter, quote, header: args.header, rules })
+    Ok(FormatHints { kind, rows, log, delimiter, quote, header: args.header, rules })
 }
 
 /// The longest record, which must leave room for short ones and must not be absurd.

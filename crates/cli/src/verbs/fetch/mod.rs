@@ -3,15 +3,15 @@
 mod into_store;
 
 use crate::args::{Common, FetchArgs, When};
-use crate::exit::Exit;
+use crate::exit::ExitStatus;
 use crate::interrupt::{self, stop_on_interrupt};
 use crate::message;
 use crate::progress::Progress;
 use rorqual_digest::{Algorithm, Digest};
 use rorqual_fetch::limits::{BLOCKING_THREADS, HELP_AFTER, PIECE_BYTES};
-use rorqual_fetch::{Error, Event, Fetch, Fetched, Kind, Target, Wanted};
-use rorqual_pipe::gather::Output;
-use rorqual_pipe::{Budget, Control, Gate, escaped_path, format_size, limits, reason, stats};
+use rorqual_fetch::{ExpectedDigest, Fetch, FetchError, FetchErrorKind, FetchEvent, FetchTarget, Fetched};
+use rorqual_pipe::gather::OutputFd;
+use rorqual_pipe::{Budget, Control, Semaphore, escaped_path, format_size, limits, reason, stats};
 use serde_json::json;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 const MEMORY_BYTES_DEFAULT: u64 = 256 << 20;
 
-pub(crate) fn run(common: &Common, args: &FetchArgs) -> Exit {
+pub(crate) fn run(common: &Common, args: &FetchArgs) -> ExitStatus {
     if let Some(dir) = &args.store {
         return into_store::run(common, args, Path::new(dir));
     }
@@ -40,7 +40,7 @@ pub(crate) fn run(common: &Common, args: &FetchArgs) -> Exit {
 }
 
 /// Fetches within the memory given; what went wrong was said.
-fn fetched(common: &Common, fetch: Fetch, index_bytes: u64, control: &Control) -> Result<Fetched, Exit> {
+fn fetched(common: &Common, fetch: Fetch, index_bytes: u64, control: &Control) -> Result<Fetched, ExitStatus> {
     let memory_bytes = common.memory.unwrap_or(MEMORY_BYTES_DEFAULT);
     let mut budget = budget(&fetch, memory_bytes);
     if index_bytes > 0 {
@@ -57,36 +57,36 @@ fn fetched(common: &Common, fetch: Fetch, index_bytes: u64, control: &Control) -
 }
 
 /// Fetches, with a bar and notes on the way.
-fn watched(fetch: Fetch, when: When, control: &Control) -> Result<Fetched, Error> {
+fn watched(fetch: Fetch, when: When, control: &Control) -> Result<Fetched, FetchError> {
     let mut bar = None;
-    let mut observe = |event: Event| {
+    let mut observe = |event: FetchEvent| {
         // Drawn from the start of the transfer on, and not over what is said now.
         drop(bar.take());
         match event {
-            Event::Started { size_bytes, resumed_bytes } => {
+            FetchEvent::Started { size_bytes, resumed_bytes } => {
                 if resumed_bytes > 0 {
                     message::note(&format!("going on from {} that an earlier fetch has left", format_size(resumed_bytes)));
                 }
                 let left = size_bytes.map(|size| size.saturating_sub(resumed_bytes) + control.stored_bytes());
                 bar = Some(Progress::start(when, control, left));
             }
-            Event::Retry { why, after, resumes } => {
+            FetchEvent::Retry { why, after, resumes } => {
                 let how = if resumes { "going on from what is there" } else { "trying again" };
                 message::note(&format!("{why}; {how} in {:.1} s", after.as_secs_f64()));
             }
-            Event::StartOver { why } => message::note(&format!("{why}; starting over")),
+            FetchEvent::StartOver { why } => message::note(&format!("{why}; starting over")),
         }
     };
-    fetch.run(&Gate::new(1), control, &mut observe)
+    fetch.run(&Semaphore::new(1), control, &mut observe)
 }
 
 /// What was typed, as what is meant.
 fn settings(args: &FetchArgs, output: &Path, control: &Control) -> Result<Fetch, String> {
     let target = if output == Path::new("-") {
-        let stdout = Output::stdout(control).map_err(|error| format!("no standard output: {}", reason(&error)))?;
-        Target::Writer(Box::new(stdout))
+        let stdout = OutputFd::stdout(control).map_err(|error| format!("no standard output: {}", reason(&error)))?;
+        FetchTarget::Writer(Box::new(stdout))
     } else {
-        Target::File { path: output.to_owned(), replace: args.force }
+        FetchTarget::File { path: output.to_owned(), replace: args.force }
     };
     let expected = [(Algorithm::Sha256, &args.sha256), (Algorithm::Blake3, &args.blake3)];
     let digests = expected.into_iter().filter_map(|(algorithm, text)| Some(wanted(algorithm, text.as_deref()?)));
@@ -110,10 +110,10 @@ fn settings(args: &FetchArgs, output: &Path, control: &Control) -> Result<Fetch,
     })
 }
 
-fn wanted(algorithm: Algorithm, text: &str) -> Result<Wanted, String> {
+fn wanted(algorithm: Algorithm, text: &str) -> Result<ExpectedDigest, String> {
     let digest = Digest::parse(algorithm, text.trim());
     let wrong = || format!("--{algorithm} {text:?}: not a digest of {} bytes", algorithm.digest_bytes());
-    digest.map(|digest| Wanted { algorithm, expected: Some(digest) }).ok_or_else(wrong)
+    digest.map(|digest| ExpectedDigest { algorithm, expected: Some(digest) }).ok_or_else(wrong)
 }
 
 fn header(line: &str) -> Result<(String, String), String> {
@@ -130,7 +130,7 @@ fn budget(fetch: &Fetch, memory_bytes: u64) -> Budget {
     budget
 }
 
-fn tell(args: &FetchArgs, output: &Path, fetched: &Fetched, took: Duration) -> Exit {
+fn tell(args: &FetchArgs, output: &Path, fetched: &Fetched, took: Duration) -> ExitStatus {
     let to_stdout = output == Path::new("-");
     if !fetched.length_told && fetched.digests.is_empty() {
         message::note(&"the server told no length: whether the file is whole can't be known (--sha256 would tell)");
@@ -139,14 +139,14 @@ fn tell(args: &FetchArgs, output: &Path, fetched: &Fetched, took: Duration) -> E
         let text = describe(args, output, fetched, took);
         // Standard output has the file.
         let printed = if to_stdout { writeln!(io::stderr(), "{text}") } else { writeln!(io::stdout(), "{text}") };
-        return printed.map_or_else(|error| message::print_error(&error), |()| Exit::Done);
+        return printed.map_or_else(|error| message::print_error(&error), |()| ExitStatus::Done);
     }
     if !to_stdout {
         let (size, rate) = (format_size(fetched.size_bytes), format_size(rate(fetched, took) as u64));
         let verified = if fetched.digests.is_empty() { "" } else { ", verified" };
         message::note(&format!("{}: {size} at {rate}/s{verified}", escaped_path(output)));
     }
-    Exit::Done
+    ExitStatus::Done
 }
 
 fn rate(fetched: &Fetched, took: Duration) -> f64 {
@@ -177,19 +177,19 @@ fn describe(args: &FetchArgs, output: &Path, fetched: &Fetched, took: Duration) 
     object
 }
 
-fn fail(error: &Error) -> Exit {
-    if error.kind == Kind::Closed {
+fn fail(error: &FetchError) -> ExitStatus {
+    if error.kind == FetchErrorKind::Closed {
         return interrupt::exit_of_closed();
     }
     message::error(error);
     match error.kind {
-        Kind::Local | Kind::Closed => Exit::Bad,
-        Kind::Connect => Exit::NoConnection,
-        Kind::Answer => Exit::BadAnswer,
-        Kind::Broken => Exit::Broken,
-        Kind::Digest => Exit::WrongDigest,
-        Kind::Timeout => Exit::TimedOut,
-        Kind::Stopped => Exit::Interrupted,
+        FetchErrorKind::Local | FetchErrorKind::Closed => ExitStatus::Bad,
+        FetchErrorKind::Connect => ExitStatus::NoConnection,
+        FetchErrorKind::Answer => ExitStatus::BadAnswer,
+        FetchErrorKind::Broken => ExitStatus::Broken,
+        FetchErrorKind::Digest => ExitStatus::WrongDigest,
+        FetchErrorKind::Timeout => ExitStatus::TimedOut,
+        FetchErrorKind::Stopped => ExitStatus::Interrupted,
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::verbs::grep::operands::Operands;
 use crate::verbs::grep::selection::Selection;
 use ignore::Walk;
-use rorqual_pipe::{Error, Input, Kind};
+use rorqual_pipe::{Error, ErrorClass, Input};
 use std::fs::{File, Metadata};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
@@ -11,13 +11,13 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// An input, and its name as it is to be printed: a path need not be text.
-pub(crate) struct Named {
+pub(crate) struct NamedInput {
     pub(crate) name: Vec<u8>,
     pub(crate) input: Input,
     pub(crate) is_stdin: bool,
 }
 
-impl Named {
+impl NamedInput {
     /// Whether one worker may take the whole of it; where standard input was read to is kept by all.
     pub(crate) fn is_small(&self) -> bool {
         self.input.is_small() && !self.is_stdin
@@ -54,7 +54,7 @@ impl<'a> Inputs<'a> {
     }
 
     /// The next one, with its path, or what is wrong with it.
-    pub(crate) fn next_input(&mut self) -> Option<Result<Named, Error>> {
+    pub(crate) fn next_input(&mut self) -> Option<Result<NamedInput, Error>> {
         loop {
             if let Some(walk) = &mut self.walk {
                 match walk.next() {
@@ -86,22 +86,22 @@ impl<'a> Inputs<'a> {
         }
     }
 
-    fn found(&self, path: &Path) -> Result<Named, Error> {
+    fn found(&self, path: &Path) -> Result<NamedInput, Error> {
         // Who named no folder is not told of the present one with each file.
         let shown = if self.operands.implied { path.strip_prefix(".").unwrap_or(path) } else { path };
         self.open(path, shown.as_os_str().as_bytes(), false)
     }
 
-    fn open(&self, path: &Path, name: &[u8], is_stdin: bool) -> Result<Named, Error> {
+    fn open(&self, path: &Path, name: &[u8], is_stdin: bool) -> Result<NamedInput, Error> {
         if let Some(output) = self.output {
             let data = if is_stdin { examined(&std::io::stdin()) } else { std::fs::metadata(path).ok() };
             if data.is_some_and(|data| (data.dev(), data.ino()) == output) {
-                return Err(Error::new(Kind::Io, String::from_utf8_lossy(name), "is also the output"));
+                return Err(Error::new(ErrorClass::Io, String::from_utf8_lossy(name), "is also the output"));
             }
         }
         let opened = crate::input::open(path)?;
         let input = if self.decoded { opened.into_utf8() } else { opened };
-        Ok(Named { name: name.to_vec(), input, is_stdin })
+        Ok(NamedInput { name: name.to_vec(), input, is_stdin })
     }
 }
 
@@ -133,9 +133,13 @@ fn of_walk(error: &ignore::Error) -> Error {
         ignore::Error::Io(cause) => rorqual_pipe::reason(cause),
         other => other.to_string(),
     };
-    Error::new(Kind::Io, name, format!("cannot be walked: {cause}"))
+    Error::new(ErrorClass::Io, name, format!("cannot be walked: {cause}"))
 }
 
 fn hint(is_folder: bool, path: &Path, error: Error) -> Error {
-    if is_folder { Error::new(Kind::Io, path.to_string_lossy(), "is a directory; -r searches the files in it") } else { error }
+    if is_folder {
+        Error::new(ErrorClass::Io, path.to_string_lossy(), "is a directory; -r searches the files in it")
+    } else {
+        error
+    }
 }

@@ -7,8 +7,8 @@ use crate::verbs::grep::printer::output_error;
 use data_encoding::BASE64;
 use grep_regex::RegexMatcher;
 use rorqual_pipe::Error;
-use rorqual_pipe::gather::{Gather, Output as Stdout};
-use rorqual_search::{Expression, Long, LongMatches, Part, Summary, each_match};
+use rorqual_pipe::gather::{Gather, OutputFd as Stdout};
+use rorqual_search::{Expression, LongMatches, LongPiece, ShownLines, Summary, each_match};
 use serde_json::{Value, json};
 use std::convert::Infallible;
 use std::fmt;
@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 const LONG_BYTES_MAX: usize = 64 << 10;
 
 /// Prints events.
-pub(crate) struct Json {
+pub(crate) struct JsonEvents {
     /// Shared, as a clone of a matcher begins with empty caches.
     matcher: Arc<RegexMatcher>,
     out: Gather<Stdout>,
@@ -36,15 +36,15 @@ pub(crate) struct Json {
     begun: bool,
     started: Instant,
     input_started: Instant,
-    input: Counts,
-    all: Counts,
-    long: LongState,
+    input: GrepCounts,
+    all: GrepCounts,
+    long: JsonLongLine,
     long_matches: LongMatches,
 }
 
 /// The over-long line that is passing: its head.
 #[derive(Default)]
-struct LongState {
+struct JsonLongLine {
     selected: bool,
     number: u64,
     offset: u64,
@@ -75,7 +75,7 @@ struct Missing {
 }
 
 #[derive(Default, Clone, Copy)]
-struct Counts {
+struct GrepCounts {
     searches: u64,
     searches_with_match: u64,
     bytes_printed: u64,
@@ -83,7 +83,7 @@ struct Counts {
     matches: u64,
 }
 
-impl Json {
+impl JsonEvents {
     pub(crate) fn new(args: &GrepArgs, expression: &Expression, out: Gather<Stdout>) -> Self {
         Self {
             matcher: Arc::new(expression.matcher()),
@@ -95,9 +95,9 @@ impl Json {
             begun: false,
             started: Instant::now(),
             input_started: Instant::now(),
-            input: Counts::default(),
-            all: Counts::default(),
-            long: LongState::default(),
+            input: GrepCounts::default(),
+            all: GrepCounts::default(),
+            long: JsonLongLine::default(),
             long_matches: LongMatches::new(expression),
         }
     }
@@ -109,7 +109,7 @@ impl Json {
         };
         self.begun = false;
         self.input_started = Instant::now();
-        self.input = Counts { searches: 1, ..Counts::default() };
+        self.input = GrepCounts { searches: 1, ..GrepCounts::default() };
     }
 
     pub(crate) fn settle(&mut self, live: bool) -> Result<(), Error> {
@@ -117,7 +117,7 @@ impl Json {
         flushed.map_err(output_error)
     }
 
-    pub(crate) fn part(&mut self, part: Part<'_>) -> Result<(), Error> {
+    pub(crate) fn part(&mut self, part: ShownLines<'_>) -> Result<(), Error> {
         let (mut number, mut offset) = (part.number, part.offset);
         let end = self.terminator;
         for line in part.lines.split_inclusive(|byte| *byte == end) {
@@ -142,7 +142,7 @@ impl Json {
 
     /// An over-long line: its head, and the matches that lie whole in that. What is missing is marked, and said.
     fn long_line(&mut self, cut: bool) -> Result<(), Error> {
-        let LongState { selected, number, offset, head, rest_bytes, submatches, matches } = std::mem::take(&mut self.long);
+        let JsonLongLine { selected, number, offset, head, rest_bytes, submatches, matches } = std::mem::take(&mut self.long);
         self.open(&head, selected, number, offset)?;
         for (index, found) in submatches.iter().enumerate() {
             self.submatch(&head[found.clone()], found.start, index > 0)?;
@@ -192,21 +192,21 @@ impl Json {
         self.event(&json!({"type": "begin", "data": {"path": self.path}}))
     }
 
-    pub(crate) fn long(&mut self, piece: Long<'_>) -> Result<(), Error> {
+    pub(crate) fn long(&mut self, piece: LongPiece<'_>) -> Result<(), Error> {
         match piece {
-            Long::Start { selected, number, offset } => {
-                self.long = LongState { selected, number, offset, ..LongState::default() }
+            LongPiece::Start { selected, number, offset } => {
+                self.long = JsonLongLine { selected, number, offset, ..JsonLongLine::default() }
             }
-            Long::Bytes(bytes) => {
-                let LongState { head, rest_bytes, submatches, matches, .. } = &mut self.long;
+            LongPiece::Bytes(bytes) => {
+                let JsonLongLine { head, rest_bytes, submatches, matches, .. } = &mut self.long;
                 let room = (LONG_BYTES_MAX - head.len()).min(bytes.len());
                 head.extend_from_slice(&bytes[..room]);
                 *rest_bytes += (bytes.len() - room) as u64;
                 let _ = self.long_matches.feed(bytes, |at, found| count_match(submatches, matches, at, found));
             }
-            Long::Lost(bytes) => self.long.rest_bytes += bytes,
-            Long::End { matched, .. } => {
-                let LongState { submatches, matches, .. } = &mut self.long;
+            LongPiece::Lost(bytes) => self.long.rest_bytes += bytes,
+            LongPiece::End { matched, .. } => {
+                let JsonLongLine { submatches, matches, .. } = &mut self.long;
                 let cut = self.long_matches.finish(matched, |at, found| count_match(submatches, matches, at, found));
                 self.long_line(cut.unwrap_or(true))?;
             }
@@ -257,7 +257,7 @@ impl Json {
     }
 }
 
-impl Counts {
+impl GrepCounts {
     fn stats(self, elapsed: Duration) -> Value {
         json!({
             "elapsed": span(elapsed), "searches": self.searches, "searches_with_match": self.searches_with_match,

@@ -10,21 +10,23 @@ mod standard_input;
 mod text;
 
 use crate::args::{Common, GrepArgs, Sort, When};
-use crate::exit::Exit;
+use crate::exit::ExitStatus;
 use crate::fitting;
 use crate::interrupt;
 use crate::message;
 use crate::progress::Progress;
-use inputs::{Inputs, Named};
+use inputs::{Inputs, NamedInput};
 use operands::Operands;
-use printer::Printer;
+use printer::MatchPrinter;
 use rorqual_pipe::decode::{decoder_bytes, zstd_window_log_max};
 use rorqual_pipe::limits::{self, WINDOW_PER_WORKER, buffer_bytes, buffers_needed};
-use rorqual_pipe::{Budget, Control, Error, Framing, Input, Kind, Operation, Plan, Pool};
+use rorqual_pipe::{Budget, Control, Error, ErrorClass, Framing, Input, Operation, Pool, RunPlan};
 use rorqual_search::limits::{
     CACHES_PER_WORKER, CONTEXT_SHARE, HITS_MAX, WINDOW_BYTES, WORD_FACTOR, pattern_bytes_max, sort_bytes_max,
 };
-use rorqual_search::{Again, Case, Expression, Hit, LineEnd, Mode, Pattern, Report, Searcher, Settings, Summary};
+use rorqual_search::{
+    Case, Expression, HitRange, LineEnd, ReportSettings, RereadInput, SearchMode, SearchPattern, SearchReport, Searcher, Summary,
+};
 use selection::Selection;
 use standard_input::SharedPlace;
 use std::fmt::Display;
@@ -45,7 +47,7 @@ const BUFFERS_BESIDE: usize = 3;
 
 /// What is printed of each input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Output {
+pub(crate) enum GrepOutput {
     Lines,
     Json,
     Count,
@@ -54,7 +56,7 @@ pub(crate) enum Output {
     Nothing,
 }
 
-impl Output {
+impl GrepOutput {
     fn of(args: &GrepArgs) -> Self {
         match args {
             GrepArgs { quiet: true, .. } => Self::Nothing,
@@ -68,13 +70,13 @@ impl Output {
     }
 
     /// How inputs are searched. Where a count stops, it is to be known where.
-    fn mode_of(self, args: &GrepArgs, operands: &Operands) -> Mode {
+    fn mode_of(self, args: &GrepArgs, operands: &Operands) -> SearchMode {
         let stops = self == Self::Count && args.max_count.is_some() && operands.paths.iter().any(|path| path.as_os_str() == "-");
-        if stops { Mode::Lines } else { self.mode() }
+        if stops { SearchMode::Lines } else { self.mode() }
     }
 
-    fn mode(self) -> Mode {
-        if matches!(self, Self::Lines | Self::Json) { Mode::Lines } else { Mode::Count }
+    fn mode(self) -> SearchMode {
+        if matches!(self, Self::Lines | Self::Json) { SearchMode::Lines } else { SearchMode::Count }
     }
 
     /// One selected line tells all.
@@ -83,9 +85,9 @@ impl Output {
     }
 }
 
-pub(crate) fn run(common: &Common, args: &GrepArgs) -> Exit {
+pub(crate) fn run(common: &Common, args: &GrepArgs) -> ExitStatus {
     let start = Instant::now();
-    let (search, mut results) = match Search::new(common, args) {
+    let (search, mut results) = match SearchPlan::new(common, args) {
         Ok(made) => made,
         Err(error) => return message::error(&error),
     };
@@ -96,16 +98,16 @@ pub(crate) fn run(common: &Common, args: &GrepArgs) -> Exit {
     }
     match printed {
         // A closed pipe is the reader's way of saying enough.
-        Err(error) if error.kind() == Kind::Stopped => interrupt::exit_of_closed(),
+        Err(error) if error.kind() == ErrorClass::Stopped => interrupt::exit_of_closed(),
         Err(error) => message::error(&error),
         Ok(()) => interrupt::exit_of(&search.control, results.exit()),
     }
 }
 
 /// What was typed, as what is meant.
-struct Search {
-    output: Output,
-    settings: Settings,
+struct SearchPlan {
+    output: GrepOutput,
+    settings: ReportSettings,
     searcher: Searcher,
     operands: Operands,
     selection: Selection,
@@ -117,20 +119,20 @@ struct Search {
     progress: When,
     memory_bytes: u64,
     threads: usize,
-    plan: Plan,
+    plan: RunPlan,
     pool: Pool,
     control: Control,
 }
 
-impl Search {
+impl SearchPlan {
     fn new(common: &Common, args: &GrepArgs) -> Result<(Self, Results), String> {
-        let output = Output::of(args);
+        let output = GrepOutput::of(args);
         let memory_bytes = common.memory.unwrap_or(MEMORY_BYTES_DEFAULT);
         refuse(args)?;
         let mut operands = Operands::read(args, memory_bytes / WORD_FACTOR)?;
         let selection = Selection::new(args, memory_bytes)?;
         let mode = output.mode_of(args, &operands);
-        let around = output.mode() == Mode::Lines && [args.context, args.before_context, args.after_context] != [None; 3];
+        let around = output.mode() == SearchMode::Lines && [args.context, args.before_context, args.after_context] != [None; 3];
         let lines = |given: Option<usize>| if around { given.or(args.context).unwrap_or(0) } else { 0 };
         let (before, after) = (lines(args.before_context), lines(args.after_context));
         let line_bytes_max = match args.line_max {
@@ -138,8 +140,8 @@ impl Search {
             other => return Err(format!("--line-max {other} is not between 1 byte and 1 GiB")),
         };
         let dressed = match output {
-            Output::Json => JSON_FACTOR,
-            Output::Lines => 2,
+            GrepOutput::Json => JSON_FACTOR,
+            GrepOutput::Lines => 2,
             _ => 0,
         };
         let pattern = pattern(args, std::mem::take(&mut operands.patterns), memory_bytes);
@@ -155,7 +157,7 @@ impl Search {
             matcher: expression.matcher(),
             mode,
             invert: args.invert_match,
-            numbered: output.mode() == Mode::Lines && (args.line_number || args.column || args.json),
+            numbered: output.mode() == SearchMode::Lines && (args.line_number || args.column || args.json),
             around: before > 0 || after > 0,
             terminator: if args.null_data { 0 } else { b'\n' },
             // Where NULs end lines, they are no sign of anything.
@@ -165,17 +167,18 @@ impl Search {
         let many = operands.paths.len() > 1 || selection.recursive && operands.paths.iter().any(|path| path.is_dir());
         let names = !args.no_filename && (args.with_filename || many);
         let control = Control::with_rate_limit(common.limit_rate);
-        let printer = Printer::new(output, args, &expression, (&pool, &control), names).map_err(|error| error.to_string())?;
+        let printer =
+            MatchPrinter::new(output, args, &expression, (&pool, &control), names).map_err(|error| error.to_string())?;
         let selected_max = args.max_count.unwrap_or(u64::MAX).min(if output.is_yes_or_no() { 1 } else { u64::MAX });
         let framing = if args.null_data { Framing::NulLines { line_bytes_max } } else { Framing::Lines { line_bytes_max } };
         let search = Self {
             output,
-            settings: Settings {
+            settings: ReportSettings {
                 around,
                 before,
                 after,
                 selected_max,
-                eager: args.only_matching && !args.invert_match && !around && output == Output::Lines,
+                eager: args.only_matching && !args.invert_match && !around && output == GrepOutput::Lines,
                 context_bytes_max: usize::try_from(memory_bytes / CONTEXT_SHARE).unwrap_or(usize::MAX),
             },
             searcher,
@@ -187,7 +190,7 @@ impl Search {
             progress: progress(common, output),
             memory_bytes,
             threads,
-            plan: Plan { framing, zstd_window_log_max: zstd_window_log_max(memory_bytes) },
+            plan: RunPlan { framing, zstd_window_log_max: zstd_window_log_max(memory_bytes) },
             pool,
             control,
         };
@@ -201,7 +204,7 @@ impl Search {
         if self.settings.selected_max == 0 {
             return Ok(());
         }
-        let printed = self.output.mode() == Mode::Lines && self.settings.selected_max > 1;
+        let printed = self.output.mode() == SearchMode::Lines && self.settings.selected_max > 1;
         let mut inputs = Inputs::new(&self.operands, &self.selection, printed, self.decoded);
         let _progress = Progress::start(self.progress, &self.control, inputs.stored_bytes());
         while let Some(next) = inputs.next_input() {
@@ -223,7 +226,7 @@ impl Search {
     }
 
     /// Searches one input with all workers.
-    fn one(&self, Named { name, input, is_stdin }: Named, results: &mut Results) -> Result<(), Error> {
+    fn one(&self, NamedInput { name, input, is_stdin }: NamedInput, results: &mut Results) -> Result<(), Error> {
         let operation = Operation::start("grep");
         let shown = input.name().to_owned();
         let live = self.line_buffered || input.size_bytes().is_none();
@@ -258,10 +261,10 @@ impl Search {
     /// Searches small files side by side, each by one worker, until one comes that is not small, which is given back.
     fn small_ones(
         &self,
-        first: Named,
+        first: NamedInput,
         inputs: &mut Inputs<'_>,
         results: &mut Results,
-    ) -> Result<Option<Result<Named, Error>>, Error> {
+    ) -> Result<Option<Result<NamedInput, Error>>, Error> {
         let mut larger = None;
         let mut first = Some(first);
         let small = std::iter::from_fn(|| {
@@ -274,7 +277,7 @@ impl Search {
                 }
             }
         });
-        let work = |searcher: &mut Searcher, Named { name, input, .. }: Named| {
+        let work = |searcher: &mut Searcher, NamedInput { name, input, .. }: NamedInput| {
             let operation = Operation::start("grep");
             let shown = input.name().to_owned();
             let found = input.into_chunk(&self.plan, &self.pool, &self.control).map(|(chunk, error)| {
@@ -297,7 +300,7 @@ impl Search {
                 }
             }
             decided = results.is_decided();
-            if decided { Err(Error::new(Kind::Stopped, "", "the answer is known")) } else { Ok(()) }
+            if decided { Err(Error::new(ErrorClass::Stopped, "", "the answer is known")) } else { Ok(()) }
         });
         match searched {
             Err(_) if decided => Ok(None),
@@ -306,25 +309,25 @@ impl Search {
     }
 
     /// What it takes to read a plain file's over-long line again, where lines are printed.
-    fn again(&self, input: &Input) -> Result<Option<Again>, Error> {
-        if self.output.mode() == Mode::Count {
+    fn again(&self, input: &Input) -> Result<Option<RereadInput>, Error> {
+        if self.output.mode() == SearchMode::Count {
             return Ok(None);
         }
         let Some(file) = input.file_again()? else { return Ok(None) };
         let buffer = self.pool.lease().map_err(|cause| Error::io(input.name(), "no memory for a block", cause))?;
-        Ok(Some(Again { file, name: input.name().to_owned(), buffer }))
+        Ok(Some(RereadInput { file, name: input.name().to_owned(), buffer }))
     }
 }
 
 /// What all inputs came to so far, and where it is printed.
 struct Results {
-    output: Output,
+    output: GrepOutput,
     names: bool,
     /// A NUL follows a name.
     null: bool,
     no_messages: bool,
     expression: Expression,
-    printer: Printer,
+    printer: MatchPrinter,
     selected_any: bool,
     failed: bool,
 }
@@ -332,19 +335,19 @@ struct Results {
 impl Results {
     fn report<'a>(
         &'a mut self,
-        search: &Search,
+        search: &SearchPlan,
         name: &[u8],
         shown: &'a str,
-        again: Option<Again>,
-    ) -> Report<'a, &'a mut Printer> {
+        again: Option<RereadInput>,
+    ) -> SearchReport<'a, &'a mut MatchPrinter> {
         self.printer.start(name);
-        Report::new(search.settings, shown, &mut self.expression, search.searcher.clone(), again, &mut self.printer)
+        SearchReport::new(search.settings, shown, &mut self.expression, search.searcher.clone(), again, &mut self.printer)
     }
 
     /// One input is over. An error that is given back is one of the output.
     fn end(
         &mut self,
-        search: &Search,
+        search: &SearchPlan,
         name: &[u8],
         shown: &str,
         error: Option<Error>,
@@ -369,7 +372,7 @@ impl Results {
             _ => {}
         }
         // Of what was not searched to its end, nothing can be told in one word.
-        if search.control.stopped() && !summary.enough && !matches!(self.output, Output::Lines | Output::Json) {
+        if search.control.stopped() && !summary.enough && !matches!(self.output, GrepOutput::Lines | GrepOutput::Json) {
             return Ok(());
         }
         self.tell(name, &summary)
@@ -379,10 +382,10 @@ impl Results {
         let name = shown_name(name);
         let (behind, end): (&[u8], &[u8]) = if self.null { (b"\0", b"\0") } else { (b":", b"\n") };
         let line = match self.output {
-            Output::Count if self.names => [&name[..], behind, format!("{}\n", summary.selected).as_bytes()].concat(),
-            Output::Count => format!("{}\n", summary.selected).into_bytes(),
-            Output::NamesWith if summary.selected > 0 => [&name[..], end].concat(),
-            Output::NamesWithout if summary.selected == 0 => [&name[..], end].concat(),
+            GrepOutput::Count if self.names => [&name[..], behind, format!("{}\n", summary.selected).as_bytes()].concat(),
+            GrepOutput::Count => format!("{}\n", summary.selected).into_bytes(),
+            GrepOutput::NamesWith if summary.selected > 0 => [&name[..], end].concat(),
+            GrepOutput::NamesWithout if summary.selected == 0 => [&name[..], end].concat(),
             _ => return self.printer.end(summary),
         };
         self.printer.say(&line)
@@ -391,22 +394,22 @@ impl Results {
     fn fail(&mut self, error: &Error) {
         self.failed = true;
         // What was read and is broken is no file that can't be read.
-        if !(self.no_messages && error.kind() == Kind::Io) {
+        if !(self.no_messages && error.kind() == ErrorClass::Io) {
             message::error(&one_line(error));
         }
     }
 
     /// Nothing that is still to come can change the answer.
     fn is_decided(&self) -> bool {
-        self.output == Output::Nothing && self.selected_any
+        self.output == GrepOutput::Nothing && self.selected_any
     }
 
     /// As grep: an error counts more than what was found, but for -q, which has its answer.
-    fn exit(&self) -> Exit {
+    fn exit(&self) -> ExitStatus {
         match (self.failed || self.printer.lost_something(), self.is_decided(), self.selected_any) {
-            (_, true, _) | (false, _, true) => Exit::Done,
-            (true, ..) => Exit::Bad,
-            (false, _, false) => Exit::Not,
+            (_, true, _) | (false, _, true) => ExitStatus::Done,
+            (true, ..) => ExitStatus::Bad,
+            (false, _, false) => ExitStatus::Not,
         }
     }
 }
@@ -429,8 +432,8 @@ fn refuse(args: &GrepArgs) -> Result<(), String> {
     }
 }
 
-fn pattern(args: &GrepArgs, patterns: Vec<Vec<u8>>, memory_bytes: u64) -> Pattern {
-    Pattern {
+fn pattern(args: &GrepArgs, patterns: Vec<Vec<u8>>, memory_bytes: u64) -> SearchPattern {
+    SearchPattern {
         patterns,
         fixed: args.fixed_strings,
         case: case(args),
@@ -454,14 +457,14 @@ fn case(args: &GrepArgs) -> Case {
 }
 
 /// A progress bar would be drawn between the lines on a terminal.
-fn progress(common: &Common, output: Output) -> When {
-    let lines_on_terminal = output.mode() == Mode::Lines && io::stdout().is_terminal();
+fn progress(common: &Common, output: GrepOutput) -> When {
+    let lines_on_terminal = output.mode() == SearchMode::Lines && io::stdout().is_terminal();
     if common.progress == When::Auto && lines_on_terminal { When::Never } else { common.progress }
 }
 
 /// What the memory has to hold.
 struct Needs<'a> {
-    pattern: &'a Pattern,
+    pattern: &'a SearchPattern,
     memory_bytes: u64,
     line_bytes_max: usize,
     before: usize,
@@ -479,7 +482,7 @@ impl Needs<'_> {
     fn terms(&self, threads: usize, memory_bytes: u64) -> Budget {
         let buffers = buffers_needed(threads) + BUFFERS_BESIDE;
         let pattern_bytes = pattern_bytes_max(memory_bytes);
-        let hits = (threads * (1 + WINDOW_PER_WORKER) * HITS_MAX * size_of::<Hit>()) as u64;
+        let hits = (threads * (1 + WINDOW_PER_WORKER) * HITS_MAX * size_of::<HitRange>()) as u64;
         let mut budget = Budget::new(self.memory_bytes);
         budget.reserve("program", limits::PROGRAM_BYTES);
         budget.reserve(format!("{threads} threads"), threads as u64 * limits::THREAD_BYTES);

@@ -1,31 +1,31 @@
 //! Where found lines go.
 
 use crate::args::GrepArgs;
-use crate::verbs::grep::Output;
-use crate::verbs::grep::json::Json;
-use crate::verbs::grep::text::{Style, Text};
-use rorqual_pipe::gather::{Gather, Output as Stdout};
+use crate::verbs::grep::GrepOutput;
+use crate::verbs::grep::json::JsonEvents;
+use crate::verbs::grep::text::{PrintStyle, TextPrinter};
+use rorqual_pipe::gather::{Gather, OutputFd as Stdout};
 use rorqual_pipe::{Control, Error, Pool};
-use rorqual_search::{Expression, Long, Part, Sink, Summary};
+use rorqual_search::{Expression, LineSink, LongPiece, ShownLines, Summary};
 use std::io::{self, Write};
 
 /// Prints what is found.
-pub(crate) struct Printer {
-    form: Form,
+pub(crate) struct MatchPrinter {
+    form: GrepForm,
     /// Printing has failed, and so the search is over, whatever the input is like.
     pub(crate) failed: bool,
 }
 
-enum Form {
-    Text(Box<Text>),
-    Json(Box<Json>),
+enum GrepForm {
+    Text(Box<TextPrinter>),
+    Json(Box<JsonEvents>),
     /// Counts and names, which are printed when an input has ended.
     Summaries(Stdout),
 }
 
-impl Printer {
+impl MatchPrinter {
     pub(crate) fn new(
-        output: Output,
+        output: GrepOutput,
         args: &GrepArgs,
         expression: &Expression,
         (pool, control): (&Pool, &Control),
@@ -33,12 +33,13 @@ impl Printer {
     ) -> io::Result<Self> {
         let out = Stdout::stdout(control)?;
         let form = match output {
-            Output::Lines => {
-                let text = Text::new(Style::of(args, names), args.replace.as_deref(), expression, Gather::new(out, pool)?);
-                Form::Text(Box::new(text))
+            GrepOutput::Lines => {
+                let text =
+                    TextPrinter::new(PrintStyle::of(args, names), args.replace.as_deref(), expression, Gather::new(out, pool)?);
+                GrepForm::Text(Box::new(text))
             }
-            Output::Json => Form::Json(Box::new(Json::new(args, expression, Gather::new(out, pool)?))),
-            _ => Form::Summaries(out),
+            GrepOutput::Json => GrepForm::Json(Box::new(JsonEvents::new(args, expression, Gather::new(out, pool)?))),
+            _ => GrepForm::Summaries(out),
         };
         Ok(Self { form, failed: false })
     }
@@ -46,83 +47,83 @@ impl Printer {
     /// An input begins.
     pub(crate) fn start(&mut self, name: &[u8]) {
         match &mut self.form {
-            Form::Text(text) => text.start(name),
-            Form::Json(json) => json.start(name),
-            Form::Summaries(_) => {}
+            GrepForm::Text(text) => text.start(name),
+            GrepForm::Json(json) => json.start(name),
+            GrepForm::Summaries(_) => {}
         }
     }
 
     /// Lets go of the buffers of others; what came from somebody who may be watching is printed now.
     pub(crate) fn settle(&mut self, live: bool) -> Result<(), Error> {
         self.print(|form| match form {
-            Form::Text(text) => text.settle(live),
-            Form::Json(json) => json.settle(live),
-            Form::Summaries(_) => Ok(()),
+            GrepForm::Text(text) => text.settle(live),
+            GrepForm::Json(json) => json.settle(live),
+            GrepForm::Summaries(_) => Ok(()),
         })
     }
 
     /// An input is over.
     pub(crate) fn end(&mut self, summary: &Summary) -> Result<(), Error> {
         self.print(|form| match form {
-            Form::Json(json) => json.end(summary),
-            Form::Text(_) | Form::Summaries(_) => Ok(()),
+            GrepForm::Json(json) => json.end(summary),
+            GrepForm::Text(_) | GrepForm::Summaries(_) => Ok(()),
         })
     }
 
     /// Prints one line about an input.
     pub(crate) fn say(&mut self, line: &[u8]) -> Result<(), Error> {
         self.print(|form| match form {
-            Form::Summaries(out) => out.write_all(line).map_err(output_error),
-            Form::Text(_) | Form::Json(_) => Ok(()),
+            GrepForm::Summaries(out) => out.write_all(line).map_err(output_error),
+            GrepForm::Text(_) | GrepForm::Json(_) => Ok(()),
         })
     }
 
     /// Everything is over.
     pub(crate) fn finish(&mut self) -> Result<(), Error> {
         self.print(|form| match form {
-            Form::Text(text) => text.settle(true),
-            Form::Json(json) => json.finish(),
-            Form::Summaries(_) => Ok(()),
+            GrepForm::Text(text) => text.settle(true),
+            GrepForm::Json(json) => json.finish(),
+            GrepForm::Summaries(_) => Ok(()),
         })
     }
 
     /// Something could not be printed whole, and that was said.
     pub(crate) fn lost_something(&self) -> bool {
         match &self.form {
-            Form::Text(text) => text.lost_something,
-            Form::Json(json) => json.lost_something,
-            Form::Summaries(_) => false,
+            GrepForm::Text(text) => text.lost_something,
+            GrepForm::Json(json) => json.lost_something,
+            GrepForm::Summaries(_) => false,
         }
     }
 
-    fn print(&mut self, print: impl FnOnce(&mut Form) -> Result<(), Error>) -> Result<(), Error> {
+    fn print(&mut self, print: impl FnOnce(&mut GrepForm) -> Result<(), Error>) -> Result<(), Error> {
         let printed = print(&mut self.form);
         self.failed |= printed.is_err();
         printed
     }
 }
 
-impl Sink for &mut Printer {
-    fn part(&mut self, part: Part<'_>) -> Result<(), Error> {
+impl LineSink for &mut MatchPrinter {
+    fn part(&mut self, part: ShownLines<'_>) -> Result<(), Error> {
         self.print(|form| match form {
-            Form::Text(text) => text.part(part),
-            Form::Json(json) => json.part(part),
-            Form::Summaries(_) => Ok(()),
+            GrepForm::Text(text) => text.part(part),
+            GrepForm::Json(json) => json.part(part),
+            GrepForm::Summaries(_) => Ok(()),
         })
     }
 
     fn gap(&mut self) -> Result<(), Error> {
         self.print(|form| match form {
-            Form::Text(text) => text.gap(),
-            Form::Json(_) | Form::Summaries(_) => Ok(()),
+            GrepForm::Text(text) => text.gap(),
+            GrepForm::Json(_) | GrepForm::Summaries(_) => Ok(()),
         })
     }
 
-    fn long(&mut self, piece: Long<'_>) -> Result<(), Error> {
+    fn long(&mut self, piece: LongPiece<'_>) -> Result<(), Error> {
         self.print(|form| match form {
-            Form::Text(text) => text.long(piece),
-            Form::Json(json) => json.long(piece),
-            Form::Summaries(_) => Ok(()),
+            GrepForm::Text(text) => text.long(piece),
+            GrepForm::Json(json) => json.long(piece),
+            GrepForm::Summaries(_) => Ok(()),
         })
     }
 }

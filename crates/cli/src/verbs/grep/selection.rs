@@ -4,7 +4,7 @@ use crate::args::{GrepArgs, NameGlob, Sort};
 use globset::{Glob, GlobBuilder, GlobMatcher};
 use ignore::overrides::{Override, OverrideBuilder};
 use ignore::{DirEntry, Walk, WalkBuilder};
-use rorqual_pipe::{Error, Kind};
+use rorqual_pipe::{Error, ErrorClass};
 use rorqual_search::limits::{SORTED_ENTRY_BYTES, sort_bytes_max};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -106,7 +106,7 @@ impl Selection {
                 let name = entry.path().parent().unwrap_or(folder).to_string_lossy().into_owned();
                 let limit = self.sorted_max;
                 return Err(Error::new(
-                    Kind::Limit,
+                    ErrorClass::Limit,
                     name,
                     format!(
                         "--sort holds at most {limit} names at a time, an 8th of the memory (a larger --memory moves the limit)"

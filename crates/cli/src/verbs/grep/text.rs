@@ -9,8 +9,8 @@ use anstyle::{AnsiColor, Style as Colour};
 use grep_matcher::{Captures, Matcher};
 use grep_regex::RegexMatcher;
 use rorqual_pipe::Error;
-use rorqual_pipe::gather::{COPY_BYTES_MAX, Gather, Output as Stdout};
-use rorqual_search::{Expression, Long, LongMatches, Part, each_match};
+use rorqual_pipe::gather::{COPY_BYTES_MAX, Gather, OutputFd as Stdout};
+use rorqual_search::{Expression, LongMatches, LongPiece, ShownLines, each_match};
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ const NOT_REPLACED: &str = "is longer than --line-max, and its matches are not r
 const REPLACED_BYTES: usize = 64 << 10;
 
 /// How lines are dressed.
-pub(crate) struct Style {
+pub(crate) struct PrintStyle {
     names: bool,
     /// A NUL follows a name.
     null: bool,
@@ -47,7 +47,7 @@ pub(crate) struct Style {
     columns_max: usize,
 }
 
-impl Style {
+impl PrintStyle {
     pub(crate) fn of(args: &GrepArgs, names: bool) -> Self {
         let terminal = io::stdout().is_terminal();
         let columns_max = args.max_columns.unwrap_or(if terminal { COLUMNS_MAX_TERMINAL } else { 0 });
@@ -76,8 +76,8 @@ impl Style {
 }
 
 /// Prints lines.
-pub(crate) struct Text {
-    style: Style,
+pub(crate) struct TextPrinter {
+    style: PrintStyle,
     plain: bool,
     /// Shared, as a clone of a matcher begins with empty caches.
     matcher: Arc<RegexMatcher>,
@@ -90,7 +90,7 @@ pub(crate) struct Text {
     replacement: Vec<Replacing>,
     /// One line with its dress; kept for its room.
     line: Vec<u8>,
-    long: LongState,
+    long: TextLongLine,
     /// The present one is around a selected line, and matches alone are printed.
     long_hidden: bool,
     /// `None` while it is at work.
@@ -101,13 +101,13 @@ pub(crate) struct Text {
 
 /// Where a line or a match is.
 #[derive(Clone, Copy)]
-struct Place {
+struct LinePosition {
     number: u64,
     offset: u64,
     column: Option<u64>,
 }
 
-impl Place {
+impl LinePosition {
     /// A match at `at` of a line.
     fn of_match(number: u64, offset: u64, at: u64) -> Self {
         Self { number, offset: offset + at, column: Some(at + 1) }
@@ -115,7 +115,7 @@ impl Place {
 }
 
 /// A line that is printed in pieces.
-struct Pieces {
+struct LinePieces {
     out: Vec<u8>,
     /// Bytes of it that may still be printed, and that were not.
     room: usize,
@@ -125,7 +125,7 @@ struct Pieces {
 
 /// The over-long line that is being printed.
 #[derive(Default)]
-struct LongState {
+struct TextLongLine {
     number: u64,
     offset: u64,
     /// Bytes of it that were given so far, and that were printed.
@@ -136,8 +136,8 @@ struct LongState {
     replaced: bool,
 }
 
-impl Text {
-    pub(crate) fn new(style: Style, replacement: Option<&str>, expression: &Expression, out: Gather<Stdout>) -> Self {
+impl TextPrinter {
+    pub(crate) fn new(style: PrintStyle, replacement: Option<&str>, expression: &Expression, out: Gather<Stdout>) -> Self {
         let replacement = replacement.map_or_else(Vec::new, |text| replacement::parts(text, &expression.matcher()));
         Self {
             replacement,
@@ -149,7 +149,7 @@ impl Text {
             shown: false,
             shown_before: false,
             line: Vec::new(),
-            long: LongState::default(),
+            long: TextLongLine::default(),
             long_hidden: false,
             long_matches: Some(LongMatches::new(expression)),
             lost_something: false,
@@ -166,7 +166,7 @@ impl Text {
         flushed.map_err(output_error)
     }
 
-    pub(crate) fn part(&mut self, part: Part<'_>) -> Result<(), Error> {
+    pub(crate) fn part(&mut self, part: ShownLines<'_>) -> Result<(), Error> {
         self.begin()?;
         if self.style.only_matching && !part.selected {
             return Ok(());
@@ -191,7 +191,7 @@ impl Text {
     }
 
     /// Lines as they are: large stretches leave from where they are.
-    fn whole(&mut self, part: Part<'_>) -> io::Result<()> {
+    fn whole(&mut self, part: ShownLines<'_>) -> io::Result<()> {
         match part.buffer {
             Some((buffer, start)) if part.lines.len() > COPY_BYTES_MAX => {
                 self.out.push(buffer.slice(start..start + part.lines.len()))?;
@@ -202,7 +202,7 @@ impl Text {
         if part.lines.last() == Some(&end) { Ok(()) } else { self.out.push_copy(&[end]) }
     }
 
-    fn dressed(&mut self, part: Part<'_>) -> io::Result<()> {
+    fn dressed(&mut self, part: ShownLines<'_>) -> io::Result<()> {
         let mut rest = part.lines;
         let (mut number, mut offset) = (part.number, part.offset);
         while !rest.is_empty() {
@@ -226,12 +226,12 @@ impl Text {
     fn only_matches(&mut self, line: &[u8], number: u64, offset: u64) -> io::Result<()> {
         let matcher = Arc::clone(&self.matcher);
         each_match(&matcher, line, |found| {
-            let place = Place { number, offset: offset + found.start as u64, column: Some(found.start as u64 + 1) };
+            let place = LinePosition { number, offset: offset + found.start as u64, column: Some(found.start as u64 + 1) };
             self.one_match(&line[found.clone()], place)
         })
     }
 
-    fn one_match(&mut self, bytes: &[u8], place: Place) -> io::Result<()> {
+    fn one_match(&mut self, bytes: &[u8], place: LinePosition) -> io::Result<()> {
         let mut out = std::mem::take(&mut self.line);
         out.clear();
         self.prefix(&mut out, place, b':');
@@ -247,7 +247,7 @@ impl Text {
     fn line(&mut self, line: &[u8], number: u64, offset: u64, selected: bool) -> io::Result<()> {
         let mut out = std::mem::take(&mut self.line);
         out.clear();
-        let place = Place { number, offset, column: if selected { self.column(line) } else { None } };
+        let place = LinePosition { number, offset, column: if selected { self.column(line) } else { None } };
         self.prefix(&mut out, place, if selected { b':' } else { b'-' });
         let shown = &line[..line.len().min(self.style.columns_max)];
         if self.style.colour && selected {
@@ -282,10 +282,11 @@ impl Text {
         let replacement = std::mem::take(&mut self.replacement);
         let mut groups = matcher.new_captures().map_err(io::Error::other)?;
         let alone = self.style.only_matching;
-        let mut pieces = Pieces { out: std::mem::take(&mut self.line), room: self.style.columns_max, lost: 0, failed: Ok(()) };
+        let mut pieces =
+            LinePieces { out: std::mem::take(&mut self.line), room: self.style.columns_max, lost: 0, failed: Ok(()) };
         pieces.out.clear();
         if !alone {
-            self.prefix(&mut pieces.out, Place { number, offset, column: self.column(line) }, b':');
+            self.prefix(&mut pieces.out, LinePosition { number, offset, column: self.column(line) }, b':');
         }
         let mut end = 0;
         let _ = matcher.captures_iter(line, &mut groups, |groups| {
@@ -295,7 +296,7 @@ impl Text {
             }
             if alone {
                 let column = Some(found.start() as u64 + 1);
-                self.prefix(&mut pieces.out, Place { number, offset: offset + found.start() as u64, column }, b':');
+                self.prefix(&mut pieces.out, LinePosition { number, offset: offset + found.start() as u64, column }, b':');
             } else {
                 self.push(&mut pieces, false, &line[end..found.start()]);
             }
@@ -322,7 +323,7 @@ impl Text {
         pieces.failed
     }
 
-    fn push(&mut self, pieces: &mut Pieces, matched: bool, bytes: &[u8]) {
+    fn push(&mut self, pieces: &mut LinePieces, matched: bool, bytes: &[u8]) {
         let shown = &bytes[..bytes.len().min(pieces.room)];
         pieces.room -= shown.len();
         pieces.lost += bytes.len() - shown.len();
@@ -332,20 +333,20 @@ impl Text {
         }
     }
 
-    fn end_pieces(&mut self, pieces: &mut Pieces) {
+    fn end_pieces(&mut self, pieces: &mut LinePieces) {
         more(&mut pieces.out, std::mem::take(&mut pieces.lost));
         pieces.out.push(self.style.terminator);
         self.push_out(pieces);
     }
 
-    fn push_out(&mut self, pieces: &mut Pieces) {
+    fn push_out(&mut self, pieces: &mut LinePieces) {
         if pieces.failed.is_ok() {
             pieces.failed = self.out.push_copy(&pieces.out);
         }
         pieces.out.clear();
     }
 
-    fn prefix(&self, out: &mut Vec<u8>, place: Place, separator: u8) {
+    fn prefix(&self, out: &mut Vec<u8>, place: LinePosition, separator: u8) {
         let colour = self.style.colour;
         if self.style.names {
             put(out, colour, AnsiColor::Magenta, &shown_name(&self.name));
@@ -355,7 +356,7 @@ impl Text {
                 put(out, colour, AnsiColor::Cyan, &[separator]);
             }
         }
-        let Place { number, offset, column } = place;
+        let LinePosition { number, offset, column } = place;
         let numbers = self.style.numbers.then_some(number);
         let columns = column.filter(|_| self.style.columns);
         let offsets = self.style.offsets.then_some(offset);
@@ -366,8 +367,8 @@ impl Text {
     }
 
     /// A piece of a line that is not held whole.
-    pub(crate) fn long(&mut self, piece: Long<'_>) -> Result<(), Error> {
-        if let Long::Start { selected, .. } = piece {
+    pub(crate) fn long(&mut self, piece: LongPiece<'_>) -> Result<(), Error> {
+        if let LongPiece::Start { selected, .. } = piece {
             self.long_hidden = self.style.only_matching && !selected;
         }
         // Of a line that is shown before it is known to match, nothing may come.
@@ -378,17 +379,17 @@ impl Text {
             return Ok(());
         }
         match piece {
-            Long::Start { selected, number, offset } => {
-                self.long = LongState { number, offset, replaced: selected && self.replaces(), ..LongState::default() };
+            LongPiece::Start { selected, number, offset } => {
+                self.long = TextLongLine { number, offset, replaced: selected && self.replaces(), ..TextLongLine::default() };
                 if self.style.only_matching { Ok(()) } else { self.long_prefix(number, offset, selected) }
             }
-            Long::Bytes(bytes) if self.style.only_matching => self.long_only(bytes),
-            Long::Bytes(bytes) => self.long_bytes(bytes),
-            Long::Lost(count) => {
+            LongPiece::Bytes(bytes) if self.style.only_matching => self.long_only(bytes),
+            LongPiece::Bytes(bytes) => self.long_bytes(bytes),
+            LongPiece::Lost(count) => {
                 self.long.lost += count;
                 Ok(())
             }
-            Long::End { matched, .. } => self.long_end(matched),
+            LongPiece::End { matched, .. } => self.long_end(matched),
         }
         .map_err(output_error)
     }
@@ -396,7 +397,7 @@ impl Text {
     fn long_prefix(&mut self, number: u64, offset: u64, selected: bool) -> io::Result<()> {
         let mut out = std::mem::take(&mut self.line);
         out.clear();
-        self.prefix(&mut out, Place { number, offset, column: None }, if selected { b':' } else { b'-' });
+        self.prefix(&mut out, LinePosition { number, offset, column: None }, if selected { b':' } else { b'-' });
         let pushed = self.out.push_copy(&out);
         self.line = out;
         pushed
@@ -425,7 +426,7 @@ impl Text {
     fn long_only(&mut self, bytes: &[u8]) -> io::Result<()> {
         let Some(mut matches) = self.long_matches.take() else { return Ok(()) };
         let (number, offset) = (self.long.number, self.long.offset);
-        let fed = matches.feed(bytes, |at, found| self.one_match(found, Place::of_match(number, offset, at)));
+        let fed = matches.feed(bytes, |at, found| self.one_match(found, LinePosition::of_match(number, offset, at)));
         self.long_matches = Some(matches);
         fed
     }
@@ -445,8 +446,8 @@ impl Text {
     /// What is missing of the matches of a line that is over.
     fn matches_end(&mut self, matched: bool) -> io::Result<Option<&'static str>> {
         let Some(mut matches) = self.long_matches.take() else { return Ok(None) };
-        let LongState { number, offset, .. } = self.long;
-        let cut = matches.finish(matched, |at, found| self.one_match(found, Place::of_match(number, offset, at)));
+        let TextLongLine { number, offset, .. } = self.long;
+        let cut = matches.finish(matched, |at, found| self.one_match(found, LinePosition::of_match(number, offset, at)));
         self.long_matches = Some(matches);
         Ok(cut?.then_some(
             "has a match that is longer than 256 KiB, of which no more than the beginning is printed (a larger --line-max holds more)",
@@ -455,7 +456,7 @@ impl Text {
 
     /// What is missing of a line that is over.
     fn long_line_end(&mut self) -> io::Result<Option<&'static str>> {
-        let LongState { given, printed, lost, .. } = self.long;
+        let TextLongLine { given, printed, lost, .. } = self.long;
         let mut out = Vec::new();
         more(&mut out, usize::try_from(given - printed + lost).unwrap_or(usize::MAX));
         out.push(self.style.terminator);
@@ -494,7 +495,7 @@ fn put(out: &mut Vec<u8>, colour: bool, of: AnsiColor, bytes: &[u8]) {
 }
 
 /// Bytes of a line: a match in bold red where there are colours; control characters made visible where they could steer a terminal.
-fn put_bytes(out: &mut Vec<u8>, style: &Style, matched: bool, bytes: &[u8]) {
+fn put_bytes(out: &mut Vec<u8>, style: &PrintStyle, matched: bool, bytes: &[u8]) {
     let colour = Colour::new().fg_color(Some(AnsiColor::Red.into())).bold();
     let paint = matched && style.colour && !bytes.is_empty();
     if paint {

@@ -1,13 +1,13 @@
 //! Lists of checksums, checked as `sha256sum --check` does: its messages, and its exit codes.
 
-use super::{Hashing, SCHEMA, ended, print_failed};
+use super::{HashRun, SCHEMA, ended, print_failed};
 use crate::args::{Common, HashArgs};
-use crate::exit::Exit;
+use crate::exit::ExitStatus;
 use crate::message::{self, escaped, escaped_line};
 use crate::progress::Progress;
 use crate::verbs::count::or_stdin;
 use rorqual_digest::Digest;
-use rorqual_digest::list::{Line, Lines, Parser, escape};
+use rorqual_digest::list::{ListLine, ListLines, ListParser, escape};
 use rorqual_pipe::{Error, each};
 use serde_json::json;
 use std::error::Error as _;
@@ -18,15 +18,15 @@ use std::iter::Peekable;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-pub(super) fn run(hashing: &Hashing, common: &Common, args: &HashArgs) -> Exit {
+pub(super) fn run(hashing: &HashRun, common: &Common, args: &HashArgs) -> ExitStatus {
     let _progress = Progress::start(common.progress, &hashing.control, None);
-    let mut report = Report { args, terminal: io::stdout().is_terminal(), first: true, all: Counts::default() };
-    let mut exit = Exit::Done;
+    let mut report = CheckReport { args, terminal: io::stdout().is_terminal(), first: true, all: CheckCounts::default() };
+    let mut exit = ExitStatus::Done;
     for path in or_stdin(&args.files) {
         match check_list(hashing, args, &path, &mut report) {
-            Ok(good) => exit = exit.max(if good { Exit::Done } else { Exit::Not }),
+            Ok(good) => exit = exit.max(if good { ExitStatus::Done } else { ExitStatus::Not }),
             // Nobody listens any more: what was not checked is not right.
-            Err(error) => return ended(Err(error), exit).max(Exit::Not),
+            Err(error) => return ended(Err(error), exit).max(ExitStatus::Not),
         }
     }
     ended(report.end().map_err(print_failed), exit)
@@ -34,7 +34,7 @@ pub(super) fn run(hashing: &Hashing, common: &Common, args: &HashArgs) -> Exit {
 
 /// What became of the lines of a list.
 #[derive(Debug, Default, Clone, Copy)]
-struct Counts {
+struct CheckCounts {
     ok: u64,
     failed: u64,
     unreadable: u64,
@@ -43,7 +43,7 @@ struct Counts {
 }
 
 /// What became of one line.
-enum Outcome {
+enum CheckOutcome {
     Ok,
     Failed,
     Unreadable(Error),
@@ -52,13 +52,13 @@ enum Outcome {
 }
 
 /// One line with what became of it; `None` of an improper one.
-struct Checked {
+struct CheckedEntry {
     number: u64,
-    entry: Option<(Vec<u8>, Digest, Outcome)>,
+    entry: Option<(Vec<u8>, Digest, CheckOutcome)>,
 }
 
 /// Checks one list; whether nothing is wrong with it. An error is one of printing.
-fn check_list(hashing: &Hashing, args: &HashArgs, path: &Path, report: &mut Report<'_>) -> Result<bool, Error> {
+fn check_list(hashing: &HashRun, args: &HashArgs, path: &Path, report: &mut CheckReport<'_>) -> Result<bool, Error> {
     let stdin = path.as_os_str() == "-";
     let name = if stdin { "standard input".to_owned() } else { path.to_string_lossy().into_owned() };
     let input: Box<dyn BufRead + Send> = match File::open(path) {
@@ -70,10 +70,10 @@ fn check_list(hashing: &Hashing, args: &HashArgs, path: &Path, report: &mut Repo
         }
     };
     let mut failure = None;
-    let mut list = Lines::new(input, Parser::new(args.algorithm));
+    let mut list = ListLines::new(input, ListParser::new(args.algorithm));
     let lines = list.by_ref().map_while(|line| line.map_err(|cause| failure = Some(cause)).ok());
-    let lines = lines.filter(|(_, line)| *line != Line::Nothing).peekable();
-    let mut counts = Counts::default();
+    let lines = lines.filter(|(_, line)| *line != ListLine::Nothing).peekable();
+    let mut counts = CheckCounts::default();
     let result =
         check_lines(hashing, args, stdin, lines, |checked| report.line(&name, &checked, &mut counts).map_err(print_failed));
     report.all.add(&counts);
@@ -94,37 +94,37 @@ fn check_list(hashing: &Hashing, args: &HashArgs, path: &Path, report: &mut Repo
 }
 
 fn check_lines(
-    hashing: &Hashing,
+    hashing: &HashRun,
     args: &HashArgs,
     stdin: bool,
-    lines: Peekable<impl Iterator<Item = (u64, Line)> + Send>,
-    report: impl FnMut(Checked) -> Result<(), Error> + Send,
+    lines: Peekable<impl Iterator<Item = (u64, ListLine)> + Send>,
+    report: impl FnMut(CheckedEntry) -> Result<(), Error> + Send,
 ) -> Result<(), Error> {
     let mut lines = lines;
     let first = lines.next();
     let alone = lines.peek().is_none();
     let lines = first.into_iter().chain(lines);
-    let work = |_: &mut (), (number, line): (u64, Line)| {
+    let work = |_: &mut (), (number, line): (u64, ListLine)| {
         let entry = match line {
             // A list from standard input can't also be the file it speaks of.
-            Line::Entry { digest, name } if !(stdin && name == b"-") => {
+            ListLine::Entry { digest, name } if !(stdin && name == b"-") => {
                 let outcome = check_file(hashing, args, &name, &digest, alone);
                 Some((name, digest, outcome))
             }
             _ => None,
         };
-        Checked { number, entry }
+        CheckedEntry { number, entry }
     };
     each(lines, &mut vec![(); if alone { 1 } else { hashing.threads }], work, report)
 }
 
-fn check_file(hashing: &Hashing, args: &HashArgs, name: &[u8], expected: &Digest, alone: bool) -> Outcome {
+fn check_file(hashing: &HashRun, args: &HashArgs, name: &[u8], expected: &Digest, alone: bool) -> CheckOutcome {
     let path = PathBuf::from(OsStr::from_bytes(name));
     match hashing.file(&path, expected.algorithm(), alone) {
-        Ok(digest) if digest == *expected => Outcome::Ok,
-        Ok(_) => Outcome::Failed,
-        Err(error) if args.ignore_missing && is_missing(&error) => Outcome::Missing,
-        Err(error) => Outcome::Unreadable(error),
+        Ok(digest) if digest == *expected => CheckOutcome::Ok,
+        Ok(_) => CheckOutcome::Failed,
+        Err(error) if args.ignore_missing && is_missing(&error) => CheckOutcome::Missing,
+        Err(error) => CheckOutcome::Unreadable(error),
     }
 }
 
@@ -133,7 +133,7 @@ fn is_missing(error: &Error) -> bool {
     cause.is_some_and(|cause| cause.kind() == ErrorKind::NotFound)
 }
 
-impl Counts {
+impl CheckCounts {
     fn add(&mut self, other: &Self) {
         self.ok += other.ok;
         self.failed += other.failed;
@@ -148,15 +148,15 @@ impl Counts {
 }
 
 /// Prints what a check finds.
-struct Report<'a> {
+struct CheckReport<'a> {
     args: &'a HashArgs,
     terminal: bool,
     first: bool,
-    all: Counts,
+    all: CheckCounts,
 }
 
-impl Report<'_> {
-    fn line(&mut self, list: &str, checked: &Checked, counts: &mut Counts) -> io::Result<()> {
+impl CheckReport<'_> {
+    fn line(&mut self, list: &str, checked: &CheckedEntry, counts: &mut CheckCounts) -> io::Result<()> {
         let Some((name, digest, outcome)) = &checked.entry else {
             counts.improper += 1;
             if self.args.warn {
@@ -166,13 +166,13 @@ impl Report<'_> {
             return self.json(|| json!({"list": list, "line": checked.number, "status": "improper"}));
         };
         let (count, word, text) = match outcome {
-            Outcome::Ok => (&mut counts.ok, "ok", "OK"),
-            Outcome::Failed => (&mut counts.failed, "failed", "FAILED"),
-            Outcome::Unreadable(_) => (&mut counts.unreadable, "unreadable", "FAILED open or read"),
-            Outcome::Missing => (&mut counts.missing, "missing", ""),
+            CheckOutcome::Ok => (&mut counts.ok, "ok", "OK"),
+            CheckOutcome::Failed => (&mut counts.failed, "failed", "FAILED"),
+            CheckOutcome::Unreadable(_) => (&mut counts.unreadable, "unreadable", "FAILED open or read"),
+            CheckOutcome::Missing => (&mut counts.missing, "missing", ""),
         };
         *count += 1;
-        if let Outcome::Unreadable(error) = outcome {
+        if let CheckOutcome::Unreadable(error) = outcome {
             message::error(error);
         }
         if self.args.json {
@@ -202,7 +202,7 @@ impl Report<'_> {
     }
 
     /// The summary of one list; whether nothing is wrong with it.
-    fn list(&self, list: &str, counts: &Counts) -> bool {
+    fn list(&self, list: &str, counts: &CheckCounts) -> bool {
         if counts.proper() == 0 {
             message::note(&format!("{}: no properly formatted checksum lines found", escaped_line(list)));
             return false;
@@ -221,7 +221,7 @@ impl Report<'_> {
     fn end(&mut self) -> io::Result<()> {
         if self.args.json {
             let open = if self.first { format!("{{\"schema\":\"{SCHEMA}\",\"checks\":[\n") } else { String::new() };
-            let Counts { ok, failed, unreadable, missing, improper } = self.all;
+            let CheckCounts { ok, failed, unreadable, missing, improper } = self.all;
             writeln!(
                 io::stdout(),
                 "{open}],\"ok\":{ok},\"failed\":{failed},\"unreadable\":{unreadable},\"missing\":{missing},\"improper\":{improper}}}"

@@ -4,12 +4,12 @@ mod check;
 mod print;
 
 use crate::args::{Common, HashArgs};
-use crate::exit::Exit;
+use crate::exit::ExitStatus;
 use crate::fitting;
 use crate::message;
 use rorqual_digest::{Algorithm, Digest, digest};
 use rorqual_pipe::limits::{self, BLOCK_BYTES, buffers_needed};
-use rorqual_pipe::{Budget, BudgetError, Control, Error, Input, Kind, Pool};
+use rorqual_pipe::{Budget, BudgetError, Control, Error, ErrorClass, Input, Pool};
 use std::io;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -23,8 +23,8 @@ const LARGE_BYTES: u64 = 16 << 20;
 /// The JSON of `hash` and `hash --check`.
 const SCHEMA: &str = "rorqual.hash/1";
 
-pub(crate) fn run(common: &Common, args: &HashArgs) -> Exit {
-    let hashing = match Hashing::new(common) {
+pub(crate) fn run(common: &Common, args: &HashArgs) -> ExitStatus {
+    let hashing = match HashRun::new(common) {
         Ok(hashing) => hashing,
         Err(error) => return message::error(&error),
     };
@@ -45,7 +45,7 @@ pub(crate) fn run(common: &Common, args: &HashArgs) -> Exit {
 }
 
 /// What all files of one run share.
-struct Hashing {
+struct HashRun {
     memory_bytes: u64,
     threads: usize,
     pool: Pool,
@@ -64,7 +64,7 @@ fn budget(threads: usize, memory_bytes: u64) -> Budget {
     budget
 }
 
-impl Hashing {
+impl HashRun {
     fn new(common: &Common) -> Result<Self, BudgetError> {
         let memory_bytes = common.memory.unwrap_or(MEMORY_BYTES_DEFAULT);
         let threads = fitting::threads(common, |threads| budget(threads, memory_bytes))?;
@@ -98,10 +98,10 @@ fn print_failed(cause: io::Error) -> Error {
 }
 
 /// How a run of files ended: a reader that closed the pipe has had enough.
-fn ended(result: Result<(), Error>, exit: Exit) -> Exit {
+fn ended(result: Result<(), Error>, exit: ExitStatus) -> ExitStatus {
     match result {
         Ok(()) => exit,
-        Err(error) if error.kind() == Kind::Stopped => Exit::Done,
+        Err(error) if error.kind() == ErrorClass::Stopped => ExitStatus::Done,
         Err(error) => message::error(&error),
     }
 }

@@ -1,26 +1,26 @@
 //! Digests of files, printed in the order in which they were named.
 
-use super::{Hashing, SCHEMA, ended, print_failed};
+use super::{HashRun, SCHEMA, ended, print_failed};
 use crate::args::{Common, HashArgs};
-use crate::exit::Exit;
+use crate::exit::ExitStatus;
 use crate::message::{self, escaped};
 use crate::progress::Progress;
 use crate::verbs::count::or_stdin;
 use rorqual_digest::list::escape;
-use rorqual_digest::{Algorithm, Digest, Encoding};
+use rorqual_digest::{Algorithm, Digest, DigestForm};
 use rorqual_pipe::{Error, each};
 use serde_json::json;
 use std::io::{self, IsTerminal, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-pub(super) fn run(hashing: &Hashing, common: &Common, args: &HashArgs, algorithm: Algorithm) -> Exit {
+pub(super) fn run(hashing: &HashRun, common: &Common, args: &HashArgs, algorithm: Algorithm) -> ExitStatus {
     let files = or_stdin(&args.files);
     let alone = files.len() == 1;
     let workers = hashing.threads.min(files.len());
     let mark = if args.binary { "*" } else { " " };
-    let mut printer = Printer { form: Form::of(args), encoding: args.encoding.into(), mark, first: true };
-    let mut exit = Exit::Done;
+    let mut printer = DigestPrinter { form: HashForm::of(args), encoding: args.encoding.into(), mark, first: true };
+    let mut exit = ExitStatus::Done;
     let _progress = Progress::start(common.progress, &hashing.control, total_bytes(&files));
     let hash = |_: &mut (), path: &PathBuf| (path.clone(), hashing.file(path, algorithm, alone));
     let print = |(path, result): (PathBuf, Result<Digest, Error>)| {
@@ -41,7 +41,7 @@ fn total_bytes(files: &[PathBuf]) -> Option<u64> {
 }
 
 #[derive(Clone, Copy)]
-enum Form {
+enum HashForm {
     /// As `sha256sum`; `terminal` keeps control characters from it.
     Gnu {
         terminal: bool,
@@ -56,7 +56,7 @@ enum Form {
     Json,
 }
 
-impl Form {
+impl HashForm {
     fn of(args: &HashArgs) -> Self {
         let terminal = io::stdout().is_terminal();
         match (args.json, args.zero, args.tag) {
@@ -68,18 +68,18 @@ impl Form {
     }
 }
 
-struct Printer {
-    form: Form,
-    encoding: Encoding,
+struct DigestPrinter {
+    form: HashForm,
+    encoding: DigestForm,
     /// Stands before a name.
     mark: &'static str,
     first: bool,
 }
 
-impl Printer {
+impl DigestPrinter {
     fn file(&mut self, path: &Path, algorithm: Algorithm, result: &Result<Digest, Error>) -> io::Result<()> {
         match (self.form, result) {
-            (Form::Json, _) => self.json(path, algorithm, result),
+            (HashForm::Json, _) => self.json(path, algorithm, result),
             (_, Err(_)) => Ok(()),
             (_, Ok(digest)) => io::stdout().write_all(&self.line(path.as_os_str().as_bytes(), digest)),
         }
@@ -87,10 +87,10 @@ impl Printer {
 
     fn line(&self, name: &[u8], digest: &Digest) -> Vec<u8> {
         let (tag, end, terminal) = match self.form {
-            Form::Raw { tag } => (tag, b'\0', false),
-            Form::Bsd { terminal } => (true, b'\n', terminal),
-            Form::Gnu { terminal } => (false, b'\n', terminal),
-            Form::Json => (false, b'\n', false),
+            HashForm::Raw { tag } => (tag, b'\0', false),
+            HashForm::Bsd { terminal } => (true, b'\n', terminal),
+            HashForm::Gnu { terminal } => (false, b'\n', terminal),
+            HashForm::Json => (false, b'\n', false),
         };
         let (name, was_escaped) = if end == 0 { (name.into(), false) } else { escape(name) };
         let name = if terminal { escaped(&String::from_utf8_lossy(&name)).into_bytes() } else { name.into_owned() };
@@ -124,7 +124,7 @@ impl Printer {
     }
 
     fn end(&mut self) -> io::Result<()> {
-        if matches!(self.form, Form::Json) {
+        if matches!(self.form, HashForm::Json) {
             writeln!(io::stdout(), "]}}")?;
         }
         io::stdout().flush()

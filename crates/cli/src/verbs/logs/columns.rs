@@ -2,7 +2,7 @@
 // Columns and buckets are far below 2^63.
 #![allow(clippy::cast_possible_wrap)]
 
-use rorqual_accesslog::report::Histogram;
+use rorqual_accesslog::report::TimeHistogram;
 
 const MINUTE: i64 = 60;
 const HOUR: i64 = 60 * MINUTE;
@@ -19,14 +19,14 @@ const SPANS: [i64; 30] = [
 
 /// Hits by class for each column, and the time that the columns stand for.
 #[derive(Debug)]
-pub(super) struct Columns {
+pub(super) struct TimeColumns {
     pub(super) start: i64,
     pub(super) span: i64,
     pub(super) hits: Vec<Vec<u64>>,
 }
 
 /// The buckets joined into at most `columns_max` columns, which begin at round times.
-pub(super) fn columns(histogram: &Histogram, columns_max: usize) -> Option<Columns> {
+pub(super) fn columns(histogram: &TimeHistogram, columns_max: usize) -> Option<TimeColumns> {
     let (&first, &last) = (histogram.at.first()?, histogram.at.last()?);
     let bucket = histogram.bucket_seconds;
     let count = |span: i64| (last.div_euclid(span) - first.div_euclid(span) + 1) as usize;
@@ -40,17 +40,17 @@ pub(super) fn columns(histogram: &Histogram, columns_max: usize) -> Option<Colum
             *sum += series.hits[index];
         }
     }
-    Some(Columns { start, span, hits })
+    Some(TimeColumns { start, span, hits })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rorqual_accesslog::report::Series;
+    use rorqual_accesslog::report::ReportSeries;
 
-    fn histogram(bucket_seconds: i64, at: Vec<i64>) -> Histogram {
-        let series = vec![Series { class: "2xx", hits: vec![1; at.len()] }];
-        Histogram { bucket_seconds, finest_seconds: 1, at, series }
+    fn histogram(bucket_seconds: i64, at: Vec<i64>) -> TimeHistogram {
+        let series = vec![ReportSeries { class: "2xx", hits: vec![1; at.len()] }];
+        TimeHistogram { bucket_seconds, finest_seconds: 1, at, series }
     }
 
     #[test]

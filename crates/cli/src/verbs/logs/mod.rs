@@ -8,23 +8,23 @@ mod time;
 mod words;
 
 use crate::args::{Common, CountryArgs, FormatArgs, LogsArgs};
-use crate::exit::Exit;
+use crate::exit::ExitStatus;
 use crate::message::{self, escaped};
 use crate::progress::Progress;
 use crate::rejects::{self, RejectFile};
 use crate::verbs::count::or_stdin;
 use crate::{input, interrupt};
-use explore::Asking;
+use explore::RowsQuestion;
 pub(crate) use html::view_page;
 use html::{HtmlPage, page_bytes};
-use rorqual_accesslog::aggregate::Span;
-use rorqual_accesslog::analyze::{Analyzer, Formats, Settings};
+use rorqual_accesslog::aggregate::SpanFilter;
+use rorqual_accesslog::analyze::{AnalyzeSettings, Analyzer, Formats};
 use rorqual_accesslog::filter::Filter;
-use rorqual_accesslog::format::{Detection, Format, formats_in_config, preview};
-use rorqual_accesslog::report::{Report, Source};
+use rorqual_accesslog::format::{Detection, LogFormat, formats_in_config, preview};
+use rorqual_accesslog::report::{InputReport, LogReport};
 use rorqual_accesslog::{Countries, Options};
 use rorqual_pipe::limits::PROGRAM_BYTES;
-use rorqual_pipe::whole_file::Output;
+use rorqual_pipe::whole_file::OutputPath;
 use rorqual_pipe::{Control, Input, escaped_path, gather, reason};
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -39,7 +39,7 @@ const REJECT_BUFFERS: usize = 1;
 /// Lines shown when a format was guessed and does not fit well.
 const PREVIEW_LINES: usize = 2;
 
-pub(crate) fn run(common: &Common, args: &LogsArgs) -> Exit {
+pub(crate) fn run(common: &Common, args: &LogsArgs) -> ExitStatus {
     let started = Instant::now();
     let settings = match settings(common, args) {
         Ok(settings) => settings,
@@ -70,12 +70,12 @@ pub(crate) fn run(common: &Common, args: &LogsArgs) -> Exit {
         return interrupt::exit_of_nothing(&control, exit);
     }
     if let Some(rejects) = rejects {
-        exit = exit.max(rejects.finish().map_or_else(|error| message::error(&error), |()| Exit::Done));
+        exit = exit.max(rejects.finish().map_or_else(|error| message::error(&error), |()| ExitStatus::Done));
     }
     exit = interrupt::exit_of(&control, exit);
     let analysed = sources.iter().any(|source| source.error.is_none() || source.bytes > 0);
-    let report = analyzer.report(sources, exit == Exit::Done, usize::from(args.top));
-    exit = exit.max(nothing_fits(&report).map_or(Exit::Done, |error| message::error(&error)));
+    let report = analyzer.report(sources, exit == ExitStatus::Done, usize::from(args.top));
+    exit = exit.max(nothing_fits(&report).map_or(ExitStatus::Done, |error| message::error(&error)));
     let answered = asking.filter(|_| analysed || control.stopped());
     if let Some(asking) = &answered {
         exit = exit.max(asking.answer(&report, &analyzer, &control, &settings, args));
@@ -92,22 +92,22 @@ pub(crate) fn run(common: &Common, args: &LogsArgs) -> Exit {
         None => terminal::print(&report, usize::from(args.top), &control),
     };
     exit = printed.map_or_else(|error| message::print_error(&error), |()| exit);
-    exit.max(page.map_or(Exit::Done, |page| page.finish(&report, &analyzer, args.top, &control, settings.memory_bytes)))
+    exit.max(page.map_or(ExitStatus::Done, |page| page.finish(&report, &analyzer, args.top, &control, settings.memory_bytes)))
 }
 
 /// Who analyses, and who keeps the rows where something is asked about them.
-fn analyzer(settings: &Settings, args: &LogsArgs) -> Result<(Analyzer, Option<Asking>), String> {
+fn analyzer(settings: &AnalyzeSettings, args: &LogsArgs) -> Result<(Analyzer, Option<RowsQuestion>), String> {
     let only = args.filter.as_deref().map(|text| filter(text, settings.countries.is_some())).transpose()?;
     let question = explore::question(args)?;
     let beside = beside(settings, args, only.as_deref());
     let shares = settings.shares_beside(&beside, 1, "").map_err(|error| error.to_string())?;
-    let asking = question.map(|question| Asking::new(question, args, settings, &shares)).transpose()?;
-    let options = Options { only, recording: asking.as_ref().map(Asking::recording), untallied: asking.is_some() };
+    let asking = question.map(|question| RowsQuestion::new(question, args, settings, &shares)).transpose()?;
+    let options = Options { only, recording: asking.as_ref().map(RowsQuestion::recording), untallied: asking.is_some() };
     Ok((Analyzer::new(settings, shares, options), asking))
 }
 
 /// What takes memory beside the analysis.
-fn beside(settings: &Settings, args: &LogsArgs, only: Option<&Filter>) -> Vec<(String, u64)> {
+fn beside(settings: &AnalyzeSettings, args: &LogsArgs, only: Option<&Filter>) -> Vec<(String, u64)> {
     let threads = settings.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     let page = args.html.is_some().then(|| ("page (--html, --top)".to_owned(), page_bytes(args.top)));
     let filter = only.map(|filter| ("filter and its regular expressions (--where)".to_owned(), filter.bytes(threads)));
@@ -136,7 +136,7 @@ fn refuse_lost_files(args: &LogsArgs, files: &[PathBuf]) -> Result<(), String> {
 
 /// Refuses a file that is there as an output where no log is named: it is the log, and the output's name is missing. From a pipe a log
 /// may come without a name, and then what is there can be replaced as always.
-fn refuse_the_log(output: &Output<'_>, args: &LogsArgs) -> Result<(), String> {
+fn refuse_the_log(output: &OutputPath<'_>, args: &LogsArgs) -> Result<(), String> {
     let (flag, name) = (output.flag, escaped_path(output.path));
     let is_meant = output.force && !io::stdin().is_terminal();
     if !args.files.is_empty() || is_meant || !output.path.is_file() {
@@ -149,14 +149,14 @@ fn refuse_the_log(output: &Output<'_>, args: &LogsArgs) -> Result<(), String> {
 }
 
 /// What was typed, as what is meant.
-fn settings(common: &Common, args: &LogsArgs) -> Result<Settings, String> {
+fn settings(common: &Common, args: &LogsArgs) -> Result<AnalyzeSettings, String> {
     let time = |text: &Option<String>| text.as_deref().map(time::parse_us).transpose();
-    let span = Span { since_us: time(&args.since)?, until_us: time(&args.until)? };
+    let span = SpanFilter { since_us: time(&args.since)?, until_us: time(&args.until)? };
     if span.since_us.zip(span.until_us).is_some_and(|(since, until)| since >= until) {
         return Err("--since is not before --until: no line can be in between".to_owned());
     }
     let memory_bytes = common.memory.unwrap_or(MEMORY_BYTES_DEFAULT);
-    Ok(Settings {
+    Ok(AnalyzeSettings {
         memory_bytes,
         threads: common.threads.map(usize::from),
         line_bytes_max: line_bytes_max(&args.format)?,
@@ -212,11 +212,11 @@ pub(crate) fn formats(args: &FormatArgs) -> Result<Formats, String> {
     if let Some((_, format)) = named.into_iter().find(|(name, _)| name == text) {
         return Ok(Formats { given: Some(format), candidates: Vec::new() });
     }
-    let given = Format::parse(text).map_err(|error| format!("--format: {error}"))?;
+    let given = LogFormat::parse(text).map_err(|error| format!("--format: {error}"))?;
     Ok(Formats { given: Some(given), candidates: Vec::new() })
 }
 
-fn formats_of(path: &Path) -> Result<Vec<(String, Format)>, String> {
+fn formats_of(path: &Path) -> Result<Vec<(String, LogFormat)>, String> {
     let name = escaped_path(path);
     let text = std::fs::read(input::real_path(path)).map_err(|error| format!("--format-file {name}: {}", reason(&error)))?;
     let mut formats = Vec::new();
@@ -235,11 +235,11 @@ fn run_files(
     analyzer: &Analyzer,
     control: &Control,
     rejects: &mut Option<RejectFile>,
-) -> (Vec<Source>, Exit) {
+) -> (Vec<InputReport>, ExitStatus) {
     let total_bytes =
         files.iter().map(|path| std::fs::metadata(path).ok().filter(|data| data.is_file()).map(|data| data.len())).sum();
     let _progress = Progress::start(common.progress, control, total_bytes);
-    let mut exit = Exit::Done;
+    let mut exit = ExitStatus::Done;
     let mut sources = Vec::new();
     for path in files {
         if control.stopped() {
@@ -247,14 +247,19 @@ fn run_files(
         }
         let (source, error) = run_file(path, analyzer, control, rejects);
         sources.push(source);
-        exit = exit.max(error.map_or(Exit::Done, |error| message::error(&error)));
+        exit = exit.max(error.map_or(ExitStatus::Done, |error| message::error(&error)));
     }
     (sources, exit)
 }
 
-fn run_file(path: &Path, analyzer: &Analyzer, control: &Control, rejects: &mut Option<RejectFile>) -> (Source, Option<String>) {
+fn run_file(
+    path: &Path,
+    analyzer: &Analyzer,
+    control: &Control,
+    rejects: &mut Option<RejectFile>,
+) -> (InputReport, Option<String>) {
     let failed = |error: String| {
-        let source = Source {
+        let source = InputReport {
             name: path.to_string_lossy().into(),
             format: None,
             guess: None,
@@ -291,7 +296,7 @@ fn say_if_other_zone(path: &Path, zone_seconds: Option<i32>, analyzer: &Analyzer
 }
 
 /// What to say, and to fail for, when a log had lines and none of them could be read.
-fn nothing_fits(report: &Report) -> Option<String> {
+fn nothing_fits(report: &LogReport) -> Option<String> {
     let lines = report.lines;
     if lines.rejected == 0 || lines.parsed > 0 || lines.outside > 0 || lines.filtered > 0 {
         return None;
@@ -338,8 +343,8 @@ fn say_if_unread(path: &Path, detection: &Detection) {
     }
 }
 
-fn print_json(report: &Report, control: &Control) -> io::Result<()> {
-    let mut out = io::BufWriter::new(gather::Output::stdout(control)?);
+fn print_json(report: &LogReport, control: &Control) -> io::Result<()> {
+    let mut out = io::BufWriter::new(gather::OutputFd::stdout(control)?);
     serde_json::to_writer(&mut out, report)?;
     out.write_all(b"\n")?;
     out.flush()

@@ -6,19 +6,19 @@ mod query;
 mod rows;
 mod shards;
 
-use crate::args::{Common, RenderArgs, Split};
-use crate::exit::Exit;
-use crate::guard::Guard;
+use crate::args::{Common, RenderArgs, SplitBy};
+use crate::exit::ExitStatus;
+use crate::guard::MemoryWatchdog;
 use crate::message;
 use crate::progress::Progress;
 use crate::{fitting, interrupt};
 pub(crate) use data::{context, file_parsed_bytes};
-use output::{Output, Written};
+use output::{RenderOutput, RenderSummary};
 use rorqual_pipe::limits::{BLOCK_BYTES, PROGRAM_BYTES, THREAD_BYTES};
 use rorqual_pipe::{Budget, Control, Pool, escaped_path, format_size, stats};
 use rorqual_render::limits::{PARSED_BYTES_PER_BYTE, RENDERED_BYTES_MAX, TEMPLATES_BYTES_MAX, TEXT_BYTES_MAX};
-use rorqual_render::{Error, Page, Source, Templates, Way, value_of};
-pub(crate) use rows::Rows;
+use rorqual_render::{PageInput, RenderError, RenderedBy, Source, Templates, value_of};
+pub(crate) use rows::RowSource;
 use serde_json::json;
 use std::path::Path;
 use std::sync::Arc;
@@ -29,9 +29,9 @@ const MEMORY_BYTES_DEFAULT: u64 = 256 << 20;
 /// The sink's buffer.
 const SINK_BUFFERS: usize = 1;
 
-pub(crate) fn run(common: &Common, args: &RenderArgs) -> Exit {
+pub(crate) fn run(common: &Common, args: &RenderArgs) -> ExitStatus {
     let start = Instant::now();
-    let job = match Job::new(common, args) {
+    let job = match RenderJob::new(common, args) {
         Ok(job) => job,
         Err(error) => return message::error(&error),
     };
@@ -49,19 +49,19 @@ pub(crate) fn run(common: &Common, args: &RenderArgs) -> Exit {
 }
 
 /// For what no limit knows: `x|replace('a', x)`.
-fn guard(memory_bytes: u64) -> Guard {
+fn guard(memory_bytes: u64) -> MemoryWatchdog {
     let memory = format_size(memory_bytes);
     let why = "stopped before it took more. It builds a value that large: a list, a text, an included block. Give more --memory";
-    Guard::start(memory_bytes, move || format!("the template needs more than --memory {memory}: {why}"))
+    MemoryWatchdog::start(memory_bytes, move || format!("the template needs more than --memory {memory}: {why}"))
 }
 
 /// What was typed, as what is meant.
-struct Job {
+struct RenderJob {
     templates: Templates,
     name: String,
-    page: Page,
-    rows: Option<Arc<Rows>>,
-    output: Output,
+    page: PageInput,
+    rows: Option<Arc<RowSource>>,
+    output: RenderOutput,
     pool: Pool,
     memory_bytes: u64,
     threads: usize,
@@ -70,11 +70,11 @@ struct Job {
 /// What was written.
 #[derive(Default)]
 struct Total {
-    written: Written,
-    way: Option<Way>,
+    written: RenderSummary,
+    way: Option<RenderedBy>,
 }
 
-impl Job {
+impl RenderJob {
     fn new(common: &Common, args: &RenderArgs) -> Result<Self, String> {
         let memory_bytes = common.memory.unwrap_or(MEMORY_BYTES_DEFAULT);
         let with_rows = args.rows.rows.is_some() || args.rows.sql.is_some();
@@ -84,27 +84,29 @@ impl Job {
         if !with_rows {
             fitting::threads(common, |_| terms(memory_bytes, 0)).map_err(|error| error.to_string())?;
         }
-        let output = Output::new(args)?;
+        let output = RenderOutput::new(args)?;
         let (templates, name) = templates(args)?;
         let context = value_of(data::context(args.data.as_deref(), &args.define, memory_bytes)?);
-        let rows = if with_rows { Some(Arc::new(Rows::open(common, &args.rows, memory_bytes, own_bytes)?)) } else { None };
+        let rows = if with_rows { Some(Arc::new(RowSource::open(common, &args.rows, memory_bytes, own_bytes)?)) } else { None };
         let control = rows.as_ref().map_or_else(|| Control::with_rate_limit(common.limit_rate), |rows| rows.control());
         let threads = rows.as_ref().map_or(1, |rows| rows.threads());
         let source = rows.clone().map(|rows| rows as Arc<dyn Source>);
-        let page = Page { context, rows: source, control };
+        let page = PageInput { context, rows: source, control };
         Ok(Self { templates, name, page, rows, output, pool: Pool::new(BLOCK_BYTES, SINK_BUFFERS), memory_bytes, threads })
     }
 
-    fn all(&self, args: &RenderArgs, total: &mut Total) -> Result<(), Failure> {
+    fn all(&self, args: &RenderArgs, total: &mut Total) -> Result<(), RenderFailure> {
         match (args.split, &self.page.rows) {
             (Some(split), Some(rows)) => shards::all(self, split, rows, args.json, total),
-            (Some(Split::Rows(_) | Split::Bytes(_)), None) => Err(Failure::Said("--split needs --rows or --sql".to_owned())),
+            (Some(SplitBy::Rows(_) | SplitBy::Bytes(_)), None) => {
+                Err(RenderFailure::Said("--split needs --rows or --sql".to_owned()))
+            }
             (None, _) => self.one(args.json, total),
         }
     }
 
     /// One output.
-    fn one(&self, json: bool, total: &mut Total) -> Result<(), Failure> {
+    fn one(&self, json: bool, total: &mut Total) -> Result<(), RenderFailure> {
         let mut file = self.output.create(None, &self.page.control, &self.pool)?;
         match self.templates.render(&self.name, &self.page, &mut file.gather) {
             Ok(way) => total.way = Some(way),
@@ -123,18 +125,18 @@ impl Job {
         Ok(())
     }
 
-    fn exit(&self, result: Result<(), Failure>) -> Exit {
-        let bad = self.rows.as_ref().map_or(Exit::Done, |rows| rows.say_bad());
+    fn exit(&self, result: Result<(), RenderFailure>) -> ExitStatus {
+        let bad = self.rows.as_ref().map_or(ExitStatus::Done, |rows| rows.say_bad());
         match result {
             Ok(()) => interrupt::exit_of(&self.page.control, bad),
             Err(_) if self.page.control.stopped() => {
                 let exit_of = if self.output.is_stream() { interrupt::exit_of } else { interrupt::exit_of_nothing };
-                exit_of(&self.page.control, Exit::Interrupted)
+                exit_of(&self.page.control, ExitStatus::Interrupted)
             }
-            Err(Failure::Said(said)) => message::error(&said),
+            Err(RenderFailure::Said(said)) => message::error(&said),
             // The reader had enough.
-            Err(Failure::Render(error)) if error.is_stop() => Exit::Done,
-            Err(Failure::Render(error)) => message::error(&error),
+            Err(RenderFailure::Render(error)) if error.is_stop() => ExitStatus::Done,
+            Err(RenderFailure::Render(error)) => message::error(&error),
         }
     }
 
@@ -150,7 +152,7 @@ impl Job {
             "copied_bytes": written.gather.copied_bytes,
             "referenced_bytes": written.gather.shared_bytes,
             "writes": written.gather.writes,
-            "engine": total.way.map(|way| match way { Way::Emitter => "emitter", Way::MiniJinja => "minijinja" }),
+            "engine": total.way.map(|way| match way { RenderedBy::Emitter => "emitter", RenderedBy::MiniJinja => "minijinja" }),
             "seconds": seconds,
             "bytes_per_second": written.bytes as f64 / seconds.max(1e-9),
             "threads": self.threads,
@@ -162,18 +164,18 @@ impl Job {
 }
 
 /// Why it ended.
-enum Failure {
-    Render(Error),
+enum RenderFailure {
+    Render(RenderError),
     Said(String),
 }
 
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
+impl From<RenderError> for RenderFailure {
+    fn from(error: RenderError) -> Self {
         Self::Render(error)
     }
 }
 
-impl From<String> for Failure {
+impl From<String> for RenderFailure {
     fn from(said: String) -> Self {
         Self::Said(said)
     }
@@ -184,7 +186,7 @@ fn templates(args: &RenderArgs) -> Result<(Templates, String), String> {
     let path = &args.template;
     let name = path.file_name().ok_or_else(|| format!("{}: is no file", escaped_path(path)))?.to_string_lossy().into_owned();
     let folder = rorqual_pipe::whole_file::folder_of(path);
-    let failed = |error: Error| error.to_string();
+    let failed = |error: RenderError| error.to_string();
     let mut templates = Templates::in_folder(folder, args.lenient).map_err(failed)?;
     if Path::new(path).is_dir() {
         return Err(format!("{}: is a folder", escaped_path(path)));

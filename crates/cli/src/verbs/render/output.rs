@@ -1,11 +1,11 @@
 //! Where the text goes.
 
-use super::Failure;
+use super::RenderFailure;
 use crate::args::RenderArgs;
 use rorqual_pipe::gather::{self, Gather, GatherStats};
-use rorqual_pipe::whole_file::{self, Place};
+use rorqual_pipe::whole_file::{self, PendingFile};
 use rorqual_pipe::{Control, Pool, escaped_path, reason};
-use rorqual_render::Error;
+use rorqual_render::RenderError;
 use serde_json::{Value, json};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 const NUMBER: &str = "{}";
 
 /// A file, files, or standard output.
-pub(super) struct Output {
+pub(super) struct RenderOutput {
     path: Option<PathBuf>,
     split: bool,
     force: bool,
@@ -23,21 +23,21 @@ pub(super) struct Output {
 }
 
 /// A file on its way, or standard output.
-pub(super) struct OutputFile {
-    pub(super) gather: Gather<gather::Output>,
-    place: Place,
+pub(super) struct RenderedFile {
+    pub(super) gather: Gather<gather::OutputFd>,
+    place: PendingFile,
     name: String,
 }
 
 /// What was written.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Written {
+pub(super) struct RenderSummary {
     pub(super) files: u64,
     pub(super) bytes: u64,
     pub(super) gather: GatherStats,
 }
 
-impl Output {
+impl RenderOutput {
     pub(super) fn new(args: &RenderArgs) -> Result<Self, String> {
         let path = args.output.clone().filter(|path| path.as_os_str() != "-");
         let split = args.split.is_some();
@@ -58,12 +58,12 @@ impl Output {
     }
 
     fn refuse(&self, path: &Path) -> Result<(), String> {
-        whole_file::Output { flag: "-o", path, force: self.force }.check(self.inputs.iter().map(PathBuf::as_path))
+        whole_file::OutputPath { flag: "-o", path, force: self.force }.check(self.inputs.iter().map(PathBuf::as_path))
     }
 
     /// What is written is gone.
     pub(super) fn is_stream(&self) -> bool {
-        self.path.as_deref().is_none_or(|path| whole_file::Output { flag: "-o", path, force: true }.is_stream())
+        self.path.as_deref().is_none_or(|path| whole_file::OutputPath { flag: "-o", path, force: true }.is_stream())
     }
 
     /// The path of the only file, or of one of several.
@@ -78,17 +78,18 @@ impl Output {
         self.path(number).map_or_else(|| "standard output".to_owned(), escaped_path)
     }
 
-    pub(super) fn create(&self, number: Option<u64>, control: &Control, pool: &Pool) -> Result<OutputFile, Failure> {
-        let failed = |cause: io::Error| Failure::Said(format!("{}: cannot create it: {}", self.name(number), reason(&cause)));
+    pub(super) fn create(&self, number: Option<u64>, control: &Control, pool: &Pool) -> Result<RenderedFile, RenderFailure> {
+        let failed =
+            |cause: io::Error| RenderFailure::Said(format!("{}: cannot create it: {}", self.name(number), reason(&cause)));
         let path = self.path(number);
         path.as_deref().map_or(Ok(()), |path| self.refuse(path))?;
         let (file, place) = whole_file::create(path.as_deref().unwrap_or(Path::new("-"))).map_err(failed)?;
-        let gather = Gather::new(gather::Output::new(file, control), pool).map_err(failed)?;
-        Ok(OutputFile { gather, place, name: self.name(number) })
+        let gather = Gather::new(gather::OutputFd::new(file, control), pool).map_err(failed)?;
+        Ok(RenderedFile { gather, place, name: self.name(number) })
     }
 
     /// What `--json` says of a file.
-    pub(super) fn described(&self, number: Option<u64>, written: &Written, rows: Option<u64>) -> Value {
+    pub(super) fn described(&self, number: Option<u64>, written: &RenderSummary, rows: Option<u64>) -> Value {
         let mut said = json!({ "file": self.name(number), "bytes": written.bytes });
         if let Some(rows) = rows {
             said["rows"] = rows.into();
@@ -97,21 +98,21 @@ impl Output {
     }
 }
 
-impl OutputFile {
+impl RenderedFile {
     /// Writes what is left; a `whole` file gets its name.
-    pub(super) fn finish(mut self, whole: bool) -> Result<Written, Failure> {
-        self.gather.flush().map_err(Error::Write)?;
+    pub(super) fn finish(mut self, whole: bool) -> Result<RenderSummary, RenderFailure> {
+        self.gather.flush().map_err(RenderError::Write)?;
         let gather = self.gather.stats();
-        let output = self.gather.finish().map_err(Error::Write)?;
+        let output = self.gather.finish().map_err(RenderError::Write)?;
         if whole {
             let put = self.place.put_for_good(output.file());
             put.map_err(|cause| format!("{}: cannot write: {}", self.name, reason(&cause)))?;
         }
-        Ok(Written { files: 1, bytes: gather.copied_bytes + gather.shared_bytes, gather })
+        Ok(RenderSummary { files: 1, bytes: gather.copied_bytes + gather.shared_bytes, gather })
     }
 }
 
-impl Written {
+impl RenderSummary {
     pub(super) fn add(&mut self, other: &Self) {
         self.files += other.files;
         self.bytes += other.bytes;

@@ -15,17 +15,17 @@ pub(super) fn start(common: &Common, sql: &str) -> Result<Input, String> {
     command.args(flags(&Common { stats: false, ..common.clone() })).args(["--to", "ndjson"]).arg("--").arg(sql);
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().map_err(|cause| not_started(&cause))?;
     let out = child.stdout.take().ok_or("the query has no output")?;
-    Ok(Input::from_reader(NAME, Box::new(Answer { child, out, ended: false })))
+    Ok(Input::from_reader(NAME, Box::new(QueryOutput { child, out, ended: false })))
 }
 
 /// What a query prints, until it ends.
-struct Answer {
+struct QueryOutput {
     child: Child,
     out: ChildStdout,
     ended: bool,
 }
 
-impl Read for Answer {
+impl Read for QueryOutput {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.out.read(buffer)?;
         if read == 0 && !buffer.is_empty() && !self.ended {
@@ -39,7 +39,7 @@ impl Read for Answer {
     }
 }
 
-impl Drop for Answer {
+impl Drop for QueryOutput {
     fn drop(&mut self) {
         if !self.ended {
             // It may have ended by itself.

@@ -1,18 +1,20 @@
 //! The rows of a template, from any file that `convert` reads.
 
 use super::query;
-use crate::args::{Common, Conflicts, FromArgs, RowsArgs};
-use crate::exit::Exit;
+use crate::args::{Common, ConvertConflicts, FromArgs, RowsArgs};
+use crate::exit::ExitStatus;
 use crate::rows::records::said_bad;
-use crate::verbs::convert::{Content, Source as Opened, columns_of, given, scan};
+use crate::verbs::convert::{InputContent, KnownInput as Opened, columns_of, given, scan};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use rorqual_columnar::read::{Rows as Wanted, Table};
-use rorqual_columnar::render::{self, Columns};
-use rorqual_columnar::{BadRecords, Decode, Decoded, Format, FormatKind, Given, Scan, Unplaced, long_offset};
-use rorqual_pipe::{Chunk, Control, Error as ReadError, Input, Kind, Stage, beside, escaped_path};
+use rorqual_columnar::read::{RowChoice as Wanted, TableFile};
+use rorqual_columnar::render::{self, RenderColumns};
+use rorqual_columnar::{
+    BadRecords, Decode, DecodedRecords, FormatHints, FormatKind, RecordFormat, ScanSettings, Unplaced, long_offset,
+};
+use rorqual_pipe::{Chunk, Control, Error as ReadError, ErrorClass, Input, Stage, beside, escaped_path};
 use rorqual_render::limits::RENDERED_BYTES_MAX;
-use rorqual_render::{Batch, Body, Cell, Error, Sink, Source, Value};
+use rorqual_render::{LoopBody, RenderError, RowBatch, RowCell, Sink, Source, Value};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,11 +27,11 @@ const BATCHES_AHEAD: usize = 1;
 const READINGS_MAX: usize = 2;
 
 /// Where rows come from.
-pub(crate) struct Rows {
+pub(crate) struct RowSource {
     name: String,
-    scan: Scan,
+    scan: ScanSettings,
     threads: usize,
-    from: From,
+    from: RowOrigin,
     /// Rows that were read so far.
     given: Arc<AtomicU64>,
     /// Records that are none, of the reading that met the most.
@@ -38,7 +40,7 @@ pub(crate) struct Rows {
 }
 
 /// What one reading counts.
-struct Counts {
+struct ReadCounts {
     name: String,
     separators: &'static [u8],
     record_bytes_max: usize,
@@ -47,15 +49,15 @@ struct Counts {
     most_bad: Arc<Mutex<BadRecords>>,
 }
 
-enum From {
+enum RowOrigin {
     /// Columns.
-    Table(Arc<Table>),
+    Table(Arc<TableFile>),
     /// Records that are decoded.
-    Records { format: Format, schema: SchemaRef, input: Box<Mutex<Again>> },
+    Records { format: RecordFormat, schema: SchemaRef, input: Box<Mutex<Reread>> },
 }
 
 /// How records are read again.
-enum Again {
+enum Reread {
     /// The file is opened again.
     File(PathBuf),
     /// The query is asked again; what it was asked first for its columns is there for the first time.
@@ -64,13 +66,13 @@ enum Again {
     Stream(Option<Input>),
 }
 
-impl fmt::Debug for Rows {
+impl fmt::Debug for RowSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "rows of {}", self.name)
     }
 }
 
-impl Rows {
+impl RowSource {
     /// Looks at an input, whose rows are rendered in what `own_bytes` does not take.
     pub(crate) fn open(
         common: &Common,
@@ -88,7 +90,7 @@ impl Rows {
             null: Vec::new(),
             exact_numbers: false,
             record_max: args.record_max,
-            conflicts: Conflicts::Widen,
+            conflicts: ConvertConflicts::Widen,
         };
         let (threads, scan) = scan(common, &from, args.rows.as_slice(), memory_bytes, own_bytes)?;
         let (name, from) = match (&args.rows, &args.sql) {
@@ -112,16 +114,16 @@ impl Rows {
     }
 
     /// Says which records were left out.
-    pub(super) fn say_bad(&self) -> Exit {
+    pub(super) fn say_bad(&self) -> ExitStatus {
         match &self.from {
-            From::Table(_) => Exit::Done,
-            From::Records { format, .. } => said_bad(&lock(&self.bad), format),
+            RowOrigin::Table(_) => ExitStatus::Done,
+            RowOrigin::Records { format, .. } => said_bad(&lock(&self.bad), format),
         }
     }
 
-    fn counts(&self) -> Arc<Counts> {
-        let separators = if let From::Records { format, .. } = &self.from { format.separators() } else { b"" };
-        Arc::new(Counts {
+    fn counts(&self) -> Arc<ReadCounts> {
+        let separators = if let RowOrigin::Records { format, .. } = &self.from { format.separators() } else { b"" };
+        Arc::new(ReadCounts {
             name: self.name.clone(),
             separators,
             record_bytes_max: self.scan.record_bytes_max,
@@ -137,33 +139,43 @@ pub(super) fn stored_bytes(args: &RowsArgs) -> Option<u64> {
     std::fs::metadata(args.rows.as_ref()?).ok().filter(std::fs::Metadata::is_file).map(|data| data.len())
 }
 
-fn of_file(path: PathBuf, given: &Given, scan: &Scan, threads: usize, memory_bytes: u64) -> Result<From, String> {
+fn of_file(
+    path: PathBuf,
+    given: &FormatHints,
+    scan: &ScanSettings,
+    threads: usize,
+    memory_bytes: u64,
+) -> Result<RowOrigin, String> {
     let mut opened = Opened::open(&path, given, scan, memory_bytes)?;
     let schema = columns_of(&mut opened, scan, threads)?;
     Ok(match opened.content {
-        Content::Table(table) => From::Table(Arc::new(table)),
-        Content::Records(format, None) => From::Records { format, schema, input: Box::new(Mutex::new(Again::File(path))) },
-        Content::Records(format, stream) => From::Records { format, schema, input: Box::new(Mutex::new(Again::Stream(stream))) },
+        InputContent::Table(table) => RowOrigin::Table(Arc::new(table)),
+        InputContent::Records(format, None) => {
+            RowOrigin::Records { format, schema, input: Box::new(Mutex::new(Reread::File(path))) }
+        }
+        InputContent::Records(format, stream) => {
+            RowOrigin::Records { format, schema, input: Box::new(Mutex::new(Reread::Stream(stream))) }
+        }
     })
 }
 
-fn of_query(common: &Common, sql: &str, scan: &Scan, threads: usize) -> Result<From, String> {
+fn of_query(common: &Common, sql: &str, scan: &ScanSettings, threads: usize) -> Result<RowOrigin, String> {
     let mut input = query::start(common, sql)?;
-    let given = Given { kind: Some(FormatKind::Ndjson), ..Given::default() };
+    let given = FormatHints { kind: Some(FormatKind::Ndjson), ..FormatHints::default() };
     let head = scan.head(&mut input, rorqual_columnar::limits::PREFIX_BYTES).map_err(|error| error.to_string())?;
-    let format = Format::detect("--sql", &head, &given).map_err(|error| format!("--sql: {error}"))?.format;
-    let mut opened = Opened { path: PathBuf::from("-"), content: Content::Records(format, Some(input)) };
+    let format = RecordFormat::detect("--sql", &head, &given).map_err(|error| format!("--sql: {error}"))?.format;
+    let mut opened = Opened { path: PathBuf::from("-"), content: InputContent::Records(format, Some(input)) };
     let schema = columns_of(&mut opened, scan, threads)?;
-    let Content::Records(format, input) = opened.content else { return Err("--sql: has no rows".to_owned()) };
-    let input = Box::new(Mutex::new(Again::Query(input, Box::new(common.clone()), sql.to_owned())));
-    Ok(From::Records { format, schema, input })
+    let InputContent::Records(format, input) = opened.content else { return Err("--sql: has no rows".to_owned()) };
+    let input = Box::new(Mutex::new(Reread::Query(input, Box::new(common.clone()), sql.to_owned())));
+    Ok(RowOrigin::Records { format, schema, input })
 }
 
-impl Again {
-    fn input(&mut self, name: &str) -> Result<Input, Error> {
-        let failed = |said: String| Error::Rows(ReadError::new(Kind::Io, name, said));
+impl Reread {
+    fn input(&mut self, name: &str) -> Result<Input, RenderError> {
+        let failed = |said: String| RenderError::Rows(ReadError::new(ErrorClass::Io, name, said));
         match self {
-            Self::File(path) => crate::input::open(path).map(Input::into_utf8).map_err(Error::Rows),
+            Self::File(path) => crate::input::open(path).map(Input::into_utf8).map_err(RenderError::Rows),
             Self::Query(first, common, sql) => match first.take() {
                 Some(first) => Ok(first),
                 None => query::start(common, sql).map_err(failed),
@@ -175,20 +187,20 @@ impl Again {
     }
 }
 
-impl Source for Rows {
-    fn open(&self, control: &Control) -> Result<Box<dyn rorqual_render::Rows>, Error> {
+impl Source for RowSource {
+    fn open(&self, control: &Control) -> Result<Box<dyn rorqual_render::RowSequence>, RenderError> {
         let reading = Arc::clone(&self.readings);
         if Arc::strong_count(&reading) > 1 + READINGS_MAX {
             let said = "is looped over in a loop over it in a loop over it: two deep is the most";
-            return Err(Error::Rows(ReadError::new(Kind::Limit, &self.name, said)));
+            return Err(RenderError::Rows(ReadError::new(ErrorClass::Limit, &self.name, said)));
         }
         let counts = self.counts();
         Ok(match &self.from {
-            From::Table(table) => {
+            RowOrigin::Table(table) => {
                 Box::new(Pulled { batches: read_table(table), control: control.clone(), counts, _reading: Some(reading) })
             }
-            From::Records { format, schema, input } => Box::new(Records {
-                scan: Scan { control: control.clone(), ..self.scan.clone() },
+            RowOrigin::Records { format, schema, input } => Box::new(TemplateRecords {
+                scan: ScanSettings { control: control.clone(), ..self.scan.clone() },
                 threads: self.threads,
                 format: format.clone(),
                 schema: SchemaRef::clone(schema),
@@ -201,10 +213,10 @@ impl Source for Rows {
     }
 }
 
-type Batches = Box<dyn Iterator<Item = Result<RecordBatch, ReadError>> + Send>;
+type TemplateBatches = Box<dyn Iterator<Item = Result<RecordBatch, ReadError>> + Send>;
 
 /// A file of columns is decoded beside the one who renders.
-fn read_table(table: &Arc<Table>) -> Batches {
+fn read_table(table: &Arc<TableFile>) -> TemplateBatches {
     let table = Arc::clone(table);
     Box::new(beside(BATCHES_AHEAD, move |give| match table.batches(None, &Wanted::All) {
         Ok(mut batches) => while batches.next().is_some_and(|batch| give.send(batch).is_ok()) {},
@@ -215,37 +227,37 @@ fn read_table(table: &Arc<Table>) -> Batches {
 
 /// Batches one after another.
 struct Pulled {
-    batches: Batches,
+    batches: TemplateBatches,
     control: Control,
-    counts: Arc<Counts>,
+    counts: Arc<ReadCounts>,
     /// Held as long as it reads, where nothing around it does.
     _reading: Option<Arc<()>>,
 }
 
-impl rorqual_render::Rows for Pulled {
-    fn next(&mut self) -> Result<Option<Arc<dyn Batch>>, Error> {
+impl rorqual_render::RowSequence for Pulled {
+    fn next(&mut self) -> Result<Option<Arc<dyn RowBatch>>, RenderError> {
         loop {
-            let batch = self.batches.next().transpose().map_err(Error::Rows)?;
+            let batch = self.batches.next().transpose().map_err(RenderError::Rows)?;
             if self.control.stopped() {
                 return Err(stopped());
             }
             let Some(batch) = batch else { return Ok(None) };
             if batch.num_rows() > 0 {
-                return self.counts.batch(&batch).map(Some).map_err(Error::Rows);
+                return self.counts.batch(&batch).map(Some).map_err(RenderError::Rows);
             }
         }
     }
 }
 
-impl Counts {
-    fn batch(&self, batch: &RecordBatch) -> Result<Arc<dyn Batch>, ReadError> {
+impl ReadCounts {
+    fn batch(&self, batch: &RecordBatch) -> Result<Arc<dyn RowBatch>, ReadError> {
         self.given.fetch_add(batch.num_rows() as u64, Ordering::Relaxed);
-        let columns = Columns::new(batch).map_err(|error| ReadError::new(Kind::Corrupt, "", error.to_string()))?;
+        let columns = RenderColumns::new(batch).map_err(|error| ReadError::new(ErrorClass::Corrupt, "", error.to_string()))?;
         Ok(Arc::new(Rendered(columns)))
     }
 
     /// Counts what a chunk, or what of it was decoded, has that is no row. An over-long record is at its end.
-    fn bad(&self, decoded: &Decoded, chunk: &Chunk) {
+    fn bad(&self, decoded: &DecodedRecords, chunk: &Chunk) {
         let long = long_offset(chunk, self.separators).filter(|_| decoded.rest.is_none());
         if decoded.bad.is_empty() && long.is_none() {
             return;
@@ -264,23 +276,23 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn stopped() -> Error {
-    Error::Rows(ReadError::new(Kind::Stopped, "", "stopped"))
+fn stopped() -> RenderError {
+    RenderError::Rows(ReadError::new(ErrorClass::Stopped, "", "stopped"))
 }
 
 /// Records on their way: decoded and rendered by all workers, or decoded by them for one who renders.
-struct Records {
-    scan: Scan,
+struct TemplateRecords {
+    scan: ScanSettings,
     threads: usize,
-    format: Format,
+    format: RecordFormat,
     schema: SchemaRef,
     input: Option<Input>,
     pulled: Option<Pulled>,
-    counts: Arc<Counts>,
+    counts: Arc<ReadCounts>,
     _reading: Arc<()>,
 }
 
-impl Records {
+impl TemplateRecords {
     fn decoder(&self) -> Box<dyn Decode> {
         self.format.decoder(&self.schema, Unplaced::Keep, self.scan.record_bytes_max)
     }
@@ -288,14 +300,14 @@ impl Records {
     /// Starts to decode.
     fn pull(&self, input: Input) -> Pulled {
         let (scan, format, counts) = (self.scan.clone(), self.format.clone(), Arc::clone(&self.counts));
-        let stages: Vec<Decoder> = (0..self.threads).map(|_| Decoder(self.decoder())).collect();
+        let stages: Vec<RowDecoder> = (0..self.threads).map(|_| RowDecoder(self.decoder())).collect();
         let mut own = self.decoder();
         let batches = beside(BATCHES_AHEAD, move |give| {
-            let enough = || ReadError::new(Kind::Stopped, "", "enough was seen");
-            let error = scan.run(input, &format, stages, |(decoded, chunk): (Decoded, Chunk)| {
+            let enough = || ReadError::new(ErrorClass::Stopped, "", "enough was seen");
+            let error = scan.run(input, &format, stages, |(decoded, chunk): (DecodedRecords, Chunk)| {
                 each_batch(decoded, &chunk, own.as_mut(), &counts, |batch| give.send(Ok(batch)).map_err(|_| enough()))
             });
-            if let Some(error) = error.filter(|error| error.kind() != Kind::Stopped) {
+            if let Some(error) = error.filter(|error| error.kind() != ErrorClass::Stopped) {
                 // Nobody may be there to hear it.
                 drop(give.send(Err(error)));
             }
@@ -311,17 +323,17 @@ impl Records {
 
 /// All batches of a chunk; what of it is too much to be decoded at once is decoded by `own`.
 fn each_batch(
-    mut decoded: Decoded,
+    mut decoded: DecodedRecords,
     chunk: &Chunk,
     own: &mut dyn Decode,
-    counts: &Counts,
+    counts: &ReadCounts,
     mut take: impl FnMut(RecordBatch) -> Result<(), ReadError>,
 ) -> Result<(), ReadError> {
     let mut start = 0;
     loop {
         counts.bad(&decoded, chunk);
         if decoded.misfit.is_some() {
-            return Err(ReadError::new(Kind::Corrupt, "", "was changed while it was read: its columns are others now"));
+            return Err(ReadError::new(ErrorClass::Corrupt, "", "was changed while it was read: its columns are others now"));
         }
         decoded.batches.into_iter().try_for_each(&mut take)?;
         let Some(rest) = decoded.rest else { return Ok(()) };
@@ -330,29 +342,29 @@ fn each_batch(
     }
 }
 
-impl rorqual_render::Rows for Records {
-    fn next(&mut self) -> Result<Option<Arc<dyn Batch>>, Error> {
+impl rorqual_render::RowSequence for TemplateRecords {
+    fn next(&mut self) -> Result<Option<Arc<dyn RowBatch>>, RenderError> {
         if let Some(input) = self.input.take() {
             self.pulled = Some(self.pull(input));
         }
-        self.pulled.as_mut().map_or(Ok(None), rorqual_render::Rows::next)
+        self.pulled.as_mut().map_or(Ok(None), rorqual_render::RowSequence::next)
     }
 
-    fn render(&mut self, body: &dyn Body, sink: &mut dyn Sink) -> Result<u64, Error> {
+    fn render(&mut self, body: &dyn LoopBody, sink: &mut dyn Sink) -> Result<u64, RenderError> {
         let Some(input) = self.input.take() else { return Ok(0) };
         let counts = Arc::clone(&self.counts);
         let stages = (0..self.threads).map(|_| Renderer { decoder: self.decoder(), body, counts: &counts }).collect();
         let mut own = self.decoder();
         let (mut rows, mut failed) = (0, None);
-        let error = self.scan.run(input, &self.format, stages, |made: Made| {
+        let error = self.scan.run(input, &self.format, stages, |made: DecodedChunk| {
             made.write(body, own.as_mut(), &counts, sink, &mut rows).map_err(|error| {
                 failed = Some(error);
-                ReadError::new(Kind::Stopped, "", "the rendering failed")
+                ReadError::new(ErrorClass::Stopped, "", "the rendering failed")
             })
         });
         match (failed, error) {
             (Some(error), _) => Err(error),
-            (None, Some(error)) => Err(Error::Rows(error)),
+            (None, Some(error)) => Err(RenderError::Rows(error)),
             (None, None) if self.scan.control.stopped() => Err(stopped()),
             (None, None) => Ok(rows),
         }
@@ -360,10 +372,10 @@ impl rorqual_render::Rows for Records {
 }
 
 /// Decodes, as far as that can be done at once.
-struct Decoder(Box<dyn Decode>);
+struct RowDecoder(Box<dyn Decode>);
 
-impl Stage for Decoder {
-    type Output = (Decoded, Chunk);
+impl Stage for RowDecoder {
+    type Output = (DecodedRecords, Chunk);
 
     fn chunk(&mut self, chunk: &Chunk) -> Result<Self::Output, ReadError> {
         Ok((self.0.decode(chunk)?, chunk.clone()))
@@ -373,30 +385,31 @@ impl Stage for Decoder {
 /// Decodes, and renders what came of it.
 struct Renderer<'b> {
     decoder: Box<dyn Decode>,
-    body: &'b dyn Body,
-    counts: &'b Counts,
+    body: &'b dyn LoopBody,
+    counts: &'b ReadCounts,
 }
 
 /// What a chunk became.
-struct Made {
+struct DecodedChunk {
     text: Vec<u8>,
     /// Why the text ends early.
-    error: Option<Error>,
+    error: Option<RenderError>,
     rows: u64,
     /// What would have been too much text, from a row of its first batch on.
-    left: Vec<Arc<dyn Batch>>,
+    left: Vec<Arc<dyn RowBatch>>,
     first: usize,
-    decoded: Decoded,
+    decoded: DecodedRecords,
     chunk: Chunk,
 }
 
 impl Stage for Renderer<'_> {
-    type Output = Made;
+    type Output = DecodedChunk;
 
-    fn chunk(&mut self, chunk: &Chunk) -> Result<Made, ReadError> {
+    fn chunk(&mut self, chunk: &Chunk) -> Result<DecodedChunk, ReadError> {
         let mut decoded = self.decoder.decode(chunk)?;
         let batches = std::mem::take(&mut decoded.batches);
-        let mut made = Made { text: Vec::new(), error: None, rows: 0, left: Vec::new(), first: 0, decoded, chunk: chunk.clone() };
+        let mut made =
+            DecodedChunk { text: Vec::new(), error: None, rows: 0, left: Vec::new(), first: 0, decoded, chunk: chunk.clone() };
         for batch in batches {
             made.batch(self.counts.batch(&batch)?, self.body);
         }
@@ -404,8 +417,8 @@ impl Stage for Renderer<'_> {
     }
 }
 
-impl Made {
-    fn batch(&mut self, batch: Arc<dyn Batch>, body: &dyn Body) {
+impl DecodedChunk {
+    fn batch(&mut self, batch: Arc<dyn RowBatch>, body: &dyn LoopBody) {
         self.rows += batch.rows() as u64;
         if !self.left.is_empty() || self.error.is_some() {
             return self.left.push(batch);
@@ -422,12 +435,12 @@ impl Made {
 
     fn write(
         self,
-        body: &dyn Body,
+        body: &dyn LoopBody,
         own: &mut dyn Decode,
-        counts: &Counts,
+        counts: &ReadCounts,
         sink: &mut dyn Sink,
         rows: &mut u64,
-    ) -> Result<(), Error> {
+    ) -> Result<(), RenderError> {
         sink.copy(&self.text)?;
         if let Some(error) = self.error {
             return Err(error);
@@ -443,18 +456,18 @@ impl Made {
             let batch = counts.batch(&batch)?;
             body.render(&batch, 0..batch.rows(), sink).map_err(|error| {
                 failed = Some(error);
-                ReadError::new(Kind::Stopped, "", "the rendering failed")
+                ReadError::new(ErrorClass::Stopped, "", "the rendering failed")
             })
         });
         match failed {
             Some(error) => Err(error),
-            None => done.map_err(Error::Rows),
+            None => done.map_err(RenderError::Rows),
         }
     }
 }
 
 /// A batch as a template sees it.
-struct Rendered(Columns);
+struct Rendered(RenderColumns);
 
 impl fmt::Debug for Rendered {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -462,7 +475,7 @@ impl fmt::Debug for Rendered {
     }
 }
 
-impl Batch for Rendered {
+impl RowBatch for Rendered {
     fn rows(&self) -> usize {
         self.0.rows()
     }
@@ -471,15 +484,15 @@ impl Batch for Rendered {
         self.0.names()
     }
 
-    fn cell(&self, row: usize, column: usize) -> Cell<'_> {
+    fn cell(&self, row: usize, column: usize) -> RowCell<'_> {
         match self.0.cell(row, column) {
-            render::Cell::Text(text) => Cell::Text(text),
-            render::Cell::Int(number) => Cell::Integer(number),
-            render::Cell::UInt(number) => Cell::Value(number.into()),
-            render::Cell::Float(number) => Cell::Value(number.into()),
-            render::Cell::Bool(truth) => Cell::Value(truth.into()),
-            render::Cell::Null => Cell::Value(().into()),
-            render::Cell::Json(json) => Cell::Value(of_json(&json)),
+            render::RenderCell::Text(text) => RowCell::Text(text),
+            render::RenderCell::Int(number) => RowCell::Integer(number),
+            render::RenderCell::UInt(number) => RowCell::Value(number.into()),
+            render::RenderCell::Float(number) => RowCell::Value(number.into()),
+            render::RenderCell::Bool(truth) => RowCell::Value(truth.into()),
+            render::RenderCell::Null => RowCell::Value(().into()),
+            render::RenderCell::Json(json) => RowCell::Value(of_json(&json)),
         }
     }
 

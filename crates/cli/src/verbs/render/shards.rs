@@ -3,22 +3,28 @@
 //! The template is rendered once a file, whole: `rows` are the rows of that file, and `shard` says which it is. So each file has a head
 //! and a foot of its own.
 
-use super::{Failure, Job, Total};
-use crate::args::Split;
+use super::{RenderFailure, RenderJob, Total};
+use crate::args::SplitBy;
 use bytes::Bytes;
-use rorqual_pipe::{Control, Error as ReadError, Kind, Sink};
-use rorqual_render::{Batch, Cell, Error, Page, Rows, Source, Value};
+use rorqual_pipe::{Control, Error as ReadError, ErrorClass, Sink};
+use rorqual_render::{PageInput, RenderError, RowBatch, RowCell, RowSequence, Source, Value};
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Renders files until there are no more rows; one, if there are none.
-pub(super) fn all(job: &Job, split: Split, source: &Arc<dyn Source>, json: bool, total: &mut Total) -> Result<(), Failure> {
-    let rest = Arc::new(Mutex::new(Rest { rows: source.open(&job.page.control)?, next: None, first: 0 }));
+pub(super) fn all(
+    job: &RenderJob,
+    split: SplitBy,
+    source: &Arc<dyn Source>,
+    json: bool,
+    total: &mut Total,
+) -> Result<(), RenderFailure> {
+    let rest = Arc::new(Mutex::new(UnshardedRows { rows: source.open(&job.page.control)?, next: None, first: 0 }));
     let mut number = 1;
     loop {
-        let state = State {
+        let state = ShardState {
             rest: Arc::clone(&rest),
             split,
             bytes: AtomicU64::default(),
@@ -33,17 +39,20 @@ pub(super) fn all(job: &Job, split: Split, source: &Arc<dyn Source>, json: bool,
     }
 }
 
-fn one(job: &Job, number: u64, state: &Arc<State>, json: bool, total: &mut Total) -> Result<(), Failure> {
+fn one(job: &RenderJob, number: u64, state: &Arc<ShardState>, json: bool, total: &mut Total) -> Result<(), RenderFailure> {
     let name = job.output.name(Some(number));
-    let source: Arc<dyn Source> = Arc::new(Shard(Arc::clone(state)));
-    let page =
-        Page { context: with_shard(&job.page.context, number, &name), rows: Some(source), control: job.page.control.clone() };
+    let source: Arc<dyn Source> = Arc::new(OutputShard(Arc::clone(state)));
+    let page = PageInput {
+        context: with_shard(&job.page.context, number, &name),
+        rows: Some(source),
+        control: job.page.control.clone(),
+    };
     let mut file = job.output.create(Some(number), &job.page.control, &job.pool)?;
-    let mut sink = Counted { sink: &mut file.gather, state };
+    let mut sink = CountedSource { sink: &mut file.gather, state };
     total.way = Some(job.templates.render(&job.name, &page, &mut sink)?);
     let there = lock(&state.rest).peek()?.is_some();
     if there && state.given.load(Ordering::Relaxed) == 0 {
-        return Err(Failure::Said("--split: the template took none of the rows, so that files would never end".to_owned()));
+        return Err(RenderFailure::Said("--split: the template took none of the rows, so that files would never end".to_owned()));
     }
     state.skip()?;
     let written = file.finish(true)?;
@@ -70,21 +79,21 @@ fn with_shard(context: &Value, number: u64, name: &str) -> Value {
     Value::from_pairs(names)
 }
 
-fn lock(rest: &Mutex<Rest>) -> std::sync::MutexGuard<'_, Rest> {
+fn lock(rest: &Mutex<UnshardedRows>) -> std::sync::MutexGuard<'_, UnshardedRows> {
     rest.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The rows that no file has yet.
-struct Rest {
-    rows: Box<dyn Rows>,
-    next: Option<Arc<dyn Batch>>,
+struct UnshardedRows {
+    rows: Box<dyn RowSequence>,
+    next: Option<Arc<dyn RowBatch>>,
     /// The first row of that batch that no file has.
     first: usize,
 }
 
-impl Rest {
+impl UnshardedRows {
     /// The batch of the next row.
-    fn peek(&mut self) -> Result<Option<&Arc<dyn Batch>>, Error> {
+    fn peek(&mut self) -> Result<Option<&Arc<dyn RowBatch>>, RenderError> {
         if self.next.as_ref().is_none_or(|batch| self.first == batch.rows()) {
             self.next = self.rows.next()?;
             self.first = 0;
@@ -93,21 +102,21 @@ impl Rest {
     }
 
     /// At most so many rows.
-    fn take(&mut self, most: usize) -> Result<Option<Arc<dyn Batch>>, Error> {
+    fn take(&mut self, most: usize) -> Result<Option<Arc<dyn RowBatch>>, RenderError> {
         let Some(batch) = self.peek()?.map(Arc::clone) else { return Ok(None) };
         let first = self.first;
         let rows = most.min(batch.rows() - first);
         self.first += rows;
-        Ok(Some(Arc::new(Part { batch, first, rows })))
+        Ok(Some(Arc::new(ShardRows { batch, first, rows })))
     }
 }
 
 /// The rows of one file.
-struct Shard(Arc<State>);
+struct OutputShard(Arc<ShardState>);
 
-struct State {
-    rest: Arc<Mutex<Rest>>,
-    split: Split,
+struct ShardState {
+    rest: Arc<Mutex<UnshardedRows>>,
+    split: SplitBy,
     /// What was written of it.
     bytes: AtomicU64,
     /// Rows that it was given.
@@ -115,32 +124,36 @@ struct State {
     opened: AtomicBool,
 }
 
-impl std::fmt::Debug for Shard {
+impl std::fmt::Debug for OutputShard {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("rows of a file")
     }
 }
 
-impl Source for Shard {
-    fn open(&self, _: &Control) -> Result<Box<dyn Rows>, Error> {
+impl Source for OutputShard {
+    fn open(&self, _: &Control) -> Result<Box<dyn RowSequence>, RenderError> {
         if self.0.opened.swap(true, Ordering::Relaxed) {
-            return Err(Error::Rows(ReadError::new(Kind::Io, "--split", "the rows of a file can be looped over once")));
+            return Err(RenderError::Rows(ReadError::new(
+                ErrorClass::Io,
+                "--split",
+                "the rows of a file can be looped over once",
+            )));
         }
-        Ok(Box::new(Reading(Arc::clone(&self.0))))
+        Ok(Box::new(ShardReading(Arc::clone(&self.0))))
     }
 }
 
-impl State {
+impl ShardState {
     /// How many rows may come at once: those that are left, or one where their text decides. A file has one, whatever its head takes.
     fn most(&self) -> usize {
         let given = self.given.load(Ordering::Relaxed);
         match self.split {
-            Split::Rows(rows) => usize::try_from(rows.saturating_sub(given)).unwrap_or(usize::MAX),
-            Split::Bytes(bytes) => usize::from(given == 0 || self.bytes.load(Ordering::Relaxed) < bytes),
+            SplitBy::Rows(rows) => usize::try_from(rows.saturating_sub(given)).unwrap_or(usize::MAX),
+            SplitBy::Bytes(bytes) => usize::from(given == 0 || self.bytes.load(Ordering::Relaxed) < bytes),
         }
     }
 
-    fn next(&self) -> Result<Option<Arc<dyn Batch>>, Error> {
+    fn next(&self) -> Result<Option<Arc<dyn RowBatch>>, RenderError> {
         let most = self.most();
         if most == 0 {
             return Ok(None);
@@ -151,29 +164,29 @@ impl State {
     }
 
     /// Takes the rows of this file that the template did not want.
-    fn skip(&self) -> Result<(), Error> {
-        while matches!(self.split, Split::Rows(_)) && self.next()?.is_some() {}
+    fn skip(&self) -> Result<(), RenderError> {
+        while matches!(self.split, SplitBy::Rows(_)) && self.next()?.is_some() {}
         Ok(())
     }
 }
 
-struct Reading(Arc<State>);
+struct ShardReading(Arc<ShardState>);
 
-impl Rows for Reading {
-    fn next(&mut self) -> Result<Option<Arc<dyn Batch>>, Error> {
+impl RowSequence for ShardReading {
+    fn next(&mut self) -> Result<Option<Arc<dyn RowBatch>>, RenderError> {
         self.0.next()
     }
 }
 
 /// Some rows of a batch.
 #[derive(Debug)]
-struct Part {
-    batch: Arc<dyn Batch>,
+struct ShardRows {
+    batch: Arc<dyn RowBatch>,
     first: usize,
     rows: usize,
 }
 
-impl Batch for Part {
+impl RowBatch for ShardRows {
     fn rows(&self) -> usize {
         self.rows
     }
@@ -182,7 +195,7 @@ impl Batch for Part {
         self.batch.columns()
     }
 
-    fn cell(&self, row: usize, column: usize) -> Cell<'_> {
+    fn cell(&self, row: usize, column: usize) -> RowCell<'_> {
         self.batch.cell(self.first + row, column)
     }
 
@@ -192,12 +205,12 @@ impl Batch for Part {
 }
 
 /// A sink that counts.
-struct Counted<'s, S> {
+struct CountedSource<'s, S> {
     sink: &'s mut S,
-    state: &'s State,
+    state: &'s ShardState,
 }
 
-impl<S: Sink> Sink for Counted<'_, S> {
+impl<S: Sink> Sink for CountedSource<'_, S> {
     fn copy(&mut self, piece: &[u8]) -> io::Result<()> {
         self.state.bytes.fetch_add(piece.len() as u64, Ordering::Relaxed);
         self.sink.copy(piece)

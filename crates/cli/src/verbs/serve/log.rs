@@ -1,6 +1,6 @@
 //! The server's log about itself, on stderr: standard output is the address, and data elsewhere.
 
-use crate::args::{LogFormat, LogLevel, ServiceArgs};
+use crate::args::{LogLevel, LogStyle, ServiceArgs};
 use crate::message;
 use std::fmt::Display;
 use tracing_subscriber::filter::LevelFilter;
@@ -17,8 +17,8 @@ pub(super) fn begin(args: &ServiceArgs) {
     };
     let subscriber = Subscriber::builder().with_max_level(level).with_writer(std::io::stderr).with_ansi(false);
     match args.log_format {
-        LogFormat::Text => tracing(subscriber.event_format(fmt::format()).finish()),
-        LogFormat::Json => tracing(subscriber.json().flatten_event(true).with_current_span(false).with_span_list(false).finish()),
+        LogStyle::Text => tracing(subscriber.event_format(fmt::format()).finish()),
+        LogStyle::Json => tracing(subscriber.json().flatten_event(true).with_current_span(false).with_span_list(false).finish()),
     }
 }
 
@@ -30,7 +30,7 @@ fn tracing(subscriber: impl tracing::Subscriber + Send + Sync) {
 /// Says something that is no error: a line for people, or of the log where that is for programs.
 pub(super) fn note(args: &ServiceArgs, text: &dyn Display) {
     match args.log_format {
-        LogFormat::Text => message::note(text),
-        LogFormat::Json => tracing::info!("{}", message::escaped(&text.to_string())),
+        LogStyle::Text => message::note(text),
+        LogStyle::Json => tracing::info!("{}", message::escaped(&text.to_string())),
     }
 }

@@ -5,14 +5,14 @@ mod signals;
 mod templates;
 
 use crate::args::{Common, ServeArgs, When};
-use crate::exit::Exit;
+use crate::exit::ExitStatus;
 use crate::message;
 use crate::verbs::logs::{countries, formats, line_bytes_max, view_page};
-use rorqual_accesslog::aggregate::Span;
-use rorqual_accesslog::analyze::Settings;
+use rorqual_accesslog::aggregate::SpanFilter;
+use rorqual_accesslog::analyze::AnalyzeSettings;
 use rorqual_pipe::{Input, allocator};
-use rorqual_serve::{Config, EXPORTS_MAX, Reload, STORE_ASKS_MAX, Server, Totals};
-use rorqual_store::{Settings as StoreSettings, Store};
+use rorqual_serve::{Config, EXPORTS_MAX, Reload, STORE_ASKS_MAX, Server, ServerTotals};
+use rorqual_store::{Store, StoreSettings};
 use signals::Signals;
 use std::fs::File;
 use std::io::{self, Write};
@@ -44,7 +44,7 @@ const ALLOCATOR: [(&str, &str); 3] =
 /// How long a thread that may block stays when there is nothing for it.
 const BLOCKING_KEEP_ALIVE: Duration = Duration::from_millis(250);
 
-pub(crate) fn run(common: &Common, args: &ServeArgs) -> Exit {
+pub(crate) fn run(common: &Common, args: &ServeArgs) -> ExitStatus {
     let settled = allocator::settle(&ALLOCATOR);
     if common.progress == When::Always {
         return message::error(&"serve draws no progress here (--progress always): the page shows it");
@@ -59,7 +59,7 @@ pub(crate) fn run(common: &Common, args: &ServeArgs) -> Exit {
     }
     let (logs, bad) = if args.follow { open_all(&args.files, follow) } else { open_all(&args.files, open_file) };
     if logs.is_empty() && bad {
-        return Exit::Bad;
+        return ExitStatus::Bad;
     }
     let mut config = match config(common, args, &logs) {
         Ok(config) => config,
@@ -89,10 +89,10 @@ pub(crate) fn run(common: &Common, args: &ServeArgs) -> Exit {
     if common.stats {
         print_stats(start, memory_bytes, totals);
     }
-    if bad { Exit::Bad } else { Exit::Done }
+    if bad { ExitStatus::Bad } else { ExitStatus::Done }
 }
 
-async fn serve(config: Config, args: &ServeArgs, logs: Vec<Log>) -> Result<Totals, Exit> {
+async fn serve(config: Config, args: &ServeArgs, logs: Vec<StartLog>) -> Result<ServerTotals, ExitStatus> {
     let memory = rorqual_pipe::format_size(config.settings.memory_bytes);
     let service = &args.service;
     // Before the address is printed: whoever reads it may send a signal at once.
@@ -135,19 +135,19 @@ fn say_what_is_not_asked(server: &Server, args: &ServeArgs, files: usize) {
 }
 
 /// What is read from the start on.
-enum Log {
+enum StartLog {
     /// To its end, in its turn.
     File(PathBuf, File),
     /// As it comes.
     Followed(Input),
 }
 
-fn open_logs(server: &Server, logs: Vec<Log>) -> Result<(), String> {
+fn open_logs(server: &Server, logs: Vec<StartLog>) -> Result<(), String> {
     let (mut files, mut followed) = (Vec::new(), Vec::new());
     for log in logs {
         match log {
-            Log::File(path, file) => files.push((path, file)),
-            Log::Followed(input) => followed.push(input),
+            StartLog::File(path, file) => files.push((path, file)),
+            StartLog::Followed(input) => followed.push(input),
         }
     }
     server.open(files)?;
@@ -169,8 +169,8 @@ fn runtime(blocking: usize) -> io::Result<Runtime> {
         .build()
 }
 
-fn config(common: &Common, args: &ServeArgs, logs: &[Log]) -> Result<Config, String> {
-    let followed = logs.iter().filter(|log| matches!(log, Log::Followed(_))).count();
+fn config(common: &Common, args: &ServeArgs, logs: &[StartLog]) -> Result<Config, String> {
+    let followed = logs.iter().filter(|log| matches!(log, StartLog::Followed(_))).count();
     let memory_bytes = common.memory.unwrap_or(MEMORY_BYTES_DEFAULT);
     Ok(Config {
         port: args.port,
@@ -182,11 +182,11 @@ fn config(common: &Common, args: &ServeArgs, logs: &[Log]) -> Result<Config, Str
         connections_max: args.connections.into(),
         idle_max: Duration::from_secs(u64::from(args.idle) * 60),
         rate_limit: common.limit_rate,
-        settings: Settings {
+        settings: AnalyzeSettings {
             memory_bytes,
             threads: common.threads.map(usize::from),
             line_bytes_max: line_bytes_max(&args.format)?,
-            span: Span::default(),
+            span: SpanFilter::default(),
             formats: formats(&args.format)?,
             feed_buffers: 0,
             kept: None,
@@ -215,22 +215,22 @@ fn writable(spill: Option<(PathBuf, u64)>) -> Result<Option<(PathBuf, u64)>, Str
 }
 
 /// Opened before anything else, so that a wrong name is told at once. The good ones, and whether there were others.
-fn open_all(paths: &[PathBuf], open: impl Fn(&Path) -> Result<Log, String>) -> (Vec<Log>, bool) {
+fn open_all(paths: &[PathBuf], open: impl Fn(&Path) -> Result<StartLog, String>) -> (Vec<StartLog>, bool) {
     let opened = paths.iter().map(|path| open(path)).map(|opened| opened.map_err(|error| message::error(&error)));
-    let logs: Vec<Log> = opened.flatten().collect();
+    let logs: Vec<StartLog> = opened.flatten().collect();
     let bad = logs.len() < paths.len();
     (logs, bad)
 }
 
-fn follow(path: &Path) -> Result<Log, String> {
-    Input::follow(path).map(Log::Followed).map_err(|error| error.to_string())
+fn follow(path: &Path) -> Result<StartLog, String> {
+    Input::follow(path).map(StartLog::Followed).map_err(|error| error.to_string())
 }
 
 fn is_stdin(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-fn open_file(path: &Path) -> Result<Log, String> {
+fn open_file(path: &Path) -> Result<StartLog, String> {
     if is_stdin(path) {
         return follow(path);
     }
@@ -245,7 +245,7 @@ fn open_file(path: &Path) -> Result<Log, String> {
         let advice = "is not a regular file, and serve reads no others without --follow: pipe it in as `-`, give it to `rorqual logs`, or upload it";
         return Err(format!("{name}: {advice}"));
     }
-    Ok(Log::File(path.to_owned(), File::open(path).map_err(cannot)?))
+    Ok(StartLog::File(path.to_owned(), File::open(path).map_err(cannot)?))
 }
 
 /// Reads token and certificate again, each time it is told to.
@@ -294,7 +294,7 @@ fn redirect_page(url: &str) -> io::Result<NamedTempFile> {
     Ok(page)
 }
 
-fn print_stats(start: Instant, memory_max_bytes: u64, totals: Totals) {
+fn print_stats(start: Instant, memory_max_bytes: u64, totals: ServerTotals) {
     let object = serde_json::json!({
         "sessions": totals.sessions,
         "stored_bytes": totals.stored_bytes,

@@ -23,15 +23,15 @@ impl Signals {
     }
 
     /// What is to be done at an end, and what at a hangup.
-    pub(super) fn split(self) -> (Ends, Option<Signal>) {
-        (Ends(self.ends), self.hangup)
+    pub(super) fn split(self) -> (EndSignals, Option<Signal>) {
+        (EndSignals(self.ends), self.hangup)
     }
 }
 
 /// Signals that ask the process to end.
-pub(super) struct Ends(Vec<Signal>);
+pub(super) struct EndSignals(Vec<Signal>);
 
-impl Ends {
+impl EndSignals {
     /// Done at the next of them.
     pub(super) async fn next(&mut self) {
         std::future::poll_fn(|context| {

@@ -1,12 +1,12 @@
 //! What `serve --templates` renders.
 
-use crate::args::{Common, LogFormat, RowsArgs, ServeArgs};
-use crate::exit::Exit;
+use crate::args::{Common, LogStyle, RowsArgs, ServeArgs};
+use crate::exit::ExitStatus;
 use crate::message::{self, escaped_line};
-use crate::verbs::render::{Rows, context, file_parsed_bytes, rendered_bytes};
-use rorqual_pipe::{Control, Error as ReadError, Kind};
+use crate::verbs::render::{RowSource, context, file_parsed_bytes, rendered_bytes};
+use rorqual_pipe::{Control, Error as ReadError, ErrorClass};
 use rorqual_render::limits::{PARSED_BYTES_PER_BYTE, TEMPLATES_BYTES_MAX};
-use rorqual_render::{Batch, Body, Error, Sink, Source, Templates};
+use rorqual_render::{LoopBody, RenderError, RowBatch, Sink, Source, Templates};
 use rorqual_serve::Rendering;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -46,11 +46,11 @@ pub(super) fn rendering(common: &Common, args: &ServeArgs, memory_bytes: u64) ->
             message::error(&escaped_line(&format!(
                 "rendering {name} needs more than --memory and can't be stopped: it builds a value that large"
             )));
-            std::process::exit(Exit::Bad.code().into());
+            std::process::exit(ExitStatus::Bad.code().into());
         },
         failed: match args.service.log_format {
-            LogFormat::Text => |name, why| message::note(&escaped_line(&format!("rendering {name} failed: {why}"))),
-            LogFormat::Json => {
+            LogStyle::Text => |name, why| message::note(&escaped_line(&format!("rendering {name} failed: {why}"))),
+            LogStyle::Json => {
                 |name, why| tracing::warn!(template = name, why = escaped_line(&why.to_string()), "a rendering failed")
             }
         },
@@ -81,7 +81,7 @@ struct ServedRows {
 }
 
 impl ServedRows {
-    fn look(&self) -> Result<Rows, String> {
+    fn look(&self) -> Result<RowSource, String> {
         let args = RowsArgs {
             rows: Some(self.path.clone()),
             sql: None,
@@ -91,15 +91,15 @@ impl ServedRows {
             header: None,
             record_max: None,
         };
-        Rows::open(&self.common, &args, ROWS_BYTES, |_, threads| rendered_bytes(threads))
+        RowSource::open(&self.common, &args, ROWS_BYTES, |_, threads| rendered_bytes(threads))
     }
 }
 
 impl Source for ServedRows {
-    fn open(&self, control: &Control) -> Result<Box<dyn rorqual_render::Rows>, Error> {
-        let failed = |kind, said: &str| Error::Rows(ReadError::new(kind, self.path.display().to_string(), said));
-        let place = Place::take(&self.readers, control).map_err(|(kind, said)| failed(kind, said))?;
-        let rows = self.look().map_err(|said| failed(Kind::Io, &said))?;
+    fn open(&self, control: &Control) -> Result<Box<dyn rorqual_render::RowSequence>, RenderError> {
+        let failed = |kind, said: &str| RenderError::Rows(ReadError::new(kind, self.path.display().to_string(), said));
+        let place = ReaderSlot::take(&self.readers, control).map_err(|(kind, said)| failed(kind, said))?;
+        let rows = self.look().map_err(|said| failed(ErrorClass::Io, &said))?;
         Ok(Box::new(ServedReader { rows: rows.open(control)?, _place: place }))
     }
 }
@@ -119,21 +119,24 @@ impl Readers {
 }
 
 /// A reader's place, until dropped.
-struct Place {
+struct ReaderSlot {
     readers: Arc<Readers>,
     control: Control,
 }
 
-impl Place {
+impl ReaderSlot {
     /// Waits for one until the rendering is stopped. Who has one already does not: all that have one may want another.
-    fn take(readers: &Arc<Readers>, control: &Control) -> Result<Self, (Kind, &'static str)> {
+    fn take(readers: &Arc<Readers>, control: &Control) -> Result<Self, (ErrorClass, &'static str)> {
         let mut reading = readers.lock();
         while reading.len() >= readers.most {
             if control.stopped() {
-                return Err((Kind::Stopped, "stopped"));
+                return Err((ErrorClass::Stopped, "stopped"));
             }
             if reading.iter().any(|other| other.is_same(control)) {
-                return Err((Kind::Limit, "a loop over rows in another needs a place of its own, and all are taken; come again"));
+                return Err((
+                    ErrorClass::Limit,
+                    "a loop over rows in another needs a place of its own, and all are taken; come again",
+                ));
             }
             reading = readers.left.wait_timeout(reading, STOP_CHECK).unwrap_or_else(PoisonError::into_inner).0;
         }
@@ -142,7 +145,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for ReaderSlot {
     fn drop(&mut self) {
         let mut reading = self.readers.lock();
         if let Some(place) = reading.iter().position(|other| other.is_same(&self.control)) {
@@ -153,16 +156,16 @@ impl Drop for Place {
 }
 
 struct ServedReader {
-    rows: Box<dyn rorqual_render::Rows>,
-    _place: Place,
+    rows: Box<dyn rorqual_render::RowSequence>,
+    _place: ReaderSlot,
 }
 
-impl rorqual_render::Rows for ServedReader {
-    fn next(&mut self) -> Result<Option<Arc<dyn Batch>>, Error> {
+impl rorqual_render::RowSequence for ServedReader {
+    fn next(&mut self) -> Result<Option<Arc<dyn RowBatch>>, RenderError> {
         self.rows.next()
     }
 
-    fn render(&mut self, body: &dyn Body, sink: &mut dyn Sink) -> Result<u64, Error> {
+    fn render(&mut self, body: &dyn LoopBody, sink: &mut dyn Sink) -> Result<u64, RenderError> {
         self.rows.render(body, sink)
     }
 }

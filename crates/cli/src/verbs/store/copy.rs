@@ -1,14 +1,14 @@
 //! `rorqual store get` and `path`: an entry's bytes, and where they are.
 
-use super::session::{Session, lease_json, print_failed, terms, time};
+use super::session::{StoreContext, lease_json, print_failed, terms, time};
 use crate::args::LeaseArgs;
-use crate::exit::Exit;
+use crate::exit::ExitStatus;
 use crate::message;
 use crate::progress::Progress;
 use rorqual_pipe::limits::BLOCK_BYTES;
-use rorqual_pipe::whole_file::{self, Output, folder_of};
-use rorqual_pipe::{Error, Kind, gather};
-use rorqual_store::{Reader, Store};
+use rorqual_pipe::whole_file::{self, OutputPath, folder_of};
+use rorqual_pipe::{Error, ErrorClass, gather};
+use rorqual_store::{EntryReader, Store};
 use serde_json::json;
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
@@ -18,7 +18,7 @@ use std::path::Path;
 const STEP_BYTES: u64 = 4 << 20;
 
 /// How an entry is asked for.
-pub(super) struct Asked<'a> {
+pub(super) struct EntryQuery<'a> {
     pub(super) key: &'a str,
     pub(super) output: Option<&'a Path>,
     pub(super) force: bool,
@@ -26,33 +26,33 @@ pub(super) struct Asked<'a> {
     pub(super) lease: &'a LeaseArgs,
 }
 
-pub(super) fn get(session: &Session, asked: &Asked<'_>) -> Result<Exit, Error> {
-    let Asked { key, force, verify, lease, .. } = *asked;
+pub(super) fn get(session: &StoreContext, asked: &EntryQuery<'_>) -> Result<ExitStatus, Error> {
+    let EntryQuery { key, force, verify, lease, .. } = *asked;
     let output = asked.output.filter(|path| path.as_os_str() != "-");
     if let Some(path) = output {
-        let checked = Output { flag: "-o", path, force }.check([]);
+        let checked = OutputPath { flag: "-o", path, force }.check([]);
         if let Err(said) = checked {
             return Ok(message::error(&said));
         }
     }
     if session.json && output.is_none() {
-        return Err(Error::new(Kind::Limit, "--json", "the bytes go to standard output; give -o FILE"));
+        return Err(Error::new(ErrorClass::Limit, "--json", "the bytes go to standard output; give -o FILE"));
     }
     let store = session.open()?;
-    let Some(reader) = open(session, &store, key, lease)? else { return Ok(Exit::Not) };
+    let Some(reader) = open(session, &store, key, lease)? else { return Ok(ExitStatus::Not) };
     if verify && !sound(session, &store, &reader)? {
         message::note(&format!("{}: the bytes have another digest; nothing was written", reader.digest));
-        return Ok(Exit::Not);
+        return Ok(ExitStatus::Not);
     }
     match output {
         Some(path) => write_file(session, &reader, path)?,
         None => write_stdout(session, &reader)?,
     }
     report(session, &reader)?;
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }
 
-fn open(session: &Session, store: &Store, key: &str, lease: &LeaseArgs) -> Result<Option<Reader>, Error> {
+fn open(session: &StoreContext, store: &Store, key: &str, lease: &LeaseArgs) -> Result<Option<EntryReader>, Error> {
     let Some(digest) = session.find(store, key)? else { return Ok(None) };
     let reader = store.get(&digest, terms(lease).as_ref())?;
     if reader.is_none() {
@@ -61,12 +61,12 @@ fn open(session: &Session, store: &Store, key: &str, lease: &LeaseArgs) -> Resul
     Ok(reader)
 }
 
-fn sound(session: &Session, store: &Store, reader: &Reader) -> Result<bool, Error> {
+fn sound(session: &StoreContext, store: &Store, reader: &EntryReader) -> Result<bool, Error> {
     let _progress = Progress::start(session.progress, &session.control, Some(2 * reader.bytes));
     store.verify_reader(reader, &session.pool, &session.control)
 }
 
-fn report(session: &Session, reader: &Reader) -> Result<(), Error> {
+fn report(session: &StoreContext, reader: &EntryReader) -> Result<(), Error> {
     let lease = reader.lease.as_ref();
     if session.json {
         let object = json!({
@@ -80,8 +80,8 @@ fn report(session: &Session, reader: &Reader) -> Result<(), Error> {
     Ok(())
 }
 
-fn write_stdout(session: &Session, reader: &Reader) -> Result<(), Error> {
-    let out = gather::Output::stdout(&session.control).map_err(print_failed)?;
+fn write_stdout(session: &StoreContext, reader: &EntryReader) -> Result<(), Error> {
+    let out = gather::OutputFd::stdout(&session.control).map_err(print_failed)?;
     // Into a file the kernel copies; a pipe is waited for, and may have no reader.
     if out.file().metadata().is_ok_and(|data| data.is_file()) {
         let mut file = out.file().try_clone().map_err(print_failed)?;
@@ -92,7 +92,7 @@ fn write_stdout(session: &Session, reader: &Reader) -> Result<(), Error> {
 }
 
 /// Writes a file without a name, and puts it in place when it is on the disk.
-fn write_file(session: &Session, reader: &Reader, path: &Path) -> Result<(), Error> {
+fn write_file(session: &StoreContext, reader: &EntryReader, path: &Path) -> Result<(), Error> {
     let name = path.to_string_lossy();
     let failed = |cause| Error::io(&*name, "cannot write", cause);
     let (mut file, place) = whole_file::create(path).map_err(failed)?;
@@ -107,17 +107,24 @@ fn write_file(session: &Session, reader: &Reader, path: &Path) -> Result<(), Err
     if session.settings.fsync { File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed) } else { Ok(()) }
 }
 
-fn copy(session: &Session, reader: &Reader, target: &mut impl Write, failed: impl Fn(io::Error) -> Error) -> Result<(), Error> {
+fn copy(
+    session: &StoreContext,
+    reader: &EntryReader,
+    target: &mut impl Write,
+    failed: impl Fn(io::Error) -> Error,
+) -> Result<(), Error> {
     let control = &session.control;
     let _progress = Progress::start(session.progress, control, Some(control.stored_bytes() + reader.bytes));
     let mut copied = 0;
     while copied < reader.bytes {
         if control.stopped() {
-            return Err(Error::new(Kind::Stopped, reader.digest.to_string(), "stopped before its end").at(copied));
+            return Err(Error::new(ErrorClass::Stopped, reader.digest.to_string(), "stopped before its end").at(copied));
         }
         let step = io::copy(&mut (&reader.file).take(STEP_BYTES), target).map_err(&failed)?;
         if step == 0 {
-            return Err(Error::new(Kind::Truncated, reader.digest.to_string(), "the entry's file was cut meanwhile").at(copied));
+            return Err(
+                Error::new(ErrorClass::Truncated, reader.digest.to_string(), "the entry's file was cut meanwhile").at(copied)
+            );
         }
         copied += step;
         control.stored(step);
@@ -126,10 +133,10 @@ fn copy(session: &Session, reader: &Reader, target: &mut impl Write, failed: imp
     target.flush().map_err(failed)
 }
 
-pub(super) fn path(session: &Session, key: &str, lease: &LeaseArgs) -> Result<Exit, Error> {
+pub(super) fn path(session: &StoreContext, key: &str, lease: &LeaseArgs) -> Result<ExitStatus, Error> {
     let store = session.open()?;
     // Opened, so that a path is only printed of what can be read, and this counts as a use.
-    let Some(reader) = open(session, &store, key, lease)? else { return Ok(Exit::Not) };
+    let Some(reader) = open(session, &store, key, lease)? else { return Ok(ExitStatus::Not) };
     let path = store.path(&reader.digest);
     let path = std::path::absolute(&path).map_err(|cause| Error::io(path.to_string_lossy(), "cannot tell where it is", cause))?;
     let object = json!({
@@ -143,5 +150,5 @@ pub(super) fn path(session: &Session, key: &str, lease: &LeaseArgs) -> Result<Ex
         Some(lease) => format!("{}\t{}", path.display(), lease.id),
         None => path.display().to_string(),
     })?;
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }

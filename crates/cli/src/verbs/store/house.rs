@@ -1,14 +1,14 @@
 //! `rorqual store rm`, `gc` and `verify`
 
-use super::session::Session;
-use crate::exit::Exit;
+use super::session::StoreContext;
+use crate::exit::ExitStatus;
 use crate::message;
 use crate::progress::Progress;
 use rorqual_pipe::{Error, format_size};
-use rorqual_store::{Checked, Collected, Removed, Usage, Verdict, rebuild};
+use rorqual_store::{Collected, Removed, Usage, Verdict, VerifyResult, rebuild};
 use serde_json::{Value, json};
 
-pub(super) fn remove(session: &Session, keys: &[String], force: bool) -> Result<Exit, Error> {
+pub(super) fn remove(session: &StoreContext, keys: &[String], force: bool) -> Result<ExitStatus, Error> {
     let store = session.open()?;
     let mut removed = Vec::new();
     for key in keys {
@@ -21,7 +21,7 @@ pub(super) fn remove(session: &Session, keys: &[String], force: bool) -> Result<
     if session.json {
         session.say(&json!({"schema": "rorqual.store.rm/1", "removed": removed}), String::new)?;
     }
-    Ok(if removed.len() == keys.len() { Exit::Done } else { Exit::Not })
+    Ok(if removed.len() == keys.len() { ExitStatus::Done } else { ExitStatus::Not })
 }
 
 /// What became of an entry that was to be removed.
@@ -34,7 +34,7 @@ fn outcome(removed: Removed) -> String {
     }
 }
 
-pub(super) fn gc(session: &Session, anew: bool, max_size: Option<u64>) -> Result<Exit, Error> {
+pub(super) fn gc(session: &StoreContext, anew: bool, max_size: Option<u64>) -> Result<ExitStatus, Error> {
     if anew {
         let Usage { entries, bytes, bytes_max, .. } = rebuild(&session.settings, max_size)?;
         message::note(&format!(
@@ -46,7 +46,7 @@ pub(super) fn gc(session: &Session, anew: bool, max_size: Option<u64>) -> Result
     }
     let collected = session.open()?.gc()?;
     session.say(&collected_json(&collected), || collected_text(&collected))?;
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }
 
 fn collected_json(collected: &Collected) -> Value {
@@ -76,7 +76,7 @@ fn collected_text(collected: &Collected) -> String {
     text
 }
 
-pub(super) fn verify(session: &Session, repair: bool) -> Result<Exit, Error> {
+pub(super) fn verify(session: &StoreContext, repair: bool) -> Result<ExitStatus, Error> {
     let store = session.open()?;
     let (mut sound, mut bytes, mut damaged) = (0_u64, 0, 0_u64);
     let mut listed = Vec::new();
@@ -101,17 +101,17 @@ pub(super) fn verify(session: &Session, repair: bool) -> Result<Exit, Error> {
         "schema": "rorqual.store.verify/1", "sound": sound, "damaged": damaged, "bytes": bytes, "damaged_entries": listed,
     });
     session.say(&object, || format!("{sound} entries are sound ({}), {damaged} are damaged", format_size(bytes)))?;
-    Ok(if damaged == 0 { Exit::Done } else { Exit::Not })
+    Ok(if damaged == 0 { ExitStatus::Done } else { ExitStatus::Not })
 }
 
 /// Damaged entries that are listed in the JSON; all are counted, and said on stderr.
 const LISTED_MAX: usize = 1_000;
 
-fn say_damaged(checked: &Checked, why: &str) {
+fn say_damaged(checked: &VerifyResult, why: &str) {
     let removed = checked.removed.map_or_else(String::new, |removed| format!("; {}", outcome(removed)));
     message::note(&format!("{why}{removed}"));
 }
 
-fn damaged_json(checked: &Checked, why: &str) -> Value {
+fn damaged_json(checked: &VerifyResult, why: &str) -> Value {
     json!({"digest": checked.digest.to_string(), "why": why, "removed": checked.removed == Some(Removed::Done)})
 }

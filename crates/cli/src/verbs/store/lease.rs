@@ -1,16 +1,16 @@
 //! `rorqual store lease`
 
-use super::session::{Session, lease_json, one_line, print_failed, time};
+use super::session::{StoreContext, lease_json, one_line, print_failed, time};
 use crate::args::LeaseCommand;
-use crate::exit::Exit;
+use crate::exit::ExitStatus;
 use crate::message;
 use rorqual_pipe::Error;
-use rorqual_store::{Lease, LeaseTerms};
+use rorqual_store::{EntryLease, LeaseTerms};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::time::Duration;
 
-pub(super) fn lease(session: &Session, command: &LeaseCommand) -> Result<Exit, Error> {
+pub(super) fn lease(session: &StoreContext, command: &LeaseCommand) -> Result<ExitStatus, Error> {
     match command {
         LeaseCommand::Take { key, ttl, holder } => take(session, key, &LeaseTerms { ttl: *ttl, holder }),
         LeaseCommand::Renew { id, ttl } => renew(session, id, *ttl),
@@ -19,26 +19,26 @@ pub(super) fn lease(session: &Session, command: &LeaseCommand) -> Result<Exit, E
     }
 }
 
-fn take(session: &Session, key: &str, terms: &LeaseTerms<'_>) -> Result<Exit, Error> {
+fn take(session: &StoreContext, key: &str, terms: &LeaseTerms<'_>) -> Result<ExitStatus, Error> {
     let store = session.open()?;
-    let Some(digest) = session.find(&store, key)? else { return Ok(Exit::Not) };
+    let Some(digest) = session.find(&store, key)? else { return Ok(ExitStatus::Not) };
     let Some(lease) = store.take_lease(&digest, terms)? else {
         message::note(&format!("{key}: was evicted just now"));
-        return Ok(Exit::Not);
+        return Ok(ExitStatus::Not);
     };
     session.say(&one(&lease), || lease.id.clone())?;
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }
 
-fn renew(session: &Session, id: &str, ttl: Duration) -> Result<Exit, Error> {
+fn renew(session: &StoreContext, id: &str, ttl: Duration) -> Result<ExitStatus, Error> {
     let Some(lease) = session.open()?.renew_lease(id, ttl)? else { return Ok(over(id)) };
     session.say(&one(&lease), || time(lease.expires_ms))?;
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }
 
-fn release(session: &Session, ids: &[String]) -> Result<Exit, Error> {
+fn release(session: &StoreContext, ids: &[String]) -> Result<ExitStatus, Error> {
     let store = session.open()?;
-    let mut exit = Exit::Done;
+    let mut exit = ExitStatus::Done;
     let mut released = Vec::new();
     for id in ids {
         if store.release_lease(id)? {
@@ -53,18 +53,18 @@ fn release(session: &Session, ids: &[String]) -> Result<Exit, Error> {
     Ok(exit)
 }
 
-fn over(id: &str) -> Exit {
+fn over(id: &str) -> ExitStatus {
     message::note(&format!("{id}: no such lease, or it has expired"));
-    Exit::Not
+    ExitStatus::Not
 }
 
-fn one(lease: &Lease) -> Value {
+fn one(lease: &EntryLease) -> Value {
     let mut object = lease_json(lease);
     object["schema"] = json!("rorqual.store.lease/1");
     object
 }
 
-fn list(session: &Session) -> Result<Exit, Error> {
+fn list(session: &StoreContext) -> Result<ExitStatus, Error> {
     let store = session.open()?;
     let mut out = session.stdout()?;
     let mut separator = "";
@@ -86,5 +86,5 @@ fn list(session: &Session) -> Result<Exit, Error> {
         writeln!(out, "\n]}}").map_err(print_failed)?;
     }
     out.flush().map_err(print_failed)?;
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }

@@ -1,14 +1,14 @@
 //! `rorqual store ls` and `stat`
 
-use super::session::{Session, one_line, print_failed, time};
-use crate::exit::Exit;
+use super::session::{StoreContext, one_line, print_failed, time};
+use crate::exit::ExitStatus;
 use rorqual_pipe::{Error, format_size};
-use rorqual_store::{Entry, Usage};
+use rorqual_store::{StoreEntry, Usage};
 use serde_json::{Value, json};
 use std::io::Write;
 
 /// Lists all, a row at a time: a store may have millions.
-pub(super) fn entries(session: &Session) -> Result<Exit, Error> {
+pub(super) fn entries(session: &StoreContext) -> Result<ExitStatus, Error> {
     let store = session.open()?;
     let mut out = session.stdout()?;
     let mut separator = "";
@@ -29,17 +29,17 @@ pub(super) fn entries(session: &Session) -> Result<Exit, Error> {
         writeln!(out, "\n]}}").map_err(print_failed)?;
     }
     out.flush().map_err(print_failed)?;
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }
 
-fn entry_text(entry: &Entry) -> String {
+fn entry_text(entry: &StoreEntry) -> String {
     let leases = if entry.leases == 0 { "-".to_owned() } else { format!("{} leased", entry.leases) };
     let names: Vec<String> = entry.names.iter().map(|name| one_line(name)).collect();
     let text = format!("{} {:>12} {} {leases} {}", entry.digest, entry.bytes, time(entry.accessed_ms), names.join(", "));
     text.trim_end().to_owned()
 }
 
-fn entry_json(entry: &Entry) -> Value {
+fn entry_json(entry: &StoreEntry) -> Value {
     json!({
         "digest": entry.digest.to_string(),
         "bytes": entry.bytes,
@@ -50,10 +50,10 @@ fn entry_json(entry: &Entry) -> Value {
     })
 }
 
-pub(super) fn entry(session: &Session, key: &str) -> Result<Exit, Error> {
+pub(super) fn entry(session: &StoreContext, key: &str) -> Result<ExitStatus, Error> {
     let store = session.open()?;
-    let Some(digest) = session.find(&store, key)? else { return Ok(Exit::Not) };
-    let Some(entry) = store.entry(&digest)? else { return Ok(Exit::Not) };
+    let Some(digest) = session.find(&store, key)? else { return Ok(ExitStatus::Not) };
+    let Some(entry) = store.entry(&digest)? else { return Ok(ExitStatus::Not) };
     let path = store.path(&digest).to_string_lossy().into_owned();
     let mut object = entry_json(&entry);
     object["schema"] = json!("rorqual.store.entry/1");
@@ -72,15 +72,15 @@ pub(super) fn entry(session: &Session, key: &str) -> Result<Exit, Error> {
         ];
         rows_text(&rows)
     })?;
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }
 
-pub(super) fn usage(session: &Session) -> Result<Exit, Error> {
+pub(super) fn usage(session: &StoreContext) -> Result<ExitStatus, Error> {
     let store = session.open()?;
     let usage = store.usage()?;
     let dir = store.dir().to_string_lossy().into_owned();
     session.say(&usage_json(&usage, &dir), || usage_text(&usage, &dir))?;
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }
 
 fn usage_json(usage: &Usage, dir: &str) -> Value {

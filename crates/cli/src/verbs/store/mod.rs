@@ -8,17 +8,17 @@ mod put;
 pub(crate) mod session;
 
 use crate::args::{Addressing, Common, StoreArgs, StoreCommand};
-use crate::exit::Exit;
+use crate::exit::ExitStatus;
 use crate::interrupt::{self, stop_on_interrupt};
 use crate::message;
 use rorqual_digest::Algorithm;
-use rorqual_pipe::{Error, Kind};
+use rorqual_pipe::{Error, ErrorClass};
 use rorqual_store::Store;
 use serde_json::json;
-use session::Session;
+use session::StoreContext;
 
-pub(crate) fn run(common: &Common, args: &StoreArgs) -> Exit {
-    let session = match Session::new(common, args) {
+pub(crate) fn run(common: &Common, args: &StoreArgs) -> ExitStatus {
+    let session = match StoreContext::new(common, args) {
         Ok(session) => session,
         Err(refusal) => return message::error(&refusal),
     };
@@ -33,13 +33,13 @@ pub(crate) fn run(common: &Common, args: &StoreArgs) -> Exit {
     exit
 }
 
-fn dispatch(session: &Session, command: &StoreCommand) -> Result<Exit, Error> {
+fn dispatch(session: &StoreContext, command: &StoreCommand) -> Result<ExitStatus, Error> {
     match command {
         StoreCommand::Init { algorithm, max_size } => init(session, *algorithm, *max_size),
         StoreCommand::Put { file, name, lease } => put::put(session, file, name.as_deref(), lease),
         StoreCommand::Get { key, output, force, verify, lease } => {
             let (output, force, verify) = (output.as_deref(), *force, *verify);
-            copy::get(session, &copy::Asked { key, output, force, verify, lease })
+            copy::get(session, &copy::EntryQuery { key, output, force, verify, lease })
         }
         StoreCommand::Path { key, lease } => copy::path(session, key, lease),
         StoreCommand::Ls => list::entries(session),
@@ -53,18 +53,18 @@ fn dispatch(session: &Session, command: &StoreCommand) -> Result<Exit, Error> {
 }
 
 /// The end after an error: Ctrl-C and a reader who had enough are none.
-fn failed(session: &Session, error: &Error) -> Exit {
+fn failed(session: &StoreContext, error: &Error) -> ExitStatus {
     match error.kind() {
-        Kind::Stopped if session.control.stopped() => {
+        ErrorClass::Stopped if session.control.stopped() => {
             message::note(error);
-            Exit::Interrupted
+            ExitStatus::Interrupted
         }
-        Kind::Stopped => interrupt::exit_of_closed(),
+        ErrorClass::Stopped => interrupt::exit_of_closed(),
         _ => message::error(error),
     }
 }
 
-fn init(session: &Session, algorithm: Option<Addressing>, max_size: Option<u64>) -> Result<Exit, Error> {
+fn init(session: &StoreContext, algorithm: Option<Addressing>, max_size: Option<u64>) -> Result<ExitStatus, Error> {
     let algorithm = algorithm.map(|algorithm| match algorithm {
         Addressing::Sha256 => Algorithm::Sha256,
         Addressing::Blake3 => Algorithm::Blake3,
@@ -75,5 +75,5 @@ fn init(session: &Session, algorithm: Option<Addressing>, max_size: Option<u64>)
         "schema": "rorqual.store.init/1", "dir": dir, "algorithm": usage.algorithm.name(), "bytes_max": usage.bytes_max,
     });
     session.say(&object, || dir.clone())?;
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }

@@ -1,15 +1,15 @@
 //! `rorqual store put`
 
-use super::session::{Session, lease_json, terms};
+use super::session::{StoreContext, lease_json, terms};
 use crate::args::LeaseArgs;
-use crate::exit::Exit;
+use crate::exit::ExitStatus;
 use crate::progress::Progress;
 use rorqual_pipe::{Error, Input};
 use rorqual_store::{PutOptions, Store};
 use serde_json::json;
 use std::path::Path;
 
-pub(super) fn put(session: &Session, file: &Path, name: Option<&str>, lease: &LeaseArgs) -> Result<Exit, Error> {
+pub(super) fn put(session: &StoreContext, file: &Path, name: Option<&str>, lease: &LeaseArgs) -> Result<ExitStatus, Error> {
     let input = Input::open_stored(file)?;
     let size_bytes = input.size_bytes();
     let store = Store::init(&session.settings, None, None)?;
@@ -32,5 +32,5 @@ pub(super) fn put(session: &Session, file: &Path, name: Option<&str>, lease: &Le
         Some(lease) => format!("{}\t{}", stored.digest, lease.id),
         None => stored.digest.to_string(),
     })?;
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }

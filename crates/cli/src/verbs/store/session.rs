@@ -3,11 +3,11 @@
 use crate::args::{Common, LeaseArgs, StoreArgs, When};
 use crate::message::{self, escaped};
 use rorqual_digest::Digest;
-use rorqual_pipe::gather::Output;
+use rorqual_pipe::gather::OutputFd;
 use rorqual_pipe::limits::{BLOCK_BYTES, PROGRAM_BYTES, THREAD_BYTES, buffers_needed};
-use rorqual_pipe::{Budget, Control, Error, Kind, Pool};
+use rorqual_pipe::{Budget, Control, Error, ErrorClass, Pool};
 use rorqual_store::limits::INDEX_BYTES;
-use rorqual_store::{Found, Lease, LeaseTerms, Settings, Store};
+use rorqual_store::{EntryLease, KeyMatch, LeaseTerms, Store, StoreSettings};
 use serde_json::{Value, json};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -19,8 +19,8 @@ const MEMORY_BYTES_DEFAULT: u64 = 256 << 20;
 const THREADS_MAX_DEFAULT: usize = 16;
 
 /// One run of the verb.
-pub(crate) struct Session {
-    pub(crate) settings: Settings,
+pub(crate) struct StoreContext {
+    pub(crate) settings: StoreSettings,
     pub(crate) json: bool,
     pub(crate) progress: When,
     pub(crate) memory_bytes: u64,
@@ -45,12 +45,12 @@ fn budget(memory_bytes: u64, threads: usize) -> Budget {
     budget
 }
 
-impl Session {
+impl StoreContext {
     pub(crate) fn new(common: &Common, args: &StoreArgs) -> Result<Self, String> {
         let memory_bytes = common.memory.unwrap_or(MEMORY_BYTES_DEFAULT);
         let threads = common.threads.map_or_else(|| common.threads().min(THREADS_MAX_DEFAULT), usize::from);
         Budget::check_threads(threads, |threads| budget(memory_bytes, threads)).map_err(|error| error.to_string())?;
-        let settings = Settings { fsync: !args.no_fsync, ..Settings::new(dir(args.dir.as_deref())?) };
+        let settings = StoreSettings { fsync: !args.no_fsync, ..StoreSettings::new(dir(args.dir.as_deref())?) };
         Ok(Self {
             settings,
             json: args.json,
@@ -71,9 +71,9 @@ impl Session {
     /// The entry that a key stands for; says so when there is none.
     pub(crate) fn find(&self, store: &Store, key: &str) -> Result<Option<Digest>, Error> {
         match store.find(key)? {
-            Found::One(digest) => Ok(Some(digest)),
-            Found::Many => Err(Error::new(Kind::Limit, key, "several digests start like that; give more of its digits")),
-            Found::None => {
+            KeyMatch::One(digest) => Ok(Some(digest)),
+            KeyMatch::Many => Err(Error::new(ErrorClass::Limit, key, "several digests start like that; give more of its digits")),
+            KeyMatch::None => {
                 message::note(&format!("{key}: is not in the store"));
                 Ok(None)
             }
@@ -88,8 +88,8 @@ impl Session {
     }
 
     /// Standard output, until Ctrl-C.
-    pub(crate) fn stdout(&self) -> Result<BufWriter<Output>, Error> {
-        Output::stdout(&self.control).map(BufWriter::new).map_err(print_failed)
+    pub(crate) fn stdout(&self) -> Result<BufWriter<OutputFd>, Error> {
+        OutputFd::stdout(&self.control).map(BufWriter::new).map_err(print_failed)
     }
 }
 
@@ -103,7 +103,7 @@ pub(crate) fn terms(args: &LeaseArgs) -> Option<LeaseTerms<'_>> {
     args.lease.map(|ttl| LeaseTerms { ttl, holder: &args.holder })
 }
 
-pub(crate) fn lease_json(lease: &Lease) -> Value {
+pub(crate) fn lease_json(lease: &EntryLease) -> Value {
     json!({
         "id": lease.id, "digest": lease.digest.to_string(), "holder": lease.holder,
         "taken": time(lease.taken_ms), "expires": time(lease.expires_ms),

@@ -2,10 +2,10 @@
 
 use super::{Kit, Outcome};
 use rorqual_digest::Algorithm;
-use rorqual_fetch::{Event, Fetch, Kind, Target, Wanted};
-use rorqual_pipe::{Control, Gate};
-use rorqual_testkit::generate::Random;
-use rorqual_testkit::http::{Content, End, Server};
+use rorqual_fetch::{ExpectedDigest, Fetch, FetchErrorKind, FetchEvent, FetchTarget};
+use rorqual_pipe::{Control, Semaphore};
+use rorqual_testkit::generate::Rng;
+use rorqual_testkit::http::{GeneratedContent, ResponseEnd, TestServer};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -23,9 +23,9 @@ enum Manner {
     CutAlways,
 }
 
-pub(super) fn once(kit: &Kit, random: &mut Random) -> Outcome {
+pub(super) fn once(kit: &Kit, random: &mut Rng) -> Outcome {
     let sample = kit.sample(random);
-    let content = Content::new(1 + random.below(SIZE_BYTES_MAX) as u64, random.next());
+    let content = GeneratedContent::new(1 + random.below(SIZE_BYTES_MAX) as u64, random.next());
     let (manner, stopping) = match random.below(6) {
         0 => (Manner::CutAlways, false),
         1 => (Manner::Honest, true),
@@ -35,33 +35,33 @@ pub(super) fn once(kit: &Kit, random: &mut Random) -> Outcome {
     let server = serve(&content, manner);
     let path = kit.folder().join("fetched").join(random.next().to_string());
     let control = Control::default();
-    let mut observe = |event: Event| {
-        if stopping && matches!(event, Event::Started { .. }) {
+    let mut observe = |event: FetchEvent| {
+        if stopping && matches!(event, FetchEvent::Started { .. }) {
             control.stop();
         }
     };
     // The soak's own gate is passed already.
-    let result = settings(server.url("/file"), &path).run(&Gate::new(1), &control, &mut observe);
+    let result = settings(server.url("/file"), &path).run(&Semaphore::new(1), &control, &mut observe);
     let outcome = match result {
         Ok(_) if std::fs::read(&path).is_ok_and(|bytes| bytes == content.all()) => Outcome::Done,
         Err(error) if path.exists() => Outcome::wrong(format!("{error}, and the file is there"), sample),
-        Err(error) if manner == Manner::CutAlways && error.kind == Kind::Broken => Outcome::Cut,
-        Err(error) if stopping && error.kind == Kind::Stopped => Outcome::Cancelled,
+        Err(error) if manner == Manner::CutAlways && error.kind == FetchErrorKind::Broken => Outcome::Cut,
+        Err(error) if stopping && error.kind == FetchErrorKind::Stopped => Outcome::Cancelled,
         other => Outcome::wrong(format!("{other:?}"), sample),
     };
     clear(&path);
     outcome
 }
 
-fn serve(content: &Content, manner: Manner) -> Server {
+fn serve(content: &GeneratedContent, manner: Manner) -> TestServer {
     let (content, answers) = (content.clone(), AtomicUsize::new(0));
-    Server::start(move |request| {
+    TestServer::start(move |request| {
         let reply = content.answer(request);
         let first = answers.fetch_add(1, Ordering::Relaxed) == 0;
         match manner {
             // Nothing but the head: an answer to a range that has some of it would bring the file after all.
-            Manner::CutAlways => reply.cut(0, End::Close),
-            Manner::CutOnce if first => reply.cut(content.size_bytes / 2, End::Close),
+            Manner::CutAlways => reply.cut(0, ResponseEnd::Close),
+            Manner::CutOnce if first => reply.cut(content.size_bytes / 2, ResponseEnd::Close),
             _ => reply,
         }
     })
@@ -70,8 +70,8 @@ fn serve(content: &Content, manner: Manner) -> Server {
 fn settings(url: String, path: &Path) -> Fetch {
     Fetch {
         url,
-        target: Target::File { path: path.to_owned(), replace: false },
-        digests: vec![Wanted { algorithm: Algorithm::Sha256, expected: None }],
+        target: FetchTarget::File { path: path.to_owned(), replace: false },
+        digests: vec![ExpectedDigest { algorithm: Algorithm::Sha256, expected: None }],
         headers: Vec::new(),
         parallel: 2,
         piece_bytes: 1 << 20,

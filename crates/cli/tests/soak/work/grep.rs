@@ -3,18 +3,20 @@
 use super::{Kit, Mishap, Outcome, THREADS, closed_pipe, input, judge};
 use crate::samples::PATTERNS;
 use rorqual_pipe::decode::zstd_window_log_max;
-use rorqual_pipe::{Control, Error, Framing, Operation, Plan};
-use rorqual_search::{Case, Expression, LineEnd, Long, Mode, Part, Pattern, Report, Searcher, Settings, Sink};
-use rorqual_testkit::generate::Random;
+use rorqual_pipe::{Control, Error, Framing, Operation, RunPlan};
+use rorqual_search::{
+    Case, Expression, LineEnd, LineSink, LongPiece, ReportSettings, SearchMode, SearchPattern, SearchReport, Searcher, ShownLines,
+};
+use rorqual_testkit::generate::Rng;
 use std::io::{PipeWriter, Write};
 
-const SETTINGS: Settings =
-    Settings { around: false, before: 0, after: 0, selected_max: u64::MAX, eager: false, context_bytes_max: 0 };
+const SETTINGS: ReportSettings =
+    ReportSettings { around: false, before: 0, after: 0, selected_max: u64::MAX, eager: false, context_bytes_max: 0 };
 
-pub(super) fn once(kit: &Kit, random: &mut Random) -> Outcome {
+pub(super) fn once(kit: &Kit, random: &mut Rng) -> Outcome {
     let (sample, mishap, control) = (kit.sample(random), Kit::mishap(random), Control::default());
     let which = random.below(PATTERNS.len());
-    let mode = if mishap == Mishap::Close || random.below(2) == 0 { Mode::Lines } else { Mode::Count };
+    let mode = if mishap == Mishap::Close || random.below(2) == 0 { SearchMode::Lines } else { SearchMode::Count };
     let operation = Operation::start("grep");
     let mut expression = Expression::new(pattern(PATTERNS[which])).expect("it is a pattern");
     let searcher = Searcher {
@@ -28,9 +30,9 @@ pub(super) fn once(kit: &Kit, random: &mut Random) -> Outcome {
     };
     let workers = vec![searcher.clone(); 1 + random.below(THREADS)];
     let listener = Listener { pipe: (mishap == Mishap::Close).then(closed_pipe), lines: 0 };
-    let mut report = Report::new(SETTINGS, "soak", &mut expression, searcher, None, listener);
+    let mut report = SearchReport::new(SETTINGS, "soak", &mut expression, searcher, None, listener);
     let input = input(sample, mishap, &control, random);
-    let plan = Plan {
+    let plan = RunPlan {
         framing: Framing::Lines { line_bytes_max: super::LINE_BYTES_MAX },
         zstd_window_log_max: zstd_window_log_max(256 << 20),
     };
@@ -40,7 +42,7 @@ pub(super) fn once(kit: &Kit, random: &mut Random) -> Outcome {
         Ok(summary) => (summary.selected, finish.error),
         Err(error) => (0, finish.error.or(Some(error))),
     };
-    let right = selected == sample.matches[which] && (mode == Mode::Count || printed == selected);
+    let right = selected == sample.matches[which] && (mode == SearchMode::Count || printed == selected);
     operation.bytes(control.decoded_bytes());
     match &error {
         None => operation.done(),
@@ -49,8 +51,8 @@ pub(super) fn once(kit: &Kit, random: &mut Random) -> Outcome {
     judge(mishap, error.as_ref(), control.stopped(), right, sample)
 }
 
-fn pattern(text: &str) -> Pattern {
-    Pattern {
+fn pattern(text: &str) -> SearchPattern {
+    SearchPattern {
         patterns: vec![text.as_bytes().to_vec()],
         fixed: false,
         case: Case::Sensitive,
@@ -67,8 +69,8 @@ struct Listener {
     lines: u64,
 }
 
-impl Sink for Listener {
-    fn part(&mut self, part: Part<'_>) -> Result<(), Error> {
+impl LineSink for Listener {
+    fn part(&mut self, part: ShownLines<'_>) -> Result<(), Error> {
         self.lines += part.lines.iter().filter(|byte| **byte == b'\n').count() as u64;
         let told = self.pipe.as_mut().map_or(Ok(()), |pipe| pipe.write_all(part.lines));
         told.map_err(|cause| Error::io("soak", "cannot write", cause))
@@ -78,7 +80,7 @@ impl Sink for Listener {
         Ok(())
     }
 
-    fn long(&mut self, _: Long<'_>) -> Result<(), Error> {
+    fn long(&mut self, _: LongPiece<'_>) -> Result<(), Error> {
         Ok(())
     }
 }

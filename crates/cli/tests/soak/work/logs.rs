@@ -2,22 +2,22 @@
 
 use super::{Kit, Mishap, Outcome, THREADS, closed_pipe, input, judge};
 use rorqual_accesslog::Options;
-use rorqual_accesslog::aggregate::Span;
-use rorqual_accesslog::analyze::{Analyzer, Formats, Settings};
+use rorqual_accesslog::aggregate::SpanFilter;
+use rorqual_accesslog::analyze::{AnalyzeSettings, Analyzer, Formats};
 use rorqual_pipe::Control;
 use rorqual_pipe::gather::Gather;
 use rorqual_pipe::limits::{LINE_BYTES_MAX_DEFAULT, PROGRAM_BYTES};
-use rorqual_testkit::generate::Random;
+use rorqual_testkit::generate::Rng;
 
 const MEMORY_BYTES: u64 = 128 << 20;
 
-pub(super) fn once(kit: &Kit, random: &mut Random) -> Outcome {
+pub(super) fn once(kit: &Kit, random: &mut Rng) -> Outcome {
     let (sample, mishap, control) = (kit.sample(random), Kit::mishap(random), Control::default());
-    let settings = Settings {
+    let settings = AnalyzeSettings {
         memory_bytes: MEMORY_BYTES,
         threads: Some(1 + random.below(THREADS)),
         line_bytes_max: LINE_BYTES_MAX_DEFAULT,
-        span: Span::default(),
+        span: SpanFilter::default(),
         formats: Formats::default(),
         feed_buffers: 1,
         kept: None,

@@ -4,9 +4,9 @@ use super::{Kit, Mishap, Outcome, THREADS, reader};
 use crate::check::Check;
 use crate::samples::Sample;
 use rorqual_digest::{Algorithm, Digest};
-use rorqual_pipe::{Control, Error, Input, Kind, Pool};
-use rorqual_store::{LeaseTerms, PutOptions, Settings, Store, Verdict};
-use rorqual_testkit::generate::Random;
+use rorqual_pipe::{Control, Error, ErrorClass, Input, Pool};
+use rorqual_store::{LeaseTerms, PutOptions, Store, StoreSettings, Verdict};
+use rorqual_testkit::generate::Rng;
 use std::path::Path;
 use std::time::Duration;
 
@@ -19,10 +19,10 @@ const TERMS: LeaseTerms<'_> = LeaseTerms { ttl: Duration::from_secs(600), holder
 pub(super) fn open(folder: &Path, samples: &[Sample]) -> Store {
     let largest = samples.iter().map(|sample| sample.bytes.len() as u64).max().expect("there are samples");
     let bytes_max = (super::OPERATIONS_MAX as u64 + 1) * largest;
-    Store::init(&Settings::new(folder.join("store")), None, Some(bytes_max)).expect("room on the disk")
+    Store::init(&StoreSettings::new(folder.join("store")), None, Some(bytes_max)).expect("room on the disk")
 }
 
-pub(super) fn once(kit: &Kit, random: &mut Random) -> Outcome {
+pub(super) fn once(kit: &Kit, random: &mut Rng) -> Outcome {
     let sample = kit.sample(random);
     let digest = Digest::parse(Algorithm::Sha256, &sample.digests[0]).expect("sha256sum prints one");
     let result = match random.below(16) {
@@ -46,15 +46,15 @@ fn read(kit: &Kit, digest: &Digest, sample: &Sample) -> Result<Outcome, Error> {
 }
 
 /// Puts with a lease, and finds it while that runs, whatever the others put meanwhile.
-fn put(kit: &Kit, digest: &Digest, sample: &Sample, random: &mut Random) -> Result<Outcome, Error> {
+fn put(kit: &Kit, digest: &Digest, sample: &Sample, random: &mut Rng) -> Result<Outcome, Error> {
     let (mishap, control) = (Kit::mishap(random), Control::default());
     let options = PutOptions { name: None, lease: Some(TERMS), ..PutOptions::default() };
     let size = Some(sample.bytes.len() as u64);
     let input = Input::from_reader("soak", reader(&sample.bytes, mishap, &control, random));
     let stored = match kit.store.put(input, size, &options, &kit.pool, &control) {
         Ok(stored) => stored,
-        Err(error) if mishap == Mishap::Cut && error.kind() == Kind::Io => return Ok(Outcome::Cut),
-        Err(error) if control.stopped() && error.kind() == Kind::Stopped => return Ok(Outcome::Cancelled),
+        Err(error) if mishap == Mishap::Cut && error.kind() == ErrorClass::Io => return Ok(Outcome::Cut),
+        Err(error) if control.stopped() && error.kind() == ErrorClass::Stopped => return Ok(Outcome::Cancelled),
         Err(error) => return Err(error),
     };
     let leased = kit.store.get(digest, None)?;

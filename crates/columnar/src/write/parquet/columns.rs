@@ -1,6 +1,6 @@
 //! A schema taken apart: columns that are encoded each for itself.
 
-use super::encoding::{Encodings, Style};
+use super::encoding::{EncodingChoice, Encodings};
 use super::weight::{ARRAY_BYTES, Weight};
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, GenericListArray, OffsetSizeTrait, RecordBatch, StructArray};
@@ -18,7 +18,7 @@ use std::sync::{Arc, OnceLock};
 const RUN_BYTES_MAX: usize = 1 << 20;
 
 /// A column: a leaf of the schema, or a part that can't be taken apart further (a map).
-pub(super) struct Column {
+pub(super) struct LeafColumn {
     /// Which field of the schema it is in.
     top: usize,
     /// Which child of each struct on the way to it.
@@ -27,8 +27,8 @@ pub(super) struct Column {
     pub(super) field: FieldRef,
     /// Names on the way to it, with dots between them.
     pub(super) path: String,
-    /// Makers of encoders, by [`Style`].
-    makers: [OnceLock<ArrowRowGroupWriterFactory>; Style::COUNT],
+    /// Makers of encoders, by [`EncodingChoice`].
+    makers: [OnceLock<ArrowRowGroupWriterFactory>; EncodingChoice::COUNT],
 }
 
 /// A batch taken apart.
@@ -42,19 +42,25 @@ pub(in crate::write) struct Split {
 }
 
 /// The columns of a schema, in its order.
-pub(super) fn columns(schema: &Schema) -> Vec<Column> {
+pub(super) fn columns(schema: &Schema) -> Vec<LeafColumn> {
     let mut found = Vec::new();
     for (top, field) in schema.fields().iter().enumerate() {
         descend(field, &mut Vec::new(), &mut |steps| {
             let path = path(field, steps);
-            found.push(Column { top, steps: steps.to_vec(), field: narrowed(field, steps), path, makers: Default::default() });
+            found.push(LeafColumn {
+                top,
+                steps: steps.to_vec(),
+                field: narrowed(field, steps),
+                path,
+                makers: Default::default(),
+            });
         });
     }
     found
 }
 
 /// Takes a batch apart.
-pub(super) fn split(columns: &[Column], batch: &RecordBatch) -> Split {
+pub(super) fn split(columns: &[LeafColumn], batch: &RecordBatch) -> Split {
     // Structs and lists on the way to a column are its own.
     let ways: usize = columns.iter().map(|column| column.steps.len()).sum();
     let bytes = Weight::of(batch.columns()) + ways * ARRAY_BYTES;
@@ -62,7 +68,7 @@ pub(super) fn split(columns: &[Column], batch: &RecordBatch) -> Split {
     Split { rows: batch.num_rows(), bytes, arrays }
 }
 
-impl Column {
+impl LeafColumn {
     /// Encodes all rows of a row group; an array is freed once it is encoded.
     pub(super) fn encode(&self, arrays: Vec<ArrayRef>, encodings: &Encodings) -> Result<Vec<ArrowColumnChunk>> {
         let style = encodings.style(&arrays);
@@ -76,7 +82,7 @@ impl Column {
         writers.into_iter().map(ArrowColumnWriter::close).collect()
     }
 
-    fn writers(&self, style: Style, encodings: &Encodings) -> Result<Vec<ArrowColumnWriter>> {
+    fn writers(&self, style: EncodingChoice, encodings: &Encodings) -> Result<Vec<ArrowColumnWriter>> {
         let maker = &self.makers[style as usize];
         if maker.get().is_none() {
             // Two may make it at once; either is as good.

@@ -1,7 +1,7 @@
 //! How the values of a column are encoded.
 
 use crate::limits::{BOUND_BYTES_MAX, DICTIONARY_BYTES_MAX, GROUP_ROWS_MAX, PAGE_BYTES_MAX, PAGE_ROWS_MAX};
-use crate::write::{Codec, Settings};
+use crate::write::{Codec, WriteSettings};
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, downcast_primitive_array};
 use arrow_buffer::ToByteSlice;
@@ -20,7 +20,7 @@ const FALSE_POSITIVES: f64 = 0.01;
 
 /// How the values of a column chunk are encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Style {
+pub(super) enum EncodingChoice {
     /// Values once, and their numbers; as the others when the dictionary grows too large.
     Dictionary,
     /// Differences of neighbours, in as few bits as they need.
@@ -31,7 +31,7 @@ pub(super) enum Style {
     Plain,
 }
 
-impl Style {
+impl EncodingChoice {
     /// How many there are.
     pub(super) const COUNT: usize = 4;
 }
@@ -43,39 +43,39 @@ pub(super) struct Encodings {
 }
 
 impl Encodings {
-    pub(super) fn new(settings: &Settings) -> Self {
+    pub(super) fn new(settings: &WriteSettings) -> Self {
         Self { codec: settings.codec, index: settings.index.clone() }
     }
 
     /// The style for these values of a column: what their sample says.
-    pub(super) fn style(&self, arrays: &[ArrayRef]) -> Style {
+    pub(super) fn style(&self, arrays: &[ArrayRef]) -> EncodingChoice {
         let leaves: Vec<ArrayRef> = arrays.iter().map(leaf).collect();
-        let Some(first) = leaves.first() else { return Style::Plain };
+        let Some(first) = leaves.first() else { return EncodingChoice::Plain };
         let otherwise = match first.data_type() {
-            DataType::Dictionary(..) => return Style::Dictionary,
+            DataType::Dictionary(..) => return EncodingChoice::Dictionary,
             DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Binary | DataType::LargeBinary => {
-                Style::Lengths
+                EncodingChoice::Lengths
             }
-            other if is_integer(other) => Style::Differences,
-            _ => Style::Plain,
+            other if is_integer(other) => EncodingChoice::Differences,
+            _ => EncodingChoice::Plain,
         };
-        if Sample::of(&leaves).dictionary_pays() { Style::Dictionary } else { otherwise }
+        if ValueSample::of(&leaves).dictionary_pays() { EncodingChoice::Dictionary } else { otherwise }
     }
 
     /// The properties for a column at `path` in that style.
-    pub(super) fn properties(&self, path: &str, style: Style) -> WriterPropertiesPtr {
+    pub(super) fn properties(&self, path: &str, style: EncodingChoice) -> WriterPropertiesPtr {
         let builder = WriterProperties::builder()
             .set_compression(compression(self.codec))
-            .set_dictionary_enabled(style == Style::Dictionary)
+            .set_dictionary_enabled(style == EncodingChoice::Dictionary)
             .set_dictionary_page_size_limit(DICTIONARY_BYTES_MAX)
             .set_data_page_size_limit(PAGE_BYTES_MAX)
             .set_data_page_row_count_limit(PAGE_ROWS_MAX)
             .set_statistics_truncate_length(Some(BOUND_BYTES_MAX))
             .set_column_index_truncate_length(Some(BOUND_BYTES_MAX));
         let builder = match style {
-            Style::Differences => builder.set_encoding(Encoding::DELTA_BINARY_PACKED),
-            Style::Lengths => builder.set_encoding(Encoding::DELTA_LENGTH_BYTE_ARRAY),
-            Style::Dictionary | Style::Plain => builder,
+            EncodingChoice::Differences => builder.set_encoding(Encoding::DELTA_BINARY_PACKED),
+            EncodingChoice::Lengths => builder.set_encoding(Encoding::DELTA_LENGTH_BYTE_ARRAY),
+            EncodingChoice::Dictionary | EncodingChoice::Plain => builder,
         };
         let indexed = self.index.iter().any(|indexed| indexed == path);
         let builder = builder.set_bloom_filter_enabled(indexed);
@@ -119,7 +119,7 @@ fn leaf(array: &ArrayRef) -> ArrayRef {
 
 /// Some values of a column, the same ones for the same arrays.
 #[derive(Default)]
-struct Sample {
+struct ValueSample {
     /// How many values the column has.
     all: usize,
     /// How many of them were looked at.
@@ -128,7 +128,7 @@ struct Sample {
     hashes: HashSet<u64>,
 }
 
-impl Sample {
+impl ValueSample {
     fn of(arrays: &[ArrayRef]) -> Self {
         let mut sample = Self { all: arrays.iter().map(|array| array.len() - array.null_count()).sum(), ..Self::default() };
         for array in arrays {

@@ -5,10 +5,10 @@
 //! encoded page index, as long as that is a quarter of what the footer may take; the library would keep several times as much.
 
 use crate::limits::GROUPS_MAX;
-use crate::thrift::{Fault, footer_places, push_footer_rows};
-use crate::write::Written;
-use crate::write::counted::Counted;
-use crate::write::failure::Failure;
+use crate::thrift::{ThriftError, footer_places, push_footer_rows};
+use crate::write::WriteSummary;
+use crate::write::counted::CountedWriter;
+use crate::write::failure::WriteFailure;
 use arrow_schema::SchemaRef;
 use parquet::arrow::arrow_writer::ArrowColumnChunk;
 use parquet::arrow::{ArrowSchemaConverter, add_encoded_arrow_schema_to_metadata};
@@ -36,8 +36,8 @@ const INDEX_SHARE: usize = 4;
 const TAIL_BYTES: usize = 8;
 
 /// A file that grows by row groups.
-pub(super) struct File {
-    out: TrackedWrite<Counted>,
+pub(super) struct ParquetFile {
+    out: TrackedWrite<CountedWriter>,
     properties: WriterPropertiesPtr,
     /// What a file without rows says of itself.
     about: FileMetaData,
@@ -46,7 +46,7 @@ pub(super) struct File {
     ends: Vec<usize>,
     indexes: Vec<u8>,
     footer_bytes_max: usize,
-    written: Written,
+    written: WriteSummary,
 }
 
 /// What comes with a row group that is closed.
@@ -57,7 +57,7 @@ struct Closed {
     offsets: Vec<Option<OffsetIndexMetaData>>,
 }
 
-impl File {
+impl ParquetFile {
     pub(super) fn new(file: Box<dyn Write + Send>, schema: &SchemaRef, footer_bytes_max: usize) -> Result<Self> {
         let mut properties =
             WriterProperties::builder().set_created_by(concat!("rorqual ", env!("CARGO_PKG_VERSION")).to_owned()).build();
@@ -65,7 +65,7 @@ impl File {
         let properties = Arc::new(properties);
         let root = ArrowSchemaConverter::new().convert(schema)?.root_schema_ptr();
         let about = SerializedFileWriter::new(std::io::sink(), root, Arc::clone(&properties))?.close()?.file_metadata().clone();
-        let mut out = TrackedWrite::new(Counted::new(file));
+        let mut out = TrackedWrite::new(CountedWriter::new(file));
         out.write_all(MAGIC)?;
         Ok(Self {
             out,
@@ -75,15 +75,15 @@ impl File {
             ends: Vec::new(),
             indexes: Vec::new(),
             footer_bytes_max,
-            written: Written::default(),
+            written: WriteSummary::default(),
         })
     }
 
     /// Writes a row group of these columns.
-    pub(super) fn append(&mut self, chunks: impl Iterator<Item = ArrowColumnChunk>) -> std::result::Result<(), Failure> {
+    pub(super) fn append(&mut self, chunks: impl Iterator<Item = ArrowColumnChunk>) -> std::result::Result<(), WriteFailure> {
         let ordinal = i16::try_from(self.written.groups).ok().filter(|ordinal| *ordinal < GROUPS_MAX);
         let ordinal = ordinal.ok_or_else(|| {
-            Failure::limit(format!(
+            WriteFailure::limit(format!(
                 "a Parquet file has no place for more than {GROUPS_MAX} row groups: a larger --row-group helps"
             ))
         })?;
@@ -98,14 +98,14 @@ impl File {
             return Ok(());
         }
         let (most, groups) = (format_size(self.footer_bytes_max as u64), self.written.groups);
-        Err(Failure::limit(format!(
+        Err(WriteFailure::limit(format!(
             "the footer, which is written last, would take more than {most} after {groups} row groups: \
              more --memory helps, or fewer columns, or several files"
         )))
     }
 
     /// Writes the indexes and the footer, of which no more is held than before.
-    pub(super) fn finish(mut self) -> Result<Written> {
+    pub(super) fn finish(mut self) -> Result<WriteSummary> {
         let about = encoded(&ParquetMetaData::new(self.about.clone(), Vec::new()))?;
         let (rows, groups) = footer_places(&about).map_err(unsound)?;
         let (before, behind) = (&about[..rows], &about[groups.end..]);
@@ -128,7 +128,7 @@ impl File {
         self.out.write_all(&length.to_le_bytes())?;
         self.out.write_all(MAGIC)?;
         self.out.flush()?;
-        Ok(Written { bytes: self.out.bytes_written() as u64, ..self.written })
+        Ok(WriteSummary { bytes: self.out.bytes_written() as u64, ..self.written })
     }
 
     /// What the footer says of a row group, encoded.
@@ -140,7 +140,7 @@ impl File {
     fn group(&mut self, ordinal: i16, chunks: impl Iterator<Item = ArrowColumnChunk>) -> Result<Closed> {
         let mut closed = None;
         let schema: SchemaDescPtr = self.about.schema_descr_ptr();
-        let keep = Box::new(|_: &mut TrackedWrite<Counted>, group, blooms, columns, offsets| {
+        let keep = Box::new(|_: &mut TrackedWrite<CountedWriter>, group, blooms, columns, offsets| {
             closed = Some(Closed { group, blooms, columns, offsets });
             Ok(())
         });
@@ -197,16 +197,16 @@ impl File {
 }
 
 /// Where a column's indexes are: that of its values, and that of its pages.
-type Places = [(Option<i64>, Option<i32>); 2];
+type IndexLocations = [(Option<i64>, Option<i32>); 2];
 
-fn places(chunk: &ColumnChunkMetaData) -> Places {
+fn places(chunk: &ColumnChunkMetaData) -> IndexLocations {
     [(chunk.column_index_offset(), chunk.column_index_length()), (chunk.offset_index_offset(), chunk.offset_index_length())]
 }
 
 /// A row group with its indexes at these places behind `start`.
 fn with_indexes(
     group: &RowGroupMetaData,
-    places: impl Fn(usize, &ColumnChunkMetaData) -> Places,
+    places: impl Fn(usize, &ColumnChunkMetaData) -> IndexLocations,
     start: i64,
 ) -> Result<RowGroupMetaData> {
     changed(group, |number, chunk| {
@@ -247,6 +247,6 @@ fn encoded(metadata: &ParquetMetaData) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn unsound(_: Fault) -> ParquetError {
+fn unsound(_: ThriftError) -> ParquetError {
     ParquetError::General("a footer that was written can't be read".to_owned())
 }

@@ -1,17 +1,17 @@
 //! The row group that gathers, the one that is encoded, and the file.
 
-use super::columns::{Column, Split, columns, split};
+use super::columns::{LeafColumn, Split, columns, split};
 use super::encoding::Encodings;
-use super::file::File;
+use super::file::ParquetFile;
 use super::weight::Weight;
 use crate::limits::{BATCH_BYTES_MAX, COLUMN_BYTES, ENCODER_BYTES, GROUP_ROWS_MAX};
-use crate::write::failure::Failure;
-use crate::write::{Settings, Written};
+use crate::write::failure::WriteFailure;
+use crate::write::{WriteSettings, WriteSummary};
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, IntervalUnit, SchemaRef};
 use arrow_select::concat::concat;
 use parquet::arrow::arrow_writer::ArrowColumnChunk;
-use rorqual_pipe::{Error, Kind};
+use rorqual_pipe::{Error, ErrorClass};
 use std::io::Write;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -22,8 +22,8 @@ const SMALL_ARRAYS: usize = 32;
 /// Arrays below this mean size are small.
 const SMALL_BYTES: usize = 4 << 10;
 
-/// What a writer holds at most, see [`Settings::bytes`].
-pub(in crate::write) fn bytes(settings: &Settings, schema: &SchemaRef, threads: usize) -> u64 {
+/// What a writer holds at most, see [`WriteSettings::bytes`].
+pub(in crate::write) fn bytes(settings: &WriteSettings, schema: &SchemaRef, threads: usize) -> u64 {
     let columns = columns(schema).len();
     let groups = 2 * (settings.group_bytes_max + BATCH_BYTES_MAX);
     (groups + columns * COLUMN_BYTES + threads * ENCODER_BYTES + settings.footer_bytes_max) as u64
@@ -33,24 +33,24 @@ pub(in crate::write) fn bytes(settings: &Settings, schema: &SchemaRef, threads: 
 pub(in crate::write) struct Groups {
     name: String,
     group_bytes_max: usize,
-    columns: Vec<Column>,
+    columns: Vec<LeafColumn>,
     encodings: Encodings,
-    state: Mutex<State>,
+    state: Mutex<GroupState>,
     /// The sealed group is written, or nothing will ever be.
     written: Condvar,
-    file: Mutex<File>,
+    file: Mutex<ParquetFile>,
 }
 
 #[derive(Default)]
-struct State {
-    open: Open,
+struct GroupState {
+    open: OpenGroup,
     sealed: Option<Sealed>,
-    failed: Option<Failure>,
+    failed: Option<WriteFailure>,
 }
 
 /// The group that gathers.
 #[derive(Default)]
-struct Open {
+struct OpenGroup {
     /// For each column, in the order of the rows.
     arrays: Vec<Vec<ArrayRef>>,
     rows: usize,
@@ -96,15 +96,16 @@ impl Groups {
         file: Box<dyn Write + Send>,
         name: &str,
         schema: &SchemaRef,
-        settings: &Settings,
+        settings: &WriteSettings,
     ) -> Result<Self, Error> {
         if let Some((path, what)) = schema.fields().iter().find_map(|field| without_place(field, field.name())) {
             let text = format!("Parquet has no place for the column '{path}': it {what}");
-            return Err(Error::new(Kind::Limit, name, text));
+            return Err(Error::new(ErrorClass::Limit, name, text));
         }
         let columns = columns(schema);
         check(name, &columns, &settings.index)?;
-        let file = File::new(file, schema, settings.footer_bytes_max).map_err(|error| Failure::from(error).error(name))?;
+        let file =
+            ParquetFile::new(file, schema, settings.footer_bytes_max).map_err(|error| WriteFailure::from(error).error(name))?;
         Ok(Self {
             name: name.to_owned(),
             group_bytes_max: settings.group_bytes_max,
@@ -123,7 +124,7 @@ impl Groups {
     pub(in crate::write) fn push(&self, split: Split) -> Result<(), Error> {
         let full = {
             let open = &mut self.state().open;
-            open.add(split, self.group_bytes_max).map_err(|error| Failure::from(error).error(&self.name))?;
+            open.add(split, self.group_bytes_max).map_err(|error| WriteFailure::from(error).error(&self.name))?;
             open.bytes >= self.group_bytes_max || open.rows >= GROUP_ROWS_MAX
         };
         if full { self.seal() } else { Ok(()) }
@@ -144,18 +145,18 @@ impl Groups {
             // Others wait for this column: they must not wait for ever.
             let guard = FailOnDrop(self);
             let done = self.columns[task.column].encode(task.arrays, &self.encodings);
-            let done = done.map_err(Failure::from).and_then(|chunks| self.put(task.column, chunks));
+            let done = done.map_err(WriteFailure::from).and_then(|chunks| self.put(task.column, chunks));
             std::mem::forget(guard);
             done.map_err(|failure| self.fail(failure))?;
         }
         self.failure()
     }
 
-    pub(in crate::write) fn finish(self) -> Result<Written, Error> {
+    pub(in crate::write) fn finish(self) -> Result<WriteSummary, Error> {
         self.seal()?;
         self.wait_until_written()?;
         let file = self.file.into_inner().unwrap_or_else(PoisonError::into_inner);
-        file.finish().map_err(|error| Failure::from(error).error(&self.name))
+        file.finish().map_err(|error| WriteFailure::from(error).error(&self.name))
     }
 
     /// The largest column that nobody has taken.
@@ -165,7 +166,7 @@ impl Groups {
     }
 
     /// Puts what a column became where it belongs, and writes the group when it was the last one.
-    fn put(&self, column: usize, chunks: Vec<ArrowColumnChunk>) -> Result<(), Failure> {
+    fn put(&self, column: usize, chunks: Vec<ArrowColumnChunk>) -> Result<(), WriteFailure> {
         let mut state = self.state();
         let Some(sealed) = state.sealed.as_mut() else { return Ok(()) };
         sealed.chunks[column] = Some(chunks);
@@ -192,7 +193,7 @@ impl Groups {
         self.failure()
     }
 
-    fn fail(&self, failure: Failure) -> Error {
+    fn fail(&self, failure: WriteFailure) -> Error {
         let error = failure.error(&self.name);
         self.state().failed.get_or_insert(failure);
         self.written.notify_all();
@@ -203,7 +204,7 @@ impl Groups {
         self.state().failed.as_ref().map_or(Ok(()), |failure| Err(failure.error(&self.name)))
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, GroupState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -213,11 +214,11 @@ struct FailOnDrop<'a>(&'a Groups);
 
 impl Drop for FailOnDrop<'_> {
     fn drop(&mut self) {
-        self.0.fail(Failure::Format { kind: Kind::Corrupt, text: "a column could not be encoded".to_owned() });
+        self.0.fail(WriteFailure::Format { kind: ErrorClass::Corrupt, text: "a column could not be encoded".to_owned() });
     }
 }
 
-impl Open {
+impl OpenGroup {
     /// Adds rows to a group of at most `bytes_max`.
     fn add(&mut self, split: Split, bytes_max: usize) -> Result<(), arrow_schema::ArrowError> {
         if split.rows == 0 {
@@ -261,19 +262,19 @@ impl Open {
 }
 
 /// Whether there is something to write, and what is to be indexed.
-fn check(name: &str, columns: &[Column], index: &[String]) -> Result<(), Error> {
+fn check(name: &str, columns: &[LeafColumn], index: &[String]) -> Result<(), Error> {
     if columns.is_empty() {
-        return Err(Error::new(Kind::Corrupt, name, "there are no columns, and Parquet has no rows without them"));
+        return Err(Error::new(ErrorClass::Corrupt, name, "there are no columns, and Parquet has no rows without them"));
     }
     for wanted in index {
         if !columns.iter().any(|column| column.path == *wanted) {
-            return Err(Error::new(Kind::Corrupt, name, no_column(wanted, columns)));
+            return Err(Error::new(ErrorClass::Corrupt, name, no_column(wanted, columns)));
         }
     }
     Ok(())
 }
 
-fn no_column(wanted: &str, columns: &[Column]) -> String {
+fn no_column(wanted: &str, columns: &[LeafColumn]) -> String {
     let near = crate::near::nearest(wanted, columns.iter().map(|column| column.path.as_str()));
     format!("there is no column '{wanted}' to index; there is: {}", near.join(", "))
 }

@@ -1,12 +1,12 @@
 //! Answers for programs.
 
-use super::Held;
-use super::question::{Answer, Question};
-use rorqual_accesslog::aggregate::{LineCounts, Span};
-use rorqual_accesslog::report::{Report, RunStats, Samples, Source, TimeSpan};
+use super::HeldRows;
+use super::question::{LogsAnswer, Question};
+use rorqual_accesslog::aggregate::{LineCounts, SpanFilter};
+use rorqual_accesslog::report::{InputReport, LogReport, ReportSamples, RunStats, TimeSpan};
 use rorqual_crossfilter::{Compared, Explained, Rates};
 use rorqual_pipe::Control;
-use rorqual_pipe::gather::Output;
+use rorqual_pipe::gather::OutputFd;
 use serde::Serialize;
 use std::io::{self, Write};
 
@@ -14,21 +14,21 @@ use std::io::{self, Write};
 struct Document<'a> {
     schema: &'static str,
     complete: bool,
-    sources: &'a [Source],
+    sources: &'a [InputReport],
     lines: LineCounts,
     time: Option<TimeSpan>,
-    rows: Rows,
+    rows: AskedLines,
     /// What was asked about, in the order of the flag.
     spans: Vec<ShownSpan>,
     seconds: f64,
     answer: ShownAnswer<'a>,
-    rejects: &'a Samples,
+    rejects: &'a ReportSamples,
     stats: &'a RunStats,
 }
 
 /// Lines that could be asked, and those there was no room for.
 #[derive(Serialize)]
-struct Rows {
+struct AskedLines {
     kept: u64,
     dropped: u64,
     spilled_bytes: u64,
@@ -49,13 +49,19 @@ enum ShownAnswer<'a> {
     Rates(&'a Rates),
 }
 
-pub(super) fn print(report: &Report, question: &Question, answer: &Answer, held: Held, control: &Control) -> io::Result<()> {
+pub(super) fn print(
+    report: &LogReport,
+    question: &Question,
+    answer: &LogsAnswer,
+    held: HeldRows,
+    control: &Control,
+) -> io::Result<()> {
     let seconds = |time_us: i64| time_us as f64 / 1e6;
-    let shown = |span: Span| ShownSpan { from: span.since_us.map(seconds), to: span.until_us.map(seconds) };
+    let shown = |span: SpanFilter| ShownSpan { from: span.since_us.map(seconds), to: span.until_us.map(seconds) };
     let (schema, answer) = match answer {
-        Answer::Explain(explained) => ("rorqual.explain/1", ShownAnswer::Explain(explained)),
-        Answer::Compare(compared) => ("rorqual.compare/1", ShownAnswer::Compare(compared)),
-        Answer::Rates(rates) => ("rorqual.rates/1", ShownAnswer::Rates(rates)),
+        LogsAnswer::Explain(explained) => ("rorqual.explain/1", ShownAnswer::Explain(explained)),
+        LogsAnswer::Compare(compared) => ("rorqual.compare/1", ShownAnswer::Compare(compared)),
+        LogsAnswer::Rates(rates) => ("rorqual.rates/1", ShownAnswer::Rates(rates)),
     };
     let document = Document {
         schema,
@@ -63,14 +69,14 @@ pub(super) fn print(report: &Report, question: &Question, answer: &Answer, held:
         sources: &report.sources,
         lines: report.lines,
         time: report.time,
-        rows: Rows { kept: held.rows, dropped: held.dropped, spilled_bytes: held.spilled_bytes },
+        rows: AskedLines { kept: held.rows, dropped: held.dropped, spilled_bytes: held.spilled_bytes },
         spans: question.spans().into_iter().map(shown).collect(),
         seconds: held.seconds,
         answer,
         rejects: &report.rejects,
         stats: &report.stats,
     };
-    let mut out = io::BufWriter::new(Output::stdout(control)?);
+    let mut out = io::BufWriter::new(OutputFd::stdout(control)?);
     serde_json::to_writer(&mut out, &document)?;
     out.write_all(b"\n")?;
     out.flush()

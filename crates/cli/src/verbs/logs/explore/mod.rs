@@ -5,28 +5,28 @@ mod question;
 mod terminal;
 
 use crate::args::LogsArgs;
-use crate::exit::Exit;
+use crate::exit::ExitStatus;
 use crate::interrupt;
 use crate::message;
-use question::{Answer, Question};
+use question::{LogsAnswer, Question};
 use rorqual_accesslog::Recording;
-use rorqual_accesslog::analyze::{Analyzer, Kept, Settings, Shares};
-use rorqual_accesslog::report::Report;
+use rorqual_accesslog::analyze::{AnalysisShares, AnalyzeSettings, Analyzer, RowStoreShare};
+use rorqual_accesslog::report::LogReport;
 use rorqual_crossfilter::limits::{ROWS_BYTES_MIN, WORKER_BYTES};
-use rorqual_crossfilter::{Recordings, Store, ViewError};
+use rorqual_crossfilter::{Recordings, RowStore, ViewError};
 use rorqual_pipe::{Control, escaped_path, format_size, reason, stats};
 use std::sync::Arc;
 use std::time::Instant;
 
 /// A question, and the rows that it is asked of.
-pub(super) struct Asking {
+pub(super) struct RowsQuestion {
     question: Question,
-    store: Arc<Store>,
+    store: Arc<RowStore>,
 }
 
 /// Rows of a store.
 #[derive(Debug, Clone, Copy)]
-struct Held {
+struct HeldRows {
     rows: u64,
     dropped: u64,
     spilled_bytes: u64,
@@ -34,8 +34,8 @@ struct Held {
 }
 
 /// What is kept instead of tables of distinct values.
-pub(super) fn kept() -> Kept {
-    Kept { what: "rows", worker_bytes: WORKER_BYTES, parts: 1, bytes_min: ROWS_BYTES_MIN }
+pub(super) fn kept() -> RowStoreShare {
+    RowStoreShare { what: "rows", worker_bytes: WORKER_BYTES, parts: 1, bytes_min: ROWS_BYTES_MIN }
 }
 
 /// What is asked, where something is.
@@ -43,18 +43,23 @@ pub(super) fn question(args: &LogsArgs) -> Result<Option<Question>, String> {
     Question::of(&args.explore)
 }
 
-impl Asking {
+impl RowsQuestion {
     /// A place for rows, in the memory of `shares`.
-    pub(super) fn new(question: Question, args: &LogsArgs, settings: &Settings, shares: &Shares) -> Result<Self, String> {
+    pub(super) fn new(
+        question: Question,
+        args: &LogsArgs,
+        settings: &AnalyzeSettings,
+        shares: &AnalysisShares,
+    ) -> Result<Self, String> {
         let spill = args.explore.temp.spill();
         let folder = spill.as_ref().map_or_else(String::new, |(folder, _)| escaped_path(folder));
         let countries = settings.countries.clone();
-        let settings = rorqual_crossfilter::Settings {
+        let settings = rorqual_crossfilter::RowStoreSettings {
             spill,
             countries,
-            ..rorqual_crossfilter::Settings::only(shares.tables_bytes, shares.threads)
+            ..rorqual_crossfilter::RowStoreSettings::only(shares.tables_bytes, shares.threads)
         };
-        let store = Store::new(settings)
+        let store = RowStore::new(settings)
             .map_err(|cause| format!("--temp-dir {folder}: there can be no temporary file for rows: {}", reason(&cause)))?;
         Ok(Self { question, store })
     }
@@ -67,12 +72,12 @@ impl Asking {
     /// Asks, and prints the answer beside what `report` says of the lines.
     pub(super) fn answer(
         &self,
-        report: &Report,
+        report: &LogReport,
         analyzer: &Analyzer,
         control: &Control,
-        settings: &Settings,
+        settings: &AnalyzeSettings,
         args: &LogsArgs,
-    ) -> Exit {
+    ) -> ExitStatus {
         let mut report = report.clone();
         // What only the run needed is for the question now.
         analyzer.release();
@@ -85,13 +90,13 @@ impl Asking {
             self.store.fill(&mut report, zone_seconds, 0, &control).and_then(|()| self.question.ask(&self.store, top, &control));
         let answer = match asked {
             Ok(answer) => answer,
-            Err(ViewError::Cancelled) => return interrupt::exit_of_nothing(&control, Exit::Interrupted),
+            Err(ViewError::Cancelled) => return interrupt::exit_of_nothing(&control, ExitStatus::Interrupted),
             Err(error) => return message::error(&error),
         };
         report.stats.peak_bytes = stats::peak_bytes();
         let held = self.held(start);
         say_if_not_all(&held, &answer, settings);
-        let exit = self.question.unanswerable(&answer, &report).map_or(Exit::Done, |error| message::error(&error));
+        let exit = self.question.unanswerable(&answer, &report).map_or(ExitStatus::Done, |error| message::error(&error));
         let printed = if args.json {
             json::print(&report, &self.question, &answer, held, &control)
         } else {
@@ -100,8 +105,8 @@ impl Asking {
         printed.map_or_else(|error| message::print_error(&error), |()| exit)
     }
 
-    fn held(&self, start: Instant) -> Held {
-        Held {
+    fn held(&self, start: Instant) -> HeldRows {
+        HeldRows {
             rows: self.store.rows(),
             dropped: self.store.rows_dropped(),
             spilled_bytes: self.store.spilled_bytes(),
@@ -111,7 +116,7 @@ impl Asking {
 }
 
 /// Says what the answer is not about.
-fn say_if_not_all(held: &Held, answer: &Answer, settings: &Settings) {
+fn say_if_not_all(held: &HeldRows, answer: &LogsAnswer, settings: &AnalyzeSettings) {
     let memory = format_size(settings.memory_bytes);
     if held.dropped > 0 {
         message::note(&format!(

@@ -2,9 +2,9 @@
 
 use super::super::time;
 use crate::args::{ExploreArgs, Who};
-use rorqual_accesslog::aggregate::Span;
-use rorqual_accesslog::report::Report;
-use rorqual_crossfilter::{By, Compared, Explained, Limit, Per, Rates, Stack, Store, View, ViewError, Wanted};
+use rorqual_accesslog::aggregate::SpanFilter;
+use rorqual_accesslog::report::LogReport;
+use rorqual_crossfilter::{By, Compared, Explained, Limit, Per, Rates, RowStore, Stack, View, ViewError, ViewParts};
 use rorqual_pipe::Control;
 
 /// Buckets of the histograms in an answer.
@@ -17,14 +17,14 @@ const PER_SECOND: [u64; 5] = [1, 2, 5, 10, 20];
 /// What is asked about the lines of a log.
 #[derive(Debug, Clone)]
 pub(in super::super) enum Question {
-    Explain(Span),
-    Compare(Span, Span),
+    Explain(SpanFilter),
+    Compare(SpanFilter, SpanFilter),
     Rates { by: By, limits: Vec<Limit> },
 }
 
 /// What was found.
 #[derive(Debug)]
-pub(super) enum Answer {
+pub(super) enum LogsAnswer {
     Explain(Explained),
     Compare(Box<Compared>),
     Rates(Rates),
@@ -51,7 +51,7 @@ impl Question {
     }
 
     /// The spans that it is about.
-    pub(super) fn spans(&self) -> Vec<Span> {
+    pub(super) fn spans(&self) -> Vec<SpanFilter> {
         match self {
             Self::Explain(span) => vec![*span],
             Self::Compare(a, b) => vec![*a, *b],
@@ -59,24 +59,24 @@ impl Question {
         }
     }
 
-    pub(super) fn ask(&self, store: &Store, top: usize, control: &Control) -> Result<Answer, ViewError> {
+    pub(super) fn ask(&self, store: &RowStore, top: usize, control: &Control) -> Result<LogsAnswer, ViewError> {
         match self {
             Self::Explain(span) => {
                 // Lines without a time are neither in the span nor in the rest.
-                let mut explained = store.explain(&view(*span), &view(Span::default()), control)?;
+                let mut explained = store.explain(&view(*span), &view(SpanFilter::default()), control)?;
                 explained.findings.truncate(top);
-                Ok(Answer::Explain(explained))
+                Ok(LogsAnswer::Explain(explained))
             }
             Self::Compare(a, b) => {
-                let wanted = Wanted { top, buckets: BUCKETS, stack: Stack::Class };
-                store.compare(&view(*a), &view(*b), &wanted, control).map(Box::new).map(Answer::Compare)
+                let wanted = ViewParts { top, buckets: BUCKETS, stack: Stack::Class };
+                store.compare(&view(*a), &view(*b), &wanted, control).map(Box::new).map(LogsAnswer::Compare)
             }
-            Self::Rates { by, limits } => store.rates(&View::default(), *by, top, limits, control).map(Answer::Rates),
+            Self::Rates { by, limits } => store.rates(&View::default(), *by, top, limits, control).map(LogsAnswer::Rates),
         }
     }
 
     /// Why the answer says nothing, where that is for the question.
-    pub(super) fn unanswerable(&self, answer: &Answer, report: &Report) -> Option<String> {
+    pub(super) fn unanswerable(&self, answer: &LogsAnswer, report: &LogReport) -> Option<String> {
         let Some(time) = report.time else {
             let flag = match self {
                 Self::Explain(_) => "--explain",
@@ -88,22 +88,22 @@ impl Question {
             return Some(format!("{flag}: no line that is meant has a time"));
         };
         let all = || format!("the log is of {} to {} UTC", time::show(time.first as i64), time::show(time.last as i64));
-        let empty = |flag: &str, span: &Span| format!("{flag} {}: no line is in this span; {}", show(span), all());
+        let empty = |flag: &str, span: &SpanFilter| format!("{flag} {}: no line is in this span; {}", show(span), all());
         match (self, answer) {
-            (Self::Explain(span), Answer::Explain(explained)) if explained.rows_in == 0 => Some(empty("--explain", span)),
-            (Self::Explain(span), Answer::Explain(explained)) if explained.rows_out == 0 => Some(format!(
+            (Self::Explain(span), LogsAnswer::Explain(explained)) if explained.rows_in == 0 => Some(empty("--explain", span)),
+            (Self::Explain(span), LogsAnswer::Explain(explained)) if explained.rows_out == 0 => Some(format!(
                 "--explain {}: all lines are in this span, and nothing is left to hold it against; {}",
                 show(span),
                 all()
             )),
-            (Self::Compare(a, _), Answer::Compare(compared)) if compared.a.lines.total == 0 => Some(empty("--compare", a)),
-            (Self::Compare(_, b), Answer::Compare(compared)) if compared.b.lines.total == 0 => Some(empty("--compare", b)),
+            (Self::Compare(a, _), LogsAnswer::Compare(compared)) if compared.a.lines.total == 0 => Some(empty("--compare", a)),
+            (Self::Compare(_, b), LogsAnswer::Compare(compared)) if compared.b.lines.total == 0 => Some(empty("--compare", b)),
             _ => None,
         }
     }
 }
 
-impl Answer {
+impl LogsAnswer {
     /// Whether every value was looked at.
     pub(super) fn exact(&self) -> bool {
         match self {
@@ -118,14 +118,14 @@ impl Answer {
 }
 
 /// `FROM..TO`, either of which may be left out.
-fn span(flag: &str, text: &str) -> Result<Span, String> {
+fn span(flag: &str, text: &str) -> Result<SpanFilter, String> {
     let Some((from, to)) = text.split_once("..") else {
         return Err(format!(
             "{flag} {text}: is no span FROM..TO (example: 2025-01-31T08:00..2025-01-31T08:30; either may be left out)"
         ));
     };
     let time = |text: &str| (!text.is_empty()).then(|| time::parse_us(text)).transpose();
-    let parse = || Ok(Span { since_us: time(from)?, until_us: time(to)? });
+    let parse = || Ok(SpanFilter { since_us: time(from)?, until_us: time(to)? });
     let span = parse().map_err(|error: String| format!("{flag} {text}: {error}"))?;
     if span.since_us.zip(span.until_us).is_some_and(|(from, to)| from >= to) {
         return Err(format!("{flag} {text}: FROM is not before TO: no line can be in between"));
@@ -134,7 +134,7 @@ fn span(flag: &str, text: &str) -> Result<Span, String> {
 }
 
 /// A span as people read it.
-pub(super) fn show(span: &Span) -> String {
+pub(super) fn show(span: &SpanFilter) -> String {
     let time = |time_us: i64| time::show(time_us.div_euclid(1_000_000));
     match (span.since_us, span.until_us) {
         (Some(from), Some(to)) => format!("{} to {} UTC", time(from), time(to)),
@@ -145,7 +145,7 @@ pub(super) fn show(span: &Span) -> String {
 }
 
 /// The rows of a span that have a time.
-fn view(span: Span) -> View {
+fn view(span: SpanFilter) -> View {
     View { from_us: Some(span.since_us.unwrap_or(i64::MIN)), to_us: span.until_us, ..View::default() }
 }
 

@@ -4,8 +4,8 @@ use super::super::shown;
 use super::super::terminal::{BOLD, DIM, bar, footer, header, width, write_out};
 use super::super::time::{format, show as show_time};
 use super::super::words::{size, thousands};
-use super::question::{Answer, Question, show};
-use rorqual_accesslog::report::Report;
+use super::question::{LogsAnswer, Question, show};
+use rorqual_accesslog::report::LogReport;
 use rorqual_crossfilter::{
     ClientRate, Compared, ComparedPanel, ComparedRow, Explained, Finding, LimitEffect, Per, Rates, UnknownField, Viewed,
 };
@@ -18,14 +18,20 @@ const INDENT: &str = "             ";
 /// Characters of one companion.
 const COMPANION_WIDTH: usize = 40;
 
-pub(super) fn print(report: &Report, question: &Question, answer: &Answer, top: usize, control: &Control) -> io::Result<()> {
+pub(super) fn print(
+    report: &LogReport,
+    question: &Question,
+    answer: &LogsAnswer,
+    top: usize,
+    control: &Control,
+) -> io::Result<()> {
     let width = width();
     let mut text = Vec::new();
     header(&mut text, report)?;
     match (question, answer) {
-        (Question::Explain(span), Answer::Explain(explained)) => explain(&mut text, &show(span), explained, width)?,
-        (Question::Compare(a, b), Answer::Compare(compared)) => compare(&mut text, [&show(a), &show(b)], compared, width)?,
-        (_, Answer::Rates(answer)) => rates(&mut text, answer, top, width)?,
+        (Question::Explain(span), LogsAnswer::Explain(explained)) => explain(&mut text, &show(span), explained, width)?,
+        (Question::Compare(a, b), LogsAnswer::Compare(compared)) => compare(&mut text, [&show(a), &show(b)], compared, width)?,
+        (_, LogsAnswer::Rates(answer)) => rates(&mut text, answer, top, width)?,
         _ => {}
     }
     footer(&mut text, report)?;

@@ -1,11 +1,11 @@
 //! What a template is given.
 
 use super::limits::SOURCES_MAX;
-use super::timeline::Timeline;
-use super::week::Week;
+use super::timeline::TimelinePlot;
+use super::week::WeekPlot;
 use jiff::Timestamp;
 use rorqual_accesslog::aggregate::Analysis;
-use rorqual_accesslog::report::{Percentiles, Report};
+use rorqual_accesslog::report::{LogReport, Percentiles};
 use rorqual_serve::ShownView;
 use serde::Serialize;
 
@@ -13,15 +13,15 @@ use serde::Serialize;
 #[derive(Debug, Serialize)]
 pub(super) struct Context<'a> {
     /// As `rorqual logs --json` prints it.
-    report: &'a Report,
+    report: &'a LogReport,
     /// Rows of each table that were asked for.
     top: u16,
-    timeline: Option<Timeline>,
-    week: Option<Week>,
+    timeline: Option<TimelinePlot>,
+    week: Option<WeekPlot>,
     /// Which of the rows these are, where it is not all of them.
     view: Option<Chosen<'a>>,
-    spreads: Vec<Spread>,
-    limits: Limits,
+    spreads: Vec<PercentileBars>,
+    limits: PlotLimits,
     /// When this was made, in Unix seconds.
     made: i64,
     /// Of the program.
@@ -37,7 +37,7 @@ struct Chosen<'a> {
 }
 
 #[derive(Debug, Serialize)]
-struct Limits {
+struct PlotLimits {
     value_chars: usize,
     sample_chars: usize,
     sources: usize,
@@ -45,7 +45,7 @@ struct Limits {
 
 /// Percentiles as bars on a scale of doublings: from the half to the largest is often a thousandfold.
 #[derive(Debug, Serialize)]
-struct Spread {
+struct PercentileBars {
     field: &'static str,
     title: &'static str,
     is_time: bool,
@@ -65,32 +65,32 @@ struct Quantile {
 }
 
 impl<'a> Context<'a> {
-    pub(super) fn new(report: &'a Report, analysis: &Analysis, top: u16) -> Self {
-        Self::of(report, Week::new(report, analysis), top)
+    pub(super) fn new(report: &'a LogReport, analysis: &Analysis, top: u16) -> Self {
+        Self::of(report, WeekPlot::new(report, analysis), top)
     }
 
     pub(super) fn of_view(view: &'a ShownView) -> Self {
         let chosen = Chosen { filter: &view.filter, from: view.from, to: view.to };
         let is_part = !view.filter.is_empty() || view.from.is_some() || view.to.is_some();
         let top = u16::try_from(view.top).unwrap_or(u16::MAX);
-        Self { view: is_part.then_some(chosen), ..Self::of(&view.report, Week::of_view(view), top) }
+        Self { view: is_part.then_some(chosen), ..Self::of(&view.report, WeekPlot::of_view(view), top) }
     }
 
-    fn of(report: &'a Report, week: Option<Week>, top: u16) -> Self {
+    fn of(report: &'a LogReport, week: Option<WeekPlot>, top: u16) -> Self {
         let set = &report.percentiles;
         let spreads = [
-            set.bytes.map(|spread| Spread::new("bytes", "Response size", &spread, 1.0)),
-            set.request_time.map(|spread| Spread::new("request_time", "Request time", &spread, 1e-6)),
-            set.upstream_time.map(|spread| Spread::new("upstream_time", "Upstream time", &spread, 1e-6)),
+            set.bytes.map(|spread| PercentileBars::new("bytes", "Response size", &spread, 1.0)),
+            set.request_time.map(|spread| PercentileBars::new("request_time", "Request time", &spread, 1e-6)),
+            set.upstream_time.map(|spread| PercentileBars::new("upstream_time", "Upstream time", &spread, 1e-6)),
         ];
         Self {
             report,
             top,
-            timeline: report.histogram.as_ref().and_then(Timeline::new),
+            timeline: report.histogram.as_ref().and_then(TimelinePlot::new),
             week,
             view: None,
             spreads: spreads.into_iter().flatten().collect(),
-            limits: Limits {
+            limits: PlotLimits {
                 value_chars: super::limits::VALUE_CHARS_MAX,
                 sample_chars: super::limits::SAMPLE_CHARS_MAX,
                 sources: SOURCES_MAX,
@@ -101,7 +101,7 @@ impl<'a> Context<'a> {
     }
 }
 
-impl Spread {
+impl PercentileBars {
     /// `unit` is the smallest step that is worth a part of a bar.
     fn new(field: &'static str, title: &'static str, of: &Percentiles, unit: f64) -> Self {
         let length = |value: f64| (1.0 + value / unit).log2();

@@ -3,7 +3,7 @@
 use super::limits::VALUE_CHARS_MAX;
 use crate::verbs::logs::time::{show, show_zone};
 use crate::verbs::logs::words::{seconds, size, thousands};
-use rorqual_digest::{Algorithm, Encoding, Hasher};
+use rorqual_digest::{Algorithm, DigestForm, Hasher};
 use rorqual_render::{Templates, Value};
 
 pub(super) fn add(templates: &mut Templates) {
@@ -70,7 +70,7 @@ fn visible(text: &str, chars_max: Option<usize>) -> String {
 fn csp_hash(text: &str) -> String {
     let mut hasher = Hasher::new(Algorithm::Sha256);
     hasher.update(text.as_bytes());
-    format!("'sha256-{}'", hasher.finish().encode(Encoding::Base64))
+    format!("'sha256-{}'", hasher.finish().encode(DigestForm::Base64))
 }
 
 #[cfg(test)]

@@ -7,16 +7,16 @@ mod limits;
 mod timeline;
 mod week;
 
-use crate::exit::Exit;
-use crate::guard::Guard;
+use crate::exit::ExitStatus;
+use crate::guard::MemoryWatchdog;
 use crate::message;
 use context::Context;
 use rorqual_accesslog::analyze::Analyzer;
-use rorqual_accesslog::report::Report;
+use rorqual_accesslog::report::LogReport;
 use rorqual_pipe::gather::{self, Gather};
-use rorqual_pipe::whole_file::{Output, Place, folder_of};
+use rorqual_pipe::whole_file::{OutputPath, PendingFile, folder_of};
 use rorqual_pipe::{Control, Pool, Sink, escaped_path, format_size};
-use rorqual_render::{AutoEscape, Error, Page, Templates, value_of};
+use rorqual_render::{AutoEscape, PageInput, RenderError, Templates, value_of};
 use rorqual_serve::ShownView;
 use std::fs::File;
 use std::io;
@@ -48,7 +48,7 @@ pub(crate) struct HtmlPage {
     /// The template's path, where it is not ours.
     given: Option<PathBuf>,
     file: File,
-    place: Place,
+    place: PendingFile,
     path: PathBuf,
 }
 
@@ -61,23 +61,30 @@ impl HtmlPage {
     }
 
     /// Writes the page. It appears now, whole, or not at all.
-    pub(crate) fn finish(self, report: &Report, analyzer: &Analyzer, top: u16, control: &Control, memory_bytes: u64) -> Exit {
+    pub(crate) fn finish(
+        self,
+        report: &LogReport,
+        analyzer: &Analyzer,
+        top: u16,
+        control: &Control,
+        memory_bytes: u64,
+    ) -> ExitStatus {
         let _guard = self.given.as_deref().map(|path| guard(path, memory_bytes));
         let context = value_of(Context::new(report, analyzer.analysis(), top));
         // What is left to do has the memory of the tables.
         analyzer.release();
         // A stop ended the reading; what was read is shown.
         let control = if control.stopped() { Control::default() } else { control.clone() };
-        let page = Page { context, rows: None, control };
+        let page = PageInput { context, rows: None, control };
         let Self { templates, template, given, file, place, path } = self;
         let written = render(&templates, &template, &page, file, analyzer.pool());
-        let put = |written: gather::Output| {
+        let put = |written: gather::OutputFd| {
             let put = place.put_for_good(written.file());
-            put.map_err(|cause| Error::Write(io::Error::new(cause.kind(), output(&path, true).failed(&cause))))
+            put.map_err(|cause| RenderError::Write(io::Error::new(cause.kind(), output(&path, true).failed(&cause))))
         };
         match written.and_then(put) {
-            Ok(()) => Exit::Done,
-            Err(Error::Write(cause)) => message::print_error(&cause),
+            Ok(()) => ExitStatus::Done,
+            Err(RenderError::Write(cause)) => message::print_error(&cause),
             Err(error) => {
                 let given = given.map_or_else(String::new, |path| format!("--template {}: ", escaped_path(path)));
                 message::error(&format!("{given}{error}"))
@@ -87,30 +94,36 @@ impl HtmlPage {
 }
 
 /// The page of a view of the explorer.
-pub(crate) fn view_page(view: &ShownView, control: &Control, mut sink: &mut dyn Sink) -> Result<(), Error> {
-    let failed = |message: String| Error::Write(io::Error::other(message));
+pub(crate) fn view_page(view: &ShownView, control: &Control, mut sink: &mut dyn Sink) -> Result<(), RenderError> {
+    let failed = |message: String| RenderError::Write(io::Error::other(message));
     let (templates, template) = templates(None).map_err(failed)?;
-    let page = Page { context: value_of(Context::of_view(view)), rows: None, control: control.clone() };
+    let page = PageInput { context: value_of(Context::of_view(view)), rows: None, control: control.clone() };
     templates.render(&template, &page, &mut sink).map(|_| ())
 }
 
 /// For what a template of others may build.
-fn guard(template: &Path, memory_bytes: u64) -> Guard {
+fn guard(template: &Path, memory_bytes: u64) -> MemoryWatchdog {
     let (template, memory) = (escaped_path(template), format_size(memory_bytes));
-    Guard::start(memory_bytes, move || {
+    MemoryWatchdog::start(memory_bytes, move || {
         format!("--template {template}: needs more than --memory {memory}: stopped before it took more")
     })
 }
 
-fn render(templates: &Templates, template: &str, page: &Page, file: File, pool: &Pool) -> Result<gather::Output, Error> {
-    let mut gather = Gather::new(gather::Output::new(file, &page.control), pool)?;
+fn render(
+    templates: &Templates,
+    template: &str,
+    page: &PageInput,
+    file: File,
+    pool: &Pool,
+) -> Result<gather::OutputFd, RenderError> {
+    let mut gather = Gather::new(gather::OutputFd::new(file, &page.control), pool)?;
     templates.render(template, page, &mut gather)?;
     Ok(gather.finish()?)
 }
 
 /// Our templates and, where one is given, those of its folder; and the name of the one to render.
 fn templates(given: Option<&Path>) -> Result<(Templates, String), String> {
-    let failed = |error: Error| match given {
+    let failed = |error: RenderError| match given {
         Some(path) => format!("--template {}: {error}", escaped_path(path)),
         None => error.to_string(),
     };
@@ -144,8 +157,8 @@ fn is_escaped_by(parts: Option<(&str, &str)>) -> bool {
 }
 
 /// The output that `--html` names.
-pub(super) fn output(path: &Path, force: bool) -> Output<'_> {
-    Output { flag: "--html", path, force }
+pub(super) fn output(path: &Path, force: bool) -> OutputPath<'_> {
+    OutputPath { flag: "--html", path, force }
 }
 
 #[cfg(test)]

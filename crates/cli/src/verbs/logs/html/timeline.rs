@@ -5,7 +5,7 @@ use super::context::percent;
 use super::limits::COLUMNS_MAX;
 use crate::verbs::logs::columns::columns;
 use crate::verbs::logs::time::show_width;
-use rorqual_accesslog::report::Histogram;
+use rorqual_accesslog::report::TimeHistogram;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ const VISIBLE: f64 = 0.01;
 
 /// The plot. Places are in per cent of its width, and of its height from the top.
 #[derive(Debug, Serialize)]
-pub(super) struct Timeline {
+pub(super) struct TimelinePlot {
     /// What one bar counts: `hour`, `6 hours`.
     width: String,
     width_seconds: i64,
@@ -26,7 +26,7 @@ pub(super) struct Timeline {
     /// Classes from the baseline upwards, with the sum of their requests; those without any are left out.
     classes: Vec<Class>,
     /// Only those with requests.
-    columns: Vec<Column>,
+    columns: Vec<PlotColumn>,
     counts: Vec<CountTick>,
     /// Labels for a narrow, a usual and a wide page.
     narrow: Vec<TimeTick>,
@@ -41,7 +41,7 @@ struct Class {
 }
 
 #[derive(Debug, Serialize)]
-struct Column {
+struct PlotColumn {
     /// Its start and end in Unix seconds.
     from: i64,
     to: i64,
@@ -61,13 +61,13 @@ struct Bar {
     height: f64,
 }
 
-impl Timeline {
-    pub(super) fn new(histogram: &Histogram) -> Option<Self> {
+impl TimelinePlot {
+    pub(super) fn new(histogram: &TimeHistogram) -> Option<Self> {
         let joined = columns(histogram, COLUMNS_MAX)?;
         let most = joined.hits.iter().map(|hits| hits.iter().sum()).max().filter(|most| *most > 0)?;
         let (from, to) = (joined.start, joined.start + joined.span * joined.hits.len().cast_signed() as i64);
         let by_name = |hits: &[u64]| histogram.series.iter().map(|series| series.class).zip(hits.iter().copied()).collect();
-        let columns: Vec<Column> = joined
+        let columns: Vec<PlotColumn> = joined
             .hits
             .iter()
             .enumerate()
@@ -91,7 +91,7 @@ impl Timeline {
     }
 }
 
-fn column(at: i64, span: i64, hits: BTreeMap<&'static str, u64>, most: u64, (from, to): (i64, i64)) -> Column {
+fn column(at: i64, span: i64, hits: BTreeMap<&'static str, u64>, most: u64, (from, to): (i64, i64)) -> PlotColumn {
     let share = |hits: u64| hits as f64 / most as f64;
     let total = hits.values().sum();
     let mut below = 0;
@@ -108,24 +108,24 @@ fn column(at: i64, span: i64, hits: BTreeMap<&'static str, u64>, most: u64, (fro
     let place = |at: i64| percent((at - from) as f64 / (to - from) as f64);
     // To where the next one begins, so that no gap comes from rounding.
     let (x, width) = (place(at), ((place(at + span) - place(at)) * 1e3).round() / 1e3);
-    Column { from: at, to: at + span, total, hits, x, width, bars, few }
+    PlotColumn { from: at, to: at + span, total, hits, x, width, bars, few }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rorqual_accesslog::report::Series;
+    use rorqual_accesslog::report::ReportSeries;
 
     #[test]
     fn errors_stand_on_the_baseline() {
-        let series = |class, hits: [u64; 2]| Series { class, hits: hits.to_vec() };
-        let histogram = Histogram {
+        let series = |class, hits: [u64; 2]| ReportSeries { class, hits: hits.to_vec() };
+        let histogram = TimeHistogram {
             bucket_seconds: 3_600,
             finest_seconds: 1,
             at: vec![0, 3 * 3_600],
             series: vec![series("2xx", [750, 2]), series("4xx", [0, 0]), series("5xx", [250, 0])],
         };
-        let plot = Timeline::new(&histogram).expect("it has requests");
+        let plot = TimelinePlot::new(&histogram).expect("it has requests");
         let bars = |index: usize| plot.columns[index].bars.iter().map(|bar| (bar.class, bar.y, bar.height)).collect::<Vec<_>>();
         assert_eq!(bars(0), [("5xx", 75.0, 25.0), ("2xx", 0.0, 75.0)]);
         assert_eq!((plot.columns[0].few, plot.columns[1].few), (None, Some("2xx")));

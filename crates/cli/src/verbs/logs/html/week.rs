@@ -2,7 +2,7 @@
 
 use super::context::percent;
 use rorqual_accesslog::aggregate::Analysis;
-use rorqual_accesslog::report::{Histogram, Report, histogram};
+use rorqual_accesslog::report::{LogReport, TimeHistogram, histogram};
 use rorqual_serve::ShownView;
 use serde::Serialize;
 
@@ -16,7 +16,7 @@ const ALL_BUCKETS: usize = 1 << 17;
 
 /// Requests by weekday and hour, of the log's own clock where its buckets allow that.
 #[derive(Debug, Serialize)]
-pub(super) struct Week {
+pub(super) struct WeekPlot {
     zone_seconds: i32,
     /// Most requests in one cell.
     most: u64,
@@ -32,9 +32,9 @@ struct Day {
     shares: Vec<f64>,
 }
 
-impl Week {
+impl WeekPlot {
     /// `None` when the log is of less than a day, or so long that hours are not held apart.
-    pub(super) fn new(report: &Report, analysis: &Analysis) -> Option<Self> {
+    pub(super) fn new(report: &LogReport, analysis: &Analysis) -> Option<Self> {
         let time = report.time.filter(|time| time.last - time.first >= DAY as f64)?;
         Self::of(&histogram(analysis, None, None, ALL_BUCKETS), time.zone_seconds)
     }
@@ -49,7 +49,7 @@ impl Week {
         Self::counted(&hits, time.zone_seconds)
     }
 
-    fn of(fine: &Histogram, zone_seconds: i32) -> Option<Self> {
+    fn of(fine: &TimeHistogram, zone_seconds: i32) -> Option<Self> {
         if fine.bucket_seconds > HOUR {
             return None;
         }
@@ -82,15 +82,15 @@ impl Week {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rorqual_accesslog::report::Series;
+    use rorqual_accesslog::report::ReportSeries;
 
     #[test]
     fn hours_are_those_of_the_logs_clock() {
         // date -u -d '2025-01-05 23:30' +%s: a Sunday, and in UTC+02:00 the Monday after.
         let at = 1_736_119_800;
         let of = |bucket_seconds, zone_seconds| {
-            let series = vec![Series { class: "2xx", hits: vec![5] }, Series { class: "5xx", hits: vec![2] }];
-            Week::of(&Histogram { bucket_seconds, finest_seconds: 1, at: vec![at], series }, zone_seconds)
+            let series = vec![ReportSeries { class: "2xx", hits: vec![5] }, ReportSeries { class: "5xx", hits: vec![2] }];
+            WeekPlot::of(&TimeHistogram { bucket_seconds, finest_seconds: 1, at: vec![at], series }, zone_seconds)
         };
         let week = of(1_800, 7_200).expect("half hours will do");
         assert_eq!((week.days[0].hits[1], week.most, week.zone_seconds), (7, 7, 7_200));

@@ -8,8 +8,8 @@ use super::words::{distinct, seconds, size, thousands};
 use anstream::adapter::strip_bytes;
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
-use rorqual_accesslog::report::{Panel, Percentiles, Report, Row, Sample, Samples, StatusRow};
-use rorqual_pipe::gather::Output;
+use rorqual_accesslog::report::{LogReport, NoteSample, Panel, Percentiles, ReportRow, ReportSamples, StatusRow};
+use rorqual_pipe::gather::OutputFd;
 use rorqual_pipe::{Control, format_size};
 use std::io::{self, Write};
 
@@ -30,7 +30,7 @@ pub(super) const BOLD: Style = Style::new().bold();
 pub(super) const DIM: Style = Style::new().dimmed();
 
 /// Prints the whole report on stdout, with at most `top` rows in each table.
-pub(crate) fn print(report: &Report, top: usize, control: &Control) -> io::Result<()> {
+pub(crate) fn print(report: &LogReport, top: usize, control: &Control) -> io::Result<()> {
     let width = width();
     let mut text = Vec::new();
     header(&mut text, report)?;
@@ -50,7 +50,7 @@ pub(crate) fn print(report: &Report, top: usize, control: &Control) -> io::Resul
 
 /// Prints text on stdout, with styles where they are seen.
 pub(super) fn write_out(text: &[u8], control: &Control) -> io::Result<()> {
-    let mut out = Output::stdout(control)?;
+    let mut out = OutputFd::stdout(control)?;
     if AutoStream::choice(&io::stdout()) == ColorChoice::Never {
         return out.write_all(&strip_bytes(text).into_vec());
     }
@@ -64,7 +64,7 @@ pub(super) fn width() -> usize {
     terminal.or_else(told).unwrap_or(WIDTH_DEFAULT).clamp(WIDTH_MIN, WIDTH_MAX)
 }
 
-pub(super) fn header(out: &mut impl Write, report: &Report) -> io::Result<()> {
+pub(super) fn header(out: &mut impl Write, report: &LogReport) -> io::Result<()> {
     for source in &report.sources {
         let format = source.format.as_deref().unwrap_or("-");
         let name = shown(&source.name, 60);
@@ -105,7 +105,7 @@ pub(super) fn header(out: &mut impl Write, report: &Report) -> io::Result<()> {
     Ok(())
 }
 
-fn status(out: &mut impl Write, report: &Report, top: usize, width: usize) -> io::Result<()> {
+fn status(out: &mut impl Write, report: &LogReport, top: usize, width: usize) -> io::Result<()> {
     if report.status.is_empty() {
         return Ok(());
     }
@@ -144,7 +144,7 @@ impl<'a> TableRow<'a> {
         Self { hits: row.hits, missing: 0, bytes: row.bytes, value: &row.value, style }
     }
 
-    fn of_panel(row: &'a Row) -> Self {
+    fn of_panel(row: &'a ReportRow) -> Self {
         Self { hits: row.hits, missing: row.hits_max - row.hits, bytes: row.bytes, value: &row.value, style: Style::new() }
     }
 }
@@ -181,7 +181,7 @@ pub(super) fn bar(share: f64) -> String {
     bar
 }
 
-fn percentiles(out: &mut impl Write, report: &Report) -> io::Result<()> {
+fn percentiles(out: &mut impl Write, report: &LogReport) -> io::Result<()> {
     let set = &report.percentiles;
     let mut rows = vec![["", "mean", "p50", "p90", "p95", "p99", "max"].map(str::to_owned)];
     for (name, spread, is_time) in [
@@ -207,12 +207,12 @@ fn percentiles(out: &mut impl Write, report: &Report) -> io::Result<()> {
     Ok(())
 }
 
-fn flawed(out: &mut impl Write, title: &str, flawed: &Samples, width: usize) -> io::Result<()> {
+fn flawed(out: &mut impl Write, title: &str, flawed: &ReportSamples, width: usize) -> io::Result<()> {
     if flawed.count == 0 {
         return Ok(());
     }
     writeln!(out, "\n{BOLD}{title}{BOLD:#}  {DIM}{}, for example:{DIM:#}", thousands(flawed.count))?;
-    for Sample { source, line, reason, text, .. } in &flawed.samples {
+    for NoteSample { source, line, reason, text, .. } in &flawed.samples {
         let place = shown(source, 40);
         writeln!(out, "{place}:{line}: {reason}")?;
         writeln!(out, "  {DIM}{}{DIM:#}", shown(text, width.saturating_sub(2)))?;
@@ -220,7 +220,7 @@ fn flawed(out: &mut impl Write, title: &str, flawed: &Samples, width: usize) -> 
     Ok(())
 }
 
-pub(super) fn footer(out: &mut impl Write, report: &Report) -> io::Result<()> {
+pub(super) fn footer(out: &mut impl Write, report: &LogReport) -> io::Result<()> {
     let stats = &report.stats;
     let peak = stats.peak_bytes.map_or_else(|| "?".to_owned(), format_size);
     writeln!(

@@ -3,10 +3,10 @@
 #![allow(clippy::cast_possible_wrap)]
 
 use super::{BOLD, CLASS_COLORS, DIM, thousands};
-use crate::verbs::logs::columns::{Columns, columns};
+use crate::verbs::logs::columns::{TimeColumns, columns};
 use crate::verbs::logs::time::{format, show_width};
 use anstyle::Style;
-use rorqual_accesslog::report::Histogram;
+use rorqual_accesslog::report::TimeHistogram;
 use std::io::{self, Write};
 
 /// Rows of the histogram.
@@ -23,7 +23,7 @@ const EIGHTHS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇'
 const MINUTE: i64 = 60;
 const DAY: i64 = 86_400;
 
-pub(super) fn plot(out: &mut impl Write, histogram: &Histogram, width: usize) -> io::Result<()> {
+pub(super) fn plot(out: &mut impl Write, histogram: &TimeHistogram, width: usize) -> io::Result<()> {
     let Some(columns) = columns(histogram, width.saturating_sub(SCALE).max(10)) else { return Ok(()) };
     let highest = columns.hits.iter().map(|column| column.iter().sum::<u64>()).max().unwrap_or(0).max(1);
     let legend: Vec<String> = histogram
@@ -79,7 +79,7 @@ fn cell(line: &mut String, column: &[u64], row: usize, highest: u64) {
 }
 
 /// A label below every 22nd column, with as much of the date as tells it from its neighbours; no label is cut.
-fn axis(columns: &Columns, width: usize) -> String {
+fn axis(columns: &TimeColumns, width: usize) -> String {
     let step = columns.span * LABEL_EVERY as i64;
     let mut line = " ".repeat(SCALE);
     for column in (0..columns.hits.len()).step_by(LABEL_EVERY) {
@@ -108,11 +108,11 @@ fn pattern(step: i64, is_first: bool) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rorqual_accesslog::report::Series;
+    use rorqual_accesslog::report::ReportSeries;
 
-    fn histogram(bucket_seconds: i64, at: Vec<i64>) -> Histogram {
-        let series = vec![Series { class: "2xx", hits: vec![1; at.len()] }];
-        Histogram { bucket_seconds, finest_seconds: 1, at, series }
+    fn histogram(bucket_seconds: i64, at: Vec<i64>) -> TimeHistogram {
+        let series = vec![ReportSeries { class: "2xx", hits: vec![1; at.len()] }];
+        TimeHistogram { bucket_seconds, finest_seconds: 1, at, series }
     }
 
     #[test]
